@@ -1,6 +1,6 @@
 // The loop of the blocking collectives. Each iteration is a barrier, then one timed call, so that ranks enter
-// the call together and the barrier is not timed. The row shows the mean over the ranks of
-// each rank's mean; -f adds the fastest and the slowest rank.
+// the call together and the barrier is not timed. The row shows the mean over the ranks of each rank's mean;
+// -f adds the fastest and the slowest rank.
 
 #include "collective.h"
 #include "stopwatch.h"

@@ -1,5 +1,5 @@
-// What the benchmarks of collectives share: the buffers, the operations, and the two loops that run any of
-// them: blocking.c and overlap.c.
+// Shared by the benchmarks of collectives: the buffers, the operations, and the two loops for them,
+// blocking.c and overlap.c.
 
 #ifndef OFFRAMP_BENCH_COLLECTIVE_H
 #define OFFRAMP_BENCH_COLLECTIVE_H
@@ -17,7 +17,7 @@ typedef struct {
   int* counts;  // elements of each rank's share of one vector
 } buffers;
 
-// How many blocks of the row's size a buffer holds.
+// The size of a buffer, in blocks of the row's size.
 typedef enum { one_block, blocks_at_root, blocks_everywhere } extent;
 
 typedef struct {
@@ -29,8 +29,8 @@ typedef struct {
   long (*check)(const buffers* memory, int count, int iteration);  // returns the number of wrong elements
 } collective;
 
-// One per MPI function, in collectives.c. "Size" is a message's or one rank's block; for reduce_scatter it is
-// the whole vector, as in OSU.
+// One per MPI function, in collectives.c. "Size" is that of a message or of one rank's block; for
+// reduce_scatter it is the whole vector, as in OSU.
 extern const collective bench_allgather;
 extern const collective bench_allreduce;
 extern const collective bench_alltoall;
@@ -41,7 +41,7 @@ extern const collective bench_reduce;
 extern const collective bench_reduce_scatter;
 extern const collective bench_scatter;
 
-// The whole programs: from MPI_Init to MPI_Finalize; they return the exit status.
+// Whole programs, from MPI_Init to MPI_Finalize. Return the exit status.
 int run_collective(int argc, char** argv, const bench_info* info, const collective* what);
 int run_overlap(int argc, char** argv, const bench_info* info, const collective* what);
 
@@ -78,7 +78,7 @@ static inline void free_buffers(buffers* memory) {
   free(memory->counts);
 }
 
-// The first ranks take one element more where the vector does not divide.
+// If the vector does not divide evenly, the first ranks get one element more.
 static inline void share_out(const buffers* memory, int count) {
   const int ranks = memory->options->ranks;
   for (int rank = 0; rank < ranks; ++rank) {

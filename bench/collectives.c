@@ -1,4 +1,4 @@
-// The collectives that are benchmarked, each with its data, its blocking and its nonblocking call.
+// The collectives of the benchmarks, each with its data, its blocking and its nonblocking call.
 
 #include "collective.h"
 #include "payload.h"
@@ -211,7 +211,7 @@ const collective bench_allreduce = {
     .prepare = prepare_sum, .call = call_allreduce, .start = start_allreduce, .check = check_allreduce};
 
 static void call_reduce_scatter(const buffers* memory, int count) {
-  (void)count;  // the shares say it
+  (void)count;  // the counts are the ranks' shares
   MPI_Reduce_scatter(memory->send, memory->receive, memory->counts, memory->options->type, MPI_SUM,
                      MPI_COMM_WORLD);
 }

@@ -1,6 +1,6 @@
 // A program that does little but small collectives: sums and broadcasts of 8 to 100 bytes with a little
 // arithmetic between, as iterative solvers and minimisers make them by the hundred thousand. With more ranks
-// than cores it tells what a wait costs, and how soon a rank gets the core whose peers wait for it.
+// than cores it shows the cost of a wait, and how soon a rank that others wait for gets its core.
 //
 // usage: small_calls [iterations]; four calls each. Prints the calls of a rank, and for each of them the wall
 // time and the CPU time of all ranks together.
@@ -26,7 +26,7 @@ static double cpu_now(void) {
          1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 }
 
-// What an iteration does between its calls: about a microsecond.
+// The work between an iteration's calls: about a microsecond.
 static double arithmetic(double x) {
   for (int i = 0; i < 50; ++i) x = 0.5 * (x + (x > 1e-9 ? 2.0 / x : 1.0));
   return x;

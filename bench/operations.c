@@ -1,4 +1,4 @@
-/* One operation, many times, and nothing else: what a simulator of MPI takes for it.
+/* One operation, many times: for measuring a simulator of MPI.
  * usage: operations send|pingpong|bcast|allreduce|alltoall BYTES COUNT [GROUP]
  * pingpong: between the ranks of each pair. bcast: from one rank after the other, so that none runs ahead.
  * GROUP: collectives run in communicators of so many ranks, all at once. Prints the processor's seconds from
@@ -21,7 +21,7 @@ typedef struct {
   char *from, *to; /* a block for each rank of the group */
 } Work;
 
-/* A simulator catches the functions of the C library that tell the time. */
+/* Simulators intercept the C library's functions of time. */
 static double processor_time(void) {
   struct timespec now;
   syscall(SYS_clock_gettime, CLOCK_PROCESS_CPUTIME_ID, &now);

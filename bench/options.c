@@ -91,7 +91,7 @@ static unsigned long long parse_number(const bench_options* options, const char*
   return value;
 }
 
-// MAX, MIN:MAX, MIN: or :MAX; what is left out keeps its default.
+// MAX, MIN:MAX, MIN: or :MAX; a missing part keeps its default.
 static void parse_sizes(bench_options* options, char* text) {
   char* colon = strchr(text, ':');
   char* max_text = colon == NULL ? text : colon + 1;
@@ -175,7 +175,7 @@ static void parse_arguments(bench_options* options, int argc, char** argv) {
   snprintf(letters, sizeof letters, "i:x:fh%s%s%s%s", options->info->no_data ? "" : "m:T:c",
            options->info->has_window ? "W:" : "", options->info->has_pairs ? "p:" : "",
            options->info->has_tests ? "t:" : "");
-  opterr = options->rank == 0;  // getopt names the bad option, once
+  opterr = options->rank == 0;  // getopt prints the bad option once
   for (int letter; (letter = getopt_long(argc, argv, letters, long_options, NULL)) != -1;) {
     apply_option(options, letter, optarg, argv[0]);
   }

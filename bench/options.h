@@ -1,8 +1,8 @@
-// The command line shared by the mpi_* benchmarks: OSU-style options, and the rule which sizes and how many
-// iterations follow from them.
+// The command line shared by the mpi_* benchmarks: OSU-style options, and the sizes and iterations that
+// follow from them.
 //
-// Every program calls bench_start() first. It initialises MPI, parses on every rank, lets rank 0 speak, and
-// does not return when there is nothing to measure (-h, a bad option, a wrong number of ranks).
+// Every program calls bench_start() first. It initialises MPI, parses on every rank, prints on rank 0, and
+// ends the program after -h, a bad option, or a wrong number of ranks.
 
 #ifndef OFFRAMP_BENCH_OPTIONS_H
 #define OFFRAMP_BENCH_OPTIONS_H
@@ -13,7 +13,7 @@
 
 enum { large_message = 8192 };  // bytes; above this the "large" iteration counts apply
 
-// What tells one benchmark from another on the command line.
+// A benchmark's properties for the command line.
 typedef struct {
   const char* title;  // "Latency", as in "# Offramp MPI Latency Test"
   size_t max_bytes;   // default upper end of the sizes
@@ -50,7 +50,7 @@ typedef struct {
   int window;
   int pairs;
   int tests;   // MPI_Test calls during a computation
-  int digits;  // behind the decimal point
+  int digits;  // after the decimal point
   bool full;
   bool validate;
   MPI_Datatype type;
@@ -68,13 +68,13 @@ typedef struct {
 
 bench_options bench_start(int* argc, char*** argv, const bench_info* info);
 
-// The first size, and the one after `bytes`. Sizes double; those that hold no whole element are left out.
-// Returns false when there is none left.
+// Sets the first size, or the one after `bytes`. Sizes double; sizes below one element are left out. Returns
+// false at the end.
 bool bench_first_size(const bench_options* options, bench_size* size);
 bool bench_next_size(const bench_options* options, bench_size* size);
 
-// Zeroed, page-aligned memory; at least one byte, so that a message of 0 bytes has an address.
-// Aborts on failure.
+// Zeroed, page-aligned memory; at least one byte, so that a message of 0 bytes has an address. Aborts on
+// failure.
 void* bench_allocate(size_t bytes);
 
 #endif

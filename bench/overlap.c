@@ -1,12 +1,11 @@
 // The loop of the nonblocking collectives, by OSU's method: first the operation alone (pure communication),
-// then again with a computation of that length between the call and the wait. What the operation then still
-// adds to the computation was not hidden behind it:
+// then again with a computation of that length between the call and the wait. The time that the operation
+// then adds to the computation was not hidden:
 //
 //   overlap = 100 - 100 * (overall - (compute - test)) / pure
 //
-// All times are MPI_Wtime's, and the computation spins on it, so they are the machine's. A world has the
-// overlap of a program that computes for a given time; this one computes for as long as an earlier
-// measurement took.
+// All times are MPI_Wtime's, on which the computation spins, so they are the machine's. For modelled overlap,
+// a program has to compute for a given time; this one computes for as long as an earlier measurement took.
 
 #include "collective.h"
 #include "table.h"
@@ -39,7 +38,7 @@ static double compute_for(double seconds) {
   return now - begin;
 }
 
-// With -t the computation is cut into parts with an MPI_Test behind each. Returns the time of the tests.
+// With -t the computation is cut into parts with an MPI_Test after each. Returns the time of the tests.
 static double compute_and_test(const bench_options* options, double seconds, MPI_Request* request) {
   double testing = 0;
   for (int i = 0; i < options->tests; ++i) {

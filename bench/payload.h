@@ -1,8 +1,7 @@
-// Test data for -c: a pattern that tells iterations, sources, messages and positions apart, so that stale,
-// swapped or shifted data shows. Values fit into 7 bits, and the summands of a reduction are small enough for
-// their sum to do so too in MPI_CHAR: beyond that libraries differ (Open MPI 4.1 saturates from 16 elements
-// on, in its vector code, and wraps around below). With more than 127 ranks MPI_CHAR summands are therefore
-// all 0.
+// Test data for -c: a pattern that depends on iteration, source, message and position, so that stale, swapped
+// or shifted data shows. Values fit into 7 bits, and so do sums in MPI_CHAR, because libraries differ beyond
+// that (Open MPI 4.1 saturates from 16 elements on, in its vector code, and wraps around below). With more
+// than 127 ranks MPI_CHAR summands are therefore all 0.
 
 #ifndef OFFRAMP_BENCH_PAYLOAD_H
 #define OFFRAMP_BENCH_PAYLOAD_H
@@ -57,7 +56,7 @@ static inline void fill_payload(const bench_options* options, void* buffer, int 
   }
 }
 
-// Overwrites what an earlier iteration left, with bytes that no pattern has.
+// Overwrites data of an earlier iteration with bytes outside of any pattern.
 static inline void spoil_payload(void* buffer, size_t bytes) {
   memset(buffer, 0xEE, bytes);
 }
@@ -84,7 +83,7 @@ static inline void fill_summand(const bench_options* options, void* buffer, int 
   }
 }
 
-// The buffer holds the elements of the vector from `first` on.
+// The buffer has the elements of the vector from `first` on.
 static inline long check_sum(const bench_options* options, const void* buffer, int first, int count,
                              int iteration) {
   long wrong = 0;

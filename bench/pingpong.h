@@ -2,8 +2,8 @@
 // pair. Rank r < pairs begins, rank r + pairs answers; the row shows the mean over those that begin. Further
 // ranks just take part in the barriers.
 //
-// Without -f and -c all iterations make one lap: reading a clock takes as long as part of a small message.
-// With them each round trip is a lap of its own, and the data is made and checked outside it.
+// Without -f and -c all iterations are one lap, since reading a clock is not negligible beside a small
+// message. With them each round trip is a lap, and the data is made and checked outside of it.
 
 #ifndef OFFRAMP_BENCH_PINGPONG_H
 #define OFFRAMP_BENCH_PINGPONG_H
@@ -19,12 +19,12 @@ typedef struct {
   const bench_options* options;
   int pairs;
   int peer;    // -1: this rank is in no pair
-  bool first;  // begins, and times
+  bool first;  // begins, and measures
   char* send;
   char* receive;
 } pingpong_side;
 
-// Of one message, in microseconds; significant on rank 0.
+// Times of one message, in microseconds; significant on rank 0.
 typedef struct {
   double mean;
   double least;
@@ -64,7 +64,7 @@ static inline long checked_round_trip(const pingpong_side* side, int count, int 
   const payload_id other = {.iteration = iteration, .source = side->peer};
   fill_payload(options, side->send, count, mine);
   spoil_payload(side->receive, (size_t)count * options->type_bytes);
-  MPI_Barrier(MPI_COMM_WORLD);  // the peer's filling must not be timed as latency
+  MPI_Barrier(MPI_COMM_WORLD);  // the peer's filling does not count as latency
   start_lap(watch);
   round_trips(side, count, 1);
   end_lap(watch);

@@ -11,11 +11,11 @@ sys.path.insert(0, str(ROOT / "tests"))
 import launch  # noqa: E402
 
 
-RECORD = "record"  # as a backend: what `offramp record` does
+RECORD = "record"  # as a backend: records like `offramp record`
 
 
 class Stopwatch:
-    """Stands in for launch.mpirun: pins the ranks while there are cores enough, and sums what the runs of one program took."""
+    """Replaces launch.mpirun: pins the ranks if there are enough cores, and adds up the times of the runs of one program."""
 
     def __init__(self):
         self.seconds = 0.0

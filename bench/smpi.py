@@ -1,5 +1,5 @@
-"""Runs of a simulator: what they cost, and SimGrid's SMPI (Debian: libsimgrid-dev) with bench/operations.c; clusters of SimGrid on
-which Offramp and SimGrid play the same."""
+"""Runs of a simulator with their costs; SimGrid's SMPI (Debian: libsimgrid-dev) with bench/operations.c; clusters of SimGrid on which
+Offramp and SimGrid play the same messages."""
 
 import os
 import random
@@ -28,9 +28,9 @@ CLUSTER = """<?xml version='1.0'?>
   <cluster id="c" prefix="h" suffix="" radical="0-{last}" speed="1Gf" bw="12.5GBps" lat="{latency}" {more}/>
 </platform>
 """
-# SimGrid's model CM02: that of flows, without the factors by which LV08 fits them to TCP.
+# SimGrid's model CM02: flows, without the factors by which LV08 fits them to TCP.
 FLOWS = ("--cfg=network/model:CM02", "--cfg=network/TCP-gamma:0", "--cfg=network/crosstraffic:0")
-# A NIC as SMPI has it: no framing, and times and bandwidths that vanish beside the messages.
+# A NIC like SMPI's: no framing, and times and bandwidths that are negligible beside the messages.
 FREE_NIC = ("framing=1", "pcie=100000", "overhead=0.001", "gap=0.001", "fetch=0", "post=0")
 
 
@@ -66,14 +66,14 @@ class Cost:
 
 
 def run(command, timeout):
-    """One run; its processor time and peak memory come with its end."""
+    """Runs a command; its end gives processor time and peak memory."""
     begin = time.monotonic()
     with tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, text=True, start_new_session=True)
         try:
             status, spent = end_of(process, begin + timeout)
         except BaseException as problem:
-            os.killpg(process.pid, signal.SIGKILL)  # smpirun starts the program, which would go on
+            os.killpg(process.pid, signal.SIGKILL)  # also the program that smpirun started
             process.wait()
             if isinstance(problem, NoEnd):
                 raise NoEnd(f"no end after {timeout:g} s: {' '.join(map(str, command))}") from None

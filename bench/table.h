@@ -62,7 +62,7 @@ static inline void end_row(const bench_options* options, const bench_size* size,
   fflush(stdout);
 }
 
-// The same answer on every rank: did all of them receive the right data for this size?
+// Returns one answer on every rank: whether all of them received the right data for this size.
 static inline bool all_valid(const bench_options* options, long wrong) {
   if (!options->validate) {
     return true;

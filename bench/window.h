@@ -3,8 +3,8 @@
 // barriers.
 //
 // All messages of a window use one buffer, as in OSU: they carry the same data, so receives that overlap do
-// no harm. With -c each message has a slot of its own. As for latency, laps are windows with -f and -c, else
-// all iterations.
+// no harm. With -c each message has a slot of its own. As for latency, laps are windows with -f and -c,
+// otherwise all iterations.
 
 #ifndef OFFRAMP_BENCH_WINDOW_H
 #define OFFRAMP_BENCH_WINDOW_H
@@ -28,7 +28,7 @@ typedef struct {
   MPI_Request* requests;
 } window_side;
 
-// What the senders measured, all together; significant on rank 0.
+// Measurements of all senders together; significant on rank 0.
 typedef struct {
   double mean_seconds;   // of all iterations
   double least_seconds;  // of one lap
@@ -76,7 +76,7 @@ static inline void wait_until(const window_side* side, const MPI_Request* end) {
   MPI_Waitall((int)(end - side->requests), side->requests, MPI_STATUSES_IGNORE);
 }
 
-// The receiver's answer ends the lap at the sender: without it the sender would time its own posting only.
+// The receiver's answer ends the lap at the sender: otherwise the sender would only time its own posting.
 static inline void one_way_window(const window_side* side, int count) {
   char done[4] = {0};
   if (side->sender) {
@@ -124,7 +124,7 @@ static inline long check_window(const window_side* side, const bench_size* size,
 static inline long checked_lap(const window_side* side, const bench_size* size, int iteration,
                                stopwatch* watch) {
   prepare_window(side, size, iteration);
-  MPI_Barrier(MPI_COMM_WORLD);  // the peer's filling must not be timed
+  MPI_Barrier(MPI_COMM_WORLD);  // the peer's filling is not timed
   start_lap(watch);
   windows(side, size->count, 1);
   end_lap(watch);

@@ -1,4 +1,4 @@
-"""Draws the README's picture: what the recorded run of hpcc in examples takes over each backend.
+"""Draws the README's picture: the times of the recorded run of hpcc in examples over each backend.
 
 usage: draw-hpcc.py OFFRAMP PICTURE.svg
 """
@@ -42,7 +42,7 @@ def main():
         sys.exit(__doc__)
     plain = {name: value for name, value in os.environ.items() if not name.startswith("OFFRAMP_")}
     line = [os.path.abspath(sys.argv[1]), "replay", RECORDING, "--compare", "all", "--json"]
-    done = subprocess.run(line, cwd="/", env=plain, stdout=subprocess.PIPE, text=True, check=True)  # no offramp.toml is there
+    done = subprocess.run(line, cwd="/", env=plain, stdout=subprocess.PIPE, text=True, check=True)  # a folder without offramp.toml
     told = json.loads(done.stdout)
     with open(sys.argv[2], "w", encoding="utf-8") as file:
         file.write(picture(told["ranks"], [(result["backend"], result["modelled_time_ps"] / 1e9) for result in told["results"]]))

@@ -10,13 +10,13 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Whatever is set here: the pages show the defaults.
+# Without this machine's settings: the pages show the defaults.
 PLAIN = {name: value for name, value in os.environ.items() if not name.startswith("OFFRAMP_")}
 MADE = re.compile(r"(<!-- made by: (offramp .+?|scripts/\S+) -->\n)(.*?)(<!-- end -->)", re.S)
 
 
 def made(program, text):
-    """The text of a page as it should be."""
+    """The up-to-date text of a page."""
     def fill(found):
         first, *others = found.group(2).split()
         words = [program, *others] if first == "offramp" else [ROOT / first, program]

@@ -2,7 +2,7 @@
 
 
 def percent(part, whole, digits=1):
-    """A part of a whole in percent. What is not all is never rounded to 100, what is not nothing never to 0."""
+    """A part of a whole in percent. An incomplete share is never rounded to 100, a positive one never to 0."""
     value = 100 * part / whole if whole else 0
     if 0 < part < whole:
         last = 10 ** -digits

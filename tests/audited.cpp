@@ -1,4 +1,4 @@
-// Every world of a test's program checks its invariants, whether the test asks for it or not.
+// Makes every world of a test program check its invariants, even if the test does not ask for it.
 #include <gtest/gtest.h>
 
 #include "simulators/world/world.hpp"

@@ -1,4 +1,4 @@
-"""What a browser makes of a page, and what no page and no picture has in it."""
+"""Checks pages and pictures in a browser, and searches them for infinities and NaNs."""
 
 import html
 import json
@@ -11,18 +11,18 @@ FIGURES_OF_NOTHING = re.compile(r"(?<![\w./-])[-+]?(?:inf(?:inity)?|nan)(?![\w./
 
 
 def figures_of_nothing(text):
-    """Where a page or picture has infinity, or what is no number: a few characters around each."""
+    """Infinities and NaNs in a page or picture, with a few characters around each."""
     return [text[max(0, found.start() - 60):found.end() + 30] for found in FIGURES_OF_NOTHING.finditer(text)]
 
 
 def command_of(profile):
-    """Chromium without a window; nothing: it is not installed."""
+    """Headless Chromium, or None if it is not installed."""
     path = shutil.which("chromium")
     return path and [path, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}"]
 
 
 def console_of(page):
-    """What a browser complains of in a file. None: there is no browser."""
+    """The browser's complaints about a file, or None without a browser."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         command = command_of(profile)
         if command is None:
@@ -34,7 +34,7 @@ def console_of(page):
     return [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
 
 
-# What a page is measured with, in a frame of each width: everything that can be opened is open.
+# Measures a page in a frame of each width, with everything opened that can be opened.
 MEASURE = """
 const shown = element => element.getClientRects().length > 0 && getComputedStyle(element).visibility === 'visible';
 function rgba(text) {
@@ -87,8 +87,8 @@ function measured(frame, width) {
 
 
 def measures_of(page, widths, dark=False):
-    """What a browser measures of a page at each width in pixels: a dict with the texts and tables that it has, and problems. None:
-    there is no browser."""
+    """Measures a page in a browser at each width in pixels: a dict with the counts of texts and tables, and with problems. None without
+    a browser."""
     with open(page, encoding="utf-8") as file:
         text = json.dumps(file.read()).replace("</", "<\\/")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:

@@ -1,4 +1,4 @@
-// What a test that goes through all built-in backends goes through.
+// The list for tests that visit all built-in backends.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,8 @@
 
 namespace offramp::test {
 
-/// In the order of the registry, without one of them if need be. The names are literals.
+/// The names in the order of the registry, without one of them if a test asks for that. The names are
+/// literals.
 inline std::vector<const char*> built_in_names(std::string_view without = {}) {
   std::vector<const char*> names;
   for (const BackendDescription* description : built_in_backends()) {

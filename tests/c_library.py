@@ -9,20 +9,20 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def missing(arguments, library):
-    """Why there is no such library, or None: the fast tier builds it only where something that it is made of has changed."""
+    """The reason why there is no such library, or None. The fast tier builds it only after a change of its sources."""
     path = os.path.join(arguments.build, f"lib/lib{library}.so")
     return None if os.path.exists(path) else f"this build has no lib{library} (OFFRAMP_SERVICES)"
 
 
 def compile_example(arguments, folder, source, library):
-    """An example (below examples/, without .c) into the folder; returns what the compiler says."""
+    """Compiles an example (below examples/, without .c) into the folder; returns the compiler's output."""
     return run(["cc", "-std=c11", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{ROOT}/include",
                 f"{ROOT}/examples/{source}.c", "-o", os.path.join(folder, os.path.basename(source)),
                 f"-L{arguments.build}/lib", f"-Wl,-rpath,{arguments.build}/lib", f"-l{library}"], base_environment(), 60)
 
 
 def only_its_functions(arguments, tally, suite, library, headers):
-    """A library exports what the headers (below include/offramp/) mark, and nothing else."""
+    """A library exports exactly the functions that the headers (below include/offramp/) mark."""
     label = f"{suite}/the library exports the functions of its headers"
     if not tally.wants(label):
         return

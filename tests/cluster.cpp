@@ -88,7 +88,7 @@ class ClusterRank::CollectiveRequest final : public ClusterRequest {
   Collective collective_;
 };
 
-/// Suspends the program until a request is done.
+/// Suspends the program until the request is complete.
 struct ClusterRank::Completion {
   ClusterRank& rank;
   const ClusterRequest& request;
@@ -308,7 +308,7 @@ std::string Cluster::run(const Program& program) {
   assert(std::all_of(handles_.begin(), handles_.end(),
                      [](const auto& h) { return !h->program_.valid() || h->program_.done(); }));
   for (auto& handle : handles_) handle->program_.reset();
-  program_ = program;  // kept: the coroutines of a lambda refer to its captures
+  program_ = program;  // keeps the lambda alive: its coroutines refer to its captures
   start_programs();
   constexpr int kPatience = 4000;  // turns without any event: longer than an engine waits in vain
   const auto has_ended = [&] {
@@ -338,7 +338,7 @@ bool Cluster::resume_ready() {
   return true;
 }
 
-/// One turn for every rank; whose wait has ended goes on at once.
+/// One turn for every rank; a rank whose wait has ended continues in it.
 int Cluster::progress() {
   if (shuffle_ != 0) {
     for (std::size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[xorshift(shuffle_) % i]);

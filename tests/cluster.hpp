@@ -1,9 +1,9 @@
-// A cluster: many ranks in one process over the memory fabric, for tests of what a run does with data.
-// Programs whose times matter run in a world: see tests/timed_cluster.hpp.
+// A cluster: many ranks in one process over the memory fabric, for tests of the data of a run. For tests of
+// times, programs run in a world: see tests/timed_cluster.hpp.
 //
 // Each rank has an engine of its own, as under mpirun, and runs a program: a coroutine that communicates
-// through its ClusterRank. The handle makes the same calls of the engine, in the same order, as the MPI face
-// makes for the function of that name.
+// through its ClusterRank. A function of ClusterRank calls the engine exactly as the MPI function of that
+// name does.
 #pragma once
 
 #include <coroutine>
@@ -29,7 +29,7 @@ struct ClusterOptions {
   std::vector<int> members = {};   // of the communicator of collectives, in its order; empty: as in the world
 };
 
-/// Of a collective that does not reduce.
+/// The element type and size of a collective without reduction.
 struct Elements {
   ElementType type = ElementType::kByte;
   std::size_t size = 1;
@@ -49,7 +49,7 @@ class ClusterRequest {
 };
 using ClusterRequestPointer = std::unique_ptr<ClusterRequest>;
 
-/// What a program sees of its rank. Buffers live until the operation that uses them is complete.
+/// A program's interface to its rank. Buffers live until the operation that uses them is complete.
 class ClusterRank {
  public:
   ClusterRank(Cluster& cluster, int rank) : cluster_(cluster), rank_(rank) {}
@@ -59,7 +59,7 @@ class ClusterRank {
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const;
   [[nodiscard]] Engine& engine();
-  /// The world's contexts: of its messages, and of its collectives.
+  /// The contexts of MPI_COMM_WORLD: of its messages, and of its collectives.
   [[nodiscard]] Context& world();
   [[nodiscard]] Context& collective_world();
 
@@ -75,17 +75,17 @@ class ClusterRank {
   Task<Received> wait(ClusterRequestPointer& request);
   /// As MPI_Waitall: observed in the order of the list.
   Task<Outcome> wait_all(std::vector<ClusterRequestPointer>& requests);
-  /// Takes a receive back; false when it is matched already.
+  /// Cancels a receive; returns false if it is matched already.
   bool cancel(ClusterRequest& request) { return request.cancel(); }
 
-  /// For kBcast, buffers.receive is the buffer; see CollectiveBuffers. reducer may be null where nothing is
+  /// For kBcast, buffers.receive is the buffer; see CollectiveBuffers. reducer may be null if nothing is
   /// reduced.
   ClusterRequestPointer start(const Operation& operation, const CollectiveBuffers& buffers,
                               Reducer* reducer = nullptr);
   Task<Outcome> collective(Operation operation, CollectiveBuffers buffers, Reducer* reducer = nullptr);
 
   Task<Outcome> bcast(MutableBytes buffer, int root, Elements elements = {});
-  /// into is used at the root only; the same memory as data: in place.
+  /// into is used at the root only; if it is data, the operation is in place.
   Task<Outcome> reduce(Bytes data, MutableBytes into, int root, ElementReducer& reducer);
   Task<Outcome> allreduce(Bytes data, MutableBytes into, ElementReducer& reducer);
   /// data: this rank's block.
@@ -112,7 +112,7 @@ class ClusterRank {
   int rank_;
   Task<void> program_;
   std::coroutine_handle<> waiter_;           // the program, while it waits
-  const ClusterRequest* awaited_ = nullptr;  // for this
+  const ClusterRequest* awaited_ = nullptr;  // the request that it waits for
 };
 
 class Cluster {
@@ -127,8 +127,8 @@ class Cluster {
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
 
-  /// Runs the program on every rank until all have ended. Returns an empty text, or what each rank that has
-  /// not ended waits for when none of them can go on (the cluster is of no more use then).
+  /// Runs the program on every rank until all have ended. Returns an empty text, or, if no rank can go on,
+  /// what each rank waits for (the cluster cannot be used any more then).
   [[nodiscard]] std::string run(const Program& program);
 
   [[nodiscard]] int ranks() const { return hub_.ranks(); }
@@ -153,7 +153,7 @@ class Cluster {
   std::uint64_t shuffle_;
   std::vector<std::coroutine_handle<>> ready_;
   std::vector<std::unique_ptr<ClusterRank>>
-      handles_;  // first to go: their operations are in the engines' lists
+      handles_;  // destroyed first: their operations are in the engines' lists
 };
 
 }  // namespace offramp

@@ -1,5 +1,5 @@
-"""A Slurm of one node on this machine, for tests: its controller and its daemon, without authentication, in a folder of their own
-and on ports of their own. What runs under the user's own Slurm is not touched."""
+"""A Slurm of one node on this machine, for tests: its controller and its daemon, without authentication, in a folder of their own and on
+ports of their own. The user's own Slurm is untouched."""
 
 import getpass
 import os
@@ -24,12 +24,14 @@ StateSaveLocation={folder}/state
 SlurmdSpoolDir={folder}/spool
 SlurmctldPidFile={folder}/slurmctld.pid
 SlurmdPidFile={folder}/slurmd.pid
+
 SlurmctldPort={controller_port}
 SlurmdPort={node_port}
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
+
 SwitchType=switch/none
 ReturnToService=2
 SlurmdParameters=config_overrides
@@ -44,7 +46,7 @@ def find(name):
 
 
 def why_not():
-    """Why there can be no Slurm here; None: there can."""
+    """The reason why no Slurm can run here; None if it can."""
     missing = [name for name in DAEMONS if find(name) is None]
     if missing:
         return f"{', '.join(missing)} not installed"

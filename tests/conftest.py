@@ -1,9 +1,8 @@
-"""What the suites share: the options of a run, the fixtures `arguments` and `tally`, and what each suite costs.
+"""Shared by all suites: the options of a run, the fixtures `arguments` and `tally`, and the costs of each suite.
 
 A suite is a file of tests/suites. A test function takes `arguments` (the build and what to test it with) and `tally`, and records any
-number of results, each of which counts. A function that takes `backend` runs once for each backend of the build, one that takes
-`some_backend` once for one of them, and in the thorough tier for each.
-tests/run starts pytest and prints the totals."""
+number of results, which all count. A function that takes `backend` runs once for each backend of the build, one that takes
+`some_backend` once for one of them, and in the thorough tier for each. tests/run starts pytest and prints the totals."""
 
 import argparse
 import json
@@ -51,7 +50,7 @@ def pytest_configure(config):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_report_teststatus(report):
-    """No letters: Results prints a line for each test."""
+    """Prints no letters: Results prints a line for each test."""
     return report.outcome, "", ""
 
 
@@ -65,7 +64,7 @@ def pytest_generate_tests(metafunc):
 
 
 def suite_of(nodeid):
-    """The file's name for a suite; `cli` for the tests of the command."""
+    """The suite's name, from the name of its file; `cli` for the tests of the command."""
     path = nodeid.split("::")[0]
     return "cli" if path.startswith("cli/") else os.path.splitext(os.path.basename(path))[0]
 
@@ -76,8 +75,8 @@ def long_tests():
 
 
 def pytest_collection_modifyitems(config, items):
-    """Without --thorough, functions that are marked so are left out, also of a suite that is named. The longest tests begin first, so that
-    none is left over at the end. What a class sets up is set up in one process."""
+    """Without --thorough, functions with that mark are left out, even if their suite is named. The longest tests begin first, so that
+    none is left over at the end. All tests of a class run in one process, since they share its setup."""
     if not config.offramp.thorough:
         items[:] = [item for item in items if not any(mark.name == "thorough" for mark in item.own_markers)]
     wanted = config.getoption("filter")
@@ -91,12 +90,12 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture(scope="session")
 def arguments(pytestconfig):
-    """A copy: what a suite sets in it concerns that process alone."""
+    """A copy, so that changes by a suite concern its own process only."""
     return argparse.Namespace(**vars(pytestconfig.offramp))
 
 
 class Tally:
-    """Takes the results of a test function."""
+    """Receives the results of a test function."""
 
     def __init__(self, subtests, name_filter):
         self.subtests, self.name_filter = subtests, name_filter
@@ -105,7 +104,7 @@ class Tally:
         return self.name_filter in name
 
     def skip(self, name, why):
-        """For what this machine does not allow. The result is printed and counts neither as passed nor as failed."""
+        """For tests that this machine does not allow. The result is printed and counts neither as passed nor as failed."""
         with self.subtests.test(msg=name):
             pytest.skip(why)
 
@@ -128,15 +127,15 @@ def processor_seconds():
 
 @pytest.fixture(autouse=True)
 def costs(request):
-    """Adds to the test's report what it took: programs started by the harness, and processor seconds of all awaited processes."""
+    """Adds the costs of the test to its report: programs started by the harness, and processor seconds of all awaited processes."""
     programs, seconds = launch.started(), processor_seconds()
     yield
     request.node.user_properties += [("launches", launch.started() - programs), ("processor", processor_seconds() - seconds)]
 
 
 class Results:
-    """Prints a line for each test, and appends a line of JSON for each result and for the cost of each test to a file. A test that
-    records results counts by them, any other test counts itself. Failures are printed as they come: a run that is killed has shown them."""
+    """Prints a line for each test, and appends a line of JSON for each result and for the costs of each test to a file. A test that
+    records results counts by them, any other test counts itself. Failures are printed at once, so that a killed run has shown them."""
 
     def __init__(self, path, name_filter):
         self.name_filter = name_filter
@@ -152,7 +151,7 @@ class Results:
         self.pending |= set(ids)
 
     def pytest_sessionfinish(self):
-        """A process of pytest that ends takes the tests with it that it was to run next."""
+        """Records the tests that a process of pytest did not run before it ended."""
         for nodeid in sorted(self.pending):
             self.write(suite=suite_of(nodeid), name=f"{nodeid} was not run", outcome="failed", seconds=0.0, why="")
 
@@ -178,7 +177,7 @@ class Results:
             costs_of = dict(report.user_properties)
             self.write(suite=suite, test=report.nodeid, launches=costs_of.get("launches", 0), processor=costs_of.get("processor", 0.0))
         counts_itself = report.when == "call" and not self.counts[report.nodeid] and (
-            not self.name_filter or (report.nodeid.count("::") > 1 and self.name_filter in report.nodeid))  # a method of a class was chosen by its name
+            not self.name_filter or (report.nodeid.count("::") > 1 and self.name_filter in report.nodeid))  # a method, chosen by name
         if context is not None or not report.passed or counts_itself:
             why = report.longrepr[2] if report.skipped and isinstance(report.longrepr, tuple) else ""
             self.write(suite=suite, name=name, outcome=report.outcome, seconds=report.duration, why=why)

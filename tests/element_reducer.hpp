@@ -1,4 +1,4 @@
-// Reductions of plain elements, without MPI: for the ranks of a Cluster.
+// Reductions of plain elements without MPI, for the ranks of a Cluster.
 #pragma once
 
 #include <cassert>
@@ -10,7 +10,7 @@
 
 namespace offramp {
 
-/// A reduction and what a backend may know of it.
+/// A reduction, with the properties that a backend may use.
 class ElementReducer : public Reducer {
  public:
   struct Kind {

@@ -24,9 +24,9 @@ CLASSES = (*GOOD, "wrong", "hang", "crash")
 KINDS = ("loss", "duplication", "reordering", "corruption", "delay")  # without outages, which a run does not have
 RATES = ("1e-4", "1e-3", "1e-2", "1e-1")
 FIRST_RUN = 60  # more seconds, to find the program and its libraries
-# What Open MPI, its mpirun, and Hydra say about a rank that died of a signal. 9 and 15 end the other ranks.
+# Messages of Open MPI, its mpirun, and Hydra about a rank that died of a signal. 9 and 15 end the other ranks.
 CRASH = re.compile(r"Process received signal|exited on\ssignal (4|6|7|8|11) | \(signal (4|6|7|8|11)\)\n")
-# Open MPI 4's mpirun sometimes takes a rank that ended well for one that vanished (open-mpi/ompi issue 7833).
+# Open MPI 4's mpirun sometimes reports a rank that ended well as vanished (open-mpi/ompi issue 7833).
 VANISHED = re.compile(r"with PID 0 on.*exiting improperly", re.S)
 
 

@@ -1,6 +1,5 @@
-"""A machine of its own for a test: processes, shared memory, SysV objects, temporary files and network interfaces that
-nobody else has, and that end with it. So what a run leaves behind can be listed, /dev/shm can be made small, and addresses
-cannot be anybody else's.
+"""An isolated environment for a test: private processes, shared memory, SysV objects, temporary files and network interfaces, which end
+with it. So a test can list what a run leaves behind, make /dev/shm small, and use any address.
 
 usage, as made by isolated() below: isolated.py SHM_SIZE COMMAND...
 """
@@ -11,16 +10,16 @@ import sys
 import time
 
 NAMESPACES = ["--mount", "--ipc", "--pid", "--net", "--uts", "--fork", "--mount-proc", "--kill-child"]
-TEMPORARY = "/mnt"  # a private file system is mounted there: nothing of the machine's own is seen or touched
+TEMPORARY = "/mnt"  # a private file system is mounted there: the machine's own files are hidden and safe
 
 
 def unshare():
-    """The command that makes the namespaces; without root also one in which the user is root."""
+    """The command that makes the namespaces; without root it adds one in which the user is root."""
     return ["unshare", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), *NAMESPACES]
 
 
 def why_not():
-    """Why this machine does not allow it; empty: it does."""
+    """The reason why this machine does not allow it; empty if it does."""
     try:
         done = subprocess.run([*unshare(), "mount", "-t", "tmpfs", "tmpfs", TEMPORARY], capture_output=True, text=True,
                               check=False, timeout=30)
@@ -31,8 +30,7 @@ def why_not():
 
 
 def isolated(command, shm="1g"):
-    """The command line that runs a command by itself. Its output ends with a line "left behind: ..." for each thing that
-    is still there when it has ended."""
+    """The command line that runs a command in isolation. Its output ends with a line "left behind: ..." for each thing that remains."""
     return [*unshare(), sys.executable, os.path.abspath(__file__), shm, *command]
 
 
@@ -44,7 +42,7 @@ def set_up(shm):
 
 
 def processes():
-    """What runs here beside this process, but for dead ones that nobody has waited for."""
+    """The other processes here, except for zombies."""
     found = []
     for entry in os.listdir("/proc"):
         if entry.isdigit() and int(entry) != os.getpid():

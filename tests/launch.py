@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 
 
-# Lines of hwloc, which is beneath every MPI library, and of UCX about a machine without /sys, and the like.
+# Messages of hwloc, which is part of every MPI library, and of UCX about machines without /sys and the like.
 OF_OTHER_LIBRARIES = re.compile(r"\[hwloc/|\[\d+\.\d+\] \[[^]]*\] +\S+:\d+ +UCX +[A-Z]+ ")
 
 
@@ -23,14 +23,14 @@ class Result:
     seconds: float
 
     def lines(self):
-        """What the program and Offramp have said."""
+        """The output of the program and of Offramp."""
         return [line.rstrip() for line in self.output.splitlines() if not OF_OTHER_LIBRARIES.match(line)]
 
 
 @functools.cache
 def openmpi_release():
-    """The major number of the Open MPI whose mpirun is on the path, 0 where it is another library's. From 5 on mpirun is PRRTE's
-    prterun, some of whose components and parameters have other names."""
+    """The major version of the Open MPI whose mpirun is on the path, 0 for another library. From 5 on mpirun is PRRTE's prterun, some of
+    whose components and parameters have other names."""
     if shutil.which("mpirun") is None:
         return 0
     said = subprocess.run(["mpirun", "--version"], capture_output=True, text=True, check=False, timeout=60).stdout
@@ -43,8 +43,8 @@ def base_environment(extra=None):
     if os.geteuid() == 0:
         env["OMPI_ALLOW_RUN_AS_ROOT"] = env["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
     if openmpi_release() >= 5:
-        # Where an interface has addresses of both families, its TCP finds no pair of them (5.0.7): every rank says so, and processes
-        # that are spawned cannot be reached.
+        # If an interface has addresses of both families, its TCP finds no pair of them (5.0.7): every rank reports that, and spawned
+        # processes are unreachable.
         env["OMPI_MCA_btl_tcp_disable_family"] = "6"
     env.update(extra or {})
     return env
@@ -81,7 +81,7 @@ def stack_traces(pids):
     gdb = shutil.which("gdb")
     for pid in pids:
         try:
-            os.kill(pid, signal.SIGUSR2)  # Offramp's own report of what the rank waits for
+            os.kill(pid, signal.SIGUSR2)  # Offramp's own report of the rank's waits
         except OSError:
             continue
     time.sleep(0.5)
@@ -96,9 +96,9 @@ def stack_traces(pids):
 
 def run(command, env, limit, cwd=None):
     """By default all mpiruns of a user have their session folders in one folder. One that ends removes that folder while another is
-    making its own in it, which then fails, or waits for its end forever. So each run has a place of its own."""
+    creating its own in it, which then fails, or waits for its end forever. So each run has a folder of its own."""
     with tempfile.TemporaryDirectory(prefix="offramp_session_", ignore_cleanup_errors=True) as folder:
-        os.chmod(folder, 0o1777)  # as /tmp: a program may be another user's
+        os.chmod(folder, 0o1777)  # writable like /tmp: the program may run as another user
         places = {"OMPI_MCA_orte_tmpdir_base": folder, "PRTE_MCA_prte_tmpdir_base": folder}  # of Open MPI 4, and of 5
         return run_in_session(command, {**places, **env}, limit, cwd)
 
@@ -107,7 +107,7 @@ STARTED = []
 
 
 def started():
-    """How many programs this process has run."""
+    """The number of programs that this process has run."""
     return len(STARTED)
 
 
@@ -132,47 +132,47 @@ def run_in_session(command, env, limit, cwd):
         output, _ = process.communicate()
         output += f"\nstill running after {limit} s\n{traces}"
         ok = False
-    output = output.replace("\0", "")  # which Open MPI 5's mpirun puts behind messages of its own
+    output = output.replace("\0", "")  # which mpirun of Open MPI 5 appends to its own messages
     return Result(ok, output, time.monotonic() - begin)
 
 
 def lost_by_mpirun(output):
-    """Open MPI 4's mpirun now and then takes a rank that has ended well for one that vanished ("rank 0 with PID 0"),
-    without any library beside it: github.com/open-mpi/ompi/issues/7833. Says nothing about the program."""
+    """Now and then, Open MPI 4's mpirun reports a rank that ended well as vanished ("rank 0 with PID 0"), even without any other
+    library: github.com/open-mpi/ompi/issues/7833. It says nothing about the program."""
     return "with PID 0 on" in output and "exiting improperly" in output
 
 
 @functools.cache
 def starts_several_programs():
-    """Whether mpirun starts more than one program in a job. That of Debian 13 (Open MPI 5.0.7, PMIx 5.0.7) itself ends with a
-    segmentation fault, in PMIx_server_setup_fork, for `mpirun -n 1 a : -n 1 b` and for MPI_Comm_spawn_multiple."""
+    """Whether mpirun can start more than one program in a job. Debian 13's (Open MPI 5.0.7, PMIx 5.0.7) crashes with a segmentation
+    fault in PMIx_server_setup_fork, for `mpirun -n 1 a : -n 1 b` and for MPI_Comm_spawn_multiple."""
     return run(["mpirun", "--oversubscribe", "-n", "1", "true", ":", "-n", "1", "true"], base_environment(), 60).ok
 
 
 @dataclass(frozen=True)
 class Mpi:
-    """The MPI library that a build (or a folder of one) is for, and all that differs between families: mpi.json of the build."""
+    """The MPI library that a build (or a folder of one) is for, and all differences between the families: mpi.json of the build."""
     family: str  # openmpi, mpich
     launcher: str
     compiler: str  # of C
 
     def start(self, ranks, variables=None, options=()):
-        """How the launcher is called, up to the program; variables: what the environment of the ranks has."""
+        """The launcher's command line up to the program; variables: for the environment of the ranks."""
         line = [self.launcher, *(["--oversubscribe"] if self.family == "openmpi" else []), "-n", str(ranks), *options]
         for name, value in (variables or {}).items():
             line += ["-genv", name, str(value)] if self.family == "mpich" else ["-x", f"{name}={value}"]
         return line
 
     def tool(self, name):
-        """Another command of the same installation, called as the compiler is: mpifort.mpich beside mpicc.mpich."""
+        """Another command of the same installation, named like the compiler: mpifort.mpich beside mpicc.mpich."""
         return os.path.join(os.path.dirname(self.compiler), os.path.basename(self.compiler).replace("mpicc", name))
 
     def command(self, name):
-        """The same by its name alone, as in a line that a user types."""
+        """The command by its name alone, as a user types it."""
         return os.path.basename(self.tool(name))
 
     def skips(self, tally, what, needed, why):
-        """Whether this library is another one than the family that a test needs: then that is said."""
+        """Whether this library is of another family than a test needs; prints that if so."""
         if self.family != needed:
             tally.skip(what, why)
         return self.family != needed
@@ -186,7 +186,7 @@ def mpi_of(build):
 
 @functools.cache
 def lacks_processes(build):
-    """Why there are no processes that come and go: what tests/mpi/dynamic_processes notes natively; empty: there are."""
+    """The reason why processes cannot come and go, from the native run of tests/mpi/dynamic_processes; empty if they can."""
     if mpi_of(build).family == "openmpi":
         return ""
     said = mpirun(build, None, 2, [os.path.join(build, "tests/mpi/dynamic_processes")]).output
@@ -197,12 +197,12 @@ DEALER = "dealer"  # the carrier of tests/fixtures/dealer.cpp
 
 
 def plugins(build):
-    """The folder of the tests' plugins. A build for another MPI library shares it with the build that it is part of."""
+    """The folder of the tests' plugins. A build for another MPI library shares it with the build that contains it."""
     return os.path.join(os.path.dirname(os.path.realpath(os.path.join(build, "lib"))), "tests/plugins")
 
 
 def mpirun(build, backend, ranks, command, limit=60, settings=None, options=(), cwd=None, variables=None):
-    """backend: None for a native run; settings: OFFRAMP_* variables of a run over a backend; variables: others of any run."""
+    """backend: None for a native run; settings: OFFRAMP_* variables, with a backend only; variables: others, for any run."""
     env = base_environment()
     variables = dict(variables or {})
     if backend is not None:

@@ -1,5 +1,5 @@
-// The stages of single messages, one backend's, in the order in which a test asks for them. Each end has
-// resources of its own; the other end's are idle, and nothing is shared.
+// The stages of single messages of one backend, in the order in which a test calls them. Each end has its own
+// resources; the other end's are idle, and the two share nothing.
 #pragma once
 
 #include <algorithm>
@@ -22,12 +22,12 @@ struct Units {
 
   std::vector<Resource> all;
 };
-/// Enough for any hardware.
+/// Enough resources for any hardware.
 struct ManyUnits : Units {
   ManyUnits() : Units(1024) {}  // a tinsel machine of 48 boards has 870
 };
 
-/// What the sender knows once its message has departed; if the message asks, with a receiver that is ready.
+/// The sender's state once its message has departed; with a handshake, the receiver is ready.
 struct Departure {
   Time host_free;
   Time complete;           // without a handshake
@@ -65,7 +65,7 @@ class MessageStages {
     to_its_end(passage, [&] { backend_.depart(transfer, passage, own); });
     departure.complete = passage.complete;
     departure.handshake = passage.protocol == Protocol::kConfirmed;
-    if (passage.asks()) {
+    if (passage.waits_for_answer()) {
       departure.handshake = passage.protocol == Protocol::kRendezvous && passage.complete < Time();
       passage.granted = passage.requested;
       to_its_end(passage, [&] { backend_.answer(transfer, passage, idle()); });
@@ -79,7 +79,7 @@ class MessageStages {
     return departure;
   }
 
-  /// The receive is posted at a time. Only after a departure with a handshake.
+  /// The receive is posted at the given time. Only after a departure with a handshake.
   Passage match(const Transfer& transfer, const Passage& departed, Time posted) {
     Passage passage = departed;
     passage.posted = posted;
@@ -94,7 +94,7 @@ class MessageStages {
     return passage;
   }
 
-  /// The receiver's program, at `now`, learns of the message whose receive was posted then.
+  /// The receiver's program, at `now`, learns of the message whose receive it posts then.
   Time receive(const Transfer& transfer, const Passage& departed, Time posted, Time now, Units& units) {
     const Time there = later(posted, now);
     if (is_local(transfer))
@@ -103,16 +103,16 @@ class MessageStages {
     if (departed.protocol == Protocol::kRendezvous) {
       passage = resumed(transfer, departed, posted);
     } else {
-      // What the receiver's end knows of the sender's.
+      // The receiver's knowledge of the sender.
       passage.left = passage.leaves = passage.begin = {};
       passage.posted = posted;
     }
     to_its_end(passage, [&] { backend_.arrive(transfer, passage, units.view(resources_)); });
-    if (receiver_hold_ != kNoResource && passage.asks())
+    if (receiver_hold_ != kNoResource && passage.waits_for_answer())
       passage.stored = later(
           passage.stored,
           units[receiver_hold_].acquire(passage.granted, later(passage.last - passage.granted, {})).end);
-    const Matched matched = passage.came_before(posted) ? Matched::kUnexpected : Matched::kPosted;
+    const Matched matched = passage.arrived_before(posted) ? Matched::kUnexpected : Matched::kPosted;
     return backend_.receive(transfer, passage, later(passage.stored, there), matched);
   }
 
@@ -128,7 +128,8 @@ class MessageStages {
     std::fill(idle_.all.begin(), idle_.all.end(), Resource());
     return idle_.view(resources_);
   }
-  /// A message that asked, from when its request came. What its sender's port served before delays the data.
+  /// A message with a handshake, from the arrival of its request. Earlier work of the sender's port delays
+  /// the data.
   Passage resumed(const Transfer& transfer, const Passage& departed, Time posted) {
     Passage passage;
     passage.protocol = Protocol::kRendezvous;
@@ -164,7 +165,7 @@ class StagedBackend {
   Passage match(const Transfer& transfer, const Passage& departed, Time posted) {
     return stages_.match(transfer, departed, posted);
   }
-  /// By a program that waits for the message from the moment on at which it posts the receive.
+  /// For a program that waits for the message from the moment at which it posts the receive.
   Time receive(const Transfer& transfer, const Passage& departed, Time posted, Units& units) {
     return stages_.receive(transfer, departed, posted, posted, units);
   }

@@ -1,4 +1,4 @@
-"""Runs programs of tests/mpi: the cases together under one MPI_Init, the others each by itself."""
+"""Runs programs of tests/mpi: the cases together under one MPI_Init, the others one by one."""
 
 import functools
 import os
@@ -9,15 +9,15 @@ from launch import base_environment, mpirun
 
 LIMIT = 90  # s, of one program
 CASE_LIMIT = 8  # s, added for each case of several
-HANG_TIMEOUT = "45"  # s, after which a rank says what it waits for
+HANG_TIMEOUT = "45"  # s, after which a rank prints what it waits for
 
 
-# Of these the tables of errors are compared over every backend by the suite errors, and random traffic is checked by the suite soak.
+# The suite errors compares the tables of errors over every backend, and the suite soak checks random traffic.
 OWN_SUITES = {"errors_more", "errors_beside", "soak"}
 
 
 def programs(build):
-    """All of them, in C and Fortran, but for those that are about what the MPI library has not."""
+    """All programs, in C and Fortran, except those for functions that the MPI library lacks."""
     folder = os.path.join(build, "tests/mpi")
     return sorted(name for name in os.listdir(folder) if os.path.isfile(os.path.join(folder, name))
                   and os.access(os.path.join(folder, name), os.X_OK) and not (lacks_sessions(build) and is_of_sessions(name)))
@@ -36,19 +36,19 @@ def lacks_sessions(build):
 
 @functools.cache
 def cases(build):
-    """Those that share an MPI_Init, see tests/mpi/cases.h: those without threads, and those with."""
+    """The cases that share an MPI_Init (tests/mpi/cases.h): those without threads, and those with."""
     lists = [subprocess.run([os.path.join(build, "tests/mpi_cases"), which], check=True, capture_output=True, text=True,
                             env=base_environment(), timeout=60).stdout.split() for which in ("--list", "--list-threaded")]
     return lists[0], lists[1]
 
 
 def stand_alone(build, names):
-    """Those that need a process of their own, and so a launch for each run."""
+    """The programs that need a process, and so a launch, of their own."""
     return [name for name in names if name not in sum(cases(build), [])]
 
 
 def least_ranks(name):
-    """How many ranks a program needs for all that it checks: its file says so where that is more than one."""
+    """The number of ranks that a program needs for all of its checks: its file states it if it is more than one."""
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "mpi", f"{name}.c")
     if not os.path.exists(path):
         return 1
@@ -58,7 +58,7 @@ def least_ranks(name):
 
 
 def numbers_of(name, ranks):
-    """The numbers of ranks, of a list, on which a program checks all that it can."""
+    """The numbers of ranks, of a list, on which a program checks everything that it can."""
     return [number for number in ranks if number >= least_ranks(name)] or [least_ranks(name)]
 
 
@@ -74,9 +74,9 @@ def in_turn(names, turn, turns):
 
 
 class Run:
-    """Programs over one backend with one set of settings, recorded under label(name). acceptable: a further condition on
-    the output of every run. settings and variables as mpirun() takes them; build: where Offramp is, if it is another one;
-    separate: cases are programs of their own, too."""
+    """Runs programs over one backend with one set of settings, and records the results under label(name). acceptable: a further
+    condition on the output of every run. settings and variables: as for mpirun(). build: the location of Offramp, if not that of the
+    run. separate: cases run as programs of their own, too."""
 
     def __init__(self, arguments, tally, label, backend, ranks, settings=None, variables=None, acceptable=lambda output: True,
                  limit=LIMIT, build=None, separate=True):
@@ -102,8 +102,8 @@ class Run:
         self.tally.record(self.label(name), ok, result.output, result.seconds)
 
     def together(self, names):
-        """A case that fails has failed, whatever it does by itself. Those before it have passed, and those behind it are
-        run one by one. So are all where the run as a whole is what failed."""
+        """A failed case counts as failed, even if it passes by itself. The cases before it have passed, and those after it run one by
+        one. If the run as a whole failed, all run one by one."""
         command = [os.path.join(self.arguments.build, "tests/mpi_cases"), *names]
         result = self.launch(command, self.limit + CASE_LIMIT * len(names))
         took = dict(re.findall(r"^took (\w+) ([\d.]+) s$", result.output, re.M))

@@ -4,7 +4,7 @@ foreach(family ${OTHER_MPI_FAMILIES})
   set(folder ${CMAKE_BINARY_DIR}/${family})
   set(options -O2 -g -Wall -Wextra -Wpedantic -Werror)
   if(family STREQUAL mpich)
-    list(APPEND options -Wno-stringop-overflow)  # GCC takes MPICH's null for statuses for an array that is too small
+    list(APPEND options -Wno-stringop-overflow)  # GCC mistakes MPICH's null for statuses for a small array
   endif()
   add_library(mpi_checks_${family} INTERFACE)
   target_compile_options(mpi_checks_${family} INTERFACE ${options})

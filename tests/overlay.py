@@ -1,4 +1,4 @@
-"""This machine as it would be after some commands: a file system above the machine's own takes what they write, and ends with
+"""This machine as it would be after some commands: an overlay above the machine's own file system takes their output, and vanishes with
 them. So packages can be installed in a test as an administrator does it. Needs root.
 
 usage, as made by on_top() below: overlay.py FOLDER,... COMMAND...
@@ -13,7 +13,7 @@ NAMESPACES = ["unshare", "--mount", "--propagation", "private"]
 
 
 def why_not():
-    """Why this machine does not allow it; None: it does."""
+    """The reason why this machine does not allow it; None if it does."""
     if os.geteuid() != 0:
         return "an overlay over the whole system needs root"
     done = subprocess.run(on_top(["true"]), capture_output=True, text=True, check=False, timeout=60)
@@ -21,7 +21,7 @@ def why_not():
 
 
 def on_top(command, folders=()):
-    """The command line that runs a command there. Other mounts than / and the system's own are empty, but for these folders."""
+    """The command line that runs a command there. Mounts other than / and the system's own are empty, except for these folders."""
     return [*NAMESPACES, sys.executable, os.path.abspath(__file__), ",".join(folders), *command]
 
 

@@ -8,7 +8,7 @@ namespace offramp::test {
 
 using Buffer = std::vector<std::byte>;
 
-/// Bytes that depend on seed and place.
+/// Bytes that depend on seed and position.
 inline Buffer pattern(std::size_t bytes, std::uint32_t seed) {
   Buffer buffer(bytes);
   std::uint32_t x = seed * 2654435761U + 1;

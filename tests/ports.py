@@ -5,7 +5,7 @@ import socket
 
 
 def free_ports(count):
-    """Below those that the kernel gives to connections, so that none of them is taken before it is used."""
+    """Ports below those that the kernel assigns to connections, so that they are still free when the test uses them."""
     with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as file:
         above = int(file.read().split()[0])
     ports = []

@@ -1,5 +1,5 @@
-"""Programs and libraries by others: how each is run, and the answers that it must give over every carrier. Each function returns the result
-of a run, and the answers or None."""
+"""Programs and libraries by others: how to run each, and the answers that it must give over every carrier. Each function returns the
+result of a run, and the answers or None."""
 
 import argparse
 import glob
@@ -15,7 +15,7 @@ HPCC_INPUT = "/usr/share/doc/hpcc/examples/_hpccinf.txt"
 
 
 NETPIPE = {"openmpi": "NPopenmpi", "mpich": "NPmpich2"}
-# Of the MPI library of a family.
+# Debian's folders of tests, for a family of MPI library.
 COARRAYS = "/usr/lib/x86_64-linux-gnu/open-coarrays/{}/bin/OpenCoarrays-*-tests"
 SCALAPACK = "/usr/lib/x86_64-linux-gnu/scalapack/{}-tests"
 
@@ -25,7 +25,7 @@ def family(arguments):
 
 
 def missing(arguments, name):
-    """Why a program cannot be run over the MPI library of the build; empty: it can. Debian has most for Open MPI alone."""
+    """The reason why a program cannot run over the build's MPI library; empty if it can. Debian has most programs for Open MPI only."""
     if family(arguments) == "openmpi":
         return ""
     needed = {"netpipe": shutil.which(NETPIPE["mpich"]), "scalapack": glob.glob(SCALAPACK.format("mpich")),
@@ -37,13 +37,13 @@ def missing(arguments, name):
 
 
 def python_of(arguments):
-    """Where a mpi4py is that was built for the library of a build which is not Open MPI's:
-    MPICC=mpicc.mpich pip install --no-binary mpi4py --target BUILD/python mpi4py"""
+    """The location of a mpi4py built for the library of a build that is not Open MPI's: MPICC=mpicc.mpich pip install --no-binary mpi4py
+    --target BUILD/python mpi4py"""
     return os.path.join(arguments.build, "python")
 
 
 def with_settings(arguments, settings):
-    """Arguments of a run with these OFFRAMP_* variables, too."""
+    """Adds these OFFRAMP_* variables to the arguments of a run."""
     return argparse.Namespace(**{**vars(arguments), "settings": settings})
 
 
@@ -54,7 +54,7 @@ def start(arguments, backend, ranks, command, limit, settings=None, cwd=None):
 
 
 def hpcc_answers(text):
-    """What does not depend on speed: verdicts, error counts and residuals (to two digits: sums may be ordered anew)."""
+    """The output that does not depend on speed: verdicts, error counts, and residuals (to two digits, as sums may have another order)."""
     answers = []
     for line in text.splitlines():
         verdict = re.match(r"\s*\|\|Ax-b\|\|.*=\s*([\d.e+-]+)\s*\.+\s*(PASSED|FAILED)", line)
@@ -70,7 +70,7 @@ def hpcc_answers(text):
 
 
 def hpcc(arguments, backend, ranks, order=256):
-    """order: of the matrices of HPL and PTRANS; the other parts take their sizes from it."""
+    """order: of the matrices of HPL and PTRANS; the other parts derive their sizes from it."""
     with tempfile.TemporaryDirectory() as folder:
         with open(HPCC_INPUT, encoding="utf-8") as file:
             text = file.read()
@@ -92,7 +92,7 @@ def netpipe(arguments, backend, ranks):
     with tempfile.TemporaryDirectory() as folder:
         command = [NETPIPE[family(arguments)], "-i", "-u", "1048576", "-n", "5", "-o", os.path.join(folder, "out")]
         result = start(arguments, backend, ranks, command, 120, cwd=folder)
-        # Where it stops depends on the speed that it sees.
+        # It stops at a point that depends on the measured speed.
         checks = re.findall(r"\d+ bytes\s+\d+ times -->  (Integrity check \w+)", result.output)
         return result, sorted(set(checks)) if len(checks) > 20 else None
 
@@ -105,7 +105,7 @@ def mpi4py_objects(arguments, backend, ranks):
 
 
 def python_program(name, pattern):
-    """A program of tests/programs over somebody else's Python library, and the line that it prints."""
+    """A program of tests/programs that uses a Python library by others, and its expected line of output."""
     def execute(arguments, backend, ranks):
         command = ["/usr/bin/python3", os.path.join(HERE, "programs", name)]
         result = start(arguments, backend, ranks, command, 90, {"OFFRAMP_SUMMARY": "false"})
@@ -115,7 +115,7 @@ def python_program(name, pattern):
 
 
 def mumps(arguments, backend, ranks):
-    """A sparse system, real and complex; the input comes by standard input, which a shell opens on every rank."""
+    """A sparse system, real and complex. The input comes by standard input, which a shell opens on every rank."""
     answers = []
     for program, entry in (("dsimpletest", "real"), ("zsimpletest", "cmplx")):
         command = ["sh", "-c", f"exec /usr/lib/mumps/{program} < /usr/lib/mumps/input_simpletest_{entry}"]
@@ -128,7 +128,7 @@ def mumps(arguments, backend, ranks):
     return result, answers if all(len(numbers) >= 5 for numbers in answers) else None
 
 
-# Quick ones of each kind: reductions, atomics, gets, teams, puts.
+# Short ones of each kind: reductions, atomics, gets, teams, puts.
 COARRAY_TESTS = ("co_reduce_test", "atomics", "get_with_offset_1d", "teams_coarray_get", "coarray_distributed_transpose")
 
 
@@ -146,8 +146,8 @@ def coarrays(arguments, backend, ranks):
 
 
 def scalapack(arguments, backend, ranks):
-    """ScaLAPACK's own tests of LU and QR factorisations; they read their input from the folder. Each rank writes into
-    a file of its own: mpirun of Open MPI 5.0.7 passes on long output of a busy machine in swapped order now and then."""
+    """ScaLAPACK's own tests of LU and QR factorisations, which read their input from the folder. Each rank writes to a file of its own,
+    because mpirun of Open MPI 5.0.7 sometimes reorders long output on a busy machine."""
     counts, inputs = [], SCALAPACK.format(family(arguments))
     for program in ("xdlu", "xdqr"):
         with tempfile.TemporaryDirectory() as folder:
@@ -164,7 +164,7 @@ def scalapack(arguments, backend, ranks):
 
 
 def grid(side):
-    """A square grid in Scotch's format: vertices, then each one's neighbours."""
+    """A square grid in Scotch's format: vertices with their neighbours."""
     lines = []
     edges = 0
     for i in range(side):
@@ -177,7 +177,7 @@ def grid(side):
 
 
 def ptscotch(arguments, backend, ranks, side=60, parts=4):
-    """The partition depends on the order in which messages arrive, natively too: it has to be a good one."""
+    """The partition depends on the order in which messages arrive, natively too, so the test checks its quality."""
     with tempfile.TemporaryDirectory() as folder:
         source, target = os.path.join(folder, "grid.grf"), os.path.join(folder, "parts.map")
         with open(source, "w", encoding="utf-8") as file:
@@ -197,7 +197,7 @@ def ptscotch(arguments, backend, ranks, side=60, parts=4):
 
 
 def own_program(name, pattern, with_file=False, words=()):
-    """A program of tests/programs that uses somebody else's library, and the line that it prints."""
+    """A program of tests/programs that uses a library by others, and its expected line of output."""
     def execute(arguments, backend, ranks):
         with tempfile.TemporaryDirectory() as folder:
             command = [os.path.join(arguments.build, "tests/programs", name)]
@@ -209,7 +209,7 @@ def own_program(name, pattern, with_file=False, words=()):
 
 
 def fftw(*words):
-    """words: rows and columns of the transform, and how often it goes there and back."""
+    """words: rows and columns of the transform, and the number of round trips."""
     return own_program("fftw", r"^fftw spectrum right, back again right$", words=words)
 
 

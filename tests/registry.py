@@ -1,4 +1,4 @@
-"""The backends of a build, in the order of its registry: what goes through all of them asks here and has no list of its own."""
+"""The backends of a build in the order of its registry. Tests that visit all backends use this list instead of one of their own."""
 
 import functools
 import json

@@ -1,4 +1,4 @@
-"""Replays of recordings, and what a run has to have in common with a replay of its own."""
+"""Replays of recordings, and the comparison of a run with a replay of its recording."""
 
 import json
 import os
@@ -8,19 +8,19 @@ from launch import base_environment
 
 
 def replay(build, file, *options):
-    """One result for each backend; or, as text, what went wrong."""
+    """One result for each backend, or a text with the problem."""
     done = subprocess.run([os.path.join(build, "bin/offramp"), "replay", file, "--json", *options], capture_output=True, text=True,
                           check=False, env=base_environment(), timeout=300)
     return json.loads(done.stdout)["results"] if done.returncode == 0 else done.stderr
 
 
 def picoseconds(nanoseconds):
-    """A time of the JSON, which has three decimals, as a whole number."""
+    """A time of the JSON, which has three decimals, as an integer."""
     return round(1000 * nanoseconds)
 
 
 def clocks(lane):
-    """When each rank ended, in picoseconds."""
+    """The end of each rank, in picoseconds."""
     return [rank["modelled_time_ps"] for rank in lane["each_rank"]]
 
 
@@ -30,7 +30,7 @@ def call_times(calls):
 
 
 def differences(report, replayed):
-    """Between the report of a run and a replay of its recording, in picoseconds: a text, empty without any."""
+    """The differences between the report of a run and a replay of its recording, in picoseconds, as a text; empty without any."""
     if not report["settled"]:
         return "the run was not settled"
     pairs = {"modelled time": (report["modelled_time_ps"], replayed["modelled_time_ps"]),

@@ -1,5 +1,5 @@
-// How many random cases a test draws: OFFRAMP_SEEDS, of the thousand that are usual; OFFRAMP_FIRST_SEED is
-// the first one, to see it again. Slow builds ask for fewer, long nights for more.
+// The number of random cases that a test draws: OFFRAMP_SEEDS, relative to the usual thousand;
+// OFFRAMP_FIRST_SEED is the first one, to reproduce a case. Slow builds set fewer, nightly runs more.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ inline std::uint64_t number_from(const char* variable, std::uint64_t otherwise) 
   return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
-/// usual: how many of a thousand. At least one.
+/// usual: the number when OFFRAMP_SEEDS is a thousand. Returns at least one.
 inline std::uint64_t seeds(std::uint64_t usual = 1000) {
   return std::max<std::uint64_t>(1, number_from("OFFRAMP_SEEDS", 1000) * usual / 1000);
 }

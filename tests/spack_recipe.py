@@ -1,4 +1,4 @@
-"""The Spack recipe in packaging/spack, read without Spack: that it is Python, and that it asks for what CMake asks for."""
+"""Checks the Spack recipe in packaging/spack without Spack: it is valid Python, and it requires the same packages as CMake."""
 
 import ast
 import os
@@ -6,15 +6,15 @@ import re
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PACKAGES = os.path.join(ROOT, "packaging/spack/spack_repo/offramp/packages")
-# By what CMakeLists.txt looks for: Spack's name. Threads are the C library's.
+# Name in CMakeLists.txt -> Spack's name. Threads are the C library's.
 SPACK_NAMES = {
     "MPI": "mpi", "fmt": "fmt", "CLI11": "cli11", "nlohmann_json": "nlohmann-json", "tomlplusplus": "tomlplusplus",
     "xxhash.h": "xxhash", "Threads": None, "EXPAT": "expat", "ZLIB": "zlib-api", "Python3": "python", "PkgConfig": "pkgconfig", "ucx": "ucx",
     "hwloc": "hwloc", "libelf": "elfutils",
 }
-# Not looked for: the compilers and CMake itself; bounds for what provides mpi.
+# Only in the recipe: the compilers, CMake itself, and bounds for providers of mpi.
 OF_SPACK = {"c", "cxx", "cmake", "openmpi", "mpich"}
-# Optional: CMakeLists.txt has an option of the variant's name, and looks for the package in a file of its own.
+# Optional: CMakeLists.txt has an option with the variant's name, and searches the package in a file of its own.
 OPTIONAL = {"otf2"}
 
 
@@ -24,21 +24,21 @@ def text_of(*path):
 
 
 def looked_for(cmake):
-    """What a CMakeLists.txt requires."""
+    """The packages that a CMakeLists.txt requires."""
     return re.findall(r"^find_package\((\w+) REQUIRED", cmake, flags=re.M) + \
         re.findall(r"^pkg_check_modules\(\w+ REQUIRED IMPORTED_TARGET (\S+)\)", cmake, flags=re.M) + \
         re.findall(r"^find_path\(\w+ (\S+) REQUIRED\)", cmake, flags=re.M)
 
 
 def calls(recipe, name):
-    """First arguments of the calls of a directive in the class."""
+    """The first arguments of all calls of a directive in the class."""
     body = next(node for node in ast.parse(recipe).body if isinstance(node, ast.ClassDef)).body
     return [node.value.args[0].value for node in body if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and
             isinstance(node.value.func, ast.Name) and node.value.func.id == name]
 
 
 def complaints(recipe, cmake):
-    """What does not fit together, one line each."""
+    """The mismatches, one per line."""
     found = []
     required = looked_for(cmake)
     found += [f"tests/spack_recipe.py does not know what Spack calls {name}" for name in required if name not in SPACK_NAMES]

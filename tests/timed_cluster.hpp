@@ -1,4 +1,4 @@
-// Programs whose times matter, written as for a Cluster and run in a world: buffers give sizes only.
+// Programs for tests of times, written as for a Cluster and run in a world: buffers only give sizes.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace offramp {
 
-/// What a program sees of its rank: see ClusterRank.
+/// A program's interface to its rank: see ClusterRank.
 class TimedRank {
  public:
   explicit TimedRank(RankHandle& handle) : handle_(handle) {}
@@ -39,7 +39,7 @@ class TimedRank {
     return handle_.isend(to, data.size(), tag, element);
   }
   RankRequest issend(int to, Bytes data, int tag = 0, ElementType element = ElementType::kByte) {
-    return handle_.isend(handle_.everyone(), to, data.size(), tag, element, Synchronous::kYes);
+    return handle_.isend(handle_.world_communicator(), to, data.size(), tag, element, Synchronous::kYes);
   }
   RankRequest irecv(int from, MutableBytes into, int tag = kAnyTag) {
     return handle_.irecv(from, into.size(), tag);
@@ -47,7 +47,9 @@ class TimedRank {
   Task<Received> wait(RankRequest& request) { return handle_.wait(request); }
   Task<Outcome> wait_all(std::vector<RankRequest>& requests) { return handle_.wait_all(requests); }
 
-  RankRequest start(const Operation& operation) { return handle_.start(handle_.everyone(), operation); }
+  RankRequest start(const Operation& operation) {
+    return handle_.start(handle_.world_communicator(), operation);
+  }
   Task<Outcome> collective(const Operation& operation) { return handle_.collective(operation); }
   Task<Outcome> bcast(MutableBytes buffer, int root) {
     return of_blocks(OperationKind::kBcast, buffer.size(), root);

@@ -1,5 +1,5 @@
-"""Two hosts on one machine: namespaces with names, addresses, process ids and shared memory of their own, and a cable
-between them. Runs inside isolated.py, so that all of it ends with the test.
+"""Two hosts on one machine: namespaces with names, addresses, process ids and shared memory of their own, and a cable between them. Runs
+inside isolated.py, so that everything ends with the test.
 
 usage: two_hosts.py [--outage AFTER SECONDS] MPIRUN_ARGUMENTS...
        two_hosts.py --host NAME              the first process of a host
@@ -17,10 +17,10 @@ import time
 
 from launch import openmpi_release
 
-SHARED = "/mnt"  # isolated.py's private file system: seen by both hosts, like a home folder
+SHARED = "/mnt"  # isolated.py's private file system, which both hosts see like a home folder
 HOSTS = {"alpha": "10.77.0.1", "beta": "10.77.0.2"}
 DOOR = f"{SHARED}/door"
-# Open MPI 4.1.4 picks osc rdma for windows here, which then fails, with nothing beside it.
+# Open MPI 4.1.4 chooses osc rdma for windows here, which then fails, natively too.
 OSC = ["--mca", "osc", "sm,pt2pt"]
 
 
@@ -29,7 +29,7 @@ def sh(*command):
 
 
 class Host:
-    """Namespaces, and the process that holds them: when it is killed, everything there ends."""
+    """The namespaces and the process that owns them: killing it ends everything in them."""
 
     def __init__(self, name):
         self.name = name
@@ -54,8 +54,8 @@ class Host:
 
 
 class Door(threading.Thread):
-    """Hosts do not see each other's processes, so nobody on one can enter the other. The agent comes here instead, with
-    its own input and output in its hands."""
+    """Hosts do not see each other's processes, so a process of one cannot enter the other. The agent connects here instead, and passes
+    on its own input and output."""
 
     def __init__(self, hosts):
         super().__init__(daemon=True)
@@ -81,7 +81,7 @@ class Door(threading.Thread):
 
 
 def be_agent(host, words):
-    """In place of ssh."""
+    """Replaces ssh."""
     with socket.socket(socket.AF_UNIX) as door:
         door.connect(DOOR)
         socket.send_fds(door, [json.dumps([host, " ".join(words)]).encode()], [0, 1, 2])
@@ -94,9 +94,9 @@ def be_host(name):
     socket.sethostname(name)
     sh("mount", "-t", "tmpfs", "-o", "size=1g,mode=1777", "tmpfs", "/dev/shm")
     sh("mount", "--bind", f"{SHARED}/hosts", "/etc/hosts")
-    sh("mount", "-t", "sysfs", "sysfs", "/sys")  # of this network: libraries look for interfaces there
+    sh("mount", "-t", "sysfs", "sysfs", "/sys")  # of this network namespace: libraries look for interfaces there
     sh("ip", "link", "set", "lo", "up")
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # whoever is left without a parent is not waited for
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # orphaned processes are reaped automatically
     print("ready", flush=True)
     while True:
         signal.pause()
@@ -108,7 +108,7 @@ def connect(hosts):
     for name, host in hosts.items():
         host.run("ip", "address", "add", f"{HOSTS[name]}/24", "dev", "eth0")
         host.run("ip", "link", "set", "eth0", "up")
-    # The kernel takes a moment to say that a link is up, and until then libraries do not use it.
+    # The kernel takes a moment to report a link as up, and until then libraries ignore it.
     patience = time.monotonic() + 10
     while any(host.run("cat", "/sys/class/net/eth0/operstate") != "up\n" for host in hosts.values()):
         if time.monotonic() > patience:
@@ -117,7 +117,7 @@ def connect(hosts):
 
 
 def cut(host, after, seconds):
-    """Pulls the cable out while the program runs, and plugs it in again."""
+    """Disconnects the cable while the program runs, and connects it again."""
     time.sleep(after)
     host.run("ip", "link", "set", "eth0", "down")
     time.sleep(seconds)
@@ -126,7 +126,7 @@ def cut(host, after, seconds):
 
 
 def repeated_segments(hosts):
-    """What TCP has sent again, on both hosts."""
+    """The number of TCP's retransmissions on both hosts."""
     total = 0
     for host in hosts.values():
         names, values = [line.split() for line in host.run("cat", "/proc/net/snmp").splitlines()

@@ -1,4 +1,4 @@
-"""A tshark that runs our dissectors. Wireshark 4.4 runs no Lua script that root names, so root's tshark becomes another user's."""
+"""A tshark that runs our dissectors. Wireshark 4.4 runs no Lua script for root, so root's tshark runs as another user."""
 
 import os
 import shutil
@@ -21,8 +21,8 @@ def runs_scripts(tshark, script):
 
 
 def place_tshark(folder):
-    """Leaves the dissectors in the folder and, where it is needed, a tshark: the folder belongs to the front of PATH. Returns why
-    there is no tshark that reads our captures; empty: there is."""
+    """Leaves the dissectors in the folder and, where needed, a wrapper of tshark, for the front of PATH. Returns the reason why no
+    tshark can read our captures; empty if one can."""
     found = shutil.which("tshark")
     if found is None:
         return "tshark is not installed"
@@ -34,4 +34,4 @@ def place_tshark(folder):
     with open(path, "w", encoding="utf-8") as file:
         file.write(AS_NOBODY.format(found))
     os.chmod(path, 0o755)
-    return "" if runs_scripts(path, script) else f"tshark runs no Lua script as this user, nor as nobody one in {folder}"
+    return "" if runs_scripts(path, script) else f"tshark runs no Lua script as this user, and none in {folder} as user 65534"

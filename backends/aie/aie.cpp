@@ -1,7 +1,6 @@
-// Verdicts and messages. A message is a stream of windows from one kernel to another: what it takes alone
-// comes from Messages, once per size and way; leave() and arrive() then ask the resources that it shares
-// with others (cores, host ports, stream switches) and move the whole message by the longest wait among
-// them, since its parts overlap.
+// Verdicts and messages. A message is a stream of windows between two kernels. Messages computes its time on
+// an idle array, once per size and path. leave() and arrive() occupy the resources shared with others (cores,
+// host ports, stream switches) and delay the whole message by the longest wait, since its parts overlap.
 #include "backends/aie/aie.hpp"
 
 #include <fmt/core.h>
@@ -26,7 +25,7 @@
 namespace offramp {
 namespace {
 
-using aie::Message;
+using aie::MessageTiming;
 
 class AieBackend final : public Backend {
  public:
@@ -43,19 +42,19 @@ class AieBackend final : public Backend {
       too_many_ = aie::too_few_tiles(setup_, ranks_);
     } else if (ranks_ > messages_.most_ranks()) {
       too_many_ = "packet identifiers of a tile's " + std::to_string(setup_.array.mm2s) + " channels reach " +
-                  std::to_string(messages_.most_ranks() - 1) + " others, and the world has " +
+                  std::to_string(messages_.most_ranks() - 1) + " others, but the program has " +
                   std::to_string(ranks_) + " ranks";
     }
   }
 
   [[nodiscard]] Verdict supports(const Operation& operation) const override {
     const Verdict verdict = Verdict::accept(operation, kRegularOperations);
-    if (!verdict.yes()) return verdict;  // the planner has no place for other kinds
+    if (!verdict.yes()) return verdict;  // the planner supports no other kinds
     const bool message = operation.kind == OperationKind::kSend;
     return verdict.unless(message ? too_many_ : aie::collective_decline(planner_, operation));
   }
 
-  /// A long message: the sender's kernel stalls on full windows.
+  /// For long messages, the sender's kernel stalls on full windows.
   [[nodiscard]] bool waits_for_receiver(const Transfer& transfer) const override {
     return transfer.bytes > setup_.eager_limit;
   }
@@ -81,7 +80,7 @@ class AieBackend final : public Backend {
     (void)leave(transfer, passage, later(passage.answered, passage.again), sender);
   }
 
-  /// Its windows go on to the host as they come: the port takes them up when it can keep pace with the rest.
+  /// Windows go to the host as they arrive: the port starts once it can keep pace with the rest.
   void arrive(const Transfer& transfer, Passage& passage, const Resources& receiver) override {
     const aie::Messages::Load& load = messages_.load(transfer.bytes);
     const bool is_new = passage.again < Time();
@@ -105,7 +104,7 @@ class AieBackend final : public Backend {
     Time done = at;
     if (transfer.source != transfer.destination)
       span("aie.core", "receive", passage.first, passage.stored, transfer, transfer.destination);
-    if (matched == Matched::kUnexpected) {  // it has moved on into the host's memory
+    if (matched == Matched::kUnexpected) {  // it was moved to the host's memory
       done += copy_time(transfer.bytes);
       span("host memory", "unexpected message", at, done, transfer, transfer.destination);
     }
@@ -142,17 +141,17 @@ class AieBackend final : public Backend {
 
   [[nodiscard]] WireCounters wire() const override { return wire_; }
 
-  /// From the first kernel's begin to the last one's end, without the host's commands. Of reductions the
-  /// root's kernel only: what [aie-thesis] calls tree time.
+  /// From the beginning of the first kernel to the end of the last one, without the host's commands. For
+  /// reductions only the root's kernel: the tree time of [aie-thesis].
   [[nodiscard]] std::optional<Time> engine_time() const override {
     return later(times_.end - times_.begin, {});
   }
 
  private:
-  /// From the sender's memory or tile to the receiver's, which is ready. What is in the way of its parts
-  /// keeps the whole message up: they overlap. Returns whether it leaves, or waits for its port.
+  /// Sends a message from the sender's memory or tile to that of a ready receiver. A delay of any part delays
+  /// the whole message, since the parts overlap. Returns false if it has to wait for its port.
   bool leave(const Transfer& transfer, Passage& passage, Time at, const Resources& sender) {
-    const Message& alone = messages_.between(transfer.source, transfer.destination, transfer.bytes);
+    const MessageTiming& alone = messages_.between(transfer.source, transfer.destination, transfer.bytes);
     const aie::Messages::Load& load = messages_.load(transfer.bytes);
     const Time deadline = at + alone.complete;
     Time wait;
@@ -189,13 +188,13 @@ class AieBackend final : public Backend {
   }
 
   aie::Setup setup_;
-  mutable aie::Planner planner_;  // keeps the plans that it has made
+  mutable aie::Planner planner_;  // caches plans
   aie::Graphs graphs_;
   aie::Messages messages_;
   aie::Links links_;
   int ranks_;
   aie::Device device_;
-  std::string too_many_;  // for messages between any two ranks; empty: they can be
+  std::string too_many_;  // reason against messages between any two ranks; empty: none
   SpanSink* spans_;
   Time skew_ = setup_.timing.cycles(setup_.timing.costs().skew);
   aie::KernelTimes times_;
@@ -207,9 +206,9 @@ class AieBackend final : public Backend {
 namespace aie {
 namespace {
 
-Footing footing(const Settings& settings, const MachineLayout&, int) {
+Deployment deployment(const Settings& settings, const MachineLayout&, int) {
   const ArraySpec array = Setup(settings).array;
-  return Footing{fmt::format("one array of {} x {} tiles for all ranks", array.columns, array.rows)};
+  return Deployment{fmt::format("one array of {} x {} tiles for all ranks", array.columns, array.rows)};
 }
 
 }  // namespace
@@ -224,7 +223,7 @@ const BackendDescription& aie_backend() {
                          .clock_parameter = "clock",
                          .topics = aie::topics(),
                          .validation = aie::validation,
-                         .footing = aie::footing,
+                         .deployment = aie::deployment,
                          .is_one_machine = true});
   return description;
 }

@@ -1,8 +1,7 @@
-// The closed form: a message of n chunks takes fill + (n - 1) x pace, where fill is the way of one chunk
-// through all stages and pace the time of the slowest of them (class Pipeline). Stages are the kernels at
-// both ends with their locks, the stream, the two buffers at its end, and the host's path; deeper levels of
-// a tree add to the fill only. Distances on the array are taken at an average, since the placement is not
-// known yet.
+// The closed form: a message of n chunks takes fill + (n - 1) x pace. Fill is the time of one chunk through
+// all stages, and pace the time of the slowest stage (class Pipeline). Stages are the kernels at both ends
+// with their locks, the stream, the two buffers at its end, and the host's path; deeper levels of a tree add
+// to the fill only. Distances on the array are averages, since the placement is not known yet.
 #include "backends/aie/best_window.hpp"
 
 #include <algorithm>
@@ -14,10 +13,10 @@ namespace {
 
 constexpr std::size_t kLeast = 16;
 constexpr std::size_t kElement = 4;
-constexpr int kHops = 2;         // of an edge that does not share memory, roughly
-constexpr int kMessageHops = 5;  // between two of 64 ranks, on the average
+constexpr int kHops = 2;         // of an edge without shared memory, approximately
+constexpr int kMessageHops = 5;  // average between two of 64 ranks
 
-/// What a chunk takes from the first byte out to the last one in, and the pace of the chunks behind it.
+/// Time of a chunk from its first byte out to its last byte in, and the pace of subsequent chunks.
 struct Pipeline {
   Time fill;
   Time pace;
@@ -27,11 +26,11 @@ struct Pipeline {
   }
 };
 
-/// What becomes smaller from one size that is tried to the next: windows of blocks are halved, so that most
-/// blocks end where a window does; other messages are cut into more and more of one size.
+/// How candidates get smaller: windows of blocks are halved, so that most blocks end at the end of a window;
+/// other messages are cut into increasingly many chunks of one size.
 enum class Cut : std::uint8_t { kMessage, kBlocks };
 
-/// From the largest down to the least; of equals the largest.
+/// Tries windows from the largest to the smallest, and prefers the largest of equally fast ones.
 template <typename Of>
 BestWindow best(const Setup& setup, Cut cut, std::size_t bytes, std::size_t largest, Of pipeline_of) {
   const auto timed = [&](std::size_t window) {
@@ -53,39 +52,38 @@ BestWindow best(const Setup& setup, Cut cut, std::size_t bytes, std::size_t larg
   return found;
 }
 
-/// The deepest kernel's distance from the root of a tree that is filled level by level.
+/// The depth of a tree that is filled level by level.
 int levels_below(int kernels, int arity) {
   int levels = 0;
   for (int node = kernels - 1; node > 0; node = (node - 1) / arity) ++levels;
   return levels;
 }
 
-/// Of a kernel that acquires so many windows in a loop, and so many others.
+/// Locks of a kernel that acquires `in_loop` windows in a loop and `single` others.
 Time locks(const Setup& setup, int in_loop, int single) {
   const Costs& costs = setup.timing.costs();
   return setup.timing.cycles(costs.acquire_loop * in_loop + costs.acquire_single * single +
                              costs.release * (in_loop + single));
 }
 
-/// An edge that does not share memory.
-struct Way {
+/// An edge without shared memory.
+struct EdgeCost {
   Time stream;
   Time passage;
   [[nodiscard]] Time whole() const { return stream + passage; }
 };
-Way way(const Setup& setup, std::size_t window) {
+EdgeCost edge_cost(const Setup& setup, std::size_t window) {
   return {setup.timing.stream(window), setup.timing.passage(kHops)};
 }
-/// Windows follow each other at the pace of the stream, or of the two buffers at its end: each of them is
-/// free again when a window has come and its kernel is done with it.
-void passes_edge(Pipeline& pipeline, const Way& edge, Time kernel) {
+/// Windows follow each other at the pace of the stream, or of the two buffers at its end: a buffer is free
+/// again when its window has arrived and the kernel has processed it.
+void passes_edge(Pipeline& pipeline, const EdgeCost& edge, Time kernel) {
   pipeline.passes(edge.stream);
   pipeline.fill += edge.passage;
   pipeline.pace = later(pipeline.pace, Time::ps((edge.whole() + kernel).count() / 2));
 }
 
-/// A window of each of so many ranks, in one direction of the host's path: their ports, or the memory behind
-/// them.
+/// One window per rank in one direction of the host's path, limited by the ports or the memory behind them.
 Time through_host(const Setup& setup, int ranks, std::size_t window) {
   const int per_port = (ranks + setup.host.ports - 1) / setup.host.ports;
   return later(setup.host.port_time(window) * per_port, setup.host.total_time(window) * ranks);
@@ -109,8 +107,8 @@ BestWindow reduce_window(const Setup& setup, int kernels, std::size_t bytes, boo
     pipeline.passes(timing.reduce(setup.kernels, 0, elements, window) + locks(setup, own, 1));
     const Time level = timing.reduce(setup.kernels, inputs, elements, window) + locks(setup, inputs + own, 1);
     pipeline.passes(level);
-    passes_edge(pipeline, way(setup, window), level);
-    pipeline.fill += (level + way(setup, window).whole()) * std::max(levels - 1, 0);
+    passes_edge(pipeline, edge_cost(setup, window), level);
+    pipeline.fill += (level + edge_cost(setup, window).whole()) * std::max(levels - 1, 0);
     if (streamed) {
       pipeline.passes(through_host(setup, kernels, window));
       pipeline.passes(through_host(setup, 1, window));
@@ -127,7 +125,7 @@ std::size_t bcast_window(const Setup& setup, int kernels, std::size_t bytes, std
                 Pipeline pipeline;
                 const Time kernel = copy(setup, window, 0, 2);
                 for (int end = 0; end < 2; ++end) pipeline.passes(kernel);
-                passes_edge(pipeline, way(setup, window), kernel);
+                passes_edge(pipeline, edge_cost(setup, window), kernel);
                 if (setup.host_data) {
                   pipeline.passes(through_host(setup, 1, window));
                   pipeline.passes(through_host(setup, kernels - 1, window));
@@ -144,8 +142,8 @@ std::size_t scatter_window(const Setup& setup, int kernels, std::size_t block, s
                 const Time kernel = copy(setup, window, 1, 1);
                 Pipeline pipeline;
                 pipeline.passes(kernel);
-                passes_edge(pipeline, way(setup, window), kernel);
-                pipeline.fill += (kernel + way(setup, window).whole()) * std::max(levels - 1, 0);
+                passes_edge(pipeline, edge_cost(setup, window), kernel);
+                pipeline.fill += (kernel + edge_cost(setup, window).whole()) * std::max(levels - 1, 0);
                 if (setup.host_data) {
                   pipeline.passes(through_host(setup, 1, window));
                   pipeline.fill += through_host(setup, 1, window);
@@ -155,8 +153,8 @@ std::size_t scatter_window(const Setup& setup, int kernels, std::size_t block, s
       .bytes;
 }
 
-/// A kernel takes from one child after the other. Two windows of the next block wait at each level; the
-/// others come from as deep as it lies.
+/// A kernel reads its children one after the other. Two windows of the next block wait at each level; the
+/// others come from the block's own depth.
 std::size_t gather_window(const Setup& setup, int kernels, std::size_t block, std::size_t largest) {
   std::int64_t depths = 0;
   for (int node = 1; node < kernels; ++node) depths += levels_below(node + 1, setup.arity);
@@ -165,11 +163,11 @@ std::size_t gather_window(const Setup& setup, int kernels, std::size_t block, st
               [&](std::size_t window) {
                 const auto waiting = static_cast<std::int64_t>(Chunks{block, window}.count()) - 1;
                 const Time kernel = copy(setup, window, 1, 1);
-                const Time level = kernel + way(setup, window).whole();
+                const Time level = kernel + edge_cost(setup, window).whole();
                 const std::int64_t half_levels = depths * std::clamp<std::int64_t>(waiting, 0, 2);
                 Pipeline pipeline;
                 pipeline.passes(kernel);
-                passes_edge(pipeline, way(setup, window), kernel);
+                passes_edge(pipeline, edge_cost(setup, window), kernel);
                 pipeline.fill += later(level * levels, Time::ps(level.count() * half_levels / 2));
                 if (setup.host_data) {
                   pipeline.passes(through_host(setup, 1, window));
@@ -189,7 +187,8 @@ std::size_t message_window(const Setup& setup, std::size_t bytes) {
                   pipeline.passes(kernel);
                   if (setup.host_data) pipeline.passes(through_host(setup, 1, window));
                 }
-                const Way edge{setup.timing.stream(window, kHeaderWords), setup.timing.passage(kMessageHops)};
+                const EdgeCost edge{setup.timing.stream(window, kHeaderWords),
+                                    setup.timing.passage(kMessageHops)};
                 passes_edge(pipeline, edge, kernel);
                 return pipeline;
               })

@@ -1,6 +1,7 @@
-// The window in which an operation takes least time: small ones fill the pipeline of kernels soon, large ones
-// have fewer locks and turnarounds. Found by a closed form of the array's own costs, in which chunks follow
-// each other at the pace of the slowest part. Results depend on the kernels, sizes and parameters only.
+// Finds the window size with the shortest time for an operation: small windows fill the pipeline of kernels
+// sooner, large ones need fewer locks and turnarounds. Uses a closed form of the array's costs, in which
+// chunks follow each other at the pace of the slowest stage. Results depend only on kernels, sizes, and
+// parameters.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +12,17 @@ namespace offramp::aie {
 
 inline constexpr int kHeaderWords = 1;  // of a message's window, on a packet-switched stream
 
-/// Each for so many kernels (ranks), or between two; never above `largest`, nor above what all bytes fill.
-/// Elements are taken to have four bytes.
+/// The best windows for a number of kernels (ranks), or between two; at most `largest`, and at most the size
+/// that all bytes fill. Assumes elements of four bytes.
 struct BestWindow {
   std::size_t bytes = 0;
-  Time time;  // that the form gives, of reductions with the data of the host there and back
+  Time time;  // estimate, for reductions including the host's data in both directions
 };
-/// streamed: own data comes from the host window by window, not all of it before.
+/// streamed: own data comes from the host window by window, instead of completely before.
 BestWindow reduce_window(const Setup& setup, int kernels, std::size_t bytes, bool streamed,
                          std::size_t largest);
 std::size_t bcast_window(const Setup& setup, int kernels, std::size_t bytes, std::size_t largest);
-/// Packed.
+/// Packed designs.
 std::size_t gather_window(const Setup& setup, int kernels, std::size_t block, std::size_t largest);
 std::size_t scatter_window(const Setup& setup, int kernels, std::size_t block, std::size_t largest);
 std::size_t message_window(const Setup& setup, std::size_t bytes);

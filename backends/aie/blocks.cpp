@@ -1,19 +1,19 @@
-// Gather, scatter and alltoall, whose windows hold blocks of a subtree in preorder: blocks of relative
-// ranks, so that the root has two runs to turn into rank order. Two designs of gather: packed, in which a
-// kernel fills its output windows from all its inputs one behind the other, and with headers
-// ([aie-thesis]), in which a first window says how many follow and each later one holds a chunk of one
-// block. Alltoall gathers all rows of blocks at the root, transposes them there, and scatters them.
+// Gather, scatter, and alltoall. Windows contain the blocks of a subtree in preorder, that is, of relative
+// ranks; the root rotates them into rank order. There are two designs of gather. Packed: a kernel fills its
+// output windows from all its inputs in sequence. With headers ([aie-thesis]): the first window contains the
+// number of further ones, and each of those has a chunk of one block. Alltoall gathers all rows of blocks at
+// the root, transposes them, and scatters the result.
 #include "backends/aie/blocks.hpp"
 
 #include <utility>
 #include <vector>
 
-#include "backends/aie/part.hpp"
+#include "backends/aie/rank_part.hpp"
 
 namespace offramp::aie {
 namespace {
 
-/// Where MPI wants the blocks of relative ranks: two runs.
+/// Rotates blocks from relative into rank order.
 void to_rank_order(Team& team, Bytes held, MutableBytes result, int root, std::size_t block) {
   const std::size_t split = block * at(team.size() - root);
   team.copy(held.first(split), result.last(split));
@@ -25,18 +25,18 @@ void to_relative_order(Team& team, Bytes sent, MutableBytes held, int root, std:
   team.copy(sent.first(sent.size() - split), held.subspan(split));
 }
 
-/// The run of blocks that belongs to a node's subtree, as this rank holds it.
-MutableBytes subtree_of(const Part& part, MutableBytes held, int node, std::size_t block) {
+/// The blocks of a node's subtree within this rank's memory.
+MutableBytes subtree_of(const RankPart& part, MutableBytes held, int node, std::size_t block) {
   const int offset = part.tree().place_in_preorder(node) - part.relative();
   return held.subspan(block * at(offset), block * at(part.tree().extent(node)));
 }
 
-Task<void> packed_gather(Part& part, std::size_t largest, std::size_t block, MutableBytes held) {
+Task<void> packed_gather(RankPart& part, std::size_t largest, std::size_t block, MutableBytes held) {
   PackCall call;
   call.copies = part.setup().copies;
   const bool with_host = part.setup().host_data;
   const Chunks own{block, edge_window(block, largest)};
-  // Together the ranks take as long as the root's port, which is what they wait for.
+  // All ranks' transfers together take as long as that of the root's port, for which they wait.
   Input* const source = with_host ? &part.from_host(own.window, own.count()) : nullptr;
   call.segments.push_back({source, block, own.window});
   for (const int child : part.tree().children(part.node())) {
@@ -59,8 +59,8 @@ Task<void> packed_gather(Part& part, std::size_t largest, std::size_t block, Mut
   co_await part.end_kernel();
 }
 
-/// Windows of an edge in the header design: the header first, then one block's chunk each.
-Slices forwarded_slices(const Part& part, int node, MutableBytes held, Chunks own, bool in_turns) {
+/// Windows of an edge in the header design: the header, then chunks of one block each.
+Slices forwarded_slices(const RankPart& part, int node, MutableBytes held, Chunks own, bool in_turns) {
   std::vector<MutableBytes> windows = {MutableBytes()};
   for (const Forwarded& one : forwarded_windows(part.tree(), node, own.count(), in_turns)) {
     const int offset = part.tree().place_in_preorder(one.node) - part.relative();
@@ -69,7 +69,7 @@ Slices forwarded_slices(const Part& part, int node, MutableBytes held, Chunks ow
   return Slices([windows = std::move(windows)](std::size_t window) { return windows[window]; });
 }
 
-Task<void> header_gather(Part& part, std::size_t largest, std::size_t block, MutableBytes held) {
+Task<void> header_gather(RankPart& part, std::size_t largest, std::size_t block, MutableBytes held) {
   const bool in_turns = part.setup().gather == GatherDesign::kHeaderInTurns;
   const Chunks own{block, edge_window(block, largest)};
   HeaderGatherCall call;
@@ -96,8 +96,9 @@ Task<void> header_gather(Part& part, std::size_t largest, std::size_t block, Mut
 
 }  // namespace
 
-Task<Outcome> gather(const Model& model, const Need& need, Team& team, CollectiveBuffers buffers, int root) {
-  Part part(model, team, root, need.tree);
+Task<Outcome> gather(const Model& model, const ArrayRequirements& required, Team& team,
+                     CollectiveBuffers buffers, int root) {
+  RankPart part(model, team, root, required.tree);
   const std::size_t block = buffers.block;
   const bool in_place = part.is_top() && root == 0;
   const int blocks = part.tree().extent(part.node());
@@ -107,19 +108,19 @@ Task<Outcome> gather(const Model& model, const Need& need, Team& team, Collectiv
                                        : team.scratch(block * at(blocks));
   team.copy(buffers.send, held.first(block));
   if (model.setup.gather == GatherDesign::kPacked) {
-    co_await packed_gather(part, need.tree_window, block, held);
+    co_await packed_gather(part, required.tree_window, block, held);
   } else {
-    co_await header_gather(part, need.tree_window, block, held);
+    co_await header_gather(part, required.tree_window, block, held);
   }
   if (part.is_top() && !in_place) to_rank_order(team, held, buffers.receive, root, block);
   co_return part.outcome();
 }
 
-Task<Outcome> scatter(const Model& model, const Need& need, Team& team, CollectiveBuffers buffers, int root,
-                      bool in_tile) {
-  Part part(model, team, root, need.down);
+Task<Outcome> scatter(const Model& model, const ArrayRequirements& required, Team& team,
+                      CollectiveBuffers buffers, int root, bool in_tile) {
+  RankPart part(model, team, root, required.down);
   const std::size_t block = buffers.block;
-  const std::size_t largest = need.down_window;
+  const std::size_t largest = required.down_window;
   const bool with_host = model.setup.host_data;
   const MutableBytes held = team.scratch(block * at(part.tree().extent(part.node())));
   const Chunks whole{held.size(), edge_window(held.size(), largest)};
@@ -152,7 +153,7 @@ Task<Outcome> scatter(const Model& model, const Need& need, Team& team, Collecti
 
 namespace {
 
-/// What rank i has for rank j, from the i-th row of blocks to the j-th.
+/// Moves the block from rank i to rank j from row i to row j.
 void transpose(const Team& team, Bytes from, MutableBytes to, std::size_t block) {
   if (!team.carries_data() || from.empty()) return;
   const std::size_t ranks = at(team.size());
@@ -164,7 +165,8 @@ void transpose(const Team& team, Bytes from, MutableBytes to, std::size_t block)
 
 }  // namespace
 
-Task<Outcome> alltoall(const Model& model, const Need& need, Team& team, CollectiveBuffers buffers) {
+Task<Outcome> alltoall(const Model& model, const ArrayRequirements& required, Team& team,
+                       CollectiveBuffers buffers) {
   const std::size_t row = buffers.send.size();
   MutableBytes rows;
   MutableBytes columns;
@@ -173,13 +175,13 @@ Task<Outcome> alltoall(const Model& model, const Need& need, Team& team, Collect
     columns = team.scratch(rows.size());
   }
   const CollectiveBuffers up{buffers.send, rows, row};
-  Outcome outcome = co_await gather(model, need, team, up, 0);
+  Outcome outcome = co_await gather(model, required, team, up, 0);
   transpose(team, rows, columns, buffers.block);
   team.clock += model.setup.host_data ? model.setup.bounce.bytes(static_cast<std::int64_t>(rows.size()))
                                       : model.setup.timing.copy(model.setup.copies, rows.size(), true);
   const Model second = following(model);
   const CollectiveBuffers down{columns, buffers.receive, row};
-  note(outcome, co_await scatter(second, need, team, down, 0, false));
+  note(outcome, co_await scatter(second, required, team, down, 0, false));
   co_return outcome;
 }
 

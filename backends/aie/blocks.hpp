@@ -1,15 +1,17 @@
-// Collectives that move blocks along the tree's edges, to its top or from there.
+// Collectives that move blocks along the tree's edges, to its top or from it.
 #pragma once
 
 #include "backends/aie/collectives.hpp"
 
 namespace offramp::aie {
 
-Task<Outcome> gather(const Model& model, const Need& need, Team& team, CollectiveBuffers buffers, int root);
-/// in_tile: the top's kernel has the data in its own memory.
-Task<Outcome> scatter(const Model& model, const Need& need, Team& team, CollectiveBuffers buffers, int root,
-                      bool in_tile);
-/// All blocks go to the top, change places in the memory there, and come back.
-Task<Outcome> alltoall(const Model& model, const Need& need, Team& team, CollectiveBuffers buffers);
+Task<Outcome> gather(const Model& model, const ArrayRequirements& required, Team& team,
+                     CollectiveBuffers buffers, int root);
+/// in_tile: the data is already in the memory of the top's kernel.
+Task<Outcome> scatter(const Model& model, const ArrayRequirements& required, Team& team,
+                      CollectiveBuffers buffers, int root, bool in_tile);
+/// Sends all blocks to the top, which transposes them and sends them back.
+Task<Outcome> alltoall(const Model& model, const ArrayRequirements& required, Team& team,
+                       CollectiveBuffers buffers);
 
 }  // namespace offramp::aie

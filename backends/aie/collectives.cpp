@@ -1,14 +1,14 @@
-// The algorithms, each a graph that the planner has found room for (planner.hpp). Ranks: as many as there
-// are tiles, less where windows or streams need more room. Memory: beside the program's, one buffer of the
-// message for each child of a rank (reduce) or the blocks of its subtree (blocks.cpp).
+// The algorithms; the planner finds a graph for each (planner.hpp). Ranks: at most one per tile, fewer if
+// windows or streams need more room. Memory in addition to the program's: one message buffer per child of a
+// rank (reduce), or the blocks of its subtree (blocks.cpp).
 //
-//   reduce          up a tree that is filled level by level ([aie-thesis] 4.4.3), windows of partial
-//                   results in preorder, which is rank order from the root on.
+//   reduce          up a tree that is filled level by level ([aie-thesis] 4.4.3), with windows of partial
+//                   results in preorder, which is rank order starting at the root.
 //   bcast           one multicast stream from the root to all others.
 //   allreduce       a reduce to rank 0 and a multicast in one graph; or a butterfly: log2(p) rounds of
-//                   exchanges, for a power of two of ranks whose data fits into a tile. Memory of the
-//                   butterfly: 1 + 2 log2(p) messages.
-//   allgather       a gather to rank 0 and a multicast of the whole.
+//                   exchanges, if the number of ranks is a power of two and the data fits a tile. Memory
+//                   of the butterfly: 1 + 2 log2(p) messages.
+//   allgather       a gather to rank 0 and a multicast of the result.
 //   reduce_scatter  a reduce to rank 0 and a scatter; the sums stay in rank 0's tile if they fit.
 //   barrier         a reduce and a multicast of the smallest window.
 //   gather, scatter, alltoall  in blocks.cpp.
@@ -21,14 +21,14 @@
 #include <vector>
 
 #include "backends/aie/blocks.hpp"
-#include "backends/aie/part.hpp"
+#include "backends/aie/rank_part.hpp"
 #include "backends/aie/verdicts.hpp"
 #include "simulators/world/ping_pong_buffers.hpp"
 
 namespace offramp::aie {
 namespace {
 
-/// Own data and the inputs' in the order of ranks; the result ends up in the last input's buffer.
+/// Combines own data and inputs in rank order; the result is in the last input's buffer.
 class ReducedData final : public Data {
  public:
   ReducedData(Team& team, Chunks chunks, Bytes own, PooledVector<MutableBytes> inputs)
@@ -65,17 +65,18 @@ ReduceCall reduce_call(const Setup& setup, const Operation& operation, const Chu
   return call;
 }
 
-/// Towards the top; `result` is filled there. bytes: of the operation, also where a barrier has no data.
-/// deliver: the top's host wants the result.
-Task<Outcome> reduce_tree(const Model& model, const Operation& operation, const Need& need, Team& team,
-                          int root, Bytes own, std::size_t bytes, bool deliver, MutableBytes result) {
-  Part part(model, team, root, need.tree);
-  const Chunks chunks{bytes, edge_window(bytes, need.tree_window)};
-  const bool streamed = need.tree->streamed;
+/// Reduces to the top, which fills `result`. bytes: size of the operation, nonzero even for a barrier without
+/// data. deliver: the top's host needs the result.
+Task<Outcome> reduce_tree(const Model& model, const Operation& operation, const ArrayRequirements& required,
+                          Team& team, int root, Bytes own, std::size_t bytes, bool deliver,
+                          MutableBytes result) {
+  RankPart part(model, team, root, required.tree);
+  const Chunks chunks{bytes, edge_window(bytes, required.tree_window)};
+  const bool streamed = required.tree->streamed;
   ReduceCall call = reduce_call(model.setup, operation, chunks);
   call.meeting = part.plan().meeting[at(part.node())];
   const std::vector<int>& children = part.tree().children(part.node());
-  // The last child's data comes to where the result is wanted.
+  // The last child's data is received into the result's memory.
   MutableBytes last = part.is_top() ? place_of_result(own, result) : MutableBytes();
   PooledVector<MutableBytes> buffers;
   PooledVector<Input*> inputs;
@@ -87,7 +88,7 @@ Task<Outcome> reduce_tree(const Model& model, const Operation& operation, const 
     inputs.push_back(
         &part.input(part.rank_of_node(child), chunks.count(), chunks_of(buffers.back(), chunks)));
   }
-  for (const std::size_t child : need.tree->acquisition[at(part.node())])
+  for (const std::size_t child : required.tree->acquisition[at(part.node())])
     call.inputs.push_back(inputs[child]);
   ReducedData data(team, chunks, own, std::move(buffers));
   call.data = &data;
@@ -115,17 +116,17 @@ Task<Outcome> reduce_tree(const Model& model, const Operation& operation, const 
   co_return part.outcome();
 }
 
-/// From the top to all others by one multicast. The buffer may be empty: a barrier's. in_tile: the top's
-/// kernel has the data in its own memory.
-Task<Outcome> multicast(const Model& model, const Need& need, Team& team, int root, MutableBytes buffer,
-                        std::size_t bytes, bool in_tile) {
-  Part part(model, team, root, nullptr);
-  const Chunks chunks{bytes, edge_window(bytes, need.multicast_window)};
+/// One multicast from the top to all others. The buffer is empty for a barrier. in_tile: the data is already
+/// in the memory of the top's kernel.
+Task<Outcome> multicast(const Model& model, const ArrayRequirements& required, Team& team, int root,
+                        MutableBytes buffer, std::size_t bytes, bool in_tile) {
+  RankPart part(model, team, root, nullptr);
+  const Chunks chunks{bytes, edge_window(bytes, required.multicast_window)};
   const bool with_host = model.setup.host_data && !buffer.empty();
   CopyCall call{nullptr, nullptr, chunks, model.setup.copies};
   if (part.is_top()) {
     if (with_host && !in_tile) call.input = &part.from_host(chunks.window, chunks.count());
-    call.output = &part.multicast(*need.multicast, chunks.window, chunks_of(buffer, chunks));
+    call.output = &part.multicast(*required.multicast, chunks.window, chunks_of(buffer, chunks));
   } else {
     call.input = &part.input(part.rank_of(0), chunks.count(), chunks_of(buffer, chunks));
     if (with_host) call.output = &part.to_host(chunks.window);
@@ -136,7 +137,7 @@ Task<Outcome> multicast(const Model& model, const Need& need, Team& team, int ro
   co_return part.outcome();
 }
 
-/// The partner's partial result of one round; lower ranks stay on the left of the operation.
+/// Combines the partner's partial result in one round; lower ranks are left operands.
 class RoundData final : public Data {
  public:
   RoundData(Team& team, Chunks chunks, MutableBytes sum, MutableBytes incoming, bool partner_is_lower)
@@ -157,11 +158,11 @@ class RoundData final : public Data {
   bool partner_is_lower_;
 };
 
-Task<Outcome> butterfly(const Model& model, const Operation& operation, const Need& need, Team& team,
-                        CollectiveBuffers buffers) {
-  Part part(model, team, 0, nullptr);
+Task<Outcome> butterfly(const Model& model, const Operation& operation, const ArrayRequirements& required,
+                        Team& team, CollectiveBuffers buffers) {
+  RankPart part(model, team, 0, nullptr);
   const int rounds = static_cast<int>(std::bit_width(static_cast<unsigned>(team.size()))) - 1;
-  const Chunks chunks{buffers.send.size(), need.butterfly_window};
+  const Chunks chunks{buffers.send.size(), required.butterfly_window};
   const ReduceCall arithmetic = reduce_call(model.setup, operation, chunks);
   ButterflyCall call;
   call.chunks = chunks;
@@ -174,16 +175,16 @@ Task<Outcome> butterfly(const Model& model, const Operation& operation, const Ne
   for (int round = 0; round < rounds; ++round) {
     const int partner = team.rank() ^ (1 << round);
     const MutableBytes incoming = team.scratch(chunks.bytes);
-    // What is sent is what the sum was in that round: later rounds go on changing it.
+    // Sends a copy of the sum in that round, since later rounds change it.
     const MutableBytes outgoing = team.scratch(chunks.bytes);
     Slices copy([&team, sum, outgoing, chunks](std::size_t chunk) {
       const MutableBytes part_of_it = outgoing.subspan(chunks.begin(chunk), chunks.size(chunk));
       team.copy(sum.subspan(chunks.begin(chunk), chunks.size(chunk)), part_of_it);
       return part_of_it;
     });
-    call.outputs.push_back(&part.output(partner,
-                                        need.butterfly->connections[at(round * team.size() + team.rank())],
-                                        need.butterfly_window, std::move(copy)));
+    call.outputs.push_back(
+        &part.output(partner, required.butterfly->connections[at(round * team.size() + team.rank())],
+                     required.butterfly_window, std::move(copy)));
     call.inputs.push_back(&part.input_back(partner, chunks.count(), chunks_of(incoming, chunks)));
     data.emplace_back(team, chunks, sum, incoming, partner < team.rank());
     call.data.push_back(&data.back());
@@ -197,53 +198,56 @@ Task<Outcome> butterfly(const Model& model, const Operation& operation, const Ne
   co_return part.outcome();
 }
 
-Task<Outcome> allreduce(const Model& model, const Operation& operation, const Need& need, Team& team,
-                        CollectiveBuffers buffers) {
-  if (need.butterfly != nullptr) co_return co_await butterfly(model, operation, need, team, buffers);
+Task<Outcome> allreduce(const Model& model, const Operation& operation, const ArrayRequirements& required,
+                        Team& team, CollectiveBuffers buffers) {
+  if (required.butterfly != nullptr) co_return co_await butterfly(model, operation, required, team, buffers);
   const std::size_t bytes = buffers.send.size();
-  const bool in_tile = !need.tree->streamed;
+  const bool in_tile = !required.tree->streamed;
   Outcome outcome =
-      co_await reduce_tree(model, operation, need, team, 0, buffers.send, bytes, true, buffers.receive);
+      co_await reduce_tree(model, operation, required, team, 0, buffers.send, bytes, true, buffers.receive);
   const Model second = following(model);
-  note(outcome, co_await multicast(second, need, team, 0, buffers.receive, bytes, in_tile));
+  note(outcome, co_await multicast(second, required, team, 0, buffers.receive, bytes, in_tile));
   co_return outcome;
 }
 
-Task<Outcome> allgather(const Model& model, const Need& need, Team& team, CollectiveBuffers buffers) {
-  Outcome outcome = co_await gather(model, need, team, buffers, 0);
-  note(outcome,
-       co_await multicast(following(model), need, team, 0, buffers.receive, buffers.receive.size(), false));
+Task<Outcome> allgather(const Model& model, const ArrayRequirements& required, Team& team,
+                        CollectiveBuffers buffers) {
+  Outcome outcome = co_await gather(model, required, team, buffers, 0);
+  note(outcome, co_await multicast(following(model), required, team, 0, buffers.receive,
+                                   buffers.receive.size(), false));
   co_return outcome;
 }
 
-/// The sums of all blocks come to the top, and go on from its tile if they are there.
-Task<Outcome> reduce_scatter(const Model& model, const Operation& operation, const Need& need, Team& team,
-                             CollectiveBuffers buffers) {
+/// The sums of all blocks arrive at the top, and continue from its tile if they are there.
+Task<Outcome> reduce_scatter(const Model& model, const Operation& operation,
+                             const ArrayRequirements& required, Team& team, CollectiveBuffers buffers) {
   const std::size_t bytes = buffers.send.size();
   const MutableBytes sums = team.rank() == 0 ? team.scratch(bytes) : MutableBytes();
-  Outcome outcome = co_await reduce_tree(model, operation, need, team, 0, buffers.send, bytes, false, sums);
+  Outcome outcome =
+      co_await reduce_tree(model, operation, required, team, 0, buffers.send, bytes, false, sums);
   const Model second = following(model);
   const CollectiveBuffers parts{sums, buffers.receive, buffers.block};
-  note(outcome, co_await scatter(second, need, team, parts, 0, !need.tree->streamed));
+  note(outcome, co_await scatter(second, required, team, parts, 0, !required.tree->streamed));
   co_return outcome;
 }
 
-Task<Outcome> barrier(const Model& model, const Operation& operation, const Need& need, Team& team) {
-  Outcome outcome = co_await reduce_tree(model, operation, need, team, 0, {}, kBarrierBytes, false, {});
+Task<Outcome> barrier(const Model& model, const Operation& operation, const ArrayRequirements& required,
+                      Team& team) {
+  Outcome outcome = co_await reduce_tree(model, operation, required, team, 0, {}, kBarrierBytes, false, {});
   const Model second = following(model);
-  note(outcome, co_await multicast(second, need, team, 0, {}, kBarrierBytes, true));
+  note(outcome, co_await multicast(second, required, team, 0, {}, kBarrierBytes, true));
   co_return outcome;
 }
 
-Task<Outcome> reduce(const Model& model, const Operation& operation, const Need& need, Team& team,
-                     CollectiveBuffers buffers) {
-  return reduce_tree(model, operation, need, team, operation.root, buffers.send, buffers.send.size(), true,
-                     buffers.receive);
+Task<Outcome> reduce(const Model& model, const Operation& operation, const ArrayRequirements& required,
+                     Team& team, CollectiveBuffers buffers) {
+  return reduce_tree(model, operation, required, team, operation.root, buffers.send, buffers.send.size(),
+                     true, buffers.receive);
 }
 
 }  // namespace
 
-/// The host's command, and loading a graph.
+/// Spends time on the host's command or on loading a graph.
 static void pass(const Model& model, Team& team, std::string_view unit, std::string_view what,
                  Time duration) {
   const Time begin = team.clock;
@@ -254,40 +258,41 @@ static void pass(const Model& model, Team& team, std::string_view unit, std::str
 
 Task<Outcome> run_collective(Model model, const Operation& operation, Team& team, CollectiveBuffers buffers) {
   const Operation what = operation;
-  const Need need = model.planner.need(what);  // a copy: others may be asked for meanwhile
+  const ArrayRequirements required =
+      model.planner.requirements(what);  // a copy: other operations may replace it meanwhile
   pass(model, team, "aie.command", is_published(what) ? "start" : "start: not in [aie-thesis]",
        model.setup.command);
   pass(model, team, "aie.configuration", "load graph",
-       model.graphs.load(team.world_rank(team.rank()), what, need));
-  Outcome outcome = Outcome::kFault;  // supports() said no
-  if (need.limit.empty()) {
+       model.graphs.load(team.world_rank(team.rank()), what, required));
+  Outcome outcome = Outcome::kFault;  // declined by supports()
+  if (required.limit.empty()) {
     switch (what.kind) {
       case OperationKind::kBcast:
-        outcome = co_await multicast(model, need, team, what.root, buffers.receive, what.bytes, false);
+        outcome = co_await multicast(model, required, team, what.root, buffers.receive, what.bytes, false);
         break;
       case OperationKind::kReduce:
-        outcome = co_await reduce(model, what, need, team, buffers);
+        outcome = co_await reduce(model, what, required, team, buffers);
         break;
       case OperationKind::kGather:
-        outcome = co_await gather(model, need, team, buffers, what.root);
+        outcome = co_await gather(model, required, team, buffers, what.root);
         break;
       case OperationKind::kScatter:
-        outcome = co_await scatter(model, need, team, buffers, what.root, false);
+        outcome = co_await scatter(model, required, team, buffers, what.root, false);
         break;
       case OperationKind::kAllreduce:
-        outcome = co_await allreduce(model, what, need, team, buffers);
+        outcome = co_await allreduce(model, what, required, team, buffers);
         break;
       case OperationKind::kAllgather:
-        outcome = co_await allgather(model, need, team, buffers);
+        outcome = co_await allgather(model, required, team, buffers);
         break;
       case OperationKind::kReduceScatter:
-        outcome = co_await reduce_scatter(model, what, need, team, buffers);
+        outcome = co_await reduce_scatter(model, what, required, team, buffers);
         break;
       case OperationKind::kAlltoall:
-        outcome = co_await alltoall(model, need, team, buffers);
+        outcome = co_await alltoall(model, required, team, buffers);
         break;
       case OperationKind::kBarrier:
-        outcome = co_await barrier(model, what, need, team);
+        outcome = co_await barrier(model, what, required, team);
         break;
       case OperationKind::kSend:
       case OperationKind::kScan:

@@ -1,6 +1,6 @@
-// Collectives: every rank runs its kernel (simulators/aie/kernels.hpp) over windows to its neighbours in the
-// tree. Ranks are numbered from the root on in preorder, so that a subtree is a run of ranks and partial
-// results are in the order of ranks.
+// Collectives: every rank runs its kernel (simulators/aie/kernels.hpp) with windows to its neighbours in the
+// tree. Ranks are numbered in preorder from the root, so subtrees are ranges of ranks and partial results are
+// in rank order.
 #pragma once
 
 #include "backends/aie/device.hpp"
@@ -11,7 +11,7 @@
 
 namespace offramp::aie {
 
-/// When kernels ran, without the host's part.
+/// The run time of kernels, without the host's part.
 struct KernelTimes {
   Time begin = Time::never();
   Time end;
@@ -24,10 +24,10 @@ struct Model {
   Device& device;
   WireCounters& wire;
   SpanSink* spans = nullptr;
-  Time skew;                     // the root's first kernel begins this much later
-  KernelTimes* times = nullptr;  // where to note them; null: they do not count
+  Time skew;                     // delay of the root's first kernel
+  KernelTimes* times = nullptr;  // receives the times; nullptr: they are not counted
 };
-/// For the second part of a collective, whose kernels run already.
+/// The model for the second part of a collective, whose kernels are already running.
 inline Model following(Model model) {
   model.skew = {};
   return model;

@@ -7,7 +7,7 @@
 namespace offramp::aie {
 namespace {
 
-/// Ranks count from the root on in preorder; each combines what its children have, in their order.
+/// Ranks are numbered in preorder from the root; each combines its children's results in order.
 Fold fold_of(const Tree& tree, const Team& team, int root) {
   const int size = team.size();
   const auto rank_of_node = [&](int node) { return (tree.place_in_preorder(node) + root) % size; };
@@ -18,7 +18,7 @@ Fold fold_of(const Tree& tree, const Team& team, int root) {
   return fold;
 }
 
-/// Partial results of 2, 4, 8, ... neighbouring ranks, lower ranks on the left.
+/// Combines 2, 4, 8, ... neighbouring ranks, lower ranks as left operands.
 Task<Outcome> butterfly(Team& team, CollectiveBuffers buffers) {
   Outcome outcome = Outcome::kOk;
   MutableBytes sum = team.scratch(buffers.send.size());
@@ -45,10 +45,10 @@ Task<Outcome> butterfly(Team& team, CollectiveBuffers buffers) {
 Task<Outcome> carry(Planner& planner, const Operation& operation, Team& team,
                     const CollectiveBuffers& buffers) {
   if (!reduces(operation.kind)) return move_data(operation, team, buffers);
-  const Need& need = planner.need(operation);
-  if (operation.kind == OperationKind::kAllreduce && need.butterfly != nullptr)
+  const ArrayRequirements& required = planner.requirements(operation);
+  if (operation.kind == OperationKind::kAllreduce && required.butterfly != nullptr)
     return butterfly(team, buffers);
-  return move_data(operation, team, buffers, fold_of(need.tree->tree, team, top_of(operation)));
+  return move_data(operation, team, buffers, fold_of(required.tree->tree, team, top_of(operation)));
 }
 
 }  // namespace offramp::aie

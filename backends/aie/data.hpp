@@ -1,5 +1,4 @@
-// The data of collectives without hardware: whole payloads, combined in the order in which the kernels of the
-// array do.
+// Data of collectives without hardware: whole payloads, combined in the order of the array's kernels.
 #pragma once
 
 #include "backends/aie/planner.hpp"

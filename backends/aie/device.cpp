@@ -1,6 +1,6 @@
-// Work for a resource that is busy waits in a queue (waiting_) instead of reserving time ahead, and is
-// served when the resource gets free, so that the host's path is shared in the order of modelled time
-// between collectives (DeviceJob) and messages (Passage).
+// Work for a busy resource waits in a queue (waiting_) instead of reserving time ahead. It is served when the
+// resource becomes free, so that collectives (DeviceJob) and messages (Passage) share the host's path in the
+// order of modelled time.
 #include "backends/aie/device.hpp"
 
 #include <algorithm>
@@ -74,7 +74,7 @@ std::optional<Arbiter::Grant> Device::serve_in_turn(const Resources& resources, 
   return grant;
 }
 
-/// What is not first where the resource gets free asks again behind that moment, when the first one has it.
+/// A message that is not first retries just after the resource becomes free, when the first user has it.
 std::optional<Arbiter::Grant> Device::serve(const Resources& resources, const DeviceWork& work,
                                             Passage& passage, Time now) {
   const auto grant = serve_in_turn(resources, work, {nullptr, &passage}, now, now);
@@ -82,7 +82,7 @@ std::optional<Arbiter::Grant> Device::serve(const Resources& resources, const De
   return grant;
 }
 
-/// The kernel may go on, and end, in here.
+/// May resume the kernel, which may end.
 void DeviceJob::step(Time now, std::uint32_t /*number*/) {
   const Resources resources = team_.devices()->resources(team_.world_rank(team_.rank()));
   const auto grant = device_.serve_in_turn(resources, work_, {this, nullptr}, asked_, now);
@@ -92,7 +92,7 @@ void DeviceJob::step(Time now, std::uint32_t /*number*/) {
   if (waiter_ != nullptr) std::exchange(waiter_, nullptr).resume();
 }
 
-/// Deferred time is charged first: on a core of its own nothing is in the way.
+/// Charges deferred time first: a core of its own is never delayed.
 bool TeamCore::begin(Time clock, Time duration) {
   const Time before = std::exchange(spent, {});
   least_ = clock + duration;

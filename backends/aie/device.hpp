@@ -1,5 +1,5 @@
-// The array as its ranks share it: what serves one thing at a time, and the work of collectives on it, which
-// a world does in the order of modelled time. Messages use the same resources (backends/aie/aie.cpp).
+// The array as shared by its ranks: its exclusive resources, and the work of collectives on them, which a
+// world schedules in the order of modelled time. Messages use the same resources (backends/aie/aie.cpp).
 #pragma once
 
 #include <array>
@@ -16,32 +16,33 @@
 namespace offramp::aie {
 
 enum DeviceResource : std::size_t {
-  kSendKernel,     // of a rank's messages
-  kReceiveKernel,  // the same
+  kSendKernel,     // for a rank's messages
+  kReceiveKernel,  // for a rank's messages
   kCore,           // of a rank's tile
-  kPortIn,         // GMIO, of one rank or more
+  kPortIn,         // GMIO, of one or more ranks
   kPortOut,
   kMemoryIn,  // the NoC and the memory behind all ports
   kMemoryOut,
   kDeviceResources
 };
 
-/// Work on `own`, which serves one thing after the other, through a resource that several such share: a port
-/// and the memory behind all ports. It takes its own time at the least, and the shared resource serves such
-/// work in the order in which it begins: of n users that keep it busy with pieces of one size each gets its
-/// n-th part, and none gets more than its own resource carries.
+/// Work on `own`, an exclusive resource, through a resource shared by several such (a port with the memory
+/// behind all ports). It takes at least its own time. The shared resource serves work in the order of its
+/// beginning: n users that keep it busy with equal pieces get one n-th each, and never more than their own
+/// resource carries.
 struct DeviceWork {
   std::size_t own = kCore;
   Time time;
-  std::size_t shared = kNoResource;  // none: the work is on `own` alone
+  std::size_t shared = kNoResource;  // kNoResource: the work is on `own` alone
   Time shared_time;
   std::uint64_t bytes = 0;
-  /// What it takes where nothing else is.
+  /// The duration on idle resources.
   [[nodiscard]] Time alone() const { return later(time, shared_time); }
 };
-/// So many windows through a rank's port and the memory.
+/// Work that moves this number of windows through a rank's port and the memory.
 DeviceWork host_work(const HostPath& path, bool in, std::size_t window, std::size_t windows);
-/// From `at` on, or from when its own resource is free. In order of modelled time only if it is free then.
+/// Serves from `at`, or as soon as the own resource is free. Keeps the order of modelled time only if it is
+/// free at `at`.
 Arbiter::Grant serve(const Resources& resources, const DeviceWork& work, Time at);
 
 class DeviceJob;
@@ -49,42 +50,43 @@ class DeviceJob;
 class Device {
  public:
   Device(const Setup& setup, int ranks);
-  /// In the order of the names.
+  /// In the order of DeviceResource.
   [[nodiscard]] std::span<const ResourceDescription> resources() const { return resources_; }
 
-  /// The same for a stage of a message that has come to `now`. Where its turn has not come it waits among all
-  /// that use the same resource: there is no grant, and passage.again is set.
+  /// As serve(), for a stage of a message at time `now`. If others are first, returns nullopt and sets
+  /// passage.again; the message is then queued among the users of the resource.
   std::optional<Arbiter::Grant> serve(const Resources& resources, const DeviceWork& work, Passage& passage,
                                       Time now);
 
  private:
   friend class DeviceJob;
-  /// One of the two.
+  /// Exactly one of the members is set.
   struct Waiting {
     DeviceJob* job = nullptr;
     const Passage* message = nullptr;
     friend bool operator==(const Waiting&, const Waiting&) = default;
   };
-  /// A job waits for its turn once it is first; the world calls a message whenever the resource gets free.
+  /// The first job in the queue is scheduled when its turn comes. A message is called again by the world
+  /// whenever the resource becomes free.
   std::optional<Arbiter::Grant> serve_in_turn(const Resources& resources, const DeviceWork& work,
                                               const Waiting& waiting, Time asked, Time now);
 
   std::vector<ResourceDescription> resources_;
-  std::unordered_map<const Resource*, std::deque<Waiting>> waiting_;  // in the order in which they came
+  std::unordered_map<const Resource*, std::deque<Waiting>> waiting_;  // in order of arrival
 };
 
-/// Work of one rank for a collective. It waits for its turn among all that use the same resources. The object
-/// stays where it is from start() until it has ended.
+/// Work of one rank for a collective, which is queued among all users of the same resources. The object must
+/// not move between start() and its end.
 class DeviceJob final : public WorldDevices::Work {
  public:
   DeviceJob(Device& device, Team& team) : device_(device), team_(team) {}
   DeviceJob(const DeviceJob&) = delete;
   DeviceJob& operator=(const DeviceJob&) = delete;
 
-  /// at: not before what the algorithm has awaited last.
+  /// at: not before the last event that the algorithm has awaited.
   void start(const DeviceWork& work, Time at);
   [[nodiscard]] bool ended() const { return ended_; }
-  /// waiter: goes on when it has ended.
+  /// Resumes the waiter when the work has ended.
   void wait(std::coroutine_handle<> waiter) { waiter_ = waiter; }
   [[nodiscard]] Time end() const { return end_; }
 

@@ -13,7 +13,7 @@
 namespace offramp::aie {
 namespace {
 
-/// The tree that a topic is about: from the operation, or from words like ranks=127 and bytes=16.
+/// The tree of a topic, from the operation or from words such as ranks=127 and bytes=16.
 struct Subject {
   int ranks = 63;
   std::size_t bytes = 16;
@@ -28,7 +28,7 @@ bool read_number(std::string_view text, std::uint64_t& value) {
 Subject subject_of(const ExplainRequest& request) {
   constexpr std::uint64_t kMostRanks = 100'000;
   Subject subject;
-  if (request.operation.bytes > 0) {  // the operation was given
+  if (request.operation.bytes > 0) {  // the operation was specified
     subject.ranks = request.operation.ranks;
     subject.bytes = request.operation.bytes;
   }
@@ -43,7 +43,7 @@ Subject subject_of(const ExplainRequest& request) {
     } else if (valid && name == "bytes" && value <= (std::uint64_t{1} << 40)) {
       subject.bytes = value;
     } else {
-      subject.error = "\"" + word + "\" is not ranks=N or bytes=N with a number from 1 on";
+      subject.error = "\"" + word + "\" is not ranks=N or bytes=N with a number of at least 1";
     }
   }
   if (subject.ranks < 1 || static_cast<std::uint64_t>(subject.ranks) > kMostRanks)
@@ -51,19 +51,19 @@ Subject subject_of(const ExplainRequest& request) {
   return subject;
 }
 
-Need need_of(Planner& planner, const Subject& subject) {
+ArrayRequirements need_of(Planner& planner, const Subject& subject) {
   Operation reduction;
   reduction.kind = OperationKind::kReduce;
   reduction.ranks = subject.ranks;
   reduction.bytes = subject.bytes;
-  return planner.need(reduction);
+  return planner.requirements(reduction);
 }
 
-/// As a reduction lays it out.
-Graph graph_for(const Need& need, const Tree& tree, const Subject& subject) {
-  const bool resident = need.tree != nullptr && !need.tree->streamed;
+/// The graph of a reduction.
+Graph graph_for(const ArrayRequirements& required, const Tree& tree, const Subject& subject) {
+  const bool resident = required.tree != nullptr && !required.tree->streamed;
   Graph graph =
-      graph_of(tree, static_cast<int>(need.tree_window), resident ? static_cast<int>(subject.bytes) : 0);
+      graph_of(tree, static_cast<int>(required.tree_window), resident ? static_cast<int>(subject.bytes) : 0);
   graph.to_host.push_back(0);
   for (int kernel = 0; !resident && kernel < tree.size(); ++kernel) graph.from_host.push_back(kernel);
   return graph;
@@ -74,10 +74,10 @@ Explanation explain_placement(const ExplainRequest& request) {
   if (!subject.error.empty()) return {{}, subject.error};
   const Setup setup(request.settings);
   Planner planner(setup);
-  const Need need = need_of(planner, subject);
-  if (!need.limit.empty()) return {{}, std::string(need.limit)};
+  const ArrayRequirements required = need_of(planner, subject);
+  if (!required.limit.empty()) return {{}, std::string(required.limit)};
   const Tree tree = Tree::filled(subject.ranks, setup.arity);
-  const Graph graph = graph_for(need, tree, subject);
+  const Graph graph = graph_for(required, tree, subject);
   const Plan plan = plan_tree(setup.array, tree, graph, setup.placement);
   if (!plan.ok()) return {{}, plan.limit};
   return {draw_plan(setup.array, graph, plan), {}};
@@ -94,11 +94,11 @@ Explanation explain_limits(const ExplainRequest& request) {
   if (!subject.error.empty()) return {{}, subject.error};
   const Setup setup(request.settings);
   Planner planner(setup);
-  const Need need = need_of(planner, subject);
+  const ArrayRequirements required = need_of(planner, subject);
   const Tree tree = Tree::filled(subject.ranks, setup.arity);
-  const Graph graph = graph_for(need, tree, subject);
+  const Graph graph = graph_for(required, tree, subject);
   Plan plan;
-  plan.limit = need.limit;
+  plan.limit = required.limit;
   if (plan.ok()) plan = plan_tree(setup.array, tree, graph, setup.placement);
   int most = 0;
   for (const int windows : count_windows(graph)) most = std::max(most, windows);
@@ -119,10 +119,10 @@ Explanation explain_limits(const ExplainRequest& request) {
                 "perfect binary trees are shallower than",
                 depth_limit(setup.array, graph.window_bytes, graph.data_bytes, 1024));
   text += depth.data();
-  if (!need.instead.empty()) {
-    const bool streamed = need.tree != nullptr && need.tree->streamed;
+  if (!required.instead.empty()) {
+    const bool streamed = required.tree != nullptr && required.tree->streamed;
     text += std::string(streamed ? "data in the tiles" : "larger windows") + ": " +
-            std::string(need.instead) + "\n";
+            std::string(required.instead) + "\n";
   }
   if (!plan.ok()) return {text + "does not fit: " + plan.limit + "\n", {}};
   const Occupancy used = occupancy_of(setup.array, graph, plan);
@@ -142,7 +142,7 @@ std::span<const ExplainTopic> topics() {
   static const std::array<ExplainTopic, 2> table = {{
       {"placement", "the array with kernels, buffers and routes of a tree, as SVG (ranks=N bytes=N)",
        explain_placement},
-      {"limits", "what a tree takes of the array's memory, windows and channels (ranks=N bytes=N)",
+      {"limits", "memory, windows, and channels of the array that a tree uses (ranks=N bytes=N)",
        explain_limits},
   }};
   return table;

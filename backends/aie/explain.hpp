@@ -1,4 +1,4 @@
-// What `offramp explain` shows of the array.
+// The topics of `offramp explain` about the array.
 #pragma once
 
 #include <span>

@@ -2,12 +2,13 @@
 
 namespace offramp::aie {
 
-Time Graphs::load(int rank, const Operation& operation, const Need& need) {
+Time Graphs::load(int rank, const Operation& operation, const ArrayRequirements& required) {
   const auto index = static_cast<std::size_t>(rank);
   if (held_.size() <= index) held_.resize(index + 1);
   Held& held = held_[index];
   const int root = has_root(operation.kind) ? operation.root : 0;
-  const Graph graph{operation.ranks, root, need.tree, need.down, need.multicast, need.butterfly};
+  const Graph graph{operation.ranks,   root, required.tree, required.down, required.multicast,
+                    required.butterfly};
   Graph& last = held.last[static_cast<std::size_t>(operation.kind)];
   if (last == graph) return {};
   last = graph;

@@ -1,4 +1,4 @@
-// Graphs in the array: what the tool chain fixes when it compiles one, and what loading another one takes.
+// Graphs of the array: the properties that the tool chain compiles in, and the time to load another graph.
 #pragma once
 
 #include <array>
@@ -10,14 +10,14 @@
 
 namespace offramp::aie {
 
-/// Root, windows, arity and local data are compiled into a graph. The first graph of a kind of operation and
-/// a number of ranks is what the program was compiled with; another one is loaded once, and stays.
+/// Root, windows, arity, and local data are compiled into a graph. The program includes the first graph of
+/// each kind of operation and number of ranks. Any other graph is loaded once and remains available.
 class Graphs {
  public:
   explicit Graphs(const Setup& setup) : setup_(setup) {}
 
-  /// What a rank waits for the graph of an operation that it begins: nothing where the array has it.
-  Time load(int rank, const Operation& operation, const Need& need);
+  /// The time to load the graph of an operation that a rank begins; 0 if the array has it.
+  Time load(int rank, const Operation& operation, const ArrayRequirements& required);
 
  private:
   struct Graph {

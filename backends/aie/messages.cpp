@@ -11,11 +11,11 @@ Connection Messages::connection(int source, int destination) const {
   connection.source = snake_tile(setup_.array, source);
   connection.target = snake_tile(setup_.array, destination);
   connection.route.assign(static_cast<std::size_t>(distance(connection.source, connection.target)),
-                          Direction::kEast);  // only their number counts
+                          Direction::kEast);  // only the length is used
   return connection;
 }
 
-Message Messages::simulate(int source, int destination, std::size_t bytes) const {
+MessageTiming Messages::simulate(int source, int destination, std::size_t bytes) const {
   const Connection way = connection(source, destination);
   return run_message(setup_.timing, way, chunks(bytes), setup_.copies,
                      setup_.host_data ? &setup_.host : nullptr, way.shared ? 0 : kHeaderWords);
@@ -36,7 +36,7 @@ Messages::Load Messages::compute_load(std::size_t bytes) const {
   return load;
 }
 
-const Message& Messages::between(int source, int destination, std::size_t bytes) {
+const MessageTiming& Messages::between(int source, int destination, std::size_t bytes) {
   const bool shared = std::abs(source - destination) == 1;
   const int hops =
       shared ? 0 : distance(snake_tile(setup_.array, source), snake_tile(setup_.array, destination));

@@ -1,4 +1,4 @@
-// Messages between two ranks: which way they take on the array, and how long it takes, once per size and way.
+// Messages between two ranks: their path on the array and its duration, computed once per size and path.
 #pragma once
 
 #include <cstdint>
@@ -9,27 +9,26 @@
 
 namespace offramp::aie {
 
-/// World rank r is on the r-th tile of the snake. Neighbours on the snake share windows. All others reach
-/// each other through one packet-switched stream out of each tile and one into it.
+/// World rank r is on the r-th tile of the snake. Neighbours on the snake share windows. All others
+/// communicate through one packet-switched stream out of each tile and one into it.
 class Messages {
  public:
-  /// Packet identifiers are five bits per channel; with both channels of a tile a kernel reaches that many
-  /// others.
+  /// Packet identifiers have five bits per channel, so a kernel reaches this number of others per channel.
   static constexpr int kIdentifiers = 32;
 
   explicit Messages(const Setup& setup) : setup_(setup) {}
 
   [[nodiscard]] int most_ranks() const { return kIdentifiers * setup_.array.mm2s + 1; }
-  /// Times count from the sender's kernel on; the receiver is ready. The network runs once per size and
-  /// distance.
-  const Message& between(int source, int destination, std::size_t bytes);
-  /// The same by the network itself.
-  [[nodiscard]] Message simulate(int source, int destination, std::size_t bytes) const;
-  /// What a message occupies, besides its own time.
+  /// Times are relative to the start of the sender's kernel, with a ready receiver. The network is simulated
+  /// once per size and distance.
+  const MessageTiming& between(int source, int destination, std::size_t bytes);
+  /// Simulates the network for one message.
+  [[nodiscard]] MessageTiming simulate(int source, int destination, std::size_t bytes) const;
+  /// The resources that a message occupies, in addition to its own time.
   struct Load {
     std::size_t windows = 0;
     std::size_t window = 0;
-    Time core;    // at either end: copies and locks
+    Time core;    // at each end: copies and locks
     Time stream;  // on one channel
   };
   [[nodiscard]] const Load& load(std::size_t bytes) {
@@ -39,17 +38,17 @@ class Messages {
   [[nodiscard]] std::size_t window(std::size_t bytes) const { return message_window(setup_, bytes); }
 
  private:
-  struct Way {
+  struct WindowPath {
     std::size_t bytes = 0;
     int hops = 0;  // 0: a shared window
-    friend bool operator==(const Way&, const Way&) = default;
+    friend bool operator==(const WindowPath&, const WindowPath&) = default;
   };
-  struct WayHash {
-    std::size_t operator()(const Way& way) const {
+  struct WindowPathHash {
+    std::size_t operator()(const WindowPath& way) const {
       return way.bytes * 67 + static_cast<std::size_t>(way.hops);
     }
   };
-  [[nodiscard]] Chunks chunks(std::size_t bytes) const {  // an empty message is a window with nothing in it
+  [[nodiscard]] Chunks chunks(std::size_t bytes) const {  // an empty message is an empty window
     return {bytes == 0 ? 1 : bytes, window(bytes)};
   }
 
@@ -57,7 +56,7 @@ class Messages {
 
   const Setup& setup_;
   DirectMappedCache<std::size_t, Load> loads_;
-  DirectMappedCache<Way, Message, 257, WayHash> messages_;
+  DirectMappedCache<WindowPath, MessageTiming, 257, WindowPathHash> messages_;
 };
 
 }  // namespace offramp::aie

@@ -1,8 +1,8 @@
-// The order in which an operation's needs are tried. A reduction whose data fits into the tiles keeps it
-// there if that takes less time than data that streams in windows; a window for which no plan is found is
-// halved, down to kLeastShrunk. What an operation has to do without is kept in Need::instead, for `offramp
-// explain`; what stops it altogether in Need::limit, for the verdict. Plans are kept by rounded sizes and
-// live as long as the planner, so that a Need can point to them.
+// Tries the options of an operation in order. A reduction keeps its data in the tiles if it fits and if that
+// is faster than streaming it in windows. A window without a plan is halved, down to kLeastShrunk.
+// ArrayRequirements::instead has the reason for a compromise (for `offramp explain`),
+// ArrayRequirements::limit that for a decline. Plans are stored by rounded sizes and live as long as the
+// planner, since Needs point to them.
 #include "backends/aie/planner.hpp"
 
 #include <algorithm>
@@ -14,14 +14,14 @@
 namespace offramp::aie {
 namespace {
 
-constexpr std::size_t kLeastShrunk = 128;  // smaller windows are not tried in place of larger ones
+constexpr std::size_t kLeastShrunk = 128;  // smaller windows never replace larger ones
 
 constexpr std::string_view kStreamsFaster = "data that streams from the host takes less time";
 
-// All blocks of an alltoall, which lie in the root's memory between gather and scatter.
+// Limit for all blocks of an alltoall, which the root stores between gather and scatter.
 constexpr std::size_t kMostExchanged = std::size_t{64} << 20;
 
-// Sizes are rounded up for plans, so that a program with many sizes needs few plans.
+// Sizes of plans are rounded up, so that a program with many sizes needs few plans.
 std::size_t rounded_window(std::size_t window) {
   constexpr std::size_t kLargest = 8192;
   return window <= kLargest ? std::bit_ceil(window) : window;
@@ -59,14 +59,14 @@ std::string_view Planner::resident_limit(std::size_t bytes) {
   return text;
 }
 
-const Need& Planner::need(const Operation& operation) {
+const ArrayRequirements& Planner::requirements(const Operation& operation) {
   Recent& recent = recent_[static_cast<std::size_t>(operation.kind)];
   if (recent.ranks != operation.ranks || recent.bytes != operation.bytes)
     recent = {operation.ranks, operation.bytes, find(operation)};
-  return recent.need;
+  return recent.required;
 }
 
-Need Planner::find(const Operation& operation) {
+ArrayRequirements Planner::find(const Operation& operation) {
   switch (operation.kind) {
     case OperationKind::kReduce:
       return reduce(operation.ranks, operation.bytes);
@@ -97,9 +97,9 @@ Need Planner::find(const Operation& operation) {
     case OperationKind::kCount:
       break;
   }
-  Need need;
-  need.limit = "there are no kernels for this operation";
-  return need;
+  ArrayRequirements required;
+  required.limit = "there are no kernels for this operation";
+  return required;
 }
 
 const TreePlan& Planner::tree_plan(int kernels, std::size_t largest, std::size_t bytes, bool streamed,
@@ -153,145 +153,145 @@ const Plan& Planner::butterfly_plan(int kernels, std::size_t largest, std::size_
   return *entry;
 }
 
-Need Planner::shrunk_tree(int kernels, std::size_t window, std::size_t data, bool streamed, bool from_host) {
-  Need need;
+ArrayRequirements Planner::shrunk_tree(int kernels, std::size_t window, std::size_t data, bool streamed,
+                                       bool from_host) {
+  ArrayRequirements required;
   for (std::size_t size = window;; size = edge_window(size / 2, size)) {
     const TreePlan& planned = tree_plan(kernels, size, data, streamed, from_host);
     const bool least = size <= kLeastShrunk || kernels > setup_.array.tiles();
     if (!planned.plan.ok() && !least) {
-      if (need.instead.empty()) need.instead = planned.plan.limit;
+      if (required.instead.empty()) required.instead = planned.plan.limit;
       continue;
     }
-    need.tree = &planned;
-    need.tree_window = size;
-    need.limit = planned.plan.limit;
-    return need;
+    required.tree = &planned;
+    required.tree_window = size;
+    required.limit = planned.plan.limit;
+    return required;
   }
 }
 
-/// Data that is in the tile before the kernel begins needs no window; data that streams is on its way while
-/// the kernels work.
-Need Planner::reduce(int kernels, std::size_t bytes) {
+/// Data in the tile from the start needs no window; streamed data is transferred while the kernels work.
+ArrayRequirements Planner::reduce(int kernels, std::size_t bytes) {
   const bool may_stream = setup_.host_data && kernels <= setup_.array.tiles();
   const BestWindow streamed = reduce_window(setup_, kernels, bytes, true, setup_.window);
-  Need need;
-  need.limit = resident_limit(bytes);
-  if (need.limit.empty()) {
+  ArrayRequirements required;
+  required.limit = resident_limit(bytes);
+  if (required.limit.empty()) {
     const BestWindow resident = reduce_window(setup_, kernels, bytes, false, setup_.window);
-    need.limit = kStreamsFaster;
+    required.limit = kStreamsFaster;
     if (!may_stream || resident.time <= streamed.time) {
-      // A window that takes the room of the data is no reason for smaller ones: data can stream.
+      // A window that needs the room of the data does not require smaller windows: the data can be streamed.
       const TreePlan& planned = tree_plan(kernels, resident.bytes, bytes, false, false);
-      need.tree = &planned;
-      need.tree_window = resident.bytes;
-      need.limit = planned.plan.limit;
-      if (need.limit.empty()) return need;
+      required.tree = &planned;
+      required.tree_window = resident.bytes;
+      required.limit = planned.plan.limit;
+      if (required.limit.empty()) return required;
       if (!setup_.host_data) return shrunk_tree(kernels, resident.bytes, bytes, false, false);
     }
   }
-  if (!may_stream) return need;
-  const std::string_view instead = need.limit;
-  need = shrunk_tree(kernels, streamed.bytes, 0, true, false);
-  need.instead = instead;
-  return need;
+  if (!may_stream) return required;
+  const std::string_view instead = required.limit;
+  required = shrunk_tree(kernels, streamed.bytes, 0, true, false);
+  required.instead = instead;
+  return required;
 }
 
-Need Planner::blocks(int kernels, std::size_t block, bool whole_at_root) {
+ArrayRequirements Planner::blocks(int kernels, std::size_t block, bool whole_at_root) {
   const std::size_t whole = block * static_cast<std::size_t>(kernels);
   const bool header = whole_at_root && setup_.gather != GatherDesign::kPacked;
   const bool resident = !setup_.host_data || header;
-  Need need;
-  if (resident) need.limit = resident_limit(whole);
-  if (!need.limit.empty()) return need;
+  ArrayRequirements required;
+  if (resident) required.limit = resident_limit(whole);
+  if (!required.limit.empty()) return required;
   const std::size_t window = header          ? edge_window(block, setup_.window)
                              : whole_at_root ? gather_window(setup_, kernels, block, setup_.window)
                                              : scatter_window(setup_, kernels, block, setup_.window);
   return shrunk_tree(kernels, window, resident ? block : 0, false, !resident);
 }
 
-Need Planner::gather(int kernels, std::size_t block) {
+ArrayRequirements Planner::gather(int kernels, std::size_t block) {
   return blocks(kernels, block, true);
 }
 
-Need Planner::scatter(int kernels, std::size_t block) {
-  Need need = blocks(kernels, block, false);
-  need.down = std::exchange(need.tree, nullptr);
-  need.down_window = need.tree_window;
-  return need;
+ArrayRequirements Planner::scatter(int kernels, std::size_t block) {
+  ArrayRequirements required = blocks(kernels, block, false);
+  required.down = std::exchange(required.tree, nullptr);
+  required.down_window = required.tree_window;
+  return required;
 }
 
-Need Planner::bcast(int kernels, std::size_t bytes) {
-  Need need;
-  if (!setup_.host_data) need.limit = resident_limit(bytes);
-  if (!need.limit.empty()) return need;
+ArrayRequirements Planner::bcast(int kernels, std::size_t bytes) {
+  ArrayRequirements required;
+  if (!setup_.host_data) required.limit = resident_limit(bytes);
+  if (!required.limit.empty()) return required;
   for (std::size_t size = bcast_window(setup_, kernels, bytes, setup_.window);;
        size = edge_window(size / 2, size)) {
-    need.multicast = &multicast_plan(kernels, size, setup_.host_data ? 0 : bytes);
-    need.multicast_window = size;
-    if (need.instead.empty()) need.instead = need.limit;
-    need.limit = need.multicast->limit;
-    if (need.limit.empty() || size <= kLeastShrunk || kernels > setup_.array.tiles()) return need;
+    required.multicast = &multicast_plan(kernels, size, setup_.host_data ? 0 : bytes);
+    required.multicast_window = size;
+    if (required.instead.empty()) required.instead = required.limit;
+    required.limit = required.multicast->limit;
+    if (required.limit.empty() || size <= kLeastShrunk || kernels > setup_.array.tiles()) return required;
   }
 }
 
-void Planner::add_multicast(Need& need, int kernels, std::size_t bytes) {
-  if (!need.limit.empty()) return;
-  const Need out = bcast(kernels, bytes);
-  need.multicast = out.multicast;
-  need.multicast_window = out.multicast_window;
-  need.limit = out.limit;
+void Planner::add_multicast(ArrayRequirements& required, int kernels, std::size_t bytes) {
+  if (!required.limit.empty()) return;
+  const ArrayRequirements out = bcast(kernels, bytes);
+  required.multicast = out.multicast;
+  required.multicast_window = out.multicast_window;
+  required.limit = out.limit;
 }
 
-Need Planner::allreduce(int kernels, std::size_t bytes) {
+ArrayRequirements Planner::allreduce(int kernels, std::size_t bytes) {
   if (setup_.allreduce == AllreduceDesign::kButterfly && fits_tile(bytes) &&
       std::has_single_bit(static_cast<unsigned>(kernels)) && kernels > 1 && kernels <= setup_.array.tiles()) {
-    Need need;
-    need.butterfly_window = edge_window(bytes, setup_.window);
-    need.butterfly = &butterfly_plan(kernels, need.butterfly_window, bytes);
-    if (need.butterfly->ok()) return need;
+    ArrayRequirements required;
+    required.butterfly_window = edge_window(bytes, setup_.window);
+    required.butterfly = &butterfly_plan(kernels, required.butterfly_window, bytes);
+    if (required.butterfly->ok()) return required;
   }
-  Need need = reduce(kernels, bytes);
-  add_multicast(need, kernels, bytes);
-  return need;
+  ArrayRequirements required = reduce(kernels, bytes);
+  add_multicast(required, kernels, bytes);
+  return required;
 }
 
-void Planner::add_scatter(Need& need, int kernels, std::size_t block) {
-  if (!need.limit.empty()) return;
-  const Need out = scatter(kernels, block);
-  need.down = out.down;
-  need.down_window = out.down_window;
-  need.limit = out.limit;
+void Planner::add_scatter(ArrayRequirements& required, int kernels, std::size_t block) {
+  if (!required.limit.empty()) return;
+  const ArrayRequirements out = scatter(kernels, block);
+  required.down = out.down;
+  required.down_window = out.down_window;
+  required.limit = out.limit;
 }
 
-Need Planner::reduce_scatter(int kernels, std::size_t block) {
-  Need need = reduce(kernels, block * static_cast<std::size_t>(kernels));
-  add_scatter(need, kernels, block);
-  return need;
+ArrayRequirements Planner::reduce_scatter(int kernels, std::size_t block) {
+  ArrayRequirements required = reduce(kernels, block * static_cast<std::size_t>(kernels));
+  add_scatter(required, kernels, block);
+  return required;
 }
 
-Need Planner::alltoall(int kernels, std::size_t block) {
+ArrayRequirements Planner::alltoall(int kernels, std::size_t block) {
   const auto ranks = static_cast<std::size_t>(kernels);
   const std::size_t row = block * ranks;
   if (block > kMostExchanged / (ranks * ranks)) {
-    Need need;
-    need.limit = "the root would hold what all ranks have for all others, more than 64 MiB";
-    return need;
+    ArrayRequirements required;
+    required.limit = "the root would hold the data of all pairs of ranks, more than 64 MiB";
+    return required;
   }
-  Need need = gather(kernels, row);
-  add_scatter(need, kernels, row);
-  return need;
+  ArrayRequirements required = gather(kernels, row);
+  add_scatter(required, kernels, row);
+  return required;
 }
 
-Need Planner::barrier(int kernels) {
-  Need need = reduce(kernels, kBarrierBytes);
-  add_multicast(need, kernels, kBarrierBytes);
-  return need;
+ArrayRequirements Planner::barrier(int kernels) {
+  ArrayRequirements required = reduce(kernels, kBarrierBytes);
+  add_multicast(required, kernels, kBarrierBytes);
+  return required;
 }
 
-Need Planner::allgather(int kernels, std::size_t block) {
-  Need need = gather(kernels, block);
-  add_multicast(need, kernels, block * static_cast<std::size_t>(kernels));
-  return need;
+ArrayRequirements Planner::allgather(int kernels, std::size_t block) {
+  ArrayRequirements required = gather(kernels, block);
+  add_multicast(required, kernels, block * static_cast<std::size_t>(kernels));
+  return required;
 }
 
 }  // namespace offramp::aie

@@ -1,4 +1,4 @@
-// What the backend's parameters mean to the models.
+// Converts the backend's parameters for the models.
 #pragma once
 
 #include "offramp/model/parameter.hpp"
@@ -18,13 +18,13 @@ struct Setup {
   Timing timing;
   Placement placement;
   int arity;
-  std::size_t window;  // the largest, in bytes
-  bool best_window;    // smaller ones where they are faster
+  std::size_t window;  // largest window, in bytes
+  bool best_window;    // use smaller windows where they are faster
   Code kernels;        // of reductions
   Code copies;         // of everything else
   GatherDesign gather;
   AllreduceDesign allreduce;
-  bool host_data;  // messages lie in the host's memory, not in the tiles
+  bool host_data;  // messages are in the host's memory instead of the tiles
   HostPath host;
   Time command;
   Bandwidth configuration;

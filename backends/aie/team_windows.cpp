@@ -1,13 +1,12 @@
-// The double buffer between two ranks: of the two buffers at either end of an edge, each window takes the
-// one of its parity. A producer waits for a buffer from the third window on, for a credit of the
-// consumer's; the last two windows send none back. TeamInput and TeamOutput of one edge count the same
-// windows on both sides, which is why neither needs a number in its tokens.
+// The double buffer between two ranks: each end of an edge has two buffers, used alternately. From the third
+// window on, a producer waits for the consumer's credit for a buffer; the last two windows return none. Both
+// ends of an edge count the same windows, so tokens need no numbers.
 #include "backends/aie/team_windows.hpp"
 
 namespace offramp::aie {
 
 Task<void> TeamInput::wait_full() {
-  if (credits_ != nullptr && taken_ > 0 && taken_ + 1 < windows_) {  // of the window before this one
+  if (credits_ != nullptr && taken_ > 0 && taken_ + 1 < windows_) {  // for the previous window
     Team::PendingToken credit = team_.receive_token(peer_, {});
     const Team::Arrival arrival = co_await credit;
     note(traffic_.outcome, arrival.outcome);
@@ -20,7 +19,7 @@ Task<void> TeamInput::wait_full() {
 }
 
 Task<void> TeamInput::set_empty() {
-  if (emptied_++ + 2 >= windows_) return {};  // the producer has no use for this buffer any more
+  if (emptied_++ + 2 >= windows_) return {};  // the producer does not need this buffer any more
   return send_empty();
 }
 

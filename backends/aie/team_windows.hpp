@@ -1,5 +1,5 @@
-// Windows between ranks: the locks' tokens travel as tokens of the team, with the data of the full ones. The
-// DMA engines of an edge are computed at its source, from the same rule as in simulators/aie/network.cpp.
+// Windows between ranks: lock tokens travel as tokens of the team, those of full windows with data. The DMA
+// engines of an edge are modelled at its source, by the rule of simulators/aie/network.cpp.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace offramp::aie {
 
-/// What went wrong, first come first noted; shared by the windows of one collective.
+/// The first failure, shared by the windows of one collective.
 struct Traffic {
   Outcome outcome = Outcome::kOk;
   WireCounters wire;
@@ -25,7 +25,7 @@ struct Traffic {
 class Slices {
  public:
   Slices(MutableBytes data, Chunks chunks) : data_(data), chunks_(chunks) {}
-  /// Of data that does not leave chunk by chunk.
+  /// For data that is not sent chunk by chunk.
   explicit Slices(std::function<MutableBytes(std::size_t window)> other) : other_(std::move(other)) {}
   MutableBytes operator()(std::size_t window) const {
     if (other_ != nullptr) return other_(window);
@@ -38,11 +38,11 @@ class Slices {
   std::function<MutableBytes(std::size_t window)> other_;
 };
 
-/// Where two ranks exchange windows both ways, each one's credits stand between its windows; the input takes
-/// them in that order and keeps them for the output.
+/// Credits between two ranks that exchange windows in both directions: a rank's credits arrive between its
+/// windows. The input receives them in that order and stores them for the output.
 using Credits = std::deque<Time>;
 
-/// windows: of this operation. Both ends know the number, so that no token is sent that nobody waits for.
+/// windows: number in this operation, known at both ends, so that every token sent is also received.
 class TeamInput final : public Input {
  public:
   TeamInput(Team& team, Traffic& traffic, int peer, std::size_t windows, Slices slices,
@@ -69,12 +69,12 @@ class TeamInput final : public Input {
   std::size_t emptied_ = 0;
 };
 
-/// One target with a shared buffer, or one and more through DMA.
+/// One target with a shared buffer, or one or more targets through DMA.
 class TeamOutput final : public Output {
  public:
   struct Target {
     int peer = 0;
-    Time passage;  // of the stream, without its serialisation
+    Time passage;  // of the stream, without serialisation
   };
   using Targets = PooledVector<Target>;
   TeamOutput(Team& team, Traffic& traffic, Targets targets, bool shared, Time occupied,
@@ -88,16 +88,16 @@ class TeamOutput final : public Output {
         slices_(std::move(slices)) {}
   Task<void> wait_empty() override;
   Task<void> set_full() override;
-  /// Credits come by the input that the same rank has from there.
-  void take_credits_from(Credits* credits) { credits_ = credits; }
-  /// Until the library has no use for the buffers any more. Costs no modelled time.
+  /// Credits arrive through this rank's input from the same peer.
+  void use_credits_of(Credits* credits) { credits_ = credits; }
+  /// Waits until the library has released the buffers. Needs no modelled time.
   Task<void> drain() { return drain(sent_); }
 
  private:
   using Sent = PooledVector<Team::PendingToken>;
   Task<void> wait_for_buffer();
   Task<void> set_full_later(std::size_t window);
-  /// begin: of the stream, if there is one.
+  /// begin: of the stream, if any.
   void send(std::size_t window, Time begin);
   Task<void> wait_for_credits(Time& until);
   Task<void> drain(std::span<Sent> buffers);
@@ -106,7 +106,7 @@ class TeamOutput final : public Output {
   Traffic& traffic_;
   Targets targets_;
   bool shared_;
-  Time occupied_;  // of the stream, by one window
+  Time occupied_;  // occupation of the stream by one window
   std::size_t window_bytes_;
   Slices slices_;
   Credits* credits_ = nullptr;

@@ -15,7 +15,7 @@
 namespace offramp::aie {
 namespace {
 
-// Whether a parameter, or the layout, was chosen after the figure.
+// True if a parameter or the layout was fitted to the figure.
 constexpr bool kHeldOut = false;
 constexpr bool kFitted = true;
 
@@ -30,8 +30,8 @@ struct Cycles {
   double level = 0;
 };
 
-/// A benchmark of [aie-thesis] 4.5: the root's first call, and a later one. What a later call finds is
-/// what a root finds that comes late: all its inputs are full.
+/// A benchmark of [aie-thesis] 4.5: the root's first call, and a later one. A later call corresponds to a
+/// late root, whose inputs are all full.
 Cycles reduce_cycles(int levels, int window, std::string_view placement) {
   const Settings settings = settings_with({{"data", {0, "tiles"}},
                                            {"window", {static_cast<double>(window), {}}},
@@ -83,9 +83,8 @@ void add_trees(Add add) {
         row.tree,
         automatic.tree,
         kFitted,
-        same ? unexplained
-                   ? "[aie-thesis] table 4.1; `leaf_element`, `skew`; what is left over is not explained"
-                   : "[aie-thesis] table 4.1; `leaf_element`, `skew`"
+        same ? unexplained ? "[aie-thesis] table 4.1; `leaf_element`, `skew`; the remainder is not explained"
+                           : "[aie-thesis] table 4.1; `leaf_element`, `skew`"
         : row.window == 16
             ? "[aie-thesis] table 4.1; `leaf_element`, `skew`"
             : "[aie-thesis] table 4.1; `skew`; layout chosen after this figure: all edges share memory"};
@@ -125,12 +124,11 @@ void add_latencies(Add add) {
   Connection shared;
   add({"latency of neighbours by the host's clock", "ns", 85.5, ping_pong(timing, shared).nanoseconds(),
        kHeldOut,
-       "[aie-thesis] 3.3.1: 1024 rounds and the host's calls around them; its own cycle counter says 98.5 "
-       "cycles, 78.8 "
-       "ns"});
+       "[aie-thesis] 3.3.1: 1024 rounds and the host's calls around them; its own cycle counter shows 98.5 "
+       "cycles, 78.8 ns"});
 }
 
-/// So many windows from one kernel to another, by 256-bit copies, without the calls' beginnings.
+/// Rate of windows between two kernels with 256-bit copies, without the overhead of the calls.
 double gigabytes_per_second(const Connection& connection, std::size_t window) {
   const Timing timing = Setup(settings_with({})).timing;
   constexpr std::size_t kWindows = 100;
@@ -159,8 +157,8 @@ void add_rates(Add add) {
          "windows"});
 }
 
-/// Pairs of ports, one in and one out: messages in windows of 1 KB on an array of 1 GHz. Two ranks have a
-/// port each way.
+/// Throughput of pairs of ports, one in and one out: messages in windows of 1 KB on an array of 1 GHz. Two
+/// ranks share a port per direction.
 double gmio(int pairs) {
   constexpr std::size_t kBytes = 1 << 20;
   const Settings settings = settings_with({{"clock", {1000, {}}}, {"window", {1024, {}}}, {"command", {}}});
@@ -183,11 +181,11 @@ void add_gmio(Add add) {
          gmio(pairs), pairs == 1 || pairs == 8,
          pairs == 1   ? "[xd100], cycle counter; `gmio_turnaround`"
          : pairs == 8 ? "[xd100]; `gmio_total`"
-         : pairs == 2 ? "[xd100]; two ports fill the memory here, which the hardware's do not quite"
+         : pairs == 2 ? "[xd100]; two ports fill the memory here, but not quite on the hardware"
                       : "[xd100]"});
 }
 
-/// All blocks pass the root's one port, whose rate is their bound. Nothing of this size is published.
+/// All blocks pass the root's single port, whose rate is the bound. No figure of this size is published.
 template <typename Add>
 void add_blocks(Add add) {
   Operation operation;

@@ -4,7 +4,7 @@ namespace offramp::aie {
 
 namespace {
 
-/// Operations of the function, each a cycle. 0: not in the instruction set.
+/// Operations of the function, one cycle each. 0: not in the instruction set.
 int operations_of(ReduceFunction function) {
   switch (function) {
     case ReduceFunction::kSum:
@@ -25,7 +25,7 @@ int operations_of(ReduceFunction function) {
   }
 }
 
-/// Of each of an integer's two words, more than of one of 32 bits. Assumed.
+/// Additional operations per word of a 64-bit integer, compared with 32 bits. Assumed.
 int more_of_two_words(ReduceFunction function) {
   switch (function) {
     case ReduceFunction::kSum:
@@ -34,7 +34,7 @@ int more_of_two_words(ReduceFunction function) {
       return 3;  // partial products and carries
     case ReduceFunction::kMaximum:
     case ReduceFunction::kMinimum:
-      return 2;  // both words decide
+      return 2;  // depends on both words
     case ReduceFunction::kLogicalAnd:
     case ReduceFunction::kLogicalOr:
     case ReduceFunction::kLogicalXor:
@@ -44,12 +44,12 @@ int more_of_two_words(ReduceFunction function) {
   }
 }
 
-/// Doubles are computed by the scalar unit with integers. Assumed.
+/// The scalar unit computes doubles with integers. Assumed.
 int operations_of_double(ReduceFunction function) {
   switch (function) {
     case ReduceFunction::kSum:
     case ReduceFunction::kProduct:
-      return 80;  // take apart, align or multiply, normalise, round
+      return 80;  // unpack, align or multiply, normalise, round
     case ReduceFunction::kMaximum:
     case ReduceFunction::kMinimum:
       return 6;
@@ -91,7 +91,7 @@ bool is_published(const Operation& operation) {
 }
 
 std::string too_few_tiles(const Setup& setup, int ranks) {
-  return std::to_string(ranks) + " ranks, and the array has " + std::to_string(setup.array.tiles()) +
+  return std::to_string(ranks) + " ranks, but the array has " + std::to_string(setup.array.tiles()) +
          " tiles";
 }
 
@@ -100,15 +100,15 @@ std::string_view collective_decline(Planner& planner, const Operation& operation
     if (const Loop loop = loop_of(operation.element, operation.function); loop.element_bytes == 0) {
       return "the kernels compute with integers of 8 to 64 bits and floats of 32 and 64 bits";
     } else if (loop.operations == 0) {
-      return "the kernels know sum, product, maximum, minimum, logical and bit functions";
+      return "the kernels have only sum, product, maximum, minimum, logical, and bitwise functions";
     }
     if (!operation.commutative)
-      return "the tree combines in the order of its root's subtrees, not in that of the ranks";
+      return "the tree combines in the order of its root's subtrees, not in rank order";
     if (is_floating_point(operation.element) &&
         (is_logical(operation.function) || is_bitwise(operation.function)))
-      return "the kernels have no logical or bit functions of floats";
+      return "the kernels have no logical or bitwise functions of floats";
   }
-  return planner.need(operation).limit;
+  return planner.requirements(operation).limit;
 }
 
 }  // namespace offramp::aie

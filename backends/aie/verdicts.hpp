@@ -1,4 +1,4 @@
-// What the array carries, and why not the rest.
+// The operations that the array carries, and the reasons of declines.
 #pragma once
 
 #include <string>
@@ -9,21 +9,21 @@
 
 namespace offramp::aie {
 
-/// How a reduction goes over its data.
+/// The loop of a reduction over its data.
 struct Loop {
-  std::size_t element_bytes = 4;  // a step's, of integers of 64 bits a word; 0: it does not know the type
-  int operations = 1;             // of a step and one input; 0: it does not know the function
+  std::size_t element_bytes = 4;  // per step, of 64-bit integers one word; 0: unsupported type
+  int operations = 1;             // per step and input; 0: unsupported function
   bool scalar = false;            // there are no vectors of the type
 };
 Loop loop_of(ElementType type, ReduceFunction function);
 
-/// [aie-thesis] has this collective, built or designed, with elements of this size.
+/// True if [aie-thesis] has this collective, built or designed, with elements of this size.
 bool is_published(const Operation& operation);
 
-/// The reason where the ranks of a world do not find a tile each.
+/// The reason if a world has more ranks than the array has tiles.
 std::string too_few_tiles(const Setup& setup, int ranks);
 
-/// Why the array cannot carry a collective; empty if it can. Does not look at messages between ranks.
+/// The reason why the array cannot carry a collective; empty if it can. Ignores messages between ranks.
 std::string_view collective_decline(Planner& planner, const Operation& operation);
 
 }  // namespace offramp::aie

@@ -1,4 +1,4 @@
-// The engines of all ranks behind the Backend interface: verdicts in cclo.cpp, messages in messages.cpp,
+// The Backend interface for the engines of all ranks: verdicts in cclo.cpp, messages in messages.cpp,
 // collectives in collectives.cpp.
 #pragma once
 
@@ -25,16 +25,16 @@ class CcloBackend final : public Backend {
   [[nodiscard]] bool waits_for_receiver(const Transfer& transfer) const override {
     return is_write(transfer) ? transfer.bytes > kBuffered : waits_for_buffers(transfer);
   }
-  [[nodiscard]] MessageFate fate(const Transfer& transfer) override;
+  [[nodiscard]] DeliveryFault delivery_fault(const Transfer& transfer) override;
   [[nodiscard]] std::span<const ResourceDescription> resources() const override { return kEngineResources; }
   void issue(const Transfer& transfer, Passage& passage) override;
   void depart(const Transfer& transfer, Passage& passage, const Resources& sender) override;
-  /// The receiver's call announces where the data may go.
+  /// The receiver's call announces the address for the data.
   void grant(const Transfer& transfer, Passage& passage) override;
   void transmit(const Transfer& transfer, Passage& passage, const Resources& sender) override;
   void arrive(const Transfer& transfer, Passage& passage, const Resources& receiver) override;
   Time receive(const Transfer& transfer, const Passage& passage, Time at, Matched matched) override;
-  /// The receiver's driver answers, or its call makes room for the rest of a long message.
+  /// The receiver's driver answers, or its call frees buffers for the rest of a long message.
   void confirm(const Transfer& transfer, Passage& passage) override;
   [[nodiscard]] Time copy_time(std::size_t bytes) const override;
   void count(const Transfer& transfer, const Passage& passage) override;
@@ -50,73 +50,73 @@ class CcloBackend final : public Backend {
 
  private:
   static constexpr std::uint64_t kCollectivePackets = std::uint64_t{1} << 63;
-  static constexpr std::uint64_t kBuffered = 64 * 1024;  // sends up to here never wait for their receive
+  static constexpr std::uint64_t kBuffered = 64 * 1024;  // sends up to this size never wait for their receive
 
-  /// The drivers' copies over a card's bus, which the programs of its ranks ask for in an order of their own.
+  /// The drivers' copies over a card's bus. Its ranks request them in an arbitrary order.
   struct Bus {
     Calendar to_card;
     Calendar from_card;
   };
-  /// What a rank's driver and its receives keep.
-  struct Engine {
-    Engine(const Configuration& configuration, Spec& spec, int rank, int ranks, Bus& its_bus)
+  /// Per-rank state of the driver and the receives.
+  struct RankEngine {
+    RankEngine(const Configuration& configuration, Spec& spec, int rank, int ranks, Bus& its_bus)
         : driver(configuration, spec, rank, ranks), bus(its_bus) {}
 
     Driver driver;
-    Bus& bus;  // of the card that it is on
+    Bus& bus;  // of the rank's card
     Calendar receive_calls;
     struct Waiting {
       Time first;
       Time done;
       std::uint64_t buffers;
     };
-    static constexpr std::size_t kMostWaiting = 1024;  // remembered; older ones have gone
+    static constexpr std::size_t kMostWaiting = 1024;  // older ones have left the buffers
     std::deque<Waiting> waiting;
     std::uint64_t collectives = 0;
   };
-  Engine& engine(int rank);
+  RankEngine& engine(int rank);
   [[nodiscard]] const Driver& driver() const { return first_->driver; }
 
   [[nodiscard]] bool fits(int ranks) const;
 
-  /// The texts live as long as the backend.
+  /// Reasons of declines live as long as the backend.
   [[nodiscard]] std::string_view too_large(int ranks) const;
 
-  /// A communicator takes five words per rank and two of its own ([accl] Communicators) beside the
-  /// buffers.
+  /// Per rank five words, plus two per communicator ([accl] Communicators), in addition to the buffers.
   [[nodiscard]] const Remedy& larger_memory(int ranks) const;
 
   [[nodiscard]] std::string_view objection_to_call(const Operation& operation) const;
 
-  /// A collective as a call of the engine.
+  /// Runs a collective as a call of the engine.
   Task<Outcome> call_engine(const Operation& operation, Team& team, CollectiveBuffers buffers);
-  /// The same without hardware: what the firmware's algorithms combine, in their order.
+  /// Moves the data without hardware: combines what the firmware's algorithm combines, in its order.
   [[nodiscard]] Task<Outcome> carry(const Operation& operation, Team& team,
                                     const CollectiveBuffers& buffers) const;
 
   static Scenario scenario_of_kind(OperationKind kind);
 
-  /// That of the world; where it does not fit, one of the pair. Writing it takes the host's time.
-  std::uint32_t communicator_with(Engine& engine, int rank, int peer, Time& clock);
+  /// Returns the address of the world communicator or, if that does not fit, of one for the pair. Writing it
+  /// advances the host's `clock`.
+  std::uint32_t communicator_with(RankEngine& engine, int rank, int peer, Time& clock);
 
-  /// The call as the IO space sees it; its time comes from the plans.
-  void call(Engine& engine, Scenario scenario, const Transfer& transfer, int peer, std::uint32_t address);
+  /// Makes the call in the IO space only; the plans provide its duration.
+  void call(RankEngine& engine, Scenario scenario, const Transfer& transfer, int peer, std::uint32_t address);
 
-  [[nodiscard]] Fate fate_of(const Transfer& transfer, Time epoch) const;
+  [[nodiscard]] PacketFaults packet_faults_of(const Transfer& transfer, Time epoch) const;
   [[nodiscard]] bool is_write(const Transfer& transfer) const {
     return is_rendezvous(spec_, Scenario::kSend, transfer.bytes);
   }
 
   static constexpr std::size_t index_of(Unit unit) { return static_cast<std::size_t>(unit); }
 
-  /// The driver copies the user's buffer to the card; returns when it is there.
-  Time stage_in(Engine& engine, Time at, Time duration) const;
-  /// And back, from when the program has come to wait for it; of a message that was `done` before. The DMAs
-  /// of Coyote have copied that already, if others left them the bus.
-  Time stage_out(Engine& engine, const Transfer& transfer, Time done, Time at);
-  /// Of a collective, behind the engine's call.
-  void copy_back(Engine& engine, Team& team, std::uint64_t bytes) const;
-  /// What a collective reads from the user's memory at this rank, and writes there.
+  /// The driver copies the user's buffer to the card. Returns when it has arrived.
+  Time stage_in(RankEngine& engine, Time at, Time duration) const;
+  /// The driver copies a message that is `done` back to the user's buffer, once the program waits for it at
+  /// `at`. With Coyote, DMA has copied the data already, unless the bus was busy.
+  Time stage_out(RankEngine& engine, const Transfer& transfer, Time done, Time at);
+  /// The copy of a collective's result, after the engine's call.
+  void copy_back(RankEngine& engine, Team& team, std::uint64_t bytes) const;
+  /// The bytes that a collective reads from and writes to the user's memory of this rank.
   struct Staged {
     std::uint64_t in = 0;
     std::uint64_t out = 0;
@@ -124,35 +124,34 @@ class CcloBackend final : public Backend {
   static Staged staged_of(const Operation& operation, const Team& team, const CollectiveBuffers& buffers);
 
   void depart_write(const Transfer& transfer, Passage& passage, const Resources& sender);
-  /// A write on faulty wires; its fate depends on when its call began.
+  /// Computes a write on faulty wires; its fate depends on when its call began.
   MessageRunner::Rendezvous with_faults(const Transfer& transfer, const Passage& passage);
   static void fail(Passage& passage, Error error);
-  /// The message of a collective.
+  /// Receives a message of a collective.
   void land(const Transfer& transfer, Passage& passage, const Resources& receiver);
 
-  /// The first RX buffers take what no receive has asked for; the rest of a longer message waits at the
-  /// sender.
+  /// The first RX buffers accept data without a receive. The rest of a longer message waits at the sender.
   [[nodiscard]] bool waits_for_buffers(const Transfer& transfer) const {
     return transfer.bytes > kBuffered && spec_.segments(transfer.bytes) > spec_.rx_buffers;
   }
 
-  /// How much later the rest of such a message comes because the receiver claimed its first buffer late.
-  /// first: its first packet.
+  /// The delay of the rest of such a message when the receiver claims its first buffer late. first: arrival
+  /// of its first packet.
   Time back_pressure(const Transfer& transfer, Time first, Time posted);
 
-  /// How much later the sender's memory, or the bus, has given the data beside its other users.
+  /// The delay by other users of the sender's memory or bus.
   Time wait_for_memory(const Resources& sender, const Plans::Rates& rates, Time begin, Time complete) const;
-  /// The protocol engine and its link carry one message after the other, also beside calls.
-  /// When a call that would end at `call` by itself ends, if the message's last byte leaves the card at
-  /// `left`: not before the transmit buffer has room for all that is left of it.
-  [[nodiscard]] Time taken_over(Time call, Time left) const;
+  /// The end of a call that would end at `call` alone, if the message's last byte leaves the card at `left`:
+  /// the transmit buffer must have room for all remaining data.
+  [[nodiscard]] Time handed_over(Time call, Time left) const;
+  /// The delay by other messages in the protocol engine and on its link, which carry one message at a time.
   static Time wait_for_engine(const Resources& sender, Time at, Time engine, Time link);
 
-  /// A message that came before its receive takes RX buffers until `done`. What found none was moved to host
-  /// memory and comes back from there. Returns how long that takes.
-  Time wait_in_buffers(Engine& engine, const Transfer& transfer, Time first, Time done);
+  /// A message that arrived before its receive occupies RX buffers until `done`. Segments without a buffer
+  /// were moved to host memory and are fetched from there. Returns the duration of that.
+  Time wait_in_buffers(RankEngine& engine, const Transfer& transfer, Time first, Time done);
 
-  // Calls once more, at their places in time, with their spans and packets.
+  // Repeat calls at their modelled times, to record spans and packets.
   [[nodiscard]] Watch watch(const Transfer& transfer, int rank) const;
   void observe_host(const Transfer& transfer, int rank, std::string_view what, Time begin, Time end) const;
   void observe_receive(const Transfer& transfer, const Plan& plan, Time first, Time begin);
@@ -163,14 +162,14 @@ class CcloBackend final : public Backend {
   int ranks_;
   MachineLayout machine_;
   RankTable<Bus> buses_;  // by card
-  RankTable<std::optional<Engine>> engines_;
-  Engine* first_;
-  mutable Plans plans_;  // remembers
+  RankTable<std::optional<RankEngine>> engines_;
+  RankEngine* first_;
+  mutable Plans plans_;  // a cache
   FaultRates faults_;
   SpanSink* spans_;
   std::unique_ptr<PacketTap> tap_;
   bool world_fits_;
-  mutable std::map<int, std::string> reasons_;  // both by ranks
+  mutable std::map<int, std::string> reasons_;  // by number of ranks, as remedies_
   mutable std::map<int, Remedy> remedies_;
   WireCounters wire_;
 };

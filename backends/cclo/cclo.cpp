@@ -1,6 +1,5 @@
-// What the engine carries: by generation, types and functions, by the register of the byte count, and by
-// the room for a communicator of so many ranks in its exchange memory. The rest of the class is in
-// messages.cpp and collectives.cpp.
+// Verdicts of the engine, by generation, types and functions, size of the byte count register, and space for
+// communicators in its exchange memory. The rest of the class is in messages.cpp and collectives.cpp.
 #include "backends/cclo/cclo.hpp"
 
 #include <fmt/core.h>
@@ -13,13 +12,13 @@
 #include "backends/cclo/explain.hpp"
 #include "backends/cclo/validation.hpp"
 #include "offramp/kernel/immortal.hpp"
-#include "simulators/world/footing.hpp"
+#include "simulators/world/deployment.hpp"
 
 namespace offramp {
 namespace cclo {
 namespace {
 
-constexpr std::uint64_t kMostBytes = 0xffffffff;  // of the register byte_count
+constexpr std::uint64_t kMostBytes = 0xffffffff;  // limit of the register byte_count
 
 }  // namespace
 
@@ -89,14 +88,14 @@ std::string_view CcloBackend::failure(std::uint8_t reason) const {
 
 namespace {
 
-Footing footing(const Settings& settings, const MachineLayout& machine, int ranks) {
+Deployment deployment(const Settings& settings, const MachineLayout& machine, int ranks) {
   const Bandwidth link = configuration_of(settings).spec.link;
-  // The shell's network is on one port.
-  Footing footing = footing_on_nodes(machine, ranks, "FPGA", link, 1);
+  // The shell connects one port to the network.
+  Deployment deployment = deployment_on_nodes(machine, ranks, "FPGA", link, 1);
   if (machine.ranks_per_card() > 1)
-    footing.text += fmt::format(", {} engines on each", machine.ranks_per_card());
-  footing.text += way_of_calls(settings);
-  return footing;
+    deployment.text += fmt::format(", {} engines on each", machine.ranks_per_card());
+  deployment.text += call_interface_text(settings);
+  return deployment;
 }
 
 }  // namespace
@@ -113,7 +112,7 @@ const BackendDescription& cclo_backend() {
       .topics = cclo::topics(),
       .validation = cclo::validation,
       .without_effect = cclo::without_effect,
-      .footing = cclo::footing});
+      .deployment = cclo::deployment});
   return description;
 }
 

@@ -1,4 +1,4 @@
-// The cclo backend: ACCL's collectives offload engine on an FPGA, and the host driver in front of it.
+// The cclo backend: ACCL's collectives offload engine on an FPGA, and its host driver.
 #pragma once
 
 #include "offramp/model/backend.hpp"

@@ -1,8 +1,7 @@
-// Collectives: one call of the engine, whose firmware runs against its peers'. The algorithms are the
-// firmware's: simulators/cclo/firmware_eager.cpp and firmware_rendezvous.cpp, between which is_rendezvous()
-// chooses. Here are the call itself (call_engine()), the copies of staged memory around it, and what moves
-// the data where there is no hardware (carry()), which combines in the order of the algorithm that the
-// firmware would take.
+// Collectives: one call of the engine per rank, whose firmware communicates with its peers'. Its algorithms
+// are in simulators/cclo/firmware_eager.cpp and firmware_rendezvous.cpp; is_rendezvous() selects between
+// them. This file has the call (call_engine()) with the copies of staged memory around it. Without hardware,
+// carry() moves the data, combining in the order of the firmware's algorithm.
 #include <algorithm>
 
 #include "backends/cclo/backend.hpp"
@@ -40,7 +39,7 @@ Scenario CcloBackend::scenario_of_kind(OperationKind kind) {
     case OperationKind::kReduceScatterv:
     case OperationKind::kAlltoallv:
     case OperationKind::kCount:
-      break;  // supports() said no
+      break;  // declined by supports()
   }
   return Scenario::kNop;
 }
@@ -52,12 +51,12 @@ CcloBackend::Staged CcloBackend::staged_of(const Operation& operation, const Tea
   return {root ? buffers.receive.size() : 0, root ? 0 : buffers.receive.size()};
 }
 
-Time CcloBackend::stage_in(Engine& engine, Time at, Time duration) const {
+Time CcloBackend::stage_in(RankEngine& engine, Time at, Time duration) const {
   if (!configuration_.host.staged || duration == Time()) return at;
   return engine.bus.to_card.acquire(at, duration).end + spec_.pcie_latency;
 }
 
-/// In the order of arrival, whichever call asks for it first.
+/// Accounts for messages in the order of arrival, independent of the calls that wait for them.
 void CcloBackend::land(const Transfer& transfer, Passage& passage, const Resources& receiver) {
   const MessageType type = type_of({{}, {}, transfer.detail});
   if (type == MessageType::kRendezvousInit) {  // to the control processor
@@ -74,8 +73,8 @@ void CcloBackend::land(const Transfer& transfer, Passage& passage, const Resourc
   passage.stored = later(passage.stored, written) + spec_.pcie_latency;
 }
 
-/// The driver copies in the call that the program waits in, as it does in front of the engine's call.
-void CcloBackend::copy_back(Engine& engine, Team& team, std::uint64_t bytes) const {
+/// The driver copies within the MPI call that waits, as it copies before the engine's call.
+void CcloBackend::copy_back(RankEngine& engine, Team& team, std::uint64_t bytes) const {
   if (!configuration_.host.staged || bytes == 0) return;
   team.host_begin = team.clock;
   team.host_end = [this, &bus = engine.bus.from_card, duration = spec_.pcie_time(bytes),
@@ -109,7 +108,7 @@ Task<Outcome> CcloBackend::carry(const Operation& operation, Team& team,
 
 Task<Outcome> CcloBackend::call_engine(const Operation& operation, Team& team, CollectiveBuffers buffers) {
   const int place = team.world_rank(team.rank());
-  Engine& own = engine(place);
+  RankEngine& own = engine(place);
   Driver& driver = own.driver;
   const Driver::Placed placed =
       driver.place(static_cast<std::uint32_t>(operation.ranks), static_cast<std::uint32_t>(team.rank()), 0);
@@ -143,7 +142,7 @@ Task<Outcome> CcloBackend::call_engine(const Operation& operation, Team& team, C
   team.clock = processor.now() + finished.cost;
   processor.span("host", "finish call", processor.now(), team.clock);
   copy_back(own, team, staged.out);
-  // Another call may have completed since and left its own return code: the processor's is this call's.
+  // Use the processor's code: a call that completed meanwhile may have overwritten the return code.
   co_return processor.error() == Error::kNone ? Outcome::kOk : Outcome::kFault;
 }
 

@@ -1,7 +1,6 @@
-// The order of summation is that of the ring, wherever the additions are made: chunk c begins with the
-// contribution of rank c + 1 and takes on the others around the ring, its own rank's last. Floating-point
-// results are thus the bits that the firmware's ring gives, also where short vectors are added up at one
-// rank (kCentral).
+// The order of summation is that of the ring for all algorithms: chunk c starts with the contribution of rank
+// c + 1, adds the others around the ring, and ends with that of its own rank. Floating-point results thus
+// have the bits of the firmware's ring, also for short vectors, which one rank adds up (kCentral).
 #include "backends/cclo/data.hpp"
 
 #include <algorithm>
@@ -11,12 +10,11 @@
 namespace offramp::cclo {
 namespace {
 
-/// Up to here all contributions of an allreduce go to one rank, which adds up every chunk in its order, and
-/// the result comes from there: two messages a rank, where the ring takes one for each chunk and rank twice
-/// over.
+/// Up to this size, one rank receives all contributions of an allreduce, adds up every chunk, and returns the
+/// result. This needs two messages per rank; the ring needs two per chunk and rank.
 constexpr std::size_t kCentral = 4096;
 
-/// How one reduction cuts its memory.
+/// The division of a reduction's memory into chunks.
 struct Chunks {
   std::uint64_t bytes;
   std::uint64_t element_bytes;
@@ -29,13 +27,13 @@ struct Chunks {
   [[nodiscard]] int wrap(int rank) const { return (rank + 2 * ranks) % ranks; }
 };
 
-/// Chunk c begins at rank c + 1 and ends, summed up, at rank c. Empty ones are skipped by all.
+/// Chunk c starts at rank c + 1 and ends as a sum at rank c. All ranks skip empty chunks.
 Task<Outcome> scatter_sums(Team& team, Chunks chunks, Bytes own, MutableBytes result) {
   Outcome outcome = Outcome::kOk;
   const int next = chunks.wrap(team.rank() + 1);
   const int previous = chunks.wrap(team.rank() - 1);
   Bytes held = chunks.part(own, previous);
-  // In place the result may lie where the first chunk is, which has to leave unchanged.
+  // In place, the result may overlap the first chunk, which is sent unmodified.
   if (!result.empty() && held.data() == result.data()) {
     const MutableBytes saved = team.scratch(held.size());
     team.copy(held, saved);
@@ -64,7 +62,7 @@ Task<Outcome> allreduce_around(Team& team, Chunks chunks, Bytes own, MutableByte
   const int next = chunks.wrap(team.rank() + 1);
   const int previous = chunks.wrap(team.rank() - 1);
   Outcome outcome = co_await scatter_sums(team, chunks, own, chunks.part(result, team.rank()));
-  PooledVector<Team::PendingToken> sent;  // nobody receives before it has sent
+  PooledVector<Team::PendingToken> sent;  // completed last, since every rank sends before it receives
   for (int i = 0; i + 1 < chunks.ranks; ++i) {
     const Bytes out = chunks.part(result, team.rank() - i);
     const MutableBytes in = chunks.part(result, team.rank() - i - 1);
@@ -75,14 +73,15 @@ Task<Outcome> allreduce_around(Team& team, Chunks chunks, Bytes own, MutableByte
   co_return outcome;
 }
 
-/// The second generation works on one RX buffer at a time, of whole chunks; the first on all at once.
+/// The second generation processes one RX buffer of whole chunks at a time, the first generation everything
+/// at once.
 std::uint64_t most_at_once(const Spec& spec, std::uint64_t element_bytes, int ranks) {
   if (spec.generation == Generation::kFirst) return ~std::uint64_t{0};
   const std::uint64_t unit = std::max<std::uint64_t>(1, element_bytes) * static_cast<std::uint64_t>(ranks);
   return std::max(unit, spec.rx_buffer_bytes / unit * unit);
 }
 
-/// contributions: by rank; none of them is where the result goes.
+/// contributions: by rank; must not overlap the result.
 void add_up(Team& team, Chunks chunks, std::span<const Bytes> contributions, MutableBytes result) {
   for (int chunk = 0; chunk < chunks.ranks; ++chunk) {
     const MutableBytes sum = chunks.part(result, chunk);

@@ -1,5 +1,5 @@
-// The data of the eager reductions that cut their memory into chunks: each chunk goes once around the ring of
-// ranks and is summed up on its way, as in simulators/cclo/firmware_eager.cpp.
+// Data movement of the eager reductions that cut their memory into chunks. Each chunk travels once around the
+// ring of ranks and is summed on the way, as in simulators/cclo/firmware_eager.cpp.
 #pragma once
 
 #include "offramp/model/backend.hpp"
@@ -8,8 +8,8 @@
 
 namespace offramp::cclo {
 
-/// The root adds up all contributions. The hardware takes them in the order of their arrival; without
-/// modelled time that is the one in which they come if all begin at once: the rank before the root first.
+/// The root combines all contributions. The hardware does so in the order of arrival. Without modelled time,
+/// the order is that of a simultaneous start: the rank before the root first.
 [[nodiscard]] Fold flat_fold(const Team& team, int root);
 
 Task<Outcome> reduce_scatter_on_ring(Team& team, const CollectiveBuffers& buffers);

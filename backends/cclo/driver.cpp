@@ -1,7 +1,6 @@
-// Configuration in the order in which the drivers of the two generations write it, and communicators in the
-// exchange memory. Those are a cache: place() looks for the communicator of a call, and writes it where
-// make_room() finds a gap, if need be in the place of the ones that were used least recently; a program may
-// have more communicators than the engine's memory holds.
+// Writes the configuration in the order of the drivers of both generations, and caches communicators in the
+// exchange memory, since a program may have more than fit. place() looks up the communicator of a call; if it
+// is missing, make_room() finds a gap for it, evicting the least recently used ones if necessary.
 #include "backends/cclo/driver.hpp"
 
 #include <fmt/core.h>
@@ -14,9 +13,9 @@
 namespace offramp::cclo {
 namespace {
 
-constexpr std::uint32_t kBufferMemory = 0x10000000;  // of RX buffers, in device memory
+constexpr std::uint32_t kBufferMemory = 0x10000000;  // RX buffers in device memory
 
-/// 10.10.10.1 and on.
+/// Addresses from 10.10.10.1 on.
 std::uint32_t address_of_rank(std::uint32_t rank) {
   return 0x0a0a0a01U + rank;
 }
@@ -48,14 +47,14 @@ Driver::Driver(const Configuration& configuration, Spec& spec, int rank, int ran
              : transport_ == Transport::kTcp ? HardwareId::Stack::kTcp
                                              : HardwareId::Stack::kRdma;
   id.compression = id.kernel_streams = spec.generation == Generation::kSecond;
-  space_.reset(encode(id));  // as soon as the design is loaded, the engine initialises itself
+  space_.reset(encode(id));  // the engine initialises itself when the design is loaded
   if (spec.generation == Generation::kFirst && transport_ == Transport::kRdma) {
     problem_ = "the first generation has UDP and TCP engines only";
     return;
   }
   if (!buffers_fit()) {
-    problem_ = fmt::format("{} RX descriptors of {} words need more than the exchange memory has: {} fit",
-                           buffers_, layout_.descriptor_words(), layout_.most_buffers(2));
+    problem_ = fmt::format("{} RX descriptors of {} words exceed the exchange memory: {} fit", buffers_,
+                           layout_.descriptor_words(), layout_.most_buffers(2));
     return;
   }
   set_up_buffers();
@@ -76,7 +75,7 @@ Driver::Driver(const Configuration& configuration, Spec& spec, int rank, int ran
     call(Gen1Config::kTimeout, timeout);
     call(transport_ == Transport::kTcp ? Gen1Config::kUseTcp : Gen1Config::kUseUdp, 0);
     if (transport_ != Transport::kTcp) return;
-    // Every rank opens its port before any opens a connection.
+    // Every rank opens its port before any rank opens a connection.
     call(Gen1Config::kOpenPort, kFirstPort + local);
     call(Gen1Config::kOpenConnections, 0);
   } else {
@@ -99,7 +98,7 @@ Driver::~Driver() {
   }
 }
 
-/// The first generation has the number of buffers first, the second one last, since its hardware polls it.
+/// The first generation writes the number of buffers first, the second one last, since its hardware polls it.
 void Driver::set_up_buffers() {
   const bool first = layout_.generation == Generation::kFirst;
   if (first) space_.write(layout_.exchange_base, buffers_);
@@ -133,7 +132,7 @@ void Driver::set_up_gen2(const Tuning& tuning) {
   space_.write(layout_.behind_tables(kConfigured), 1);
 }
 
-/// A configuration call; what it sets takes effect in `spec`.
+/// Makes a configuration call and stores its value in `spec`.
 void Driver::configure(Spec& spec, std::uint32_t function, std::uint32_t value) {
   (void)start(call_words(layout_.generation, Scenario::kConfig, value, 0, 0, function));
   const Error result = cclo::configure(spec, state_, function, value);
@@ -200,7 +199,7 @@ Driver::Started Driver::start(const CallWords& words) {
   if ((space_.read_control(kApCtrl) & kApIdle) == 0) space_.yield_call();
   space_.write_arguments(words);
   space_.write_control(kApCtrl, kApStart);
-  return {space_.take_call().value_or(words), start_cost()};
+  return {space_.pop_call().value_or(words), start_cost()};
 }
 
 void Driver::message(Scenario scenario, const CallWords& words, const Spec& spec, std::uint32_t index) {

@@ -36,7 +36,7 @@ Explanation codes(const ExplainRequest& request) {
     if (const auto code = code_of(generation, scenario))
       text += fmt::format("{:>10}  {}\n", *code, to_string(scenario));
   }
-  text += "\nReturn codes (every one but the first becomes MPI_ERR_OTHER at the call it belongs to)\n";
+  text += "\nReturn codes (all but the first become MPI_ERR_OTHER at their call)\n";
   return {text + return_codes_of(request).text, {}};
 }
 
@@ -86,10 +86,10 @@ Explanation limits(const ExplainRequest& request) {
 constexpr std::array<ExplainTopic, 6> kTopics = {{
     {"registers", "the IO space: call block, RX buffers, communicators, miscellaneous", registers},
     {"codes", "calls and return codes", codes},
-    {"return-codes", "return codes, and when each of them arises", return_codes_of},
+    {"return-codes", "return codes, with the cause of each", return_codes_of},
     {"header", "the message header", header},
-    {"arithmetic", "what the arithmetic unit computes", arithmetic},
-    {"limits", "what fits into the exchange memory", limits},
+    {"arithmetic", "functions of the arithmetic unit", arithmetic},
+    {"limits", "layout and capacity of the exchange memory", limits},
 }};
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What `offramp explain TOPIC --backend cclo` shows.
+// The topics of `offramp explain TOPIC --backend cclo`.
 #pragma once
 
 #include <span>

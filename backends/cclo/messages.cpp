@@ -1,5 +1,5 @@
-// Point-to-point messages: their stages, priced by plans (plans.hpp) and by what of the engine other calls
-// and messages use.
+// Stages of point-to-point messages. Plans (plans.hpp) provide their durations; other calls and messages add
+// delays in the engine.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -9,7 +9,7 @@
 namespace offramp::cclo {
 
 void CcloBackend::issue(const Transfer& transfer, Passage& passage) {
-  Engine& own = engine(transfer.source);
+  RankEngine& own = engine(transfer.source);
   Time called = passage.issued;
   const std::uint32_t communicator = communicator_with(own, transfer.source, transfer.destination, called);
   const bool local = transfer.source == transfer.destination;
@@ -29,8 +29,9 @@ void CcloBackend::depart(const Transfer& transfer, Passage& passage, const Resou
   if (is_write(transfer)) return depart_write(transfer, passage, sender);
   Plan own;
   if (faults_.any())
-    own = plans_.eager(transfer.bytes,
-                       fate_of(transfer, later(passage.begin, sender[kSendCalls].timeline.free_at())));
+    own =
+        plans_.eager(transfer.bytes,
+                     packet_faults_of(transfer, later(passage.begin, sender[kSendCalls].timeline.free_at())));
   const Plan& plan = faults_.any() ? own : plans_.eager(transfer.bytes);
   const Plans::Rates rates = plans_.rates(transfer.bytes);
   const Time begin = later(passage.begin, sender[kSendCalls].timeline.free_at());
@@ -40,20 +41,20 @@ void CcloBackend::depart(const Transfer& transfer, Passage& passage, const Resou
   passage.latency = spec_.latency;
   passage.leaves = begin + wait + plan.first - rates.first_on_link - spec_.latency;
   passage.left = begin + wait + plan.last - spec_.latency;
-  const Time complete = taken_over(begin + plan.complete, passage.left);
+  const Time complete = handed_over(begin + plan.complete, passage.left);
   (void)sender.occupy(kSendCalls, begin, complete - begin);
   if (passage.protocol == Protocol::kDirect) passage.complete = complete + driver().finish_cost();
   fail(passage, plan.error);
   wire_ += plan.wire;
 }
 
-/// In front of the data, both ends have to be ready: the sender's call waits for the address.
+/// Both ends must be ready before the data leaves: the sender's call waits for the address.
 void CcloBackend::depart_write(const Transfer& transfer, Passage& passage, const Resources& sender) {
   const MessageRunner::Rendezvous& plan = plans_.rendezvous(transfer.bytes);
   passage.begin = passage.requested = sender.occupy(kSendCalls, passage.begin, plan.ready).begin;
   if (faults_.any()) fail(passage, with_faults(transfer, passage).error);
   if (transfer.synchronous || waits_for_receiver(transfer)) return;
-  // In the card's memory until the receiver announces an address.
+  // Buffered in the card's memory until the receiver announces an address.
   const Time ready = passage.begin + plan.ready;
   const Time copied = configuration_.host.staged ? Time() : plans_.copy(transfer.bytes);
   passage.complete = ready + copied + driver().finish_cost();
@@ -67,7 +68,7 @@ void CcloBackend::grant(const Transfer& transfer, Passage& passage) {
         passage.granted, passage.posted + driver().start_cost() + plans_.rendezvous(transfer.bytes).announce);
 }
 
-/// The way of the data begins in the sender's memory.
+/// The path of the data starts in the sender's memory.
 void CcloBackend::transmit(const Transfer& transfer, Passage& passage, const Resources& sender) {
   const MessageRunner::Rendezvous& plan = plans_.rendezvous(transfer.bytes);
   const Plans::Rates rates = plans_.rates(transfer.bytes);
@@ -81,7 +82,7 @@ void CcloBackend::transmit(const Transfer& transfer, Passage& passage, const Res
   passage.latency = plan.first - rates.first_on_link;
   passage.leaves = go + wait;
   passage.left = go + wait + plan.last + repairs - passage.latency;
-  const Time complete = taken_over(go + plan.complete, go + wait + plan.last - spec_.latency);
+  const Time complete = handed_over(go + plan.complete, go + wait + plan.last - spec_.latency);
   (void)sender.occupy(kSendCalls, go, complete - go);
   passage.complete = complete + repairs + driver().finish_cost();
 }
@@ -100,7 +101,7 @@ Time CcloBackend::receive(const Transfer& transfer, const Passage& passage, Time
   if (transfer.source == transfer.destination) return at;
   if (passage.failed)
     return later(at, later(passage.last, passage.posted) + spec_.timeout + driver().finish_cost());
-  Engine& own = engine(transfer.destination);
+  RankEngine& own = engine(transfer.destination);
   Time begin = passage.posted + own.driver.start_cost();
   const std::uint32_t communicator = communicator_with(own, transfer.destination, transfer.source, begin);
   call(own, Scenario::kReceive, transfer, transfer.source, communicator);
@@ -112,11 +113,11 @@ Time CcloBackend::receive(const Transfer& transfer, const Passage& passage, Time
     return stage_out(own, transfer, done, at);
   }
   const Plan& plan = plans_.eager(transfer.bytes);
-  // Repetitions of lost packets, and other traffic; and the wait for buffers.
+  // Delays by retransmissions and other traffic, and by waiting for buffers.
   const Time slower = later(passage.stored - first - (plan.last - plan.first), {});
   const Time shift = slower + back_pressure(transfer, first, passage.posted);
   Time done = later(begin + plan.late, first + shift + plan.waiting);
-  // The call works on segments as they come: of those that come slowly, beside other calls.
+  // The call processes segments as they arrive; slow ones leave time for other calls.
   const Time works = later(begin, done - plan.late - slower);
   done = later(done, own.receive_calls.acquire(works, plan.late).end);
   if (begin > passage.last) done += wait_in_buffers(own, transfer, first, done);
@@ -130,7 +131,7 @@ void CcloBackend::confirm(const Transfer& transfer, Passage& passage) {
   const Plan& plan = plans_.eager(transfer.bytes);
   passage.complete = first - plan.first + plan.complete + shift;
   if (transfer.synchronous) {
-    // The engine does not acknowledge a match: the receiver's driver answers with an empty message.
+    // The engine does not acknowledge a match, so the receiver's driver answers with an empty message.
     const Plan& answer = plans_.eager(0);
     const Time matched = later(passage.posted, first) + driver().start_cost();
     passage.complete = later(passage.complete, matched + answer.first + answer.waiting);
@@ -138,7 +139,7 @@ void CcloBackend::confirm(const Transfer& transfer, Passage& passage) {
   passage.complete += driver().finish_cost();
 }
 
-/// Within the card.
+/// Copies within the card.
 Time CcloBackend::copy_time(std::size_t bytes) const {
   return plans_.copy(bytes) + driver().finish_cost();
 }
@@ -147,13 +148,13 @@ void CcloBackend::count(const Transfer& transfer, const Passage& passage) {
   wire_ += faults_.any() ? with_faults(transfer, passage).wire : plans_.rendezvous(transfer.bytes).wire;
 }
 
-CcloBackend::Engine& CcloBackend::engine(int rank) {
-  std::optional<Engine>& engine = engines_[rank];
+CcloBackend::RankEngine& CcloBackend::engine(int rank) {
+  std::optional<RankEngine>& engine = engines_[rank];
   if (!engine) engine.emplace(configuration_, spec_, rank, ranks_, buses_[machine_.card(rank)]);
   return *engine;
 }
 
-std::uint32_t CcloBackend::communicator_with(Engine& engine, int rank, int peer, Time& clock) {
+std::uint32_t CcloBackend::communicator_with(RankEngine& engine, int rank, int peer, Time& clock) {
   const Driver::Placed placed = engine.driver.place(world_fits_ ? static_cast<std::uint32_t>(ranks_) : 2U,
                                                     static_cast<std::uint32_t>(rank),
                                                     world_fits_ ? 0U : static_cast<std::uint32_t>(peer) + 1U);
@@ -161,7 +162,7 @@ std::uint32_t CcloBackend::communicator_with(Engine& engine, int rank, int peer,
   return placed.address;
 }
 
-void CcloBackend::call(Engine& engine, Scenario scenario, const Transfer& transfer, int peer,
+void CcloBackend::call(RankEngine& engine, Scenario scenario, const Transfer& transfer, int peer,
                        std::uint32_t address) {
   engine.driver.message(
       scenario,
@@ -176,21 +177,21 @@ void CcloBackend::fail(Passage& passage, Error error) {
   passage.reason = static_cast<std::uint8_t>(error);
 }
 
-Fate CcloBackend::fate_of(const Transfer& transfer, Time epoch) const {
+PacketFaults CcloBackend::packet_faults_of(const Transfer& transfer, Time epoch) const {
   return {faults_, transfer.source, transfer.destination, std::uint64_t{transfer.number} << 34, epoch};
 }
 
-MessageFate CcloBackend::fate(const Transfer& transfer) {
+DeliveryFault CcloBackend::delivery_fault(const Transfer& transfer) {
   const Error error = is_write(transfer) ? with_faults(transfer, {}).error
-                                         : plans_.eager(transfer.bytes, fate_of(transfer, {})).error;
+                                         : plans_.eager(transfer.bytes, packet_faults_of(transfer, {})).error;
   return {error != Error::kNone, static_cast<std::uint8_t>(error)};
 }
 
 MessageRunner::Rendezvous CcloBackend::with_faults(const Transfer& transfer, const Passage& passage) {
-  return plans_.runner().rendezvous(transfer.bytes, fate_of(transfer, passage.begin));
+  return plans_.runner().rendezvous(transfer.bytes, packet_faults_of(transfer, passage.begin));
 }
 
-Time CcloBackend::stage_out(Engine& engine, const Transfer& transfer, Time done, Time at) {
+Time CcloBackend::stage_out(RankEngine& engine, const Transfer& transfer, Time done, Time at) {
   const Time begin = later(done, at);
   if (transfer.bytes == 0) return begin;
   const Time duration = plans_.rates(transfer.bytes).pcie;
@@ -223,20 +224,20 @@ Time CcloBackend::wait_for_engine(const Resources& sender, Time at, Time engine,
   return sender.occupy(index_of(Unit::kLinkOut), on_link, link).begin - at;
 }
 
-Time CcloBackend::taken_over(Time call, Time left) const {
+Time CcloBackend::handed_over(Time call, Time left) const {
   return later(call, left - spec_.engine_time(spec_.transmit_buffer));
 }
 
-Time CcloBackend::wait_in_buffers(Engine& engine, const Transfer& transfer, Time first, Time done) {
+Time CcloBackend::wait_in_buffers(RankEngine& engine, const Transfer& transfer, Time first, Time done) {
   const std::uint64_t segments = spec_.segments(transfer.bytes);
   const std::uint64_t wanted = std::min<std::uint64_t>(segments, spec_.rx_buffers);
   std::uint64_t taken = 0;
-  for (const Engine::Waiting& other : engine.waiting) {
+  for (const RankEngine::Waiting& other : engine.waiting) {
     if (other.first <= first && first < other.done) taken += other.buffers;
   }
   const std::uint64_t got =
       std::min(wanted, spec_.rx_buffers - std::min<std::uint64_t>(taken, spec_.rx_buffers));
-  if (engine.waiting.size() == Engine::kMostWaiting) engine.waiting.pop_front();
+  if (engine.waiting.size() == RankEngine::kMostWaiting) engine.waiting.pop_front();
   engine.waiting.push_back({first, done, got});
   const std::uint64_t displaced = (waits_for_buffers(transfer) ? wanted : segments) - got;
   if (displaced == 0) return {};
@@ -254,12 +255,13 @@ void CcloBackend::observe_host(const Transfer& transfer, int rank, std::string_v
   if (spans_ != nullptr && end > begin) spans_->record({"pcie", what, begin, end, transfer.operation, rank});
 }
 
-/// The same once more, at its place in time.
+/// Repeats the call at its modelled time.
 void CcloBackend::record_sender(const Transfer& transfer, const Passage& passage) {
-  const Fate fate = fate_of(transfer, {});  // all clocks show modelled time here
+  const PacketFaults packet_faults = packet_faults_of(transfer, {});  // all clocks are modelled time here
   const Watch seen = watch(transfer, transfer.source);
-  if (is_write(transfer)) return plans_.runner().watch_write(transfer.bytes, passage.leaves, fate, seen);
-  (void)plans_.runner().send(transfer.bytes, passage.begin, fate, seen);
+  if (is_write(transfer))
+    return plans_.runner().watch_write(transfer.bytes, passage.leaves, packet_faults, seen);
+  (void)plans_.runner().send(transfer.bytes, passage.begin, packet_faults, seen);
 }
 
 void CcloBackend::observe_receive(const Transfer& transfer, const Plan& plan, Time first, Time begin) {
@@ -269,11 +271,11 @@ void CcloBackend::observe_receive(const Transfer& transfer, const Plan& plan, Ti
 }
 
 void CcloBackend::observe_landing(const Transfer& transfer, const Passage& passage, Time begin) {
-  const Fate fate = fate_of(transfer, {});
+  const PacketFaults packet_faults = packet_faults_of(transfer, {});
   const Watch seen = watch(transfer, transfer.destination);
   const Time first = passage.first + plans_.rates(transfer.bytes).first_on_link;
-  plans_.runner().watch_announcement(begin, fate, seen);
-  plans_.runner().watch_landing(transfer.bytes, first, passage.last, fate, seen);
+  plans_.runner().watch_announcement(begin, packet_faults, seen);
+  plans_.runner().watch_landing(transfer.bytes, first, passage.last, packet_faults, seen);
 }
 
 }  // namespace offramp::cclo

@@ -32,7 +32,7 @@ void read_network(const Settings& settings, Spec& spec) {
   spec.overhead = framing_of(spec.transport);
   spec.link = settings.gigabits("link");
   spec.latency = settings.nanoseconds("latency");
-  if (spec.transport == Transport::kUdp) {  // the engine's bus: a word per cycle
+  if (spec.transport == Transport::kUdp) {  // the engine's bus: one word per cycle
     spec.engine = Bandwidth::bits_per_second(spec.clock.count() * kWordBytes * 8);
   } else {
     const bool tcp = spec.transport == Transport::kTcp;
@@ -63,8 +63,8 @@ DriverKind driver_of(const std::string& name) {
 }
 
 constexpr Time kXrtCall = Time::us(75);
-/// Coyote's figure makes a call without an operation as long as the mean of two published ones, 73.61 and
-/// 93.34 us; they include the start of a thread in the driver.
+/// Fitted such that an empty call through Coyote has the mean of two published durations, 73.61 and 93.34 us,
+/// which include the start of a thread in the driver.
 constexpr Time kCoyoteCall = Time::ns(78'700);
 
 Time call_cost_of(DriverKind driver) {
@@ -101,41 +101,43 @@ const std::vector<Parameter>& parameters() {
              "seed: the text of [accl]; dump: its register dump; gen2: read in [accl-2025]",
              "generation and register layout"),
       choice("transport", "profile", {"profile", "tcp", "udp", "rdma"},
-             "[accl]: TCP or UDP; rdma: [accl-2025] only", "profile: tcp, for gen2 rdma"),
+             "[accl]: TCP or UDP; rdma: [accl-2025] only", "transport protocol; profile: tcp, for gen2 rdma"),
       real("clock", "MHz", in_megahertz(spec.clock), {1, 1000}, "[accl]: up to 250 MHz",
-           "of the engine and its control processor"),
+           "clock of the engine and its control processor"),
       real("link", "Gb/s", in_gigabits(spec.link), kGigabits, "published [accl-plus]: 100 GbE",
-           "of the network"),
+           "rate of the network"),
       real("latency", "ns", in_nanoseconds(kLatency), kNanoseconds,
            "fitted to [vnx]: 1380 ns of 64 B over UDP through one switch",
-           "one way, besides engines and serialisation"),
+           "one-way latency of the network, besides engines and serialisation"),
       real("stack_latency", "ns", in_nanoseconds(kStackLatency), kNanoseconds,
-           "inferred: TCP and RDMA stacks take 0.5 to 1.5 us longer", "one way, added for tcp and rdma"),
+           "inferred: TCP and RDMA stacks need another 0.5 to 1.5 us",
+           "additional one-way latency of tcp and rdma"),
       real("tcp_bandwidth", "Gb/s", in_gigabits(spec.engine), kGigabits,
-           "published [easynet]: 91 to 92 Gb/s between two FPGAs", "of the TCP engine"),
+           "published [easynet]: 91 to 92 Gb/s between two FPGAs", "bandwidth of the TCP engine"),
       integer("tcp_buffer", "B", spec.transmit_buffer, {0, 1 << 30},
               "inferred from [accl-h2rc]: 64 MB, for 1000 connections [accl-plus]",
-              "transmit buffer of a connection; a send is complete once the rest of it is there"),
+              "transmit buffer of a connection; a send is complete once its remainder is in the buffer"),
       real("rdma_bandwidth", "Gb/s", in_gigabits(kRdmaBandwidth), kGigabits,
-           "published [accl-plus]: 95 Gb/s peak", "of the RDMA engine"),
+           "published [accl-plus]: 95 Gb/s peak", "bandwidth of the RDMA engine"),
       real("retransmission", "us", in_microseconds(spec.retransmission), {1, 1e7}, "assumed",
-           "timer of the TCP and RDMA engines"),
+           "retransmission timer of the TCP and RDMA engines"),
       integer("retries", "1", spec.retries, {0, 1000}, "assumed",
-              "repetitions of one packet before the engine gives up"),
+              "retransmissions of one packet before the engine gives up"),
       integer("rx_buffers", "1", spec.rx_buffers, {1, 1000}, "[accl]: its dump; the benchmark of [accl-2025]",
               "RX buffers of a device"),
       integer("rx_buffer_bytes", "B", 0, {0, kGen2MaximumTransferBytes}, buffer_source,
-              "size of an RX buffer and of a segment; 0: the profile's"),
+              "size of an RX buffer and of a segment; 0: that of the profile"),
       integer("window", "1", spec.window, {1, kMaximumTransactionsInFlight},
               "read in [accl-2021]: the driver sets 10, the firmware 20",
               "segments in flight, first generation"),
-      integer("max_eager", "B", 0, {0, 1e9}, "read in [accl-2025]: the driver takes the RX buffer's size",
-              "larger collectives wait for the receiver's address; 0: rx_buffer_bytes"),
+      integer("max_eager", "B", 0, {0, 1e9}, "read in [accl-2025]: the driver uses the RX buffer's size",
+              "largest eager collective; larger ones wait for the receiver's address; 0: rx_buffer_bytes"),
       integer("bcast_flat_ranks", "1", tuning.bcast_flat_ranks, {0, 1e6}, "read in [accl-2025]: the driver's",
-              "more ranks: a bcast by rendezvous is a tree"),
+              "most ranks of a flat bcast by rendezvous; with more, it is a tree"),
       integer("reduce_flat_ranks", "1", tuning.reduce_flat_ranks, {0, 1e6},
               "read in [accl-2025]: the driver's",
-              "more ranks and more than reduce_flat_bytes: a reduce by rendezvous is a tree"),
+              "most ranks of a flat reduce by rendezvous; with more, and more than reduce_flat_bytes, it is "
+              "a tree"),
       integer("reduce_flat_bytes", "B", tuning.reduce_flat_bytes, {0, 1e9},
               "read in [accl-2025]: the driver's, a quarter of the longest rendezvous",
               "see reduce_flat_ranks"),
@@ -145,63 +147,65 @@ const std::vector<Parameter>& parameters() {
               "read in [accl-2025]: the driver's", "see gather_fan_in"),
       integer("timeout", "polls", kTimeoutPolls, {1, 4294967295.0},
               "published set-up of [accl-h2rc]: 10 000 000 polls",
-              "after which a receive gives up a message that was lost"),
+              "time after which a receive gives up a lost message"),
       integer("exchange_memory", "B", 0, {0, 16777216},
-              "0: the layout of [accl]; others are what-if studies, no hardware has them",
+              "0: the layout of [accl]; other values are hypothetical",
               "memory for descriptors and communicators"),
       integer("fw_fetch", "cycles", firmware.fetch, kCycles,
-              "fitted to [accl-issues]: 235 cycles of a configuration call", "to take and dispatch a call"),
+              "fitted to [accl-issues]: 235 cycles of a configuration call",
+              "time to fetch and dispatch a call"),
       integer("fw_finish", "cycles", firmware.finish, kCycles,
-              "fitted to [accl-issues]: 235 cycles of a configuration call", "to complete a call"),
+              "fitted to [accl-issues]: 235 cycles of a configuration call", "time to complete a call"),
       integer("fw_axi", "cycles", firmware.axi, kCycles, "inferred: 7 to 9",
-              "one access to a register of a peripheral"),
+              "time of one access to a register of a peripheral"),
       integer("fw_word", "cycles", firmware.word, kCycles, "inferred: stream instructions of the MicroBlaze",
-              "one word of a command"),
+              "time of one word of a command"),
       integer("fw_step", "cycles", firmware.step, kCycles, "inferred: branches around a group of commands",
-              "one step of the firmware"),
+              "time of one step of the firmware"),
       integer("fw_interrupt", "cycles", firmware.interrupt, kCycles, "inferred: 150 to 300",
-              "service of a filled RX buffer, first generation"),
-      integer("fw_move", "cycles", firmware.move, kCycles, "inferred: 40 to 80 with its 7 to 12 words",
-              "issue of a move besides its words, second generation"),
+              "time to serve a filled RX buffer, first generation"),
+      integer("fw_move", "cycles", firmware.move, kCycles, "inferred: 40 to 80, including its 7 to 12 words",
+              "time to issue a move, besides its words, second generation"),
       integer("mover_decode", "cycles", firmware.decode, kCycles,
-              "inferred: 20, and six reads of the communicator", "decoding of a move, second generation"),
+              "inferred: 20, and six reads of the communicator", "time to decode a move, second generation"),
       integer("mover_retire", "cycles", firmware.retire, kCycles, "inferred",
-              "retiring of a move, second generation"),
+              "time to retire a move, second generation"),
       integer("rx_engine", "cycles", firmware.enqueue, kCycles, "inferred",
-              "service of a filled RX buffer by hardware, second generation"),
+              "time of the hardware to serve a filled RX buffer, second generation"),
       integer("memory", "cycles", spec.memory_cycles, kCycles,
-              "read in [accl-2025]: default of its simulation", "first word of device memory"),
+              "read in [accl-2025]: default of its simulation", "latency of the first word of device memory"),
       real("memory_bandwidth", "Gb/s", in_gigabits(spec.memory_channel), kGigabits,
            "published [coyote-issues]: 14746 MB/s through card memory",
-           "of a channel of the device's memory"),
+           "bandwidth of a channel of device memory"),
       integer("memory_channels", "1", spec.memory_channels, {1, 64},
-              "[accl]: the memory masters m_axi_0 to m_axi_2", "that the engine's DMAs share"),
+              "[accl]: the memory masters m_axi_0 to m_axi_2",
+              "channels of device memory that the engine's DMAs share"),
       integer("arithmetic", "cycles", spec.arithmetic_cycles, kCycles,
               "inferred: one word per cycle, pipelined",
-              "depth of the arithmetic unit, and of a lane that casts"),
+              "pipeline depth of the arithmetic unit, and of a lane that casts"),
       real("mmio_read", "ns", in_nanoseconds(host.read), kNanoseconds,
            "inferred: one PCIe round trip; XRT on a U250 takes 123 000 (published [xrt-issues])",
-           "the host reads a register"),
+           "time of the host to read a register"),
       real("mmio_write", "ns", in_nanoseconds(host.write), kNanoseconds,
            "inferred: a posted PCIe write; XRT on a U250 takes 83 000 (published [xrt-issues])",
-           "the host writes a register"),
+           "time of the host to write a register"),
       real("queue", "ns", in_nanoseconds(host.queue), kNanoseconds, "assumed",
-           "the host hands a receive to the driver"),
+           "time of the host to hand a receive to the driver"),
       choice("driver", "xrt", {"xrt", "coyote", "mapped"},
              "[accl]: XRT; the second generation's: XRT and Coyote (read in [accl-2025])",
-             "how the host calls the engine: XRT, Coyote's driver, or its registers with no software around "
-             "them, as on no machine"),
+             "call path of the host: XRT, Coyote's driver, or the engine's registers without software "
+             "(hypothetical)"),
       real("call", "us", 0, {0, 1e6}, call_source,
-           "software around each call on the host; 0: the driver's, of mapped none"),
-      choice(
-          "data", "host", {"host", "device"}, "design: programs of MPI have their buffers in host memory",
-          "where the program's buffers are; host: copied to the card and back, by coyote reached over PCIe"),
+           "time of software around each call on the host; 0: that of the driver, none for mapped"),
+      choice("data", "host", {"host", "device"}, "design: programs of MPI have their buffers in host memory",
+             "location of the program's buffers; host: copied to the card and back, or with coyote accessed "
+             "over PCIe"),
       real("pcie", "Gb/s", in_gigabits(spec.pcie), kGigabits,
            "published [coyote-issues]: 12126 MB/s through host memory",
-           "of the card's PCIe in each direction"),
+           "bandwidth of the card's PCIe, per direction"),
       real("pcie_latency", "ns", in_nanoseconds(spec.pcie_latency), kNanoseconds,
            "published [coyote-issues]: 3.1 us for 256 B through host memory; half of that",
-           "of the way to or from host memory"),
+           "one-way latency to or from host memory"),
   });
   return table;
 }
@@ -222,7 +226,7 @@ Configuration configuration_of(const Settings& settings) {
   spec.memory_channels = static_cast<int>(settings.integer("memory_channels"));
   spec.arithmetic_cycles = settings.integer("arithmetic");
   const auto asked = static_cast<std::uint32_t>(settings.integer("rx_buffer_bytes"));
-  // Segments are whole words, so that no element is torn.
+  // Segments are whole words, so that no element is split.
   spec.rx_buffer_bytes =
       asked == 0 ? rx_buffer_bytes_of(spec.generation) : (asked + kWordBytes - 1) / kWordBytes * kWordBytes;
   spec.rx_buffers = static_cast<std::uint32_t>(settings.integer("rx_buffers"));
@@ -243,14 +247,14 @@ Configuration configuration_of(const Settings& settings) {
   return c;
 }
 
-std::string_view way_of_calls(const Settings& settings) {
+std::string_view call_interface_text(const Settings& settings) {
   switch (driver_of(settings.choice("driver"))) {
     case DriverKind::kXrt:
       return ", called through XRT";
     case DriverKind::kCoyote:
       return ", called through Coyote";
     default:
-      return ", called by registers alone (as on no machine)";
+      return ", called by registers alone (hypothetical)";
   }
 }
 
@@ -260,7 +264,7 @@ std::vector<WithoutEffect> without_effect(const Settings& settings) {
   const bool tcp = c.spec.transport == Transport::kTcp;
   const bool udp = c.spec.transport == Transport::kUdp;
   const char* const engine = tcp ? "tcp_bandwidth" : "rdma_bandwidth";
-  // Protocols leave the engine some percent less than its link has: about as much less is no mistake.
+  // Protocols reduce the engine's rate by some percent below its link's: a similar difference is normal.
   constexpr double kNearly = 1.05;
   const Settings defaults = Settings::defaults(parameters());
   const double usual = defaults.real("link") / defaults.real(engine);
@@ -268,15 +272,15 @@ std::vector<WithoutEffect> without_effect(const Settings& settings) {
     found.push_back({"stack_latency", "has no effect over udp, which has no such stack"});
     if (settings.real("clock") * 1e6 * kWordBytes * 8 < settings.real("link") * 1e9)
       found.push_back({"link",
-                       "has next to no effect above what the engine's bus carries at its clock, which limits "
-                       "over udp; raise clock too"});
+                       "has little effect above the rate of the engine's bus, which is the limit over udp; "
+                       "raise clock too"});
   } else if (settings.real("link") > kNearly * std::max(usual, 1.0) * settings.real(engine)) {
     found.push_back(
-        {"link", fmt::format("has next to no effect above {} = {} Gb/s, which limits; raise that too", engine,
+        {"link", fmt::format("has little effect above {} = {} Gb/s, which is the limit; raise it too", engine,
                              settings.real(engine))});
   } else if (settings.real(engine) >= settings.real("link")) {
     found.push_back(
-        {engine, fmt::format("has next to no effect above link = {} Gb/s, which limits; raise that too",
+        {engine, fmt::format("has little effect above link = {} Gb/s, which is the limit; raise it too",
                              settings.real("link"))});
   }
   for (const char* other : {"tcp_bandwidth", "rdma_bandwidth"}) {

@@ -1,4 +1,4 @@
-// The parameters of the cclo backend, and what the model reads from them.
+// The parameters of the cclo backend, and the model's configuration derived from them.
 #pragma once
 
 #include <string_view>
@@ -12,23 +12,23 @@ namespace offramp::cclo {
 
 const std::vector<Parameter>& parameters();
 
-/// How the host calls the engine.
+/// The host's interface to the engine.
 enum class DriverKind : std::uint8_t {
-  kMapped,  // registers in the process's address space, and nothing in between
+  kMapped,  // registers in the process's address space, without a runtime
   kCoyote,
   kXrt
 };
 
-/// What the host pays for.
+/// The host's costs.
 struct HostCosts {
   Time read = Time::ns(900);  // of a register
   Time write = Time::ns(100);
-  Time queue = Time::ns(30);  // to hand a receive to the driver's queue
-  Time call;                  // software around each call
+  Time queue = Time::ns(30);  // to append a receive to the driver's queue
+  Time call;                  // software overhead per call
   bool staged = true;         // the driver copies the user's buffers to the card and back
 };
 
-/// Words that the driver of the second generation writes: which algorithm the firmware takes.
+/// Words written by the driver of the second generation, which select the firmware's algorithms.
 struct Tuning {
   std::uint32_t bcast_flat_ranks = 3;
   std::uint32_t reduce_flat_ranks = 4;
@@ -46,8 +46,8 @@ struct Configuration {
 };
 Configuration configuration_of(const Settings& settings);
 
-/// How the host calls the engine, as a text that goes on behind what is called.
-std::string_view way_of_calls(const Settings& settings);
+/// Describes the host's interface to the engine, as a text that follows the hardware's name.
+std::string_view call_interface_text(const Settings& settings);
 
 /// As BackendDescription::without_effect.
 std::vector<WithoutEffect> without_effect(const Settings& settings);

@@ -1,5 +1,5 @@
-// A plan is made by running the two ends once, far apart in time: a receiver that calls long after the
-// message has come gives `late`, one that has called long before gives `waiting`. kLongAgo is the distance.
+// A plan results from one simulation of the two ends, separated by kLongAgo: a receiver that calls long after
+// the arrival yields `late`, one that called long before it yields `waiting`.
 #include "backends/cclo/plans.hpp"
 
 #include <vector>
@@ -7,7 +7,7 @@
 namespace offramp::cclo {
 namespace {
 
-/// Longer than anything that one call leaves behind.
+/// Longer than the effects of any call.
 constexpr Time kLongAgo = Time::ms(1000000);
 
 }  // namespace
@@ -60,9 +60,9 @@ Plans::Write Plans::write(std::uint64_t bytes, const MessageRunner::Rendezvous& 
           later(plan.first - spec_.latency - spec_.link_time(first) - spec_.engine_time(first), {})};
 }
 
-Plan Plans::eager(std::uint64_t bytes, const Fate& fate) {
+Plan Plans::eager(std::uint64_t bytes, const PacketFaults& packet_faults) {
   Plan plan = eager(bytes);
-  send_into(plan, runner_.send(bytes, {}, fate));
+  send_into(plan, runner_.send(bytes, {}, packet_faults));
   return plan;
 }
 

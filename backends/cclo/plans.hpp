@@ -1,8 +1,8 @@
-// Point-to-point messages as the backend's stages need them: what a SEND and a RECV call take.
+// Durations of the SEND and RECV calls of point-to-point messages, for the backend's stages.
 //
-// Everything that the two engines do is a sum or a maximum of times, so a receiver that is late or early
-// only chooses between two figures: done = max(call + late, arrival + waiting). Without faults they depend on
-// the size alone and are computed once per size; tests hold them against the engines themselves.
+// All times in both engines are sums or maxima, so an early or late receiver only selects between two values:
+// done = max(call + late, arrival + waiting). Without faults they depend on the size alone and are computed
+// once per size. Tests compare them with the engines.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@
 namespace offramp::cclo {
 
 struct Plan {
-  Time complete;  // the SEND call
-  Time first;     // first packet at the receiver, from the SEND call's beginning
+  Time complete;  // duration of the SEND call
+  Time first;     // first packet at the receiver, after the start of the SEND call
   Time last;
-  Time late;     // the RECV call when all is there
+  Time late;     // duration of the RECV call if all data has arrived
   Time waiting;  // from the first packet to the end of a RECV call that waited for it
-  Time engine;   // for which the message occupies the protocol engine, its link, and the receiver's port
+  Time engine;   // occupation of the protocol engine; below, of its link and the receiver's port
   Time link;
   Time port;
-  Time departs;   // its first packet gets to the engine, from the SEND call's beginning
-  Time overflow;  // from the SEND call's beginning until the first segment that no RX buffer is left for
+  Time departs;   // first packet at the engine, after the start of the SEND call
+  Time overflow;  // first segment without an RX buffer, after the start of the SEND call
   std::uint64_t segments = 1;
   Error error = Error::kNone;
   WireCounters wire;
@@ -32,32 +32,33 @@ class Plans {
  public:
   Plans(const Spec& spec, const Layout& layout) : spec_(spec), runner_(spec, layout) {}
 
-  /// A message without faults.
+  /// The plan of a message without faults.
   const Plan& eager(std::uint64_t bytes) {
     return eager_.get(bytes, [&] { return compute(bytes); });
   }
-  /// One message with its own fate; late and waiting are those of a whole message.
-  Plan eager(std::uint64_t bytes, const Fate& fate);
+  /// The plan of one message with its own fate; late and waiting are those of a message without faults.
+  Plan eager(std::uint64_t bytes, const PacketFaults& packet_faults);
   const MessageRunner::Rendezvous& rendezvous(std::uint64_t bytes) {
     return rendezvous_.get(bytes, [&] { return runner_.rendezvous(bytes); });
   }
-  /// For which the data of a rendezvous occupies the receiver's port.
+  /// Occupation of the receiver's port by the data of a rendezvous.
   [[nodiscard]] Time write_port(std::uint64_t bytes) const {
     return spec_.port_time(cut(bytes), bytes, true);
   }
-  /// And the sender's engine and link; and when they get to the engine, from the write's beginning.
+  /// Occupation of the sender's engine and link, and when the data reaches the engine, after the write's
+  /// start.
   struct Write {
     Time engine;
     Time link;
     Time departs;
   };
   [[nodiscard]] Write write(std::uint64_t bytes, const MessageRunner::Rendezvous& plan) const;
-  /// A message of a rank to itself.
+  /// The duration of a message of a rank to itself.
   Time copy(std::uint64_t bytes) {
     return copies_.get(bytes, [&] { return runner_.copy(bytes); });
   }
-  /// What so many bytes take on PCIe and in the device's memory, and their first packet on the receiver's
-  /// port and on the link.
+  /// Occupation of PCIe and of the device's memory, and of the receiver's port and the link by the first
+  /// packet.
   struct Rates {
     Time pcie;
     Time memory;
@@ -74,7 +75,7 @@ class Plans {
   MessageRunner& runner() { return runner_; }
 
  private:
-  /// A write has one.
+  /// A write has one segment.
   [[nodiscard]] std::uint64_t first_segment(std::uint64_t bytes) const {
     return is_rendezvous(spec_, Scenario::kSend, bytes) ? bytes : spec_.segment_bytes(bytes, 0);
   }

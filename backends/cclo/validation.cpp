@@ -1,6 +1,7 @@
-// Three kinds of figures: calls of the engine alone and from the host (add_calls()), the host's path and
-// the network without an engine (class Stack, add_network()), and collectives in a world (collective()), of
-// which only shapes are published for some.
+// Three groups of figures:
+// - calls of the engine, alone and from the host (add_calls())
+// - the host's path and the network without an engine (class Stack, add_network())
+// - collectives in a world (collective()); for some of them only shapes are published
 #include "backends/cclo/validation.hpp"
 
 #include <fmt/core.h>
@@ -30,7 +31,7 @@ Configuration with(const Values& values) {
   return configuration_of(settings_with(values));
 }
 
-// Whether a parameter was chosen after the figure.
+// True if a parameter was fitted to the figure.
 constexpr bool kHeldOut = false;
 constexpr bool kFitted = true;
 
@@ -39,7 +40,7 @@ struct Table {
            const char* source) {
     rows.push_back({quantity, unit, published, ours, fitted, source});
   }
-  /// bound: a range, or a shape.
+  /// bound: a range or a shape.
   void add_bound(const std::string& quantity, const char* bound, double ours, const char* unit, bool fitted,
                  const char* source) {
     rows.push_back({quantity, unit, 0, ours, fitted, source, bound});
@@ -68,10 +69,10 @@ void add_calls(Table& table) {
     table.add("the same from the host, Coyote, cold", published, host_call("coyote"), "us", kFitted,
               "published [accl-issues]; `call` is the mean of both");
   table.add_bound("a kernel's start through XRT", "50 to 100", host_call("xrt"), "us", kFitted,
-                  "published [xrt-issues]: a bound, whose middle was taken (`call`)");
+                  "published [xrt-issues]: the middle of a range (`call`)");
 }
 
-/// When a rank's program goes on behind a collective.
+/// The time at which a rank's program continues after a collective.
 double collective(int ranks, int rank, OperationKind kind, std::size_t bytes, const Values& values) {
   WorldOptions options;
   options.ranks = ranks;
@@ -87,14 +88,14 @@ double collective(int ranks, int rank, OperationKind kind, std::size_t bytes, co
   return world.clock(rank).seconds() * 1e6;
 }
 
-/// What the host asks of the RDMA stack by itself, with data in the memories of both hosts.
+/// The host's requests to the RDMA stack alone, with data in the memories of both hosts.
 class Stack {
  public:
   explicit Stack(const Configuration& configuration) : c_(configuration) {}
 
-  /// From the command's register on until the last byte is in the other host's memory.
+  /// From writing the command's register until the last byte is in the other host's memory.
   [[nodiscard]] Time write(std::uint64_t bytes) const { return data(c_.host.write, bytes); }
-  /// With the request's way.
+  /// As write(), plus the transfer of the request.
   [[nodiscard]] Time read(std::uint64_t bytes) const {
     EngineUnits units;
     const Flow request{c_.host.write, c_.host.write};
@@ -104,9 +105,9 @@ class Stack {
  private:
   [[nodiscard]] Time data(Time from, std::uint64_t bytes) const {
     EngineUnits sending;
-    const Flow words = DataPlane(c_.spec, sending).read(0, from, bytes, Place::kHost);
+    const Flow words = DataPlane(c_.spec, sending).read(0, from, bytes, BufferLocation::kHost);
     const Crossing way = Transmitter(c_.spec, sending).send(words, bytes);
-    // The card's memory is not on the way.
+    // The data bypasses the card's memory.
     return later(way.last, way.first + c_.spec.pcie_time(bytes)) + c_.spec.pcie_latency;
   }
 
@@ -164,7 +165,7 @@ void add_network(Table& table) {
   }
 }
 
-/// Of a message of 16 MiB between two engines, once it is under way.
+/// Throughput of a message of 16 MiB between two engines, in steady state.
 double plateau(const Values& values) {
   const Configuration c = with(values);
   constexpr std::uint64_t kBytes = 16 << 20;
@@ -200,8 +201,7 @@ void add_shapes(Table& table) {
                   kHeldOut, "published plot [accl-plus]");
 }
 
-/// Blocks over the link of each rank, one after the other; from host memory they cross PCIe before and
-/// behind.
+/// Blocks cross the link of each rank one after the other; from host memory they cross PCIe before and after.
 void add_alltoall(Table& table) {
   const auto alltoall = [](const char* data) {
     return collective(8, 0, OperationKind::kAlltoall, 65536,
@@ -212,7 +212,7 @@ void add_alltoall(Table& table) {
                   "inferred: the bound is the link. Each of seven steps waits for its receiver's address");
   table.add_bound("the same from host memory", "above 125", alltoall("host"), "us", kHeldOut,
                   "inferred: the bound is the link and 512 KiB over PCIe each way (`pcie`): XRT's buffers "
-                  "are copied whole before the call and behind it");
+                  "are copied whole before and after the call");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Published figures beside what the model gives for them.
+// Published figures, compared with the model.
 #pragma once
 
 #include "offramp/model/validation.hpp"

@@ -1,4 +1,4 @@
-// The service processes and cards of all ranks behind the Backend interface: verdicts in dpu.cpp, messages in
+// The Backend interface for the service processes and cards of all ranks: verdicts in dpu.cpp, messages in
 // messages.cpp, collectives in collectives.cpp.
 #pragma once
 
@@ -20,7 +20,7 @@ class DpuBackend final : public Backend {
   [[nodiscard]] bool waits_for_receiver(const Transfer& transfer) const override {
     return static_cast<std::int64_t>(transfer.bytes) > driver_.eager_limit;
   }
-  [[nodiscard]] MessageFate fate(const Transfer& transfer) override {
+  [[nodiscard]] DeliveryFault delivery_fault(const Transfer& transfer) override {
     return {repair_of_message(transfer, {}).gave_up};
   }
   [[nodiscard]] std::span<const ResourceDescription> resources() const override {
@@ -50,26 +50,26 @@ class DpuBackend final : public Backend {
   void forget(std::uint64_t context) override;
   [[nodiscard]] WireCounters wire() const override;
   [[nodiscard]] std::string_view failure(std::uint8_t) const override {
-    return "a notification was lost more often than the transport repeats it";
+    return "a notification was lost more often than the transport retransmits it";
   }
 
  private:
-  /// When the service is set up for a world rank.
+  /// The times at which the service is ready for a world rank.
   struct Ready {
     Time connected;
     Time populated;
   };
   Ready ready(int world_rank);
-  /// Spans of what an operation that was issued then has to wait for.
+  /// Records the set-up for which an operation had to wait, as spans.
   void record_setup(const Ready& ready, Time issued, std::uint64_t operation, int rank);
-  /// Whether the endpoint cache of this communicator is filled by its first collective.
+  /// True if the first collective of this communicator fills its endpoint cache.
   [[nodiscard]] bool fills_a_cache(const Team& team) const;
 
-  /// What takes modelled time, and the data beside it.
+  /// Runs a collective with modelled time.
   Task<Outcome> serve(const Operation& operation, Team& team, CollectiveBuffers buffers);
-  /// Each message has as many numbers in the fault script as it may have attempts.
+  /// Each message has one number of the fault script per possible attempt.
   [[nodiscard]] Repair repair_of_message(const Transfer& transfer, Time at);
-  /// A message goes over PCIe to the service process, and over the network or the DPU's loopback.
+  /// A message crosses PCIe to the service process, and the network or the DPU's loopback.
   void count_notification(std::int64_t payload, bool by_process);
   void span(std::string_view unit, std::string_view what, Time begin, Time end, std::uint64_t operation,
             int rank);
@@ -78,7 +78,7 @@ class DpuBackend final : public Backend {
   NodeResources node_;
   MessagePath path_;
   WorldCollectives shared_;
-  std::optional<Start> start_;  // once it is asked for
+  std::optional<Start> start_;  // set on first use
   int ranks_;
   SpanSink* spans_;
   WireCounters wire_;

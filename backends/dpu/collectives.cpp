@@ -1,6 +1,6 @@
-// Collectives: the host hands over its part, and learns when the service processes are done with it. They
-// work in world_collectives.cpp; simulators/world/dataflow.cpp moves the bytes of a run. The algorithms of
-// the service processes are in simulators/dpu/plan.cpp and barrier.cpp.
+// Collectives: the host posts its part and is notified when the service processes are done. Their work is in
+// world_collectives.cpp, their algorithms are in simulators/dpu/plan.cpp and barrier.cpp. In a run,
+// simulators/world/dataflow.cpp moves the bytes.
 #include <bit>
 
 #include "backends/dpu/backend.hpp"
@@ -9,7 +9,8 @@
 namespace offramp::dpu {
 namespace {
 
-/// What the service processes carry commutes (supports()): a binomial tree is as good as theirs.
+/// supports() accepts commutative reductions only, so a binomial tree is equivalent to the service's
+/// algorithms.
 Task<Outcome> carry(const Operation& operation, Team& team, const CollectiveBuffers& buffers) {
   if (!reduces(operation.kind)) return move_data(operation, team, buffers);
   return move_data(operation, team, buffers, binomial_fold(team, top_of(operation)));
@@ -36,7 +37,7 @@ Task<Outcome> DpuBackend::serve(const Operation& operation, Team& team, Collecti
     team.clock = team.host_free;
     co_return co_await carry(operation, team, buffers);
   }
-  WorldCollectives::Part part;
+  WorldCollectives::RankPart part;
   shared_.join(part, operation, team, *team.devices(), buffers, posted, fills_a_cache(team));
   const Completion completion = co_await part;
   team.clock = later(team.host_free, completion.done);
@@ -50,8 +51,8 @@ Task<Outcome> DpuBackend::serve(const Operation& operation, Team& team, Collecti
   co_return completion.outcome;
 }
 
-/// That of all ranks is filled when the service starts: their communicator is the one whose context has no
-/// number beside the mark of collectives.
+/// The cache of all ranks is filled when the service starts. Their communicator is the one whose context has
+/// no number besides the mark of collectives.
 bool DpuBackend::fills_a_cache(const Team& team) const {
   const std::uint64_t context = team.setup_context();
   const bool has_number = context != 0 && !std::has_single_bit(context);

@@ -30,7 +30,7 @@ struct Host {
     }
     return most + 1;
   }
-  /// Nothing: not known.
+  /// The distance of two NUMA nodes; nullopt if it is unknown.
   [[nodiscard]] std::optional<int> distance(int from, int to) const {
     const int all = numa_nodes();
     if (static_cast<int>(distances.size()) != all * all) return std::nullopt;
@@ -58,7 +58,7 @@ bool numbers(std::string_view text, int most, std::vector<int>& values) {
   return !values.empty();
 }
 
-bool take(std::string_view key, std::string_view value, std::vector<Host>& hosts) {
+bool parse_hosts(std::string_view key, std::string_view value, std::vector<Host>& hosts) {
   if (value.empty()) return false;
   if (key == "host") {
     hosts.emplace_back().name = value;
@@ -79,7 +79,7 @@ bool take(std::string_view key, std::string_view value, std::vector<Host>& hosts
   return key == "distances" && numbers(value, 1'000'000, host.distances);
 }
 
-/// Which DPU serves which local rank, when ranks take core after core.
+/// Lists the DPU of each local rank, if ranks use the cores in order.
 std::string comments(const PlatformSpec& spec, const Host& host) {
   const Placement placement{spec.ranks_per_node, spec.processes, static_cast<int>(host.dpus.size())};
   const auto dpu_of = [&](int rank) { return static_cast<std::size_t>(placement.dpu(rank)); };
@@ -123,7 +123,7 @@ Described describe_hosts(const PlatformSpec& spec, std::span<const std::string> 
       }
       return described;
     }
-    if (!take(key, value, hosts)) {
+    if (!parse_hosts(key, value, hosts)) {
       described.error = fmt::format("\"{}\" does not describe a host", word);
       return described;
     }
@@ -148,7 +148,7 @@ Described describe_hosts(const PlatformSpec& spec, std::span<const std::string> 
     remarks += comments(spec, host);
   }
   const std::string text = write_config(file);
-  // Names are somebody's: what would not be read again is not written.
+  // Names are user input: only a file that can be parsed again is returned.
   described.error = parse_config(text, "the description").error();
   const std::size_t first = text.find('\n') + 1;
   if (described.error.empty()) described.text = text.substr(0, first) + remarks + text.substr(first);

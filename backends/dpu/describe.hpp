@@ -1,4 +1,4 @@
-// A configuration file for hosts that somebody has looked at: where their DPUs and cores are.
+// Writes a configuration file for given hosts, from the locations of their DPUs and cores.
 #pragma once
 
 #include <span>
@@ -9,15 +9,15 @@
 namespace offramp::dpu {
 
 /// words, in this order for each host:
-///   host=NAME                   begins one
+///   host=NAME                   begins a host
 ///   dpu=NAME@NODE               a DPU and its NUMA node
-///   cores=NODE,NODE,...         the NUMA nodes of its cores, in the order in which ranks take them
-///   distances=10,21,21,10       between NUMA nodes, row by row; not given: not known
-/// or one word hosts=N: equal hosts that nobody has looked at.
-/// Comments in the file say which local rank is served by which DPU, and how far it is.
+///   cores=NODE,NODE,...         the NUMA nodes of its cores, in the order in which ranks use them
+///   distances=10,21,21,10       between NUMA nodes, row by row; optional
+/// or one word hosts=N for N generic hosts. Comments in the file list the DPU of each local rank, with its
+/// distance.
 struct Described {
   std::string text;
-  std::string error;  // not empty: why there is none
+  std::string error;  // not empty: the reason of a failure
 };
 Described describe_hosts(const PlatformSpec& spec, std::span<const std::string> words);
 

@@ -1,4 +1,4 @@
-// What the service carries, and the time at which a rank's endpoint cache is there. The rest of the class
+// Verdicts of the service, and the time at which a rank's endpoint cache is populated. The rest of the class
 // is in messages.cpp and collectives.cpp.
 #include "backends/dpu/dpu.hpp"
 
@@ -17,12 +17,12 @@ namespace {
 constexpr int kMostProcesses = 256;
 constexpr int kMostPeers = 10000;
 
-// No service is known for prefix reductions.
+// No known service offers prefix reductions.
 constexpr OperationSet kCarried = kRegularOperations | kVectorCollectives;
 
 std::string_view objection_to_reduction(const Operation& operation) {
   if (operation.function == ReduceFunction::kUser)
-    return "a reduction of the program is host code, which an Arm core cannot run";
+    return "a user-defined reduction is host code, which an Arm core cannot run";
   if (!operation.commutative) return "the service processes combine in the order of arrival";
   if (operation.element == ElementType::kFloatExtended)
     return "long double has 80 bits on the host and 128 on Arm";
@@ -46,15 +46,15 @@ Verdict DpuBackend::supports(const Operation& operation) const {
   if (!verdict.yes()) return verdict;
   const Placement placement = placement_of(driver_.platform);
   if (placement.nodes(ranks_) * placement.per_node() > kMostProcesses)
-    return Verdict::decline("the service knows 256 service processes");
-  if (ranks_ > kMostPeers) return Verdict::decline("the service knows 10000 peers");
+    return Verdict::decline("the service supports at most 256 service processes");
+  if (ranks_ > kMostPeers) return Verdict::decline("the service supports at most 10000 peers");
   if (operation.on_one_node && !driver_.carries_within_node)
-    return Verdict::decline("messages within a node go over its memory (within_node)");
+    return Verdict::decline("messages within a node use its memory (within_node)");
   if (!reduces(operation.kind)) return verdict;
   return verdict.unless(objection_to_reduction(operation));
 }
 
-/// All ranks begin with it at time 0; what they issue later need not wait.
+/// All ranks begin with the set-up at time 0; later operations need not wait.
 DpuBackend::Ready DpuBackend::ready(int world_rank) {
   if (driver_.platform.setup != Setup::kAll) return {};
   if (!start_) start_ = start_service(driver_.platform);
@@ -84,13 +84,14 @@ void DpuBackend::span(std::string_view unit, std::string_view what, Time begin, 
 const BackendDescription& dpu_backend() {
   static const auto& description = immortal(BackendDescription{
       .name = "dpu",
-      .description = "offload service processes on BlueField-class DPUs, which work while the host computes",
+      .description =
+          "offload service processes on BlueField-class DPUs, which make progress while the host computes",
       .parameters = dpu::parameters(),
       .create = make_backend<dpu::DpuBackend>,
       .topics = dpu::topics(),
       .validation = dpu::validation,
       .without_effect = dpu::without_effect,
-      .footing = dpu::footing});
+      .deployment = dpu::deployment});
   return description;
 }
 

@@ -1,4 +1,4 @@
-// The dpu backend: offload service processes on BlueField-class DPUs, and the host in front of them.
+// The dpu backend: offload service processes on BlueField-class DPUs, and their hosts.
 #pragma once
 
 #include "offramp/model/backend.hpp"

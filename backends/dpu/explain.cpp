@@ -15,7 +15,7 @@
 namespace offramp::dpu {
 namespace {
 
-/// Which service process serves which rank, and who connects to whom.
+/// The service process of each rank, and the connections between processes.
 Explanation render_platform(const ExplainRequest& request) {
   const DriverSpec driver = driver_of(request.settings, {}, request.operation.ranks, request.machine);
   const Placement placement = placement_of(driver.platform);
@@ -44,7 +44,7 @@ Explanation render_platform(const ExplainRequest& request) {
   return explanation;
 }
 
-/// The header of a notification, field by field, and the types that the service keeps for itself.
+/// The header of a notification, field by field, and the types reserved by the service.
 Explanation render_notification(const ExplainRequest&) {
   Explanation explanation;
   std::string& text = explanation.text;
@@ -56,8 +56,8 @@ Explanation render_notification(const ExplainRequest&) {
   return explanation;
 }
 
-/// Without arguments: a configuration file for the platform of the settings. With words KEY=VALUE: one for
-/// the hosts that they describe. With another word: checks that file.
+/// Without arguments: a configuration file for the platform of the settings. With words KEY=VALUE: a file for
+/// the hosts they describe. With a file name: checks that file.
 Explanation render_config(const ExplainRequest& request) {
   Explanation explanation;
   if (!request.arguments.empty() && request.arguments.front().find('=') != std::string::npos) {
@@ -92,7 +92,8 @@ std::span<const ExplainTopic> topics() {
   static const std::array<ExplainTopic, 3> table = {
       {{"platform", "service processes, their ids, ranks and connections", render_platform},
        {"notification", "the header's fields, and reserved types", render_notification},
-       {"config", "a file for this platform, hosts=N, machine or topology=FILE; with a file: checks it",
+       {"config",
+        "configuration file for this platform, hosts=N, machine, or topology=FILE; with a file: checks it",
         render_config}}};
   return table;
 }

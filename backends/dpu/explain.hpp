@@ -1,4 +1,4 @@
-// What `offramp explain` shows of the service.
+// The topics of `offramp explain` about the service.
 #pragma once
 
 #include <span>

@@ -1,10 +1,10 @@
-// Point-to-point messages: their stages are those of MessagePath; here they meet faults, counters and spans.
+// Point-to-point messages: MessagePath computes their stages; this file adds faults, counters, and spans.
 #include "backends/dpu/backend.hpp"
 
 namespace offramp::dpu {
 
 void DpuBackend::issue(const Transfer& transfer, Passage& passage) {
-  // To itself a rank needs no service.
+  // A message of a rank to itself bypasses the service.
   const bool local = transfer.source == transfer.destination;
   const Time issued = local ? passage.issued : later(passage.issued, ready(transfer.source).populated);
   passage.host_free = passage.begin = issued + path_.emit();
@@ -31,7 +31,7 @@ Time DpuBackend::receive(const Transfer& transfer, const Passage& passage, Time 
   return done;
 }
 
-/// The READ and its ACK.
+/// Counts the READ and its ACK.
 void DpuBackend::count(const Transfer& transfer, const Passage& /*passage*/) {
   count_notification(static_cast<std::int64_t>(transfer.bytes), true);
   count_notification(kAckPayload, true);

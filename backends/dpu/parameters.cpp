@@ -6,7 +6,7 @@
 #include "backends/host/host.hpp"
 #include "backends/host/parameters.hpp"
 #include "offramp/kernel/immortal.hpp"
-#include "simulators/world/footing.hpp"
+#include "simulators/world/deployment.hpp"
 
 namespace offramp::dpu {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 constexpr Parameter::Range kNanoseconds{0, 1e9};
 constexpr Parameter::Range kGigabits{0.001, 100000};
 
-/// 0: what the card has.
+/// A rate whose 0 means that of the card.
 Parameter card_rate(std::string_view name, std::string_view source, std::string_view description) {
   return real(name, "Gb/s", 0, {0, kGigabits.maximum}, source, description);
 }
@@ -78,48 +78,51 @@ Setup setup_of(const std::string& word) {
 std::vector<Parameter> platform_parameters() {
   const PlatformSpec spec;
   return {
-      choice("card", "bf2", {"bf2", "bf3"}, "published [bluefield]: BlueField-2 and -3", "DPU of every host"),
+      choice("card", "bf2", {"bf2", "bf3"}, "published [bluefield]: BlueField-2 and -3",
+             "type of DPU in every host"),
       integer("service_processes", "1", spec.processes, {1, 64},
               "read in [dpu-service-src]: its default; the example of [dpu-service] has 8",
-              "per DPU; a rank's is its local rank modulo this"),
+              "service processes per DPU; a rank uses that of its local rank modulo this number"),
       integer("reads", "1", spec.reads, {1, 1024}, "published [sc23-logs]: MAX_RECVS of the measured runs",
               "outstanding READs per service process"),
       choice("data_path", spec.path == DataPath::kStaging ? "staging" : "gvmi", {"gvmi", "staging"},
              "gvmi: read in [ucc-offload]; staging: read in [ucc-dpu]",
-             "host to host by lent keys, or through the DPU's memory"),
+             "path of data: host to host with lent keys, or through the DPU's memory"),
       choice("delivery", spec.host_delivers ? "hosts" : "dpu", {"hosts", "dpu"},
              "inferred from the times of [sc23-logs]",
-             "allgather: blocks reach a node once and hosts copy them, or service processes do all"),
+             "delivery of allgather: blocks reach a node once and hosts copy them, or service processes "
+             "deliver all"),
       choice("broadcast", spec.tree ? "tree" : "flat", {"flat", "tree"}, "read in [ucc-dpu]: flat",
-             "all pull from the root, or along a binomial tree"),
+             "algorithm of bcast: all ranks pull from the root, or along a binomial tree"),
       integer("eager_limit", "B", -1, {-1, 1e9},
-              "inferred: what an Arm core copies in the step that a READ takes more; 4454 (bf2), 6728 (bf3)",
-              "up to here a message waits in the receiver's DPU; -1: of the card"),
+              "inferred: bytes that an Arm core copies in the extra step of a READ; 4454 (bf2), 6728 (bf3)",
+              "largest message that waits in the receiver's DPU; -1: that of the card"),
       choice("within_node", "memory", {"memory", "dpu"},
-             "assumed: no MPI library is known to send by the DPU what its ranks can copy",
-             "messages between ranks of a node: declined, so that the host carries them, or by their DPU"),
+             "assumed: no MPI library is known to use the DPU for messages that its ranks can copy",
+             "messages between ranks of a node: declined, so that the host carries them, or carried by their "
+             "DPU"),
       integer("notification_limit", "B", spec.notification_limit, {0, 1e9},
               "assumed: a usual threshold of UCX",
-              "the payload of a longer notification is fetched by its receiver"),
+              "largest notification with its payload; the receiver fetches the payload of longer ones"),
       integer("posted_sends", "1", spec.posted_sends, {1, 65536},
               "read in [dpu-service-src]: MAX_POSTED_SENDS",
-              "notifications to one peer that have not left; others wait")};
+              "notifications to one peer that may be in flight; others wait")};
 }
 
 std::vector<Parameter> setup_parameters() {
   const PlatformSpec spec;
-  return {
-      choice("setup", "communicators", {"none", "communicators", "all"},
-             "ours: the modelled time of a run begins behind MPI_Init",
-             "what takes modelled time: endpoint caches of communicators that the program makes; all: also "
-             "the ranks' connections and the cache of all ranks"),
-      integer("cache_entry", "B", spec.cache_entry, {1, 65536}, "read in [dpu-service-src]: 2264",
-              "that service processes tell of a rank"),
-      real("connect", "us", in_microseconds(spec.card.connect), {0, 1e6},
-           "assumed: endpoint and queue pair of a reliable connection",
-           "a rank is accepted, or its endpoint made, on an Arm core; the host takes as long"),
-      real("tcp_latency", "us", in_microseconds(spec.card.tcp_latency), {0, 1e6},
-           "assumed: the kernels of host and card", "one way of the connection that a rank begins with")};
+  return {choice("setup", "communicators", {"none", "communicators", "all"},
+                 "ours: the modelled time of a run begins after MPI_Init",
+                 "setup in modelled time: endpoint caches of communicators that the program creates; all: "
+                 "also the ranks' connections and the cache of all ranks"),
+          integer("cache_entry", "B", spec.cache_entry, {1, 65536}, "read in [dpu-service-src]: 2264",
+                  "size of an entry about a rank that service processes exchange"),
+          real("connect", "us", in_microseconds(spec.card.connect), {0, 1e6},
+               "assumed: endpoint and queue pair of a reliable connection",
+               "time of an Arm core to accept a rank or to create its endpoint; the host needs as long"),
+          real("tcp_latency", "us", in_microseconds(spec.card.tcp_latency), {0, 1e6},
+               "assumed: the kernels of host and card",
+               "one-way latency of the connection that a rank begins with")};
 }
 
 std::vector<Parameter> arm_parameters() {
@@ -127,30 +130,29 @@ std::vector<Parameter> arm_parameters() {
       real("pair", "ns", 0, kNanoseconds,
            "fitted: 1068 (bf3) to its allgatherv [sc23-logs] and an ialltoall [sc25-odos]; 1740 (bf2), by "
            "the cores' ratio",
-           "a pair of ranks, one direction, on an Arm core; 0: of the card"),
+           "time of an Arm core for a pair of ranks, in one direction; 0: that of the card"),
       real("import", "ns", 0, kNanoseconds,
            "fitted: 30968 (bf3) to its allgatherv [sc23-logs] and an ialltoall [sc25-odos]; 50474 (bf2), by "
            "the cores' ratio",
-           "memory handles and sub-operations of one arrival, on an Arm core; 0: of the card"),
+           "time of an Arm core for memory handles and sub-operations of one arrival; 0: that of the card"),
       with_plausible(30968,
                      real("message_import", "ns", in_nanoseconds(CardSpec().message_import), kNanoseconds,
-                          "assumed: programs use their buffers again, and the handles are kept; the cost of "
-                          "a new buffer is "
-                          "not published, plausible is the 30968 of `import` (bf3)",
-                          "memory handles of one long message, on an Arm core")),
+                          "assumed: programs reuse their buffers, and the handles are kept; the cost of a "
+                          "new buffer is not published; the 30968 of `import` (bf3) is plausible",
+                          "time of an Arm core for the memory handles of one long message")),
       card_rate("combine", "inferred: DRAM over three streams; 68 (bf2), 200 (bf3)",
-                "reduction on Arm; 0: of the card"),
+                "rate of reductions on Arm; 0: that of the card"),
       card_rate("arm_copy",
                 "assumed: half of the memory's rate, 102.4 (bf2); fitted to [sc25-odos]: 252 (bf3)",
-                "the payload of a notification into the DPU's memory, on Arm; 0: of the card"),
+                "rate of copies from a notification into the DPU's memory, on Arm; 0: that of the card"),
       card_rate("link", "published [bluefield]: 200, also of the systems with bf3 (a bf3 is capable of 400)",
-                "of the network; 0: of the card"),
+                "rate of the network; 0: that of the card"),
       card_rate("pcie", "inferred: PCIe x16 less framing; 208 (bf2), 416 (bf3)",
-                "host memory to NIC; 0: of the card"),
+                "bandwidth from host memory to NIC; 0: that of the card"),
       card_rate("dram", "published [bluefield]: 204.8 (bf2); inferred: 614.4 (bf3)",
-                "memory of the DPU; 0: of the card"),
+                "bandwidth of the DPU's memory; 0: that of the card"),
       card_rate("dma_write", "published [smartnic-bench]: 120 (bf2); assumed: 240 (bf3)",
-                "DPU memory to host memory; 0: of the card"),
+                "bandwidth from DPU memory to host memory; 0: that of the card"),
       real("dma_request", "ns", in_nanoseconds(CardSpec().dma_request), kNanoseconds,
            "published [smartnic-bench]: 10.2 M/s (bf2)", "least time of a WRITE by the DMA engine")};
 }
@@ -158,29 +160,32 @@ std::vector<Parameter> arm_parameters() {
 std::vector<Parameter> host_parameters() {
   const CardSpec card;
   return {
-      real("emit", "ns", 300, kNanoseconds, "assumed", "the host's time for the notification of a message"),
+      real("emit", "ns", 300, kNanoseconds, "assumed", "time of the host for the notification of a message"),
       real("post", "ns", in_nanoseconds(card.post), kNanoseconds, "assumed",
-           "the host's time to start a collective"),
+           "time of the host to start a collective"),
       real("post_per_rank", "ns", in_nanoseconds(card.post_per_rank), kNanoseconds,
            "fitted to [sc23-logs]: 9.9 us at 128 ranks",
-           "counts and displacements of allgather and alltoall"),
-      real("poll", "ns", in_nanoseconds(card.poll), kNanoseconds, "assumed", "until the program sees a flag"),
+           "time per rank for counts and displacements of allgather and alltoall"),
+      real("poll", "ns", in_nanoseconds(card.poll), kNanoseconds, "assumed",
+           "time until the program sees a flag"),
       real("own_copy", "Gb/s", in_gigabits(card.own_copy), kGigabits,
-           "fitted to [sc23-logs]: 912 us at 1 MiB", "own blocks of a node's ranks together"),
+           "fitted to [sc23-logs]: 912 us at 1 MiB",
+           "bandwidth of copies of own blocks, all ranks of a node together"),
       real("shared_own_copy", "Gb/s", in_gigabits(card.shared_own_copy), kGigabits,
            "fitted to [sc23-logs]: initiation of 28 us at 8 KiB",
-           "the same into shared buffers: blocks below single_copy_from"),
-      real("core_copy", "Gb/s", in_gigabits(card.core_copy), kGigabits, "assumed", "a copy by one core"),
+           "bandwidth of copies of own blocks into shared buffers: blocks below single_copy_from"),
+      real("core_copy", "Gb/s", in_gigabits(card.core_copy), kGigabits, "assumed",
+           "bandwidth of a copy by one core"),
       real("shared_block", "ns", in_nanoseconds(card.shared_block), kNanoseconds,
-           "fitted to [sc23-logs]: wait of 81 us for 128 blocks", "a block through shared buffers"),
+           "fitted to [sc23-logs]: wait of 81 us for 128 blocks", "time of a block through shared buffers"),
       real("shared_copy", "Gb/s", in_gigabits(card.shared_copy), kGigabits,
-           "fitted to [sc23-logs]: wait of 273 us at 8 KiB", "shared buffers of a node"),
+           "fitted to [sc23-logs]: wait of 273 us at 8 KiB", "bandwidth of a node's shared buffers"),
       real("single_block", "ns", in_nanoseconds(card.single_block), kNanoseconds,
            "fitted to [sc23-logs]: wait of 1032 us at 16 KiB", "least time of a block by single copy"),
       real("single_copy", "Gb/s", in_gigabits(card.single_copy), kGigabits,
-           "fitted to [sc23-logs]: 47 us per KiB at 128 ranks", "single copies of a node"),
+           "fitted to [sc23-logs]: 47 us per KiB at 128 ranks", "bandwidth of a node's single copies"),
       integer("single_copy_from", "B", card.single_copy_from, {1, 1e9},
-              "fitted to [sc23-logs]: step in the wait", "blocks from here on are copied once")};
+              "fitted to [sc23-logs]: step in the wait", "smallest block that is copied once")};
 }
 
 std::vector<Parameter> way_parameters() {
@@ -188,31 +193,32 @@ std::vector<Parameter> way_parameters() {
   const Transport transport;
   return {real("pcie_latency", "ns", in_nanoseconds(card.pcie_latency), kNanoseconds,
                "assumed: about 4 us to the DPU and back (published [exp00], crude)",
-               "host to service process, one way"),
+               "one-way latency between host and service process"),
           real("local_latency", "ns", in_nanoseconds(card.local_latency), kNanoseconds, "assumed",
-               "between service processes of one DPU"),
+               "latency between service processes of one DPU"),
           real("network_latency", "ns", in_nanoseconds(card.network_latency), kNanoseconds,
-               "assumed: NICs and one switch", "NIC to NIC"),
+               "assumed: NICs and one switch", "latency from NIC to NIC"),
           real("retry_timeout", "us", in_microseconds(transport.retry_timeout), {0, 1e9},
-               "[infiniband]: 4.096 us x 2^14", "of the reliable transport, per lost notification"),
+               "[infiniband]: 4.096 us x 2^14", "timeout of the reliable transport per lost notification"),
           integer("retries", "1", transport.retries, {0, 7}, "[infiniband]: 3-bit counter",
-                  "before the transport gives up")};
+                  "retransmissions before the transport gives up")};
 }
 
 std::vector<Parameter> failure_parameters() {
   const FailureSpec failure;
   return {
       choice("failure", "none", {"none", "never", "dies", "stalls"}, "ours",
-             "what one service process does wrong"),
-      integer("failure_process", "1", failure.process, {0, 1e6}, "ours", "its global id"),
+             "failure of one service process"),
+      integer("failure_process", "1", failure.process, {0, 1e6}, "ours",
+              "global id of the failing service process"),
       real("failure_at", "us", in_microseconds(failure.at), {0, 1e12}, "ours",
            "modelled time of its death or pause"),
       real("failure_stall", "us", in_microseconds(failure.stall), {0, 1e12}, "ours", "length of its pause"),
       real("failure_detect", "us", in_microseconds(failure.detect), {0, 1e9}, "ours",
-           "silence after which it is given up; a longer pause counts as death")};
+           "silence after which the process is given up; a longer pause counts as death")};
 }
 
-/// Replaces the memory of the measured hosts by that of these.
+/// Scales the copy rates from the measured hosts' memory to that of these hosts.
 void use_memory_of(const Settings& host, const MachineLayout& machine, CardSpec& card) {
   Settings measured = Settings::defaults(host_backend().parameters);
   measured.set("processor", {0, "sc23"});
@@ -270,9 +276,9 @@ DriverSpec driver_of(const Settings& settings, const FaultRates& faults, int ran
   return spec;
 }
 
-Footing footing(const Settings& settings, const MachineLayout& machine, int ranks) {
+Deployment deployment(const Settings& settings, const MachineLayout& machine, int ranks) {
   const CardSpec card = card_of(settings);
-  return footing_on_nodes(machine, ranks, "DPU", card.link, machine.links_per_card);
+  return deployment_on_nodes(machine, ranks, "DPU", card.link, machine.links_per_card);
 }
 
 std::vector<WithoutEffect> without_effect(const Settings& settings) {

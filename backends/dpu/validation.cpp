@@ -1,6 +1,6 @@
-// Figures of the service are taken from programs in a world, as a benchmark would take them: overlap_of()
-// first times an operation alone, then with as much computing beside it. Figures of one part of the card
-// (latencies, DMA engine) come from that part of the model.
+// Figures of the service come from programs in a world that imitate a benchmark: overlap_of() times an
+// operation alone, then with an equal amount of computing. Figures of a part of the card (latencies, DMA
+// engine) come from that part of the model.
 #include "backends/dpu/validation.hpp"
 
 #include <fmt/core.h>
@@ -25,11 +25,11 @@ struct Values {
   int ranks_per_node = 1;
 };
 
-// Whether a parameter was chosen after the figure.
+// True if a parameter was fitted to the figure.
 constexpr bool kHeldOut = false;
 constexpr bool kFitted = true;
 
-constexpr int kRanks = 128;  // of the measured runs: 4 nodes of 32
+constexpr int kRanks = 128;  // of the measured runs: 4 nodes with 32 ranks
 
 Settings::Value word(const char* text) {
   return {0, text};
@@ -52,8 +52,8 @@ Time end_of(int ranks, const Values& values, const World::Program& program) {
   return error.empty() ? world.end() : Time();
 }
 
-/// What an overlap benchmark in the style of OSU shows: the program computes for as long as the operation
-/// takes by itself.
+/// The result of an overlap benchmark as in OSU: the program computes for the duration of the operation
+/// alone.
 struct Overlap {
   Time pure;
   Time posted;
@@ -71,7 +71,7 @@ Overlap overlap_of(int ranks, const Values& values, OperationKind kind, std::siz
   Overlap seen;
   const auto run = [&](Time compute) {
     return end_of(ranks, values, [&, compute](RankHandle& rank) -> Task<void> {
-      RankRequest request = rank.start(rank.everyone(), operation);
+      RankRequest request = rank.start(rank.world_communicator(), operation);
       seen.posted = later(seen.posted, rank.clock());
       rank.compute(compute);
       const Time begin = rank.clock();
@@ -89,11 +89,11 @@ class Table {
  public:
   void add(std::string quantity, const char* unit, double published, double ours, bool fitted,
            const char* source) {
-    // A percentage that is 0 has no relative error.
+    // A percentage of 0 has no relative error.
     const bool none = published <= 0;
     rows_.push_back({std::move(quantity), unit, published, ours, fitted, source, none ? "0" : ""});
   }
-  /// The time of a whole operation, or a ratio of two.
+  /// The duration of a whole operation, or a ratio of two.
   void add_operation(std::string quantity, const char* unit, double published, double ours, bool fitted,
                      const char* source) {
     add(std::move(quantity), unit, published, ours, fitted, source);
@@ -102,7 +102,7 @@ class Table {
   void add_bound(std::string quantity, const char* unit, const char* bound, double ours, const char* source) {
     rows_.push_back({std::move(quantity), unit, 0, ours, kHeldOut, source, bound});
   }
-  ValidationRows take() { return std::move(rows_); }
+  ValidationRows release_rows() { return std::move(rows_); }
 
  private:
   ValidationRows rows_;
@@ -165,7 +165,7 @@ void add_plateaus(Table& table) {
                       "published [sc23-logs]; fitted: the cores' ratio");
   table.add_operation("allgatherv, bf2 over bf3, 1024 B", "", 1771.1 / 1079.3, ratio, kHeldOut,
                       "published [sc23-logs]; held out");
-  // Host without offload, us: blocking and nonblocking.
+  // Duration without offload on the host, us: blocking and nonblocking.
   const struct {
     const char* card;
     const char* how;
@@ -181,14 +181,14 @@ void add_plateaus(Table& table) {
                {"bf3", "nonblocking", 2048, 707.0, "above 707"},
                {"bf3", "nonblocking", 4096, 1359.5, "below 1359.5"}};
   for (const auto& host : hosts)
-    table.add_bound(fmt::format("against the measured host, {}, {}, {} B", host.card, host.how, host.bytes),
-                    "us", host.bound, pure(host.card, host.bytes),
-                    "published [sc23-logs]: where the offload begins to win");
+    table.add_bound(
+        fmt::format("compared with the measured host, {}, {}, {} B", host.card, host.how, host.bytes), "us",
+        host.bound, pure(host.card, host.bytes), "published [sc23-logs]: where the offload begins to win");
 }
 
-/// Times with offload over those of the model's host, on the nodes and in the benchmark of the host's table.
-/// Below 1 the offload wins. Both have a link of 100 Gb/s: the rate is not published, and the nonblocking
-/// times of the host give away 84 to 92.
+/// Durations with offload divided by those of the model's host, on the nodes and in the benchmark of the
+/// host's table; below 1 the offload is faster. Both have a link of 100 Gb/s: the rate is not published, but
+/// the host's nonblocking times imply 84 to 92.
 void add_against_host(Table& table) {
   const struct {
     const char* card;
@@ -218,8 +218,8 @@ void add_against_host(Table& table) {
   }
 }
 
-/// Until a nonblocking allgather returns. Figures that are not published themselves follow from the overlap
-/// and the wait that are: OSU's overlap is what initiation and wait leave of the time of the operation alone.
+/// Time until a nonblocking allgather returns. Unpublished figures follow from the published overlap and
+/// wait: OSU's overlap is the rest of the operation's time alone after initiation and wait.
 void add_initiation(Table& table) {
   const struct {
     const char* card;
@@ -232,22 +232,22 @@ void add_initiation(Table& table) {
               {"bf3", 4096, 18.6, kHeldOut},  {"bf3", 8192, 28.9, kHeldOut},  {"bf3", 16384, 20.6, kHeldOut},
               {"bf3", 131072, 143, kHeldOut}};
   for (const auto& row : rows) {
-    const bool told = std::string_view(row.card) == "bf2" && (row.fitted || row.bytes == 131072);
+    const bool is_held_out = std::string_view(row.card) == "bf2" && (row.fitted || row.bytes == 131072);
     table.add(
         fmt::format("initiation of an iallgatherv, {}, {} B", row.card, row.bytes), "us", row.published,
         microseconds(overlap_of(kRanks, measured(row.card), OperationKind::kAllgather, row.bytes).posted),
         row.fitted,
-        row.fitted ? "published [sc23-logs]; fitted: `post_per_rank`, `own_copy`, `shared_own_copy`"
-        : told     ? "published [sc23-logs]; held out"
-                   : "published [sc23-logs]: what its overlap and its wait leave; held out");
+        row.fitted    ? "published [sc23-logs]; fitted: `post_per_rank`, `own_copy`, `shared_own_copy`"
+        : is_held_out ? "published [sc23-logs]; held out"
+                      : "published [sc23-logs]: the remainder of its overlap and its wait; held out");
   }
 }
 
-/// From one rank to another one, whose receives are posted; per message.
+/// Time per message from one rank to another, whose receives are posted.
 double stream(std::size_t bytes) {
   constexpr int kMore = 200;
   const auto run = [bytes](int messages) {
-    // Its limit is not published: 16 KiB go through the DPU's memory there.
+    // The eager limit is unpublished: 16 KiB pass through the DPU's memory there.
     const Values values = {{{"card", word("bf3")}, {"eager_limit", number(65536)}}};
     return end_of(2, values, [=](RankHandle& rank) -> Task<void> {
       std::vector<RankRequest> requests;
@@ -274,7 +274,7 @@ void add_messages(Table& table) {
             "published [sc25-odos]: MPI_Get");
 }
 
-/// 4 nodes with one rank each, another service [sc25-odos].
+/// 4 nodes with one rank each, and another service [sc25-odos].
 void add_alltoall(Table& table) {
   const std::pair<std::size_t, double> rows[] = {{2, 43},        {64, 43},       {4096, 47.5},
                                                  {16384, 54.6},  {65536, 69.7},  {262144, 121},
@@ -288,7 +288,7 @@ void add_alltoall(Table& table) {
         bytes < (1 << 20)
             ? "published [sc25-odos]; fitted: `import`, `pair`; the service forwards calls, at a cost that "
               "grows with their bytes"
-            : "published [sc25-odos]; fitted: link = 100, which its largest messages give away");
+            : "published [sc25-odos]; fitted: link = 100, as its largest messages show");
     table.add_bound(fmt::format("its overlap, {} B", bytes), "%", "92 to 99", ours.percent(),
                     "published [sc25-odos]");
   }
@@ -299,11 +299,11 @@ void add_alltoall(Table& table) {
     table.add_operation(
         fmt::format("the same with the link of bf3, {} B", bytes), "us", published,
         microseconds(overlap_of(4, shipped, OperationKind::kAlltoall, bytes).pure), kHeldOut,
-        "published [sc25-odos]; held out; its largest messages give away a link of half that rate");
+        "published [sc25-odos]; held out; its largest messages show a link of half that rate");
   }
 }
 
-/// WRITEs of the DPU's DMA engine to its host.
+/// WRITEs of the DPU's DMA engine to host memory.
 void add_dma(Table& table) {
   const CardSpec card = bluefield2();
   const std::pair<std::int64_t, double> rows[] = {{16, 10.19},  {64, 10.19},   {256, 10.19}, {1024, 9.02},
@@ -311,8 +311,8 @@ void add_dma(Table& table) {
   for (const auto& [bytes, published] : rows)
     table.add(fmt::format("WRITEs of {} B by the DMA engine, bf2", bytes), "M/s", published,
               1e-6 / later(card.dma_request, card.dma_write.bytes(bytes)).seconds(), kFitted,
-              bytes == 1024 ? "published [smartnic-bench]; between its two limits, `dma_request` and "
-                              "`dma_write`, it is below both"
+              bytes == 1024 ? "published [smartnic-bench]; below both limits, `dma_request` and `dma_write`, "
+                              "in the range between them"
                             : "published [smartnic-bench]; `dma_request`, `dma_write`");
 }
 
@@ -341,7 +341,7 @@ ValidationRows validation() {
   add_alltoall(table);
   add_dma(table);
   add_latencies(table);
-  return table.take();
+  return table.release_rows();
 }
 
 }  // namespace offramp::dpu

@@ -1,4 +1,4 @@
-// Figures of the cards and of services on them that are known from elsewhere, beside those of the model.
+// Known figures of the cards and of services on them, compared with the model.
 #pragma once
 
 #include "offramp/model/validation.hpp"

@@ -1,9 +1,11 @@
-// Two kinds of work in progress: Shared, a collective of all its ranks, and Filling, the endpoint cache of
-// a communicator that its first collectives wait for. Both schedule their machine's steps with the world
-// (Steps) and end themselves when all ranks have been told and no step is left, which is why step() touches
-// nothing behind its last line. Alone is a collective under a failure: it runs once all have joined. The
-// ranks' parts of one collective find each other by the communicator's context and how many collectives each
-// has begun on it.
+// Three kinds of work in progress:
+// - Shared: a collective of all its ranks.
+// - Filling: the endpoint cache of a communicator, for which its first collectives wait.
+// - Alone: a collective with a failing service process; it runs once all ranks have joined.
+// The first two schedule their machine's steps with the world (Steps). They delete themselves when all ranks
+// are notified and no step is left, so step() must not access members afterwards. The ranks' parts of a
+// collective are matched by the communicator's context and the number of collectives that each rank has begun
+// on it.
 #include "backends/dpu/world_collectives.hpp"
 
 #include <algorithm>
@@ -16,7 +18,7 @@
 namespace offramp::dpu {
 namespace {
 
-// A step's number: what happens, and to which of the plan's subjects.
+// Encodes a step: its kind, and the subject in the plan.
 constexpr unsigned kKindBits = 5;
 static_assert(Machine::kMostKinds <= 1 << kKindBits);
 constexpr std::uint32_t number_of(int kind, int subject) {
@@ -34,20 +36,20 @@ std::vector<std::int64_t> sizes_of(std::span<const Block> blocks) {
   return sizes;
 }
 
-/// What all ranks know alike.
+/// Sizes known on all ranks.
 std::vector<std::int64_t> known_sizes(OperationKind kind, const CollectiveBuffers& buffers) {
   if (kind == OperationKind::kAllgatherv) return sizes_of(buffers.receive_blocks);
   if (kind == OperationKind::kReduceScatterv) return sizes_of(buffers.send_blocks);
   return {};
 }
 
-/// What a rank has for the others.
+/// Sizes of a rank's data for the others.
 std::vector<std::int64_t> own_sizes(OperationKind kind, const CollectiveBuffers& buffers) {
   if (kind == OperationKind::kGatherv) return {static_cast<std::int64_t>(buffers.send.size())};
   return sizes_of(buffers.send_blocks);
 }
 
-/// How many blocks it gets, its own among them.
+/// Number of blocks for a rank, including its own.
 int receives_of(OperationKind kind, const CollectiveBuffers& buffers) {
   if (kind == OperationKind::kScatterv) return buffers.receive.empty() ? 0 : 1;
   return static_cast<int>(std::count_if(buffers.receive_blocks.begin(), buffers.receive_blocks.end(),
@@ -63,8 +65,8 @@ std::vector<Member> members_of(const Team& team) {
 
 }  // namespace
 
-/// The steps of a machine, taken by the world.
-class WorldCollectives::Steps : public Agenda, public WorldDevices::Work {
+/// Lets the world run the steps of a machine.
+class WorldCollectives::Steps : public EventSink, public WorldDevices::Work {
  public:
   void schedule(Time at, int kind, int subject) override {
     ++scheduled_;
@@ -76,7 +78,7 @@ class WorldCollectives::Steps : public Agenda, public WorldDevices::Work {
  protected:
   Steps(WorldCollectives& parent, WorldDevices& devices) : parent_(parent), devices_(devices) {}
   ~Steps() = default;
-  /// One of the scheduled steps has come.
+  /// Decodes a scheduled step that is due.
   Machine::Event next(std::uint32_t number) {
     --scheduled_;
     return event_of(number);
@@ -100,13 +102,13 @@ class WorldCollectives::Shared final : public Steps, public Offload::Observer {
         parts_(request_.members.size()),
         offload_(make_offload(parent.spec_, request_, *this, *this)) {}
 
-  void join(Part& part, int rank, const CollectiveBuffers& buffers) {
+  void join(RankPart& part, int rank, const CollectiveBuffers& buffers) {
     parts_[static_cast<std::size_t>(rank)] = &part;
-    if (sources_tell_sizes(request_.kind))
-      offload_->tell(rank, own_sizes(request_.kind, buffers), receives_of(request_.kind, buffers));
+    if (sources_advertise_sizes(request_.kind))
+      offload_->set_sizes(rank, own_sizes(request_.kind, buffers), receives_of(request_.kind, buffers));
   }
   void submit(int rank, Time posted) { offload_->submit(rank, posted); }
-  /// When the endpoint cache was populated that the rank waited for.
+  /// The endpoint cache, for which the rank waited, is populated.
   void submit_populated(int rank, Time posted, Time populated, bool failed) {
     parts_[static_cast<std::size_t>(rank)]->completion_.populated = populated;
     failed_ = failed_ || failed;
@@ -115,16 +117,16 @@ class WorldCollectives::Shared final : public Steps, public Offload::Observer {
 
   void step(Time at, std::uint32_t number) override {
     offload_->step(next(number), at);
-    if (told_ < parts_.size() || !idle()) return;
+    if (notified_count_ < parts_.size() || !idle()) return;
     parent_.wire_ += offload_->machine().wire();
-    parent_.running_.erase(name_);  // ends this object
+    parent_.running_.erase(name_);  // ends the life of this object
   }
 
   void done(int rank) override {
-    ++told_;
-    Part& part = *std::exchange(parts_[static_cast<std::size_t>(rank)], nullptr);
+    ++notified_count_;
+    RankPart& part = *std::exchange(parts_[static_cast<std::size_t>(rank)], nullptr);
     const Machine& machine = offload_->machine();
-    part.completion_.outcome = failed_ || machine.gave_up() ? Outcome::kFault : Outcome::kOk;
+    part.completion_.outcome = failed_ || machine.has_failed() ? Outcome::kFault : Outcome::kOk;
     part.completion_.done = offload_->done(rank);
     part.completion_.host_work = host_delivery(parent_.spec_, request_, machine, rank);
     part.ready_ = true;
@@ -134,8 +136,8 @@ class WorldCollectives::Shared final : public Steps, public Offload::Observer {
  private:
   const Name name_;
   const CollectiveRequest request_;
-  std::vector<Part*> parts_;
-  std::size_t told_ = 0;
+  std::vector<RankPart*> parts_;
+  std::size_t notified_count_ = 0;
   bool failed_ = false;
   std::unique_ptr<Offload> offload_;
 };
@@ -150,16 +152,16 @@ class WorldCollectives::Alone final : public WorldDevices::Work {
         parts_(request_.members.size()),
         sizes_(request_.members.size()) {}
 
-  void join(Part& part, int rank, const CollectiveBuffers& buffers, Time posted) {
+  void join(RankPart& part, int rank, const CollectiveBuffers& buffers, Time posted) {
     const auto place = static_cast<std::size_t>(rank);
     parts_[place] = &part;
     request_.members[place].posted = posted;
-    if (sources_tell_sizes(request_.kind)) sizes_[place] = own_sizes(request_.kind, buffers);
+    if (sources_advertise_sizes(request_.kind)) sizes_[place] = own_sizes(request_.kind, buffers);
     if (++joined_ == parts_.size()) run();
   }
 
   void step(Time /*at*/, std::uint32_t rank) override {
-    Part& part = *parts_[rank];
+    RankPart& part = *parts_[rank];
     const MemberResult& member = result_.members[rank];
     part.completion_.outcome = result_.failed ? Outcome::kFault : Outcome::kOk;
     part.completion_.done = member.done;
@@ -167,7 +169,7 @@ class WorldCollectives::Alone final : public WorldDevices::Work {
     part.ready_ = true;
     const bool is_last = ++finished_ == parts_.size();
     if (part.waiter_ != nullptr) std::exchange(part.waiter_, nullptr).resume();
-    if (is_last) parent_.alone_.erase(name_);  // ends this object
+    if (is_last) parent_.alone_.erase(name_);  // ends the life of this object
   }
 
  private:
@@ -184,15 +186,15 @@ class WorldCollectives::Alone final : public WorldDevices::Work {
   const Name name_;
   WorldDevices& devices_;
   CollectiveRequest request_;
-  std::vector<Part*> parts_;
+  std::vector<RankPart*> parts_;
   std::vector<std::vector<std::int64_t>> sizes_;
   std::size_t joined_ = 0;
   std::size_t finished_ = 0;
   CollectiveResult result_;
 };
 
-/// The endpoint cache of a communicator, until all ranks have it. Ranks begin with it at their first
-/// collective; these and later ones wait for it.
+/// Populates the endpoint cache of a communicator. A rank begins with its first collective; this and later
+/// ones wait for the cache.
 class WorldCollectives::Filling final : public Steps, public Population::Observer {
  public:
   Filling(WorldCollectives& parent, std::uint64_t context, WorldDevices& devices, std::vector<Member> members)
@@ -207,25 +209,25 @@ class WorldCollectives::Filling final : public Steps, public Population::Observe
   void submit(Shared& shared, int rank, Time posted) {
     Rank& own = ranks_[static_cast<std::size_t>(rank)];
     if (own.populated > Time())
-      return shared.submit_populated(rank, posted, own.populated, machine_.gave_up());
+      return shared.submit_populated(rank, posted, own.populated, machine_.has_failed());
     if (!std::exchange(own.begun, true)) population_.add(rank, posted);
     own.waiting.push_back({&shared, posted});
   }
 
   void step(Time at, std::uint32_t number) override {
     const Machine::Event event = next(number);
-    if (!machine_.take(event, at)) population_.take(event, at);
-    if (told_ < ranks_.size() || !idle()) return;
+    if (!machine_.handle(event, at)) population_.handle(event, at);
+    if (notified_count_ < ranks_.size() || !idle()) return;
     parent_.wire_ += machine_.wire();
-    parent_.filling_[context_] = nullptr;  // ends this object
+    parent_.filling_[context_] = nullptr;  // ends the life of this object
   }
 
   void populated(int member, Time at) override {
-    ++told_;
+    ++notified_count_;
     Rank& own = ranks_[static_cast<std::size_t>(member)];
     own.populated = at;
     for (const auto& [shared, posted] : std::exchange(own.waiting, {}))
-      shared->submit_populated(member, posted, at, machine_.gave_up());
+      shared->submit_populated(member, posted, at, machine_.has_failed());
   }
 
  private:
@@ -238,7 +240,7 @@ class WorldCollectives::Filling final : public Steps, public Population::Observe
   const std::uint64_t context_;
   const std::vector<Member> members_;
   std::vector<Rank> ranks_;
-  std::size_t told_ = 0;
+  std::size_t notified_count_ = 0;
   Machine machine_;
   Population population_;
 };
@@ -264,8 +266,9 @@ Work& WorldCollectives::work_on(std::map<Name, std::unique_ptr<Work>>& works, co
   return *entry;
 }
 
-void WorldCollectives::join(Part& part, const Operation& operation, const Team& team, WorldDevices& devices,
-                            const CollectiveBuffers& buffers, Time posted, bool fills_a_cache) {
+void WorldCollectives::join(RankPart& part, const Operation& operation, const Team& team,
+                            WorldDevices& devices, const CollectiveBuffers& buffers, Time posted,
+                            bool fills_a_cache) {
   const std::uint64_t context = team.context();
   const std::uint32_t number = begun_[{context, team.rank()}]++;
   const Name name{context, number};

@@ -1,7 +1,7 @@
-// Collectives in a world: service processes work on them with the resources that messages and other
-// collectives use, in the order of modelled time. Ranks join when they issue their part; the work begins with
-// the first of them. Where a service process fails, what that changes follows from all arrivals: then the
-// operation has the devices to itself.
+// Collectives in a world: service processes execute them in the order of modelled time, sharing resources
+// with messages and other collectives. Each rank joins when it issues its part; the work begins with the
+// first rank. If a service process fails, the effects depend on all arrivals, so the operation then has the
+// devices to itself.
 #pragma once
 
 #include <coroutine>
@@ -15,28 +15,28 @@
 
 namespace offramp::dpu {
 
-/// What a rank learns about its operation.
+/// The result of an operation for one rank.
 struct Completion {
   Outcome outcome = Outcome::kOk;
-  Time populated;  // the endpoint cache of the communicator, where that was waited for
+  Time populated;  // when the communicator's endpoint cache was populated, if the rank waited for it
   Time done;
   Time host_work;
 };
 
 class WorldCollectives {
  public:
-  /// spec outlives it.
+  /// spec must outlive the object.
   explicit WorldCollectives(const PlatformSpec& spec);
   ~WorldCollectives();
   WorldCollectives(const WorldCollectives&) = delete;
   WorldCollectives& operator=(const WorldCollectives&) = delete;
 
-  /// One rank's part; awaited once, where it was made.
-  class [[nodiscard]] Part {
+  /// One rank's part; awaited once, in the frame that owns it.
+  class [[nodiscard]] RankPart {
    public:
-    Part() = default;
-    Part(const Part&) = delete;
-    Part& operator=(const Part&) = delete;
+    RankPart() = default;
+    RankPart(const RankPart&) = delete;
+    RankPart& operator=(const RankPart&) = delete;
     [[nodiscard]] bool await_ready() const { return ready_; }
     void await_suspend(std::coroutine_handle<> waiter) { waiter_ = waiter; }
     [[nodiscard]] Completion await_resume() const { return completion_; }
@@ -48,11 +48,11 @@ class WorldCollectives {
     std::coroutine_handle<> waiter_;
   };
 
-  /// posted: when the rank's host has handed over its notification. devices: not null. fills_a_cache: the
-  /// communicator's endpoint cache, if it is not populated yet.
-  void join(Part& part, const Operation& operation, const Team& team, WorldDevices& devices,
+  /// Adds a rank's part. posted: when the rank's host has posted its notification. devices: not nullptr.
+  /// fills_a_cache: populate the communicator's endpoint cache first, if that has not happened.
+  void join(RankPart& part, const Operation& operation, const Team& team, WorldDevices& devices,
             const CollectiveBuffers& buffers, Time posted, bool fills_a_cache);
-  /// The communicator is gone.
+  /// The communicator was freed.
   void forget(std::uint64_t context);
 
   [[nodiscard]] const WireCounters& wire() const { return wire_; }
@@ -64,7 +64,7 @@ class WorldCollectives {
   class Filling;
   using Name = std::pair<std::uint64_t, std::uint32_t>;  // communicator, number of the collective on it
 
-  /// Of the kind (Shared, Alone) that `works` has. Made when the first rank joins.
+  /// Returns the operation of that kind (Shared, Alone), created when the first rank joins.
   template <typename Work>
   Work& work_on(std::map<Name, std::unique_ptr<Work>>& works, const Name& name, const Operation& operation,
                 const Team& team, WorldDevices& devices, const CollectiveBuffers& buffers);
@@ -72,8 +72,8 @@ class WorldCollectives {
   const PlatformSpec& spec_;
   std::map<std::pair<std::uint64_t, int>, std::uint32_t> begun_;  // by communicator and rank
   std::map<Name, std::unique_ptr<Shared>> running_;
-  std::map<Name, std::unique_ptr<Alone>> alone_;               // where a service process fails
-  std::map<std::uint64_t, std::unique_ptr<Filling>> filling_;  // by communicator; null: populated
+  std::map<Name, std::unique_ptr<Alone>> alone_;               // with a failing service process
+  std::map<std::uint64_t, std::unique_ptr<Filling>> filling_;  // by communicator; nullptr: populated
   Notifications notifications_;
   std::uint64_t sequence_ = 0;
   WireCounters wire_;

@@ -1,8 +1,8 @@
 // Collective algorithms in software, over the messages of a Team: the catalogue of Open MPI's component
-// "tuned", under its names, and what MPICH has beside it.
+// "tuned", under its names, plus some of MPICH's.
 //
-// Every algorithm is right for any root and for zero bytes. What else it cannot carry is in its row of the
-// catalogue, with the algorithm that takes over.
+// Every algorithm supports any root and zero bytes. Other restrictions are in its row of the catalogue, with
+// the algorithm that replaces it.
 #pragma once
 
 #include <cstddef>
@@ -18,53 +18,53 @@ inline constexpr std::size_t kKi = 1024;
 
 class Collectives;
 
-/// The block of a rank at the sender's or the receiver's end, of equal or of different sizes.
+/// The block of a rank in the send or receive buffer, of equal or of different sizes.
 Bytes send_block(const CollectiveBuffers& buffers, int rank);
 MutableBytes receive_block(const CollectiveBuffers& buffers, int rank);
 
 /// One rank's part of a collective.
-struct Call {
+struct AlgorithmCall {
   Team& team;
   const Collectives& collectives;
   Operation operation;
   CollectiveBuffers buffers;
-  std::size_t chosen_segment = 0;  // pieces, by who chose the algorithm; 0: as the settings say
+  std::size_t chosen_segment = 0;  // segment size of the selection; 0: that of the settings
 
   [[nodiscard]] int rank() const { return team.rank(); }
   [[nodiscard]] int size() const { return team.size(); }
   [[nodiscard]] bool is_root() const { return team.rank() == operation.root; }
   [[nodiscard]] const LocalCosts& costs() const;
-  /// Bytes of one element; a reduction is not cut inside.
+  /// Bytes of one element; reductions are cut at element boundaries only.
   [[nodiscard]] std::size_t element() const;
-  /// Bytes of the pieces in which trees forward a long message; 0: in one piece.
+  /// Size of the segments in which trees forward a long message, in bytes; 0: unsegmented.
   [[nodiscard]] std::size_t segment() const;
   [[nodiscard]] Bytes send_block(int rank) const { return host::send_block(buffers, rank); }
   [[nodiscard]] MutableBytes receive_block(int rank) const { return host::receive_block(buffers, rank); }
 };
 
-/// What an algorithm asks of the number of ranks, and at least of the number of elements.
+/// Requirements of an algorithm on the number of ranks, and on the minimum number of elements.
 enum class Ranks : std::uint8_t { kAny, kEven, kPowerOfTwo };
 enum class Elements : std::uint8_t { kAny, kOnePerRank, kOnePerPowerOfTwo };
-/// And of their places, each including the one before it: several nodes, at least one of them with several
-/// ranks; as many ranks on each node.
+/// Requirements on nodes, each including the previous one: several nodes, some with several ranks; equally
+/// many ranks on each node.
 enum class Nodes : std::uint8_t { kAny, kSeveral, kEqual };
 
-inline constexpr std::string_view kByOpenMpi = "openmpi";  // as its rules have it
-inline constexpr std::string_view kByBest = "best";        // the fastest
+inline constexpr std::string_view kByOpenMpi = "openmpi";  // by Open MPI's rules
+inline constexpr std::string_view kByBest = "best";        // the fastest one
 inline constexpr std::string_view kByNodes =
     "by_nodes";  // an algorithm: one rank of each node for all of its ranks
 
 struct Algorithm {
   std::string_view name;
-  Task<Outcome> (*run)(Call call);
-  std::string_view instead = {};  // runs where this one cannot; may be kByOpenMpi
-  bool commutative = false;       // operands come in any order
+  Task<Outcome> (*run)(AlgorithmCall call);
+  std::string_view instead = {};  // replacement if it cannot run; may be kByOpenMpi
+  bool commutative = false;       // needs a commutative operation
   Ranks ranks = Ranks::kAny;
   Elements elements = Elements::kAny;
   Nodes nodes = Nodes::kAny;
 };
 
-/// For fewer ranks and fewer bytes than these, unless a rule before it applies.
+/// Applies below these numbers of ranks and bytes; the first match wins.
 struct Rule {
   int ranks;
   std::size_t bytes;
@@ -76,14 +76,14 @@ struct CollectiveKind {
   OperationKind kind;
   std::span<const Algorithm> algorithms;
   std::span<const Rule> rules;
-  std::span<const Rule> ordered_rules = {};  // of operations that do not commute; empty: the same
+  std::span<const Rule> ordered_rules = {};  // for non-commutative operations; empty: as `rules`
 };
 std::span<const CollectiveKind> collective_kinds();
 const CollectiveKind& collective_kind(OperationKind kind);
-/// The one of that name, which there is.
+/// The algorithm of that name, which must exist.
 const Algorithm& algorithm_named(OperationKind kind, std::string_view name);
 
-// The algorithms, a file each.
+// The algorithms, one file each.
 std::span<const Algorithm> bcast_algorithms();
 std::span<const Algorithm> reduce_algorithms();
 std::span<const Algorithm> allreduce_algorithms();
@@ -101,34 +101,34 @@ std::span<const Algorithm> barrier_algorithms();
 std::span<const Algorithm> scan_algorithms();
 std::span<const Algorithm> exscan_algorithms();
 
-// What algorithms and other backends call by themselves.
-Task<Outcome> bcast_linear(Call call);
-Task<Outcome> bcast_down_binomial(Call call);
-Task<Outcome> bcast_down_chain(Call call, std::size_t segment);
-Task<Outcome> reduce_up_chain(Call call, std::size_t segment);
-Task<Outcome> reduce_up_binomial(Call call, std::size_t segment);
-Task<Outcome> reduce_linear(Call call);
-Task<Outcome> gather_linear(Call call);
-Task<Outcome> allreduce_recursive_doubling(Call call);
+// Used by other algorithms and other backends.
+Task<Outcome> bcast_linear(AlgorithmCall call);
+Task<Outcome> bcast_down_binomial(AlgorithmCall call);
+Task<Outcome> bcast_down_chain(AlgorithmCall call, std::size_t segment);
+Task<Outcome> reduce_up_chain(AlgorithmCall call, std::size_t segment);
+Task<Outcome> reduce_up_binomial(AlgorithmCall call, std::size_t segment);
+Task<Outcome> reduce_linear(AlgorithmCall call);
+Task<Outcome> gather_linear(AlgorithmCall call);
+Task<Outcome> allreduce_recursive_doubling(AlgorithmCall call);
 Task<Outcome> alltoall_pairwise(Team& team, const LocalCosts& costs, CollectiveBuffers buffers);
 
-// Open MPI's component "libnbc", which carries nonblocking collectives there.
-Task<Outcome> run_of_libnbc(Call call);
-Task<Outcome> bcast_of_libnbc(Call call);
-Task<Outcome> reduce_of_libnbc(Call call);
+// Open MPI's component "libnbc", its carrier of nonblocking collectives.
+Task<Outcome> run_of_libnbc(AlgorithmCall call);
+Task<Outcome> bcast_of_libnbc(AlgorithmCall call);
+Task<Outcome> reduce_of_libnbc(AlgorithmCall call);
 
-// Open MPI's component "han": node by node.
-Task<Outcome> bcast_han(Call call);
-Task<Outcome> reduce_han(Call call);
-Task<Outcome> allreduce_han(Call call);
-Task<Outcome> gather_han(Call call);
-Task<Outcome> scatter_han(Call call);
-Task<Outcome> allgather_han(Call call);
-Task<Outcome> barrier_han(Call call);
+// Open MPI's component "han": hierarchical by nodes.
+Task<Outcome> bcast_han(AlgorithmCall call);
+Task<Outcome> reduce_han(AlgorithmCall call);
+Task<Outcome> allreduce_han(AlgorithmCall call);
+Task<Outcome> gather_han(AlgorithmCall call);
+Task<Outcome> scatter_han(AlgorithmCall call);
+Task<Outcome> allgather_han(AlgorithmCall call);
+Task<Outcome> barrier_han(AlgorithmCall call);
 
-// What other libraries do node by node, in one piece.
-Task<Outcome> bcast_by_nodes(Call call);
-Task<Outcome> reduce_by_nodes(Call call);
-Task<Outcome> allreduce_by_nodes(Call call);
+// Hierarchical by nodes, without segments, as in other libraries.
+Task<Outcome> bcast_by_nodes(AlgorithmCall call);
+Task<Outcome> reduce_by_nodes(AlgorithmCall call);
+Task<Outcome> allreduce_by_nodes(AlgorithmCall call);
 
 }  // namespace offramp::host

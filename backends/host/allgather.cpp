@@ -1,25 +1,23 @@
 // Allgather, with blocks of equal and of different sizes.
 //
 // The algorithms follow coll_base_allgather.c and coll_base_allgatherv.c of [openmpi] (ompi/mca/coll/base),
-// whose functions are called ompi_coll_base_allgather_intra_* and ..._allgatherv_intra_*: an entry has the
-// name in the catalogue, the function there, and what it does. "Memory" is what a rank takes beside the
-// program's buffers.
+// functions ompi_coll_base_allgather_intra_* and ..._allgatherv_intra_*. Each entry lists the name in the
+// catalogue, the function, and a description. "Memory" is memory in addition to the program's buffers.
 //
-//   linear              basic_linear: gather to rank 0 and a bcast of the whole, both linear. No memory.
-//   default             basic_default, of allgatherv: gatherv to rank 0 and a bcast, which the settings or
-//                       the rules choose. Blocks travel through a buffer that holds all of them.
-//   bruck               bruck: log2(p) steps; what a rank has doubles in each. J. Bruck and others,
-//                       "Efficient Algorithms for All-to-All Communications in Multiport Message-Passing
-//                       Systems", IEEE TPDS 8 (1997), doi:10.1109/71.642949. Any number of ranks. Memory:
-//                       all blocks, in the order of the circle from the own one on, but at rank 0 where
-//                       equal blocks lie so.
-//   recursive_doubling  recursivedoubling: groups of 1, 2, 4 ... ranks exchange what they have. Ranks: a
-//                       power of two, else bruck runs. No memory.
-//   ring                ring: p - 1 steps; each passes on the block that came last. Any ranks. No memory.
-//   neighbor            neighborexchange: p/2 steps, in turns with the rank on either side, two blocks in
-//                       each but the first. J. Chen and others, "Performance Evaluation of Allgather
-//                       Algorithms on Terascale Linux Cluster with Fast Ethernet", HPC-Asia 2005. An even
-//                       number of ranks, else a ring runs. No memory.
+//   linear              basic_linear: gather to rank 0 and bcast of the result, both linear. No memory.
+//   default             basic_default, of allgatherv: gatherv to rank 0 and bcast, by the algorithms of the
+//                       settings or rules. Memory: all blocks.
+//   bruck               bruck: log2(p) steps; each doubles a rank's blocks. J. Bruck and others, "Efficient
+//                       Algorithms for All-to-All Communications in Multiport Message-Passing Systems", IEEE
+//                       TPDS 8 (1997), doi:10.1109/71.642949. Any number of ranks. Memory: all blocks, in the
+//                       order of the circle from the own block on; none at rank 0 for equal blocks.
+//   recursive_doubling  recursivedoubling: groups of 1, 2, 4 ... ranks exchange their blocks. Ranks: a power
+//                       of two, else bruck. No memory.
+//   ring                ring: p - 1 steps; each forwards the latest block. Any number of ranks. No memory.
+//   neighbor            neighborexchange: p/2 steps, alternating between the two neighbours, with two blocks
+//                       in all steps but the first. J. Chen and others, "Performance Evaluation of Allgather
+//                       Algorithms on Terascale Linux Cluster with Fast Ethernet", HPC-Asia 2005. Ranks:
+//                       even, else ring. No memory.
 //   two_proc            two_procs: two ranks exchange their blocks, which is a ring of two.
 //   han                 in han.cpp.
 #include "backends/host/collectives.hpp"
@@ -28,25 +26,25 @@
 namespace offramp::host {
 namespace {
 
-bool has_equal_blocks(const Call& call) {
+bool has_equal_blocks(const AlgorithmCall& call) {
   return call.buffers.receive_blocks.empty();
 }
 
-void take_own_block(const Call& call) {
+void copy_own_block(const AlgorithmCall& call) {
   local_copy(call.team, call.costs(), call.buffers.send, call.receive_block(call.rank()));
 }
 
-Task<Outcome> allgather_ring(Call call) {
+Task<Outcome> allgather_ring(AlgorithmCall call) {
   const int size = call.size();
-  take_own_block(call);
+  copy_own_block(call);
   const auto block = [&](int index) { return call.receive_block(index); };
   co_return co_await gather_around_ring(call.team, block, call.rank(), wrap(call.rank() - 1, size),
                                         wrap(call.rank() + 1, size));
 }
 
-/// To rank 0 and from there to all.
-Task<Outcome> allgather_linear(Call call) {
-  Call gathering = call;
+/// Gathers to rank 0, and broadcasts from there.
+Task<Outcome> allgather_linear(AlgorithmCall call) {
+  AlgorithmCall gathering = call;
   gathering.operation.root = 0;
   Outcome outcome = co_await gather_linear(gathering);
   gathering.operation.kind = OperationKind::kBcast;
@@ -55,8 +53,8 @@ Task<Outcome> allgather_linear(Call call) {
   co_return outcome;
 }
 
-/// The same with blocks anywhere in memory: they travel through a buffer in which they lie in order.
-Task<Outcome> allgatherv_gather_bcast(Call call) {
+/// As allgather_linear(), for blocks anywhere in memory: they travel through a contiguous buffer.
+Task<Outcome> allgatherv_gather_bcast(AlgorithmCall call) {
   Team& team = call.team;
   const std::span<const MutableBytes> places = call.buffers.receive_blocks;
   std::size_t bytes = 0;
@@ -68,23 +66,24 @@ Task<Outcome> allgatherv_gather_bcast(Call call) {
     blocks.push_back(whole.subspan(begin, place.size()));
     begin += place.size();
   }
-  Call gathering = call;
+  AlgorithmCall gathering = call;
   gathering.operation.kind = OperationKind::kGatherv;
   gathering.operation.root = 0;
   gathering.buffers.receive_blocks = blocks;
   Outcome outcome = co_await gather_linear(gathering);
-  Call spreading = call;
+  AlgorithmCall spreading = call;
   spreading.operation.kind = OperationKind::kBcast;
   spreading.operation.root = 0;
   spreading.operation.bytes = bytes;
   spreading.buffers = {whole, whole, bytes};
-  note(outcome, co_await call.collectives.run(Call(spreading)));
+  note(outcome, co_await call.collectives.run(AlgorithmCall(spreading)));
   for (std::size_t i = 0; i < places.size(); ++i) local_copy(team, call.costs(), blocks[i], places[i]);
   co_return outcome;
 }
 
-/// Bruck's: blocks in the order of the circle, the own one first; what a rank has doubles in each step.
-Task<Outcome> allgather_bruck(Call call) {
+/// Bruck's algorithm: blocks in the order of the circle, starting with the rank's own; each step doubles
+/// them.
+Task<Outcome> allgather_bruck(AlgorithmCall call) {
   Team& team = call.team;
   const int size = call.size();
   const int rank = call.rank();
@@ -95,22 +94,22 @@ Task<Outcome> allgather_bruck(Call call) {
   const bool in_order = rank == 0 && has_equal_blocks(call);
   const MutableBytes all = in_order ? call.buffers.receive : team.scratch(begins.back());
   Outcome outcome = Outcome::kOk;
-  local_copy(team, call.costs(), call.buffers.send, cut.of(all, 0));
+  local_copy(team, call.costs(), call.buffers.send, cut.slice(all, 0));
   for (int distance = 1; distance < size; distance *= 2) {
     const int count = std::min(distance, size - distance);
-    const MutableBytes incoming = cut.of(all, Window{distance, distance + count});
-    note(outcome, co_await exchange(team, wrap(rank - distance, size), cut.of(all, Window{0, count}),
+    const MutableBytes incoming = cut.slice(all, Window{distance, distance + count});
+    note(outcome, co_await exchange(team, wrap(rank - distance, size), cut.slice(all, Window{0, count}),
                                     wrap(rank + distance, size), incoming));
   }
   if (in_order) co_return outcome;
   for (int i = 0; i < size; ++i)
-    local_copy(team, call.costs(), cut.of(all, i), call.receive_block(wrap(rank + i, size)));
+    local_copy(team, call.costs(), cut.slice(all, i), call.receive_block(wrap(rank + i, size)));
   co_return outcome;
 }
 
-Task<Outcome> allgather_recursive_doubling(Call call) {
+Task<Outcome> allgather_recursive_doubling(AlgorithmCall call) {
   Team& team = call.team;
-  take_own_block(call);
+  copy_own_block(call);
   const Cut cut =
       Cut::even(call.buffers.receive.size(), std::max<std::size_t>(call.buffers.block, 1), call.size());
   Outcome outcome = Outcome::kOk;
@@ -118,15 +117,15 @@ Task<Outcome> allgather_recursive_doubling(Call call) {
     const int first = call.rank() & ~(mask - 1);
     const int other = first ^ mask;
     const int peer = call.rank() ^ mask;
-    const MutableBytes incoming = cut.of(call.buffers.receive, Window{other, other + mask});
-    note(outcome, co_await exchange(team, peer, cut.of(call.buffers.receive, Window{first, first + mask}),
+    const MutableBytes incoming = cut.slice(call.buffers.receive, Window{other, other + mask});
+    note(outcome, co_await exchange(team, peer, cut.slice(call.buffers.receive, Window{first, first + mask}),
                                     peer, incoming));
   }
   co_return outcome;
 }
 
-/// Two blocks behind each other. Equal ones are one message.
-Task<Outcome> exchange_pairs(Call call, int peer, int sent, int received) {
+/// Exchanges two consecutive blocks; equal blocks form one message.
+Task<Outcome> exchange_pairs(AlgorithmCall call, int peer, int sent, int received) {
   Team& team = call.team;
   Outcome outcome = Outcome::kOk;
   if (has_equal_blocks(call)) {
@@ -142,9 +141,8 @@ Task<Outcome> exchange_pairs(Call call, int peer, int sent, int received) {
   co_return outcome;
 }
 
-/// Each rank exchanges with its two neighbours in turns: its own block first, then always the two blocks that
-/// came last.
-Task<Outcome> allgather_neighbour_exchange(Call call) {
+/// Each rank exchanges with its two neighbours alternately: first its own block, then the two latest blocks.
+Task<Outcome> allgather_neighbour_exchange(AlgorithmCall call) {
   const int size = call.size();
   const int rank = call.rank();
   const bool even = rank % 2 == 0;
@@ -153,7 +151,7 @@ Task<Outcome> allgather_neighbour_exchange(Call call) {
   const int pair = rank - rank % 2;
   int latest[] = {pair, pair};
   Outcome outcome = Outcome::kOk;
-  take_own_block(call);
+  copy_own_block(call);
   const MutableBytes own = call.receive_block(rank);
   note(outcome,
        co_await exchange(call.team, neighbours[0], own, neighbours[0], call.receive_block(neighbours[0])));
@@ -167,7 +165,7 @@ Task<Outcome> allgather_neighbour_exchange(Call call) {
   co_return outcome;
 }
 
-// Two ranks exchange their blocks: "two_proc" is a ring of two.
+// "two_proc" is a ring of two ranks.
 constexpr Algorithm kAllgather[] = {
     {"linear", allgather_linear},
     {"bruck", allgather_bruck},

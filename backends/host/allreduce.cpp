@@ -1,26 +1,27 @@
-// Reduction to all ranks. Every algorithm gives all ranks the same bits: a result is computed once and
-// copied, or by both partners in one order of operands.
+// Reduction to all ranks. Every algorithm returns the same bits on all ranks: a result is computed once and
+// copied, or by both partners with the same order of operands.
 //
-// The algorithms follow coll_base_allreduce.c of [openmpi] (ompi/mca/coll/base), whose functions are called
-// ompi_coll_base_allreduce_intra_*: an entry has the name in the catalogue, the function there, and what it
-// does. "Memory" is what a rank takes beside the program's buffers, in vectors.
+// The algorithms follow coll_base_allreduce.c of [openmpi] (ompi/mca/coll/base), functions
+// ompi_coll_base_allreduce_intra_*. Each entry lists the name in the catalogue, the function, and a
+// description. "Memory" is memory in addition to the program's buffers, in vectors.
 //
-//   basic_linear        basic_linear: reduce to rank 0, operand by operand, and a bcast from there to all.
-//                       Any ranks, operands in order. Memory: one at rank 0, two in place.
-//   nonoverlapping      nonoverlapping: the same two steps, each by the algorithm that the settings or the
-//                       rules choose for it. Memory: theirs.
-//   recursive_doubling  recursivedoubling: log2(p) exchanges of the whole vector with partners at the
-//                       distances 1, 2, 4 ... Any ranks: those beyond a power of two fold into a neighbour
-//                       before and get the result after (class Positions; Open MPI folds the even ranks of
-//                       the pairs, this one the odd ones). Operands in order. Memory: at most one.
+//   basic_linear        basic_linear: reduce to rank 0, operand by operand, and bcast. Any number of ranks,
+//                       operands in order. Memory: one at rank 0, two in place.
+//   nonoverlapping      nonoverlapping: reduce and bcast, by the algorithms of the settings or rules, with
+//                       their memory.
+//   recursive_doubling  recursivedoubling: log2(p) exchanges of the whole vector with partners at distances
+//                       1, 2, 4 ... Any number of ranks: those beyond a power of two fold into a neighbour
+//                       first and receive the result at the end (class Positions; Open MPI folds the even
+//                       ranks of the pairs, this code the odd ones). Operands in order. Memory: at most one.
 //   ring                ring: p - 1 steps of a reduce-scatter around the circle, then p - 1 steps of an
-//                       allgather, a part of 1/p in each. Commutes; an element per rank. Memory: one part.
-//   segmented_ring      ring_segmented: the same, but that each part is reduced segment by segment, in as
-//                       many rounds around the circle. Memory: one part.
+//                       allgather, with a part of 1/p in each. Commutative; at least one element per rank.
+//                       Memory: one part.
+//   segmented_ring      ring_segmented: as ring, with parts reduced segment by segment in as many rounds
+//                       around the circle. Memory: one part.
 //   rabenseifner        redscat_allgather: recursive halving, then recursive doubling of the parts. R.
 //                       Rabenseifner, "Optimization of Collective Reduction Operations", ICCS 2004.
-//                       Commutes; an element per position. Ranks beyond a power of two share their operand
-//                       with a neighbour, half by half, and get the whole result at the end. Memory: one.
+//                       Commutative; at least one element per position. Ranks beyond a power of two combine
+//                       halves with a neighbour, and receive the whole result at the end. Memory: one.
 //   han                 in han.cpp.
 #include "backends/host/collectives.hpp"
 #include "backends/host/pieces.hpp"
@@ -28,59 +29,59 @@
 namespace offramp::host {
 namespace {
 
-/// The two halves of an allreduce that is a reduce to rank 0 and a broadcast.
-Call reduce_part(const Call& call) {
-  Call part = call;
+/// The two phases of an allreduce by a reduce to rank 0 and a broadcast.
+AlgorithmCall reduce_part(const AlgorithmCall& call) {
+  AlgorithmCall part = call;
   part.operation.kind = OperationKind::kReduce;
   part.operation.root = 0;
   if (!part.is_root()) part.buffers.receive = {};
   return part;
 }
-Call bcast_part(const Call& call) {
-  Call part = call;
+AlgorithmCall bcast_part(const AlgorithmCall& call) {
+  AlgorithmCall part = call;
   part.operation.kind = OperationKind::kBcast;
   part.operation.root = 0;
   part.buffers.send = part.buffers.receive;
   return part;
 }
 
-Task<Outcome> allreduce_linear(Call call) {
+Task<Outcome> allreduce_linear(AlgorithmCall call) {
   Outcome outcome = co_await reduce_linear(reduce_part(call));
   note(outcome, co_await bcast_linear(bcast_part(call)));
   co_return outcome;
 }
 
-Task<Outcome> allreduce_nonoverlapping(Call call) {
+Task<Outcome> allreduce_nonoverlapping(AlgorithmCall call) {
   Outcome outcome = co_await call.collectives.run(reduce_part(call));
   note(outcome, co_await call.collectives.run(bcast_part(call)));
   co_return outcome;
 }
 
-/// Of each part a segment goes around the ring at a time; the sums go around once.
-Task<Outcome> around_ring(Call call, std::size_t segment) {
+/// One segment of each part at a time goes around the ring; the sums go around once.
+Task<Outcome> around_ring(AlgorithmCall call, std::size_t segment) {
   Team& team = call.team;
   const int size = call.size();
   const MutableBytes sum = call.buffers.receive;
   const Cut cut = Cut::even(sum.size(), call.element(), size);
   local_copy(team, call.costs(), call.buffers.send, sum);
   Outcome outcome = Outcome::kOk;
-  const Segments phases(cut.of(sum, 0).size(), call.element(), segment);
+  const Segments phases(cut.slice(sum, 0).size(), call.element(), segment);
   for (std::size_t phase = 0; phase < phases.count(); ++phase)
     note(outcome, co_await reduce_around_ring(call, sum, cut, phases, phase));
-  const auto part = [&](int index) { return cut.of(sum, index); };
+  const auto part = [&](int index) { return cut.slice(sum, index); };
   note(outcome, co_await gather_around_ring(team, part, call.rank(), wrap(call.rank() - 1, size),
                                             wrap(call.rank() + 1, size)));
   co_return outcome;
 }
-Task<Outcome> allreduce_ring(Call call) {
+Task<Outcome> allreduce_ring(AlgorithmCall call) {
   return around_ring(call, 0);
 }
-Task<Outcome> allreduce_segmented_ring(Call call) {
+Task<Outcome> allreduce_segmented_ring(AlgorithmCall call) {
   return around_ring(call, call.segment());
 }
 
-/// Rabenseifner's: reduce-scatter by halves, then the same steps back.
-Task<Outcome> allreduce_rabenseifner(Call call) {
+/// Rabenseifner's algorithm: reduce-scatter by halves, then the same steps in reverse.
+Task<Outcome> allreduce_rabenseifner(AlgorithmCall call) {
   Team& team = call.team;
   const int rank = call.rank();
   const Positions positions(call.size());
@@ -92,13 +93,13 @@ Task<Outcome> allreduce_rabenseifner(Call call) {
     note(outcome, co_await team.receive(rank - 1, sum));
     co_return outcome;
   }
-  const int own = positions.of(rank);
+  const int own = positions.position_of(rank);
   const std::vector<Window> windows = windows_of(own, positions, true);
   std::size_t step = windows.size() - 1;
   for (int mask = positions.count() / 2; mask > 0; mask /= 2, --step) {
     const int peer = positions.rank(own ^ mask);
-    note(outcome, co_await exchange(team, peer, cut.of(sum, windows[step]), peer,
-                                    cut.of(sum, other_half(windows, step))));
+    note(outcome, co_await exchange(team, peer, cut.slice(sum, windows[step]), peer,
+                                    cut.slice(sum, other_half(windows, step))));
   }
   if (positions.is_paired(rank)) note(outcome, co_await team.send(rank + 1, sum));
   co_return outcome;
@@ -118,8 +119,8 @@ constexpr Algorithm kAllreduceAlgorithms[] = {
 
 }  // namespace
 
-Task<Outcome> allreduce_recursive_doubling(Call call) {
-  // An odd rank of the first ones folds into the rank before it, so that every partial result covers
+Task<Outcome> allreduce_recursive_doubling(AlgorithmCall call) {
+  // Odd ranks of the first pairs fold into the rank before them, so that every partial result covers
   // contiguous ranks and operands stay in rank order.
   Team& team = call.team;
   const CollectiveBuffers& buffers = call.buffers;
@@ -131,8 +132,7 @@ Task<Outcome> allreduce_recursive_doubling(Call call) {
     note(outcome, co_await team.receive(rank - 1, buffers.receive));
     co_return outcome;
   }
-  // The partial result so far is `sum`: the program's own operand at first, then in `held`; what comes in
-  // goes to `other`.
+  // `sum` is the partial result: initially the program's own operand, then in `held`. `other` receives data.
   const bool in_place = buffers.send.data() == buffers.receive.data();
   Bytes sum = buffers.send;
   MutableBytes held = in_place ? buffers.receive : MutableBytes();
@@ -140,7 +140,7 @@ Task<Outcome> allreduce_recursive_doubling(Call call) {
   const auto make_room = [&] {
     if (other.empty() && !sum.empty()) other = team.scratch(sum.size());
   };
-  const auto take_upper = [&] {  // an operand of higher ranks came in
+  const auto take_upper = [&] {  // received an operand of higher ranks
     local_combine(team, call.costs(), sum, other);
     std::swap(held, other);
     sum = held;
@@ -150,16 +150,16 @@ Task<Outcome> allreduce_recursive_doubling(Call call) {
     note(outcome, co_await team.receive(rank + 1, other));
     take_upper();
   }
-  const int position = positions.of(rank);
+  const int position = positions.position_of(rank);
   for (int mask = 1; mask < positions.count(); mask *= 2) {
     const int partner = position ^ mask;
-    if (partner < position && held.empty() && !sum.empty()) {  // the result will be where this operand is
+    if (partner < position && held.empty() && !sum.empty()) {  // the result will overwrite this operand
       std::swap(held, other);
       local_copy(team, call.costs(), sum, held);
       sum = held;
     }
     make_room();
-    // Not by exchange(), whose frame would be much of what a small message costs.
+    // Without exchange(), whose frame would dominate the cost of a small message.
     const Team::Pending receiving = team.receive(positions.rank(partner), other);
     const Team::Pending sending = team.send(positions.rank(partner), sum);
     note(outcome, co_await receiving);

@@ -1,21 +1,21 @@
 // Alltoall, with blocks of equal and of different sizes.
 //
 // The algorithms follow coll_base_alltoall.c and coll_base_alltoallv.c of [openmpi] (ompi/mca/coll/base),
-// whose functions are called ompi_coll_base_alltoall_intra_* and ..._alltoallv_intra_*: an entry has the
-// name in the catalogue, the function there, and what it does. All run for any number of ranks. In place,
-// linear and pairwise send from a copy of all blocks, where Open MPI goes through the pairs of ranks with a
-// buffer of one block; else neither takes memory.
+// functions ompi_coll_base_alltoall_intra_* and ..._alltoallv_intra_*. Each entry lists the name in the
+// catalogue, the function, and a description. All support any number of ranks. In place, linear and pairwise
+// send from a copy of all blocks, while Open MPI handles the pairs of ranks one by one with a buffer of one
+// block; otherwise they need no memory.
 //
-//   linear          basic_linear: all receives, then all sends, and a wait for all.
-//   linear_sync     linear_sync: the same with a limit of messages in flight, of which the default is none.
-//   pairwise        pairwise: p - 1 steps; in step i a rank sends to the i-th one behind it while it
-//                   receives from the i-th one before it.
-//   modified_bruck  bruck: log2(p) steps, each with half of the blocks. J. Bruck and others, "Efficient
-//                   Algorithms for All-to-All Communications in Multiport Message-Passing Systems", IEEE
-//                   TPDS 8 (1997), doi:10.1109/71.642949. Blocks of equal size only. Each step makes a
-//                   datatype of its blocks, packs, and unpacks it (type_block). Memory: all blocks, and half
-//                   as many again for each direction.
-//   two_proc        two_procs: an exchange, which is pairwise for two ranks.
+//   linear          basic_linear: starts all receives, then all sends, and waits for all.
+//   linear_sync     linear_sync: as linear, with a limit of messages in flight, which is off by default.
+//   pairwise        pairwise: p - 1 steps; in step i a rank sends to the i-th rank after it and receives from
+//                   the i-th rank before it.
+//   modified_bruck  bruck: log2(p) steps with half of the blocks each. J. Bruck and others, "Efficient
+//                   Algorithms for All-to-All Communications in Multiport Message-Passing Systems", IEEE TPDS
+//                   8 (1997), doi:10.1109/71.642949. Equal blocks only. Each step creates a datatype of its
+//                   blocks, packs, and unpacks it (type_block). Memory: all blocks, and half of that per
+//                   direction.
+//   two_proc        two_procs: an exchange, which is pairwise with two ranks.
 #include <algorithm>
 
 #include "backends/host/pieces.hpp"
@@ -23,7 +23,7 @@
 namespace offramp::host {
 namespace {
 
-/// In place, what arrives would overwrite what is still to leave: it leaves from a copy.
+/// In place, incoming data would overwrite outgoing data, so it is sent from a copy.
 Bytes source_of(Team& team, const LocalCosts& costs, const CollectiveBuffers& buffers) {
   if (buffers.send.empty() || buffers.send.data() != buffers.receive.data()) return buffers.send;
   const MutableBytes copy = team.scratch(buffers.send.size());
@@ -31,20 +31,20 @@ Bytes source_of(Team& team, const LocalCosts& costs, const CollectiveBuffers& bu
   return copy;
 }
 
-void keep_own_block(const Call& call) {
+void retain_own_block(const AlgorithmCall& call) {
   local_copy(call.team, call.costs(), call.send_block(call.rank()), call.receive_block(call.rank()));
 }
 
-Task<Outcome> alltoall_pairwise(Call call) {
+Task<Outcome> alltoall_pairwise(AlgorithmCall call) {
   return alltoall_pairwise(call.team, call.costs(), call.buffers);
 }
 
-/// All messages at once.
-Task<Outcome> alltoall_linear(Call call) {
+/// Starts all messages at once.
+Task<Outcome> alltoall_linear(AlgorithmCall call) {
   Team& team = call.team;
   const int size = call.size();
   call.buffers.send = source_of(team, call.costs(), call.buffers);
-  keep_own_block(call);
+  retain_own_block(call);
   std::vector<Team::Pending> messages;
   messages.reserve(2 * static_cast<std::size_t>(size));
   for (int step = 1; step < size; ++step) {
@@ -60,9 +60,9 @@ Task<Outcome> alltoall_linear(Call call) {
   co_return outcome;
 }
 
-/// Bruck's: block i is for the rank i places on. A block moves by the powers of two of which its number is
-/// the sum; in each step all blocks that move so far are one message.
-Task<Outcome> alltoall_bruck(Call call) {
+/// Bruck's algorithm: block i is for the rank i positions ahead, and moves by the powers of two in the binary
+/// form of i. Each step sends all blocks that move by its power of two in one message.
+Task<Outcome> alltoall_bruck(AlgorithmCall call) {
   Team& team = call.team;
   const LocalCosts& costs = call.costs();
   const CollectiveBuffers& buffers = call.buffers;
@@ -80,7 +80,7 @@ Task<Outcome> alltoall_bruck(Call call) {
   const MutableBytes incoming = team.scratch(half);
   Outcome outcome = Outcome::kOk;
   for (int distance = 1; distance < size; distance *= 2) {
-    // The blocks whose numbers have this power of two, and how many there are.
+    // The blocks whose numbers contain this power of two, and their count.
     const auto number = [distance](int i) { return i / distance * 2 * distance + distance + i % distance; };
     const int count = size / (2 * distance) * distance + std::max(0, size % (2 * distance) - distance);
     local_copies(team, costs, count, block,
@@ -97,8 +97,8 @@ Task<Outcome> alltoall_bruck(Call call) {
   co_return outcome;
 }
 
-// Without a limit of messages in flight, which is the default, "linear_sync" is "linear". "two_proc" is an
-// exchange in pairs.
+// Without a limit of messages in flight (the default) "linear_sync" equals "linear". "two_proc" is an
+// exchange.
 constexpr Algorithm kEqual[] = {
     {"linear", alltoall_linear},      {"pairwise", alltoall_pairwise}, {"modified_bruck", alltoall_bruck},
     {"linear_sync", alltoall_linear}, {"two_proc", alltoall_pairwise},

@@ -1,18 +1,18 @@
-// Barrier. All messages are empty, so no algorithm takes memory.
+// Barrier. All messages are empty, and no algorithm needs memory.
 //
-// The algorithms follow coll_base_barrier.c of [openmpi] (ompi/mca/coll/base), whose functions are called
-// ompi_coll_base_barrier_intra_*, without the synchronous sends that some use there. An entry has the name
-// in the catalogue, the function there, and what it does.
+// The algorithms follow coll_base_barrier.c of [openmpi] (ompi/mca/coll/base), functions
+// ompi_coll_base_barrier_intra_*, but without synchronous sends. Each entry lists the name in the catalogue,
+// the function, and a description.
 //
-//   linear              basic_linear: all report to rank 0, which lets them go one by one.
-//   double_ring         doublering: a token goes twice around the circle; a rank that has it a second time
-//                       knows that all have come.
-//   recursive_doubling  recursivedoubling: log2(p) exchanges; ranks beyond the largest power of two report
-//                       to a lower rank and are let go by it.
-//   bruck               bruck: the dissemination barrier, log2(p) rounds for any number of ranks. D.
-//                       Hensgen, R. Finkel, U. Manber, "Two Algorithms for Barrier Synchronization",
-//                       International Journal of Parallel Programming 17 (1988), doi:10.1007/BF01379320.
-//   two_proc            two_procs: two ranks report to each other, which is bruck's first round.
+//   linear              basic_linear: all ranks report to rank 0, which releases them one by one.
+//   double_ring         doublering: a token goes twice around the circle; its second arrival means that all
+//                       ranks have come.
+//   recursive_doubling  recursivedoubling: log2(p) exchanges; ranks beyond the largest power of two report to
+//                       a lower rank, which releases them.
+//   bruck               bruck: the dissemination barrier, log2(p) rounds for any number of ranks. D. Hensgen,
+//                       R. Finkel, U. Manber, "Two Algorithms for Barrier Synchronization", International
+//                       Journal of Parallel Programming 17 (1988), doi:10.1007/BF01379320.
+//   two_proc            two_procs: two ranks report to each other, which is the first round of bruck.
 //   tree                tree: up a binomial tree and down again.
 //   han                 in han.cpp.
 #include "backends/host/pieces.hpp"
@@ -20,8 +20,8 @@
 namespace offramp::host {
 namespace {
 
-/// All report to rank 0, which lets them go.
-Task<Outcome> barrier_linear(Call call) {
+/// All ranks report to rank 0, which releases them.
+Task<Outcome> barrier_linear(AlgorithmCall call) {
   Team& team = call.team;
   Outcome outcome = Outcome::kOk;
   if (call.rank() != 0) {
@@ -36,8 +36,8 @@ Task<Outcome> barrier_linear(Call call) {
   co_return outcome;
 }
 
-/// Twice around the circle.
-Task<Outcome> barrier_double_ring(Call call) {
+/// A token goes twice around the circle.
+Task<Outcome> barrier_double_ring(AlgorithmCall call) {
   Team& team = call.team;
   const int right = wrap(call.rank() + 1, call.size());
   const int left = wrap(call.rank() - 1, call.size());
@@ -50,8 +50,8 @@ Task<Outcome> barrier_double_ring(Call call) {
   co_return outcome;
 }
 
-Task<Outcome> barrier_recursive_doubling(Call call) {
-  // Ranks beyond the largest power of two report to a lower rank, which lets them go.
+Task<Outcome> barrier_recursive_doubling(AlgorithmCall call) {
+  // Ranks beyond the largest power of two report to a lower rank, which releases them.
   Team& team = call.team;
   const int rank = call.rank();
   const int count = Positions(call.size()).count();
@@ -65,8 +65,8 @@ Task<Outcome> barrier_recursive_doubling(Call call) {
   co_return outcome;
 }
 
-/// Bruck's, which is the dissemination barrier.
-Task<Outcome> barrier_bruck(Call call) {
+/// The dissemination barrier.
+Task<Outcome> barrier_bruck(AlgorithmCall call) {
   const int size = call.size();
   Outcome outcome = Outcome::kOk;
   for (int distance = 1; distance < size; distance *= 2)
@@ -76,7 +76,7 @@ Task<Outcome> barrier_bruck(Call call) {
 }
 
 /// Up a binomial tree and down again.
-Task<Outcome> up_and_down(Call call) {
+Task<Outcome> up_and_down(AlgorithmCall call) {
   Team& team = call.team;
   const Tree tree = Tree::binomial_in_order(call.rank(), call.size(), 0);
   Outcome outcome = Outcome::kOk;
@@ -90,7 +90,7 @@ Task<Outcome> up_and_down(Call call) {
   co_return outcome;
 }
 
-// Two ranks report to each other at once: "two_proc" is the first step of Bruck's.
+// "two_proc", where two ranks report to each other at once, is the first round of "bruck".
 constexpr Algorithm kBarrierAlgorithms[] = {
     {"linear", barrier_linear},
     {"double_ring", barrier_double_ring},

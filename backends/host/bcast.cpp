@@ -1,27 +1,28 @@
 // Broadcast.
 //
-// The algorithms follow coll_base_bcast.c of [openmpi] (ompi/mca/coll/base), whose functions are called
-// ompi_coll_base_bcast_intra_*: an entry has the name in the catalogue, the function there, and what it
-// does. The trees are those of coll_base_topo.c; all of them run in one function, down(): a segment is
-// forwarded to all children while the next one comes in. Any number of ranks and any root. No memory but
-// the program's, except for the root's copy below.
+// The algorithms follow coll_base_bcast.c of [openmpi] (ompi/mca/coll/base), functions
+// ompi_coll_base_bcast_intra_*. Each entry lists the name in the catalogue, the function, and a description.
+// The trees are those of coll_base_topo.c and share one function, down(), which forwards a segment to all
+// children while it receives the next one. Any number of ranks, any root. No memory besides the program's
+// buffers, except for the root's copy below.
 //
-//   basic_linear            basic_linear: the root sends the whole to all ranks at once.
-//   chain, pipeline         chain, pipeline: down a chain of all ranks; with the fan-out 1, the default of
-//                           both, they are one.
-//   binary_tree             bintree: two children each.
-//   binomial                binomial: relative rank r has the parent r without its highest bit.
-//   knomial                 knomial: the same in base 4.
-//   split_binary_tree       split_bintree: one half of the message down either side of a binary tree, then
-//                           ranks of the two sides exchange them in pairs. A byte per rank, else a chain.
+//   basic_linear            basic_linear: the root sends the whole message to all ranks at once.
+//   chain, pipeline         chain, pipeline: down a chain of all ranks; both are equal for their default
+//                           fan-out of 1.
+//   binary_tree             bintree: two children per rank.
+//   binomial                binomial: the parent of relative rank r is r without its highest bit.
+//   knomial                 knomial: as binomial, in base 4.
+//   split_binary_tree       split_bintree: one half of the message down each side of a binary tree, then
+//                           ranks of both sides exchange their halves in pairs. At least one byte per rank,
+//                           else chain.
 //   scatter_allgather       scatter_allgather: 1/p for each rank down a binomial tree, then recursive
 //                           doubling. R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of Collective
 //                           Communication Operations in MPICH", IJHPCA 19 (2005),
-//                           doi:10.1177/1094342005051521. A byte per rank. Any number of them: a group
-//                           whose partners are missing gets what those would have had from the ranks that
-//                           have partners. Memory: a copy at the root.
+//                           doi:10.1177/1094342005051521. At least one byte per rank. If the partner group is
+//                           incomplete, ranks without a partner get its data from ranks of their own group.
+//                           Memory: a copy at the root.
 //   scatter_allgather_ring  scatter_allgather_ring: the same scatter, then p - 1 steps around the ring. The
-//                           same needs and memory.
+//                           same requirements and memory.
 //   han                     in han.cpp.
 #include <optional>
 
@@ -32,44 +33,45 @@ namespace {
 
 constexpr int kRadix = 4;  // of k-nomial trees: coll_tuned_bcast_algorithm_knomial_radix
 
-/// Down a tree, segment by segment. The next segment is received while the last one is forwarded.
-Task<Outcome> down(Call call, Tree tree, std::size_t segment) {
+/// Sends down a tree, segment by segment. The next segment is received while the last one is forwarded.
+Task<Outcome> down(AlgorithmCall call, Tree tree, std::size_t segment) {
   Team& team = call.team;
   const MutableBytes buffer = call.buffers.receive;
   const Segments segments(buffer.size(), 1, segment);
   Outcome outcome = Outcome::kOk;
   std::optional<Team::Pending> next;
-  if (!tree.is_top()) next.emplace(team.receive(tree.parent, segments.of(buffer, 0)));
+  if (!tree.is_top()) next.emplace(team.receive(tree.parent, segments.slice(buffer, 0)));
   PooledVector<Team::Pending> outgoing;
   for (std::size_t i = 0; i < segments.count(); ++i) {
     if (!tree.is_top()) {
       const Team::Pending incoming = *next;
-      if (i + 1 < segments.count()) next.emplace(team.receive(tree.parent, segments.of(buffer, i + 1)));
+      if (i + 1 < segments.count()) next.emplace(team.receive(tree.parent, segments.slice(buffer, i + 1)));
       note(outcome, co_await incoming);
     }
-    for (const int child : tree.children) outgoing.push_back(team.send(child, segments.of(Bytes(buffer), i)));
+    for (const int child : tree.children)
+      outgoing.push_back(team.send(child, segments.slice(Bytes(buffer), i)));
     for (const Team::Pending& one : outgoing) note(outcome, co_await one);
     outgoing.clear();
   }
   co_return outcome;
 }
 
-Task<Outcome> bcast_chain(Call call) {
+Task<Outcome> bcast_chain(AlgorithmCall call) {
   return bcast_down_chain(call, call.segment());
 }
-Task<Outcome> bcast_binary(Call call) {
+Task<Outcome> bcast_binary(AlgorithmCall call) {
   return down(call, Tree::binary(call.rank(), call.size(), call.operation.root), call.segment());
 }
-Task<Outcome> bcast_binomial(Call call) {
+Task<Outcome> bcast_binomial(AlgorithmCall call) {
   return down(call, Tree::binomial(call.rank(), call.size(), call.operation.root), call.segment());
 }
-Task<Outcome> bcast_k_nomial(Call call) {
+Task<Outcome> bcast_k_nomial(AlgorithmCall call) {
   return down(call, Tree::k_nomial(call.rank(), call.size(), call.operation.root, kRadix), call.segment());
 }
 
-/// One half of the message goes down each side of a binary tree; then the two sides exchange them, odd
-/// relative ranks (the first child's side) with the even ones behind them.
-Task<Outcome> bcast_split_binary(Call call) {
+/// One half of the message goes down each side of a binary tree. Then the sides exchange their halves: odd
+/// relative ranks (the first child's side) with the even ones after them.
+Task<Outcome> bcast_split_binary(AlgorithmCall call) {
   Team& team = call.team;
   const int size = call.size();
   const int own = wrap(call.rank() - call.operation.root, size);
@@ -84,11 +86,11 @@ Task<Outcome> bcast_split_binary(Call call) {
       for (std::size_t side = 0; side < tree.children.size(); ++side) {
         const Segments of_side(halves[side].size(), 1, call.segment());
         if (i < of_side.count())
-          note(outcome, co_await team.send(tree.children[side], of_side.of(Bytes(halves[side]), i)));
+          note(outcome, co_await team.send(tree.children[side], of_side.slice(Bytes(halves[side]), i)));
       }
     }
   } else {
-    Call half = call;
+    AlgorithmCall half = call;
     half.buffers.receive = halves[own % 2 == 1 ? 0 : 1];
     note(outcome, co_await down(half, tree, call.segment()));
   }
@@ -106,13 +108,13 @@ Task<Outcome> bcast_split_binary(Call call) {
   co_return outcome;
 }
 
-/// Parts [r, r + subtree) of relative rank r come down a binomial tree.
-Task<Outcome> scatter_parts(Call call, const Cut& cut) {
+/// Parts [r, r + subtree) of relative rank r arrive down a binomial tree.
+Task<Outcome> scatter_parts(AlgorithmCall call, const Cut& cut) {
   Team& team = call.team;
   const int size = call.size();
   const int own = wrap(call.rank() - call.operation.root, size);
   const auto parts = [&](int first, int count) {
-    return cut.of(call.buffers.receive, Window{first, std::min(first + count, size)});
+    return cut.slice(call.buffers.receive, Window{first, std::min(first + count, size)});
   };
   Outcome outcome = Outcome::kOk;
   int mask = 1;
@@ -126,15 +128,15 @@ Task<Outcome> scatter_parts(Call call, const Cut& cut) {
   co_return outcome;
 }
 
-/// Recursive doubling over any number of ranks: groups of `mask` relative ranks exchange what they have. Of a
-/// group whose partner is cut short, those without a partner get the partner's parts from those with one.
-Task<Outcome> gather_parts(Call call, const Cut& cut) {
+/// Recursive doubling over any number of ranks: groups of `mask` relative ranks exchange their parts. If the
+/// partner group is incomplete, ranks without a partner get its parts from ranks of their own group.
+Task<Outcome> gather_parts(AlgorithmCall call, const Cut& cut) {
   Team& team = call.team;
   const int size = call.size();
   const int own = wrap(call.rank() - call.operation.root, size);
   const auto peer = [&](int relative) { return wrap(relative + call.operation.root, size); };
   const auto parts = [&](int first, int count) {
-    return cut.of(call.buffers.receive, Window{std::min(first, size), std::min(first + count, size)});
+    return cut.slice(call.buffers.receive, Window{std::min(first, size), std::min(first + count, size)});
   };
   Outcome outcome = Outcome::kOk;
   for (int mask = 1; mask < size; mask *= 2) {
@@ -145,7 +147,7 @@ Task<Outcome> gather_parts(Call call, const Cut& cut) {
       note(outcome,
            co_await exchange(team, peer(partner), parts(group, mask), peer(partner), parts(other, mask)));
     }
-    const int served = size - group - mask;  // of this group, if the other one is behind it and cut short
+    const int served = size - group - mask;  // ranks with a partner, if the other group is incomplete
     if (other < group || served >= mask) continue;
     for (int step = mask / 2; step > 0; step /= 2) {
       const int neighbour = own ^ step;
@@ -159,15 +161,15 @@ Task<Outcome> gather_parts(Call call, const Cut& cut) {
   co_return outcome;
 }
 
-/// Behind the scatter the root gets everything back. Its buffer is only read: it goes on with a copy.
-void protect_root(Call& call) {
+/// The allgather writes to the root's buffer, which must remain unmodified: the root continues with a copy.
+void protect_root(AlgorithmCall& call) {
   if (!call.is_root()) return;
   const MutableBytes copy = call.team.scratch(call.buffers.receive.size());
   call.team.copy(call.buffers.receive, copy);
   call.buffers.receive = copy;
 }
 
-Task<Outcome> bcast_scatter_allgather(Call call) {
+Task<Outcome> bcast_scatter_allgather(AlgorithmCall call) {
   protect_root(call);
   const Cut cut = Cut::rounded_up(call.buffers.receive.size(), 1, call.size());
   Outcome outcome = co_await scatter_parts(call, cut);
@@ -175,12 +177,12 @@ Task<Outcome> bcast_scatter_allgather(Call call) {
   co_return outcome;
 }
 
-Task<Outcome> bcast_scatter_ring(Call call) {
+Task<Outcome> bcast_scatter_ring(AlgorithmCall call) {
   protect_root(call);
   const int size = call.size();
   const Cut cut = Cut::rounded_up(call.buffers.receive.size(), 1, size);
   Outcome outcome = co_await scatter_parts(call, cut);
-  const auto part = [&](int index) { return cut.of(call.buffers.receive, index); };
+  const auto part = [&](int index) { return cut.slice(call.buffers.receive, index); };
   const int right = wrap(call.rank() + 1, size);
   const int left = wrap(call.rank() - 1, size);
   note(outcome, co_await gather_around_ring(call.team, part, wrap(call.rank() - call.operation.root, size),
@@ -191,7 +193,7 @@ Task<Outcome> bcast_scatter_ring(Call call) {
 constexpr Algorithm kBcastAlgorithms[] = {
     {"basic_linear", bcast_linear},
     {"chain", bcast_chain},
-    {"pipeline", bcast_chain},  // a chain with the fan-out 1, which is the default of both
+    {"pipeline", bcast_chain},  // a chain with fan-out 1, the default of both
     {"split_binary_tree", bcast_split_binary, "chain", false, Ranks::kAny, Elements::kOnePerRank},
     {"binary_tree", bcast_binary},
     {"binomial", bcast_binomial},
@@ -204,14 +206,14 @@ constexpr Algorithm kBcastAlgorithms[] = {
 
 }  // namespace
 
-Task<Outcome> bcast_linear(Call call) {
+Task<Outcome> bcast_linear(AlgorithmCall call) {
   return down(call, Tree::flat(call.rank(), call.size(), call.operation.root), 0);
 }
 
-Task<Outcome> bcast_down_binomial(Call call) {
+Task<Outcome> bcast_down_binomial(AlgorithmCall call) {
   return down(call, Tree::binomial(call.rank(), call.size(), call.operation.root), 0);
 }
-Task<Outcome> bcast_down_chain(Call call, std::size_t segment) {
+Task<Outcome> bcast_down_chain(AlgorithmCall call, std::size_t segment) {
   return down(call, Tree::chain(call.rank(), call.size(), call.operation.root), segment);
 }
 

@@ -1,7 +1,7 @@
-// The choice of an algorithm: by the settings, else by the rules of a release of Open MPI (decisions.cpp,
-// openmpi_4_0.cpp), MPICH's (mpich.cpp) or by trial (fastest.cpp), and in each case on to Algorithm::instead
-// until one can run. Each chain of those ends at an algorithm without needs. Nonblocking collectives by Open
-// MPI's rules are libnbc's (libnbc.cpp).
+// Selects an algorithm: by the settings, the rules of a release of Open MPI (decisions.cpp, openmpi_4_0.cpp),
+// MPICH's rules (mpich.cpp), or trials (fastest.cpp). If it cannot run, Algorithm::instead is tried, until an
+// algorithm without requirements ends the chain. Under Open MPI's rules libnbc carries nonblocking
+// collectives (libnbc.cpp).
 #include "backends/host/collectives.hpp"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kAuto = "auto";
 
-/// From 5.0 on "han" has all that it carries, where ranks share nodes.
+/// From 5.0 on "han" carries all its collectives if ranks share nodes.
 Decision decide_as_openmpi_5(const Operation& operation, std::size_t, std::size_t, Nodes nodes) {
   using enum OperationKind;
   constexpr OperationKind kOfHan[] = {kBcast, kReduce, kAllreduce, kGather, kScatter, kAllgather, kBarrier};
@@ -35,16 +35,16 @@ constexpr Selection kSelections[] = {
     {"mpich", "chooses algorithms as MPICH does", decide_as_mpich, false, true},
     {"node-wise", "chooses algorithms node by node, as MPICH's descendants do", decide_node_wise, false,
      true},
-    {kByBest, "takes the fastest algorithms", nullptr, false, true}};
+    {kByBest, "uses the fastest algorithms", nullptr, false, true}};
 
-/// Null: there is none of that name.
+/// Returns nullptr if the name is unknown.
 const Selection* find_selection(std::string_view name) {
   const auto* const found = std::find_if(std::begin(kSelections), std::end(kSelections),
                                          [&](const Selection& one) { return one.name == name; });
   return found == std::end(kSelections) ? nullptr : found;
 }
 
-/// Null: as Open MPI's rules have it.
+/// Returns nullptr for "by Open MPI's rules".
 const Algorithm* find_algorithm(const CollectiveKind& kind, std::string_view name) {
   return name == kByOpenMpi ? nullptr : &algorithm_named(kind.kind, name);
 }
@@ -73,7 +73,7 @@ bool can_run(const Algorithm& algorithm, const Operation& operation, std::size_t
          (operation.commutative || !algorithm.commutative);
 }
 
-/// Bytes of the buffers of one rank.
+/// Bytes of one rank's buffers.
 std::size_t footprint_of(const CollectiveBuffers& buffers) {
   std::size_t bytes = buffers.send.size() + buffers.receive.size();
   for (const Bytes block : buffers.send_blocks) bytes += block.size();
@@ -85,13 +85,13 @@ std::size_t footprint_of(const CollectiveBuffers& buffers) {
 
 // --- one rank's part ---
 
-const LocalCosts& Call::costs() const {
+const LocalCosts& AlgorithmCall::costs() const {
   return collectives.costs();
 }
-std::size_t Call::segment() const {
+std::size_t AlgorithmCall::segment() const {
   return chosen_segment > 0 ? chosen_segment : collectives.segment();
 }
-std::size_t Call::element() const {
+std::size_t AlgorithmCall::element() const {
   const std::size_t bytes = operation.bytes > 0 ? operation.bytes : buffers.send.size();
   return std::max<std::size_t>(operation.elements > 0 ? bytes / operation.elements : bytes, 1);
 }
@@ -154,18 +154,18 @@ CollectiveSizes sizes_of_equal_blocks(const Operation& operation, std::size_t by
 std::vector<Parameter> algorithm_parameters() {
   std::vector<std::string_view> selections;
   for (const Selection& one : kSelections) selections.push_back(one.name);
-  std::vector<Parameter> all{choice(
-      "collectives", kByOpenMpi, selections,
-      "[openmpi]: fixed decisions of coll/tuned, and coll/basic; [mpich]",
-      "who chooses the algorithms of collectives; openmpi: release 4.1; node-wise: one rank of each node for "
-      "all of its ranks; best: the fastest of each, as the model has it")};
+  std::vector<Parameter> all{
+      choice("collectives", kByOpenMpi, selections,
+             "[openmpi]: fixed decisions of coll/tuned, and coll/basic; [mpich]",
+             "rules that choose the algorithms of collectives; openmpi: release 4.1; node-wise: one rank per "
+             "node acts for its ranks; best: the fastest algorithm in the model")};
   for (const CollectiveKind& kind : collective_kinds()) {
     if (kind.algorithms.size() == 1) continue;
     std::vector<std::string_view> names{kAuto};
     names.insert(names.end(), selections.begin(), selections.end());
     for (const Algorithm& algorithm : kind.algorithms) names.push_back(algorithm.name);
-    all.push_back(choice(to_string(kind.kind), kAuto, std::move(names), "design: one for all",
-                         "algorithm, or who chooses it; auto: as `collectives` says"));
+    all.push_back(choice(to_string(kind.kind), kAuto, std::move(names), "design: the same for all",
+                         "algorithm, or the rules that choose it; auto: as in `collectives`"));
   }
   return all;
 }
@@ -229,20 +229,20 @@ Collectives::Choice Collectives::find(const Operation& operation, std::size_t by
   }
 }
 
-Task<Outcome> Collectives::run(Call&& call) const {
+Task<Outcome> Collectives::run(AlgorithmCall&& call) const {
   call.operation.ranks = call.size();
   if (call.team.footprint == 0) call.team.footprint = footprint_of(call.buffers);
   const Wanted& from = wanted(call.operation.kind);
   if (from.selection != nullptr && from.selection->name == kByBest) {
-    const Collectives& fastest = fastest_->of(call);
+    const Collectives& fastest = fastest_->choose(call);
     return fastest.run({call.team, fastest, call.operation, call.buffers});
   }
   const std::size_t elements =
       reduces(call.operation.kind) ? call.buffers.send.size() / call.element() : call.operation.bytes;
-  // Kinds of one algorithm have no setting.
+  // Kinds with a single algorithm have no setting.
   const bool by_libnbc = from.named == nullptr && (from.selection == nullptr || from.selection->has_libnbc);
   if (call.operation.nonblocking && by_libnbc) return run_of_libnbc(call);
-  call.operation.nonblocking = false;  // of what the algorithm consists of
+  call.operation.nonblocking = false;  // for the parts of the algorithm
   const bool by_nodes = from.named != nullptr ? from.named->nodes != Nodes::kAny
                                               : from.selection != nullptr && from.selection->by_nodes;
   const Nodes nodes = by_nodes ? NodeMap(call.team, machine_).kind() : Nodes::kAny;

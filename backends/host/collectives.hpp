@@ -1,5 +1,4 @@
-// Runs collectives, each by the algorithm that the settings name, that Open MPI or MPICH would choose, or
-// that is the fastest.
+// Runs collectives. The algorithm is named in the settings, selected as by Open MPI or MPICH, or the fastest.
 #pragma once
 
 #include <array>
@@ -15,21 +14,21 @@ namespace offramp::host {
 
 class Fastest;
 
-/// An algorithm, and the pieces in which it forwards a long message; 0: as the settings say.
+/// An algorithm, and the segment size for long messages; 0: that of the settings.
 struct Decision {
   std::string_view algorithm;
   std::size_t segment = 0;
 };
 
-/// Who chooses where the settings name no algorithm.
+/// A rule that selects algorithms where the settings name none.
 struct Selection {
   std::string_view name;
   std::string_view text;
-  /// bytes, elements, nodes: as Collectives::choose() has them. Null: the rules of decisions.cpp, or trials.
+  /// Arguments as for Collectives::choose(). nullptr: the rules of decisions.cpp, or trials.
   Decision (*decide)(const Operation& operation, std::size_t bytes, std::size_t elements,
                      Nodes nodes) = nullptr;
-  bool has_libnbc = true;  // which carries nonblocking collectives
-  bool by_nodes = false;   // asks where the ranks are
+  bool has_libnbc = true;  // libnbc carries nonblocking collectives
+  bool by_nodes = false;   // depends on the ranks' nodes
 };
 
 class Collectives {
@@ -37,28 +36,28 @@ class Collectives {
   Collectives(const Settings& settings, const LocalCosts& costs, const MachineLayout& machine = {});
   ~Collectives();
 
-  [[nodiscard]] Task<Outcome> run(Call&& call) const;
+  [[nodiscard]] Task<Outcome> run(AlgorithmCall&& call) const;
   struct Choice {
     const Algorithm* algorithm = nullptr;
     std::size_t segment = 0;
   };
-  /// bytes: see size_for_rules(); elements: of the whole vector or message; nodes: where the ranks are.
+  /// bytes: see size_for_rules(); elements: of the whole vector or message; nodes: distribution of the ranks.
   [[nodiscard]] const Choice& choose(const Operation& operation, std::size_t bytes, std::size_t elements,
                                      Nodes nodes = Nodes::kAny) const;
 
   [[nodiscard]] const LocalCosts& costs() const { return costs_; }
   [[nodiscard]] std::size_t segment() const { return segment_; }
-  /// Of the component "han".
+  /// Segment size of the component "han".
   [[nodiscard]] std::size_t han_segment() const { return han_segment_; }
-  /// Neighbouring world ranks that are on one node.
+  /// The distribution of world ranks over nodes.
   [[nodiscard]] const MachineLayout& machine() const { return machine_; }
 
  private:
   struct Wanted {
     const Algorithm* named = nullptr;
-    const Selection* selection = nullptr;  // where none is named
+    const Selection* selection = nullptr;  // if no algorithm is named
   };
-  /// What was chosen last for one kind: a program repeats its calls.
+  /// Caches the last choice per kind, since a program repeats its calls.
   struct LastChoice {
     std::size_t bytes = 0;
     std::size_t elements = 0;
@@ -80,25 +79,25 @@ class Collectives {
   std::size_t segment_;
   std::size_t han_segment_;
   MachineLayout machine_;
-  std::unique_ptr<Fastest> fastest_;  // null: it is asked for nowhere
+  std::unique_ptr<Fastest> fastest_;  // nullptr: unused
 };
 
-/// The size that the rules for this kind look at: of the message or the block; where blocks differ of their
+/// The size that the rules for this kind consider: the message or the block; for different blocks, their
 /// average (allgatherv) or their sum (reduce_scatterv).
 std::size_t size_for_rules(const Operation& operation, const CollectiveBuffers& buffers);
-/// The sizes at a rank where that is this, with equal blocks.
+/// The sizes at a rank for which size_for_rules() is `bytes`, with equal blocks.
 CollectiveSizes sizes_of_equal_blocks(const Operation& operation, std::size_t bytes, int rank);
 
 // See Selection::decide.
 Decision decide_as_openmpi_4_0(const Operation& operation, std::size_t bytes, std::size_t elements,
                                Nodes nodes);
 Decision decide_as_mpich(const Operation& operation, std::size_t bytes, std::size_t elements, Nodes nodes);
-/// As MPICH within the levels.
+/// Hierarchical algorithms; MPICH's within the levels.
 Decision decide_node_wise(const Operation& operation, std::size_t bytes, std::size_t elements, Nodes nodes);
 
-/// Who chooses, and a row for each kind of which there are several algorithms.
+/// The parameters for the selection rule, and for each kind with several algorithms.
 std::vector<Parameter> algorithm_parameters();
-/// Who chooses by these settings, behind what the ranks stand on: "and chooses algorithms as Open MPI does".
+/// Describes the selection, after the hardware: "and chooses algorithms as Open MPI does".
 std::string selection_text(const Settings& settings);
 
 }  // namespace offramp::host

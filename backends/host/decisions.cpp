@@ -1,6 +1,6 @@
-// Which algorithm Open MPI 4.1 takes: the fixed decisions of its component "tuned", as of branch v4.1.x
-// (ompi/mca/coll/tuned/coll_tuned_decision_fixed.c), by the number of ranks and bytes. What "tuned" leaves to
-// the component "basic" (scans, gatherv, scatterv) has one algorithm there.
+// The selection of Open MPI 4.1: the fixed decisions of its component "tuned" in branch v4.1.x
+// (ompi/mca/coll/tuned/coll_tuned_decision_fixed.c), by number of ranks and bytes. "tuned" leaves scans,
+// gatherv, and scatterv to the component "basic", which has one algorithm for each.
 #include <climits>
 
 #include "backends/host/collectives.hpp"

@@ -1,7 +1,6 @@
-// Each rank asks with its own view of the call, so a case is made of what all ranks know alike: kind,
-// operation, size in four steps between two powers of two, and the ranks' places relative to their first
-// node. In the settings of a trial nothing is to be the fastest, which keeps a trial from asking for trials
-// itself.
+// Each rank calls with its own view, so a case contains only what all ranks agree on: kind, operation, size
+// in four steps per power of two, and the ranks' locations relative to their first node. The settings of a
+// trial name no "best", which prevents trials within trials.
 #include "backends/host/fastest.hpp"
 
 #include <algorithm>
@@ -12,8 +11,7 @@
 namespace offramp::host {
 namespace {
 
-/// Four sizes from a power of two to the next one: what is the fastest for one of them is it for those above
-/// it.
+/// Rounds to four sizes per power of two. The fastest algorithm of one size is used up to the next.
 std::size_t rounded_down(std::size_t bytes) {
   std::size_t step = 1;
   while (bytes / step >= 8) step *= 2;
@@ -32,7 +30,7 @@ Fastest::Fastest(Settings settings, const LocalCosts& costs, const MachineLayout
   }
 }
 
-const Collectives& Fastest::of(const Call& call) {
+const Collectives& Fastest::choose(const AlgorithmCall& call) {
   if (call.operation.kind == OperationKind::kAlltoallv) return by(call.operation.kind, kByOpenMpi);
   Case key = case_of(call);
   const auto known = known_.find(key);
@@ -42,7 +40,7 @@ const Collectives& Fastest::of(const Call& call) {
   return found;
 }
 
-Fastest::Case Fastest::case_of(const Call& call) const {
+Fastest::Case Fastest::case_of(const AlgorithmCall& call) const {
   const Operation& operation = call.operation;
   const std::size_t element = reduces(operation.kind) ? call.element() : 1;
   const std::size_t bytes = rounded_down(size_for_rules(operation, call.buffers) / element) * element;
@@ -62,7 +60,7 @@ Fastest::Case Fastest::case_of(const Call& call) const {
 }
 
 const Collectives& Fastest::fastest(const Case& of) {
-  std::string_view best = kByOpenMpi;  // which keeps its place where another one is not faster
+  std::string_view best = kByOpenMpi;  // preferred if no other one is faster
   Time least = time_of(of, settings_by(of.kind, best), Time::never());
   for (const Algorithm& algorithm : collective_kind(of.kind).algorithms) {
     const Time time = time_of(of, settings_by(of.kind, algorithm.name), least);
@@ -86,7 +84,8 @@ Time Fastest::time_of(const Case& of, const Settings& settings, Time least) cons
   WorldOptions options;
   options.ranks = *std::max_element(of.ranks.begin(), of.ranks.end()) + 1;
   options.machine = machine_;
-  // A ring of many ranks sends the square of their number, and is found out to be slower by a few of them.
+  // A ring of many ranks needs quadratically many messages, but a few of them suffice to see that it is
+  // slower.
   options.stop_at = least;
   World world(options, WorldBackend(host_backend(), settings));
   const std::string stuck = world.run(

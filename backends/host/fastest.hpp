@@ -1,4 +1,5 @@
-// The fastest algorithm of a collective: each one is tried in a world of its own, on the ranks of the call.
+// Finds the fastest algorithm of a collective by simulating each one in its own world, on the ranks of the
+// call.
 #pragma once
 
 #include <map>
@@ -16,11 +17,12 @@ class Fastest {
  public:
   Fastest(Settings settings, const LocalCosts& costs, const MachineLayout& machine);
 
-  /// What runs the call by the fastest algorithm: of calls of about this size on these ranks, all of which
-  /// begin at once, with nothing else on the links. All ranks of a call get the same.
+  /// Returns the runner of the fastest algorithm for calls of about this size on these ranks. The trials
+  /// assume that all ranks begin at once and that the links are idle. All ranks of a call get the same
+  /// result.
   ///
-  /// Where no rank knows the sizes of all blocks (alltoallv) Open MPI's rules choose.
-  [[nodiscard]] const Collectives& of(const Call& call);
+  /// Open MPI's rules select for alltoallv, since no rank knows the sizes of all blocks.
+  [[nodiscard]] const Collectives& choose(const AlgorithmCall& call);
 
  private:
   struct Case {
@@ -29,22 +31,22 @@ class Fastest {
     bool commutative;
     ReduceFunction function;
     int root;
-    std::size_t bytes;       // as size_for_rules() has them, rounded down
+    std::size_t bytes;       // as from size_for_rules(), rounded down
     std::size_t element;     // bytes
-    std::vector<int> ranks;  // of the world, from a node's first one on
+    std::vector<int> ranks;  // in the world, relative to the first rank of the first node
     [[nodiscard]] auto values() const {
       return std::tie(kind, nonblocking, commutative, function, root, bytes, element, ranks);
     }
     friend bool operator<(const Case& a, const Case& b) { return a.values() < b.values(); }
   };
-  [[nodiscard]] Case case_of(const Call& call) const;
+  [[nodiscard]] Case case_of(const AlgorithmCall& call) const;
   [[nodiscard]] const Collectives& fastest(const Case& of);
-  /// least: no trial goes on from then on, and takes that.
+  /// Stops a trial at the time `least` and returns that.
   [[nodiscard]] Time time_of(const Case& of, const Settings& settings, Time least) const;
   [[nodiscard]] Settings settings_by(OperationKind kind, std::string_view algorithm) const;
   [[nodiscard]] const Collectives& by(OperationKind kind, std::string_view algorithm);
 
-  Settings settings_;  // in which nothing is the fastest
+  Settings settings_;  // without any "best"
   LocalCosts costs_;
   MachineLayout machine_;
   std::map<Case, const Collectives*> known_;

@@ -1,32 +1,31 @@
 // Gather and scatter, with blocks of equal and of different sizes. Any number of ranks, any root.
 //
-// The algorithms follow coll_base_gather.c and coll_base_scatter.c of [openmpi] (ompi/mca/coll/base), whose
-// functions are called ompi_coll_base_gather_intra_* and ompi_coll_base_scatter_intra_*: an entry has the
-// name in the catalogue, the function there, and what it does. Blocks of different sizes move linearly, as
-// in its component coll/basic.
+// The algorithms follow coll_base_gather.c and coll_base_scatter.c of [openmpi] (ompi/mca/coll/base),
+// functions ompi_coll_base_gather_intra_* and ompi_coll_base_scatter_intra_*. Each entry lists the name in
+// the catalogue, the function, and a description. Blocks of different sizes move linearly, as in its
+// component coll/basic.
 //
-//   basic_linear  basic_linear: the root takes, or sends, one block after the other in rank order. No
+//   basic_linear  basic_linear: the root receives or sends one block after the other, in rank order. No
 //                 memory.
 //   linear_nb     linear_nb, of scatter: the root sends all blocks at once. No memory.
-//   linear_sync   linear_sync, of gather: the root asks each rank in turn, by an empty message, for its
-//                 block. No memory. (Open MPI cuts blocks in two and asks the next rank while the second
-//                 part is under way.)
-//   binomial      binomial: along a binomial tree whose subtrees are contiguous around the circle, so that
-//                 a rank has its subtree's blocks in one run and moves them in one message (class
-//                 BlockTree). Memory: the blocks of the subtree, but at a leaf of a gather; at the root all
-//                 of them, unless it is rank 0, because it turns them between the order of the circle and
-//                 that of ranks.
+//   linear_sync   linear_sync, of gather: the root requests each rank's block in turn, by an empty message.
+//                 No memory. (Open MPI splits blocks in two and requests the next rank's during the second
+//                 part.)
+//   binomial      binomial: along a binomial tree with contiguous subtrees around the circle, so that a rank
+//                 moves its subtree's blocks in one message (class BlockTree). Memory: the blocks of the
+//                 subtree, none at a leaf of a gather; all blocks at a root other than rank 0, which rotates
+//                 them between relative and rank order.
 //   han           in han.cpp.
 #include "backends/host/pieces.hpp"
 
 namespace offramp::host {
 namespace {
 
-/// A rank's place in a binomial tree whose subtrees are contiguous around the circle. Blocks lie in the order
-/// of relative ranks, the own one first.
+/// A rank's position in a binomial tree with contiguous subtrees around the circle. Blocks are in the order
+/// of relative ranks, starting with the rank's own.
 class BlockTree {
  public:
-  explicit BlockTree(const Call& call)
+  explicit BlockTree(const AlgorithmCall& call)
       : rank_(call.rank()),
         size_(call.size()),
         root_(call.operation.root),
@@ -36,16 +35,16 @@ class BlockTree {
   [[nodiscard]] const Tree& tree() const { return tree_; }
   /// Bytes of the blocks of this rank's subtree.
   [[nodiscard]] std::size_t bytes() const { return block_ * extent(wrap(rank_ - root_, size_)); }
-  /// Relative ranks are the ranks, and all blocks are here: they lie as the program has them.
+  /// True if this rank has all blocks in the program's order, because relative ranks equal ranks.
   [[nodiscard]] bool is_in_order() const { return tree_.is_top() && root_ == 0; }
-  /// The blocks of a child's subtree among those of this one.
+  /// The blocks of a child's subtree within this rank's blocks.
   template <typename Span>
   [[nodiscard]] Span of_child(Span blocks, int child) const {
     const int distance = wrap(child - rank_, size_);
     return blocks.subspan(block_ * static_cast<std::size_t>(distance),
                           block_ * extent(wrap(child - root_, size_)));
   }
-  /// At the top: bytes of the blocks of the root and the ranks behind it, which come first.
+  /// At the top: bytes of the first blocks, which belong to the root and the ranks after it.
   [[nodiscard]] std::size_t tail() const { return block_ * static_cast<std::size_t>(size_ - root_); }
 
  private:
@@ -63,8 +62,8 @@ class BlockTree {
   Tree tree_;
 };
 
-Task<Outcome> gather_binomial(Call call) {
-  // The root turns the blocks into order of rank at the end.
+Task<Outcome> gather_binomial(AlgorithmCall call) {
+  // The root finally rotates the blocks into rank order.
   Team& team = call.team;
   const CollectiveBuffers& buffers = call.buffers;
   const BlockTree place(call);
@@ -86,8 +85,8 @@ Task<Outcome> gather_binomial(Call call) {
   co_return outcome;
 }
 
-/// The root asks for one block after the other.
-Task<Outcome> gather_linear_sync(Call call) {
+/// The root requests one block after the other.
+Task<Outcome> gather_linear_sync(AlgorithmCall call) {
   Team& team = call.team;
   Outcome outcome = Outcome::kOk;
   if (!call.is_root()) {
@@ -105,7 +104,7 @@ Task<Outcome> gather_linear_sync(Call call) {
   co_return outcome;
 }
 
-Task<Outcome> scatter_binomial(Call call) {
+Task<Outcome> scatter_binomial(AlgorithmCall call) {
   Team& team = call.team;
   const CollectiveBuffers& buffers = call.buffers;
   const BlockTree place(call);
@@ -129,8 +128,8 @@ Task<Outcome> scatter_binomial(Call call) {
   co_return outcome;
 }
 
-/// window: how many sends go on at a time; 0: all.
-Task<Outcome> scatter_from_root(Call call, std::size_t window) {
+/// window: maximum number of concurrent sends; 0: unlimited.
+Task<Outcome> scatter_from_root(AlgorithmCall call, std::size_t window) {
   Team& team = call.team;
   if (!call.is_root()) co_return co_await team.receive(call.operation.root, call.buffers.receive);
   Outcome outcome = Outcome::kOk;
@@ -147,10 +146,10 @@ Task<Outcome> scatter_from_root(Call call, std::size_t window) {
   for (const Team::Pending& one : outgoing) note(outcome, co_await one);
   co_return outcome;
 }
-Task<Outcome> scatter_linear(Call call) {
+Task<Outcome> scatter_linear(AlgorithmCall call) {
   return scatter_from_root(call, 1);
 }
-Task<Outcome> scatter_linear_nonblocking(Call call) {
+Task<Outcome> scatter_linear_nonblocking(AlgorithmCall call) {
   return scatter_from_root(call, 0);
 }
 
@@ -169,8 +168,8 @@ constexpr Algorithm kScatterv[] = {{"basic_linear", scatter_linear}};
 
 }  // namespace
 
-/// The root takes one block after the other.
-Task<Outcome> gather_linear(Call call) {
+/// The root receives one block after the other.
+Task<Outcome> gather_linear(AlgorithmCall call) {
   Team& team = call.team;
   if (!call.is_root()) co_return co_await team.send(call.operation.root, call.buffers.send);
   Outcome outcome = Outcome::kOk;

@@ -1,13 +1,12 @@
 // Open MPI's component "han": collectives between nodes and within them, one level after the other or, for
-// the segments of a long message, both at once. On each node one rank, its leader, takes part between
-// nodes. X. Luo and others, "HAN: a Hierarchical AutotuNed Collective Communication Framework", IEEE
-// CLUSTER 2020.
+// the segments of a long message, both at once. One rank of each node, its leader, communicates between
+// nodes. X. Luo and others, "HAN: a Hierarchical AutotuNed Collective Communication Framework", IEEE CLUSTER
+// 2020.
 //
 // The functions follow branch v4.1.x (ompi/mca/coll/han/coll_han_bcast.c and so on, functions
-// mca_coll_han_*_intra; the barrier is ..._intra_simple). Within nodes, and where a call waits for it
-// between nodes, the component "tuned" decides; what goes on between nodes meanwhile is libnbc's. There are
-// two such operations at once in Open MPI's allreduce; here the reduction begins when the broadcast has
-// ended.
+// mca_coll_han_*_intra; the barrier is ..._intra_simple). The component "tuned" selects within nodes, and
+// between nodes for operations that a call waits for; libnbc carries concurrent operations between nodes.
+// Open MPI's allreduce overlaps two of those; here the reduction begins when the broadcast has ended.
 //
 // Segments in the pipelines; "up" is between the leaders, "low" within the nodes:
 //
@@ -17,14 +16,14 @@
 //     low 1   up 2      up 1    low 2     up bcast 0    up reduce 1   low reduce 2
 //     ...               ...               low bcast 0   up bcast 1    up reduce 2   low reduce 3
 //
-// The functions by_nodes have the same levels, in one piece and with what the selection takes on each, as
-// MPICH's devices and libraries that descend from it compose them.
+// The functions *_by_nodes have the same levels, unsegmented and with the algorithms of the selection on each
+// level, as in MPICH's devices and its derivatives.
 //
-// Gather, scatter and allgather run their levels one after the other. Their blocks lie node by node between
-// the levels, and are put into the order of ranks by a copy where ranks do not lie so. All but allreduce
-// and the barrier need as many ranks on each node; reductions need an operation that commutes. Memory:
-// reduce takes two segments at each leader but the root; gather, scatter and allgather the blocks of a node
-// at each leader and, where ranks are not node by node, all blocks where these are put in order.
+// Gather, scatter, and allgather run their levels one after the other. Between the levels, blocks are ordered
+// by node; a copy puts them into rank order if that differs. All but allreduce and barrier need equally many
+// ranks on each node; reductions need a commutative operation. Memory: reduce needs two segments at each
+// leader but the root. Gather, scatter, and allgather need the blocks of a node at each leader, and all
+// blocks where they are reordered.
 #include "backends/host/collectives.hpp"
 #include "backends/host/levels.hpp"
 #include "backends/host/pieces.hpp"
@@ -32,11 +31,11 @@
 namespace offramp::host {
 namespace {
 
-/// The two levels of a collective as one of its ranks sees them.
+/// The two levels of a collective, as seen by one of its ranks.
 class Levels {
  public:
   /// The leaders are the ranks with the root's index on their nodes.
-  Levels(const Call& call, int root)
+  Levels(const AlgorithmCall& call, int root)
       : call_(call),
         map_(call.team, call.collectives.machine()),
         leader_(map_.index_of(root)),
@@ -53,23 +52,25 @@ class Levels {
     return {bytes, call_.element(), call_.collectives.han_segment()};
   }
 
-  /// This rank's part of an operation on its node, with the leader as root, and of one between the leaders.
-  /// bytes: of the message or the block.
-  [[nodiscard]] Call within(OperationKind kind, std::size_t bytes, const CollectiveBuffers& buffers) {
+  /// This rank's part of an operation on its node, with the leader as root, or of one between the leaders.
+  /// bytes: size of the message or the block.
+  [[nodiscard]] AlgorithmCall within_node(OperationKind kind, std::size_t bytes,
+                                          const CollectiveBuffers& buffers) {
     return part(low_, kind, leader_, bytes, buffers);
   }
-  [[nodiscard]] Call between(OperationKind kind, std::size_t bytes, const CollectiveBuffers& buffers) {
+  [[nodiscard]] AlgorithmCall between_nodes(OperationKind kind, std::size_t bytes,
+                                            const CollectiveBuffers& buffers) {
     return part(up_, kind, root_node_, bytes, buffers);
   }
-  static Task<Outcome> run(Call call) {
+  static Task<Outcome> run(AlgorithmCall call) {
     auto& team = static_cast<SubTeam&>(call.team);
     team.enter();
-    const Outcome outcome = co_await call.collectives.run(Call(call));
+    const Outcome outcome = co_await call.collectives.run(AlgorithmCall(call));
     team.leave();
     co_return outcome;
   }
 
-  /// The blocks of all ranks lie node by node; each is copied to or from its rank's place.
+  /// Calls copy(position, rank) for each block; positions are ordered by node.
   template <typename Copy>
   void for_each_block(Copy copy) const {
     int index = 0;
@@ -86,9 +87,9 @@ class Levels {
       all.push_back(map_.ranks(node)[static_cast<std::size_t>(leads_ ? leader_ : 0)]);
     return all;
   }
-  [[nodiscard]] Call part(Team& team, OperationKind kind, int root, std::size_t bytes,
-                          const CollectiveBuffers& buffers) const {
-    Call part{team, call_.collectives, call_.operation, buffers};
+  [[nodiscard]] AlgorithmCall part(Team& team, OperationKind kind, int root, std::size_t bytes,
+                                   const CollectiveBuffers& buffers) const {
+    AlgorithmCall part{team, call_.collectives, call_.operation, buffers};
     part.operation.kind = kind;
     part.operation.root = root;
     part.operation.bytes = bytes;
@@ -96,7 +97,7 @@ class Levels {
     return part;
   }
 
-  const Call& call_;
+  const AlgorithmCall& call_;
   NodeMap map_;
   int leader_;
   int root_node_;
@@ -111,13 +112,13 @@ CollectiveBuffers in_place(MutableBytes bytes) {
 
 }  // namespace
 
-/// A segment spreads on the nodes while the next one goes from leader to leader.
-Task<Outcome> bcast_han(Call call) {
+/// A segment is broadcast on the nodes while the next one is broadcast between leaders.
+Task<Outcome> bcast_han(AlgorithmCall call) {
   Levels levels(call, call.operation.root);
   const Segments segments = levels.segments(call.buffers.receive.size());
-  const auto part = [&](std::size_t index) { return segments.of(call.buffers.receive, index); };
+  const auto part = [&](std::size_t index) { return segments.slice(call.buffers.receive, index); };
   const auto between = [&](std::size_t index) {
-    return levels.between(OperationKind::kBcast, part(index).size(), in_place(part(index)));
+    return levels.between_nodes(OperationKind::kBcast, part(index).size(), in_place(part(index)));
   };
   Outcome outcome = Outcome::kOk;
   InFlight next;
@@ -126,14 +127,14 @@ Task<Outcome> bcast_han(Call call) {
     const bool more = levels.leads() && i + 1 < segments.count();
     if (more) next.begin(levels.up(), bcast_of_libnbc(between(i + 1)));
     note(outcome,
-         co_await Levels::run(levels.within(OperationKind::kBcast, part(i).size(), in_place(part(i)))));
+         co_await Levels::run(levels.within_node(OperationKind::kBcast, part(i).size(), in_place(part(i)))));
     if (more) note(outcome, co_await next);
   }
   co_return outcome;
 }
 
-/// A segment goes from leader to leader while the next one is reduced on the nodes.
-Task<Outcome> reduce_han(Call call) {
+/// A segment is reduced between leaders while the next one is reduced on the nodes.
+Task<Outcome> reduce_han(AlgorithmCall call) {
   Levels levels(call, call.operation.root);
   const Bytes own = call.buffers.send;
   const Segments segments = levels.segments(own.size());
@@ -143,19 +144,19 @@ Task<Outcome> reduce_han(Call call) {
     if (levels.leads() && !is_root) room = call.team.scratch(segments.longest());
   }
   const auto sum = [&](std::size_t index) {
-    const std::size_t bytes = segments.of(own, index).size();
-    return is_root          ? segments.of(call.buffers.receive, index)
+    const std::size_t bytes = segments.slice(own, index).size();
+    return is_root          ? segments.slice(call.buffers.receive, index)
            : levels.leads() ? rooms[index % 2].first(bytes)
                             : MutableBytes();
   };
   const auto within = [&](std::size_t index) {
-    const Bytes part = segments.of(own, index);
-    return levels.within(OperationKind::kReduce, part.size(), {part, sum(index), part.size()});
+    const Bytes part = segments.slice(own, index);
+    return levels.within_node(OperationKind::kReduce, part.size(), {part, sum(index), part.size()});
   };
   const auto between = [&](std::size_t index) {
     const MutableBytes part = sum(index);
-    return levels.between(OperationKind::kReduce, part.size(),
-                          {part, is_root ? part : MutableBytes(), part.size()});
+    return levels.between_nodes(OperationKind::kReduce, part.size(),
+                                {part, is_root ? part : MutableBytes(), part.size()});
   };
   InFlight last;
   Outcome outcome = co_await Levels::run(within(0));
@@ -167,23 +168,23 @@ Task<Outcome> reduce_han(Call call) {
   co_return outcome;
 }
 
-/// A pipeline of four: a segment is reduced on the nodes, then to the first leader, spreads to the leaders,
-/// and then on the nodes.
-Task<Outcome> allreduce_han(Call call) {
+/// A pipeline of four stages: a segment is reduced on the nodes, reduced to the first leader, broadcast to
+/// the leaders, and broadcast on the nodes.
+Task<Outcome> allreduce_han(AlgorithmCall call) {
   Levels levels(call, 0);
   const MutableBytes sum = call.buffers.receive;
   const Segments segments = levels.segments(sum.size());
   const std::size_t count = segments.count();
-  const auto part = [&](std::size_t index) { return segments.of(sum, index); };
+  const auto part = [&](std::size_t index) { return segments.slice(sum, index); };
   const auto reduce_within = [&](std::size_t index) {
-    const Bytes own = segments.of(call.buffers.send, index);
-    return levels.within(OperationKind::kReduce, own.size(),
-                         {own, levels.leads() ? part(index) : MutableBytes(), own.size()});
+    const Bytes own = segments.slice(call.buffers.send, index);
+    return levels.within_node(OperationKind::kReduce, own.size(),
+                              {own, levels.leads() ? part(index) : MutableBytes(), own.size()});
   };
   const auto reduce_between = [&](std::size_t index) {
     const MutableBytes own = part(index);
-    return levels.between(OperationKind::kReduce, own.size(),
-                          {own, call.rank() == 0 ? own : MutableBytes(), own.size()});
+    return levels.between_nodes(OperationKind::kReduce, own.size(),
+                                {own, call.rank() == 0 ? own : MutableBytes(), own.size()});
   };
   const auto in_step = [&](std::size_t step, std::size_t stage) {
     return step >= stage && step - stage < count;
@@ -193,34 +194,36 @@ Task<Outcome> allreduce_han(Call call) {
   for (std::size_t step = 0; step < count + 3; ++step) {
     const bool spreads = levels.leads() && in_step(step, 2);
     if (spreads)
-      between.begin(levels.up(), bcast_of_libnbc(levels.between(OperationKind::kBcast, part(step - 2).size(),
-                                                                in_place(part(step - 2)))));
+      between.begin(levels.up(),
+                    bcast_of_libnbc(levels.between_nodes(OperationKind::kBcast, part(step - 2).size(),
+                                                         in_place(part(step - 2)))));
     if (in_step(step, 0)) note(outcome, co_await Levels::run(reduce_within(step)));
     if (spreads) note(outcome, co_await between);
     const bool gathers = levels.leads() && in_step(step, 1);
     if (gathers) between.begin(levels.up(), reduce_of_libnbc(reduce_between(step - 1)));
     if (in_step(step, 3))
-      note(outcome, co_await Levels::run(levels.within(OperationKind::kBcast, part(step - 3).size(),
-                                                       in_place(part(step - 3)))));
+      note(outcome, co_await Levels::run(levels.within_node(OperationKind::kBcast, part(step - 3).size(),
+                                                            in_place(part(step - 3)))));
     if (gathers) note(outcome, co_await between);
   }
   co_return outcome;
 }
 
-Task<Outcome> gather_han(Call call) {
+Task<Outcome> gather_han(AlgorithmCall call) {
   Team& team = call.team;
   Levels levels(call, call.operation.root);
   const std::size_t block = call.buffers.block;
   const std::size_t node = block * levels.ranks_here();
   const MutableBytes gathered = levels.leads() ? team.scratch(node) : MutableBytes();
   Outcome outcome = co_await Levels::run(
-      levels.within(OperationKind::kGather, block, {call.buffers.send, gathered, block}));
+      levels.within_node(OperationKind::kGather, block, {call.buffers.send, gathered, block}));
   if (!levels.leads()) co_return outcome;
   const bool moves = call.is_root() && !levels.map().in_order();
   const MutableBytes all = moves            ? team.scratch(call.buffers.receive.size())
                            : call.is_root() ? call.buffers.receive
                                             : MutableBytes();
-  note(outcome, co_await Levels::run(levels.between(OperationKind::kGather, node, {gathered, all, node})));
+  note(outcome,
+       co_await Levels::run(levels.between_nodes(OperationKind::kGather, node, {gathered, all, node})));
   const auto place = [&](int index, int rank) {
     local_copy(team, call.costs(), send_block({all, {}, block}, index), call.receive_block(rank));
   };
@@ -228,7 +231,7 @@ Task<Outcome> gather_han(Call call) {
   co_return outcome;
 }
 
-Task<Outcome> scatter_han(Call call) {
+Task<Outcome> scatter_han(AlgorithmCall call) {
   Team& team = call.team;
   Levels levels(call, call.operation.root);
   const std::size_t block = call.buffers.block;
@@ -245,14 +248,15 @@ Task<Outcome> scatter_han(Call call) {
       all = ordered;
     }
     held = team.scratch(node);
-    note(outcome, co_await Levels::run(levels.between(OperationKind::kScatter, node, {all, held, node})));
+    note(outcome,
+         co_await Levels::run(levels.between_nodes(OperationKind::kScatter, node, {all, held, node})));
   }
   note(outcome, co_await Levels::run(
-                    levels.within(OperationKind::kScatter, block, {held, call.buffers.receive, block})));
+                    levels.within_node(OperationKind::kScatter, block, {held, call.buffers.receive, block})));
   co_return outcome;
 }
 
-Task<Outcome> allgather_han(Call call) {
+Task<Outcome> allgather_han(AlgorithmCall call) {
   Team& team = call.team;
   Levels levels(call, 0);
   const std::size_t block = call.buffers.block;
@@ -260,63 +264,66 @@ Task<Outcome> allgather_han(Call call) {
   const MutableBytes all = call.buffers.receive;
   const MutableBytes gathered = levels.leads() ? team.scratch(node) : MutableBytes();
   Outcome outcome = co_await Levels::run(
-      levels.within(OperationKind::kGather, block, {call.buffers.send, gathered, block}));
+      levels.within_node(OperationKind::kGather, block, {call.buffers.send, gathered, block}));
   if (levels.leads()) {
     const bool moves = !levels.map().in_order();
     const MutableBytes ordered = moves ? team.scratch(all.size()) : all;
-    note(outcome,
-         co_await Levels::run(levels.between(OperationKind::kAllgather, node, {gathered, ordered, node})));
+    note(outcome, co_await Levels::run(
+                      levels.between_nodes(OperationKind::kAllgather, node, {gathered, ordered, node})));
     const auto place = [&](int index, int rank) {
       local_copy(team, call.costs(), send_block({ordered, {}, block}, index), call.receive_block(rank));
     };
     if (moves) levels.for_each_block(place);
   }
-  note(outcome, co_await Levels::run(levels.within(OperationKind::kBcast, all.size(), in_place(all))));
+  note(outcome, co_await Levels::run(levels.within_node(OperationKind::kBcast, all.size(), in_place(all))));
   co_return outcome;
 }
 
-Task<Outcome> bcast_by_nodes(Call call) {
+Task<Outcome> bcast_by_nodes(AlgorithmCall call) {
   Levels levels(call, call.operation.root);
   const MutableBytes all = call.buffers.receive;
   Outcome outcome = Outcome::kOk;
   if (levels.leads())
-    note(outcome, co_await Levels::run(levels.between(OperationKind::kBcast, all.size(), in_place(all))));
-  note(outcome, co_await Levels::run(levels.within(OperationKind::kBcast, all.size(), in_place(all))));
+    note(outcome,
+         co_await Levels::run(levels.between_nodes(OperationKind::kBcast, all.size(), in_place(all))));
+  note(outcome, co_await Levels::run(levels.within_node(OperationKind::kBcast, all.size(), in_place(all))));
   co_return outcome;
 }
 
-Task<Outcome> reduce_by_nodes(Call call) {
+Task<Outcome> reduce_by_nodes(AlgorithmCall call) {
   Levels levels(call, call.operation.root);
   const Bytes own = call.buffers.send;
   const MutableBytes sum = call.is_root()   ? call.buffers.receive
                            : levels.leads() ? call.team.scratch(own.size())
                                             : MutableBytes();
   Outcome outcome =
-      co_await Levels::run(levels.within(OperationKind::kReduce, own.size(), {own, sum, own.size()}));
+      co_await Levels::run(levels.within_node(OperationKind::kReduce, own.size(), {own, sum, own.size()}));
   if (levels.leads())
     note(outcome,
-         co_await Levels::run(levels.between(OperationKind::kReduce, own.size(),
-                                             {sum, call.is_root() ? sum : MutableBytes(), own.size()})));
+         co_await Levels::run(levels.between_nodes(
+             OperationKind::kReduce, own.size(), {sum, call.is_root() ? sum : MutableBytes(), own.size()})));
   co_return outcome;
 }
 
-Task<Outcome> allreduce_by_nodes(Call call) {
+Task<Outcome> allreduce_by_nodes(AlgorithmCall call) {
   Levels levels(call, 0);
   const Bytes own = call.buffers.send;
   const MutableBytes sum = call.buffers.receive;
-  Outcome outcome = co_await Levels::run(levels.within(
+  Outcome outcome = co_await Levels::run(levels.within_node(
       OperationKind::kReduce, own.size(), {own, levels.leads() ? sum : MutableBytes(), own.size()}));
   if (levels.leads())
-    note(outcome, co_await Levels::run(levels.between(OperationKind::kAllreduce, sum.size(), in_place(sum))));
-  note(outcome, co_await Levels::run(levels.within(OperationKind::kBcast, sum.size(), in_place(sum))));
+    note(outcome,
+         co_await Levels::run(levels.between_nodes(OperationKind::kAllreduce, sum.size(), in_place(sum))));
+  note(outcome, co_await Levels::run(levels.within_node(OperationKind::kBcast, sum.size(), in_place(sum))));
   co_return outcome;
 }
 
-Task<Outcome> barrier_han(Call call) {
+Task<Outcome> barrier_han(AlgorithmCall call) {
   Levels levels(call, 0);
-  Outcome outcome = co_await Levels::run(levels.within(OperationKind::kBarrier, 0, {}));
-  if (levels.leads()) note(outcome, co_await Levels::run(levels.between(OperationKind::kBarrier, 0, {})));
-  note(outcome, co_await Levels::run(levels.within(OperationKind::kBarrier, 0, {})));
+  Outcome outcome = co_await Levels::run(levels.within_node(OperationKind::kBarrier, 0, {}));
+  if (levels.leads())
+    note(outcome, co_await Levels::run(levels.between_nodes(OperationKind::kBarrier, 0, {})));
+  note(outcome, co_await Levels::run(levels.within_node(OperationKind::kBarrier, 0, {})));
   co_return outcome;
 }
 

@@ -1,7 +1,6 @@
-// The ways of a message. Between nodes: up to the inline limit within the work request; eager, copied into
-// a buffer of the NIC's in fragments; by rendezvous, where the receiver's NIC READs. Within a node: through
-// a buffer that both processes share, or by a single copy of the receiver's. Collectives run in software
-// over such messages.
+// The paths of a message. Between nodes: inline in the work request; eager, copied fragment by fragment into
+// a buffer of the NIC; or rendezvous, where the receiver's NIC READs. Within a node: through a shared buffer,
+// or by a single copy of the receiver. Collectives run in software over such messages.
 #include "backends/host/host.hpp"
 
 #include <algorithm>
@@ -18,9 +17,9 @@
 namespace offramp {
 namespace {
 
-/// Collectives that combine nothing, so that any algorithm gives their result, and that are so short that
-/// only the number of messages counts. The root's messages of a gather or a scatter are then as good as a
-/// tree of them, unless there are many.
+/// True for short collectives without reduction, whose result is independent of the algorithm and whose time
+/// depends on the number of messages only. For few ranks, the root's messages of a gather or scatter are then
+/// as good as a tree.
 bool moves_little(const Operation& operation, int ranks) {
   constexpr std::size_t kLittle = 1024;
   constexpr int kFew = 8;
@@ -86,7 +85,7 @@ class HostBackend final : public Backend {
     if (transfer.synchronous || waits_for_receiver(transfer)) {
       passage.protocol = Protocol::kRendezvous;
     } else {
-      // Into memory that the receiver shares, or that the NIC knows, fragment by fragment.
+      // Copied to memory shared with the receiver, or registered with the NIC, fragment by fragment.
       if (is_buffered(transfer)) {
         passage.host_free += copy_time(transfer.bytes);
         if (!local) passage.begin += fragment_time(transfer);
@@ -118,19 +117,19 @@ class HostBackend final : public Backend {
       Time ready = transfer.bytes <= inline_limit_ ? begin : begin + fetch_time(transfer);
       if (is_process_limited_) ready = sender.carry(kProcess, ready, transfer.bytes).begin;
       if (ready <= passage.begin) return send_eagerly(transfer, passage, sender, ready);
-      passage.again = ready;  // others have the link meanwhile
+      passage.again = ready;  // others use the link meanwhile
     }
   }
 
   void grant(const Transfer& transfer, Passage& passage) override {
-    // The receiver's NIC reads from the sender's memory.
+    // The receiver's NIC reads the sender's memory.
     passage.answered =
         passage.granted + (is_on_one_node(transfer) ? 2 * within_node_.overhead + within_node_.latency
                                                     : nic_.overhead + nic_.latency + fetch_time(transfer));
   }
 
   void transmit(const Transfer& transfer, Passage& passage, const Resources& sender) override {
-    // The receiver says when it has the data.
+    // The receiver notifies the sender when it has the data.
     if (is_on_one_node(transfer)) {
       passage.latency = within_node_.latency;
       passage.leaves = passage.left = passage.answered;
@@ -139,7 +138,7 @@ class HostBackend final : public Backend {
       if (is_process_limited_ && passage.again < Time()) {
         const Time free = sender.carry(kProcess, passage.answered, transfer.bytes).begin;
         if (free > passage.answered) {
-          passage.again = free;  // others have the link meanwhile
+          passage.again = free;  // others use the link meanwhile
           return;
         }
       }
@@ -165,8 +164,8 @@ class HostBackend final : public Backend {
     const bool unexpected = matched == Matched::kUnexpected;
     const Time done = at + overhead(local);
     span(transfer, transfer.destination, "host.cpu", "receive", at, done);
-    // Out of the NIC's buffer; or, within a node, out of what MPI took from the shared one before.
-    if (passage.asks() || !(local ? unexpected : is_buffered(transfer))) return done;
+    // From the NIC's buffer; within a node, from MPI's copy of an unexpected message.
+    if (passage.waits_for_answer() || !(local ? unexpected : is_buffered(transfer))) return done;
     const Time copied = unexpected ? done + copy_time(transfer.bytes)
                                    : later(done + fragment_time(transfer),
                                            passage.first + nic_.overhead + copy_time(transfer.bytes));
@@ -191,7 +190,7 @@ class HostBackend final : public Backend {
 
   [[nodiscard]] Time post_receive_cost() const override { return post_; }
 
-  [[nodiscard]] MessageFate fate(const Transfer& transfer) override {
+  [[nodiscard]] DeliveryFault delivery_fault(const Transfer& transfer) override {
     return {!is_on_one_node(transfer) && repair_of_message(transfer, {}).gave_up};
   }
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override {
@@ -203,55 +202,55 @@ class HostBackend final : public Backend {
   [[nodiscard]] WireCounters wire() const override { return wire_; }
 
   [[nodiscard]] std::string_view failure(std::uint8_t) const override {
-    return "a packet was lost more often than the transport repeats it";
+    return "a packet was lost more often than the transport retransmits it";
   }
 
  private:
   enum Index : std::size_t { kNic, kLinkOut, kLinkIn, kMemory, kCopy, kProcess, kProcessIn, kResources };
   static constexpr std::size_t kMtu = 4096;
-  static constexpr std::size_t kFragment = 8192;  // of what is copied through a buffer
-  // Traffic of a NIC that stores, over that of a copy, which reads, fetches the line that it writes, and
+  static constexpr std::size_t kFragment = 8192;  // of copies through a buffer
+  // The memory traffic of a NIC's store, relative to a copy, which reads, fetches the written line, and
   // writes.
   static constexpr double kOfNic = 1.0 / 3;
 
-  /// Two ranks of one node. A rank has its messages to itself by other rules.
+  /// True for two different ranks of one node; messages of a rank to itself have other rules.
   [[nodiscard]] bool is_on_one_node(const Transfer& t) const {
     return machine_.ranks_per_node > 1 && t.source != t.destination &&
            machine_.on_one_node(t.source, t.destination);
   }
   [[nodiscard]] Time overhead(bool local) const { return local ? within_node_.overhead : nic_.overhead; }
 
-  /// Whether a message that asks nothing is copied at both ends.
+  /// True if an eager message is copied at both ends.
   [[nodiscard]] bool is_buffered(const Transfer& t) const {
     return t.source != t.destination && (is_on_one_node(t) || t.bytes > inline_limit_);
   }
 
-  /// Copying the first fragment, or the last one.
+  /// Duration of copying the first or last fragment.
   [[nodiscard]] Time fragment_time(const Transfer& t) const {
     return copy_time(std::min(t.bytes, kFragment));
   }
 
-  /// On the link. PCIe may be slower.
+  /// Duration on the link, or on PCIe if that is slower.
   [[nodiscard]] Time wire_time(const Transfer& t) const {
     const auto framed = static_cast<std::int64_t>(t.bytes + packets_of(t) * nic_.framing);
     return later(nic_.bandwidth.bytes(framed), nic_.pcie.bytes(static_cast<std::int64_t>(t.bytes)));
   }
-  /// Over PCIe: a NIC passes on a packet that it has whole.
+  /// Duration of one packet on PCIe: a NIC forwards complete packets.
   [[nodiscard]] Time packet_time(const Transfer& t) const {
     return nic_.pcie.bytes(static_cast<std::int64_t>(std::min(t.bytes, kMtu)));
   }
 
-  /// Until the first packet of what lies in memory is at the NIC.
+  /// Until the first packet of data in memory is at the NIC.
   [[nodiscard]] Time fetch_time(const Transfer& t) const { return fetch_ + packet_time(t); }
 
   void send_data(const Transfer& transfer, Passage& passage, const Resources& sender, Time at) {
     const Time wire = wire_time(transfer);
     passage.leaves = sender.occupy(kLinkOut, at, wire + nic_.gap, transfer.bytes).begin;
     passage.left = passage.leaves + wire;
-    // The link serves other processes while this one falls behind it.
+    // The link serves other processes when this one is too slow for it.
     if (is_process_limited_)
       passage.left = later(passage.left, at + sender.time_of(kProcess, transfer.bytes));
-    if (passage.asks() || transfer.bytes <= kFragment) return;
+    if (passage.waits_for_answer() || transfer.bytes <= kFragment) return;
     const Time last_fragment = nic_.bandwidth.bytes(kFragment);
     passage.left = later(passage.left, passage.host_free + fetch_time(transfer) + last_fragment);
   }
@@ -261,7 +260,7 @@ class HostBackend final : public Backend {
     if (faulty_) passage.latency += repair(transfer, passage, passage.leaves);
   }
 
-  /// Fragment by fragment, and the receiver follows.
+  /// The sender copies fragment by fragment, followed by the receiver.
   void write_buffer(const Transfer& transfer, Passage& passage, const Resources& sender) {
     const Arbiter::Grant copy = sender.carry(kCopy, passage.begin, transfer.bytes);
     passage.leaves = copy.begin + fragment_time(transfer);
@@ -270,13 +269,13 @@ class HostBackend final : public Backend {
 
   void copy_within_node(const Transfer& transfer, Passage& passage, const Resources& receiver) {
     const Time copying = copy_time(transfer.bytes);
-    if (passage.asks()) {
+    if (passage.waits_for_answer()) {
       if (passage.again < Time()) {
         const Arbiter::Grant copy =
             receiver.occupy(kCopy, passage.first, single_copy_ + copying, transfer.bytes);
         passage.by_processor = copy.end - copy.begin;
         passage.stored = copy.end;
-        passage.again = passage.first + single_copy_;  // others have the memory meanwhile
+        passage.again = passage.first + single_copy_;  // others use the memory meanwhile
       } else {
         passage.stored = later(passage.stored, move_in_memory(transfer, receiver, passage.again, 1));
       }
@@ -288,9 +287,9 @@ class HostBackend final : public Backend {
         later(later(copied, last), move_in_memory(transfer, receiver, passage.first, memory_detour_));
   }
 
-  /// The memory of the receiver's socket serves the messages of all its ranks. All ranks of the node are
-  /// taken to have buffers as long as the sender's. detour: traffic over the message's bytes, beyond the
-  /// caches.
+  /// Accounts for the message in the memory of the receiver's socket, which all its ranks share. Assumes that
+  /// all ranks of the node have buffers of the sender's size. detour: traffic beyond the caches, relative to
+  /// the message.
   Time move_in_memory(const Transfer& transfer, const Resources& receiver, Time at, double detour) const {
     const std::size_t own = std::max(transfer.footprint, 2 * transfer.bytes);
     const bool is_cached = own * static_cast<std::size_t>(machine_.ranks_per_node) <= memory_.cache;
@@ -308,8 +307,7 @@ class HostBackend final : public Backend {
     return t.bytes == 0 ? 1 : (t.bytes + kMtu - 1) / kMtu;
   }
 
-  /// The transport puts the packets in order again, so that the repair of one holds up all behind it. Returns
-  /// by how much.
+  /// Returns the delay by repairs. The transport delivers in order, so one repair delays all later packets.
   Time repair(const Transfer& transfer, Passage& passage, Time leaves) {
     const Repair repair = repair_of_message(transfer, leaves);
     passage.failed = passage.failed || repair.gave_up;
@@ -371,12 +369,12 @@ class HostBackend final : public Backend {
 const BackendDescription& host_backend() {
   static const auto& description = immortal(BackendDescription{
       .name = "host",
-      .description = "no offload: a plain NIC and memory per node (LogGP), the algorithms of Open MPI",
+      .description = "no offload: a plain NIC and memory per node (LogGP), with Open MPI's algorithms",
       .parameters = host::parameters(),
       .create = make_backend<HostBackend>,
       .validation = host::validation,
       .without_effect = host::without_effect,
-      .footing = host::footing,
+      .deployment = host::deployment,
       .in_force = host::in_force});
   return description;
 }

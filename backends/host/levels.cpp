@@ -1,7 +1,7 @@
-// A SubTeam has no messages of its own: a send or receive is the parent's, with ranks translated, and Part
-// keeps its handle. Both teams have one clock, which synchronize() takes over before a call into the parent
-// and after. While a team is held (InFlight::begin()), its operation stops at the first wait, even for what
-// is there already: how far it gets must not depend on when messages arrive.
+// A SubTeam forwards sends and receives to the parent with translated ranks; Part stores the parent's handle.
+// The teams share one clock, which synchronize() transfers before and after calls into the parent. An
+// operation of a held team (InFlight::begin()) stops at its first wait even if the message is there, because
+// its progress must not depend on arrival times.
 #include "backends/host/levels.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace offramp::host {
 // --- nodes ---
 
 NodeMap::NodeMap(const Team& team, const MachineLayout& machine) {
-  std::map<int, int> found;  // number of a node in the world -> here
+  std::map<int, int> found;  // node in the world -> node here
   for (int rank = 0; rank < team.size(); ++rank) {
     const auto [entry, is_new] = found.try_emplace(machine.node(team.world_rank(rank)), nodes());
     if (is_new) ranks_.emplace_back();
@@ -63,7 +63,7 @@ MutableBytes SubTeam::scratch(std::size_t bytes) {
   return room.first(bytes);
 }
 
-Team::Handle SubTeam::keep(Pending message) {
+Team::Handle SubTeam::track(Pending message) {
   clock = parent_.clock;
   parts_.emplace_front(message);
   parts_.front().self = parts_.begin();
@@ -73,31 +73,31 @@ Team::Handle SubTeam::keep(Pending message) {
 Team::Handle SubTeam::start_send(int peer, Bytes data, [[maybe_unused]] const Stamp* stamp) {
   assert(stamp == nullptr && "the host's algorithms send no tokens");
   synchronize();
-  return keep(parent_.send(parent_rank(peer), data));
+  return track(parent_.send(parent_rank(peer), data));
 }
 
 Team::Handle SubTeam::start_receive(int peer, MutableBytes data, [[maybe_unused]] bool token) {
   assert(!token);
   synchronize();
-  return keep(parent_.receive(parent_rank(peer), data));
+  return track(parent_.receive(parent_rank(peer), data));
 }
 
 bool SubTeam::ready(Handle handle) {
-  return !held_ && static_cast<Part*>(handle)->pending.await_ready();
+  return !suspended_ && static_cast<PendingMessage*>(handle)->pending.await_ready();
 }
 
 void SubTeam::wait(Handle handle, std::coroutine_handle<> waiter) {
-  auto* const part = static_cast<Part*>(handle);
-  if (held_) {
+  auto* const part = static_cast<PendingMessage*>(handle);
+  if (suspended_) {
     waiting_.emplace(Waiting{part, waiter});
   } else {
     part->pending.await_suspend(waiter);
   }
 }
 
-void SubTeam::release() {
-  held_ = false;
-  if (!waiting_) return;  // it has not waited at all
+void SubTeam::resume() {
+  suspended_ = false;
+  if (!waiting_) return;  // it did not wait at all
   const Waiting waiting = *waiting_;
   waiting_.reset();
   if (waiting.part->pending.await_ready()) {
@@ -109,14 +109,14 @@ void SubTeam::release() {
 
 Outcome SubTeam::finish(Handle handle) {
   synchronize();
-  auto* const part = static_cast<Part*>(handle);
+  auto* const part = static_cast<PendingMessage*>(handle);
   const Outcome outcome = part->pending.await_resume();
   clock = parent_.clock;
   parts_.erase(part->self);
   return outcome;
 }
 
-Team::Arrival SubTeam::take(Handle) {
+Team::Arrival SubTeam::finish_token(Handle) {
   assert(false && "the host's algorithms receive no tokens");
   return {};
 }
@@ -127,7 +127,7 @@ void InFlight::begin(SubTeam& team, Task<Outcome> operation) {
   team_ = &team;
   operation_ = std::move(operation);
   team.enter();
-  team.hold();
+  team.suspend();
   operation_.start(
       [](void* self) {
         if (const auto waiter = std::exchange(static_cast<InFlight*>(self)->waiter_, nullptr))
@@ -138,7 +138,7 @@ void InFlight::begin(SubTeam& team, Task<Outcome> operation) {
 }
 
 bool InFlight::await_ready() {
-  team_->release();
+  team_->resume();
   return operation_.done();
 }
 

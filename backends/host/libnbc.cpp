@@ -1,20 +1,19 @@
-// Nonblocking collectives as Open MPI 4.1 carries them, in its component "libnbc": which schedule it takes
-// for which ranks and bytes, as of v4.1.8 (ompi/mca/coll/libnbc/nbc_i*.c). A schedule is a list of rounds:
-// what comes behind a wait here begins a new round there.
+// Nonblocking collectives of Open MPI 4.1, from its component "libnbc" as of v4.1.8
+// (ompi/mca/coll/libnbc/nbc_i*.c): the schedules, and their selection by ranks and bytes. A schedule is a
+// list of rounds; a wait here corresponds to the end of a round there.
 //
-// The schedules with a function of their own there, at the names of those here:
+// Functions here, and the schedules that they follow:
 //
 //   bcast_of_libnbc   bcast_sched_linear, _binomial, _chain (nbc_ibcast.c), without memory.
 //   reduce_of_libnbc  red_sched_redscat_gather, _binomial, _chain (nbc_ireduce.c), and a binomial tree to
-//                     rank 0 for operations that do not commute. Memory: as in reduce.cpp; in order two
+//                     rank 0 for non-commutative operations. Memory: as in reduce.cpp; in order two
 //                     vectors at most.
 //   allreduce         allred_sched_diss, a binomial tree to rank 0 and back, and _redscat_allgather
 //                     (nbc_iallreduce.c). Memory: up to two vectors.
-//   reduce_scatter    a binomial tree to rank 0, whence all blocks leave at once (nbc_ireduce_scatter.c).
+//   reduce_scatter    a binomial tree to rank 0, which sends all blocks at once (nbc_ireduce_scatter.c).
 //                     Memory: the vector at rank 0 and the tree's.
 //
-// The others send and receive all blocks at once, or run an algorithm of the catalogue. Any number of
-// ranks.
+// The others exchange all blocks at once, or use an algorithm of the catalogue. Any number of ranks.
 #include <algorithm>
 #include <cassert>
 
@@ -24,10 +23,10 @@
 namespace offramp::host {
 namespace {
 
-bool is_in_place(const Call& call) {
+bool is_in_place(const AlgorithmCall& call) {
   return call.buffers.send.data() == call.buffers.receive.data();
 }
-bool is_one_per_power_of_two(const Call& call) {
+bool is_one_per_power_of_two(const AlgorithmCall& call) {
   return call.buffers.send.size() / call.element() >=
          static_cast<std::size_t>(Positions(call.size()).count());
 }
@@ -38,8 +37,8 @@ Task<Outcome> all_of(std::vector<Team::Pending> messages) {
   co_return outcome;
 }
 
-/// To rank 0 up a binomial tree, operands in rank order. result: where rank 0 gets it.
-Task<Outcome> reduce_in_order(Call call, MutableBytes result) {
+/// Reduces to rank 0 up a binomial tree, operands in rank order. result: memory for the result at rank 0.
+Task<Outcome> reduce_in_order(AlgorithmCall call, MutableBytes result) {
   Team& team = call.team;
   Tree tree = Tree::binomial_in_order(call.rank(), call.size(), 0);
   std::sort(tree.children.begin(), tree.children.end());
@@ -62,7 +61,7 @@ Task<Outcome> reduce_in_order(Call call, MutableBytes result) {
   co_return outcome;
 }
 
-Task<Outcome> reduce_in_order_to_root(Call call) {
+Task<Outcome> reduce_in_order_to_root(AlgorithmCall call) {
   Team& team = call.team;
   const int root = call.operation.root;
   if (root == 0) co_return co_await reduce_in_order(call, call.buffers.receive);
@@ -73,23 +72,23 @@ Task<Outcome> reduce_in_order_to_root(Call call) {
   co_return outcome;
 }
 
-Task<Outcome> reduce_and_bcast(Call call) {
+Task<Outcome> reduce_and_bcast(AlgorithmCall call) {
   call.operation.root = 0;
   Outcome outcome = co_await reduce_in_order(call, call.buffers.receive);
   note(outcome, co_await bcast_down_binomial(call));
   co_return outcome;
 }
 
-Task<Outcome> nbc_allreduce(Call call) {
+Task<Outcome> nbc_allreduce(AlgorithmCall call) {
   const bool in_parts = call.size() >= 4 && call.buffers.send.size() >= 64 * kKi &&
                         call.operation.commutative && !is_in_place(call);
   if (in_parts && is_one_per_power_of_two(call))
     return algorithm_named(OperationKind::kAllreduce, "rabenseifner").run(call);
-  // Its ring is for fewer elements than that, with nothing in most of the parts.
+  // Its ring handles fewer elements than that, with mostly empty parts.
   return reduce_and_bcast(call);
 }
 
-Task<Outcome> nbc_reduce_scatter(Call call) {
+Task<Outcome> nbc_reduce_scatter(AlgorithmCall call) {
   Team& team = call.team;
   const MutableBytes whole = call.rank() == 0 ? team.scratch(call.buffers.send.size()) : MutableBytes();
   Outcome outcome = co_await reduce_in_order(call, whole);
@@ -110,8 +109,8 @@ Task<Outcome> nbc_reduce_scatter(Call call) {
   co_return outcome;
 }
 
-/// All blocks come to the root at once.
-Task<Outcome> nbc_gather(Call call) {
+/// The root receives all blocks at once.
+Task<Outcome> nbc_gather(AlgorithmCall call) {
   Team& team = call.team;
   if (!call.is_root()) co_return co_await team.send(call.operation.root, call.buffers.send);
   std::vector<Team::Pending> messages;
@@ -125,22 +124,22 @@ Task<Outcome> nbc_gather(Call call) {
   co_return co_await all_of(std::move(messages));
 }
 
-/// Which rank the step-th message goes to, and which one comes from: in rank order or around the circle.
+/// Destination and source of the messages in a step: in rank order or around the circle.
 struct Peers {
   int to;
   int from;
 };
-Peers in_rank_order(const Call& call, int step) {
+Peers in_rank_order(const AlgorithmCall& call, int step) {
   const int peer = step <= call.rank() ? step - 1 : step;
   return {peer, peer};
 }
-Peers around_circle(const Call& call, int step) {
+Peers around_circle(const AlgorithmCall& call, int step) {
   return {wrap(call.rank() + step, call.size()), wrap(call.rank() - step, call.size())};
 }
 
-/// All blocks between all ranks at once.
-template <Peers (*peers_of)(const Call&, int)>
-Task<Outcome> nbc_allgather(Call call) {
+/// All ranks exchange all blocks at once.
+template <Peers (*peers_of)(const AlgorithmCall&, int)>
+Task<Outcome> nbc_allgather(AlgorithmCall call) {
   const MutableBytes own = call.receive_block(call.rank());
   local_copy(call.team, call.costs(), call.buffers.send, own);
   std::vector<Team::Pending> messages;
@@ -152,8 +151,8 @@ Task<Outcome> nbc_allgather(Call call) {
   co_return co_await all_of(std::move(messages));
 }
 
-/// In place it sends from a copy, where libnbc goes through the pairs with one of a block.
-Task<Outcome> nbc_alltoall(Call call) {
+/// In place it sends from a copy, while libnbc handles the pairs one by one with a block of memory.
+Task<Outcome> nbc_alltoall(AlgorithmCall call) {
   Team& team = call.team;
   if (!call.buffers.send.empty() && is_in_place(call)) {
     const MutableBytes copy = team.scratch(call.buffers.send.size());
@@ -172,14 +171,14 @@ Task<Outcome> nbc_alltoall(Call call) {
 
 }  // namespace
 
-Task<Outcome> bcast_of_libnbc(Call call) {
+Task<Outcome> bcast_of_libnbc(AlgorithmCall call) {
   const std::size_t bytes = call.buffers.receive.size();
   if (call.size() <= 4) return bcast_linear(call);
   if (bytes < 64 * kKi) return bcast_down_binomial(call);
   return bcast_down_chain(call, bytes < 512 * kKi ? 8 * kKi : 32 * kKi);
 }
 
-Task<Outcome> reduce_of_libnbc(Call call) {
+Task<Outcome> reduce_of_libnbc(AlgorithmCall call) {
   if (!call.operation.commutative) return reduce_in_order_to_root(call);
   if (call.size() > 2 && is_one_per_power_of_two(call))
     return algorithm_named(OperationKind::kReduce, "rabenseifner").run(call);
@@ -187,7 +186,7 @@ Task<Outcome> reduce_of_libnbc(Call call) {
   return reduce_up_chain(call, 8 * kKi);
 }
 
-Task<Outcome> run_of_libnbc(Call call) {
+Task<Outcome> run_of_libnbc(AlgorithmCall call) {
   using enum OperationKind;
   switch (call.operation.kind) {
     case kBcast:

@@ -1,4 +1,4 @@
-// What the algorithms share: ranks around a circle, and local work at its cost.
+// Helpers of the algorithms: ranks on a circle, and local work with its cost.
 #pragma once
 
 #include <string_view>
@@ -7,20 +7,20 @@
 
 namespace offramp::host {
 
-/// What an algorithm pays for local work, and the sink of its spans.
+/// Costs of an algorithm's local work, and the sink of its spans.
 struct LocalCosts {
   Bandwidth copy;
   Bandwidth combine;
   SpanSink* spans = nullptr;
   std::string_view unit = "host.cpu";  // a literal
-  Time type_block = {};                // to make a datatype, and to pack and unpack it, per block
+  Time type_block = {};                // to create a datatype, pack, and unpack it, per block
 };
 
 inline int wrap(int rank, int size) {
   return (rank % size + size) % size;
 }
 
-/// The team's clock moves on by the time that some work takes. Without hardware nothing asks for it.
+/// Advances the team's clock by the duration of some work. Not called without hardware.
 inline void spend(Team& team, const LocalCosts& costs, std::string_view what, Time time) {
   if (costs.spans != nullptr && time > Time())
     costs.spans->record(
@@ -34,7 +34,7 @@ inline void local_copy(Team& team, const LocalCosts& costs, Bytes from, MutableB
   team.copy(from, to);
 }
 
-/// `count` copies of `bytes` each, one after the other, which copy(0) and so on do where there is data.
+/// Charges `count` copies of `bytes` each. copy(0), copy(1), ... perform them if the buffers have data.
 template <typename Copy>
 void local_copies(Team& team, const LocalCosts& costs, int count, std::size_t bytes, Copy copy) {
   if (team.hardware() != nullptr)

@@ -1,19 +1,19 @@
-// Which algorithm MPICH takes: its table of decisions as of v4.3.2 (maint/tuning/coll/mpir/generic.json), by
-// the number of ranks and bytes. Its device's own compositions by nodes are left out, but for the barrier's.
+// The selection of MPICH: its decision table as of v4.3.2 (maint/tuning/coll/mpir/generic.json), by number of
+// ranks and bytes. Hierarchical compositions of its device are omitted, except for the barrier.
 #include "backends/host/collectives.hpp"
 #include "backends/host/pieces.hpp"
 
 namespace offramp::host {
 namespace {
 
-/// What its rules look at.
+/// The inputs of MPICH's rules.
 struct Asked {
   std::size_t bytes;  // of the message or the block
   std::size_t total;  // of all blocks
   int ranks;
   bool is_power_of_two;
   bool has_few_elements;  // fewer than there are positions
-  bool is_user_defined;   // the operation, of a reduction
+  bool is_user_defined;   // reduction with a user-defined operation
 };
 
 std::string_view choose_bcast(const Asked& asked) {
@@ -68,7 +68,7 @@ Decision decide_as_mpich(const Operation& operation, std::size_t bytes, std::siz
         return "binomial";
       case kAllgather:
         return choose_allgather(asked);
-      case kAllgatherv:  // its recursive doubling has the steps and sizes of Bruck's
+      case kAllgatherv:  // its recursive doubling has the steps and sizes of Bruck's algorithm
         return asked.total < 512 * kKi && (asked.is_power_of_two || asked.total < 80 * kKi) ? "bruck"
                                                                                             : "ring";
       case kReduceScatter:
@@ -88,7 +88,7 @@ Decision decide_as_mpich(const Operation& operation, std::size_t bytes, std::siz
       case kGatherv:
       case kScatterv:
       case kCount:
-        break;  // has one algorithm, or is none
+        break;  // one algorithm, or none
     }
     return "";
   }();

@@ -1,13 +1,13 @@
-// Which algorithm Open MPI takes up to release 4.0: the fixed decisions of its component "tuned" before they
-// were measured anew for 4.1 (ompi/mca/coll/tuned/coll_tuned_decision_fixed.c of branches v3.1.x and v4.0.x).
-// A decision has the pieces in which a tree forwards the message, too.
+// The selection of Open MPI up to release 4.0: the fixed decisions of its component "tuned" before the new
+// measurements for 4.1 (ompi/mca/coll/tuned/coll_tuned_decision_fixed.c of branches v3.1.x and v4.0.x). A
+// decision includes the segment size of a tree.
 #include "backends/host/collectives.hpp"
 #include "backends/host/pieces.hpp"
 
 namespace offramp::host {
 namespace {
 
-// Lines in the plane of ranks and bytes, which separate the algorithms of trees.
+// Lines in the plane of ranks and bytes that separate the trees' algorithms.
 struct Line {
   double per_byte;
   double ranks;
@@ -61,7 +61,7 @@ Decision choose_gather(int ranks, std::size_t block) {
   return {ranks > 60 || (ranks > 10 && block < 1024) ? "binomial" : "basic_linear"};
 }
 
-/// total: of all ranks' parts.
+/// total: size of all ranks' parts.
 Decision choose_reduce_scatterv(const Operation& operation, std::size_t total) {
   constexpr Line kHalving = {0.0012, 8};
   const bool is_power_of_two = Positions(operation.ranks).count() == operation.ranks;
@@ -114,7 +114,7 @@ Decision decide_as_openmpi_4_0(const Operation& operation, std::size_t bytes, st
     case kGatherv:
     case kScatterv:
     case kCount:
-      break;  // has one algorithm, or is none
+      break;  // one algorithm, or none
   }
   return {};
 }

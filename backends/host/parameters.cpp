@@ -9,7 +9,7 @@
 #include "backends/host/collectives.hpp"
 #include "offramp/kernel/immortal.hpp"
 #include "offramp/kernel/repair.hpp"
-#include "simulators/world/footing.hpp"
+#include "simulators/world/deployment.hpp"
 
 namespace offramp::host {
 namespace {
@@ -19,64 +19,65 @@ std::vector<Parameter> with_algorithms(std::vector<Parameter> table) {
   return table;
 }
 
-// What each preset has, and 0 in the table stands for.
+// The values of each preset, selected by 0 in the table of parameters.
 struct Preset {
   std::string_view name;
   Nic nic;
 };
-// Around a packet. RoCE v2: preamble and gap 20, Ethernet 18, IP 20, UDP 8, BTH 12, ICRC 4. InfiniBand: LRH
-// 8, BTH 12, ICRC 4, VCRC 2, start and end 4.
+// Framing per packet. RoCE v2: preamble and gap 20, Ethernet 18, IP 20, UDP 8, BTH 12, ICRC 4. InfiniBand:
+// LRH 8, BTH 12, ICRC 4, VCRC 2, start and end 4.
 constexpr std::size_t kRoce = 82;
 constexpr std::size_t kInfiniBand = 30;
 constexpr std::array kPresets = {
     Preset{"100g",
            {Time::ns(1000), Time::ns(250), Time::ns(50), Bandwidth::gigabits_per_second(100),
             Bandwidth::gigabits_per_second(208), kRoce}},
-    // BlueField-2 as a NIC [bf2-osu]. OSU's bcast between two nodes, which is one message: 1.75 us for 8
-    // bytes, 84.18 for 1 MiB.
+    // BlueField-2 as a NIC [bf2-osu]: OSU's bcast between two nodes, which is one message, takes 1.75 us for
+    // 8 bytes and 84.18 us for 1 MiB.
     Preset{"bf2",
            {Time::ns(1370), Time::ns(250), Time::ns(80), Bandwidth::gigabits_per_second(100),
             Bandwidth::gigabits_per_second(208), kInfiniBand}},
-    // ConnectX-6 on HDR InfiniBand: 8 bytes take Open MPI 1.61 us, long messages run at 23.48 GB/s (OSU, two
-    // virtual machines [azure-hbv2]), which is 189.2 Gb/s with the framing; 215 million messages per
-    // second [connectx-6].
+    // ConnectX-6 on HDR InfiniBand: 8 bytes take 1.61 us with Open MPI, long messages reach 23.48 GB/s (OSU,
+    // two virtual machines [azure-hbv2]), which is 189.2 Gb/s with framing; 215 million messages per second
+    // [connectx-6].
     Preset{"200g",
            {Time::ns(1110), Time::ns(250), Time::ps(4650), Bandwidth::bits_per_second(189'200'000'000),
             Bandwidth::gigabits_per_second(208), kInfiniBand}},
-    // BlueField-3 as a NIC [smartns]: 375 Gb/s between two hosts, 382.5 with the framing.
+    // BlueField-3 as a NIC [smartns]: 375 Gb/s between two hosts, 382.5 Gb/s with framing.
     Preset{"400g",
            {Time::ns(1110), Time::ns(250), Time::ps(4650), Bandwidth::bits_per_second(382'500'000'000),
             Bandwidth::gigabits_per_second(416), kRoce}}};
 
-/// What Open MPI sends by: its limits (-1 in the table), and what a message within a node takes (0 there).
+/// Transports of Open MPI: their limits (-1 in the table of parameters), and costs within a node (0 there).
 struct Transport {
   std::string_view name;
   EagerLimits limits;
   NodeMessages within_node;
 };
 // ob1 puts a header of 64 bytes into the buffers of its transports: openib has 12288 bytes, vader 4096. UCX
-// asks first above one segment of its reliable transport, and within a node, where a blocking send may be
-// complete once it is copied, from UCX_RNDV_SEND_NBR_THRESH = 256 KiB on.
+// uses rendezvous above one segment of its reliable transport, and within a node from
+// UCX_RNDV_SEND_NBR_THRESH = 256 KiB on; a blocking send there may complete once it is copied.
 //
-// Within a node vader has room for all eager messages beside their headers. An element of UCX's queue has 128
-// bytes: what does not fit lies elsewhere, in lines that the receiver fetches, too. vader's times are those
-// of two ranks of an idle node, UCX's those of a node with a rank on each of 32 cores [hpc-tests].
+// Within a node vader's buffers have room for all eager messages with their headers. An element of UCX's
+// queue has 128 bytes; the rest of a message is in separate lines, which the receiver fetches, too. vader's
+// times are those of two ranks on an idle node, UCX's those of a node with one rank on each of 32 cores
+// [hpc-tests].
 constexpr std::array kTransports = {
     Transport{"ob1", {12288 - 64, 4096 - 64}, {Time::ns(65), Time::ns(50), 4096 - 64}},
     Transport{"ucx", {8192, 256 * 1024 - 1}, {Time::ns(400), Time::ns(250), 92}}};
 
-/// What the memory of a node delivers to all its ranks at once. The rates are of copies, which read, fetch
-/// the line that they write, and write it back, so they are a fraction of what the channels have.
+/// The memory throughput of a node for all its ranks together. The rates are those of copies, which read,
+/// fetch the written line, and write it back: a fraction of the channels' rates.
 struct Processor {
   std::string_view name;
   NodeMemory memory;
-  int ranks;  // from here on memory grows with the ranks; 0: it has one size
+  int ranks;  // memory scales with the ranks from here on; 0: constant
 };
-// xeon: AlaSKA and CSD3, 32 ranks on two sockets of six channels each: allgathers beyond the caches come at
-// 24 and 22 GB/s, in them at 26 and 45; the caches end between 34 and 68 MB, and beyond 136 MB. epyc: as many
-// bytes for each channel (16 of 3200 MT/s in place of 12 of 2666 to 2933) and for each core (128 in place of
-// 32). sc23: the hosts of the dpu's measurements, whose processors are not published: 47 us per KiB of an
-// allgatherv of 128 ranks are 89 GB/s. They are the fastest of any.
+// xeon: AlaSKA and CSD3, 32 ranks on two sockets of six channels each. Allgathers beyond the caches run at 24
+// and 22 GB/s, within them at 26 and 45; the caches end between 34 and 68 MB, and beyond 136 MB. epyc: the
+// same bytes per channel (16 of 3200 MT/s instead of 12 of 2666 to 2933) and per core (128 instead of 32).
+// sc23: the hosts of the dpu backend's measurements, with unpublished processors: 47 us per KiB of an
+// allgatherv on 128 ranks are 89 GB/s, the fastest of all.
 constexpr std::array kProcessors = {
     Processor{"any",
               {Bandwidth::gigabits_per_second(190), Bandwidth::gigabits_per_second(280), 96 << 20, 0.9, 3.8},
@@ -105,7 +106,7 @@ std::vector<std::string_view> names_of(const Table& table) {
   return names;
 }
 
-/// 0: what the NIC has.
+/// A parameter whose 0 selects the NIC's value.
 Parameter of_nic(std::string_view name, std::string_view unit, double most, std::string_view source,
                  std::string_view description) {
   return real(name, unit, 0, {0, most}, source, description);
@@ -113,101 +114,101 @@ Parameter of_nic(std::string_view name, std::string_view unit, double most, std:
 
 }  // namespace
 
-// LogGP [loggp]: latency L, overhead o, gap g, gap per byte G. The default is a
-// 100 Gb/s NIC without any offload; it is assumed, not measured on one machine, and meant to be set to one's
-// own.
+// LogGP [loggp]: latency L, overhead o, gap g, gap per byte G. The default is a 100 Gb/s NIC without offload.
+// Its values are assumed rather than measured on one machine; users should set their own.
 const std::vector<Parameter>& parameters() {
   static const auto& table = immortal(with_algorithms(std::vector<Parameter>{
       choice("nic", kPresets.front().name, names_of(kPresets),
              "100g: assumed; bf2: BlueField-2 [bf2-osu]; 200g: ConnectX-6 [azure-hbv2]; 400g: BlueField-3 "
              "[smartns]",
-             "of every node: latency, overhead, gap, bandwidth, pcie and framing"),
+             "NIC of every node: latency, overhead, gap, bandwidth, pcie, and framing"),
       of_nic(
           "latency", "ns", 1e9,
           "assumed: 1000 (100g), 1110 (400g); fitted: 1370 (bf2) to [bf2-osu], 1110 (200g) to [azure-hbv2]",
-          "L: first bit out to first bit in; 0: of the NIC"),
+          "L: latency from the first bit out to the first bit in; 0: that of the NIC"),
       of_nic("overhead", "ns", 1e9, "assumed: 250 (all)",
-             "o: time of the processor per message, at each end; 0: of the NIC"),
+             "o: processor time per message, at each end; 0: that of the NIC"),
       of_nic("gap", "ns", 1e9,
              "assumed: 50 (100g), 4.65 (400g); fitted to [sc23-logs]: 80 (bf2); published [connectx-6]: 4.65 "
              "(200g)",
-             "g: least time between two messages of one NIC; 0: of the NIC"),
+             "g: least time between two messages of one NIC; 0: that of the NIC"),
       of_nic("bandwidth", "Gb/s", 100000,
              "assumed: 100 (100g, bf2); published: 189.2 (200g) [azure-hbv2], 382.5 (400g) [smartns], "
              "187.8 and 375 of them payload",
-             "1/G: of the link, with what frames its packets; 0: of the NIC"),
+             "1/G: rate of the link, including the framing of packets; 0: that of the NIC"),
       of_nic("pcie", "Gb/s", 100000, "inferred: PCIe x16 less framing; 208 (100g, bf2, 200g), 416 (400g)",
-             "host memory to NIC and back; 0: of the NIC"),
+             "bandwidth between host memory and NIC; 0: that of the NIC"),
       of_nic("process_bandwidth", "Gb/s", 100000, "assumed: no limit of its own",
-             "what one process sends and receives at most, each way; 0: what the NIC does"),
+             "bandwidth limit of one process, per direction; 0: that of the NIC"),
       of_nic("framing", "B", 4096, "[infiniband]: 30 (bf2, 200g); RoCE v2: 82 (100g, 400g)",
-             "around each packet of 4096 B; 0: of the NIC"),
+             "framing of each packet of 4096 B; 0: that of the NIC"),
       real("fetch", "ns", 550, {0, 1e9},
            "published [pcie-bench]: DMA read of 64 B from a Xeon E5, median 547",
-           "until what the NIC reads from host memory is there"),
+           "latency of the NIC's reads from host memory"),
       integer("inline_limit", "B", 128, {0, 1e9}, "[openmpi]: btl_openib_max_inline_data",
-              "up to here the processor writes a message into the NIC, which has nothing to fetch"),
-      real("post", "ns", 30, {0, 1e9}, "assumed", "time of the processor to post a receive"),
+              "largest message that the processor writes into the NIC, which then fetches nothing"),
+      real("post", "ns", 30, {0, 1e9}, "assumed", "processor time to post a receive"),
       choice("transport", kTransports.front().name, names_of(kTransports), "[openmpi]: pml ob1 and pml ucx",
-             "what Open MPI sends by: eager_limit and memory_eager_limit"),
+             "transport of Open MPI: sets eager_limit and memory_eager_limit"),
       integer("eager_limit", "B", -1, {-1, 1e9},
               "[openmpi]: btl_openib_eager_limit less a header: 12224 (ob1); inferred: 8192 (ucx)",
-              "larger messages ask the receiver first; -1: of the transport"),
+              "largest eager message; larger ones use rendezvous; -1: that of the transport"),
       real("memory_latency", "ns", 0, {0, 1e9},
            "fitted: 65 (ob1) to half a round trip of 8 bytes, measured: Open MPI 4.1.4, vader: 165 ns; 400 "
            "(ucx) to "
            "[hpc-tests]",
-           "between two ranks of a node; 0: of the transport"),
+           "latency between two ranks of a node; 0: that of the transport"),
       real("memory_overhead", "ns", 0, {0, 1e9},
            "fitted to the times of memory_latency, [hpc-tests]: 50 (ob1), 250 (ucx)",
-           "time of the processor per message within a node, at each end; 0: of the transport"),
+           "processor time per message within a node, at each end; 0: that of the transport"),
       real("single_copy", "ns", 1700, {0, 1e9},
            "fitted to half a round trip of 4 KiB, measured: Open MPI 4.1.4, vader: 2.39 us",
-           "the system call that copies from another rank's memory"),
+           "time of the system call that copies from another rank's memory"),
       choice("processor", kProcessors.front().name, names_of(kProcessors),
              "any, xeon: fitted to [hpc-tests]; epyc: inferred from its channels and cores; sc23: fitted to "
              "[sc23-logs], hosts of the dpu's measurements",
-             "class of a node's two processors: memory_bandwidth, cache_bandwidth and cache"),
+             "class of a node's two processors: memory_bandwidth, cache_bandwidth, and cache"),
       of_nic("memory_bandwidth", "Gb/s", 1e6,
              "fitted to [hpc-tests]: 190 (any, xeon), to [sc23-logs]: 712 (sc23); inferred: 290 (epyc)",
-             "of a node's memory, an equal part of each socket: all that its ranks receive beyond the "
-             "caches; 0: of "
-             "the processor"),
+             "bandwidth of a node's memory, shared equally by its sockets, for all data that its ranks "
+             "receive beyond the caches; 0: that of the processor"),
       of_nic("cache_bandwidth", "Gb/s", 1e6,
              "fitted to [hpc-tests]: 280 (any, xeon); inferred: 1120 (epyc); assumed: 712 (sc23)",
-             "the same in the caches; 0: memory_bandwidth if that is set, else of the processor"),
+             "bandwidth of the caches; 0: memory_bandwidth if set, else that of the processor"),
       of_nic("cache", "MiB", 1e6,
              "fitted to [hpc-tests]: 96 (any, xeon); inferred: 576 (epyc); assumed: 96 (sc23)",
-             "buffers of all ranks of a node that fit into its caches; 0: of the processor"),
+             "capacity of a node's caches for the buffers of all its ranks; 0: that of the processor"),
       real("memory_detour", "1", 1.5, {1, 10},
            "fitted to [hpc-tests]: allgather of 64 KiB on AlaSKA, through a buffer, and of 256 KiB, in one "
            "copy",
-           "traffic of what two ranks copy through a buffer beyond the caches, over that of a single copy"),
-      integer(
-          "memory_eager_limit", "B", -1, {-1, 1e9},
-          "[openmpi]: btl_vader_eager_limit less a header: 4032 (ob1); inferred: 262143 (ucx)",
-          "larger messages within a node ask the receiver first, and are copied once; -1: of the transport"),
+           "traffic of a copy between two ranks through a buffer beyond the caches, relative to a single "
+           "copy"),
+      integer("memory_eager_limit", "B", -1, {-1, 1e9},
+              "[openmpi]: btl_vader_eager_limit less a header: 4032 (ob1); inferred: 262143 (ucx)",
+              "largest eager message within a node; larger ones use rendezvous and a single copy; -1: that "
+              "of the transport"),
       real("copy_bandwidth", "Gb/s", 80, {0.001, 100000}, "assumed",
-           "what a processor copies: local copies, and messages from and to buffers"),
+           "copy rate of a processor: local copies, and messages from and to buffers"),
       real("combine_bandwidth", "Gb/s", 160, {0.001, 100000},
            "measured: MPI_Reduce_local of doubles beyond the cache, 50 ps per byte",
-           "reductions in host software"),
+           "rate of reductions in host software"),
       real("type_block", "ns", 32, {0, 1e6},
            "measured: MPI_Type_indexed of 32 blocks, Open MPI 4.1.4: 24 to make, 4 to pack, 4 to unpack",
-           "of a datatype that an algorithm makes and sends by, per block"),
+           "time per block of a datatype that an algorithm creates and sends"),
       choice("progress", "calls", {"calls", "thread", "hardware"}, "[openmpi]: opal_progress",
-             "what moves operations on: MPI calls that wait or ask, a thread, or the NIC"),
+             "source of progress: MPI calls that wait or poll, a thread, or the NIC"),
       real("progress_share", "1", 0.5, {0, 0.99}, "assumed: it polls on the program's own processor",
-           "of the processor's time while the program computes, what the thread takes"),
+           "share of the processor's time that the thread uses while the program computes"),
       real("retry_timeout", "us", in_microseconds(ReliableTransport{}.retry_timeout), {0, 1e9},
-           "[infiniband]: 4.096 us x 2^14", "after which a packet without an acknowledgement is sent again"),
+           "[infiniband]: 4.096 us x 2^14",
+           "time after which a packet without an acknowledgement is retransmitted"),
       integer("retries", "1", ReliableTransport{}.retries, {0, 7}, "[infiniband]: 3-bit counter",
-              "of one packet, before the connection is given up"),
-      integer("segment", "B", 0, {0, 1e9}, "[openmpi]: its fixed decisions cut nothing",
-              "pieces in which trees and segmented rings forward a long message; 0: in one piece"),
+              "retransmissions of one packet before the connection is given up"),
+      integer("segment", "B", 0, {0, 1e9}, "[openmpi]: its fixed decisions do not segment",
+              "segment size of trees and segmented rings; 0: no segmentation"),
       integer("han_segment", "B", 65536, {0, 1e9},
               "[openmpi]: coll_han_bcast_segsize, and of reduce, allreduce",
-              "pieces in which han pipelines bcast, reduce and allreduce; 0: in one piece")}));
+              "segment size of han's pipelined bcast, reduce, and allreduce; 0: no segmentation")}));
   return table;
 }
 
@@ -271,24 +272,25 @@ Progress progress_of(const Settings& settings) {
   return by == "thread" ? Progress::kThread : Progress::kHardware;
 }
 
-Footing footing(const Settings& settings, const MachineLayout& machine, int ranks) {
-  Footing footing =
-      footing_on_nodes(machine, ranks, "NIC", nic_of(settings).bandwidth, machine.links_per_card);
+Deployment deployment(const Settings& settings, const MachineLayout& machine, int ranks) {
+  Deployment deployment =
+      deployment_on_nodes(machine, ranks, "NIC", nic_of(settings).bandwidth, machine.links_per_card);
   if (machine.ranks_per_node > 1 && settings.real("memory_bandwidth") <= 0) {
     constexpr double kGigabyte = 8;  // Gb
     const NodeMemory memory = node_memory_of(settings, machine);
     const double rate = in_gigabits(memory.bandwidth) / kGigabyte;
-    footing.text += fmt::format(", memory of {:.0f} GB/s (processor = {}: {:.0f} to {:.0f})", rate,
-                                settings.choice("processor"), rate * memory.least, rate * memory.most);
+    deployment.text += fmt::format(", memory of {:.0f} GB/s (processor = {}: {:.0f} to {:.0f})", rate,
+                                   settings.choice("processor"), rate * memory.least, rate * memory.most);
     const auto add = [&](std::string_view name, Bandwidth value) {
       if (memory.least < memory.most)
-        footing.bands.push_back({name, in_gigabits(value) * memory.least, in_gigabits(value) * memory.most});
+        deployment.bands.push_back(
+            {name, in_gigabits(value) * memory.least, in_gigabits(value) * memory.most});
     };
     add("memory_bandwidth", memory.bandwidth);
     if (settings.real("cache_bandwidth") <= 0) add("cache_bandwidth", memory.cached);
   }
-  footing.text += ", " + selection_text(settings);
-  return footing;
+  deployment.text += ", " + selection_text(settings);
+  return deployment;
 }
 
 std::vector<WithoutEffect> without_effect(const Settings& settings) {

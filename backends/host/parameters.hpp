@@ -11,43 +11,43 @@ namespace offramp::host {
 
 const std::vector<Parameter>& parameters();
 
-/// LogGP: the NIC of a node, and what the processor does for a message.
+/// LogGP: the NIC of a node, and the processor's work per message.
 struct Nic {
   Time latency;
   Time overhead;
   Time gap;
-  Bandwidth bandwidth;  // of the link, with what frames the packets
+  Bandwidth bandwidth;  // of the link, including framing
   Bandwidth pcie;
-  std::size_t framing;  // bytes around each packet
+  std::size_t framing;  // bytes of framing per packet
 };
-/// The one that is named, with what is set apart from it.
+/// The selected preset, with individually set values.
 Nic nic_of(const Settings& settings);
 /// See BackendDescription::in_force.
 std::optional<double> in_force(const Settings& settings, std::string_view parameter);
 
-/// Longer messages ask the receiver first.
+/// Longer messages use rendezvous.
 struct EagerLimits {
   std::size_t network;
   std::size_t memory;  // within a node
 };
-/// Those of the transport, with what is set apart from it.
+/// The limits of the transport, with individually set values.
 EagerLimits eager_limits_of(const Settings& settings);
 
 /// Messages between two ranks of a node.
 struct NodeMessages {
   Time latency;
   Time overhead;
-  std::size_t inline_limit;  // longer ones lie in a buffer of their own, which is fetched behind the header
+  std::size_t inline_limit;  // longer messages use a separate buffer, which is fetched after the header
 };
-/// Those of the transport, with what is set apart from it.
+/// The values of the transport, with individually set values.
 NodeMessages node_messages_of(const Settings& settings);
 
-/// What a node's memory delivers to all its ranks.
+/// The throughput of a node's memory for all its ranks.
 struct NodeMemory {
   Bandwidth bandwidth;  // beyond the caches
   Bandwidth cached;
   std::size_t cache;  // bytes
-  double least;       // of this class the slowest and the fastest machine, over `bandwidth`
+  double least;       // slowest and fastest machine of the class, relative to `bandwidth`
   double most;
 
   [[nodiscard]] NodeMemory scaled(double factor) const {
@@ -59,13 +59,13 @@ struct NodeMemory {
             least, most};
   }
 };
-/// That of the processor, with what is set apart from it.
+/// The memory of the processor, with individually set values.
 NodeMemory node_memory_of(const Settings& settings, const MachineLayout& machine);
 
 Progress progress_of(const Settings& settings);
 
 /// As in BackendDescription.
-Footing footing(const Settings& settings, const MachineLayout& machine, int ranks);
+Deployment deployment(const Settings& settings, const MachineLayout& machine, int ranks);
 /// As BackendDescription::without_effect.
 std::vector<WithoutEffect> without_effect(const Settings& settings);
 

@@ -1,12 +1,12 @@
-// The trees follow coll_base_topo.c of [openmpi] in shape and in the order in which children are served;
-// reduce_by_halves() and begin_rabenseifner() are what reduce, allreduce and reduce_scatter share of
-// recursive halving (sources in allreduce.cpp and reduce_scatter.cpp).
+// The trees follow coll_base_topo.c of [openmpi] in shape and in the order of children. reduce_by_halves()
+// and begin_rabenseifner() are the recursive halving shared by reduce, allreduce, and reduce_scatter (sources
+// in allreduce.cpp and reduce_scatter.cpp).
 #include "backends/host/pieces.hpp"
 
 namespace offramp::host {
 namespace {
 
-/// Ranks that count from the root, around the circle.
+/// Converts ranks to relative ranks, which count from the root around the circle.
 struct Circle {
   int size;
   int root;
@@ -49,7 +49,7 @@ Tree Tree::chain(int rank, int size, int root) {
 }
 
 Tree Tree::binary(int rank, int size, int root) {
-  // Level by level. A level of 2^n ranks hangs below the one before it, so that its odd relative ranks are
+  // Level by level. A level of 2^n ranks is below the previous one, such that its odd relative ranks are
   // below the root's first child and its even ones below the second.
   const Circle circle{size, root};
   const int own = circle.relative(rank);
@@ -98,13 +98,13 @@ Tree Tree::k_nomial(int rank, int size, int root, int radix) {
 }
 
 Tree Tree::binary_in_order(int rank, int size) {
-  // Ranks [first, last] are a subtree with `last` at its top. Its second child is at the top of the first
-  // half of the others, its first child next to itself.
+  // Ranks [first, last] are a subtree with `last` at its top. The first child is the next lower rank; the
+  // second child is the top of the lower half of the rest.
   int first = 0;
   int last = size - 1;
   Tree tree;
   for (;;) {
-    const int middle = first + (last - first + 1) / 2;  // the first rank below the first child
+    const int middle = first + (last - first + 1) / 2;  // lowest rank below the first child
     if (rank == last) {
       if (last > first) tree.children.push_back(last - 1);
       if (last - 1 >= middle && middle > first) tree.children.push_back(middle - 1);
@@ -153,13 +153,13 @@ Task<Outcome> exchange(Team& team, int to, Bytes outgoing, int from, MutableByte
   co_return outcome;
 }
 
-Task<Outcome> reduce_around_ring(Call call, MutableBytes sum, const Cut& cut, const Segments& segments,
-                                 std::size_t segment) {
+Task<Outcome> reduce_around_ring(AlgorithmCall call, MutableBytes sum, const Cut& cut,
+                                 const Segments& segments, std::size_t segment) {
   Team& team = call.team;
   const int size = team.size();
   const int right = wrap(team.rank() + 1, size);
   const int left = wrap(team.rank() - 1, size);
-  const auto part = [&](int index) { return segments.of(cut.of(sum, wrap(index, size)), segment); };
+  const auto part = [&](int index) { return segments.slice(cut.slice(sum, wrap(index, size)), segment); };
   const MutableBytes room = team.scratch(segments.longest());
   Outcome outcome = Outcome::kOk;
   for (int step = 1; step < size; ++step) {
@@ -188,19 +188,19 @@ Window other_half(const std::vector<Window>& windows, std::size_t step) {
   return kept.first == whole.first ? Window{kept.last, whole.last} : Window{whole.first, kept.first};
 }
 
-Task<Outcome> reduce_by_halves(Call call, const Positions& positions, Halving halving, const Cut& cut,
-                               MutableBytes& sum, MutableBytes& incoming) {
+Task<Outcome> reduce_by_halves(AlgorithmCall call, const Positions& positions, Halving halving,
+                               const Cut& cut, MutableBytes& sum, MutableBytes& incoming) {
   Team& team = call.team;
-  const int own = positions.of(team.rank());
+  const int own = positions.position_of(team.rank());
   const std::vector<Window> windows = windows_of(own, positions, halving.near_first);
   Outcome outcome = Outcome::kOk;
   std::size_t step = 0;
   for (int bit = 1; bit < positions.count(); bit *= 2, ++step) {
     const int partner = own ^ (halving.near_first ? bit : positions.count() / (2 * bit));
-    const MutableBytes part = cut.of(sum, windows[step + 1]);
-    const MutableBytes other = cut.of(incoming, windows[step + 1]);
+    const MutableBytes part = cut.slice(sum, windows[step + 1]);
+    const MutableBytes other = cut.slice(incoming, windows[step + 1]);
     const int peer = positions.rank(partner);
-    note(outcome, co_await exchange(team, peer, cut.of(sum, other_half(windows, step + 1)), peer, other));
+    note(outcome, co_await exchange(team, peer, cut.slice(sum, other_half(windows, step + 1)), peer, other));
     if (halving.in_order && partner > own) {
       local_combine(team, call.costs(), part, other);
       std::swap(sum, incoming);
@@ -211,9 +211,10 @@ Task<Outcome> reduce_by_halves(Call call, const Positions& positions, Halving ha
   co_return outcome;
 }
 
-Task<Outcome> begin_rabenseifner(Call call, const Positions& positions, const Cut& cut, MutableBytes& sum,
-                                 MutableBytes& incoming) {
-  // Two ranks of one position combine a half each; the even one gets the other half of the result.
+Task<Outcome> begin_rabenseifner(AlgorithmCall call, const Positions& positions, const Cut& cut,
+                                 MutableBytes& sum, MutableBytes& incoming) {
+  // Both ranks of a position combine one half each; the odd rank sends its half of the result to the even
+  // one.
   Team& team = call.team;
   const int rank = team.rank();
   Outcome outcome = Outcome::kOk;
@@ -222,15 +223,15 @@ Task<Outcome> begin_rabenseifner(Call call, const Positions& positions, const Cu
     const Cut halves = Cut::even(sum.size(), call.element(), 2);
     const int own = rank % 2;
     const int peer = own == 0 ? rank + 1 : rank - 1;
-    const MutableBytes part = halves.of(sum, own);
-    const MutableBytes other = halves.of(incoming, own);
-    note(outcome, co_await exchange(team, peer, halves.of(sum, 1 - own), peer, other));
+    const MutableBytes part = halves.slice(sum, own);
+    const MutableBytes other = halves.slice(incoming, own);
+    note(outcome, co_await exchange(team, peer, halves.slice(sum, 1 - own), peer, other));
     local_combine(team, call.costs(), other, part);
     if (own == 1) {
       note(outcome, co_await team.send(peer, part));
       co_return outcome;
     }
-    note(outcome, co_await team.receive(peer, halves.of(sum, 1)));
+    note(outcome, co_await team.receive(peer, halves.slice(sum, 1)));
   }
   note(outcome, co_await reduce_by_halves(call, positions, {true, false}, cut, sum, incoming));
   co_return outcome;

@@ -1,78 +1,77 @@
 // Reduction to blocks, of equal and of different sizes. Any number of ranks.
 //
 // The algorithms follow coll_base_reduce_scatter_block.c (equal blocks) and coll_base_reduce_scatter.c of
-// [openmpi] (ompi/mca/coll/base); one is MPICH's. "Memory" is what a rank takes beside the program's
-// buffers; v is the whole vector.
+// [openmpi] (ompi/mca/coll/base); one is MPICH's. "Memory" is memory in addition to the program's buffers; v
+// is the whole vector.
 //
 //   basic_linear, non-overlapping  reduce_scatter_block_basic_linear, reduce_scatter_intra_nonoverlapping:
-//                                  reduce to rank 0, then scatter(v), each by the algorithm that the
-//                                  settings or the rules choose. Operands in order. Memory: v at rank 0,
-//                                  and theirs.
-//   recursive_doubling             ..._block_intra_recursivedoubling: an allreduce of the whole vector
-//                                  (Open MPI exchanges fewer blocks from step to step), of which a rank
-//                                  keeps its block. Operands in order. Memory: up to 2 v.
+//                                  reduce to rank 0, then scatter(v), by the algorithms of the settings or
+//                                  rules. Operands in order. Memory: v at rank 0, and theirs.
+//   recursive_doubling             ..._block_intra_recursivedoubling: an allreduce of the whole vector; a
+//                                  rank keeps its block (Open MPI exchanges fewer blocks from step to step).
+//                                  Operands in order. Memory: up to 2 v.
 //   recursive_halving              ..._block_intra_recursivehalving, ..._intra_basic_recursivehalving:
-//                                  log2(p) steps; each gives half of what is left away and combines the
-//                                  other half, far partners first. Ranks beyond a power of two fold into a
-//                                  neighbour before and get their block after. Commutes. Memory: 2 v.
-//   butterfly                      ..._butterfly: the same with near partners first and operands in order;
-//                                  the block that a rank ends with is that of its mirrored position, whence
-//                                  it goes to its owner. Source at the function. Memory: 2 v.
-//   ring                           reduce_scatter_intra_ring: p - 1 steps around the circle. Commutes.
+//                                  log2(p) steps; each sends half of the rest and combines the other half,
+//                                  far partners first. Ranks beyond a power of two fold into a neighbour
+//                                  first and receive their block at the end. Commutative. Memory: 2 v.
+//   butterfly                      ..._butterfly: as recursive_halving, but near partners first and operands
+//                                  in order. A rank ends with the block of its mirrored position, and sends
+//                                  it to its owner. Source at the function. Memory: 2 v.
+//   ring                           reduce_scatter_intra_ring: p - 1 steps around the circle. Commutative.
 //                                  Memory: v and the longest block.
-//   pairwise                       MPICH's for long vectors (MPIR_Reduce_scatter_intra_pairwise): each
-//                                  block goes straight to its owner. Commutes. Memory: two blocks.
+//   pairwise                       MPICH's for long vectors (MPIR_Reduce_scatter_intra_pairwise): each block
+//                                  is sent directly to its owner. Commutative. Memory: two blocks.
 #include "backends/host/collectives.hpp"
 #include "backends/host/pieces.hpp"
 
 namespace offramp::host {
 namespace {
 
-/// The vector, cut into the ranks' blocks.
-Cut blocks_of(const Call& call) {
+/// Partitions the vector into the ranks' blocks.
+Cut blocks_of(const AlgorithmCall& call) {
   std::vector<std::size_t> begins{0};
   for (int rank = 0; rank < call.size(); ++rank)
     begins.push_back(begins.back() + call.send_block(rank).size());
   return Cut(std::move(begins));
 }
 
-/// Reduce to rank 0, then scatter.
-Task<Outcome> reduce_and_scatter(Call call) {
+/// Reduces to rank 0, then scatters.
+Task<Outcome> reduce_and_scatter(AlgorithmCall call) {
   Team& team = call.team;
   const bool equal = call.buffers.send_blocks.empty();
-  Call part = call;
+  AlgorithmCall part = call;
   part.operation.kind = OperationKind::kReduce;
   part.operation.root = 0;
   part.operation.bytes = call.buffers.send.size();
   part.operation.elements = part.operation.bytes / call.element();
   part.buffers = {call.buffers.send, {}, part.operation.bytes};
   if (part.is_root()) part.buffers.receive = team.scratch(part.operation.bytes);
-  Outcome outcome = co_await call.collectives.run(Call(part));
+  Outcome outcome = co_await call.collectives.run(AlgorithmCall(part));
 
   const MutableBytes whole = part.buffers.receive;
   const Cut cut = blocks_of(call);
   std::vector<Bytes> blocks;
   for (int rank = 0; part.is_root() && !equal && rank < call.size(); ++rank)
-    blocks.emplace_back(cut.of(whole, rank));
+    blocks.emplace_back(cut.slice(whole, rank));
   part.operation.kind = equal ? OperationKind::kScatter : OperationKind::kScatterv;
   part.operation.bytes = call.operation.bytes;
   part.buffers = {whole, call.buffers.receive, call.buffers.block, blocks, {}};
-  note(outcome, co_await call.collectives.run(Call(part)));
+  note(outcome, co_await call.collectives.run(AlgorithmCall(part)));
   co_return outcome;
 }
 
-/// Every rank gets the whole vector and keeps its block.
-Task<Outcome> reduce_scatter_recursive_doubling(Call call) {
+/// Every rank computes the whole vector and keeps its block.
+Task<Outcome> reduce_scatter_recursive_doubling(AlgorithmCall call) {
   Team& team = call.team;
   const Cut cut = blocks_of(call);
-  Call whole = call;
+  AlgorithmCall whole = call;
   whole.buffers = {call.buffers.send, team.scratch(call.buffers.send.size()), call.buffers.send.size()};
   Outcome outcome = co_await allreduce_recursive_doubling(whole);
-  local_copy(team, call.costs(), cut.of(whole.buffers.receive, call.rank()), call.buffers.receive);
+  local_copy(team, call.costs(), cut.slice(whole.buffers.receive, call.rank()), call.buffers.receive);
   co_return outcome;
 }
 
-Task<Outcome> reduce_scatter_ring(Call call) {
+Task<Outcome> reduce_scatter_ring(AlgorithmCall call) {
   Team& team = call.team;
   const Cut cut = blocks_of(call);
   const MutableBytes sum = team.scratch(call.buffers.send.size());
@@ -81,36 +80,36 @@ Task<Outcome> reduce_scatter_ring(Call call) {
   for (int rank = 0; rank < call.size(); ++rank) longest = std::max(longest, call.send_block(rank).size());
   const Segments whole(longest, 1, 0);
   Outcome outcome = co_await reduce_around_ring(call, sum, cut, whole, 0);
-  local_copy(team, call.costs(), cut.of(sum, call.rank()), call.buffers.receive);
+  local_copy(team, call.costs(), cut.slice(sum, call.rank()), call.buffers.receive);
   co_return outcome;
 }
 
-/// MPICH's for long vectors: each block goes straight to its owner.
-Task<Outcome> reduce_scatter_pairwise(Call call) {
+/// MPICH's algorithm for long vectors: each block is sent directly to its owner.
+Task<Outcome> reduce_scatter_pairwise(AlgorithmCall call) {
   Team& team = call.team;
   const Cut cut = blocks_of(call);
   const MutableBytes sum = team.scratch(call.buffers.receive.size());
   const MutableBytes incoming = team.scratch(sum.size());
-  local_copy(team, call.costs(), cut.of(call.buffers.send, call.rank()), sum);
+  local_copy(team, call.costs(), cut.slice(call.buffers.send, call.rank()), sum);
   Outcome outcome = Outcome::kOk;
   for (int step = 1; step < call.size(); ++step) {
     const int to = wrap(call.rank() + step, call.size());
     const int from = wrap(call.rank() - step, call.size());
-    note(outcome, co_await exchange(team, to, cut.of(call.buffers.send, to), from, incoming));
+    note(outcome, co_await exchange(team, to, cut.slice(call.buffers.send, to), from, incoming));
     local_combine(team, call.costs(), incoming, sum);
   }
   local_copy(team, call.costs(), sum, call.buffers.receive);
   co_return outcome;
 }
 
-/// The bits of a position in reverse: whose blocks it has after halving with near partners first.
+/// Reverses the bits of a position: the owner of its blocks after halving with near partners first.
 int mirrored(int position, int count) {
   int mirror = 0;
   for (int bit = 1; bit < count; bit *= 2, position /= 2) mirror = 2 * mirror + position % 2;
   return mirror;
 }
 
-Task<Outcome> reduce_scatter_by_halves(Call call, Halving halving) {
+Task<Outcome> reduce_scatter_by_halves(AlgorithmCall call, Halving halving) {
   Team& team = call.team;
   const int rank = call.rank();
   const int size = call.size();
@@ -121,7 +120,7 @@ Task<Outcome> reduce_scatter_by_halves(Call call, Halving halving) {
     begins.push_back(blocks.begin(positions.rank(position)));
   const Cut cut(std::move(begins));
   const auto holder = [&](int of_rank) {
-    const int position = positions.of(of_rank);
+    const int position = positions.position_of(of_rank);
     return positions.rank(halving.near_first ? mirrored(position, positions.count()) : position);
   };
   Outcome outcome = Outcome::kOk;
@@ -140,25 +139,25 @@ Task<Outcome> reduce_scatter_by_halves(Call call, Halving halving) {
   }
   note(outcome, co_await reduce_by_halves(call, positions, halving, cut, sum, incoming));
 
-  // The blocks go from their holders to their owners.
+  // Sends the blocks from their holders to their owners.
   std::vector<Team::Pending> messages;
   if (holder(rank) != rank) messages.push_back(team.receive(holder(rank), call.buffers.receive));
-  const int held = positions.of(holder(rank));  // mirroring twice comes back
+  const int held = positions.position_of(holder(rank));  // mirroring is its own inverse
   for (int owner = positions.rank(held); owner < positions.rank(held + 1); ++owner) {
     if (owner == rank) {
-      local_copy(team, call.costs(), blocks.of(sum, owner), call.buffers.receive);
+      local_copy(team, call.costs(), blocks.slice(sum, owner), call.buffers.receive);
     } else {
-      messages.push_back(team.send(owner, blocks.of(Bytes(sum), owner)));
+      messages.push_back(team.send(owner, blocks.slice(Bytes(sum), owner)));
     }
   }
   for (const Team::Pending& one : messages) note(outcome, co_await one);
   co_return outcome;
 }
-Task<Outcome> reduce_scatter_recursive_halving(Call call) {
+Task<Outcome> reduce_scatter_recursive_halving(AlgorithmCall call) {
   return reduce_scatter_by_halves(call, {false, false});
 }
 /// Träff, "An improved algorithm for (non-commutative) reduce-scatter with an application", EuroPVM/MPI 2005.
-Task<Outcome> reduce_scatter_butterfly(Call call) {
+Task<Outcome> reduce_scatter_butterfly(AlgorithmCall call) {
   return reduce_scatter_by_halves(call, {true, true});
 }
 

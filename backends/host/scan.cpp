@@ -1,26 +1,27 @@
-// Prefix reductions, inclusive (scan) and exclusive (exscan). Operands stay in rank order, so that
-// operations need not commute; any number of ranks.
+// Prefix reductions, inclusive (scan) and exclusive (exscan). Operands stay in rank order, so operations need
+// not commute. Any number of ranks.
 //
-// The algorithms follow coll_base_scan.c and coll_base_exscan.c of [openmpi] (ompi/mca/coll/base),
-// functions ompi_coll_base_scan_intra_* and ompi_coll_base_exscan_intra_*.
+// The algorithms follow coll_base_scan.c and coll_base_exscan.c of [openmpi] (ompi/mca/coll/base), functions
+// ompi_coll_base_scan_intra_* and ompi_coll_base_exscan_intra_*.
 //
-//   linear              linear: a rank waits for the prefix of the one before it, adds its own operand and
-//                       sends the sum on. Memory: one vector; none at rank 0 of an inclusive scan.
-//   recursive_doubling  recursivedoubling: log2(p) exchanges of the sum of a group that doubles; what came
-//                       from lower ranks goes into the result as well. A partner beyond the last rank is
-//                       left out. Memory: three vectors.
+//   linear              linear: a rank receives the prefix of the previous rank, adds its own operand, and
+//                       sends the sum to the next rank. Memory: one vector; none at rank 0 of an inclusive
+//                       scan.
+//   recursive_doubling  recursivedoubling: log2(p) exchanges of the sum of a group that doubles; sums of
+//                       lower ranks are added to the result, too. Partners beyond the last rank are skipped.
+//                       Memory: three vectors.
 #include "backends/host/pieces.hpp"
 
 namespace offramp::host {
 namespace {
 
-/// The first rank's result of an exclusive scan stays as it is.
-Task<Outcome> linear(Call call, bool inclusive) {
+/// An exclusive scan leaves the first rank's result unchanged.
+Task<Outcome> linear(AlgorithmCall call, bool inclusive) {
   Team& team = call.team;
   const Bytes own = call.buffers.send;
   const bool is_last = call.rank() + 1 == call.size();
   Outcome outcome = Outcome::kOk;
-  // What the next rank gets. An exclusive scan in place needs its operand after the result is there.
+  // The next rank's prefix. An exclusive scan in place needs its operand after the result is stored.
   MutableBytes sum = inclusive ? call.buffers.receive : team.scratch(own.size());
   if (inclusive || !is_last) local_copy(team, call.costs(), own, sum);
   if (call.rank() > 0) {
@@ -32,9 +33,9 @@ Task<Outcome> linear(Call call, bool inclusive) {
   co_return outcome;
 }
 
-Task<Outcome> recursive_doubling(Call call, bool inclusive) {
+Task<Outcome> recursive_doubling(AlgorithmCall call, bool inclusive) {
   // After the step with distance d, `partial` covers the ranks that differ from this one only in bits below
-  // 2d, and `result` those of them that come before it (inclusive: and this one).
+  // 2d, and `result` those of them that precede this rank (inclusive: and this one).
   Team& team = call.team;
   const LocalCosts& costs = call.costs();
   const CollectiveBuffers& buffers = call.buffers;
@@ -45,7 +46,7 @@ Task<Outcome> recursive_doubling(Call call, bool inclusive) {
   MutableBytes partial = team.scratch(bytes);
   MutableBytes incoming = team.scratch(bytes);
   const MutableBytes result = team.scratch(bytes);
-  bool any = inclusive;  // result holds something
+  bool any = inclusive;  // result is valid
   local_copy(team, costs, buffers.send, partial);
   if (inclusive) local_copy(team, costs, buffers.send, result);
   for (int distance = 1; distance < size; distance *= 2) {
@@ -69,8 +70,8 @@ Task<Outcome> recursive_doubling(Call call, bool inclusive) {
   co_return outcome;
 }
 
-template <Task<Outcome> (*scan)(Call, bool), bool inclusive>
-Task<Outcome> as(Call call) {
+template <Task<Outcome> (*scan)(AlgorithmCall, bool), bool inclusive>
+Task<Outcome> as(AlgorithmCall call) {
   return scan(call, inclusive);
 }
 

@@ -1,4 +1,4 @@
-// Adapters and switches behind the Backend interface: verdicts in sharp.cpp, messages in messages.cpp,
+// The Backend interface for adapters and switches: verdicts in sharp.cpp, messages in messages.cpp,
 // collectives in collectives.cpp.
 #pragma once
 
@@ -19,19 +19,19 @@ namespace offramp::sharp {
 
 /// A communicator on its nodes. Members are the nodes, in the order of their lowest ranks.
 struct Plan {
-  struct Place {
+  struct MemberPosition {
     int member = 0;
-    int local = 0;  // among the ranks of the member
+    int local = 0;  // index among the ranks of the member
   };
   std::shared_ptr<Group> group = std::make_shared<Group>();
   std::vector<std::vector<int>> ranks;  // of the communicator, by member
-  std::vector<Place> places;            // by rank of the communicator
+  std::vector<MemberPosition> places;   // by rank of the communicator
 };
 
-/// What the switches do for all communicators of a world, in its order of time.
-class Offloads final : public Agenda, public WorldDevices::Work {
+/// The switches' work for all communicators of a world, in the order of modelled time.
+class Offloads final : public EventSink, public WorldDevices::Work {
  public:
-  /// spec outlives it.
+  /// spec must outlive the object.
   explicit Offloads(const Spec& spec);
   ~Offloads();
   Offloads(const Offloads&) = delete;
@@ -41,12 +41,12 @@ class Offloads final : public Agenda, public WorldDevices::Work {
     Time granted;
     Time done;
   };
-  /// One member's part; awaited once, where it was made.
-  class [[nodiscard]] Part {
+  /// One member's part; awaited once, in the frame that owns it.
+  class [[nodiscard]] RankPart {
    public:
-    Part() = default;
-    Part(const Part&) = delete;
-    Part& operator=(const Part&) = delete;
+    RankPart() = default;
+    RankPart(const RankPart&) = delete;
+    RankPart& operator=(const RankPart&) = delete;
     [[nodiscard]] bool await_ready() const { return ready_; }
     void await_suspend(std::coroutine_handle<> waiter) { waiter_ = waiter; }
     [[nodiscard]] Completion await_resume() const { return completion_; }
@@ -57,8 +57,8 @@ class Offloads final : public Agenda, public WorldDevices::Work {
     bool ready_ = false;
     std::coroutine_handle<> waiter_;
   };
-  /// The members' parts of one operation have the same context and number.
-  void join(Part& part, const Plan& plan, const Request& request, std::uint64_t context, int member,
+  /// Adds a member's part. Parts of one operation are matched by context and number.
+  void join(RankPart& part, const Plan& plan, const Request& request, std::uint64_t context, int member,
             Time posted, WorldDevices& devices);
   void forget(std::uint64_t context);
 
@@ -109,7 +109,7 @@ class SharpBackend final : public Backend {
 
   [[nodiscard]] Verdict size_verdict(const Operation& operation) const;
   [[nodiscard]] bool streams(const Operation& operation) const;
-  [[nodiscard]] Time way(const Transfer& transfer) const;
+  [[nodiscard]] Time path_time(const Transfer& transfer) const;
 
   std::shared_ptr<const Plan> plan_of(const Team& team);
   [[nodiscard]] static Fold fold_of(const Plan& plan, const Team& team, int radix);
@@ -123,7 +123,7 @@ class SharpBackend final : public Backend {
   Fabric fabric_;
   Offloads offloads_;
   std::unordered_map<std::uint64_t, std::shared_ptr<const Plan>> plans_;  // by set-up context
-  std::unordered_map<int, int> job_of_;                                   // by world rank: its lowest one
+  std::unordered_map<int, int> job_of_;                                   // by world rank
   std::unordered_map<int, int> groups_of_;                                // by job
   SpanSink* spans_;
 };

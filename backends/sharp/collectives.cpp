@@ -1,16 +1,16 @@
-// Collectives: the ranks of a node combine in a tree, the first of them goes to the switches for all, and the
-// result goes down the same tree. In the node of a root, the root is the first.
+// Collectives: the ranks of a node combine in a tree, its top rank uses the switches for all of them, and the
+// result goes down the same tree. The top is the root on the root's node, and the first rank on other nodes.
 //
 //   allreduce       up the node, the switches, down the node.
-//   reduce          the same without the way down; streams go to the root's node alone.
-//   bcast           from the root's node to all, without operands of the others. Slingshot: a bitwise OR, to
-//                   which the others contribute zeros, and which so waits for them.
-//   barrier         an allreduce of nothing.
+//   reduce          without the way down; streams go to the root's node alone.
+//   bcast           from the root's node to all, without operands of others. Slingshot: a bitwise OR, for
+//                   which the others contribute zeros, so it waits for them.
+//   barrier         an allreduce without data.
 //   reduce_scatter  a streamed reduction. Each node gets the blocks of its ranks.
 //   allgather       streams: each node's blocks go up to the root of the tree and down to all.
 //
 // A switch combines its inputs in the order of the lowest rank below each, and so do the ranks of a node. A
-// run moves its data in this order (fold_of), so that the bits of its results are those of the switches.
+// run moves its data in this order (fold_of), so its results have the bits of the switches.
 #include <algorithm>
 
 #include "backends/sharp/backend.hpp"
@@ -22,12 +22,12 @@ std::size_t place(int index) {
   return static_cast<std::size_t>(index);
 }
 
-/// A rank's place in the tree of its node. Rank r has children r + d * mask, for digits d below the radix and
-/// masks that are powers of it, up to the next rank that is not r's.
+/// A rank's position in the tree of its node. Rank r has children r + d * mask, for digits d below the radix
+/// and masks that are powers of it, until the first rank outside of r's subtree.
 struct NodeTree {
   struct Child {
     int local = 0;
-    int ranks = 0;  // from it on, below it
+    int ranks = 0;  // size of its subtree
   };
   NodeTree(int local, int ranks, int radix) {
     for (std::int64_t mask = 1; mask < ranks; mask *= radix) {
@@ -45,7 +45,7 @@ struct NodeTree {
     below = ranks;
   }
   int parent = -1;
-  int below = 1;  // ranks, with this one
+  int below = 1;  // number of ranks, including this one
   std::vector<Child> children;
 };
 
@@ -94,9 +94,9 @@ void SharpBackend::forget(std::uint64_t context) {
   plans_.erase(found);
 }
 
-/// Up the node, and then up the switches: the lowest rank below a switch adds for it.
+/// Up the node, then up the switches: the lowest rank below a switch combines in its place.
 Fold SharpBackend::fold_of(const Plan& plan, const Team& team, int radix) {
-  const Plan::Place own = plan.places[place(team.rank())];
+  const Plan::MemberPosition own = plan.places[place(team.rank())];
   const std::vector<int>& ranks = plan.ranks[place(own.member)];
   const NodeTree node(own.local, static_cast<int>(ranks.size()), radix);
   Fold fold;
@@ -129,28 +129,28 @@ class Offloads::Running final : public Observer {
       : parent_(parent), name_(name), parts_(members), left_(members) {}
   std::uint32_t number = 0;
 
-  void join(Part& part, int member) { parts_[place(member)] = &part; }
+  void join(RankPart& part, int member) { parts_[place(member)] = &part; }
   void done(int member, Time granted, Time at) override {
-    Part& part = *parts_[place(member)];
+    RankPart& part = *parts_[place(member)];
     part.completion_ = {granted, at};
     part.ready_ = true;
     const std::coroutine_handle<> waiter = part.waiter_;
-    if (--left_ == 0) parent_.running_.erase(name_);  // ends this object
+    if (--left_ == 0) parent_.running_.erase(name_);  // ends the life of this object
     if (waiter != nullptr) waiter.resume();
   }
 
  private:
   Offloads& parent_;
   const Name name_;
-  std::vector<Part*> parts_;
+  std::vector<RankPart*> parts_;
   std::size_t left_;
 };
 
 Offloads::Offloads(const Spec& spec) : machine_(spec, *this) {}
 Offloads::~Offloads() = default;
 
-void Offloads::join(Part& part, const Plan& plan, const Request& request, std::uint64_t context, int member,
-                    Time posted, WorldDevices& devices) {
+void Offloads::join(RankPart& part, const Plan& plan, const Request& request, std::uint64_t context,
+                    int member, Time posted, WorldDevices& devices) {
   devices_ = &devices;
   const Name name{context, begun_[{context, member}]++};
   std::unique_ptr<Running>& running = running_[name];
@@ -184,10 +184,10 @@ Task<Outcome> SharpBackend::collective(const Operation& operation, Team& team, C
 /// In a world, where buffers are sizes.
 Task<Outcome> SharpBackend::serve(Operation operation, Team& team) {
   const std::shared_ptr<const Plan> plan = plan_of(team);
-  const Plan::Place own = plan->places[place(team.rank())];
+  const Plan::MemberPosition own = plan->places[place(team.rank())];
   const std::vector<int>& ranks = plan->ranks[place(own.member)];
   const int size = static_cast<int>(ranks.size());
-  // Ranks of the node, seen from the one that goes to the switches.
+  // Ranks of the node, relative to the one that uses the switches.
   int top = 0;
   if (has_root(operation.kind) && plan->places[place(operation.root)].member == own.member)
     top = plan->places[place(operation.root)].local;
@@ -222,13 +222,13 @@ Task<Outcome> SharpBackend::serve(Operation operation, Team& team) {
     request.streams = streams(operation);
     request.root = has_root(operation.kind) ? plan->places[place(operation.root)].member : 0;
     if (operation.kind == OperationKind::kBcast && driver_.generation != Generation::kSlingshot)
-      request.from = sharp::Part::kRoot;
-    if (gathers) request.from = sharp::Part::kOwner;
-    if (operation.kind == OperationKind::kReduceScatter) request.to = sharp::Part::kOwner;
-    if (operation.kind == OperationKind::kReduce && request.streams) request.to = sharp::Part::kRoot;
+      request.from = sharp::PieceMembers::kRoot;
+    if (gathers) request.from = sharp::PieceMembers::kOwner;
+    if (operation.kind == OperationKind::kReduceScatter) request.to = sharp::PieceMembers::kOwner;
+    if (operation.kind == OperationKind::kReduce && request.streams) request.to = sharp::PieceMembers::kRoot;
     spend(team, "call", driver_.call);
     const Time posted = team.clock;
-    Offloads::Part part;
+    Offloads::RankPart part;
     offloads_.join(part, *plan, request, team.context(), own.member, posted, *team.devices());
     const Offloads::Completion completion = co_await part;
     team.clock = later(team.clock, completion.done);

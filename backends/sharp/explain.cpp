@@ -9,23 +9,23 @@
 
 #include "backends/sharp/parameters.hpp"
 #include "simulators/sharp/tree.hpp"
-#include "simulators/world/footing.hpp"
+#include "simulators/world/deployment.hpp"
 
 namespace offramp::sharp {
 namespace {
 
-/// Which sizes go which way.
+/// The path of each range of sizes.
 Explanation explain_sizes(const ExplainRequest& request) {
   const Driver driver = driver_of(request.settings);
   const Spec& spec = driver.spec;
   std::string text =
-      fmt::format("up to {} B: low latency, in packets of {} B, {} of a communicator on their way\n",
+      fmt::format("up to {} B: low latency, in packets of {} B, {} per communicator in flight\n",
                   driver.low_latency_limit, spec.payload, spec.outstanding);
   if (driver.stream_from == 0) return {text + "above: the host's algorithm\n", {}};
   if (driver.stream_from > driver.low_latency_limit + 1)
     text += fmt::format("up to {} B: the host's algorithm\n", driver.stream_from - 1);
   text +=
-      fmt::format("from {} B: a stream, one in a switch at a time, at {} of a link of {}\n",
+      fmt::format("from {} B: a stream, one per switch at a time, at {} of a link of {}\n",
                   driver.stream_from, gigabits_text(spec.stream.count()), gigabits_text(spec.link.count()));
   return {text + "reduce_scatter and allgather: all blocks together have to be long enough for a stream\n",
           {}};
@@ -62,7 +62,7 @@ Explanation explain_tree(const ExplainRequest& request) {
 
 constexpr ExplainTopic kTopics[] = {
     {"sizes", "which sizes are low-latency operations, streams, or the host's", explain_sizes},
-    {"tree", "the aggregation tree of so many ranks over the network", explain_tree}};
+    {"tree", "the aggregation tree of N ranks over the network", explain_tree}};
 
 }  // namespace
 

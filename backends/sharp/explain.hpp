@@ -1,4 +1,4 @@
-// What offramp explain shows of the backend.
+// The topics of `offramp explain` for the backend.
 #pragma once
 
 #include <span>

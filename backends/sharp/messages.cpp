@@ -1,11 +1,11 @@
-// Messages: only those with which the ranks of a node combine before and behind the switches. The sender
-// copies into memory that both ranks share, and the receiver copies from there. In a run, where no stage is
-// asked, messages between nodes move the data of the switches, too.
+// Messages: only those of ranks that combine within a node, before and after the switches. The sender copies
+// to memory that both ranks share, and the receiver copies from it. In a run, which calls no stages, messages
+// between nodes move the data of the switches, too.
 #include "backends/sharp/backend.hpp"
 
 namespace offramp::sharp {
 
-Time SharpBackend::way(const Transfer& transfer) const {
+Time SharpBackend::path_time(const Transfer& transfer) const {
   return machine_.on_one_node(transfer.source, transfer.destination) ? node_.latency : driver_.spec.latency;
 }
 
@@ -23,15 +23,15 @@ void SharpBackend::depart(const Transfer& transfer, Passage& passage, const Reso
     passage.answered = passage.begin;
     return transmit(transfer, passage, sender);
   }
-  passage.requested = passage.begin + way(transfer);
+  passage.requested = passage.begin + path_time(transfer);
 }
 
 void SharpBackend::grant(const Transfer& transfer, Passage& passage) {
-  passage.answered = passage.granted + way(transfer);
+  passage.answered = passage.granted + path_time(transfer);
 }
 
 void SharpBackend::transmit(const Transfer& transfer, Passage& passage, const Resources& sender) {
-  passage.latency = way(transfer);
+  passage.latency = path_time(transfer);
   passage.leaves = passage.left = passage.answered;
   if (!machine_.on_one_node(transfer.source, transfer.destination)) {
     const Arbiter::Grant port = sender.carry(kPortOut, passage.answered, transfer.bytes);

@@ -7,12 +7,12 @@
 #include "backends/host/host.hpp"
 #include "backends/host/parameters.hpp"
 #include "offramp/kernel/immortal.hpp"
-#include "simulators/world/footing.hpp"
+#include "simulators/world/deployment.hpp"
 
 namespace offramp::sharp {
 namespace {
 
-/// What a preset has. 0 in the table of parameters means this value.
+/// The values of a preset, selected by 0 in the table of parameters.
 struct Preset {
   std::string_view name;
   Generation generation;
@@ -41,7 +41,7 @@ const Preset& preset_of(const Settings& settings) {
   return *std::find_if(kPresets.begin(), kPresets.end(), [&](const Preset& p) { return p.name == name; });
 }
 
-/// 0: what the preset has.
+/// A parameter whose 0 selects the preset's value.
 Parameter of_preset(std::string_view name, std::string_view unit, double most, std::string_view source,
                     std::string_view description) {
   return real(name, unit, 0, {0, most}, source, description);
@@ -57,69 +57,69 @@ const std::vector<Parameter>& parameters() {
   static const auto& table = immortal(std::vector<Parameter>{
       choice("preset", kPresets[0].name, {kPresets[0].name, kPresets[1].name, kPresets[2].name},
              "quantum, switch_ib2: [sharp-docs]; slingshot: read in [libfabric], its latencies composed",
-             "which switches: NVIDIA's of two generations, or those of HPE Slingshot"),
+             "generation of switches: NVIDIA's of two generations, or HPE Slingshot"),
       of_preset("link", "Gb/s", 100000,
                 "inferred from [sharp-docs], the streaming table: 100 (quantum); EDR: 100 (switch_ib2); "
                 "assumed: 200 (slingshot)",
-                "of an adapter, each direction; 0: of the preset"),
+                "rate of an adapter, per direction; 0: that of the preset"),
       of_preset("latency", "ns", 1e9, "assumed: 1000, as host.nic 100g; 1500 (slingshot)",
-                "from memory to memory over one switch; 0: of the preset"),
+                "latency from memory to memory over one switch; 0: that of the preset"),
       of_preset("call", "ns", 1e9,
                 "fitted to [ucc-sharp]: 450 (quantum); assumed: none (switch_ib2, slingshot)",
-                "of the collective library, before the first packet; 0: of the preset"),
-      real("overhead", "ns", 250, {0, 1e9}, "assumed, as host.overhead",
-           "of the processor, to learn that a result is there"),
+                "time of the collective library before the first packet; 0: that of the preset"),
+      real("overhead", "ns", 250, {0, 1e9}, "assumed, as host.overhead", "processor time to detect a result"),
       real("post", "ns", 850, {0, 1e9}, "fitted to [ucc-sharp]: 128 KiB in packets of 1 KiB",
-           "of the processor, for each low-latency packet"),
+           "processor time for each low-latency packet"),
       real("fetch", "ns", 550, {0, 1e9},
            "published [pcie-bench]: DMA read of 64 B from a Xeon E5, median 547",
-           "until the adapter has what is not in the work request"),
+           "time until the adapter has data that is not in the work request"),
       integer("inline_limit", "B", 128, {0, 1e9}, "assumed, as host.inline_limit",
-              "up to here the data is in the work request"),
+              "most data that the work request contains"),
       of_preset("payload", "B", 65536,
                 "[sharp-docs]: 256 (switch_ib2), 1024 (quantum); read in [libfabric]: 32 (slingshot)",
-                "of a low-latency packet, the payload of an outstanding transaction; 0: of the preset"),
-      of_preset("outstanding", "1", 65536, "assumed: 8; read in [libfabric]: 8 (slingshot)",
-                "packets of a communicator that wait for their result at each member; 0: of the preset"),
+                "payload of a low-latency packet and of an outstanding transaction; 0: that of the preset"),
+      of_preset(
+          "outstanding", "1", 65536, "assumed: 8; read in [libfabric]: 8 (slingshot)",
+          "packets of a communicator that may wait for their result at each member; 0: that of the preset"),
       of_preset("low_latency_limit", "B", 1e9,
                 "[sharp-docs]: outstanding times payload (quantum); 4096 (switch_ib2), the largest in its "
                 "published runs; read in [libfabric]: 32 (slingshot)",
-                "up to here an operation is a low-latency one; 0: of the preset"),
+                "largest low-latency operation; 0: that of the preset"),
       of_preset("engine", "Gb/s", 100000,
                 "assumed: a port of the switch, 200 (quantum, slingshot), 100 (switch_ib2)",
-                "of the port of a switch's aggregation node; 0: of the preset"),
+                "rate of the port of a switch's aggregation node; 0: that of the preset"),
       of_preset("engine_latency", "ns", 1e9,
                 "fitted to [sharp-2016]: 200 (switch_ib2); assumed: 200 (quantum, slingshot)",
-                "of an aggregation node, behind the last operand; 0: of the preset"),
+                "latency of an aggregation node after the last operand; 0: that of the preset"),
       of_preset(
           "header", "B", 4096,
-          "assumed: 60, InfiniBand's 30 and as many of the protocol; read in [libfabric]: 17 (slingshot)",
-          "around the payload of a low-latency packet; 0: of the preset"),
+          "assumed: 60, InfiniBand's 30 and another 30 of the protocol; read in [libfabric]: 17 (slingshot)",
+          "framing of a low-latency packet; 0: that of the preset"),
       flag("multicast", true, "published [sharp-2017]: a result by UD multicast",
-           "a result is one packet that the switches copy; otherwise a packet for each input"),
-      flag("reproducible", false, "assumed: [sharp-docs] names the mode and not its cost",
-           "an aggregation node begins to add when it has all operands; slingshot: REPSUM, one double"),
+           "the switches copy one result packet; otherwise each input gets its own packet"),
+      flag("reproducible", false, "assumed: [sharp-docs] names the mode but not its cost",
+           "an aggregation node starts to add when it has all operands; slingshot: REPSUM, one double"),
       flag("streaming", true, "[sharp-docs]: SHARP_COLL_ENABLE_SAT, which its published runs set",
            "long operations are streamed (quantum)"),
       of_preset("stream_from", "B", 1e9, "[sharp-docs]: SHARP_COLL_SAT_THRESHOLD, 16384 (quantum)",
-                "from here on an operation is streamed; 0: of the preset"),
+                "smallest streamed operation; 0: that of the preset"),
       real("stream_share", "1", 0.95, {0.01, 1}, "published [sharp-2020]: about 95 % of the network",
-           "of the link, for the payload of a stream"),
+           "share of the link for the payload of a stream"),
       real("stream_start", "ns", 3000, {0, 1e9}, "fitted to [sharp-docs]: 64 KiB on 128 nodes",
-           "to lock the tree and to set up a stream"),
-      real("stream_latency", "ns", 300, {0, 1e9}, "assumed", "of a switch that reduces a stream"),
+           "time to lock the tree and to set up a stream"),
+      real("stream_latency", "ns", 300, {0, 1e9}, "assumed", "latency of a switch that reduces a stream"),
       integer("trees", "1", 126, {1, 1e6}, "[sharp-docs]: up to 126, one for each root switch",
-              "root switches over which communicators are spread; 1: all use one"),
+              "root switches that communicators are spread over; 1: all use one"),
       integer("transactions", "1", 2048, {1, 1e9}, "assumed",
               "outstanding transactions of a tree, for all jobs"),
       real("job_share", "%", 20, {0.1, 100}, "[sharp-docs]: per_prio_default_quota, 20",
-           "of the transactions of a tree, for one job: communicators beyond it take turns"),
+           "share of a tree's transactions for one job; further communicators take turns"),
       real("time_out", "ms", -1, {-1, 1e6}, "read in [libfabric]: 32 (slingshot); no other preset has one",
-           "after which a node passes on what it has; 0: never; -1: of the preset"),
+           "time after which a node forwards a partial result; 0: never; -1: that of the preset"),
       integer("least_ranks", "1", 2, {1, 1e6}, "assumed: 2; HCOLL takes 4 nodes [sharp-docs]",
-              "fewer ranks are left to the host"),
+              "fewest ranks of an operation in the switches; the host carries smaller ones"),
       integer("node_radix", "1", 4, {2, 1024}, "assumed: 4, of the trees of UCC",
-              "of the tree in which the ranks of a node combine first")});
+              "radix of the tree that combines the ranks of a node first")});
   return table;
 }
 
@@ -198,11 +198,11 @@ std::optional<double> in_force(const Settings& settings, std::string_view parame
   return std::nullopt;
 }
 
-Footing footing(const Settings& settings, const MachineLayout& machine, int ranks) {
-  Footing footing =
-      footing_on_nodes(machine, ranks, "adapter", driver_of(settings).spec.link, machine.links_per_card);
-  footing.text += ", behind switches that reduce";
-  return footing;
+Deployment deployment(const Settings& settings, const MachineLayout& machine, int ranks) {
+  Deployment deployment =
+      deployment_on_nodes(machine, ranks, "adapter", driver_of(settings).spec.link, machine.links_per_card);
+  deployment.text += ", with switches that reduce";
+  return deployment;
 }
 
 std::vector<WithoutEffect> without_effect(const Settings& settings) {

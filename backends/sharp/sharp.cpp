@@ -1,5 +1,5 @@
-// Which operations the switches carry: by their kind, the elements and functions that the generation adds,
-// and their size, which decides between low-latency and streaming operations.
+// Verdicts: by kind, by the elements and functions that the generation combines, and by size, which selects
+// between low-latency and streaming operations.
 #include "backends/sharp/sharp.hpp"
 
 #include <memory>
@@ -33,17 +33,17 @@ constexpr bool is_unsigned(ElementType element) {
          element == ElementType::kUint32 || element == ElementType::kUint64;
 }
 
-/// The enumerations of [sharp-api].
+/// By the enumerations of [sharp-api].
 std::string_view objection_of_sharp(const Operation& operation, Generation generation) {
   const bool has_bits = is_integer(operation.element) || operation.element == ElementType::kByte;
   if (is_bitwise(operation.function) || is_logical(operation.function)) {
-    if (!has_bits) return "the switches combine bits of integers only";
+    if (!has_bits) return "the switches have bitwise functions of integers only";
   } else if (operation.function == ReduceFunction::kSum || is_minimum_or_maximum(operation.function)) {
     if (!is_integer(operation.element) && operation.element != ElementType::kFloat32 &&
         operation.element != ElementType::kFloat64)
       return "the switches add and compare integers, float and double only";
   } else {
-    return "the switches have sums, minima, maxima, logical and bitwise functions only";
+    return "the switches have only sums, minima, maxima, logical, and bitwise functions";
   }
   if (generation == Generation::kSwitchIb2 &&
       (is_of_8_or_16_bits(operation.element) || operation.element == ElementType::kByte))
@@ -51,20 +51,20 @@ std::string_view objection_of_sharp(const Operation& operation, Generation gener
   return {};
 }
 
-/// The table of fi_cxi(7) [libfabric].
+/// By the table of fi_cxi(7) [libfabric].
 std::string_view objection_of_slingshot(const Operation& operation, bool reproducible) {
   if (is_bitwise(operation.function))
     return is_unsigned(operation.element) || operation.element == ElementType::kByte
                ? std::string_view()
-               : "these switches combine bits of unsigned integers only";
+               : "these switches have bitwise functions of unsigned integers only";
   if (operation.function != ReduceFunction::kSum && !is_minimum_or_maximum(operation.function))
-    return "these switches have sums, minima, maxima and bitwise functions only";
+    return "these switches have only sums, minima, maxima, and bitwise functions";
   if (operation.element != ElementType::kInt64 && operation.element != ElementType::kFloat64)
     return "these switches add and compare int64 and double only";
   const bool adds_doubles =
       operation.function == ReduceFunction::kSum && operation.element == ElementType::kFloat64;
   if (reproducible && adds_doubles && operation.bytes > sizeof(double))
-    return "a reproducible sum of these switches has one double";
+    return "reproducible sums of these switches are limited to one double";
   return {};
 }
 
@@ -83,12 +83,12 @@ SharpBackend::SharpBackend(const BackendContext& context)
 
 Verdict SharpBackend::supports(const Operation& operation) const {
   if (operation.kind == OperationKind::kSend)
-    return Verdict::decline("switches carry no messages: the adapter does, as the host's");
+    return Verdict::decline("switches carry no messages: the adapter sends them, as the host's does");
   const Verdict verdict = Verdict::accept(operation, kReductions | kOfBlocks);
   if (!verdict.yes()) return verdict;
   if (!fabric_.is_known()) return Verdict::decline("the platform file does not describe switches");
   if (operation.ranks < driver_.least_ranks)
-    return Verdict::decline("so few ranks are left to the host (least_ranks)");
+    return Verdict::decline("too few ranks: the host carries them (least_ranks)");
   if (reduces(operation.kind)) {
     if (!operation.commutative) return Verdict::decline("the switches combine in their own order");
     const std::string_view objection = driver_.generation == Generation::kSlingshot
@@ -104,11 +104,11 @@ Verdict SharpBackend::size_verdict(const Operation& operation) const {
   const auto ranks = static_cast<std::size_t>(operation.ranks);
   const bool has_blocks = kOfBlocks.contains(operation.kind);
   if (has_blocks && operation.bytes > kLongestStream / ranks)
-    return Verdict::decline("a stream has less than 1 GiB");
+    return Verdict::decline("a stream is limited to less than 1 GiB");
   const std::size_t bytes = has_blocks ? operation.bytes * ranks : operation.bytes;
   if (driver_.stream_from > 0 && bytes >= driver_.stream_from)
-    return yes.unless(bytes > kLongestStream ? "a stream has less than 1 GiB" : std::string_view());
-  if (has_blocks) return Verdict::decline("only streams have blocks, and this is too short for one");
+    return yes.unless(bytes > kLongestStream ? "a stream is limited to less than 1 GiB" : std::string_view());
+  if (has_blocks) return Verdict::decline("operations with blocks need a stream, and this one is too short");
   if (bytes <= driver_.low_latency_limit) return yes;
   return Verdict::decline(driver_.stream_from > 0
                               ? "too long for a low-latency operation and too short for a stream"
@@ -133,7 +133,7 @@ const BackendDescription& sharp_backend() {
       .topics = sharp::topics(),
       .validation = sharp::validation,
       .without_effect = sharp::without_effect,
-      .footing = sharp::footing,
+      .deployment = sharp::deployment,
       .in_force = sharp::in_force});
   return description;
 }

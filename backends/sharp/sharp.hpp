@@ -1,4 +1,4 @@
-// The sharp backend: reductions, broadcasts and barriers in the switches of the network, after NVIDIA's
+// The sharp backend: reductions, broadcasts, and barriers in the switches of the network, after NVIDIA's
 // SHARP.
 #pragma once
 

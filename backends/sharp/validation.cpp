@@ -1,6 +1,6 @@
-// A function per source: its figures, the machine that they were measured on, and the same calls in a world,
-// timed as OSU's benchmarks do. Where a source does not say how its nodes are cabled, they are in a fat tree
-// of its switches' radix. Why a figure is not met stands in its row.
+// One function per source: its figures, the measured machine, and the same calls in a world, timed as by
+// OSU's benchmarks. If a source does not describe the cabling, nodes are in a fat tree of its switches'
+// radix. A row explains why its figure is missed.
 #include "backends/sharp/validation.hpp"
 
 #include <fmt/core.h>
@@ -22,7 +22,7 @@
 namespace offramp::sharp {
 namespace {
 
-// Whether a parameter was chosen after the figure.
+// True if a parameter was fitted to the figure.
 constexpr bool kHeldOut = false;
 constexpr bool kFitted = true;
 constexpr std::size_t kKi = 1024;
@@ -33,7 +33,7 @@ struct Job {
   std::string topology;
   const BackendDescription& backend;
   Settings settings;
-  Settings host;  // carries what the switches decline
+  Settings host;  // for operations that the switches decline
 };
 
 using Values = std::vector<std::pair<std::string_view, Settings::Value>>;
@@ -43,7 +43,7 @@ Settings settings_with(const BackendDescription& backend, const Values& values) 
   return settings;
 }
 
-/// InfiniBand adapters of 100 Gb/s, by UCX.
+/// InfiniBand adapters of 100 Gb/s, with UCX.
 const Values kHost = {{"nic", {0, "200g"}}, {"bandwidth", {97, {}}}, {"transport", {0, "ucx"}}};
 
 Job job_of(int nodes, int ranks_per_node, std::string topology, const Values& values) {
@@ -61,7 +61,7 @@ Job job_on_host(int nodes, int ranks_per_node, std::string topology, Values valu
           job.host};
 }
 
-/// In us, of a call on all ranks.
+/// Duration of a call on all ranks, in us.
 double mean_time(const Job& job, OperationKind kind, std::size_t bytes) {
   WorldOptions options;
   options.ranks = job.nodes * job.ranks_per_node;
@@ -110,18 +110,18 @@ void add_points(ValidationRows& rows, std::string_view what, const Job& job, Ope
     rows.push_back({fmt::format("{} of {}", what, size_of(point.bytes)), "us", point.published, ours,
                     point.fitted,
                     fmt::format("published {}{}", source, is_met && !point.fitted ? "" : point.why)});
-    // The host's rows say nothing of the switches.
+    // The host's rows are unrelated to the switches.
     rows.back().operation = job.backend.name == sharp_backend().name;
   }
 }
 
-constexpr std::string_view kHostsOwn = "; the host's model, with a NIC that is not the one of the source";
+constexpr std::string_view kHostsOwn = "; the host's model, with a NIC that differs from the source's";
 
 /// 128 hosts on Switch-IB 2, EDR: switches of 36 ports.
 void add_2016(ValidationRows& rows) {
   const Job job = job_of(128, 1, "fat-tree:18", {{"preset", {0, "switch_ib2"}}});
   constexpr Point kSharp[] = {{8, 2.83, kFitted, "; `engine_latency`"},
-                              {4 * kKi, 14.48, kHeldOut, "; the number of packets on their way is assumed"}};
+                              {4 * kKi, 14.48, kHeldOut, "; the number of packets in flight is assumed"}};
   add_points(rows, "allreduce on 128 nodes, Switch-IB 2,", job, OperationKind::kAllreduce, kSharp,
              "[sharp-2016]");
   constexpr std::string_view kHcoll = "; HCOLL's algorithm, which the host's model does not have";
@@ -131,13 +131,14 @@ void add_2016(ValidationRows& rows) {
   const double copies =
       mean_time(job_of(128, 1, "fat-tree:18", {{"preset", {0, "switch_ib2"}}, {"multicast", {0, {}}}}),
                 OperationKind::kAllreduce, 8);
-  rows.push_back({"gain of a result by multicast, 8 B on 128 nodes, Switch-IB 2", "%", 16,
-                  100 * (1 - mean_time(job, OperationKind::kAllreduce, 8) / copies), kHeldOut,
-                  "published [sharp-2017]; what a further copy takes an aggregation node is not published"});
+  rows.push_back(
+      {"gain of a result by multicast, 8 B on 128 nodes, Switch-IB 2", "%", 16,
+       100 * (1 - mean_time(job, OperationKind::kAllreduce, 8) / copies), kHeldOut,
+       "published [sharp-2017]; the cost of a further copy at an aggregation node is not published"});
 }
 
-/// 128 nodes of one rank, HPC-X on Quantum. The library cuts low-latency operations off at two packets of a
-/// group, which is why 4 and 8 KiB are the host's.
+/// 128 nodes with one rank, HPC-X on Quantum. The library limits low-latency operations to two packets of a
+/// group, so the host carries 4 and 8 KiB.
 void add_documentation(ValidationRows& rows) {
   const Job job = job_of(128, 1, "fat-tree:20", {{"outstanding", {2, {}}}, {"call", {5000, {}}}});
   constexpr std::string_view kByHost = "; carried by the host: above two packets, and below 16 KiB";
@@ -164,8 +165,8 @@ void add_documentation(ValidationRows& rows) {
              "[sharp-docs]");
 }
 
-/// 4 and 8 nodes of one rank. A reduce-scatter that is an allreduce of all blocks: low-latency packets alone,
-/// or streams.
+/// 4 and 8 nodes with one rank. The reduce-scatter is an allreduce of all blocks, by low-latency packets or
+/// streams.
 void add_ucc(ValidationRows& rows) {
   const Job packets = job_of(8, 1, "star", {{"streaming", {0, {}}}, {"low_latency_limit", {1e9, {}}}});
   constexpr Point kPackets[] = {{64, 2.84, kFitted, "; `call`"},
@@ -203,10 +204,10 @@ void add_ucc(ValidationRows& rows) {
              kWithout, "[ucc-sharp]");
 }
 
-/// 32 nodes of 40 ranks, node by node, with and without the switches between the nodes.
+/// 32 nodes with 40 ranks, hierarchical, with and without the switches between the nodes.
 void add_hierarchical(ValidationRows& rows) {
   constexpr std::string_view kNode =
-      "; within a node UCC sends messages, and their times are not published apart";
+      "; within a node UCC sends messages, whose times are not published separately";
   Job job = job_of(32, 40, "fat-tree:20", {});
   for (const auto& [name, value] : Values{{"memory_latency", {65, {}}},
                                           {"memory_overhead", {350, {}}},

@@ -1,4 +1,4 @@
-// Published figures beside those of the model.
+// Published figures, compared with the model.
 #pragma once
 
 #include "offramp/model/validation.hpp"

@@ -1,23 +1,23 @@
-// The algorithms, one per kind of collective, for any number of ranks. Memory is what a rank takes beside
-// the program's buffers; "multicast" is one stream of keyed sends to all other ranks (multicasts.hpp),
-// whose tables are built at a root's first broadcast.
+// The algorithms, one per kind of collective, for any number of ranks. "Memory" is memory in addition to the
+// program's buffers; "multicast" is one stream of keyed sends to all other ranks (multicasts.hpp), with
+// tables that a root's first broadcast builds.
 //
 //   bcast           a multicast from the root.
 //   reduce          up the tree of Device::position(), segment by segment: boards follow the mesh towards
-//                   the root, ranks of a board a tree of `fan_in`. Operations that do not commute go up a
-//                   tree in rank order to rank 0, which sends the result on. Memory: up to two vectors
-//                   where a rank has children.
-//   gather          all blocks straight to the root.
-//   scatter         all blocks straight from the root.
+//                   the root, ranks of a board a tree of `fan_in`. Non-commutative operations go up a tree
+//                   in rank order to rank 0, which sends the result to the root. Memory: up to two vectors
+//                   at ranks with children.
+//   gather          all blocks directly to the root.
+//   scatter         all blocks directly from the root.
 //   allreduce       a reduce to rank 0 and a multicast.
-//   allgather       a gather to rank 0 and a multicast of the whole.
+//   allgather       a gather to rank 0 and a multicast of the result.
 //   reduce_scatter  a reduce to rank 0, then a scatter. Memory: the vector at rank 0.
 //   alltoall        the host's pairwise exchange (backends/host/alltoall.cpp), at the threads' rates.
-//   barrier         idle detection, where all ranks of the machine take part, nothing is on its way and no
-//                   wires have faults; otherwise up the tree and a multicast of nothing. Idle detection is
-//                   asked by tokens, which take no time, since in the hardware the counters know.
+//   barrier         idle detection, if all ranks of the machine participate, no message is in flight, and
+//                   the wires have no faults; else up the tree and an empty multicast. Tokens replace the
+//                   hardware's counters of idle detection, and need no modelled time.
 //
-// Without hardware (carry()) only data move, in the tree's order.
+// Without hardware (carry()) only data moves, in the tree's order.
 #include "backends/tinsel/collectives.hpp"
 
 #include <algorithm>
@@ -30,7 +30,7 @@
 namespace offramp::tinsel {
 namespace {
 
-// A failed message does not stop an algorithm: nobody may wait for ever.
+// A failed message does not stop an algorithm, so that no rank waits forever.
 MutableBytes block_of(MutableBytes all, std::size_t block, int index) {
   return all.subspan(block * static_cast<std::size_t>(index), block);
 }
@@ -38,7 +38,7 @@ Bytes block_of(Bytes all, std::size_t block, int index) {
   return all.subspan(block * static_cast<std::size_t>(index), block);
 }
 
-/// The threads of this rank work.
+/// Charges work to the threads of this rank.
 void spend(Device& device, Team& team, std::string_view what, Time time) {
   if (time == Time()) return;
   const Time end = device.work(team, team.clock, time);
@@ -55,7 +55,7 @@ void local_copy(Device& device, Team& team, Bytes from, MutableBytes to) {
   team.copy(from, to);
 }
 
-/// For the algorithms in software: rates of one word.
+/// Costs for the software algorithms: the rates of copies.
 host::LocalCosts costs_of(const Device& device) {
   const Configuration& configuration = device.configuration();
   constexpr std::int64_t kSample = 1 << 20;
@@ -89,7 +89,7 @@ Task<Outcome> bcast(Hardware hardware, Team& team, MutableBytes buffer, int root
   co_return co_await team.receive(root, buffer);
 }
 
-/// The part [begin, begin + size) of a reduction: whole elements.
+/// Bytes of a reduction's segment: whole elements.
 std::size_t segment_bytes(const Configuration& configuration, const Operation& operation, std::size_t total) {
   const std::size_t elements = operation.elements;
   if (elements == 0 || total == 0 || total % elements != 0) return total;
@@ -97,9 +97,9 @@ std::size_t segment_bytes(const Configuration& configuration, const Operation& o
   return std::max<std::size_t>(1, configuration.segment / element) * element;
 }
 
-/// Segments go up the tree one behind the other: while one is combined the next one travels. `sum`: where the
-/// root of the tree wants the result. The threads copy their operands to where they add; here they stay where
-/// they are.
+/// Reduces segments in a pipeline: the next one travels while one is combined. `sum`: memory for the result
+/// at the root of the tree. The threads copy their operands to where they add; the model charges that, but
+/// leaves the data in place.
 Task<Outcome> reduce_up(Device& device, Operation operation, Team& team, Bytes own, MutableBytes sum,
                         const Position& position) {
   const Configuration& configuration = device.configuration();
@@ -115,7 +115,7 @@ Task<Outcome> reduce_up(Device& device, Operation operation, Team& team, Bytes o
     for (std::size_t c = 0; c < children; ++c) {
       const MutableBytes part = turns.buffer(children - 1 - c).subspan(begin, size);
       note(outcome, co_await team.receive(position.children[c], part));
-      // in has the lower ranks: what is there so far.
+      // Left operand: the result so far, which is from lower ranks.
       spend(device, team, "combine", configuration.combine(operation, size));
       team.combine(held, part);
       held = part;
@@ -132,7 +132,7 @@ Task<Outcome> reduce_up(Device& device, Operation operation, Team& team, Bytes o
 }
 
 Task<Outcome> reduce(Device& device, Operation operation, Team& team, CollectiveBuffers buffers, int root) {
-  // Where the order of operands matters the tree ends at rank 0, which passes the result on.
+  // If the order of operands matters, the tree ends at rank 0, which sends the result to the root.
   const int top = operation.commutative ? root : 0;
   Communicator& communicator = device.communicator(team);
   const Position& position = device.position(communicator, team.rank(), top, operation.commutative);
@@ -200,18 +200,18 @@ Task<Outcome> reduce_scatter(Device& device, Operation operation, Team& team, Co
   co_return outcome;
 }
 
-/// The costs live in this frame for as long as the algorithm refers to them.
+/// This frame keeps the costs alive while the algorithm refers to them.
 Task<Outcome> alltoall(Device& device, Team& team, CollectiveBuffers buffers) {
   const host::LocalCosts costs = costs_of(device);
   co_return co_await host::alltoall_pairwise(team, costs, buffers);
 }
 
-// Tokens of a barrier: when the last rank has come, how many messages are on their way (more or less than
-// zero: biased), and how the ranks are let go.
+// Tokens of a barrier contain the last arrival of a rank, the number of messages in flight (biased, because
+// it may be negative), and the kind of release.
 constexpr std::int64_t kBias = std::int64_t{1} << 40;
 constexpr std::uint64_t kIdleRelease = 1;
 
-/// Every rank tells its parent that it and those below have come, and the root lets all of them go.
+/// Every rank notifies its parent once its subtree has arrived, and the root releases all ranks.
 Task<Outcome> barrier_by_tree(Hardware hardware, Team& team, const Position& position) {
   Outcome outcome = Outcome::kOk;
   std::vector<Team::Pending> receives;
@@ -222,11 +222,11 @@ Task<Outcome> barrier_by_tree(Hardware hardware, Team& team, const Position& pos
   co_return outcome;
 }
 
-/// What the hardware's own counters would tell idle detection goes up in tokens, which take no time: when the
-/// last rank has called, and what is on its way. The root's answer: when idle detection lets all go, or that
-/// it never would.
-Task<Outcome> ask_idle_detection(Device& device, Team& team, const Position& position, std::int64_t in_flight,
-                                 Stamp& answer) {
+/// Collects the hardware counters' contents for idle detection in tokens, which need no modelled time: the
+/// last arrival of a rank, and the messages in flight. The root answers with the time of the release, or that
+/// idle detection would never succeed.
+Task<Outcome> detect_idle_state(Device& device, Team& team, const Position& position, std::int64_t in_flight,
+                                Stamp& answer) {
   Outcome outcome = Outcome::kOk;
   Time latest = team.clock;
   for (const int child : position.children) {
@@ -266,7 +266,7 @@ Task<Outcome> barrier(Hardware hardware, Team& team, std::int64_t in_flight) {
   Outcome outcome = Outcome::kOk;
   if (configuration.detects_idle(team.size()) && whole_world && !device.has_faults()) {
     Stamp answer;
-    note(outcome, co_await ask_idle_detection(device, team, position, in_flight, answer));
+    note(outcome, co_await detect_idle_state(device, team, position, in_flight, answer));
     if ((answer.detail & kIdleRelease) != 0) {
       team.clock = later(team.clock, answer.last);
       co_return outcome;
@@ -276,7 +276,7 @@ Task<Outcome> barrier(Hardware hardware, Team& team, std::int64_t in_flight) {
   co_return outcome;
 }
 
-/// Without hardware. The tree is that of the threads, so that they combine in its order.
+/// Without hardware: combines in the order of the threads' tree.
 Task<Outcome> carry(Device& device, const Operation& operation, Team& team,
                     const CollectiveBuffers& buffers) {
   if (!reduces(operation.kind)) return move_data(operation, team, buffers);
@@ -323,7 +323,7 @@ Task<Outcome> run_collective(Hardware hardware, const Operation& operation, Team
     case OperationKind::kReduceScatterv:
     case OperationKind::kAlltoallv:
     case OperationKind::kCount:
-      break;  // supports() said no
+      break;  // declined by supports()
   }
   return declined_collective();
 }

@@ -1,5 +1,5 @@
-// Collectives of the tinsel backend: broadcasts by one keyed send per fragment, reductions at threads up a
-// tree, barriers by idle detection or up and down the tree, the rest by unicast.
+// Collectives of the tinsel backend: broadcasts by one keyed send per fragment, reductions by threads up a
+// tree, barriers by idle detection or over the tree, the rest by unicast.
 #pragma once
 
 #include "backends/tinsel/device.hpp"
@@ -8,13 +8,13 @@
 
 namespace offramp::tinsel {
 
-/// What the ranks' drivers work with.
+/// The hardware used by the ranks' drivers.
 struct Hardware {
   Device& device;
   Multicasts& multicasts;
 };
 
-/// in_flight: messages that this rank has sent less those that it has received, when the operation was
+/// in_flight: number of messages that this rank had sent minus those it had received when the operation was
 /// issued.
 Task<Outcome> run_collective(Hardware hardware, const Operation& operation, Team& team,
                              CollectiveBuffers buffers, std::int64_t in_flight);

@@ -7,7 +7,7 @@
 namespace offramp::tinsel {
 namespace {
 
-constexpr int kMostWorkers = 32;  // four cores of eight instructions in flight
+constexpr int kMostWorkers = 32;  // four cores with eight instructions in flight
 
 int count(const Settings& settings, const char* name) {
   return static_cast<int>(settings.integer(name));
@@ -20,8 +20,8 @@ Layout layout_named(const std::string& name, int ranks) {
   return name == "dense" ? layout_of(Policy::kDense) : roomiest(ranks);
 }
 
-/// Instructions per element: load both, operate, store; a thread has single precision and 32-bit integers
-/// only, so everything wider is software (counts assumed).
+/// Instructions per element: load both, operate, store. Threads have single precision and 32-bit integers;
+/// wider types are in software (counts assumed).
 std::uint64_t instructions_for(ElementType element) {
   switch (element) {
     case ElementType::kInt64:
@@ -51,7 +51,7 @@ Configuration::Configuration(const Settings& settings, int world_ranks)
   if (shape != "auto") machine.mesh = {shape[0] - '0', shape[2] - '0'};
   const int room = machine.mesh.boards() * layout.per_board;
   fits = ranks <= room;
-  too_many = fmt::format("{} boards hold {} ranks with this placement, the world has {}",
+  too_many = fmt::format("{} boards hold {} ranks with this placement, but the program has {}",
                          machine.mesh.boards(), room, ranks);
   machine.clock = settings.megahertz("clock");
   machine.link_mac = settings.nanoseconds("link_latency");
@@ -80,7 +80,7 @@ Configuration::Configuration(const Settings& settings, int world_ranks)
   eager_limit = static_cast<std::uint64_t>(settings.integer("eager_limit"));
   segment = static_cast<std::uint64_t>(settings.integer("segment"));
   fan_in = count(settings, "fan_in");
-  // One thread does these: an instruction per pass of the pipeline.
+  // Executed by one thread: one instruction per pass of the pipeline.
   const auto thread = [&](const char* name) {
     return machine.cycles(settings.integer(name) * software.pipeline);
   };

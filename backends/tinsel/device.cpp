@@ -1,8 +1,7 @@
-// What is computed once and kept: trips by distance and size, credit periods by distance, multicast trees
-// by communicator and root, trees of reductions by communicator, root and order. Under faults trips are not
-// kept: each message is a case of its own. Trees of reductions: shape_of() groups ranks by board along the
-// mesh, or takes all in rank order; locate() finds a rank's parent and children by descending into the
-// range that it is in, without building the tree.
+// Caches trips by distance and size, credit periods by distance, multicast trees by communicator and root,
+// and trees of reductions by communicator, root, and order. Under faults each message is simulated
+// separately. Trees of reductions: shape_of() groups ranks by board along the mesh, or takes all ranks in
+// order. locate() finds a rank's parent and children by descending into its range, without building the tree.
 #include "backends/tinsel/device.hpp"
 
 #include <algorithm>
@@ -13,11 +12,11 @@
 namespace offramp::tinsel {
 namespace {
 
-constexpr std::size_t kMostResults = 64;  // sizes that a root remembers
+constexpr std::size_t kMostResults = 64;  // sizes cached per root
 
-/// All that the network's times between two threads depend on: hops between boards, and hops in the boards'
-/// meshes.
-std::uint64_t path_class(const Mesh& mesh, const Place& a, const Place& b) {
+/// Encodes what the network's times between two threads depend on: hops between boards, and hops within the
+/// boards' meshes.
+std::uint64_t path_class(const Mesh& mesh, const ThreadLocation& a, const ThreadLocation& b) {
   const int a_row = a.mailbox / kMailboxColumns;
   const int b_row = b.mailbox / kMailboxColumns;
   if (a.board != b.board) {
@@ -30,8 +29,8 @@ std::uint64_t path_class(const Mesh& mesh, const Place& a, const Place& b) {
   return static_cast<std::uint64_t>(hops) * 2;
 }
 
-/// A tree of contiguous parts: the first of a range is the parent of the firsts of at most fan_in equal parts
-/// of the rest.
+/// A tree of contiguous ranges: the first rank of a range is the parent of the first ranks of at most fan_in
+/// equal parts of the rest.
 void locate_in(const std::vector<int>& list, int fan_in, std::size_t index, Position& position) {
   std::size_t low = 0;
   std::size_t high = list.size();
@@ -56,12 +55,12 @@ void locate_in(const std::vector<int>& list, int fan_in, std::size_t index, Posi
 
 }  // namespace
 
-TreeShape shape_of(const Configuration& configuration, const std::vector<Place>& places, int root,
+TreeShape shape_of(const Configuration& configuration, const std::vector<ThreadLocation>& places, int root,
                    bool any_order) {
   TreeShape shape;
   const auto ranks = static_cast<int>(places.size());
-  const auto place = [&](int r) -> const Place& { return places[static_cast<std::size_t>(r)]; };
-  std::map<int, std::vector<int>> boards;  // in one heap when order matters
+  const auto place = [&](int r) -> const ThreadLocation& { return places[static_cast<std::size_t>(r)]; };
+  std::map<int, std::vector<int>> boards;  // a single list if the order matters
   for (int r = 0; r < ranks; ++r) boards[any_order ? place(r).board : 0].push_back(r);
   std::map<int, int> index;
   for (auto& [board, list] : boards) {
@@ -83,7 +82,7 @@ TreeShape shape_of(const Configuration& configuration, const std::vector<Place>&
   if (!any_order) return shape;
   const Mesh& mesh = configuration.machine.mesh;
   for (const auto& [board, list] : index) {
-    int above = board;  // the nearest board towards the root that has ranks
+    int above = board;  // nearest board towards the root that has ranks
     do above = parent_board(mesh, place(root).board, above);
     while (above >= 0 && !index.contains(above));
     if (above >= 0) shape.parents[static_cast<std::size_t>(list)] = index.at(above);
@@ -105,8 +104,8 @@ Position locate(const TreeShape& shape, int fan_in, int rank) {
   return position;
 }
 
-StreamRequest Device::unicast_request(const Place& source, const Place& destination, std::uint64_t bytes,
-                                      std::uint64_t number, Time epoch) const {
+StreamRequest Device::unicast_request(const ThreadLocation& source, const ThreadLocation& destination,
+                                      std::uint64_t bytes, std::uint64_t number, Time epoch) const {
   StreamRequest request;
   request.source = source;
   request.destinations.push_back(destination);
@@ -119,14 +118,14 @@ StreamRequest Device::unicast_request(const Place& source, const Place& destinat
   return request;
 }
 
-Trip Device::whole_unicast(const Place& source, const Place& destination, std::uint64_t bytes,
-                           std::uint64_t number, Time epoch) {
+Trip Device::whole_unicast(const ThreadLocation& source, const ThreadLocation& destination,
+                           std::uint64_t bytes, std::uint64_t number, Time epoch) {
   const StreamRequest request = unicast_request(source, destination, bytes, number, epoch);
   const StreamResult result = run_stream(machine_, configuration_.software, request);
   Trip trip{result.sent, result.destinations[0].first, result.destinations[0].last, result.ok,
             result.counters.link};
   trip.wire.payload_bytes = bytes;
-  if (source.board == destination.board) {  // the network on chip: fragments as packets
+  if (source.board == destination.board) {  // network on chip: count fragments as packets
     trip.wire.packets = result.counters.injected;
     trip.wire.wire_bytes = result.counters.injected * kMaximumFlits * kFlitBytes;
   }
@@ -134,8 +133,8 @@ Trip Device::whole_unicast(const Place& source, const Place& destination, std::u
   return trip;
 }
 
-/// Without faults the times depend on the distance and the size only: the network runs once for each.
-Trip Device::memorised(const Place& source, const Place& destination, std::uint64_t bytes,
+/// Without faults the times depend only on distance and size: the network is simulated once for each.
+Trip Device::memorised(const ThreadLocation& source, const ThreadLocation& destination, std::uint64_t bytes,
                        std::uint64_t number, Time epoch) {
   if (faults_.any()) return whole_unicast(source, destination, bytes, number, epoch);
   const std::uint64_t key = bytes << 10U | path_class(configuration_.machine.mesh, source, destination);
@@ -167,8 +166,8 @@ void Device::spend_credits(int source, int destination, std::uint64_t fragments,
   back = later(back, at + late) + period * static_cast<std::int64_t>(fragments);
 }
 
-/// Of a fragment of a long stream alone, which leaves when credits come back.
-Time Device::credit_period(const Place& source, const Place& destination) {
+/// The interval of fragments in a long stream on an idle machine, which is limited by returning credits.
+Time Device::credit_period(const ThreadLocation& source, const ThreadLocation& destination) {
   const auto [entry, is_new] =
       credit_periods_.try_emplace(path_class(configuration_.machine.mesh, source, destination));
   if (!is_new) return entry->second;
@@ -215,7 +214,7 @@ void Device::capture_multicast(int source, const RootPlan& plan, std::uint64_t b
   stream.data = data;
   FrameTap tap(*packets_, stream);
   StreamRequest request = multicast_request(plan, bytes, begin);
-  --request.number;  // multicast() has gone on to the next one
+  --request.number;  // multicast() has incremented it
   request.tap = &tap;
   (void)run_stream(machine_, configuration_.software, request);
 }
@@ -238,7 +237,7 @@ void Device::forget(std::uint64_t context) {
   const auto found = communicators_.find(context);
   if (found == communicators_.end()) return;
   recent_ = {};
-  for (const auto& [root, plan] : found->second.roots) fell_tree(machine_, plan->tree);
+  for (const auto& [root, plan] : found->second.roots) remove_tree(machine_, plan->tree);
   communicators_.erase(found);
 }
 
@@ -254,14 +253,14 @@ const std::shared_ptr<RootPlan>& Device::plan(Communicator& communicator, int ro
     plan.places.push_back(communicator.places[static_cast<std::size_t>(r)]);
   }
   if (configuration_.multicast != Multicast::kHardware || plan.ranks.empty()) return entry;
-  plan.tree = grow_tree(machine_, plan.root.board, plan.places, next_flow_++, configuration_.order);
+  plan.tree = build_tree(machine_, plan.root.board, plan.places, next_flow_++, configuration_.order);
   plan.trap = plan.tree.trap;
   find_hops(plan);
   if (!communicator.is_world) setup += setup_time(plan.root, plan.tree);
   return entry;
 }
 
-/// The boards of a tree, from the root's on, as the records in their tables lead to them.
+/// Finds the boards of a tree, from the root's on, by following the records in their tables.
 void Device::find_hops(RootPlan& plan) {
   if (plan.trap != Trap::kNone) return;
   std::map<int, std::size_t> hop_of;
@@ -280,15 +279,15 @@ void Device::find_hops(RootPlan& plan) {
       open.push_back({{next, static_cast<int>(i), record.direction()}, Key::decode(record.new_key())});
     }
   }
-  for (const Place& place : plan.places) plan.ways.push_back(hop_of.at(place.board));
+  for (const ThreadLocation& place : plan.places) plan.ways.push_back(hop_of.at(place.board));
 }
 
-/// The root sends each board's beats to the first thread there, which writes and flushes them and answers.
-Time Device::setup_time(const Place& root, const Tree& tree) {
+/// The root sends each board's beats to a thread there, which writes and flushes them and answers.
+Time Device::setup_time(const ThreadLocation& root, const Tree& tree) {
   Time begin;
   Time end;
   for (const auto& [board, placed] : tree.lists) {
-    Place leader;
+    ThreadLocation leader;
     leader.board = static_cast<std::uint16_t>(board);
     const Trip there = memorised(root, leader, std::uint64_t{placed.beats} * kBeatBytes, 0, {});
     const Trip back = memorised(leader, root, 0, 0, {});

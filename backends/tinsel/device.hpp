@@ -1,6 +1,6 @@
-// The hardware as the ranks' drivers use it: the machine, what its network takes for one message, and per
-// communicator the multicast trees in the boards' tables. What messages of different ranks take from each
-// other is in shared_units.hpp.
+// The hardware as used by the ranks' drivers: the machine, the times of single messages, and the multicast
+// trees of each communicator in the boards' tables. shared_units.hpp has the delays between messages of
+// different ranks.
 #pragma once
 
 #include <cstdint>
@@ -18,68 +18,67 @@
 
 namespace offramp::tinsel {
 
-/// A message between two threads that have the machine to themselves: times from the source's first
-/// instruction on.
+/// A message between two threads on an idle machine. Times are relative to the source's first instruction.
 struct Trip {
   Time sent;   // the source is done
-  Time first;  // the first fragment shows up
+  Time first;  // the first fragment arrives
   Time last;   // the last byte is in the destination's memory
   bool ok = true;
   WireCounters wire;
 };
 
-/// Where a rank is in a reduction's tree. Children in the order in which their results are combined.
+/// A rank's position in the tree of a reduction. Children are in the order of combination.
 struct Position {
   int parent = -1;
   std::vector<int> children;
 };
 
-/// A board on a broadcast's way: what its router does for a fragment.
+/// A board on the path of a broadcast: the work of its router per fragment.
 struct TreeHop {
   int board = 0;
-  int before = -1;  // the hop before it; -1: the root's board
+  int before = -1;  // index of the previous hop; -1: none, this is the root's board
   Direction over = Direction::kNorth;
   int records = 0;
   std::uint32_t beats = 0;
   std::size_t ram = 0;
 };
 
-/// What a root keeps for its broadcasts in one communicator.
+/// A root's state for its broadcasts in one communicator.
 struct RootPlan {
-  Place root;
-  std::vector<int> ranks;  // of the communicator: everybody else
-  std::vector<Place> places;
+  ThreadLocation root;
+  std::vector<int> ranks;  // of the communicator: all other ranks
+  std::vector<ThreadLocation> places;
   Tree tree;
-  std::vector<TreeHop> hops;      // none: without the routers' multicast
-  std::vector<std::size_t> ways;  // by destination, the last of its hops
+  std::vector<TreeHop> hops;      // empty without the routers' multicast
+  std::vector<std::size_t> ways;  // by destination: index of its last hop
   bool ready = false;             // the keys are in the tables
   Trap trap = Trap::kNone;
   std::uint64_t number = 0;                                              // broadcasts so far
   std::map<std::uint64_t, std::shared_ptr<const StreamResult>> results;  // by size
-  Arbiter credits;  // one stream after the other goes down the tree
+  Arbiter credits;                                                       // serialises the streams on the tree
 };
 
-/// The ranks in the order of a reduction's tree: one list per board that has any, or one list of all.
+/// The ranks in the order of a reduction's tree: one list per board with ranks, or a single list.
 struct TreeShape {
   std::vector<std::vector<int>> lists;
-  std::vector<int> parents;             // of the lists: the list before it on the way to the root; -1: none
-  std::vector<std::pair<int, int>> at;  // by rank: its list, and where in it
+  std::vector<int> parents;             // by list: next list towards the root; -1: none
+  std::vector<std::pair<int, int>> at;  // by rank: its list, and its index there
 };
-TreeShape shape_of(const Configuration& configuration, const std::vector<Place>& places, int root,
+TreeShape shape_of(const Configuration& configuration, const std::vector<ThreadLocation>& places, int root,
                    bool any_order);
 
 struct Communicator {
-  std::vector<Place> places;  // by rank
-  bool is_world = false;      // all ranks in order: its trees are loaded with the program
+  std::vector<ThreadLocation> places;  // by rank
+  bool is_world = false;               // all ranks in order: the program's load includes its trees
   std::map<int, std::shared_ptr<RootPlan>> roots;
-  std::map<std::pair<int, bool>, TreeShape> shapes;  // by root, and whether the order of ranks is free
-  std::map<std::tuple<int, int, bool>, Position> positions;       // in those, by rank
-  std::pair<std::tuple<int, int, bool>, const Position*> recent;  // of these, the last one asked for
+  std::map<std::pair<int, bool>, TreeShape> shapes;          // by root, and whether ranks may be reordered
+  std::map<std::tuple<int, int, bool>, Position> positions;  // by rank, root, and order
+  std::pair<std::tuple<int, int, bool>, const Position*> recent;  // cache of the last position
 };
 
 class Device {
  public:
-  /// spans, packets: who wants them, or null.
+  /// spans, packets: sinks, or nullptr.
   Device(const Configuration& configuration, const FaultRates& faults, SpanSink* spans = nullptr,
          PacketSink* packets = nullptr)
       : configuration_(configuration),
@@ -88,41 +87,41 @@ class Device {
         spans_(spans),
         packets_(packets) {}
 
-  /// Between two ranks of the world. number: of this pair's messages; it chooses the packets' fates. epoch:
-  /// the modelled time at which it begins; only faults may depend on it.
+  /// A message between two world ranks. number: sequence number for this pair; selects the packets' fates.
+  /// epoch: modelled beginning, which matters for faults only.
   Trip unicast(int source, int destination, std::uint64_t bytes, std::uint64_t number, Time epoch = {});
-  /// How much later than alone the first and the last of so many fragments leave, which begin at `at`: those
-  /// between two ranks share one window. Messages come in the order of `at`.
+  /// The delay of the first and the last of a message's fragments by missing credits, if it begins at `at`.
+  /// Messages between two ranks share one window. Call it in the order of `at`.
   SharedUnits::Delay wait_for_credits(int source, int destination, std::uint64_t fragments, Time at);
-  /// Their credits come back as much later than alone as the last of them is late.
+  /// Returns the credits of a message, delayed as much as its last fragment.
   void spend_credits(int source, int destination, std::uint64_t fragments, Time at, Time late);
-  /// As unicast(), every fragment through the network.
-  Trip whole_unicast(const Place& source, const Place& destination, std::uint64_t bytes, std::uint64_t number,
-                     Time epoch = {});
+  /// As unicast(), with every fragment simulated.
+  Trip whole_unicast(const ThreadLocation& source, const ThreadLocation& destination, std::uint64_t bytes,
+                     std::uint64_t number, Time epoch = {});
 
-  /// The same once more for those who capture packets: sent from `begin` on, with `bytes` of the message.
+  /// Repeats a unicast for packet capture: sent from `begin` on, with `bytes` of the message.
   void capture_unicast(const Transfer& transfer, std::uint64_t bytes, Time begin);
-  /// And of a broadcast by a world rank, after multicast().
+  /// Repeats a world rank's broadcast for packet capture, after multicast().
   void capture_multicast(int source, const RootPlan& plan, std::uint64_t bytes, Bytes data, Time begin);
 
   Communicator& communicator(const Team& team);
   void forget(std::uint64_t context);
-  /// The plan with its keys in the tables; setup: what writing them takes now (nothing the second time).
+  /// The plan, with its keys in the tables. setup: time to write the tables; 0 after the first call.
   const std::shared_ptr<RootPlan>& plan(Communicator& communicator, int root, Time& setup);
-  /// Alone in the machine.
+  /// The stream of a broadcast on an idle machine.
   std::shared_ptr<const StreamResult> multicast(RootPlan& plan, std::uint64_t bytes, Time epoch);
-  /// A rank's threads work: one thing after the other, whatever operations it is for. Returns the end.
+  /// Work of a rank's threads, which is serial over all its operations. Returns the end.
   Time work(Team& team, Time at, Time duration);
   const Position& position(Communicator& communicator, int rank, int root, bool any_order);
 
   const IdleTimes& idle_detection();
-  /// Whether links lose flits: idle detection is not modelled then.
+  /// True if links lose flits; idle detection is then not modelled.
   [[nodiscard]] bool has_faults() const { return faults_.any(); }
 
   [[nodiscard]] const Configuration& configuration() const { return configuration_; }
   [[nodiscard]] Machine& machine() { return machine_; }
   void count(const WireCounters& wire) { wire_ += wire; }
-  /// rank: world rank whose hardware it is.
+  /// rank: world rank that owns the hardware.
   void span(int rank, std::string_view unit, std::string_view what, Time begin, Time end,
             std::uint64_t operation) const {
     if (spans_ != nullptr && end > begin) spans_->record({unit, what, begin, end, operation, rank});
@@ -132,15 +131,15 @@ class Device {
   [[nodiscard]] bool records() const { return spans_ != nullptr || packets_ != nullptr; }
 
  private:
-  Time setup_time(const Place& root, const Tree& tree);
-  [[nodiscard]] StreamRequest unicast_request(const Place& source, const Place& destination,
+  Time setup_time(const ThreadLocation& root, const Tree& tree);
+  [[nodiscard]] StreamRequest unicast_request(const ThreadLocation& source, const ThreadLocation& destination,
                                               std::uint64_t bytes, std::uint64_t number, Time epoch) const;
   [[nodiscard]] StreamRequest multicast_request(const RootPlan& plan, std::uint64_t bytes, Time epoch) const;
   void find_hops(RootPlan& plan);
   [[nodiscard]] std::uint64_t number_of(int source, int destination, std::uint64_t number) const;
-  Time credit_period(const Place& source, const Place& destination);
-  Trip memorised(const Place& source, const Place& destination, std::uint64_t bytes, std::uint64_t number,
-                 Time epoch);
+  Time credit_period(const ThreadLocation& source, const ThreadLocation& destination);
+  Trip memorised(const ThreadLocation& source, const ThreadLocation& destination, std::uint64_t bytes,
+                 std::uint64_t number, Time epoch);
 
   const Configuration& configuration_;
   FaultRates faults_;
@@ -149,19 +148,19 @@ class Device {
   PacketSink* packets_;
   DirectMappedCache<std::uint64_t, Trip> trips_;
   std::unordered_map<std::uint64_t, Time> credit_periods_;  // by path
-  std::unordered_map<std::uint64_t, Time> credits_back_;    // by source and destination: all of them
-  std::size_t most_waits_ = 1 << 16;                        // of these, until those of the past are dropped
+  std::unordered_map<std::uint64_t, Time> credits_back_;    // by source and destination
+  std::size_t most_waits_ = 1 << 16;                        // size from which past entries are dropped
   std::map<std::uint64_t, Communicator> communicators_;
-  std::pair<std::uint64_t, Communicator*> recent_;  // of these, the last one asked for
-  std::vector<Arbiter> threads_;  // of the ranks; in a run each rank has its own among its units
+  std::pair<std::uint64_t, Communicator*> recent_;  // cache of the last one
+  std::vector<Arbiter> threads_;                    // by rank; in a run each rank uses its own units instead
   std::optional<IdleTimes> idle_;
-  std::uint16_t next_flow_ = 0;  // local key of the next tree: which broadcast a fragment belongs to
+  std::uint16_t next_flow_ = 0;  // local key of the next tree, which identifies a fragment's broadcast
   WireCounters wire_;
 };
 
-/// The place of a rank in the tree over all ranks: on each board a tree of contiguous ranks below its first
-/// one (the root, on the root's board), and between boards the way to the root's board. Where operands have
-/// to stay in order of rank: one tree of contiguous ranks below rank 0.
+/// A rank's position in the tree over all ranks: on each board a tree of contiguous ranks below its first
+/// rank (the root, on the root's board), and between boards the path to the root's board. If operands must
+/// stay in rank order: one tree of contiguous ranks below rank 0.
 Position locate(const TreeShape& shape, int fan_in, int rank);
 
 }  // namespace offramp::tinsel

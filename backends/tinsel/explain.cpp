@@ -12,8 +12,8 @@
 namespace offramp::tinsel {
 namespace {
 
-std::vector<Place> others(const Configuration& configuration, int root) {
-  std::vector<Place> places;
+std::vector<ThreadLocation> others(const Configuration& configuration, int root) {
+  std::vector<ThreadLocation> places;
   for (int r = 0; r < configuration.ranks; ++r) {
     if (r != root) places.push_back(configuration.place(r));
   }
@@ -23,10 +23,10 @@ std::vector<Place> others(const Configuration& configuration, int root) {
 std::string problem(const Configuration& configuration, const Operation& operation) {
   if (!configuration.fits) return configuration.too_many;
   if (operation.ranks < 2) return "a broadcast needs two ranks";
-  return operation.root < operation.ranks && operation.root >= 0 ? "" : "there is no such root";
+  return operation.root < operation.ranks && operation.root >= 0 ? "" : "the root does not exist";
 }
 
-/// Key, beats and records of every board that a broadcast goes through.
+/// Key, beats, and records of every board on the path of a broadcast.
 Explanation explain_tables(const ExplainRequest& request) {
   Explanation result;
   const Configuration configuration(request.settings, request.operation.ranks);
@@ -34,8 +34,8 @@ Explanation explain_tables(const ExplainRequest& request) {
   if (!result.error.empty()) return result;
   Machine machine(configuration.machine);
   const int root = request.operation.root;
-  const Tree tree = grow_tree(machine, configuration.place(root).board, others(configuration, root), 0,
-                              configuration.order);
+  const Tree tree = build_tree(machine, configuration.place(root).board, others(configuration, root), 0,
+                               configuration.order);
   const Mesh& mesh = configuration.machine.mesh;
   std::string& out = result.text;
   out +=
@@ -57,7 +57,7 @@ Time time_of(const Configuration& configuration, int root, std::uint64_t bytes, 
   request.source = configuration.place(root);
   request.destinations = others(configuration, root);
   request.multicast = multicast;
-  request.key = grow_tree(machine, request.source.board, request.destinations, 0, configuration.order).key;
+  request.key = build_tree(machine, request.source.board, request.destinations, 0, configuration.order).key;
   request.bytes = bytes;
   request.workers = configuration.workers();
   Time last;
@@ -66,7 +66,7 @@ Time time_of(const Configuration& configuration, int root, std::uint64_t bytes, 
   return last;
 }
 
-/// The proposal's point: what the router's multicast saves, over fan-out and size.
+/// The gain of the router's multicast, by fan-out and size.
 Explanation explain_multicast(const ExplainRequest& request) {
   Explanation result;
   std::vector<int> counts = {4, 16, 96, 768, 3072, 12288, 49152};
@@ -74,13 +74,13 @@ Explanation explain_multicast(const ExplainRequest& request) {
   std::vector<std::uint64_t> sizes = {8, 64, 1024};
   if (request.operation.bytes > 0) sizes = {request.operation.bytes};
   std::string& out = result.text;
-  out += fmt::format("until the last rank has a broadcast, us\n{:>7} {:>8} {:>12} {:>12} {:>12} {:>8}\n",
+  out += fmt::format("time until the last rank has a broadcast, us\n{:>7} {:>8} {:>12} {:>12} {:>12} {:>8}\n",
                      "ranks", "bytes", "router", "per mailbox", "per rank", "speed-up");
   for (const int ranks : counts) {
     for (const std::uint64_t bytes : sizes) {
       const Configuration configuration(request.settings, ranks);
       if (!configuration.fits) continue;
-      // The software's sends alone would be hundreds of millions of events.
+      // The software sends would need hundreds of millions of events.
       if (static_cast<std::uint64_t>(ranks) * bytes > 64'000'000) continue;
       std::array<double, 3> us{};
       for (const Multicast kind : {Multicast::kHardware, Multicast::kMailbox, Multicast::kSoftware})
@@ -92,7 +92,7 @@ Explanation explain_multicast(const ExplainRequest& request) {
   return result;
 }
 
-/// The formats, from the tables that the codec uses.
+/// The formats, from the tables of the codec.
 Explanation explain_records(const ExplainRequest&) {
   Explanation result;
   std::string& out = result.text;
@@ -109,7 +109,7 @@ Explanation explain_records(const ExplainRequest&) {
   return result;
 }
 
-/// What a packet capture shows in front of a fragment.
+/// The header of a fragment in a packet capture.
 Explanation explain_fragment(const ExplainRequest&) {
   std::string text = "byte  size  field\n";
   for (const FrameField& field : frame_fields())
@@ -121,7 +121,7 @@ constexpr std::array<ExplainTopic, 4> kTopics = {
     {{"records", "the fields of routing keys and records", explain_records},
      {"fragment", "the fields of a fragment in a packet capture", explain_fragment},
      {"tables", "the routing tables of a broadcast, board by board", explain_tables},
-     {"multicast", "broadcasts by router, by mailbox and by software", explain_multicast}}};
+     {"multicast", "broadcasts by router, by mailbox, and by software", explain_multicast}}};
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// What `offramp explain` shows of this backend.
+// The topics of `offramp explain` for this backend.
 #pragma once
 
 #include <span>

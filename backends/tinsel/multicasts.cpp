@@ -1,6 +1,6 @@
-// A multicast is opened by the root around the sends of its copies, so that issued() knows them. The stream
-// is simulated alone, once; what it meets is added per board: delays accumulate along the tree, so a copy
-// is as late as everything on its way. `held` is what keeps the root itself.
+// The root opens a multicast around the sends of its copies, so that issued() recognises them. The stream is
+// simulated once on an idle machine. Delays by other traffic are added per board and accumulate along the
+// tree, so a copy has all delays of its path. `held` is the delay of the root itself.
 #include "backends/tinsel/multicasts.hpp"
 
 #include <algorithm>
@@ -54,14 +54,14 @@ void Multicasts::begin(Stream& stream, const Transfer& transfer, Time at, const 
   device_.count(wire);
   device_.capture_multicast(transfer.source, *stream.plan, stream.bytes, transfer.data, at);
   const Load load = shared_.load_of(stream.bytes, false);
-  take_sender(stream, load, at, sender);
+  charge_sender(stream, load, at, sender);
   const Time own = stream.worst.last;
-  stream.plan->hops.empty() ? take_ways(stream, load, at, sender) : take_tree(stream, load, at, sender);
+  stream.plan->hops.empty() ? charge_copies(stream, load, at, sender) : charge_tree(stream, load, at, sender);
   stream.held = load.fits_window ? own : stream.worst.last;
 }
 
-/// The root's threads send fragment after fragment, for which credits come back up the tree.
-void Multicasts::take_sender(Stream& stream, const Load& load, Time at, const Resources& sender) {
+/// The root's threads send one fragment after the other, while credits return up the tree.
+void Multicasts::charge_sender(Stream& stream, const Load& load, Time at, const Resources& sender) {
   const Time sent = stream.alone->sent;
   const std::uint64_t copies = stream.alone->sends / stream.alone->fragments;
   Load sends = load;
@@ -71,9 +71,9 @@ void Multicasts::take_sender(Stream& stream, const Load& load, Time at, const Re
   stream.worst.add(stream.plan->credits.acquire(at, sent), at, sent);
 }
 
-/// One copy over each link of the tree; on each board the fetcher on which it comes in goes through the key's
-/// beats and makes a copy for every record.
-void Multicasts::take_tree(Stream& stream, const Load& load, Time at, const Resources& sender) {
+/// One copy crosses each link of the tree. On each board the fetcher of the incoming link reads the key's
+/// beats and makes one copy per record.
+void Multicasts::charge_tree(Stream& stream, const Load& load, Time at, const Resources& sender) {
   const MachineSpec& machine = device_.configuration().machine;
   const RootPlan& plan = *stream.plan;
   const auto fragments = static_cast<std::int64_t>(load.fragments);
@@ -91,7 +91,7 @@ void Multicasts::take_tree(Stream& stream, const Load& load, Time at, const Reso
     std::size_t fetcher = static_cast<std::size_t>(kLinks) + plan.root.mailbox % kMailboxColumns;
     if (hop.before >= 0) {
       const TreeHop& before = plan.hops[static_cast<std::size_t>(hop.before)];
-      const auto distance = machine.mesh.distance(plan.root.board, before.board);  // trees take no way around
+      const auto distance = machine.mesh.distance(plan.root.board, before.board);  // trees use shortest paths
       there += shared_.hop() * distance;
       delay = stream.delays[static_cast<std::size_t>(hop.before)];
       delay.add(shared_.pass(sender, SharedUnits::link(before.board, hop.over), there, load,
@@ -115,13 +115,13 @@ void Multicasts::take_tree(Stream& stream, const Load& load, Time at, const Reso
   }
 }
 
-/// One send for each mailbox, or for each destination: the copies take their ways one after the other.
-void Multicasts::take_ways(Stream& stream, const Load& load, Time at, const Resources& sender) {
+/// One send per mailbox or per destination: the copies follow each other.
+void Multicasts::charge_copies(Stream& stream, const Load& load, Time at, const Resources& sender) {
   const bool per_mailbox = device_.configuration().multicast == Multicast::kMailbox;
   const RootPlan& plan = *stream.plan;
-  std::vector<Place> targets = plan.places;
+  std::vector<ThreadLocation> targets = plan.places;
   if (per_mailbox) {
-    for (Place& place : targets) place.thread = 0;
+    for (ThreadLocation& place : targets) place.thread = 0;
     std::sort(targets.begin(), targets.end());
     targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
   }
@@ -131,7 +131,7 @@ void Multicasts::take_ways(Stream& stream, const Load& load, Time at, const Reso
     first = earlier(first, times.first);
     last = later(last, times.last);
   }
-  for (const Place& target : targets) {
+  for (const ThreadLocation& target : targets) {
     const SharedUnits::Delay delay =
         shared_.unicast(sender, plan.root, target, load, at, at + first, at + last);
     stream.worst.first = later(stream.worst.first, delay.first);

@@ -1,6 +1,6 @@
-// Broadcasts on their way: one stream of keyed sends whose copies reach many ranks. To the world each copy is
-// a message, from the root to one destination; the first of them to depart takes what the stream needs from
-// the units that others share, for all of them.
+// Broadcasts in progress: one stream of keyed sends whose copies reach many ranks. The world sees each copy
+// as a message from the root to one destination. The first copy to depart charges the shared units for the
+// whole stream.
 #pragma once
 
 #include <memory>
@@ -16,16 +16,17 @@ class Multicasts {
  public:
   Multicasts(Device& device, const SharedUnits& shared) : device_(device), shared_(shared) {}
 
-  /// Between these two, the messages that a rank issues are copies of one stream, in the order of the plan's
-  /// destinations. both_ends: this object hears of their arrival, too.
+  /// Until close(), the messages issued by the rank are copies of one stream, in the order of the plan's
+  /// destinations. both_ends: this object also sees their arrival.
   void open(std::shared_ptr<RootPlan> plan, std::uint64_t bytes, bool both_ends);
   void close() { open_ = nullptr; }
 
-  /// A message is issued. Whether it is a copy.
+  /// Called when a message is issued. Returns true if it is a copy.
   bool issued(const Transfer& transfer);
-  /// A message departs at passage.begin. False: it is no copy. Otherwise its stage is done.
+  /// Called when a message departs at passage.begin. Returns true if it is a copy; the stage is then
+  /// complete.
   bool depart(const Transfer& transfer, Passage& passage, const Resources& sender);
-  /// A message arrives. Whether it is a copy, as far as this object knows.
+  /// Called when a message arrives. Returns true if it is a copy known to this object.
   bool arrived(const Transfer& transfer) { return !copies_.empty() && copies_.erase(name_of(transfer)) > 0; }
 
  private:
@@ -34,10 +35,10 @@ class Multicasts {
     std::uint64_t bytes = 0;
     bool both_ends = false;
     std::size_t issued = 0;
-    std::shared_ptr<const StreamResult> alone;  // null: no copy has departed yet
+    std::shared_ptr<const StreamResult> alone;  // nullptr until a copy has departed
     std::vector<SharedUnits::Delay> delays;     // by hop
     SharedUnits::Delay worst;
-    Time held;  // by which the root is done with its last fragment later than alone
+    Time held;  // delay of the root's completion
   };
   struct Copy {
     std::shared_ptr<Stream> stream;
@@ -51,9 +52,9 @@ class Multicasts {
     return pair << 32U | transfer.number;
   }
   void begin(Stream& stream, const Transfer& transfer, Time at, const Resources& sender);
-  void take_sender(Stream& stream, const Load& load, Time at, const Resources& sender);
-  void take_tree(Stream& stream, const Load& load, Time at, const Resources& sender);
-  void take_ways(Stream& stream, const Load& load, Time at, const Resources& sender);
+  void charge_sender(Stream& stream, const Load& load, Time at, const Resources& sender);
+  void charge_tree(Stream& stream, const Load& load, Time at, const Resources& sender);
+  void charge_copies(Stream& stream, const Load& load, Time at, const Resources& sender);
 
   Device& device_;
   const SharedUnits& shared_;

@@ -23,7 +23,7 @@ std::string name_of(int x, int y, std::size_t unit) {
   return where + "caches";
 }
 
-/// Of all units of all boards that there can be: names of resources live for ever.
+/// Names of all units of all possible boards; resources need names that are never destroyed.
 const std::vector<std::string>& names() {
   static const auto& all = immortal([] {
     std::vector<std::string> list;
@@ -37,7 +37,7 @@ const std::vector<std::string>& names() {
   return all;
 }
 
-/// For a full fragment.
+/// Instructions per full fragment.
 std::int64_t instructions_for(const SoftwareSpec& software, int handling) {
   return handling + std::int64_t{software.copy_word} * kFullWords;
 }
@@ -62,7 +62,7 @@ SharedUnits::SharedUnits(const Configuration& configuration)
                    {"tinsel.threads", Scope::kRank},
                    {"tinsel.receiver", Scope::kRank},
                    {"tinsel.receiver, quick", Scope::kRank},
-                   // Taken when a message arrives, for the moment at which its envelope has been read.
+                   // Reserved on the arrival of a message, for the time at which its envelope has been read.
                    {.name = "tinsel.matching", .scope = Scope::kRank, .reserved_ahead = true},
                    {"tinsel.mailbox port", Scope::kGroup, Occupation::kForAWhile, 0, in_mailbox},
                    {"tinsel.mailbox port, quick", Scope::kGroup, Occupation::kForAWhile, 0, in_mailbox},
@@ -71,7 +71,7 @@ SharedUnits::SharedUnits(const Configuration& configuration)
   for (int board = 0; board < mesh.boards(); ++board) {
     const auto first = static_cast<std::size_t>(mesh.y(board) * kMaximumColumns + mesh.x(board)) * kOfBoard;
     for (std::size_t unit = 0; unit < kOfBoard; ++unit)
-      // A message takes the links of its way when it leaves, each for the moment at which it gets there.
+      // A message reserves all links of its path when it leaves, each for its arrival there.
       descriptions_.push_back(
           {.name = names()[first + unit], .scope = Scope::kMachine, .reserved_ahead = true});
   }
@@ -118,7 +118,7 @@ Time SharedUnits::span_of(const Load& load, Time first, Time last) const {
   return later(on_link(load), last - first - reading_);
 }
 
-Time SharedUnits::wait_for_memory(const Resources& resources, const Place& place, const Load& load,
+Time SharedUnits::wait_for_memory(const Resources& resources, const ThreadLocation& place, const Load& load,
                                   int beats_per_line, Time from, Time span) const {
   if (load.uncached == 0) return {};
   const MachineSpec& machine = configuration_.machine;
@@ -126,26 +126,27 @@ Time SharedUnits::wait_for_memory(const Resources& resources, const Place& place
       static_cast<std::int64_t>((load.uncached + kBeatBytes - 1) / kBeatBytes) * beats_per_line;
   constexpr std::int64_t kInFlight = std::int64_t{kRams} * kCacheBeats;
   const Time work = machine.cycles((beats * machine.dram_cycles + kInFlight - 1) / kInFlight);
-  // Lines of different messages alternate, so only the last one is late.
+  // Lines of different messages alternate, so only the last one is delayed.
   return resources.occupy(of_board(place.board, kCaches), from, work).end - from - later(work, span);
 }
 
-SharedUnits::Delay SharedUnits::send(const Resources& sender, const Place& from, const Load& load, Time begin,
-                                     Time sent) const {
+SharedUnits::Delay SharedUnits::send(const Resources& sender, const ThreadLocation& from, const Load& load,
+                                     Time begin, Time sent) const {
   const SoftwareSpec& software = configuration_.software;
   const Time work =
       configuration_.work(load.fragments * static_cast<std::uint64_t>(software.fragment_send) +
                           load.flits * static_cast<std::uint64_t>(kWordsPerFlit * software.copy_word));
   Delay delay;
-  // A thread still works on the last fragment when others have begun with the next message.
+  // Other threads may start the next message while one works on the last fragment.
   const Time span = sent - begin - writing_;
   delay.add(pass(sender, kSender, begin, load, work, sending_), begin, later(work, span));
   delay.last = later(delay.last, wait_for_memory(sender, from, load, 1, begin, span));
   return delay;
 }
 
-SharedUnits::Delay SharedUnits::unicast(const Resources& sender, const Place& from, const Place& to,
-                                        const Load& load, Time begin, Time first, Time last) const {
+SharedUnits::Delay SharedUnits::unicast(const Resources& sender, const ThreadLocation& from,
+                                        const ThreadLocation& to, const Load& load, Time begin, Time first,
+                                        Time last) const {
   Delay delay;
   const MachineSpec& machine = configuration_.machine;
   const Time words = machine.cycles(static_cast<std::int64_t>(load.flits) * kWordsPerFlit);
@@ -161,7 +162,7 @@ SharedUnits::Delay SharedUnits::unicast(const Resources& sender, const Place& fr
   return delay;
 }
 
-SharedUnits::Delay SharedUnits::receive(const Resources& receiver, const Place& at, const Load& load,
+SharedUnits::Delay SharedUnits::receive(const Resources& receiver, const ThreadLocation& at, const Load& load,
                                         Time first, Time last) const {
   Delay delay;
   const MachineSpec& machine = configuration_.machine;
@@ -170,22 +171,22 @@ SharedUnits::Delay SharedUnits::receive(const Resources& receiver, const Place& 
   const Time taking =
       configuration_.work(load.fragments * static_cast<std::uint64_t>(software.fragment_receive) +
                           load.flits * static_cast<std::uint64_t>(kWordsPerFlit * software.copy_word));
-  // A thread works on a fragment while the port reads it; behind the last one taken up it still has work.
+  // A thread processes a fragment while the port reads it, and after the last one.
   delay.add(pass(receiver, kPort, first, load, words, machine.cycles(kFullWords)), first,
             later(words, last - first));
   delay.add(pass(receiver, kReading, first, load, taking, taking_up_), first,
             later(span_of(load, first, last), taking));
-  // A line is fetched to be written, and written back to make room.
+  // A line is fetched before it is written, and written back on eviction.
   const Time span = span_of(load, first, last);
   delay.last = later(delay.last, wait_for_memory(receiver, at, load, 2, first, span));
   return delay;
 }
 
-Time SharedUnits::taken_up(const Resources& receiver, const Place& at, const Load& load, Time first,
+Time SharedUnits::taken_up(const Resources& receiver, const ThreadLocation& at, const Load& load, Time first,
                            Time last) const {
   const Time read = last + receive(receiver, at, load, first, last).last;
-  // The first fragment has the envelope. One thread matches message after message, whether the program waits
-  // or does something else; then the program has to be woken, or has long learned of it.
+  // The first fragment has the envelope. One thread matches messages one after the other, whether or not the
+  // program waits. Afterwards the program is woken, or has been notified long before.
   const Time call = configuration_.receive_call;
   const Time envelope = first + load.overtaken + reading_;
   const Time matched = receiver.occupy(kMatching, earlier(read, envelope), call).end;

@@ -1,10 +1,11 @@
-// What the messages of different ranks share in the machine, as resources of a world: the threads of a rank,
-// the port of a mailbox, and on each board the links to its neighbours, the router's fetchers and both DRAMs.
+// The units shared by messages of different ranks, as resources of a world: the threads of a rank, the port
+// of a mailbox, and on each board the links to its neighbours, the router's fetchers, and both DRAMs.
 //
-// Fragments of different messages pass a unit alternately. A unit that many use has two lanes here: `all`
-// serves the work of every message in the order in which they come, so the last of them is never early; a
-// message that fits into its sender's window asks `quick` besides, and waits only for others like it and for
-// one window of fragments that are in front of it. The network on chip is no resource: its links carry a flit
+// Fragments of different messages alternate in a unit. A busy unit is therefore modelled by two lanes. `all`
+// serves all messages in order of arrival, so the last message is never early. A message that fits its
+// sender's window also uses `quick`: it waits only for similar messages and for one window of fragments ahead
+// of it. The network on chip is no resource: its links carry a flit per two cycles, but the mailbox port on
+// every path only one per four.
 // per two cycles, and the port of a mailbox, which all have to pass, one per four.
 #pragma once
 
@@ -15,18 +16,18 @@
 
 namespace offramp::tinsel {
 
-/// What a message brings to the units on its way.
+/// The load of a message on the units of its path.
 struct Load {
   std::uint64_t fragments = 0;
   std::uint64_t flits = 0;
   bool fits_window = false;
-  Time overtaken;  // by which a short last fragment, sent by another thread, is in front of the first
-  std::uint64_t uncached = 0;  // bytes of the program that its threads' caches do not hold
+  Time overtaken;              // lead of a short last fragment, sent by another thread, over the first
+  std::uint64_t uncached = 0;  // bytes of the program that its threads' caches miss
 };
 
 class SharedUnits {
  public:
-  /// Resources of a rank.
+  /// Resources per rank.
   enum : std::size_t {
     kSender,
     kQuickSender,
@@ -39,12 +40,12 @@ class SharedUnits {
     kPortOut,
     kBoards
   };
-  /// And of each board, from kBoards on.
+  /// Resources per board, from kBoards on.
   enum : std::size_t {
     kLink = 0,  // two lanes for each of N, S, E, W
     kFetcher = kLink + 2 * std::size_t{kLinks},
     kDram = kFetcher + std::size_t{kFetchers},
-    kCaches = kDram + std::size_t{kRams},  // the threads' ways to both DRAMs
+    kCaches = kDram + std::size_t{kRams},  // the threads' paths to both DRAMs
     kOfBoard
   };
 
@@ -61,15 +62,15 @@ class SharedUnits {
   }
 
   [[nodiscard]] Load load_of(std::uint64_t bytes, bool envelope) const;
-  /// Through a unit with two lanes, of which `lane` is the first. per_fragment: the unit's time for a full
-  /// fragment; work: for the message.
+  /// Passes a unit with two lanes, starting with `lane`. per_fragment: the unit's time for a full fragment;
+  /// work: for the message.
   [[nodiscard]] Arbiter::Grant pass(const Resources& resources, std::size_t lane, Time at, const Load& load,
                                     Time work, Time per_fragment) const;
-  /// Through the port of the sender's mailbox, which serves what is written and what is read alternately. So
-  /// what is sent waits for all that is sent, and for as much again of what is received.
+  /// Passes the port of the sender's mailbox, which alternates between writes and reads. A sent message waits
+  /// for all other sent messages, and for an equal amount of received data.
   [[nodiscard]] Arbiter::Grant leave(const Resources& sender, Time at, const Load& load, Time work) const;
 
-  /// How much later than alone a message's first and last fragments are.
+  /// The delay of a message's first and last fragments.
   struct Delay {
     Time first;
     Time last;
@@ -82,28 +83,27 @@ class SharedUnits {
       last = later(last, other.last);
     }
   };
-  /// What the sender's threads and its board's memory add to a message that they alone would have sent by
-  /// `sent`.
-  [[nodiscard]] Delay send(const Resources& sender, const Place& from, const Load& load, Time begin,
+  /// The delay by the sender's threads and its board's memory, for a message sent by `sent` without them.
+  [[nodiscard]] Delay send(const Resources& sender, const ThreadLocation& from, const Load& load, Time begin,
                            Time sent) const;
-  /// A unicast message that alone would reach its destination's threads from first to last: what the port
-  /// of its mailbox and the links between the boards add to that.
-  [[nodiscard]] Delay unicast(const Resources& sender, const Place& from, const Place& to, const Load& load,
-                              Time begin, Time first, Time last) const;
-  /// And what the receiver's threads, its mailbox's port and its board's memory add.
-  [[nodiscard]] Delay receive(const Resources& receiver, const Place& at, const Load& load, Time first,
-                              Time last) const;
-  /// When the program of a rank may go on with a message whose fragments would alone reach its threads from
-  /// first to last.
-  [[nodiscard]] Time taken_up(const Resources& receiver, const Place& at, const Load& load, Time first,
-                              Time last) const;
+  /// The delay of a unicast by the port of the sender's mailbox and the links between boards, for a message
+  /// that would reach its destination's threads from first to last.
+  [[nodiscard]] Delay unicast(const Resources& sender, const ThreadLocation& from, const ThreadLocation& to,
+                              const Load& load, Time begin, Time first, Time last) const;
+  /// The delay by the receiver's threads, its mailbox's port, and its board's memory.
+  [[nodiscard]] Delay receive(const Resources& receiver, const ThreadLocation& at, const Load& load,
+                              Time first, Time last) const;
+  /// The time at which the receiver's program may continue with a message whose fragments would reach its
+  /// threads from first to last.
+  [[nodiscard]] Time taken_up(const Resources& receiver, const ThreadLocation& at, const Load& load,
+                              Time first, Time last) const;
 
-  /// Between the first and the last fragment's passing of any unit on the way.
+  /// The time between the first and last fragment in any unit on the path.
   [[nodiscard]] Time span_of(const Load& load, Time first, Time last) const;
-  /// How much later than within `span` the caches of a board's threads have moved a message's data from the
-  /// DRAMs or to them, beside all others.
-  [[nodiscard]] Time wait_for_memory(const Resources& resources, const Place& place, const Load& load,
-                                     int beats_per_line, Time from, Time span) const;
+  /// The delay beyond `span` of a message's transfer between the DRAMs and the caches of a board's threads,
+  /// with all other users.
+  [[nodiscard]] Time wait_for_memory(const Resources& resources, const ThreadLocation& place,
+                                     const Load& load, int beats_per_line, Time from, Time span) const;
   [[nodiscard]] Time on_link(const Load& load) const { return flit_ * static_cast<std::int64_t>(load.flits); }
   [[nodiscard]] Time fragment_on_link() const { return flit_ * kMaximumFlits; }
   [[nodiscard]] Time hop() const { return hop_; }
@@ -111,11 +111,11 @@ class SharedUnits {
  private:
   const Configuration& configuration_;
   Time flit_;       // on a link
-  Time hop_;        // from board to board
-  Time writing_;    // of a fragment by one thread
-  Time reading_;    // of a fragment by one thread
-  Time sending_;    // between two fragments that a rank's threads send
-  Time taking_up_;  // between two fragments that a rank's threads take up
+  Time hop_;        // between boards
+  Time writing_;    // one fragment, by one thread
+  Time reading_;    // one fragment, by one thread
+  Time sending_;    // interval of fragments sent by a rank's threads
+  Time taking_up_;  // interval of fragments received by a rank's threads
   std::vector<ResourceDescription> descriptions_;
 };
 

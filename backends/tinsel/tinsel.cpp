@@ -1,6 +1,6 @@
-// Verdicts and messages. A message is what it takes on an idle machine (Device::unicast()), and later by
-// what others hold of the units on its way (SharedUnits) and by credits of its own earlier messages to the
-// same receiver (cross()). in_flight_ counts what idle detection would count.
+// Verdicts and messages. A message has the times of an idle machine (Device::unicast()), plus delays by other
+// users of the units on its path (SharedUnits) and by missing credits of its sender for the same receiver
+// (cross()). in_flight_ counts as idle detection does.
 #include "backends/tinsel/tinsel.hpp"
 
 #include <fmt/core.h>
@@ -16,7 +16,7 @@
 #include "backends/tinsel/shared_units.hpp"
 #include "backends/tinsel/validation.hpp"
 #include "offramp/kernel/immortal.hpp"
-#include "simulators/world/footing.hpp"
+#include "simulators/world/deployment.hpp"
 
 namespace offramp {
 namespace tinsel {
@@ -30,7 +30,7 @@ class TinselBackend final : public Backend {
         device_(configuration_, context.faults, context.spans, context.packets),
         multicasts_(device_, shared_),
         in_flight_(static_cast<std::size_t>(context.ranks)),
-        too_long_(fmt::format("the data needs more than a rank's {} MiB of memory with this placement",
+        too_long_(fmt::format("the data exceeds a rank's {} MiB of memory with this placement",
                               configuration_.memory() >> 20U)) {}
 
   [[nodiscard]] Verdict supports(const Operation& operation) const override {
@@ -48,13 +48,13 @@ class TinselBackend final : public Backend {
     return transfer.bytes > configuration_.eager_limit;
   }
 
-  [[nodiscard]] MessageFate fate(const Transfer& transfer) override {
+  [[nodiscard]] DeliveryFault delivery_fault(const Transfer& transfer) override {
     const bool asks = transfer.synchronous || waits_for_receiver(transfer);
     return {(asks && !trip_of(transfer, 0, {}).ok) || !trip_of(transfer, transfer.bytes, {}).ok};
   }
 
   void issue(const Transfer& transfer, Passage& passage) override {
-    if (multicasts_.issued(transfer)) {  // the call's cost is the stream's
+    if (multicasts_.issued(transfer)) {  // the stream includes the call's cost
       passage.host_free = passage.begin = passage.issued;
       return;
     }
@@ -63,7 +63,7 @@ class TinselBackend final : public Backend {
     if (transfer.source == transfer.destination) return;
     const bool waits = transfer.synchronous || waits_for_receiver(transfer);
     if (waits) passage.protocol = Protocol::kRendezvous;
-    // A rank with one thread sends by itself; others leave it to the tile's threads.
+    // A rank with one thread sends by itself; other ranks leave it to the tile's threads.
     if (configuration_.workers() == 1)
       passage.host_free += trip_of(transfer, waits ? 0 : transfer.bytes, passage.begin).sent;
   }
@@ -81,7 +81,7 @@ class TinselBackend final : public Backend {
                  transfer.operation);
   }
 
-  /// The receiver grants a request once its receive is posted, and the grant goes back.
+  /// The receiver sends a grant once the receive is posted.
   void grant(const Transfer& transfer, Passage& passage) override {
     const Time asked = passage.granted + configuration_.receive_call;
     const Trip trip = device_.unicast(transfer.destination, transfer.source, 0, transfer.number, asked);
@@ -101,7 +101,7 @@ class TinselBackend final : public Backend {
   Time receive(const Transfer& transfer, const Passage& passage, Time at, Matched matched) override {
     if (transfer.source == transfer.destination) return at + configuration_.receive_call;
     count_in_flight(transfer, transfer.destination, -1);
-    // One that came before its receive lies in the rank's own DRAM and is copied from there.
+    // An unexpected message is in the rank's own DRAM, and is copied from there.
     const Time done = matched == Matched::kUnexpected ? at + configuration_.copy(transfer.bytes) : at;
     device_.span(transfer.destination, "tinsel.threads", "receive", passage.first, done, transfer.operation);
     return done;
@@ -118,9 +118,9 @@ class TinselBackend final : public Backend {
 
   [[nodiscard]] bool records() const override { return device_.records(); }
   void record_sender(const Transfer& transfer, const Passage& passage) override {
-    if (passage.protocol == Protocol::kDirect) return;  // told as it departed
+    if (passage.protocol == Protocol::kDirect) return;  // recorded at departure
     device_.capture_unicast(transfer, 0, passage.begin);
-    tell(transfer, passage);
+    record_packets(transfer, passage);
   }
 
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override {
@@ -136,7 +136,7 @@ class TinselBackend final : public Backend {
   }
 
  private:
-  /// A message's way through the machine, with others on it.
+  /// A message's times, including delays by others.
   struct Crossing {
     Time sent;
     Time first;
@@ -145,7 +145,7 @@ class TinselBackend final : public Backend {
     WireCounters wire;
   };
 
-  /// What one rank has to hold at once.
+  /// The maximum amount of data that one rank stores at once.
   [[nodiscard]] static std::uint64_t held_bytes(const Operation& operation) {
     const auto ranks = static_cast<std::uint64_t>(std::max(1, operation.ranks));
     if (!has_block_per_rank(operation.kind)) return operation.bytes;
@@ -168,7 +168,7 @@ class TinselBackend final : public Backend {
     delay.add(shared_.unicast(sender, configuration_.place(transfer.source),
                               configuration_.place(transfer.destination), load, begin, first, last));
     device_.spend_credits(transfer.source, transfer.destination, load.fragments, begin, delay.last);
-    // What is within the window does not wait for credits on its way.
+    // Fragments within the window need not wait for credits.
     const Time sent = begin + trip.sent + (load.fits_window ? held : delay.last);
     return {sent, first + delay.first, later(last + delay.last, first + delay.first), trip.ok, trip.wire};
   }
@@ -182,10 +182,10 @@ class TinselBackend final : public Backend {
     passage.failed = passage.failed || !data.ok;
     if (passage.protocol != Protocol::kDirect) return;
     device_.count(data.wire);
-    if (device_.records()) tell(transfer, passage);
+    if (device_.records()) record_packets(transfer, passage);
   }
 
-  void tell(const Transfer& transfer, const Passage& passage) {
+  void record_packets(const Transfer& transfer, const Passage& passage) {
     device_.capture_unicast(transfer, transfer.bytes, passage.leaves);
     device_.span(transfer.source, "tinsel.threads", "send", passage.leaves, passage.complete,
                  transfer.operation);
@@ -202,14 +202,15 @@ class TinselBackend final : public Backend {
   SharedUnits shared_;
   Device device_;
   Multicasts multicasts_;
-  std::vector<std::int64_t> in_flight_;  // by rank, what it has sent less what it has received
+  std::vector<std::int64_t> in_flight_;  // by rank: messages sent minus messages received
   std::string too_long_;
 };
 
-Footing footing(const Settings& settings, const MachineLayout&, int ranks) {
+Deployment deployment(const Settings& settings, const MachineLayout&, int ranks) {
   const MachineSpec machine = Configuration(settings, ranks).machine;
-  return Footing{fmt::format("one machine of {} x {} boards for all ranks, of {} between two boards",
-                             machine.mesh.columns, machine.mesh.rows, gigabits_text(machine.link.count()))};
+  return Deployment{fmt::format("one machine of {} x {} boards for all ranks, of {} between two boards",
+                                machine.mesh.columns, machine.mesh.rows,
+                                gigabits_text(machine.link.count()))};
 }
 
 }  // namespace
@@ -224,7 +225,7 @@ const BackendDescription& tinsel_backend() {
       .clock_parameter = "clock",
       .topics = tinsel::topics(),
       .validation = tinsel::validation,
-      .footing = tinsel::footing,
+      .deployment = tinsel::deployment,
       .is_one_machine = true});
   return description;
 }

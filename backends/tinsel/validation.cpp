@@ -15,7 +15,7 @@
 namespace offramp::tinsel {
 namespace {
 
-// Whether a parameter was chosen after the figure.
+// True if a parameter was fitted to the figure.
 constexpr bool kHeldOut = false;
 constexpr bool kFitted = true;
 
@@ -56,7 +56,7 @@ void add_hops(Add add) {
        microseconds(detect_idle(machine_at(250, 3, 4), IdleSpec()).barrier), kHeldOut, kBarrier});
 }
 
-/// Takes everything up at once.
+/// Receives every message at once.
 class Drain final : public Software {
  public:
   explicit Drain(Machine& machine) : machine_(machine) { machine.run_on(this); }
@@ -75,11 +75,12 @@ class Drain final : public Software {
   Machine& machine_;
 };
 
-/// Bytes per second that all receivers together get in a saturated exchange of messages of one flit.
-double saturated(const MachineSpec& spec, const std::vector<std::pair<Place, Place>>& pairs, int messages) {
+/// Total receive throughput in bytes per second, in a saturated exchange of messages of one flit.
+double saturated(const MachineSpec& spec, const std::vector<std::pair<ThreadLocation, ThreadLocation>>& pairs,
+                 int messages) {
   Machine machine(spec);
   Drain drain(machine);
-  Message message;
+  MailboxMessage message;
   for (int i = 0; i < messages; ++i) {
     for (const auto& [from, to] : pairs) {
       message.to = Address::thread(to);
@@ -91,14 +92,14 @@ double saturated(const MachineSpec& spec, const std::vector<std::pair<Place, Pla
   return static_cast<double>(drain.messages) * kFlitBytes / drain.last.seconds();
 }
 
-/// Every mailbox of a board and its neighbours. Those at the border have fewer neighbours here than on the
-/// machine, where the mesh goes on: what the full ones get counts.
+/// Each mailbox of a board exchanges with its neighbours. Border mailboxes have fewer neighbours here than on
+/// the machine, where the mesh continues, so the throughput is scaled to complete ones.
 double network_on_chip() {
   const MachineSpec spec = machine_at(250, 1, 1);
-  std::vector<std::pair<Place, Place>> pairs;
+  std::vector<std::pair<ThreadLocation, ThreadLocation>> pairs;
   const auto add = [&pairs](int from, int to) {
-    pairs.emplace_back(Place{0, static_cast<std::uint8_t>(from), 0},
-                       Place{0, static_cast<std::uint8_t>(to), 0});
+    pairs.emplace_back(ThreadLocation{0, static_cast<std::uint8_t>(from), 0},
+                       ThreadLocation{0, static_cast<std::uint8_t>(to), 0});
   };
   for (int box = 0; box < kMailboxes; ++box) {
     if (box % kMailboxColumns > 0) add(box, box - 1);
@@ -114,13 +115,14 @@ double network_on_chip() {
 double all_links() {
   MachineSpec spec = machine_at(250, 3, 4);
   spec.flit_link_bytes = 24;
-  std::vector<std::pair<Place, Place>> pairs;
+  std::vector<std::pair<ThreadLocation, ThreadLocation>> pairs;
   for (int board = 0; board < spec.mesh.boards(); ++board) {
     for (int d = 0; d < kLinks; ++d) {
       const int next = spec.mesh.neighbour(board, static_cast<Direction>(d));
       if (next < 0) continue;
-      pairs.emplace_back(Place{static_cast<std::uint16_t>(board), static_cast<std::uint8_t>(d), 0},
-                         Place{static_cast<std::uint16_t>(next), static_cast<std::uint8_t>(4 + d), 0});
+      pairs.emplace_back(
+          ThreadLocation{static_cast<std::uint16_t>(board), static_cast<std::uint8_t>(d), 0},
+          ThreadLocation{static_cast<std::uint16_t>(next), static_cast<std::uint8_t>(4 + d), 0});
     }
   }
   return saturated(spec, pairs, 4000) / kFlitBytes * spec.flit_link_bytes / 1e9;
@@ -132,7 +134,7 @@ void add_rates(Add add) {
        "published [tinsel-fpl]; `noc_turn`, in whole cycles"});
   add({"the links of 12 boards, 250 MHz", "GB/s", 32.1, all_links(), kFitted,
        "published [tinsel-fpl]; `link_gap`, with flits of 24 bytes"});
-  // The caches' share: 32 beats in flight in each DRAM, of which the routers may have 16.
+  // The caches' share: 32 beats in flight per DRAM; the routers may have 16 of them.
   const MachineSpec board = machine_at(250, 1, 1);
   constexpr int kInFlight = 32;
   const double dram =
@@ -158,7 +160,7 @@ void add_trees(Add add) {
     int fan_out;
     double microseconds;
   };
-  // All of the published table up to the number of threads of the largest machine.
+  // The complete published table, up to the number of threads of the largest machine.
   constexpr Tree kTrees[] = {
       {1, 1, 18.14},   {2, 1, 30.64},   {3, 1, 42.29},  {4, 1, 54.47},   {5, 1, 66.1},    {6, 1, 78.36},
       {7, 1, 87.6},    {8, 1, 97.9},    {9, 1, 107.92}, {10, 1, 119.47}, {12, 1, 140},    {14, 1, 160.9},
@@ -174,8 +176,8 @@ void add_trees(Add add) {
       {1, 10, 33.48},  {2, 10, 60.96},  {3, 10, 85.7},  {4, 10, 119.39}, {1, 12, 42.08},  {2, 12, 72.34},
       {3, 12, 94.42},  {4, 12, 155.99}, {1, 14, 46.34}, {2, 14, 74.2},   {3, 14, 105.37}, {4, 14, 215.28},
       {1, 16, 48.02},  {2, 16, 84.24},  {3, 16, 118.22}};
-  // Around the tree the root's thread also leaves the barrier, steps through its devices and tells the host:
-  // no part of the network.
+  // Before and after the tree, the root's thread leaves the barrier, iterates over its devices, and notifies
+  // the host; none of that is in the network.
   const double start = kTrees[0].microseconds - microseconds(clock_tree(1, 1));
   for (const Tree& tree : kTrees) {
     const std::int64_t vertices = vertices_of({tree.depth, tree.fan_out});
@@ -205,8 +207,8 @@ void add_trees(Add add) {
        "published [tinsel-asap], read off a plot, of 6 to 48 boards", "10000 to 7000"});
 }
 
-/// A time step in which every thread sends and receives so many messages. It grows evenly with them, so two
-/// short ones tell the long one.
+/// A time step in which every thread sends and receives this many messages. It grows linearly, so it is
+/// extrapolated from two short ones.
 Time step_of(Machine& machine, std::int64_t messages, int crossing) {
   constexpr int kShort = 6;
   ExchangeSpec exchange;
@@ -218,28 +220,27 @@ Time step_of(Machine& machine, std::int64_t messages, int crossing) {
   return first + Time::ps((second - first).count() * (messages - kShort) / kShort);
 }
 
-/// Messages of 16 bytes: what the published traffic on chip is for five messages per edge, in the published
+/// Messages of 16 bytes: the published on-chip traffic equals five messages per edge within the published
 /// time.
 template <typename Add>
 void add_page_rank(Add add) {
   constexpr double kEdges = 200e6;
   constexpr int kIterations = 5;
   constexpr int kBoards = 12;
-  constexpr int kCrossing = 23;  // per cent: inter-board against all traffic, published
+  constexpr int kCrossing = 23;  // per cent of inter-board traffic, published
   Machine machine(machine_at(250, 3, 4));
   const double messages = kEdges / (kBoards * kThreadsPerBoard);
   const double seconds = step_of(machine, std::llround(messages), kCrossing).seconds() * kIterations;
   const char* source =
       "published [tinsel-fpl]; five iterations inferred from its traffic; threads were busy for 56 % of the "
-      "time, here "
-      "they do not wait for caches";
+      "time; here they never wait for caches";
   add({"PageRank, 2M vertices, 200M edges, synchronous, 12 boards, 250 MHz", "s", 0.49, seconds, kHeldOut,
        source});
   add({"its traffic on chip", "GB/s", 32.2, kEdges * kIterations * kFlitBytes / seconds / 1e9, kHeldOut,
        source});
 }
 
-/// Per step, hardware detection takes three rounds over 48 boards, and software three trees over them.
+/// Per step, hardware detection needs three rounds over 48 boards, and software three trees.
 template <typename Add>
 void add_heat(Add add) {
   constexpr int kClock = 240;
@@ -248,13 +249,14 @@ void add_heat(Add add) {
   const Time software = run_clock_tree(all, kTree) * 3;
   add({"clock trees in software per second, 48 boards, 240 MHz", "1/s", 7000, 3 / software.seconds(),
        kHeldOut,
-       "published [tinsel-asap], read off a plot; a tree of 41371 vertices here, theirs is not known"});
+       "published [tinsel-asap], read off a plot; a tree of 41371 vertices here; the authors' tree is not "
+       "known"});
   const Time hardware = detect_idle(machine_at(kClock, kMaximumColumns, kMaximumRows), IdleSpec()).round * 3;
   struct Row {
     int fan_out;
     std::array<double, 5> gain;
   };
-  constexpr std::array<int, 5> kVertices = {1, 7, 13, 19, 25};  // of a thread
+  constexpr std::array<int, 5> kVertices = {1, 7, 13, 19, 25};  // per thread
   constexpr std::array kRows = {Row{5, {4.4, 2.55, 2, 1.75, 1.6}}, Row{25, {2.5, 1.5, 1.3, 1.2, 1.2}},
                                 Row{50, {1.6, 1.2, 1.1, 1.1, 1.1}}};
   Machine board(machine_at(kClock, 1, 1));

@@ -1,4 +1,4 @@
-// The engines of all ranks behind the Backend interface: verdicts in zrlmpi.cpp, messages in messages.cpp,
+// The Backend interface for the engines of all ranks: verdicts in zrlmpi.cpp, messages in messages.cpp,
 // collectives in collectives.cpp.
 #pragma once
 
@@ -24,13 +24,14 @@ class ZrlmpiBackend final : public Backend {
   [[nodiscard]] bool waits_for_receiver(const Transfer& transfer) const override {
     return transfer.bytes > eager_limit_;
   }
-  [[nodiscard]] MessageFate fate(const Transfer& transfer) override {
+  [[nodiscard]] DeliveryFault delivery_fault(const Transfer& transfer) override {
     return {!run(request_for(transfer)).ok};
   }
   [[nodiscard]] std::span<const ResourceDescription> resources() const override { return kResources; }
   void issue(const Transfer& transfer, Passage& passage) override;
   void depart(const Transfer& transfer, Passage& passage, const Resources&) override;
-  /// The engine answers once it has read the header. That of a request which it waits for is in the call.
+  /// The engine answers once it has read the header. If it was waiting for the request, the call includes
+  /// that.
   void grant(const Transfer& transfer, Passage& passage) override;
   void transmit(const Transfer& transfer, Passage& passage, const Resources&) override;
   void arrive(const Transfer&, Passage& passage, const Resources&) override { passage.stored = passage.last; }
@@ -44,17 +45,17 @@ class ZrlmpiBackend final : public Backend {
   [[nodiscard]] WireCounters wire() const override { return wire_; }
 
  private:
-  // The published engine has one state machine for both directions, whose calls block: two roles that send to
-  // each other wait for ever, each for the other's CLEAR_TO_SEND (seen in a run of its source). MPI has calls
-  // that may not wait like that: MPI_Sendrecv, and every send whose receive is posted. So there is a machine
-  // for sending and one for receiving here, each of which works on one call at a time, as the published one
-  // does. A role that blocks, as in all collectives, has only one of them at work. As only one message's data
-  // passes either machine, no more than that passes the FPGA's port.
+  // The published engine has one state machine for both directions, and its calls block. Two roles that send
+  // to each other deadlock, each waiting for the other's CLEAR_TO_SEND (seen in a run of its source). MPI
+  // requires calls that do not wait like that: MPI_Sendrecv, and every send whose receive is posted. This
+  // model therefore has one machine for sending and one for receiving, each for one call at a time. Blocking
+  // roles, as in all collectives, use only one of them at a time. Since each machine handles the data of one
+  // message only, the FPGA's port is no further limit.
   static constexpr std::array<ResourceDescription, 2> kResources{
       {{"send machine", Scope::kRank, Occupation::kBySender},
        {"receive machine", Scope::kRank, Occupation::kByReceiver}}};
 
-  /// A call's times, counted from its beginning.
+  /// A call's times, relative to its beginning.
   struct Relative {
     Time request;
     Time granted;
@@ -101,72 +102,72 @@ class ZrlmpiBackend final : public Backend {
     void record(const Span& span) override { spans.push_back(span); }
   };
 
-  /// Empty: none.
+  /// Empty if there is none.
   [[nodiscard]] std::string_view objection_to(const Operation& operation) const;
 
-  /// The longest message that the algorithm sends: a replicator moves its group's blocks at once.
+  /// The longest message of the algorithm: a replicator moves its group's blocks at once.
   [[nodiscard]] std::uint64_t longest_message(const Operation& operation) const;
   [[nodiscard]] static std::uint64_t saturated(std::uint64_t bytes, std::uint64_t blocks);
 
   static std::string_view strict_objection_to(const Operation& operation);
 
-  /// Types beyond INT and FLOAT travel as words, with the call code of INT.
-  [[nodiscard]] static Call call_of(const Transfer& transfer);
+  /// Types other than INT and FLOAT travel as words, with the call code of INT.
+  [[nodiscard]] static MpiCall call_of(const Transfer& transfer);
 
-  /// Among those to one rank.
+  /// Identifies a message among those to one rank.
   [[nodiscard]] static std::uint64_t name_of(const Transfer& transfer);
 
-  /// Calls of one kind take the same time: those of a size, and the calls of barriers.
+  /// Calls of one kind have equal times: messages of one size, and calls of barriers.
   [[nodiscard]] static std::uint64_t kind_of(const Transfer& transfer);
 
   [[nodiscard]] ExchangeRequest request_for(const Transfer& transfer) const;
 
   Relative run(const ExchangeRequest& request);
 
-  /// A call whose receiver is ready. Without faults it is the same for every message of a size, whenever it
-  /// happens: the network runs once per size. Valid until the next call.
+  /// A call with a ready receiver. Without faults it is equal for all messages of a size at any time, so the
+  /// network is simulated once per size. Valid until the next call.
   const Relative& relative(const Transfer& transfer, Time begin);
 
-  /// With faults every message is a case of its own. Its stages ask for it one after the other: the network
-  /// runs once, or twice if the receiver was late. Valid until the next call.
+  /// With faults every message is a separate case, which its stages request one after the other: the network
+  /// is simulated once, or twice for a late receiver. Valid until the next call.
   const Relative& faulty(const Transfer& transfer, Time begin, Time ready);
 
-  /// When a call began whose first byte arrived then. How long that took may depend on when it began, if
-  /// links fail at times; the second answer is that of the time itself, but at the edge of a failure.
+  /// The beginning of a call whose first byte arrived at `first`. The duration may depend on the beginning if
+  /// links fail temporarily; the second iteration is exact except at the edge of a failure.
   Time begin_of(const Transfer& transfer, Time first);
 
-  /// Whether no timer fires at a sender whose receiver is late. It starts after the request has been sent, so
-  /// the answer is in time if what follows it comes before.
+  /// True if no timer fires at the sender although the receiver is late. The timer starts after the request
+  /// has been sent; the answer is in time if the stage after it is reached before the timeout.
   [[nodiscard]] bool is_in_time(const Transfer& transfer, const Relative& call, Time late) const;
 
-  /// A call whose receiver is ready at a given time. A late receiver moves everything from the grant on, as
-  /// long as no timer of the sender fires meanwhile; otherwise the network itself tells.
+  /// A call whose receiver is ready at a given time. A late receiver delays everything from the grant on,
+  /// unless a timer of the sender fires meanwhile; then the network is simulated.
   Relative exchange(const Transfer& transfer, Time begin, Time ready);
 
-  /// The call of a message that was granted; valid until the next call.
+  /// The call of a granted message; valid until the next call.
   const Relative& granted_call(const Transfer& transfer, const Passage& passage);
 
-  /// Without faults and packets the spans are the same for every message of a size whose receiver is as late:
-  /// they are kept, and told again at their place in time.
+  /// Records spans. Without faults and packets, they are equal for all messages of a size with an equally
+  /// late receiver, so they are cached and shifted in time.
   void replay(const Transfer& transfer, Time begin, Time late, End end);
 
   [[nodiscard]] bool observed() const { return spans_ != nullptr || packets_ != nullptr; }
 
-  /// When a receiver is ready that alone has the data leave when it did: behind its answer, the sender's
-  /// machine may have been busy with another call.
+  /// The time at which a ready receiver alone would make the data leave when it did. After the answer, the
+  /// sender's machine may have been busy with another call.
   Time ready_for(const Transfer& transfer, const Passage& passage);
 
-  /// The same network once more, at its place in time: with the spans and the packets of this rank's end.
+  /// Simulates the network again at its modelled time, to record spans and packets of this rank's end.
   void observe(const Transfer& transfer, Time begin, Time ready, End end);
 
   Relative made_;
   Relative late_;
   MpeSpec spec_;
   ExchangeRunner runner_;
-  Time header_time_;  // to read one, or to assemble one
+  Time header_time_;  // to read or to assemble a header
   int ranks_;
-  // The engines of all ranks. In a run, where each rank has an object of its own, a request is answered
-  // before the next departs.
+  // The engines of all ranks. In a run each rank has its own object, and a request is answered before the
+  // next departs.
   std::vector<EngineInput> inputs_;
   bool strict_;
   std::uint64_t eager_limit_;
@@ -177,9 +178,9 @@ class ZrlmpiBackend final : public Backend {
   SpanSink* spans_;
   PacketSink* packets_;
   CollectiveModel collectives_;
-  std::unique_ptr<SeenSpans> seen_;                   // null unless spans are recorded
+  std::unique_ptr<SeenSpans> seen_;                   // nullptr unless spans are recorded
   DirectMappedCache<std::uint64_t, Relative> calls_;  // by kind
-  std::unique_ptr<FaultyCalls> faulty_;               // null without faults
+  std::unique_ptr<FaultyCalls> faulty_;               // nullptr without faults
   WireCounters wire_;
 };
 

@@ -1,17 +1,17 @@
-// The algorithms, over the tree of two levels or, in linear order, of one (class Tree). Blocking sends and
-// receives, one after the other, as roles have them; any number of ranks that the shell knows. With P ranks
-// the root has (P - 1) / 4 children, rounded up, in a tree and P - 1 in linear order. Memory is what a role
-// takes beside the program's.
+// The algorithms, over the tree of two levels or, in linear order, of one level (class Tree). Sends and
+// receives block and follow each other, as in roles. Any number of ranks that the shell supports. With P
+// ranks the root has (P - 1) / 4 children, rounded up, in a tree, and P - 1 in linear order. "Memory" is
+// memory in addition to the program's buffers.
 //
-//   bcast      the root sends to its children in order, each of which sends to its members. No memory.
-//   reduce     contributions in the order of relative ranks. Operations that do not commute go to rank 0,
-//              which sends the result on to the root. Memory: up to two vectors where a rank has children.
-//   gather     a replicator sends its group's blocks in one message. Memory: the blocks of the subtree; at
-//              the root all of them, which it turns into rank order, unless it is rank 0.
-//   scatter    the same way back. The same memory.
+//   bcast      the root sends to its children in order; each of them sends to its members. No memory.
+//   reduce     contributions in the order of relative ranks. Non-commutative operations go to rank 0,
+//              which sends the result to the root. Memory: up to two vectors at ranks with children.
+//   gather     a replicator sends its group's blocks in one message. Memory: the blocks of the subtree;
+//              all blocks at the root, which rotates them into rank order, unless it is rank 0.
+//   scatter    a gather in reverse, with the same memory.
 //   allreduce  a reduce to rank 0, then a bcast.
 //   allgather  a gather to rank 0, then a bcast.
-//   barrier    a reduce and a bcast of nothing, by the protocol's own call for it.
+//   barrier    a reduce and a bcast without data, by the protocol's own call.
 #include "backends/zrlmpi/collectives.hpp"
 
 #include <algorithm>
@@ -24,8 +24,8 @@
 namespace offramp::zrlmpi {
 namespace {
 
-/// The tree seen from one rank, by relative rank (0 is the root): its parent, and the children with the
-/// number of relative ranks behind each. Linear order is the tree in which every group has one member.
+/// The tree as seen by one rank, in relative ranks (0 is the root): its parent, and its children with the
+/// sizes of their subtrees. Linear order is the tree whose groups have one member.
 class Tree {
  public:
   Tree(Order order, const Team& team, int root)
@@ -39,12 +39,12 @@ class Tree {
   [[nodiscard]] bool is_root() const { return relative_ == 0; }
   [[nodiscard]] bool is_replicator() const { return relative_ > 0 && (relative_ - 1) % group_ == 0; }
   [[nodiscard]] int parent() const { return is_replicator() ? 0 : relative_ - (relative_ - 1) % group_; }
-  /// Relative ranks from this one on that belong to it: itself and what it forwards for.
+  /// Size of this rank's subtree: itself and the ranks it forwards for.
   [[nodiscard]] int extent() const {
     if (is_root()) return size_;
     return is_replicator() ? std::min(group_, size_ - relative_) : 1;
   }
-  /// The next child after `child` (start with relative()); size() when there is none.
+  /// The next child after `child` (start with relative()); size() at the end.
   [[nodiscard]] int next_child(int child) const {
     const int next = is_root() && child > 0 ? child + group_ : child + 1;
     return next < relative_ + extent() ? next : size_;
@@ -88,9 +88,9 @@ void local_copy(const CollectiveModel& model, Team& team, Bytes from, MutableByt
   team.copy(from, to);
 }
 
-/// Own data first, then children ascending: the order of relative ranks. `result` may be empty but at the
-/// root. The role copies its data to memory of its own, and the result out of it; here they stay where they
-/// are as long as nothing overwrites them.
+/// Combines own data first, then the children in ascending order: the order of relative ranks. `result` may
+/// be empty except at the root. The role copies its data to its own memory, and the result out of it; the
+/// model charges these copies, but moves data only where it would be overwritten.
 Task<Outcome> reduce(const CollectiveModel& model, const Tree& tree, Team& team, Bytes own,
                      MutableBytes result) {
   Outcome outcome = Outcome::kOk;
@@ -102,7 +102,7 @@ Task<Outcome> reduce(const CollectiveModel& model, const Tree& tree, Team& team,
     const MutableBytes incoming = turns.buffer(--left);
     note(outcome, co_await team.receive(tree.rank_of(child), incoming));
     spend(model, team, "combine", model.combine.bytes(static_cast<std::int64_t>(own.size())));
-    if (!own.empty()) team.combine(sum, incoming);  // a barrier has nothing to combine
+    if (!own.empty()) team.combine(sum, incoming);  // a barrier has no data
     sum = incoming;
   }
   if (!tree.is_root()) {
@@ -114,7 +114,7 @@ Task<Outcome> reduce(const CollectiveModel& model, const Tree& tree, Team& team,
   co_return outcome;
 }
 
-/// Rank order needs the tree's top at rank 0; then the result has one more way to go.
+/// Rank order needs the top of the tree at rank 0, which then sends the result to the root.
 Task<Outcome> reduce_to(const CollectiveModel& model, const Operation& operation, Team& team,
                         CollectiveBuffers buffers, int root) {
   const int top = operation.commutative ? root : 0;
@@ -132,7 +132,7 @@ std::size_t bytes_of(const CollectiveBuffers& buffers, int blocks) {
   return buffers.block * static_cast<std::size_t>(blocks);
 }
 
-/// Blocks in relative order to blocks in order of rank (gather), or back (scatter): two runs.
+/// Rotates blocks between relative and rank order: gather (to_ranks), or scatter.
 void rotate_blocks(const CollectiveModel& model, Team& team, const CollectiveBuffers& buffers, int root,
                    Bytes from, MutableBytes to, bool to_ranks) {
   const std::size_t split = bytes_of(buffers, team.size() - root);
@@ -148,7 +148,7 @@ void rotate_blocks(const CollectiveModel& model, Team& team, const CollectiveBuf
 Task<Outcome> gather(const CollectiveModel& model, const Tree& tree, Team& team, CollectiveBuffers buffers,
                      int root) {
   Outcome outcome = Outcome::kOk;
-  if (!tree.is_root() && tree.extent() == 1) {  // the role's copy of the own block is all that it holds
+  if (!tree.is_root() && tree.extent() == 1) {  // a leaf: the role only copies its own block
     spend_copy(model, team, buffers.send.size());
     co_return co_await team.send(tree.rank_of(tree.parent()), buffers.send);
   }
@@ -173,7 +173,7 @@ Task<Outcome> scatter(const CollectiveModel& model, const Tree& tree, Team& team
   Outcome outcome = Outcome::kOk;
   Bytes held = buffers.send;
   if (tree.is_root() && root == 0) {
-    spend_copy(model, team, held.size());  // of blocks that are in their places already
+    spend_copy(model, team, held.size());  // charges the role's copy; the blocks are in place already
   } else {
     const bool own_only = !tree.is_root() && tree.extent() == 1 && buffers.receive.size() == buffers.block;
     const MutableBytes room = own_only ? buffers.receive : team.scratch(bytes_of(buffers, tree.extent()));
@@ -236,7 +236,7 @@ Task<Outcome> carry(Order order, const Operation& operation, Team& team, const C
 
 Task<Outcome> run_collective(const CollectiveModel& model, const Operation& operation, Team& team,
                              CollectiveBuffers buffers) {
-  // The tool chain's sends and receives block: an engine answers a request when its role has come to it.
+  // The tool chain's sends and receives block: an engine answers a request when its role has made the call.
   team.synchronous = true;
   team.signals = operation.kind == OperationKind::kBarrier;
   const Tree tree(model.order, team, operation.root);
@@ -266,7 +266,7 @@ Task<Outcome> run_collective(const CollectiveModel& model, const Operation& oper
     case OperationKind::kReduceScatterv:
     case OperationKind::kAlltoallv:
     case OperationKind::kCount:
-      break;  // supports() said no
+      break;  // declined by supports()
   }
   co_return Outcome::kFault;
 }

@@ -33,7 +33,7 @@ Explanation explain_codes(const ExplainRequest&) {
   const auto add = [&text]<typename Code>(unsigned byte, Code code) {
     text += fmt::format("{:>4}  {:>4}  {}\n", byte, static_cast<unsigned>(code), to_string(code));
   };
-  for (int call = 0; call < static_cast<int>(Call::kCount); ++call) add(16, static_cast<Call>(call));
+  for (int call = 0; call < static_cast<int>(MpiCall::kCount); ++call) add(16, static_cast<MpiCall>(call));
   for (int type = 1; type < static_cast<int>(PacketType::kCount); ++type)
     add(17, static_cast<PacketType>(type));
   for (const ErrorCode code : kErrorCodes) add(kHeaderBytes, code);
@@ -42,8 +42,8 @@ Explanation explain_codes(const ExplainRequest&) {
 
 constexpr ExplainTopic kTopics[] = {
     {"header", "the fields of the 32 bytes in front of every message", explain_header},
-    {"codes", "the calls, the packet types and the errors that an ERROR names", explain_codes},
-    {"constants", "every number of the protocol and the engine, and where it comes from", explain_constants}};
+    {"codes", "calls, packet types, and error codes of an ERROR", explain_codes},
+    {"constants", "every constant of the protocol and the engine, with its source", explain_constants}};
 
 }  // namespace
 

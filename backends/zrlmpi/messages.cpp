@@ -1,7 +1,6 @@
-// Point-to-point messages: a call of the engine at either end, simulated once for each size
-// (simulators/zrlmpi/exchange.hpp) and then moved in time. What the functions here do arithmetic on are the
-// six times of struct Relative, which count from the beginning of the call, when the sender's engine reads
-// its command:
+// Point-to-point messages: calls of the engines at both ends, simulated once per size
+// (simulators/zrlmpi/exchange.hpp) and shifted in time. The functions compute with the six times of struct
+// Relative, relative to the beginning of the call, when the sender's engine reads its command:
 //
 //            0                           data                                  complete
 //  sender    +---------------------------+---------------------------------------+--->
@@ -12,21 +11,21 @@
 //                    request   granted              first              last
 //
 //   request   the header of the SEND_REQUEST is at the receiver's engine.
-//   granted   the engine has read it (request + header_time_) and answers, if its role has called by then.
-//   data      the sender has read the CLEAR_TO_SEND and turns to the data.
+//   granted   the engine has read it (request + header_time_), and answers if its role has called by then.
+//   data      the sender has read the CLEAR_TO_SEND and starts with the data.
 //   first     the receiver has read the header of the first DATA.
-//   last      all is in the memory of the receiver's role, and the ACK has left: that role goes on.
-//   complete  the sender has read the ACK: its role goes on.
+//   last      all data is in the memory of the receiver's role, the ACK has left, and the role continues.
+//   complete  the sender has read the ACK, and its role continues.
 //
 // A barrier's call has no data. The ACK answers the SEND_REQUEST: "data" is when the receiver has both the
-// request and its role's command, "first" and "last" are when that role goes on.
+// request and its role's command, "first" and "last" are when that role continues.
 //
-// From these times to a Passage: leaves = begin + data, latency = first - data, left = begin + last -
-// latency, so that leaves + latency is when the first byte has come and left + latency when the last one
-// has. A receiver whose role calls later than at "granted" moves data, first, last and complete by as much,
-// unless the sender's timer fires meanwhile; then, and on wires with faults, the exchange is simulated as
-// it is (exchange(), faulty()). A sender's engine that was busy when the answer came moves the same four,
-// in transmit(), by moving "begin".
+// Conversion to a Passage: leaves = begin + data, latency = first - data, left = begin + last - latency, so
+// that the first byte arrives at leaves + latency and the last byte at left + latency. A receiver whose role
+// calls later than "granted" delays data, first, last, and complete equally, unless the sender's timer fires
+// meanwhile. In that case, and on wires with faults, the exchange itself is simulated (exchange(), faulty()).
+// A sender's engine that is busy when the answer arrives delays the same four; transmit() shifts "begin" for
+// that.
 #include <algorithm>
 #include <utility>
 
@@ -42,10 +41,10 @@ void ZrlmpiBackend::issue(const Transfer& transfer, Passage& passage) {
 
 void ZrlmpiBackend::depart(const Transfer& transfer, Passage& passage, const Resources&) {
   passage.requested = passage.begin + relative(transfer, passage.begin).request;
-  if (faults_.any()) return;  // their repetitions are those of the network
+  if (faults_.any()) return;  // the fault model computes their retransmissions
   EngineInput& input = inputs_[static_cast<std::size_t>(transfer.destination)];
   if (input.is_full(
-          passage.requested)) {  // as the request departs; repeated by the sender's timer, it finds room
+          passage.requested)) {  // the request is lost, but the sender's timer repeats it successfully
     ++wire_.lost;
     passage.requested += spec_.timeout(transfer.source, Awaited::kAnswer, 0) + header_time_;
   }
@@ -54,14 +53,14 @@ void ZrlmpiBackend::depart(const Transfer& transfer, Passage& passage, const Res
 
 void ZrlmpiBackend::grant(const Transfer& transfer, Passage& passage) {
   EngineInput& input = inputs_[static_cast<std::size_t>(transfer.destination)];
-  const std::int64_t headers = input.take(name_of(transfer), passage.granted);
+  const std::int64_t headers = input.headers_to_read(name_of(transfer), passage.granted);
   if (headers > 1 || passage.granted > passage.requested) passage.granted += headers * header_time_;
   passage.answered = passage.granted;
 }
 
 void ZrlmpiBackend::transmit(const Transfer& transfer, Passage& passage, const Resources&) {
   const Relative& call = granted_call(transfer, passage);
-  // Behind what the engine sent since it gave way to other calls.
+  // Delayed by what the engine has sent since it yielded to other calls.
   const Time begin = passage.begin + later(passage.answered - passage.begin - call.data, {});
   passage.leaves = begin + call.data;
   passage.latency = call.first - call.data;
@@ -98,9 +97,9 @@ void ZrlmpiBackend::record_sender(const Transfer& transfer, const Passage& passa
   observe(transfer, passage.begin, ready_for(transfer, passage), End::kSender);
 }
 
-Call ZrlmpiBackend::call_of(const Transfer& transfer) {
-  if (transfer.signal) return Call::kBarrier;
-  return transfer.element == ElementType::kFloat32 ? Call::kSendFloat : Call::kSendInt;
+MpiCall ZrlmpiBackend::call_of(const Transfer& transfer) {
+  if (transfer.signal) return MpiCall::kBarrier;
+  return transfer.element == ElementType::kFloat32 ? MpiCall::kSendFloat : MpiCall::kSendInt;
 }
 
 std::uint64_t ZrlmpiBackend::name_of(const Transfer& transfer) {
@@ -137,7 +136,7 @@ ZrlmpiBackend::Relative ZrlmpiBackend::run(const ExchangeRequest& request) {
   call.complete = result.complete - begin;
   call.wire = result.wire;
   call.ok = result.ok();
-  if (!call.ok) {  // the data may have left and never come: no stage lies before an earlier one
+  if (!call.ok) {  // the data may be lost after leaving: keep the times in order
     call.first = later(call.first, call.data);
     call.last = later(call.last, later(call.first, call.complete));
   }
@@ -148,7 +147,7 @@ const ZrlmpiBackend::Relative& ZrlmpiBackend::relative(const Transfer& transfer,
   if (faults_.any()) return faulty(transfer, begin, {});
   if (const Relative* const known = calls_.find(kind_of(transfer))) return *known;
   made_ = run(request_for(transfer));
-  // Timers that are shorter than a round trip repeat packets even so, and they depend on the ranks.
+  // Timers shorter than a round trip repeat packets anyway, and depend on the ranks.
   if (made_.wire.retransmissions == 0) calls_.store(kind_of(transfer), made_);
   return made_;
 }

@@ -1,4 +1,4 @@
-// The parameters of the zrlmpi backend, and the engine that their values describe.
+// The parameters of the zrlmpi backend, and the engine that they describe.
 #pragma once
 
 #include <vector>

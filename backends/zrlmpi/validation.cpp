@@ -11,7 +11,7 @@
 namespace offramp::zrlmpi {
 namespace {
 
-// Whether the figure had a part in making the model.
+// True if the model was fitted to the figure.
 constexpr bool kHeldOut = false;
 constexpr bool kFitted = true;
 
@@ -38,7 +38,7 @@ double cycles(const MpeSpec& spec, Time time) {
   return static_cast<double>(spec.clock.cycles_in(time));
 }
 
-/// What a further full datagram takes, in a message of about so many bytes.
+/// Additional time of a full datagram, in a message of about this size.
 Time per_datagram(const MpeSpec& spec, std::uint64_t bytes) {
   constexpr int kMore = 20;
   const Time longer = run(spec, bytes + std::uint64_t{kMore} * kDatagramBytes).complete;
@@ -74,9 +74,9 @@ void add_network(Add add) {
   far.line.latency += Time::us(1);
   const ExchangeResult a = run(MpeSpec(), 16);
   const ExchangeResult b = run(far, 16);
-  add({"trips of the network until the sender is done", "", 4, (b.complete - a.complete).seconds() * 1e6,
-       kHeldOut, kRun});
-  add({"trips until the receiver is done", "", 3, (b.last - a.last).seconds() * 1e6, kHeldOut, kRun});
+  add({"network trips until the sender is done", "", 4, (b.complete - a.complete).seconds() * 1e6, kHeldOut,
+       kRun});
+  add({"network trips until the receiver is done", "", 3, (b.last - a.last).seconds() * 1e6, kHeldOut, kRun});
   struct Cut {
     std::uint64_t words;
     double datagrams;
@@ -90,7 +90,7 @@ void add_network(Add add) {
 
 template <typename Add>
 void add_rates(Add add) {
-  constexpr std::uint64_t kBytes = 100 * kDatagramBytes;  // into static memory still
+  constexpr std::uint64_t kBytes = 100 * kDatagramBytes;  // still fits static memory
   for (const int bits : {8, 32, 64}) {
     const MpeSpec spec = bare(bits);
     const double ideal = static_cast<double>(spec.clock.count()) * spec.bus_bits / 8e6;

@@ -1,4 +1,4 @@
-// Figures of the engine that are known from elsewhere, beside those of the model.
+// Known figures of the engine, compared with the model.
 #pragma once
 
 #include "offramp/model/validation.hpp"

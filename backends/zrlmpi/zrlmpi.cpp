@@ -9,7 +9,7 @@
 #include "backends/zrlmpi/explain.hpp"
 #include "backends/zrlmpi/validation.hpp"
 #include "offramp/kernel/immortal.hpp"
-#include "simulators/world/footing.hpp"
+#include "simulators/world/deployment.hpp"
 
 namespace offramp {
 namespace zrlmpi {
@@ -31,7 +31,7 @@ ZrlmpiBackend::ZrlmpiBackend(const BackendContext& context)
       seen_(context.spans == nullptr ? nullptr : std::make_unique<SeenSpans>()),
       faulty_(faults_.any() ? std::make_unique<FaultyCalls>() : nullptr) {
   collectives_.order = context.settings.choice("collectives") == "linear" ? Order::kLinear : Order::kTree;
-  // The width of the bus limits what streams through the engine, not what the role does in its own memory.
+  // The bus width limits streams through the engine, but not the role's work in its own memory.
   collectives_.copy = collectives_.combine = Bandwidth::bits_per_second(spec_.clock.count() * kRoleWordBits);
   collectives_.spans = spans_;
 }
@@ -41,7 +41,7 @@ Verdict ZrlmpiBackend::supports(const Operation& operation) const {
 }
 
 std::string_view ZrlmpiBackend::objection_to(const Operation& operation) const {
-  if (ranks_ > kMaximumNodes) return "the shell knows 64 nodes";
+  if (ranks_ > kMaximumNodes) return "the shell supports at most 64 nodes";
   if (operation.kind == OperationKind::kReduceScatter || operation.kind == OperationKind::kAlltoall)
     return "the tool chain has no such collective";
   if (operation.bytes > kMaximumMessageBytes) return "a message is at most 2^32 - 1 words of 32 bits";
@@ -62,9 +62,9 @@ std::string_view ZrlmpiBackend::strict_objection_to(const Operation& operation) 
   if (operation.tag != 0) return "the strict header has no tag";
   if (operation.bytes > 0 && operation.element != ElementType::kInt32 &&
       operation.element != ElementType::kFloat32)
-    return "the strict header knows INT and FLOAT only";
+    return "the strict header has only INT and FLOAT";
   if (reduces(operation.kind) && operation.function != ReduceFunction::kSum)
-    return "the tool chain reduces with SUM only";
+    return "the tool chain has only SUM reductions";
   return {};
 }
 
@@ -79,9 +79,9 @@ Task<Outcome> ZrlmpiBackend::collective(const Operation& operation, Team& team, 
 
 namespace {
 
-Footing footing(const Settings& settings, const MachineLayout&, int ranks) {
+Deployment deployment(const Settings& settings, const MachineLayout&, int ranks) {
   const std::string link = gigabits_text(spec_of(settings).line.bandwidth.count());
-  return Footing{fmt::format("{} FPGAs of the network, one for each rank, of {}", ranks, link)};
+  return Deployment{fmt::format("{} FPGAs of the network, one for each rank, of {}", ranks, link)};
 }
 
 }  // namespace
@@ -97,7 +97,7 @@ const BackendDescription& zrlmpi_backend() {
       .clock_parameter = "clock",
       .topics = zrlmpi::topics(),
       .validation = zrlmpi::validation,
-      .footing = zrlmpi::footing});
+      .deployment = zrlmpi::deployment});
   return description;
 }
 

@@ -1,5 +1,4 @@
-// The zrlmpi backend: IBM cloudFPGA's message passing engine [zrlmpi-protocol] and the host driver in front
-// of it.
+// The zrlmpi backend: IBM cloudFPGA's message passing engine [zrlmpi-protocol], and its host driver.
 #pragma once
 
 #include "offramp/model/backend.hpp"

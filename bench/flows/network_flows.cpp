@@ -1,6 +1,6 @@
-// Messages over a network of a platform file, without ranks and devices around it: a line for each in the
-// input, FROM TO BYTES NANOSECONDS, gives a line with the nanoseconds at which it is there. The ports are a
-// thousand times as fast as the fastest link that there is.
+// Messages over a network of a platform file, without ranks and devices. For each line of the input, FROM TO
+// BYTES NANOSECONDS, prints the nanoseconds of its arrival. The ports are a thousand times as fast as the
+// fastest link.
 // usage: network_flows PLATFORM.xml trains|fair
 #include <cstdio>
 #include <fstream>

@@ -1,6 +1,6 @@
-// Messages over a platform as SimGrid sees them: a line for each in the input, FROM TO BYTES NANOSECONDS,
-// gives a line with the nanoseconds at which it is there. Hosts are numbered in the order of their names'
-// numbers. usage: simgrid_flows PLATFORM.xml [SimGrid's options]
+// Messages over a platform in SimGrid. For each line of the input, FROM TO BYTES NANOSECONDS, prints the
+// nanoseconds of its arrival. Hosts are numbered in the order of their names' numbers.
+// usage: simgrid_flows PLATFORM.xml [SimGrid's options]
 #include <algorithm>
 #include <cstdio>
 #include <iostream>

@@ -1,4 +1,4 @@
-// What the simulation kernel costs the host: per channel hop, process resume, burst, wire packet and spawned
+// Costs of the simulation kernel on the host: per channel hop, process resume, burst, wire packet and spawned
 // network.
 //
 // Each benchmark reports the time for "each" item (the thing in its name) and "allocations" per iteration in
@@ -41,7 +41,7 @@ namespace {
 
 constexpr std::int64_t kItems = 4096;
 
-/// Counts allocations from construction and writes the results when it goes.
+/// Counts allocations from construction on, and writes the results in the destructor.
 class Meter {
  public:
   Meter(benchmark::State& state, std::int64_t items_per_iteration)
@@ -96,7 +96,7 @@ void run_and_clear(Scheduler& scheduler) {
   scheduler.clear();
 }
 
-/// A write and a read, and their share of the switches between the two processes.
+/// A write and a read, with their share of the switches between the two processes.
 void ChannelHop(benchmark::State& state) {
   const auto capacity = static_cast<std::size_t>(state.range(0));
   measure(state, kItems, [&](Scheduler& scheduler) {
@@ -147,7 +147,7 @@ Task<void> yield(Scheduler& scheduler, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) co_await once;
 }
 
-/// Suspend, queue, resume; among as many processes as the argument says.
+/// Suspend, queue, resume; the argument is the number of processes.
 void ProcessResume(benchmark::State& state) {
   const std::int64_t processes = state.range(0);
   measure(state, kItems * processes, [&](Scheduler& scheduler) {
@@ -174,7 +174,7 @@ void TaskCall(benchmark::State& state) {
 }
 BENCHMARK(TaskCall);
 
-/// The closed form alone. Argument: 0 service is the bottleneck, 1 arrivals are, 2 a backlog splits the
+/// The closed form by itself. Argument: 0 service is the bottleneck, 1 arrivals are, 2 a backlog splits the
 /// burst.
 void BurstServe(benchmark::State& state) {
   const Time service = Time::ns(state.range(0) == 0 ? 7 : 3);
@@ -245,7 +245,7 @@ void WirePacket(benchmark::State& state) {
 }
 BENCHMARK(WirePacket)->Arg(0)->Arg(1);
 
-/// Create, run and clear a chain with one token: channels and processes included. Argument: processes.
+/// Creates, runs and clears a chain with one token, including channels and processes. Argument: processes.
 void Network(benchmark::State& state) {
   const std::int64_t processes = state.range(0);
   measure(state, 1, [&](Scheduler& scheduler) {
@@ -260,7 +260,7 @@ void Network(benchmark::State& state) {
 }
 BENCHMARK(Network)->Arg(2)->Arg(5);
 
-/// What EventQueue is measured against: the standard library's binary heap with the same order.
+/// The standard library's binary heap with the same order, for comparison with EventQueue.
 template <typename Event>
 class BinaryHeap {
  public:
@@ -287,8 +287,8 @@ struct WorldEvent {
   std::uint32_t kind;
 };
 
-/// A simulation in steady state ("hold"): each event that happens makes one. So many are pending, and the
-/// next one of a rank lies up to so many ps ahead.
+/// A simulation in steady state ("hold"): each event creates one. Arguments: the number of pending events,
+/// and the largest distance of a rank's next event, in ps.
 template <template <typename> typename Queue>
 void HoldEvents(benchmark::State& state) {
   const auto pending = static_cast<std::uint32_t>(state.range(0));

@@ -1,9 +1,8 @@
-// Operations among the ranks of one process: what the engine and an algorithm cost where only data moves,
-// without any fabric to speak of. usage: operation_cost BACKEND OPERATION BYTES COUNT [RANKS]
+// Operations among the ranks of one process: the costs of the engine and an algorithm that only move data,
+// with next to no fabric. usage: operation_cost BACKEND OPERATION BYTES COUNT [RANKS]
 //
-// A message goes between the first two ranks, to and fro in turn. Run under callgrind it
-// gives instructions per operation, of all ranks together, which do not depend on the machine's load: the
-// difference of two counts.
+// Messages go to and fro between the first two ranks. Under callgrind, the difference of two counts gives the
+// instructions per operation, of all ranks together, which do not depend on the machine's load.
 #include <array>
 #include <cstdlib>
 #include <iostream>

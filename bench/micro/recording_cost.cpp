@@ -1,4 +1,4 @@
-// What recording costs: time per call of Recorder::add(), bytes per event, and the time to read one.
+// Costs of recording: time per call of Recorder::add(), bytes per event, and the time to read one.
 // usage: recording_cost
 #include <fmt/core.h>
 
@@ -19,14 +19,14 @@ namespace {
 constexpr int kRounds = 7;
 constexpr std::uint64_t kEvents = 2'000'000;
 
-/// Of this process, in nanoseconds: other programs on the machine have little influence on it.
+/// Nanoseconds of this process, which other programs on the machine affect little.
 double processor_time() {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
   return 1e9 * static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec);
 }
 
-/// Stores the fields one by one, as a call does with its arguments.
+/// Stores the fields one by one, like a call with its arguments.
 [[gnu::noinline]] std::uint32_t add_message(Recorder& recorder, int peer, std::uint64_t bytes, int tag) {
   Event event;
   event.kind = EventKind::kSend;
@@ -64,14 +64,14 @@ void loop_with_lists(Recorder& recorder) {
   }
 }
 
-/// The same ten events in any order.
+/// Ten different events in random order.
 void random_order(Recorder& recorder) {
   std::uint64_t random = 1;
   for (std::uint64_t i = 0; i < kEvents; ++i)
     add_message(recorder, static_cast<int>(splitmix(random) % 10), 8192, 7);
 }
 
-/// No two events alike.
+/// All events differ.
 void random_events(Recorder& recorder) {
   std::uint64_t random = 1;
   for (std::uint64_t i = 0; i < kEvents; ++i) {

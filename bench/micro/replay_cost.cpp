@@ -1,7 +1,7 @@
-// What a replay costs. usage: replay_cost BACKEND PATTERN
+// Costs of a replay. usage: replay_cost BACKEND PATTERN
 //
-// The pattern is made up as it is read. Prints one JSON object: processor seconds of one core, events, and
-// those of them that are sends and receives.
+// The pattern is generated while it is read. Prints one JSON object: processor seconds of one core, events,
+// and how many of them are sends and receives.
 #include <fmt/core.h>
 
 #include <ctime>

@@ -1,5 +1,6 @@
-// What a ring of shared memory takes by itself: two threads on two cores with nothing above it. The floor of
-// small messages within a node, as ucx_perftest gives it for UCX. usage: ring_cost
+// Time of a shared-memory ring by itself: two threads on two cores without other layers. This is the floor of
+// small messages within a node, like ucx_perftest for UCX.
+// usage: ring_cost
 #include <pthread.h>
 #include <sched.h>
 
@@ -28,7 +29,7 @@ struct Page {
   RingMemory memory() { return {data.data(), data.size(), &consumed}; }
 };
 
-/// One direction, as the engine uses it: of a header change a few words for each message.
+/// One direction, used like the engine does: a few words of the header change for each message.
 class Way {
  public:
   explicit Way(Page& page) : writer_(page.memory()), reader_(page.memory()) {}
@@ -37,7 +38,7 @@ class Way {
     while (!writer_.write(envelope_.encoded(), payload, 0)) continue;
   }
   void receive(MutableBytes into) {
-    RingReader::Message message;
+    RingReader::RingMessage message;
     while (reader_.look(message) != RingReader::State::kMessage) continue;
     std::copy(message.payload.begin(), message.payload.end(), into.begin());
     reader_.done(message);
@@ -59,7 +60,7 @@ void pin(int core) {
   }
 }
 
-/// Seconds that the first of two threads takes, the best of several rounds.
+/// Seconds of the first of two threads, the best of several rounds.
 template <typename First, typename Second>
 double best(First first, Second second) {
   double seconds = 1e9;
@@ -103,7 +104,7 @@ double latency_us(std::size_t bytes) {
   return seconds / kMessages / 2 * 1e6;
 }
 
-/// Windows of messages, each answered by one.
+/// Windows of messages, with one answer each.
 double million_messages_per_second(std::size_t bytes) {
   constexpr int kWindows = kMessages / static_cast<int>(kWindow);
   const double seconds = best(

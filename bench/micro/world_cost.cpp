@@ -1,12 +1,12 @@
-// What a world costs: time, and memory per rank. usage: world_cost BACKEND PROGRAM RANKS BYTES COUNT [GROUP
+// Costs of a world: time, and memory per rank. usage: world_cost BACKEND PROGRAM RANKS BYTES COUNT [GROUP
 // [TOPOLOGY]]
 //
-// Every rank runs the operation COUNT times, after one that is not counted. pingpong: between the ranks of
-// each pair. bcast: from one rank after the other, so that none runs ahead. Collectives: in communicators of
-// GROUP ranks (default: all), at once. idle: a ping-pong of the first two ranks, while the programs of the
-// others end at once. absent: the same, and the others have no program. Prints one JSON object. Processor
-// time, messages and events are those of what is counted; memory is that of the whole run. With a TOPOLOGY,
-// such as fat-tree:32, the ranks are on its nodes at random, so that most messages cross it.
+// Every rank runs the operation COUNT times, after one uncounted run. pingpong: between the ranks of each
+// pair. bcast: from one rank after the other, so that none runs ahead. Collectives: in communicators of GROUP
+// ranks (default: all), at once. idle: a ping-pong of the first two ranks, while the programs of the others
+// end at once. absent: like idle, but the others have no program. Prints one JSON object. Processor time,
+// messages and events are those of the counted runs; memory is that of the whole run. With a TOPOLOGY, such
+// as fat-tree:32, the ranks are on its nodes at random, so that most messages cross it.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -29,7 +29,7 @@
 namespace offramp {
 namespace {
 
-/// Of this process, in seconds: other programs on the machine have little influence on it.
+/// Processor seconds of this process, which other programs on the machine affect little.
 double processor_time() {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
@@ -42,7 +42,7 @@ std::size_t resident_bytes() {
   return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
-/// The most so far.
+/// The peak until now.
 std::size_t peak_bytes() {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;) {
@@ -62,7 +62,7 @@ struct Work {
   std::string topology = "star";
 };
 
-/// What there was before the first operation.
+/// The state before the first operation.
 struct Begin {
   double time = 0;
   std::uint64_t messages = 0;
@@ -92,8 +92,8 @@ Task<void> collective(RankHandle& rank, const Communicator& group, std::size_t b
   co_await rank.collective(group, operation);
 }
 
-/// What a rank begins later, below 1 us. Ranks at the same time would have their turns in the order in which
-/// they lie in memory, which flatters.
+/// The delay of a rank's begin, below 1 us. Simultaneous ranks would run in the order of their memory, which
+/// would be too favourable.
 Time lag_of(int rank) {
   return Time::ps(std::int64_t{rank} * 99991 % 1000003);
 }
@@ -123,7 +123,7 @@ class Measurement {
  public:
   Measurement(const Work& work, Step step) : work_(work), step_(step), before_(resident_bytes()) {}
 
-  /// What went wrong, or nothing.
+  /// The problem, or nothing.
   std::string run() {
     const double begin = processor_time();
     WorldOptions options;
@@ -159,11 +159,12 @@ class Measurement {
   Task<void> one_rank(RankHandle& rank) {
     const bool alone = work_.name == "idle" || work_.name == "absent";
     if (alone && rank.rank() > 1) co_return;
-    std::optional<Communicator> group = rank.everyone();
-    if (work_.group < work_.ranks) group = co_await rank.split(rank.everyone(), rank.rank() / work_.group, 0);
+    std::optional<Communicator> group = rank.world_communicator();
+    if (work_.group < work_.ranks)
+      group = co_await rank.split(rank.world_communicator(), rank.rank() / work_.group, 0);
     if (!alone) {
       co_await step_(rank, *group, work_.bytes, 0);
-      co_await rank.synchronize(rank.everyone());
+      co_await rank.synchronize(rank.world_communicator());
       rank.compute(lag_of(rank.rank()));
     }
     if (!begin_) begin_ = {processor_time(), world_->messages(), world_->events()};

@@ -14,8 +14,8 @@ const auto& parameters = immortal(
     std::vector<Parameter>{real("latency", "ns", 100, {0, 1e9}, "invented", "from one mouth to the other"),
                            real("bandwidth", "Gb/s", 400, {0.001, 100000}, "invented", "of one mouth")});
 
-// Collectives are coroutines over a Team. What they need comes in as arguments, because captures would not
-// live on.
+// Collectives are coroutines over a Team. Their inputs are arguments, because captures would not live long
+// enough.
 
 Task<Outcome> bcast(Team& team, MutableBytes buffer, int root) {
   if (team.rank() != root) co_return co_await team.receive(root, buffer);
@@ -55,7 +55,7 @@ class Wormhole final : public Backend {
                            "this example has no algorithm for it");
   }
 
-  // Only a synchronous send asks the receiver first, and those are known to wait.
+  // Only synchronous sends wait for the receiver, which the engine knows without asking.
   [[nodiscard]] bool waits_for_receiver(const Transfer& /*transfer*/) const override { return false; }
 
   // The library keeps one mouth for each rank.
@@ -63,7 +63,7 @@ class Wormhole final : public Backend {
 
   // The stages of a message, in their order.
 
-  // The call costs the program nothing. A synchronous send asks the receiver first.
+  // The call takes no time of the program. A synchronous send makes a handshake.
   void issue(const Transfer& transfer, Passage& passage) override {
     passage.host_free = passage.begin = passage.issued;
     if (transfer.synchronous) passage.protocol = Protocol::kRendezvous;
@@ -88,7 +88,7 @@ class Wormhole final : public Backend {
     enter(transfer, passage, sender, passage.answered);
   }
 
-  // The other mouth takes in bytes as fast as they come.
+  // The other mouth receives bytes as fast as they come.
   void arrive(const Transfer& /*transfer*/, Passage& passage, const Resources& /*receiver*/) override {
     passage.stored = passage.last;
   }
@@ -107,7 +107,7 @@ class Wormhole final : public Backend {
     return gather(team, buffers, operation.root);
   }
 
-  // For the report and for traces.
+  // Shown in reports and traces.
   [[nodiscard]] WireCounters wire() const override { return wire_; }
   [[nodiscard]] bool records() const override { return spans_ != nullptr; }
   void record_sender(const Transfer& transfer, const Passage& passage) override {
@@ -115,7 +115,7 @@ class Wormhole final : public Backend {
   }
 
  private:
-  /// The message goes through the mouth of the sender's end, behind those that came before.
+  /// The message passes the mouth of the sender's end, after earlier messages.
   void enter(const Transfer& transfer, Passage& passage, const Resources& sender, Time at) const {
     const Arbiter::Grant mouth = sender.carry(kMouth, at, transfer.bytes);
     passage.leaves = mouth.begin;
@@ -123,7 +123,7 @@ class Wormhole final : public Backend {
     passage.latency = latency_;
   }
 
-  static constexpr std::size_t kMouth = 0;  // its place in resources()
+  static constexpr std::size_t kMouth = 0;  // its index in resources()
 
   Time latency_;
   SpanSink* spans_;
@@ -139,7 +139,7 @@ const auto& description =
 
 }  // namespace
 
-// The one symbol that Offramp looks for; a library without it is passed over.
+// The one symbol that Offramp searches; libraries without it are skipped.
 extern "C" __attribute__((visibility("default"))) const BackendDescription* offramp_backend_v1() {
   return &description;
 }

@@ -1,8 +1,7 @@
-/* The C interface for programs that know of Offramp. Programs that do not need none of it.
+/* The C interface for programs that are aware of Offramp; all other programs run without it.
  *
  * A program that should also run without Offramp declares these functions weak, or looks them up with dlsym.
- * All of them may be called from any thread between MPI_Init and MPI_Finalize; outside, and with the backend
- * "off", they return what is said at each. */
+ * Any thread may call them between MPI_Init and MPI_Finalize; outside, offramp_backend() returns "off". */
 #ifndef OFFRAMP_H
 #define OFFRAMP_H
 
@@ -15,11 +14,11 @@ extern "C" {
 /* The library's version, "X.Y.Z". */
 const char* offramp_version(void);
 
-/* The name of the backend that carries this run; "off" when none does. Valid until MPI_Finalize. */
+/* The name of the backend that carries this run, or "off". Valid until MPI_Finalize. */
 const char* offramp_backend(void);
 
-/* Always -1: a run knows no modelled time, which is computed at MPI_Finalize. Programs that read MPI_Wtime
- * get modelled time in it with clock = "settled". */
+/* Always returns -1: modelled time is computed at MPI_Finalize. With clock = "settled", MPI_Wtime returns
+ * modelled time. */
 int64_t offramp_modelled_time_ps(void);
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
-/* Programs for the threads of the Tinsel machine, on its model (C11; pkg-config offramp-tinsel). To be used
- * to try what programmable routers and global multicast do for a program: the answers are computed for real,
- * the times are the model's. Names of thread functions are those of the machine's own interface.
+/* Runs programs for the threads of the Tinsel machine on its model (C11; pkg-config offramp-tinsel). Use it
+ * to study what programmable routers and global multicast do for a program: the results are computed for
+ * real, the times are the model's. Thread functions have the names of the machine's own interface.
  *
- * One program runs on all threads of a mesh of boards, as on the machine, in one thread of this process:
+ * One program runs on all threads of a mesh of boards, as on the machine, within one thread of this process:
  *
  *   tinselMachine* machine = tinselCreate(NULL);
  *   tinselAddURM1(machine, tinselToAddr(0, 0, 1, 0, 2, 5), 7);      // a record of board (0, 0)
@@ -11,14 +11,14 @@
  *   printf("%llu cycles\n", (unsigned long long)tinselElapsedCycles(machine));
  *   tinselDestroy(machine);
  *
- * What a thread computes in C takes no modelled time by itself: tinselWork() says how many instructions it
- * stands for. A call takes 2 instructions, a send 4 and one more per word, a receive one more per word; words
- * cross the port of the mailbox, one per cycle for all its threads. A thread has an instruction per 8 cycles
- * at most, a core one per cycle.
+ * Modelled time: C code costs nothing by itself; tinselWork() charges its instructions. A call costs 2
+ * instructions, a send 4 plus one per word, a receive one more per word. Words cross the port of the mailbox
+ * at one per cycle for all its threads. A thread issues at most one instruction per 8 cycles, a core one per
+ * cycle.
  *
- * Threads: a machine is used by one thread of the process at a time; different machines are independent. The
- * functions of threads are for programs within tinselRun(); elsewhere they end the process with a message.
- * A mistake in them (a thread that is not there, a slot that is not the caller's) ends the run. */
+ * Threads: one thread of the process uses a machine at a time; different machines are independent. The
+ * functions for threads may be called within tinselRun() only; elsewhere they end the process with a message.
+ * An invalid argument (an unknown thread, a slot of another caller) ends the run. */
 #ifndef OFFRAMP_TINSEL_H
 #define OFFRAMP_TINSEL_H
 
@@ -46,19 +46,20 @@ enum {
 
 typedef struct tinselMachine tinselMachine;
 
-/* 0 stands for the default. */
+/* 0 selects the default. */
 typedef struct {
   uint32_t boardsX, boardsY; /* 3 x 2; at most 6 x 8 */
   uint32_t clockMHz;         /* 210; at most 1000 */
-  uint32_t dramCycles;       /* latency of a table lookup, 80 (assumed); at most 10000 */
-  uint32_t stackBytes;       /* of a thread in this process, 65536; 16384 .. 2^26 */
-  uint64_t maxCycles;        /* after which a run is ended as one that would never end; no limit */
+  uint32_t dramCycles;       /* latency of a table lookup: 80 (assumed); at most 10000 */
+  uint32_t stackBytes;       /* per thread, in this process: 65536; 16384 .. 2^26 */
+  uint64_t maxCycles;        /* a run is ended after this many cycles; default: no limit */
 } tinselOptions;
 
-/* options NULL: defaults. NULL: a value that is not allowed, or no memory. */
+/* Creates a machine, which the caller destroys. options NULL: defaults. Returns NULL if a value is not
+ * allowed, or when out of memory. */
 OFFRAMP_TINSEL_API tinselMachine* tinselCreate(const tinselOptions* options);
 OFFRAMP_TINSEL_API void tinselDestroy(tinselMachine* machine);
-/* The last failure in words, for the function that has returned -1; valid until the next call. */
+/* The reason why the last function returned -1; valid until the next call. */
 OFFRAMP_TINSEL_API const char* tinselError(const tinselMachine* machine);
 
 /* ---- Thread ids: 16 bits, Y3 X3 of the board, y2 x2 of the mailbox (tile), core 2, thread 4 ---- */
@@ -80,95 +81,99 @@ static inline void tinselFromAddr(uint32_t addr, uint32_t* boardX, uint32_t* boa
 
 /* ---- Routing tables: before and between runs ---- */
 
-/* A routing key, 32 bits: which DRAM, the first beat, the number of beats. It means something on its board
- * only. 0: no receivers. */
+/* A 32-bit routing key: DRAM, first beat, number of beats. Valid on its own board only. 0: no receivers. */
 static inline uint32_t tinselKey(uint32_t ram, uint32_t beat, uint32_t numBeats) {
   return (ram & 1u) << 31 | (beat & 0x3ffffffu) << 5 | (numBeats & 31u);
 }
 enum { TINSEL_NORTH = 0, TINSEL_SOUTH = 1, TINSEL_EAST = 2, TINSEL_WEST = 3 };
 
-/* Append a record to the open list of a board (of `dest`'s, where there is one). -1: no such board or thread,
- * or no memory.
- * URM1, URM2: a copy for one thread, whose first word (two words) become localKey. MRM: for the threads of
- * the mask on dest's mailbox; the lower half of the first word becomes localKey. RR: to the board in that
- * direction, with newKey there. Lists that are too long for a key get IND records by themselves. */
+/* These functions append a record to the open list of a board, the board of `dest` where there is one. They
+ * return -1 if the board or thread does not exist, or when out of memory. Lists that are too long for a key
+ * get IND records automatically.
+ * - URM1, URM2: a copy for one thread, in which localKey replaces the first word (two words).
+ * - MRM: for the masked threads of dest's mailbox; localKey replaces the lower half of the first word.
+ * - RR: to the neighbouring board in that direction, with newKey there. */
 OFFRAMP_TINSEL_API int tinselAddURM1(tinselMachine* machine, uint32_t dest, uint32_t localKey);
 OFFRAMP_TINSEL_API int tinselAddURM2(tinselMachine* machine, uint32_t dest, uint64_t localKey);
 OFFRAMP_TINSEL_API int tinselAddMRM(tinselMachine* machine, uint32_t dest, uint32_t destMaskHigh,
                                     uint32_t destMaskLow, uint16_t localKey);
 OFFRAMP_TINSEL_API int tinselAddRR(tinselMachine* machine, uint32_t boardX, uint32_t boardY, int direction,
                                    uint32_t newKey);
-/* Lays the open list of a board out in its DRAM and begins a new one. *key: 0 if there are no records. -1:
- * the tables are full, or the list breaks a rule of the hardware; then the list is dropped. */
+/* Writes the open list of a board to its DRAM and opens a new one. *key is 0 if the list is empty. Returns -1
+ * if the tables are full, or the list breaks a rule of the hardware; the list is then dropped. */
 OFFRAMP_TINSEL_API int tinselGenKey(tinselMachine* machine, uint32_t boardX, uint32_t boardY, uint32_t* key);
-/* The tables of a tree from a board to `count` threads anywhere, an MRM per mailbox, and the key for threads
- * of that board. Open lists must be empty. -1: as above. */
+/* Adds the tables of a tree from a board to `count` threads anywhere, with one MRM per mailbox, and returns
+ * the key for threads of that board. Open lists must be empty. Returns -1 as tinselGenKey(). */
 OFFRAMP_TINSEL_API int tinselAddTree(tinselMachine* machine, uint32_t boardX, uint32_t boardY,
                                      const uint32_t* dests, size_t count, uint16_t localKey, uint32_t* key);
 
 /* ---- Runs ---- */
 
-/* Runs program(argument) on every thread of the mesh until all have returned. One that has returned counts as
- * waiting in tinselIdle(1). 0: all have returned. -1: a mistake of the program, a router that stopped,
- * threads that wait for a message that is never sent, no memory, or maxCycles are over. Time begins at 0, and
- * tables stay. */
+/* Runs program(argument) on every thread of the mesh, from time 0, until all have returned; returns 0 then. A
+ * thread that has returned counts as waiting in tinselIdle(1). Tables persist between runs. Returns -1 after
+ * an invalid call, when a router stopped, when all threads wait for messages that are never sent, when out of
+ * memory, or after maxCycles. */
 OFFRAMP_TINSEL_API int tinselRun(tinselMachine* machine, void (*program)(void* argument), void* argument);
 
-/* Of the last run: until the last thread returned. */
+/* Duration of the last run, until the last thread returned. */
 OFFRAMP_TINSEL_API uint64_t tinselElapsedCycles(const tinselMachine* machine);
 OFFRAMP_TINSEL_API uint64_t tinselElapsedPicoseconds(const tinselMachine* machine);
 
 typedef struct {
-  uint64_t sent;       /* messages that threads have sent */
+  uint64_t sent;
   uint64_t delivered;  /* into mailboxes */
-  uint64_t pointers;   /* threads that they were for */
-  uint64_t lookups;    /* keys that routers have looked up */
-  uint64_t beats;      /* of routing records, read from DRAM */
-  uint64_t records;    /* that routers have gone through */
-  uint64_t interBoard; /* messages over links between boards, tokens of idle detection included */
-  uint64_t slotWaits;  /* messages that have found a mailbox without a free slot */
-  uint64_t idleRounds; /* of idle detection */
+  uint64_t pointers;   /* receiving threads, over all delivered messages */
+  uint64_t lookups;    /* keys looked up by routers */
+  uint64_t beats;      /* beats of routing records read from DRAM */
+  uint64_t records;    /* records processed by routers */
+  uint64_t interBoard; /* messages over links between boards, including tokens of idle detection */
+  uint64_t slotWaits;  /* messages that found all slots of a mailbox occupied */
+  uint64_t idleRounds; /* rounds of idle detection */
 } tinselCounters;
+/* Copies the counters of the last run. */
 OFFRAMP_TINSEL_API void tinselGetCounters(const tinselMachine* machine, tinselCounters* counters);
 
 /* ---- For threads ---- */
 
+/* The id of the calling thread; the lower and upper 32 bits of its modelled clock, in cycles. */
 OFFRAMP_TINSEL_API uint32_t tinselId(void);
 OFFRAMP_TINSEL_API uint32_t tinselCycleCount(void);
-OFFRAMP_TINSEL_API uint32_t tinselCycleCountU(void); /* the upper bits */
-/* Not the machine's: the thread computes for so many instructions. */
+OFFRAMP_TINSEL_API uint32_t tinselCycleCountU(void);
+/* An addition to the machine's interface: charges this many instructions to the thread. */
 OFFRAMP_TINSEL_API void tinselWork(uint64_t instructions);
 
-/* The slot of 64 bytes in the mailbox that a thread sends from, and a second one. One message can be on its
- * way out of both: it is not to be touched until tinselCanSend() says so. */
+/* The two slots of 64 bytes in the mailbox from which a thread sends. Only one message can be outgoing at a
+ * time: leave the slot untouched until tinselCanSend() returns nonzero. */
 OFFRAMP_TINSEL_API volatile void* tinselSendSlot(void);
 OFFRAMP_TINSEL_API volatile void* tinselSendSlotExtra(void);
 OFFRAMP_TINSEL_API int tinselCanSend(void);
-/* Messages have n + 1 flits from now on; n is 0 to 3, 0 at first. */
+/* Sets the message length to n + 1 flits; n is 0 to 3, initially 0. */
 OFFRAMP_TINSEL_API void tinselSetLen(int n);
-/* Sends the message in a slot: to one thread; to any set of threads of a mailbox (an id without its lowest 6
- * bits, shifted down); along a key of this board. Only if tinselCanSend(). */
+/* Sends the message in a slot: to one thread; to any set of threads of a mailbox (the upper bits of a thread
+ * id, shifted down by 6); along a key of this board. Requires tinselCanSend(). */
 OFFRAMP_TINSEL_API void tinselSend(uint32_t dest, volatile void* addr);
 OFFRAMP_TINSEL_API void tinselMulticast(uint32_t mboxDest, uint32_t destMaskHigh, uint32_t destMaskLow,
                                         volatile void* addr);
 OFFRAMP_TINSEL_API void tinselKeySend(uint32_t key, volatile void* addr);
-/* The mailbox that stands for "use a key": tinselMulticast(tinselUseRoutingKey(), 0, key, slot). */
+/* The mailbox id for sending along a key: tinselMulticast(tinselUseRoutingKey(), 0, key, slot). */
 static inline uint32_t tinselUseRoutingKey(void) {
   return 1u << 12;
 }
 
+/* Returns 1 if a message has arrived, else 0. */
 OFFRAMP_TINSEL_API int tinselCanRecv(void);
-/* The next message's slot; only if tinselCanRecv(). Threads that a multicast has reached share it. */
+/* Returns the slot of the next message; requires tinselCanRecv(). The receivers of a multicast share the
+ * slot. */
 OFFRAMP_TINSEL_API volatile void* tinselRecv(void);
-/* The hardware may use the slot again, once all its threads have freed it. */
+/* Releases a slot. The hardware reuses it once all its receivers have released it. */
 OFFRAMP_TINSEL_API void tinselFree(volatile void* addr);
 
 typedef enum { TINSEL_CAN_SEND = 1, TINSEL_CAN_RECV = 2 } TinselWakeupCond;
-/* Sleeps until one of the conditions (joined by |) holds. */
+/* Sleeps until one of the conditions (joined by |) is true. */
 OFFRAMP_TINSEL_API void tinselWaitUntil(uint32_t condition);
-/* Sleeps until a message is there (0), or all threads of the mesh are in this call, and every message has
- * been received and freed (greater than 0; greater than 1 if all have voted). After that a thread may have to
- * wait for tinselCanSend() until the detection's last round. */
+/* Sleeps until a message has arrived (returns 0), or until all threads are in this call and every message has
+ * been received and freed (returns a value greater than 0, and greater than 1 if all have voted). Afterwards
+ * tinselCanSend() may return 0 until the last round of the detection is over. */
 OFFRAMP_TINSEL_API int tinselIdle(int vote);
 
 /* NOLINTEND(readability-identifier-naming) */

@@ -1,6 +1,6 @@
 #include "lib/base/certificate.hpp"
 
-// Compiled in: a preloaded library must not bring another one into the program.
+// Header-only: a preloaded library must not load another library into the program.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

@@ -1,7 +1,5 @@
-// What a rank's operations come to: how many of each function, how they were carried, why some were declined,
-// and what they took. A run counts what it carries, a replay what it replays.
-//
-// A rank's counters are used by one thread at a time, which is that of the rank.
+// Statistics of a rank's operations: calls per function, carriers, reasons of declines, and times. A run
+// counts the operations that it carries, a replay those that it replays. Used by the rank's thread.
 #pragma once
 
 #include <array>
@@ -19,13 +17,13 @@
 
 namespace offramp {
 
-/// Counts of one MPI function. count: calls; the next three: operations by how they went.
+/// Counts of one MPI function: calls, then operations by carrier.
 struct CallCounter {
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
   std::uint64_t offloaded = 0;
   std::uint64_t declined = 0;
-  std::uint64_t routed = 0;  // a route gave it to another backend than the default
+  std::uint64_t routed = 0;  // a route selected another backend than the default
   std::uint64_t native = 0;
   Time modelled;
 
@@ -36,31 +34,30 @@ struct CallCounter {
   CallCounter& operator+=(const CallCounter& other);
 };
 
-/// Those besides the time.
+/// All fields except the time.
 inline constexpr CounterField<CallCounter> kCallFields[] = {
     {"count", "calls", "of the function", &CallCounter::count},
     {"bytes", "bytes", "of their messages", &CallCounter::bytes},
     {"offloaded", "operations", "carried by the backend", &CallCounter::offloaded},
-    {"declined", "operations", "declined by the backend, and carried by the host", &CallCounter::declined},
-    {"routed", "operations", "given to another backend by a route", &CallCounter::routed},
+    {"declined", "operations", "declined by the backend and carried by the host", &CallCounter::declined},
+    {"routed", "operations", "sent to another backend by a route", &CallCounter::routed},
     {"native", "operations", "left to the MPI library", &CallCounter::native},
 };
 
-/// What the modelled time may depend on besides the program: which message came first, or when the program
-/// asked.
+/// Dependences of modelled time on real time: the arrival order of messages, or the moment of a poll.
 enum class Dependence : std::uint8_t {
-  kUnnamedSource,  // a receive or a probe that names no source
-  kPolling,        // a question that found nothing
-  kChoice,         // "any" or "some" of several requests
+  kUnnamedSource,  // a receive or a probe with a wildcard source
+  kPolling,        // a failed poll
+  kChoice,         // MPI_Waitany, MPI_Waitsome, and the like
   kCount
 };
 
-/// What operations took of the time in MPI calls: what the program spent on beginning them and on learning
-/// that they were over. Meetings of the MPI library's own are no operations.
+/// Modelled time in MPI calls, by carrier: time to start operations and to complete them. The MPI library's
+/// internal synchronisation is excluded.
 struct OperationTimes {
-  Time carried;   // by the hardware that was asked for
-  Time routed;    // by other hardware, which a route names
-  Time declined;  // by the host, where the hardware declined
+  Time carried;   // by the selected hardware
+  Time routed;    // by other hardware, selected by a route
+  Time declined;  // by the host, after the hardware declined
 
   OperationTimes& operator+=(const OperationTimes& other) {
     carried += other.carried;
@@ -76,14 +73,14 @@ struct OperationTimes {
 };
 
 struct Counters {
-  std::vector<CallCounter> calls;  // by function number, which the MPI face defines
+  std::vector<CallCounter> calls;  // by function number, as defined by the MPI layer
   OperationTimes times;            // of a replay
   std::map<std::pair<OperationKind, std::string>, std::uint64_t> declines;
   std::array<std::uint64_t, static_cast<std::size_t>(Dependence::kCount)> dependences{};
-  std::uint64_t given_up = 0;  // messages and collectives whose faults the protocol could not repair
+  std::uint64_t given_up = 0;  // messages and collectives with faults beyond the protocol's repair
 
-  /// Of a function, whose counter is made if need be.
-  [[nodiscard]] CallCounter& of(std::size_t function) {
+  /// The counter of a function, created on first use.
+  [[nodiscard]] CallCounter& counter_of(std::size_t function) {
     if (function >= calls.size()) calls.resize(function + 1);
     return calls[function];
   }
@@ -95,26 +92,26 @@ struct Counters {
   }
 };
 
-/// Operations by size, for the report: what each class of sizes took on the host clock.
+/// Operations by size class, with their time on the host clock, for the report.
 class SizeTable {
  public:
-  enum class Kind : std::uint8_t { kSend, kReceive, kCollective, kCount };
+  enum class OperationClass : std::uint8_t { kSend, kReceive, kCollective, kCount };
   struct Entry {
     std::uint64_t count = 0;
     std::uint64_t bytes = 0;
     Time modelled;
   };
-  static constexpr std::size_t kKinds = static_cast<std::size_t>(Kind::kCount);
+  static constexpr std::size_t kKinds = static_cast<std::size_t>(OperationClass::kCount);
   static constexpr std::size_t kClasses = 65;  // 0 bytes, 1, 2 to 3, 4 to 7, ...
 
-  void add(Kind kind, std::uint64_t bytes, Time spent) {
+  void add(OperationClass kind, std::uint64_t bytes, Time spent) {
     Entry& entry = at(kind, bytes);
     ++entry.count;
     entry.bytes += bytes;
     entry.modelled += spent;
   }
-  /// What an operation that is counted already took besides.
-  void add_time(Kind kind, std::uint64_t bytes, Time spent) {
+  /// Adds time to an operation that is already counted.
+  void add_time(OperationClass kind, std::uint64_t bytes, Time spent) {
     if (spent > Time()) at(kind, bytes).modelled += spent;
   }
   [[nodiscard]] const Entry& entry(std::size_t kind, std::size_t size_class) const {
@@ -122,13 +119,13 @@ class SizeTable {
   }
 
  private:
-  Entry& at(Kind kind, std::uint64_t bytes) {
+  Entry& at(OperationClass kind, std::uint64_t bytes) {
     return entries_[static_cast<std::size_t>(kind)][static_cast<std::size_t>(std::bit_width(bytes))];
   }
   std::array<std::array<Entry, kClasses>, kKinds> entries_;
 };
 
-/// Counts declines. A program that repeats one does not search the map each time.
+/// Counts declines. Caches the last counter, so that repeated declines avoid the map lookup.
 class DeclineCounter {
  public:
   void count(Counters& counters, OperationKind kind, std::string_view reason);

@@ -1,7 +1,6 @@
 // Open MPI's mpirun sets OMPI_COMM_WORLD_*; hydra (MPICH, Intel MPI) and Slurm's PMI-2 set PMI_*; PMIx alone
-// sets only the rank. Slurm's own variables are last: under salloc they are those of mpirun's daemons.
-// SLURM_PROCID and SLURM_NTASKS are set for a batch script, too, which runs once: SLURM_STEP_NUM_TASKS is set
-// for what srun starts.
+// sets only the rank. Slurm's own variables come last: under salloc they describe mpirun's daemons. A batch
+// script, which runs once, has SLURM_PROCID and SLURM_NTASKS, too; only srun sets SLURM_STEP_NUM_TASKS.
 #include "lib/base/launched_job.hpp"
 
 #include <algorithm>
@@ -16,7 +15,7 @@ namespace {
 
 using Variable = std::function<const char*(const char*)>;
 
-/// The number at the beginning; nothing: there is none, or it is negative.
+/// The number at the beginning of the value; nullopt if it is missing or negative.
 std::optional<int> number_in(const Variable& variable, const char* name) {
   const char* const text = variable(name);
   if (text == nullptr) return std::nullopt;
@@ -28,7 +27,7 @@ std::optional<int> number_in(const Variable& variable, const char* name) {
 struct Names {
   const char* rank;
   const char* size;
-  const char* local;  // the number of processes on the host
+  const char* local;  // number of processes on the host
 };
 constexpr Names kLaunchers[] = {
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"},

@@ -1,4 +1,4 @@
-// Which process of a job this one is, as launchers tell it in the environment, without MPI.
+// Rank and size of this process within its job, from the launcher's environment variables, without MPI.
 #pragma once
 
 #include <functional>
@@ -7,15 +7,15 @@ namespace offramp {
 
 struct LaunchedJob {
   int rank = 0;
-  int size = 1;   // processes in all; 0: the launcher does not say
-  int local = 1;  // of them on this host, this one included
+  int size = 1;   // number of processes; 0: unknown
+  int local = 1;  // number of processes on this host
   [[nodiscard]] bool has_others() const { return size > 1; }
 };
 
-/// variable: the value of an environment variable, null where it is not set. Values that no launcher would
-/// set count as not set: the process is then alone.
+/// `variable` returns the value of an environment variable, or nullptr. Implausible values count as not set.
+/// Without a launcher's variables the job has one process.
 LaunchedJob launched_job(const std::function<const char*(const char*)>& variable);
-/// By the environment of this process.
+/// Reads the environment of this process.
 LaunchedJob launched_job();
 
 }  // namespace offramp

@@ -1,5 +1,5 @@
-// How an unfinished file gets and loses its name: the name is kept where a signal handler can read it
-// (NotedName), because a process that is killed should leave nothing behind.
+// The path of the unfinished file is stored where a signal handler can read it (NotedName), so that a killed
+// process leaves no file behind.
 #include "lib/base/output_file.hpp"
 
 #include <fcntl.h>
@@ -27,20 +27,20 @@ namespace {
 
 using std::string;
 
-constexpr int kMostAttempts = 16;  // to find a name that is free
+constexpr int kMostAttempts = 16;  // to find an unused name
 
-/// The place of an output that may be written to.
-Result<Place> place_of(const string& path, Destination destination) {
-  Result<Place> place = find_place(path);
+/// Finds the target of an output and checks that it is writable in principle.
+Result<OutputPlace> place_of(const string& path, Destination destination) {
+  Result<OutputPlace> place = find_place(path);
   if (!place || place->is_regular()) return place;
   const mode_t mode = place->status.st_mode;
   if (S_ISDIR(mode)) return failure(output_reason(path, EISDIR));
-  if (destination == Destination::kRegular) return failure("it is not a regular file, which it has to be");
+  if (destination == Destination::kRegular) return failure("it is not a regular file");
   if (place->own_descriptor >= 0 || S_ISCHR(mode)) return place;
-  return failure(fmt::format("it is a {}, which is not written to; name a regular file, or /dev/stdout",
-                             S_ISFIFO(mode)  ? "FIFO"
-                             : S_ISBLK(mode) ? "block device"
-                                             : "socket"));
+  return failure(fmt::format("it is a {}; name a regular file or /dev/stdout", S_ISFIFO(mode) ? "FIFO"
+                                                                               : S_ISBLK(mode)
+                                                                                   ? "block device"
+                                                                                   : "socket"));
 }
 
 mode_t mode_of(Readers readers) {
@@ -50,8 +50,8 @@ mode_t mode_of(Readers readers) {
   return 0666 & ~mask;
 }
 
-/// A new file in the folder of the place. name: the one that it got.
-OpenFile open_aside(const Place& place, string& name, Readers readers, int flags = 0) {
+/// Creates a file under a random name, returned in `name`, in the target's folder.
+OpenFile open_aside(const OutputPlace& place, string& name, Readers readers, int flags = 0) {
   OpenFile file;
   for (int i = 0; i < kMostAttempts && !file.is_open(); ++i) {
     name = name_aside();
@@ -66,21 +66,21 @@ OpenFile open_aside(const Place& place, string& name, Readers readers, int flags
   return file;
 }
 
-OpenFile open_in_place(const Place& place) {
+OpenFile open_in_place(const OutputPlace& place) {
   if (place.own_descriptor >= 0) return OpenFile(fcntl(place.own_descriptor, F_DUPFD_CLOEXEC, 0));
-  // Not blocking: opening a serial line may wait for the other end.
+  // Non-blocking: opening a serial line may wait for its other end.
   OpenFile file(openat(place.folder.get(), place.name.c_str(),
                        O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   struct stat status {};
   if (file.is_open() && (fstat(file.get(), &status) != 0 || !S_ISCHR(status.st_mode))) {
-    errno = EBUSY;  // replaced since it was looked at
+    errno = EBUSY;  // replaced since it was examined
     return {};
   }
   if (file.is_open()) (void)fcntl(file.get(), F_SETFL, fcntl(file.get(), F_GETFL) & ~O_NONBLOCK);
   return file;
 }
 
-/// A path that a signal handler may unlink. The handler sees the whole path, or none.
+/// A path that a signal handler may unlink. The handler sees either the whole path or none.
 class NotedName {
  public:
   void note(const string& path) {
@@ -103,13 +103,12 @@ class NotedName {
   std::array<char, PATH_MAX> path_{};
 };
 
-/// Stays noted when the file has got its name: no other file has this one.
+/// Remains noted after the rename: no other file has this random name.
 NotedName unfinished_file;
 
 std::atomic<pid_t> loser = 0;
 
-/// While it exists, SIGXFSZ is blocked in this thread. At the end the signal of a write that failed is taken
-/// away.
+/// Blocks SIGXFSZ in this thread during its lifetime, and finally discards the signal of a failed write.
 class WithoutSizeSignal {
  public:
   WithoutSizeSignal() {
@@ -137,8 +136,8 @@ class WithoutSizeSignal {
   bool was_pending_ = false;
 };
 
-/// A regular file of this user. errno says why there is none.
-OpenFile open_own(const Place& place, int flags) {
+/// Opens a regular file of this user; otherwise sets errno.
+OpenFile open_own(const OutputPlace& place, int flags) {
   OpenFile file(openat(place.folder.get(), place.name.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat status {};
   if (!file.is_open()) return file;
@@ -173,7 +172,7 @@ ssize_t pwrite_or_fail(int file, const void* data, std::size_t bytes, off_t offs
 }
 
 string output_target(const string& path) {
-  const Result<Place> place = find_place(path);
+  const Result<OutputPlace> place = find_place(path);
   if (!place) return path;
   if (!place->is_regular()) return {};
   std::error_code error;
@@ -184,12 +183,12 @@ string output_target(const string& path) {
 }
 
 bool is_stream(const string& path) {
-  const Result<Place> place = find_place(path);
+  const Result<OutputPlace> place = find_place(path);
   return place && !place->is_regular() && !S_ISDIR(place->status.st_mode);
 }
 
 Result<void> check_output(const string& path, Destination destination) {
-  const Result<Place> place = place_of(path, destination);
+  const Result<OutputPlace> place = place_of(path, destination);
   if (!place) return failure(place.error());
   if (place->own_descriptor >= 0) {
     const bool writes = (fcntl(place->own_descriptor, F_GETFL) & O_ACCMODE) != O_RDONLY;
@@ -206,7 +205,7 @@ Result<void> check_output(const string& path, Destination destination) {
 }
 
 Result<OutputFile> OutputFile::create(const string& path, Readers readers) {
-  Result<Place> place = place_of(path, Destination::kStream);
+  Result<OutputPlace> place = place_of(path, Destination::kStream);
   if (!place) return failure(place.error());
   string aside;
   OpenFile file = place->is_regular() ? open_aside(*place, aside, readers) : open_in_place(*place);
@@ -245,7 +244,7 @@ void OutputFile::write(std::string_view text) {
   }
 }
 
-/// Some file systems report only now that the disk is full.
+/// Closing can fail, too: some file systems report a full disk only then.
 void OutputFile::close_file() {
   const int file = file_.release();
   if (file >= 0 && close(file) != 0 && errno != EINTR && problem_.empty())
@@ -266,7 +265,7 @@ Result<void> OutputFile::finish() {
 }
 
 Result<OpenFile> open_named_output(const string& path, bool appends) {
-  const Result<Place> place = place_of(path, Destination::kStream);
+  const Result<OutputPlace> place = place_of(path, Destination::kStream);
   if (!place) return failure(place.error());
   if (!place->is_regular()) {
     OpenFile file = open_in_place(*place);
@@ -285,12 +284,12 @@ Result<OpenFile> open_named_output(const string& path, bool appends) {
 
 Result<OpenFile> join_named_output(const string& path) {
   for (int i = 0; i < kMostAttempts; ++i) {
-    const Result<Place> place = place_of(path, Destination::kStream);
+    const Result<OutputPlace> place = place_of(path, Destination::kStream);
     if (!place) return failure(place.error());
     if (!place->is_regular()) return open_named_output(path);
     OpenFile file = open_own(*place, O_WRONLY | O_APPEND);
-    if (!file.is_open() && errno == EPERM) return failure("it is a file of another user");
-    // Several ranks may create it at the same time.
+    if (!file.is_open() && errno == EPERM) return failure("the file belongs to another user");
+    // Several ranks may create it concurrently.
     if (!file.is_open() && errno == ENOENT)
       file = OpenFile(openat(place->folder.get(), place->name.c_str(),
                              O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
@@ -314,7 +313,7 @@ Result<void> write_output(const string& path, std::string_view text, Readers rea
 
 namespace {
 
-/// In one piece: other ranks write too.
+/// One write() call, because other ranks write as well.
 void remember_loss(const string& line) {
   loser = getpid();
   (void)!::write(STDERR_FILENO, line.data(), line.size());
@@ -326,12 +325,12 @@ Result<void> cannot_write(const string& path, const Result<void>& done) {
   return done ? done : failure(fmt::format("cannot write {}: {}", printable(path), done.error()));
 }
 
-void tell_lost(std::string_view what, const string& path, const string& problem) {
+void report_lost(std::string_view what, const string& path, const string& problem) {
   remember_loss(fmt::format("offramp: cannot write the {} to {}: {}\n", what, in_quotes(path), problem));
 }
 
-void tell_incomplete(std::string_view what, const string& why) {
-  remember_loss(fmt::format("offramp: the {} is not whole: {}\n", what, why));
+void report_incomplete(std::string_view what, const string& why) {
+  remember_loss(fmt::format("offramp: the {} is incomplete: {}\n", what, why));
 }
 
 bool output_lost() {

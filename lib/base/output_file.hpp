@@ -1,12 +1,12 @@
-// Files that the user named. Every output of the library and of the commands is opened here, in one way:
+// Files named by the user. The library and the commands open every output here, by the same rules:
 //
 // - The text is written to a new file in the same folder (O_EXCL, O_NOFOLLOW, random name), which replaces
-//   the target when it is complete. A crash or a full disk leaves the old file as it was.
-// - A link is followed if this user, root, or the owner of the link's folder made it, and never otherwise.
-// - A character device (/dev/null), and a descriptor of this process (/dev/stdout), are written in place.
-//   FIFOs, sockets, and block devices are refused.
-// - A new file is readable by its owner only, unless Readers says otherwise. A file that this user already
-//   owns keeps its mode; the mode of another user's file is never adopted.
+//   the target when it is complete. A crash or a full disk leaves the old file intact.
+// - A link is followed only if this user, root, or the owner of the link's folder made it.
+// - A character device (/dev/null) or a descriptor of this process (/dev/stdout) is written in place. FIFOs,
+//   sockets, and block devices are refused.
+// - A new file is readable by its owner only, unless Readers says otherwise. An existing file of this user
+//   keeps its mode; the mode of another user's file is never adopted.
 #pragma once
 
 #include <sys/types.h>
@@ -19,31 +19,29 @@
 
 namespace offramp {
 
-/// The exit code of a command, or of a program that would have ended well, whose output could not be written.
-/// sysexits.h calls it EX_IOERR.
+/// The exit code when an output could not be written and nothing else failed; EX_IOERR of sysexits.h.
 inline constexpr int kOutputLost = 74;
 
-/// What an output may be written to.
+/// Allowed targets of an output.
 enum class Destination : std::uint8_t {
   kStream,   // a regular file, a character device, or a descriptor of this process
-  kRegular,  // a regular file only: the output is read again, or other files lie beside it
+  kRegular,  // a regular file only: the output is read again, or has companion files
 };
 
-/// The file that a name leads to. Empty if it is not a regular file. Two names of one file give the same
-/// path.
+/// The absolute path of the target file, equal for all names of one file. Empty if it is not a regular file.
 std::string output_target(const std::string& path);
 
-/// Whether an output of this name is written in place. Outputs that have a file for each rank or backend then
-/// go to the one device, because "/dev/null.0" would be a new file among the devices.
+/// True if an output of this name is written in place. Outputs with one file per rank or backend then all go
+/// to that device, because "/dev/null.0" would create a file among the devices.
 bool is_stream(const std::string& path);
 
-/// A failure if no file can be written under this name. Leaves nothing behind.
+/// Fails if this name cannot be written. Leaves nothing behind.
 Result<void> check_output(const std::string& path, Destination destination = Destination::kStream);
 
-/// Who may read a new file. An output of a run shows what the program did, and may contain its data.
+/// Readers of a new file. An output of a run describes the program's actions, and may contain its data.
 enum class Readers : std::uint8_t { kOwner, kAsUmask };
 
-/// A descriptor that is closed at the end.
+/// Owns a file descriptor and closes it on destruction.
 class OpenFile {
  public:
   OpenFile() = default;
@@ -56,14 +54,14 @@ class OpenFile {
 
   [[nodiscard]] int get() const { return file_; }
   [[nodiscard]] bool is_open() const { return file_ >= 0; }
-  /// The caller closes the descriptor.
+  /// Releases ownership: the caller closes the descriptor.
   int release();
 
  private:
   int file_ = -1;
 };
 
-/// An output that gets its name when it is complete.
+/// An output that is renamed to its target when it is complete.
 class OutputFile {
  public:
   static Result<OutputFile> create(const std::string& path, Readers readers = Readers::kOwner);
@@ -74,9 +72,9 @@ class OutputFile {
   /// Removes the file unless finish() succeeded.
   ~OutputFile();
 
-  /// After a failure nothing more is written.
+  /// Appends text. Ignored after a failure.
   void write(std::string_view text);
-  /// The file gets its name. Fails with the first problem since create().
+  /// Renames the file to its target. Fails with the first problem since create().
   Result<void> finish();
 
  private:
@@ -90,35 +88,34 @@ class OutputFile {
   std::string problem_;
 };
 
-/// Opens an output that has its name from the beginning, because a crash has to leave it behind: the part of
-/// a recording, the record of faults. It is created as OutputFile creates one, and renamed at once.
-/// appends: each write goes to the end of the file (O_APPEND).
+/// Opens an output under its final name from the start, because it must survive a crash: a part of a
+/// recording, the record of faults. It is created as an OutputFile and renamed at once. appends: each write
+/// goes to the end of the file (O_APPEND).
 Result<OpenFile> open_named_output(const std::string& path, bool appends = false);
 
-/// Opens the output that another process of this run has created by open_named_output(path, true), or
-/// creates it if this host has none. Refuses a file that is not a regular file of this user.
+/// Opens the output that another process of this run has created by open_named_output(path, true), or creates
+/// it if this host has none. Refuses anything but a regular file of this user.
 Result<OpenFile> join_named_output(const std::string& path);
 
-/// As write() and pwrite(), but a file that grows beyond the limit of its size (ulimit -f) is an error,
-/// EFBIG, and not the end of the process by SIGXFSZ. Async-signal-safe.
+/// As write() and pwrite(), but exceeding the file size limit (ulimit -f) fails with EFBIG instead of ending
+/// the process by SIGXFSZ. Async-signal-safe.
 ssize_t write_or_fail(int file, const void* data, std::size_t bytes);
 ssize_t pwrite_or_fail(int file, const void* data, std::size_t bytes, off_t offset);
 
-/// Removes the unfinished file that this process created last, if it has not got its name since. For signal
-/// handlers.
+/// Removes this process's last unfinished file, unless it was renamed since. For signal handlers.
 void unlink_unfinished();
 
 /// Writes a whole output.
 Result<void> write_output(const std::string& path, std::string_view text, Readers readers = Readers::kOwner);
 
-/// What was done, with "cannot write PATH: " in front of a failure's text.
+/// Prefixes a failure with "cannot write PATH: ".
 Result<void> cannot_write(const std::string& path, const Result<void>& done);
 
-/// Says on standard error that an output is lost ("report", its name, the reason), and remembers it.
-void tell_lost(std::string_view what, const std::string& path, const std::string& problem);
-/// As tell_lost(), for an output of which a part is lost; what: what is not whole, and why, in words.
-void tell_incomplete(std::string_view what, const std::string& why);
-/// Whether this process has lost an output, or a part of one.
+/// Reports a lost output on standard error ("report", its name, the reason), and remembers it.
+void report_lost(std::string_view what, const std::string& path, const std::string& problem);
+/// As report_lost(), for a partially lost output. what: the incomplete output; why: the reason.
+void report_incomplete(std::string_view what, const std::string& why);
+/// True if this process has lost an output, or part of one.
 bool output_lost();
 
 }  // namespace offramp

@@ -20,18 +20,18 @@ namespace {
 namespace fs = std::filesystem;
 using std::string;
 
-Result<Place> place_of_folder(const string& path) {
+Result<OutputPlace> place_of_folder(const string& path) {
   string name = path;
   while (name.size() > 1 && name.ends_with('/')) name.pop_back();
   const string last = fs::path(name).filename().string();
   std::error_code error;
   if (last == "." || last == "..") name = fs::weakly_canonical(name, error).string();
-  Result<Place> place = find_place(name);
+  Result<OutputPlace> place = find_place(name);
   if (place && place->exists && !S_ISDIR(place->status.st_mode)) return failure("it is not a folder");
   return place;
 }
 
-/// Moves what is in a folder into another one. After a failure everything is back.
+/// Moves the contents of a folder to another one. A failure moves everything back.
 Result<void> move_contents(const string& from, const string& to) {
   std::vector<fs::path> names;
   std::error_code error;
@@ -45,7 +45,7 @@ Result<void> move_contents(const string& from, const string& to) {
       continue;
     const int problem = errno;
     while (i-- > 0) fs::rename(fs::path(to) / names[i], from / names[i], error);
-    return failure(problem == EEXIST ? fmt::format("there is {} already", in_quotes(target.string()))
+    return failure(problem == EEXIST ? fmt::format("{} already exists", in_quotes(target.string()))
                                      : output_reason(target.string(), problem));
   }
   return {};
@@ -54,16 +54,17 @@ Result<void> move_contents(const string& from, const string& to) {
 }  // namespace
 
 Result<void> make_output_folder(const string& path) {
-  const Result<Place> place = place_of_folder(path);
+  const Result<OutputPlace> place = place_of_folder(path);
   if (!place) return failure(place.error());
-  if (place->exists && place->status.st_uid != geteuid()) return failure("it is a folder of another user");
+  if (place->exists && place->status.st_uid != geteuid())
+    return failure("the folder belongs to another user");
   if (!place->exists && mkdirat(place->folder.get(), place->name.c_str(), S_IRWXU) != 0)
     return failure(output_reason(path, errno));
   return {};
 }
 
 Result<OutputFolder> OutputFolder::create(const string& path) {
-  const Result<Place> place = place_of_folder(path);
+  const Result<OutputPlace> place = place_of_folder(path);
   if (!place) return failure(place.error());
   const string name = name_aside();
   if (mkdirat(place->folder.get(), name.c_str(), S_IRWXU) != 0) return failure(output_reason(path, errno));
@@ -82,7 +83,7 @@ OutputFolder::~OutputFolder() {
 }
 
 Result<void> OutputFolder::finish() {
-  if (rename(aside_.c_str(), target_.c_str()) == 0) {  // where none is, or an empty one
+  if (rename(aside_.c_str(), target_.c_str()) == 0) {  // succeeds if the target is missing or empty
     aside_.clear();
     return {};
   }

@@ -1,4 +1,4 @@
-// Folders that the user named, or that belong to an output.
+// Folders named by the user, or belonging to an output.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace offramp {
 
-/// Creates a folder for its owner only, or finds one that this user owns.
+/// Creates a folder that only its owner can access, or accepts an existing folder of this user.
 Result<void> make_output_folder(const std::string& path);
 
-/// A folder that another library fills, which opens its files by name. It is filled beside the target, where
-/// it is empty and closed to other users, and its contents get their names when they are complete.
+/// A folder that another library fills by file name. It is filled under a temporary name beside the target,
+/// closed to other users, and its contents are moved when they are complete.
 class OutputFolder {
  public:
   static Result<OutputFolder> create(const std::string& path);
@@ -19,20 +19,20 @@ class OutputFolder {
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;
   OutputFolder& operator=(OutputFolder&&) = delete;
-  /// Removes the folder and what is in it unless finish() succeeded.
+  /// Removes the folder with its contents, unless finish() succeeded.
   ~OutputFolder();
 
-  /// Fill this one.
+  /// The temporary folder to fill.
   [[nodiscard]] const std::string& path() const { return aside_; }
-  /// The target gets the contents. If the target is there, they are added to it, and none of its files is
-  /// replaced. A failure adds nothing.
+  /// Moves the contents to the target. An existing target keeps its own files; a name conflict is a failure.
+  /// After a failure the target is unchanged.
   Result<void> finish();
 
  private:
   OutputFolder(std::string target, std::string aside);
 
   std::string target_;
-  std::string aside_;  // empty: it has its name
+  std::string aside_;  // empty once it has been renamed
 };
 
 }  // namespace offramp

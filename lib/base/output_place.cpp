@@ -1,6 +1,6 @@
-// The path is followed component by component with openat(O_NOFOLLOW), so that every link is judged by its
-// owner before it is followed, and the folder that was judged is the one that is written to. The kernel's
-// protected_symlinks does not help here: it guards open(), and an output is renamed.
+// Resolves the path component by component with openat(O_NOFOLLOW). Every link is checked for its owner
+// before it is followed, and the checked folder is the one that is written to. The kernel's
+// protected_symlinks does not suffice: it guards open(), but an output is renamed.
 #include "lib/base/output_place.hpp"
 
 #include <fcntl.h>
@@ -33,13 +33,13 @@ string joined(const string& folder, const string& name) {
   return folder.empty() ? name : folder.back() == '/' ? folder + name : folder + "/" + name;
 }
 
-/// Finds the place of an output. For one use.
+/// Resolves one path. Single use.
 class PlaceFinder {
  public:
   explicit PlaceFinder(const string& path) : asked_(path) {}
 
-  Result<Place> find() {
-    Place place;
+  Result<OutputPlace> find() {
+    OutputPlace place;
     push(asked_);
     if (const int error = enter(asked_.starts_with('/') ? "/" : "."); error != 0) return fail(error);
     if (parts_.empty()) return fail(EISDIR);
@@ -73,7 +73,7 @@ class PlaceFinder {
  private:
   [[nodiscard]] Failure fail(int error) const { return failure(output_reason(asked_, error)); }
 
-  /// The components of a path, the first one last. A name that ends in a slash is a folder.
+  /// Pushes the components of a path, in reverse order. A trailing slash means a folder.
   void push(const string& path) {
     std::vector<string> parts;
     for (std::size_t begin = 0; begin <= path.size();) {
@@ -104,8 +104,8 @@ class PlaceFinder {
     return fstatfs(folder_.get(), &system) == 0 && system.f_type == PROC_SUPER_MAGIC;
   }
 
-  /// A link on /proc may lead to what has no name. Those of this process are its descriptors.
-  Result<Place> of_descriptor(const string& part) {
+  /// A link on /proc may refer to an object without a name. Accepts only descriptors of this process.
+  Result<OutputPlace> of_descriptor(const string& part) {
     struct stat folder {};
     struct stat own {};
     int number = -1;
@@ -114,8 +114,8 @@ class PlaceFinder {
     const bool is_own = fstat(folder_.get(), &folder) == 0 && stat("/proc/self/fd", &own) == 0 &&
                         folder.st_ino == own.st_ino && folder.st_dev == own.st_dev;
     if (!is_own || parsed.ec != std::errc() || parsed.ptr != end)
-      return failure("it lies on /proc, and is not a descriptor of this process");
-    Place place;
+      return failure("it is in /proc, but is not a file descriptor of this process");
+    OutputPlace place;
     place.name = asked_;
     place.own_descriptor = number;
     place.exists = fstat(number, &place.status) == 0;
@@ -127,8 +127,8 @@ class PlaceFinder {
     struct stat folder {};
     if (fstat(folder_.get(), &folder) != 0) return failure(std::strerror(errno));
     if (link.st_uid != geteuid() && link.st_uid != 0 && link.st_uid != folder.st_uid)
-      return failure(
-          fmt::format("{} is a link of another user, which is not followed", in_quotes(joined(path_, part))));
+      return failure(fmt::format("{} is a symbolic link of another user, which is not followed",
+                                 in_quotes(joined(path_, part))));
     if (++links_ > kMostLinks) return failure(std::strerror(ELOOP));
     std::array<char, PATH_MAX> target{};
     const ssize_t length = readlinkat(folder_.get(), part.c_str(), target.data(), target.size());
@@ -141,25 +141,25 @@ class PlaceFinder {
   }
 
   const string& asked_;
-  std::vector<string> parts_;  // that are left, the next one last
+  std::vector<string> parts_;  // remaining components, the next one last
   OpenFile folder_;
-  string path_;  // of the folder
+  string path_;  // path of `folder_`
   int links_ = 0;
 };
 
 }  // namespace
 
-string Place::path_of(const string& other) const {
+string OutputPlace::path_of(const string& other) const {
   return joined(folder_path, other);
 }
 
-Result<Place> find_place(const string& path) {
+Result<OutputPlace> find_place(const string& path) {
   return PlaceFinder(path).find();
 }
 
 string name_aside() {
   std::uint64_t number = 0;
-  // Not random enough: O_EXCL then fails, and another name is tried.
+  // The fallback is not random: O_EXCL then fails, and the caller retries.
   if (getrandom(&number, sizeof number, 0) != sizeof number)
     number = reinterpret_cast<std::uintptr_t>(&number);
   constexpr char kDigits[] = "0123456789abcdefghijklmnopqrstuv";

@@ -1,5 +1,5 @@
-// The place of an output: the folder that it goes to, and what lies there under its name. Only
-// output_file.cpp and output_folder.cpp use it.
+// Resolves the path of an output to a folder and a name in it. Used by output_file.cpp and output_folder.cpp
+// only.
 #pragma once
 
 #include <sys/stat.h>
@@ -10,28 +10,28 @@
 
 namespace offramp {
 
-/// Where an output goes: an open folder, and a name in it that is not a link.
-struct Place {
+/// The location of an output: an open folder, and a name in it that is not a link.
+struct OutputPlace {
   OpenFile folder;
   std::string folder_path;
   std::string name;
   struct stat status {};
-  bool exists = false;      // status is that of the file under the name
-  int own_descriptor = -1;  // of /dev/stdout and the like; then there is no folder
+  bool exists = false;      // a file of that name exists, described by `status`
+  int own_descriptor = -1;  // for /dev/stdout and the like; `folder` is then unused
 
   [[nodiscard]] std::string path() const { return path_of(name); }
-  /// The path of another name in the folder.
+  /// The path of another name in this folder.
   [[nodiscard]] std::string path_of(const std::string& other) const;
   [[nodiscard]] bool is_regular() const { return own_descriptor < 0 && (!exists || S_ISREG(status.st_mode)); }
 };
 
-/// Follows the links of a path that this user, root, or the owner of their folder made.
-Result<Place> find_place(const std::string& path);
+/// Resolves a path. Follows links made by this user, root, or the owner of the link's folder; refuses others.
+Result<OutputPlace> find_place(const std::string& path);
 
-/// A name for a file that is not complete.
+/// A random name for an unfinished file.
 std::string name_aside();
 
-/// The text of errno for an output.
+/// Describes an errno value for an output.
 std::string output_reason(const std::string& path, int error);
 
 }  // namespace offramp

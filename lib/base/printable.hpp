@@ -1,4 +1,4 @@
-// Text from files, names, and other processes, as it goes into messages.
+// Makes text from files, names, and other processes safe for messages.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,9 @@
 
 namespace offramp {
 
-/// The text with unprintable bytes escaped. Cut when it is longer.
+/// Escapes unprintable bytes, and truncates the text to `longest` bytes.
 std::string printable(std::string_view text, std::size_t longest = 200);
-/// The text as printable() returns it, in double quotes and shorter: for values.
+/// The result of printable() in double quotes, truncated further: for values.
 std::string in_quotes(std::string_view text);
 
 }  // namespace offramp

@@ -1,6 +1,6 @@
-// Tables of words in the order of their enums, and the tables of units. Case means something in rates only,
-// and there only for b and B, which are bits and bytes. Suggestions for a misspelled word are by edit
-// distance with swaps of neighbours, up to half of a short word.
+// Tables of names, in the order of their enums, and of units. Case is significant for b and B in rates only
+// (bits and bytes). Suggestions use the edit distance with transpositions, up to half the length of a short
+// word.
 #include "lib/base/text_format.hpp"
 
 #include <fmt/core.h>
@@ -43,13 +43,13 @@ string_view word_of(Enum value, const std::array<string_view, N>& words) {
   return index < N ? words[index] : "unknown";
 }
 
-// What MPI, C and Fortran call the same things; in lower case and without the MPI_ in front.
+// Names in MPI, C, and Fortran, in lower case and without MPI_.
 template <typename Enum>
 struct Alias {
   string_view word;
   Enum value;
 };
-// MPI's functions besides: kind_of_function().
+// In addition to MPI's functions: see kind_of_function().
 constexpr Alias<OperationKind> kOperationAliases[] = {{"broadcast", OperationKind::kBcast}};
 constexpr Alias<ElementType> kTypeAliases[] = {
     {"char", ElementType::kInt8},       {"signed_char", ElementType::kInt8},
@@ -72,8 +72,8 @@ constexpr Alias<ReduceFunction> kFunctionAliases[] = {
 
 enum class Dimension : std::uint8_t { kTime, kSize, kFrequency, kRate };
 
-// Factors are whole multiples of the smallest unit, so that 2.5us is 2500ns and not almost that. Names as
-// plain() leaves them.
+// Factors are integer multiples of the smallest unit, so that 2.5us is exactly 2500ns. Names are normalised
+// as by find_unit().
 struct Unit {
   string_view name;
   Dimension dimension;
@@ -110,7 +110,7 @@ std::string in_lower_case(string_view text) {
   return out;
 }
 
-/// A rate as the table has it: bits and bytes differ by the case of one letter, that of the prefix is free.
+/// Normalises a rate: the case of b and B is significant, that of the prefix is not.
 std::string plain_rate(string_view suffix) {
   std::string rate(suffix);
   constexpr std::pair<string_view, string_view> kEndings[] = {{"bits/s", "b/s"}, {"bit/s", "b/s"},
@@ -127,7 +127,7 @@ std::string plain_rate(string_view suffix) {
   return rate;
 }
 
-/// Case means something in rates only.
+/// Finds a unit; case is significant in rates only.
 const Unit* find_unit(string_view name, Dimension dimension) {
   constexpr std::size_t kLongest = 16;
   if (name.size() > kLongest) return nullptr;
@@ -145,7 +145,7 @@ std::optional<Dimension> dimension_of(string_view unit) {
   return std::nullopt;
 }
 
-/// By its own name or by MPI's and others', in any case.
+/// Finds a value by name or alias, ignoring case.
 template <typename Enum, std::size_t N, std::size_t M>
 std::optional<Enum> value_of(string_view word, const std::array<string_view, N>& words,
                              const Alias<Enum> (&aliases)[M]) {
@@ -171,7 +171,7 @@ string_view trimmed(string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-/// Insertions, deletions, substitutions and swaps of neighbours. Both words are short.
+/// Edit distance with insertions, deletions, substitutions, and transpositions. Both words are short.
 std::size_t edit_distance(string_view a, string_view b) {
   std::vector<std::size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) above[j] = j;
@@ -258,7 +258,7 @@ std::optional<bool> parse_boolean(string_view text) {
 
 string_view closest(string_view word, std::span<const string_view> candidates) {
   constexpr std::size_t kMostEdits = 3;
-  // Half of a short word may differ; otherwise "fast" would suggest "wall".
+  // A short word may differ in half its letters; otherwise "fast" would suggest "wall".
   std::size_t limit = std::min(kMostEdits, (word.size() + 1) / 2);
   string_view best;
   for (const string_view candidate : candidates) {
@@ -272,8 +272,8 @@ string_view closest(string_view word, std::span<const string_view> candidates) {
   return best;
 }
 
-/// The candidate that is the word's last part in another section: of "dpu.nodes" and of "nodes",
-/// "machine.nodes"; of OFFRAMP_NODES, OFFRAMP_MACHINE_NODES. Empty: there is none, or more than one.
+/// The only candidate of another section with the same last part: for "dpu.nodes" and "nodes",
+/// "machine.nodes"; for OFFRAMP_NODES, OFFRAMP_MACHINE_NODES. Empty if there is none, or more than one.
 static std::string_view same_end(std::string_view word, std::span<const std::string_view> candidates) {
   constexpr std::string_view kVariable = "OFFRAMP_";
   std::string end;
@@ -299,8 +299,8 @@ std::string suggestion(std::string_view word, std::span<const std::string_view> 
   if (!whole.empty()) return fmt::format("; did you mean {}?", in_quotes(whole));
   constexpr std::size_t kMostListed = 20;
   if (candidates.empty()) return {};
-  if (candidates.size() > kMostListed) return "; offramp info -c lists what there is";
-  return fmt::format("; known are {}", fmt::join(candidates, ", "));
+  if (candidates.size() > kMostListed) return "; offramp info -c lists the known ones";
+  return fmt::format("; known: {}", fmt::join(candidates, ", "));
 }
 
 }  // namespace offramp

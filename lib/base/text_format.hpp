@@ -1,7 +1,6 @@
-// Words: names of the enums of backend.hpp, values spelled with a unit, and suggestions for misspelled names.
+// Text formats: names of the enums of backend.hpp, values with units, and suggestions for misspelled names.
 //
-// Everything here takes hostile text: any bytes, any length. Functions are pure and may be called from any
-// thread.
+// All functions accept untrusted text: any bytes, any length. They are pure: any thread may call them.
 #pragma once
 
 #include <optional>
@@ -16,30 +15,31 @@ namespace offramp {
 
 std::string_view to_string(Outcome outcome);
 
-/// The inverse of to_string, in any case; MPI's own names (MPI_Allreduce, MPI_DOUBLE, MPI_MAX) and those of C
-/// types and common words (double, maximum) mean the same. Nothing for any other word.
+/// The inverse of to_string, ignoring case. Also accepts MPI's names (MPI_Allreduce, MPI_DOUBLE, MPI_MAX), C
+/// types, and common words (double, maximum). nullopt for other words.
 std::optional<OperationKind> parse_operation(std::string_view word);
 std::optional<ElementType> parse_element_type(std::string_view word);
 std::optional<ReduceFunction> parse_reduce_function(std::string_view word);
 
-/// A finite number, optionally followed by a unit of the same dimension as `unit`, converted to `unit`:
-/// "2.5us" is 2500 when the unit is ns. Times ps ns us ms s min; sizes B K KB KiB M MB MiB G GB GiB (K is
-/// 1024); frequencies Hz kHz MHz GHz; rates b/s kb/s Mb/s Gb/s Tb/s, the same with B for bytes, bps or bit/s.
-/// Case is free but for that of b and B in rates. Other units only accept themselves. Nothing when the text
-/// is not such a number.
+/// Reads a finite number with an optional unit of the same dimension as `unit`, and converts it to `unit`:
+/// "2.5us" is 2500 if the unit is ns. nullopt for other texts. Units:
+/// - times ps ns us ms s min; frequencies Hz kHz MHz GHz
+/// - sizes B K KB KiB M MB MiB G GB GiB (K is 1024)
+/// - rates b/s kb/s Mb/s Gb/s Tb/s, with B for bytes, also bps or bit/s
+/// - case matters only for b and B in rates; any other unit accepts itself only
 std::optional<double> parse_quantity(std::string_view text, std::string_view unit);
 
-/// The units that may stand where a value of this one is wanted, for messages; empty: none but itself.
+/// The units accepted in place of this one, for messages; empty if there are no others.
 std::string_view units_beside(std::string_view unit);
 
 /// true, yes, y, on, 1 and their opposites, in any case.
 std::optional<bool> parse_boolean(std::string_view text);
 
-/// The candidate nearest to a word, or an empty text: at most three edits, fewer for short words (letter case
-/// is free).
+/// The candidate with the smallest edit distance, ignoring case: at most three edits, fewer for short words.
+/// Empty if none is near enough.
 std::string_view closest(std::string_view word, std::span<const std::string_view> candidates);
 
-/// "; did you mean ...?", or the candidates when none is near.
+/// "; did you mean ...?", or the list of candidates if none is near.
 std::string suggestion(std::string_view word, std::span<const std::string_view> candidates);
 
 }  // namespace offramp

@@ -1,5 +1,5 @@
-// Which lock guards what, for clang's -Wthread-safety. Other compilers see nothing of it. scripts/check-tidy
-// checks it.
+// Annotations for clang's -Wthread-safety: which lock guards which data. scripts/check-tidy verifies them;
+// other compilers ignore them.
 #pragma once
 
 #include <mutex>
@@ -10,20 +10,20 @@
 #define OFFRAMP_THREAD_SAFETY(...)
 #endif
 
-/// A type that can be held, and one that holds it as long as an object lives.
+/// A lock type, and a type that holds a lock during its lifetime.
 #define CAPABILITY(name) OFFRAMP_THREAD_SAFETY(capability(name))
 #define SCOPED_CAPABILITY OFFRAMP_THREAD_SAFETY(scoped_lockable)
-/// Data that is used only while the lock is held, and functions that are called only then.
+/// Data and functions that require a lock.
 #define GUARDED_BY(lock) OFFRAMP_THREAD_SAFETY(guarded_by(lock))
 #define REQUIRES(lock) OFFRAMP_THREAD_SAFETY(requires_capability(lock))
 #define ACQUIRE(...) OFFRAMP_THREAD_SAFETY(acquire_capability(__VA_ARGS__))
 #define RELEASE(...) OFFRAMP_THREAD_SAFETY(release_capability(__VA_ARGS__))
-/// Says that the lock is held, where clang cannot see it.
+/// Asserts that the lock is held, where clang cannot infer it.
 #define ASSERT_HELD(lock) OFFRAMP_THREAD_SAFETY(assert_capability(lock))
 
 namespace offramp {
 
-/// std::mutex, which is not annotated everywhere.
+/// std::mutex with annotations, which some standard libraries lack.
 class CAPABILITY("mutex") Mutex {
  public:
   void lock() ACQUIRE() { mutex_.lock(); }
@@ -33,7 +33,7 @@ class CAPABILITY("mutex") Mutex {
   std::mutex mutex_;
 };
 
-/// Holds a mutex to its end. std::condition_variable_any waits with the mutex itself.
+/// Holds a mutex during its lifetime. std::condition_variable_any waits with the mutex itself.
 class SCOPED_CAPABILITY MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }

@@ -15,7 +15,7 @@
 namespace offramp {
 namespace {
 
-constexpr char kDone = '\0';  // the last byte of an answer
+constexpr char kDone = '\0';  // end marker of an answer
 
 [[noreturn]] void answer(int to, unsigned seconds, const std::function<std::string()>& read) {
   const rlimit limit{seconds, seconds + 1};
@@ -24,7 +24,7 @@ constexpr char kDone = '\0';  // the last byte of an answer
   (void)setrlimit(RLIMIT_CORE, &no_core);
   for (const int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGXCPU})
     (void)std::signal(signal, SIG_DFL);
-  (void)std::set_new_handler(nullptr);  // the parent's may clean up what is the parent's
+  (void)std::set_new_handler(nullptr);  // the parent's handler may release the parent's resources
   const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
   for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) (void)dup2(nowhere, file);
   try {

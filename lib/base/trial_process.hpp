@@ -1,4 +1,5 @@
-// A child process that reads a file with a library that may crash on it, or not come to an end.
+// Runs a function in a child process, for reading files with a library that may crash on them or never
+// return.
 #pragma once
 
 #include <functional>
@@ -7,9 +8,9 @@
 
 namespace offramp {
 
-/// What `read` returns, which runs in a child process. Nothing if the child crashes, uses more than so many
-/// seconds of a processor, or waits for longer than ten times that, as for the other end of a FIFO. What the
-/// child prints is dropped.
+/// Runs `read` in a child process and returns its result. Returns nullopt if the child crashes, exceeds
+/// `seconds` of CPU time, or exceeds 10 * `seconds` of wall time (a FIFO without a writer). The child's
+/// output is discarded.
 std::optional<std::string> in_trial_process(unsigned seconds, const std::function<std::string()>& read);
 
 }  // namespace offramp

@@ -1,4 +1,4 @@
-"""Offramp's answers as rows: reports, replays, sweeps, predictions and the events of recordings.
+"""Offramp's answers as rows: reports, replays, sweeps, predictions, and the events of recordings.
 
 Pure Python, with nothing else to install. Every table is a list of dictionaries, and frame() makes a pandas.DataFrame of it
 where pandas is there. Times are nanoseconds where a name ends in _ns, as in the JSON of the command, which does the work:
@@ -9,15 +9,26 @@ where pandas is there. Times are nanoseconds where a name ends in _ns, as in the
         print(row["backend"], row["function"], row["late_sender_ns"])
 
 The command is `offramp` in the PATH, unless offramp.PROGRAM names another one.
+
+Options of all functions that have **options, with the names of the command's options and underscores for dashes. A flag is True;
+a list gives an option several times:
+
+    network="fat-tree:16:4"   network between the nodes, or a SimGrid platform file
+    nodes=N, ranks_per_node=N, cards_per_node=N   the modelled machine
+    noise="1ms:25us", slow_nodes="3:1.5"          operating system noise, and nodes that compute more slowly
+    config="offramp.toml"     settings from this file
+
+settings, where a function has them, are keys of the configuration: {"host.latency": "x0.5", "dpu.preset": "bf3"}.
 """
 
 import itertools
 import json
+import os
 import re
 import shutil
 import subprocess
 
-__all__ = ["Error", "PROGRAM", "Report", "advise", "command", "events", "frame", "info", "predict", "read_report", "replay", "sweep"]
+__all__ = ["Error", "PROGRAM", "Report", "advise", "change", "command", "events", "frame", "info", "predict", "read_report", "replay", "scale", "sweep"]
 
 PROGRAM = None  # the path of the command; None: from the PATH
 
@@ -27,8 +38,8 @@ _EVENT = re.compile(_WHO + r"(?P<function>\S*) (?P<kind>\S+)(?P<details>.*?) com
                     r"tag (?P<tag>-?\d+) bytes (?P<bytes>\d+) extra (?P<extra>\d+)(?P<flags>.*)")
 _BETWEEN = [(kind, re.compile(_WHO + words)) for kind, words in (
     ("computes", r"computes (?P<time_ns>\d+) ns"),
-    ("asks", r"asks (?P<times>\d+) times in vain"),
-    ("gaps", r"spends (?P<brief_ns>\d+) ns between questions, and (?P<longer_ns>\d+) ns where it takes longer"),
+    ("asks", r"polls (?P<times>\d+) times without success"),
+    ("gaps", r"spends (?P<brief_ns>\d+) ns in short gaps between failed polls, and (?P<longer_ns>\d+) ns in longer ones"),
     ("cut", r"is cut off"))]
 _TEXTS = ("function", "kind", "details", "flags")
 
@@ -83,7 +94,7 @@ class Report:
 
     @property
     def answer(self):
-        """What advise() returns, from a report of `offramp advise`; None from others."""
+        """The fields of advise(), from a report of `offramp advise` or of a replay over several backends; None from others."""
         return self.fields.get("answer")
 
     def lane(self, backend):
@@ -107,7 +118,10 @@ class Report:
     def _rows(self, lane, name):
         if name == "lanes":
             whole = lane.get("whole_run", {})
-            return [{**lane, "run_ns": whole.get("modelled_time_ns"), "share_in_calls": whole.get("share_in_calls")}]
+            efficiencies = lane.get("efficiencies", {})
+            return [{**lane, "run_ns": whole.get("modelled_time_ns"), "share_in_calls": whole.get("share_in_calls"),
+                     "efficiency": efficiencies.get("parallel"),
+                     **{name: efficiencies.get(name) for name in ("load_balance", "serialisation", "transfer")}}]
         if name == "calls":
             return [{"function": function, **counters} for function, counters in lane.get("calls", {}).items()]
         if name in self._NAMED:
@@ -131,16 +145,50 @@ def _backends(backends):
 
 
 def advise(program, backends="all", settings=None, **options):
-    """The answer for a recording, trace or pattern, as docs/questions.md names its fields: answer, why, sure, but, next, kind, holds,
-    and bars, a list with a row for each candidate. With seconds=N it may be incomplete, which the field complete says."""
+    """The answer for a recording, trace, or pattern: a dictionary with answer, why, sure, but, next, kind, holds, and bars, a list
+    with a row for each candidate (docs/questions.md). With seconds=N it may be incomplete: then `complete` is False.
+
+    Options besides those of the module:
+        quick=True                skip the searches for parameters that change the answer and for the best mix
+        seconds=N                 time limit for the whole answer
+        ranks=N                   number of ranks to scale to
+        compute_scaling="strong"  scaling of CPU time: strong, weak, or recorded
+        phase="NAME"              only the phases of this name (MPI_Pcontrol)
+        partial=True              accept an incomplete recording
+        details=True, routes=FILE, tuning=FILE, tuning_for="mpich", report=FILE, html=FILE, svg=FILE   outputs of the command
+    """
     words = ["advise", program, *_backends(backends), "--json", *_options(settings, options)]
     return json.loads(command(*words, accepted=(0, 3, 4)))["answer"]
 
 
 def replay(program, backends="host", settings=None, **options):
-    """A recording, trace or pattern over this hardware. options: those of `offramp replay`, ranks_per_node=4."""
+    """A Report of a recording, trace, or pattern replayed over this hardware.
+
+    Options besides those of the module:
+        details=True              also busy times, accounts, efficiencies, and the critical path
+        compute="none"            CPU time between MPI calls: none, recorded, or a factor
+        ranks=N, compute_scaling="strong"   number of ranks to scale to, and how CPU time scales
+        phase="NAME"              only the phases of this name (MPI_Pcontrol)
+        arrival="modelled"        how wildcard receives match: recorded, or modelled
+        polling="wait"            CPU time between failed polls: work, wait, or threshold
+        route=["bcast=tinsel"]    operations that other hardware carries
+        job=["b.rec:8-15"], background="uniform:10"   other programs and traffic on the network
+        partial=True              accept an incomplete recording
+        check=True                verify the simulation
+        rules="loggopsim", receipts="all", report=FILE, html=FILE, trace=FILE, otf2=FOLDER, capture=FILE   outputs of the command
+    """
     words = ["replay", program, *_backends(backends), "--json", *_options(settings, options)]
     return Report(json.loads(command(*words)))
+
+
+def change(before, after, backend="host", settings=None, **options):
+    """The effect of a change of a program on its run, with the fields of advise().
+
+    before, after: a recording, a folder of recordings, or a list of recordings of that version. With several of each, earliest_ns
+    and latest_ns bound the run after the change. Options: those of replay()."""
+    first, second = ([version] if isinstance(version, (str, os.PathLike)) else list(version) for version in (before, after))
+    words = ["replay", *_backends([backend]), "--json", *_options(settings, options), *first, "--", *second]
+    return next(one["answer"] for one in json.loads(command(*words)) if "answer" in one)
 
 
 def sweep(program, backends, axes, settings=None, **options):
@@ -174,10 +222,36 @@ def _over(row, base, key):
 
 
 def predict(operation, backends="host", settings=None, **options):
-    """The rows of `offramp predict`: one for each point of a sweep and each hardware."""
+    """The time of one operation: a row for each point of a sweep and each hardware.
+
+    Options besides those of the module:
+        ranks=N, bytes="64K"      number of ranks, and size of the message or of one rank's block
+        sweep="bytes=1:1MiB"      several values of bytes or ranks
+        root=R, type="double", function="max", repeat=N   details of the operation
+        what_if=True              as if the hardware had enough memory
+        check=True                verify the simulation
+        details=True              several backends: exact times after the answer
+        svg=FILE, trace=FILE, capture=FILE   outputs of the command
+    """
     rows = json.loads(command("predict", operation, *_backends(backends), "--json", *_options(settings, options)))
     rows = rows if isinstance(rows, list) else [rows]
     return [{key: value for key, value in row.items() if not isinstance(value, (dict, list))} for row in rows]
+
+
+def scale(recordings, ranks, output=None, **options):
+    """A program at more ranks than were run, extrapolated from recordings at fewer. Written to `output` as a recording, for replay()
+    and advise(), if that is given. Returns a dictionary with ranks, recorded, layout, growing, and held_out: how many calls of the
+    largest recording the others predict (calls, exact, wrong, unknown), in total and by function. Raises Error if the calls do not
+    follow from the number of ranks.
+
+    Options, which are not those of the module:
+        compute_scaling="strong"  scaling of CPU time: strong, weak, or recorded
+        phase="NAME"              only the phases of this name (MPI_Pcontrol)
+        against=FILE              compare, call by call, with a recording at the same number of ranks
+    """
+    files = [recordings] if isinstance(recordings, (str, os.PathLike)) else list(recordings)
+    words = ["scale", *files, "--ranks", ranks, "--json", *_options(None, {"output": output, **options})]
+    return json.loads(command(*words, accepted=(0, 4)))
 
 
 def info(program):

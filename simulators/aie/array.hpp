@@ -1,7 +1,5 @@
-// The array: tiles with a core, a memory module, two-way DMA and a stream switch each.
-//
-// Rows are counted from the first compute row. Sources: published in [am009]; read in the device
-// model of the VC1902 in [mlir-aie].
+// The array of tiles, each with a core, a memory module, DMA, and a stream switch. Rows count from the first
+// compute row. Sources: published in [am009]; read in the device model of the VC1902 in [mlir-aie].
 #pragma once
 
 #include <algorithm>
@@ -16,7 +14,7 @@
 
 namespace offramp::aie {
 
-/// A count or a number of a tile, as the index of a vector.
+/// A count or tile number as a vector index.
 inline std::size_t at(int i) {
   return static_cast<std::size_t>(i);
 }
@@ -32,26 +30,26 @@ inline constexpr std::array<Direction, 4> kDirections = {Direction::kEast, Direc
                                                          Direction::kNorth, Direction::kSouth};
 std::string_view to_string(Direction direction);
 
-/// What there is of everything. The defaults are the VC1902 of the measurements (published).
+/// The resources of an array. Defaults are those of the VC1902 of the measurements (published).
 struct ArraySpec {
   int rows = 8;
   int columns = 50;
-  int memory_bytes = 32768;   // of one module
-  int banks = 8;              // of one module, of one port each; neighbours serve 256 bits in one access
-  int program_bytes = 16384;  // of one core
-  int locks = 16;             // of one module; a double-buffered window takes two
-  int s2mm = 2;               // DMA channels from stream to memory of one tile
-  int mm2s = 2;               // and from memory to stream
-  int windows = 14;           // of one kernel, in and out; of [aie-thesis], no other source
-  int stack_bytes = 1024;     // defaults of the compiler
-  int heap_bytes = 1024;
+  int memory_bytes = 32768;   // per module
+  int banks = 8;              // per module, with one port each; neighbours serve 256 bits in one access
+  int program_bytes = 16384;  // per core
+  int locks = 16;             // per module; a double-buffered window needs two
+  int s2mm = 2;               // DMA channels from stream to memory, per tile
+  int mm2s = 2;               // DMA channels from memory to stream, per tile
+  int windows = 14;           // per kernel, in and out; only from [aie-thesis]
+  int stack_bytes = 1024;     // the compiler's default
+  int heap_bytes = 1024;      // the compiler's default
   int sync_bytes = 32;
-  int user_bytes = 0;       // of each module, for windows and data of kernels of the program's own
+  int user_bytes = 0;       // per module, for windows and data of the program's own kernels
   int minimum_window = 16;  // bytes
 
   [[nodiscard]] int tiles() const { return rows * columns; }
-  /// Link channels of a stream switch out of a tile. The interface row below row 0 has east and west
-  /// channels too, and six into the array against four out of it.
+  /// Link channels of a tile's stream switch in a direction. The interface row below row 0 also has east and
+  /// west channels, and six into the array against four out of it.
   [[nodiscard]] int channels(Direction direction) const;
   [[nodiscard]] bool contains(Tile tile) const {
     return tile.column >= 0 && tile.column < columns && tile.row >= 0 && tile.row < rows;
@@ -60,15 +58,15 @@ struct ArraySpec {
   [[nodiscard]] Tile tile(int index) const { return {index / rows, index % rows}; }
   [[nodiscard]] int bank_bytes() const { return memory_bytes / banks; }
   [[nodiscard]] int double_banks() const { return std::max(banks / 2, 1); }
-  /// Stack, heap and synchronisation buffer of a kernel, besides its local data, and what is the program's.
+  /// Stack, heap, and synchronisation buffer of a kernel, plus the program's own bytes; without local data.
   [[nodiscard]] int own_bytes() const { return stack_bytes + heap_bytes + sync_bytes + user_bytes; }
-  /// The most local data of a kernel; 0: none.
+  /// The maximum local data of a kernel, possibly 0.
   [[nodiscard]] int most_data() const { return std::max(memory_bytes - own_bytes(), 0); }
-  /// "2080 B of stack, heap and synchronisation": what else is in a kernel's module.
+  /// Describes the reserved part of a kernel's module: "2080 B of stack, heap and synchronisation".
   [[nodiscard]] std::string reserved() const;
 };
 
-/// Tiles whose memory module a core reaches: its own, north, south, and west in even rows, east in odd ones.
+/// Tiles whose memory module a core can access: its own, north, south, and west (even rows) or east (odd).
 class Modules {
  public:
   [[nodiscard]] const Tile* begin() const { return tiles_.data(); }
@@ -82,12 +80,12 @@ class Modules {
   int count_ = 0;
 };
 Modules reachable_modules(const ArraySpec& array, Tile core);
-/// Where a window can lie that both cores use without DMA.
+/// Modules for a window that both cores access without DMA.
 Modules common_modules(const ArraySpec& array, Tile a, Tile b);
 
-/// Stream switches between two tiles: a window that crosses n of them passes n hops.
+/// The number of hops between two tiles' stream switches.
 int distance(Tile a, Tile b);
-/// The tile next to this one; it may lie outside the array.
+/// The adjacent tile, which may be outside the array.
 Tile neighbour(Tile tile, Direction direction);
 
 }  // namespace offramp::aie

@@ -1,6 +1,6 @@
-// Windows to memory modules, as a maximum flow: buffer pair -> (module, class) -> module. A class is a kind
-// of pair (shared, source, target); source and target pairs also take one of the module's DMA channels. A
-// module takes as many pairs as its memory and its locks allow.
+// Assigns windows to memory modules by maximum flow: buffer pair -> (module, class) -> module. A class is a
+// kind of pair: shared, source, or target. Source and target pairs also need one of the module's DMA
+// channels. A module has room for as many pairs as its memory and locks allow.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -12,10 +12,10 @@ namespace {
 
 enum Class : int { kShared, kSource, kTarget, kClasses };
 
-/// A double-buffered pair that has to lie somewhere.
+/// A double-buffered pair that needs a module.
 struct Pair {
-  int edge = -1;  // -1: to or from the host
-  int host = -1;  // which of these
+  int edge = -1;  // -1: for the host
+  int host = -1;  // index among the host's pairs
   Class kind = kShared;
   Modules choices;
   int module = -1;
@@ -30,7 +30,7 @@ class Matching {
         load_(room.size(), 0),
         class_load_(room.size() * kClasses, 0) {}
 
-  /// Finds a module for a pair, moving others if that helps.
+  /// Finds a module for a pair by an augmenting path, which may move other pairs.
   bool add(std::vector<Pair>& pairs, int pair) {
     pairs_ = static_cast<int>(pairs.size());
     const int slots = static_cast<int>(class_load_.size());
@@ -57,7 +57,7 @@ class Matching {
     before_[at(to)] = from;
     queue.push_back(to);
   }
-  /// Follows the residual edges of a node; returns a module with room, or -1.
+  /// Follows the residual edges of a node. Returns a module with room, or -1.
   int expand(const std::vector<Pair>& pairs, int node, std::vector<int>& queue) {
     const int slots = static_cast<int>(class_load_.size());
     if (node < pairs_) {
@@ -98,8 +98,8 @@ class Matching {
   }
 
   const ArraySpec& array_;
-  std::vector<int> room_;               // pairs that a module takes
-  std::vector<std::vector<int>> held_;  // pairs of a (module, class)
+  std::vector<int> room_;               // capacity of each module, in pairs
+  std::vector<std::vector<int>> held_;  // pairs of each (module, class)
   std::vector<int> load_;
   std::vector<int> class_load_;
   std::vector<int> before_;
@@ -139,7 +139,7 @@ std::vector<Pair> pairs_of(const ArraySpec& array, const Graph& graph, const Pla
   return pairs;
 }
 
-/// Pairs with the fewest choices first. Returns the pairs that found no room.
+/// Assigns pairs with the fewest choices first. Returns the pairs without room.
 std::vector<int> match(const ArraySpec& array, const std::vector<int>& room, std::vector<Pair>& pairs) {
   std::stable_sort(pairs.begin(), pairs.end(),
                    [](const Pair& a, const Pair& b) { return a.choices.size() < b.choices.size(); });
@@ -187,7 +187,7 @@ std::vector<int> count_windows(const Graph& graph) {
 std::string fixed_limit(const ArraySpec& array, const Graph& graph) {
   const auto number = [](std::int64_t n) { return std::to_string(n); };
   if (graph.kernels > array.tiles())
-    return number(graph.kernels) + " kernels, and the array has " + number(array.tiles()) + " tiles";
+    return number(graph.kernels) + " kernels, but the array has " + number(array.tiles()) + " tiles";
   const std::int64_t local = std::int64_t{graph.data_bytes} + array.own_bytes();
   if (local > array.memory_bytes)
     return number(graph.data_bytes) + " B of local data with " + array.reserved() + " take " + number(local) +
@@ -197,14 +197,15 @@ std::string fixed_limit(const ArraySpec& array, const Graph& graph) {
     const std::int64_t reach = local + window_bytes(windows, graph.window_bytes);
     total += local;
     if (windows > array.windows)
-      return "a kernel has " + number(windows) + " windows, and " + number(array.windows) + " are possible";
+      return "a kernel has " + number(windows) + " windows, but only " + number(array.windows) +
+             " are possible";
     if (reach > std::int64_t{4} * array.memory_bytes)
-      return "a kernel needs " + number(reach) + " B, and a core reaches " +
+      return "a kernel needs " + number(reach) + " B, but a core reaches only " +
              number(std::int64_t{4} * array.memory_bytes) + " B";
   }
   if (!graph.multicast) total += window_bytes(static_cast<int>(graph.edges.size()), graph.window_bytes);
   if (total > std::int64_t{array.tiles()} * array.memory_bytes)
-    return "the graph needs " + number(total) + " B, and the array has " +
+    return "the graph needs " + number(total) + " B, but the array has only " +
            number(std::int64_t{array.tiles()} * array.memory_bytes) + " B";
   return {};
 }
@@ -220,7 +221,7 @@ void assign_windows(const ArraySpec& array, const Graph& graph, Plan& plan) {
     std::vector<Pair> pairs = pairs_of(array, graph, plan, by_dma);
     const std::vector<int> left_over = match(array, room, pairs);
     if (left_over.empty()) return fill_connections(array, graph, pairs, by_dma, plan);
-    bool changed = false;  // a pair that finds no common module goes through DMA
+    bool changed = false;  // a pair without a common module uses DMA
     for (const int i : left_over) {
       const Pair& pair = pairs[at(i)];
       if (pair.kind == kShared) changed = by_dma[at(pair.edge)] = true;
@@ -228,13 +229,14 @@ void assign_windows(const ArraySpec& array, const Graph& graph, Plan& plan) {
     if (!changed) {
       const Pair& pair = pairs[at(left_over.front())];
       const char* what = pair.kind == kSource ? "MM2S" : "S2MM";
-      plan.limit = std::to_string(left_over.size()) + " windows find no room for two buffers of " +
+      plan.limit = std::to_string(left_over.size()) +
+                   " windows do not fit: no room is left for two buffers of " +
                    std::to_string(graph.window_bytes) + " B with two locks and an " + what +
                    " channel in the modules that their kernels reach";
       return;
     }
   }
-  plan.limit = "the windows find no room in the modules that their kernels reach";
+  plan.limit = "the windows do not fit into the modules that their kernels reach";
 }
 
 double depth_limit(const ArraySpec& array, std::int64_t window, std::int64_t data, std::int64_t rest) {

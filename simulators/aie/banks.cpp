@@ -1,6 +1,6 @@
-// Memory banks. Two neighbours of a module serve an access of 256 bits together, one per cycle. That is
-// published. How the tools place buffers in them is not: a kernel's data is taken to lie from the module's
-// beginning on, and each buffer where the fewest others are that are used at the same time.
+// Memory banks. Published: two neighbours of a module together serve an access of 256 bits, one per cycle.
+// The tools' placement of buffers in them is not published. Assumed here: a kernel's data begins at the start
+// of its module, and each buffer is where the fewest others are in use at the same time.
 #include <algorithm>
 #include <array>
 #include <tuple>
@@ -10,10 +10,10 @@
 namespace offramp::aie {
 namespace {
 
-/// The first and the second buffers of windows, which kernels use in turns.
+/// First and second buffers of windows, which kernels use alternately.
 enum Phase : std::size_t { kPing, kPong, kPhases };
 
-/// Double banks, numbered through all modules.
+/// Double banks, numbered across all modules.
 class Banks {
  public:
   explicit Banks(const ArraySpec& array)
@@ -21,9 +21,9 @@ class Banks {
     used_.fill(std::vector<int>(free_.size(), 0));
   }
 
-  /// From behind what the module has so far.
+  /// Reserves space after the module's earlier allocations.
   void reserve(int module, int bytes) { fill(first_free(module), (module + 1) * each_, bytes); }
-  /// Where the data begins.
+  /// Reserves space for data. Returns its first bank.
   int place_data(int module, int bytes) {
     const int bank = first_free(module);
     reserve(module, bytes);
@@ -40,7 +40,7 @@ class Banks {
       if (crowd(bank) < crowd(best)) best = bank;
     }
     ++used_[phase][at(best)];
-    fill(module * each_, (module + 1) * each_, bytes - take(best, bytes));
+    fill(module * each_, (module + 1) * each_, bytes - occupy(best, bytes));
     return best;
   }
 
@@ -51,9 +51,9 @@ class Banks {
     return bank;
   }
   void fill(int begin, int end, int bytes) {
-    for (int bank = begin; bank < end && bytes > 0; ++bank) bytes -= take(bank, bytes);
+    for (int bank = begin; bank < end && bytes > 0; ++bank) bytes -= occupy(bank, bytes);
   }
-  int take(int bank, int bytes) {
+  int occupy(int bank, int bytes) {
     const int taken = std::min(bytes, free_[at(bank)]);
     free_[at(bank)] -= taken;
     return taken;
@@ -64,7 +64,7 @@ class Banks {
   std::array<std::vector<int>, kPhases> used_;
 };
 
-/// The double banks to which a kernel's step goes, by phase.
+/// The double banks that a kernel's step accesses, by phase.
 using Step = std::array<std::vector<int>, kPhases>;
 
 int most_alike(std::vector<int>& banks) {

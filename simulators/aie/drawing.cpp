@@ -1,6 +1,6 @@
-// The picture: row 0 of the array at the bottom with the interface row below, kernels by number, one box
-// for each pair of window buffers in the module that has it (green: shared, orange: at the source, violet:
-// at the target), and routes as lines beside each other.
+// The picture: row 0 of the array is at the bottom, above the interface row. Kernels are numbered. Each pair
+// of window buffers is a box in its module (green: shared, orange: at the source, violet: at the target).
+// Routes are parallel lines.
 #include "simulators/aie/drawing.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace offramp::aie {
 namespace {
 
 constexpr int kTile = 36;  // pixels from tile to tile
-constexpr int kEdge = 30;  // of a tile
+constexpr int kEdge = 30;  // size of a tile
 constexpr int kMargin = 20;
 constexpr int kLegend = 60;
 constexpr int kBuffer = 5;
@@ -41,7 +41,7 @@ class Canvas {
   }
 
  private:
-  [[nodiscard]] Point corner(Tile tile) const {  // row 0 at the bottom, the interface row below it
+  [[nodiscard]] Point corner(Tile tile) const {  // row 0 at the bottom, above the interface row
     return {static_cast<double>(kMargin + kTile * tile.column),
             static_cast<double>(kMargin + kTile * (array_.rows - 1 - tile.row))};
   }
@@ -68,7 +68,7 @@ class Canvas {
          << "\" fill=\"" << fill << "\" stroke=\"#99a\" stroke-width=\"0.5\"/>\n";
   }
 
-  /// One pair of buffers in a module, the next free place at its bottom.
+  /// Draws one pair of buffers at the next free position in a module.
   void buffer(Tile tile, const char* fill) {
     const int place = buffers_[static_cast<std::size_t>(array_.index(tile))]++;
     const int row = place / 4;
@@ -88,7 +88,7 @@ class Canvas {
     }
     if (!graph_.multicast || i == 0) buffer(connection.source, "#d98a1f");
     buffer(connection.target, "#7a4fb5");
-    // Routes side by side, so that parallel ones can be told apart.
+    // Shifts routes, so that parallel ones are distinguishable.
     const double shift = static_cast<double>(i % 5) * 2.5 - 5;
     Tile tile = connection.source;
     out_ << "<polyline fill=\"none\" stroke=\"#d0402b\" stroke-opacity=\"0.65\" points=\"";

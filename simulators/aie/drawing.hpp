@@ -1,4 +1,4 @@
-// A plan as a picture (SVG): tiles, kernels, window buffers, routes.
+// Draws a plan as SVG: tiles, kernels, window buffers, routes.
 #pragma once
 
 #include <array>
@@ -10,14 +10,14 @@ namespace offramp::aie {
 
 std::string draw_plan(const ArraySpec& array, const Graph& graph, const Plan& plan);
 
-/// The same in figures: edges that share memory, DMA channels, the busiest links and column boundaries.
+/// Statistics of a plan: edges that share memory, DMA channels, busiest links, and column boundaries.
 struct Occupancy {
   int shared = 0;
   int streams = 0;
-  int columns = 0;               // that hold kernels
-  std::array<int, 4> busiest{};  // channels of one link, by direction
-  int boundary = 0;              // streams east across one column boundary, at most
-  int hops = 0;                  // of the longest route
+  int columns = 0;               // with kernels
+  std::array<int, 4> busiest{};  // maximum channels of one link, by direction
+  int boundary = 0;              // maximum streams east across one column boundary
+  int hops = 0;                  // longest route
 };
 Occupancy occupancy_of(const ArraySpec& array, const Graph& graph, const Plan& plan);
 

@@ -15,8 +15,8 @@ HostSource::HostSource(Time& clock, HostPort& port, const HostPath& path, std::s
   for (std::size_t buffer = 0; buffer < std::min(kBuffers, windows); ++buffer) port.start(buffer, clock);
 }
 
-/// The way from the memory is long for the first windows. What follows them is on its way when a buffer gets
-/// free, but cannot overtake.
+/// The first windows need the full latency from memory. Later ones are already in flight when a buffer
+/// becomes free, but arrive in order.
 Task<void> HostSource::wait_full() {
   Time there = co_await port_.end(taken_ & 1U);
   if (taken_ < kBuffers) there += latency_;

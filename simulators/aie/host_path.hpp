@@ -1,5 +1,5 @@
-// Windows to and from the host's memory (GMIO): DMAs of the interface row move them one after the other, each
-// through its port and all of them through the NoC and the memory behind it.
+// Windows to and from host memory (GMIO). DMAs of the interface row move windows one by one through their
+// ports, and all of them share the NoC and the memory.
 #pragma once
 
 #include <array>
@@ -12,16 +12,16 @@
 
 namespace offramp::aie {
 
-/// Each direction has as many ports, and its own share of the memory's rate.
+/// Each direction has its own ports and its own share of the memory's rate.
 struct HostPath {
   Bandwidth port = Bandwidth::gigabits_per_second(32);  // published: 4 GB/s per stream
   Bandwidth total =
       Bandwidth::bits_per_second(43'200'000'000);  // measured: 10.8 GB/s both ways; half of it assumed each
-  int ports = 32;                                  // published: 16 columns with two each
-  Time latency = Time::ns(200);                    // assumed: interface, NoC and memory, one way
+  int ports = 32;                                  // published: two in each of 16 columns
+  Time latency = Time::ns(200);                    // assumed: interface, NoC, and memory, one way
   Time turnaround = Time::ns(59);  // fitted: one pair of ports moves 6.5 GB/s in windows of 1 KB
 
-  /// A window in its port, and in the memory.
+  /// Time of a window in its port, and in memory.
   [[nodiscard]] Time port_time(std::size_t bytes) const {
     return port.bytes(static_cast<std::int64_t>(bytes)) + turnaround;
   }
@@ -30,14 +30,14 @@ struct HostPath {
   }
 };
 
-/// Of a window.
+/// Buffers per window.
 inline constexpr std::size_t kBuffers = 2;
 
-/// One direction of a port as one kernel uses it, for windows of one size. What else moves windows is open.
+/// One direction of a port, used by one kernel for windows of one size. Subclasses may share the port.
 class HostPort {
  public:
   virtual ~HostPort() = default;
-  /// Asks for a window to or from buffer 0 or 1.
+  /// Requests the transfer of a window to or from buffer 0 or 1.
   virtual void start(std::size_t buffer, Time at) = 0;
 
   class [[nodiscard]] End {
@@ -51,7 +51,7 @@ class HostPort {
     HostPort& port_;
     std::size_t buffer_;
   };
-  /// co_await it at most once for each start().
+  /// The end of the transfer. co_await it at most once per start().
   End end(std::size_t buffer) { return {*this, buffer}; }
 
  protected:
@@ -60,7 +60,7 @@ class HostPort {
   [[nodiscard]] virtual Time end_of(std::size_t buffer) const = 0;
 };
 
-/// A port, and the memory behind it, that no other kernel uses.
+/// A port and memory that no other kernel uses.
 class OwnHostPort final : public HostPort {
  public:
   OwnHostPort(const HostPath& path, std::size_t window)
@@ -80,8 +80,8 @@ class OwnHostPort final : public HostPort {
   std::array<Time, 2> ends_;
 };
 
-/// Windows that come from the host, double-buffered: the next is asked for as soon as a buffer is free. From
-/// the core's clock on, when the host has handed over the descriptor.
+/// Windows from the host, double-buffered: the next one is requested when a buffer is free. Begins at the
+/// core's clock, when the host has passed the descriptor.
 class HostSource final : public Input {
  public:
   HostSource(Time& clock, HostPort& port, const HostPath& path, std::size_t window, std::size_t windows);
@@ -103,7 +103,7 @@ class HostSource final : public Input {
   std::size_t emptied_ = 0;
 };
 
-/// Windows that go to the host.
+/// Windows to the host.
 class HostSink final : public Output {
  public:
   HostSink(Time& clock, HostPort& port, const HostPath& path)
@@ -113,7 +113,7 @@ class HostSink final : public Output {
     port_.start(filled_++ & 1U, clock_);
     return {};
   }
-  /// Takes the clock to when the last window is in the host's memory. Once, at the end.
+  /// Advances the clock to when the last window is in host memory. Call once, at the end.
   Task<void> drain();
 
  private:
@@ -125,7 +125,7 @@ class HostSink final : public Output {
   std::size_t filled_ = 0;
 };
 
-/// Windows that nobody waits for: a result that stays, or goes to a reader that is never late.
+/// Windows without a waiting consumer: a result that stays, or goes to a reader that is never late.
 class OpenOutput final : public Output {
  public:
   Task<void> wait_empty() override { return {}; }

@@ -1,7 +1,6 @@
-// A kernel is a loop over windows: acquire its inputs and its output, compute, release. In a reduction own
-// data comes first, then the inputs in the order of the call, then the output: a partner that is late holds
-// up everything behind it. Times of locks come from acquire() and release() (window.cpp), those of loops
-// from Timing.
+// A kernel is a loop over windows: acquire inputs and output, compute, release. A reduction acquires own data
+// first, then the inputs in the order of the call, then the output; a late partner delays everything after
+// it. acquire() and release() (window.cpp) add the times of locks, Timing those of loops.
 #include "simulators/aie/kernels.hpp"
 
 #include <algorithm>
@@ -44,7 +43,7 @@ Task<void> reduce_kernel(Core core, const ReduceCall& call) {
 
 Task<void> pack_kernel(Core core, const PackCall& call) {
   begin_call(core);
-  std::size_t room = 0;  // left in the open output window
+  std::size_t room = 0;  // bytes left in the open output window
   for (const Segment& segment : call.segments) {
     std::size_t need = segment.bytes;
     while (need > 0) {
@@ -71,7 +70,7 @@ Task<void> pack_kernel(Core core, const PackCall& call) {
 
 Task<void> unpack_kernel(Core core, const UnpackCall& call) {
   begin_call(core);
-  std::size_t have = 0;  // left in the open input window
+  std::size_t have = 0;  // bytes left in the open input window
   bool open = false;
   std::size_t left = 0;
   for (const Share& share : call.shares) left += share.bytes;
@@ -126,7 +125,7 @@ std::vector<std::size_t> forwarding_order(const std::vector<std::size_t>& window
 }
 
 Task<void> header_gather_kernel(Core core, const HeaderGatherCall& call) {
-  constexpr double kReadCount = 2;  // assumed: cycles to read the count and add it
+  constexpr double kReadCount = 2;  // assumed: cycles to read and add the count
   const Timing& timing = core.timing;
   begin_call(core);
   for (Input* input : call.inputs) {

@@ -3,7 +3,7 @@
 namespace offramp::aie {
 namespace {
 
-constexpr int kPlaces = 5;  // four directions, and the stream into the tile's memory
+constexpr int kPlaces = 5;  // four directions and the stream into the tile's memory
 
 Time divided(Time time, int parts) {
   return Time::ps((time.count() + parts - 1) / parts);

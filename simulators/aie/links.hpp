@@ -1,5 +1,5 @@
-// The stream switches as messages between ranks share them: packet-switched streams on the channels of every
-// link on their way, and on the one stream into the receiver's tile.
+// Stream switches shared by messages between ranks: packet-switched streams on the channels of every link of
+// their route, and on the single stream into the receiver's tile.
 #pragma once
 
 #include <unordered_map>
@@ -9,14 +9,13 @@
 
 namespace offramp::aie {
 
-/// Messages go along their source's row and then along the column of their target. Asked in the order of
-/// modelled time.
+/// Messages follow their source's row, then their target's column. Call in order of modelled time.
 class Links {
  public:
   explicit Links(const ArraySpec& array) : array_(array) {}
 
-  /// Carries a message whose windows occupy one channel for `stream` in all. Returns when the last link has
-  /// carried it, if that is later than `deadline`, by which it arrives on links of its own: by how much.
+  /// Carries a message whose windows need a total of `stream` on one channel. Returns by how much the last
+  /// link is later than `deadline`, the message's arrival without other messages.
   Time carry(Tile from, Tile to, Time at, Time stream, Time deadline);
 
  private:

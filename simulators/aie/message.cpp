@@ -7,7 +7,7 @@
 namespace offramp::aie {
 namespace {
 
-/// Notes when a window came for the first time.
+/// Records when the first window arrives.
 class FirstNoted final : public Input {
  public:
   FirstNoted(Input& input, Time& clock, Time& first) : input_(input), clock_(clock), first_(first) {}
@@ -32,7 +32,7 @@ struct MessageCall {
   const HostPath* host;
   Output* output;
   Input* input;
-  Message* result;
+  MessageTiming* result;
 };
 
 Task<void> send_kernel(Core core, const MessageCall* what) {
@@ -63,8 +63,8 @@ Task<void> receive_kernel(Core core, const MessageCall* what) {
   what->result->last = core.clock;
 }
 
-// Cycles of a kernel's body between the locks, of the latency benchmark. The four of the partner are in the
-// simulator trace; the others are assumed (two each).
+// Cycles of the latency benchmark's kernels between locks. The partner's four are in the simulator trace; the
+// others are assumed (two each).
 constexpr double kTouch = 2;
 constexpr double kAnswer = 4;
 constexpr int kRounds = 8;
@@ -95,11 +95,11 @@ Task<void> pong(Core core, Output* out, Input* in) {
 
 }  // namespace
 
-Message run_message(const Timing& timing, const Connection& connection, const Chunks& chunks, Code copies,
-                    const HostPath* host, int header_words) {
+MessageTiming run_message(const Timing& timing, const Connection& connection, const Chunks& chunks,
+                          Code copies, const HostPath* host, int header_words) {
   Network network(timing);
   const Network::Ends ends = network.connect(connection, chunks.window, header_words);
-  Message result;
+  MessageTiming result;
   const MessageCall call{chunks, copies, host, ends.output, ends.inputs.front(), &result};
   network.add("aie.core", [&call](Core core) { return send_kernel(core, &call); }, {});
   network.add("aie.core", [&call](Core core) { return receive_kernel(core, &call); }, {});

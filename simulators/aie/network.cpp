@@ -1,15 +1,14 @@
-// A pair of buffers is two channels of tokens, "full" and "empty", which stand for the two values of its
-// locks. Between tiles that share a memory one pair serves both ends; otherwise there is one at each end,
-// and a DMA engine with the circuit between them. Engines never end: when nothing can go on any more, run()
-// says whether all kernels have ended or the rest waits for ever.
+// A pair of buffers is two channels of tokens, "full" and "empty", which represent the two values of its
+// locks. Tiles that share memory share one pair. Otherwise each end has a pair, with a DMA engine and the
+// circuit in between. Engines never end; run() returns whether all kernels have ended.
 #include "simulators/aie/network.hpp"
 
 #include <utility>
 
 namespace offramp::aie {
 
-/// Two buffers: tokens for the locks' two values. Both buffers are empty at first, so the first two waits for
-/// an empty one need no token.
+/// Two buffers, with tokens for the values of their locks. Both are empty at first, so the first two waits
+/// for an empty buffer need no token.
 struct Network::Pair {
   explicit Pair(Scheduler& scheduler) : full(scheduler, 2), empty(scheduler, 2) {}
   Channel<Token> full;
@@ -38,12 +37,12 @@ struct Network::Producer final : Output {
   std::size_t filled = 0;
 };
 
-/// MM2S, the circuit and S2MM at its ends.
-struct Network::Engine {
+/// MM2S, the circuit, and S2MM.
+struct Network::ForwardingEngine {
   Pair* from;
   std::vector<Pair*> to;
   std::vector<Time> passages;
-  Time occupied;  // of the stream, by one window
+  Time occupied;  // stream time of one window
 };
 
 Network::Network(const Timing& timing) : timing_(timing) {}
@@ -93,7 +92,7 @@ Network::Ends Network::multicast(const std::vector<int>& hops, std::size_t windo
 
 void Network::add_engine(Pair& from, const std::vector<Pair*>& to, const std::vector<int>& hops,
                          Time occupied) {
-  auto engine = std::make_unique<Engine>(Engine{&from, to, {}, occupied});
+  auto engine = std::make_unique<ForwardingEngine>(ForwardingEngine{&from, to, {}, occupied});
   for (const int n : hops) engine->passages.push_back(timing_.passage(n));
   engines_.push_back(std::move(engine));
 }
@@ -113,7 +112,7 @@ Task<void> Network::station(Network* network, Station* station) {
   station->done = true;
 }
 
-Task<void> Network::engine(Network*, const Engine* engine) {
+Task<void> Network::engine(Network*, const ForwardingEngine* engine) {
   Process& self = co_await this_process();
   for (std::size_t window = 0;; ++window) {
     co_await engine->from->full.read();

@@ -14,7 +14,7 @@
 
 namespace offramp::aie {
 
-/// Not thread safe. Kernels are added in a fixed order; run() then runs all of them to their ends.
+/// One thread at a time. Add the kernels in a fixed order; run() then executes them.
 class Network {
  public:
   explicit Network(const Timing& timing);
@@ -24,21 +24,21 @@ class Network {
 
   struct Ends {
     Output* output;
-    std::vector<Input*> inputs;  // one, or more of a multicast
+    std::vector<Input*> inputs;  // several for a multicast
   };
-  /// A window between two kernels. header_words: in front of each window on the stream (packet switching).
+  /// Connects two kernels by a window. header_words: before each window on the stream (packet switching).
   Ends connect(const Connection& connection, std::size_t window_bytes, int header_words = 0);
-  /// One producer, many consumers; the slowest holds up all.
+  /// One producer and several consumers. The slowest consumer delays all.
   Ends multicast(const std::vector<int>& hops, std::size_t window_bytes);
 
   using Kernel = std::function<Task<void>(Core core)>;
   /// Returns the kernel's number.
   int add(std::string_view name, Kernel kernel, Time begin);
   void observe(SpanSink* spans, std::uint64_t operation) { spans_ = spans, operation_ = operation; }
-  /// True when all kernels have ended.
+  /// Returns whether all kernels have ended.
   bool run();
   [[nodiscard]] Time end(int kernel) const { return stations_[static_cast<std::size_t>(kernel)].end; }
-  /// Of all kernels.
+  /// The latest end of all kernels.
   [[nodiscard]] Time last_end() const;
   [[nodiscard]] std::uint64_t windows() const { return windows_; }
 
@@ -57,15 +57,15 @@ class Network {
   Consumer* consumer(Pair& pair);
   void add_engine(Pair& from, const std::vector<Pair*>& to, const std::vector<int>& hops, Time occupied);
   static Task<void> station(Network* network, Station* station);
-  struct Engine;
-  static Task<void> engine(Network* network, const Engine* engine);
+  struct ForwardingEngine;
+  static Task<void> engine(Network* network, const ForwardingEngine* engine);
 
   const Timing& timing_;
   Scheduler scheduler_;
   std::vector<std::unique_ptr<Pair>> pairs_;
   std::vector<std::unique_ptr<Input>> inputs_;
   std::vector<std::unique_ptr<Output>> outputs_;
-  std::vector<std::unique_ptr<Engine>> engines_;
+  std::vector<std::unique_ptr<ForwardingEngine>> engines_;
   std::deque<Station> stations_;
   SpanSink* spans_ = nullptr;
   std::uint64_t operation_ = 0;

@@ -1,9 +1,8 @@
-// The placements: in the order that [aie-thesis] describes, along a snake, and refined by threshold
-// accepting (G. Dueck, T. Scheuer, Journal of Computational Physics 90, 1990): a relative of simulated
-// annealing, which takes a move that makes things worse by less than a random part of a threshold that
-// falls. A move puts a kernel on a tile near one of its relatives in the tree. Costs of a swap are computed
-// from the kernels that it touches (local_cost() and crowding()), before and after; total() is for the
-// beginning only.
+// The placements: the layout of [aie-thesis], a snake, and refinement by threshold accepting (G. Dueck, T.
+// Scheuer, Journal of Computational Physics 90, 1990), a relative of simulated annealing that accepts a worse
+// placement if the difference is below a random part of a falling threshold. A move puts a kernel on a tile
+// near one of its relatives in the tree. The cost of a swap is computed from the affected kernels before and
+// after it (local_cost() and crowding()); total() is only used at the start.
 #include "simulators/aie/placement.hpp"
 
 #include <algorithm>
@@ -23,7 +22,7 @@ class Random {
   std::uint64_t state_;
 };
 
-/// Kernels on tiles, and what the placement costs in cycles.
+/// Kernels on tiles, and the placement's cost in cycles.
 class Board {
  public:
   Board(const ArraySpec& array, const Tree& tree, const Refinement& how)
@@ -58,7 +57,7 @@ class Board {
     return tiles;
   }
 
-  /// Moves a kernel; the one that stood there takes its tile.
+  /// Moves a kernel to a tile and swaps it with the kernel there, if any.
   void swap(int kernel, int tile) {
     const int other = kernel_[at(tile)];
     const int from = place_[at(kernel)];
@@ -67,7 +66,7 @@ class Board {
     if (other >= 0) place_[at(other)] = from;
   }
 
-  /// Of everything that a swap of these two changes.
+  /// The cost of everything that swapping these two affects.
   [[nodiscard]] double local_cost(int kernel, int other) const {
     double cost = edges(kernel) + fan_in(kernel) + fan_in(tree_.parent(kernel));
     if (other >= 0) {
@@ -76,7 +75,7 @@ class Board {
     }
     return cost;
   }
-  /// Kernels around the two tiles that have no module for windows alone.
+  /// Kernels around the two tiles without a module for windows only.
   [[nodiscard]] double crowding(int a, int b) const {
     if (!how_.spread) return 0;
     double cost = 0;
@@ -138,10 +137,10 @@ class Board {
   int tiles_;
   std::vector<std::vector<int>> near_;  // tiles that share a module
   std::vector<Modules> reach_;
-  std::vector<std::vector<int>> reached_by_;  // tiles whose cores reach a tile's module
+  std::vector<std::vector<int>> reached_by_;  // tiles whose cores can access a tile's module
   std::vector<double> costs_;
-  std::vector<int> kernel_;  // of a tile
-  std::vector<int> place_;   // of a kernel
+  std::vector<int> kernel_;  // by tile
+  std::vector<int> place_;   // by kernel
 };
 
 }  // namespace
@@ -177,7 +176,7 @@ std::vector<Tile> place_on_snake(const ArraySpec& array, const Tree& tree, int s
 std::vector<Tile> refine_placement(const ArraySpec& array, const Tree& tree, const Refinement& how) {
   if (tree.size() > array.tiles()) return {};
   if (tree.size() == 1) return place_on_snake(array, tree);
-  constexpr double kHot = 40;  // threshold at the beginning, in cycles: about one edge that is not shared
+  constexpr double kHot = 40;  // initial threshold in cycles: about one unshared edge
   constexpr double kCold = 1;
   Board board(array, tree, how);
   Random random(how.seed);

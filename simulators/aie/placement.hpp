@@ -1,4 +1,4 @@
-// Kernels to tiles.
+// Placement of kernels on tiles.
 #pragma once
 
 #include <cstdint>
@@ -10,29 +10,29 @@
 
 namespace offramp::aie {
 
-/// As the benchmarks of [aie-thesis] 4.6.1: columns filled from the bottom left, every second tile, leaves
-/// first, then inner kernels, the root last. Empty if the array is too small.
+/// The layout of the benchmarks of [aie-thesis] 4.6.1: columns filled from the bottom left, every second
+/// tile; leaves first, then inner kernels, the root last. Empty if the array is too small.
 std::vector<Tile> place_as_published(const ArraySpec& array, const Tree& tree);
 
 /// Preorder along a snake: column 0 upward, column 1 downward, and so on, so that consecutive kernels always
-/// share a memory module. stride: from kernel to kernel; the tiles between give their memory to the
+/// share a memory module. stride: tiles from one kernel to the next; those between lend their memory to their
 /// neighbours. Empty if the array is too small.
 std::vector<Tile> place_on_snake(const ArraySpec& array, const Tree& tree, int stride = 1);
 /// The i-th tile of the snake.
 Tile snake_tile(const ArraySpec& array, int i);
 
+/// The parameters of refine_placement().
 struct Refinement {
   std::uint64_t seed = 1;
   int moves_per_kernel = 3000;
-  int columns = 50;       // at most
-  int fan_in = 4;         // DMA inputs of a kernel beyond these cost extra: channels are few
-  bool spread = false;    // keep modules without a kernel in reach: for large windows
-  double hop_cycles = 4;  // what an edge costs that is not shared: base + hop_cycles x distance
+  int columns = 50;       // maximum
+  int fan_in = 4;         // DMA inputs of a kernel above this number cost extra, since channels are few
+  bool spread = false;    // keep modules without kernels in reach, for large windows
+  double hop_cycles = 4;  // cost of an unshared edge: base + hop_cycles x distance
   double base_cycles = 25.5;
 };
-/// From the snake on, moves kernels next to their tree neighbours. Accepts what makes the sum of edge
-/// latencies worse by less than a threshold that falls; a given seed and number of moves give the same
-/// placement on every machine.
+/// Starts from the snake and moves kernels next to their tree neighbours. Accepts changes that increase the
+/// sum of edge latencies by less than a falling threshold. Deterministic for each seed.
 std::vector<Tile> refine_placement(const ArraySpec& array, const Tree& tree, const Refinement& how);
 
 }  // namespace offramp::aie

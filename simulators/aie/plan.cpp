@@ -1,8 +1,7 @@
-// The attempts at a plan and their order. complete() turns a placement into a plan by three solvers, each
-// of which may find a limit: windows to memory modules (assignment.cpp), streams to switch channels
-// (routing.cpp), banks that kernels and DMAs meet in (banks.cpp). Where a placement fails, the next one is
-// tried: the snake with gaps, or refinement from other seeds. The last attempt's limit is the one that is
-// reported.
+// The attempts at a plan. complete() turns a placement into a plan with three solvers, and each may find a
+// limit: windows to memory modules (assignment.cpp), streams to switch channels (routing.cpp), and bank
+// conflicts (banks.cpp). If a placement fails, the next one is tried: the snake with gaps, or refinement with
+// other seeds. The last attempt's limit is reported.
 #include "simulators/aie/plan.hpp"
 
 #include <algorithm>
@@ -24,7 +23,7 @@ Plan complete(const ArraySpec& array, const Graph& graph, std::vector<Tile> tile
   return plan;
 }
 
-constexpr int kStrides = 4;  // further apart, kernels share no memory
+constexpr int kStrides = 4;  // kernels further apart share no memory
 
 Plan on_snake(const ArraySpec& array, const Tree& tree, const Graph& graph) {
   Plan plan = complete(array, graph, place_on_snake(array, tree));
@@ -36,7 +35,7 @@ Plan on_snake(const ArraySpec& array, const Tree& tree, const Graph& graph) {
 Plan refined(const ArraySpec& array, const Tree& tree, const Graph& graph) {
   const int pairs_beside_data =
       (array.memory_bytes - graph.data_bytes - array.own_bytes()) / (2 * graph.window_bytes);
-  constexpr int kLarge = 200;  // kernels: from here on a second try has to be quick
+  constexpr int kLarge = 200;  // kernels; larger trees need a fast second attempt
   Refinement how;
   how.spread = pairs_beside_data < 3;
   how.columns =

@@ -1,5 +1,5 @@
-// Streams to switch channels. The grid is the array with the interface row below it, whose switches can carry
-// streams east and west as well.
+// Routes streams over switch channels. The grid is the array plus the interface row below it, whose switches
+// also carry streams east and west.
 #include <algorithm>
 #include <array>
 #include <queue>
@@ -33,7 +33,7 @@ class Router {
     return false;
   }
 
-  /// The cheapest way with what the nets before have taken; takes it.
+  /// Finds and reserves the cheapest route, given the reservations of earlier nets.
   Route route(Tile from, Tile to) {
     cost_.assign(at(nodes_), kFar);
     step_.assign(at(nodes_), Direction::kEast);
@@ -56,7 +56,7 @@ class Router {
         queue.emplace(cost + distance(there, to), node(there));
       }
     }
-    return take(from, to);
+    return commit_route(from, to);
   }
 
  private:
@@ -74,7 +74,7 @@ class Router {
     const int over = std::max(0, used_[link] + 1 - limit(link));
     return (1 + history_[link]) * (1 + pressure_ * over);
   }
-  Route take(Tile from, Tile to) {
+  Route commit_route(Tile from, Tile to) {
     static constexpr std::array<Direction, 4> kBack = {Direction::kWest, Direction::kEast, Direction::kSouth,
                                                        Direction::kNorth};
     Route route;
@@ -91,7 +91,7 @@ class Router {
   const ArraySpec& array_;
   int rows_;
   int nodes_;
-  std::vector<int> used_;  // channels of a link
+  std::vector<int> used_;  // channels per link
   std::vector<double> history_;
   double pressure_ = 0.5;
   std::vector<double> cost_;
@@ -124,9 +124,9 @@ void route_streams(const ArraySpec& array, const Graph& graph, Plan& plan) {
     if (!router.overused()) return;
     router.next_round();
   }
-  plan.limit = "the streams find no way: a switch has " + std::to_string(array.channels(Direction::kEast)) +
-               " channels east, west and south and " + std::to_string(array.channels(Direction::kNorth)) +
-               " north, a column boundary " +
+  plan.limit = "the streams cannot be routed: a switch has " +
+               std::to_string(array.channels(Direction::kEast)) + " channels east, west and south and " +
+               std::to_string(array.channels(Direction::kNorth)) + " north, a column boundary " +
                std::to_string(array.channels(Direction::kEast) * (array.rows + 1)) + " eastward";
 }
 

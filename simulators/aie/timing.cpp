@@ -6,7 +6,7 @@ namespace offramp::aie {
 namespace {
 
 constexpr std::size_t kWord = 4;
-constexpr std::size_t kVector = 32;  // bytes of one load or store
+constexpr std::size_t kVector = 32;  // bytes per load or store
 
 std::size_t parts(std::size_t bytes, std::size_t size) {
   return (bytes + size - 1) / size;
@@ -22,13 +22,13 @@ Time Timing::stream(std::size_t bytes, int header_words) const {
 Time Timing::reduce(Code code, int inputs, std::size_t elements, std::size_t bytes, int operations,
                     int meeting) const {
   if (code == Code::kScalar) {
-    // Every operation beyond the first of a function costs one more cycle per input and element.
+    // Each operation of a function beyond the first costs one more cycle per input and element.
     const double element = inputs == 0
                                ? costs_.leaf_element
                                : costs_.outer_element + (costs_.input_element + operations - 1) * inputs;
     return cycles(element * static_cast<double>(elements));
   }
-  // Per step two loads, one vector operation and one store at the same time: the busiest unit counts.
+  // Each step overlaps two loads, one vector operation, and one store; the busiest unit determines its time.
   const int loads = (inputs + 2) / 2;
   const int cycles_per_step = std::max({loads, inputs * operations, meeting});
   return cycles(static_cast<double>(cycles_per_step) * static_cast<double>(bytes) / kVector +

@@ -6,7 +6,7 @@ namespace {
 double acquire_cycles(const Costs& costs, Acquire how) {
   return (how == Acquire::kInLoop ? costs.acquire_loop : costs.acquire_single) - costs.acquire_tail;
 }
-/// Into the release until the lock flips: the partner needs its acquire's tail after that.
+/// Cycles of a release until the lock flips. The partner then needs its acquire's tail.
 double until_flip(const Costs& costs) {
   return costs.hand_over - costs.acquire_tail;
 }

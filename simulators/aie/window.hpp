@@ -1,9 +1,8 @@
 // Windows as kernels see them: double buffers guarded by locks.
 //
-// A lock's two values become two streams of tokens: "full" from producer to consumer and "empty" back, of
-// which two are there at first (ping and pong). Acquiring waits for a token, releasing sends one. Who carries
-// the tokens is open: the network in this folder (array.hpp's tiles in one process) or a team of ranks; the
-// kernels are the same.
+// The two values of a lock become two streams of tokens: "full" from producer to consumer, and "empty" back
+// with two initial tokens (ping and pong). Acquiring waits for a token; releasing sends one. The carrier of
+// the tokens is exchangeable: Network (the array in one process) or a team of ranks, with the same kernels.
 #pragma once
 
 #include <coroutine>
@@ -17,17 +16,17 @@
 
 namespace offramp::aie {
 
-/// The consumer's end of a window. Functions that have nothing to wait for may return an empty task.
+/// The consumer's end of a window. Functions that need not wait may return an empty task.
 class Input {
  public:
   virtual ~Input() = default;
-  /// Takes the core's clock to when the next window is full, if that is later.
+  /// Waits for the next full window, and advances the core's clock to that time.
   virtual Task<void> wait_full() = 0;
-  /// The window is empty from the core's clock on.
+  /// Marks the window as empty from the core's clock on.
   virtual Task<void> set_empty() = 0;
 };
 
-/// The producer's end. The same holds for it.
+/// The producer's end, with the same rules.
 class Output {
  public:
   virtual ~Output() = default;
@@ -35,26 +34,26 @@ class Output {
   virtual Task<void> set_full() = 0;
 };
 
-/// A core that kernels of several operations share, as one of these kernels sees it: it computes for one of
-/// them at a time. Waiting for a lock leaves it to the others.
+/// A core that kernels of several operations share, as seen by one kernel. It computes for one of them at a
+/// time; a kernel that waits for a lock leaves it to the others.
 class CoreUnit {
  public:
   virtual ~CoreUnit() = default;
-  /// The kernel, whose clock shows that, computes for a while; before that it has spent `spent` on calls and
-  /// locks. True: end() is known already. False: wait() comes next.
+  /// The kernel computes for `duration` from `clock`; `spent` is what it has used for calls and locks since
+  /// its last computation. Returns true if end() is already known. Otherwise wait() follows.
   virtual bool begin(Time clock, Time duration) = 0;
   virtual void wait(std::coroutine_handle<> kernel) = 0;
   [[nodiscard]] virtual Time end() const = 0;
   Time spent;
 };
 
-/// One core that runs a kernel: where it stands, and what it costs.
+/// A core that executes a kernel: its clock and its costs.
 struct Core {
   Time& clock;
   const Timing& timing;
   SpanSink* spans = nullptr;
   std::uint64_t operation = 0;
-  CoreUnit* unit = nullptr;  // null: the kernel has it to itself
+  CoreUnit* unit = nullptr;  // null: not shared with other kernels
 
   void spend(double cycles) const {
     const Time span = timing.cycles(cycles);
@@ -74,7 +73,7 @@ struct Core {
     CoreUnit* unit_;
     Time duration_;
   };
-  /// Goes over the elements of a window.
+  /// Computes over the elements of a window.
   [[nodiscard]] Computation compute(Time duration) const { return {clock, unit, duration}; }
   void span(std::string_view what, Time begin) const {
     if (spans != nullptr && clock > begin) spans->record({"aie.core", what, begin, clock, operation});
@@ -83,10 +82,10 @@ struct Core {
 
 enum class Acquire : std::uint8_t { kInLoop, kSingle };
 
-/// The rest of an acquire or a release that has come to its lock. Awaited at once.
+/// The remainder of an acquire or release from its lock on. co_await it immediately.
 class [[nodiscard]] LockCall {
  public:
-  /// begin: of the wait. what: its name in traces; empty: none is recorded.
+  /// begin: start of the wait. what: name in traces; empty: not recorded.
   LockCall(Core core, Time begin, Task<void> lock, std::string_view what, double cycles_after)
       : core_(core), begin_(begin), lock_(std::move(lock)), what_(what), cycles_after_(cycles_after) {}
   [[nodiscard]] bool await_ready() const { return !lock_.valid(); }
@@ -107,8 +106,8 @@ class [[nodiscard]] LockCall {
   double cycles_after_;
 };
 
-/// Acquire: some cycles, the wait, and a few more. Release: the lock flips within the call, so that a waiting
-/// partner goes on hand_over cycles after the call began.
+/// Acquire: some cycles, the wait, and a few more cycles. Release: the lock flips during the call, so that a
+/// waiting partner continues hand_over cycles after the start of the call.
 LockCall acquire(Core core, Input& input, Acquire how);
 LockCall acquire(Core core, Output& output, Acquire how);
 LockCall release(Core core, Input& input);

@@ -1,6 +1,6 @@
-// The timeline of a unit whose users are not asked in the order in which they come: each of them gets what
-// idle time the others have left from its arrival on. A unit that works on packets or words may serve two
-// users alternately, so the idle time need not be in one piece; none is lost while there is work.
+// The timeline of a unit whose requests are not made in order of arrival. Each request uses the idle time
+// that earlier ones have left after its arrival. A unit that works on packets or words can alternate between
+// users, so the idle time may be fragmented; no idle time is lost while work is available.
 #pragma once
 
 #include <cstddef>
@@ -12,17 +12,17 @@ namespace offramp::cclo {
 
 class Calendar {
  public:
-  /// Occupies the unit for `duration` of its idle time from `at` on.
+  /// Occupies `duration` of the unit's idle time from `at` on.
   Arbiter::Grant acquire(Time at, Time duration) {
     if (busy_.size() >= kMost) forget();
-    if (busy_.empty() || busy_.back().end < at)  // mostly
+    if (busy_.empty() || busy_.back().end < at)  // the common case
       return busy_.emplace_back(Arbiter::Grant{at, at + duration});
     std::size_t next = busy_.size();
     while (next > 0 && busy_[next - 1].end >= at) --next;
     Time from = at;
     if (next < busy_.size() && busy_[next].begin <= at) from = busy_[next].end;
     const Time begin = from;
-    std::size_t last = next;  // behind what the work joins
+    std::size_t last = next;  // behind the last occupation that the work merges with
     while (last < busy_.size() && (busy_[last].begin <= from || busy_[last].begin - from <= duration)) {
       if (busy_[last].begin > from) duration -= busy_[last].begin - from;
       from = later(from, busy_[last++].end);
@@ -38,13 +38,13 @@ class Calendar {
  private:
   static constexpr std::size_t kMost = 128;
 
-  /// The older half of the gaps: work that comes for them later finds them taken.
+  /// Forgets the older half of the gaps; late requests find them occupied.
   void forget() {
     busy_[kMost / 2].begin = busy_.front().begin;
     busy_.erase(busy_.begin(), busy_.begin() + kMost / 2);
   }
 
-  std::vector<Arbiter::Grant> busy_;  // in order, and apart from each other
+  std::vector<Arbiter::Grant> busy_;  // in order and disjoint
 };
 
 }  // namespace offramp::cclo

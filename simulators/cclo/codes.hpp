@@ -1,5 +1,5 @@
-// Codes of the engine: scenarios, configuration calls, return codes, hardware id, types and functions of the
-// arithmetic unit. Both generations number them differently; each is one table.
+// Codes of the engine: scenarios, configuration calls, return codes, hardware id, and the types and functions
+// of the arithmetic unit. The generations use different numbers; each kind of code is one table.
 #pragma once
 
 #include <array>
@@ -36,11 +36,11 @@ enum class Scenario : std::uint8_t {
   kNumber
 };
 std::string_view to_string(Scenario scenario);
-/// Nothing: this generation has no such call.
+/// `nullopt` if this generation has no such call.
 std::optional<std::uint32_t> code_of(Generation generation, Scenario scenario);
 std::optional<Scenario> scenario_of(Generation generation, std::uint32_t code);
 
-/// Sub-functions of CONFIG: the value is what `function` holds.
+/// Sub-functions of CONFIG, as encoded in the word `function`.
 enum class Gen1Config : std::uint32_t {
   kInterruptsOn = 0,
   kInterruptsOff = 1,
@@ -102,12 +102,12 @@ enum class Error : std::uint8_t {
   kNotReady,
   kNumber
 };
-/// Whether a code that is defined can be the end of a call, and when; or why it cannot.
+/// The condition under which a call ends with a code, or the reason why this cannot happen.
 struct Occurrence {
   bool arises = false;
   std::string_view reason;
 };
-/// gen1: an integer; gen2: a bit. Negative: not in this generation.
+/// gen1: an integer; gen2: a bit. Negative: not defined in this generation.
 struct ReturnCode {
   Error error;
   std::int16_t gen1;
@@ -124,20 +124,20 @@ struct ReturnCode {
 };
 std::span<const ReturnCode> return_codes();
 std::string_view to_string(Error error);
-/// What RETVAL holds. An error that this generation does not know is given as its "internal" DMA error.
+/// The value of RETVAL. Errors unknown to this generation become its "internal" DMA error.
 std::uint32_t encode(Generation generation, Error error);
-/// The error of a return value; of several bits the lowest. Unknown values are kDmaInternal.
+/// The error of a return value, the lowest bit if there are several. Unknown values are kDmaInternal.
 Error decode(Generation generation, std::uint32_t value);
 
-/// What the first generation makes of a DMA's acknowledgement of a command with this tag; of a write into an
-/// RX buffer also by its length, that of the message's header.
+/// The first generation's error for a DMA acknowledgement of a command with this tag. length: for a write
+/// into an RX buffer, the message length according to its header.
 Error error_of(const DmaStatus& status, std::uint32_t tag,
                std::optional<std::uint32_t> length = std::nullopt);
 
 inline constexpr std::uint32_t kTagAny = 0xffffffff;
 
-/// HWID of the second generation (read in [accl-2025]). [accl] leaves the encoding open; the same is
-/// used for the first here, with stacks 0 and 1 only.
+/// HWID of the second generation (read in [accl-2025]). [accl] leaves the encoding open; here, the first
+/// generation uses the same one with stacks 0 and 1 only.
 struct HardwareId {
   enum class Stack : std::uint8_t { kUdp, kTcp, kRdma, kReserved };
   Stack stack = Stack::kTcp;
@@ -155,19 +155,19 @@ std::uint32_t encode(const HardwareId& id);
 std::string print(const HardwareId& id);
 
 /// A lane of the arithmetic unit: one function on one type. The first generation has SUM of four types, by
-/// `function` code ([accl] Software interface); the second one SUM and MAX of five, by lane.
+/// `function` ([accl] Software interface). The second has SUM and MAX of five types, by lane.
 struct ArithmeticLane {
   ElementType element;
   ReduceFunction function;
   std::int8_t gen1_function;  // -1: none
   std::int8_t gen2_lane;      // tdest; -1: none
-  std::uint8_t bytes;         // of an element
+  std::uint8_t bytes;         // per element
 };
-/// Those that MPI programs can name. Half precision has no MPI type: see ArithmeticConfig.
+/// Lanes for types of MPI programs. Half precision has no MPI type; see ArithmeticConfig.
 std::span<const ArithmeticLane> arithmetic_lanes();
 const ArithmeticLane* find_lane(Generation generation, ElementType element, ReduceFunction function);
 
-/// Arithmetic configuration of the second generation, as the driver writes it: nine words.
+/// An arithmetic configuration of the second generation: nine words, as the driver writes them.
 struct ArithmeticConfig {
   std::string_view name;
   std::array<std::uint32_t, 9> words;

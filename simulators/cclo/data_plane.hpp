@@ -1,9 +1,9 @@
 // The data plane: DMA channels, stream switch, arithmetic unit, packetizer.
 //
-// A transfer is a Flow of 64-byte words. Every unit takes at most one word per cycle and cuts through; a
-// unit serves one flow after the other in the order in which the control processor gives its commands. The
-// closed forms below give the times of handling every word by itself (a test holds that) as long as a flow
-// does not speed up on its way, which no unit here makes it do. Thread rule: the owner's.
+// A transfer is a Flow of 64-byte words. Every unit processes at most one word per cycle, cuts through, and
+// serves flows in the order of the control processor's commands. The closed forms below give the same times
+// as processing every word individually (a test checks this), provided that no flow accelerates on its way;
+// none of these units accelerates flows. Only for the thread of the owner.
 #pragma once
 
 #include "simulators/cclo/device_memory.hpp"
@@ -12,18 +12,18 @@
 
 namespace offramp::cclo {
 
-/// When the first and the last word are there.
+/// Arrival times of the first and the last word.
 struct Flow {
   Time first;
   Time last;
 };
 
-/// Occupies a unit from when it is free, or from `from`, to `to`.
+/// Occupies a unit until `to`, from `from` or from when it is next free.
 inline void occupy(Arbiter& unit, Time from, Time to) {
   unit.acquire(from, later(to - later(from, unit.free_at()), {}));
 }
 
-/// Through a unit of the data plane: one word per cycle, `latency` from a word's entry to its exit.
+/// Passes words through a unit: one word per cycle, `latency` from entry to exit.
 inline Flow pass(Arbiter& unit, const Flow& in, std::int64_t words, Time cycle, Time latency) {
   const Time begin = later(in.first, unit.free_at());
   const Time last = later(begin + cycle * (words - 1), in.last);
@@ -31,6 +31,7 @@ inline Flow pass(Arbiter& unit, const Flow& in, std::int64_t words, Time cycle, 
   return {begin + latency, last + latency};
 }
 
+/// The data plane of one engine. Every function occupies units and returns the times of a flow.
 class DataPlane {
  public:
   DataPlane(const Spec& spec, EngineUnits& units)
@@ -39,31 +40,32 @@ class DataPlane {
         cycle_(spec.cycles(1)),
         memory_word_(later(cycle_, spec.memory_channel.bytes(kWordBytes))) {}
 
-  /// DMA read channel `channel` (0 or 1), from a command on.
-  Flow read(int channel, Time command, std::uint64_t bytes, Place place = Place::kDevice) {
+  /// Reads memory with DMA channel 0 or 1, from a command on.
+  Flow read(int channel, Time command, std::uint64_t bytes, BufferLocation place = BufferLocation::kDevice) {
     const Flow requests{command, command};
     Flow words = pass(units_[channel == 0 ? Unit::kRead0 : Unit::kRead1], requests, Spec::words(bytes),
                       word_time(place), latency(place));
     words.last = later(words.last, others(place, Unit::kPcieDown, command, bytes) + latency(place));
     return words;
   }
-  /// Two operands, one result: a word of each per cycle.
+  /// Combines two operands: one word of each per cycle.
   Flow reduce(const Flow& a, const Flow& b, std::uint64_t bytes) {
     const Flow in{later(a.first, b.first), later(a.last, b.last)};
     return pass(units_[Unit::kArithmetic], through_switch(in), Spec::words(bytes), cycle_,
                 spec_.cycles(spec_.arithmetic_cycles));
   }
-  /// Words that come from a kernel's port or go there, one per cycle.
+  /// Passes words from or to a kernel's port, one per cycle.
   Flow port(Unit unit, const Flow& in, std::uint64_t bytes) {
     return pass(units_[unit], through_switch(in), Spec::words(bytes), cycle_, cycle_);
   }
-  /// A lane that casts: in or out, whatever has more words, is a word per cycle.
+  /// Passes words through a casting lane. The side with more words determines the time, one word per cycle.
   Flow cast(Unit lane, const Flow& in, std::uint64_t bytes_in, std::uint64_t bytes_out) {
     return pass(units_[lane], through_switch(in), std::max(Spec::words(bytes_in), Spec::words(bytes_out)),
                 cycle_, spec_.cycles(spec_.arithmetic_cycles));
   }
-  /// DMA write channel; returns when its status word is there.
-  Time write(const Flow& in, Time command, std::uint64_t bytes, Place place = Place::kDevice) {
+  /// Writes memory with the DMA write channel. Returns the time when its status word is available.
+  Time write(const Flow& in, Time command, std::uint64_t bytes,
+             BufferLocation place = BufferLocation::kDevice) {
     Flow words = through_switch(in);
     words.first = later(words.first, command);
     words.last = later(words.last, command);
@@ -72,27 +74,27 @@ class DataPlane {
                          .last;
     return later(end, others(place, Unit::kPcieUp, words.first, bytes) + latency(place));
   }
-  /// Header and payload through the packetizer; the header waits for its command.
+  /// Passes header and payload through the packetizer; the header waits for its command.
   Flow packetize(const Flow& in, Time command, std::uint64_t bytes) {
     Flow words = through_switch(in);
-    words.first = later(words.first - cycle_, command);  // the header's word goes in front
+    words.first = later(words.first - cycle_, command);  // the header's word comes first
     words.last = later(words.last, words.first + cycle_);
     const std::int64_t count = bytes == 0 ? 1 : 1 + Spec::words(bytes);
     return pass(units_[Unit::kPacketizer], words, count, cycle_, spec_.cycles(2));
   }
 
  private:
-  /// A stream comes from one channel of the memory, or over PCIe.
-  [[nodiscard]] Time word_time(Place place) const {
-    return place == Place::kHost ? later(cycle_, spec_.pcie.bytes(kWordBytes)) : memory_word_;
+  /// Time per word of one memory channel or of PCIe.
+  [[nodiscard]] Time word_time(BufferLocation place) const {
+    return place == BufferLocation::kHost ? later(cycle_, spec_.pcie.bytes(kWordBytes)) : memory_word_;
   }
-  [[nodiscard]] Time latency(Place place) const {
-    return place == Place::kHost ? spec_.pcie_latency : spec_.cycles(spec_.memory_cycles);
+  [[nodiscard]] Time latency(BufferLocation place) const {
+    return place == BufferLocation::kHost ? spec_.pcie_latency : spec_.cycles(spec_.memory_cycles);
   }
-  /// When the memory, or the bus, has done this beside its other users.
-  Time others(Place place, Unit bus, Time at, std::uint64_t bytes) {
-    return place == Place::kHost ? units_.share_until(bus, at, spec_.pcie_time(bytes))
-                                 : units_.share_until(Unit::kMemory, at, spec_.memory_time(bytes));
+  /// Returns the time when the memory or bus has completed this transfer alongside its other users.
+  Time others(BufferLocation place, Unit bus, Time at, std::uint64_t bytes) {
+    return place == BufferLocation::kHost ? units_.share_until(bus, at, spec_.pcie_time(bytes))
+                                          : units_.share_until(Unit::kMemory, at, spec_.memory_time(bytes));
   }
   [[nodiscard]] Flow through_switch(const Flow& in) const {
     const Time t = spec_.cycles(spec_.switch_cycles);

@@ -1,6 +1,5 @@
-// Arithmetic on the lanes' types, element by element. Half-precision numbers are computed as floats and
-// rounded once: a float has more than twice the digits of a half, so rounding a sum twice gives what
-// rounding it once would (see compute_halves()).
+// Element-wise arithmetic on the types of the lanes. Half-precision numbers are computed as floats and then
+// rounded; compute_halves() explains why this is exact.
 #include "simulators/cclo/datapath.hpp"
 
 #include <algorithm>
@@ -26,7 +25,7 @@ void store(MutableBytes to, std::size_t index, T value) {
 
 template <typename T>
 T sum(T a, T b) {
-  if constexpr (std::is_integral_v<T>) {  // wraps around, as the adders do
+  if constexpr (std::is_integral_v<T>) {  // wraps around, as the hardware adders do
     using Unsigned = std::make_unsigned_t<T>;
     return static_cast<T>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b));
   } else {
@@ -49,7 +48,7 @@ void compute_of(bool largest, Bytes a, Bytes b, MutableBytes out) {
   }
 }
 
-/// A float has more than twice a half's digits, so rounding its sum once more is rounding once.
+/// A float has more than twice as many digits as a half, so rounding the sum twice equals rounding it once.
 void compute_halves(bool largest, Bytes a, Bytes b, MutableBytes out) {
   each<std::uint16_t>(a, b, out, [largest](std::uint16_t x, std::uint16_t y) {
     const float fx = float_of(x);
@@ -65,15 +64,15 @@ std::uint16_t half_of(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t sign = bits >> 16 & 0x8000U;
   const std::uint32_t magnitude = bits & 0x7fffffffU;
-  if (magnitude > 0x7f800000U) return static_cast<std::uint16_t>(sign | 0x7e00U);   // no number
-  if (magnitude >= 0x477ff000U) return static_cast<std::uint16_t>(sign | 0x7c00U);  // 65520 and more
+  if (magnitude > 0x7f800000U) return static_cast<std::uint16_t>(sign | 0x7e00U);   // NaN
+  if (magnitude >= 0x477ff000U) return static_cast<std::uint16_t>(sign | 0x7c00U);  // at least 65520
   const std::uint32_t exponent = magnitude >> 23;
   std::uint32_t kept = 0;
   std::uint32_t shift = 13;
-  if (exponent >= 113) {  // 2^-14 and more
+  if (exponent >= 113) {  // at least 2^-14
     kept = magnitude - (112U << 23);
   } else {
-    if (exponent < 102) return static_cast<std::uint16_t>(sign);  // below half the smallest one
+    if (exponent < 102) return static_cast<std::uint16_t>(sign);  // below half of the smallest number
     kept = (magnitude & 0x7fffffU) | 0x800000U;
     shift = 126 - exponent;
   }

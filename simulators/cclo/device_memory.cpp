@@ -16,14 +16,14 @@ bool overlap(Bytes a, Bytes b) {
          before(b.data(), a.data() + a.size());
 }
 
-std::uint64_t DeviceMemory::allocate(std::size_t bytes, Place place) {
+std::uint64_t DeviceMemory::allocate(std::size_t bytes, BufferLocation place) {
   const std::uint64_t address = free_;
   free_ += (bytes / kGranule + 2) * kGranule;
   place_at(address, bytes, place);
   return address;
 }
 
-void DeviceMemory::place_at(std::uint64_t address, std::size_t bytes, Place place) {
+void DeviceMemory::place_at(std::uint64_t address, std::size_t bytes, BufferLocation place) {
   blocks_[address] = {place, std::vector<std::byte>(bytes)};
 }
 
@@ -36,7 +36,7 @@ DeviceMemory::Blocks::const_iterator DeviceMemory::find(std::uint64_t address, s
   return offset <= size && bytes <= size - offset ? next : blocks_.end();
 }
 
-MutableBytes DeviceMemory::at(std::uint64_t address, std::size_t bytes, Place place) {
+MutableBytes DeviceMemory::at(std::uint64_t address, std::size_t bytes, BufferLocation place) {
   const auto found = find(address, bytes);
   if (found == blocks_.end() || found->second.place != place) return nowhere_.emplace_back(bytes);
   return MutableBytes(blocks_[found->first].bytes).subspan(address - found->first, bytes);

@@ -1,5 +1,5 @@
-// The memories that an engine's DMAs reach: its card's and its host's, as blocks at addresses. Thread rule:
-// the owner's.
+// The memories that an engine's DMAs can access, on its card and on its host, as blocks at addresses. Only
+// for the thread of the owner.
 #pragma once
 
 #include <cstddef>
@@ -12,36 +12,37 @@
 
 namespace offramp::cclo {
 
-/// Where a buffer lies.
-enum class Place : std::uint8_t { kDevice, kHost };
+/// The memory that contains a buffer.
+enum class BufferLocation : std::uint8_t { kDevice, kHost };
 
-/// How a memory answers a DMA: as it should; no memory is there (a decode error); with an error of its own (a
-/// slave error: a bit that its check cannot repair); not at all.
+/// The response of a memory to a DMA: success, no memory at the address (decode error), a slave error (such
+/// as an uncorrectable bit), or no response.
 enum class Answer : std::uint8_t { kOkay, kNoMemory, kError, kSilence };
 
-/// Whether they have a byte in common.
+/// Returns whether the spans share a byte.
 bool overlap(Bytes a, Bytes b);
 
+/// The memory blocks that one engine can access.
 class DeviceMemory {
  public:
-  /// A new block of zeros at an address that is free: whole words, and a gap behind.
-  std::uint64_t allocate(std::size_t bytes, Place place = Place::kDevice);
-  /// A block at an address of the caller's choice, which no other block may overlap.
-  void place_at(std::uint64_t address, std::size_t bytes, Place place = Place::kDevice);
+  /// Allocates a zeroed block of whole pages at an unused address, followed by a gap.
+  std::uint64_t allocate(std::size_t bytes, BufferLocation place = BufferLocation::kDevice);
+  /// Creates a block at a given address, which must not overlap other blocks.
+  void place_at(std::uint64_t address, std::size_t bytes, BufferLocation place = BufferLocation::kDevice);
 
-  /// The bytes at an address. Where there is no block of that memory that holds them all: bytes that go
-  /// nowhere, and to which answer() says so.
-  MutableBytes at(std::uint64_t address, std::size_t bytes, Place place = Place::kDevice);
-  /// A DMA of these bytes, which at() has given.
+  /// The bytes at an address. If no block of this memory contains them all, returns dummy bytes for which
+  /// answer() reports kNoMemory.
+  MutableBytes at(std::uint64_t address, std::size_t bytes, BufferLocation place = BufferLocation::kDevice);
+  /// The response to a DMA of bytes that at() returned.
   [[nodiscard]] Answer answer(Bytes bytes) const;
-  /// The same of an address.
+  /// The response to a DMA of the bytes at this address.
   [[nodiscard]] Answer answer(std::uint64_t address, std::size_t bytes) const;
-  /// From now on the memory answers DMAs of these bytes in this way.
+  /// Makes the memory respond to DMAs of these bytes with `answer` from now on.
   void spoil(std::uint64_t address, std::size_t bytes, Answer answer);
 
  private:
   struct Block {
-    Place place;
+    BufferLocation place;
     std::vector<std::byte> bytes;
   };
   struct Spot {

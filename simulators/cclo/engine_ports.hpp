@@ -1,5 +1,5 @@
-// What an engine is connected to besides its control registers: kernels, memories, and messages as they
-// come. Engines that are driven by a library's plans and collectives have none of it.
+// The connections of an engine besides its control registers: kernels, memories, and message headers. Engines
+// that run a library's plans and collectives have none of them.
 #pragma once
 
 #include <cstdint>
@@ -10,43 +10,43 @@
 
 namespace offramp::cclo {
 
-/// Messages to kernels carry their tag and this as their stream; 0 is to the RX buffers (read in
-/// [accl-2025]).
+/// Stream number of messages to kernels, plus their tag. 0 leads to RX buffers (read in [accl-2025]).
 inline constexpr std::uint32_t kFirstStream = 9;
-/// Destinations in the stream switch have 8 bits: tags up to 246 name a kernel's stream.
+/// The stream switch has 8-bit destinations, so only tags up to 246 can select a kernel's stream.
 inline constexpr std::uint32_t kMostStreamTag = 246;
 
-/// A user's kernel beside an engine. Called in the order in which the engine's commands take effect.
+/// A user's kernel next to an engine. Called in the order in which the engine's commands take effect.
 class Kernel {
  public:
   virtual ~Kernel() = default;
   struct Supply {
-    std::uint64_t bytes = 0;  // of what was asked for
-    bool ended = false;       // the kernel has marked the last of them as the end of its stream
+    std::uint64_t bytes = 0;  // number supplied
+    bool ended = false;       // the last byte is marked as the end of the kernel's stream
     Flow when;                // at the engine's port
   };
-  /// Words for an operand, from when the engine can take them on.
+  /// Supplies words of an operand. from: when the engine can accept them.
   virtual Supply supply(MutableBytes into, Time from) = 0;
-  /// Words of a result, or of a message to one of its streams.
-  virtual void take(std::uint32_t stream, Bytes data, const Flow& when) = 0;
-  /// First generation: an arithmetic unit outside of the engine. Returns when the result comes.
+  /// Receives the words of a result, or of a message to one of the kernel's streams.
+  virtual void consume(std::uint32_t stream, Bytes data, const Flow& when) = 0;
+  /// First generation: acts as an external arithmetic unit. Returns the time when the result arrives.
   virtual Flow combine(Bytes a, Bytes b, MutableBytes out, const Flow& in) = 0;
 };
 
+/// The connections of one engine; implemented by Engine (machine.hpp).
 class EnginePorts {
  public:
-  /// Null: nothing is connected.
+  /// Returns null if no kernel is connected.
   [[nodiscard]] virtual Kernel* kernel() = 0;
   [[nodiscard]] virtual DeviceMemory& memory() = 0;
-  /// The header of the message that the team gave last, and its bytes.
+  /// Header and payload size of the message that the team delivered last.
   struct Incoming {
     RxMessage header;
     std::uint64_t payload = 0;
   };
   [[nodiscard]] virtual const Incoming& incoming() const = 0;
-  /// The header of the message that the team gets next.
+  /// Sets the header of the next message passed to the team.
   virtual void outgoing(const RxMessage& header) = 0;
-  /// A message to a kernel of a peer: it passes no RX buffer.
+  /// Sends a message to a peer's kernel, bypassing the RX buffers.
   virtual void send_to_kernel(int peer, std::uint32_t stream, Bytes data, const Flow& when) = 0;
 
  protected:

@@ -1,4 +1,4 @@
-// What configuration calls switch in an engine, what its units keep from call to call, and what is broken.
+// Engine state that persists between calls: configured settings, unit states, and injected faults.
 #pragma once
 
 #include <array>
@@ -10,39 +10,39 @@
 
 namespace offramp::cclo {
 
-/// DMA channels that the firmware commands, in the order in which it looks for their acknowledgements.
+/// DMA channels, in the order in which the firmware checks their acknowledgements.
 enum class DmaChannel : std::uint8_t { kRead0, kRead1, kWrite, kNumber };
 
-/// Units that do not do what they should.
+/// Injected faults of units.
 struct BrokenUnits {
-  /// The next DMA acknowledgements instead of good ones. The tag is added to the right one.
+  /// Replaces the next DMA acknowledgements. Tags are offsets to the correct ones.
   std::deque<DmaStatus> dma;
-  /// Added to the sequence numbers that the packetizer acknowledges next.
+  /// Offsets to the sequence numbers of the next packetizer acknowledgements.
   std::deque<std::uint32_t> packetizer;
-  bool stream_switch = false;    // first generation: does not take its configuration
-  bool arithmetic = false;       // first generation: does not get idle
-  std::uint32_t lost_words = 0;  // second generation: on the way to a kernel's port, once
+  bool stream_switch = false;    // first generation: does not accept its configuration
+  bool arithmetic = false;       // first generation: never becomes idle
+  std::uint32_t lost_words = 0;  // second generation: lost on the way to a kernel's port, once
 };
 
 struct EngineState {
-  bool interrupts = false;   // first generation: RX buffers are served
-  bool packetizers = false;  // and depacketizers; in the second generation the RX engines too
+  bool interrupts = false;   // first generation: RX buffers are serviced
+  bool packetizers = false;  // and depacketizers; in the second generation also the RX engines
   bool port = false;         // first generation over TCP
   bool connections = false;
   BrokenUnits broken;
 
-  // First generation: what an error leaves in the units, since its firmware unwinds to the end of the call.
-  std::uint32_t dma_tag = 0;  // of the last acknowledgement
+  // First generation: what an error leaves in the units, since the firmware then leaves the call at once.
+  std::uint32_t dma_tag = 0;  // last acknowledgement
   std::array<std::deque<DmaStatus>, static_cast<std::size_t>(DmaChannel::kNumber)> acknowledgements;
-  std::deque<std::uint32_t> sent;  // sequence numbers that the packetizer has acknowledged
-  /// Write commands into RX buffers, in order.
+  std::deque<std::uint32_t> sent;  // sequence numbers acknowledged by the packetizer
+  /// Write commands for RX buffers, in order.
   struct Posted {
     std::uint32_t buffer = 0;
     std::uint32_t tag = 0;
   };
   std::deque<Posted> posted;
 
-  /// An engine after its driver's set-up.
+  /// The state of an engine after its driver's set-up.
   static EngineState ready() {
     EngineState state;
     state.interrupts = state.packetizers = state.port = state.connections = true;

@@ -1,6 +1,5 @@
-// The units of one engine that all its calls share, and those of its card that the card's engines share. Each
-// serves one flow after the other, in the order in which the control processor gives its commands. Thread
-// rule: the owner's.
+// The units of an engine that all its calls share, and those of its card that the card's engines share. Each
+// unit serves flows in the order of the control processor's commands. Only for the thread of the owner.
 #pragma once
 
 #include <array>
@@ -14,16 +13,16 @@
 namespace offramp::cclo {
 
 enum class Unit : std::uint8_t {
-  // The card's, which the engines on it share. Their frames leave by its one port: one engine per FPGA with a
-  // network of its own is published, several behind an AXI-Stream switch in tests; that those share the port
-  // is inferred.
+  // Units of the card, shared by its engines, whose frames leave through the card's one port. Published are
+  // one engine per FPGA with its own network, and in tests several behind an AXI-Stream switch. That those
+  // share the port is inferred.
   kEngine,  // protocol engine, sending
   kLinkOut,
   kLinkIn,
-  kMemory,    // of the device
-  kPcieDown,  // from the host's memory to the card
+  kMemory,    // device memory
+  kPcieDown,  // from host memory to the card
   kPcieUp,
-  // Each engine's.
+  // Units of each engine.
   kProcessor,  // the control processor
   kDecoder,    // second generation: the data movement processor
   kRead0,      // DMA read channels
@@ -31,17 +30,17 @@ enum class Unit : std::uint8_t {
   kWrite,  // DMA write channel of results
   kArithmetic,
   kLane0,   // second generation: casts the first operand
-  kLane1,   // the second
-  kLane2,   // the result
+  kLane1,   // casts the second operand
+  kLane2,   // casts the result
   kPortIn,  // from kernels
   kPortOut,
   kPacketizer,
   kDepacketizer,
-  kRxService,  // of filled RX buffers: interrupt, or the second generation's hardware
+  kRxService,  // service of filled RX buffers: interrupt, or hardware in the second generation
   kNumber
 };
 
-/// Behind the units of the engine's calls: messages have the control processor's time for themselves.
+/// Resource after the units of calls: messages use a separate timeline of the control processor.
 inline constexpr std::size_t kSendCalls = static_cast<std::size_t>(Unit::kNumber);
 inline constexpr std::size_t kResources = kSendCalls + 1;
 inline constexpr std::array<ResourceDescription, kResources> kEngineResources{
@@ -67,26 +66,27 @@ inline constexpr std::array<ResourceDescription, kResources> kEngineResources{
      {"cclo.rx buffers"},
      {"cclo.send calls"}}};
 
-/// Uses a unit that serves many at a time (a memory, a bus) for `duration` of its time, from `at` on. Returns
-/// when it has done that, beside all else.
+/// Uses `duration` of a unit that serves several users at once (a memory or bus), from `at` on. Returns the
+/// time when that is done, given the other users.
 inline Time share(Arbiter& unit, Time at, Time duration) {
   Arbiter alone;
   alone.acquire(at, duration);
   return alone.free_at() + unit.join(alone, {}, at);
 }
 
+/// The units of one engine: a rank's in a world, or private ones.
 class EngineUnits {
  public:
   static constexpr std::size_t kCount = static_cast<std::size_t>(Unit::kNumber);
 
-  /// shared: those of a rank, described by kEngineResources; nothing: an idle engine of its own.
+  /// shared: a rank's resources, described by kEngineResources. `nullopt`: a private idle engine.
   explicit EngineUnits(std::optional<Resources> shared = {}) : shared_(shared) {}
 
   Arbiter& operator[](Unit unit) {
     const auto index = static_cast<std::size_t>(unit);
     return shared_ ? (*shared_)[index].timeline : own_[index];
   }
-  /// share(), among the rank's calls. What one message takes on an idle engine is known without it.
+  /// share() with the rank's other calls. Returns `at` on a private engine, where nothing competes.
   Time share_until(Unit unit, Time at, Time duration) {
     return shared_ ? share((*this)[unit], at, duration) : at;
   }

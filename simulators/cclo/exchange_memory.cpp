@@ -34,7 +34,7 @@ void Communicator::count_inbound(std::uint32_t rank) {
   set(rank, RankField::kInboundSequence, get(rank, RankField::kInboundSequence) + 1);
 }
 
-/// One length for all buffers in the second generation.
+/// The second generation has one length for all buffers.
 std::uint32_t RxPool::capacity(std::uint32_t i) const {
   if (space_.layout().offset(DescriptorField::kMaximumLength)) return get(i, DescriptorField::kMaximumLength);
   return space_.peek(kGen2BufferLength);

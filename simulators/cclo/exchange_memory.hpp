@@ -1,4 +1,5 @@
-// What the control processor keeps in the exchange memory: communicators, and the pool of RX buffers.
+// Structures of the control processor in the exchange memory: communicators and the pool of RX buffers. Views
+// without own state.
 #pragma once
 
 #include <algorithm>
@@ -10,20 +11,20 @@
 
 namespace offramp::cclo {
 
-/// A communicator at an address. Reads and writes go to the exchange memory's bytes.
+/// A view of a communicator at an address in the exchange memory.
 class Communicator {
  public:
   Communicator(IoSpace& space, std::uint32_t address) : space_(space), address_(address) {}
 
   [[nodiscard]] std::uint32_t size() const { return space_.peek(address_); }
   [[nodiscard]] std::uint32_t local_rank() const { return space_.peek(address_ + 4); }
-  /// 0 where this generation has no such field, or beyond the communicator.
+  /// 0 if this generation lacks the field or the rank is outside of the communicator.
   [[nodiscard]] std::uint32_t get(std::uint32_t rank, RankField field) const;
   void set(std::uint32_t rank, RankField field, std::uint32_t value);
 
-  /// The number of the next message to a rank, which is counted: the first is 1, in the second generation 0.
+  /// Counts a message to a rank and returns its number. Numbers begin with 1 (second generation: 0).
   std::uint32_t next_outbound(std::uint32_t rank);
-  /// The number that the next message from a rank has to have.
+  /// The number that the next message from a rank must have.
   [[nodiscard]] std::uint32_t expected_inbound(std::uint32_t rank) const;
   void count_inbound(std::uint32_t rank);
 
@@ -35,7 +36,7 @@ class Communicator {
   std::uint32_t address_;
 };
 
-/// A message in an RX buffer.
+/// The header of a message in an RX buffer.
 struct RxMessage {
   std::uint32_t length = 0;
   std::uint32_t tag = kTagAny;
@@ -43,30 +44,30 @@ struct RxMessage {
   std::uint32_t sequence = 0;
 };
 
-/// The pool: IDLE -> ENQUEUED (write command posted) -> RESERVED (holds a message) or ERROR -> IDLE. Nothing
-/// is overwritten before it is claimed.
+/// The pool. A buffer cycles through IDLE, ENQUEUED (write command posted), RESERVED (contains a message) or
+/// ERROR, and IDLE. It is not overwritten before its message is consumed.
 class RxPool {
  public:
   explicit RxPool(IoSpace& space) : space_(space), most_(space.layout().most_buffers(0)) {}
 
-  /// As the host wrote it, but no more than there is room for.
+  /// The number that the host wrote, limited to what the memory has room for.
   [[nodiscard]] std::uint32_t buffers() const {
     return std::min(space_.peek(space_.layout().exchange_base), most_);
   }
   [[nodiscard]] BufferStatus status(std::uint32_t i) const {
     return static_cast<BufferStatus>(get(i, DescriptorField::kStatus));
   }
-  /// Posts write commands for the lowest IDLE descriptors, at most 16 in flight; returns how many it posted.
+  /// Posts write commands for the lowest IDLE descriptors, at most 16 in flight. Returns their number.
   std::uint32_t enqueue();
-  /// The lowest ENQUEUED buffer takes a message; longer than the buffer: it becomes ERROR. Nothing: no buffer
-  /// was enqueued, so the message stays in the protocol engine.
+  /// Stores a message in the lowest ENQUEUED buffer, whose status becomes ERROR if the message is too long.
+  /// `nullopt` if no buffer is enqueued; the message then stays in the protocol engine.
   std::optional<std::uint32_t> fill(const RxMessage& message);
-  /// The buffer with this source's message of this number and a tag that fits. The wildcard is the
-  /// receiver's in the first generation and the message's in the second.
+  /// Finds the buffer with the source's message of this number and a matching tag. In the first generation,
+  /// the receiver may use the wildcard; in the second, the message.
   [[nodiscard]] std::optional<std::uint32_t> seek(std::uint32_t source, std::uint32_t tag,
                                                   std::uint32_t sequence) const;
   [[nodiscard]] RxMessage message(std::uint32_t i) const;
-  // What the firmware does with single descriptors, also with those behind the number of buffers.
+  // Operations of the firmware on single descriptors, including those beyond buffers().
   void post(std::uint32_t i, std::uint32_t tag);
   void store(std::uint32_t i, const RxMessage& message, BufferStatus status);
   [[nodiscard]] std::uint32_t tag(std::uint32_t i) const { return get(i, DescriptorField::kDmaTag); }
@@ -74,7 +75,7 @@ class RxPool {
     return std::uint64_t{get(i, DescriptorField::kAddressHigh)} << 32 | get(i, DescriptorField::kAddressLow);
   }
   [[nodiscard]] std::uint32_t capacity(std::uint32_t i) const;
-  /// The consumer's copy is acknowledged.
+  /// Frees a buffer whose message has been copied.
   void release(std::uint32_t i) { set(i, DescriptorField::kStatus, 0); }
 
   static constexpr std::uint32_t kMostEnqueued = 16;  // DMA tags

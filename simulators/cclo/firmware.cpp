@@ -1,10 +1,9 @@
-// From the words of a call to its return code: which calls there are, what a call runs into in an engine
-// that is not set up, configuration calls and calls that stay in one engine's memory. Calls between engines
-// go on in firmware_eager.cpp and firmware_rendezvous.cpp, by is_rendezvous().
+// Executes calls: dispatch, errors of engines without set-up, configuration calls, and calls within one
+// engine's memory. firmware_eager.cpp and firmware_rendezvous.cpp implement calls between engines;
+// is_rendezvous() selects.
 //
-// run_call() checks in the order in which the firmware does: an engine that was not set up (its polls end
-// in the timeout), an unknown call, flags that the second generation refuses, and only then the call. The
-// return code is the first error of all.
+// run_call() checks in the firmware's order: an engine without set-up (its polls end in the timeout), an
+// unknown call, flags that the second generation refuses. It returns the first error.
 #include "simulators/cclo/firmware.hpp"
 
 #include <algorithm>
@@ -39,7 +38,7 @@ Error configure_gen1(Spec& spec, EngineState& state, Gen1Config function, std::u
       state.packetizers = true;
       return Error::kNone;
     case Gen1Config::kOpenPort:
-    case Gen1Config::kInitConnection:  // the UDP engine has no ports to open
+    case Gen1Config::kInitConnection:  // the UDP engine opens no ports
       if (spec.transport != Transport::kTcp) return Error::kOpenPort;
       state.port = true;
       if (function == Gen1Config::kOpenPort) return Error::kNone;
@@ -51,7 +50,7 @@ Error configure_gen1(Spec& spec, EngineState& state, Gen1Config function, std::u
     case Gen1Config::kReset:
       state = {};
       return Error::kNone;
-    default:  // profiling
+    default:  // profiling: no effect
       return Error::kNone;
   }
 }
@@ -95,11 +94,11 @@ bool stays_in_memory(Scenario scenario) {
   }
 }
 
-/// What a call runs into in an engine that is not set up: the firmware polls until its timeout.
+/// The error of a call on an engine without set-up, where the firmware polls until its timeout.
 Error obstacle(const Spec& spec, const EngineState* state, Scenario scenario) {
   if (state == nullptr || stays_in_memory(scenario)) return Error::kNone;
   const bool first = spec.generation == Generation::kFirst;
-  if (scenario == Scenario::kReceive)  // nothing fills an RX buffer
+  if (scenario == Scenario::kReceive)  // without set-up, RX buffers are never filled
     return state->packetizers && (state->interrupts || !first) ? Error::kNone : Error::kReceiveTimeout;
   const bool connected = state->connections || !first || spec.transport != Transport::kTcp;
   return state->packetizers && connected ? Error::kNone : Error::kPacketizerTimeout;
@@ -115,9 +114,9 @@ bool has_root(Scenario scenario) {
          scenario == Scenario::kReduce;
 }
 
-/// What the second generation has against a call's flags. Kernels' streams go with messages, reductions and
-/// copies, operands of the compressed type with messages, copies and combinations (its reductions' and the
-/// other collectives' messages may be compressed).
+/// Returns the error with which the second generation refuses a call's flags. Kernel streams are allowed for
+/// messages, reductions, and copies. Compressed operands are allowed for messages, copies, combinations, and
+/// reductions. Other collectives may only compress their messages.
 Error objection(const Datapath& path, Scenario scenario, std::uint32_t count) {
   if (scenario == Scenario::kConfig || scenario == Scenario::kNop) return Error::kNone;
   const bool one_to_one = scenario == Scenario::kSend || scenario == Scenario::kReceive ||
@@ -131,7 +130,7 @@ Error objection(const Datapath& path, Scenario scenario, std::uint32_t count) {
   return path.compression != 0 && count % unit != 0 ? Error::kCompression : Error::kNone;
 }
 
-/// COPY, COMBINE and the calls through external kernels.
+/// Runs COPY, COMBINE, and the calls with external kernels.
 Task<void> run_in_memory(Processor& processor, Scenario scenario, CallMemory memory) {
   const Bytes second = memory.second.empty() ? Bytes(memory.receive) : memory.second;
   switch (scenario) {
@@ -151,7 +150,7 @@ Task<void> run_in_memory(Processor& processor, Scenario scenario, CallMemory mem
   }
 }
 
-/// Messages and collectives.
+/// Runs messages and collectives.
 Task<void> run_between(Processor& processor, Scenario scenario, int peer, CallMemory memory,
                        bool rendezvous) {
   if (scenario == Scenario::kSend) {
@@ -162,7 +161,7 @@ Task<void> run_between(Processor& processor, Scenario scenario, int peer, CallMe
     if (rendezvous) co_return co_await receive_by_rendezvous(processor, peer, memory.receive);
     co_return co_await processor.run(Primitive::receive(peer, memory.receive));
   }
-  if (has_root(scenario) && peer >= processor.size()) {  // all wait for a root that is none of them
+  if (has_root(scenario) && peer >= processor.size()) {  // no such root: all ranks time out
     processor.wait(processor.now() + processor.spec().timeout);
     co_return processor.fail(Error::kReceiveTimeout);
   }
@@ -170,7 +169,7 @@ Task<void> run_between(Processor& processor, Scenario scenario, int peer, CallMe
   co_await run_eager(processor, scenario, peer, memory);
 }
 
-/// A configuration call; it changes the engine's state and its settings.
+/// Runs a configuration call, which changes the engine's state and settings.
 Error run_configuration(Processor& processor, IoSpace& space, std::uint32_t function, std::uint32_t value) {
   Spec changed = processor.spec();
   Spec& settings = processor.context().settings != nullptr ? *processor.context().settings : changed;
@@ -220,7 +219,7 @@ Task<Error> run_call(Processor& processor, IoSpace& space, CallWords words, Call
   if (missing != Error::kNone) {
     processor.wait(processor.now() + spec.timeout);
     error = missing;
-  } else if (!scenario) {  // the first generation calls this a success
+  } else if (!scenario) {  // the first generation reports success
     error = generation == Generation::kFirst ? Error::kNone : Error::kNotImplemented;
   } else if (processor.context().datapath != nullptr &&
              objection(*processor.context().datapath, *scenario, count) != Error::kNone) {

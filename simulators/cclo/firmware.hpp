@@ -1,45 +1,42 @@
-// The firmware: a call of 15 words in, a return code out.
+// The firmware: executes a call of 15 words and returns its code.
 #pragma once
 
 #include "simulators/cclo/processor.hpp"
 
 namespace offramp::cclo {
 
-/// The memory that a call's addresses name (see CollectiveBuffers; for SEND `send` is the message, for RECV
-/// `receive`).
+/// The memory of a call's addresses (see CollectiveBuffers). SEND uses `send`, RECV uses `receive`.
 struct CallMemory {
   Bytes send;
   MutableBytes receive;
-  std::uint64_t element_bytes = 1;  // chunks of an allreduce hold whole elements
-  Bytes second = {};                // of COMBINE and EXT_REDUCE; empty: receive is the second operand too
+  std::uint64_t element_bytes = 1;  // an allreduce cuts its data at whole elements
+  Bytes second = {};                // COMBINE and EXT_REDUCE; empty: `receive` is also the second operand
 };
 
-/// Fetches the call, runs it, writes RETVAL and completes. The clock of the processor begins when the call
-/// block has the call.
+/// Fetches a call, executes it, writes RETVAL, and completes. Begins at the processor's clock.
 Task<Error> run_call(Processor& processor, IoSpace& space, CallWords words, CallMemory memory);
 
-/// A configuration call: what it sets in `spec` and in the engine's state. Part of run_call().
+/// Executes a configuration call: changes `spec` and `state`. Part of run_call().
 Error configure(Spec& spec, EngineState& state, std::uint32_t function, std::uint32_t value);
-/// Whether it resets the engine: its state, and its exchange memory but for the hardware id.
+/// Returns whether a configuration call resets the engine: state and exchange memory, but not HWID.
 bool is_reset(Generation generation, std::uint32_t function);
-/// Accesses of the control processor to its peripherals during a configuration call (read in [accl-2025]:
-/// switching the packetizers on takes 14).
+/// Peripheral accesses of the control processor during a configuration call (read in [accl-2025]: enabling
+/// the packetizers needs 14).
 std::int64_t configuration_accesses(Generation generation, std::uint32_t function);
 
-/// A message of the second generation whose receiver tells where it may go, at its two ends.
+/// The two ends of a second-generation message whose receiver advertises the destination.
 Task<void> send_by_rendezvous(Processor& processor, int peer, Bytes data);
 Task<void> receive_by_rendezvous(Processor& processor, int peer, MutableBytes into);
 
-/// Collectives of messages that nobody has to wait for: all of the first generation, and the second's up to
-/// its threshold.
+/// Runs an eager collective: all of the first generation, and those of the second up to its threshold.
 Task<void> run_eager(Processor& processor, Scenario scenario, int root, CallMemory memory);
-/// Those of the second generation in which the receiver tells where the data may go.
+/// Runs a rendezvous collective of the second generation, in which receivers advertise destinations.
 Task<void> run_rendezvous(Processor& processor, Scenario scenario, int root, CallMemory memory);
-/// Which of the two the second generation takes. bytes: the message; of gather and the like one block.
+/// Returns whether the second generation uses rendezvous. bytes: one message or block.
 bool is_rendezvous(const Spec& spec, Scenario scenario, std::uint64_t bytes);
 
-/// The part of rank `index` when `bytes` of whole elements are cut for `ranks`: all parts but the last ones
-/// are equally long; those may be shorter, or empty.
+/// The part of rank `index` when `bytes` of whole elements are divided among `ranks`. All parts have equal
+/// length, except that the last ones may be shorter or empty.
 struct Chunk {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;

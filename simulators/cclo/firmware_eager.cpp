@@ -1,21 +1,20 @@
-// The eager collectives (read in [accl-2021] and [accl-2025]): rings for everything that gathers or
-// reduces, a fan-out from the root for bcast and scatter. Ranks count modulo their number. The second
-// generation copies a rank's own block first where the first one does it last, and cuts an allreduce into
-// segments.
+// The eager collectives (read in [accl-2021] and [accl-2025]): rings for gathers and reductions, a fan-out
+// from the root for bcast and scatter. Rank numbers are modulo P. The second generation copies a rank's own
+// block first instead of last, and cuts an allreduce into segments.
 //
-// P ranks, any number; one alone copies. Messages go through RX buffers, segment by segment. No other
-// memory is taken, except where noted.
+// Works for any number of ranks P; a single rank only copies. Messages use RX buffers, one per segment. No
+// further memory is used unless noted.
 //
 //   bcast, scatter  fan_out(): the root sends each segment to all others before the next segment.
-//   gather          P - 1 blocks around the ring towards the root; ranks relay what comes from behind them.
-//   allgather       P - 1 steps; a block is received whole, then sent on.
-//   reduce          up the ring, from the rank behind the root to the root: each adds its operand to what
-//                   comes and sends it on, segment by segment (receive_reduce_send).
-//   reduce_scatter  scatter_sums(): every chunk goes once around the ring, being summed up, and ends at its
-//                   rank. In place a copy of the first chunk.
-//   allreduce       the same, then P - 1 steps around the ring with the sums; the second generation does
-//                   both for one RX buffer of whole chunks at a time. Chunks are whole elements; where
-//                   there are fewer elements than ranks, the last ones are empty and are skipped by all.
+//   gather          P - 1 blocks around the ring towards the root; ranks relay the blocks from behind them.
+//   allgather       P - 1 steps; a block is received completely, then forwarded.
+//   reduce          up the ring, from the rank behind the root to the root: each rank adds its operand and
+//                   forwards the sum, segment by segment (receive_reduce_send).
+//   reduce_scatter  scatter_sums(): each chunk is summed once around the ring and ends at its rank. In
+//                   place: a copy of the first chunk.
+//   allreduce       reduce_scatter, then P - 1 steps around the ring with the sums. The second generation
+//                   does both for one RX buffer of whole chunks at a time. Chunks are whole elements; with
+//                   fewer elements than ranks, the last chunks are empty and all ranks skip them.
 #include <algorithm>
 
 #include "simulators/cclo/firmware.hpp"
@@ -57,7 +56,7 @@ Task<void> scatter(Processor& p, int root, CallMemory m) {
   if (!m.receive.empty()) co_await p.run(Primitive::copy(block_of(m.send, block, root), m.receive));
 }
 
-/// The rank behind the root sends, the others relay what comes from behind them.
+/// The rank behind the root sends first; the others relay the blocks from behind them.
 Task<void> gather(Processor& p, int root, CallMemory m) {
   const Ring ring(p);
   const std::uint64_t block = m.send.size();
@@ -75,7 +74,7 @@ Task<void> gather(Processor& p, int root, CallMemory m) {
   if (!own_first) co_await p.run(own);
 }
 
-/// Store and forward: receive a slot, then send it on.
+/// Store and forward: receives a block completely before sending it on.
 Task<void> allgather(Processor& p, CallMemory m) {
   const Ring ring(p);
   const std::uint64_t block = m.send.size();
@@ -99,9 +98,9 @@ Task<void> reduce(Processor& p, int root, CallMemory m) {
   }
 }
 
-/// How reduce_scatter and allreduce cut their memory.
+/// The chunks into which reduce_scatter and allreduce divide their data.
 struct Chunks {
-  std::uint64_t bytes;  // of all
+  std::uint64_t bytes;  // total
   std::uint64_t element_bytes;
   int ranks;
   [[nodiscard]] Chunk at(int index) const { return chunk_of(bytes, element_bytes, ranks, index); }
@@ -111,13 +110,12 @@ Memory part(Memory memory, const Chunk& chunk) {
   return memory.subspan(chunk.offset, chunk.bytes);
 }
 
-/// Every chunk goes once around the ring and ends, summed up, at the rank of its number. Empty chunks are
-/// skipped by all.
+/// Each chunk is summed once around the ring and ends at the rank of its number. All ranks skip empty chunks.
 Task<void> scatter_sums(Processor& p, Chunks chunks, Bytes own, MutableBytes result) {
   const Ring ring(p);
   const Chunk first = chunks.at(ring.previous);
   Bytes sent = part(own, first);
-  // In place the result may lie where the first chunk is, which has to leave unchanged.
+  // In place, the result may overwrite the first chunk, which must be sent unchanged.
   if (!result.empty() && sent.data() == result.data()) {
     const MutableBytes saved = p.team().scratch(sent.size());
     p.team().copy(sent, saved);
@@ -143,7 +141,7 @@ Task<void> allreduce(Processor& p, CallMemory m) {
   const Chunks chunks{m.send.size(), m.element_bytes, ring.ranks};
   const MutableBytes mine = part(m.receive, chunks.at(ring.rank));
   co_await scatter_sums(p, chunks, m.send, mine);
-  co_await p.drain();  // in place the next steps overwrite what the first ones sent
+  co_await p.drain();  // in place, the next steps overwrite sent data
   for (int i = 0; i + 1 < ring.ranks; ++i) {
     const Chunk out = chunks.at(ring.wrap(ring.rank - i));
     const Chunk in = chunks.at(ring.wrap(ring.rank - i - 1));
@@ -152,7 +150,7 @@ Task<void> allreduce(Processor& p, CallMemory m) {
   }
 }
 
-/// One RX buffer at a time, of whole chunks.
+/// Processes as many whole chunks at a time as fit one RX buffer.
 Task<void> allreduce_by_segments(Processor& p, CallMemory m) {
   const std::uint64_t unit =
       std::max<std::uint64_t>(1, m.element_bytes) * static_cast<std::uint64_t>(p.size());
@@ -166,7 +164,7 @@ Task<void> allreduce_by_segments(Processor& p, CallMemory m) {
 }  // namespace
 
 Task<void> run_eager(Processor& p, Scenario scenario, int root, CallMemory m) {
-  const bool alone = p.size() == 1;  // that of [accl-2025] sends to itself and gets wrong results
+  const bool alone = p.size() == 1;  // in [accl-2025] a single rank sends to itself and gets wrong results
   switch (scenario) {
     case Scenario::kBcast:
       if (!alone) co_await bcast(p, root, m);

@@ -1,28 +1,27 @@
-// The second generation's rendezvous collectives (read in [accl-2025]): the receiver announces an address,
-// the sender writes there and says so. Where the hardware serves whoever comes first, the order is that of
-// the modelled times.
+// The second generation's rendezvous collectives (read in [accl-2025]): the receiver advertises an address;
+// the sender writes there and notifies it. Where the hardware serves requests in order of arrival, modelled
+// time determines the order.
 //
-// Repaired against [accl-2025]: a tree reduction delivers its result for every number of ranks, scratch
-// memory is as large as it has to be, reduce_scatter leaves the source buffer alone, the root of a gather
-// announces to every rank but itself.
+// Repaired compared with [accl-2025]: a tree reduction delivers its result for every number of ranks, scratch
+// memory has the required size, reduce_scatter preserves its source buffer, and the root of a gather
+// advertises to every rank except itself.
 //
-// P ranks, any number. The words of the exchange memory that choose between two algorithms are the driver's
-// (kBcastMaximumRanks and so on); n is the message, or a block where there are blocks.
+// Works for any number of ranks P. The driver sets the words of the exchange memory that select algorithms
+// (kBcastMaximumRanks and others). n is the size of a message or block.
 //
-//   bcast           flat up to so many ranks: the root writes to each rank as its address comes; else a
-//                   binomial tree.
-//   scatter         flat: as the addresses come.
-//   gather          flat; a block above a limit from a few ranks at a time (the fan-in), the next one being
-//                   asked as one is done.
+//   bcast           flat up to a number of ranks: the root writes to each rank when its address arrives.
+//                   Otherwise a binomial tree.
+//   scatter         flat, in order of the addresses' arrival.
+//   gather          flat; large blocks from a limited number of ranks at a time (the fan-in).
 //   allgather       P - 1 steps around the ring.
-//   reduce          flat up to so many ranks or bytes: the root sums up in order of arrival. Memory: (P -
-//                   1) n at the root. Else a binomial tree. Memory: 2 n at the ranks with children, but n
-//                   at the root; n at the others.
+//   reduce          flat up to a number of ranks or bytes: the root adds in order of arrival. Memory:
+//                   (P - 1) n at the root. Otherwise a binomial tree. Memory: 2 n at ranks with children,
+//                   except n at the root; n at the others.
 //   reduce_scatter  a reduce to rank 0, then a scatter. Memory: the vector at rank 0.
 //   allreduce       a reduce to rank 0, then a bcast.
-//   alltoall        all announce to all, then each writes to its peers as their addresses come. In place a
-//                   copy of all blocks.
-//   barrier         announcements to rank 0, in order of ranks, and back.
+//   alltoall        all advertise to all, then each writes to its peers as their addresses arrive. In
+//                   place: a copy of all blocks.
+//   barrier         notifications to rank 0, in order of ranks, and back.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -36,7 +35,7 @@ struct Notice {
   Time at;
   int peer;
   int distance;  // from this rank downwards
-  /// At the same time the rank before this one comes first: not all ranks serve rank 0 before the others.
+  /// On a tie the rank before this one is first, so that ranks do not all serve rank 0 first.
   friend bool operator<(const Notice& a, const Notice& b) {
     return a.at != b.at ? a.at < b.at : a.distance < b.distance;
   }
@@ -56,16 +55,16 @@ using Missing = Processor::Missing;
 Task<void> wait_address(Processor& p, int peer, Missing missing = Missing::kSpin) {
   const Time at = co_await p.address_of(peer, missing);
   co_await p.turn(at);
-  p.take_notification(at);
+  p.read_notification(at);
 }
 
 Task<void> wait_written(Processor& p, int peer, MutableBytes into, Missing missing = Missing::kSpin) {
   const Time at = co_await p.written_by(peer, into, missing);
   co_await p.turn(at);
-  p.take_notification(at);
+  p.read_notification(at);
 }
 
-/// What several peers write, in order of its arrival. into(peer): where it belongs.
+/// Receives the peers' writes, in order of arrival. into(peer): destination of a peer's data.
 template <typename Into>
 Task<std::vector<Notice>> writes(Processor& p, std::vector<int> peers, Into into) {
   struct Write {
@@ -88,8 +87,8 @@ Task<std::vector<Notice>> writes(Processor& p, std::vector<int> peers, Into into
   co_return notices;
 }
 
-/// All but this rank.
-std::vector<int> others(const Processor& p) {
+/// All ranks except this one.
+std::vector<int> other_ranks(const Processor& p) {
   std::vector<int> peers;
   for (int peer = 0; peer < p.size(); ++peer) {
     if (peer != p.rank()) peers.push_back(peer);
@@ -97,7 +96,7 @@ std::vector<int> others(const Processor& p) {
   return peers;
 }
 
-/// Everybody's announcements, in order of their arrival.
+/// The addresses that all other ranks advertise, in order of arrival.
 Task<std::vector<Notice>> addresses(Processor& p, Missing missing = Missing::kSpin) {
   std::vector<Notice> notices;
   for (int peer = 0; peer < p.size(); ++peer) {
@@ -119,7 +118,7 @@ Task<void> bcast_flat(Processor& p, int root, MutableBytes buffer) {
   const std::vector<Notice> notices = co_await addresses(p, Missing::kRetry);
   for (const Notice& notice : notices) {
     co_await p.turn(notice.at);
-    p.take_notification(notice.at);
+    p.read_notification(notice.at);
     co_await p.room();
     p.write(notice.peer, buffer);
   }
@@ -158,7 +157,7 @@ Task<void> bcast(Processor& p, int root, MutableBytes buffer) {
   }
 }
 
-/// send: at the root all blocks in rank order.
+/// send: all blocks in rank order, at the root.
 Task<void> scatter(Processor& p, int root, Bytes send, MutableBytes receive, std::uint64_t block) {
   if (p.rank() != root) {
     co_await p.turn();
@@ -171,14 +170,14 @@ Task<void> scatter(Processor& p, int root, Bytes send, MutableBytes receive, std
   const std::vector<Notice> notices = co_await addresses(p, Missing::kRetry);
   for (const Notice& notice : notices) {
     co_await p.turn(notice.at);
-    p.take_notification(notice.at);
+    p.read_notification(notice.at);
     co_await p.room();
     p.write(notice.peer, block_of(send, block, notice.peer));
   }
   co_await p.finish();
 }
 
-/// The root announces to as many peers as its fan-in allows and to the next one with each that is done.
+/// The root advertises to as many peers as its fan-in allows, and to one more whenever one is done.
 Task<void> gather(Processor& p, int root, CallMemory m) {
   const std::uint64_t block = m.send.size();
   if (p.rank() != root) {
@@ -193,7 +192,7 @@ Task<void> gather(Processor& p, int root, CallMemory m) {
   const bool limited = block > p.word(kGatherMaximumBytes);
   const int fan_in = limited ? std::max(1, static_cast<int>(p.word(kGatherMaximumFanIn))) : p.size();
   std::vector<Notice> done;
-  std::vector<int> asked;  // and nothing is known of them yet
+  std::vector<int> asked;  // advertised to, with no result yet
   int next = 0;
   int announced = 0;
   for (int served = 0; served + 1 < p.size();) {
@@ -210,7 +209,7 @@ Task<void> gather(Processor& p, int root, CallMemory m) {
     std::sort(done.begin() + served, done.end());
     const Time first = done[static_cast<std::size_t>(served++)].at;
     co_await p.turn(first);
-    p.take_notification(first);
+    p.read_notification(first);
   }
   co_await p.finish();
 }
@@ -238,7 +237,7 @@ Task<void> allgather(Processor& p, CallMemory m) {
   co_await p.finish();
 }
 
-/// All to the root, which sums up in order of arrival.
+/// All ranks write to the root, which adds in order of arrival.
 Task<void> reduce_flat(Processor& p, int root, Bytes own, MutableBytes result) {
   if (p.rank() != root) {
     co_await wait_address(p, root);
@@ -248,31 +247,31 @@ Task<void> reduce_flat(Processor& p, int root, Bytes own, MutableBytes result) {
     co_return;
   }
   std::vector<MutableBytes> parts(static_cast<std::size_t>(p.size()));
-  for (const int peer : others(p)) {
+  for (const int peer : other_ranks(p)) {
     co_await p.turn();
     p.announce(peer);
     parts[static_cast<std::size_t>(peer)] = p.team().scratch(own.size());
   }
   const std::vector<Notice> notices =
-      co_await writes(p, others(p), [&](int peer) { return parts[static_cast<std::size_t>(peer)]; });
-  // The first sum of the hardware has this rank's own memory as an operand: no copy of it is charged.
+      co_await writes(p, other_ranks(p), [&](int peer) { return parts[static_cast<std::size_t>(peer)]; });
+  // The hardware's first sum reads this rank's own memory directly, so this copy costs no time.
   p.team().copy(own, result);
   for (const Notice& notice : notices) {
     co_await p.turn(notice.at);
-    p.take_notification(notice.at);
+    p.read_notification(notice.at);
     co_await p.room();
     p.combine(parts[static_cast<std::size_t>(notice.peer)], result);
   }
   co_await p.finish();
 }
 
-/// Binomial: the sums of 2^n ranks go to the lowest of them.
+/// Binomial tree: the sum of 2^n ranks goes to the lowest of them.
 Task<void> reduce_tree(Processor& p, int root, Bytes own, MutableBytes result) {
   const int ranks = p.size();
   const int relative = (p.rank() - root + ranks) % ranks;
   const MutableBytes sum = relative == 0 ? result : p.team().scratch(own.size());
   MutableBytes part;
-  p.team().copy(own, sum);  // in the hardware the first operand is the source buffer
+  p.team().copy(own, sum);  // no cost: the hardware's first operand is the source buffer
   for (int distance = 1; distance < ranks; distance *= 2) {
     const int child = relative + distance;
     if (relative % (2 * distance) != 0) {
@@ -307,7 +306,7 @@ Task<void> reduce_scatter(Processor& p, CallMemory m) {
   MutableBytes sums;
   if (p.rank() == 0) sums = p.team().scratch(m.send.size());
   co_await reduce(p, 0, m.send, sums);
-  co_await p.drain();  // where the result lies in the source
+  co_await p.drain();  // the result may overlap the source
   co_await scatter(p, 0, sums, m.receive, m.receive.size());
 }
 
@@ -320,7 +319,7 @@ Task<void> allreduce(Processor& p, CallMemory m) {
 Task<void> alltoall(Processor& p, CallMemory m) {
   const std::uint64_t block = m.send.size() / static_cast<std::uint64_t>(p.size());
   Bytes out = m.send;
-  if (out.data() == m.receive.data()) {  // what comes would overwrite what is still to go
+  if (out.data() == m.receive.data()) {  // incoming blocks would overwrite outgoing ones
     const MutableBytes saved = p.team().scratch(out.size());
     co_await p.room();
     p.copy(out, saved);
@@ -335,20 +334,20 @@ Task<void> alltoall(Processor& p, CallMemory m) {
   const std::vector<Notice> notices = co_await addresses(p);
   for (const Notice& notice : notices) {
     co_await p.turn(notice.at);
-    p.take_notification(notice.at);
+    p.read_notification(notice.at);
     co_await p.room();
     p.write(notice.peer, block_of(out, block, notice.peer));
   }
   const std::vector<Notice> done =
-      co_await writes(p, others(p), [&](int peer) { return block_of(m.receive, block, peer); });
+      co_await writes(p, other_ranks(p), [&](int peer) { return block_of(m.receive, block, peer); });
   for (const Notice& notice : done) {
     co_await p.turn(notice.at);
-    p.take_notification(notice.at);
+    p.read_notification(notice.at);
   }
   co_await p.finish();
 }
 
-/// Rank 0 hears of every rank in order and answers all.
+/// Rank 0 receives a notification from every rank, in order of ranks, and answers all.
 Task<void> barrier(Processor& p) {
   if (p.rank() != 0) {
     co_await p.turn();

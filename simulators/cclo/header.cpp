@@ -70,7 +70,7 @@ PacketCut cut_message(Generation generation, Transport transport, std::uint32_t 
                       std::uint64_t payload) {
   std::uint64_t bytes = payload + kHeaderBytes;
   const bool pads = generation == Generation::kSecond && transport == Transport::kUdp;
-  // A header on its own does not leave the TCP packetizer: it goes with the first payload word.
+  // The TCP packetizer does not send a header alone, but together with the first payload word.
   if (pads || (payload == 0 && transport == Transport::kTcp))
     bytes = std::max<std::uint64_t>((bytes + kWordBytes - 1) / kWordBytes * kWordBytes,
                                     transport == Transport::kTcp ? 2 * kWordBytes : 0);

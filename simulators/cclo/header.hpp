@@ -1,5 +1,5 @@
-// The ACCL message header: one 64-byte word of the stream in front of every message (segment), described
-// once per generation as a table of fields. And how packetizers cut a message.
+// The ACCL message header: the first 64-byte word of every message (segment), described by one table of
+// fields. Also how packetizers cut messages into packets.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ enum class HeaderField : std::uint8_t {
   kTag,
   kSource,
   kSequence,
-  kStream,  // second generation: 0 is "to the RX buffers"
+  kStream,  // second generation: 0 leads to the RX buffers
   kDestination,
   kType,
   kHost,  // the address is in host memory
@@ -37,9 +37,10 @@ struct HeaderFieldSpec {
   std::uint8_t width;   // bytes, little endian
   std::string_view name;
 };
-/// Read in [accl-2021] and [accl-2025]. The first generation has the first four.
+/// Read in [accl-2021] and [accl-2025]. The first generation uses only the first four.
 std::span<const HeaderFieldSpec> header_fields(Generation generation);
 
+/// The fields of a header, by name.
 class Header {
  public:
   [[nodiscard]] std::uint64_t get(HeaderField field) const {
@@ -53,32 +54,32 @@ class Header {
 };
 
 using HeaderImage = std::array<std::byte, kHeaderBytes>;
-/// Values are cut to the width of their fields; the rest is zero.
+/// Truncates values to the width of their fields. Other bytes are zero.
 HeaderImage encode(Generation generation, const Header& header);
-/// Any bytes are safe. Nothing: fewer than 64 bytes, a message longer than a DMA transfer, or (second
-/// generation) a message type that does not exist.
+/// Accepts arbitrary bytes. `nullopt` for fewer than 64 bytes, a message longer than a DMA transfer, or
+/// (second generation) an unknown message type.
 std::optional<Header> decode(Generation generation, std::span<const std::byte> bytes);
 std::string print(Generation generation, const Header& header);
 
 enum class Transport : std::uint8_t { kTcp, kUdp, kRdma };
 std::string_view to_string(Transport transport);
 
-/// A message as packets: full ones and one last. Bytes are those on the network, header included.
+/// A message as packets: full ones and a last one. Sizes are bytes on the network, including the header.
 struct PacketCut {
   std::uint32_t full = 0;
   std::uint32_t full_bytes = 0;
-  std::uint32_t last_bytes = 0;  // of the last packet, which may be full too
+  std::uint32_t last_bytes = 0;  // the last packet may also be full
   [[nodiscard]] std::uint64_t packets() const { return std::uint64_t{full} + 1; }
   [[nodiscard]] std::uint64_t bytes() const { return std::uint64_t{full} * full_bytes + last_bytes; }
 };
-/// max_packet: bytes, whole words. UDP counts the header in the first packet; TCP and RDMA see one stream.
+/// max_packet: in bytes, whole words. UDP counts the header in the first packet; TCP and RDMA see one stream.
 /// The second generation's UDP pads the last word.
 PacketCut cut_message(Generation generation, Transport transport, std::uint32_t max_packet,
                       std::uint64_t payload);
 
 /// A DMA command of the first generation: four words (read in [accl-2021]).
 std::array<std::uint32_t, 4> dma_command(std::uint32_t bytes, std::uint64_t address, std::uint32_t tag);
-/// Its status word.
+/// The status word of a DMA command.
 struct DmaStatus {
   std::uint32_t tag = 0;
   bool internal_error = false;

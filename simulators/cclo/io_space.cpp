@@ -49,7 +49,7 @@ void IoSpace::write_control(std::uint32_t offset, std::uint32_t value) {
   if (offset % 4 == 0 && offset < kCallBlockBytes) write_call_block(offset, value);
 }
 
-std::optional<CallWords> IoSpace::take_call() {
+std::optional<CallWords> IoSpace::pop_call() {
   if (!started_) return std::nullopt;
   started_ = false;
   CallWords words{};

@@ -1,7 +1,5 @@
-// The IO space as bytes: what the host and the control processor see through their ports.
-//
-// Accesses are 32 bits wide and aligned; a read elsewhere gives 0 and a write elsewhere is dropped, as the
-// bus answers them with an error. Not thread safe.
+// The IO space as bytes, as seen by the host and the control processor. Accesses are 32 bits wide and
+// aligned. Elsewhere, reads return 0 and writes are dropped (a bus error). One thread at a time.
 #pragma once
 
 #include <array>
@@ -21,13 +19,13 @@ class IoSpace {
  public:
   explicit IoSpace(const Layout& layout);
 
-  // The host's port. Counted: the driver pays for each access.
+  // The host's port. Accesses are counted, because the driver pays for each.
   std::uint32_t read(std::uint32_t offset);
   void write(std::uint32_t offset, std::uint32_t value);
-  /// The call block: in the same space, but for the second generation, where it is a kernel of its own.
+  /// The call block: part of this space, but a separate kernel in the second generation.
   std::uint32_t read_control(std::uint32_t offset);
   void write_control(std::uint32_t offset, std::uint32_t value);
-  /// All arguments of a call: as many accesses as there are.
+  /// Writes all arguments of a call, with one access each.
   void write_arguments(const CallWords& words) {
     accesses_.writes += kArguments;
     for (std::size_t i = 0; i < kArguments; ++i)
@@ -39,18 +37,18 @@ class IoSpace {
   };
   [[nodiscard]] const Accesses& accesses() const { return accesses_; }
 
-  // The call block's other side: the control processor.
-  /// The call that was started, once.
-  std::optional<CallWords> take_call();
-  /// The firmware waits for a peer and lets the block take the next call meanwhile. (The hardware keeps the
-  /// call until it is done; a legal MPI program could then block for ever.)
+  // The control processor's side of the call block.
+  /// The started call. Returned once.
+  std::optional<CallWords> pop_call();
+  /// Lets the block accept the next call while the firmware waits for a peer. (The hardware keeps a call
+  /// until it is done, which could deadlock legal MPI programs.)
   void yield_call() { call_block_[0] |= kApIdle; }
-  /// RETVAL first, then the completion word: done, ready and idle.
+  /// Sets RETVAL, then the completion word: done, ready, and idle.
   void complete(std::uint32_t return_value);
-  /// Boot or soft reset: the exchange memory is zeroed and the hardware id written again.
+  /// Boot or soft reset: zeroes the exchange memory and writes the hardware id.
   void reset(std::uint32_t hardware_id);
 
-  // The exchange memory as the control processor sees it: no access of the host is counted.
+  // The control processor's access to the exchange memory. Not counted.
   [[nodiscard]] std::uint32_t peek(std::uint32_t offset) const {
     return offset % 4 == 0 && offset / 4 < memory_.size() ? memory_[offset / 4] : 0;
   }
@@ -66,7 +64,7 @@ class IoSpace {
   void write_call_block(std::uint32_t offset, std::uint32_t value);
 
   Layout layout_;
-  std::vector<std::uint32_t> memory_;  // the exchange memory, and all that is no call block
+  std::vector<std::uint32_t> memory_;  // the exchange memory and everything else outside of the call block
   std::array<std::uint32_t, kCallBlockBytes / 4> call_block_{};
   Accesses accesses_;
   bool started_ = false;

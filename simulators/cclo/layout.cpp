@@ -1,7 +1,6 @@
-// The tables of the three layouts, in order of address, and what is computed from them: offsets by field at
-// compile time, the room for communicators between the RX buffers and the registers behind them, and the
-// printed map. A register that moves when the exchange memory is resized (resized()) is looked up through
-// behind_tables().
+// The tables of the three layouts in order of address, and values computed from them: field offsets (at
+// compile time), the space for communicators, and the printed map. Registers that move when the exchange
+// memory is resized (resized()) are accessed through behind_tables().
 #include "simulators/cclo/layout.hpp"
 
 #include <algorithm>

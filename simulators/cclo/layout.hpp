@@ -1,9 +1,9 @@
-// The 8 KB IO space of the CCL offload engine: every register, RX buffer descriptor and communicator as one
-// table of fields. Codec, printer, documentation and tests come from these tables.
+// The 8 KB IO space of the CCL offload engine: registers, RX buffer descriptors, and communicators, as tables
+// of fields. Encoder, printer, documentation, and tests use these tables.
 //
-// Three layouts exist. kSeed: the text of [accl]. kDump: the one its register dump was taken from
-// (the exchange memory begins at 0x1000). kGen2: the second generation (read in [accl-2025]), where the call
-// block is a kernel of its own and the exchange memory begins at 0.
+// Layouts: kSeed follows the text of [accl]. kDump matches the hardware of its register dump (exchange memory
+// at 0x1000). kGen2 is the second generation (read in [accl-2025]), with the call block in a separate kernel
+// and the exchange memory at 0.
 #pragma once
 
 #include <array>
@@ -24,13 +24,13 @@ inline constexpr std::uint32_t kCallBlockBytes = 0x80;
 /// One 32-bit register.
 struct Register {
   std::uint32_t offset;
-  std::string_view name;       // of the first generation
-  std::string_view gen2_name;  // where it differs
+  std::string_view name;       // first generation
+  std::string_view gen2_name;  // if different
   std::string_view description;
 };
 
-/// The words of a call as the host writes them; the value is the place in the stream of 15 words that the
-/// call block hands to the control processor. Offsets are in kCallRegisters.
+/// The words of a call, as the host writes them. The value is the position in the stream of 15 words from the
+/// call block to the control processor. Offsets are in kCallRegisters.
 enum class Argument : std::uint8_t {
   kScenario,
   kCount,
@@ -51,9 +51,9 @@ enum class Argument : std::uint8_t {
 };
 inline constexpr std::size_t kArguments = static_cast<std::size_t>(Argument::kNumber);
 
-/// AP_CTRL, GIE, IER, ISR and then the arguments in the order of Argument.
-// [accl] Kernel Parameters; every argument is followed by a reserved word. It prints the two
-// halves of buf1 in both orders; all code has the low half first.
+/// AP_CTRL, GIE, IER, ISR, then the arguments in the order of Argument.
+/// [accl] Kernel Parameters; a reserved word follows every argument. The text prints the halves of buf1 in
+/// both orders; all code has the low half first.
 inline constexpr std::array<Register, 4 + kArguments> kCallRegisters = {{
     {0x00, "AP_CTRL", "", "b0 start, b1 done, b2 idle, b3 ready"},
     {0x04, "GIE", "", "global interrupt enable"},
@@ -75,8 +75,8 @@ inline constexpr std::array<Register, 4 + kArguments> kCallRegisters = {{
     {0x70, "buf2_ptr_addrl", "addrc_l", "second generation: result"},
     {0x74, "buf2_ptr_addrh", "addrc_h", ""},
 }};
-/// The word at 0x50 of the second generation: which operands are streams of kernels, and which are in host
-/// memory instead of the device's (read in [accl-2025]).
+/// The word at 0x50 of the second generation: which operands are kernel streams, and which are in host memory
+/// instead of device memory (read in [accl-2025]).
 struct OperandFlag {
   std::uint32_t bit;
   std::string_view name;
@@ -91,12 +91,12 @@ inline constexpr std::array<OperandFlag, 5> kOperandFlags = {{{kOperand0Stream, 
                                                               {kOperand0Host, "OP0 host"},
                                                               {kOperand1Host, "OP1 host"},
                                                               {kResultHost, "RES host"}}};
-/// The word at 0x48: which operands have the compressed type, and whether messages have it.
+/// The word at 0x48: which operands are of the compressed type, and whether messages are.
 inline constexpr std::uint32_t kOperand0Compressed = 0x1;
 inline constexpr std::uint32_t kOperand1Compressed = 0x2;
 inline constexpr std::uint32_t kResultCompressed = 0x4;
 inline constexpr std::uint32_t kMessagesCompressed = 0x8;
-/// Their names.
+/// The names of the flags in a word.
 std::string print_operand_flags(std::uint32_t word);
 
 constexpr std::uint32_t offset_of(Argument argument) {
@@ -110,7 +110,7 @@ inline constexpr std::uint32_t kApDone = 1U << 1;  // cleared by reading
 inline constexpr std::uint32_t kApIdle = 1U << 2;
 inline constexpr std::uint32_t kApReady = 1U << 3;
 
-/// Fields of an RX buffer descriptor; their order differs between the generations.
+/// Fields of an RX buffer descriptor, in a different order per generation.
 enum class DescriptorField : std::uint8_t {
   kAddressLow,
   kAddressHigh,
@@ -126,7 +126,7 @@ enum class DescriptorField : std::uint8_t {
 enum class BufferStatus : std::uint32_t { kIdle = 0, kEnqueued = 1, kReserved = 2, kError = 4 };
 std::string_view to_string(BufferStatus status);
 
-/// Fields of one rank in a communicator. In front of the ranks stand size and local rank.
+/// Fields of one rank in a communicator. Size and local rank precede the ranks.
 enum class RankField : std::uint8_t {
   kIp,
   kPort,
@@ -146,29 +146,30 @@ struct WordOf {
   std::string_view description;
 };
 
-/// Byte offsets of fields within their records, by generation: the firmware looks at them all the time.
+/// Byte offsets of fields within records, by generation. A table, because the firmware needs them constantly.
 template <typename Field>
 using FieldOffsets =
     std::array<std::array<std::optional<std::uint32_t>, static_cast<std::size_t>(Field::kNumber)>, 2>;
 extern const FieldOffsets<DescriptorField> kDescriptorOffsets;
 extern const FieldOffsets<RankField> kRankOffsets;
 
+/// The layout of an IO space: offsets in bytes, sizes in 32-bit words.
 struct Layout {
   Profile profile;
   Generation generation;
   std::string_view name;
   std::uint32_t exchange_base;   // first byte of the exchange memory
-  std::uint32_t tables_end;      // first byte behind the room for descriptors and communicators
-  std::uint32_t table_words;     // in front of the descriptors
-  std::uint32_t reserved_words;  // behind the first communicator: arithmetic configurations
+  std::uint32_t tables_end;      // end of the space for descriptors and communicators
+  std::uint32_t table_words;     // before the descriptors
+  std::uint32_t reserved_words;  // after the first communicator: arithmetic configurations
   std::uint32_t hardware_id;     // offsets
   std::uint32_t return_value;
   std::span<const WordOf<DescriptorField>> descriptor;
   std::span<const WordOf<RankField>> rank;
   std::span<const Register> registers;  // outside the tables
-  std::uint32_t original_tables_end;    // of the hardware; see resized()
+  std::uint32_t original_tables_end;    // in hardware; see resized()
 
-  /// Where a register behind the tables is, which the original layout has at `offset`.
+  /// The offset of a register behind the tables. offset: in the original layout.
   [[nodiscard]] std::uint32_t behind_tables(std::uint32_t offset) const {
     return tables_end + offset - original_tables_end;
   }
@@ -179,19 +180,19 @@ struct Layout {
   [[nodiscard]] std::uint32_t descriptor_offset(std::uint32_t i) const {
     return exchange_base + 4 * (table_words + i * descriptor_words());
   }
-  /// Of communicator 0, behind `buffers` descriptors.
+  /// The offset of communicator 0, behind `buffers` descriptors.
   [[nodiscard]] std::uint32_t communicators_offset(std::uint32_t buffers) const {
     return descriptor_offset(buffers);
   }
   [[nodiscard]] std::uint64_t communicator_words(std::uint64_t ranks) const {
     return kCommunicatorHeadWords + ranks * rank_words();
   }
-  /// Words left for communicators; nothing when the descriptors themselves do not fit.
+  /// Words left for communicators. 0 if the descriptors do not fit.
   [[nodiscard]] std::uint64_t free_words(std::uint64_t buffers) const;
-  /// Descriptors that fit beside one communicator.
+  /// The number of descriptors that fit next to one communicator.
   [[nodiscard]] std::uint32_t most_buffers(std::uint64_t ranks) const;
 
-  /// Byte offset of a field within its record; nothing where this generation has no such field.
+  /// Byte offset of a field in its record. `nullopt` if this generation lacks the field.
   [[nodiscard]] std::optional<std::uint32_t> offset(DescriptorField field) const {
     return kDescriptorOffsets[static_cast<std::size_t>(generation)][static_cast<std::size_t>(field)];
   }
@@ -202,11 +203,10 @@ struct Layout {
 
 const Layout& layout_of(Profile profile);
 
-/// The same layout with another amount of exchange memory, for what-if studies: bytes from the base on. HWID
-/// and RETVAL come behind it, as ever.
+/// The layout with an exchange memory of `bytes`, for what-if studies. HWID and RETVAL still follow it.
 Layout resized(const Layout& layout, std::uint32_t bytes);
 
-/// Every register and record of a layout, for people.
+/// A readable list of all registers and records.
 std::string print_layout(const Layout& layout, std::uint32_t buffers);
 
 // --- the second generation's exchange memory (read in [accl-2025]) ---

@@ -1,13 +1,12 @@
-// Cards without MPI: calls come through their registers, messages lie in an engine's mailbox until a call
-// asks for them, and the machine runs whichever engine can go on first.
+// Cards without MPI: calls come through registers, messages wait in an engine's mailbox, and the machine runs
+// the engine with the earliest turn.
 //
-// An engine has one control processor. turn() says what it does next and when, in three cases: the call
-// that spins for a message, once that is there; a new call; or, in the second generation, a call from the
-// retry queue whose notification has come. New calls and retries alternate in periods of retry_time(), so
-// their moments are computed by rounding up to whole periods rather than by stepping through empty polls.
-// take() does it, settle() notes where the call stands afterwards: done, spinning, or queued. When no
-// engine has a turn, the spinning one with the earliest clock runs into its timeout; when none can, the
-// machine stands, and Engine::waits_for() says for what.
+// turn() determines the next action of an engine's control processor and its time: a spinning call whose
+// message is there, a new call, or (second generation) a queued call whose notification has come. New calls
+// and retries alternate in periods of retry_time(), so the time is rounded up to whole periods instead of
+// simulating empty polls. take() executes the action. record_progress() records whether the call is done,
+// spinning, or queued. If no engine has a turn, the spinning call with the earliest clock times out. If none
+// can, the machine stops, and OffloadEngine::waits_for() explains why.
 #include "simulators/cclo/machine.hpp"
 
 #include <fmt/core.h>
@@ -30,17 +29,17 @@ std::uint64_t address(const CallWords& words, Argument low) {
   return std::uint64_t{words[i + 1]} << 32 | words[i];
 }
 
-/// By `function` ([accl] Software interface): whatever is above 2 computes 64-bit integers.
+/// The lane for `function` ([accl] Software interface). All values above 2 select 64-bit integers.
 std::uint32_t lane_of_first(std::uint32_t function) {
   return std::min(function, 3U);
 }
 
 }  // namespace
 
-/// The ranks of one call's communicator: engines.
-class Engine::CallTeam final : public Team, private TeamHardware {
+/// The ranks of a call's communicator. Each is an engine.
+class OffloadEngine::CallTeam final : public Team, private TeamHardware {
  public:
-  CallTeam(Engine& engine, Call& call, int rank, int size)
+  CallTeam(OffloadEngine& engine, FirmwareCall& call, int rank, int size)
       : Team(rank, size, true), engine_(engine), call_(call) {}
 
   MutableBytes scratch(std::size_t bytes) override { return memory_.emplace_back(bytes); }
@@ -48,7 +47,7 @@ class Engine::CallTeam final : public Team, private TeamHardware {
   [[nodiscard]] int world_rank(int rank) const override { return engine_of(rank); }
 
   std::coroutine_handle<> waiter;
-  int awaited = 0;  // the peer
+  int awaited = 0;  // the peer of the pending receive
 
  protected:
   void combine_elements(Bytes in, MutableBytes inout) override;
@@ -61,11 +60,11 @@ class Engine::CallTeam final : public Team, private TeamHardware {
   bool ready(Handle handle) override;
   void wait(Handle, std::coroutine_handle<> coroutine) override { waiter = coroutine; }
   Outcome finish(Handle) override { return Outcome::kOk; }
-  Arrival take(Handle handle) override;
+  Arrival finish_token(Handle handle) override;
 
  private:
   Resources resources(int /*world_rank*/) override { return {kEngineResources, engine_.units_.data()}; }
-  /// Of a rank that the communicator does not have: none.
+  /// The engine of a rank, or -1 if the communicator has no such rank.
   [[nodiscard]] int engine_of(int rank) const {
     if (rank < 0 || rank >= size()) return -1;
     const Communicator communicator(engine_.space_, communicator_address());
@@ -75,14 +74,14 @@ class Engine::CallTeam final : public Team, private TeamHardware {
   }
   [[nodiscard]] std::uint32_t communicator_address() const;
 
-  friend class Engine;
-  Engine& engine_;
-  Call& call_;
+  friend class OffloadEngine;
+  OffloadEngine& engine_;
+  FirmwareCall& call_;
   MutableBytes into_;
   std::list<std::vector<std::byte>> memory_;
 };
 
-struct Engine::Call {
+struct OffloadEngine::FirmwareCall {
   CallWords words{};
   Time at;
   bool from_kernel = false;
@@ -95,19 +94,19 @@ struct Engine::Call {
   [[nodiscard]] std::uint32_t word(Argument a) const { return words[static_cast<std::size_t>(a)]; }
 };
 
-std::uint32_t Engine::CallTeam::communicator_address() const {
+std::uint32_t OffloadEngine::CallTeam::communicator_address() const {
   return call_.word(Argument::kCommunicator);
 }
 
-void Engine::CallTeam::combine_elements(Bytes in, MutableBytes inout) {
+void OffloadEngine::CallTeam::combine_elements(Bytes in, MutableBytes inout) {
   const bool first = engine_.spec_.generation == Generation::kFirst;
   compute(first ? lane_of_first(call_.word(Argument::kFunction)) : call_.datapath.lane(), in, inout, inout);
 }
 
-Team::Handle Engine::CallTeam::start_send(int peer, Bytes data, const Stamp* stamp) {
+Team::Handle OffloadEngine::CallTeam::start_send(int peer, Bytes data, const Stamp* stamp) {
   const int to = engine_of(peer);
-  if (to < 0 || to >= static_cast<int>(engine_.machine_.engines_.size())) return nullptr;  // into the dark
-  Message message;
+  if (to < 0 || to >= static_cast<int>(engine_.machine_.engines_.size())) return nullptr;  // lost
+  ArrivedMessage message;
   message.source = engine_.number_;
   message.stamp = *stamp;
   message.header = engine_.outgoing_;
@@ -117,27 +116,27 @@ Team::Handle Engine::CallTeam::start_send(int peer, Bytes data, const Stamp* sta
   return nullptr;
 }
 
-/// A call that may be retried goes on only with what is there by its own clock.
-bool Engine::CallTeam::ready(Handle handle) {
+/// A call that may be retried uses only messages that have arrived by its own clock.
+bool OffloadEngine::CallTeam::ready(Handle handle) {
   if (handle == nullptr) return true;
-  const Message* const message = engine_.find(call_, awaited);
-  const bool retries = call_.processor->wanted().missing == Processor::Missing::kRetry;
-  if (call_.processor->wanted().type != MessageType::kEager) engine_.note_notifications(call_);
+  const ArrivedMessage* const message = engine_.find(call_, awaited);
+  const bool retries = call_.processor->blocked_on().missing == Processor::Missing::kRetry;
+  if (call_.processor->blocked_on().type != MessageType::kEager) engine_.note_notifications(call_);
   if (message == nullptr) return false;
   return !retries || message->stamp.last <= call_.processor->now();
 }
 
-Team::Arrival Engine::CallTeam::take(Handle handle) {
+Team::Arrival OffloadEngine::CallTeam::finish_token(Handle handle) {
   if (handle == nullptr) return {};
-  const Message* const found = engine_.find(call_, awaited);
-  if (found == nullptr) {  // the firmware has polled long enough
+  const ArrivedMessage* const found = engine_.find(call_, awaited);
+  if (found == nullptr) {  // the timeout has expired
     const Time now = call_.processor->now();
     return {Outcome::kFault,
             {now, now, Stamp::kFailed | kLost | static_cast<std::uint64_t>(Error::kReceiveTimeout)}};
   }
   const auto place = std::find_if(engine_.mailbox_.begin(), engine_.mailbox_.end(),
-                                  [found](const Message& m) { return &m == found; });
-  const Message message = std::move(*place);
+                                  [found](const ArrivedMessage& m) { return &m == found; });
+  const ArrivedMessage message = std::move(*place);
   engine_.mailbox_.erase(place);
   engine_.incoming_ = {message.header, message.data.size()};
   const std::size_t bytes = std::min(message.data.size(), into_.size());
@@ -145,7 +144,7 @@ Team::Arrival Engine::CallTeam::take(Handle handle) {
   return {message.stamp.failed() ? Outcome::kFault : Outcome::kOk, message.stamp};
 }
 
-Engine::Engine(Machine& machine, int number, Spec& spec, IoSpace& space, EngineState& state)
+OffloadEngine::OffloadEngine(Machine& machine, int number, Spec& spec, IoSpace& space, EngineState& state)
     : machine_(machine),
       number_(number),
       spec_(spec),
@@ -158,10 +157,10 @@ Engine::Engine(Machine& machine, int number, Spec& spec, IoSpace& space, EngineS
   }
 }
 
-Engine::~Engine() = default;
+OffloadEngine::~OffloadEngine() = default;
 
-std::size_t Engine::add(const CallWords& words, Time at, bool from_kernel) {
-  Call& call = calls_.emplace_back();
+std::size_t OffloadEngine::add(const CallWords& words, Time at, bool from_kernel) {
+  FirmwareCall& call = calls_.emplace_back();
   call.words = words;
   call.at = at;
   call.from_kernel = from_kernel;
@@ -169,25 +168,25 @@ std::size_t Engine::add(const CallWords& words, Time at, bool from_kernel) {
   return calls_.size() - 1;
 }
 
-std::size_t Engine::call(Time at) {
-  return add(space_.take_call().value_or(CallWords{}), at, false);
+std::size_t OffloadEngine::call(Time at) {
+  return add(space_.pop_call().value_or(CallWords{}), at, false);
 }
 
-std::size_t Engine::call_from_kernel(const CallWords& words, Time at) {
+std::size_t OffloadEngine::call_from_kernel(const CallWords& words, Time at) {
   return add(words, at, true);
 }
 
-const Engine::Result& Engine::result(std::size_t call) const {
+const OffloadEngine::Result& OffloadEngine::result(std::size_t call) const {
   return std::next(calls_.begin(), static_cast<std::ptrdiff_t>(call))->result;
 }
 
-/// Messages of a source in their order; notifications by type, source and tag, whose wildcard is the
-/// message's.
-const Engine::Message* Engine::find(const Call& call, int peer) const {
-  const Processor::Wanted& wanted = call.processor->wanted();
+/// The message that a call waits for. Eager messages of a source come in order. Notifications match by type,
+/// source, and tag, where the message may have the wildcard.
+const OffloadEngine::ArrivedMessage* OffloadEngine::find(const FirmwareCall& call, int peer) const {
+  const Processor::Wanted& wanted = call.processor->blocked_on();
   const int source = call.team->engine_of(peer);
   const std::uint32_t tag = call.processor->context().tag;
-  for (const Message& message : mailbox_) {
+  for (const ArrivedMessage& message : mailbox_) {
     const MessageType type = type_of(message.stamp);
     if (message.source != source || type != wanted.type) continue;
     if (type == MessageType::kEager || message.header.tag == tag || message.header.tag == kTagAny)
@@ -196,22 +195,22 @@ const Engine::Message* Engine::find(const Call& call, int peer) const {
   return nullptr;
 }
 
-void Engine::note_notifications(const Call& call) {
-  const Message* const own = find(call, call.team->awaited);
-  const auto pending = std::count_if(mailbox_.begin(), mailbox_.end(), [&](const Message& m) {
+void OffloadEngine::note_notifications(const FirmwareCall& call) {
+  const ArrivedMessage* const own = find(call, call.team->awaited);
+  const auto pending = std::count_if(mailbox_.begin(), mailbox_.end(), [&](const ArrivedMessage& m) {
     return &m != own && type_of(m.stamp) != MessageType::kEager && m.stamp.last <= call.processor->now();
   });
   if (static_cast<std::size_t>(pending) > kMostNotifications && stuck_.empty())
     stuck_ =
-        fmt::format("{} notifications wait for calls, and their FIFO holds {}", pending, kMostNotifications);
+        fmt::format("{} notifications wait for calls, but their FIFO holds {}", pending, kMostNotifications);
 }
 
-/// To take a call of 16 words from the retry queue, look for its notification and put it back.
-Time Engine::retry_time() const {
+/// Time to take a call of 16 words from the retry queue, check its notification, and put it back.
+Time OffloadEngine::retry_time() const {
   return spec_.cycles(spec_.firmware.fetch + 17 * spec_.firmware.word + spec_.firmware.step);
 }
 
-std::optional<Engine::Turn> Engine::turn() const {
+std::optional<OffloadEngine::Turn> OffloadEngine::turn() const {
   if (!stuck_.empty()) return std::nullopt;
   if (spinning_ != nullptr) {
     if (find(*spinning_, spinning_->team->awaited) == nullptr) return std::nullopt;
@@ -223,15 +222,15 @@ std::optional<Engine::Turn> Engine::turn() const {
     return time <= 0 ? 0 : (time + round - 1) / round;
   };
   if (!new_.empty()) {
-    Call* const call = new_.front();
+    FirmwareCall* const call = new_.front();
     Time at = later(free_, call->at);
     if (!retry_.empty()) at = free_ + Time::ps(rounds((at - free_).count(), period) * period);
     best = Turn{at, call, Turn::From::kNew};
   }
   const auto queued = static_cast<std::int64_t>(retry_.size());
   for (std::int64_t i = 0; i < queued; ++i) {
-    Call* const call = retry_[static_cast<std::size_t>(i)];
-    const Message* const message = call->started ? find(*call, call->team->awaited) : nullptr;
+    FirmwareCall* const call = retry_[static_cast<std::size_t>(i)];
+    const ArrivedMessage* const message = call->started ? find(*call, call->team->awaited) : nullptr;
     if (call->started ? message == nullptr : queued > 1) continue;
     const Time first = free_ + Time::ps(period * (i + 1));
     const Time there = call->started ? message->stamp.last : first;
@@ -241,8 +240,8 @@ std::optional<Engine::Turn> Engine::turn() const {
   return best;
 }
 
-void Engine::take(const Turn& turn) {
-  Call& call = *turn.call;
+void OffloadEngine::serve(const Turn& turn) {
+  FirmwareCall& call = *turn.call;
   if (turn.from == Turn::From::kNew) {
     new_.pop_front();
     return begin(call, turn.at);
@@ -257,7 +256,7 @@ void Engine::take(const Turn& turn) {
   resume(call);
 }
 
-void Engine::resume(Call& call) {
+void OffloadEngine::resume(FirmwareCall& call) {
   current_ = &call;
   if (call.started) {
     std::exchange(call.team->waiter, nullptr).resume();
@@ -265,25 +264,25 @@ void Engine::resume(Call& call) {
     call.started = true;
     call.task.start();
   }
-  settle(call);
+  record_progress(call);
 }
 
-void Engine::begin(Call& call, Time at) {
+void OffloadEngine::begin(FirmwareCall& call, Time at) {
   if (is_reset_call(spec_, call.words)) reset_retries();
   call.result.begin = at;
   prepare(call);
   const bool waits = scenario_of(spec_.generation, call.word(Argument::kScenario)) == Scenario::kBarrier;
-  if (waits && !retry_.empty()) return queue(call);  // a BARRIER begins when no other call is retried
+  if (waits && !retry_.empty()) return queue(call);  // BARRIER begins only when the retry queue is empty
   resume(call);
 }
 
-void Engine::queue(Call& call) {
+void OffloadEngine::queue(FirmwareCall& call) {
   if (retry_.size() == kMostRetries && stuck_.empty())
     stuck_ = fmt::format("the retry queue holds {} calls", kMostRetries);
   retry_.push_back(&call);
 }
 
-void Engine::settle(Call& call) {
+void OffloadEngine::record_progress(FirmwareCall& call) {
   free_ = later(free_, call.processor->now());
   if (call.task.done()) {
     call.result.done = true;
@@ -291,16 +290,16 @@ void Engine::settle(Call& call) {
     call.result.end = call.processor->now();
     return;
   }
-  if (call.processor->wanted().missing == Processor::Missing::kSpin) {
+  if (call.processor->blocked_on().missing == Processor::Missing::kSpin) {
     spinning_ = &call;
     return;
   }
   queue(call);
 }
 
-/// A reset answers the calls that it drops (read in [accl-2025]).
-void Engine::reset_retries() {
-  for (Call* const call : std::exchange(retry_, {})) {
+/// A reset completes the calls that it drops (read in [accl-2025]).
+void OffloadEngine::reset_retries() {
+  for (FirmwareCall* const call : std::exchange(retry_, {})) {
     call->task.reset();
     call->result.done = true;
     call->result.code = encode(spec_.generation, Error::kNotReady);
@@ -313,21 +312,23 @@ void Engine::reset_retries() {
   }
 }
 
-/// The call that spins for an eager message that does not come.
-bool Engine::may_time_out() const {
-  return spinning_ != nullptr && stuck_.empty() && spinning_->processor->wanted().type == MessageType::kEager;
+/// Returns whether a call spins for an eager message that does not come.
+bool OffloadEngine::may_time_out() const {
+  return spinning_ != nullptr && stuck_.empty() &&
+         spinning_->processor->blocked_on().type == MessageType::kEager;
 }
 
-void Engine::time_out() {
+void OffloadEngine::time_out() {
   resume(*std::exchange(spinning_, nullptr));
 }
 
-MutableBytes Engine::operand(std::uint64_t address, std::uint64_t bytes, Place place, bool streamed) {
+MutableBytes OffloadEngine::operand(std::uint64_t address, std::uint64_t bytes, BufferLocation place,
+                                    bool streamed) {
   if (streamed) return staging_.emplace_back(bytes);
   return bytes == 0 ? MutableBytes() : memory_.at(address, bytes, place);
 }
 
-void Engine::prepare(Call& call) {
+void OffloadEngine::prepare(FirmwareCall& call) {
   const std::uint32_t communicator_address = call.word(Argument::kCommunicator);
   const Communicator communicator(space_, communicator_address);
   const auto size = static_cast<int>(std::clamp(communicator.size(), 1U, 1024U));
@@ -348,7 +349,7 @@ void Engine::prepare(Call& call) {
                      call.word(Argument::kType2) & 0xffU, call.word(Argument::kFunction)};
     const bool is_root = call.word(Argument::kRootSourceDestination) == static_cast<std::uint32_t>(rank);
     if (scenario == Scenario::kReduce && !is_root)
-      call.datapath.streams &= kOperand0Stream;  // the others have no result (read in [accl-2025])
+      call.datapath.streams &= kOperand0Stream;  // only the root has a result (read in [accl-2025])
     context.datapath = &call.datapath;
   }
   call.processor.emplace(context, call.result.begin);
@@ -356,9 +357,8 @@ void Engine::prepare(Call& call) {
   call.task = run_call(*call.processor, space_, call.words, memory);
 }
 
-/// Which buffers a call has, and how long they are ([accl] Kernel Parameters; read in [accl-2021] and
-/// [accl-2025]).
-CallMemory Engine::memory_of(Call& call, Scenario scenario) {
+/// The buffers of a call and their sizes ([accl] Kernel Parameters; read in [accl-2021] and [accl-2025]).
+CallMemory OffloadEngine::memory_of(FirmwareCall& call, Scenario scenario) {
   const bool first = spec_.generation == Generation::kFirst;
   const Datapath& path = call.datapath;
   const std::uint64_t count = call.word(Argument::kCount);
@@ -372,7 +372,7 @@ CallMemory Engine::memory_of(Call& call, Scenario scenario) {
     return parts * (first ? count : path.record.bytes(count, path.compressed(which)));
   };
   const auto place = [flags](std::uint32_t bit) {
-    return (flags & bit) != 0 ? Place::kHost : Place::kDevice;
+    return (flags & bit) != 0 ? BufferLocation::kHost : BufferLocation::kDevice;
   };
   const auto a = [&](std::uint64_t parts) {
     return operand(address(call.words, Argument::kAddress0Low), bytes(parts, kOperand0Compressed),
@@ -437,12 +437,13 @@ CallMemory Engine::memory_of(Call& call, Scenario scenario) {
     case Scenario::kExternalReduce:
       memory.send = a(1);
       memory.second = b();
-      memory.receive = operand(address(call.words, Argument::kAddress2Low), count, Place::kDevice, false);
+      memory.receive =
+          operand(address(call.words, Argument::kAddress2Low), count, BufferLocation::kDevice, false);
       break;
     default:
       break;
   }
-  // Reads run ahead of writes: where a result lies across an operand, that one is as it was before.
+  // Reads run ahead of writes, so an operand that partly overlaps the result keeps its old content.
   for (Bytes* const read : {&memory.send, &memory.second}) {
     if (read->data() == memory.receive.data() || !overlap(*read, memory.receive)) continue;
     *read = staging_.emplace_back(read->begin(), read->end());
@@ -450,36 +451,36 @@ CallMemory Engine::memory_of(Call& call, Scenario scenario) {
   return memory;
 }
 
-/// The packets take the receiver's link and depacketizer, and no RX buffer.
-void Engine::send_to_kernel(int peer, std::uint32_t stream, Bytes data, const Flow& when) {
+/// The packets use the receiver's link and depacketizer, but no RX buffer.
+void OffloadEngine::send_to_kernel(int peer, std::uint32_t stream, Bytes data, const Flow& when) {
   const int number = current_->team->engine_of(peer);
   if (number < 0 || number >= static_cast<int>(machine_.engines_.size())) return;
-  Engine& other = machine_.engine(number);
+  OffloadEngine& other = machine_.engine(number);
   EngineUnits units(Resources(kEngineResources, other.units_.data()));
   const Time last = Receiver(other.spec_, units).land(when.first, when.last, data.size(), true);
   const std::uint32_t destination = stream & 0xffU;  // in the stream switch
   if (other.kernel_ != nullptr && destination >= kFirstStream)
-    other.kernel_->take(destination - kFirstStream, data, {when.first, last});
+    other.kernel_->consume(destination - kFirstStream, data, {when.first, last});
 }
 
-std::string Engine::waits_for() const {
+std::string OffloadEngine::waits_for() const {
   if (!stuck_.empty()) return fmt::format("engine {}: {}\n", number_, stuck_);
   std::string text;
   if (spinning_ != nullptr)
     text += fmt::format("engine {} waits for a notification of rank {}\n", number_, spinning_->team->awaited);
-  for (const Call* const call : retry_)
+  for (const FirmwareCall* const call : retry_)
     text += fmt::format("engine {} retries a call that waits for a notification of rank {}\n", number_,
                         call->team->awaited);
   return text;
 }
 
-Engine& Machine::add(Spec& spec, IoSpace& space, EngineState& state) {
+OffloadEngine& Machine::add(Spec& spec, IoSpace& space, EngineState& state) {
   return *engines_.emplace_back(
-      std::make_unique<Engine>(*this, static_cast<int>(engines_.size()), spec, space, state));
+      std::make_unique<OffloadEngine>(*this, static_cast<int>(engines_.size()), spec, space, state));
 }
 
 void Machine::inject(int from, int to, const Stamp& stamp, const RxMessage& header, std::size_t payload) {
-  Engine::Message message;
+  OffloadEngine::ArrivedMessage message;
   message.source = from;
   message.stamp = stamp;
   message.stamp.detail |= std::uint64_t{header.tag} << kTagShift;
@@ -490,8 +491,8 @@ void Machine::inject(int from, int to, const Stamp& stamp, const RxMessage& head
 
 std::string Machine::run() {
   for (;;) {
-    Engine* next = nullptr;
-    std::optional<Engine::Turn> turn;
+    OffloadEngine* next = nullptr;
+    std::optional<OffloadEngine::Turn> turn;
     for (const auto& engine : engines_) {
       const auto own = engine->turn();
       if (!own || (turn && turn->at <= own->at)) continue;
@@ -499,10 +500,10 @@ std::string Machine::run() {
       next = engine.get();
     }
     if (next != nullptr) {
-      next->take(*turn);
+      next->serve(*turn);
       continue;
     }
-    Engine* late = nullptr;
+    OffloadEngine* late = nullptr;
     for (const auto& engine : engines_) {
       if (engine->may_time_out() && (late == nullptr || engine->free_ < late->free_)) late = engine.get();
     }

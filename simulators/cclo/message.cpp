@@ -1,10 +1,9 @@
-// A message outside of a world: each end is a call of its own on a SoloTeam, a team of one whose sends are
-// noted as stamps and whose receives are those stamps. So the firmware, the processor and the units are the
-// ones of collectives and of a world; nothing is timed a second time here.
+// A message outside of a world. Each end is a call on a LoopbackTeam, which records sends as stamps and
+// returns those stamps as receives. Firmware, processor, and units are therefore the same code as for
+// collectives and in a world.
 //
-// A rendezvous is cut at the two moments at which one end waits for the other (announce, write, finish),
-// since the world may move the parts against each other. The watch_*() functions run one part once more, at
-// its place in time, for spans and packets.
+// A rendezvous is split where one end waits for the other (announce, write, finish), since the world may
+// shift the parts in time. The watch_*() functions repeat one part at its actual time, for spans and packets.
 #include "simulators/cclo/message.hpp"
 
 namespace offramp::cclo {
@@ -19,16 +18,16 @@ Spec with_table(Spec spec) {
 
 }  // namespace
 
-Team::Handle SoloTeam::start_send(int, Bytes, const Stamp* stamp) {
+Team::Handle LoopbackTeam::start_send(int, Bytes, const Stamp* stamp) {
   if (stamp != nullptr) sent_.push_back(*stamp);
   return nullptr;
 }
 
-Team::Handle SoloTeam::start_receive(int, MutableBytes, bool) {
+Team::Handle LoopbackTeam::start_receive(int, MutableBytes, bool) {
   return taken_ < arrivals_.size() ? &arrivals_[taken_++] : nullptr;
 }
 
-Team::Arrival SoloTeam::take(Handle handle) {
+Team::Arrival LoopbackTeam::finish_token(Handle handle) {
   if (handle == nullptr) return {};
   const Stamp stamp = *static_cast<const Stamp*>(handle);
   return {stamp.failed() ? Outcome::kFault : Outcome::kOk, stamp};
@@ -55,37 +54,49 @@ MessageRunner::MessageRunner(const Spec& spec, const Layout& layout) : spec_(spe
   poke_communicator(space_, communicator_, 2, 0);
 }
 
-CallContext MessageRunner::context_of(SoloTeam& team, const Fate& fate, const Watch& watch, Bytes memory) {
-  CallContext context{spec_,       space_,          team,      communicator_, fate.rates, fate.first_packet,
-                      watch.spans, watch.operation, watch.tap, watch.tag,     watch.data, memory.data(),
-                      fate.epoch};
+CallContext MessageRunner::context_of(LoopbackTeam& team, const PacketFaults& packet_faults,
+                                      const Watch& watch, Bytes memory) {
+  CallContext context{spec_,
+                      space_,
+                      team,
+                      communicator_,
+                      packet_faults.rates,
+                      packet_faults.first_packet,
+                      watch.spans,
+                      watch.operation,
+                      watch.tap,
+                      watch.tag,
+                      watch.data,
+                      memory.data(),
+                      packet_faults.epoch};
   context.place = watch.place;
   return context;
 }
 
-MessageRunner::Run MessageRunner::run(SoloTeam& team, Scenario scenario, std::uint64_t bytes, Time begin,
-                                      const Fate& fate, const Watch& watch, std::uint32_t function,
-                                      std::uint32_t value) {
+MessageRunner::RunResult MessageRunner::run(LoopbackTeam& team, Scenario scenario, std::uint64_t bytes,
+                                            Time begin, const PacketFaults& packet_faults, const Watch& watch,
+                                            std::uint32_t function, std::uint32_t value) {
   const MutableBytes memory = team.scratch(bytes);
-  Processor processor(context_of(team, fate, watch, memory), begin);
+  Processor processor(context_of(team, packet_faults, watch, memory), begin);
   CallWords words{};
   words[static_cast<std::size_t>(Argument::kScenario)] = *code_of(spec_.generation, scenario);
   words[static_cast<std::size_t>(Argument::kRootSourceDestination)] =
-      static_cast<std::uint32_t>(fate.destination);
+      static_cast<std::uint32_t>(packet_faults.destination);
   words[static_cast<std::size_t>(Argument::kFunction)] = function;
   words[static_cast<std::size_t>(Argument::kCount)] = value;
   Task<Error> task = run_call(processor, space_, words, {memory, memory, 1});
   task.start();
-  Run run;
+  RunResult run;
   run.error = task.result();
   run.complete = processor.now();
   run.wire = processor.wire();
   return run;
 }
 
-SendResult MessageRunner::send(std::uint64_t bytes, Time begin, const Fate& fate, const Watch& watch) {
-  SoloTeam team(fate.source);
-  const Run run = this->run(team, Scenario::kSend, bytes, begin, fate, watch);
+SendResult MessageRunner::send(std::uint64_t bytes, Time begin, const PacketFaults& packet_faults,
+                               const Watch& watch) {
+  LoopbackTeam team(packet_faults.source);
+  const RunResult run = this->run(team, Scenario::kSend, bytes, begin, packet_faults, watch);
   SendResult result;
   result.complete = run.complete;
   result.segments = team.sent();
@@ -100,22 +111,22 @@ SendResult MessageRunner::send(std::uint64_t bytes, Time begin, const Fate& fate
 
 ReceiveResult MessageRunner::receive(std::uint64_t bytes, Time begin, const std::vector<Stamp>& segments,
                                      const Watch& watch) {
-  SoloTeam team(0, segments);
-  const Run run = this->run(team, Scenario::kReceive, bytes, begin, {}, watch);
+  LoopbackTeam team(0, segments);
+  const RunResult run = this->run(team, Scenario::kReceive, bytes, begin, {}, watch);
   return {run.complete, run.error};
 }
 
-MessageRunner::Rendezvous MessageRunner::rendezvous(std::uint64_t bytes, const Fate& fate) {
+MessageRunner::Rendezvous MessageRunner::rendezvous(std::uint64_t bytes, const PacketFaults& packet_faults) {
   Rendezvous result;
-  SoloTeam receiver(fate.destination);
+  LoopbackTeam receiver(packet_faults.destination);
   Processor announcing(context_of(receiver, {}, {}, {}), {});
-  announce(announcing, fate);
+  announce(announcing, packet_faults);
   result.announce = receiver.sent().front().last + spec_.stream_time(kHeaderBytes);
 
-  SoloTeam sender(fate.source);
-  Processor writing(context_of(sender, fate, {}, {}), {});
+  LoopbackTeam sender(packet_faults.source);
+  Processor writing(context_of(sender, packet_faults, {}, {}), {});
   result.ready = spec_.cycles(spec_.firmware.fetch);
-  write(writing, sender.scratch(bytes), {}, fate);
+  write(writing, sender.scratch(bytes), {}, packet_faults);
   const Stamp& stamp = sender.sent().front();
   result.first = stamp.first;
   result.last = stamp.last;
@@ -124,65 +135,68 @@ MessageRunner::Rendezvous MessageRunner::rendezvous(std::uint64_t bytes, const F
   result.wire = writing.wire();
   result.wire += announcing.wire();
 
-  SoloTeam landing(fate.destination, {{stamp.first, stamp.last, 0}});
+  LoopbackTeam landing(packet_faults.destination, {{stamp.first, stamp.last, 0}});
   Processor finishing(context_of(landing, {}, {}, {}), {});
-  finish(finishing, landing.scratch(bytes), fate);
+  finish(finishing, landing.scratch(bytes), packet_faults);
   result.received = finishing.now();
   return result;
 }
 
-void MessageRunner::announce(Processor& processor, const Fate& fate) const {
+void MessageRunner::announce(Processor& processor, const PacketFaults& packet_faults) const {
   const Time begin = processor.now();
   processor.spend(spec_.firmware.fetch);
-  processor.announce(fate.source);
+  processor.announce(packet_faults.source);
   processor.span("control processor", "announce address", begin, processor.now());
 }
 
-void MessageRunner::write(Processor& processor, Bytes memory, Time begin, const Fate& fate) const {
-  processor.take_notification(begin);
-  processor.write(fate.destination, memory);
+void MessageRunner::write(Processor& processor, Bytes memory, Time begin,
+                          const PacketFaults& packet_faults) const {
+  processor.read_notification(begin);
+  processor.write(packet_faults.destination, memory);
   processor.finish_moves();
   processor.spend(spec_.firmware.finish);
   processor.span("control processor", "rendezvous write", begin, processor.now());
 }
 
-void MessageRunner::finish(Processor& processor, MutableBytes memory, const Fate& fate) const {
-  Task<Time> task = processor.written_by(fate.source, memory);
+void MessageRunner::finish(Processor& processor, MutableBytes memory,
+                           const PacketFaults& packet_faults) const {
+  Task<Time> task = processor.written_by(packet_faults.source, memory);
   task.start();
   const Time landed = task.result();
-  processor.take_notification(landed);
+  processor.read_notification(landed);
   processor.spend(spec_.firmware.finish);
   processor.span("control processor", "write done", landed, processor.now());
 }
 
-void MessageRunner::watch_announcement(Time begin, const Fate& fate, const Watch& watch) {
-  SoloTeam team(fate.destination);
+void MessageRunner::watch_announcement(Time begin, const PacketFaults& packet_faults, const Watch& watch) {
+  LoopbackTeam team(packet_faults.destination);
   Processor processor(context_of(team, {}, watch, {}), begin);
-  announce(processor, fate);
+  announce(processor, packet_faults);
 }
 
-void MessageRunner::watch_write(std::uint64_t bytes, Time begin, const Fate& fate, const Watch& watch) {
-  SoloTeam team(fate.source);
+void MessageRunner::watch_write(std::uint64_t bytes, Time begin, const PacketFaults& packet_faults,
+                                const Watch& watch) {
+  LoopbackTeam team(packet_faults.source);
   const MutableBytes memory = team.scratch(bytes);
-  Processor processor(context_of(team, fate, watch, memory), begin);
-  write(processor, memory, begin, fate);
+  Processor processor(context_of(team, packet_faults, watch, memory), begin);
+  write(processor, memory, begin, packet_faults);
 }
 
-void MessageRunner::watch_landing(std::uint64_t bytes, Time first, Time last, const Fate& fate,
-                                  const Watch& watch) {
-  SoloTeam team(fate.destination, {{first, last, 0}});
+void MessageRunner::watch_landing(std::uint64_t bytes, Time first, Time last,
+                                  const PacketFaults& packet_faults, const Watch& watch) {
+  LoopbackTeam team(packet_faults.destination, {{first, last, 0}});
   const MutableBytes memory = team.scratch(bytes);
   Processor processor(context_of(team, {}, watch, memory), first);
-  finish(processor, memory, fate);
+  finish(processor, memory, packet_faults);
 }
 
 Time MessageRunner::copy(std::uint64_t bytes) {
-  SoloTeam team(0);
+  LoopbackTeam team(0);
   return run(team, Scenario::kCopy, bytes, {}, {}, {}).complete;
 }
 
 Time MessageRunner::call(Scenario scenario, std::uint32_t function, std::uint32_t value) {
-  SoloTeam team(0);
+  LoopbackTeam team(0);
   return run(team, scenario, 0, {}, {}, {}, function, value).complete;
 }
 

@@ -1,5 +1,4 @@
-// One point-to-point message between two engines: the sender's SEND call and the receiver's RECV call, each
-// run by its own control processor.
+// One point-to-point message between two engines: a SEND and a RECV call, each on its own control processor.
 #pragma once
 
 #include <vector>
@@ -8,10 +7,10 @@
 
 namespace offramp::cclo {
 
-/// A team of two in which every token is there already, or goes nowhere: the surroundings of a single call.
-class SoloTeam final : public Team {
+/// The team of a single call: received tokens are already there, and sent ones are only recorded.
+class LoopbackTeam final : public Team {
  public:
-  SoloTeam(int rank, std::vector<Stamp> arrivals = {})
+  LoopbackTeam(int rank, std::vector<Stamp> arrivals = {})
       : Team(rank, 2, false), arrivals_(std::move(arrivals)) {}
   MutableBytes scratch(std::size_t bytes) override { return {reinterpret_cast<std::byte*>(kNowhere), bytes}; }
   [[nodiscard]] const std::vector<Stamp>& sent() const { return sent_; }
@@ -23,7 +22,7 @@ class SoloTeam final : public Team {
   bool ready(Handle) override { return true; }
   void wait(Handle, std::coroutine_handle<>) override {}
   Outcome finish(Handle) override { return Outcome::kOk; }
-  Arrival take(Handle handle) override;
+  Arrival finish_token(Handle handle) override;
 
  private:
   static constexpr std::uintptr_t kNowhere = std::uintptr_t{1} << 62 | std::uintptr_t{1} << 55;
@@ -32,87 +31,89 @@ class SoloTeam final : public Team {
   std::size_t taken_ = 0;
 };
 
-/// A SEND call from `begin` (the engine has the call) on.
+/// A SEND call. `begin` of send() is when the engine has the call.
 struct SendResult {
-  Time complete;                // the firmware is done
-  std::vector<Stamp> segments;  // when each is at the receiver
-  Error error = Error::kNone;   // of the first segment that failed
+  Time complete;                // end of the firmware's work
+  std::vector<Stamp> segments;  // arrival times at the receiver
+  Error error = Error::kNone;   // error of the first failed segment
   WireCounters wire;
 };
-/// A RECV call from `begin` on, for segments that come at these times.
+/// A RECV call for segments with given arrival times.
 struct ReceiveResult {
   Time complete;
   Error error = Error::kNone;
 };
 
-/// Who watches a call.
+/// Observers of a call.
 struct Watch {
   SpanSink* spans = nullptr;
   std::uint64_t operation = 0;
   PacketTap* tap = nullptr;
   std::uint32_t tag = kTagAny;
-  Bytes data = {};  // what the message carries, for the tap
-  int place = 0;    // world rank whose engine it is, for spans
+  Bytes data = {};  // the message's data, for the tap
+  int place = 0;    // world rank of the engine, for spans
   [[nodiscard]] bool any() const { return spans != nullptr || tap != nullptr; }
 };
 
-/// Runs calls on engines that are otherwise idle. Keeps an IO space for them; not thread safe.
+/// Computes calls on otherwise idle engines. Owns an IO space for them. Not thread-safe.
 class MessageRunner {
  public:
   explicit MessageRunner(const Spec& spec, const Layout& layout);
-  SendResult send(std::uint64_t bytes, Time begin, const Fate& fate = {}) {
-    return send(bytes, begin, fate, {});
+  SendResult send(std::uint64_t bytes, Time begin, const PacketFaults& packet_faults = {}) {
+    return send(bytes, begin, packet_faults, {});
   }
-  SendResult send(std::uint64_t bytes, Time begin, const Fate& fate, const Watch& watch);
+  SendResult send(std::uint64_t bytes, Time begin, const PacketFaults& packet_faults, const Watch& watch);
   ReceiveResult receive(std::uint64_t bytes, Time begin, const std::vector<Stamp>& segments) {
     return receive(bytes, begin, segments, {});
   }
   ReceiveResult receive(std::uint64_t bytes, Time begin, const std::vector<Stamp>& segments,
                         const Watch& watch);
-  /// A message that waits for the receiver's address (second generation). Times from where both sides are
-  /// ready, announce: from the RECV call's beginning to the address at the sender.
+  /// A message that waits for the receiver's address (second generation). Times count from when both sides
+  /// are ready; `announce` counts from the start of the RECV call until the sender has the address.
   struct Rendezvous {
-    Time ready;  // from the SEND call's beginning until it looks for the address
+    Time ready;  // from the start of the SEND call until it checks for the address
     Time announce;
     Time first;  // data at the receiver
     Time last;
-    Time complete;  // the sender
-    Time received;  // the receiver
+    Time complete;  // at the sender
+    Time received;  // at the receiver
     Error error = Error::kNone;
     WireCounters wire;
   };
-  Rendezvous rendezvous(std::uint64_t bytes, const Fate& fate = {});
-  /// The three parts of a rendezvous once more, for those who watch: the receiver's announcement, from the
-  /// RECV call on; the sender's write, from when it has the address; the receiver's end, for data that land
-  /// then.
-  void watch_announcement(Time begin, const Fate& fate, const Watch& watch);
-  void watch_write(std::uint64_t bytes, Time begin, const Fate& fate, const Watch& watch);
-  void watch_landing(std::uint64_t bytes, Time first, Time last, const Fate& fate, const Watch& watch);
-  /// A COPY call within this rank's memory: how long it takes.
+  Rendezvous rendezvous(std::uint64_t bytes, const PacketFaults& packet_faults = {});
+  /// Repeat one part of a rendezvous for its observers: the receiver's announcement after its RECV call; the
+  /// sender's write after the address; the receiver's completion for data that land at the given times.
+  void watch_announcement(Time begin, const PacketFaults& packet_faults, const Watch& watch);
+  void watch_write(std::uint64_t bytes, Time begin, const PacketFaults& packet_faults, const Watch& watch);
+  void watch_landing(std::uint64_t bytes, Time first, Time last, const PacketFaults& packet_faults,
+                     const Watch& watch);
+  /// Duration of a COPY call within this rank's memory.
   Time copy(std::uint64_t bytes);
-  /// A call without data: NOP or a configuration call.
+  /// Duration of a call without data: NOP or a configuration call.
   Time call(Scenario scenario, std::uint32_t function = 0, std::uint32_t value = 0);
 
  private:
-  struct Run {
+  struct RunResult {
     Time complete;
     Error error = Error::kNone;
     WireCounters wire;
   };
-  Run run(SoloTeam& team, Scenario scenario, std::uint64_t bytes, Time begin, const Fate& fate,
-          const Watch& watch, std::uint32_t function = 0, std::uint32_t value = 0);
-  CallContext context_of(SoloTeam& team, const Fate& fate, const Watch& watch, Bytes memory);
-  void announce(Processor& processor, const Fate& fate) const;
-  void write(Processor& processor, Bytes memory, Time begin, const Fate& fate) const;
-  void finish(Processor& processor, MutableBytes memory, const Fate& fate) const;
+  RunResult run(LoopbackTeam& team, Scenario scenario, std::uint64_t bytes, Time begin,
+                const PacketFaults& packet_faults, const Watch& watch, std::uint32_t function = 0,
+                std::uint32_t value = 0);
+  CallContext context_of(LoopbackTeam& team, const PacketFaults& packet_faults, const Watch& watch,
+                         Bytes memory);
+  void announce(Processor& processor, const PacketFaults& packet_faults) const;
+  void write(Processor& processor, Bytes memory, Time begin, const PacketFaults& packet_faults) const;
+  void finish(Processor& processor, MutableBytes memory, const PacketFaults& packet_faults) const;
 
   Spec spec_;
   IoSpace space_;
   std::uint32_t communicator_;
 };
 
-/// Writes the tables of RX buffers into an IO space as the control processor sees it; for engines that are
-/// not driven through their host port.
+/// Write the tables of RX buffers and communicators into an IO space from the control processor's side, for
+/// engines that are not driven through their host port.
 void poke_buffers(IoSpace& space, const Spec& spec);
 void poke_communicator(IoSpace& space, std::uint32_t address, std::uint32_t ranks, std::uint32_t local);
 

@@ -1,5 +1,4 @@
-// Move instructions of the second generation: the opcode word, as one table of bit fields (read in
-// [accl-2025]).
+// Move instructions of the second generation: the opcode word as a table of bit fields (read in [accl-2025]).
 #pragma once
 
 #include <array>
@@ -9,7 +8,7 @@
 
 namespace offramp::cclo {
 
-/// Where an operand comes from, or a result goes to.
+/// The source of an operand, or the destination of a result.
 enum class Access : std::uint8_t { kNone, kStream, kImmediate, kOnReceive, kIncrement, kRepeat, kStride };
 
 enum class MoveField : std::uint8_t {
@@ -67,9 +66,8 @@ class MoveOpcode {
   std::uint32_t word_ = 0;
 };
 
-/// What else of the instruction follows the opcode, the count and the arithmetic configuration: two words per
-/// immediate address, source and tag of a message, one per stride, tag, communicator and destination of a
-/// remote result.
+/// Words of an instruction: opcode, count, and arithmetic configuration; two per immediate address, or source
+/// and tag of a message; one per stride; tag, communicator, and destination of a remote result.
 constexpr std::int64_t move_words(MoveOpcode opcode) {
   const auto operand = [opcode](MoveField field) -> std::int64_t {
     switch (static_cast<Access>(opcode.get(field))) {

@@ -1,9 +1,8 @@
-// Two ways through one network. send_closed() takes a message that meets no fault: two servers in a row,
-// the protocol engine and the link, of which the first, the last full and the last packet say everything.
-// PacketNetwork takes the others packet by packet, with cumulative acknowledgements, TCP's fast
-// retransmission and NewReno's recovery (RFC 6582) in the form of one packet at a time. Either leaves the
-// engine's and the link's time to be free at the same moments: the next message does not know which way the
-// last one went.
+// Two computations of one network. send_closed() handles messages without faults: two servers in series
+// (protocol engine and link), determined by the first, the last full, and the last packet. PacketNetwork
+// handles the others packet by packet, with cumulative acknowledgements, TCP's fast retransmission, and
+// NewReno recovery (RFC 6582) of one packet at a time. Both leave engine and link busy until the same times,
+// so the next message is independent of the method.
 #include "simulators/cclo/network.hpp"
 
 #include <algorithm>
@@ -21,15 +20,15 @@ struct Segment {
   std::uint32_t bytes = 0;
 };
 
-/// Cumulative: packets received without a gap.
+/// Cumulative: the number of packets received without a gap.
 struct Acknowledgement {
   std::uint32_t received = 0;
 };
 
 constexpr int kDuplicatesBeforeRepeat = 3;  // TCP's fast retransmission
 
-/// When a message's first `words` words have left the packetizer: a packet is complete with its last word.
-/// Words that come slower than one per cycle come evenly.
+/// Returns the time when a message's first `words` words have left the packetizer. A packet is complete with
+/// its last word. Words slower than one per cycle are evenly spaced.
 Time complete_at(const Spec& spec, const PacketCut& cut, const Flow& in, std::int64_t words) {
   const std::int64_t all = Spec::words(cut.bytes());
   const Time cycle = spec.cycles(1);
@@ -37,11 +36,11 @@ Time complete_at(const Spec& spec, const PacketCut& cut, const Flow& in, std::in
   return later(in.first + cycle * (words - 1), in.last - pace * (all - words));
 }
 
-/// One message on its way, packet by packet.
+/// One message in flight, packet by packet.
 class PacketNetwork {
  public:
   PacketNetwork(Scheduler& scheduler, const Spec& spec, const PacketCut& cut, const Flow& in,
-                const Fate& fate, std::vector<SentPacket>* sent)
+                const PacketFaults& packet_faults, std::vector<SentPacket>* sent)
       : spec_(spec),
         cut_(cut),
         in_(in),
@@ -49,9 +48,10 @@ class PacketNetwork {
         reliable_(spec.transport != Transport::kUdp),
         staged_(scheduler, packets_ + 1),
         forth_(scheduler, {spec.latency, spec.link, spec.overhead, 0}, 4 * std::size_t{packets_} + 64,
-               id(fate, 0), fate.rates, fate.first_packet, fate.epoch),
+               id(packet_faults, 0), packet_faults.rates, packet_faults.first_packet, packet_faults.epoch),
         back_(scheduler, {spec.latency, spec.link, spec.overhead, 0}, 8 * std::size_t{packets_} + 256,
-              id(fate, Link::kAnswers), fate.rates, fate.first_packet, fate.epoch),
+              id(packet_faults, Link::kAnswers), packet_faults.rates, packet_faults.first_packet,
+              packet_faults.epoch),
         there_(packets_, false),
         sent_(sent) {}
 
@@ -66,16 +66,16 @@ class PacketNetwork {
   Time link_free;
 
  private:
-  /// The acknowledgements' link has the ends of the message's.
-  static std::uint64_t id(const Fate& fate, std::uint64_t channel) {
-    return Link::id(static_cast<std::uint64_t>(fate.source), static_cast<std::uint64_t>(fate.destination),
-                    channel);
+  /// The link of the acknowledgements connects the same ends as the message's.
+  static std::uint64_t id(const PacketFaults& packet_faults, std::uint64_t channel) {
+    return Link::id(static_cast<std::uint64_t>(packet_faults.source),
+                    static_cast<std::uint64_t>(packet_faults.destination), channel);
   }
   [[nodiscard]] std::uint32_t bytes_of(std::uint32_t index) const {
     return index + 1 < packets_ ? cut_.full_bytes : cut_.last_bytes;
   }
 
-  /// A packet is complete with its last word.
+  /// Stages each packet when its last word is there.
   Task<void> cut_stream() {
     std::int64_t words = 0;
     for (std::uint32_t i = 0; i < packets_; ++i) {
@@ -93,7 +93,7 @@ class PacketNetwork {
       staged = later(self.clock, staged) + spec_.engine_time(bytes_of(index));
       co_await transmit(index, staged);
     }
-    result.accepted = later(in_.last, spec_.taken_over(staged, cut_.last_bytes));
+    result.accepted = later(in_.last, spec_.handed_over(staged, cut_.last_bytes));
     engine_free = staged;
     if (reliable_) co_await repeat_until_acknowledged();
   }
@@ -108,8 +108,8 @@ class PacketNetwork {
     self.clock = at;  // the engine stages the next packet while this one is on the link
   }
 
-  /// Everything has been sent once. Three acknowledgements of the same packet, or the timer, begin a
-  /// recovery; within it every acknowledgement that leaves a gap names the next packet to repeat (NewReno).
+  /// Runs after the first transmission of all packets. Three duplicate acknowledgements or the timer start a
+  /// recovery. Each acknowledgement with a gap then names the next packet to repeat (NewReno).
   Task<void> repeat_until_acknowledged() {
     Process& self = co_await this_process();
     self.clock = later(self.clock, link_free);
@@ -126,7 +126,7 @@ class PacketNetwork {
       } else if (ack && (recovering || ++duplicates < kDuplicatesBeforeRepeat)) {
         continue;
       } else if (!ack && attempts++ >= spec_.retries) {
-        result.error = Error::kPacketizerTimeout;  // the engine gives the session up
+        result.error = Error::kPacketizerTimeout;  // the engine abandons the session
         result.last = later(result.last, self.clock);
         co_return;
       }
@@ -145,7 +145,7 @@ class PacketNetwork {
       const Segment packet = co_await forth_.receive();
       if (expected == 0 || self.clock < result.first) result.first = self.clock;
       if (!reliable_) {
-        // The depacketizer counts bytes only: anything but the next packet spoils the message.
+        // The depacketizer only counts bytes, so any packet out of order corrupts the message.
         if (packet.index != expected) disordered_ = true;
         ++expected;
       }
@@ -191,15 +191,16 @@ class PacketNetwork {
 
 }  // namespace
 
-Crossing Transmitter::send(const Flow& in, std::uint64_t payload, const Fate* fate,
+Crossing Transmitter::send(const Flow& in, std::uint64_t payload, const PacketFaults* packet_faults,
                            std::vector<SentPacket>* packets) {
-  if (fate != nullptr && fate->rates.any()) return send_packets(in, payload, *fate, packets);
+  if (packet_faults != nullptr && packet_faults->rates.any())
+    return send_packets(in, payload, *packet_faults, packets);
   const PacketCut cut = cut_message(spec_.generation, spec_.transport, spec_.max_packet, payload);
   if (packets != nullptr) list_packets(in, cut, *packets);
   return send_closed(in, cut);
 }
 
-/// The two servers of send_closed(), one packet after the other.
+/// Lists the packets' times by simulating both servers of send_closed() packet by packet.
 void Transmitter::list_packets(const Flow& in, const PacketCut& cut, std::vector<SentPacket>& packets) const {
   Time engine = units_[Unit::kEngine].free_at();
   Time link = units_[Unit::kLinkOut].free_at();
@@ -214,8 +215,8 @@ void Transmitter::list_packets(const Flow& in, const PacketCut& cut, std::vector
   }
 }
 
-/// Two servers in a row, engine and link. Where each stands after the first packet, after the last full one
-/// and after the last one says everything, since packets never come faster later on.
+/// Two servers in series, engine and link. Their state after the first, the last full, and the last packet
+/// suffices, because packets never arrive faster later on.
 Crossing Transmitter::send_closed(const Flow& in, const PacketCut& cut) {
   Time engine = units_[Unit::kEngine].free_at();
   Time link = units_[Unit::kLinkOut].free_at();
@@ -238,20 +239,20 @@ Crossing Transmitter::send_closed(const Flow& in, const PacketCut& cut) {
   occupy_until(in, engine, link);
   passage.last = link + spec_.latency;
   if (cut.full == 0) passage.first = passage.last;
-  passage.accepted = later(in.last, spec_.taken_over(engine, cut.last_bytes));
+  passage.accepted = later(in.last, spec_.handed_over(engine, cut.last_bytes));
   passage.wire.packets = cut.packets();
   passage.wire.payload_bytes = cut.bytes();
   passage.wire.wire_bytes = cut.bytes() + cut.packets() * spec_.overhead;
   return passage;
 }
 
-Crossing Transmitter::send_packets(const Flow& in, std::uint64_t payload, const Fate& fate,
+Crossing Transmitter::send_packets(const Flow& in, std::uint64_t payload, const PacketFaults& packet_faults,
                                    std::vector<SentPacket>* packets) {
   const PacketCut cut = cut_message(spec_.generation, spec_.transport, spec_.max_packet, payload);
   Scheduler scheduler;
-  PacketNetwork network(scheduler, spec_, cut, in, fate, packets);
+  PacketNetwork network(scheduler, spec_, cut, in, packet_faults, packets);
   network.spawn(scheduler, units_[Unit::kEngine].free_at(), units_[Unit::kLinkOut].free_at());
-  (void)scheduler.run();  // the receiver goes on waiting
+  (void)scheduler.run();  // the receiver keeps waiting
   occupy_until(in, network.engine_free, network.link_free);
   return network.finish();
 }
@@ -263,13 +264,13 @@ void Transmitter::occupy_until(const Flow& in, Time engine, Time link) {
 
 Time Receiver::land(Time first, Time last, std::uint64_t payload, bool rendezvous) {
   const PacketCut cut = cut_message(spec_.generation, spec_.transport, spec_.max_packet, payload);
-  // The link into this engine carries one message after the other.
+  // The link into this engine carries one message at a time.
   const Time occupied = spec_.port_time(cut, payload, rendezvous);
   const Time first_on_link = first - spec_.port_time_of_first(cut);
   Arbiter& link = units_[Unit::kLinkIn];
   Arbiter& depacketizer = units_[Unit::kDepacketizer];
   const Time carried = later(link.acquire(first_on_link, occupied).end, last);
-  // The depacketizer takes a word per cycle, faster than the link: it ends with the last packet's words.
+  // The depacketizer processes one word per cycle, faster than the link, and ends with the last packet.
   const Time all = depacketizer.acquire(first, spec_.stream_time(cut.bytes())).end;
   const Time passed = later(all, carried + spec_.stream_time(cut.last_bytes));
   const Time shared = rendezvous && spec_.host_memory

@@ -1,18 +1,17 @@
-// The firmware's primitives and their time. The class is divided over three files: here messages and moves
-// of one engine; in processor_dma.cpp the commands and acknowledgements of an engine with memory of its own
-// (CallContext::ports), whose units may break; in processor_lanes.cpp moves through lanes that cast and
-// through kernels.
+// The firmware's primitives and their times. This file implements messages and moves of one engine.
+// processor_dma.cpp implements commands and acknowledgements of an engine with its own memory
+// (CallContext::ports), whose units may fail. processor_lanes.cpp implements moves through casting lanes and
+// kernels.
 //
-// run() is the one loop of all eager primitives. A segment costs, in this order: room in the window
-// (retire() waits for the acknowledgements of the oldest segment in flight), the commands, the flow of its
-// words through the data plane, and the packets or the write at its end. now_ is the firmware's clock and
-// only grows; what units do lies behind it, in the Flight that push() keeps, until retire() or finish()
-// waits for it. Where the engine stands in a world, every step that occupies something shared is preceded
-// by turn(): without it two ranks' calls would come to a unit in the order in which the simulation happens
-// to run them.
+// run() is the loop of all eager primitives. A segment needs, in order: room in the window (retire() waits
+// for the oldest segment in flight), the commands, the flow of its words through the data plane, and the
+// packets or the write at the end. now_ is the firmware's clock and never goes back. Units finish later;
+// push() records their times in a Flight until retire() or finish() waits for it. In a world, turn() precedes
+// every step that occupies a shared unit; otherwise calls of different ranks would reach the unit in
+// simulation order.
 //
-// An error does not end a call at once: fail() notes the first one, the data still move, and the message
-// tells its receiver. unwound_ is the first generation's way out of a call with segments in flight.
+// An error does not end a call at once: fail() records it, the data still moves, and the message carries the
+// error to its receiver. unwound_ is set when the first generation abandons a call with segments in flight.
 #include "simulators/cclo/processor.hpp"
 
 #include <algorithm>
@@ -33,7 +32,7 @@ MoveOpcode opcode_of(const Primitive& p, const Datapath* datapath) {
       .with(MoveField::kRemote, p.sends() ? 1U : 0U);
 }
 
-/// Nothing: a call all by itself.
+/// The shared units of the team's rank. `nullopt` for a stand-alone call.
 std::optional<Resources> units_of(Team& team) {
   if (TeamHardware* const own = team.hardware()) return own->resources(team.world_rank(team.rank()));
   return {};
@@ -60,7 +59,7 @@ std::uint32_t Processor::window() const {
 }
 
 /// First generation: one write per output of the switch, one to apply, one to poll (read in [accl-2021]). The
-/// second routes by the destination in each word.
+/// second generation routes by the destination in each word.
 void Processor::configure_switch(const Primitive& primitive) {
   if (second()) return;
   if (context_.ports != nullptr) {
@@ -78,7 +77,7 @@ void Processor::configure_switch(const Primitive& primitive) {
   spend(spec_.firmware.step);
 }
 
-/// Destination, count, tag, source, sequence number; session and number come from the exchange memory.
+/// Destination, count, tag, source, and sequence number; session and number come from the exchange memory.
 void Processor::issue_header() {
   spend(5 * spec_.firmware.word + spec_.firmware.step);
   access(2);
@@ -99,7 +98,7 @@ Processor::Commands Processor::issue(const Primitive& primitive, Time reserved, 
   const std::int64_t command = 4 * spec_.firmware.word + spec_.firmware.step;
   if (primitive.receives()) {
     wait(reserved);
-    // Status, length, tag, source and number of the descriptor; then the number expected next.
+    // Status, length, tag, source, and number of the descriptor, then the next expected number.
     access(6);
     spend(spec_.firmware.step);
   }
@@ -127,19 +126,19 @@ Flow Processor::source(const Primitive& primitive, const Commands& commands, std
   return result;
 }
 
-/// The message of one segment goes into an RX buffer; returns when it is RESERVED.
+/// Stores the message of one segment in an RX buffer. Returns the time when the buffer is RESERVED.
 Time Processor::land(const Team::Arrival& arrival, std::uint64_t bytes, int from, Flight& flight) {
   const Stamp& stamp = arrival.stamp;
   const bool charged = arrival.stored >= Time();
   const auto source = static_cast<std::uint32_t>(from);
   const std::uint32_t slots = std::min(spec_.rx_buffers, kSlots);
   flight.slot = landed_++ % slots;
-  // No buffer: the DMA stalls until one is claimed.
+  // Without an enqueued buffer, the DMA stalls until one is free.
   const Time first = charged ? stamp.first + spec_.first_on_link(bytes) : stamp.first;
   const Time stall = later(slot_free_[flight.slot] - first, {});
   Time landed = arrival.stored;
   if (!charged) landed = receiver_.land(first + stall, stamp.last + stall, bytes);
-  if (charged && stall > Time()) {  // what waited was carried before
+  if (charged && stall > Time()) {  // the stalled message was already charged when it arrived
     EngineUnits idle;
     landed = later(landed, Receiver(spec_, idle).land(first + stall, stamp.last + stall, bytes));
   }
@@ -165,8 +164,8 @@ Time Processor::land(const Team::Arrival& arrival, std::uint64_t bytes, int from
   return service.end;
 }
 
-/// The buffer with the message that the call asks for; the firmware polls for it until its timeout. Messages
-/// of one source are taken in their order: one with another tag blocks those behind it.
+/// Finds the buffer with the requested message; the firmware polls for it until its timeout. Messages of a
+/// source are received in order, so one with another tag blocks those behind it.
 void Processor::seek(int from, std::uint32_t sequence, Flight& flight) {
   if (flight.buffer == kNoBuffer || pool_.status(flight.buffer) == BufferStatus::kError) return;
   if (const auto found = pool_.seek(static_cast<std::uint32_t>(from), context_.tag, sequence)) {
@@ -183,7 +182,7 @@ void Processor::note_arrival(const Team::Arrival& arrival) {
   const std::uint64_t code = arrival.stamp.detail & kErrorMask;
   fail(code > 0 && code < static_cast<std::uint64_t>(Error::kNumber) ? static_cast<Error>(code)
                                                                      : Error::kReceiveTimeout);
-  // The firmware polls for the message until its timeout; who hears of it from others does not.
+  // The firmware polls for a lost message until its timeout, but not for a propagated error.
   if ((arrival.stamp.detail & kLost) != 0) wait(later(now_, arrival.stamp.last) + spec_.timeout);
 }
 
@@ -195,7 +194,7 @@ void Processor::push(const Flight& flight) {
   flights_.push_back(flight);
 }
 
-/// Acknowledgements of the oldest segment in flight.
+/// Waits for the acknowledgements of the oldest segment in flight.
 void Processor::retire() {
   const Flight flight = flights_[flight_head_++];
   const std::int64_t status = spec_.firmware.word + spec_.firmware.step;
@@ -213,7 +212,7 @@ void Processor::retire() {
   }
   if (context_.ports != nullptr) {
     acknowledge(flight);
-    if (unwound_ || (second() && error_ != Error::kNone)) return;  // an RX buffer stays as it is
+    if (unwound_ || (second() && error_ != Error::kNone)) return;  // the RX buffer is not released
   }
   if (!flight.receives) return;
   slot_free_[flight.slot] = now_;
@@ -224,11 +223,11 @@ void Processor::retire() {
 Crossing Processor::transmit(int to, const Flow& flow, Time header, std::uint64_t bytes, Bytes data,
                              MessageType type) {
   const Flow words = plane_.packetize(flow, header, bytes);
-  const Fate fate{context_.faults, rank(), to, packets_, context_.epoch};
+  const PacketFaults packet_faults{context_.faults, rank(), to, packets_, context_.epoch};
   packets_ += std::uint64_t{1} << 20;  // more than the packets of a segment
   std::vector<SentPacket> packets;
   const Crossing passage =
-      transmitter_.send(words, bytes, &fate, context_.tap != nullptr ? &packets : nullptr);
+      transmitter_.send(words, bytes, &packet_faults, context_.tap != nullptr ? &packets : nullptr);
   if (context_.tap != nullptr) tap(to, bytes, data, type, packets);
   wire_ += passage.wire;
   span("network", "message", words.first, passage.last);
@@ -255,13 +254,13 @@ Stamp Processor::stamp_of(const Crossing& passage, MessageType type) const {
       kOfCall | std::uint64_t{context_.tag} << kTagShift | static_cast<std::uint64_t>(type) << kTypeShift};
   if (passage.error != Error::kNone) {
     stamp.detail |= Stamp::kFailed | kLost | static_cast<std::uint64_t>(passage.error);
-  } else if (error_ != Error::kNone) {  // what this rank sends is wrong already
+  } else if (error_ != Error::kNone) {  // this rank's data is already wrong
     stamp.detail |= Stamp::kFailed | static_cast<std::uint64_t>(error_);
   }
   return stamp;
 }
 
-/// A world's network has messages from the first byte on.
+/// A world's network counts messages from their first byte on.
 Team::PendingToken Processor::send_token(int to, Bytes data, Stamp stamp) {
   if (world_ == nullptr) return team().send_token(to, data, stamp);
   team().clock = now_;
@@ -274,7 +273,7 @@ Team::PendingToken Processor::receive_token(int from, MutableBytes data) {
   return team().receive_token(from, data);
 }
 
-/// Returns the message's number.
+/// Returns the sequence number of the message.
 std::uint32_t Processor::send(int to, Bytes data, const Crossing& passage, MutableBytes scratch) {
   const std::uint32_t number = communicator_.next_outbound(static_cast<std::uint32_t>(to));
   if (context_.ports != nullptr) {
@@ -286,7 +285,7 @@ std::uint32_t Processor::send(int to, Bytes data, const Crossing& passage, Mutab
   return number;
 }
 
-MutableBytes Processor::take_scratch(std::uint64_t bytes) {
+MutableBytes Processor::allocate_scratch(std::uint64_t bytes) {
   if (!free_scratch_.empty() && free_scratch_.back().size() >= bytes) {
     const MutableBytes memory = free_scratch_.back();
     free_scratch_.pop_back();
@@ -295,8 +294,8 @@ MutableBytes Processor::take_scratch(std::uint64_t bytes) {
   return team().scratch(bytes);
 }
 
-/// Gives back what has left.
-Task<void> Processor::reap() {
+/// Releases the scratch memory of messages that have left.
+Task<void> Processor::retire_sends() {
   while (!outgoing_.empty() && outgoing_.front().pending.await_ready()) {
     Outgoing& front = outgoing_.front();
     const Team::Arrival arrival = co_await front.pending;
@@ -319,7 +318,7 @@ Task<void> Processor::drain() {
 Task<void> Processor::run(Primitive p) {
   if (unwound_) co_return;
   if (has_lanes()) co_return co_await run_lanes(p);
-  if (second() && !p.sends() && !p.receives()) {  // one move, whatever the length
+  if (second() && !p.sends() && !p.receives()) {  // a single move for any length
     co_await room();
     copy(p.own, p.into);
     co_return co_await finish();
@@ -353,7 +352,7 @@ Task<void> Processor::run(Primitive p) {
     MutableBytes scratch;
     Time reserved;
     if (p.receives()) {
-      if (p.sends() || in_place) scratch = take_scratch(bytes);
+      if (p.sends() || in_place) scratch = allocate_scratch(bytes);
       landing = scratch.empty() ? into : scratch.first(bytes);
       wanted_ = {};
       const Team::Arrival arrival = co_await receive_token(p.from, landing);
@@ -377,7 +376,7 @@ Task<void> Processor::run(Primitive p) {
       flight.data = flow.last;
       flight.packet = passage.accepted;
       flight.sequence = send(p.to, sent, passage, scratch);
-      co_await reap();
+      co_await retire_sends();
     } else {
       flight.data = plane_.write(flow, commands.write, bytes, user_memory(bytes));
       span("dma", "write", flow.first, flight.data);
@@ -396,7 +395,7 @@ Task<void> Processor::fan_out(Slots slots, int root) {
   const std::int64_t status = spec_.firmware.word + spec_.firmware.step;
   const Time begin = now_;
   if (unwound_) co_return;
-  if (has_lanes()) {  // peer by peer
+  if (has_lanes()) {  // one peer at a time
     for (int peer = 0; peer < size(); ++peer) {
       const std::uint64_t offset = static_cast<std::uint64_t>(peer) * slots.stride;
       if (peer != root) co_await run_lanes(Primitive::send(peer, slots.data.subspan(offset, slots.bytes)));
@@ -420,10 +419,10 @@ Task<void> Processor::fan_out(Slots slots, int root) {
       const Flow flow = source(one, commands, bytes);
       const Crossing passage = transmit(peer, flow, commands.header, bytes, data);
       const std::uint32_t number = send(peer, data, passage);
-      co_await reap();
+      co_await retire_sends();
       if (!second()) {
         co_await turn(flow.last);
-        wait(flow.last);  // the read blocks
+        wait(flow.last);  // a blocking read
         spend(status);
       }
       accepted.push_back(passage.accepted);
@@ -463,12 +462,12 @@ Task<Time> Processor::address_of(int peer, Missing missing) {
   wanted_ = {MessageType::kRendezvousInit, missing};
   const Team::Arrival arrival = co_await receive_token(peer, {});
   note_arrival(arrival);
-  co_await reap();
+  co_await retire_sends();
   co_return arrival.stored >= Time() ? arrival.stored : spec_.notified_at(arrival.stamp.last);
 }
 
-/// Type, source, tag, address, place and count: seven words.
-void Processor::take_notification(Time at) {
+/// Seven words: type, source, tag, address, memory, and count.
+void Processor::read_notification(Time at) {
   wait(at);
   spend(7 * spec_.firmware.word + spec_.firmware.step);
 }
@@ -479,7 +478,7 @@ void Processor::write(int peer, Bytes data) {
   spend_move(p);
   const Commands commands = issue(p, {}, true);
   const Flow flow = source(p, commands, data.size());
-  // The write carries no header of this engine; its done message, a header, follows on the same connection.
+  // The write itself has no ACCL header; its write-done, a header, follows on the same connection.
   const Crossing passage =
       transmit(peer, flow, commands.header, data.size(), data, MessageType::kRendezvousData);
   Flight flight;
@@ -559,16 +558,16 @@ Task<Team::Arrival> Processor::write_of(int peer, MutableBytes into, Missing mis
   wanted_ = {MessageType::kWriteDone, missing};
   const Team::Arrival arrival = co_await receive_token(peer, into);
   note_arrival(arrival);
-  co_await reap();
+  co_await retire_sends();
   co_return arrival;
 }
 
-/// Data land in place; the notification goes to the control processor.
+/// The data lands at its destination; only the notification goes to the control processor.
 Time Processor::land_write(const Team::Arrival& arrival, std::uint64_t bytes) {
   if (arrival.stored >= Time()) return arrival.stored;
   const Stamp& stamp = arrival.stamp;
   const Time landed = receiver_.land(stamp.first, stamp.last, bytes, true);
-  if (user_memory(bytes) == Place::kDevice) return landed;
+  if (user_memory(bytes) == BufferLocation::kDevice) return landed;
   return later(landed, units_.share_until(Unit::kPcieUp, stamp.first, spec_.pcie_time(bytes))) +
          spec_.pcie_latency;
 }

@@ -1,14 +1,14 @@
-// The control processor: the firmware's clock and primitives over the data plane, the network and the RX
-// buffers of one engine. One object serves one call. It is the only implementation of the engine, and runs in
-// three surroundings: one message between two ranks (message.hpp), a collective in a world (Team of the
-// backend), and a card that a host drives through its registers (machine.hpp).
+// The control processor: the firmware's clock, and its primitives over the data plane, the network, and the
+// RX buffers of one engine. One object per call. This is the only implementation of the engine. It runs in
+// three environments: single messages (message.hpp), collectives in a world (the backend's Team), and cards
+// driven through registers (machine.hpp).
 //
-// The firmware is a coroutine. Where the hardware polls for a message it waits for a token of the team; the
-// token's stamp says when the message's packets reach this engine. Everything else is charged here, in the
-// order in which the firmware issues its commands: they go into FIFOs, so the processor runs ahead of the
-// units until its window of segments in flight is full. The units are the rank's: concurrent calls queue. In
-// a world the firmware waits for its turn before each segment, so that the calls of all ranks come to what
-// they share in the order of modelled time, and messages are charged at their receiver when they come.
+// The firmware is a coroutine. Where the hardware polls for a message, it waits for a token of the team,
+// whose stamp has the arrival times of the message's packets. All other costs are charged here, in the order
+// of the firmware's commands. Commands enter FIFOs, so the processor runs ahead of the units until its window
+// of segments in flight is full. The units belong to the rank, and concurrent calls queue for them. In a
+// world, the firmware waits for its turn before each segment, so that all calls use shared units in order of
+// modelled time. Messages are charged at the receiver when they arrive.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@
 
 namespace offramp::cclo {
 
-/// One primitive: operands are own memory and a peer's message, the result goes to a peer or into memory.
+/// One primitive. Operands are own memory and a peer's message; the result goes to a peer or into memory.
 /// COPY: own -> into. SEND: own -> to. RECV: from -> into. RECV+REDUCE: from, own -> into.
 /// RECV+REDUCE+SEND: from, own -> to. RELAY: from -> to.
 struct Primitive {
@@ -59,7 +59,7 @@ struct Primitive {
   static Primitive relay(int from, int to, std::uint64_t bytes) { return {from, to, false, {}, {}, bytes}; }
 };
 
-/// Until a world has come to a moment. Without one there is nothing to wait for.
+/// Suspends until a world reaches a time. Does not wait outside of a world.
 class Turn final : private WorldDevices::Work {
  public:
   Turn(WorldDevices* world, Time at) : world_(world), at_(at) {}
@@ -78,34 +78,33 @@ class Turn final : private WorldDevices::Work {
   std::coroutine_handle<> waiter_;
 };
 
-/// The surroundings of a call. References outlive it.
+/// The environment of a call. References must outlive it.
 struct CallContext {
   const Spec& spec;
   IoSpace& space;
   Team& team;
   std::uint32_t communicator = 0;  // address
   FaultRates faults;
-  std::uint64_t first_packet = 0;  // of this call, on every wire
+  std::uint64_t first_packet = 0;  // number on every wire
   SpanSink* spans = nullptr;
   std::uint64_t operation = 0;
   PacketTap* tap = nullptr;
-  std::uint32_t tag = kTagAny;  // of the messages, and of those that are received
-  /// Where the team has no data, the tap may have it: what the program sends, in place of memory that is
-  /// none.
+  std::uint32_t tag = kTagAny;  // sent messages have it, received ones must match
+  /// The sent data for the tap, if the team has none. shown_at is the address of its placeholder.
   Bytes shown = {};
   const std::byte* shown_at = nullptr;
   Time epoch = {};               // see Fate
-  EngineState* state = nullptr;  // null: as after a driver's set-up
+  EngineState* state = nullptr;  // null: the state after a driver's set-up
   int place = 0;                 // world rank, for spans
-  // An engine with memory of its own has these (simulators/cclo/machine.hpp); all null, or none.
+  // Only for an engine with its own memory (machine.hpp).
   EnginePorts* ports = nullptr;
   const Datapath* datapath = nullptr;
-  Spec* settings = nullptr;  // what configuration calls set
-  bool from_kernel = false;  // the call came from a kernel: the call block knows nothing of it
+  Spec* settings = nullptr;  // changed by configuration calls
+  bool from_kernel = false;  // started by a kernel, unknown to the call block
 };
 
-// Stamp::detail of a token: an Error in the low bits, with kLost where it happened (the others pass it on),
-// and the tag of the message.
+// Stamp::detail of a token: an Error in the low bits, and the message's tag. kLost marks the message at which
+// the error occurred; others only propagate it.
 inline constexpr std::uint64_t kErrorMask = 0xff;
 inline constexpr std::uint64_t kLost = 0x100;
 inline constexpr unsigned kTagShift = 16;
@@ -115,6 +114,7 @@ constexpr MessageType type_of(const Stamp& stamp) {
   return static_cast<MessageType>(stamp.detail >> kTypeShift & 3U);
 }
 
+/// The control processor during one call.
 class Processor {
  public:
   Processor(const CallContext& context, Time begin);
@@ -126,18 +126,18 @@ class Processor {
   void spend(std::int64_t cycles) { now_ = units_[Unit::kProcessor].acquire(now_, spec_.cycles(cycles)).end; }
   void wait(Time t) { now_ = later(now_, t); }
   void access(std::int64_t n) { spend(n * spec_.firmware.axi); }
-  /// Before the processor or its units do something then.
+  /// Waits for the world to reach `at`, before the processor or its units act.
   [[nodiscard]] Turn turn(Time at = {}) const { return {world_, later(now_, at)}; }
-  /// Before the next move: when the processor can issue it.
+  /// Waits until the processor can issue the next move.
   [[nodiscard]] Turn room() const { return turn(in_flight() == window() ? retires_at() : now_); }
 
   // --- primitives ---
   Task<void> run(Primitive primitive);
-  /// First generation's BCAST and SCATTER at the root: for every segment a header and a blocking read per
-  /// peer, then all acknowledgements. part(rank) of `bytes` goes to each rank.
+  /// First generation, root of BCAST and SCATTER: per segment, one header and one blocking read per peer,
+  /// then all acknowledgements. Each rank receives its part of `bytes`.
   struct Slots {
     Bytes data;
-    std::uint64_t stride = 0;  // bytes from one rank's part to the next; 0: the same for all
+    std::uint64_t stride = 0;  // bytes between the parts of two ranks; 0: all receive the same
     std::uint64_t bytes = 0;
   };
   Task<void> fan_out(Slots slots, int root);
@@ -145,44 +145,44 @@ class Processor {
   /// COMBINE within this rank's memory: inout = in (op) inout.
   void combine_memory(Bytes in, MutableBytes inout);
 
-  // --- with kernels and casts: what the call's Datapath says (processor_lanes.cpp) ---
+  // --- with kernels and casts, as the call's Datapath specifies (processor_lanes.cpp) ---
   [[nodiscard]] bool has_lanes() const { return context_.datapath != nullptr && !context_.datapath->plain(); }
   void copy_through_lanes(Bytes from, MutableBytes into);
   void combine_through_lanes(Bytes a, Bytes b, MutableBytes into);
-  /// First generation: through a kernel outside of the engine and back. b: empty but for EXT_REDUCE.
+  /// First generation: through an external kernel and back. b: empty except for EXT_REDUCE.
   void run_external(Bytes a, Bytes b, MutableBytes into);
-  /// First generation: write commands for the RX buffers that are idle.
+  /// First generation: posts write commands for idle RX buffers.
   void post_buffers();
 
   // --- second generation: rendezvous ---
-  /// Tells a peer where its data may go: a message of a header only.
+  /// Advertises this rank's memory to a peer: a message without payload.
   void announce(int peer);
-  /// What a call does while a notification is not here: the firmware polls for it, or puts the call into its
-  /// retry queue and serves others (read in [accl-2025]).
+  /// The behaviour of a call until its notification arrives: the firmware polls for it, or puts the call into
+  /// its retry queue and serves others (read in [accl-2025]).
   enum class Missing : std::uint8_t { kSpin, kRetry };
-  /// When a peer's announcement is here. The clock stays.
+  /// Returns the time when a peer's advertisement arrives. The clock does not advance.
   Task<Time> address_of(int peer, Missing missing = Missing::kSpin);
-  /// Writes into a peer's memory: data, then write-done. At most three moves are in flight.
+  /// Writes into a peer's memory: data, then write-done. At most three moves may be in flight.
   void write(int peer, Bytes data);
-  /// Combines two buffers of this rank into one of them and, for a peer, writes the result there.
+  /// One move within this rank's memory: inout = in (op) inout.
   void combine(Bytes in, MutableBytes inout);
   void copy(Bytes from, MutableBytes into);
-  /// The two halves of written_by(), for data of several peers: they land in the order of their arrival.
+  /// The two steps of written_by(), for data of several peers, which must land in order of arrival.
   Task<Team::Arrival> write_of(int peer, MutableBytes into, Missing missing = Missing::kSpin);
   Time land_write(const Team::Arrival& arrival, std::uint64_t bytes);
-  /// When a peer's data and write-done are here. The clock stays.
+  /// Returns the time when a peer's data and write-done have arrived. The clock does not advance.
   Task<Time> written_by(int peer, MutableBytes into, Missing missing = Missing::kSpin);
-  /// Takes a notification: waits until it is there and reads it.
-  void take_notification(Time at);
+  /// Waits until the notification's arrival `at`, and reads it.
+  void read_notification(Time at);
   void finish_moves();
-  /// The same, each at its time.
+  /// Works like finish_moves(), but waits for the world before retiring each move.
   Task<void> finish();
 
-  /// Until every token of this call has left; modelled time does not move.
+  /// Waits until every token of this call has left. The clock does not advance.
   Task<void> drain();
 
   [[nodiscard]] const Spec& spec() const { return spec_; }
-  /// A word behind the tables of the exchange memory, which the host writes.
+  /// A word behind the tables of the exchange memory, written by the host.
   [[nodiscard]] std::uint32_t word(std::uint32_t offset) const {
     return context_.space.peek(context_.space.layout().behind_tables(offset));
   }
@@ -190,23 +190,23 @@ class Processor {
   [[nodiscard]] int rank() const { return context_.team.rank(); }
   [[nodiscard]] int size() const { return context_.team.size(); }
   [[nodiscard]] Error error() const { return error_; }
-  /// The first generation's firmware leaves the call at its first error, the second's collects them.
+  /// Records an error. The first generation reports the first error, the second collects all.
   void fail(Error error) {
     if (error_ == Error::kNone) error_ = error;
     errors_ |= second() || errors_ == 0 ? encode(spec_.generation, error) : 0;
   }
-  /// What RETVAL gets.
+  /// Returns the value for RETVAL.
   [[nodiscard]] std::uint32_t return_value() const { return errors_; }
-  /// The message that the call asks the team for.
+  /// The message that the call currently waits for.
   struct Wanted {
     MessageType type = MessageType::kEager;
     Missing missing = Missing::kSpin;
   };
-  [[nodiscard]] const Wanted& wanted() const { return wanted_; }
+  [[nodiscard]] const Wanted& blocked_on() const { return wanted_; }
   [[nodiscard]] const CallContext& context() const { return context_; }
-  /// First generation: the call has been left at an error.
+  /// First generation: whether the call was abandoned at an error.
   [[nodiscard]] bool unwound() const { return unwound_; }
-  /// Null: as after a driver's set-up.
+  /// Returns null for the state after a driver's set-up.
   [[nodiscard]] EngineState* state() const { return context_.state; }
   [[nodiscard]] const WireCounters& wire() const { return wire_; }
   void span(std::string_view unit, std::string_view what, Time begin, Time end) const {
@@ -226,8 +226,8 @@ class Processor {
     DmaStatus status;  // second generation
   };
   struct Flight {
-    Time data;    // the DMA's acknowledgement
-    Time packet;  // the packetizer's
+    Time data;    // acknowledgement of the DMA
+    Time packet;  // acknowledgement of the packetizer
     bool sends = false;
     bool receives = false;
     std::uint32_t buffer = kNoBuffer;
@@ -249,7 +249,7 @@ class Processor {
     bool second_is_message = false;
     bool result_compressed = false;
   };
-  struct Commands {  // when each unit has its command
+  struct Commands {  // when each unit receives its command
     Time header;
     Time read0;
     Time read1;
@@ -262,19 +262,19 @@ class Processor {
   };
 
   [[nodiscard]] bool second() const { return spec_.generation == Generation::kSecond; }
-  [[nodiscard]] Place user_memory(std::uint64_t bytes) const {
-    return spec_.host_memory && bytes > 0 ? Place::kHost : Place::kDevice;
+  [[nodiscard]] BufferLocation user_memory(std::uint64_t bytes) const {
+    return spec_.host_memory && bytes > 0 ? BufferLocation::kHost : BufferLocation::kDevice;
   }
   [[nodiscard]] std::uint32_t window() const;
   [[nodiscard]] std::size_t in_flight() const { return flights_.size() - flight_head_; }
-  /// When the firmware looks at the acknowledgements of the oldest segment in flight.
+  /// Returns the time when the firmware checks the acknowledgements of the oldest segment in flight.
   [[nodiscard]] Time retires_at() const {
     const Flight& oldest = flights_[flight_head_];
     return later(now_, second() ? later(oldest.data, oldest.packet) : oldest.data);
   }
   void configure_switch(const Primitive& primitive);
   void spend_move(const Primitive& primitive);
-  /// Second generation: behind spend_move().
+  /// Issues the unit commands of a primitive, after spend_move() in the second generation.
   Commands issue(const Primitive& primitive, Time reserved, bool header);
   void issue_header();
   Flow source(const Primitive& primitive, const Commands& commands, std::uint64_t bytes);
@@ -304,8 +304,8 @@ class Processor {
   Team::PendingToken send_token(int to, Bytes data, Stamp stamp);
   Team::PendingToken receive_token(int from, MutableBytes data);
   std::uint32_t send(int to, Bytes data, const Crossing& passage, MutableBytes scratch = {});
-  Task<void> reap();
-  MutableBytes take_scratch(std::uint64_t bytes);
+  Task<void> retire_sends();
+  MutableBytes allocate_scratch(std::uint64_t bytes);
   CallContext context_;
   WorldDevices* world_;
   const Spec& spec_;
@@ -316,9 +316,9 @@ class Processor {
   DataPlane plane_;
   Transmitter transmitter_;
   Receiver receiver_;
-  PooledVector<Flight> flights_;  // those before the head have ended
+  PooledVector<Flight> flights_;  // entries before the head have ended
   std::size_t flight_head_ = 0;
-  std::array<Time, kSlots> slot_free_;  // RX buffers, by the order of their filling
+  std::array<Time, kSlots> slot_free_;  // by RX buffer, in order of filling
   std::uint32_t landed_ = 0;
   std::uint64_t packets_ = 0;
   PooledList<Outgoing> outgoing_;
@@ -326,7 +326,7 @@ class Processor {
   Error error_ = Error::kNone;
   std::uint32_t errors_ = 0;
   bool unwound_ = false;
-  std::uint32_t issued_tag_ = 0;  // of the last DMA command, first generation
+  std::uint32_t issued_tag_ = 0;  // last DMA command (first generation)
   Wanted wanted_;
   WireCounters wire_;
 };

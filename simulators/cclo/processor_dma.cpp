@@ -1,8 +1,8 @@
-// The commands and acknowledgements of an engine's DMAs and packetizer, of engines with memory of their own.
+// DMA and packetizer commands and acknowledgements of engines with their own memory.
 //
-// The first generation's firmware looks at one acknowledgement after the other and leaves the call at the
-// first error: what the units have acknowledged besides stays in their queues for the next call. The second
-// generation's data movement processor collects the errors of a move (read in [accl-2021] and [accl-2025]).
+// The first generation's firmware checks acknowledgements one by one and leaves the call at the first error;
+// further acknowledgements stay queued for the next call. The second generation's data movement processor
+// collects the errors of a move (read in [accl-2021] and [accl-2025]).
 #include <algorithm>
 
 #include "simulators/cclo/processor.hpp"
@@ -27,7 +27,7 @@ DmaStatus status_of(Answer answer, std::uint32_t tag, std::uint64_t bytes) {
   return status;
 }
 
-/// A broken unit's acknowledgement instead, if there is one.
+/// Substitutes the next injected acknowledgement, if there is one.
 void break_next(BrokenUnits& broken, DmaStatus& status) {
   if (broken.dma.empty()) return;
   const std::uint32_t tag = status.tag;
@@ -46,10 +46,10 @@ void Processor::command(const Primitive& primitive, Bytes own, Bytes into, Fligh
   if (!primitive.sends()) command(DmaChannel::kWrite, into, bytes, flight);
 }
 
-/// target: empty for an RX buffer, whose memory was asked when it was written.
+/// target: empty for an RX buffer, whose memory was checked when it was written.
 void Processor::command(DmaChannel channel, Bytes target, std::uint64_t bytes, Flight& flight) {
   if (context_.ports == nullptr) return;
-  if (bytes == 0 && second()) return;  // a move of nothing gives no command
+  if (bytes == 0 && second()) return;  // an empty move issues no command
   EngineState& state = *context_.state;
   const Answer answer = context_.ports->memory().answer(target);
   DmaCommand& command = flight.command[flight.commands++];
@@ -75,7 +75,7 @@ void Processor::acknowledge_first(const Flight& flight) {
     fail(error);
     unwound_ = true;
   };
-  for (std::uint32_t i = 0; i < flight.commands; ++i) {  // all are awaited before the first is looked at
+  for (std::uint32_t i = 0; i < flight.commands; ++i) {  // all must be present before the first is checked
     if (!state.acknowledgements[index_of(flight.command[i].channel)].empty()) continue;
     wait(now_ + spec_.timeout);
     return leave_at(Error::kDmaTimeout);
@@ -92,7 +92,7 @@ void Processor::acknowledge_first(const Flight& flight) {
 
 void Processor::acknowledge_packet(const Flight& flight) {
   EngineState& state = *context_.state;
-  if (state.sent.empty()) return;  // it went to a kernel
+  if (state.sent.empty()) return;  // the message went to a kernel
   std::uint32_t sequence = state.sent.front();
   state.sent.pop_front();
   if (!state.broken.packetizer.empty()) {
@@ -104,7 +104,7 @@ void Processor::acknowledge_packet(const Flight& flight) {
   unwound_ = true;
 }
 
-/// Messages that were not acknowledged are not counted: the next ones get their numbers.
+/// Takes back the numbers of unacknowledged messages, which the next messages reuse.
 void Processor::unwind(const Flight& flight) {
   const auto forget = [this](const Flight& gone) {
     if (gone.to == Primitive::kNobody || gone.sequence == 0) return;
@@ -136,7 +136,7 @@ void Processor::acknowledge_second(const Flight& flight) {
   broken.packetizer.pop_front();
 }
 
-/// First generation: the unit was started for the whole length and has to be idle at its end.
+/// First generation: the unit was started for the whole length and must be idle at the end.
 void Processor::finish_arithmetic() {
   if (second() || context_.ports == nullptr || unwound_ || !context_.state->broken.arithmetic) return;
   wait(now_ + spec_.timeout);
@@ -158,7 +158,7 @@ void Processor::post_buffers() {
   }
 }
 
-/// First generation: a message comes for the oldest write command into an RX buffer; the interrupt's service
+/// First generation: a message fills the buffer of the oldest posted write command. The interrupt service
 /// checks the descriptor and the DMA's acknowledgement.
 void Processor::land_in_posted(std::uint64_t bytes, Flight& flight) {
   EngineState& state = *context_.state;
@@ -167,7 +167,7 @@ void Processor::land_in_posted(std::uint64_t bytes, Flight& flight) {
     unwound_ = true;
   };
   if (state.posted.empty()) post_buffers();
-  if (state.posted.empty()) {  // nothing takes the message
+  if (state.posted.empty()) {  // no buffer can receive the message
     wait(now_ + spec_.timeout);
     return leave_at(Error::kReceiveTimeout);
   }

@@ -1,16 +1,16 @@
-// Moves of the second generation whose operands or result are of the compressed type, come from a kernel or
-// go to one; and the first generation's calls through external kernels (read in [accl-2021]).
+// Moves of the second generation with compressed or kernel operands or results, and the first generation's
+// calls through external kernels (read in [accl-2021]).
 //
-// Three lanes cast: of the first operand, the second, and the result. Where an operation computes, its
-// arithmetic configuration says on which of the two types. Segments are cut by the plain type's size, so
-// compressed ones leave a part of their RX buffer empty.
+// Three lanes cast: first operand, second operand, and result. The arithmetic configuration determines in
+// which of the two types a reduction computes. Segments are cut by the size of the plain type, so compressed
+// ones fill only part of their RX buffer.
 #include <algorithm>
 
 #include "simulators/cclo/processor.hpp"
 
 namespace offramp::cclo {
 
-/// The first operand: from memory, or from a kernel.
+/// The first operand, from memory or from a kernel.
 Bytes Processor::operand(const Piece& piece, Time command_at, Flow& flow, Flight& flight) {
   const Datapath& path = *context_.datapath;
   if (!path.streamed(kOperand0Stream)) {
@@ -19,7 +19,7 @@ Bytes Processor::operand(const Piece& piece, Time command_at, Flow& flow, Flight
     return piece.own;
   }
   const std::uint64_t bytes = path.record.bytes(piece.elements, path.compressed(kOperand0Compressed));
-  const MutableBytes room = take_scratch(bytes).first(bytes);
+  const MutableBytes room = allocate_scratch(bytes).first(bytes);
   Kernel* const kernel = context_.ports->kernel();
   Kernel::Supply supply{0, false, {command_at, command_at}};
   if (kernel != nullptr) supply = kernel->supply(room, command_at);
@@ -42,8 +42,8 @@ Bytes Processor::convert(Unit lane, Bytes data, bool from, bool to, std::uint64_
   return out;
 }
 
-/// Operands through their lanes, the arithmetic unit and the result's lane. result: memory of the result's
-/// type for these elements.
+/// Passes operands through their lanes, the arithmetic unit, and the result's lane. result: memory for these
+/// elements, of the result's type.
 Flow Processor::produce(const Piece& piece, const Commands& commands, MutableBytes result, Flight& flight) {
   const Datapath& path = *context_.datapath;
   const bool own_compressed = path.compressed(kOperand0Compressed);
@@ -56,7 +56,8 @@ Flow Processor::produce(const Piece& piece, const Commands& commands, MutableByt
   Bytes second = piece.second;
   if (piece.has_own) own = operand(piece, commands.read0, own_flow, flight);
   if (piece.has_second) {
-    const Place place = piece.second_is_message ? Place::kDevice : user_memory(second.size());
+    const BufferLocation place =
+        piece.second_is_message ? BufferLocation::kDevice : user_memory(second.size());
     second_flow = plane_.read(1, commands.read1, second.size(), place);
     command(DmaChannel::kRead1, piece.second_is_message ? Bytes() : second, second.size(), flight);
   }
@@ -79,7 +80,7 @@ Flow Processor::produce(const Piece& piece, const Commands& commands, MutableByt
   return flow;
 }
 
-/// A result that stays at this engine: to memory, or to a kernel.
+/// Delivers a result at this engine, to memory or to a kernel.
 void Processor::deliver(const Flow& flow, MutableBytes result, Time command_at, Flight& flight) {
   if (!context_.datapath->streamed(kResultStream)) {
     flight.data = plane_.write(flow, command_at, result.size(), user_memory(result.size()));
@@ -91,7 +92,7 @@ void Processor::deliver(const Flow& flow, MutableBytes result, Time command_at, 
   std::uint32_t& lost = context_.state->broken.lost_words;
   const std::size_t kept = result.size() - std::min<std::size_t>(result.size(), lost * kWordBytes);
   if (Kernel* const kernel = context_.ports->kernel(); kernel != nullptr)
-    kernel->take(context_.tag, Bytes(result).first(kept), out);
+    kernel->consume(context_.tag, Bytes(result).first(kept), out);
   if (lost > 0) fail(Error::kSegmenterBytes);
   lost = 0;
 }
@@ -198,7 +199,7 @@ Task<void> Processor::run_lanes(Primitive p) {
       } else {
         flight.sequence = send(p.to, result, passage);
       }
-      co_await reap();
+      co_await retire_sends();
     } else {
       deliver(flow, result, commands.write, flight);
     }
@@ -207,7 +208,7 @@ Task<void> Processor::run_lanes(Primitive p) {
   finish_moves();
 }
 
-/// Segment by segment: the kernel gets the words of one, and its result is written.
+/// Processes segments one by one: the kernel receives the words, and its result is written.
 void Processor::run_external(Bytes a, Bytes b, MutableBytes into) {
   const bool reduces = !b.empty();
   const Primitive shape = reduces ? Primitive::receive_reduce(rank(), a, into) : Primitive::copy(a, into);
@@ -238,7 +239,7 @@ void Processor::run_external(Bytes a, Bytes b, MutableBytes into) {
     if (answered && reduces) {
       flow = kernel->combine(a.subspan(offset, bytes), b.subspan(offset, bytes), result, flow);
     } else if (answered) {
-      kernel->take(0, a.subspan(offset, bytes), flow);
+      kernel->consume(0, a.subspan(offset, bytes), flow);
       const Kernel::Supply supply = kernel->supply(result, flow.first);
       answered = supply.bytes == bytes;
       flow = supply.when;
@@ -247,7 +248,7 @@ void Processor::run_external(Bytes a, Bytes b, MutableBytes into) {
       flow = plane_.port(Unit::kPortIn, flow, bytes);
       flight.data = plane_.write(flow, now_, bytes, user_memory(bytes));
       command(DmaChannel::kWrite, result, bytes, flight);
-    } else {  // the write's acknowledgement never comes
+    } else {  // the write is never acknowledged
       flight.command[flight.commands++] = {DmaChannel::kWrite, true, {}};
     }
     push(flight);

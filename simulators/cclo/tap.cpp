@@ -6,7 +6,7 @@
 namespace offramp::cclo {
 namespace {
 
-/// What of `from`, which begins at `begin` of the message, lies in the packet at `offset`.
+/// Copies the part of `from`, which begins at `begin` of the message, that lies in the packet at `offset`.
 void lay(std::span<const std::byte> from, std::uint64_t begin, std::uint64_t offset,
          std::vector<std::byte>& packet) {
   const std::uint64_t first = std::max(begin, offset);
@@ -25,7 +25,7 @@ void PacketTap::message(const TappedMessage& message, const std::vector<SentPack
   header.set(HeaderField::kSource, static_cast<std::uint64_t>(message.source));
   header.set(HeaderField::kSequence, ++sequence_[{message.source, message.destination}]);
   header.set(HeaderField::kDestination, static_cast<std::uint64_t>(message.destination));
-  // A write into a peer's memory has no header; its done message, a header, follows it.
+  // A write into a peer's memory has no header; its write-done, a header, follows.
   const bool write = message.type == MessageType::kRendezvousData;
   header.set(HeaderField::kType, static_cast<std::uint64_t>(write ? MessageType::kWriteDone : message.type));
   const HeaderImage image = encode(spec_.generation, header);

@@ -1,4 +1,4 @@
-// What an engine puts on its network, packet by packet, for a packet capture.
+// Reports the packets that an engine sends, for a packet capture.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace offramp::cclo {
 
-inline constexpr std::uint32_t kFirstPort = 5500;  // that of rank 0; the others follow
+inline constexpr std::uint32_t kFirstPort = 5500;  // rank 0; further ranks use the following ports
 
 /// A packet of a message, and when its first bit leaves.
 struct SentPacket {
@@ -25,12 +25,12 @@ struct TappedMessage {
   int source = 0;
   int destination = 0;
   std::uint64_t bytes = 0;
-  std::span<const std::byte> data;  // of the bytes, or empty
+  std::span<const std::byte> data;  // the message's data, or empty
   std::uint32_t tag = 0;
   MessageType type = MessageType::kEager;
 };
 
-/// Numbers the messages of each pair of ranks, as the firmware does for each communicator.
+/// Numbers messages per pair of ranks, as the firmware numbers them per communicator.
 class PacketTap {
  public:
   PacketTap(PacketSink& sink, const Spec& spec) : sink_(sink), spec_(spec) {}
@@ -39,7 +39,7 @@ class PacketTap {
  private:
   PacketSink& sink_;
   const Spec& spec_;
-  std::map<std::pair<int, int>, std::uint32_t> sequence_;  // of the last message
+  std::map<std::pair<int, int>, std::uint32_t> sequence_;  // last message
   std::uint64_t messages_ = 0;
 };
 

@@ -6,15 +6,15 @@ constexpr std::int64_t kTokenPayload = 20;
 }  // namespace
 
 Barrier::Barrier(const PlatformSpec& spec, const CollectiveRequest& request,
-                 const std::vector<bool>& host_run, Agenda* agenda, Observer* observer)
-    : Offload(spec, request, host_run, agenda, observer),
+                 const std::vector<bool>& host_run, EventSink* event_sink, Observer* observer)
+    : Offload(spec, request, host_run, event_sink, observer),
       processes_(static_cast<std::size_t>(machine_.processes())) {
   while ((1 << rounds_) < machine_.processes()) ++rounds_;
   for (int i = 0; i < static_cast<int>(request.members.size()); ++i) {
     Process& process = processes_[static_cast<std::size_t>(machine_.process_of(i))];
     process.ranks.push_back(i);
     ++process.missing;
-    process.heard.resize(static_cast<std::size_t>(rounds_));
+    process.received.resize(static_cast<std::size_t>(rounds_));
   }
 }
 
@@ -24,24 +24,24 @@ void Barrier::arrive(int rank, Time at) {
   if (--processes_[static_cast<std::size_t>(process)].missing == 0) advance(process, now);
 }
 
-/// token: the process that it is for and the round.
-void Barrier::hear(int token, Time at) {
+/// token: destination process and round.
+void Barrier::on_token(int token, Time at) {
   const int process = token / rounds_;
   Process& p = processes_[static_cast<std::size_t>(process)];
   const int round = token % rounds_;
   const Time now = machine_.step(process, at);
-  p.heard[static_cast<std::size_t>(round)] = true;
+  p.received[static_cast<std::size_t>(round)] = true;
   if (p.round == round) advance(process, now);
 }
 
-/// The next rounds, as long as their tokens are there.
+/// Sends the tokens of further rounds as long as the tokens of earlier rounds have arrived.
 void Barrier::advance(int process, Time at) {
   Process& p = processes_[static_cast<std::size_t>(process)];
   while (++p.round < rounds_) {
     at = machine_.step(process, at);
     const int to = (process + (1 << p.round)) % machine_.processes();
     machine_.notify(process, to, kTokenPayload, at, {kToken, to * rounds_ + p.round});
-    if (!p.heard[static_cast<std::size_t>(p.round)]) return;
+    if (!p.received[static_cast<std::size_t>(p.round)]) return;
   }
   for (const int rank : p.ranks) {
     at = machine_.step(process, at);

@@ -1,5 +1,6 @@
-// A barrier of the service processes: each counts its ranks' arrivals, all tell each other in rounds
-// (dissemination), each notifies its ranks. Inferred: published are a barrier between DPUs and its place.
+// A barrier of the service processes: each collects its ranks' arrivals, exchanges tokens with the others in
+// rounds (dissemination), and notifies its ranks. Inferred; published: a barrier between DPUs, and its
+// position.
 #pragma once
 
 #include <vector>
@@ -11,21 +12,21 @@ namespace offramp::dpu {
 class Barrier final : public Offload {
  public:
   Barrier(const PlatformSpec& spec, const CollectiveRequest& request, const std::vector<bool>& host_run,
-          Agenda* agenda, Observer* observer);
+          EventSink* event_sink, Observer* observer);
 
  private:
   struct Process {
     std::vector<int> ranks;
     int missing = 0;
-    int round = -1;           // that its token has been sent for; -1: ranks are missing
-    std::vector<bool> heard;  // by round
+    int round = -1;              // round of the last token sent; -1: ranks are missing
+    std::vector<bool> received;  // tokens received, by round
   };
 
   void handle(const Machine::Event& event, Time at) override {
-    event.kind == kArrive ? arrive(event.subject, at) : hear(event.subject, at);
+    event.kind == kArrive ? arrive(event.subject, at) : on_token(event.subject, at);
   }
   void arrive(int rank, Time at);
-  void hear(int token, Time at);
+  void on_token(int token, Time at);
   void advance(int process, Time at);
 
   static constexpr int kToken = kArrive + 1;

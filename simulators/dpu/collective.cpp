@@ -1,10 +1,10 @@
-// What surrounds the work of the service processes: the hosts' part of the cost, what an arrival carries,
-// and the run to the end where there is no world (run_to_end()), with or without the population of an
-// endpoint cache in front. The work itself is a Barrier or a Run over a plan (plan_run.cpp).
+// The environment of a collective: host costs, arrival payloads, and stand-alone runs (run_to_end()),
+// optionally after populating an endpoint cache. The work itself is a Barrier or a Run of a plan
+// (plan_run.cpp).
 //
-// A failure may take two runs. In the first one hosts work in the place of a service process only where its
-// failure is known by then (take_over()); if that run meets the failure all the same, the second one begins
-// with all hosts of that process in its place.
+// A failure may need two runs. In the first run, hosts replace a service process only if its failure is
+// already known (hosts_that_take_over()). If that run meets the failure, the second one uses all hosts of
+// that process.
 #include "simulators/dpu/collective.hpp"
 
 #include <algorithm>
@@ -17,9 +17,10 @@
 namespace offramp::dpu {
 namespace {
 
-/// The members whose service process is given up, and when their hosts take over. A partner that has heard
-/// nothing for the time of detection goes its own way; what is known already costs nothing more.
-std::vector<bool> take_over(const PlatformSpec& spec, bool known_only, CollectiveRequest& request) {
+/// Determines the members whose hosts replace the failed service process, and delays them until they detect
+/// the failure. Detection takes `detect` without a response; a failure already known adds no delay.
+std::vector<bool> hosts_that_take_over(const PlatformSpec& spec, bool known_only,
+                                       CollectiveRequest& request) {
   const FailureSpec& failure = spec.failure;
   std::vector<bool> host_run(request.members.size());
   if (failure.kind == Failure::kNone) return host_run;
@@ -40,7 +41,7 @@ bool gathers_everywhere(OperationKind kind) {
   return kind == OperationKind::kAllgather || kind == OperationKind::kAllgatherv;
 }
 
-/// Blocks that hosts deliver among themselves: everybody's, to each of the node's ranks.
+/// Time in which a host delivers the blocks of all ranks to the node's local ranks.
 Time delivery(const CardSpec& card, const CollectiveRequest& request, int local) {
   Time all;
   for (int from = 0; from < static_cast<int>(request.members.size()); ++from) {
@@ -62,7 +63,7 @@ CollectiveResult results_of(const PlatformSpec& spec, const CollectiveRequest& r
   const Machine& machine = work.machine();
   CollectiveResult result;
   result.wire = machine.wire();
-  result.failed = machine.gave_up();
+  result.failed = machine.has_failed();
   const int ranks = static_cast<int>(request.members.size());
   for (int i = 0; i < ranks; ++i) {
     MemberResult member{.done = work.done(i),
@@ -81,14 +82,14 @@ CollectiveResult results_of(const PlatformSpec& spec, const CollectiveRequest& r
 }
 
 std::unique_ptr<Offload> offload_of(const PlatformSpec& spec, const CollectiveRequest& request,
-                                    const std::vector<bool>& host_run, Agenda* agenda,
+                                    const std::vector<bool>& host_run, EventSink* event_sink,
                                     Offload::Observer* observer) {
   if (request.kind == OperationKind::kBarrier)
-    return std::make_unique<Barrier>(spec, request, host_run, agenda, observer);
-  return run_plan(spec, request, host_run, agenda, observer);
+    return std::make_unique<Barrier>(spec, request, host_run, event_sink, observer);
+  return run_plan(spec, request, host_run, event_sink, observer);
 }
 
-/// Hosts hand over their arrivals once the endpoint cache is populated.
+/// Posts the hosts' arrivals once the endpoint cache is populated.
 class Waiting final : public Population::Observer {
  public:
   Waiting(Offload& work, const CollectiveRequest& request) : work_(work), request_(request) {}
@@ -101,7 +102,7 @@ class Waiting final : public Population::Observer {
   const CollectiveRequest& request_;
 };
 
-/// From the first arrival to the end.
+/// Runs a collective from the first arrival to the end.
 std::unique_ptr<Offload> run_to_end(const PlatformSpec& spec, const CollectiveRequest& request,
                                     const std::vector<bool>& host_run) {
   std::unique_ptr<Offload> work = offload_of(spec, request, host_run, nullptr, nullptr);
@@ -115,13 +116,13 @@ std::unique_ptr<Offload> run_to_end(const PlatformSpec& spec, const CollectiveRe
   }
   while (!work->machine().idle()) {
     const auto [at, order, event] = work->machine().next();
-    if (!population || !population->take(event, at)) work->step(event, at);
+    if (!population || !population->handle(event, at)) work->step(event, at);
   }
   return work;
 }
 
-/// Counts and displacements: each rank's own (read in [ucc-offload]); of a gather and a scatter the root's
-/// (inferred).
+/// Returns whether a rank posts counts and displacements: each rank its own (read in [ucc-offload]); for
+/// gather and scatter only the root (inferred).
 bool has_vectors(OperationKind kind, bool at_root) {
   switch (kind) {
     case OperationKind::kAllgather:
@@ -151,7 +152,7 @@ bool has_vectors(OperationKind kind, bool at_root) {
 
 }  // namespace
 
-bool sources_tell_sizes(OperationKind kind) {
+bool sources_advertise_sizes(OperationKind kind) {
   return kind == OperationKind::kGatherv || kind == OperationKind::kScatterv ||
          kind == OperationKind::kAlltoallv;
 }
@@ -179,8 +180,8 @@ void Offload::submit(int rank, Time posted) {
 }
 
 std::unique_ptr<Offload> make_offload(const PlatformSpec& spec, const CollectiveRequest& request,
-                                      Agenda& agenda, Offload::Observer& observer) {
-  return offload_of(spec, request, std::vector<bool>(request.members.size()), &agenda, &observer);
+                                      EventSink& event_sink, Offload::Observer& observer) {
+  return offload_of(spec, request, std::vector<bool>(request.members.size()), &event_sink, &observer);
 }
 
 Time host_delivery(const PlatformSpec& spec, const CollectiveRequest& request, const Machine& machine,
@@ -192,14 +193,14 @@ Time host_delivery(const PlatformSpec& spec, const CollectiveRequest& request, c
   return local > 1 ? delivery(spec.card, request, local) : Time();
 }
 
-/// Once more with the hosts' help when a service process turns out to have failed.
+/// Repeats the run with hosts in place of a service process if that process turns out to have failed.
 CollectiveResult run_collective(const PlatformSpec& spec, const CollectiveRequest& request) {
   CollectiveRequest first = request;
-  std::vector<bool> host_run = take_over(spec, true, first);
+  std::vector<bool> host_run = hosts_that_take_over(spec, true, first);
   const std::unique_ptr<Offload> work = run_to_end(spec, first, host_run);
   if (!work->machine().failure_met()) return results_of(spec, first, *work, host_run);
   CollectiveRequest second = request;
-  host_run = take_over(spec, false, second);
+  host_run = hosts_that_take_over(spec, false, second);
   const std::unique_ptr<Offload> again = run_to_end(spec, second, host_run);
   CollectiveResult result = results_of(spec, second, *again, host_run);
   result.wire.lost += static_cast<std::uint64_t>(any(host_run));

@@ -1,13 +1,12 @@
-// Collectives run by the service processes, from the arrivals of all ranks to their notifications of
-// completion. Read in [ucc-offload]: allgatherv in UCC over the service (allgatherv_offload*.h), read in
-// [ucc-dpu]: broadcast and sliding-window allreduce (contrib/dpu_daemon). The others are made by the same
-// steps, inferred.
+// Collectives of the service processes, from the arrivals of all ranks to their completion notifications.
+// Read in [ucc-offload]: allgatherv in UCC over the service (allgatherv_offload*.h); read in [ucc-dpu]:
+// broadcast and sliding-window allreduce (contrib/dpu_daemon). The others use the same steps (inferred).
 //
 //   rank      ARRIVE -> its service process: import handles
 //   source    RTS -> the service process of each rank (or slice owner) that needs its bytes
-//   sink      RTS and own ARRIVE met: READ, at most `reads` at once; done: ACK -> source
-//   owner     of a slice of a reduction: combine on Arm; all in: WRITE the result where it belongs, RESULT
-//   rank      its READs are done and its own bytes ACKed: DONE -> host
+//   sink      after RTS and its own ARRIVE: READ, at most `reads` at once; then ACK -> source
+//   owner     of a slice of a reduction: combines on Arm; once complete: WRITEs the result to its ranks,
+//   RESULT rank      after its READs and the ACKs of its own bytes: DONE -> host
 #pragma once
 
 #include <memory>
@@ -19,17 +18,18 @@
 
 namespace offramp::dpu {
 
+/// One collective of a communicator.
 struct CollectiveRequest {
   OperationKind kind = OperationKind::kBarrier;
-  std::int64_t bytes = 0;  // as Operation::bytes
-  // Where blocks differ, one per rank; of alltoallv one per pair, by source, then by destination.
+  std::int64_t bytes = 0;  // see Operation::bytes
+  // Block sizes if they differ: one per rank; for alltoallv one per pair, by source, then by destination.
   std::vector<std::int64_t> sizes;
   int root = 0;
-  std::vector<Member> members;  // by rank of the communicator
-  std::uint64_t sequence = 0;   // with the fault script's seed it fixes what is lost
-  bool populates = false;       // the first one of its communicator, whose endpoint cache is empty
+  std::vector<Member> members;  // by communicator rank
+  std::uint64_t sequence = 0;   // selects the lost packets, with the fault script's seed
+  bool populates = false;       // the first of its communicator, whose endpoint cache is still empty
 
-  /// One rank's block; in an alltoall, what one rank has for another.
+  /// One rank's block; for an alltoall, the block for one destination.
   [[nodiscard]] std::int64_t block(int rank) const {
     return sizes.empty() ? bytes : sizes[static_cast<std::size_t>(rank)];
   }
@@ -43,35 +43,35 @@ struct CollectiveRequest {
 };
 
 struct MemberResult {
-  Time done;        // the host sees its notification
-  Time host_begin;  // work that the host itself has to do, from when on
+  Time done;        // the host sees the notification
+  Time host_begin;  // start of the host's own work
   Time host_work;
-  Time process_free;  // its service process has nothing left of this operation
+  Time process_free;  // its service process has completed this operation
 };
 
 struct CollectiveResult {
   std::vector<MemberResult> members;
   WireCounters wire;
-  bool failed = false;  // the transport gave up on a notification
-  int rerouted = 0;     // members whose hosts did the work of a failed service process
+  bool failed = false;  // notifications exceeded the transport's retries
+  int rerouted = 0;     // members whose hosts replaced a failed service process
 };
 
-/// Each collective has numbers of its own for the fault script.
+/// The first packet number of a collective in the fault script. Each collective has its own range.
 inline std::uint64_t first_packet(const CollectiveRequest& request) {
   return (request.sequence + 1) << 32;
 }
 
-/// All by itself.
+/// Runs one collective on an otherwise idle platform.
 CollectiveResult run_collective(const PlatformSpec& spec, const CollectiveRequest& request);
 
-/// Whether each rank posts the sizes of its own blocks, which the others learn by RTS: a plan need not know
-/// them before. Other operations' sizes are known to all ranks.
-bool sources_tell_sizes(OperationKind kind);
+/// Returns whether each rank posts only the sizes of its own blocks, which others learn through RTS. A plan
+/// can then be made without the sizes. For other operations, every rank knows all sizes.
+bool sources_advertise_sizes(OperationKind kind);
 
-/// A collective on its way.
+/// A collective in progress.
 class Offload {
  public:
-  /// Is told when a rank is done. It must not end the offload.
+  /// Notified when a rank is done. It must not destroy the offload.
   class Observer {
    public:
     virtual void done(int rank) = 0;
@@ -84,19 +84,19 @@ class Offload {
   Offload(const Offload&) = delete;
   Offload& operator=(const Offload&) = delete;
 
-  /// Where sources tell sizes, and the request has none: before a rank is submitted, the sizes of the blocks
-  /// that it has for the others, and how many it gets.
-  virtual void tell(int /*rank*/, std::span<const std::int64_t> /*sizes*/, int /*receives*/) {}
-  /// The host of a rank hands over its notification.
+  /// For requests without sizes (see sources_advertise_sizes()): the sizes of a rank's blocks for the others,
+  /// and how many blocks it receives. Called before submit() of the rank.
+  virtual void set_sizes(int /*rank*/, std::span<const std::int64_t> /*sizes*/, int /*receives*/) {}
+  /// The host of a rank posts its arrival notification at `posted`.
   void submit(int rank, Time posted);
-  /// What was scheduled for a moment. Kinds from kOthers on are not a collective's.
+  /// Handles a scheduled event. Kinds from kOthers on do not belong to collectives.
   void step(const Machine::Event& event, Time at) {
-    if (!machine_.take(event, at)) handle(event, at);
+    if (!machine_.handle(event, at)) handle(event, at);
   }
   static constexpr int kOthers = 16;
 
   [[nodiscard]] Machine& machine() { return machine_; }
-  /// 0: not yet.
+  /// 0 if the rank is not done.
   [[nodiscard]] Time done(int rank) const { return done_[static_cast<std::size_t>(rank)]; }
 
  protected:
@@ -104,10 +104,10 @@ class Offload {
   virtual void handle(const Machine::Event& event, Time at) = 0;
 
   Offload(const PlatformSpec& spec, const CollectiveRequest& request, const std::vector<bool>& host_run,
-          Agenda* agenda, Observer* observer)
+          EventSink* event_sink, Observer* observer)
       : spec_(spec),
         request_(request),
-        machine_(spec, request.members, host_run, first_packet(request), agenda),
+        machine_(spec, request.members, host_run, first_packet(request), event_sink),
         done_(request.members.size()),
         observer_(observer) {}
   void finished(int rank, Time at) {
@@ -124,22 +124,21 @@ class Offload {
   Observer* observer_;
 };
 
-/// In a world, whose agenda it follows. All references outlive it.
+/// An offload in a world, scheduled on its agenda. All references must outlive it.
 std::unique_ptr<Offload> make_offload(const PlatformSpec& spec, const CollectiveRequest& request,
-                                      Agenda& agenda, Offload::Observer& observer);
-/// What is left to the host of a rank: blocks that the ranks of a node deliver among themselves.
+                                      EventSink& event_sink, Offload::Observer& observer);
+/// The host's remaining work for a rank: copying blocks between the ranks of a node.
 Time host_delivery(const PlatformSpec& spec, const CollectiveRequest& request, const Machine& machine,
                    int rank);
 
-/// What the host does before the program goes on: it hands over the notification, then copies its own block
-/// where that is its task.
+/// Host time before the program continues: posting, and copying the rank's own block if necessary.
 struct HostCost {
   Time post;
   Time copy;
 };
-/// own: bytes of the rank's own block. at_root: of the operations that have one.
+/// own: bytes of the rank's own block. at_root: only for operations with a root.
 HostCost host_cost(const PlatformSpec& spec, OperationKind kind, std::int64_t own, int ranks, bool at_root);
-/// Bytes of the arrival notification behind its header.
+/// Payload bytes of the arrival notification, without its header.
 std::int64_t arrival_payload(OperationKind kind, int ranks, bool at_root);
 
 }  // namespace offramp::dpu

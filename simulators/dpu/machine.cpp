@@ -1,9 +1,8 @@
-// Work, notifications and the moving of bytes, as events of the machine. A transfer takes its stages one
-// after the other: read from memory in move(), out of a NIC (kOut), into the other one (kIn), down into
-// memory (kDown), or by the DPU's DMA engine to its own host (kDma); each occupies its resource from its
-// own moment on, which is why a stage is an event and not an addition. A notification whose payload is
-// above the limit travels as a header first, and its receiver READs the rest (kRequest, kFetch, kFetched,
-// kLeft).
+// Work, notifications, and transfers as events. The stages of a transfer are: read from memory in move(), out
+// of a NIC (kOut), into the other NIC (kIn), and down into memory (kDown); the DPU's DMA engine writes to its
+// own host (kDma). Each stage occupies its resource from its own time on and is therefore an event. A
+// notification with a payload above the limit first sends its header; the receiver then READs the payload
+// (kRequest, kFetch, kFetched, kLeft).
 #include "simulators/dpu/machine.hpp"
 
 #include <map>
@@ -11,22 +10,23 @@
 namespace offramp::dpu {
 namespace {
 
-/// An Arm core of the card against a core of the host: published for BlueField-2 [dpdk-compression] (1.57
-/// zlib, 1.56 zstd) and BlueField-3 (1.60, 1.64).
+/// Speed of a host core relative to an Arm core of the card, in tenths. Published for BlueField-2
+/// [dpdk-compression] (1.57 zlib, 1.56 zstd) and BlueField-3 (1.60, 1.64).
 constexpr std::int64_t kHostSpeedTenths = 16;
 
-constexpr std::uint64_t kCollectives = 1;  // channel: links between service processes, not between ranks
+constexpr std::uint64_t kCollectives = 1;  // channel of links between service processes
 
 }  // namespace
 
 Machine::Machine(const PlatformSpec& spec, const std::vector<Member>& members,
-                 const std::vector<bool>& host_run, std::uint64_t first_packet, Agenda* agenda)
+                 const std::vector<bool>& host_run, std::uint64_t first_packet, EventSink* event_sink)
     : spec_(spec),
-      agenda_(agenda),
+      event_sink_(event_sink),
       node_(spec),
       packet_(first_packet),
-      own_notifications_(agenda == nullptr ? std::make_unique<Notifications>(spec.posted_sends) : nullptr),
-      notifications_(agenda == nullptr ? own_notifications_.get() : &agenda->notifications()) {
+      own_notifications_(event_sink == nullptr ? std::make_unique<Notifications>(spec.posted_sends)
+                                               : nullptr),
+      notifications_(event_sink == nullptr ? own_notifications_.get() : &event_sink->notifications()) {
   const Placement placement = placement_of(spec);
   std::map<int, int> hosts;
   std::map<int, int> dpus;
@@ -37,15 +37,15 @@ Machine::Machine(const PlatformSpec& spec, const std::vector<Member>& members,
     world_rank_.push_back(world_rank);
     const auto host = hosts.emplace(placement.node(world_rank), static_cast<int>(hosts_.size()));
     if (host.second) {
-      if (agenda_ == nullptr) own_.emplace_back(node_.descriptions().size());
-      hosts_.push_back(agenda_ != nullptr ? agenda_->resources(world_rank)
-                                          : Resources(node_.descriptions(), own_.back().data()));
+      if (event_sink_ == nullptr) own_.emplace_back(node_.descriptions().size());
+      hosts_.push_back(event_sink_ != nullptr ? event_sink_->resources(world_rank)
+                                              : Resources(node_.descriptions(), own_.back().data()));
     }
     const int dpu_id = placement.dpu(world_rank);
     const auto dpu = dpus.emplace(dpu_id, static_cast<int>(dpus_.size()));
     if (dpu.second) dpus_.push_back({host.first->second, dpu_id % spec.dpus, 0, 0});
     const int global_id = placement.global_id(world_rank);
-    // A host that works for itself has a process of its own, under a name that no service process has.
+    // A host that replaces its process has a private process, with a name that no service process has.
     const int name = host_run[i] ? -1 - world_rank : global_id;
     const auto process = processes.emplace(name, static_cast<int>(processes_.size()));
     if (process.second) {
@@ -53,7 +53,7 @@ Machine::Machine(const PlatformSpec& spec, const std::vector<Member>& members,
           {host.first->second, dpu.first->second, global_id, host_run[i], node_.process(global_id), {}, {}});
     }
     process_of_.push_back(process.first->second);
-    if (!host_run[i] && agenda_ == nullptr)
+    if (!host_run[i] && event_sink_ == nullptr)
       host_at(host.first->second)[node_.process(global_id)].timeline.merge(members[i].process_free);
   }
 }
@@ -104,7 +104,7 @@ Arbiter::Grant Machine::carry(int dpu, NodePart part, Time at, std::int64_t byte
 }
 
 void Machine::notify(int from, int to, std::int64_t payload, Time at, Event then, dpu::Event* meta) {
-  if (from == to) return schedule(at, then.kind, then.subject);  // a call of the handler
+  if (from == to) return schedule(at, then.kind, then.subject);  // a direct call of the handler
   const Note note{Course::kProcesses, from, to, payload, then.kind, then.subject};
   if (on_host(from) || on_host(to)) {  // hosts have no event systems
     schedule(header_arrives(note, payload, at), then.kind, then.subject);
@@ -115,7 +115,7 @@ void Machine::notify(int from, int to, std::int64_t payload, Time at, Event then
 }
 
 void Machine::notify_host(int from, int member, std::int64_t payload, Time at, Event then) {
-  constexpr std::uint64_t kHosts = std::uint64_t{1} << 32;  // behind all service processes
+  constexpr std::uint64_t kHosts = std::uint64_t{1} << 32;  // after all service processes
   const Note note{Course::kToHost, from, member, payload, then.kind, then.subject};
   notifications_->emit(note, sender_of(note),
                        kHosts + static_cast<std::uint64_t>(world_rank_[static_cast<std::size_t>(member)]),
@@ -173,14 +173,14 @@ Time Machine::header_arrives(const Note& note, std::int64_t payload, Time at) {
   return at + spec_.card.link.bytes(framed(bytes)) + spec_.card.network_latency;
 }
 
-bool Machine::take(const Event& event, Time at) {
+bool Machine::handle(const Event& event, Time at) {
   const int number = event.subject;
   switch (event.kind) {
     case kRequest:
-      ask_for_payload(number, at);
+      request_payload(number, at);
       return true;
     case kFetch:
-      move(way_of(fetched_at(number).note), fetched_at(number).note.payload, at, {kFetched, number});
+      move(path_of(fetched_at(number).note), fetched_at(number).note.payload, at, {kFetched, number});
       return true;
     case kFetched:
       payload_landed(number, at);
@@ -205,15 +205,14 @@ bool Machine::take(const Event& event, Time at) {
   }
 }
 
-/// Its receiver has the header, and READs the payload from the memory of the sender: its DPU's, or its
-/// host's.
-void Machine::ask_for_payload(int number, Time at) {
+/// The receiver has the header and READs the payload from the sender's memory, on its DPU or its host.
+void Machine::request_payload(int number, Time at) {
   const Note& note = fetched_at(number).note;
   const Time posted = note.course == Course::kToHost ? at : step(note.to, at);
   schedule(posted + latency(note), kFetch, number);
 }
 
-Machine::Way Machine::way_of(const Note& note) const {
+Machine::TransferPath Machine::path_of(const Note& note) const {
   const bool of_host = note.course == Course::kFromHost;
   const bool to_host = note.course == Course::kToHost;
   const int from = process_at(of_host ? note.to : note.from).dpu;
@@ -265,24 +264,24 @@ int Machine::begin_moving(const Moving& moving) {
   return number;
 }
 
-void Machine::move(const Way& way, std::int64_t bytes, Time now, Event then) {
-  const Time latency = way.of_dpu ? spec_.card.local_latency : spec_.card.pcie_latency;
-  const Arbiter::Grant read = carry(way.from, way.of_dpu ? NodePart::kDram : NodePart::kPcieUp, now, bytes);
-  const Time behind = (way.in_dpu ? Time() : spec_.card.pcie_latency) + spec_.card.local_latency;
-  const int number = begin_moving({way, bytes, then, read.end + latency, behind});
-  schedule(read.begin + latency, way.remote ? kOut : kDown, number);
+void Machine::move(const TransferPath& path, std::int64_t bytes, Time now, Event then) {
+  const Time latency = path.of_dpu ? spec_.card.local_latency : spec_.card.pcie_latency;
+  const Arbiter::Grant read = carry(path.from, path.of_dpu ? NodePart::kDram : NodePart::kPcieUp, now, bytes);
+  const Time behind = (path.in_dpu ? Time() : spec_.card.pcie_latency) + spec_.card.local_latency;
+  const int number = begin_moving({path, bytes, then, read.end + latency, behind});
+  schedule(read.begin + latency, path.remote ? kOut : kDown, number);
 }
 
 void Machine::leave(int number, Time at) {
   Moving& moving = moving_[static_cast<std::size_t>(number)];
-  const Arbiter::Grant out = carry(moving.way.from, NodePart::kNicOut, at, framed(moving.bytes));
+  const Arbiter::Grant out = carry(moving.path.from, NodePart::kNicOut, at, framed(moving.bytes));
   moving.last = later(moving.last, out.end) + spec_.card.network_latency;
   schedule(out.begin + spec_.card.network_latency, kIn, number);
 }
 
 void Machine::enter(int number, Time at) {
   Moving& moving = moving_[static_cast<std::size_t>(number)];
-  const Arbiter::Grant in = carry(moving.way.to, NodePart::kNicIn, at, framed(moving.bytes));
+  const Arbiter::Grant in = carry(moving.path.to, NodePart::kNicIn, at, framed(moving.bytes));
   moving.last = later(moving.last, in.end);
   if (in.begin > at) return schedule(in.begin, kDown, number);
   land(number, at);
@@ -291,8 +290,8 @@ void Machine::enter(int number, Time at) {
 void Machine::land(int number, Time at) {
   const Moving moving = moving_[static_cast<std::size_t>(number)];
   unused_moving_.push_back(number);
-  const NodePart part = moving.way.in_dpu ? NodePart::kDram : NodePart::kPcieDown;
-  const Time landed = later(moving.last, carry(moving.way.to, part, at, moving.bytes).end);
+  const NodePart part = moving.path.in_dpu ? NodePart::kDram : NodePart::kPcieDown;
+  const Time landed = later(moving.last, carry(moving.path.to, part, at, moving.bytes).end);
   schedule(landed + moving.behind, moving.then.kind, moving.then.subject);
 }
 
@@ -305,7 +304,7 @@ void Machine::write_to_host(int dpu, std::int64_t bytes, Time now, Event then) {
 
 void Machine::write(int number, Time at) {
   Moving& moving = moving_[static_cast<std::size_t>(number)];
-  const Dpu& d = dpus_[static_cast<std::size_t>(moving.way.from)];
+  const Dpu& d = dpus_[static_cast<std::size_t>(moving.path.from)];
   const Time dma = later(spec_.card.dma_request, spec_.card.dma_write.bytes(moving.bytes));
   const Arbiter::Grant write = host_at(d.host).occupy(node_.part(d.place, NodePart::kDma), at, dma,
                                                       static_cast<std::uint64_t>(moving.bytes));

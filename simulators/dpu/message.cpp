@@ -1,12 +1,12 @@
 // One function per stage of the Backend interface: depart, answer, transmit, arrive, receive. A stage that
-// goes on at a later moment returns with passage.again set and is called again then, so that no resource is
-// reserved ahead of what comes to it in between.
+// continues later sets passage.again and is called again then, so it never reserves resources ahead of other
+// work.
 #include "simulators/dpu/message.hpp"
 
 namespace offramp::dpu {
 namespace {
 
-/// Of the notification that begins the message: its payload, or an RTS.
+/// Bytes of the first notification, which has the payload or is an RTS.
 std::int64_t first_bytes(const Transfer& transfer, const Passage& passage) {
   const bool rts = passage.protocol == Protocol::kRendezvous;
   return framed(kNotificationHeader + (rts ? kRtsPayload : static_cast<std::int64_t>(transfer.bytes)));
@@ -62,7 +62,7 @@ Time MessagePath::dma_time(std::int64_t bytes) const {
   return later(card_.dma_request, card_.dma_write.bytes(bytes));
 }
 
-// Messages are judged by when their service processes would take them without any load.
+// Compares the failure with the time at which the service processes would handle the message without load.
 MessagePath::Reroute MessagePath::reroute(const Transfer& transfer, Time issued) const {
   const FailureSpec& failure = spec_.failure;
   if (!ends_for_good(failure)) return {};
@@ -83,7 +83,7 @@ bool MessagePath::is_by_host(const Transfer& transfer, Time at) const {
          placement_.global_id(transfer.destination) == failure.process;
 }
 
-// Over PCIe, by the service process, onto the network: each when the part before is over.
+// Occupies PCIe, service process, and network, each after the one before.
 bool MessagePath::depart(const Transfer& transfer, Passage& passage, const Resources& sender) const {
   const std::int64_t whole = first_bytes(transfer, passage);
   const Reroute rerouted = reroute(transfer, passage.begin - emit_);
@@ -99,7 +99,7 @@ bool MessagePath::depart(const Transfer& transfer, Passage& passage, const Resou
       passage.again = up.end + card_.pcie_latency;
       return false;
     }
-  } else if (passage.leaves == Time()) {  // take the notification, send it on
+  } else if (passage.leaves == Time()) {  // receive the notification and send it on
     passage.leaves = passage.left = work(sender, transfer.source, passage.again, card_.step() * 2).end;
     if (way >= Distance::kOtherDpu && passage.leaves > passage.again) {
       passage.again = passage.leaves;
@@ -124,8 +124,7 @@ bool MessagePath::depart(const Transfer& transfer, Passage& passage, const Resou
   return rerouted.needed;
 }
 
-// Take the RTS or the receive, whichever comes later; import both hosts' handles, if that is to be done
-// again; post the READ.
+// Processes the RTS or the receive, whichever is later; imports handles if necessary; posts the READ.
 void MessagePath::answer(const Transfer& transfer, Passage& passage, const Resources& receiver) const {
   const Distance way = distance(transfer);
   if (is_by_host(transfer, passage.granted)) {
@@ -133,7 +132,7 @@ void MessagePath::answer(const Transfer& transfer, Passage& passage, const Resou
     passage.answered = passage.granted + card_.pcie_latency + between + card_.pcie_latency;
     return;
   }
-  // A receive is a notification, too; one that was posted before the RTS came has come before it.
+  // A receive is also a notification. If it was posted before the RTS arrived, it has already arrived.
   if (passage.again < Time() && passage.granted > passage.requested) {
     passage.again = passage.granted + card_.pcie_latency;
     return;
@@ -161,13 +160,13 @@ void MessagePath::transmit(const Transfer& transfer, Passage& passage, const Res
   if (by_host && way == Distance::kOtherDpu) way = Distance::kSameNode;
   const bool remote = way == Distance::kNetwork;
   if (passage.again < Time()) {
-    // Within a host the reader's own NIC reads. The answer says when the first byte can be at the NIC.
+    // Within a host, the reader's own NIC reads. answered is when the first byte can be at the NIC.
     const int reader = remote ? transfer.source : transfer.destination;
     const Arbiter::Grant read =
         carry(sender, reader, NodePart::kPcieUp, passage.answered - card_.pcie_latency, bytes);
     passage.leaves = read.begin + card_.pcie_latency;
     passage.left = read.end + card_.pcie_latency;
-    if (!by_host) work(sender, transfer.source, passage.answered, card_.step());  // take the ACK
+    if (!by_host) work(sender, transfer.source, passage.answered, card_.step());  // receive the ACK
     if (remote && passage.leaves > passage.answered) {
       passage.again = passage.leaves;
       return;
@@ -190,8 +189,7 @@ void MessagePath::transmit(const Transfer& transfer, Passage& passage, const Res
                      card_.pcie_latency + card_.poll;
 }
 
-/// Into the NIC of the receiver, if the message comes over the network; the rest when its first byte is
-/// there.
+/// Enters the receiver's NIC if the message crosses the network. The rest begins with its first byte.
 void MessagePath::arrive(const Transfer& transfer, Passage& passage, const Resources& receiver) const {
   const bool is_read = passage.protocol == Protocol::kRendezvous;
   const bool remote = is_read || is_by_host(transfer, passage.first)
@@ -210,7 +208,7 @@ void MessagePath::arrive(const Transfer& transfer, Passage& passage, const Resou
   is_read ? arrive_read(transfer, passage, receiver) : arrive_short(transfer, passage, receiver);
 }
 
-/// Into the DPU's memory, and from there to the host, whose receive it has met.
+/// A short message: into the DPU's memory, then to the host, once its receive is posted.
 void MessagePath::arrive_short(const Transfer& transfer, Passage& passage, const Resources& receiver) const {
   const auto bytes = static_cast<std::int64_t>(transfer.bytes);
   if (is_by_host(transfer, passage.first)) {
@@ -227,7 +225,7 @@ void MessagePath::arrive_short(const Transfer& transfer, Passage& passage, const
   passage.stored = later(handled, write.begin) + dma_time(bytes) + card_.pcie_latency;
 }
 
-/// Into the host's memory, or first into the DPU's; then the service process tells the host.
+/// A READ: into host memory, possibly through the DPU's memory; then the service process notifies the host.
 void MessagePath::arrive_read(const Transfer& transfer, Passage& passage, const Resources& receiver) const {
   const auto bytes = static_cast<std::int64_t>(transfer.bytes);
   const int to = transfer.destination;
@@ -241,16 +239,16 @@ void MessagePath::arrive_read(const Transfer& transfer, Passage& passage, const 
     last = later(last, carry(receiver, to, NodePart::kDma, passage.first, bytes).begin);
   }
   last += rest_of_read(bytes);
-  const Arbiter::Grant told = work(receiver, to, passage.first, card_.step());
-  passage.stored = later(last, told.begin) + card_.step() + card_.pcie_latency;
+  const Arbiter::Grant notified = work(receiver, to, passage.first, card_.step());
+  passage.stored = later(last, notified.begin) + card_.step() + card_.pcie_latency;
 }
 
 Time MessagePath::receive(const Transfer& transfer, const Passage& passage, Time at, Matched matched) const {
   const auto bytes = static_cast<std::int64_t>(transfer.bytes);
   if (matched == Matched::kPosted)
-    return later(at, passage.stored + card_.poll);  // a flag that is there is seen at once
+    return later(at, passage.stored + card_.poll);  // polling sees a flag at once that is already set
   if (is_by_host(transfer, passage.first)) return at + card_.poll + card_.core_copy.bytes(bytes);
-  // The receive goes to the service process, which has the message written to the host.
+  // The receive notifies the service process, which writes the message to the host.
   return at + card_.pcie_latency + card_.step() * 2 + dma_time(bytes) + card_.pcie_latency + card_.poll;
 }
 

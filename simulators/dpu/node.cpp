@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(NodePart::kCount
 constexpr std::string_view kProcess = "service process";
 constexpr std::string_view kImports = "imports of handles";
 
-/// Lives for ever, as names of resources have to.
+/// Returns a string that is never freed, as names of resources require.
 std::string_view numbered(std::string_view name, std::size_t number) {
   static auto& names = immortal(std::map<std::pair<std::string_view, std::size_t>, std::string>());
   static auto& lock = immortal(std::make_unique<std::mutex>());

@@ -1,4 +1,4 @@
-// What the DPUs of one node have that serves one thing at a time, and what a transfer is on the wire.
+// The exclusive resources of a node's DPUs, and the framing of transfers.
 #pragma once
 
 #include <cstdint>
@@ -29,20 +29,20 @@ inline void count_message(WireCounters& wire, std::int64_t bytes) {
   wire.wire_bytes += static_cast<std::uint64_t>(whole);
 }
 
-/// Of one DPU; the first two of each of its links.
+/// Parts of a DPU. The first two exist once per link.
 enum class NodePart : std::uint8_t {
   kNicOut,
   kNicIn,
   kPcieUp,    // host memory to NIC
   kPcieDown,  // NIC to host memory
-  kDram,      // of the DPU
+  kDram,      // DPU memory
   kDma,       // DPU memory to host memory
   kCount
 };
 
-/// The resources of a node, by index: the parts of its first DPU, link by link and then the others, of the
-/// next one, then its service processes, and what each of them does to import memory handles: that occupies
-/// the service process, and has a resource beside it to say how much it is.
+/// Indices of a node's resources. Each DPU has its parts: first those of each link, then the others. The
+/// service processes follow, then one resource per service process for its time of importing memory handles,
+/// which occupies the process as well.
 class NodeResources {
  public:
   explicit NodeResources(const PlatformSpec& spec);
@@ -50,7 +50,7 @@ class NodeResources {
   NodeResources& operator=(const NodeResources&) = delete;
 
   [[nodiscard]] std::span<const ResourceDescription> descriptions() const { return descriptions_; }
-  /// dpu: on its node. link: of the DPU, where the part is a link's.
+  /// dpu: index on its node. link: index on the DPU, for parts of links.
   [[nodiscard]] std::size_t part(int dpu, NodePart part, int link = 0) const {
     const auto index = static_cast<std::size_t>(part);
     const std::size_t first = static_cast<std::size_t>(dpu) * parts_;
@@ -67,9 +67,9 @@ class NodeResources {
   static constexpr auto kLinkParts = static_cast<std::size_t>(NodePart::kPcieUp);
 
   std::size_t dpus_;
-  std::size_t links_;      // of a DPU
-  std::size_t parts_;      // of a DPU
-  std::size_t processes_;  // of the node
+  std::size_t links_;      // per DPU
+  std::size_t parts_;      // per DPU
+  std::size_t processes_;  // per node
   std::vector<ResourceDescription> descriptions_;
 };
 

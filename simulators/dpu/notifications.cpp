@@ -8,10 +8,10 @@
 namespace offramp::dpu {
 namespace {
 
-constexpr std::uint64_t kType = 601;  // read in [ucc-offload]: those of collectives begin here
-constexpr std::uint64_t kRanks = std::uint64_t{1} << 32;  // behind all service processes
+constexpr std::uint64_t kType = 601;                      // read in [ucc-offload]: first type of collectives
+constexpr std::uint64_t kRanks = std::uint64_t{1} << 32;  // after all service processes
 
-/// A name of the sender for the headers of what it sends.
+/// The sender's id in the headers of its notifications.
 std::uint64_t id_of(const Sender& sender) {
   return sender.world_rank >= 0 ? kRanks + static_cast<std::uint64_t>(sender.world_rank)
                                 : static_cast<std::uint64_t>(sender.global_id);
@@ -33,7 +33,7 @@ EventSystem& Notifications::system_of(const Sender& sender) {
   return *system;
 }
 
-void Notifications::let_go(const Sender& sender) {
+void Notifications::recycle_if_idle(const Sender& sender) {
   const auto found = sender.world_rank >= 0 ? ranks_.find(sender.world_rank) : ranks_.end();
   if (found == ranks_.end() || found->second->ongoing() > 0) return;
   idle_.push_back(std::move(found->second));
@@ -51,28 +51,29 @@ void Notifications::end_meta(const Sender& sender, Event* meta) {
   system_of(sender).emit_meta(meta);
 }
 
-void Notifications::emit(const Note& note, const Sender& sender, std::uint64_t receiver, Way& way, Time at,
-                         Event* meta) {
+void Notifications::emit(const Note& note, const Sender& sender, std::uint64_t receiver, NoteCarrier& carrier,
+                         Time at, Event* meta) {
   EventSystem& system = system_of(sender);
   Event* event = system.get();
   if (meta != nullptr) system.queue_sub(*meta, *event);
-  current_ = {note, &way, at};
+  current_ = {note, &carrier, at};
   now_ = at;
-  // Sizes only: the carrier looks at no bytes.
+  // Sizes only; the carrier reads no bytes.
   static std::byte nothing;
   const std::span<const std::byte> payload(no_memory(&nothing), static_cast<std::size_t>(note.payload));
   const EventResult result = system.emit(event, kType, payload, {this, receiver, id_of(sender)});
   assert(result != EventResult::kError);
   static_cast<void>(result);
-  if (current_.way != nullptr) waiting_[{id_of(sender), event->number()}] = std::exchange(current_, {});
-  let_go(sender);
+  if (current_.carrier != nullptr) waiting_[{id_of(sender), event->number()}] = std::exchange(current_, {});
+  recycle_if_idle(sender);
 }
 
 bool Notifications::send(const NotificationHeader& header, std::span<const std::byte> /*payload*/,
                          std::uint64_t event) {
   Departing departing = std::exchange(current_, {});
-  if (departing.way == nullptr) departing = waiting_.extract({header.server_id, header.event_id}).mapped();
-  return departing.way->depart(departing.note, event, later(now_, departing.at));
+  if (departing.carrier == nullptr)
+    departing = waiting_.extract({header.server_id, header.event_id}).mapped();
+  return departing.carrier->depart(departing.note, event, later(now_, departing.at));
 }
 
 void Notifications::sent(const Sender& sender, std::uint64_t send, Time at) {
@@ -80,7 +81,7 @@ void Notifications::sent(const Sender& sender, std::uint64_t send, Time at) {
   system.sent(send);
   now_ = at;
   system.progress();
-  let_go(sender);
+  recycle_if_idle(sender);
 }
 
 }  // namespace offramp::dpu

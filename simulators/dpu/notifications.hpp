@@ -1,7 +1,6 @@
-// What service processes and their ranks tell each other, but for completions. It leaves by the event systems
-// of the service itself (simulators/dpu_protocol/events.hpp), one for each service process and each rank:
-// with their pools, meta-events and limit of posted sends. The model says how long a notification is under
-// way, and when it has left.
+// Notifications between service processes and ranks, except completions. They use the event systems of the
+// service itself (simulators/dpu_protocol/events.hpp), one per service process and rank, with their pools,
+// meta-events, and limit of posted sends. The machine adds the times. One thread.
 #pragma once
 
 #include <cstdint>
@@ -15,70 +14,70 @@
 
 namespace offramp::dpu {
 
-/// Between service processes; or between a service process and the host of a member.
+/// Between service processes, or between a service process and the host of a member.
 enum class Course : std::uint8_t { kProcesses, kToHost, kFromHost };
 
 /// A notification.
 struct Note {
   Course course = Course::kProcesses;
-  int from = 0;              // service process, as its machine numbers them; of kFromHost the member
-  int to = 0;                // the same; of kToHost the member
+  int from = 0;              // service process in its machine's numbering; for kFromHost the member
+  int to = 0;                // service process; for kToHost the member
   std::int64_t payload = 0;  // bytes
-  int kind = 0;              // of the event that it is at its receiver
+  int kind = 0;              // event at the receiver
   int subject = 0;
 };
 
-/// Who sends: a service process by its global id, or a rank.
+/// A sender: a service process by its global id, or a rank.
 struct Sender {
   int global_id = 0;
-  int world_rank = -1;  // 0 or more: the rank
+  int world_rank = -1;  // nonnegative: the rank
 };
 
 class Notifications final : private Carrier {
  public:
-  /// The machine that a note belongs to.
-  class Way {
+  /// The machine that transports a note.
+  class NoteCarrier {
    public:
-    /// Returns true when the note has left. Otherwise sent(send) is to be called when it has.
+    /// Returns true if the note has left. Otherwise the machine calls sent(send) later.
     virtual bool depart(const Note& note, std::uint64_t send, Time at) = 0;
 
    protected:
-    ~Way() = default;
+    ~NoteCarrier() = default;
   };
 
-  /// posted_sends: of one service process to one peer.
+  /// posted_sends: limit per service process and peer.
   explicit Notifications(int posted_sends) : posted_sends_(static_cast<std::size_t>(posted_sends)) {}
 
-  /// A meta-event of a service process, for several notifications; ends with end_meta().
+  /// Begins a meta-event of a service process, which groups notifications until end_meta().
   Event* begin_meta(const Sender& sender);
   void end_meta(const Sender& sender, Event* meta);
-  /// receiver: the same for all that is sent to it. It departs now, or when others to the same receiver have
-  /// left. way lives until it has.
-  void emit(const Note& note, const Sender& sender, std::uint64_t receiver, Way& way, Time at,
+  /// Sends a note, now or after earlier ones to the same receiver have left. receiver: a unique id. way must
+  /// live until the note has left.
+  void emit(const Note& note, const Sender& sender, std::uint64_t receiver, NoteCarrier& carrier, Time at,
             Event* meta = nullptr);
-  /// A note has left.
+  /// The machine reports that a note has left.
   void sent(const Sender& sender, std::uint64_t send, Time at);
 
  private:
   struct Departing {
     Note note;
-    Way* way = nullptr;
-    Time at;  // not before
+    NoteCarrier* carrier = nullptr;
+    Time at;  // earliest departure
   };
 
   bool send(const NotificationHeader& header, std::span<const std::byte> payload,
             std::uint64_t event) override;
   EventSystem& system_of(const Sender& sender);
-  /// A rank may have nothing more to send.
-  void let_go(const Sender& sender);
+  /// Recycles the event system of a rank without open sends.
+  void recycle_if_idle(const Sender& sender);
 
   std::size_t posted_sends_;
   using System = std::unique_ptr<EventSystem>;
-  std::vector<System> processes_;  // by global id; null: nothing emitted
-  std::map<int, System> ranks_;    // that have something to send; idle systems are as good for others
+  std::vector<System> processes_;  // by global id; null: unused
+  std::map<int, System> ranks_;    // ranks with open sends
   std::vector<System> idle_;
-  Departing current_;                                                     // no way: it has departed
-  std::map<std::pair<std::uint64_t, std::uint64_t>, Departing> waiting_;  // by sender and number of the event
+  Departing current_;                                                     // way is null once it has departed
+  std::map<std::pair<std::uint64_t, std::uint64_t>, Departing> waiting_;  // by sender and event number
   Time now_;
 };
 

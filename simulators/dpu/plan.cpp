@@ -1,23 +1,24 @@
-// From a request to pulls and slices: who READs whose bytes. The algorithms of the service processes, for
-// any number P of ranks, all pulls at once as far as a process has places for READs (plan_run.cpp):
+// Translates a request into pulls and slices: which rank READs whose bytes. The algorithms of the service
+// processes, for any number of ranks P. All pulls run at once, limited by the READs per process
+// (plan_run.cpp).
 //
 //   bcast                  all ranks pull from the root (read in [ucc-dpu]), or along a binomial tree.
 //   gather(v), scatter(v)  the root pulls all blocks, or all pull theirs from the root.
-//   allgather(v)           every rank's block to every rank; offered to rank + 1, rank + 2, ... (read in
-//                          [ucc-offload]). Where hosts deliver among themselves, only what comes from other
-//                          nodes, once per node.
-//   alltoall(v)            the same with a block for each pair.
-//   reduce, allreduce      sliding window (the allreduce read in [ucc-dpu], the reduce inferred): the
-//                          vector is cut into a slice for each service process that takes part, of 16 bytes
-//                          at least; its owner pulls it from all ranks into the DPU's memory, combines on
-//                          Arm cores in the order of arrival, and writes the result to the root or to all.
-//                          Operations have to commute.
-//   reduce_scatter(v)      the same with the ranks' blocks as slices.
+//   allgather(v)           each block goes to all ranks, offered to rank + 1, rank + 2, ... (read in
+//                          [ucc-offload]). If hosts deliver within nodes, only blocks of other nodes, once
+//                          per node.
+//   alltoall(v)            as allgather(v), with one block per pair.
+//   reduce, allreduce      sliding window (allreduce: read in [ucc-dpu]; reduce: inferred). The vector is cut
+//                          into one slice of at least 16 bytes per participating service process. The owner
+//                          pulls its slice from all ranks into DPU memory, combines it on Arm cores in order
+//                          of arrival, and writes the result to the root or to all. Commutative operations
+//                          only.
+//   reduce_scatter(v)      as reduce, with the ranks' blocks as slices.
 //
-// A barrier has no plan: barrier.cpp. Collectives in which every rank needs every other one's block list no
-// pulls: pull number n is the block of rank n / P for the rank n % P + 1 behind it (Plan::all_pairs), which
-// plan_run.cpp undoes. In those whose sizes only the sources know, add_source() adds what a rank tells when
-// it arrives.
+// barrier.cpp implements barriers without a plan. Collectives in which every rank needs every other one's
+// block do not list their pulls: pull n is the block of rank n / P for the rank n % P + 1 behind it
+// (Plan::all_pairs), which plan_run.cpp decodes. If only the sources know the sizes, add_source() adds a
+// rank's pulls when it arrives.
 #include "simulators/dpu/plan.hpp"
 
 #include <algorithm>
@@ -64,7 +65,7 @@ class Planner {
       case OperationKind::kAllgatherv:
         plan_.once_per_node = spec_.host_delivers;
         all_pairs([this](int from, int to) {
-          // Where blocks differ, both ends know from their counts that there is nothing to move.
+          // If sizes differ, both ends know from their counts that an empty block needs no transfer.
           const bool moves = request_.block(from) > 0 || request_.sizes.empty();
           return moves && (!spec_.host_delivers || node_[index(from)] != node_[index(to)]);
         });
@@ -83,7 +84,7 @@ class Planner {
       case OperationKind::kScan:
       case OperationKind::kExscan:
       case OperationKind::kCount:
-        break;  // has no plan: a barrier has its own, the others are declined
+        break;  // no plan: barriers have their own code, others are declined
     }
     return std::move(plan_);
   }
@@ -97,7 +98,7 @@ class Planner {
     add_pull(plan_, {.from = from, .to = to, .bytes = bytes});
     ++rank(to).receives;
   }
-  /// All of them.
+  /// Adds the pulls of all sources.
   void from_sources() {
     const std::span<const std::int64_t> sizes = request_.sizes;
     const auto ranks = static_cast<std::size_t>(size_);
@@ -107,7 +108,7 @@ class Planner {
       add_source(request_, from, sizes.subspan(static_cast<std::size_t>(from) * each, each), plan_);
   }
 
-  /// From the root to all (read in [ucc-dpu]), or along a binomial tree.
+  /// Plans a broadcast from the root to all (read in [ucc-dpu]), or along a binomial tree.
   void bcast() {
     for (int step = 1; step < size_; ++step) {
       rank(relative(step)).has_data = false;
@@ -117,7 +118,7 @@ class Planner {
   }
 
   /// Each rank offers its block to rank + 1, rank + 2, ... (read in [ucc-offload]), to itself last. moves:
-  /// whether there is anything for the service processes to do.
+  /// whether service processes must transfer a pair's block.
   template <typename Moves>
   void all_pairs(Moves moves) {
     plan_.all_pairs = true;
@@ -135,7 +136,7 @@ class Planner {
     }
   }
 
-  /// Sliding window: every slice has an owner, which pulls it from all, its own host first.
+  /// Sliding window: the owner of each slice pulls it from all ranks, from its own host first.
   void reduction() {
     if (request_.kind == OperationKind::kReduceScatter || request_.kind == OperationKind::kReduceScatterv) {
       for (int i = 0; i < size_; ++i) {
@@ -154,7 +155,7 @@ class Planner {
     }
   }
 
-  /// One rank of each service process that takes part, from the root on.
+  /// One rank of each participating service process, starting with the root.
   [[nodiscard]] std::vector<int> owners_of_slices() const {
     const Placement placement = placement_of(spec_);
     std::vector<int> owners;
@@ -191,7 +192,7 @@ class Planner {
   const PlatformSpec& spec_;
   const CollectiveRequest& request_;
   int size_;
-  std::vector<int> node_;  // of each rank
+  std::vector<int> node_;  // by rank
   Plan plan_;
 };
 
@@ -206,7 +207,7 @@ void add_source(const CollectiveRequest& request, int rank, std::span<const std:
   };
   if (request.kind == OperationKind::kGatherv) return offer(request.root, sizes.front());
   if (request.kind == OperationKind::kScatterv && rank != request.root) return;
-  // A root to itself first, as a scatter does; others to rank + 1, ..., to themselves last.
+  // A scatter's root begins with itself; others begin with rank + 1 and end with themselves.
   const int first = request.kind == OperationKind::kScatterv ? 0 : 1;
   for (int step = 0; step < ranks; ++step) {
     const int to = (rank + first + step) % ranks;

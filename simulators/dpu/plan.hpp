@@ -1,4 +1,4 @@
-// What a collective asks of the service processes: who needs whose bytes.
+// The work of service processes for a collective: which rank needs whose bytes.
 #pragma once
 
 #include <cstdint>
@@ -9,42 +9,45 @@
 
 namespace offramp::dpu {
 
+/// The bytes that one rank READs from another.
 struct PlannedPull {
   int from = 0;
   int to = 0;
   std::int64_t bytes = 0;
-  int slice = -1;  // of a reduction: combined by its owner, in DPU memory
+  int slice = -1;  // reductions only: combined by its owner in DPU memory
 };
+/// A slice of a reduction. Its results are [first_result, last_result) of Plan::results.
 struct PlannedSlice {
   int owner = 0;
   std::int64_t bytes = 0;
   int contributions = 0;
   int first_result = 0;
-  int last_result = 0;  // one behind
+  int last_result = 0;  // exclusive
 };
 struct PlannedResult {
   int slice = 0;
   int to = 0;
 };
 struct PlannedRank {
-  bool has_data = true;  // from the beginning; otherwise once its pull is done
+  bool has_data = true;  // from the beginning; otherwise after its pull
   int receives = 0;
-  std::vector<int> outgoing;  // pulls, in the order of their RTS
+  std::vector<int> outgoing;  // pulls, in order of their RTS
 };
 struct Plan {
-  /// All ranks have something for all: pull p is rank p / size's, for the rank 1 + p % size places further.
+  /// All ranks have data for all others: pull p is from rank p / size, for the rank 1 + p % size further.
   bool all_pairs = false;
-  std::vector<PlannedPull> pulls;  // where not all_pairs
+  std::vector<PlannedPull> pulls;  // only if not all_pairs
   std::vector<PlannedSlice> slices;
   std::vector<PlannedResult> results;
   std::vector<PlannedRank> ranks;
-  bool once_per_node = false;  // bytes of one source reach a node once
-  bool imports = true;         // memory handles
+  bool once_per_node = false;  // the bytes of a source reach a node only once
+  bool imports = true;         // import memory handles
 };
 
-/// Not for barriers. Where sources tell sizes that the request does not have, it has no pulls yet.
+/// Makes the plan of any collective except a barrier. If sources post the sizes and the request does not
+/// contain them, the plan has no pulls yet.
 Plan make_plan(const PlatformSpec& spec, const CollectiveRequest& request);
-/// The bytes of a source that has told the sizes of its blocks: by destination, or of its only one.
+/// Adds the pulls of a source that has posted its block sizes: by destination, or a single one.
 void add_source(const CollectiveRequest& request, int rank, std::span<const std::int64_t> sizes, Plan& plan);
 
 }  // namespace offramp::dpu

@@ -1,7 +1,7 @@
-// A rank is done when its READs (or results) are in and its own bytes are acknowledged. RTS and arrival
-// meet in any order: an RTS that comes first is parked with the rank that it is for. A service process has
-// `reads` places for READs; further ones wait in the order in which they became ready. With once_per_node
-// the first pull of a block to a node moves the bytes, and the others wait for that one (class Fetch).
+// A rank is done when its READs (or results) are complete and its own bytes are acknowledged. RTS and arrival
+// come in any order: an early RTS is parked with its destination rank. A service process has `reads` READs in
+// progress; further ones wait in the order in which they became ready. With once_per_node, the first pull of
+// a block to a node moves the bytes, and the others wait for it (Fetch).
 #include "simulators/dpu/plan_run.hpp"
 
 #include <algorithm>
@@ -15,12 +15,12 @@ namespace {
 
 constexpr std::int64_t kResultPayload = 16;
 
-/// The service processes at work on one plan.
-class Run final : public Offload {
+/// A plan in progress on the service processes.
+class PlanRun final : public Offload {
  public:
-  Run(const PlatformSpec& spec, const CollectiveRequest& request, const std::vector<bool>& host_run,
-      Agenda* agenda, Observer* observer)
-      : Offload(spec, request, host_run, agenda, observer),
+  PlanRun(const PlatformSpec& spec, const CollectiveRequest& request, const std::vector<bool>& host_run,
+          EventSink* event_sink, Observer* observer)
+      : Offload(spec, request, host_run, event_sink, observer),
         plan_(make_plan(spec, request)),
         ranks_(request.members.size()),
         sinks_(static_cast<std::size_t>(machine_.processes())),
@@ -33,14 +33,14 @@ class Run final : public Offload {
     for (std::size_t i = 0; i < slices_.size(); ++i) slices_[i].missing = plan_.slices[i].contributions;
   }
 
-  void tell(int rank, std::span<const std::int64_t> sizes, int receives) override {
+  void set_sizes(int rank, std::span<const std::int64_t> sizes, int receives) override {
     add_source(request_, rank, sizes, plan_);
     ranks_[index(rank)].acks = static_cast<int>(plan_.ranks[index(rank)].outgoing.size());
     ranks_[index(rank)].receives = receives;
   }
 
  private:
-  enum Kind {
+  enum PlanEventKind {
     kOffer = kArrive + 1,
     kRts,
     kReadRequest,
@@ -50,21 +50,21 @@ class Run final : public Offload {
     kAck,
     kResult,
     kResultLanded,
-    kResultTold
+    kResultNotified
   };
 
   struct Rank {
-    int receives = 0;  // READs or results that it waits for
-    int acks = 0;      // of its own bytes
+    int receives = 0;  // outstanding READs or results
+    int acks = 0;      // outstanding, for its own bytes
     bool arrived = false;
-    bool data = false;  // has what it passes on
+    bool data = false;  // has the data that it forwards
     bool done = false;
-    std::vector<int> parked;  // RTS that came before its own arrival
-    std::size_t offered = 0;  // of its own RTS
+    std::vector<int> parked;  // RTS received before its own arrival
+    std::size_t offered = 0;  // number of its own RTS sent
   };
   struct Sink {
     int reading = 0;
-    std::vector<int> waiting;  // READs that found no free place, from `next` on
+    std::vector<int> waiting;  // READs beyond the limit, from `next` on
     std::size_t next = 0;
   };
   struct Slice {
@@ -73,7 +73,7 @@ class Run final : public Offload {
   };
   struct Fetch {
     explicit Fetch(int first) : pull(first) {}
-    int pull;  // that moves the bytes
+    int pull;  // the pull that moves the bytes
     bool done = false;
     std::vector<int> waiting;
   };
@@ -86,7 +86,7 @@ class Run final : public Offload {
       case kOffer:
         return offer_next(subject, at);
       case kRts:
-        return take_rts(subject, at);
+        return on_rts(subject, at);
       case kReadRequest:
         return read_at_source(subject, at);
       case kReadDone:
@@ -96,13 +96,13 @@ class Run final : public Offload {
       case kWritten:
         return delivered(subject, machine_.step(sink_of(subject), at));
       case kAck:
-        return take_ack(subject, at);
+        return on_ack(subject, at);
       case kResult:
         return send_result(subject, at);
       case kResultLanded:
-        return tell_result(subject, at);
+        return notify_result(subject, at);
       default:
-        return take_result(subject, at);
+        return on_result(subject, at);
     }
   }
 
@@ -129,19 +129,19 @@ class Run final : public Offload {
     const int process = machine_.process_of(rank);
     Time now = machine_.step(process, at);
     r.arrived = true;
-    // An idle member of a collective without bytes has nothing to import.
+    // A collective without bytes needs no import.
     if (plan_.imports) now = machine_.import(process, now);
     if (r.data) offer(rank, now);
     for (const int pull : std::exchange(r.parked, {})) begin_read(pull, now);
     finish(rank, now);
   }
 
-  /// RTS to all who need a rank's bytes: one after the other, without other work in between.
+  /// Sends RTS to all ranks that need this rank's bytes, one after the other without interruption.
   void offer(int rank, Time at) {
     const std::vector<int>& outgoing = plan_.ranks[index(rank)].outgoing;
     if (outgoing.empty()) return;
     const int process = machine_.process_of(rank);
-    if (spec_.failure.kind != Failure::kNone) {  // which may come between two of them
+    if (spec_.failure.kind != Failure::kNone) {  // a failure may occur between two of them
       for (const int pull : outgoing) {
         at = machine_.step(process, at);
         machine_.notify(process, sink_of(pull), kRtsPayload, at, {kRts, pull});
@@ -153,7 +153,7 @@ class Run final : public Offload {
     machine_.schedule(end - spec_.card.step() * (all - 1), kOffer, rank);
   }
 
-  /// Some at a time: all of them would crowd the order of events.
+  /// Sends a few RTS at a time, since all at once would overload the event queue.
   void offer_next(int rank, Time at) {
     constexpr std::size_t kTogether = 16;
     const std::vector<int>& outgoing = plan_.ranks[index(rank)].outgoing;
@@ -166,7 +166,7 @@ class Run final : public Offload {
     if (offered < outgoing.size()) machine_.schedule(at, kOffer, rank);
   }
 
-  void take_rts(int pull, Time at) {
+  void on_rts(int pull, Time at) {
     const int to = planned(pull).to;
     const Time now = machine_.step(machine_.process_of(to), at);
     if (ranks_[index(to)].arrived) return begin_read(pull, now);
@@ -177,7 +177,7 @@ class Run final : public Offload {
     const int process = sink_of(pull);
     if (plan_.once_per_node) {
       const auto fetch = fetches_.try_emplace(fetch_key(pull), pull);
-      if (!fetch.second) {  // another rank of this node has asked for the same bytes
+      if (!fetch.second) {  // another rank of this node has requested the same bytes
         const Time now = machine_.step(process, at);
         if (fetch.first->second.done) return machine_.schedule(now, kReadDone, pull);
         fetch.first->second.waiting.push_back(pull);
@@ -203,13 +203,13 @@ class Run final : public Offload {
   void read_at_source(int pull, Time at) {
     const PlannedPull planned_pull = planned(pull);
     const bool remote = is_remote(planned_pull);
-    // Within a host the reader's own NIC reads.
+    // Within a host, the reader's own NIC reads.
     const int from = machine_.dpu_of(remote ? planned_pull.from : planned_pull.to);
     machine_.move({from, machine_.dpu_of(planned_pull.to), remote, false, lands_in_dpu(pull)},
                   planned_pull.bytes, at, {kReadDone, pull});
   }
 
-  /// The completion of a READ, or word that the bytes are on this node.
+  /// A READ has completed, or another pull has brought the bytes to this node.
   void read_done(int pull, Time at) {
     const Time now = machine_.step(sink_of(pull), at);
     const bool staged = is_fetch(pull) && lands_in_dpu(pull) && planned(pull).slice < 0;
@@ -238,14 +238,14 @@ class Run final : public Offload {
     if (planned_pull.slice >= 0) return combine(planned_pull.slice, at);
     const int to = planned_pull.to;
     --ranks_[index(to)].receives;
-    if (!ranks_[index(to)].data) {  // now it has what it passes on
+    if (!ranks_[index(to)].data) {  // now it can forward the data
       ranks_[index(to)].data = true;
       offer(to, at);
     }
     finish(to, at);
   }
 
-  void take_ack(int pull, Time at) {
+  void on_ack(int pull, Time at) {
     const int from = planned(pull).from;
     const Time now = machine_.step(machine_.process_of(from), at);
     --ranks_[index(from)].acks;
@@ -274,13 +274,13 @@ class Run final : public Offload {
     machine_.move({from, machine_.dpu_of(to), true, true, false}, slice.bytes, at, {kResultLanded, result});
   }
 
-  void tell_result(int result, Time landed) {
+  void notify_result(int result, Time landed) {
     const int owner = machine_.process_of(slice_of(result).owner);
     const int to = machine_.process_of(plan_.results[index(result)].to);
-    machine_.notify(owner, to, kResultPayload, landed, {kResultTold, result});
+    machine_.notify(owner, to, kResultPayload, landed, {kResultNotified, result});
   }
 
-  void take_result(int result, Time at) {
+  void on_result(int result, Time at) {
     const int to = plan_.results[index(result)].to;
     const Time now = machine_.step(machine_.process_of(to), at);
     --ranks_[index(to)].receives;
@@ -301,7 +301,7 @@ class Run final : public Offload {
     return static_cast<std::int64_t>(planned_pull.from) * machine_.hosts() +
            machine_.host_of(planned_pull.to);
   }
-  /// Whether this pull is the one that moves the bytes.
+  /// Returns whether this pull moves the bytes itself.
   [[nodiscard]] bool is_fetch(int pull) const {
     return !plan_.once_per_node || fetches_.find(fetch_key(pull))->second.pull == pull;
   }
@@ -310,15 +310,15 @@ class Run final : public Offload {
   std::vector<Rank> ranks_;
   std::vector<Sink> sinks_;
   std::vector<Slice> slices_;
-  std::unordered_map<std::int64_t, Fetch> fetches_;  // once_per_node: by source and node
+  std::unordered_map<std::int64_t, Fetch> fetches_;  // with once_per_node, by source and node
 };
 
 }  // namespace
 
 std::unique_ptr<Offload> run_plan(const PlatformSpec& spec, const CollectiveRequest& request,
-                                  const std::vector<bool>& host_run, Agenda* agenda,
+                                  const std::vector<bool>& host_run, EventSink* event_sink,
                                   Offload::Observer* observer) {
-  return std::make_unique<Run>(spec, request, host_run, agenda, observer);
+  return std::make_unique<PlanRun>(spec, request, host_run, event_sink, observer);
 }
 
 }  // namespace offramp::dpu

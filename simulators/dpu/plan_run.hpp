@@ -1,4 +1,4 @@
-// The service processes at work on a plan: RTS, READ, ACK, and for reductions results (collective.hpp).
+// Executes a plan on the service processes: RTS, READ, ACK, and results of reductions (collective.hpp).
 #pragma once
 
 #include <memory>
@@ -8,9 +8,9 @@
 
 namespace offramp::dpu {
 
-/// Not for barriers. agenda and observer as in make_offload(); null: it has everything to itself.
+/// Runs any collective except a barrier. agenda, observer: see make_offload(); null if stand-alone.
 std::unique_ptr<Offload> run_plan(const PlatformSpec& spec, const CollectiveRequest& request,
-                                  const std::vector<bool>& host_run, Agenda* agenda,
+                                  const std::vector<bool>& host_run, EventSink* event_sink,
                                   Offload::Observer* observer);
 
 }  // namespace offramp::dpu

@@ -13,7 +13,7 @@ CardSpec bluefield3() {
   card.combine = megabytes_per_second(25'000);
   card.arm_copy = megabytes_per_second(31'500);
   card.eager_limit = 6728;
-  card.link = Bandwidth::gigabits_per_second(200);  // of the measured systems; the card is capable of 400
+  card.link = Bandwidth::gigabits_per_second(200);  // as in the measured systems; the card supports 400
   card.pcie = megabytes_per_second(52'000);
   card.dram = megabytes_per_second(76'800);  // inferred: two channels of DDR5-4800
   card.dma_write = megabytes_per_second(30'000);

@@ -1,6 +1,6 @@
-// Two ways to fill a cache with the same steps: ranks that connect when the service starts (connect,
-// accept, greet; start_service()), and members of a new communicator whose connections are there (add()).
-// What a cache tells whom is decided by the service's own EndpointCache; here its decisions take time.
+// Populates a cache in two ways: for ranks that connect when the service starts (connect, accept, greet;
+// start_service()), and for members of a new communicator with existing connections (add()). The service's
+// own EndpointCache decides what to send; this code adds the times.
 #include "simulators/dpu/population.hpp"
 
 #include <span>
@@ -13,8 +13,8 @@ namespace {
 
 // Read in [dpu-service-src].
 constexpr std::int64_t kRankInfo = 72;
-constexpr std::int64_t kWorldRank = 8;         // of the table in an addition
-constexpr std::int64_t kWorkerAddress = 2048;  // the most that it may have
+constexpr std::int64_t kWorldRank = 8;         // per rank of the table in an ADD
+constexpr std::int64_t kWorkerAddress = 2048;  // maximum length
 constexpr std::int64_t kProcessRecord = 40;
 
 std::vector<std::vector<int>> runs_of(const std::vector<int>& ranks) {
@@ -42,24 +42,24 @@ Population::Population(const PlatformSpec& spec, const std::vector<Member>& memb
       runs_(static_cast<std::size_t>(machine.processes())),
       connected_(members.size()) {
   for (const Member& member : members) group_.world_ranks.push_back(member.world_rank);
-  group_.uid = group_uid(0, group_.world_ranks);  // caches of this communicator only
+  group_.uid = group_uid(0, group_.world_ranks);  // only caches of this communicator
   for (int process = 0; process < machine.processes(); ++process) {
     caches_.emplace_back(placement_of(spec), machine.global_id(process), processes_of(spec));
     process_at_[static_cast<std::size_t>(machine.global_id(process))] = process;
   }
 }
 
-Machine::Event Population::event(Kind kind, int subject) {
+Machine::Event Population::event(SetupEventKind kind, int subject) {
   return {Offload::kOthers + kind, subject};
 }
 
-bool Population::take(const Machine::Event& event, Time at) {
+bool Population::handle(const Machine::Event& event, Time at) {
   const int subject = event.subject;
   switch (event.kind - Offload::kOthers) {
     case kAdd:
-      return take_addition(subject, machine_.step(machine_.process_of(subject), at)), true;
+      return on_addition(subject, machine_.step(machine_.process_of(subject), at)), true;
     case kEntries:
-      return take_entries(subject, at), true;
+      return on_entries(subject, at), true;
     case kTable:
       return observer_.populated(subject, at), true;
     case kConnect:
@@ -87,41 +87,41 @@ Time Population::handle_entries(int process, std::size_t entries, Time at) {
   return machine_.work(process, at, spec_.card.step() + spec_.card.arm_copy.bytes(bytes));
 }
 
-void Population::take_addition(int member, Time at) {
+void Population::on_addition(int member, Time at) {
   const int process = machine_.process_of(member);
   at = handle_entries(process, 1, at);
   const CacheActions actions = caches_[static_cast<std::size_t>(process)].add_rank(group_, member);
-  if (actions.entries_to_processes > 0) tell_processes(process, at);
-  if (actions.populated) tell_ranks(process, at);
+  if (actions.entries_to_processes > 0) notify_processes(process, at);
+  if (actions.populated) notify_ranks(process, at);
 }
 
-void Population::tell_processes(int process, Time at) {
+void Population::notify_processes(int process, Time at) {
   const int all = processes_of(spec_);
   const int own = machine_.global_id(process);
-  std::vector<Run>& runs = runs_[static_cast<std::size_t>(process)];
+  std::vector<RankRange>& runs = runs_[static_cast<std::size_t>(process)];
   runs = runs_of(caches_[static_cast<std::size_t>(process)].own_ranks(group_));
   for (int step = 1; step < all; ++step) {
     const int to = process_at_[static_cast<std::size_t>((own + step) % all)];
     Event* const meta = machine_.begin_meta(process);
     for (std::size_t run = 0; run < runs.size(); ++run) {
       at = handle_entries(process, runs[run].size(), at);
-      if (to < 0) continue;  // it takes what it is told beside its other work
+      if (to < 0) continue;  // not modelled: its receiver handles the entries beside its other work
       const auto bytes = static_cast<std::int64_t>(runs[run].size()) * spec_.cache_entry;
-      machine_.notify(process, to, bytes, at, event(kEntries, static_cast<int>(told_.size())), meta);
-      told_.push_back({to, process, static_cast<int>(run)});
+      machine_.notify(process, to, bytes, at, event(kEntries, static_cast<int>(announced_.size())), meta);
+      announced_.push_back({to, process, static_cast<int>(run)});
     }
     machine_.end_meta(process, meta);
   }
 }
 
-void Population::take_entries(int told, Time at) {
-  const auto [to, from, run] = told_[static_cast<std::size_t>(told)];
-  const Run& ranks = runs_[static_cast<std::size_t>(from)][static_cast<std::size_t>(run)];
+void Population::on_entries(int announced, Time at) {
+  const auto [to, from, run] = announced_[static_cast<std::size_t>(announced)];
+  const RankRange& ranks = runs_[static_cast<std::size_t>(from)][static_cast<std::size_t>(run)];
   at = handle_entries(to, ranks.size(), at);
-  if (caches_[static_cast<std::size_t>(to)].add_entries(group_, ranks).populated) tell_ranks(to, at);
+  if (caches_[static_cast<std::size_t>(to)].add_entries(group_, ranks).populated) notify_ranks(to, at);
 }
 
-void Population::tell_ranks(int process, Time at) {
+void Population::notify_ranks(int process, Time at) {
   const auto table = static_cast<std::int64_t>(group_.world_ranks.size()) * spec_.cache_entry;
   for (const int member : caches_[static_cast<std::size_t>(process)].own_ranks(group_)) {
     if (starts_) {
@@ -142,18 +142,18 @@ void Population::connect(int member, Time at) {
   machine_.schedule(at + spec_.card.tcp_latency * 3, Offload::kOthers + kConnect, member);
 }
 
-/// The service process tells its worker's address and the numbers of both; the rank makes its endpoint.
+/// The service process sends its worker's address and both ids; the rank creates its endpoint.
 void Population::accept(int member, Time at) {
   const Time accepted = machine_.work(machine_.process_of(member), at, spec_.card.connect);
   machine_.schedule(accepted + spec_.card.tcp_latency, Offload::kOthers + kWelcome, member);
 }
 
-/// The rank has told who it is: the service process makes its endpoint, and answers over it.
+/// The rank has identified itself; the service process creates its endpoint and replies over it.
 void Population::greet(int member, Time at) {
   const int process = machine_.process_of(member);
   const Time greeted = machine_.work(process, at, spec_.card.connect);
   connected_[static_cast<std::size_t>(member)] = machine_.to_host(member, greeted);
-  take_addition(member, greeted);
+  on_addition(member, greeted);
 }
 
 Start start_service(const PlatformSpec& spec) {
@@ -174,7 +174,7 @@ Start start_service(const PlatformSpec& spec) {
   for (int rank = 0; rank < spec.ranks; ++rank) population.connect(rank, {});
   while (!machine.idle()) {
     const auto [at, order, event] = machine.next();
-    if (!machine.take(event, at)) population.take(event, at);
+    if (!machine.handle(event, at)) population.handle(event, at);
   }
   for (int rank = 0; rank < spec.ranks; ++rank) start.connected.push_back(population.connected(rank));
   return start;

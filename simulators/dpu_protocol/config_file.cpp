@@ -1,7 +1,6 @@
-// class Parser takes the file line by line and refuses at the first thing that it does not understand. What
-// a process of the service learns from variables instead is behind it: config_path(), connection_of() and
-// service_identity() ask through a Lookup, so that arguments may come before the environment and tests need
-// none.
+// Parser reads the configuration file line by line and refuses it at the first error. The other functions
+// read the alternatives in environment variables: config_path(), connection_of(), and service_identity().
+// They use a Lookup, so that arguments can override the environment and tests need none.
 #include "simulators/dpu_protocol/config_file.hpp"
 
 #include <sys/stat.h>
@@ -17,7 +16,7 @@
 namespace offramp::dpu {
 namespace {
 
-constexpr std::size_t kMostProcesses = 256;  // of the published service
+constexpr std::size_t kMostProcesses = 256;  // limit of the published service
 constexpr std::string_view kVersionText = "Format version:";
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
@@ -63,7 +62,7 @@ std::string text_of(std::initializer_list<std::string_view> parts) {
   return text;
 }
 
-/// For messages: what a file says may be anything.
+/// For messages, since the file's content is arbitrary.
 std::string quoted(std::string_view text) {
   std::string shown = "\"";
   for (const char c : text.substr(0, 60)) shown += c >= ' ' && c <= '~' ? c : '?';
@@ -79,7 +78,7 @@ class Parser {
       ++line_;
       std::string_view line = raw;
       if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-      const Result<void> taken = line_ == 1 ? check_version(line) : take(line);
+      const Result<void> taken = line_ == 1 ? check_version(line) : parse_line(line);
       if (!taken) return failure(text_of({name_, ":", std::to_string(line_), ": ", taken.error()}));
     }
     return std::move(file_);
@@ -102,7 +101,7 @@ class Parser {
     return {};
   }
 
-  Result<void> take(std::string_view line) {
+  Result<void> parse_line(std::string_view line) {
     std::string_view begin = line;
     skip_spaces(begin);
     if (begin.empty() || begin.front() == '#') return {};
@@ -116,17 +115,17 @@ class Parser {
       if (other.name == host.name) return failure(text_of({"host ", quoted(host.name), " is listed twice"}));
     }
     for (std::size_t i = 1; i < fields.size(); ++i) {
-      if (const Result<void> done = take_dpu(fields[i], host); !done) return done;
+      if (const Result<void> done = parse_dpu(fields[i], host); !done) return done;
     }
     file_.hosts.push_back(std::move(host));
     return {};
   }
 
-  Result<void> take_dpu(std::string_view text, ConfiguredHost& host) {
+  Result<void> parse_dpu(std::string_view text, ConfiguredHost& host) {
     const auto fields = split(text, ':');
     if (fields.size() != 4) {
       return failure(text_of({"DPU ", quoted(text), " has ", std::to_string(fields.size()),
-                              " fields; name:IPv4 address:ports:ports are four"}));
+                              " fields instead of four: name:IPv4 address:ports:ports"}));
     }
     ConfiguredDpu dpu;
     dpu.name = fields[0];
@@ -138,12 +137,12 @@ class Parser {
       return failure(text_of({"DPU ", quoted(dpu.name), " is listed twice"}));
     for (auto* ports : {&dpu.process_ports, &dpu.rank_ports}) {
       const std::string_view list = ports == &dpu.process_ports ? fields[2] : fields[3];
-      if (const Result<void> done = take_ports(list, *ports); !done) return done;
+      if (const Result<void> done = parse_ports(list, *ports); !done) return done;
     }
-    return take_counts(std::move(dpu), host);
+    return parse_counts(std::move(dpu), host);
   }
 
-  static Result<void> take_ports(std::string_view list, std::vector<std::uint16_t>& ports) {
+  static Result<void> parse_ports(std::string_view list, std::vector<std::uint16_t>& ports) {
     for (const std::string_view text : split(list, '&')) {
       const auto port = number(text);
       if (!port || *port < 1 || *port > 65535)
@@ -153,12 +152,12 @@ class Parser {
     return {};
   }
 
-  Result<void> take_counts(ConfiguredDpu dpu, ConfiguredHost& host) {
+  Result<void> parse_counts(ConfiguredDpu dpu, ConfiguredHost& host) {
     const std::size_t count = dpu.process_ports.size();
     if (count != dpu.rank_ports.size()) {
       return failure(text_of({"DPU ", quoted(dpu.name), " has ", std::to_string(count),
                               " ports for service processes and ", std::to_string(dpu.rank_ports.size()),
-                              " for ranks; each service process has one of both"}));
+                              " for ranks; each service process needs one of each"}));
     }
     if (count > kMostProcesses) return failure("a DPU has at most 256 service processes");
     if (processes_ == 0) processes_ = count;
@@ -232,7 +231,7 @@ Result<ConfigFile> load_config(const std::string& path) {
   constexpr off_t kLargestFile = 16 << 20;
   const Failure refused = failure(text_of({path, ":0: cannot be read"}));
   struct stat status {};
-  // A pipe or a device may have no end.
+  // Pipes and devices may be endless.
   if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return refused;
   if (status.st_size > kLargestFile) return failure(text_of({path, ":0: is larger than 16 MiB"}));
   std::ifstream file(path, std::ios::binary);
@@ -280,8 +279,8 @@ Result<ProcessList> list_processes(const ConfigFile& file, std::string_view dpu_
   for (const std::string_view name : split(dpu_list, ',')) {
     const ConfiguredDpu* const dpu = file.dpu(name);
     if (dpu == nullptr || std::find(seen.begin(), seen.end(), name) != seen.end())
-      return failure(text_of({"DPU ", quoted(name), " of the list is ",
-                              dpu == nullptr ? "not in the configuration file" : "there twice"}));
+      return failure(text_of({"DPU ", quoted(name), " of the list ",
+                              dpu == nullptr ? "is not in the configuration file" : "occurs twice"}));
     seen.push_back(name);
     const ConfiguredHost* const host = file.host_of(*dpu);
     auto place = std::find(hosts.begin(), hosts.end(), host);
@@ -357,7 +356,7 @@ Result<ConfigFile> connection_of(const Lookup& lookup) {
     dpu.name = name;
     dpu.address = address;
     dpu.process_ports = {static_cast<std::uint16_t>(*port)};
-    dpu.rank_ports = {0};  // the environment has it
+    dpu.rank_ports = {0};  // set in the environment
     file.hosts.push_back({"", {std::move(dpu)}});
   }
   return file;
@@ -386,11 +385,10 @@ Result<ServiceIdentity> service_identity(const Lookup& lookup, std::string_view 
     values[i] = *value;
   }
   if (set != 0 && set != 3)
-    return failure("of the three variables of a service process's ids, all or none are set");
+    return failure("set all or none of the three variables of a service process's ids");
   const auto [global_id, local_id, per_dpu] = values;
   if (per_dpu < 1 || local_id >= per_dpu || global_id != place * per_dpu + local_id)
-    return failure(
-        "the ids do not belong together: global id = place of the DPU x processes per DPU + local id");
+    return failure("the ids are inconsistent: global id = index of the DPU x processes per DPU + local id");
   identity.global_id = global_id;
   identity.local_id = local_id;
   identity.per_dpu = per_dpu;

@@ -1,11 +1,11 @@
-// The configuration file of the offload service, format version 1: which DPUs a host has, and at which ports
-// their service processes listen.
+// The configuration file of the offload service, format version 1: the DPUs of each host, and the ports of
+// their service processes.
 //
 //   # Format version: 1
 //   node0,dpu0:10.0.0.1:7100&7101:9100&9101
 //   host , DPU : address : ports for service processes : ports for ranks; & separates service processes
 //
-// Errors are refused with file, line and reason; where the published parser takes garbage, this one does not.
+// Errors contain file, line, and reason. Malformed input that the published parser accepts is refused.
 #pragma once
 
 #include <cstdint>
@@ -31,68 +31,68 @@ struct ConfiguredHost {
 };
 struct ConfigFile {
   std::vector<ConfiguredHost> hosts;
-  /// Per DPU; the same for all of them.
+  /// Service processes per DPU, equal for all DPUs.
   [[nodiscard]] int processes() const;
   [[nodiscard]] const ConfiguredDpu* dpu(std::string_view name) const;
-  /// Of a DPU of this file.
+  /// The host of a DPU of this file.
   [[nodiscard]] const ConfiguredHost* host_of(const ConfiguredDpu& dpu) const;
-  /// By the whole name, or by the name without its domain where the file has none. Null: not in the file.
+  /// Finds a host by its full name, otherwise by its name without domain. Null if it is not in the file.
   [[nodiscard]] const ConfiguredHost* host(std::string_view name) const;
 };
 
-/// A failure is "NAME:LINE: reason".
+/// Failures are "NAME:LINE: reason".
 Result<ConfigFile> parse_config(std::string_view text, std::string_view name);
 Result<ConfigFile> load_config(const std::string& path);
-/// The text of a file; parse_config() gives it back.
+/// The file as text that parse_config() reads back.
 std::string write_config(const ConfigFile& file);
-/// The same for files that say the same. Never 0.
+/// Equal for files with equal content. Never 0.
 std::uint64_t fingerprint_of(const ConfigFile& file);
-/// A platform of equal hosts: nodeN with its DPUs (dpuN, counted through) at 10.0.x.y, ports from 7100 and
-/// 9100 on.
+/// A platform of identical hosts: nodeN with dpuN (numbered across hosts), 10.0.x.y, ports from 7100 and
+/// 9100.
 ConfigFile describe_platform(int hosts, int processes, int dpus_per_host = 1);
 
 /// One service process of a job.
 struct ListedProcess {
   int global_id = 0;
   int local_id = 0;
-  int host = 0;  // of its DPU, in the order of the list
+  int host = 0;  // its DPU's host, in order of the list
   const ConfiguredDpu* dpu = nullptr;
 };
 using ProcessList = std::vector<ListedProcess>;
-/// The service processes of the DPUs in a comma-separated list, whose order gives the global ids. A failure
-/// names the entry that is not in the file.
+/// The service processes of a comma-separated list of DPUs, whose order determines the global ids. A failure
+/// names the DPU that is missing from the file or listed twice.
 Result<ProcessList> list_processes(const ConfigFile& file, std::string_view dpu_list);
-/// The same for lists with the same DPUs in the same order. Never 0.
+/// Equal for lists with the same DPUs in the same order. Never 0.
 std::uint64_t fingerprint_of(const ProcessList& list);
 
-/// The DPU that serves a rank of a host: local ranks take all service processes of the first one, then of the
-/// next. dpu_list: the DPUs of the job, of which the host may have more; empty: all. Null: the host has none.
+/// The DPU that serves a rank of a host: local ranks fill the service processes of the first DPU, then those
+/// of the next. dpu_list: the DPUs of the job; empty: all. Returns null if the host has none of them.
 const ConfiguredDpu* dpu_of_rank(const ConfiguredHost& host, std::string_view dpu_list, int processes,
                                  std::int64_t local_rank);
 
-// --- Environment, with the published names. ---
+// --- Environment variables, with the published names. ---
 
 using Lookup = std::function<const char*(const char* name)>;
 
-/// OFFLOAD_CONFIG_FILE_PATH, then DPU_OFFLOAD_CONFIG_FILE_PATH; empty: neither is set.
+/// OFFLOAD_CONFIG_FILE_PATH, or else DPU_OFFLOAD_CONFIG_FILE_PATH. Empty if neither is set.
 std::string config_path(const Lookup& lookup);
 
-/// Whether the environment stands for a configuration file: INTER_DPU_CONN_ADDR is set.
+/// Returns whether INTER_DPU_CONN_ADDR is set and replaces the configuration file.
 bool has_connection(const Lookup& lookup);
-/// The file that INTER_DPU_CONN_ADDR and INTER_DPU_CONN_PORT stand for (not set: kConnectionPort). They name
-/// one address, at which the second DPU of a list listens for the first: so a list has one or two, with one
-/// service process each. Ranks then connect by DPU_OFFLOAD_SERVER_ADDR.
+/// The configuration that INTER_DPU_CONN_ADDR and INTER_DPU_CONN_PORT (default kConnectionPort) describe.
+/// They name the one address at which the second DPU of a list listens for the first. The list therefore has
+/// at most two DPUs, with one service process each. Ranks then connect to DPU_OFFLOAD_SERVER_ADDR.
 Result<ConfigFile> connection_of(const Lookup& lookup);
 inline constexpr int kConnectionPort = 11111;  // read in [dpu-service-src]
 
-/// Who a service process is: global id, local id and number per DPU, all three or none.
+/// A service process: global id, local id, and number per DPU. All three must be set, or none.
 struct ServiceIdentity {
   int global_id = 0;
   int local_id = 0;
   int per_dpu = 1;
   std::string dpu_list;
 };
-/// dpu: the name of the DPU it runs on.
+/// dpu: the name of the DPU that it runs on.
 Result<ServiceIdentity> service_identity(const Lookup& lookup, std::string_view dpu);
 
 }  // namespace offramp::dpu

@@ -1,7 +1,6 @@
-// Every change returns CacheActions, what has to be told to whom, and sends nothing itself. A group's life
-// is one incarnation: adds that come while it is being revoked belong to the next one and wait (Waiting);
-// check_revoked() takes them up when the last rank of the old one has left, through the same functions as
-// if they had come then. Messages of an incarnation that is gone are dropped.
+// Every change returns CacheActions with the messages to send. The state of a group covers one incarnation.
+// Adds for the next incarnation that arrive during revocation are deferred (Waiting). When the last rank has
+// left, check_revoked() replays them through the normal functions. Messages of past incarnations are dropped.
 #include "simulators/dpu_protocol/endpoint_cache.hpp"
 
 #include <algorithm>
@@ -12,7 +11,7 @@
 namespace offramp::dpu {
 
 GroupUid group_uid(std::uint32_t communicator, std::span<const int> world_ranks) {
-  GroupUid hash = 5381;  // djb2 over the bytes of the numbers
+  GroupUid hash = 5381;  // djb2 over the bytes of all numbers
   const auto mix = [&hash](std::uint32_t value) {
     for (int byte = 0; byte < 4; ++byte, value >>= 8U) hash = hash * 33U ^ (value & 0xffU);
   };
@@ -43,7 +42,7 @@ EndpointCache::Group* EndpointCache::open(const GroupDescription& group, std::sp
   if (group.incarnation == known.description.incarnation &&
       group.world_ranks == known.description.world_ranks)
     return &known;
-  // A late message of an incarnation that is gone, or another group with the same hash.
+  // A late message of a past incarnation, or another group with the same hash.
   actions.refused = group.incarnation <= known.description.incarnation ||
                     group.world_ranks != known.description.world_ranks;
   if (!actions.refused) known.waiting.push_back({group, {ranks.begin(), ranks.end()}, own, entry});
@@ -101,7 +100,7 @@ CacheActions EndpointCache::add_rank(const GroupDescription& group, int rank) {
     return actions;
   }
   if (++known->own_known == static_cast<int>(own.size())) {
-    // One message per run of ranks that follow each other, to every other service process.
+    // One message per run of consecutive ranks to each other service process.
     int runs = 0;
     for (std::size_t i = 0; i < own.size(); ++i) runs += i == 0 || own[i] != own[i - 1] + 1 ? 1 : 0;
     actions.entries_to_processes = runs * (processes_ - 1);
@@ -163,7 +162,7 @@ CacheActions EndpointCache::revoke_from_process(GroupUid uid, std::uint32_t inca
   return actions;
 }
 
-/// Once nobody is left the group makes room, and what waited for its successor is taken up.
+/// Removes a group that all ranks have left, and replays the adds deferred for its successor.
 void EndpointCache::check_revoked(GroupUid uid, CacheActions& actions) {
   const auto found = groups_.find(uid);
   if (found->second.all_revoked < static_cast<int>(found->second.entries.size())) return;

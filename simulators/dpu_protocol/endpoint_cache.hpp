@@ -1,14 +1,15 @@
-// The endpoint cache of one engine: which service process serves which rank of a group, for every group
-// ([dpu-service] Endpoint cache; its protocol: read in [dpu-service-src]).
+// The endpoint cache of one engine: which service process serves which rank of a group ([dpu-service]
+// Endpoint cache; its protocol: read in [dpu-service-src]).
 //
-//   rank -> its service process: ADD (43)
-//   all of the group's ranks of that service process are there -> CACHE ENTRIES (41) to all others
-//   all entries are there -> SERVICE PROCESS DATA (46) and all entries (41) to the local ranks: populated
-//   free: REVOKE (44) from each rank; all of this service process's -> REVOKE (45) to all others; all ranks
-//   of the group -> gone. Adds for the next incarnation wait meanwhile.
+// Join: each rank sends ADD (43) to its service process. Once a process has all of its ranks of the group, it
+//   sends CACHE ENTRIES (41) to all other processes. Once all entries have arrived, it sends SERVICE PROCESS
+//   DATA (46) and all entries (41) to its local ranks: the group is populated.
+// Free: each rank sends REVOKE (44). Once a process has them from all of its ranks, it sends REVOKE (45) to
+//   all others. The group ends once all ranks are revoked. Adds for its next incarnation wait until then.
 //
-// Plain data and decisions; what is to be sent is returned. The service library sends it (cache_service.cpp),
-// and the model of the service processes says how long it takes them (simulators/dpu/population.cpp).
+// The class only decides and returns what must be sent. The service library sends it (cache_service.cpp), and
+// the model of the service processes computes how long that takes (simulators/dpu/population.cpp). One
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -23,73 +24,73 @@ namespace offramp::dpu {
 
 using GroupUid = std::uint32_t;
 
-/// Hash of leader, communicator number and world ranks: every member computes the same.
+/// Hash of leader, communicator number, and world ranks. All members compute the same value.
 GroupUid group_uid(std::uint32_t communicator, std::span<const int> world_ranks);
 
-/// What an engine knows of one rank of a group.
+/// An engine's entry for one rank of a group.
 struct CacheEntry {
   int world_rank = -1;
   int process = -1;  // global id
   int node = -1;
 };
 
-/// Messages that a step calls for.
+/// Messages that a step requires.
 struct CacheActions {
-  int entries_to_processes = 0;      // 41, in total
-  bool populated = false;            // now: 46 and 41 to the local ranks
-  bool revoke_to_processes = false;  // 45
-  bool revoked = false;              // now: the local ranks are told
-  bool refused = false;              // the message does not belong to the group
+  int entries_to_processes = 0;      // number of messages 41
+  bool populated = false;            // complete with this step: 46 and 41 to the local ranks
+  bool revoke_to_processes = false;  // 45 to all other processes
+  bool revoked = false;              // ended with this step: notify the local ranks
+  bool refused = false;              // the message does not match the group
 };
 
-/// A group in one incarnation.
+/// One incarnation of a group.
 struct GroupDescription {
   GroupUid uid = 0;
-  std::uint32_t incarnation = 1;  // of the same uid
-  std::vector<int> world_ranks;   // by rank of the group
+  std::uint32_t incarnation = 1;  // distinguishes groups with the same uid
+  std::vector<int> world_ranks;   // by group rank
 };
 
 class EndpointCache {
  public:
-  /// process: the global id of the service process that keeps it; processes: of the job.
+  /// process: global id of the owning service process. processes: their number in the job.
   EndpointCache(const Placement& placement, int process, int processes)
       : placement_(placement), process_(process), processes_(processes) {}
 
   /// A rank of this service process joins a group.
   CacheActions add_rank(const GroupDescription& group, int rank);
-  /// Entries of another service process.
+  /// Adds entries from another service process.
   CacheActions add_entries(const GroupDescription& group, std::span<const int> ranks);
-  /// A rank of this service process leaves; another service process's ranks have left.
+  /// A rank of this service process leaves, or the ranks of another one have left.
   CacheActions revoke_rank(GroupUid uid, std::uint32_t incarnation, int rank);
   CacheActions revoke_from_process(GroupUid uid, std::uint32_t incarnation, std::span<const int> ranks);
 
-  // For those who do not rely on the placement, but are told: an entry as it is, and a rank that has left.
+  // For callers without a Placement: adds an explicit entry, or revokes an explicit rank.
   CacheActions add_entry(const GroupDescription& group, int rank, const CacheEntry& entry);
   CacheActions revoke_entry(GroupUid uid, std::uint32_t incarnation, int rank);
-  /// Forgets a group, whoever still uses it.
+  /// Removes a group, even while it is in use. Returns false if it is unknown.
   bool forget(GroupUid uid);
 
-  /// Ranks of a group that this service process serves, in order.
+  /// The group ranks that this service process serves, in order.
   [[nodiscard]] std::vector<int> own_ranks(const GroupDescription& group) const;
 
-  // Lookups; nothing (-1, empty): the group or rank is not known yet.
+  // Lookups. They return -1, false, or an empty value while the group or rank is unknown.
   [[nodiscard]] bool populated(GroupUid uid) const;
   [[nodiscard]] int process_of(GroupUid uid, int rank) const;
   [[nodiscard]] int node_of(GroupUid uid, int rank) const;
   [[nodiscard]] bool on_same_process(GroupUid uid, int a, int b) const;
   [[nodiscard]] bool on_same_node(GroupUid uid, int a, int b) const;
-  /// In the order of global ids, so identical everywhere.
+  /// Returns process ids in ascending order, so that all processes have the same list.
   [[nodiscard]] std::vector<int> processes_of_group(GroupUid uid) const;
   [[nodiscard]] std::vector<int> nodes_of_group(GroupUid uid) const;
   [[nodiscard]] std::vector<int> ranks_of_process(GroupUid uid, int process) const;
   [[nodiscard]] std::vector<int> ranks_on_node(GroupUid uid, int node) const;
   [[nodiscard]] std::optional<std::uint32_t> incarnation(GroupUid uid) const;
-  /// Null: unknown.
+  /// Returns null if the group is unknown.
   [[nodiscard]] const GroupDescription* description(GroupUid uid) const;
   [[nodiscard]] const CacheEntry* entry(GroupUid uid, int rank) const;
 
  private:
-  struct Waiting {  // for the next incarnation
+  struct Waiting {  // an add for the next incarnation
     GroupDescription group;
     std::vector<int> ranks;
     bool own = false;
@@ -98,7 +99,7 @@ class EndpointCache {
   struct Group {
     GroupDescription description;
     std::vector<CacheEntry> entries;
-    std::vector<int> own;  // ranks of this service process, by the placement
+    std::vector<int> own;  // ranks of this service process according to the placement
     std::vector<bool> revoked;
     int known = 0;
     int own_known = 0;
@@ -107,7 +108,7 @@ class EndpointCache {
     std::vector<Waiting> waiting;
   };
 
-  /// The group in this incarnation; null: the message has to wait, or (refused) is not for it.
+  /// Returns the group in this incarnation. Null if the message was deferred or refused.
   Group* open(const GroupDescription& group, std::span<const int> ranks, bool own, CacheActions& actions,
               const std::optional<CacheEntry>& entry = std::nullopt);
   Group* in_use(GroupUid uid, std::uint32_t incarnation);

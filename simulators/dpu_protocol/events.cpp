@@ -1,6 +1,6 @@
-// Events live in slots that are used again. A send is known by slot and number together (kSlotBits), so
-// that the report of an earlier send does not complete the event that has its slot now. Carriers and
-// callbacks may call back in, so loops hold no iterator over such a call and find their place again.
+// Events use slots that are recycled. A send is identified by slot and number (kSlotBits), so a late report
+// of an earlier send cannot complete the slot's current event. Carriers and callbacks may reenter the system,
+// so loops keep no iterator across such calls and look up their position again.
 #include "simulators/dpu_protocol/events.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace offramp::dpu {
 namespace {
 
-// The name of a send: the place of its event, and the event's number, which tells it from earlier ones there.
+// A send's id: the slot of its event, and the event's number, which differs from earlier ones there.
 constexpr unsigned kSlotBits = 24;
 constexpr std::size_t kMostEvents = std::size_t{1} << kSlotBits;
 
@@ -19,7 +19,7 @@ constexpr std::size_t kMostEvents = std::size_t{1} << kSlotBits;
 
 EventSystem::EventSystem(const NotificationHeader& identity, Carrier* carrier, std::size_t most_posted)
     : identity_(identity),
-      way_{carrier, identity.client_id, identity.server_id},
+      connection_{carrier, identity.client_id, identity.server_id},
       most_posted_(std::max<std::size_t>(most_posted, 1)) {}
 
 EventSystem::~EventSystem() {
@@ -84,27 +84,27 @@ Event* EventSystem::get(const EventInfo& info) {
 }
 
 EventResult EventSystem::emit(Event*& event, std::uint64_t type) {
-  return emit(event, type, way_);
+  return emit(event, type, connection_);
 }
 
 EventResult EventSystem::emit(Event*& event, std::uint64_t type, std::span<const std::byte> payload) {
-  return emit(event, type, payload, way_);
+  return emit(event, type, payload, connection_);
 }
 
-EventResult EventSystem::emit(Event*& event, std::uint64_t type, const Way& way) {
+EventResult EventSystem::emit(Event*& event, std::uint64_t type, const PeerConnection& connection) {
   if (event == nullptr) return EventResult::kError;
-  return launch(event, type, event->payload_, way);
+  return launch(event, type, event->payload_, connection);
 }
 
 EventResult EventSystem::emit(Event*& event, std::uint64_t type, std::span<const std::byte> payload,
-                              const Way& way) {
+                              const PeerConnection& connection) {
   if (event == nullptr || !event->payload_.empty()) return EventResult::kError;
   if (!payload.empty() && payload.data() == nullptr) return EventResult::kError;
-  return launch(event, type, payload, way);
+  return launch(event, type, payload, connection);
 }
 
 EventResult EventSystem::launch(Event*& event, std::uint64_t type, std::span<const std::byte> payload,
-                                const Way& way) {
+                                const PeerConnection& connection) {
   const bool ready = (event->state_ == Event::State::kHeld || event->state_ == Event::State::kSub) &&
                      !event->sent_ && event->number_ == 0 && !event->meta_;
   if (!ready || type >= kTypes || payload.size() > kMostPayload) return EventResult::kError;
@@ -112,10 +112,10 @@ EventResult EventSystem::launch(Event*& event, std::uint64_t type, std::span<con
   send.header.type = type;
   send.header.payload_size = payload.size();
   send.header.event_id = event->number_ = ++numbers_;
-  send.header.client_id = way.client_id;
-  send.header.server_id = way.server_id;
-  event->way_ = way;
-  if (way.carrier == nullptr) {
+  send.header.client_id = connection.client_id;
+  send.header.server_id = connection.server_id;
+  event->connection_ = connection;
+  if (connection.carrier == nullptr) {
     event->sent_ = true;
     dispatch(send.header, payload);
   } else if (!has_to_wait(send)) {
@@ -125,39 +125,39 @@ EventResult EventSystem::launch(Event*& event, std::uint64_t type, std::span<con
       return EventResult::kError;
     }
   }
-  return hold(event);
+  return finish_emit(event);
 }
 
 bool EventSystem::has_to_wait(const Send& send) {
   if (lanes_.empty()) return false;
-  const auto lane = lanes_.find(peer_of(send.event->way_));
+  const auto lane = lanes_.find(peer_of(send.event->connection_));
   if (lane == lanes_.end()) return false;
   if (lane->second.waiting.empty() && lane->second.posted < most_posted_) return false;
   lane->second.waiting.push_back(send);
   return true;
 }
 
-/// Whether it has left at once.
+/// Returns whether the notification has left at once.
 bool EventSystem::post(const Send& send) {
   Event& event = *send.event;
   const std::uint64_t name = event.number_ << kSlotBits | event.slot_;
-  if (event.way_.carrier->send(send.header, send.payload, name)) return event.sent_ = true;
+  if (event.connection_.carrier->send(send.header, send.payload, name)) return event.sent_ = true;
   if (!event.sent_) {
     event.posted_ = true;
-    ++lanes_[peer_of(event.way_)].posted;
+    ++lanes_[peer_of(event.connection_)].posted;
   }
   return false;
 }
 
 void EventSystem::post_waiting(std::size_t most) {
   for (auto next = lanes_.begin(); next != lanes_.end();) {
-    const Peer peer = next->first;  // a carrier may call back: nothing is held over its call
+    const Peer peer = next->first;  // a carrier may call back, so no iterator is kept across its call
     for (auto lane = next;
          lane != lanes_.end() && !lane->second.waiting.empty() && lane->second.posted < most;
          lane = lanes_.find(peer)) {
       const Send send = lane->second.waiting.front();
       lane->second.waiting.pop_front();
-      if (post(send)) left(*send.event);
+      if (post(send)) on_departed(*send.event);
     }
     const auto lane = lanes_.find(peer);
     const bool idle = lane != lanes_.end() && lane->second.posted == 0 && lane->second.waiting.empty();
@@ -176,9 +176,9 @@ std::size_t EventSystem::waiting() const {
   return all;
 }
 
-/// What emit() leaves behind.
-EventResult EventSystem::hold(Event*& event) {
-  settle(*event);
+/// Moves an emitted event to its next state, or returns it to the pool if it is done.
+EventResult EventSystem::finish_emit(Event*& event) {
+  update_completion(*event);
   const bool done = completed(*event);
   if (event->state_ == Event::State::kSub) return done ? EventResult::kDone : EventResult::kInProgress;
   if (event->explicit_return_) {
@@ -212,29 +212,29 @@ bool EventSystem::queue_sub(Event& meta, Event& sub) {
 
 EventResult EventSystem::emit_meta(Event*& event) {
   if (event == nullptr || !event->meta_ || event->state_ != Event::State::kHeld) return EventResult::kError;
-  event->sent_ = true;  // nothing leaves for a meta-event itself
-  return hold(event);
+  event->sent_ = true;  // a meta-event has no notification of its own
+  return finish_emit(event);
 }
 
-/// Drops finished sub-events and tells the owner once.
-void EventSystem::settle(Event& event) {
+/// Releases completed sub-events, and calls on_complete once if the event is complete.
+void EventSystem::update_completion(Event& event) {
   std::erase_if(event.subs_, [this, &event](Event* sub) {
-    settle(*sub);
+    update_completion(*sub);
     if (!sub->sent_ || !sub->subs_.empty()) return false;
     event.failed_ = event.failed_ || sub->failed_;
     sub->owner_->release(*sub);
     return true;
   });
-  if (event.sent_ && event.subs_.empty() && !std::exchange(event.told_, true) && event.on_complete)
+  if (event.sent_ && event.subs_.empty() && !std::exchange(event.notified_, true) && event.on_complete)
     event.on_complete();
 }
 
 bool EventSystem::completed(Event& event) {
-  settle(event);
+  update_completion(event);
   return event.sent_ && event.subs_.empty();
 }
 
-bool EventSystem::give_back(Event*& event) {
+bool EventSystem::return_event(Event*& event) {
   if (event == nullptr) return false;
   const bool held = event->state_ == Event::State::kHeld && event->subs_.empty();
   if (!held && (event->state_ != Event::State::kExplicit || !completed(*event))) return false;
@@ -256,7 +256,8 @@ void EventSystem::reset(Event& event) {
   event.on_complete = nullptr;
   event.on_release = nullptr;
   event.state_ = Event::State::kFree;
-  event.explicit_return_ = event.meta_ = event.sent_ = event.told_ = event.failed_ = event.posted_ = false;
+  event.explicit_return_ = event.meta_ = event.sent_ = event.notified_ = event.failed_ = event.posted_ =
+      false;
   event.number_ = 0;
   event.pool_ = nullptr;
   event.own_ = {};
@@ -264,8 +265,8 @@ void EventSystem::reset(Event& event) {
   event.subs_.clear();
 }
 
-/// The event of a send that has not left; null: there is none.
-Event* EventSystem::under_way(std::uint64_t send) {
+/// The event of an unsent notification. Null if there is none.
+Event* EventSystem::find_posted(std::uint64_t send) {
   const std::size_t slot = send % kMostEvents;
   if (slot >= events_.size()) return nullptr;
   Event& event = events_[slot];
@@ -274,23 +275,23 @@ Event* EventSystem::under_way(std::uint64_t send) {
 }
 
 void EventSystem::sent(std::uint64_t event) {
-  Event* const found = under_way(event);
+  Event* const found = find_posted(event);
   if (found == nullptr) return;
   found->sent_ = true;
-  left(*found);
+  on_departed(*found);
 }
 
 void EventSystem::failed(std::uint64_t event) {
-  Event* const found = under_way(event);
+  Event* const found = find_posted(event);
   if (found == nullptr) return;
   found->sent_ = found->failed_ = true;
-  left(*found);
+  on_departed(*found);
 }
 
-/// progress() does the rest.
-void EventSystem::left(Event& event) {
+/// Queues a sent event for progress(), which completes it.
+void EventSystem::on_departed(Event& event) {
   if (std::exchange(event.posted_, false)) {
-    const auto lane = lanes_.find(peer_of(event.way_));
+    const auto lane = lanes_.find(peer_of(event.connection_));
     if (--lane->second.posted == 0 && lane->second.waiting.empty()) lanes_.erase(lane);
   }
   if (event.state_ == Event::State::kOngoing && !event.meta_) complete_.push_back(&event);
@@ -299,7 +300,7 @@ void EventSystem::left(Event& event) {
 void EventSystem::progress() {
   for (std::size_t i = 0; i < complete_.size(); ++i) {  // callbacks may complete more
     Event* const event = complete_[i];
-    settle(*event);
+    update_completion(*event);
     --ongoing_;
     release(*event);
   }

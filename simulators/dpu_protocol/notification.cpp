@@ -9,7 +9,7 @@ using Header = NotificationHeader;
 constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();
 
 template <std::uint64_t Header::*kMember>
-constexpr NotificationField wide(std::string_view name, std::size_t offset, std::uint64_t maximum) {
+constexpr NotificationField wide_field(std::string_view name, std::size_t offset, std::uint64_t maximum) {
   return {name,
           offset,
           8,
@@ -29,10 +29,11 @@ constexpr NotificationField choice(std::string_view name, std::size_t offset) {
 }
 
 constexpr std::array<NotificationField, 8> kFields = {
-    {wide<&Header::id>("id", 0, kAny), wide<&Header::type>("type", 8, kTypes - 1),
-     wide<&Header::payload_size>("payload_size", 16, kMostPayload),
-     wide<&Header::event_id>("event_id", 24, kAny), wide<&Header::client_id>("client_id", 32, kAny),
-     wide<&Header::server_id>("server_id", 40, kAny), choice<&Header::scope, Scope>("scope_id", 48),
+    {wide_field<&Header::id>("id", 0, kAny), wide_field<&Header::type>("type", 8, kTypes - 1),
+     wide_field<&Header::payload_size>("payload_size", 16, kMostPayload),
+     wide_field<&Header::event_id>("event_id", 24, kAny),
+     wide_field<&Header::client_id>("client_id", 32, kAny),
+     wide_field<&Header::server_id>("server_id", 40, kAny), choice<&Header::scope, Scope>("scope_id", 48),
      choice<&Header::sender, Role>("sender_type", 52)}};
 
 constexpr std::array<ReservedType, 19> kReserved = {{{32, "meta-event"},

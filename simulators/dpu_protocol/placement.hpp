@@ -1,16 +1,16 @@
-// Where service processes are and which ranks they serve: names by which a job's processes know each other
-// ([dpu-service] DPU service processes; the local id by local rank is read in [dpu-service-src]).
+// Maps ranks to nodes, DPUs, and service processes ([dpu-service] DPU service processes; the local id by
+// local rank is read in [dpu-service-src]).
 #pragma once
 
 namespace offramp::dpu {
 
-/// World ranks lie block by block on nodes. With several DPUs per host, local ranks take all service
-/// processes of the first one, then of the next (inferred: published for one DPU).
+/// World ranks fill the nodes block by block. With several DPUs per host, local ranks fill all service
+/// processes of the first DPU, then those of the next (inferred: published for one DPU).
 struct Placement {
   int ranks_per_node = 1;
   int processes = 1;
   int dpus = 1;
-  int links = 1;  // of a DPU
+  int links = 1;  // per DPU
 
   [[nodiscard]] int node(int world_rank) const { return world_rank / ranks_per_node; }
   [[nodiscard]] int local_rank(int world_rank) const { return world_rank % ranks_per_node; }
@@ -19,24 +19,24 @@ struct Placement {
   [[nodiscard]] int global_id(int world_rank) const {
     return node(world_rank) * per_node() + local_rank(world_rank) % per_node();
   }
-  /// Ranks of a DPU take its links in turn (inferred: published for one link).
+  /// Ranks of a DPU use its links round-robin (inferred: published for one link).
   [[nodiscard]] int link(int world_rank) const {
     const int local = local_rank(world_rank);
     return (local / per_node() * processes + local % processes) % links;
   }
-  /// Places of DPUs: node by node.
+  /// DPUs are numbered node by node.
   [[nodiscard]] int dpu_of_process(int global_id) const { return global_id / processes; }
   [[nodiscard]] int dpu(int world_rank) const { return dpu_of_process(global_id(world_rank)); }
   [[nodiscard]] int node_of_process(int global_id) const { return global_id / per_node(); }
   [[nodiscard]] int nodes(int ranks) const { return (ranks + ranks_per_node - 1) / ranks_per_node; }
-  /// Ranks that a service process waits for on a node with so many; which: among those of its node.
+  /// The number of ranks that a service process expects. local_ranks, which: ranks and its index on the node.
   [[nodiscard]] int expected_ranks(int local_ranks, int which) const {
     return local_ranks / per_node() + (which < local_ranks % per_node() ? 1 : 0);
   }
   /// Lower global ids connect to higher ones.
   [[nodiscard]] static int inbound(int global_id) { return global_id; }
   [[nodiscard]] static int outbound(int global_id, int all) { return all - 1 - global_id; }
-  /// The slot behind all service processes is the one for the host.
+  /// The host uses the slot after all service processes.
   [[nodiscard]] static int host_slot(int all) { return all; }
 };
 

@@ -6,7 +6,7 @@ namespace offramp {
 
 std::string Cascade::link_name(std::size_t link) const {
   const auto number = static_cast<std::int64_t>(link);
-  const Place at = place_of(number / ports());
+  const RouterPosition at = place_of(number / ports());
   const std::int64_t port = number % ports();
   const std::string from = fmt::format("router {}.{}.{} to ", at.group, at.chassis, at.router);
   if (port < s_.routers) return from + fmt::format("router {}.{}.{}", at.group, at.chassis, port);
@@ -21,22 +21,22 @@ std::int64_t Cascade::cables(std::size_t link) const {
   return port < s_.routers + s_.chassis ? s_.black : s_.blue;
 }
 
-void Cascade::to_router(Place& at, std::int64_t router, std::vector<std::size_t>& links) const {
+void Cascade::to_router(RouterPosition& at, std::int64_t router, std::vector<std::size_t>& links) const {
   if (at.router != router) links.push_back(link_of(at, router));
   at.router = router;
 }
 
-void Cascade::to_chassis(Place& at, std::int64_t chassis, std::vector<std::size_t>& links) const {
+void Cascade::to_chassis(RouterPosition& at, std::int64_t chassis, std::vector<std::size_t>& links) const {
   if (at.chassis != chassis) links.push_back(link_of(at, s_.routers + chassis));
   at.chassis = chassis;
 }
 
-bool Cascade::route(const Way& way, Routing /*routing*/, const LinkLoads& /*loads*/,
+bool Cascade::route(const RouteRequest& request, Routing /*routing*/, const LinkLoads& /*loads*/,
                     std::vector<std::size_t>& links) const {
-  Place at = place_of(way.source / s_.nodes);
-  const Place to = place_of(way.destination / s_.nodes);
+  RouterPosition at = place_of(request.source / s_.nodes);
+  const RouterPosition to = place_of(request.destination / s_.nodes);
   if (at.group != to.group) {
-    // Router g of the first chassis has the link to group g.
+    // Router g of the first chassis has the blue link to group g.
     to_router(at, to.group, links);
     to_chassis(at, 0, links);
     links.push_back(link_of(at, s_.routers + s_.chassis));

@@ -1,10 +1,9 @@
-// The dragonfly of Cray's XC series, as SimGrid's DRAGONFLY clusters have it: groups of chassis of routers
-// (blades). Green links join the routers of a chassis, black ones those with the same place in the chassis of
-// a group, blue ones the groups.
+// The dragonfly of Cray's XC series, as in SimGrid's DRAGONFLY clusters: groups of chassis of routers
+// (blades). Green links connect the routers of a chassis. Black links connect routers at the same position in
+// the chassis of a group. Blue links connect the groups.
 //
-// Source: [cascade] for the
-// structure; read in [simgrid], DragonflyZone.cpp: which router has the blue link to a group, and
-// the order of the hops.
+// Sources: [cascade] for the structure; [simgrid], read in DragonflyZone.cpp, for the routers with blue links
+// and the order of the hops.
 #pragma once
 
 #include "simulators/network/topology.hpp"
@@ -15,12 +14,12 @@ class Cascade final : public Topology {
  public:
   struct Shape {
     std::int64_t groups = 1;
-    std::int64_t blue = 1;  // cables of a link between groups
+    std::int64_t blue = 1;  // cables per link between groups
     std::int64_t chassis = 1;
     std::int64_t black = 1;
-    std::int64_t routers = 1;  // of a chassis; not fewer than groups: each may have one group behind it
+    std::int64_t routers = 1;  // per chassis; at least `groups`, since a router has one blue link at most
     std::int64_t green = 1;
-    std::int64_t nodes = 1;  // of a router
+    std::int64_t nodes = 1;  // per router
   };
   explicit Cascade(const Shape& shape) : s_(shape) {}
 
@@ -31,28 +30,28 @@ class Cascade final : public Topology {
     return static_cast<std::size_t>(s_.groups * s_.chassis * s_.routers * ports());
   }
   [[nodiscard]] std::string link_name(std::size_t link) const override;
-  bool route(const Way& way, Routing routing, const LinkLoads& loads,
+  bool route(const RouteRequest& request, Routing routing, const LinkLoads& loads,
              std::vector<std::size_t>& links) const override;
-  /// How many cables a link is made of, which together have its rate.
+  /// The number of cables whose combined rate a link has.
   [[nodiscard]] std::int64_t cables(std::size_t link) const;
 
  private:
-  struct Place {
+  struct RouterPosition {
     std::int64_t group = 0;
     std::int64_t chassis = 0;
     std::int64_t router = 0;
   };
-  /// Of each router: to the routers of its chassis, to the chassis of its group, to another group.
+  /// Ports per router: to the routers of its chassis, to the chassis of its group, and to another group.
   [[nodiscard]] std::int64_t ports() const { return s_.routers + s_.chassis + 1; }
-  [[nodiscard]] Place place_of(std::int64_t router) const {
+  [[nodiscard]] RouterPosition place_of(std::int64_t router) const {
     return {router / s_.routers / s_.chassis, router / s_.routers % s_.chassis, router % s_.routers};
   }
-  [[nodiscard]] std::size_t link_of(const Place& place, std::int64_t port) const {
+  [[nodiscard]] std::size_t link_of(const RouterPosition& place, std::int64_t port) const {
     const std::int64_t router = (place.group * s_.chassis + place.chassis) * s_.routers + place.router;
     return static_cast<std::size_t>(router * ports() + port);
   }
-  void to_router(Place& at, std::int64_t router, std::vector<std::size_t>& links) const;
-  void to_chassis(Place& at, std::int64_t chassis, std::vector<std::size_t>& links) const;
+  void to_router(RouterPosition& at, std::int64_t router, std::vector<std::size_t>& links) const;
+  void to_chassis(RouterPosition& at, std::int64_t chassis, std::vector<std::size_t>& links) const;
 
   Shape s_;
 };

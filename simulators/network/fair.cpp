@@ -1,7 +1,7 @@
-// Every beginning and end of a message calls share() for the messages that reached_from() finds: those on
-// its links, on the links of those, and so on. Rates that have changed give new ends, and an end that was
-// announced before is recognised as stale by its turn number. Filling is in integers and settles all
-// messages of a level before it takes their rates off the links, so that no order of messages matters.
+// The start and the end of every message call share() for the flows that reached_from() finds: those on its
+// links, those on their links, and so on. New rates imply new end times, and stale end events are recognised
+// by their turn number. Filling uses integers and settles all flows of a level before it subtracts their
+// rates, so the result is independent of their order.
 #include "simulators/network/fair.hpp"
 
 #include <algorithm>
@@ -22,12 +22,12 @@ FairNetwork::FairNetwork(NetworkSetting setting)
 void FairNetwork::carry(const Parcel& parcel, NetworkWorld& world) {
   Parcel slowed = parcel;
   Route links;
-  const Way way = this->way(slowed, links);
-  if (links.empty() || parcel.bytes == 0 || slowed.left <= slowed.leaves) return pass(slowed, way, world);
+  const PathLatency path = this->path(slowed, links);
+  if (links.empty() || parcel.bytes == 0 || slowed.left <= slowed.leaves) return pass(slowed, path, world);
   Flow& flow = flows_[++numbers_];
   flow.number = numbers_;
   flow.parcel = slowed;
-  flow.parcel.latency += way.latency;
+  flow.parcel.latency += path.latency;
   flow.route = std::move(links);
   flow.left = static_cast<Wide>(parcel.bytes) * 8 * kScale;
   const Wide span = (slowed.left - slowed.leaves).count();
@@ -37,14 +37,14 @@ void FairNetwork::carry(const Parcel& parcel, NetworkWorld& world) {
 }
 
 void FairNetwork::call(Time at, Flow& flow, NetworkWorld& world) {
-  Turn& turn = turns_.take();
+  Turn& turn = turns_.acquire();
   turn = {flow.number, ++flow.turn};
   world.call(at, flow.parcel, &turn);
 }
 
 void FairNetwork::step(void* what, NetworkWorld& world) {
   const Turn turn = *static_cast<Turn*>(what);
-  turns_.give_back(*static_cast<Turn*>(what));
+  turns_.release(*static_cast<Turn*>(what));
   const auto found = flows_.find(turn.flow);
   if (found == flows_.end() || found->second.turn != turn.turn) return;
   Flow& flow = found->second;
@@ -110,8 +110,8 @@ std::vector<FairNetwork::Flow*> FairNetwork::reached_from(const Route& route) {
 
 void FairNetwork::share(std::vector<Flow*>& flows, NetworkWorld& world) {
   struct Room {
-    std::int64_t rate = 0;  // that no settled message has
-    std::int64_t open = 0;  // messages that are not settled
+    std::int64_t rate = 0;  // not assigned to settled flows
+    std::int64_t open = 0;  // flows that are not settled
   };
   std::map<std::size_t, Room> rooms;
   for (Flow* const flow : flows) {
@@ -131,8 +131,7 @@ void FairNetwork::share(std::vector<Flow*>& flows, NetworkWorld& world) {
     for (const Flow* const flow : flows) {
       if (!flow->settled) level = std::min(level, flow->own);
     }
-    // First all that end at this level, and then what it leaves: the order of the messages makes no
-    // difference.
+    // Collect all flows that end at this level before subtracting rates, so that their order does not matter.
     std::vector<Flow*> ended;
     for (Flow* const flow : flows) {
       if (flow->settled) continue;

@@ -1,9 +1,10 @@
-// A network of links whose bandwidth the messages on them share by max-min fairness, as fluids do: the
-// cross-check of trains (trains.hpp), and how flow-level simulators see a network.
+// A network that shares each link's bandwidth by max-min fairness, as flow-level simulators do. It serves as
+// a cross-check of TrainNetwork (trains.hpp).
 //
-// Progressive filling: the rates of all messages grow alike until a link is full or a message is as fast as
-// its sender; those that are stopped keep their rate, the others go on. Integer bits per second, in a fixed
-// order; only the messages that a change can reach over common links are looked at again.
+// Progressive filling: the rates of all messages grow equally until a link is full or a message reaches the
+// rate of its sender. Messages that are stopped keep their rate; the others continue to grow. Rates are
+// integers in bits per second and messages have a fixed order. A change recomputes only the messages that it
+// reaches over shared links.
 #pragma once
 
 #include <map>
@@ -25,13 +26,13 @@ class FairNetwork final : public RoutedNetwork {
     std::uint64_t number = 0;
     Parcel parcel;
     Route route;
-    std::int64_t own = 0;    // bits per second that its sender gives
-    std::int64_t rate = 0;   // that it has
-    detail::Wide left = 0;   // bits times picoseconds per second
-    Time since;              // from when on it has that rate
-    std::uint64_t turn = 0;  // of its rates: an event of an earlier one means nothing
+    std::int64_t own = 0;    // rate of the sender, bits per second
+    std::int64_t rate = 0;   // current rate
+    detail::Wide left = 0;   // remaining, in bits times picoseconds per second
+    Time since;              // start of the current rate
+    std::uint64_t turn = 0;  // number of the current rate; events of earlier rates are stale
     bool begun = false;
-    bool settled = false;  // while rates are sought
+    bool settled = false;  // temporary mark while rates are computed
   };
   struct Turn {
     std::uint64_t flow = 0;
@@ -42,16 +43,16 @@ class FairNetwork final : public RoutedNetwork {
     return static_cast<std::int64_t>(on_[link].size());
   }
   void call(Time at, Flow& flow, NetworkWorld& world);
-  /// All that share links with it, directly or over others.
+  /// All flows that share links with the route, directly or through other flows.
   std::vector<Flow*> reached_from(const Route& route);
   void share(std::vector<Flow*>& flows, NetworkWorld& world);
   void progress(Flow& flow, NetworkWorld& world);
 
-  std::map<std::uint64_t, Flow> flows_;  // by number: their order is fixed
+  std::map<std::uint64_t, Flow> flows_;  // by number, for a fixed order
   std::uint64_t numbers_ = 0;
   Pool<Turn> turns_;
-  std::vector<std::vector<Flow*>> on_;  // by link
-  std::vector<std::uint64_t> seen_;     // by link: the last search that came by
+  std::vector<std::vector<Flow*>> on_;  // flows by link
+  std::vector<std::uint64_t> seen_;     // by link: the last search that visited it
   std::uint64_t searches_ = 0;
 };
 

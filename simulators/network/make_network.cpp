@@ -17,7 +17,7 @@ Result<std::shared_ptr<const Topology>> topology_of(const NetworkOptions& option
   if (!is_platform_file(options.topology)) return parse_topology(options.topology, nodes);
   if (options.platform == nullptr) return failure(fmt::format("{} was not read", options.topology));
   if (options.platform->nodes() < nodes)
-    return failure(fmt::format("{}: it has {} hosts, and there are {} nodes", options.platform->place(),
+    return failure(fmt::format("{}: it has {} hosts, but there are {} nodes", options.platform->place(),
                                options.platform->nodes(), nodes));
   return std::shared_ptr<const Topology>(options.platform);
 }
@@ -64,7 +64,7 @@ Result<std::shared_ptr<Network>> make_network(const NetworkOptions& options, int
   if (options.is_star()) return std::shared_ptr<Network>();
   auto found = place_in_network(options, ranks, machine);
   if (!found) return failure(found.error());
-  if (!found->topology->knows(options.routing))
+  if (!found->topology->supports(options.routing))
     return failure(fmt::format("network.routing: {} is not for the topology \"{}\"",
                                options.routing == Routing::kAdaptive ? "adaptive" : "valiant",
                                options.topology));

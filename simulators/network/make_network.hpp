@@ -1,4 +1,4 @@
-// The network that a user asks for: [network] of the configuration.
+// Creates the network that the configuration section [network] describes.
 #pragma once
 
 #include <cstdint>
@@ -17,41 +17,42 @@ namespace offramp {
 
 enum class Sharing : std::uint8_t { kTrains, kFair };
 
+/// The settings of a network, as the user has written them.
 struct NetworkOptions {
   std::string topology = "star";                  // see parse_topology(), or the name of a platform file
-  std::shared_ptr<const Platform> platform = {};  // what was read of that file
-  int least_nodes = 0;                            // of a machine that grows with its programs
+  std::shared_ptr<const Platform> platform = {};  // the content of that file
+  int least_nodes = 0;                            // for a machine that grows with its programs
   std::string placement = "order";                // see place_nodes()
   Routing routing = Routing::kStatic;
   Sharing sharing = Sharing::kTrains;
   Bandwidth link = Bandwidth::gigabits_per_second(100);  // each direction
-  Time hop = Time::ns(150);                              // a switch and its cable
-  std::uint64_t seed = 0;                                // of routing that draws
+  Time hop = Time::ns(150);                              // per switch and its cable
+  std::uint64_t seed = 0;                                // for randomised routing
 
   [[nodiscard]] bool is_star() const { return topology == "star"; }
 };
 
-/// Whether a topology is the name of a SimGrid platform file.
+/// Returns whether a topology is the name of a SimGrid platform file.
 [[nodiscard]] inline bool is_platform_file(std::string_view topology) {
   return topology.ends_with(".xml");
 }
 
-/// The nodes that the network connects, and the one on which each node of the ranks is. An error names the
-/// key that is wrong.
+/// A machine's nodes and the placement of the program's nodes on them.
 struct NetworkPlaces {
   std::shared_ptr<const Topology> topology;  // null: a star
   int nodes = 0;
   std::vector<int> places;
 };
+/// Returns an error that names the invalid key.
 Result<NetworkPlaces> place_in_network(const NetworkOptions& options, int ranks,
                                        const MachineLayout& machine);
 
-/// The switches and links of the network, with the nodes of the program where they are placed. Null: a star,
-/// or a network in which there is no room: make_network() says so.
+/// The network's switches and links, with the program's nodes at their positions. Null for a star, and for
+/// options that make_network() refuses.
 std::shared_ptr<const SwitchMap> switches_of(const NetworkOptions& options, int ranks,
                                              const MachineLayout& machine);
 
-/// Null: a star, which is what the backends' own wires are. An error names the key that is wrong.
+/// Returns null for a star (the backends' own wires), and an error that names a key if it is invalid.
 Result<std::shared_ptr<Network>> make_network(const NetworkOptions& options, int ranks,
                                               const MachineLayout& machine);
 

@@ -23,7 +23,7 @@ std::vector<int> scattered(int nodes, int machine) {
   std::vector<int> places;
   for (std::int64_t node = 0; node < nodes; ++node)
     places.push_back(static_cast<int>(node * machine / nodes));
-  // Neighbours are a stride apart: the list is dealt out to about its square root of hands.
+  // Deals the list into about sqrt(nodes) hands, so that neighbours are a stride apart.
   int hands = 1;
   while (hands * hands < nodes) ++hands;
   std::vector<int> dealt;
@@ -49,16 +49,16 @@ Places listed(std::string_view rest, int nodes, int machine) {
     const std::size_t end = more.find(',');
     std::uint64_t place = 0;
     if (!read(more.substr(0, end), place) || place >= static_cast<std::uint64_t>(machine))
-      return failure(fmt::format("\"{}\" is no node from 0 to {}",
+      return failure(fmt::format("\"{}\" is not a node from 0 to {}",
                                  more.substr(0, std::min<std::size_t>(end, 40)), machine - 1));
-    if (taken[place]) return failure(fmt::format("node {} is there twice", place));
+    if (taken[place]) return failure(fmt::format("node {} occurs twice", place));
     taken[place] = true;
     places.push_back(static_cast<int>(place));
     if (end == std::string_view::npos) break;
     more.remove_prefix(end + 1);
   }
   if (places.size() < static_cast<std::size_t>(nodes))
-    return failure(fmt::format("has {} nodes, and {} are needed", places.size(), nodes));
+    return failure(fmt::format("has {} nodes, but {} are needed", places.size(), nodes));
   places.resize(static_cast<std::size_t>(nodes));
   return places;
 }
@@ -77,7 +77,7 @@ Places place_nodes(const std::string& text, int nodes, int machine) {
   if (all == "random" || (all.starts_with("random:") && read(all.substr(7), seed)))
     return drawn(nodes, machine, seed);
   if (all.starts_with("list:")) return listed(all.substr(5), nodes, machine);
-  return failure("is none of order, scattered, random, random:SEED, list:A,B,...");
+  return failure("is not one of order, scattered, random, random:SEED, list:A,B,...");
 }
 
 }  // namespace offramp

@@ -1,4 +1,4 @@
-// Where the nodes of a program are in a machine.
+// Placement of a program's nodes on a machine.
 #pragma once
 
 #include <string>
@@ -8,10 +8,12 @@
 
 namespace offramp {
 
-/// The node of the machine on which each node of the program is. "order": one after the other. "scattered":
-/// neighbours as far from each other as the machine allows. "random" or "random:SEED": drawn, without two on
-/// one. "list:A,B,...": these nodes; one each. machine: nodes of the machine, not fewer than the program's.
-/// An error names what is wrong.
+/// The machine node of each program node:
+/// "order": consecutive nodes.
+/// "scattered": neighbours as far from each other as the machine allows.
+/// "random" or "random:SEED": distinct random nodes.
+/// "list:A,B,...": these distinct nodes.
+/// machine: its number of nodes, at least the program's. Returns an error that describes the invalid part.
 Result<std::vector<int>> place_nodes(const std::string& text, int nodes, int machine);
 
 }  // namespace offramp

@@ -1,7 +1,6 @@
-// Routes through nested zones; platform_file.cpp makes the zones. find() climbs from both ends to the
-// innermost zone that both are in (meet()), crosses it, and between the zone's hops calls itself for the
-// ways within the zones that the hops lead through. A zone of the kind kShortest follows the table of
-// predecessors that the reader has computed.
+// Finds routes through nested zones, which platform_file.cpp creates. find() climbs from both ends to the
+// innermost common zone (meet()) and crosses it; for the route within each zone that the hops pass, it calls
+// itself. Zones of kind kShortest use the reader's table of predecessors.
 #include "simulators/network/platform.hpp"
 
 #include <fmt/core.h>
@@ -47,15 +46,15 @@ void Platform::through(const Cluster& cluster, const Point& from, const Point& t
   own(cluster.limiters, to);
 }
 
-/// Between two points of one zone. first, last: the hosts or routers at the ends.
+/// Routes between two points of one zone. first, last: the hosts or routers at the ends.
 bool Platform::cross(const Zone& zone, std::int32_t from, std::int32_t to, std::int32_t first,
                      std::int32_t last, std::vector<std::size_t>& links, Gap& gap) const {
-  if (zone.kind == Kind::kCluster) {
+  if (zone.kind == ZoneKind::kCluster) {
     through(*zone.cluster, point(from), point(to), links);
     return true;
   }
-  std::vector<std::int32_t> stops = {to};  // backwards
-  while (zone.kind == Kind::kShortest && stops.back() != from) {
+  std::vector<std::int32_t> stops = {to};  // in reverse order
+  while (zone.kind == ZoneKind::kShortest && stops.back() != from) {
     const auto before = zone.at.find(pair(from, stops.back()));
     if (before == zone.at.end()) {
       gap = {&zone, from, to};
@@ -63,7 +62,7 @@ bool Platform::cross(const Zone& zone, std::int32_t from, std::int32_t to, std::
     }
     stops.push_back(before->second);
   }
-  if (zone.kind == Kind::kFull) stops.push_back(from);
+  if (zone.kind == ZoneKind::kFull) stops.push_back(from);
   std::int32_t at = first;
   for (std::size_t i = stops.size() - 1; i-- > 0;) {
     const auto found = zone.hops.find(pair(stops[i + 1], stops[i]));
@@ -79,7 +78,7 @@ bool Platform::cross(const Zone& zone, std::int32_t from, std::int32_t to, std::
   return find(at, last, links, gap);
 }
 
-/// Gateways are deeper in the zones than what they stand for, and every hop has a link, so this ends.
+/// Terminates, since gateways are deeper than the points they represent and every hop has a link.
 bool Platform::find(std::int32_t from, std::int32_t to, std::vector<std::size_t>& links, Gap& gap) const {
   if (from == to) return true;
   std::int32_t a = from;
@@ -88,25 +87,26 @@ bool Platform::find(std::int32_t from, std::int32_t to, std::vector<std::size_t>
   return a != b && cross(zone(common), a, b, from, to, links, gap);
 }
 
-bool Platform::route(const Way& way, Routing /*routing*/, const LinkLoads& /*loads*/,
+bool Platform::route(const RouteRequest& request, Routing /*routing*/, const LinkLoads& /*loads*/,
                      std::vector<std::size_t>& links) const {
   Gap gap;
-  return find(hosts_[static_cast<std::size_t>(way.source)], hosts_[static_cast<std::size_t>(way.destination)],
-              links, gap);
+  return find(hosts_[static_cast<std::size_t>(request.source)],
+              hosts_[static_cast<std::size_t>(request.destination)], links, gap);
 }
 
-std::string Platform::missing(const Way& way) const {
+std::string Platform::missing(const RouteRequest& request) const {
   std::vector<std::size_t> links;
   Gap gap;
-  (void)find(hosts_[static_cast<std::size_t>(way.source)], hosts_[static_cast<std::size_t>(way.destination)],
-             links, gap);
-  const std::string hosts = fmt::format("{} to {}", node_name(way.source), node_name(way.destination));
+  (void)find(hosts_[static_cast<std::size_t>(request.source)],
+             hosts_[static_cast<std::size_t>(request.destination)], links, gap);
+  const std::string hosts =
+      fmt::format("{} to {}", node_name(request.source), node_name(request.destination));
   if (gap.zone == nullptr)
-    return fmt::format("{}: the way from {} has more than {} links", place_, hosts, kLongestRoute);
+    return fmt::format("{}: the route from {} has more than {} links", place_, hosts, kLongestRoute);
   const std::string own = gap.zone->point == kNone ? "" : " " + point(gap.zone->point).id;
   const std::string ends = fmt::format("{} to {}", point(gap.from).id, point(gap.to).id);
   return fmt::format("{}:{}: the zone{} has no route from {}{}", file_, gap.zone->line, own, ends,
-                     ends == hosts ? "" : fmt::format(", on the way from {}", hosts));
+                     ends == hosts ? "" : fmt::format(", on the route from {}", hosts));
 }
 
 std::string Platform::node_name(int node) const {

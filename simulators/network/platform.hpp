@@ -1,12 +1,12 @@
-// A machine as a SimGrid platform file describes it: hosts and links of their own rates and latencies in
-// zones, with routes between them, or clusters that make theirs.
+// A machine described by a SimGrid platform file: hosts and links with individual rates and latencies in
+// nested zones, with explicit routes between them or clusters that generate them.
 //
-// The format is that of SimGrid's documentation ("The XML reference", version 4.1), whose notation and
-// meaning are kept: which are read is in docs/configuration.md. What is known and not read is a note;
-// anything else is an error that names the line. Hosts are nodes in the order of the file.
+// Follows the format of SimGrid's documentation ("The XML reference", version 4.1); docs/configuration.md
+// lists the supported elements. Known but unsupported parts become notes; anything else is an error that
+// names the line. Hosts are nodes in the order of the file.
 //
-// The links of a cluster's hosts stand for the backends' own wires, which have their latency already: they
-// have a rate here, and no latency.
+// The links of a cluster's hosts represent the backends' own wires, which already include a latency. Here
+// they have a rate and zero latency. A Platform is immutable, for any thread.
 #pragma once
 
 #include <memory>
@@ -24,21 +24,21 @@ class Platform final : public Topology {
  public:
   static constexpr std::size_t kLargestFile = std::size_t{32} << 20;  // bytes
 
-  /// text: of the file; file: its name, for messages ("FILE:12: ..."). Its input may be anything.
+  /// text: the file's content, which may be arbitrary. file: its name, for messages ("FILE:12: ...").
   static Result<std::shared_ptr<const Platform>> read(std::string_view text, const std::string& file);
 
   [[nodiscard]] int nodes() const override { return static_cast<int>(hosts_.size()); }
   [[nodiscard]] std::size_t links() const override { return links_.size(); }
   [[nodiscard]] std::string link_name(std::size_t link) const override { return links_[link].name; }
   [[nodiscard]] const Link* link(std::size_t link) const override { return &links_[link].link; }
-  bool route(const Way& way, Routing routing, const LinkLoads& loads,
+  bool route(const RouteRequest& request, Routing routing, const LinkLoads& loads,
              std::vector<std::size_t>& links) const override;
   [[nodiscard]] std::string node_name(int node) const override;
   /// "FILE:7: the zone z has no route from a to b"
-  [[nodiscard]] std::string missing(const Way& way) const override;
-  /// "FILE:7", of the element that has the hosts.
+  [[nodiscard]] std::string missing(const RouteRequest& request) const override;
+  /// The place of the element with the hosts, "FILE:7".
   [[nodiscard]] const std::string& place() const { return place_; }
-  /// What the file has and is not read, "FILE:7: SENTENCE" each.
+  /// Ignored parts of the file, each as "FILE:7: SENTENCE".
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
  private:
@@ -49,34 +49,34 @@ class Platform final : public Topology {
     std::string name;
     Link link;
   };
-  /// What a route begins or ends at: a host, a router, or a zone as its parent sees it.
+  /// An endpoint of a route: a host, a router, or a zone as its parent sees it.
   struct Point {
     std::string id;
-    std::int32_t zone = kNone;   // in which it is
-    std::int32_t inner = kNone;  // the zone that it stands for
-    std::int32_t place = kNone;  // among the hosts of a cluster
+    std::int32_t zone = kNone;   // the enclosing zone
+    std::int32_t inner = kNone;  // the zone that it represents
+    std::int32_t place = kNone;  // index among the hosts of a cluster
   };
   struct Hop {
     std::vector<std::uint32_t> links;
-    // Where it leaves and enters the zones at its ends; of hosts and routers, themselves.
+    // The gateways of the zones at the ends. Hosts and routers are their own gateways.
     std::int32_t leaves = kNone;
     std::int32_t enters = kNone;
   };
-  enum class Kind : std::uint8_t { kFull, kShortest, kCluster };
+  enum class ZoneKind : std::uint8_t { kFull, kShortest, kCluster };
   struct Cluster {
-    // Links by host. Empty, or kNone for a host: it has none.
+    // Links by host. Empty, or kNone for a host, if absent.
     std::vector<std::int32_t> up;
     std::vector<std::int32_t> down;
     std::vector<std::int32_t> limiters;
     std::int32_t backbone = kNone;
     std::shared_ptr<const Topology> inner;  // null: one switch
-    std::size_t first_inner = 0;            // link
+    std::size_t first_inner = 0;            // index of its first link
   };
   struct Zone {
-    std::int32_t point = kNone;  // in its parent
+    std::int32_t point = kNone;  // in the parent zone
     std::int32_t depth = 0;
     int line = 0;
-    Kind kind = Kind::kFull;
+    ZoneKind kind = ZoneKind::kFull;
     std::unordered_map<std::uint64_t, Hop> hops;         // by source and destination
     std::unordered_map<std::uint64_t, std::int32_t> at;  // kShortest: the last point before the destination
     std::unique_ptr<Cluster> cluster;
@@ -87,7 +87,7 @@ class Platform final : public Topology {
   }
   [[nodiscard]] const Point& point(std::int32_t at) const { return points_[static_cast<std::size_t>(at)]; }
   [[nodiscard]] const Zone& zone(std::int32_t at) const { return zones_[static_cast<std::size_t>(at)]; }
-  /// The zone that both are in, and what they are in there: themselves or zones.
+  /// The innermost zone that contains both; replaces a and b by their points in that zone.
   std::int32_t meet(std::int32_t& a, std::int32_t& b) const;
   /// A zone without a route between two of its points.
   struct Gap {
@@ -104,7 +104,7 @@ class Platform final : public Topology {
   std::vector<OwnLink> links_;
   std::vector<Point> points_;
   std::vector<Zone> zones_;
-  std::vector<std::int32_t> hosts_;  // points
+  std::vector<std::int32_t> hosts_;  // as points
   std::string file_;
   std::string place_;
   std::vector<std::string> notes_;

@@ -12,21 +12,21 @@ namespace {
 
 using std::string_view;
 
-/// Each a sentence that is said once, with what it is about.
+/// Each kind of note is reported once.
 enum class NoteKind : std::uint8_t { kProfiles, kLoopback, kModels, kActors, kLimiters, kCount };
 
 string_view consequence(NoteKind kind) {
   switch (kind) {
     case NoteKind::kProfiles:
-      return "not read: links and hosts do not change with time";
+      return "ignored: links and hosts do not change with time";
     case NoteKind::kLoopback:
-      return "not read: messages within a node take what the backend's memory takes";
+      return "ignored: messages within a node use the backend's memory";
     case NoteKind::kModels:
-      return "not read: it sets SimGrid's own models";
+      return "ignored: it sets SimGrid's own models";
     case NoteKind::kActors:
-      return "not read: network.placement says where the ranks are";
+      return "ignored: network.placement sets the nodes of the ranks";
     case NoteKind::kLimiters:
-      return "a bound of the hosts alone here; SimGrid has one at switches and on the way, too";
+      return "limits only the hosts here; in SimGrid it also limits switches and routes";
     case NoteKind::kCount:
       break;
   }
@@ -35,11 +35,11 @@ string_view consequence(NoteKind kind) {
 
 struct ElementWords {
   string_view name;
-  string_view read;                 // attributes, with blanks between them
-  string_view without_effect = {};  // attributes that say nothing about a network
-  string_view noted = {};           // attributes that are not read, which is said
+  string_view read;                 // attributes, separated by blanks
+  string_view without_effect = {};  // attributes irrelevant to a network
+  string_view noted = {};           // unsupported attributes, which are reported
   NoteKind kind = NoteKind::kProfiles;
-  bool has_parts = false;  // elements within it that are read
+  bool has_parts = false;  // has child elements that are read
 };
 constexpr string_view kLinkProfiles = "bandwidth_file latency_file state_file";
 constexpr ElementWords kElements[] = {
@@ -92,7 +92,8 @@ class ElementCheck {
                                            [&](const ElementWords& one) { return one.name == element.name; });
     if (words == std::end(kElements))
       throw WrongPlatform{
-          element.line, fmt::format("<{}> is not read by Offramp: see docs/configuration.md", element.name)};
+          element.line,
+          fmt::format("<{}> is not supported by Offramp: see docs/configuration.md", element.name)};
     for (const auto& [attribute, value] : element.attributes) {
       if (is_word_of(words->read, attribute) || is_word_of(words->without_effect, attribute)) continue;
       if (!is_word_of(words->noted, attribute))
@@ -100,13 +101,13 @@ class ElementCheck {
                                                       attribute, words->read)};
       if (!value.empty()) note(words->kind, attribute, element.line);
     }
-    const std::string* const topology = given(element, "topology");
-    if (topology != nullptr && *topology != "FLAT" && given(element, "limiter_link") != nullptr)
+    const std::string* const topology = attribute_of(element, "topology");
+    if (topology != nullptr && *topology != "FLAT" && attribute_of(element, "limiter_link") != nullptr)
       note(NoteKind::kLimiters, "limiter_link", element.line);
     for (const XmlElement& child : element.children) {
       if (!words->has_parts && !is_passed_over(child.name))
         throw WrongPlatform{child.line,
-                            fmt::format("<{}> does not belong into a <{}>", child.name, element.name)};
+                            fmt::format("<{}> is not allowed in a <{}>", child.name, element.name)};
       walk(child);
     }
   }
@@ -150,7 +151,7 @@ bool is_only_noted(string_view element) {
                      [&](const NotedElement& noted) { return noted.name == element; });
 }
 
-const std::string* given(const XmlElement& element, string_view attribute) {
+const std::string* attribute_of(const XmlElement& element, string_view attribute) {
   const std::string* const value = element.find(attribute);
   return value != nullptr && !value->empty() ? value : nullptr;
 }

@@ -1,5 +1,5 @@
-// The elements and attributes of SimGrid's platform files: which ones are read, which ones say nothing about
-// a network, and which ones are reported because they are not read.
+// The elements and attributes of SimGrid platform files, in three classes: supported, irrelevant to a
+// network, and unsupported but reported.
 #pragma once
 
 #include <string>
@@ -10,21 +10,21 @@
 
 namespace offramp {
 
-/// A platform file is refused by throwing one: the line, and what is wrong there.
+/// Thrown to refuse a platform file: the line and the reason.
 struct WrongPlatform {
   int line;
   std::string what;
 };
 
-/// Elements that describe no network: properties, disks. They are passed over without a note.
+/// Returns whether an element is irrelevant to a network (properties, disks) and skipped silently.
 bool is_passed_over(std::string_view element);
-/// Elements that are not read and that a note names: profiles, models, actors.
+/// Returns whether an element is unsupported and mentioned in a note (profiles, models, actors).
 bool is_only_noted(std::string_view element);
-/// The value of an attribute. Null if the attribute is missing or empty, as SimGrid's defaults are.
-const std::string* given(const XmlElement& element, std::string_view attribute);
+/// The value of an attribute. Null if it is missing or empty; SimGrid's default applies.
+const std::string* attribute_of(const XmlElement& element, std::string_view attribute);
 
-/// Checks each element and attribute of the tree. Returns a sentence for each kind of thing that is not
-/// read, "7: SENTENCE" with the line of the first. Throws WrongPlatform for an unknown element or attribute.
+/// Checks all elements and attributes of the tree. Returns one note per kind of unsupported item, "7:
+/// SENTENCE" with the line of the first. Throws WrongPlatform for an unknown element or attribute.
 std::vector<std::string> check_elements(const XmlElement& root);
 
 }  // namespace offramp

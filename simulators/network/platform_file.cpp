@@ -1,4 +1,4 @@
-// What of a SimGrid platform file makes a Platform.
+// Builds a Platform from the elements of a SimGrid platform file.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 #include "simulators/network/cascade.hpp"
 #include "simulators/network/platform.hpp"
 #include "simulators/network/platform_elements.hpp"
-#include "simulators/network/words.hpp"
+#include "simulators/network/text_fields.hpp"
 #include "simulators/network/xml_tree.hpp"
 
 namespace offramp {
@@ -24,8 +24,8 @@ using std::string_view;
 
 constexpr std::size_t kMostHosts = std::size_t{1} << 20;
 constexpr std::size_t kMostFileLinks = std::size_t{1} << 22;
-constexpr std::size_t kMostHops = std::size_t{1} << 22;      // of all routes: links
-constexpr std::size_t kMostSearched = std::size_t{1} << 22;  // by Floyd and Dijkstra: points x hops
+constexpr std::size_t kMostHops = std::size_t{1} << 22;      // links of all routes together
+constexpr std::size_t kMostSearched = std::size_t{1} << 22;  // points x hops, for Floyd and Dijkstra
 
 using Wrong = WrongPlatform;
 
@@ -45,7 +45,7 @@ struct Unit {
   double factor;
 };
 
-/// A number with a unit behind it, as SimGrid writes them. Nothing: it is none.
+/// A number with an optional unit, in SimGrid's notation. `nullopt` if it is invalid.
 std::optional<double> quantity(string_view text, std::span<const Unit> units, double plain) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -58,7 +58,7 @@ std::optional<double> quantity(string_view text, std::span<const Unit> units, do
   return std::nullopt;
 }
 
-/// "125MBps", "1.25GBps", "10Gbps"; a number alone: bytes per second.
+/// "125MBps", "1.25GBps", "10Gbps"; without unit: bytes per second.
 Bandwidth rate_of(const XmlElement& element, string_view attribute) {
   static constexpr double kKi = 1024;
   static constexpr std::array<Unit, 20> kUnits = {{{"bps", 1},
@@ -84,11 +84,11 @@ Bandwidth rate_of(const XmlElement& element, string_view attribute) {
   const string& text = required(element, attribute);
   const auto bits = quantity(text, kUnits, 8);
   if (!bits || *bits < 1e3 || *bits > 1e14)
-    throw Wrong{element.line, fmt::format("{} is no {} from 1kbps to 100Tbps", shown(text), attribute)};
+    throw Wrong{element.line, fmt::format("{} is not a {} from 1kbps to 100Tbps", shown(text), attribute)};
   return Bandwidth::bits_per_second(std::llround(*bits));
 }
 
-/// "50us"; a number alone: seconds.
+/// "50us"; without unit: seconds.
 Time latency_of(const XmlElement& element, string_view attribute, const char* otherwise = nullptr) {
   static constexpr std::array<Unit, 6> kUnits = {
       {{"ps", 1e-12}, {"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"m", 60}}};
@@ -96,12 +96,12 @@ Time latency_of(const XmlElement& element, string_view attribute, const char* ot
   const string& text = found == nullptr && otherwise != nullptr ? otherwise : required(element, attribute);
   const auto seconds = quantity(text, kUnits, 1);
   if (!seconds || *seconds < 0 || *seconds > 10)
-    throw Wrong{element.line, fmt::format("{} is no {} from 0 to 10s", shown(text), attribute)};
+    throw Wrong{element.line, fmt::format("{} is not a {} from 0 to 10s", shown(text), attribute)};
   return Time::ps(std::llround(*seconds * 1e12));
 }
 
 bool is_yes(const XmlElement& element, string_view attribute, bool otherwise) {
-  const string* const value = given(element, attribute);
+  const string* const value = attribute_of(element, attribute);
   if (value == nullptr) return otherwise;
   if (*value == "yes" || *value == "YES" || *value == "1" || *value == "true") return true;
   if (*value == "no" || *value == "NO" || *value == "0" || *value == "false") return false;
@@ -114,7 +114,7 @@ std::optional<std::int64_t> whole(string_view text, std::int64_t least, std::int
   return whole_number(text, least, most);
 }
 
-/// "0-7,12": these numbers.
+/// "0-7,12": the numbers 0 to 7 and 12.
 std::vector<std::int64_t> radical_of(const XmlElement& element) {
   const string& text = required(element, "radical");
   std::vector<std::int64_t> all;
@@ -124,7 +124,7 @@ std::vector<std::int64_t> radical_of(const XmlElement& element) {
     const auto last =
         dash == string_view::npos ? first : whole(part.substr(dash + 1), 0, std::numeric_limits<int>::max());
     if (!first || !last || *first > *last)
-      throw Wrong{element.line, fmt::format("radical={} is no list of numbers and ranges", shown(text))};
+      throw Wrong{element.line, fmt::format("radical={} is not a list of numbers and ranges", shown(text))};
     if (all.size() + static_cast<std::size_t>(*last - *first) >= kMostHosts)
       throw Wrong{element.line, fmt::format("there are more than {} hosts", kMostHosts)};
     for (std::int64_t number = *first; number <= *last; ++number) all.push_back(number);
@@ -152,7 +152,7 @@ Cascade::Shape cascade_of(const XmlElement& element, string_view text) {
         fmt::format("topo_parameters={} is not GROUPS,LINKS;CHASSIS,LINKS;ROUTERS,LINKS;NODES", shown(text))};
   if (n[0] > n[4])
     throw Wrong{element.line,
-                fmt::format("a chassis has {} routers, and {} groups need one each", n[4], n[0])};
+                fmt::format("a chassis has {} routers, but {} groups need one each", n[4], n[0])};
   const std::int64_t routers = n[0] * n[2] * n[4];
   if (routers * (n[2] + n[4] + 1) > static_cast<std::int64_t>(kMostFileLinks) ||
       routers * n[6] > static_cast<std::int64_t>(kMostHosts))
@@ -169,7 +169,8 @@ class PlatformReader {
 
   void read(const XmlElement& root) {
     if (root.name != "platform")
-      throw Wrong{root.line, fmt::format("it begins with <{}>: no platform file of SimGrid", root.name)};
+      throw Wrong{root.line,
+                  fmt::format("it begins with <{}>: it is not a platform file of SimGrid", root.name)};
     const string* const version = root.find("version");
     if (version == nullptr || (*version != "4" && *version != "4.1"))
       throw Wrong{root.line, "the platform's version is not 4.1; simgrid_update_xml brings files up to date"};
@@ -177,7 +178,7 @@ class PlatformReader {
     const XmlElement* only = nullptr;
     for (const XmlElement& element : root.children) {
       if (is_passed_over(element.name) || is_only_noted(element.name)) continue;
-      if (!is_zone(element)) throw Wrong{element.line, fmt::format("<{}> is no zone", element.name)};
+      if (!is_zone(element)) throw Wrong{element.line, fmt::format("<{}> is not a zone", element.name)};
       if (only != nullptr)
         throw Wrong{element.line,
                     fmt::format("the platform has a second zone; the first begins in line {}", only->line)};
@@ -187,7 +188,7 @@ class PlatformReader {
       const bool has_actors = std::any_of(
           root.children.begin(), root.children.end(),
           [](const auto& element) { return element.name == "actor" || element.name == "process"; });
-      throw Wrong{root.line, has_actors ? "it has actors and no zone: a deployment, and no machine"
+      throw Wrong{root.line, has_actors ? "it has actors but no zone: it is a deployment, not a machine"
                                         : "the platform has no zone"};
     }
     read_zone(*only, Platform::kNone);
@@ -199,7 +200,7 @@ class PlatformReader {
  private:
   struct Ends {
     std::int32_t up = Platform::kNone;
-    std::int32_t down = Platform::kNone;  // the same of a link that both directions share
+    std::int32_t down = Platform::kNone;  // equal to `up` for a link that both directions share
   };
 
   static bool is_zone(const XmlElement& element) {
@@ -213,7 +214,7 @@ class PlatformReader {
     if (p_.points_.size() >= 2 * kMostHosts)
       throw Wrong{element.line, fmt::format("there are more than {} hosts and zones", 2 * kMostHosts)};
     if (!names_.emplace(id, number).second)
-      throw Wrong{element.line, fmt::format("{} is there twice", shown(id))};
+      throw Wrong{element.line, fmt::format("{} occurs twice", shown(id))};
     p_.points_.push_back({std::move(id), in, Platform::kNone, Platform::kNone});
     return number;
   }
@@ -233,7 +234,7 @@ class PlatformReader {
     return static_cast<std::int32_t>(p_.links_.size() - 1);
   }
 
-  /// One link, or one for each direction.
+  /// Adds one link, or one per direction.
   Ends add_links(const XmlElement& element, const string& name, Topology::Link link, const string& policy) {
     link.shared = policy != "FATPIPE";
     if (policy == "SPLITDUPLEX" || policy == "FULLDUPLEX") {
@@ -241,14 +242,15 @@ class PlatformReader {
       return {up, add_link(element, name + "_DOWN", link)};
     }
     if (policy != "SHARED" && policy != "FATPIPE")
-      throw Wrong{element.line,
-                  fmt::format("sharing_policy={} is none of SHARED, SPLITDUPLEX and FATPIPE", shown(policy))};
+      throw Wrong{
+          element.line,
+          fmt::format("sharing_policy={} is not one of SHARED, SPLITDUPLEX, and FATPIPE", shown(policy))};
     const std::int32_t one = add_link(element, name, link);
     return {one, one};
   }
 
   static string policy_of(const XmlElement& element, string_view attribute, const char* otherwise) {
-    const string* const policy = given(element, attribute);
+    const string* const policy = attribute_of(element, attribute);
     return policy == nullptr ? otherwise : *policy;
   }
 
@@ -265,14 +267,14 @@ class PlatformReader {
     const string& routing = required(element, "routing");
     if (routing == "Cluster") return read_star(element, number);
     if (routing == "Floyd" || routing == "Dijkstra" || routing == "DijkstraCache") {
-      zone(number).kind = Platform::Kind::kShortest;
+      zone(number).kind = Platform::ZoneKind::kShortest;
     } else if (routing != "Full" && routing != "None") {
       throw Wrong{element.line,
-                  fmt::format("routing={} is none of Full, Floyd, Dijkstra, DijkstraCache, Cluster, None",
+                  fmt::format("routing={} is not one of Full, Floyd, Dijkstra, DijkstraCache, Cluster, None",
                               shown(routing))};
     }
     for (const XmlElement& child : element.children) read_member(child, number);
-    if (zone(number).kind == Platform::Kind::kShortest) search(element, number);
+    if (zone(number).kind == Platform::ZoneKind::kShortest) search(element, number);
   }
 
   void read_member(const XmlElement& element, std::int32_t in) {
@@ -283,7 +285,7 @@ class PlatformReader {
     if (element.name == "link") return void(read_link(element));
     if (element.name == "route") return read_route(element, in, false);
     if (element.name == "zoneRoute" || element.name == "ASroute") return read_route(element, in, true);
-    throw Wrong{element.line, fmt::format("<{}> belongs into a zone with routing=\"Cluster\"", element.name)};
+    throw Wrong{element.line, fmt::format("<{}> belongs in a zone with routing=\"Cluster\"", element.name)};
   }
 
   Ends read_link(const XmlElement& element) {
@@ -292,14 +294,14 @@ class PlatformReader {
         add_links(element, id, {rate_of(element, "bandwidth"), latency_of(element, "latency", "0")},
                   policy_of(element, "sharing_policy", "SHARED"));
     if (!ends_.emplace(id, ends).second)
-      throw Wrong{element.line, fmt::format("the link {} is there twice", shown(id))};
+      throw Wrong{element.line, fmt::format("the link {} occurs twice", shown(id))};
     return ends;
   }
 
   // --- clusters ---
 
   void read_cluster(const XmlElement& element, std::int32_t number) {
-    zone(number).kind = Platform::Kind::kCluster;
+    zone(number).kind = Platform::ZoneKind::kCluster;
     zone(number).cluster = std::make_unique<Platform::Cluster>();
     const string& id = required(element, "id");
     const string& prefix = required(element, "prefix");
@@ -312,18 +314,18 @@ class PlatformReader {
       const std::int32_t host = add_host(element, fmt::format("{}{}{}", prefix, radical[i], suffix), number);
       p_.points_[static_cast<std::size_t>(host)].place = static_cast<std::int32_t>(i);
     }
-    const string* const router = given(element, "router_id");
+    const string* const router = attribute_of(element, "router_id");
     add_point(element, router != nullptr ? *router : prefix + id + "_router" + suffix, number);
     add_limiters(element, number, radical);
     if (topology != "TORUS") add_cables(element, number, radical, link.rate, policy);
     if (topology == "FLAT") return add_backbone(element, number, id);
-    if (given(element, "bb_bw") != nullptr)
+    if (attribute_of(element, "bb_bw") != nullptr)
       throw Wrong{element.line,
                   fmt::format("a cluster with the topology {} has no backbone", shown(topology))};
     add_inner(element, number, radical.size(), link, policy);
   }
 
-  /// The hosts' own.
+  /// Adds each host's own link.
   void add_cables(const XmlElement& element, std::int32_t number, const std::vector<std::int64_t>& radical,
                   Bandwidth rate, const string& policy) {
     for (const std::int64_t place : radical) {
@@ -334,10 +336,10 @@ class PlatformReader {
     }
   }
 
-  /// What a host sends and receives together passes its limiter.
+  /// Adds each host's limiter, which all traffic of the host crosses in either direction.
   void add_limiters(const XmlElement& element, std::int32_t number,
                     const std::vector<std::int64_t>& radical) {
-    if (given(element, "limiter_link") == nullptr) return;
+    if (attribute_of(element, "limiter_link") == nullptr) return;
     const Bandwidth rate = rate_of(element, "limiter_link");
     for (const std::int64_t place : radical)
       zone(number).cluster->limiters.push_back(add_link(
@@ -345,7 +347,7 @@ class PlatformReader {
   }
 
   void add_backbone(const XmlElement& element, std::int32_t number, const string& id) {
-    if (given(element, "bb_bw") == nullptr) return;
+    if (attribute_of(element, "bb_bw") == nullptr) return;
     Topology::Link link{rate_of(element, "bb_bw"), latency_of(element, "bb_lat", "0")};
     const string policy = policy_of(element, "bb_sharing_policy", "SHARED");
     if (policy == "SPLITDUPLEX")
@@ -374,11 +376,11 @@ class PlatformReader {
       inner = made;
     } else {
       throw Wrong{element.line,
-                  fmt::format("topology={} is none of FLAT, FAT_TREE, TORUS, DRAGONFLY", shown(kind))};
+                  fmt::format("topology={} is not one of FLAT, FAT_TREE, TORUS, DRAGONFLY", shown(kind))};
     }
     if (static_cast<std::size_t>(inner->nodes()) != hosts)
       throw Wrong{element.line,
-                  fmt::format("the radical has {} hosts, and topo_parameters={} has room for {}", hosts,
+                  fmt::format("the radical has {} hosts, but topo_parameters={} has room for {}", hosts,
                               shown(parameters), inner->nodes())};
     if (inner->links() > kMostFileLinks - p_.links_.size())
       throw Wrong{element.line, fmt::format("there are more than {} links", kMostFileLinks)};
@@ -398,7 +400,7 @@ class PlatformReader {
   // --- zones with routing="Cluster": hosts with links of their own around a backbone ---
 
   void read_star(const XmlElement& element, std::int32_t number) {
-    zone(number).kind = Platform::Kind::kCluster;
+    zone(number).kind = Platform::ZoneKind::kCluster;
     zone(number).cluster = std::make_unique<Platform::Cluster>();
     for (const XmlElement& child : element.children) {
       if (is_passed_over(child.name) || is_only_noted(child.name)) continue;
@@ -418,7 +420,7 @@ class PlatformReader {
         zone(number).cluster->backbone = read_link(child).up;
       } else {
         throw Wrong{child.line,
-                    fmt::format("<{}> is no part of a zone with routing=\"Cluster\"", child.name)};
+                    fmt::format("<{}> is not part of a zone with routing=\"Cluster\"", child.name)};
       }
     }
   }
@@ -434,14 +436,13 @@ class PlatformReader {
   void read_host_link(const XmlElement& element, std::int32_t in) {
     const Platform::Point& host = p_.point(member(element, "id", in));
     if (host.place == Platform::kNone)
-      throw Wrong{element.line, fmt::format("id={} is no host", shown(host.id))};
+      throw Wrong{element.line, fmt::format("id={} is not a host", shown(host.id))};
     const auto at = static_cast<std::size_t>(host.place);
     Platform::Cluster& cluster = *zone(in).cluster;
     cluster.up[at] = wire(element, "up", &Ends::up);
     cluster.down[at] = wire(element, "down", &Ends::down);
   }
-  /// A link of a host, whose latency is that of the backend's own wire. The halves of a link l that is split
-  /// are l_UP and l_DOWN.
+  /// A host's link, whose latency is the backend wire's. A split link l has the halves l_UP and l_DOWN.
   std::int32_t wire(const XmlElement& element, string_view attribute, std::int32_t Ends::*half) {
     const string& id = required(element, attribute);
     auto found = ends_.find(id);
@@ -451,7 +452,7 @@ class PlatformReader {
       half = named_half;
     }
     if (found == ends_.end())
-      throw Wrong{element.line, fmt::format("there is no link {} before this line", shown(id))};
+      throw Wrong{element.line, fmt::format("link {} is not defined before this line", shown(id))};
     const std::int32_t link = found->second.*half;
     p_.links_[static_cast<std::size_t>(link)].link.latency = Time();
     return link;
@@ -461,7 +462,7 @@ class PlatformReader {
     const string& prefix = required(element, "prefix");
     const string& suffix = required(element, "suffix");
     const Bandwidth rate = rate_of(element, "bw");
-    (void)latency_of(element, "lat");  // the backend's own wire has one
+    (void)latency_of(element, "lat");  // part of the backend's own wire
     for (const std::int64_t place : radical_of(element)) {
       string id = fmt::format("{}{}{}", prefix, place, suffix);
       const Ends ends = add_links(element, "link_" + id, {rate, Time()}, "SPLITDUPLEX");
@@ -475,8 +476,9 @@ class PlatformReader {
     const string& id = required(element, attribute);
     const auto found = names_.find(id);
     if (found == names_.end())
-      throw Wrong{element.line, fmt::format("{}={}: there is no such host, router or zone before this line",
-                                            attribute, shown(id))};
+      throw Wrong{element.line,
+                  fmt::format("{}={}: no such host, router, or zone is defined before this line", attribute,
+                              shown(id))};
     return found->second;
   }
 
@@ -488,18 +490,18 @@ class PlatformReader {
     return point;
   }
 
-  /// The gateway of a zone; of a host or router, itself.
+  /// The gateway of a zone; a host or router is its own gateway.
   std::int32_t gate(const XmlElement& element, string_view attribute, std::int32_t point) {
     const bool is_zone = p_.point(point).inner != Platform::kNone;
-    if (!is_zone && given(element, attribute) == nullptr) return point;
+    if (!is_zone && attribute_of(element, attribute) == nullptr) return point;
     const std::int32_t gateway = named(element, attribute);
     if (!is_zone && gateway != point)
-      throw Wrong{element.line, fmt::format("{}={}: {} is no zone, and has no other gateway than itself",
+      throw Wrong{element.line, fmt::format("{}={}: {} is not a zone, so its only gateway is itself",
                                             attribute, shown(p_.point(gateway).id), p_.point(point).id)};
     std::int32_t at = gateway;
     while (at != Platform::kNone && at != point) at = zone(p_.point(at).zone).point;
     if (at != point || p_.point(gateway).inner != Platform::kNone)
-      throw Wrong{element.line, fmt::format("{}={} is no host or router in {}", attribute,
+      throw Wrong{element.line, fmt::format("{}={} is not a host or router in {}", attribute,
                                             shown(p_.point(gateway).id), shown(p_.point(point).id))};
     return gateway;
   }
@@ -507,8 +509,9 @@ class PlatformReader {
   void read_route(const XmlElement& element, std::int32_t in, bool of_zones) {
     const std::int32_t from = member(element, "src", in);
     const std::int32_t to = member(element, "dst", in);
-    if (from == to) return;  // within a node or a zone, which says so itself
-    if (zone(in).kind == Platform::Kind::kCluster) throw Wrong{element.line, "a cluster has its own routes"};
+    if (from == to) return;  // within a node or zone, which has its own routes
+    if (zone(in).kind == Platform::ZoneKind::kCluster)
+      throw Wrong{element.line, "a cluster has its own routes"};
     const bool is_inner = p_.point(from).inner == Platform::kNone && p_.point(to).inner == Platform::kNone;
     if (!of_zones && !is_inner) throw Wrong{element.line, "a route of zones is a <zoneRoute>"};
     Platform::Hop hop;
@@ -520,7 +523,7 @@ class PlatformReader {
     for (const XmlElement& child : element.children) {
       if (is_passed_over(child.name)) continue;
       if (child.name != "link_ctn")
-        throw Wrong{child.line, fmt::format("<{}> is no part of a route", child.name)};
+        throw Wrong{child.line, fmt::format("<{}> is not part of a route", child.name)};
       add_step(child, hop, back);
     }
     if (hop.links.empty()) throw Wrong{element.line, "the route has no link"};
@@ -530,28 +533,28 @@ class PlatformReader {
       throw Wrong{element.line, fmt::format("the routes have more than {} links together", kMostHops)};
     auto& hops = zone(in).hops;
     if (!hops.emplace(Platform::pair(from, to), std::move(hop)).second)
-      throw Wrong{element.line, fmt::format("the route from {} to {} is there twice",
-                                            shown(p_.point(from).id), shown(p_.point(to).id))};
+      throw Wrong{element.line, fmt::format("the route from {} to {} occurs twice", shown(p_.point(from).id),
+                                            shown(p_.point(to).id))};
     if (both) hops.emplace(Platform::pair(to, from), std::move(back));
   }
 
   void add_step(const XmlElement& element, Platform::Hop& hop, Platform::Hop& back) {
     const string& id = required(element, "id");
-    const string* const direction = given(element, "direction");
+    const string* const direction = attribute_of(element, "direction");
     const auto found = ends_.find(id);
     if (found == ends_.end())
-      throw Wrong{element.line, fmt::format("there is no link {} before this line", shown(id))};
+      throw Wrong{element.line, fmt::format("link {} is not defined before this line", shown(id))};
     const Ends& ends = found->second;
     if (direction != nullptr && *direction != "UP" && *direction != "DOWN" && *direction != "NONE")
-      throw Wrong{element.line, fmt::format("direction={} is none of UP, DOWN, NONE", shown(*direction))};
+      throw Wrong{element.line, fmt::format("direction={} is not one of UP, DOWN, NONE", shown(*direction))};
     const bool down = direction != nullptr && *direction == "DOWN";
     if (ends.up != ends.down && (direction == nullptr || *direction == "NONE"))
-      throw Wrong{element.line, fmt::format("the link {} has a direction each way: UP or DOWN", shown(id))};
+      throw Wrong{element.line, fmt::format("the link {} has two directions: add UP or DOWN", shown(id))};
     hop.links.push_back(static_cast<std::uint32_t>(down ? ends.down : ends.up));
     back.links.push_back(static_cast<std::uint32_t>(down ? ends.up : ends.down));
   }
 
-  /// The ways with the fewest links between all points of a zone, as Floyd and Dijkstra find them.
+  /// Finds the routes with the fewest links between all points of a zone (SimGrid's Floyd and Dijkstra).
   void search(const XmlElement& element, std::int32_t number) {
     Platform::Zone& own = zone(number);
     struct Edge {

@@ -23,40 +23,40 @@ RoutedNetwork::RoutedNetwork(NetworkSetting setting)
   }
 }
 
-/// Replaces what is in `links`.
+/// Replaces the content of `links`.
 void RoutedNetwork::find_route(int from, int to, std::uint32_t number, Route& links) const {
   links.clear();
   const int source = place(from);
   const int destination = place(to);
   if (source == destination) return;
-  Topology::Way way{source, destination, 0};
+  Topology::RouteRequest request{source, destination, 0};
   if (setting_.routing == Routing::kValiant)
-    way.draw = splitmix_finaliser(splitmix_finaliser(setting_.seed + pair_of(from, to)) + number);
+    request.draw = splitmix_finaliser(splitmix_finaliser(setting_.seed + pair_of(from, to)) + number);
   const Topology& topology = *setting_.topology;
-  if (!topology.route(way, setting_.routing, *this, links) && problem_.empty())
-    problem_ = "network.topology: " + topology.missing(way);
+  if (!topology.route(request, setting_.routing, *this, links) && problem_.empty())
+    problem_ = "network.topology: " + topology.missing(request);
 }
 
-RoutedNetwork::Way RoutedNetwork::way(Parcel& parcel, Route& links) const {
+RoutedNetwork::PathLatency RoutedNetwork::path(Parcel& parcel, Route& links) const {
   if (parcel.link != Parcel::kNoLink) {
     links.assign(1, parcel.link);
   } else {
     find_route(parcel.source, parcel.destination, parcel.number, links);
   }
-  Way way;
+  PathLatency path;
   if (own_.empty()) {
-    way.latency = setting_.hop * static_cast<std::int64_t>(links.size());
-    return way;
+    path.latency = setting_.hop * static_cast<std::int64_t>(links.size());
+    return path;
   }
   for (const std::size_t link : links) {
     const Topology::Link& own = own_[link];
-    way.latency += own.latency;
+    path.latency += own.latency;
     if (own.shared) continue;
-    way.apart += own.latency;
+    path.apart += own.latency;
     parcel.left = later(parcel.left, parcel.leaves + own.rate.bytes(static_cast<std::int64_t>(parcel.bytes)));
   }
   std::erase_if(links, [&](std::size_t link) { return !own_[link].shared; });
-  return way;
+  return path;
 }
 
 Bandwidth RoutedNetwork::slowest(const Route& route) const {

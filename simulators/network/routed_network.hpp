@@ -1,4 +1,5 @@
-// What networks of links have in common: who is where, the ways, and what the links have carried.
+// Base class of networks of links: places of nodes, routes, and usage statistics of links. One thread at a
+// time, that of the world.
 #pragma once
 
 #include <memory>
@@ -16,14 +17,15 @@ namespace offramp {
 struct NetworkSetting {
   std::shared_ptr<const Topology> topology;
   Routing routing = Routing::kStatic;
-  std::vector<int> places;  // of the program's nodes in the machine
+  std::vector<int> places;  // machine node of each program node
   MachineLayout machine;
-  // What each link has where the topology does not say.
+  // Properties of each link if the topology has none.
   Bandwidth rate = Bandwidth::gigabits_per_second(100);
-  Time hop;                // a switch and its cable, for each link of a way
-  std::uint64_t seed = 0;  // of what is drawn for each message
+  Time hop;                // a switch and its cable, per link of a route
+  std::uint64_t seed = 0;  // for randomised routing
 };
 
+/// Base class of TrainNetwork and FairNetwork.
 class RoutedNetwork : public Network, protected LinkLoads {
  public:
   explicit RoutedNetwork(NetworkSetting setting);
@@ -40,18 +42,17 @@ class RoutedNetwork : public Network, protected LinkLoads {
     Time waited;
     Time longest;
     std::uint64_t bytes = 0;
-    Time free;  // from when on it has nothing to carry, where it carries one thing at a time
+    Time free;  // when the link is next idle, if it serves one train at a time
   };
   using Route = std::vector<std::size_t>;
-  struct Way {
-    Time latency;  // of all links
-    Time apart;    // the part of it of links on which each message is for itself
+  struct PathLatency {
+    Time latency;  // all links
+    Time apart;    // the part of links that are not shared
   };
 
-  /// Of a message that leaves now, with its links into `links`: those that messages share; none: both nodes
-  /// are behind one switch. Links on which each message is for itself are like a slower port: what comes from
-  /// it leaves as slowly as the slowest of them lets it.
-  [[nodiscard]] Way way(Parcel& parcel, Route& links) const;
+  /// The route of a message that leaves now. Sets `links` to the shared links, and to none if both nodes are
+  /// at one switch. Unshared links act like a slower port, and delay parcel.left.
+  [[nodiscard]] PathLatency path(Parcel& parcel, Route& links) const;
   [[nodiscard]] Time latency(std::size_t link) const {
     return own_.empty() ? setting_.hop : own_[link].latency;
   }
@@ -62,9 +63,9 @@ class RoutedNetwork : public Network, protected LinkLoads {
   [[nodiscard]] std::size_t size() const { return carried_.size(); }
   Carried& carried(std::size_t link) { return carried_[link]; }
   [[nodiscard]] const Carried& carried(std::size_t link) const { return carried_[link]; }
-  /// At once, as over a wire.
-  static void pass(const Parcel& parcel, const Way& way, NetworkWorld& world) {
-    const Time latency = parcel.latency + way.latency;
+  /// Delivers the parcel as a wire does, without sharing.
+  static void pass(const Parcel& parcel, const PathLatency& path, NetworkWorld& world) {
+    const Time latency = parcel.latency + path.latency;
     world.arrived(parcel, parcel.leaves + latency, parcel.left + latency, Time());
   }
 
@@ -75,10 +76,10 @@ class RoutedNetwork : public Network, protected LinkLoads {
   void find_route(int from, int to, std::uint32_t number, Route& links) const;
 
   NetworkSetting setting_;
-  std::vector<Topology::Link> own_;  // empty: all are alike
+  std::vector<Topology::Link> own_;  // empty: all links are alike
   std::vector<Carried> carried_;
   mutable DirectMappedCache<std::uint64_t, Time, 4099> farther_;  // by source and destination
-  mutable Route looked_at_;                                       // by farther(); its memory is used again
+  mutable Route looked_at_;                                       // working memory of farther()
   mutable std::string problem_;
 };
 

@@ -1,7 +1,6 @@
-// A class per topology (FatTree, Torus, Dragonfly), and behind them the reader of what the user writes,
-// whose limits keep products of user's numbers from overflowing. Links are numbered without gaps, so that a
-// network keeps them in arrays; each class computes a link's number from its place, and name and place from
-// the number.
+// The topologies FatTree, Torus, and Dragonfly, and the parser of their notation, whose limits prevent
+// overflow in products of user input. Links are numbered without gaps, so that networks can use arrays. Each
+// class computes link numbers from positions, and names and positions from link numbers.
 #include "simulators/network/topology.hpp"
 
 #include <fmt/format.h>
@@ -11,7 +10,7 @@
 #include <string_view>
 
 #include "offramp/kernel/random.hpp"
-#include "simulators/network/words.hpp"
+#include "simulators/network/text_fields.hpp"
 
 namespace offramp {
 namespace {
@@ -22,14 +21,14 @@ constexpr std::int64_t kMostNodes = 1 << 20;
 constexpr std::int64_t kMostLinks = 1 << 24;
 constexpr std::size_t kMostLevels = 8;
 
-/// Generalised fat tree. A node has one switch. Switches of level l (from 1) are numbered by the subtree that
-/// they are in and their place among its switches of that level, of which it has product(up[1..l)).
+/// Generalised fat tree; a node has one switch. A switch of level l (from 1) is numbered by its subtree and
+/// its index among the product(up[1..l)) switches of that level in the subtree.
 class FatTree final : public Topology {
  public:
   struct Level {
-    std::int64_t down = 1;    // children of a switch
-    std::int64_t up = 1;      // switches above each child; of the first level 1
-    std::int64_t cables = 1;  // to each of them
+    std::int64_t down = 1;    // children per switch
+    std::int64_t up = 1;      // switches above each child; 1 at the first level
+    std::int64_t cables = 1;  // per pair of child and parent
   };
 
   explicit FatTree(std::vector<Level> levels) : levels_(std::move(levels)) {
@@ -53,7 +52,7 @@ class FatTree final : public Topology {
 
   [[nodiscard]] int nodes() const override { return static_cast<int>(below_.back()); }
   [[nodiscard]] std::size_t links() const override { return static_cast<std::size_t>(links_); }
-  [[nodiscard]] bool knows(Routing routing) const override { return routing != Routing::kValiant; }
+  [[nodiscard]] bool supports(Routing routing) const override { return routing != Routing::kValiant; }
 
   [[nodiscard]] int switches() const override { return static_cast<int>(switches_); }
   [[nodiscard]] int switch_of(int node) const override { return static_cast<int>(node / below_[0]); }
@@ -72,23 +71,23 @@ class FatTree final : public Topology {
     return cable.up ? lower + " to " + upper : upper + " to " + lower;
   }
 
-  bool route(const Way& way, Routing routing, const LinkLoads& loads,
+  bool route(const RouteRequest& request, Routing routing, const LinkLoads& loads,
              std::vector<std::size_t>& links) const override {
     std::size_t top = 0;
-    while (way.source / below_[top] != way.destination / below_[top]) ++top;
+    while (request.source / below_[top] != request.destination / below_[top]) ++top;
     std::int64_t place = 0;
     for (std::size_t l = 0; l < top; ++l) {
-      const std::int64_t child = (way.source / below_[l]) * places_[l] + place;
-      const std::int64_t port = routing == Routing::kAdaptive ? freest(l, child, way.destination, loads)
-                                                              : preferred(l, way.destination);
+      const std::int64_t child = (request.source / below_[l]) * places_[l] + place;
+      const std::int64_t port = routing == Routing::kAdaptive ? freest(l, child, request.destination, loads)
+                                                              : preferred(l, request.destination);
       links.push_back(up_link(l, child, port));
       place += places_[l] * (port / levels_[l + 1].cables);
     }
     for (std::size_t l = top; l-- > 0;) {
       const std::int64_t above = place / places_[l];
       place %= places_[l];
-      const std::int64_t child = (way.destination / below_[l]) * places_[l] + place;
-      const std::int64_t cable = cable_of(l, way.destination);
+      const std::int64_t child = (request.destination / below_[l]) * places_[l] + place;
+      const std::int64_t cable = cable_of(l, request.destination);
       links.push_back(up_link(l, child, above * levels_[l + 1].cables + cable) + 1);
     }
     return true;
@@ -96,7 +95,7 @@ class FatTree final : public Topology {
 
  private:
   struct Cable {
-    std::size_t level;  // of the lower switch, from 0
+    std::size_t level;  // lower switch, from 0
     std::int64_t lower;
     std::int64_t upper;
     bool up;
@@ -108,9 +107,9 @@ class FatTree final : public Topology {
     const std::int64_t child = at / 2 / ports(l);
     return {l, child, parent(l, child, at / 2 % ports(l) / levels_[l + 1].cables), at % 2 == 0};
   }
-  /// Of level l + 1, all in all.
+  /// All switches of level l + 1.
   [[nodiscard]] std::int64_t switches(std::size_t l) const { return below_.back() / below_[l] * places_[l]; }
-  /// Up, of a switch of level l + 1.
+  /// Upward ports of a switch of level l + 1.
   [[nodiscard]] std::int64_t ports(std::size_t l) const { return levels_[l + 1].up * levels_[l + 1].cables; }
   [[nodiscard]] std::size_t up_link(std::size_t l, std::int64_t child, std::int64_t port) const {
     return static_cast<std::size_t>(first_[l] + 2 * (child * ports(l) + port));
@@ -119,8 +118,8 @@ class FatTree final : public Topology {
     const std::int64_t tree = child / places_[l] / levels_[l + 1].down;
     return tree * places_[l + 1] + child % places_[l] + places_[l] * up;
   }
-  /// D-mod-k: the digits of the destination below choose among the switches above, so that what goes to
-  /// different nodes of one subtree takes different ways.
+  /// D-mod-k: digits of the destination select the parent, so that the nodes of a subtree have different
+  /// routes.
   [[nodiscard]] std::int64_t preferred(std::size_t l, std::int64_t destination) const {
     const std::int64_t up = destination / places_[l] % levels_[l + 1].up;
     return up * levels_[l + 1].cables + cable_of(l, destination);
@@ -140,15 +139,15 @@ class FatTree final : public Topology {
   }
 
   std::vector<Level> levels_;
-  std::vector<std::int64_t> below_;   // nodes of a subtree
-  std::vector<std::int64_t> places_;  // switches of the level in a subtree
-  std::vector<std::int64_t> first_;   // link
+  std::vector<std::int64_t> below_;   // nodes per subtree
+  std::vector<std::int64_t> places_;  // switches of the level per subtree
+  std::vector<std::int64_t> first_;   // first link of the level
   std::vector<std::int64_t> first_switch_;
   std::int64_t links_ = 0;
   std::int64_t switches_ = 0;
 };
 
-/// A router per node, with a link each way along each dimension.
+/// One router per node, with a link in each direction of each dimension.
 class Torus final : public Topology {
  public:
   explicit Torus(std::vector<std::int64_t> sizes) : sizes_(std::move(sizes)) {
@@ -183,16 +182,16 @@ class Torus final : public Topology {
                        direction % 2 == 0 ? "up" : "down");
   }
 
-  bool route(const Way& way, Routing, const LinkLoads&, std::vector<std::size_t>& links) const override {
-    std::int64_t at = way.source;
+  bool route(const RouteRequest& request, Routing, const LinkLoads&,
+             std::vector<std::size_t>& links) const override {
+    std::int64_t at = request.source;
     std::int64_t stride = 1;
     for (std::size_t d = 0; d < sizes_.size(); ++d) {
       const std::int64_t size = sizes_[d];
       const std::int64_t from = at / stride % size;
-      const std::int64_t to = way.destination / stride % size;
+      const std::int64_t to = request.destination / stride % size;
       const std::int64_t ahead = (to - from + size) % size;
-      // Halfway around, both ways are as long; this is the one that SimGrid 3.32 takes, by the times that it
-      // gives on a torus of 4 x 4 x 4 (inferred).
+      // Equal distances: the choice of SimGrid 3.32, by its times on a torus of 4 x 4 x 4 (inferred).
       const bool forward = 2 * ahead < size || (2 * ahead == size && from != size / 2);
       std::int64_t place = from;
       while (place != to) {
@@ -211,15 +210,15 @@ class Torus final : public Topology {
   std::int64_t nodes_ = 1;
 };
 
-/// Groups of routers, all of a group linked with each other. Each group's global links go to the groups
-/// behind it, one each and round again; router r of a group has the r-th `global` of them.
+/// Groups of fully connected routers. The global links of a group lead round-robin to the following groups;
+/// router r has links r * global to (r + 1) * global - 1.
 class Dragonfly final : public Topology {
  public:
   struct Shape {
     std::int64_t groups = 1;
-    std::int64_t routers = 1;  // of a group
-    std::int64_t nodes = 1;    // of a router
-    std::int64_t global = 1;   // links of a router to other groups
+    std::int64_t routers = 1;  // per group
+    std::int64_t nodes = 1;    // per router
+    std::int64_t global = 1;   // per router, to other groups
   };
   explicit Dragonfly(const Shape& shape) : s_(shape) {}
 
@@ -227,12 +226,12 @@ class Dragonfly final : public Topology {
   [[nodiscard]] std::size_t links() const override {
     return static_cast<std::size_t>(s_.groups * s_.routers * (s_.routers + s_.global));
   }
-  [[nodiscard]] bool knows(Routing routing) const override { return routing != Routing::kAdaptive; }
+  [[nodiscard]] bool supports(Routing routing) const override { return routing != Routing::kAdaptive; }
 
   [[nodiscard]] int switches() const override { return static_cast<int>(s_.groups * s_.routers); }
   [[nodiscard]] int switch_of(int node) const override { return static_cast<int>(node / s_.nodes); }
 
-  /// The cables between two groups join their links in order, as leave() has it.
+  /// The cables between two groups connect their links in order, as in leave().
   [[nodiscard]] SwitchMap::Ends ends(std::size_t link) const override {
     const std::int64_t router = static_cast<std::int64_t>(link) / (s_.routers + s_.global);
     const std::int64_t port = static_cast<std::int64_t>(link) % (s_.routers + s_.global);
@@ -258,20 +257,20 @@ class Dragonfly final : public Topology {
     return name + fmt::format("group {}", behind(group, global % distances()));
   }
 
-  bool route(const Way& way, Routing routing, const LinkLoads&,
+  bool route(const RouteRequest& request, Routing routing, const LinkLoads&,
              std::vector<std::size_t>& links) const override {
-    std::int64_t at = way.source / s_.nodes;
-    const std::int64_t to = way.destination / s_.nodes;
+    std::int64_t at = request.source / s_.nodes;
+    const std::int64_t to = request.destination / s_.nodes;
     const std::int64_t home = at / s_.routers;
     const std::int64_t goal = to / s_.routers;
     if (routing == Routing::kValiant && home != goal && s_.groups > 2) {
-      // Any group but these two.
-      auto over = static_cast<std::int64_t>(way.draw % static_cast<std::uint64_t>(s_.groups - 2));
+      // A random group other than these two.
+      auto over = static_cast<std::int64_t>(request.draw % static_cast<std::uint64_t>(s_.groups - 2));
       over += over >= std::min(home, goal) ? 1 : 0;
       over += over >= std::max(home, goal) ? 1 : 0;
-      at = leave(at, over, way, links);
+      at = leave(at, over, request, links);
     }
-    if (at / s_.routers != goal) at = leave(at, goal, way, links);
+    if (at / s_.routers != goal) at = leave(at, goal, request, links);
     local(at, to, links);
     return true;
   }
@@ -285,14 +284,14 @@ class Dragonfly final : public Topology {
     if (from != to)
       links.push_back(static_cast<std::size_t>(from * (s_.routers + s_.global) + to % s_.routers));
   }
-  /// To another group over one of the links to it, and the router there.
-  std::int64_t leave(std::int64_t router, std::int64_t group, const Way& way,
+  /// Appends the route to another group over one of the links to it. Returns the router reached there.
+  std::int64_t leave(std::int64_t router, std::int64_t group, const RouteRequest& request,
                      std::vector<std::size_t>& links) const {
     const std::int64_t own = router / s_.routers;
     const std::int64_t distance = (group - own - 1 + s_.groups) % s_.groups;
     const std::int64_t back = (own - group - 1 + s_.groups) % s_.groups;
-    // Where there are several links they are taken by destination.
-    const std::int64_t which = (way.destination % s_.nodes) % copies(distance);
+    // The destination selects among several links.
+    const std::int64_t which = (request.destination % s_.nodes) % copies(distance);
     const std::int64_t port = distance + which * distances();
     const std::int64_t gate = own * s_.routers + port / s_.global;
     local(router, gate, links);
@@ -325,7 +324,7 @@ std::optional<std::vector<std::int64_t>> numbers(string_view text, char between)
   return all;
 }
 
-/// The product, or nothing if it is above `most`.
+/// The product, or `nullopt` if it exceeds `most`.
 std::optional<std::int64_t> product(std::span<const std::int64_t> factors, std::int64_t most) {
   std::int64_t all = 1;
   for (const std::int64_t factor : factors) {
@@ -343,7 +342,7 @@ Parsed wrong(string_view text, string_view what) {
 
 Parsed made(const std::string& text, std::shared_ptr<const Topology> topology, int nodes) {
   if (topology->nodes() < nodes)
-    return wrong(text, fmt::format("has room for {} nodes, and there are {}", topology->nodes(), nodes));
+    return wrong(text, fmt::format("has room for {} nodes, but there are {}", topology->nodes(), nodes));
   return topology;
 }
 
@@ -376,9 +375,8 @@ Parsed parse_tree(const std::string& text, string_view rest, int nodes) {
     const auto cables = numbers(parts[3], ',');
     const auto size = static_cast<std::size_t>(*count);
     if (!down || !up || !cables || down->size() != size || up->size() != size || cables->size() != size)
-      return wrong(
-          text, fmt::format("does not have {} numbers, which are at least 1, for each of down, up and cables",
-                            size));
+      return wrong(text,
+                   fmt::format("needs {} numbers of at least 1 for each of down, up, and cables", size));
     if ((*up)[0] != 1 || (*cables)[0] != 1)
       return wrong(text, "gives a node more than one link: a node has one port here");
     for (std::size_t l = 0; l < size; ++l) levels.push_back({(*down)[l], (*up)[l], (*cables)[l]});
@@ -391,10 +389,9 @@ Parsed parse_tree(const std::string& text, string_view rest, int nodes) {
       levels.push_back({(*down)[l], l == 0 ? 1 : (*down)[l - 1], 1});
     if (levels.size() == 1) levels.push_back({1, levels[0].down, 1});
     if (levels[1].up % *over != 0)
-      return wrong(text,
-                   fmt::format("has {} nodes to a switch, which {} does not divide: an oversubscription "
-                               "of {} takes {}, {}, {} or so on",
-                               levels[0].down, *over, *over, *over, 2 * *over, 3 * *over));
+      return wrong(text, fmt::format("has {} nodes per switch, which is not a multiple of {}: an "
+                                     "oversubscription of {} needs {}, {}, {}, ...",
+                                     levels[0].down, *over, *over, *over, 2 * *over, 3 * *over));
     levels[1].up /= *over;
     std::int64_t room = 1;
     for (std::size_t l = 0; l + 1 < levels.size(); ++l) room = std::min(room * levels[l].down, kMostNodes);
@@ -421,7 +418,7 @@ Parsed parse_dragonfly(const std::string& text, string_view rest, int nodes) {
     return wrong(text, fmt::format("is larger than {} nodes or {} links", kMostNodes, kMostLinks));
   if (n[1] * n[3] < n[0] - 1)
     return wrong(text,
-                 fmt::format("has {} global links of a group, and {} other groups", n[1] * n[3], n[0] - 1));
+                 fmt::format("has {} global links per group, but {} other groups", n[1] * n[3], n[0] - 1));
   return made(text, std::make_shared<Dragonfly>(Dragonfly::Shape{n[0], n[1], n[2], n[3]}), nodes);
 }
 
@@ -436,7 +433,7 @@ Result<std::shared_ptr<const Topology>> parse_topology(const std::string& text, 
   if (kind == "fat-tree") return parse_tree(text, rest, nodes);
   if (kind == "torus") return parse_torus(text, rest, nodes);
   if (kind == "dragonfly") return parse_dragonfly(text, rest, nodes);
-  return wrong(text, "is none of star, fat-tree:..., torus:..., dragonfly:...");
+  return wrong(text, "is not one of star, fat-tree:..., torus:..., dragonfly:...");
 }
 
 std::string check_topology(const std::string& text) {

@@ -1,12 +1,10 @@
-// Topologies: the switches between the nodes of a machine, the links between switches, and the routes over
+// Topologies: the switches of a machine, the links between them, and the routes. The link between a node and
+// its switch belongs to the backend (its NIC or its engine's port); links here are those behind that switch.
+// Each direction of a link is a separate link. Topologies have neither times nor state, so any thread may use
 // them.
 //
-// The link between a node and its switch is the backend's own (its NIC, its engine's port); the links here
-// are those behind. A direction of a link is a link of its own. A topology has no times and no state: any
-// thread.
-//
 // Sources: [fat-trees] for the tree and its labels; [d-mod-k] for its routing; [dally-towles] for tori with
-// dimension-order routing; [dragonfly] for the dragonfly with minimal and Valiant's routing.
+// dimension-order routing; [dragonfly] for the dragonfly with minimal and Valiant routing.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +20,12 @@
 namespace offramp {
 
 enum class Routing : std::uint8_t {
-  kStatic,    // by the destination alone: D-mod-k, dimension order, the shortest way
-  kAdaptive,  // fat tree: of the ways up, the one that is free first
-  kValiant,   // dragonfly: over a group that is drawn for each message
+  kStatic,    // by destination only: D-mod-k, dimension order, or the shortest route
+  kAdaptive,  // fat tree: the upward link that is idle first
+  kValiant,   // dragonfly: through a random group per message
 };
 
-/// How busy a link is, in any unit: adaptive routing takes the link with the least.
+/// The load of links, in any unit. Adaptive routing chooses the link with the lowest load.
 class LinkLoads {
  public:
   [[nodiscard]] virtual std::int64_t load(std::size_t link) const = 0;
@@ -36,52 +34,56 @@ class LinkLoads {
   ~LinkLoads() = default;
 };
 
+/// A topology. Implementations: topology.cpp, Cascade, and Platform.
 class Topology {
  public:
-  struct Way {
-    int source = 0;  // nodes
+  struct RouteRequest {
+    int source = 0;  // node
     int destination = 0;
-    std::uint64_t draw = 0;  // of the message, for what is drawn
+    std::uint64_t draw = 0;  // random value of the message
   };
   struct Link {
     Bandwidth rate;
     Time latency;
-    bool shared = true;  // otherwise each message has the rate for itself
+    bool shared = true;  // false: each message has the full rate
   };
   virtual ~Topology() = default;
 
-  /// How many nodes it has room for.
+  /// The number of nodes that it can connect.
   [[nodiscard]] virtual int nodes() const = 0;
   [[nodiscard]] virtual std::size_t links() const = 0;
-  /// "leaf 3 to spine 1".
+  /// For example "leaf 3 to spine 1".
   [[nodiscard]] virtual std::string link_name(std::size_t link) const = 0;
   [[nodiscard]] virtual std::string node_name(int node) const { return std::to_string(node); }
-  /// Null: the topology does not say, and all links are alike.
+  /// Returns null if all links are alike and have the network's properties.
   [[nodiscard]] virtual const Link* link(std::size_t /*link*/) const { return nullptr; }
-  /// As SwitchMap has it, with nodes of the machine. 0: the topology does not say.
+  /// As in SwitchMap, with nodes of the machine. 0 if the topology does not describe its switches.
   [[nodiscard]] virtual int switches() const { return 0; }
   [[nodiscard]] virtual int switch_of(int node) const { return node; }
   [[nodiscard]] virtual SwitchMap::Ends ends(std::size_t /*link*/) const { return {}; }
-  [[nodiscard]] virtual bool knows(Routing routing) const { return routing == Routing::kStatic; }
-  /// Appends the links from one node's switch to the other's, in this order; none if they have the same
-  /// switch. False: there is no way.
-  virtual bool route(const Way& way, Routing routing, const LinkLoads& loads,
+  [[nodiscard]] virtual bool supports(Routing routing) const { return routing == Routing::kStatic; }
+  /// Appends the links from the source's switch to the destination's, in order; none if it is the same
+  /// switch. Returns false if no route exists.
+  virtual bool route(const RouteRequest& request, Routing routing, const LinkLoads& loads,
                      std::vector<std::size_t>& links) const = 0;
-  /// Of a way that there is not: what is missing, and where.
-  [[nodiscard]] virtual std::string missing(const Way& way) const {
-    return "there is no way from " + node_name(way.source) + " to " + node_name(way.destination);
+  /// Describes which part of a route is missing, and where.
+  [[nodiscard]] virtual std::string missing(const RouteRequest& request) const {
+    return "there is no route from " + node_name(request.source) + " to " + node_name(request.destination);
   }
 };
 
-/// "star", "fat-tree:DOWN[,DOWN...][:OVERSUBSCRIPTION]" (nodes per switch, switches per switch of the next
-/// level; as many up again, at the first level divided by the oversubscription),
-/// "fat-tree:LEVELS;DOWN,...;UP,...;CABLES,..." as SimGrid writes them, "torus:AxBx...",
-/// "dragonfly:GROUPS:ROUTERS:NODES:GLOBAL" (routers of a group, nodes and global links of a router). The last
-/// DOWN of the short form grows until there is room for the nodes. Null: a star, in which nothing is shared.
-/// An error names the part that is wrong, or says for how many nodes there is room.
+/// Reads a topology for at least this many nodes:
+/// "star": nothing is shared; returns null.
+/// "fat-tree:DOWN[,DOWN...][:OVERSUBSCRIPTION]": nodes per switch, then switches per switch of the next
+///   level. Each switch has as many links up as down, at the first level divided by OVERSUBSCRIPTION. The
+///   last DOWN grows until all nodes fit.
+/// "fat-tree:LEVELS;DOWN,...;UP,...;CABLES,...": SimGrid's notation.
+/// "torus:AxBx..."
+/// "dragonfly:GROUPS:ROUTERS:NODES:GLOBAL": routers per group, nodes and global links per router.
+/// Returns an error that names the invalid part, or the number of nodes that would fit.
 Result<std::shared_ptr<const Topology>> parse_topology(const std::string& text, int nodes);
 
-/// The text alone, without a number of nodes: empty, or what is wrong with it.
+/// Checks the text without a number of nodes. Returns an empty text, or what is wrong.
 std::string check_topology(const std::string& text);
 
 }  // namespace offramp

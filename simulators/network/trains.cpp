@@ -1,8 +1,7 @@
-// The life of a message: carry() finds its route, begin_next() cuts off a train when the one before has
-// passed the first link, approach() asks the world for the train's moment at its next link, step() lets the
-// link take it, and end() collects trains until the message is whole. A link is a time at which it is free,
-// not a queue: trains come in the order of their moments, since the world calls step() in the order of
-// time.
+// The life of a message: carry() finds its route; begin_next() cuts off a train once the previous one has
+// passed the first link; approach() schedules the train at its next link; step() sends it over that link;
+// end() collects trains until the message is complete. A link is only the time at which it is next idle, not
+// a queue: the world calls step() in order of time, so trains come in order.
 #include "simulators/network/trains.hpp"
 
 #include <algorithm>
@@ -13,7 +12,7 @@
 namespace offramp {
 namespace {
 
-/// bytes of all, as a part of a span.
+/// The share of `span` that corresponds to `bytes` of `all`.
 Time part(Time span, std::size_t bytes, std::size_t all) {
   if (bytes == 0) return {};
   const auto exact = static_cast<detail::Wide>(span.count()) * static_cast<detail::Wide>(bytes);
@@ -26,17 +25,17 @@ TrainNetwork::TrainNetwork(NetworkSetting setting) : RoutedNetwork(std::move(set
 
 void TrainNetwork::carry(const Parcel& parcel, NetworkWorld& world) {
   Parcel slowed = parcel;
-  Passing& message = passing_.take();
-  const Way way = this->way(slowed, message.route);
+  Passing& message = passing_.acquire();
+  const PathLatency path = this->path(slowed, message.route);
   if (message.route.empty()) {
-    passing_.give_back(message);
-    return pass(slowed, way, world);
+    passing_.release(message);
+    return pass(slowed, path, world);
   }
   message.parcel = slowed;
   message.begun = message.there = 0;
   message.alone =
-      later(slowed.left, slowed.leaves + serial(slowest(message.route), slowed.bytes)) + way.latency;
-  message.apart = way.apart;
+      later(slowed.left, slowed.leaves + serial(slowest(message.route), slowed.bytes)) + path.latency;
+  message.apart = path.apart;
   begin_next(message, world);
 }
 
@@ -46,7 +45,7 @@ Time TrainNetwork::serial(Bandwidth rate, std::size_t bytes) {
   return trains > 0 ? rate.bytes(kTrainBytes) * trains + rest : rest;
 }
 
-/// A train comes to the first link as the sender's port lets it go.
+/// The train arrives at the first link as the sender's port releases it.
 void TrainNetwork::begin_next(Passing& message, NetworkWorld& world) {
   const Parcel& parcel = message.parcel;
   const std::size_t bytes = std::min(kTrainBytes, parcel.bytes - message.begun);
@@ -55,7 +54,7 @@ void TrainNetwork::begin_next(Passing& message, NetworkWorld& world) {
   message.begun += bytes;
   const bool is_last = message.begun == parcel.bytes;
   const Time last = is_last ? parcel.left : parcel.leaves + part(span, message.begun, parcel.bytes);
-  Train& train = trains_.take();
+  Train& train = trains_.acquire();
   train = {&message, static_cast<std::uint32_t>(bytes), is_last, 0, 0, Time(), first, last};
   approach(train, world);
 }
@@ -100,12 +99,12 @@ void TrainNetwork::end(Train& train, NetworkWorld& world) {
   if (message.there == 0) message.first = train.first;
   message.there += train.bytes;
   const Time last = train.last + message.apart;
-  trains_.give_back(train);
+  trains_.release(train);
   if (message.there < message.parcel.bytes) return;
   const Time latency = message.parcel.latency;
   world.arrived(message.parcel, message.first + message.apart + latency, last + latency,
                 later(last - message.alone, {}));
-  passing_.give_back(message);
+  passing_.release(message);
 }
 
 }  // namespace offramp

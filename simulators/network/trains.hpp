@@ -1,10 +1,9 @@
-// A network of links that serve one train after the other.
+// A network whose links serve one train at a time.
 //
-// A message is cut into trains of 16 KiB, which pass cut-through: the first byte of a train leaves a switch
-// one `hop` after it came, the last one no sooner than the link's rate allows and no sooner than it came. A
-// link takes a train when it can send it in one piece; what comes faster than a link goes waits. Trains of
-// different messages take turns in the order in which they come, so links are never idle while something
-// waits for them.
+// A message is cut into trains of 16 KiB, which are forwarded cut-through. The first byte of a train leaves a
+// switch one `hop` after its arrival. The last byte leaves no earlier than the link's rate allows, and no
+// earlier than it arrives. A link starts a train once it can send it in one piece; trains that arrive faster
+// wait. Trains of different messages are served in order of arrival, so no link idles while a train waits.
 #pragma once
 
 #include <vector>
@@ -24,24 +23,24 @@ class TrainNetwork final : public RoutedNetwork {
   void prefetch(const void* what) const override;
 
  private:
-  // Events come to them in an order that no cache follows: each in as few lines as can be.
+  // The access order of these objects defeats caches, so each uses as few cache lines as possible.
   struct alignas(64) Passing {
     Parcel parcel;
     Route route;
-    std::size_t begun = 0;  // bytes
+    std::size_t begun = 0;  // bytes cut into trains
     std::size_t there = 0;
-    Time first;  // at the last switch
-    Time alone;  // when its last byte would be there without other messages
-    Time apart;  // as Way has it
+    Time first;  // arrival of the first byte at the last switch
+    Time alone;  // arrival of the last byte without other messages
+    Time apart;  // see RoutedNetwork::PathLatency
   };
   struct alignas(64) Train {
     Passing* message = nullptr;
     std::uint32_t bytes = 0;
-    bool is_last = false;  // of its message: what it waits the message does
+    bool is_last = false;  // the last train's waits count as the message's
     std::size_t hop = 0;
-    std::size_t link = 0;  // of this hop
-    Time taken;            // by this link
-    Time first;            // at it
+    std::size_t link = 0;  // at this hop
+    Time taken;            // transmission time on this link
+    Time first;            // arrival of the first byte at this link
     Time last;
   };
   static_assert(sizeof(Train) == 64);
@@ -50,9 +49,9 @@ class TrainNetwork final : public RoutedNetwork {
   void begin_next(Passing& message, NetworkWorld& world);
   void approach(Train& train, NetworkWorld& world);
   void end(Train& train, NetworkWorld& world);
-  /// What links of that rate take for all trains of a message.
+  /// Transmission time of all trains of a message on links of this rate.
   [[nodiscard]] static Time serial(Bandwidth rate, std::size_t bytes);
-  /// Of the train at its link: when it could go in one piece.
+  /// Returns the time when the train could be sent in one piece over its link.
   [[nodiscard]] static Time whole(const Train& train) { return later(train.first, train.last - train.taken); }
 
   Pool<Train> trains_;

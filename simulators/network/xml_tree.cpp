@@ -1,6 +1,6 @@
-// Expat calls back into a C++ object from C, so what is wrong is kept as a text and stops the parser, and
-// is told when it has returned. Depth and number of elements are bounded, and a document that declares
-// entities is refused: a few lines of them could stand for gigabytes.
+// Expat, a C library, calls back into a C++ object. An error is therefore stored as text, stops the parser,
+// and is reported once expat has returned. Depth and number of elements are limited. Documents that declare
+// entities are refused, because a few lines can expand to gigabytes.
 #include "simulators/network/xml_tree.hpp"
 
 #include <expat.h>
@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::size_t kDeepest = 64;
 constexpr std::size_t kMostElements = std::size_t{1} << 20;
-constexpr std::size_t kAtOnce = std::size_t{1} << 20;  // bytes; expat counts in int
+constexpr std::size_t kAtOnce = std::size_t{1} << 20;  // bytes; expat uses int
 
-/// What the parser calls. It may not be left by an exception.
+/// The parser's callbacks, which must not throw.
 class Handler {
  public:
   Handler(XML_Parser parser, int lines_before) : parser_(parser), lines_before_(lines_before) {
@@ -34,7 +34,7 @@ class Handler {
     });
   }
 
-  /// Expat 2.9 has a function with 64 bits for it, and warns of the other one.
+  /// Expat 2.9 replaces the function by one with 64 bits, and deprecates the old one.
   [[nodiscard]] int line_now() const {
 #if XML_MAJOR_VERSION == 2 && XML_MINOR_VERSION < 9
     return lines_before_ + static_cast<int>(XML_GetCurrentLineNumber(parser_));
@@ -83,7 +83,7 @@ class Handler {
 Result<XmlElement> read_xml(std::string_view text, const std::string& file) {
   const std::unique_ptr<std::remove_pointer_t<XML_Parser>, decltype(&XML_ParserFree)> parser(
       XML_ParserCreate(nullptr), XML_ParserFree);
-  // A declaration is the first thing of a document for expat; SimGrid's parser takes blank lines before it.
+  // Expat requires the declaration at the very beginning; SimGrid accepts blank lines before it.
   const std::size_t blank = std::min(text.find_first_not_of(" \t\r\n"), text.size());
   Handler handler(parser.get(),
                   static_cast<int>(std::count(text.begin(), text.begin() + static_cast<long>(blank), '\n')));

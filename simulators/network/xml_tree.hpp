@@ -1,5 +1,4 @@
-// An XML document as a tree of elements, each with the line at which it begins. Text between elements is left
-// out.
+// Reads an XML document into a tree of elements with their lines. Text between elements is ignored.
 #pragma once
 
 #include <string>
@@ -17,7 +16,7 @@ struct XmlElement {
   std::vector<XmlElement> children;
   int line = 0;
 
-  /// Null: it has none of this name.
+  /// Returns null if the attribute is missing.
   [[nodiscard]] const std::string* find(std::string_view attribute) const {
     for (const auto& [key, value] : attributes) {
       if (key == attribute) return &value;
@@ -26,8 +25,8 @@ struct XmlElement {
   }
 };
 
-/// The root. Nothing outside of the text is read, entities of its own are refused, and so are more than 64
-/// levels or 2^20 elements. file: its name, for messages ("FILE:12: ...").
+/// Returns the root. Never reads outside of the text; refuses documents that declare entities, and more than
+/// 64 levels or 2^20 elements. file: its name, for messages ("FILE:12: ...").
 Result<XmlElement> read_xml(std::string_view text, const std::string& file);
 
 }  // namespace offramp

@@ -1,5 +1,5 @@
-// Events are kept in a list, and their places in it are their numbers. What the network carries comes back by
-// crossed(), at or after its first byte; it is handled at its own moment.
+// Events are identified by their index in events_. The network reports with crossed(), at or after the first
+// byte; the event is then processed at its own time.
 #include "simulators/sharp/machine.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ void Machine::later_on(Time at, const Event& event) {
   const std::uint32_t number = unused_.back();
   unused_.pop_back();
   events_[number] = event;
-  agenda_.schedule(at, number);
+  event_sink_.schedule(at, number);
 }
 
 Machine::Event Machine::event_of(std::uint32_t number) {
@@ -33,24 +33,24 @@ Machine::Event Machine::event_of(std::uint32_t number) {
 void Machine::step(Time at, std::uint32_t number) {
   const Event event = event_of(number);
   switch (event.kind) {
-    case Kind::kEnter:
+    case EventKind::kEnter:
       return on_enter(event.operation, event.at, at);
-    case Kind::kSend:
+    case EventKind::kSend:
       return on_send(event, at);
-    case Kind::kArrive:
+    case EventKind::kArrive:
       return on_arrive(event, at);
-    case Kind::kCombine:
+    case EventKind::kCombine:
       return on_combine(event, at);
-    case Kind::kSpread:
+    case EventKind::kSpread:
       return on_spread(event, at);
-    case Kind::kDeliver:
+    case EventKind::kDeliver:
       return on_deliver(event, at);
-    case Kind::kDone:
+    case EventKind::kDone:
       return on_done(event, at);
   }
 }
 
-/// A packet is handled once it is whole, a stream as it comes.
+/// Processes a packet once it is complete, a stream from its first byte.
 void Machine::crossed(std::uint32_t number, Time first, Time last) {
   Event event = event_of(number);
   event.first = first;
@@ -58,12 +58,13 @@ void Machine::crossed(std::uint32_t number, Time first, Time last) {
   later_on(at(event.operation).request.streams ? first : last, event);
 }
 
-// --- which member has to do with a piece ---
+// --- members of a piece ---
 
-Machine::Range Machine::range(const Operation& o, Part part, std::size_t begin, std::size_t bytes) const {
+Machine::Range Machine::range(const Operation& o, PieceMembers part, std::size_t begin,
+                              std::size_t bytes) const {
   const int all = static_cast<int>(o.posted.size());
-  if (part == Part::kRoot) return {o.request.root, o.request.root + 1};
-  if (part == Part::kAll || o.request.block == 0 || bytes == 0) return {0, all};
+  if (part == PieceMembers::kRoot) return {o.request.root, o.request.root + 1};
+  if (part == PieceMembers::kAll || o.request.block == 0 || bytes == 0) return {0, all};
   const std::vector<int>& before = o.group->before;
   const auto member_at = [&](std::size_t byte) {
     const auto rank = static_cast<int>(byte / o.request.block);
@@ -78,7 +79,8 @@ Machine::Range Machine::contributors(const Operation& o, int piece) const {
 }
 
 Machine::Range Machine::receivers(const Operation& o, int piece) const {
-  return range(o, is_arming(o, piece) ? Part::kAll : o.request.to, place(piece) * o.step, bytes_of(o, piece));
+  return range(o, is_arming(o, piece) ? PieceMembers::kAll : o.request.to, place(piece) * o.step,
+               bytes_of(o, piece));
 }
 
 std::size_t Machine::bytes_of(const Operation& o, int piece) const {
@@ -96,7 +98,7 @@ std::size_t Machine::own_bytes(const Operation& o, int piece, int member) const 
   return to > from ? to - from : 0;
 }
 
-/// What each switch has to wait for, and what passes its links.
+/// Returns the piece's state. Creates it with the operands of each switch and the bytes on its links.
 Machine::Piece& Machine::piece_of(Operation& o, int number) {
   const auto [found, is_new] = o.under_way.try_emplace(number);
   Piece& piece = found->second;
@@ -106,29 +108,29 @@ Machine::Piece& Machine::piece_of(Operation& o, int number) {
   piece.open = to.end - to.first;
   piece.bytes = bytes_of(o, number);
   piece.stations.resize(tree.switches.size());
-  const auto walk = [&](Range members, Part part, auto visit) {
+  const auto walk = [&](Range members, PieceMembers part, auto visit) {
     for (int member = members.first; member < members.end; ++member) {
-      const std::size_t bytes = part == Part::kOwner ? own_bytes(o, number, member) : piece.bytes;
+      const std::size_t bytes = part == PieceMembers::kOwner ? own_bytes(o, number, member) : piece.bytes;
       bool on = true;
       for (int at = tree.of_member[place(member)]; on && at >= 0; at = tree.switches[place(at)].parent)
         on = visit(piece.stations[place(at)], bytes);
     }
   };
-  const bool gathers = o.request.from == Part::kOwner && !is_arming(o, number);
+  const bool gathers = o.request.from == PieceMembers::kOwner && !is_arming(o, number);
   walk(contributors(o, number), o.request.from, [&](Station& station, std::size_t bytes) {
     const bool is_first = station.expected++ == 0;
     station.up = gathers ? station.up + bytes : bytes;
     return is_first;
   });
   if (gathers) {
-    // The walk above stops where another one has passed: sums need all of them.
+    // The walk above stops at switches that another member has passed; these sums need all members.
     for (Station& station : piece.stations) station.up = 0;
-    walk(contributors(o, number), Part::kOwner, [](Station& station, std::size_t bytes) {
+    walk(contributors(o, number), PieceMembers::kOwner, [](Station& station, std::size_t bytes) {
       station.up += bytes;
       return true;
     });
   }
-  const bool scatters = o.request.to == Part::kOwner && !is_arming(o, number);
+  const bool scatters = o.request.to == PieceMembers::kOwner && !is_arming(o, number);
   walk(to, o.request.to, [&](Station& station, std::size_t bytes) {
     const bool is_first = station.down == 0;
     station.down = scatters ? station.down + bytes : std::max<std::size_t>(bytes, 1);
@@ -139,7 +141,7 @@ Machine::Piece& Machine::piece_of(Operation& o, int number) {
 
 // --- times ---
 
-/// With what frames it: a stream's share of the link is for its payload.
+/// Bytes including framing. A stream uses only a share of the link for payload.
 std::size_t Machine::on_wire(const Operation& o, std::size_t bytes) const {
   if (!o.request.streams) return bytes + spec_.header;
   const double share = static_cast<double>(spec_.link.count()) / static_cast<double>(spec_.stream.count());
@@ -165,7 +167,7 @@ std::uint32_t Machine::begin(std::shared_ptr<Group> group, const Request& reques
   o.group = std::move(group);
   o.request = request;
   o.observer = &observer;
-  constexpr std::size_t kMostChunks = 1024;  // a longer stream goes in longer chunks
+  constexpr std::size_t kMostChunks = 1024;  // longer streams have longer chunks
   const double share = static_cast<double>(spec_.stream.count()) / static_cast<double>(spec_.link.count());
   const auto chunk = std::max<std::size_t>(static_cast<std::size_t>(share * (kStreamTrain - 1)), 1);
   const std::size_t chunks = (request.bytes / kMostChunks + chunk) / chunk;
@@ -191,7 +193,7 @@ std::uint32_t Machine::begin(std::shared_ptr<Group> group, const Request& reques
 }
 
 void Machine::enter(std::uint32_t operation, int member, Time posted) {
-  later_on(posted, {Kind::kEnter, operation, member, 0, {}, {}, 0});
+  later_on(posted, {EventKind::kEnter, operation, member, 0, {}, {}, 0});
 }
 
 void Machine::on_enter(std::uint32_t id, int member, Time now) {
@@ -207,7 +209,8 @@ void Machine::on_enter(std::uint32_t id, int member, Time now) {
   run_those_that_can(now);
 }
 
-/// In the order in which they were complete; none passes one that waits for a switch of its own.
+/// Starts operations in the order in which they became complete. An operation that waits for a switch blocks
+/// later ones that need the same switch.
 void Machine::run_those_that_can(Time now) {
   std::set<std::pair<bool, int>> wanted = busy_;
   for (auto turn = turns_.begin(); turn != turns_.end();) {
@@ -236,12 +239,13 @@ void Machine::run(std::uint32_t id, Time now) {
   for (int member = 0; member < static_cast<int>(o.posted.size()); ++member) release(id, member, now);
 }
 
-/// The member has entered, and its operation runs: its packets wait for their turn, or its stream begins.
+/// Begins a member's part once it has entered and the operation runs: its packets queue, or its stream
+/// begins.
 void Machine::release(std::uint32_t id, int member, Time now) {
   Operation& o = at(id);
   if (spec_.arms && member == 0 && !o.armed[0]) {
     o.armed[0] = true;
-    later_on(now + spec_.post, {Kind::kSend, id, 0, o.pieces, {}, {}, 0});
+    later_on(now + spec_.post, {EventKind::kSend, id, 0, o.pieces, {}, {}, 0});
   }
   if (!o.armed[place(member)]) return;
   if (o.unsent[place(member)] == 0) return check_member(id, member, now);
@@ -249,13 +253,13 @@ void Machine::release(std::uint32_t id, int member, Time now) {
   while (!contributors(o, piece).has(member)) ++piece;
   if (o.request.streams) {
     const Time start = now + spec_.stream_start + spec_.fetch;
-    return later_on(start, {Kind::kSend, id, member, piece, {}, {}, 0});
+    return later_on(start, {EventKind::kSend, id, member, piece, {}, {}, 0});
   }
   o.group->members[place(member)].postings.push_back({id, piece});
   post_next(*o.group, member, now);
 }
 
-/// Hands over packets as long as fewer than `outstanding` wait for their results.
+/// Posts packets as long as fewer than `outstanding` wait for results.
 void Machine::post_next(Group& group, int member, Time now) {
   Group::Member& own = group.members[place(member)];
   while (!own.postings.empty() && own.waiting < spec_.outstanding) {
@@ -265,7 +269,7 @@ void Machine::post_next(Group& group, int member, Time now) {
     own.processor = later(own.processor, now) + spec_.post;
     const bool is_fetched = bytes_of(o, posting.next) > spec_.inline_limit;
     later_on(own.processor + (is_fetched ? spec_.fetch : Time()),
-             {Kind::kSend, posting.operation, member, posting.next, {}, {}, 0});
+             {EventKind::kSend, posting.operation, member, posting.next, {}, {}, 0});
     do {
       ++posting.next;
     } while (posting.next < o.pieces && !contributors(o, posting.next).has(member));
@@ -278,21 +282,25 @@ void Machine::post_next(Group& group, int member, Time now) {
 void Machine::on_send(const Event& event, Time now) {
   Operation& o = at(event.operation);
   const int member = event.at;
-  const bool gathers = o.request.from == Part::kOwner && !is_arming(o, event.piece);
+  const bool gathers = o.request.from == PieceMembers::kOwner && !is_arming(o, event.piece);
   const std::size_t bytes = gathers ? own_bytes(o, event.piece, member) : bytes_of(o, event.piece);
-  const Resources ports = agenda_.ports(o.group->leaders[place(member)]);
+  const Resources ports = event_sink_.ports(o.group->leaders[place(member)]);
   const Time time = port_time(o, bytes);
   const Arbiter::Grant grant = ports.occupy(kPortOut, now, time, on_wire(o, bytes));
   ++wire_.packets;
   wire_.payload_bytes += bytes;
   wire_.wire_bytes += on_wire(o, bytes);
   const Time way = half_way();
-  Event arrival{Kind::kArrive, event.operation,   o.group->tree.of_member[place(member)],
-                event.piece,   grant.begin + way, grant.end + way,
+  Event arrival{EventKind::kArrive,
+                event.operation,
+                o.group->tree.of_member[place(member)],
+                event.piece,
+                grant.begin + way,
+                grant.end + way,
                 bytes};
   later_on(o.request.streams ? arrival.first : arrival.last, arrival);
   if (is_arming(o, event.piece)) return;
-  // Complete for a member that gets no result once its switch has acknowledged it.
+  // Without a result, the member is done once its switch has acknowledged the piece.
   if (--o.unsent[place(member)] == 0) {
     o.finished[place(member)] = later(o.finished[place(member)], grant.end + spec_.latency);
     check_member(event.operation, member, now);
@@ -301,7 +309,7 @@ void Machine::on_send(const Event& event, Time now) {
   if (!o.request.streams) return;
   int next = event.piece + 1;
   while (!contributors(o, next).has(member)) ++next;
-  later_on(grant.end, {Kind::kSend, event.operation, member, next, {}, {}, 0});
+  later_on(grant.end, {EventKind::kSend, event.operation, member, next, {}, {}, 0});
 }
 
 void Machine::on_arrive(const Event& event, Time now) {
@@ -321,13 +329,13 @@ void Machine::on_arrive(const Event& event, Time now) {
   if (spec_.reproducible && !o.request.streams)
     delay += spec_.engine.bytes(static_cast<std::int64_t>(event.bytes)) * (station.expected - 1);
   if (spec_.time_out > Time() && now - station.since > spec_.time_out) {
-    // What has come by then went on without the rest: the root's processor adds both, packet by packet.
+    // The switch has passed on partial sums, and the root's processor adds them packet by packet.
     delay += spec_.latency + spec_.post * static_cast<std::int64_t>(station.expected);
   }
   station.first += delay;
   station.last += delay;
   later_on(station.first,
-           {Kind::kCombine, event.operation, event.at, event.piece, station.first, station.last, 0});
+           {EventKind::kCombine, event.operation, event.at, event.piece, station.first, station.last, 0});
 }
 
 void Machine::on_combine(const Event& event, Time now) {
@@ -335,10 +343,10 @@ void Machine::on_combine(const Event& event, Time now) {
   const Tree::Switch& own = o.group->tree.switches[place(event.at)];
   Event next = event;
   if (own.parent < 0) {
-    next.kind = Kind::kSpread;
+    next.kind = EventKind::kSpread;
     return on_spread(next, now);
   }
-  next.kind = Kind::kArrive;
+  next.kind = EventKind::kArrive;
   next.at = own.parent;
   next.bytes = piece_of(o, event.piece).stations[place(event.at)].up;
   const std::size_t bytes = on_wire(o, next.bytes);
@@ -347,13 +355,13 @@ void Machine::on_combine(const Event& event, Time now) {
   wire_.payload_bytes += next.bytes;
   wire_.wire_bytes += bytes;
   events_.push_back(next);
-  agenda_.cross(own.up, bytes, now, last, static_cast<std::uint32_t>(events_.size() - 1));
+  event_sink_.cross(own.up, bytes, now, last, static_cast<std::uint32_t>(events_.size() - 1));
 }
 
 void Machine::on_spread(const Event& event, Time now) {
   Operation& o = at(event.operation);
   const Piece& piece = piece_of(o, event.piece);
-  const bool scatters = o.request.to == Part::kOwner && !is_arming(o, event.piece);
+  const bool scatters = o.request.to == PieceMembers::kOwner && !is_arming(o, event.piece);
   const bool copies = spec_.multicast || o.request.streams || is_arming(o, event.piece);
   const Range members = receivers(o, event.piece);
   for (const Tree::Input& input : o.group->tree.switches[place(event.at)].inputs) {
@@ -371,7 +379,7 @@ void Machine::on_spread(const Event& event, Time now) {
       const Arbiter::Grant grant = engine(o, event.at).acquire(now, service);
       next.first = next.last = input.is_member ? grant.end : grant.end + spec_.engine_latency;
     }
-    next.kind = input.is_member ? Kind::kDeliver : Kind::kSpread;
+    next.kind = input.is_member ? EventKind::kDeliver : EventKind::kSpread;
     if (input.is_member) {
       const Time way = half_way();
       next.first += way;
@@ -386,24 +394,24 @@ void Machine::on_spread(const Event& event, Time now) {
     wire_.payload_bytes += bytes;
     wire_.wire_bytes += wire;
     events_.push_back(next);
-    agenda_.cross(o.group->tree.switches[place(input.index)].down, wire, first, last,
-                  static_cast<std::uint32_t>(events_.size() - 1));
+    event_sink_.cross(o.group->tree.switches[place(input.index)].down, wire, first, last,
+                      static_cast<std::uint32_t>(events_.size() - 1));
   }
 }
 
 void Machine::on_deliver(const Event& event, Time now) {
   Operation& o = at(event.operation);
-  const Resources ports = agenda_.ports(o.group->leaders[place(event.at)]);
+  const Resources ports = event_sink_.ports(o.group->leaders[place(event.at)]);
   const Arbiter::Grant grant = ports.occupy(kPortIn, now, port_time(o, event.bytes), on_wire(o, event.bytes));
   ++wire_.packets;
   wire_.payload_bytes += event.bytes;
   wire_.wire_bytes += on_wire(o, event.bytes);
   Event next = event;
-  next.kind = Kind::kDone;
+  next.kind = EventKind::kDone;
   later_on(later(grant.end, event.last), next);
 }
 
-/// piece: negative: nothing is delivered, all is sent.
+/// A negative piece: nothing was delivered, but everything is sent.
 void Machine::on_done(const Event& event, Time now) {
   const auto found = operations_.find(event.operation);
   if (found == operations_.end()) return;
@@ -429,13 +437,13 @@ void Machine::on_done(const Event& event, Time now) {
   check_member(event.operation, member, now);
 }
 
-/// Whether a member is done, and with the last one the operation.
+/// Completes a member that is done, and the operation with its last member.
 void Machine::check_member(std::uint32_t id, int member, Time now) {
   Operation& o = at(id);
   const std::size_t m = place(member);
   const bool is_over = o.posted[m] >= Time() && o.left[m] == 0 && o.unsent[m] == 0 && o.armed[m];
   if (is_over && o.finished[m] > now) {
-    later_on(o.finished[m], {Kind::kDone, id, member, -1, {}, {}, 0});
+    later_on(o.finished[m], {EventKind::kDone, id, member, -1, {}, {}, 0});
   } else if (is_over) {
     o.left[m] = -1;  // once
     --o.undone;

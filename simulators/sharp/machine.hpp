@@ -1,23 +1,23 @@
-// Reductions in progress: what adapters and switches do for the operations of all communicators, step by step
-// in the order of modelled time.
+// Reductions in progress: the work of adapters and switches for the operations of all communicators, in steps
+// in order of modelled time. Driven by an Agenda; one thread at a time.
 //
-// An operation is cut into pieces: packets of one payload (low latency), or chunks of a stream. A piece goes
-// from the members that contribute to it up the tree, switch by switch, and its result down to the members
-// that want it:
+// An operation is divided into pieces: packets of one payload (low latency) or chunks of a stream. A piece
+// moves from its contributing members up the tree, switch by switch, and its result down to the receiving
+// members:
 //
-//   post      the member's processor hands a packet to its adapter; at most `outstanding` of a group wait for
-//             results. A stream's chunks follow each other without the processor.
-//   send      the adapter's port carries it to the member's switch.
-//   arrive    low latency: the packet passes the port of the switch's aggregation node, one after the other.
-//             Stream: each port has an adder of its own.
-//   combine   all operands of the piece are there: the sum leaves for the next switch, over the network's
-//   link. spread    at the root, and at each switch below: copies for the inputs that want the piece. deliver
-//   the member's port carries it into memory.
+//   post      the member's processor passes a packet to its adapter; at most `outstanding` packets per group
+//             wait for results. The chunks of a stream follow each other without the processor.
+//   send      the adapter's port sends it to the member's switch.
+//   arrive    low latency: packets pass the port of the switch's aggregation node one by one. Stream: each
+//             port has its own adder.
+//   combine   once all operands of the piece have arrived, the sum leaves for the next switch.
+//   spread    at the root and each switch below: copies for the inputs that need the piece.
+//   deliver   the member's port writes it to memory.
 //
-// A streaming operation holds the streaming units of all its switches, from when its last member has entered
-// until its last piece is delivered. Those that need the same switch follow in the order in which they were
-// complete. Groups beyond the job's share take turns in the same way for their low-latency operations.
-// Neither waits for members while it holds a switch, so no two operations can wait for each other.
+// A streaming operation owns the streaming units of all its switches, from when its last member has entered
+// until its last piece is delivered. Operations that need the same switch run in the order in which they
+// became complete. Low-latency operations of groups beyond the job's share use turns in the same way. An
+// operation that owns a switch never waits for members, so operations cannot deadlock.
 #pragma once
 
 #include <cstdint>
@@ -36,76 +36,77 @@
 
 namespace offramp::sharp {
 
-/// The ports of a member's adapter: indices of its resources.
+/// The ports of a member's adapter, as indices of its resources.
 enum Port : std::size_t { kPortOut, kPortIn };
 
-/// The world, as the machine sees it.
-class Agenda {
+/// The world as seen by the machine.
+class EventSink {
  public:
-  /// Machine::step(at, number) is called then, not before the present moment.
+  /// Schedules a call of Machine::step(at, number). `at` must not be in the past.
   virtual void schedule(Time at, std::uint32_t number) = 0;
-  /// Machine::crossed(number, ...) is called: see WorldDevices::cross().
+  /// Crosses a link, then calls Machine::crossed(number, ...); see WorldDevices::cross().
   virtual void cross(std::size_t link, std::size_t bytes, Time first, Time last, std::uint32_t number) = 0;
   [[nodiscard]] virtual Resources ports(int world_rank) = 0;
 
  protected:
-  ~Agenda() = default;
+  ~EventSink() = default;
 };
 
-/// Who contributes to a piece, and who gets it.
-enum class Part : std::uint8_t {
+/// The members that contribute to a piece, or receive it.
+enum class PieceMembers : std::uint8_t {
   kAll,
   kRoot,
-  kOwner,  // the member, or members, of the blocks that are in the piece
+  kOwner,  // the members whose blocks are in the piece
 };
 
-/// One operation, as all members describe it.
+/// One operation. All members describe it identically.
 struct Request {
-  Part from = Part::kAll;
-  Part to = Part::kAll;
-  int root = 0;           // a member
-  std::size_t bytes = 0;  // of the vector that is combined, or of all blocks
-  std::size_t block = 0;  // of one rank; for kOwner
+  PieceMembers from = PieceMembers::kAll;
+  PieceMembers to = PieceMembers::kAll;
+  int root = 0;           // member
+  std::size_t bytes = 0;  // combined vector, or all blocks
+  std::size_t block = 0;  // per rank; for kOwner
   bool streams = false;
 };
 
-/// A communicator: its tree, and what its members still have to post.
+/// A communicator: its tree, and the packets that its members still have to post.
 struct Group {
   Tree tree;
-  std::vector<int> leaders;  // world ranks: of each member the one that talks to the adapter
-  std::vector<int> before;   // ranks of the communicator on the members in front of each, and all
+  std::vector<int> leaders;  // by member: the world rank that uses the adapter
+  std::vector<int> before;   // by member: communicator ranks on earlier members; the last entry is the total
   bool is_reserved = true;
 
   struct Posting {
     std::uint32_t operation;
-    int next;  // piece
+    int next;  // next piece
   };
   struct Member {
     std::list<Posting> postings;
     int waiting = 0;  // pieces without a result
-    Time processor;   // free from then on
+    Time processor;   // when it is free
   };
   std::vector<Member> members;
 };
 
-/// What a member learns of its operation.
+/// Notified of the end of an operation at each member.
 class Observer {
  public:
-  /// granted: when the switches were there for it.
+  /// granted: when the operation acquired its switches.
   virtual void done(int member, Time granted, Time at) = 0;
 
  protected:
   ~Observer() = default;
 };
 
+/// All operations in progress on the fabric of a world.
 class Machine {
  public:
-  /// The references outlive it.
-  Machine(const Spec& spec, Agenda& agenda) : spec_(spec), agenda_(agenda) {}
+  /// References must outlive the machine.
+  Machine(const Spec& spec, EventSink& event_sink) : spec_(spec), event_sink_(event_sink) {}
 
-  /// The operation goes on until all members have entered and are done; then it is gone.
+  /// Creates an operation, which exists until all members have entered and are done.
   std::uint32_t begin(std::shared_ptr<Group> group, const Request& request, Observer& observer);
-  /// posted: when the member's processor turns to it, not before the present moment.
+  /// posted: when the member's processor begins with it. Must not be in the past.
   void enter(std::uint32_t operation, int member, Time posted);
 
   void step(Time at, std::uint32_t number);
@@ -115,11 +116,11 @@ class Machine {
   [[nodiscard]] bool is_idle() const { return operations_.empty(); }
 
  private:
-  enum class Kind : std::uint8_t { kEnter, kSend, kArrive, kCombine, kSpread, kDeliver, kDone };
+  enum class EventKind : std::uint8_t { kEnter, kSend, kArrive, kCombine, kSpread, kDeliver, kDone };
   struct Event {
-    Kind kind = Kind::kEnter;
+    EventKind kind = EventKind::kEnter;
     std::uint32_t operation = 0;
-    int at = 0;  // a member, or a switch of the tree
+    int at = 0;  // member, or switch of the tree
     int piece = 0;
     Time first;
     Time last;
@@ -129,18 +130,18 @@ class Machine {
   struct Station {
     int expected = 0;
     int came = 0;
-    Time since;  // the first operand
-    Time first;  // of the sum
+    Time since;  // arrival of the first operand
+    Time first;  // first byte of the sum
     Time last;
     std::size_t up = 0;    // bytes to the parent
-    std::size_t down = 0;  // bytes to what is below
+    std::size_t down = 0;  // bytes to the switches below
   };
   struct Piece {
     std::size_t bytes = 0;
-    int open = 0;  // deliveries still to come
+    int open = 0;  // outstanding deliveries
     std::vector<Station> stations;
   };
-  /// Members from `first` on, up to `end`.
+  /// Members from `first` to before `end`.
   struct Range {
     int first = 0;
     int end = 0;
@@ -150,16 +151,16 @@ class Machine {
     std::shared_ptr<Group> group;
     Request request;
     Observer* observer = nullptr;
-    std::size_t step = 0;  // bytes of a piece
-    int pieces = 1;        // without the one that arms
-    bool runs = false;     // what it waits for before the first piece is there
+    std::size_t step = 0;  // bytes per piece
+    int pieces = 1;        // without the arming piece
+    bool runs = false;     // the switches are acquired
     Time granted;
     int entered = 0;
-    int undone = 0;            // members
-    std::size_t open = 0;      // deliveries of all pieces still to come
-    std::vector<Time> posted;  // by member; negative: has not entered
-    std::vector<int> left;     // pieces still to be delivered to each
-    std::vector<int> unsent;   // and still to be sent by each
+    int undone = 0;            // members that are not done
+    std::size_t open = 0;      // outstanding deliveries of all pieces
+    std::vector<Time> posted;  // by member; negative: not entered
+    std::vector<int> left;     // by member: pieces still to be delivered
+    std::vector<int> unsent;   // by member: pieces still to be sent
     std::vector<Time> finished;
     std::vector<bool> armed;
     std::map<int, Piece> under_way;
@@ -178,11 +179,12 @@ class Machine {
   void on_done(const Event& event, Time now);
 
   [[nodiscard]] bool is_arming(const Operation& o, int piece) const { return piece == o.pieces; }
-  [[nodiscard]] Range range(const Operation& o, Part part, std::size_t begin, std::size_t bytes) const;
+  [[nodiscard]] Range range(const Operation& o, PieceMembers part, std::size_t begin,
+                            std::size_t bytes) const;
   [[nodiscard]] Range contributors(const Operation& o, int piece) const;
   [[nodiscard]] Range receivers(const Operation& o, int piece) const;
   [[nodiscard]] std::size_t bytes_of(const Operation& o, int piece) const;
-  /// The bytes of a piece that are a member's own.
+  /// The bytes of a piece that belong to a member.
   [[nodiscard]] std::size_t own_bytes(const Operation& o, int piece, int member) const;
   Piece& piece_of(Operation& o, int piece);
 
@@ -196,19 +198,19 @@ class Machine {
   }
   [[nodiscard]] std::size_t on_wire(const Operation& o, std::size_t bytes) const;
   [[nodiscard]] Time port_time(const Operation& o, std::size_t bytes) const;
-  /// Between an adapter's memory and its switch.
+  /// Latency between an adapter's memory and its switch.
   [[nodiscard]] Time half_way() const { return Time::ps(spec_.latency.count() / 2); }
   [[nodiscard]] Arbiter& engine(const Operation& o, int place);
 
   const Spec& spec_;
-  Agenda& agenda_;
+  EventSink& event_sink_;
   std::uint32_t next_ = 0;
   std::map<std::uint32_t, std::unique_ptr<Operation>> operations_;
   std::vector<Event> events_;
   std::vector<std::uint32_t> unused_;
   std::map<int, Arbiter> engines_;       // by switch
-  std::list<std::uint32_t> turns_;       // complete operations that wait for their switches
-  std::set<std::pair<bool, int>> busy_;  // switches: of streams, and of groups beyond the share
+  std::list<std::uint32_t> turns_;       // operations that wait for their switches
+  std::set<std::pair<bool, int>> busy_;  // switches in use, by streams and by groups beyond the share
   WireCounters wire_;
 };
 

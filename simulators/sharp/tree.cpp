@@ -38,10 +38,10 @@ std::size_t Fabric::opposite(std::size_t link) const {
   return kNoLink;
 }
 
-/// Breadth first, lower links first: of several shortest ways always the same.
-Fabric::Ways Fabric::ways_from(int start) const {
+/// Breadth-first search in order of links, so that the choice among shortest paths is fixed.
+Fabric::Routes Fabric::routes_from(int start) const {
   const auto switches = static_cast<std::size_t>(map_->switches());
-  Ways ways{std::vector<int>(switches, -1), std::vector<std::size_t>(switches, kNoLink)};
+  Routes ways{std::vector<int>(switches, -1), std::vector<std::size_t>(switches, kNoLink)};
   std::vector<int> reached = {start};
   ways.distance[static_cast<std::size_t>(start)] = 0;
   for (std::size_t i = 0; i < reached.size(); ++i) {
@@ -57,16 +57,16 @@ Fabric::Ways Fabric::ways_from(int start) const {
   return ways;
 }
 
-/// In the middle between two switches that are as far from each other as can be.
+/// Chooses a switch in the middle between two switches that are farthest apart.
 int Fabric::root_of(std::span<const int> leaves, int trees) const {
   if (leaves.size() == 1) return leaves.front();
-  const auto farthest = [&](const Ways& ways) {
+  const auto farthest = [&](const Routes& ways) {
     return *std::max_element(leaves.begin(), leaves.end(), [&](int a, int b) {
       return ways.distance[static_cast<std::size_t>(a)] < ways.distance[static_cast<std::size_t>(b)];
     });
   };
-  const Ways one = ways_from(farthest(ways_from(leaves.front())));
-  const Ways other = ways_from(farthest(one));
+  const Routes one = routes_from(farthest(routes_from(leaves.front())));
+  const Routes other = routes_from(farthest(one));
   int least = map_->switches();
   std::vector<int> middle;
   for (std::size_t at = 0; at < one.distance.size(); ++at) {
@@ -99,8 +99,8 @@ Tree Fabric::tree_of(std::span<const int> nodes, int trees) {
     is_leaf[static_cast<std::size_t>(own)] = true;
   }
   const int root = root_of(leaves, trees);
-  const Ways ways = leaves.size() == 1 ? Ways() : ways_from(root);
-  std::unordered_map<int, int> places;  // switch of the network -> of the tree
+  const Routes ways = leaves.size() == 1 ? Routes() : routes_from(root);
+  std::unordered_map<int, int> places;  // switch of the network -> index in the tree
   tree.switches.emplace_back().number = root;
   places[root] = 0;
   for (int member = 0; member < static_cast<int>(nodes.size()); ++member) {

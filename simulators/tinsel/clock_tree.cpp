@@ -1,6 +1,5 @@
-// The clock tree of [tinsel-asap], vertex by vertex. Vertices are placed depth first, so that those of a
-// subtree follow each other over the threads. A message between two vertices of one thread never enters the
-// network: it is a timer.
+// The clock tree of [tinsel-asap], vertex by vertex. Vertices are placed depth first, so that subtrees are on
+// consecutive threads. A message between two vertices of one thread bypasses the network and is a timer.
 #include "simulators/tinsel/clock_tree.hpp"
 
 #include <algorithm>
@@ -36,19 +35,19 @@ class ClockTree final : public Software {
     const auto vertex = static_cast<std::int64_t>(delivery.message.words[1]);
     Arbiter& thread = thread_of(vertex);
     const Time pointer = delivery.pointer[place_at(vertex).thread];
-    const Time at = take_up(thread, pointer);
+    const Time at = acquire_thread(thread, pointer);
     machine_.free(at, delivery.slot);
     handle(vertex, delivery.message.words[2] != 0, at);
   }
 
-  /// A message between two vertices of a thread.
+  /// Delivers a message between two vertices of one thread.
   void timer(Time at, std::uint64_t cookie) override {
     const auto vertex = static_cast<std::int64_t>(cookie >> 1U);
-    handle(vertex, (cookie & 1U) != 0, take_up(thread_of(vertex), at));
+    handle(vertex, (cookie & 1U) != 0, acquire_thread(thread_of(vertex), at));
   }
 
  private:
-  /// Depth first: a subtree's vertices follow each other.
+  /// Places vertices depth first, which keeps subtrees together.
   void place() {
     const auto threads = static_cast<std::int64_t>(threads_.size());
     std::vector<std::int64_t> open = {0};
@@ -61,7 +60,7 @@ class ClockTree final : public Software {
         open.push_back(vertex * spec_.fan_out + child);
     }
   }
-  [[nodiscard]] Place place_at(std::int64_t vertex) const {
+  [[nodiscard]] ThreadLocation place_at(std::int64_t vertex) const {
     return place_of(places_[static_cast<std::size_t>(vertex)], layout_of(Policy::kDense),
                     machine_.spec().mesh);
   }
@@ -72,7 +71,7 @@ class ClockTree final : public Software {
     return machine_.spec().cycles(std::int64_t{spec_.pipeline} * count);
   }
 
-  Time take_up(Arbiter& thread, Time pointer) const {
+  Time acquire_thread(Arbiter& thread, Time pointer) const {
     const int wake = thread.free_at() <= pointer ? spec_.wake : 0;
     return thread.acquire(pointer, instructions(spec_.receive + wake)).end;
   }
@@ -91,7 +90,7 @@ class ClockTree final : public Software {
     const Time ready = thread.acquire(at, instructions(spec_.send)).end;
     if (&thread == &thread_of(to))
       return machine_.set_timer(ready, static_cast<std::uint64_t>(to) << 1U | (is_acknowledgement ? 1U : 0U));
-    Message message;
+    MailboxMessage message;
     message.to = Address::thread(place_at(to));
     message.words[1] = static_cast<std::uint32_t>(to);
     message.words[2] = is_acknowledgement ? 1 : 0;
@@ -102,7 +101,7 @@ class ClockTree final : public Software {
   const ClockTreeSpec spec_;
   std::int64_t vertices_;
   std::int64_t inner_ = 0;
-  std::vector<std::int32_t> places_;  // by vertex, the thread
+  std::vector<std::int32_t> places_;  // thread of each vertex
   std::vector<int> acknowledged_;
   std::vector<Arbiter> threads_;
   Time done_;

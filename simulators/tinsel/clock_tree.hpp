@@ -1,7 +1,6 @@
-// A clock tree in software, as the machine's authors have measured it: a tick goes down a tree of vertices,
-// each of which sends to its children one after the other; acknowledgements come back up. The machine's
-// framework for graphs runs the vertices (POLite, read in [tinsel-src]): a thread's loop receives or sends
-// one message at a time.
+// A clock tree in software, as measured by the machine's authors: a tick goes down a tree of vertices, each
+// of them sending to its children one by one, and acknowledgements return. The machine's graph framework runs
+// the vertices (POLite, read in [tinsel-src]); a thread's loop sends or receives one message at a time.
 #pragma once
 
 #include <vector>
@@ -13,17 +12,17 @@ namespace offramp::tinsel {
 struct ClockTreeSpec {
   int depth = 1;
   int fan_out = 1;
-  /// Instructions of a thread for a message: to send it, to receive it, and besides if the thread was asleep.
+  /// Instructions per message: sending, receiving, and additionally waking a sleeping thread.
   int send = 23;
   int receive = 46;
   int wake = 82;
   int pipeline = 8;  // cycles between two instructions of a thread
 };
 
-/// Vertices of a tree.
+/// The number of vertices of a tree.
 std::int64_t vertices_of(const ClockTreeSpec& tree);
-/// From the root's first send to its last acknowledgement. Neighbours lie near each other, as the framework's
-/// partitioner (METIS) places them: whole subtrees on a mailbox, and on a board. Where there are more
+/// Time from the root's first send to its last acknowledgement. Neighbouring vertices are close, as the
+/// framework's partitioner (METIS) places them: whole subtrees on one mailbox and one board. With more
 /// vertices than threads, neighbours share threads. The machine must be idle and is reset.
 Time run_clock_tree(Machine& machine, const ClockTreeSpec& tree);
 

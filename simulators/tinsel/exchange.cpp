@@ -21,7 +21,7 @@ class Exchange final : public Software {
     machine_.run_on(this);
     for (std::size_t i = 0; i < threads_.size(); ++i) {
       threads_[i].to_send = spec_.messages;
-      go_on({}, i);
+      advance({}, i);
     }
     const bool whole = machine_.run();
     machine_.run_on(nullptr);
@@ -29,19 +29,19 @@ class Exchange final : public Software {
   }
 
   void delivered(const Delivery& delivery) override {
-    const Message& m = delivery.message;
+    const MailboxMessage& m = delivery.message;
     const auto thread = static_cast<std::uint8_t>(std::countr_zero(m.to.mask));
     const std::size_t index = index_of({m.board, m.mailbox, thread});
     threads_[index].arrived.push_back(delivery.slot);
-    go_on(delivery.pointer[thread], index);
+    advance(delivery.pointer[thread], index);
   }
 
-  void left(Time at, const Place& from) override {
+  void on_sent(Time at, const ThreadLocation& from) override {
     threads_[index_of(from)].may_send = true;
-    go_on(at, index_of(from));
+    advance(at, index_of(from));
   }
 
-  /// What the thread was busy with is done.
+  /// The thread has finished its current send or receive.
   void timer(Time at, std::uint64_t cookie) override {
     Thread& thread = threads_[cookie];
     if (thread.receives) {
@@ -51,12 +51,12 @@ class Exchange final : public Software {
     } else {
       --thread.to_send;
       thread.may_send = false;
-      Message message;
+      MailboxMessage message;
       message.to = Address::thread(destination(cookie));
       machine_.send(at, place_at(cookie), message);
     }
     thread.busy = false;
-    go_on(at, cookie);
+    advance(at, cookie);
   }
 
  private:
@@ -68,10 +68,10 @@ class Exchange final : public Software {
     std::deque<std::uint32_t> arrived;  // slots
   };
 
-  static std::size_t index_of(const Place& place) {
+  static std::size_t index_of(const ThreadLocation& place) {
     return (std::size_t{place.board} * kMailboxes + place.mailbox) * kThreadsPerMailbox + place.thread;
   }
-  static Place place_at(std::size_t index) {
+  static ThreadLocation place_at(std::size_t index) {
     return {static_cast<std::uint16_t>(index / kThreadsPerBoard),
             static_cast<std::uint8_t>(index / kThreadsPerMailbox % kMailboxes),
             static_cast<std::uint8_t>(index % kThreadsPerMailbox)};
@@ -79,8 +79,8 @@ class Exchange final : public Software {
 
   std::uint64_t below(std::uint64_t bound) { return splitmix(state_) % bound; }
 
-  Place destination(std::size_t from) {
-    Place to = place_at(below(kThreadsPerBoard));
+  ThreadLocation destination(std::size_t from) {
+    ThreadLocation to = place_at(below(kThreadsPerBoard));
     to.board = place_at(from).board;
     if (below(100) >= static_cast<std::uint64_t>(spec_.crossing)) return to;
     int next = -1;
@@ -89,7 +89,7 @@ class Exchange final : public Software {
     return to;
   }
 
-  void go_on(Time at, std::size_t index) {
+  void advance(Time at, std::size_t index) {
     Thread& thread = threads_[index];
     thread.receives = thread.busy ? thread.receives : !thread.arrived.empty();
     if (thread.busy || (!thread.receives && (thread.to_send == 0 || !thread.may_send))) return;

@@ -1,6 +1,5 @@
-// What graph applications of the machine's framework (POLite) do in a time step: every thread sends messages
-// of one flit along its edges and takes up as many. A thread's loop receives or sends one message at a time,
-// and receives first.
+// One time step of graph applications on the machine's framework (POLite): every thread sends messages of one
+// flit along its edges and receives as many. Threads handle one message at a time, and receive first.
 #pragma once
 
 #include "simulators/tinsel/machine.hpp"
@@ -8,15 +7,15 @@
 namespace offramp::tinsel {
 
 struct ExchangeSpec {
-  int messages = 1;        // of each thread of all boards
-  int crossing = 0;        // per cent of them, for threads of neighbouring boards; others stay on theirs
-  int send = 23;           // instructions for a message
-  int receive = 46;        // as of the clock tree
-  int pipeline = 8;        // cycles between two instructions of a thread; a core has one per cycle
-  std::uint64_t seed = 1;  // of the destinations
+  int messages = 1;        // per thread, on all boards
+  int crossing = 0;        // percentage for threads of neighbouring boards; the others stay on their board
+  int send = 23;           // instructions per message
+  int receive = 46;        // instructions per message, as for the clock tree
+  int pipeline = 8;        // cycles between two instructions of a thread; a core issues one per cycle
+  std::uint64_t seed = 1;  // for the destinations
 };
 
-/// From the first send until the last message is taken up. The machine must be idle and is reset.
+/// Time from the first send until the last message is received. The machine must be idle and is reset.
 Time run_exchange(Machine& machine, const ExchangeSpec& exchange);
 
 }  // namespace offramp::tinsel

@@ -47,13 +47,14 @@ std::span<const FrameField> frame_fields() {
   return kFields;
 }
 
-void FrameTap::sent(Time at, const Place& from, const Message& message, std::uint64_t fragment) {
+void FrameTap::sent(Time at, const ThreadLocation& from, const MailboxMessage& message,
+                    std::uint64_t fragment) {
   std::array<std::byte, kHeaderBytes + kFragmentBytes> frame{};
   const auto set = [&frame](Name name, std::uint64_t value) {
     put(std::span(frame).subspan(kFields[name].offset, kFields[name].width), value);
   };
   const std::uint64_t front = stream_.envelope ? kEnvelopeBytes : 0;
-  const std::uint64_t begin = fragment * kFragmentBytes;  // in envelope and data
+  const std::uint64_t begin = fragment * kFragmentBytes;  // within envelope and data
   const std::uint64_t size = std::min(kFragmentBytes, front + stream_.bytes - begin);
   set(kVersion, 1);
   set(kAddressing, message.to.keyed ? 1 : 0);

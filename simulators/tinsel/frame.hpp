@@ -1,6 +1,6 @@
-// A message of the machine as a packet capture shows it: an Ethernet frame of the type for local experiments
-// (0x88B5, IEEE 802). What on the hardware is wires beside the message stands in a header of ours in front of
-// it, described here as a table of fields; numbers are in network order.
+// A message of the machine in a packet capture: an Ethernet frame with the type for local experiments
+// (0x88B5, IEEE 802). Sideband wires of the hardware become a header of our own in front of the message,
+// described by a table of fields in network byte order.
 #pragma once
 
 #include <cstdint>
@@ -19,25 +19,26 @@ struct FrameField {
   std::uint8_t width;
   std::string_view name;
 };
-/// With the message's first word, which has the fragment's number in its upper half.
+/// Includes the message's first word, whose upper half is the fragment's number.
 std::span<const FrameField> frame_fields();
 
-/// Makes packets of the fragments that a stream's source sends. Credits go the other way and are not told.
+/// Converts the fragments that a stream's source sends into packets. Does not capture credits.
 class FrameTap final : public FragmentTap {
  public:
-  /// Where the stream goes (-1: to many), when it begins, and what it carries. The envelope of a unicast
-  /// message: source and tag in 4 bytes each, its length in 8.
+  /// Destination (-1: several), start, and data of the stream. The envelope of a unicast message consists of
+  /// source and tag with 4 bytes each, and its length with 8.
   struct Stream {
     int source = 0;
     int destination = -1;
     Time begin;
     std::uint64_t bytes = 0;
-    std::span<const std::byte> data;  // of the bytes, or empty
+    std::span<const std::byte> data;  // the message's data, or empty
     bool envelope = false;
     std::uint32_t tag = 0;
   };
   FrameTap(PacketSink& sink, const Stream& stream) : sink_(sink), stream_(stream) {}
-  void sent(Time at, const Place& from, const Message& message, std::uint64_t fragment) override;
+  void sent(Time at, const ThreadLocation& from, const MailboxMessage& message,
+            std::uint64_t fragment) override;
 
  private:
   PacketSink& sink_;

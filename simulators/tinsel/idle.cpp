@@ -1,7 +1,6 @@
-// The three phases: kProbe asks all boards again and again until every board was idle and sent and received
-// counts balance, kRelease tells all threads, kEnable lets them go on. Detection runs it alone on an idle
-// machine, which gives the time of a barrier; IdleDetection can ride along with other software on the same
-// machine.
+// The three phases: kProbe repeats until every board is idle and the counts of sent and received messages
+// balance; kRelease notifies all threads; kEnable lets them send. Detection runs this on an otherwise idle
+// machine to compute the time of a barrier. IdleDetection can also run beside other software.
 #include "simulators/tinsel/idle.hpp"
 
 namespace offramp::tinsel {
@@ -22,14 +21,14 @@ class Detection final : public Software, public IdleThreads {
     static_cast<void>(machine_.run());
     IdleTimes times;
     times.round = first_round_;
-    // Threads of a core share its pipeline: all of them have to get through the call.
+    // Threads of a core share its pipeline, and all of them must complete the call.
     times.barrier = end_ + machine_.spec().cycles(std::int64_t{spec_.wake_instructions} * kThreadsPerCore);
     times.wire = machine_.counters().link;
     return times;
   }
 
   void delivered(const Delivery& delivery) override { static_cast<void>(idle_.delivered(delivery)); }
-  void at_bridge(Time at, const Message& message) override { idle_.at_bridge(at, message); }
+  void at_bridge(Time at, const MailboxMessage& message) override { idle_.at_bridge(at, message); }
   void timer(Time at, std::uint64_t) override { idle_.begin_round(at); }
 
   State token(Time, int, IdlePhase, bool) override { return {true, true}; }
@@ -55,12 +54,12 @@ IdleDetection::IdleDetection(Machine& machine, const IdleSpec& spec, IdleThreads
       threads_(threads),
       received_(static_cast<std::size_t>(machine.spec().mesh.boards())) {}
 
-/// The master serves boards in order.
+/// The master sends the tokens in order of boards.
 void IdleDetection::begin_round(Time at) {
   for (int board = 0; board < machine_.spec().mesh.boards(); ++board) {
-    Message token;
+    MailboxMessage token;
     token.idle_token = true;
-    token.to = Address::thread(Place{static_cast<std::uint16_t>(board), 0, 0});
+    token.to = Address::thread(ThreadLocation{static_cast<std::uint16_t>(board), 0, 0});
     token.words[kPhase] = static_cast<std::uint32_t>(phase_);
     token.words[kVote] = all_vote_ ? 1 : 0;
     machine_.send_from_bridge(master_.acquire(at, machine_.spec().cycles(spec_.token_cycles)).end, token);
@@ -71,10 +70,10 @@ void IdleDetection::begin_round(Time at) {
   if (phase_ == IdlePhase::kProbe) all_vote_ = true;
 }
 
-/// On the first mailbox of a board. One that has received something since the token before is not idle yet:
-/// what it did then may have escaped the count of a board that was asked earlier.
+/// Runs on a board's first mailbox. A board that has received a message since the last token is not idle: its
+/// reaction may have escaped the count of a board probed earlier.
 bool IdleDetection::delivered(const Delivery& delivery) {
-  const Message& token = delivery.message;
+  const MailboxMessage& token = delivery.message;
   if (!token.idle_token) return false;
   const Time at = delivery.pointer[0];
   machine_.free(at, delivery.slot);
@@ -82,18 +81,18 @@ bool IdleDetection::delivered(const Delivery& delivery) {
   const IdleThreads::State state = threads_.token(at, token.board, phase, token.words[kVote] != 0);
   const BoardCounts& counts = machine_.counts(token.board);
   std::uint64_t& before = received_[token.board];
-  Message answer;
+  MailboxMessage answer;
   answer.idle_token = true;
   answer.to = Address::bridge();
   answer.words[kIdle] = state.idle && counts.received == before ? 1 : 0;
   answer.words[kVote] = state.vote ? 1 : 0;
   answer.words[kBalance] = static_cast<std::uint32_t>(counts.sent - counts.received);
   before = counts.received;
-  machine_.send(at, Place{token.board, 0, 0}, answer);
+  machine_.send(at, ThreadLocation{token.board, 0, 0}, answer);
   return true;
 }
 
-void IdleDetection::at_bridge(Time at, const Message& message) {
+void IdleDetection::at_bridge(Time at, const MailboxMessage& message) {
   all_idle_ = all_idle_ && message.words[kIdle] != 0;
   if (phase_ == IdlePhase::kProbe) all_vote_ = all_vote_ && message.words[kVote] != 0;
   balance_ += message.words[kBalance];

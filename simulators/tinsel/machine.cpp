@@ -1,11 +1,11 @@
-// The network on chip and the mailboxes. The class goes on in router.cpp, with the programmable router, its
-// fetchers and the links.
+// The network on chip and the mailboxes; router.cpp implements the programmable router, its fetchers, and the
+// links.
 //
-// Backpressure is one protocol: a message that wants a unit calls enter(), which either takes the unit and
-// leaves the one before (leave()), or lines the message up in the unit's queue until call_next() calls it.
-// So a message holds at most one unit, keeps it until the next one takes it up, and a cycle of such
-// messages is a deadlock, which run() reports. Of the two times of enter(), `occupied` is for how long all
-// flits need the unit and `ahead` how long the head takes to its next step.
+// Backpressure uses one protocol. A message that needs a unit calls enter(), which either occupies the unit
+// and releases the previous one (leave()), or queues the message until call_next() calls it. A message
+// therefore occupies at most one unit, until the next one accepts it, and a cycle of such messages is a
+// deadlock, which run() reports. The times of enter(): `occupied` is how long all flits need the unit,
+// `ahead` how long the head takes to its next step.
 #include "simulators/tinsel/machine.hpp"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ void Machine::reset() {
   counters_ = {};
 }
 
-std::uint32_t Machine::keep(const Moving& message) {
+std::uint32_t Machine::store(const Moving& message) {
   if (unused_.empty()) {
     messages_.push_back(message);
     return static_cast<std::uint32_t>(messages_.size() - 1);
@@ -74,29 +74,29 @@ bool Machine::quiescent() const {
   return sent == received;
 }
 
-void Machine::send(Time at, const Place& from, const Message& message) {
+void Machine::send(Time at, const ThreadLocation& from, const MailboxMessage& message) {
   ++counters_.injected;
   if (!message.idle_token) ++boards_[from.board].counts.sent;
   Moving sent;
-  static_cast<Message&>(sent) = message;
+  static_cast<MailboxMessage&>(sent) = message;
   sent.board = from.board;
   sent.mailbox = from.mailbox;
   sent.thread = from.thread;
   sent.hops = 0;
   sent.lag = cycle_noc_flit_ * (message.flits - 1);
-  push(at, Step::kInject, keep(sent));
+  push(at, Step::kInject, store(sent));
 }
 
-void Machine::send_from_bridge(Time at, const Message& message) {
+void Machine::send_from_bridge(Time at, const MailboxMessage& message) {
   Moving sent;
-  static_cast<Message&>(sent) = message;
+  static_cast<MailboxMessage&>(sent) = message;
   sent.board = 0;
   sent.port = static_cast<std::uint8_t>(Direction::kSouth);
   sent.number = bridge_sent_++;
   sent.hops = 0;
   sent.lag = flit_ * (message.flits - 1);
   const Time begin = bridge_links_[0].acquire(at, flit_ * message.flits).begin;
-  push(begin + spec_.hop_latency(), Step::kFetch, keep(sent));
+  push(begin + spec_.hop_latency(), Step::kFetch, store(sent));
 }
 
 void Machine::append(Line& line, std::uint32_t id) {
@@ -105,7 +105,7 @@ void Machine::append(Line& line, std::uint32_t id) {
   line.tail = id;
 }
 
-std::uint32_t Machine::take_first(Line& line) {
+std::uint32_t Machine::pop_front(Line& line) {
   const std::uint32_t id = line.head;
   line.head = messages_[id].next;
   return id;
@@ -129,7 +129,7 @@ bool Machine::enter(std::uint32_t id, std::uint32_t which, Step step, Time occup
   return true;
 }
 
-/// The tail is out of the unit a while later.
+/// Releases the unit once the tail has left it.
 void Machine::leave(Moving& m) {
   if (m.unit == kNone) return;
   Unit& unit = units_[m.unit];
@@ -138,8 +138,8 @@ void Machine::leave(Moving& m) {
   const std::uint32_t which = std::exchange(m.unit, kNone);
   if (which % kUnitsOfBoard < kIntoRouter && which % kUnitsOfBoard % kUnitsOfMailbox == kInjectUnit &&
       !m.idle_token && software_ != nullptr)
-    software_->left(unit.free,
-                    {m.board, static_cast<std::uint8_t>(which % kUnitsOfBoard / kUnitsOfMailbox), m.thread});
+    software_->on_sent(
+        unit.free, {m.board, static_cast<std::uint8_t>(which % kUnitsOfBoard / kUnitsOfMailbox), m.thread});
   call_next(which);
 }
 
@@ -154,11 +154,11 @@ void Machine::call(std::uint32_t which) {
   Unit& unit = units_[which];
   unit.calls = false;
   if (unit.holder != kNone || unit.waiting.head == kNone) return;
-  unit.called = take_first(unit.waiting);
+  unit.called = pop_front(unit.waiting);
   perform({unit.called, messages_[unit.called].step});
 }
 
-/// From the send slot through the port that it shares with receiving, into the network on chip.
+/// Moves a message from the send slot into the network on chip, through the port shared with receiving.
 void Machine::inject(std::uint32_t id) {
   const Time occupied = cycle_noc_flit_ * messages_[id].flits + spec_.cycles(spec_.noc_turn_cycles);
   const Time ahead = spec_.cycles(spec_.noc_hop_cycles);
@@ -171,7 +171,7 @@ void Machine::set_timer(Time at, std::uint64_t cookie) {
   push(at, Step::kTimer, cookie);
 }
 
-Time Machine::touch(Time at, const Place& place, int words) {
+Time Machine::touch(Time at, const ThreadLocation& place, int words) {
   return boards_[place.board].mailboxes[place.mailbox].words.acquire(at, spec_.cycles(words)).end;
 }
 
@@ -216,7 +216,7 @@ void Machine::perform(const Event& event) {
     case Step::kFree:
       return release(event.argument);
     case Step::kAtBridge: {
-      const Message message = messages_[id];
+      const MailboxMessage message = messages_[id];
       drop(id);
       if (software_ != nullptr) software_->at_bridge(now_, message);
       return;
@@ -226,7 +226,7 @@ void Machine::perform(const Event& event) {
   }
 }
 
-/// At a mailbox's place in the mesh of its board: y first, then x; down to row 0 for what leaves the board.
+/// One hop in the board's mesh: y first, then x. Messages that leave the board go down to row 0.
 void Machine::hop(std::uint32_t id) {
   const Moving& m = messages_[id];
   const Time occupied = cycle_noc_flit_ * m.flits;
@@ -259,22 +259,21 @@ void Machine::hop(std::uint32_t id) {
   push(now_ + ahead, Step::kHop, id);
 }
 
-bool Machine::has_full_ring(const Mailbox& box, const Message& m) const {
-  if (software_ == nullptr || !software_->takes_pointers() || m.idle_token) return false;
+bool Machine::has_full_ring(const Mailbox& box, const MailboxMessage& m) const {
+  if (software_ == nullptr || !software_->reports_pointers() || m.idle_token) return false;
   for (std::uint64_t rest = m.to.mask; rest != 0; rest &= rest - 1) {
     if (box.pointers[static_cast<std::size_t>(std::countr_zero(rest))] == kReceivePointers) return true;
   }
   return false;
 }
 
-void Machine::take(const Place& place) {
+void Machine::on_pointer_taken(const ThreadLocation& place) {
   Mailbox& box = boards_[place.board].mailboxes[place.mailbox];
   --box.pointers[place.thread];
   if (box.waiting != kNone) push(now_, Step::kReceive, std::exchange(box.waiting, kNone));
 }
 
-/// A message stays in front of a mailbox that has no slot for it, a ring without room, or a core with too
-/// many pointers to hand out.
+/// A message waits for a free slot in the mailbox, for room in rings, and for cores with too many pointers.
 void Machine::receive(std::uint32_t id) {
   Moving& m = messages_[id];
   Mailbox& box = mailbox(m);
@@ -297,9 +296,9 @@ void Machine::receive(std::uint32_t id) {
   deliver(id);
 }
 
-/// One slot for all targets; each core serialises the pointers of its own: 1 + 2k cycles.
+/// One slot for all destination threads. Each core delivers its own pointers serially: 1 + 2k cycles.
 void Machine::deliver(std::uint32_t id) {
-  const Message message = messages_[id];
+  const MailboxMessage message = messages_[id];
   drop(id);
   Mailbox& box = mailbox(message);
   counters_.most_slots = std::max<std::uint64_t>(counters_.most_slots, ++box.slots);
@@ -332,7 +331,7 @@ void Machine::deliver(std::uint32_t id) {
 
 void Machine::free(Time at, std::uint32_t slot) {
   Slot& held = slots_[slot];
-  // Two cycles of the mailbox each; the port is far from busy, so frees do not queue for it.
+  // Two cycles of the mailbox per free; its port is mostly idle, so frees do not queue for it.
   held.last = later(held.last, at + spec_.cycles(2));
   if (--held.references == 0) push(held.last, Step::kFree, slot);
 }

@@ -1,12 +1,11 @@
-// The whole machine: boards with mailboxes, their network on chip, the programmable router with its eight
+// The whole machine: boards with mailboxes, their networks on chip, the programmable router with its eight
 // fetchers, and the links between boards.
 //
-// All boards live in one simulation, and messages meet at units that serve whoever comes first. That needs
-// the order of time, so unlike the process networks of the kernel this model has an event queue; ties are
-// broken by order of creation, so every run is the same. Messages move as wholes: a unit is taken for as long
-// as all flits need, the head goes on at once. Buffers are finite and push back: a message keeps the unit
-// that it is in until the next one takes it up. Every keyed hop is decoded from the bytes of the board's
-// tables.
+// All boards share one simulation, and messages meet at units with first-come, first-served order. The model
+// therefore has an event queue in order of time, unlike the process networks of the kernel. Ties are broken
+// by order of creation, so runs are reproducible. Messages move as wholes: a unit is occupied for the time of
+// all flits, while the head moves on at once. Buffers are finite and push back: a message occupies its unit
+// until the next one accepts it. Every keyed hop is decoded from the bytes of the board's tables.
 #pragma once
 
 #include <array>
@@ -23,10 +22,10 @@
 
 namespace offramp::tinsel {
 
-/// The board that joins the mesh to the host, south of board (0, 0). It has no mailboxes here.
+/// The board that connects the mesh to the host, south of board (0, 0). Modelled without mailboxes.
 inline constexpr std::uint16_t kBridge = 0xffff;
 
-/// Where a message goes: to a set of threads of one mailbox, or to wherever a key of the sender's board says.
+/// A destination: a set of threads of one mailbox, or the destinations of a key in the sender's board.
 struct Address {
   bool keyed = false;
   std::uint32_t key = 0;
@@ -34,7 +33,7 @@ struct Address {
   std::uint8_t mailbox = 0;
   std::uint64_t mask = 0;
 
-  static Address thread(const Place& place) {
+  static Address thread(const ThreadLocation& place) {
     return {false, 0, place.board, place.mailbox, std::uint64_t{1} << place.thread};
   }
   static Address threads(std::uint16_t board, std::uint8_t mailbox, std::uint64_t mask) {
@@ -46,81 +45,85 @@ struct Address {
 
 using Payload = std::array<std::uint32_t, kMaximumFlits * kWordsPerFlit>;
 
-struct Message {
+/// A message, with the state of its journey.
+struct MailboxMessage {
   Address to;
   Payload words{};
   std::uint8_t flits = 1;
-  std::uint32_t tag = 0;    // for the software of the simulation; no hardware has it
-  bool idle_token = false;  // of idle detection, which does not count its own messages
-  // On its way:
+  std::uint32_t tag = 0;    // for the simulation's software; not in hardware
+  bool idle_token = false;  // idle detection does not count its own messages
+  // In flight:
   std::uint16_t board = 0;
   std::uint8_t mailbox = 0;
-  std::uint8_t thread = 0;  // that has sent it
-  std::uint8_t port = 0;    // of the router: N, S, E, W, then the four columns
+  std::uint8_t thread = 0;  // the sender
+  std::uint8_t port = 0;    // router port: N, S, E, W, then the four columns
   std::uint16_t hops = 0;
-  Time lag;  // of the last flit behind the first
+  Time lag;  // delay of the last flit behind the first
 };
 
-/// What buffers hold (read in [tinsel-src], but for the router's pipeline).
+/// Buffer capacities (read in [tinsel-src], except for the router's pipeline).
 struct BufferSpec {
-  int port_flits = 4;       // of a router's port from the network on chip: its pipeline (inferred)
-  int receive_flits = 128;  // of a link: 512 items of 64 bit, four for a flit
-  int send_flits = 256;     // of a link, until acknowledged: 1024 items
-  int lookups = 8;          // messages in a fetcher: 32 flits
-  int beats = 32;           // in a fetcher
-  int indirections = 2;     // pending IND of a fetcher
-  int pointers = 512;       // of a core in its mailbox, on their way to its threads
+  int port_flits = 4;       // per router port from the network on chip: its pipeline (inferred)
+  int receive_flits = 128;  // per link: 512 items of 64 bit, four per flit
+  int send_flits = 256;     // per link, until acknowledged: 1024 items
+  int lookups = 8;          // messages per fetcher: 32 flits
+  int beats = 32;           // per fetcher
+  int indirections = 2;     // pending IND records per fetcher
+  int pointers = 512;       // per core of a mailbox, not yet delivered to threads
 };
 
-/// A message in a mailbox. Each thread of the mask gets a pointer to its slot and has to free it.
+/// A message in a mailbox. Each thread of the mask receives a pointer to its slot and must free it.
 struct Delivery {
-  const Message& message;
+  const MailboxMessage& message;
   std::uint32_t slot = 0;
-  std::array<Time, kThreadsPerMailbox> pointer;  // for threads of the mask: when it shows up
+  std::array<Time, kThreadsPerMailbox> pointer;  // arrival at each thread of the mask
 };
 
-/// What runs on the threads.
+/// The software on the threads.
 class Software {
  public:
   virtual ~Software() = default;
   virtual void delivered(const Delivery& delivery) = 0;
-  /// A thread's message has left its send slot: from `at` on it may send the next one.
-  virtual void left(Time at, const Place& from) { static_cast<void>(at), static_cast<void>(from); }
-  /// Whether it says when a thread takes a pointer up (Machine::take()), so that rings of pointers can be
-  /// full.
-  [[nodiscard]] virtual bool takes_pointers() const { return false; }
+  /// A thread's message has left its send slot; the thread may send again from `at` on.
+  virtual void on_sent(Time at, const ThreadLocation& from) {
+    static_cast<void>(at), static_cast<void>(from);
+  }
+  /// Returns whether the software calls Machine::on_pointer_taken() for each pointer, so that pointer rings
+  /// can be full.
+  [[nodiscard]] virtual bool reports_pointers() const { return false; }
   virtual void timer(Time at, std::uint64_t cookie) { static_cast<void>(at), static_cast<void>(cookie); }
-  /// A message has come to the bridge board.
-  virtual void at_bridge(Time at, const Message& message) {
+  /// A message has arrived at the bridge board.
+  virtual void at_bridge(Time at, const MailboxMessage& message) {
     static_cast<void>(at), static_cast<void>(message);
   }
 };
 
 struct MachineCounters {
   std::uint64_t injected = 0;
-  std::uint64_t delivered = 0;      // messages into mailboxes
-  std::uint64_t pointers = 0;       // threads that they were for
-  std::uint64_t records = 0;        // that routers have gone through, IND too ("sent")
-  std::uint64_t inter_records = 0;  // of these RR
+  std::uint64_t delivered = 0;      // messages delivered to mailboxes
+  std::uint64_t pointers = 0;       // their destination threads
+  std::uint64_t records = 0;        // processed by routers, including IND ("sent")
+  std::uint64_t inter_records = 0;  // RR records among them
   std::uint64_t lookups = 0;        // keys ("received")
   std::uint64_t beats = 0;
   std::uint64_t dropped = 0;  // null keys
   std::uint64_t freed = 0;
-  std::uint64_t most_slots = 0;  // of a mailbox at once
-  std::uint64_t slot_waits = 0;  // messages that found no slot
-  std::uint64_t waits = 0;       // for a unit that another message was in
-  std::uint64_t refused = 0;     // by a link's receiver without room; they are sent again
-  WireCounters link;             // packets: messages over links
+  std::uint64_t most_slots = 0;  // in use in one mailbox
+  std::uint64_t slot_waits = 0;  // messages that had to wait for a slot
+  std::uint64_t waits = 0;       // for an occupied unit
+  std::uint64_t refused = 0;     // by a link's receiver without room; sent again
+  WireCounters link;             // packets are messages over links
 };
 
-/// What the detector of a board counts: messages that its threads have sent and freed. A router counts a key
-/// that it has looked up as received, and each record's copy as sent (read in [tinsel-src]). Where all
-/// boards' sums agree, nothing is on its way and everything was freed.
+/// The counters of a board's idle detector: messages that its threads have sent and freed. A router counts a
+/// looked-up key as received, and each record's copy as sent (read in [tinsel-src]). If the sums over all
+/// boards agree, no message is in flight or unfreed.
 struct BoardCounts {
   std::uint64_t sent = 0;
   std::uint64_t received = 0;
 };
 
+/// The machine. Set the software and tables, send(), then run(). One thread at a time.
 class Machine {
  public:
   explicit Machine(const MachineSpec& spec);
@@ -131,42 +134,42 @@ class Machine {
   [[nodiscard]] const MachineSpec& spec() const { return spec_; }
   [[nodiscard]] Tables& tables(int board) { return tables_[static_cast<std::size_t>(board)]; }
   void run_on(Software* software) { software_ = software; }
-  /// For the links, whose ends are boards. number is where the count of packets begins, epoch the modelled
-  /// time at which this machine's clock shows zero.
+  /// Faults of the links between boards. number: the first packet's number. epoch: modelled time at clock
+  /// zero.
   void set_faults(const FaultRates& faults, std::uint64_t number, Time epoch) {
     faults_ = faults, fault_base_ = number, epoch_ = epoch;
   }
 
-  /// A thread has written the message to its send slot and sends it. Not before now.
-  void send(Time at, const Place& from, const Message& message);
-  /// The bridge board sends a message into the mesh. Not before now.
-  void send_from_bridge(Time at, const Message& message);
-  /// Calls the software's timer().
+  /// A thread sends the message, which it has written to its send slot. `at` must not be before now().
+  void send(Time at, const ThreadLocation& from, const MailboxMessage& message);
+  /// The bridge board sends a message into the mesh. `at` must not be before now().
+  void send_from_bridge(Time at, const MailboxMessage& message);
+  /// Schedules a call of the software's timer().
   void set_timer(Time at, std::uint64_t cookie);
-  /// A thread has taken the first pointer out of its ring.
-  void take(const Place& place);
-  /// A thread frees its pointer. Not before now.
+  /// A thread takes the first pointer from its ring.
+  void on_pointer_taken(const ThreadLocation& place);
+  /// A thread frees its pointer. `at` must not be before now().
   void free(Time at, std::uint32_t slot);
-  /// Words that a thread reads or writes in its mailbox: one word per cycle for all threads. Returns the end.
-  /// Call it when it happens (from a timer): the port serves whoever comes first.
-  Time touch(Time at, const Place& place, int words);
+  /// Accesses of a thread to words in its mailbox: one word per cycle for all threads. Returns the time when
+  /// they are done. Call it at the time of access (from a timer), since the port serves in order of calls.
+  Time touch(Time at, const ThreadLocation& place, int words);
 
-  /// Until nothing is left to happen. False: a router trapped, a link broke, or messages wait for ever.
+  /// Runs until no event is left. Returns false if a router trapped, a link broke, or messages wait forever.
   bool run();
   [[nodiscard]] Trap trap() const { return trap_; }
   [[nodiscard]] bool broken() const { return broken_; }
-  /// Messages are on their way and nothing moves: they wait for each other, or for slots that stay in use.
+  /// Returns whether messages in flight wait forever, for each other or for slots that stay in use.
   [[nodiscard]] bool stuck() const { return events_.empty() && messages_.size() != unused_.size(); }
   [[nodiscard]] Time now() const { return now_; }
   [[nodiscard]] const MachineCounters& counters() const { return counters_; }
   [[nodiscard]] const BoardCounts& counts(int board) const {
     return boards_[static_cast<std::size_t>(board)].counts;
   }
-  /// Over all boards.
+  /// Returns whether the detectors' counts balance over all boards.
   [[nodiscard]] bool quiescent() const;
-  /// Whether something is left to happen besides what is happening now.
+  /// Returns whether further events are scheduled.
   [[nodiscard]] bool has_more() const { return !events_.empty(); }
-  /// Back to time zero and idle units; tables stay.
+  /// Returns to time zero with idle units; keeps the tables.
   void reset();
 
  private:
@@ -188,94 +191,94 @@ class Machine {
     kCall
   };
   struct Event {
-    std::uint64_t argument;  // message, fetcher, unit, slot or cookie
+    std::uint64_t argument;  // message, fetcher, unit, slot, or cookie
     Step step;
   };
-  /// A message on its way.
-  struct Moving : Message {
-    std::uint32_t unit = kNone;  // that it is in
-    Time lead;                   // from when its head leaves that unit until its tail has
-    std::uint32_t next = kNone;  // that waits behind it
-    Step step = Step::kInject;   // that is to be tried again
-    std::uint8_t fetcher = 0;    // that it goes through
-    bool copied = false;         // by a fetcher: it goes on with the next record
-    std::uint32_t number = 0;    // of a link's messages
-    Time ready;                  // at the end of the router's pipeline
+  /// A message in flight.
+  struct Moving : MailboxMessage {
+    std::uint32_t unit = kNone;  // the occupied unit
+    Time lead;                   // from when its head leaves that unit until its tail has left
+    std::uint32_t next = kNone;  // the message behind it in a line
+    Step step = Step::kInject;   // to be retried
+    std::uint8_t fetcher = 0;    // the fetcher that it passes
+    bool copied = false;         // a fetcher's copy; leaving continues with the next record
+    std::uint32_t number = 0;    // among the messages of a link
+    Time ready;                  // end of the router's pipeline
   };
-  /// First in, first out; linked through the messages.
+  /// A FIFO, linked through the messages.
   struct Line {
     std::uint32_t head = kNone;
     std::uint32_t tail = kNone;
   };
-  /// What one message at a time can be in.
+  /// A unit that contains one message at a time.
   struct Unit {
     Time free;
     std::uint32_t holder = kNone;
-    std::uint32_t called = kNone;  // whose turn it is
+    std::uint32_t called = kNone;  // next to enter
     Line waiting;
-    bool calls = false;  // there is an event for it
+    bool calls = false;  // an event is scheduled
   };
-  /// Of a board.
+  /// Units of a board.
   enum UnitName : std::size_t {
     kUnitsOfMailbox = 6,  // links N, S, E, W; inject; eject
     kInjectUnit = kLinks,
     kEjectUnit = kLinks + 1,
     kIntoRouter = std::size_t{kMailboxes} * kUnitsOfMailbox,
     kEmission = kIntoRouter + kMailboxColumns,
-    kOutputs = kEmission + kFetchers,  // of the crossbar
+    kOutputs = kEmission + kFetchers,  // crossbar
     kUnitsOfBoard = kOutputs + kFetchers
   };
-  /// A lookup in progress: a keyed message and the beats that its key and its chain led to.
+  /// A lookup in progress: a keyed message, and the beats of its key and chain.
   struct Lookup {
     Moving message;
-    std::vector<BeatRecords> wanted;                 // all of its lists
-    std::size_t asked = 0;                           // of these
-    std::uint8_t ram = 0;                            // where they are
-    Time asks;                                       // not before
-    std::deque<std::pair<Time, BeatRecords>> beats;  // with the time at which they are there
-    int record = 0;                                  // next one of the front beat
-    std::uint32_t read = 0;                          // beats so far
-    bool maximal = false;                            // it has an IND to come
+    std::vector<BeatRecords> wanted;                 // all beats of its lists
+    std::size_t asked = 0;                           // number requested so far
+    std::uint8_t ram = 0;                            // the DRAM with these beats
+    Time asks;                                       // earliest request
+    std::deque<std::pair<Time, BeatRecords>> beats;  // with their arrival times
+    int record = 0;                                  // next record of the front beat
+    std::uint32_t read = 0;                          // beats
+    bool maximal = false;                            // an IND record is still to come
   };
   struct Fetcher {
     Line input;
-    std::uint32_t front = kNone;    // the message that is taken out of the input next
-    std::uint32_t blocked = kNone;  // one that waits for room in the input
+    std::uint32_t front = kNone;    // the next message to be taken from the input
+    std::uint32_t blocked = kNone;  // a message that waits for room in the input
     int flits = 0;                  // in the input
-    Line refused;                   // by the receiver of the link, to be sent again
-    Time refused_at;                // the first of them
-    bool resends = false;           // there is an event for it
-    std::uint32_t expected = 0;     // the number of the next message over the link
+    Line refused;                   // by the link's receiver, to be sent again
+    Time refused_at;                // time of the first one
+    bool resends = false;           // an event is scheduled
+    std::uint32_t expected = 0;     // number of the next message over the link
     Arbiter consume;
     std::deque<Lookup> lookups;
-    int beats = 0;         // asked for and not gone through
-    int indirections = 0;  // lookups with an IND to come
+    int beats = 0;         // requested and not yet processed
+    int indirections = 0;  // lookups whose IND is still to come
     bool running = false;
-    bool calls = false;   // there is an event for its input
-    bool opened = false;  // the front beat has had its cycle
-    bool ended = false;   // the record has had its copy
+    bool calls = false;   // an event is scheduled for its input
+    bool opened = false;  // the front beat has used its cycle
+    bool ended = false;   // the record's copy has left
   };
   struct Mailbox {
-    Arbiter flits;  // the port that sending and receiving share
-    Arbiter words;  // the threads' port
+    Arbiter flits;  // port shared by sending and receiving
+    Arbiter words;  // port of the threads
     std::array<Arbiter, kCores> fan;
     std::uint32_t slots = 0;
     std::array<std::uint8_t, kThreadsPerMailbox> pointers{};  // in the threads' rings
-    std::uint32_t waiting = kNone;  // a message that has found no slot, or a ring without room
+    std::uint32_t waiting = kNone;                            // a message that waits for a slot or a ring
   };
   struct Link {
     Arbiter wire;
-    std::uint64_t packets = 0;                          // with their fates
+    std::uint64_t packets = 0;                          // packets, for their faults
     std::uint32_t sent = 0;                             // messages
     int flits = 0;                                      // sent and not acknowledged
-    std::deque<std::pair<Time, int>> acknowledgements;  // on their way back
+    std::deque<std::pair<Time, int>> acknowledgements;  // in flight back
     std::uint32_t blocked = kNone;                      // a message that waits for room
   };
   struct Board {
     std::array<Mailbox, kMailboxes> mailboxes;
     std::array<Fetcher, kFetchers> fetchers;
     std::array<Link, kLinks> links;
-    std::array<Arbiter, kRams> lookups;  // beats from a DRAM for the fetchers
+    std::array<Arbiter, kRams> lookups;  // beats from a DRAM, for the fetchers
     BoardCounts counts;
   };
   struct Slot {
@@ -286,30 +289,32 @@ class Machine {
     Time last;
   };
 
-  Board& board(const Message& m) { return boards_[m.board]; }
+  Board& board(const MailboxMessage& m) { return boards_[m.board]; }
   Link& link(int board, Direction over) {
     return boards_[static_cast<std::size_t>(board)].links[static_cast<std::size_t>(over)];
   }
   static std::uint64_t link_index(int board, Direction over) {
     return static_cast<std::uint64_t>(board) * kLinks + static_cast<std::uint64_t>(over);
   }
-  Mailbox& mailbox(const Message& m) { return boards_[m.board].mailboxes[m.mailbox]; }
+  Mailbox& mailbox(const MailboxMessage& m) { return boards_[m.board].mailboxes[m.mailbox]; }
   Fetcher& fetcher(std::uint64_t which) { return boards_[which / kFetchers].fetchers[which % kFetchers]; }
-  static std::uint64_t fetcher_of(const Message& m) { return std::uint64_t{m.board} * kFetchers + m.port; }
-  static std::uint32_t unit_of(const Message& m, std::size_t name) {
+  static std::uint64_t fetcher_of(const MailboxMessage& m) {
+    return std::uint64_t{m.board} * kFetchers + m.port;
+  }
+  static std::uint32_t unit_of(const MailboxMessage& m, std::size_t name) {
     return static_cast<std::uint32_t>(m.board * std::size_t{kUnitsOfBoard} + name);
   }
-  static std::uint32_t unit_of_mailbox(const Message& m, std::size_t name) {
+  static std::uint32_t unit_of_mailbox(const MailboxMessage& m, std::size_t name) {
     return unit_of(m, m.mailbox * std::size_t{kUnitsOfMailbox} + name);
   }
   void push(Time at, Step step, std::uint64_t argument) { events_.push(at, 0, {argument, step}); }
-  std::uint32_t keep(const Moving& message);
+  std::uint32_t store(const Moving& message);
   void drop(std::uint32_t id) { unused_.push_back(id); }
   void perform(const Event& event);
   void append(Line& line, std::uint32_t id);
-  std::uint32_t take_first(Line& line);
-  /// Whether the message is in the unit from now on, and no longer in the one before; otherwise it waits, and
-  /// the step comes again. occupied: by all flits; ahead: until the head is at the next unit.
+  std::uint32_t pop_front(Line& line);
+  /// Moves the message into the unit and out of its previous one. Returns false if it must wait; the step is
+  /// then repeated. occupied: time of all flits. ahead: time until the head reaches the next unit.
   bool enter(std::uint32_t id, std::uint32_t unit, Step step, Time occupied, Time ahead);
   void leave(Moving& m);
   void call_next(std::uint32_t unit);
@@ -317,7 +322,7 @@ class Machine {
   void inject(std::uint32_t id);
   void hop(std::uint32_t id);
   void receive(std::uint32_t id);
-  bool has_full_ring(const Mailbox& mailbox, const Message& m) const;
+  bool has_full_ring(const Mailbox& mailbox, const MailboxMessage& m) const;
   void deliver(std::uint32_t id);
   void release(std::uint64_t slot);
   void fetch(std::uint32_t id);
@@ -325,10 +330,10 @@ class Machine {
   void resend_later(std::uint64_t fetcher);
   void resend(std::uint64_t fetcher);
   void send_again(std::uint64_t fetcher, std::uint32_t id);
-  void acknowledge(const Message& m);
+  void acknowledge(const MailboxMessage& m);
   void serve(std::uint64_t fetcher);
-  bool take_in(std::uint64_t fetcher);
-  void taken(std::uint64_t fetcher, int flits);
+  bool accept(std::uint64_t fetcher);
+  void advance_input(std::uint64_t fetcher, int flits);
   void pass(std::uint32_t id);
   void look_up(std::uint64_t fetcher, Lookup& lookup, const Key& key, Time at);
   void request(std::uint64_t fetcher);
@@ -341,12 +346,12 @@ class Machine {
   void stop(Trap trap) { trap_ = trap_ == Trap::kNone ? trap : trap_; }
 
   MachineSpec spec_;
-  Time flit_;  // on a link
+  Time flit_;  // time on a link
   Time cycle_noc_flit_;
   BufferSpec buffers_;
   std::vector<Board> boards_;
   std::vector<Unit> units_;
-  std::array<Arbiter, 2> bridge_links_;  // into the mesh, out of it
+  std::array<Arbiter, 2> bridge_links_;  // into and out of the mesh
   std::uint32_t bridge_sent_ = 0;
   std::vector<Tables> tables_;
   EventQueue<Event> events_;
@@ -364,8 +369,8 @@ class Machine {
   MachineCounters counters_;
 };
 
-/// Where a bypass message leaves a board's router: y first, then x, then the destination's column; for the
-/// bridge, towards board (0, 0) and then south.
+/// The port by which a bypass message leaves a board's router: y first, then x, then the destination's
+/// column. For the bridge: towards board (0, 0), then south.
 int bypass_port(const Mesh& mesh, int at, const Address& to);
 
 }  // namespace offramp::tinsel

@@ -1,7 +1,6 @@
-// A multicast tree is grown by recursion from its root: Grower::grow() first places the lists of the boards
-// beyond each link, since a board's own list holds the keys of those. Boards are reached along
-// first_step(), in an order of dimensions, so that no board has two parents; parent_board() is that step
-// backwards.
+// Grows a multicast tree recursively from its root: Grower::grow() first places the lists of the boards
+// beyond each link, since a board's own list contains their keys. Boards are reached along first_step(), in a
+// fixed order of dimensions, so that each has one parent; parent_board() reverses that step.
 #include "simulators/tinsel/placement.hpp"
 
 #include <algorithm>
@@ -91,33 +90,33 @@ std::optional<Mesh> smallest_mesh(int ranks, const Layout& layout) {
   return std::nullopt;
 }
 
-Place place_of(int rank, const Layout& layout, const Mesh& mesh) {
+ThreadLocation place_of(int rank, const Layout& layout, const Mesh& mesh) {
   const int along = rank / layout.per_board;
   const int y = along / mesh.columns;
   const int x = y % 2 == 0 ? along % mesh.columns : mesh.columns - 1 - along % mesh.columns;
-  Place place;
+  ThreadLocation place;
   place.board = static_cast<std::uint16_t>(mesh.at(x, y));
   place.mailbox = static_cast<std::uint8_t>(rank % layout.per_board / layout.per_mailbox);
   place.thread = static_cast<std::uint8_t>(rank % layout.per_mailbox * layout.workers());
   return place;
 }
 
-Tree grow_tree(Machine& machine, int root_board, std::span<const Place> destinations, std::uint16_t local_key,
-               DimensionOrder order) {
+Tree build_tree(Machine& machine, int root_board, std::span<const ThreadLocation> destinations,
+                std::uint16_t local_key, DimensionOrder order) {
   BoardMasks masks;
-  for (const Place& place : destinations)
+  for (const ThreadLocation& place : destinations)
     masks[place.board][place.mailbox] |= std::uint64_t{1} << place.thread;
   Grower grower(machine, local_key, order);
   if (!masks.empty()) grower.tree.key = grower.grow(root_board, masks, std::nullopt);
   return std::move(grower.tree);
 }
 
-void fell_tree(Machine& machine, const Tree& tree) {
+void remove_tree(Machine& machine, const Tree& tree) {
   for (const auto& [board, placed] : tree.lists) machine.tables(board).release(placed);
 }
 
 int parent_board(const Mesh& mesh, int root_board, int board, DimensionOrder order) {
-  // The last step of the way from the root: x comes last when y comes first.
+  // The last step of the path from the root: along x if y comes first.
   const bool along_x = mesh.x(board) != mesh.x(root_board);
   const bool along_y = mesh.y(board) != mesh.y(root_board);
   const bool x_last = order == DimensionOrder::kYFirst ? along_x : !along_y;

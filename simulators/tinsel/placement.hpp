@@ -1,4 +1,4 @@
-// Which thread a rank is, and the multicast trees between boards.
+// Placement of ranks on threads, and multicast trees between boards.
 #pragma once
 
 #include <optional>
@@ -9,40 +9,39 @@
 
 namespace offramp::tinsel {
 
-/// One rank per mailbox (the tile's other threads help it), per core, per thread, or per board.
+/// One rank per mailbox (whose other threads help it), per core, per thread, or per board.
 enum class Policy : std::uint8_t { kSpread, kPerCore, kDense, kApart };
 
-/// How many ranks there are on each mailbox and on each board; the last ones in use may have fewer. Mailboxes
-/// are full before the next one begins.
+/// Ranks per mailbox and per board; the last ones in use may have fewer. Mailboxes are filled one by one.
 struct Layout {
   int per_mailbox = 1;
   int per_board = kMailboxes;
-  /// Threads that work for a rank.
+  /// Threads per rank.
   [[nodiscard]] int workers() const { return kThreadsPerMailbox / per_mailbox; }
 };
 Layout layout_of(Policy policy);
-/// The roomiest layout with which so many ranks fit the largest machine: one for each mailbox as long as
-/// there are enough mailboxes, then all boards, evenly. More ranks never get fewer boards.
+/// The layout with the most room for this many ranks on the largest machine: one per mailbox if possible,
+/// otherwise spread evenly over all boards. More ranks never get fewer boards.
 Layout roomiest(int ranks);
-/// The smallest published machine (3x2, 3x4, 6x4, 6x6, 6x8 boards) that holds the ranks; nothing: none does.
+/// The smallest published machine (3x2, 3x4, 6x4, 6x6, 6x8 boards) for the ranks. `nullopt` if too small.
 std::optional<Mesh> smallest_mesh(int ranks, const Layout& layout);
-/// Ranks fill threads, mailboxes and boards in order; boards along a snake, so that neighbours stay near.
-Place place_of(int rank, const Layout& layout, const Mesh& mesh);
+/// Ranks fill threads, mailboxes, and boards in order. Boards follow a snake, so that neighbours stay close.
+ThreadLocation place_of(int rank, const Layout& layout, const Mesh& mesh);
 
-/// The lists of one multicast tree, each on its board, and the key with which a thread of the root's board
-/// uses it. Leaves are laid out first, since an RR holds the key of the next board.
+/// The lists of a multicast tree, each on its board, and the key by which a thread of the root's board uses
+/// it. Leaves are placed first, since an RR contains the key of the next board.
 struct Tree {
   Trap trap = Trap::kNone;
   Key key;
   std::vector<std::pair<int, Placed>> lists;
   std::uint32_t beats = 0;
 };
-/// One MRM per mailbox with destinations; RR first, so that subtrees start before local copies.
-Tree grow_tree(Machine& machine, int root_board, std::span<const Place> destinations, std::uint16_t local_key,
-               DimensionOrder order = DimensionOrder::kYFirst);
-void fell_tree(Machine& machine, const Tree& tree);
+/// One MRM per mailbox with destinations. RR records come first, so that subtrees start before local copies.
+Tree build_tree(Machine& machine, int root_board, std::span<const ThreadLocation> destinations,
+                std::uint16_t local_key, DimensionOrder order = DimensionOrder::kYFirst);
+void remove_tree(Machine& machine, const Tree& tree);
 
-/// The board before `board` on the tree's way from the root's board.
+/// The previous board on the tree's path from the root's board. -1 for the root's board.
 int parent_board(const Mesh& mesh, int root_board, int board, DimensionOrder order = DimensionOrder::kYFirst);
 
 }  // namespace offramp::tinsel

@@ -1,6 +1,6 @@
-// Tables of the five record types and of the key: per field its lowest bit, counted from the record's low
-// end, and its width. Everything below walks over these tables, so that a field's place stands in the code
-// once. defined_bits() gives the bits that records define; the others of a beat may hold anything.
+// Tables of the record types and the key: the lowest bit of each field, counted from the record's low end,
+// and its width. All functions below use these tables. defined_bits() returns the bits that records define;
+// the other bits of a beat are arbitrary.
 #include "simulators/tinsel/record.hpp"
 
 #include <algorithm>
@@ -45,7 +45,7 @@ constexpr std::uint32_t cut(std::uint32_t bits, const KeyField& field) {
   return (bits >> field.low) & static_cast<std::uint32_t>(ones(field.width));
 }
 
-/// Where a record of so many chunks begins whose first chunk is number `chunk` (0 is the highest).
+/// Byte offset of a record with this many chunks that begins with number `chunk` (0 is the highest).
 constexpr std::size_t offset_of(int chunk, int chunks) {
   return kSizeOffset - kChunkBytes * static_cast<std::size_t>(chunk + chunks);
 }
@@ -63,7 +63,7 @@ void write_wide(Wide value, std::span<std::byte> bytes) {
   }
 }
 
-/// Writes each record's bits at its place: value_of gives the bits of a field.
+/// Assembles a beat from the field values that value_of returns.
 template <typename Value>
 Beat laid_out(std::span<const Record> records, Value value_of) {
   Beat beat{};

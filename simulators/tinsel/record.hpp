@@ -1,8 +1,8 @@
-// What the programmable router reads: routing keys, beats and the five record types, each described once as a
-// table of fields. Encoding, decoding, printing and the documentation come from these tables.
+// The data of the programmable router: routing keys, beats, and the five record types, as tables of fields.
+// Encoding, decoding, printing, and documentation use these tables.
 //
-// [pip-0024] Functional overview: widths of the key's parts are
-// symbolic there; 1 + 26 + 5 bits is what [tinsel-src] has.
+// [pip-0024] Functional overview; the key's parts have symbolic widths there; [tinsel-src] uses 1 + 26 + 5
+// bits.
 #pragma once
 
 #include <array>
@@ -18,11 +18,11 @@ namespace offramp::tinsel {
 inline constexpr std::size_t kBeatBytes = 32;
 inline constexpr int kChunksPerBeat = 5;
 inline constexpr std::size_t kChunkBytes = 6;
-inline constexpr std::size_t kSizeOffset = 30;  // of a beat's record count, 16 bits
+inline constexpr std::size_t kSizeOffset = 30;  // the beat's record count (16 bits)
 inline constexpr unsigned kMaximumKeyBeats = 31;
 
-/// URM1, URM2: to one thread, with a local key of 32 or 64 bits. RR: to a neighbouring board. MRM: to any set
-/// of the 64 threads of one mailbox. IND: to a further list of records.
+/// URM1, URM2: to one thread, with a local key of 32 or 64 bits. RR: to a neighbouring board. MRM: to any of
+/// the 64 threads of one mailbox. IND: to a further list of records.
 enum class RecordType : std::uint8_t { kUrm1, kUrm2, kRr, kMrm, kInd, kCount };
 std::string_view to_string(RecordType type);
 
@@ -47,11 +47,11 @@ struct FieldSpec {
 struct RecordSpec {
   RecordType type;
   std::uint8_t tag;
-  std::uint8_t chunks;  // of 48 bits
+  std::uint8_t chunks;  // 48 bits each
   std::string_view name;
   std::span<const FieldSpec> fields;
 };
-/// By record type; the tag equals the index.
+/// The record types, indexed by tag.
 std::span<const RecordSpec> record_specs();
 const RecordSpec& spec_of(RecordType type);
 
@@ -86,8 +86,8 @@ class Record {
 };
 std::string print(const Record& record);
 
-/// Routing key, 32 bits: [31] ram, [30:5] index of the first beat in that DRAM, [4:0] number of beats. Means
-/// something on one board only; no beats: no destinations.
+/// Routing key, 32 bits: [31] RAM, [30:5] index of the first beat in that DRAM, [4:0] number of beats. Valid
+/// on one board only. Without beats it has no destinations.
 struct Key {
   std::uint8_t ram = 0;
   std::uint32_t beat = 0;
@@ -106,7 +106,7 @@ struct KeyField {
 std::span<const KeyField> key_fields();
 std::string print(const Key& key);
 
-/// What is wrong with a list of records. At build time an error; at lookup the router stops ("traps").
+/// Errors in a list of records. The builder refuses them; at lookup the router stops ("traps").
 enum class Trap : std::uint8_t {
   kNone,
   kSize,           // a beat has no record or more than five
@@ -117,11 +117,11 @@ enum class Trap : std::uint8_t {
   kNoIndirect,     // 31 beats without IND
   kEmptyIndirect,  // IND to no beats
   kOtherRam,       // IND into the other DRAM
-  kEmptyMask,      // MRM to nobody
+  kEmptyMask,      // MRM without destinations
   kAddress,        // beats outside of the tables
-  kUTurn,          // RR back to where the message came from
-  kEdge,           // RR to where there is no board
-  kLoop,           // a chain or a way that does not end
+  kUTurn,          // RR back over the link of arrival
+  kEdge,           // RR over the edge of the mesh
+  kLoop,           // an endless chain or path
   kCount
 };
 std::string_view to_string(Trap trap);
@@ -133,11 +133,11 @@ struct BeatRecords {
   int count = 0;
   std::array<Record, kChunksPerBeat> records;
 };
-/// Any bytes are safe; fewer than 32 are a trap.
+/// Accepts arbitrary bytes; fewer than 32 are a trap.
 BeatRecords decode_beat(std::span<const std::byte> bytes);
-/// The records must fit: at most five chunks, at least one record. Unused bits are zero.
+/// The records must fit: one to five chunks. Unused bits are zero.
 Beat encode_beat(std::span<const Record> records);
-/// Ones where a beat with these records has defined bits: the hardware leaves garbage in the others.
+/// A mask of the bits that these records define; the hardware leaves garbage in the others.
 Beat defined_bits(std::span<const Record> records);
 
 }  // namespace offramp::tinsel

@@ -1,5 +1,4 @@
-// The router of a board: eight fetchers, which look keys up and make copies, the crossbar, and the links to
-// the neighbouring boards.
+// The router of a board: eight fetchers (key lookup and copies), the crossbar, and the links to other boards.
 #include <algorithm>
 #include <utility>
 
@@ -8,12 +7,12 @@
 namespace offramp::tinsel {
 namespace {
 
-constexpr std::uint16_t kMostHops = 64;  // far beyond any mesh: a way that goes in circles
+constexpr std::uint16_t kMostHops = 64;  // far beyond any mesh: the path is circular
 
 }  // namespace
 
-/// A message comes to a port of the router: from a column of the network on chip, or over a link, whose
-/// receiver drops what it has no room for.
+/// A message arrives at a router port: from a column of the network on chip, or over a link, whose receiver
+/// drops messages without room.
 void Machine::fetch(std::uint32_t id) {
   Moving& m = messages_[id];
   const std::uint64_t which = fetcher_of(m);
@@ -39,9 +38,8 @@ void Machine::fetch(std::uint32_t id) {
   serve(which);
 }
 
-/// It and what follows it are sent again when the sender has waited for an acknowledgement in vain (go back
-/// N), and again, until there is room. The tries for which there is none are not played: nothing else could
-/// pass meanwhile.
+/// The sender's timeout repeats this message and all after it (go back N) until there is room. Repetitions
+/// without room are skipped, since no other message could pass meanwhile.
 void Machine::refuse(Fetcher& to, std::uint32_t id) {
   ++counters_.refused;
   if (to.refused.head == kNone) to.refused_at = now_;
@@ -59,10 +57,10 @@ void Machine::resend_later(std::uint64_t which) {
 void Machine::resend(std::uint64_t which) {
   Fetcher& to = fetcher(which);
   to.resends = false;
-  while (to.refused.head != kNone) send_again(which, take_first(to.refused));
+  while (to.refused.head != kNone) send_again(which, pop_front(to.refused));
 }
 
-/// What was on the wire when the sender went back comes out of sequence, and once more behind the others.
+/// Repeats a message that was in flight when the sender went back; it arrives again after the others.
 void Machine::send_again(std::uint64_t which, std::uint32_t id) {
   const auto over = static_cast<Direction>(which % kFetchers);
   const int from = spec_.mesh.neighbour(static_cast<int>(which / kFetchers), over);
@@ -71,39 +69,39 @@ void Machine::send_again(std::uint64_t which, std::uint32_t id) {
   push(wire.acquire(now_, flit_ * messages_[id].flits).begin + spec_.hop_latency(), Step::kFetch, id);
 }
 
-/// The sender's buffer holds a message until its acknowledgement is back.
-void Machine::acknowledge(const Message& m) {
+/// The sender's buffer retains a message until its acknowledgement arrives.
+void Machine::acknowledge(const MailboxMessage& m) {
   const auto over = static_cast<Direction>(m.port);
   const int from = spec_.mesh.neighbour(m.board, over);
-  if (from < 0) return;  // from the bridge
+  if (from < 0) return;  // the sender is the bridge
   Link& sender = link(from, opposite(over));
   const Time back = now_ + spec_.hop_latency();
   sender.acknowledgements.emplace_back(back, m.flits);
   if (sender.blocked != kNone) push(back, Step::kCross, link_index(from, opposite(over)));
 }
 
-/// Goes on with the first message of a fetcher's input.
+/// Continues with the first message of a fetcher's input.
 void Machine::serve(std::uint64_t which) {
   Fetcher& own = fetcher(which);
   while (trap_ == Trap::kNone) {
     const bool is_next = own.front == kNone;
     if (is_next) {
       if (own.input.head == kNone) return;
-      own.front = take_first(own.input);
+      own.front = pop_front(own.input);
     }
     const Moving& m = messages_[own.front];
     if (m.to.keyed) {
-      if (!take_in(which)) return;
+      if (!accept(which)) return;
     } else {
-      if (!is_next) return;  // it is on its way through the pipeline
+      if (!is_next) return;  // still in the pipeline
       if (m.ready > now_) return push(m.ready, Step::kPass, own.front);
       pass(own.front);
     }
   }
 }
 
-/// The first message of the input is out of it.
-void Machine::taken(std::uint64_t which, int flits) {
+/// Removes the first message from the input.
+void Machine::advance_input(std::uint64_t which, int flits) {
   Fetcher& own = fetcher(which);
   own.front = kNone;
   own.flits -= flits;
@@ -111,8 +109,8 @@ void Machine::taken(std::uint64_t which, int flits) {
   resend_later(which);
 }
 
-/// Keyed ones are buffered whole and looked up, once there is a place for them.
-bool Machine::take_in(std::uint64_t which) {
+/// Buffers a keyed message and starts its lookup. Returns false if it must wait for a free place.
+bool Machine::accept(std::uint64_t which) {
   Fetcher& own = fetcher(which);
   const Moving m = messages_[own.front];
   const Key key = Key::decode(m.to.key);
@@ -135,11 +133,11 @@ bool Machine::take_in(std::uint64_t which) {
     lookup.message.lag = spec_.cycles(std::int64_t{spec_.emit_flit_cycles} * (m.flits - 1));
     look_up(which, lookup, key, now_ + m.lag + spec_.cycles(1 + m.flits));
   }
-  taken(which, m.flits);
+  advance_input(which, m.flits);
   return true;
 }
 
-/// Through the fetcher's output: a message without a key, or the copy for a record.
+/// Passes a message without key, or a record's copy, through the fetcher's output.
 void Machine::pass(std::uint32_t id) {
   const Time emission = spec_.cycles(std::int64_t{spec_.emit_flit_cycles} * messages_[id].flits);
   if (!enter(id, unit_of(messages_[id], kEmission + messages_[id].fetcher), Step::kPass, emission, {}))
@@ -153,11 +151,11 @@ void Machine::pass(std::uint32_t id) {
   }
   m.port = static_cast<std::uint8_t>(bypass_port(spec_.mesh, m.board, m.to));
   output(id);
-  taken(which, flits);
+  advance_input(which, flits);
   serve(which);
 }
 
-/// The beats of a key, which the fetcher asks for as far as its buffer holds them.
+/// Reads the beats of a key, which the fetcher requests as its buffer permits.
 void Machine::look_up(std::uint64_t which, Lookup& lookup, const Key& key, Time at) {
   const std::size_t board = which / kFetchers;
   Fetcher& own = fetcher(which);
@@ -176,8 +174,8 @@ void Machine::look_up(std::uint64_t which, Lookup& lookup, const Key& key, Time 
   request(which);
 }
 
-/// Bursts of four; a DRAM has at most 16 beats outstanding for all fetchers of its board, so it gives 16
-/// beats per latency. What comes behind a list that is to go on with another one waits for that.
+/// Requests bursts of four. A DRAM has at most 16 outstanding beats for all fetchers of its board, so it
+/// delivers 16 beats per latency. Lookups behind a list whose IND is still to come wait for it.
 void Machine::request(std::uint64_t which) {
   Fetcher& own = fetcher(which);
   for (Lookup& lookup : own.lookups) {
@@ -202,7 +200,7 @@ void Machine::request(std::uint64_t which) {
   push(own.lookups.front().beats.front().first, Step::kEmit, which);
 }
 
-/// The interpreter of a fetcher handles one record: one cycle per beat, then a copy per record.
+/// Processes one record in a fetcher's interpreter: one cycle per beat, then a copy per record.
 void Machine::emit(std::uint64_t which) {
   Fetcher& own = fetcher(which);
   if (own.ended && !end_record(which)) return;
@@ -222,7 +220,7 @@ void Machine::emit(std::uint64_t which) {
   look_up(which, lookup, Key::decode(record.new_key()), now_);
 }
 
-/// The copy of the record before has left the interpreter. False: there is nothing more to go through.
+/// Continues after a record's copy has left the interpreter. Returns false if no record is left.
 bool Machine::end_record(std::uint64_t which) {
   Fetcher& own = fetcher(which);
   Lookup& lookup = own.lookups.front();
@@ -244,7 +242,7 @@ bool Machine::end_record(std::uint64_t which) {
   return goes_on && trap_ == Trap::kNone;
 }
 
-/// What a record makes of the message: only words of flit 0 change.
+/// Copies the message for a record, which changes only words of flit 0.
 void Machine::emit_record(std::uint64_t which, Lookup& lookup, const Record& record) {
   const int board_index = static_cast<int>(which / kFetchers);
   Moving copy = lookup.message;
@@ -256,7 +254,7 @@ void Machine::emit_record(std::uint64_t which, Lookup& lookup, const Record& rec
     ++counters_.inter_records;
     copy.to.key = record.new_key();
     copy.port = static_cast<std::uint8_t>(direction);
-    return pass(keep(copy));
+    return pass(store(copy));
   }
   const std::uint64_t local = record.get(Field::kLocalKey);
   std::uint64_t mask = std::uint64_t{1} << (record.thread() & 63U);
@@ -270,10 +268,10 @@ void Machine::emit_record(std::uint64_t which, Lookup& lookup, const Record& rec
   copy.to = Address::threads(static_cast<std::uint16_t>(board_index),
                              static_cast<std::uint8_t>(record.mailbox()), mask);
   copy.port = static_cast<std::uint8_t>(kLinks + copy.to.mailbox % kMailboxColumns);
-  pass(keep(copy));
+  pass(store(copy));
 }
 
-/// Through the crossbar (at most 2/3 flit per cycle and output) into a column or to a link.
+/// Moves a message through the crossbar (at most 2/3 flit per cycle and output) into a column or to a link.
 void Machine::output(std::uint32_t id) {
   const Moving& m = messages_[id];
   const bool into_column = m.port >= kLinks;
@@ -285,7 +283,7 @@ void Machine::output(std::uint32_t id) {
   push(now_ + ahead, Step::kHop, id);
 }
 
-/// Into the send buffer of a link, once there is room.
+/// Moves a message into the send buffer of a link, once it has room.
 void Machine::cross(std::uint32_t id) {
   Moving& m = messages_[id];
   if (m.to.board == kBridge && m.board == 0) {
@@ -313,8 +311,8 @@ void Machine::cross(std::uint32_t id) {
   cross_link(id, out, next);
 }
 
-/// A lost packet is sent again after the timeout, and what is behind it waits (go back N); one out of
-/// sequence is dropped by the receiver, which is the same; a second copy only takes its time.
+/// A lost packet is repeated after the timeout and delays those behind it (go back N). A reordered packet has
+/// the same effect, since the receiver drops it. A duplicate only takes time.
 void Machine::cross_link(std::uint32_t id, Link& out, int next) {
   Moving& m = messages_[id];
   const Time occupied = flit_ * m.flits;

@@ -23,7 +23,7 @@ Direction first_step(const Mesh& mesh, int from, int to, DimensionOrder order) {
 }
 
 Time MachineSpec::link_flit() const {
-  // Flits cross packet borders as items do, so a flit costs its share of a full packet.
+  // Flits cross packet boundaries, so a flit costs its share of a full packet.
   const Time packet = link.bytes(packet_bytes + packet_overhead) + cycles(packet_gap_cycles);
   return Time::ps((packet.count() * flit_link_bytes + packet_bytes - 1) / packet_bytes);
 }

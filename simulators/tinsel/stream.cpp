@@ -1,14 +1,14 @@
-// One stream simulated fragment by fragment (class Stream), and long ones by extrapolation (run_stream()).
+// Simulates one stream fragment by fragment (Stream), and long ones by extrapolation (run_stream()).
 //
-// Stream is software on the machine: its threads send into the machine, which calls back when fragments are
-// delivered and timers go off. Credits return per block of fragments and climb a tree (mailboxes to the
-// first one of their board, boards to the board before them on the way from the source), so that the source
-// hears from a few groups instead of from every receiver.
+// Stream is software on the machine: it sends, and the machine calls back for deliveries and timers. Credits
+// return per block of fragments along a tree: from mailboxes to the first one of their board, and from boards
+// to the previous board on the path from the source. The source therefore receives them from a few groups
+// instead of from every receiver.
 //
-// A stream settles into a period of one window, or of 4 or 16 where rates do not divide each other.
-// extrapolate() runs three streams that are a period apart in length; where all of their times grow alike
-// from each to the next, those of the long stream follow. Otherwise the next longer period is tried, and at
-// last every fragment is simulated, as it is for a capture and under faults.
+// A stream becomes periodic with a period of one window, or of 4 or 16 windows if its rates are not
+// multiples. extrapolate() runs three streams whose lengths differ by one period. If all their times grow
+// equally, it extrapolates them to the long stream. Otherwise it tries the next longer period, and finally
+// simulates every fragment, as for captures and with faults.
 #include "simulators/tinsel/stream.hpp"
 
 #include <algorithm>
@@ -20,9 +20,9 @@
 namespace offramp::tinsel {
 namespace {
 
-constexpr std::uint32_t kCredit = 0xffffffff;  // tag of a credit; data carry their fragment's number
-constexpr int kMostWorkers = 32;               // four cores of eight instructions in flight
-constexpr std::uint64_t kShortest = 6;         // periods until a stream is taken for periodic
+constexpr std::uint32_t kCredit = 0xffffffff;  // tag of a credit; data fragments use their number
+constexpr int kMostWorkers = 32;               // four cores with eight instructions in flight
+constexpr std::uint64_t kShortest = 6;         // periods before a stream may count as periodic
 
 class Stream final : public Software {
  public:
@@ -40,7 +40,7 @@ class Stream final : public Software {
     machine_.run_on(this);
     machine_.set_faults(request_.faults, request_.number << 24U, request_.epoch);
     allowed_ = window_;
-    go_on({});
+    advance({});
     const bool whole = machine_.run();
     machine_.run_on(nullptr);
     machine_.set_faults({}, 0, {});
@@ -52,12 +52,12 @@ class Stream final : public Software {
   }
 
   void delivered(const Delivery& delivery) override {
-    const Message& m = delivery.message;
+    const MailboxMessage& m = delivery.message;
     const auto group = groups_.find({m.board, m.mailbox});
     if (m.tag == kCredit) return credited(delivery, group);
     if (group == groups_.end()) return;
     for (const std::size_t d : group->second.members) {
-      const Place& place = request_.destinations[d];
+      const ThreadLocation& place = request_.destinations[d];
       if ((m.to.mask >> place.thread & 1U) != 0) receive(delivery, d);
     }
   }
@@ -65,7 +65,7 @@ class Stream final : public Software {
   void timer(Time at, std::uint64_t cookie) override {
     if (cookie != kSourceTimer) return read(at, cookie);
     waiting_ = false;
-    go_on(at);
+    advance(at);
   }
 
  private:
@@ -73,7 +73,7 @@ class Stream final : public Software {
 
   static constexpr std::uint64_t kSourceTimer = ~std::uint64_t{0};
 
-  /// A fragment that a receiver's thread takes up.
+  /// A fragment that a receiver's thread is reading.
   struct Reading {
     std::size_t destination = 0;
     std::uint32_t slot = 0;
@@ -86,11 +86,11 @@ class Stream final : public Software {
     std::uint64_t next = 0;
     int crowd = 1;  // receivers on the same core
   };
-  /// The receivers of a mailbox count together; one of them passes credits on towards the source.
+  /// The receivers of a mailbox report together; one of them sends credits towards the source.
   struct Group {
     std::vector<std::size_t> members;
-    At parent{-1, -1};      // none: the source
-    std::size_t below = 0;  // groups that send their credits here
+    At parent{-1, -1};      // (-1, -1): the source
+    std::size_t below = 0;  // number of groups that report to this one
     std::map<std::uint64_t, std::pair<std::size_t, Time>>
         blocks;  // reports of a block so far, and their latest
   };
@@ -99,12 +99,12 @@ class Stream final : public Software {
     receivers_.resize(request_.destinations.size());
     std::map<std::pair<At, int>, int> crowds;
     for (std::size_t d = 0; d < request_.destinations.size(); ++d) {
-      const Place& place = request_.destinations[d];
+      const ThreadLocation& place = request_.destinations[d];
       groups_[{place.board, place.mailbox}].members.push_back(d);
       ++crowds[{{place.board, place.mailbox}, place.core()}];
     }
     for (std::size_t d = 0; d < receivers_.size(); ++d) {
-      const Place& place = request_.destinations[d];
+      const ThreadLocation& place = request_.destinations[d];
       receivers_[d].crowd = crowds[{{place.board, place.mailbox}, place.core()}];
     }
     for (const auto& [where, group] : groups_) {
@@ -114,7 +114,7 @@ class Stream final : public Software {
                                             static_cast<std::uint8_t>(where.second), mask));
     }
     if (groups_.size() < 2) return;
-    // Mailboxes report to the first one of their board, boards to the board before them on the tree.
+    // Mailboxes report to the first one of their board; boards report to the previous board of the tree.
     std::map<int, At> leaders;
     for (const auto& [at, group] : groups_) leaders.emplace(at.first, at);
     for (auto& [at, group] : groups_) {
@@ -143,7 +143,7 @@ class Stream final : public Software {
   [[nodiscard]] std::int64_t instructions(int handling, int words) const {
     return handling + static_cast<std::int64_t>(software_.copy_word) * words;
   }
-  /// How long until one thread is done with a fragment, and how long until the next one can follow.
+  /// Time of one thread for a fragment (latency), and until the next fragment can follow (interval).
   [[nodiscard]] Time latency(std::int64_t count, int crowd) const {
     return machine_.spec().cycles(count * std::max(software_.pipeline, crowd));
   }
@@ -152,8 +152,8 @@ class Stream final : public Software {
     return machine_.spec().cycles((count * std::max(software_.pipeline, crowd) + workers - 1) / workers);
   }
 
-  /// One send after the other, as far as the credits allow.
-  void go_on(Time at) {
+  /// Sends one copy at a time, as far as credits permit.
+  void advance(Time at) {
     if (waiting_ || next_ == result_.fragments || next_ >= allowed_) return;
     result_.sent = later(result_.sent, send_one(at, next_message()));
     waiting_ = true;
@@ -161,8 +161,8 @@ class Stream final : public Software {
   }
 
   /// The next fragment's copy for the next target.
-  Message next_message() {
-    Message message;
+  MailboxMessage next_message() {
+    MailboxMessage message;
     message.flits = static_cast<std::uint8_t>(flits(next_));
     message.tag = static_cast<std::uint32_t>(next_);
     message.words[0] = static_cast<std::uint32_t>(next_) << 16U;
@@ -181,8 +181,8 @@ class Stream final : public Software {
     return message;
   }
 
-  /// Header and words into the send slot, then the send: by one of the rank's threads.
-  Time send_one(Time at, const Message& message) {
+  /// One of the rank's threads writes header and words into the send slot and sends.
+  Time send_one(Time at, const MailboxMessage& message) {
     ++result_.sends;
     const int words = message.flits * kWordsPerFlit;
     const std::int64_t count = instructions(software_.fragment_send, words);
@@ -195,8 +195,8 @@ class Stream final : public Software {
 
   void receive(const Delivery& delivery, std::size_t d) {
     Receiver& receiver = receivers_[d];
-    const Message& m = delivery.message;
-    const Place& place = request_.destinations[d];
+    const MailboxMessage& m = delivery.message;
+    const ThreadLocation& place = request_.destinations[d];
     const Time pointer = delivery.pointer[place.thread];
     if (receiver.received++ == 0) result_.destinations[d].first = pointer;
     if (m.words[1] != receiver.next++) ++result_.out_of_order;
@@ -214,7 +214,7 @@ class Stream final : public Software {
   void read(Time begin, std::uint64_t cookie) {
     const Reading reading = readings_[cookie];
     unused_.push_back(cookie);
-    const Place& place = request_.destinations[reading.destination];
+    const ThreadLocation& place = request_.destinations[reading.destination];
     const int words = reading.flits * kWordsPerFlit;
     const std::int64_t count = instructions(software_.fragment_receive, words);
     const int crowd = receivers_[reading.destination].crowd;
@@ -228,7 +228,7 @@ class Stream final : public Software {
     report(at, groups_.at(at), block, done);
   }
 
-  /// Nobody waits for the credits of the last window.
+  /// The last window needs no credits.
   [[nodiscard]] bool needs_credit(std::uint64_t block) const {
     return (block + 1) * block_ + window_ < result_.fragments + block_;
   }
@@ -239,10 +239,10 @@ class Stream final : public Software {
     if (++count < group.members.size() + group.below) return;
     const Time ready = latest + latency(software_.fragment_send, 1);
     group.blocks.erase(block);
-    Message credit;
+    MailboxMessage credit;
     credit.tag = kCredit;
     credit.words[1] = static_cast<std::uint32_t>(block);
-    Place from;
+    ThreadLocation from;
     from.board = static_cast<std::uint16_t>(at.first);
     from.mailbox = static_cast<std::uint8_t>(at.second);
     from.thread = request_.destinations[group.members.front()].thread;
@@ -255,7 +255,7 @@ class Stream final : public Software {
   }
 
   void credited(const Delivery& delivery, std::map<At, Group>::iterator group) {
-    const Message& m = delivery.message;
+    const MailboxMessage& m = delivery.message;
     const bool at_source = m.to.board == request_.source.board && m.to.mailbox == request_.source.mailbox &&
                            (m.to.mask >> request_.source.thread & 1U) != 0;
     const auto thread = static_cast<std::size_t>(std::countr_zero(m.to.mask));
@@ -282,16 +282,16 @@ class Stream final : public Software {
   std::map<At, Group> groups_;
   std::vector<Address> mailboxes_;
   std::vector<Reading> readings_;
-  std::vector<std::size_t> unused_;  // of the readings
+  std::vector<std::size_t> unused_;  // indices into readings_
   std::size_t reporters_ = 0;
   std::map<std::uint64_t, std::pair<std::size_t, Time>> credits_;
   Arbiter source_;
   std::uint64_t window_ = 0;
   std::uint64_t block_ = 0;
-  std::uint64_t next_ = 0;     // fragment
-  std::size_t target_ = 0;     // of its copies, the next one
-  std::uint64_t allowed_ = 0;  // fragments
-  bool waiting_ = false;       // for the timer
+  std::uint64_t next_ = 0;     // next fragment
+  std::size_t target_ = 0;     // next copy of that fragment
+  std::uint64_t allowed_ = 0;  // fragments permitted by credits
+  bool waiting_ = false;       // a source timer is set
 };
 
 StreamRequest shortened(const StreamRequest& request, std::uint64_t fragments) {
@@ -300,7 +300,7 @@ StreamRequest shortened(const StreamRequest& request, std::uint64_t fragments) {
   return shorter;
 }
 
-/// b + (b - a) * times, for every count.
+/// Extrapolates each counter to b + (b - a) * times.
 void extend(MachineCounters& b, const MachineCounters& a, std::uint64_t times) {
   const auto grow = [times](std::uint64_t& to, std::uint64_t from) { to += (to - from) * times; };
   grow(b.injected, a.injected);
@@ -327,7 +327,7 @@ bool same_growth(const StreamResult& a, const StreamResult& b, const StreamResul
   return true;
 }
 
-/// False: the stream is too short for it, or not periodic.
+/// Returns false if the stream is too short or not periodic.
 bool extrapolate(Machine& machine, const SoftwareSpec& software, const StreamRequest& request,
                  std::uint64_t period, StreamResult& c) {
   const std::uint64_t fragments = fragments_of(request.bytes, request.envelope);
@@ -363,7 +363,7 @@ StreamResult run_whole_stream(Machine& machine, const SoftwareSpec& software, co
 
 StreamResult run_stream(Machine& machine, const SoftwareSpec& software, const StreamRequest& request) {
   if (request.tap != nullptr) return run_whole_stream(machine, software, request);
-  // The period is a window in most cases; where rates do not divide each other it takes several.
+  // The period is mostly one window; if rates are not multiples of each other, it is several.
   for (const std::uint64_t windows : {1U, 4U, 16U}) {
     const std::uint64_t period = windows * static_cast<std::uint64_t>(software.window);
     StreamResult result;

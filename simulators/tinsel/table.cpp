@@ -1,9 +1,9 @@
-// The builder (Tables::place()) and the look-up (expand()) of routing tables.
+// The builder (Tables::place()) and the lookup (expand()) of routing tables.
 //
-// The builder cuts a list of records into beats, and beats into blocks that one key can name, 31 at most. A
-// longer list is a chain: in each block but the last one, the last beat begins with IND, whose key names
-// the next block. All blocks of a list lie in one run of beats, so that those keys are known when the
-// blocks are written. read() decodes what it finds in the bytes and traps where they break a rule.
+// The builder divides a list of records into beats, and beats into blocks of at most 31, which one key can
+// address. A longer list is a chain: in each block but the last, the last beat begins with an IND, whose key
+// addresses the next block. All blocks of a list are contiguous, so the keys are known in advance. read()
+// decodes the bytes and traps on violations.
 #include "simulators/tinsel/table.hpp"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ bool fits(const std::vector<Record>& beat, const Record& record) {
   return chunks_of(beat) + spec_of(record.type()).chunks <= kChunksPerBeat;
 }
 
-/// Takes records off the front into beats, at most so many; records stay in order.
+/// Removes records from the front and packs them into at most `beats` beats, in order.
 BeatList fill(std::span<const Record>& records, std::size_t beats) {
   BeatList list;
   while (!records.empty()) {
@@ -39,8 +39,8 @@ BeatList fill(std::span<const Record>& records, std::size_t beats) {
   return list;
 }
 
-/// A 31-beat block: 30 full ones, and a last one that begins with IND (its key is filled in later). At least
-/// one record stays for the next block, since an IND to no beats would never be finished.
+/// Fills a 31-beat block: 30 beats, and a last one that begins with an IND (whose key is set later). At least
+/// one record remains for the next block, since an IND to no beats would never complete.
 BeatList fill_chained(std::span<const Record>& records) {
   BeatList list = fill(records, kTailBeats);
   std::vector<Record> last = {Record::ind(0)};
@@ -66,7 +66,7 @@ std::vector<BeatList> blocks_of(std::span<const Record> records) {
 Trap check(const Record& record, std::optional<Direction> arrived_from) {
   switch (record.type()) {
     case RecordType::kInd:
-      return Trap::kShortIndirect;  // the builder's own business
+      return Trap::kShortIndirect;  // only the builder creates IND records
     case RecordType::kMrm:
       return record.get(Field::kDestMask) == 0 ? Trap::kEmptyMask : Trap::kNone;
     case RecordType::kRr:
@@ -79,7 +79,7 @@ Trap check(const Record& record, std::optional<Direction> arrived_from) {
   return Trap::kNone;
 }
 
-/// The rules for the records of one lookup.
+/// Checks the rules for the records of one lookup.
 Trap check(const Block& block, const Key& key) {
   int indirect = 0;
   for (const BeatRecords& beat : block.beats) {

@@ -1,5 +1,5 @@
-// The routing tables of one board: bytes in the two modelled DRAMs, a builder that lays lists of records out
-// in them, and the lookup that the router's fetchers make.
+// The routing tables of one board: bytes in the two modelled DRAMs, a builder that stores lists of records,
+// and the lookup of the router's fetchers.
 #pragma once
 
 #include <array>
@@ -15,53 +15,54 @@
 
 namespace offramp::tinsel {
 
-/// Where tables may lie in each DRAM (read in [tinsel-src]: POLiteProgRouterBase and -Length), in beats.
+/// The space for tables in each DRAM, in beats (read in [tinsel-src]: POLiteProgRouterBase and -Length).
 inline constexpr std::uint32_t kFirstBeat = 0x01804000 / kBeatBytes;
 inline constexpr std::uint32_t kTableBeats = 32'767'488;
 inline constexpr int kRams = 2;
 
-/// A list laid out: its key, and the memory that it takes.
+/// A stored list: its key and its memory.
 struct Placed {
   Trap trap = Trap::kNone;
   Key key;
-  std::uint32_t beats = 0;  // over all blocks of its chain
+  std::uint32_t beats = 0;  // in all blocks of its chain
 };
 
-/// One key's records, as the fetcher sees them.
+/// The records of one key, as the fetcher sees them.
 struct Block {
   Trap trap = Trap::kNone;
   std::vector<BeatRecords> beats;
-  std::optional<Key> chained;  // where its IND leads
+  std::optional<Key> chained;  // the key in its IND
 };
 
+/// The tables of one board in its two DRAMs.
 class Tables {
  public:
-  /// Lays the records out in order and gives the key, in the DRAM that has fewer beats in use. Long lists
-  /// become chains of 31-beat blocks, each with an IND. arrived_from: messages come over that link, so no RR
-  /// may lead back there. The proposal's restrictions and the hardware's stricter ones hold for everything
-  /// that is laid out; a list that breaks them is refused. No records: the null key.
+  /// Stores records in order and returns their key, in the DRAM with fewer beats in use. Long lists become
+  /// chains of 31-beat blocks, each with an IND. An empty list gets the null key. arrived_from: messages
+  /// arrive over this link, so no RR may lead back. Lists that break the proposal's restrictions, or the
+  /// hardware's stricter ones, are refused.
   Placed place(std::span<const Record> records, std::optional<Direction> arrived_from = std::nullopt);
-  /// Gives the memory of a list back.
+  /// Releases the memory of a list.
   void release(const Placed& placed);
 
-  /// Reads the beats of one key and checks every restriction. Any key and any memory contents are safe.
+  /// Reads the beats of one key and checks all restrictions. Accepts any key and any memory contents.
   [[nodiscard]] Block read(const Key& key) const;
 
-  /// Beats in use, and the memory itself (its first byte is beat kFirstBeat), of one DRAM.
+  /// The number of beats in use, and the memory, of one DRAM. The first byte is beat kFirstBeat.
   [[nodiscard]] std::uint32_t used(int ram) const { return rams_[index(ram)].used; }
   [[nodiscard]] std::span<std::byte> memory(int ram) { return rams_[index(ram)].bytes; }
-  /// Beats up to the end of the tables: no chain is longer, unless it goes in circles.
+  /// Beats up to the end of the tables; a longer chain must be circular.
   [[nodiscard]] std::uint32_t extent(int ram) const {
     return static_cast<std::uint32_t>(rams_[index(ram)].bytes.size() / kBeatBytes);
   }
-  /// Puts bytes into memory as they are, for tests: contents that no builder made.
+  /// For tests: writes arbitrary bytes into memory.
   void poke(int ram, std::uint32_t beat, std::span<const std::byte> bytes);
 
  private:
   struct Ram {
     std::vector<std::byte> bytes;
     std::uint32_t used = 0;
-    std::map<std::uint32_t, std::uint32_t> free;  // first beat -> beats, below the end
+    std::map<std::uint32_t, std::uint32_t> free;  // first beat -> length in beats, below the end
   };
   static std::size_t index(int ram) { return static_cast<std::size_t>(ram) & 1U; }
   std::optional<std::uint32_t> allocate(Ram& ram, std::uint32_t beats);
@@ -69,7 +70,7 @@ class Tables {
   std::array<Ram, kRams> rams_;
 };
 
-/// Every record behind a key, chains followed: what a message is sent to. Stops at a trap.
+/// All records behind a key, including chains: the destinations of a message. Ends at a trap.
 struct Expansion {
   Trap trap = Trap::kNone;
   std::vector<Record> records;

@@ -23,10 +23,10 @@ void Audit::occupied(const Resource& resource, const ResourceDescription& descri
   Use& use = entry->second;
   if (first_use) use.first = grant.begin;
   if (grant.begin < asked)
-    note(fmt::format("{} serves at {} ps what is there at {} ps", description.name, grant.begin.count(),
-                     asked.count()));
+    note(fmt::format("{} begins at {} ps with work that arrives at {} ps", description.name,
+                     grant.begin.count(), asked.count()));
   if (grant.begin < use.end)
-    note(fmt::format("{} is occupied twice: from {} ps, and until {} ps", description.name,
+    note(fmt::format("{} is used twice at a time: from {} ps, and until {} ps", description.name,
                      grant.begin.count(), use.end.count()));
   std::erase_if(use.gaps, [this](const Gap& gap) { return gap.end <= now_; });
   if (grant.begin > asked && !description.reserved_ahead) waited(description, use, asked, grant.begin);
@@ -36,11 +36,12 @@ void Audit::occupied(const Resource& resource, const ResourceDescription& descri
   if (bytes == 0 || description.bits_per_second == 0) return;
   const Bandwidth rate = Bandwidth::bits_per_second(description.bits_per_second);
   if (rate.bytes(static_cast<std::int64_t>(use.bytes)) > use.end - use.first)
-    note(fmt::format("{} carries {} bytes in {} ps, above its rate", description.name, use.bytes,
+    note(fmt::format("{} moves {} bytes in {} ps, above its rate", description.name, use.bytes,
                      (use.end - use.first).count()));
 }
 
-/// What is there from `asked` on is served behind an occupation that was reserved before, for later.
+/// Reports a request that was available from `asked` on but had to queue behind an earlier reservation
+/// although the resource was idle.
 void Audit::waited(const ResourceDescription& description, const Use& use, Time asked, Time served) {
   for (const Gap& gap : use.gaps) {
     const Time from = later(gap.begin, asked);
@@ -66,7 +67,7 @@ void Audit::message(const Transfer& transfer, const Passage& p, Time posted) {
   };
   in_order("the call returns", p.issued, p.host_free);
   in_order("the device begins", p.issued, p.begin);
-  if (p.asks()) {
+  if (p.waits_for_answer()) {
     in_order("the request arrives", p.begin, p.requested);
     in_order("the request is granted", p.requested, p.granted);
     if (p.protocol == Protocol::kRendezvous) in_order("the request is granted", posted, p.granted);

@@ -1,4 +1,5 @@
-// Checks of a world's invariants while it runs, independent of the code that computes the times.
+// Checks a world's invariants while it runs, independently of the code that computes the times. One audit per
+// world, used by its thread.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +13,20 @@
 
 namespace offramp::world {
 
-/// No resource is occupied twice at a time, or idle while something waits that it could serve; what it
-/// carries stays within its rate; nothing happens before what it depends on; every message that left has
-/// arrived.
+/// Verifies four invariants: a resource serves one user at a time and never idles while a request waits; it
+/// never exceeds its rate; no event precedes its cause; every message that left has arrived.
 class Audit final : public ResourceObserver {
  public:
   void occupied(const Resource& resource, const ResourceDescription& description, Time asked,
                 const Arbiter::Grant& grant, std::uint64_t bytes) override;
-  /// An event at this time is handled.
+  /// An event with this time is being handled. Times must not decrease.
   void event(Time at);
-  /// The stages that a message has passed when its data is stored.
+  /// Checks the order of a message's stages, once its data is stored.
   void message(const Transfer& transfer, const Passage& passage, Time posted);
   void sent() { ++sent_; }
   void received() { ++received_; }
   void note(std::string violation);
-  /// Who hears of violations in worlds that were not asked to check; empty: there is no audit of those.
+  /// Receives the violations of worlds created without WorldOptions::check. Empty: they are not audited.
   static std::function<void(const std::string&)>& of_all();
 
   [[nodiscard]] const std::vector<std::string>& violations() const { return violations_; }
@@ -34,16 +34,16 @@ class Audit final : public ResourceObserver {
 
  private:
   static constexpr std::size_t kMostNoted = 20;
-  /// A resource is idle before an occupation that was reserved for a later moment.
+  /// An idle period before an occupation that was reserved for a later moment.
   struct Gap {
     Time begin;
     Time end;
   };
   struct Use {
-    Time first;  // of the first occupation
-    Time end;    // of the last one
+    Time first;  // start of the first occupation
+    Time end;    // end of the last one
     std::uint64_t bytes = 0;
-    std::vector<Gap> gaps;  // not over yet; in the order of time
+    std::vector<Gap> gaps;  // in order of time; those that have passed are removed
   };
   void waited(const ResourceDescription& description, const Use& use, Time asked, Time served);
   std::unordered_map<const Resource*, Use> uses_;

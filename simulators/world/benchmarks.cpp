@@ -46,7 +46,7 @@ Time message_in_window(World& world, std::size_t bytes, bool both_ways) {
 
 Time mean_of_calls(World& world, std::span<const int> members, const Operation& operation,
                    const std::function<CollectiveSizes(int rank)>& sizes) {
-  constexpr int kFirst = 2;  // turns that do not count
+  constexpr int kFirst = 2;  // warm-up, not measured
   constexpr int kTurns = 4;
   Operation barrier;
   barrier.kind = OperationKind::kBarrier;

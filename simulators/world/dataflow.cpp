@@ -1,6 +1,6 @@
-// One algorithm per kind of collective, chosen for few messages: trees for what spreads or sums up, direct
-// messages for blocks, dissemination for the barrier. Any number of ranks. A reduction follows the Fold
-// that the backend gives, so that operands are combined in its hardware's order and the bits are the same.
+// Moves the data of a collective with few messages: trees for broadcasts and reductions, direct messages for
+// blocks, dissemination for the barrier. Works for any number of ranks. A reduction follows the Fold of the
+// backend, so the operands are combined in the hardware's order and the result is bit-identical.
 #include "simulators/world/dataflow.hpp"
 
 #include <utility>
@@ -11,7 +11,7 @@
 namespace offramp {
 namespace {
 
-/// One block per rank: in rank order in one buffer, or anywhere.
+/// One block per rank: consecutive in one buffer, or a list of separate buffers.
 template <typename Span>
 struct RankBlocks {
   Span all;
@@ -29,7 +29,7 @@ RankBlocks<MutableBytes> to_receive(const CollectiveBuffers& b) {
   return {b.receive, b.block, b.receive_blocks};
 }
 
-/// Ranks seen from the root, which is 0.
+/// Ranks relative to the root, which is 0.
 struct Circle {
   Circle(const Team& team, int root_) : size(team.size()), root(root_) {
     relative = (team.rank() - root + size) % size;
@@ -40,9 +40,9 @@ struct Circle {
   int relative;
 };
 
-/// Waits for a message, but not yet if it is still on its way.
-void take_or_keep(Outcome& outcome, const Team::PendingToken& token,
-                  PooledVector<Team::PendingToken>& pending) {
+/// Completes the token if it is done, otherwise adds it to `pending`.
+void finish_or_defer(Outcome& outcome, const Team::PendingToken& token,
+                     PooledVector<Team::PendingToken>& pending) {
   if (token.await_ready()) {
     note(outcome, token.await_resume().outcome);
   } else {
@@ -50,14 +50,14 @@ void take_or_keep(Outcome& outcome, const Team::PendingToken& token,
   }
 }
 
-/// What goes along trees: contributions up the fold, the sum down a binomial tree, or one after the other.
+/// Phases of a tree collective: contributions up the fold, the result down a binomial tree, or both in turn.
 struct Course {
   bool up;
   bool down;
-  int root;  // where the sum has to be, and where the way down begins
+  int root;  // receives the sum, and begins the way down
 };
 
-/// In one coroutine: of small messages the frames would be most of the cost.
+/// One coroutine for both phases: coroutine frames would dominate the cost of small messages.
 Task<Outcome> along_trees(Team& team, Course course, Fold fold, Bytes own, MutableBytes result) {
   Outcome outcome = Outcome::kOk;
   if (course.up) {
@@ -89,7 +89,7 @@ Task<Outcome> along_trees(Team& team, Course course, Fold fold, Bytes own, Mutab
     for (mask /= 2; mask > 0; mask /= 2) {
       const int child = circle.relative + mask;
       if (child < circle.size)
-        take_or_keep(outcome, team.send_token(circle.rank_of(child), result, Stamp{}), pending);
+        finish_or_defer(outcome, team.send_token(circle.rank_of(child), result, Stamp{}), pending);
     }
     for (const Team::PendingToken& token : pending) note(outcome, (co_await token).outcome);
   }
@@ -119,7 +119,7 @@ Task<Outcome> scatter(Team& team, CollectiveBuffers buffers, int root) {
   PooledVector<Team::PendingToken> pending;
   for (int to = 0; to < team.size(); ++to) {
     if (to != root) {
-      take_or_keep(outcome, team.send_token(to, blocks[to], Stamp{}), pending);
+      finish_or_defer(outcome, team.send_token(to, blocks[to], Stamp{}), pending);
     } else if (!buffers.receive.empty()) {
       team.copy(blocks[to], buffers.receive);
     }
@@ -128,10 +128,11 @@ Task<Outcome> scatter(Team& team, CollectiveBuffers buffers, int root) {
   co_return outcome;
 }
 
-/// Every pair of ranks; send is this rank's block, or one block for each.
+/// Exchanges blocks between all pairs of ranks. one_for_each: `send` contains one block per rank; otherwise
+/// every rank receives the same block.
 Task<Outcome> exchange(Team& team, CollectiveBuffers buffers, bool one_for_each) {
   if (one_for_each && buffers.send_blocks.empty() && buffers.send.data() == buffers.receive.data()) {
-    // In place: what arrives would overwrite what is still to leave.
+    // In place: send from a copy, since incoming blocks overwrite the buffer.
     const MutableBytes sent = team.scratch(buffers.send.size());
     team.copy(buffers.send, sent);
     buffers.send = sent;
@@ -150,7 +151,7 @@ Task<Outcome> exchange(Team& team, CollectiveBuffers buffers, bool one_for_each)
     if (step == 0) {
       team.copy(block, incoming[to]);
     } else {
-      take_or_keep(outcome, team.send_token(to, block, Stamp{}), pending);
+      finish_or_defer(outcome, team.send_token(to, block, Stamp{}), pending);
     }
   }
   for (const Team::PendingToken& token : pending) note(outcome, (co_await token).outcome);
@@ -176,7 +177,7 @@ Task<Outcome> reduce_scatter(Team& team, Fold fold, CollectiveBuffers buffers) {
   co_return outcome;
 }
 
-/// Dissemination: after the round of distance d this rank knows that the 2 d ranks up to it have come.
+/// Dissemination: after the round of distance d, itself and the 2 d - 1 ranks before it have entered.
 Task<Outcome> barrier(Team& team) {
   Outcome outcome = Outcome::kOk;
   for (int distance = 1; distance < team.size(); distance *= 2) {
@@ -246,7 +247,7 @@ Task<Outcome> move_data(const Operation& operation, Team& team, const Collective
     case OperationKind::kScan:
     case OperationKind::kExscan:
     case OperationKind::kCount:
-      break;  // supports() said no
+      break;  // supports() has declined it
   }
   return declined_collective();
 }

@@ -1,6 +1,7 @@
-// Collectives as edges of a dataflow: whole payloads from rank to rank, and nothing that serves only modelled
-// time. What a backend's algorithm does where a team has no hardware (Team::hardware()). The messages are
-// tokens, so the same functions move the data of hardware whose times come from elsewhere.
+// Collectives that move whole payloads from rank to rank as tokens, without modelling time.
+//
+// Backends run these where a team has no modelled hardware (Team::hardware()). They also move the data for
+// hardware whose times are computed separately.
 #pragma once
 
 #include <array>
@@ -11,12 +12,13 @@
 
 namespace offramp {
 
-/// One rank's place in the order in which a backend's hardware combines contributions: to its own one those
-/// of its children, in this order, and the sum goes to the parent. Ranks are the team's.
+/// One rank's role in a reduction, in the order in which the backend's hardware combines contributions. A
+/// rank combines its own contribution with those of its children, in order, and sends the sum to its parent.
+/// Ranks are ranks of the team.
 class Fold {
  public:
   static constexpr int kNobody = -1;
-  int parent = kNobody;  // of the top, which has the result
+  int parent = kNobody;  // kNobody at the top, which has the result
 
   void add_child(int rank) {
     if (children_ < kFew) {
@@ -32,27 +34,27 @@ class Fold {
   }
 
  private:
-  static constexpr std::size_t kFew = 4;  // need no memory of their own
+  static constexpr std::size_t kFew = 4;  // stored inline
   std::size_t children_ = 0;
   std::array<int, kFew> few_{};
   PooledVector<int> more_;
 };
 
-/// Seen from the root, rank r has the children r + 1, r + 2, r + 4, ... up to the next rank that is not r's.
+/// A binomial tree. Relative to the root, rank r has the children r + 1, r + 2, r + 4, ... of its subtree.
 [[nodiscard]] Fold binomial_fold(const Team& team, int root);
-/// Each rank adds its own contribution to what comes from the one before it; the first is the one behind the
-/// root.
+/// A chain that begins behind the root: each rank adds its contribution to the partial sum of its
+/// predecessor, and the root is last.
 [[nodiscard]] Fold chain_fold(const Team& team, int root);
-/// The rank that folds: the root has the result of a reduction, rank 0 that of the others on its way.
+/// The rank at the top of the fold: the root of a reduction, otherwise rank 0.
 [[nodiscard]] inline int top_of(const Operation& operation) {
   return operation.kind == OperationKind::kReduce ? operation.root : 0;
 }
 
-/// Of a kind that supports() has declined: fails.
+/// Returns a failure, for operations that supports() declines.
 Task<Outcome> declined_collective();
 
-/// Any collective that Backend::supports() knows, but prefix reductions. fold: towards top_of(operation), or
-/// towards rank 0, from where the result of a reduction goes on to its root; only reductions have one.
+/// Runs any collective that Backend::supports() accepts, except prefix reductions. Only reductions use
+/// `fold`. It leads to top_of(operation) or to rank 0; from rank 0 the result is forwarded to the root.
 Task<Outcome> move_data(const Operation& operation, Team& team, const CollectiveBuffers& buffers,
                         Fold&& fold = {});
 

@@ -1,4 +1,4 @@
-// Results that were computed before, such as what a message of a size takes.
+// A fixed-size cache of computed results, for example the time of a message of a given size.
 #pragma once
 
 #include <array>
@@ -8,17 +8,17 @@
 
 namespace offramp {
 
-/// The hash of a key names its slot, and a new result displaces the one that is there. The number of slots is
-/// a prime, so that powers of two do not share slots. A lookup allocates nothing. For one thread at a time.
+/// The hash of a key selects the slot, and a new result replaces the old one. The number of slots is prime,
+/// so that powers of two spread over the slots. A lookup does not allocate. One thread at a time.
 template <typename Key, typename Value, std::size_t kSlots = 257, typename Hash = std::identity>
 class DirectMappedCache {
  public:
-  /// Null if it is not there.
+  /// Returns null if the key is not cached.
   [[nodiscard]] const Value* find(const Key& key) const {
     const Slot& slot = slots_[Hash()(key) % kSlots];
     return slot.used && slot.key == key ? &slot.value : nullptr;
   }
-  /// The reference, like those of find() and get(), is valid until the next result is stored.
+  /// The references of store(), find() and get() are valid until the next store.
   const Value& store(Key key, Value value) {
     Slot& slot = slots_[Hash()(key) % kSlots];
     slot.key = std::move(key);

@@ -1,8 +1,7 @@
-// One list in the order of arrival for the few entries that a queue mostly has, and from kFew on a hash
-// table of chains by context and source beside it. Lists and chains are walked from the oldest entry on, so
-// a match does not depend on whether there is a table. A message looks at the chain of its source and at
-// that of the receives from any source, and the older candidate wins; a receive from any source walks the
-// list.
+// A list in order of arrival, plus a hash table of chains by context and source once there are more than kFew
+// entries. Both are searched from the oldest entry on, so the match is the same with and without the table. A
+// message searches the chain of its source and the chain of wildcard receives; the older candidate wins. A
+// wildcard receive searches the list.
 #include "simulators/world/match_queue.hpp"
 
 namespace offramp::world {

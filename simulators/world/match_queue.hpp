@@ -1,5 +1,4 @@
-// MPI's matching, for the receives of a rank that wait for a message and for its messages that wait for a
-// receive.
+// MPI matching: the queues of posted receives and of unexpected messages of a rank.
 #pragma once
 
 #include <cstddef>
@@ -9,32 +8,31 @@
 
 namespace offramp::world {
 
-/// What is matched. source and tag of a receive may be wildcards (negative).
+/// The fields that MPI matches. A receive may use wildcards (negative) for source and tag.
 struct MatchKey {
   std::uint64_t context = 0;
   int source = 0;  // world rank
   int tag = 0;
 
-  /// Whether a receive with this key takes a message with that one.
+  /// Returns whether a receive with this key matches a message with that key.
   [[nodiscard]] bool accepts(const MatchKey& message) const {
     return context == message.context && (source < 0 || source == message.source) &&
            (tag < 0 || tag == message.tag);
   }
 };
 
-/// Base of what can be in a queue.
+/// Base class of queue entries.
 struct Matchable {
   MatchKey key;
-  std::uint64_t order = 0;  // of entering the queue
+  std::uint64_t order = 0;  // position in order of entry
   Matchable* next = nullptr;
   Matchable* previous = nullptr;
-  Matchable* next_alike = nullptr;  // of the same context and source, while the queue has an index
+  Matchable* next_alike = nullptr;  // with the same context and source, if there is an index
   Matchable* previous_alike = nullptr;
   bool queued = false;
 };
 
-/// In the order of entering. Few entries are searched one by one; once there are many, entries of one context
-/// and source are found through an index.
+/// Entries in order of arrival. Long queues have an index by context and source.
 class MatchQueue {
  public:
   [[nodiscard]] bool empty() const { return head_ == nullptr; }
@@ -42,9 +40,9 @@ class MatchQueue {
 
   void push(Matchable& entry);
   void remove(Matchable& entry);
-  /// The first message that a receive with this key takes; null: none.
+  /// The oldest message that this receive matches. Null if there is none.
   [[nodiscard]] Matchable* find_message(const MatchKey& receive) const;
-  /// The first receive that takes a message with this key; null: none.
+  /// The oldest receive that matches this message. Null if there is none.
   [[nodiscard]] Matchable* find_receive(const MatchKey& message) const;
 
  private:
@@ -66,7 +64,7 @@ class MatchQueue {
   Matchable* tail_ = nullptr;
   std::size_t size_ = 0;
   std::uint64_t entered_ = 0;
-  std::unique_ptr<std::vector<Chain>> index_;  // a power of two of chains; null while there are few entries
+  std::unique_ptr<std::vector<Chain>> index_;  // a power of two of chains; null while the queue is short
 };
 
 }  // namespace offramp::world

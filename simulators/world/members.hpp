@@ -1,4 +1,4 @@
-// Lists of ranks, as communicators have them.
+// Lists of ranks, as used by communicators.
 #pragma once
 
 #include <algorithm>
@@ -7,8 +7,8 @@
 
 namespace offramp {
 
-/// Where a rank stands among the members of a communicator; nowhere: their number. Where they follow each
-/// other, as those of a communicator of all ranks do, none is looked at in vain.
+/// The position of a rank among the members of a communicator; their number if it is not a member. Constant
+/// time if the members are consecutive, as in a communicator of all ranks.
 inline std::size_t place_in(std::span<const int> members, int rank) {
   if (members.empty()) return 0;
   const auto likely = static_cast<std::size_t>(static_cast<long>(rank) - members.front());

@@ -1,8 +1,9 @@
-// The network: what lies between the ports of the devices of a world.
+// Interface of a network between the ports of the devices in a world.
 //
-// A backend's own wire is a wire between any two ports, with one switch in it, and nothing is shared. A
-// network takes its place: what is behind the first switch of a message's way is the network's, the ports
-// stay the backend's. So a message whose nodes have one switch takes what it takes without a network.
+// Without a network, any two ports are connected by the backend's own wire: one switch, nothing shared. A
+// network replaces everything behind the first switch; the ports remain the backend's. A message between
+// nodes under the same switch therefore has the same time with and without a network. One thread at a time,
+// that of the world.
 #pragma once
 
 #include <cstddef>
@@ -21,60 +22,61 @@ struct Parcel {
 
   int source = 0;  // world ranks
   int destination = 0;
-  std::uint32_t number = 0;  // of the messages between these two
+  std::uint32_t number = 0;  // counts the messages between these two ranks
   std::size_t bytes = 0;
-  Time leaves;  // its first and last byte at the source's port
-  Time left;
-  Time latency;                // of the way, as the backend's own wire has it
-  void* message = nullptr;     // the world's
-  std::size_t link = kNoLink;  // it crosses this link alone, from switch to switch: the ranks say nothing
+  Time leaves;                 // first byte at the source's port
+  Time left;                   // last byte at the source's port
+  Time latency;                // the backend's own wire
+  void* message = nullptr;     // owned by the world
+  std::size_t link = kNoLink;  // if set: crosses only this link, and the ranks are unused
 };
 
-/// The span of a message that came later than it would have come alone on its links, at its receiver's rank.
+/// Names of the span, at the receiver, by which shared links delayed a message.
 inline constexpr std::string_view kNetworkUnit = "network";
 inline constexpr std::string_view kSharedLink = "waiting for a shared link";
 
-/// The world, as its network sees it.
+/// The world as seen by its network.
 class NetworkWorld {
  public:
   [[nodiscard]] virtual Time now() const = 0;
-  /// Network::step(what) is called then. at: not before now.
+  /// Schedules a call of Network::step(what) at `at`, which is not before now().
   virtual void call(Time at, const Parcel& parcel, void* what) = 0;
-  /// Its first and last byte are at the destination's port then. Known once no other message can change it.
-  /// waited: by how much others on its links have made the last byte later.
+  /// The times of the parcel's first and last byte at the destination's port. Called once no other message
+  /// can change them. waited: delay of the last byte caused by other messages on its links.
   virtual void arrived(const Parcel& parcel, Time first, Time last, Time waited) = 0;
-  /// A link carries something at this rate; what it carries at once adds up.
+  /// The link carries traffic at this rate. The rates of simultaneous calls add up.
   virtual void carries(std::size_t link, Time begin, Time end, Bandwidth rate) = 0;
 
  protected:
   ~NetworkWorld() = default;
 };
 
-/// One direction of a link, with what passed it.
+/// Statistics of one direction of a link.
 struct LinkUse {
   std::string name;
   Time busy;
-  Time waited;   // by how much it made messages later, all together
-  Time longest;  // of these waits
+  Time waited;   // total delay of messages
+  Time longest;  // longest delay of a message
   std::uint64_t bytes = 0;
 };
 
+/// A network. Implementations: TrainNetwork and FairNetwork (simulators/network).
 class Network {
  public:
   virtual ~Network() = default;
-  /// Called in the order in which the messages leave their ports, at the latest when the first byte does.
+  /// Called in the order in which the messages leave their ports, no later than the first byte.
   virtual void carry(const Parcel& parcel, NetworkWorld& world) = 0;
+  /// Continues the step that NetworkWorld::call() has scheduled.
   virtual void step(void* what, NetworkWorld& world) = 0;
-  /// "leaf 3 to spine 1": of a number that NetworkWorld::carries() was told.
+  /// The name of a link that NetworkWorld::carries() reported, such as "leaf 3 to spine 1".
   [[nodiscard]] virtual std::string link_name(std::size_t link) const = 0;
-  /// The links that were used.
+  /// All links that were used.
   [[nodiscard]] virtual std::vector<LinkUse> links() const = 0;
-  /// By how much the way between two ranks is longer than the backend's own wire: for requests and answers,
-  /// which occupy nothing.
+  /// The extra latency of requests and answers over the backend's own wire. They occupy no links.
   [[nodiscard]] virtual Time farther(int source, int destination) const = 0;
-  /// Why what passed it means nothing: two nodes between which there is no way. Empty: nothing is wrong.
+  /// Returns why the results are invalid (two nodes without a route), or an empty text.
   [[nodiscard]] virtual std::string problem() const { return {}; }
-  /// step(what) comes soon: fetches into the caches what it will need.
+  /// Prefetches the data of a step(what) that follows soon.
   virtual void prefetch(const void* /*what*/) const {}
 };
 

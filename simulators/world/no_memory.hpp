@@ -1,8 +1,8 @@
-// Buffers without data: spans that have a size and a place, and no memory.
+// Buffers without data: spans with a size and an address, but no memory behind them.
 //
-// Algorithms see from the addresses of their buffers what is in place already, so spans over no memory lie in
-// the same places relative to each other as real ones would. No process of x86-64 or AArch64 can have memory
-// at these addresses (not canonical; the kernel's half).
+// Algorithms compare buffer addresses to detect data that is already in place. Spans without memory therefore
+// have the same relative positions as real buffers. Their addresses are invalid in any process on x86-64 (not
+// canonical) and AArch64 (kernel half).
 #pragma once
 
 #include <cstddef>
@@ -15,15 +15,15 @@ namespace offramp {
 
 inline constexpr std::uintptr_t kNoMemory = (std::uintptr_t{1} << 62) | (std::uintptr_t{1} << 55);
 
-/// Where a real buffer would be.
+/// The address that corresponds to a real buffer.
 inline std::byte* no_memory(const std::byte* real) {
   return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(real) + kNoMemory);
 }
 
-/// Hands out such spans, no two of them in the same place.
+/// Returns spans that never overlap.
 class NoMemory {
  public:
-  MutableBytes take(std::size_t bytes) {
+  MutableBytes reserve(std::size_t bytes) {
     return {reinterpret_cast<std::byte*>(std::exchange(next_, next_ + bytes + 1)), bytes};
   }
 

@@ -1,4 +1,4 @@
-// The buffers of a reduction, for the algorithms of all backends.
+// The buffers of a reduction, shared by the algorithms of all backends.
 #pragma once
 
 #include <array>
@@ -8,15 +8,14 @@
 
 namespace offramp {
 
-/// Two buffers in turns: a partial result stays in one while the next contribution comes into the other. The
-/// last contribution, and with it the result, is in the first one. A buffer that is not given is made when it
-/// is needed.
+/// Two alternating buffers: one contains the partial result while the next contribution arrives in the other.
+/// The last contribution, and thus the result, is in `first`. A missing buffer is allocated on demand.
 class PingPongBuffers {
  public:
   PingPongBuffers(Team& team, MutableBytes first, std::size_t bytes)
       : team_(team), buffers_{first, {}}, bytes_(bytes) {}
 
-  /// For a contribution after which `left` more come.
+  /// The buffer for a contribution that `left` more will follow.
   MutableBytes buffer(std::size_t left) {
     MutableBytes& buffer = buffers_[left % 2];
     if (buffer.empty() && bytes_ > 0) buffer = team_.scratch(bytes_);
@@ -29,8 +28,8 @@ class PingPongBuffers {
   std::size_t bytes_;
 };
 
-/// Where the last contribution may come in so that the result is in its place: nowhere if that holds the own
-/// contribution, which is combined before.
+/// The buffer into which the last contribution may be received so that the result ends up in `result`. Empty
+/// if `result` contains the rank's own contribution, which is combined first.
 inline MutableBytes place_of_result(Bytes own, MutableBytes result) {
   return own.data() == result.data() ? MutableBytes() : result;
 }

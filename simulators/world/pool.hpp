@@ -1,4 +1,4 @@
-// Objects that come and go, in memory that stays: an event may hold a plain pointer to one.
+// A pool of objects whose memory remains allocated, so that events may refer to them by plain pointer.
 #pragma once
 
 #include <cstddef>
@@ -7,23 +7,23 @@
 
 namespace offramp {
 
-/// For one thread at a time.
+/// One thread at a time.
 template <typename T>
 class Pool {
  public:
-  /// As it was given back: what it holds (memory of a list, say) is used again. A new one is as T() makes it.
-  T& take() {
+  /// Returns an object in the state in which it was given back (so its heap memory is reused), or a new T().
+  T& acquire() {
     if (unused_.empty()) grow();
     T& object = *unused_.back();
     unused_.pop_back();
     return object;
   }
-  void give_back(T& object) { unused_.push_back(&object); }
+  void release(T& object) { unused_.push_back(&object); }
 
  private:
   static constexpr std::size_t kChunk = 256;  // objects
 
-  /// The first ones of the chunk are taken first.
+  /// Objects at the start of the chunk are used first.
   void grow() {
     T* const chunk = chunks_.emplace_back(std::make_unique<T[]>(kChunk)).get();
     for (std::size_t i = kChunk; i-- > 0;) unused_.push_back(chunk + i);

@@ -1,5 +1,5 @@
-// When a rank's processor is there for MPI: while its program is in a call that waits or asks. What moves on
-// only then (Progress::kCalls) is served at the next such moment.
+// Tracks when a rank's processor makes progress for MPI: while its program is in a call that waits or polls.
+// Work with Progress::kCalls is deferred until the next such moment. One gate per thread of a program.
 #pragma once
 
 #include <cstddef>
@@ -11,22 +11,22 @@
 
 namespace offramp::world {
 
-/// Is told of a program's computing and of its calls in the order of the program, which may be ahead of the
-/// world; is asked in the order of modelled time.
+/// Receives the computing periods and calls of a program in program order, possibly ahead of modelled time.
+/// Queries come in the order of modelled time.
 class ProgressGate {
  public:
-  /// The program computes from `begin` on, until open().
+  /// The program computes from `begin` until open().
   void close(Time begin, Time now);
-  /// A call that waits or asks begins.
+  /// The program enters a call that waits or polls.
   void open(Time at);
-  /// The program computes, and asks each `period` from `begin` on. Between open(begin) and open() or
-  /// close() at the last question.
+  /// The program computes and polls every `period` from `begin` on. Called between open(begin) and the open()
+  /// or close() at the last poll.
   void close_between_questions(Time begin, std::uint64_t questions, Time period);
 
-  /// When what comes at `at` is served; Time::never(): the program has not come to that call yet. Not asked
-  /// of earlier moments later on.
+  /// Returns the time when an event at `at` is served. Time::never(): the program has not reached that call
+  /// yet. Successive queries must not go back in time.
   [[nodiscard]] Time served(Time at);
-  /// The program computes at that moment, or asks a question between two times of computing.
+  /// Returns whether the program computes at `at`, or polls between two computing periods.
   [[nodiscard]] bool is_beside_computing(Time at) {
     pass(at);
     return next_.exists() && next_.begin < at;
@@ -36,32 +36,32 @@ class ProgressGate {
  private:
   struct Interval {
     Time begin = Time::ps(-1);
-    Time end;     // never: of the last one, while it is not known
-    Time period;  // of the questions in it; 0: there are none
+    Time end;     // never while it is unknown, in the last interval
+    Time period;  // between polls; 0: without polls
     [[nodiscard]] bool exists() const { return begin >= Time(); }
   };
-  /// Most programs are ahead of the world by one interval at most.
+  /// Most programs are at most one interval ahead of the world.
   struct Later {
     std::vector<Interval> intervals;
-    std::size_t first = 0;  // those before it are past
+    std::size_t first = 0;  // earlier ones are past
     [[nodiscard]] bool empty() const { return first == intervals.size(); }
   };
   void pass(Time at) {
-    while (next_.exists() && next_.end <= at) next_ = take();
+    while (next_.exists() && next_.end <= at) next_ = pop();
   }
   [[nodiscard]] Interval& last() {
     return later_ == nullptr || later_->empty() ? next_ : later_->intervals.back();
   }
-  Interval take();
+  Interval pop();
   void add(const Interval& interval);
 
-  static constexpr std::size_t kForgotten = 64;  // intervals at a time
+  static constexpr std::size_t kForgotten = 64;  // intervals erased at a time
 
   Interval next_;
-  std::unique_ptr<Later> later_;  // behind it
+  std::unique_ptr<Later> later_;  // those after next_
 };
 
-inline ProgressGate::Interval ProgressGate::take() {
+inline ProgressGate::Interval ProgressGate::pop() {
   if (later_ == nullptr || later_->empty()) return {};
   auto& [intervals, first] = *later_;
   const Interval taken = intervals[first++];

@@ -1,5 +1,5 @@
-// Values by rank, made at first use: memory grows with the ranks that are used, not with the world, so that
-// many ranks fit into one process.
+// A table of values by rank that are created on first use, so that memory grows with the ranks in use and not
+// with the size of the world.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 
 namespace offramp {
 
-/// Open addressing; a rank is its own hash, so that a world which is used whole is looked up as an array is.
-/// References stay valid. Values are listed in the order of their first use.
+/// Open addressing with the rank as its own hash: a table with all ranks behaves like an array. References
+/// stay valid. for_each() visits values in the order of first use.
 template <typename T>
 class RankTable {
  public:
-  /// The value of a rank (not negative), made if it is the first use.
+  /// The value of a rank (not negative), created on first use.
   T& operator[](int rank) {
     for (std::size_t slot = home(rank);; slot = next(slot)) {
       const Slot& known = slots_[slot];
@@ -39,10 +39,10 @@ class RankTable {
     T value{};
   };
   struct Slot {
-    int rank = 0;  // that of the entry, so that a search touches no other memory
+    int rank = 0;  // copy of the entry's, so that a search stays within the slots
     Entry* entry = nullptr;
   };
-  static constexpr std::size_t kFirstSlots = 8;  // a power of two, as all sizes here
+  static constexpr std::size_t kFirstSlots = 8;  // a power of two, as are all sizes here
 
   [[nodiscard]] std::size_t home(int rank) const {
     return static_cast<std::size_t>(rank) & (slots_.size() - 1);
@@ -53,7 +53,7 @@ class RankTable {
     Entry& entry = *entries_.emplace_back(std::make_unique<Entry>());
     entry.rank = rank;
     slots_[slot] = {rank, &entry};
-    if (entries_.size() == slots_.size()) grow();  // one slot at least stays empty: searches end there
+    if (entries_.size() == slots_.size()) grow();  // at least one slot stays empty, which ends a search
     return entry.value;
   }
 

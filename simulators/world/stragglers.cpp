@@ -1,7 +1,7 @@
-// end_of() finds the end of a piece of work without stepping through the periods of noise that it spans:
-// the period in which it begins and the one in which it ends are looked at, the whole ones between are
-// divided away, each of which leaves period - length for work. A detour's place within its period is drawn
-// from the period's number, so any period can be asked for alone.
+// end_of() finds the end of a piece of work without stepping through every period of noise. It inspects the
+// first and the last period and computes the whole ones between by division, since each leaves period -
+// length for work. The position of a detour is drawn from the number of its period, so periods are
+// independent.
 #include "simulators/world/stragglers.hpp"
 
 #include <fmt/core.h>
@@ -15,13 +15,13 @@ namespace offramp {
 namespace {
 
 constexpr std::int64_t kMillion = 1'000'000;
-constexpr std::int64_t kFarthest = std::int64_t{1} << 62;  // beyond all that a clock may show
+constexpr std::int64_t kFarthest = std::int64_t{1} << 62;  // beyond any clock
 
 Time bounded(detail::Wide picoseconds) {
   return Time::ps(picoseconds < kFarthest ? static_cast<std::int64_t>(picoseconds) : kFarthest);
 }
 
-/// A number below `bound`, or 0.
+/// A number below `bound`; 0 if `bound` is 0.
 Time below(Time bound, std::uint64_t draw) {
   __extension__ typedef unsigned __int128 Product;  // NOLINT(modernize-use-using): see detail::Wide
   return Time::ps(
@@ -45,11 +45,10 @@ Result<std::shared_ptr<const Stragglers>> Stragglers::make(const StragglerOption
   made->slow_.resize(places.size());
   if (options.slow.drawn > nodes)
     return failure(
-        fmt::format("{} nodes are to be slow, and the ranks are on {}", options.slow.drawn, nodes));
+        fmt::format("{} slow nodes are requested, but the ranks are on {}", options.slow.drawn, nodes));
   for (const int slow : options.slow.nodes) {
     if (slow >= machine)
-      return failure(
-          fmt::format("there is no node {}: the machine has the nodes 0 to {}", slow, machine - 1));
+      return failure(fmt::format("node {} does not exist: the machine has nodes 0 to {}", slow, machine - 1));
     const auto at = std::find(places.begin(), places.end(), slow);
     if (at != places.end()) made->slow_[static_cast<std::size_t>(at - places.begin())] = true;
   }
@@ -70,7 +69,7 @@ std::uint64_t Stragglers::key(int rank) const {
 Time Stragglers::end_of(int rank, Time begin, Time work) const {
   if (!noise_.any()) return begin + work;
   const std::uint64_t own = key(rank);
-  // The rank's periods begin before time 0, each has one detour, and none reaches into the next.
+  // Each period has exactly one detour, which ends within the period. The first period begins before time 0.
   const Time first = below(noise_.period, own) - noise_.period;
   const Time quiet = noise_.period - noise_.length;
   std::int64_t number = (begin - first) / noise_.period;
@@ -88,7 +87,7 @@ Time Stragglers::end_of(int rank, Time begin, Time work) const {
     const Time behind = opens + noise_.period - at;
     if (work <= behind && behind > Time()) return at + work;
     work -= behind;
-    // Whole periods, but for the one in which the work ends.
+    // The whole periods before the one in which the work ends.
     const std::int64_t whole = work > Time() ? (work.count() - 1) / quiet.count() : 0;
     const detail::Wide next =
         static_cast<detail::Wide>(noise_.period.count()) * (number + 1 + whole) + first.count();

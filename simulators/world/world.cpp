@@ -1,4 +1,4 @@
-// The world as its users have it: all that it does is Core's (world_core.hpp).
+// The public interface of a world; the implementation is world::Core (world_core.hpp).
 #include "simulators/world/world.hpp"
 
 #include <utility>
@@ -39,9 +39,9 @@ Time World::clock(int rank) const {
   const world::Rank* const used = core_->rank_if_used(rank);
   return used != nullptr ? used->clock() : Time();
 }
-Time World::held_up(int rank) const {
+Time World::straggler_delay(int rank) const {
   const world::Rank* const used = core_->rank_if_used(rank);
-  return used != nullptr ? used->held_up : Time();
+  return used != nullptr ? used->straggler_delay : Time();
 }
 Time World::end() const {
   return core_->end();

@@ -1,8 +1,7 @@
-// A world: all ranks, all devices and the network between them in one process, in the order of modelled time.
+// A world simulates all ranks, all devices, and their network in one process, in order of modelled time.
 //
-// Each rank runs a program: a coroutine that communicates through its RankHandle, as an MPI program does.
-// Buffers are sizes; no payload is carried. What ranks and operations share is one resource, occupied in the
-// order of modelled time.
+// Each rank runs a program: a coroutine that communicates through its RankHandle like an MPI program. Buffers
+// are sizes without payload. Resources that ranks share are occupied in order of modelled time.
 //
 //   World world({.ranks = 4}, {WorldBackend(host_backend())});
 //   const std::string stuck = world.run([](RankHandle& rank) -> Task<void> {
@@ -11,12 +10,14 @@
 //   });
 //   Time end = world.clock(1);
 //
-// A program runs ahead of the world as long as it only issues operations: its clock moves, and what it issues
-// takes effect at its own time. It waits for the world where what it asks for depends on others.
+// A program may run ahead of the world while it only issues operations: its clock advances, and the
+// operations take effect at their own times. It waits for the world in calls whose result depends on other
+// ranks.
 //
-// Thread rule: one thread at a time. The result depends on nothing but the arguments.
+// One thread at a time. Results depend only on the arguments.
 #pragma once
 
+#include <array>
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
@@ -46,64 +47,65 @@ class Collective;
 struct Operation;
 }  // namespace world
 
-/// The hardware under a world: a backend, the host that carries what it declines, and further backends to
-/// which routes lead.
+/// The hardware of a world: a backend, the host for operations that it declines, and further backends for
+/// routes.
 struct WorldBackend {
   explicit WorldBackend(const BackendDescription& chosen)
       : WorldBackend(chosen, Settings::defaults(chosen.parameters)) {}
   WorldBackend(const BackendDescription& chosen, Settings values)
       : backend(&chosen), settings(std::move(values)) {}
 
-  const BackendDescription* backend;  // lives as long as the world
+  const BackendDescription* backend;  // must outlive the world
   Settings settings;
-  const BackendDescription* host = nullptr;  // null: what is declined cannot be done, and ends the run
-  std::optional<Settings> host_settings;     // the defaults if not set
+  const BackendDescription* host = nullptr;  // null: an operation that the backend declines ends the run
+  std::optional<Settings> host_settings;     // defaults if not set
   struct Further {
     const BackendDescription* backend;
     Settings settings;
   };
-  std::vector<Further> further;  // only where there is a host
-  /// Of the host, the backend unless that is the host, and the further ones, counted from 0.
+  std::vector<Further> further;  // requires a host
+  /// Backends in the rules: 0 is the host, then the backend (unless it is the host), then further ones.
   std::vector<RouteRule> rules;
 };
 
-/// Is told what carries the operations, and which of them fail.
-class Choices {
+/// Observes which backend carries each operation, and which messages fail.
+class ChoiceObserver {
  public:
-  virtual ~Choices() = default;
-  /// A message, at its sender, or one rank's part of a collective; when the program issues it. reason: of a
-  /// decline.
+  virtual ~ChoiceObserver() = default;
+  /// Called when the program issues a message (at the sender) or its part of a collective. reason: why the
+  /// backend declined it, otherwise empty.
   virtual void chosen(int rank, const Operation& operation, Handling handling, std::string_view reason) = 0;
-  /// The protocol gave up on a message at this rank: at its sender, or where a request was to be answered.
-  virtual void gave_up(int rank) = 0;
+  /// The protocol gave up on a message, at the sender or at the rank that should have answered a request.
+  virtual void send_failed(int rank) = 0;
 };
 
 struct WorldOptions {
   int ranks = 1;
-  MachineLayout machine = {};             // which ranks share what of a node
-  FaultRates faults = {};                 // of the modelled wires
-  std::shared_ptr<Network> network = {};  // null: the backend's own wires, with nothing shared between ports
-  std::shared_ptr<const Stragglers> stragglers = {};  // null: there are none
-  bool check = false;              // verify the invariants all the time: see World::violations()
-  std::uint64_t shuffle_seed = 0;  // not 0: simultaneous events are inserted in an order drawn from it
-  Time poll = Time::ns(100);       // what a question that may find nothing (test, iprobe) costs the program
-  Time stop_at = Time::never();    // nothing happens from then on: what has not ended by then does not
-  // These live as long as the world; null: not told.
-  Choices* choices = nullptr;
-  /// Counts what the world's hardware carries and the judge would decline as declined. Null: counts as it is.
+  MachineLayout machine = {};             // how ranks share nodes
+  FaultRates faults = {};                 // on the modelled wires
+  std::shared_ptr<Network> network = {};  // null: the backend's own wires, which share nothing between ports
+  std::shared_ptr<const Stragglers> stragglers = {};  // null: none
+  bool check = false;              // verify invariants while running; see World::violations()
+  std::uint64_t shuffle_seed = 0;  // nonzero: simultaneous events are inserted in random order
+  Time poll = Time::ns(100);       // cost of a poll (test, iprobe) to the program
+  Time stop_at = Time::never();    // the world stops here, with operations still open
+  // The following must outlive the world. Null: not observed.
+  ChoiceObserver* choices = nullptr;
+  /// Counts operations as declined that the judge would decline, although the hardware carries them.
   const DataCarrier* judge = nullptr;
   SpanSink* spans = nullptr;
   PacketSink* packets = nullptr;
   WorldLog* log = nullptr;
 };
 
-/// A communicator as one of its ranks holds it. Copies are the same communicator.
+/// One rank's handle of a communicator. Copies refer to the same communicator.
 class Communicator {
  public:
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const;
+  /// Identifies the communicator's messages. Collectives use the next number.
   [[nodiscard]] std::uint64_t context() const;
-  /// The world rank of a rank.
+  /// The world rank of a communicator rank.
   [[nodiscard]] int world_rank(int rank) const;
 
  private:
@@ -113,26 +115,25 @@ class Communicator {
   friend class world::Collective;
   struct Group;
   static int world_of(const Group& group, int rank);
-  struct Local;  // what this rank counts
+  struct Local;  // counters of this rank
   std::shared_ptr<const Group> group_;
   std::shared_ptr<Local> local_;
   int rank_ = 0;
 };
 
-/// Sizes of a collective's buffers at one rank, in bytes. For all but the v-collectives sizes_of() knows
-/// them.
+/// Buffer sizes of a collective at one rank, in bytes. See sizes_of(), except for v-collectives.
 struct CollectiveSizes {
   std::size_t send = 0;
   std::size_t receive = 0;
-  std::size_t block = 0;                      // of one rank
-  bool in_place = false;                      // send and receive are one memory
+  std::size_t block = 0;                      // per rank
+  bool in_place = false;                      // send and receive are the same memory
   std::vector<std::size_t> send_blocks = {};  // see CollectiveBuffers
   std::vector<std::size_t> receive_blocks = {};
 };
 CollectiveSizes sizes_of(const Operation& operation, int rank);
 
-/// An operation in progress. Must be waited for (or tested until it is done; or, if it is a receive,
-/// cancelled and waited for; or given up). Movable; empty once it was waited for.
+/// An operation in progress. It must be completed with a wait or a successful test, or given up; a receive
+/// that was cancelled must still be waited for. Movable; empty after completion.
 class RankRequest {
  public:
   RankRequest() = default;
@@ -148,15 +149,62 @@ class RankRequest {
 
  private:
   friend class RankHandle;
+  friend class RequestSet;
   friend class world::Thread;
   explicit RankRequest(world::Operation* operation) : operation_(operation) {}
   world::Operation* operation_ = nullptr;
 };
 
-/// Whether a send ends only when its message is matched by a receive, as MPI_Ssend.
+/// Requests of one thread, for waits for some of them. An operation that completes enters the set's queue, so
+/// the cost of a wait does not depend on how many requests are open. The set owns its requests and must
+/// outlive the wait.
+class RequestSet {
+ public:
+  /// What the caller wants to have again with a result.
+  using Note = std::array<std::uint64_t, 2>;
+  struct Learned {
+    std::size_t name = 0;
+    Note note{};
+    Received received;
+  };
+
+  explicit RequestSet(RankHandle& rank);
+  ~RequestSet();
+  RequestSet(const RequestSet&) = delete;
+  RequestSet& operator=(const RequestSet&) = delete;
+  [[nodiscard]] std::size_t size() const { return size_; }
+  /// The request must not be empty. name: decides between simultaneous completions; the lowest is the first.
+  void add(RankRequest&& request, std::size_t name, const Note& note = {});
+  /// Works like RankHandle::abandon(), for all requests.
+  void abandon();
+
+ private:
+  friend class RankHandle;
+  friend class world::Core;
+  struct Complete {
+    Time done_at;
+    world::Operation* operation = nullptr;
+  };
+  static bool later_first(const Complete& a, const Complete& b);
+  void completed(world::Operation& operation);
+  Complete pop_front();
+  void finish_receive(const Complete& complete, std::vector<Learned>& learned);
+  /// Removes the operation. The caller owns it.
+  world::Operation* remove(world::Operation& operation);
+
+  world::Thread& thread_;
+  world::Operation* head_ = nullptr;  // requests in the order of add()
+  world::Operation* tail_ = nullptr;
+  std::size_t size_ = 0;
+  Complete first_;               // the earliest completion that is not learned
+  std::vector<Complete> later_;  // the others; a heap with the earliest on top
+  bool waits_ = false;           // the thread is suspended until an operation completes
+};
+
+/// Selects whether a send completes only once a receive has matched it, as MPI_Ssend does.
 enum class Synchronous : std::uint8_t { kNo, kYes };
 
-/// Arguments that are used again and again (MPI_Send_init and so on): start() gives a request each time.
+/// Arguments of a persistent message (MPI_Send_init, MPI_Recv_init). Each start() returns a new request.
 struct PersistentMessage {
   bool sends = false;
   Synchronous synchronous = Synchronous::kNo;
@@ -167,8 +215,9 @@ struct PersistentMessage {
   ElementType element = ElementType::kByte;
 };
 
-/// What one thread of a program sees of its rank. Where no communicator is given it is that of all ranks.
-/// Peers and roots are ranks of the communicator.
+/// A rank as seen by one thread of its program. Peers and roots are ranks of the communicator, which contains
+/// all ranks by default. co_await each returned Task; Outcome::kFault reports a message that the protocol
+/// gave up.
 class RankHandle {
  public:
   RankHandle(const RankHandle&) = delete;
@@ -176,141 +225,152 @@ class RankHandle {
 
   [[nodiscard]] int rank() const;
   [[nodiscard]] int size() const;
-  /// Which one of the rank's threads it is: 0 is the one with which the program begins.
+  /// The number of this thread within its rank. Thread 0 is the one that begins the program.
   [[nodiscard]] std::uint32_t thread() const;
   /// The thread's position in modelled time.
   [[nodiscard]] Time clock() const;
-  [[nodiscard]] const Communicator& everyone() const;
-  /// The program computes for a while: longer where its node is slow or its processor is disturbed.
-  /// questions: so often it asks meanwhile, at equal distances, and what it asks finds nothing.
+  [[nodiscard]] const Communicator& world_communicator() const;
+  /// The program computes for `duration`, longer on a slow node or a disturbed processor. questions: how
+  /// often it polls meanwhile, evenly spaced and without success.
   void compute(Time duration, std::uint64_t questions = 0);
-  /// The program does something that only a disturbed processor makes longer.
+  /// Works like compute(), but the node's slowness does not apply.
   void work(Time duration);
-  /// The program does nothing until then.
+  /// The program is idle until `at`.
   void rest_until(Time at);
 
   Task<Outcome> send(const Communicator& communicator, int to, std::size_t bytes, int tag = 0,
                      ElementType element = ElementType::kByte);
   Task<Outcome> ssend(const Communicator& communicator, int to, std::size_t bytes, int tag = 0,
                       ElementType element = ElementType::kByte);
-  /// bytes: the room for the message.
+  /// bytes: size of the receive buffer.
   Task<Received> receive(const Communicator& communicator, int from, std::size_t bytes, int tag = kAnyTag);
   Task<Outcome> send(int to, std::size_t bytes, int tag = 0, ElementType element = ElementType::kByte) {
-    return send(everyone(), to, bytes, tag, element);
+    return send(world_communicator(), to, bytes, tag, element);
   }
   Task<Outcome> ssend(int to, std::size_t bytes, int tag = 0, ElementType element = ElementType::kByte) {
-    return ssend(everyone(), to, bytes, tag, element);
+    return ssend(world_communicator(), to, bytes, tag, element);
   }
   Task<Received> receive(int from, std::size_t bytes, int tag = kAnyTag) {
-    return receive(everyone(), from, bytes, tag);
+    return receive(world_communicator(), from, bytes, tag);
   }
-  /// As MPI_Sendrecv: the receive is posted first, and what is done first is learned of first.
+  /// Works like MPI_Sendrecv: the receive is posted first. Completions are processed in order of their time.
   Task<Received> sendrecv(int to, std::size_t bytes, int from, std::size_t room, int tag = 0);
 
   RankRequest isend(const Communicator& communicator, int to, std::size_t bytes, int tag = 0,
                     ElementType element = ElementType::kByte, Synchronous synchronous = Synchronous::kNo);
   RankRequest irecv(const Communicator& communicator, int from, std::size_t bytes, int tag = kAnyTag);
   RankRequest isend(int to, std::size_t bytes, int tag = 0, ElementType element = ElementType::kByte) {
-    return isend(everyone(), to, bytes, tag, element);
+    return isend(world_communicator(), to, bytes, tag, element);
   }
   RankRequest irecv(int from, std::size_t bytes, int tag = kAnyTag) {
-    return irecv(everyone(), from, bytes, tag);
+    return irecv(world_communicator(), from, bytes, tag);
   }
   RankRequest start(const PersistentMessage& message);
 
+  /// Waits for the operation, advances the clock to its completion, and empties the request.
   Task<Received> wait(RankRequest& request);
-  /// What is done first is learned of first. The list is empty afterwards. received: what each request
-  /// found, the empty ones nothing.
+  /// Processes completions in order of their time and clears the list. received: one entry per request,
+  /// default-constructed for empty ones.
   Task<Outcome> wait_all(std::vector<RankRequest>& requests, std::vector<Received>* received = nullptr);
-  /// The one that is done first (of those at the same time the one with the lowest index), and its index.
-  /// Empty requests are passed over; not all may be empty.
+  /// Returns the index and result of the request that completes first; the lowest index on a tie. Empty
+  /// requests are skipped; at least one must not be empty.
   Task<std::pair<std::size_t, Received>> wait_any(std::vector<RankRequest>& requests);
-  /// The same, and with it all that are done by then: their indices, in this order, and what they found.
+  /// Works like wait_any(), followed by all others that are complete by then, in order of their indices.
   Task<std::vector<std::pair<std::size_t, Received>>> wait_some(std::vector<RankRequest>& requests);
-  /// Nothing: not done yet.
+  /// Works like wait_some(requests), in the order of names, for at most `most` requests. Removes them from
+  /// the set, which must not be empty, and appends their results to `learned`.
+  Task<void> wait_some(RequestSet& set, std::vector<RequestSet::Learned>& learned,
+                       std::size_t most = SIZE_MAX);
+  /// `nullopt` if the operation is not complete.
   Task<std::optional<Received>> test(RankRequest& request);
-  /// Takes a receive back; false when it is matched already. Either way it is still to be waited for.
+  /// Cancels a receive. Returns false if it is already matched. The request must be waited for in both cases.
   Task<bool> cancel(RankRequest& request);
-  /// The two halves of it: the first waits for the world, the second does not. A request that another thread
-  /// may take or move meanwhile is looked up between them.
-  Task<void> come_to_cancel();
+  /// The two steps of cancel(): the first waits for the world, the second does not. Look up a request that
+  /// other threads may use or move between the two steps.
+  Task<void> prepare_cancel();
   bool cancel_now(RankRequest& request);
-  /// The operation goes on, and the program learns nothing of it any more: its clock does not move for it.
-  void give_up(RankRequest& request);
-  /// The program has issued so much ahead of the world that it should wait for it, as the calls that wait do;
-  /// or it has asked questions in which it may have had to work for MPI.
+  /// The operation continues without the program, whose clock it no longer affects.
+  void abandon(RankRequest& request);
+  /// Returns whether the program should call wait_for_world(): it is far ahead of the world, or it has
+  /// polled while computing and may owe processor time to MPI. Calls that wait do this themselves.
   [[nodiscard]] bool is_far_ahead() const;
-  Task<void> let_world_come_up();
-  /// Waits until a message is there that a receive would match, and leaves it there.
+  /// Waits until the world reaches the thread's clock.
+  Task<void> wait_for_world();
+  /// Waits until a message is available that this receive would match. Does not remove it.
   Task<Received> probe(const Communicator& communicator, int from, int tag = kAnyTag);
-  /// As MPI_Mprobe: the same, and the message is taken: it is to be waited for.
+  /// Works like MPI_Mprobe: probe() plus a receive of that message, which must be waited for.
   Task<RankRequest> claim(const Communicator& communicator, int from, int tag = kAnyTag);
-  /// What posting a receive costs the program.
+  /// Processor time for posting a receive.
   [[nodiscard]] Time post_cost() const;
   Task<std::optional<Received>> iprobe(const Communicator& communicator, int from, int tag = kAnyTag);
 
-  /// Collectives. operation.ranks, and where it has one operation.root, are the communicator's.
+  /// Collectives. operation.ranks and operation.root refer to the communicator.
   RankRequest start(const Communicator& communicator, const Operation& operation,
                     const CollectiveSizes& sizes);
   RankRequest start(const Communicator& communicator, const Operation& operation) {
     return start(communicator, operation, sizes_of(operation, communicator.rank()));
   }
   Task<Outcome> collective(const Communicator& communicator, Operation operation);
-  Task<Outcome> collective(Operation operation) { return collective(everyone(), operation); }
+  Task<Outcome> collective(Operation operation) { return collective(world_communicator(), operation); }
 
   Task<Outcome> bcast(std::size_t bytes, int root);
-  Task<Outcome> reduce(std::size_t bytes, int root);  // sums of doubles
-  Task<Outcome> allreduce(std::size_t bytes);         // the same
+  Task<Outcome> reduce(std::size_t bytes, int root);  // a sum of doubles
+  Task<Outcome> allreduce(std::size_t bytes);         // a sum of doubles
   Task<Outcome> gather(std::size_t block, int root);
   Task<Outcome> scatter(std::size_t block, int root);
   Task<Outcome> allgather(std::size_t block);
   Task<Outcome> alltoall(std::size_t block);
   Task<Outcome> barrier();
 
-  /// The clocks of all members go to the latest one among them, as in a call from which no rank returns
-  /// before all have entered.
+  /// Advances the clocks of all members to the latest one. No member returns before all have entered.
   Task<void> synchronize(const Communicator& communicator);
   RankRequest start_synchronize(const Communicator& communicator);
-  /// This rank tells some ranks its clock and hears those of others. Of each
-  /// pair, the n-th telling about a subject is the n-th hearing. Telling does not wait. subject: below
-  /// 2^30.
+  /// Sends this rank's clock to the ranks in `to`, and advances it to the latest clock of those in `from`.
+  /// For each ordered pair of ranks, the n-th send on a subject matches the n-th receive. Sending does not
+  /// wait. subject: below 2^30.
   RankRequest exchange(const Communicator& communicator, std::uint32_t subject, std::span<const int> to,
                        std::span<const int> from);
-  /// As MPI_Comm_split, which takes no modelled time but that the members wait for each other. Nothing: a
-  /// negative color.
+  /// Works like MPI_Comm_split. Members wait for each other at no other cost. `nullopt` for a negative color.
   Task<std::optional<Communicator>> split(const Communicator& communicator, int color, int key);
   Task<Communicator> duplicate(const Communicator& communicator);
-  /// The communicator of these world ranks, one of which is this rank: all that name the same id are in it.
-  /// Takes no modelled time and does not wait. Once for each id on each member.
+  /// A communicator of these world ranks, including this one. Members that use the same id are in the same
+  /// communicator. Costs no time and does not wait. Call once per id on each member.
   Communicator communicator(std::span<const int> members, std::uint64_t id) {
     return communicator(members, id, nullptr);
   }
-  /// The same for a persistent collective, which uses what the hardware has set up for `parent`.
+  /// For persistent collectives: shares the hardware setup of `parent`, if it is not null.
   Communicator communicator(std::span<const int> members, std::uint64_t id, const Communicator* parent);
 
-  /// Another thread of this rank begins, at this one's clock. Threads compute beside each other, and share
-  /// the rank's devices and messages: so that they come to those in the order of time, each lets the world
-  /// come up before it issues anything.
+  /// Starts another thread of this rank, at this thread's clock. Threads compute in parallel and share the
+  /// rank's devices and messages. To use them in order of time, each thread must call wait_for_world()
+  /// before it issues an operation.
   void begin_thread(const std::function<Task<void>(RankHandle& rank)>& program);
-  /// Until another thread of this rank rouses this one, which then is no further back in time.
+  /// Suspends this thread until another thread of the rank calls wake() on this handle, at that time.
   Task<void> sleep();
-  void rouse();
+  /// Wakes this handle's thread from sleep(). Called by another thread of the rank.
+  void wake();
+  /// The program reads this memory whenever it continues: the world fetches it ahead. Until the program ends.
+  void uses(std::span<const std::byte> memory);
 
  private:
   friend class world::Thread;
+  friend class RequestSet;
   explicit RankHandle(world::Thread& thread) : thread_(thread) {}
-  Task<void> ask();
+  Task<void> poll();
+  static void move_in(RequestSet& set, std::vector<RankRequest>& requests);
+  static void move_back(RequestSet& set, std::vector<RankRequest>& requests);
   void prefetch_operations(const std::vector<RankRequest>& requests) const;
   void prefetch_messages(const std::vector<RankRequest>& requests) const;
-  const std::vector<Received>& learn_as_they_come(const std::vector<RankRequest>& requests);
+  const std::vector<Received>& observe_in_order(const std::vector<RankRequest>& requests);
 
   world::Thread& thread_;
 };
 
-/// From now on all worlds of this process check their invariants, and tell as they end what was broken in
-/// those that were not asked to: for tests. Called once, before the first world.
+/// For tests: all worlds of this process check their invariants from now on. Worlds that were created without
+/// `check` report violations when they are destroyed. Call once, before the first world is created.
 void audit_all_worlds(std::function<void(const std::string& violation)> report);
 
+/// A world: construct it, run() one or more programs, then read the clocks and counters.
 class World {
  public:
   using Program = std::function<Task<void>(RankHandle& rank)>;
@@ -320,44 +380,43 @@ class World {
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
-  /// Runs the program on every rank until all have ended; a further program begins when that one has. Returns
-  /// an empty text, or what each rank that has not ended waits for when none of them can go on (the world is
-  /// of no more use then, but for its clocks).
+  /// Runs the program on every rank until all have ended. May be called again afterwards. Returns an empty
+  /// text on success, the reason if an operation was declined, or a list of what each rank waits for if none
+  /// can continue. After a failure only the clocks are valid.
   [[nodiscard]] std::string run(const Program& program);
-  /// The same on some ranks only: the others need no memory. when_stuck: asked when none can go on; true: it
-  /// has made that one can.
+  /// Runs the program on some ranks only; the others use no memory. when_stuck: called when no rank can
+  /// continue; returns true if it has unblocked one.
   [[nodiscard]] std::string run(const Program& program, std::span<const int> ranks,
                                 const std::function<bool()>& when_stuck = {});
 
-  /// What the hardware cannot do, for which a run has ended early; empty: nothing.
+  /// The unsupported operation that ended a run early. Empty if there was none.
   [[nodiscard]] const std::string& declined() const;
   [[nodiscard]] int ranks() const;
   [[nodiscard]] Time clock(int rank) const;
-  /// By how much stragglers have held up the rank's processor so far, what hardware or waiting hid of it
-  /// included.
-  [[nodiscard]] Time held_up(int rank) const;
-  /// The latest one.
+  /// Total delay of the rank's processor by stragglers, including delays hidden behind hardware or waiting.
+  [[nodiscard]] Time straggler_delay(int rank) const;
+  /// The latest clock of all ranks.
   [[nodiscard]] Time end() const;
-  /// The part of it that is counted in cycles of the modelled engine, usually all of it.
+  /// The part of end() that the modelled engine counts in cycles, usually all of it.
   [[nodiscard]] Time engine_time() const;
   [[nodiscard]] WireCounters wire() const;
-  /// Since the beginning: messages that were sent, events that were taken from the queue.
+  /// Messages sent and events processed since the beginning.
   [[nodiscard]] std::uint64_t messages() const;
   [[nodiscard]] std::uint64_t events() const;
 
-  /// One resource that somebody has used.
+  /// A resource that was used at least once.
   struct ResourceUse {
     std::string_view name;
-    int first_rank = 0;  // of those that share it
+    int first_rank = 0;  // the lowest rank that shares it
     Time busy;
     Time waited;
     std::uint64_t bytes = 0;
   };
   [[nodiscard]] std::vector<ResourceUse> resources() const;
-  /// Links of the network that were used.
+  /// The links of the network that were used.
   [[nodiscard]] std::vector<LinkUse> links() const;
-  /// What broke an invariant (with WorldOptions::check), the first few of them; and once the program has
-  /// ended, and unless `unreceived` is false, messages that were sent and never received.
+  /// The first few violations of invariants (with WorldOptions::check). `unreceived` adds messages that were
+  /// sent but not received, once the program has ended.
   [[nodiscard]] std::vector<std::string> violations(bool unreceived = true) const;
 
  private:

@@ -1,13 +1,12 @@
-// The centre of a world: which devices a rank has, which backend carries an operation, and the loop over
-// the events. The class Core goes on in world_messages.cpp (the stages of a message), world_progress.cpp
-// (what needs a rank's processor) and world_meeting.cpp; world_rank.cpp has what a rank's program calls,
-// world_team.cpp what a collective's algorithm sees.
+// The centre of a world: the devices of the ranks, the choice of backends, and the event loop. Core continues
+// in world_messages.cpp (stages of a message), world_progress.cpp (work for a rank's processor), and
+// world_meeting.cpp. world_rank.cpp implements the calls of programs, and world_team.cpp the view of a
+// collective's algorithm.
 //
-// Nothing happens but in run(): an event is taken from the queue, now_ becomes its time, and handle() hands
-// it to the stage that it belongs to, which pushes others at now_ or later. Events of one time are ordered
-// by rank and then by what they are (order_of()), never by when they were pushed: programs may be resumed
-// in any order without changing a time, which the shuffle of the events that an event has pushed puts to
-// the test.
+// Everything happens in run(): it takes an event from the queue, sets now_ to its time, and passes it to
+// handle(), whose stages push further events at now_ or later. Simultaneous events are ordered by rank and
+// order_of(), never by when they were pushed. Programs may therefore be resumed in any order without changing
+// a time; shuffling the pushed events tests this.
 #include "simulators/world/world_core.hpp"
 
 #include <fmt/core.h>
@@ -21,7 +20,7 @@ namespace offramp::world {
 namespace {
 
 constexpr std::string_view kHost = "host";  // the backend whose algorithms run on the ranks' processors
-constexpr int kManyRanks = 512;             // caches do not hold them
+constexpr int kManyRanks = 512;             // more than the caches can contain
 
 }  // namespace
 
@@ -35,7 +34,7 @@ Core::Core(const WorldOptions& options, const WorldBackend& backend)
       shuffle_(options.shuffle_seed) {
   assert(options.ranks > 0 && options.ranks <= static_cast<int>(EventQueue<Event>::kMaximumRank));
   if (options_.check || Audit::of_all()) audit_ = std::make_unique<Audit>();
-  members_.reserve(kInline + backend.further.size());  // devices point into them
+  members_.reserve(kInline + backend.further.size());  // no reallocation: devices point into it
   const BackendDescription* const host = backend.host;
   host_settings_ = backend.host_settings;
   if (host != nullptr && !host_settings_) host_settings_ = Settings::defaults(host->parameters);
@@ -55,7 +54,7 @@ Core::Core(const WorldOptions& options, const WorldBackend& backend)
   everyone_.group_ = std::move(group);
 }
 
-/// Operations that have not ended refer to the devices until they go.
+/// Ends the programs first, because open operations refer to devices.
 Core::~Core() {
   for (int i = 0; i < options_.ranks; ++i) {
     if (rank_if_used(i) != nullptr) rank(i).reset_programs();
@@ -84,7 +83,7 @@ void Core::add_member(const BackendDescription& description, const Settings& set
     const Scope scope = scope_of(resource);
     if (scope == Scope::kGroup) {
       if (member.group != 1 && member.group != resource.ranks)
-        declined_ = fmt::format("{} describes groups of {} and of {} ranks: a backend has one size",
+        declined_ = fmt::format("{} describes groups of {} and of {} ranks, but a backend has one size",
                                 description.name, member.group, resource.ranks);
       member.group = resource.ranks;
     }
@@ -142,7 +141,7 @@ std::size_t Core::units(Scope scope, int group) const {
       return nodes * static_cast<std::size_t>(machine.cards_per_node);
     case Scope::kLink:
       return nodes * static_cast<std::size_t>(machine.links_per_node());
-    default:  // the last rank has the last one
+    default:  // the last rank is in the last unit
       return unit_of(scope, group, options_.ranks - 1) + 1;
   }
 }
@@ -182,14 +181,13 @@ void Core::Devices::schedule(Time at, Work& work, std::uint32_t number) {
   core_.push(later(at, core_.now_), core_.rank(0), EventKind::kStep, &work, order, number);
 }
 
-/// No two parcels that the network asks about at one moment have the same order: these have destinations
-/// above all ranks.
+/// Destinations above all ranks keep the order of simultaneous parcels unique.
 void Core::Devices::cross(std::size_t link, std::size_t bytes, Time first, Time last, Work& work,
                           std::uint32_t number) {
   assert(core_.options_.network != nullptr);
   constexpr std::uint32_t kAboveRanks = std::uint32_t{1} << 23;
   const std::uint32_t crossing_number = crossed_++ * std::uint32_t{kInline} + backend_ % kInline;
-  Crossing& crossing = crossings_.take();
+  Crossing& crossing = crossings_.acquire();
   crossing = {this, &work, number};
   Parcel parcel;
   parcel.destination = static_cast<int>(kAboveRanks | crossing_number >> kSourceShift);
@@ -205,17 +203,18 @@ void Core::Devices::cross(std::size_t link, std::size_t bytes, Time first, Time 
 Core::Choice Core::choose(const offramp::Operation& operation, Rank& rank) {
   const std::uint8_t chosen = std::min(route_of(rules_, operation, primary_), last_);
   const Handling handling = chosen == primary_ ? Handling::kOffloaded : Handling::kRouted;
-  if (last_ > 0 && chosen == 0) return told(rank, operation, {0, handling});  // the host declines nothing
+  if (last_ > 0 && chosen == 0)
+    return report_choice(rank, operation, {0, handling});  // the host declines nothing
   const Verdict verdict = members_[chosen].backend->supports(operation);
-  if (verdict.yes()) return told(rank, operation, {chosen, handling});
+  if (verdict.yes()) return report_choice(rank, operation, {chosen, handling});
   if (last_ == 0 && declined_.empty())
     declined_ = fmt::format("{} declines {}: {}", members_[0].description->name, to_string(operation.kind),
                             verdict.reason);
-  return told(rank, operation, {0, Handling::kDeclined}, verdict.reason);
+  return report_choice(rank, operation, {0, Handling::kDeclined}, verdict.reason);
 }
 
-Core::Choice Core::told(const Rank& rank, const offramp::Operation& operation, Choice choice,
-                        std::string_view reason) const {
+Core::Choice Core::report_choice(const Rank& rank, const offramp::Operation& operation, Choice choice,
+                                 std::string_view reason) const {
   if (options_.judge != nullptr && choice.handling == Handling::kOffloaded &&
       !options_.judge->supports(operation).yes())
     choice.handling = Handling::kDeclined;
@@ -225,7 +224,7 @@ Core::Choice Core::told(const Rank& rank, const offramp::Operation& operation, C
 }
 
 void Core::count_failure(const Rank& rank) const {
-  if (options_.choices != nullptr) options_.choices->gave_up(rank.number());
+  if (options_.choices != nullptr) options_.choices->send_failed(rank.number());
 }
 
 Rank& Core::rank(int rank) {
@@ -281,7 +280,7 @@ void Core::handle(const Event& event) {
     case EventKind::kArrive:
       return arrive(message());
     case EventKind::kRequested:
-      return message().was_requested ? see(message()) : requested(message());
+      return message().was_requested ? on_request(message()) : requested(message());
     case EventKind::kGranted:
       return grant(message());
     case EventKind::kAnswered:
@@ -291,7 +290,7 @@ void Core::handle(const Event& event) {
     case EventKind::kStep:
       return static_cast<WorldDevices::Work*>(event.object)->step(now_, event.number);
     case EventKind::kResume:
-      return go_on(*static_cast<Operation*>(event.object));
+      return resume_algorithm(*static_cast<Operation*>(event.object));
     case EventKind::kWake: {
       Thread& thread = *static_cast<Thread*>(event.object);
       if (event.number == 0) return begin(thread);
@@ -302,7 +301,7 @@ void Core::handle(const Event& event) {
   }
 }
 
-/// Behind the end of its first thread a program is in MPI_Finalize.
+/// A program whose first thread has ended counts as being in MPI_Finalize.
 void Core::begin(Thread& thread) {
   thread.rank().thread_begins(thread);
   thread.program.start(
@@ -322,11 +321,11 @@ void Core::launch(Thread& thread, const World::Program& program) {
 
 std::string Core::run(const World::Program& program, std::span<const int> ranks,
                       const std::function<bool()>& when_stuck) {
-  program_ = program;  // kept: the coroutines of a lambda refer to its captures
+  program_ = program;  // kept alive: a lambda's coroutine refers to its captures
   if (!declined_.empty()) return declined_;
   for (const int number : ranks) {
     Rank& own = rank(number);
-    own.first().clock = later(own.clock(), now_);  // behind all that an earlier run has occupied
+    own.first().clock = later(own.clock(), now_);  // after everything that an earlier run has occupied
     own.forget_threads();
     launch(own.first(), program_);
   }
@@ -373,7 +372,7 @@ std::string Core::deadlock() const {
           fmt::format("; not received: one from rank {} with tag {}", message->key.source, message->key.tag);
     text += '\n';
   }
-  if (waiting > 8) text += fmt::format("and {} ranks more\n", waiting - 8);
+  if (waiting > 8) text += fmt::format("and {} more ranks\n", waiting - 8);
   return text;
 }
 
@@ -402,7 +401,7 @@ std::vector<World::ResourceUse> Core::resources() const {
   for (const Member& member : members_) {
     for (std::size_t i = 0; i < member.resources.size(); ++i) {
       const ResourceDescription& description = member.resources[i];
-      const Resources::Place place = member.places[i];
+      const Resources::ResourceSlot place = member.places[i];
       const auto scope = static_cast<Scope>(place.scope);
       std::vector<bool> seen(units(scope, member.group));
       for (int rank = 0; rank < options_.ranks; ++rank) {

@@ -1,4 +1,4 @@
-// The inside of a world: its events, the messages on their way, and the hardware of its ranks.
+// The implementation of a world: events, messages in flight, and the hardware of ranks. One thread at a time.
 #pragma once
 
 #include <array>
@@ -31,15 +31,14 @@ struct Message;
 struct Operation;
 struct Meeting;
 
-/// A resource that one message holds at a time; others wait for it in the order in which they came.
+/// A resource with one owner at a time. Other messages queue for it in order of arrival.
 struct Hold {
   Message* owner = nullptr;
   Message* first_waiting = nullptr;
   Message* last_waiting = nullptr;
 };
 
-/// Values of all groups of ranks that share something, made for neighbours together where one is used:
-/// `count` for each group.
+/// `count` values per group of ranks that share something, allocated for kGroups neighbouring groups at once.
 template <typename T>
 class Pages {
  public:
@@ -49,7 +48,7 @@ class Pages {
     if (page == nullptr) page = std::make_unique<T[]>(count * std::min(kGroups, groups));
     return page.get() + count * (group % kGroups);
   }
-  /// Null where nothing was made.
+  /// Returns null if the group's page is not allocated.
   [[nodiscard]] T* find(std::size_t group, std::size_t count) const {
     if (pages_.empty() || pages_[group / kGroups] == nullptr) return nullptr;
     return pages_[group / kGroups].get() + count * (group % kGroups);
@@ -60,58 +59,58 @@ class Pages {
   std::vector<std::unique_ptr<T[]>> pages_;
 };
 
-/// Worlds have few backends. What ranks have of the first ones lies in them, of further ones elsewhere.
+/// Most worlds have few backends: a rank stores the devices of the first ones inline.
 inline constexpr std::size_t kInline = 2;
 
-/// One backend of a rank: what its device reaches.
+/// A rank's device of one backend, with the resources it can use.
 struct Device {
   Backend* backend = nullptr;                                                  // null: not used yet
   std::array<Resource*, static_cast<std::size_t>(Scope::kCount)> resources{};  // by Core::scope_of()
-  Hold* sending = nullptr;    // null: no resource is held by senders
-  Hold* receiving = nullptr;  // null: none by receivers
+  Hold* sending = nullptr;    // null: sending requires no hold
+  Hold* receiving = nullptr;  // null: receiving requires no hold
 };
 
-/// Messages of a rank to another one that have not been matched with a receive or put among the unexpected
-/// ones, in the order of issue: MPI's order, whatever overtakes what on the way.
+/// Messages between two ranks that are neither matched nor unexpected yet, in order of issue. This is MPI's
+/// matching order, even if messages overtake each other on the way.
 struct Flow {
   std::array<std::uint32_t, kInline> issued{};  // by backend
-  std::uint32_t early = 0;                      // of the list: arrived before one in front of them
-  int destination = -1;                         // negative: of none yet
+  std::uint32_t early = 0;                      // messages in the list that arrived before an earlier one
+  int destination = -1;                         // negative: unused
   Message* head = nullptr;
   Message* tail = nullptr;
 };
 
-/// What its arrival alone needs comes first, what few need last.
+/// Fields are ordered by use: those that every arrival needs first, rarely used ones last.
 struct alignas(64) Message : Matchable {
   Rank* source = nullptr;
   Rank* destination = nullptr;
-  Operation* send = nullptr;     // null: the sender knows all that it needs
+  Operation* send = nullptr;     // null: the send is complete
   Operation* receive = nullptr;  // null: not matched
   Flow* flow = nullptr;
   Message* next_in_flow = nullptr;
   int source_in_group = 0;
   std::uint8_t backend = 0;
   Handling handling = Handling::kOffloaded;
-  bool arrived = false;    // its envelope is there
+  bool arrived = false;    // its envelope has arrived
   bool is_stored = false;  // passage.stored is known
-  bool token = false;
-  bool crosses = false;   // of a token: like any message
-  bool was_kept = false;  // in the receiver's memory until it could be matched
-  bool local = false;     // to the rank itself
+  bool token = false;      // sent by an algorithm that computes its own times
+  bool crosses = false;    // a token that crosses the network like any other message
+  bool was_kept = false;   // was stored at the receiver before it could be matched
+  bool local = false;      // to the rank itself
   bool was_requested = false;
-  bool was_seen = false;  // its request, by what answers it
+  bool was_seen = false;  // the receiver has processed its request
   bool holds_sender = false;
   bool holds_receiver = false;
-  bool parked = false;              // gave up the sender's device while it waited for the receiver
-  Passage passage;                  // of a token: the stamp's times are first and last
-  Transfer transfer;                // of a token: the stamp's detail
-  Message* next_waiting = nullptr;  // for a hold
-  Time held_since;                  // the sender's device
-  Time shared;                      // as MessageWait has it
+  bool parked = false;              // released the sender's device while the receiver was not ready
+  Passage passage;                  // first and last of a token are the stamp's times
+  Transfer transfer;                // contains the stamp's detail for a token
+  Message* next_waiting = nullptr;  // in a Hold's queue
+  Time held_since;                  // start of ownership of the sender's device
+  Time shared;                      // see MessageWait::shared
 };
 static_assert(sizeof(Message) <= 6 * 64);
 
-/// A send, a receive, or a collective of one rank; or a message of a collective.
+/// A send, a receive, or a collective of one rank. The sends and receives of a collective are its parts.
 struct Operation : Matchable {
   enum class Kind : std::uint8_t { kSend, kReceive, kCollective, kMeeting };
   Operation(Kind kind_, Rank& rank_) : kind(kind_), rank(&rank_) {}
@@ -126,26 +125,30 @@ struct Operation : Matchable {
   Kind kind;
   bool done = false;
   bool cancelled = false;
-  bool given_up = false;   // the world ends it when it is done
-  bool claimed = false;    // a receive that was not posted
-  bool in_turn = false;    // the collective goes on once it is served, not at once
-  bool by_thread = false;  // the rank's thread that makes progress works on it
+  bool given_up = false;   // discarded by the world on completion
+  bool claimed = false;    // a receive by claim(), which was not posted
+  bool in_turn = false;    // when a part of a collective: the algorithm continues by an event, once the
+                           // processor serves it
+  bool by_thread = false;  // processed by the rank's progress thread
   Outcome outcome = Outcome::kOk;
-  Handling handling = Handling::kOffloaded;  // of a message that was received
+  Handling handling = Handling::kOffloaded;  // a received message's
   Rank* rank;
   Message* message = nullptr;
   std::coroutine_handle<> waiter;
-  Thread* watcher = nullptr;         // waits for the first of several
-  Collective* collective = nullptr;  // that it is part of
-  Operation* next_part = nullptr;    // of the same one
+  RequestSet* set = nullptr;         // contains this operation
+  std::size_t name = 0;              // in the set
+  RequestSet::Note note{};           // the same
+  Collective* collective = nullptr;  // contains this part
+  Operation* next_part = nullptr;    // in the list of the collective's parts, or of the set's requests
   Operation* previous_part = nullptr;
-  Time posted;            // of a receive; of a send that waits for an answer: when that is there
-  Time done_at;           // known once it is done
-  std::size_t bytes = 0;  // of a receive: room
+  Time posted;            // receive: its post; send that waits for an answer: the answer's arrival
+  Time done_at;           // valid once done
+  std::size_t bytes = 0;  // receive: buffer size, later the received size
   int source_in_group = 0;
-  std::uint32_t number = 0;  // of what this rank began, where anything is observed
+  std::uint32_t number = 0;  // within this rank; only if the world is observed
 };
 
+/// The arguments of Core::send().
 struct SendArguments {
   int destination = 0;  // world rank
   int source_in_group = 0;
@@ -156,42 +159,43 @@ struct SendArguments {
   bool synchronous = false;
   bool signal = false;
   std::size_t footprint = 0;
-  bool by_processor = true;  // the rank's own, which stragglers disturb
+  bool by_processor = true;  // runs on the rank's processor, which stragglers disturb
   std::uint8_t backend = 0;
   Handling handling = Handling::kOffloaded;
-  bool failed = false;           // descends from a message that failed
-  const Stamp* token = nullptr;  // priced by its algorithm
-  Time latency = Time::ps(-1);   // of a token that crosses the network
-  std::uint64_t collective = 0;  // that it is part of, where anything is observed
+  bool failed = false;           // depends on a message that failed
+  const Stamp* token = nullptr;  // set: a token, whose times the algorithm computes
+  Time latency = Time::ps(-1);   // tokens only; negative: does not cross the network
+  std::uint64_t collective = 0;  // id of the enclosing collective; only if the world is observed
 };
 
-/// Events at one time and rank are taken in this order.
+/// The order of simultaneous events at one rank.
 enum class EventKind : std::uint8_t {
-  kRelease,  // of a sender's hold
+  kRelease,  // sender's hold
   kReleaseReceiver,
-  kArrive,     // of data and tokens
-  kRequested,  // a request
-  kGranted,    // a receive was posted: the receiver's device may answer
-  kAnswered,   // the answer is at the sender
+  kArrive,     // data or a token arrives
+  kRequested,  // a request arrives
+  kGranted,    // a receive was posted, so the receiver's device may answer
+  kAnswered,   // the answer arrives at the sender
   kDepart,     // the sender's device begins
-  kWake,       // a program goes on
-  // An order has room for the eight kinds above. These take the turn of another one.
-  kStep,     // of devices that work on a collective by themselves: among the departures
-  kNetwork,  // among the releases, since neither sees the other
-  kResume    // of a collective that goes on by its rank's processor: among the departures
+  kWake,       // a thread continues
+  // The order field has 3 bits for the kinds above. The following use the position of another kind.
+  kStep,     // a device continues a collective; ordered as kDepart
+  kNetwork,  // ordered as kRelease, which it cannot affect
+  kResume    // a collective continues on the rank's processor; ordered as kDepart
 };
+/// An event in the queue. kind determines the type of object.
 struct Event {
   void* object = nullptr;
   EventKind kind = EventKind::kWake;
-  std::uint32_t number = 0;  // kWake: which one is awaited; kStep: the device's own
+  std::uint32_t number = 0;  // kWake: number of the wake-up; kStep: number given by the device
 };
-/// Until the rank's processor is there for it.
+/// An event that waits until the rank's processor serves it.
 struct WaitingEvent {
   Event event;
   std::uint64_t order;
 };
 
-/// The order of simultaneous events at a rank: their kind, where they come from, and a number there.
+/// Sort key of simultaneous events at a rank: kind, origin, and a number there.
 inline constexpr unsigned kKindShift = 37;
 inline constexpr unsigned kSourceShift = 13;
 constexpr std::uint64_t order_of(EventKind kind, int source, std::uint32_t number) {
@@ -199,6 +203,7 @@ constexpr std::uint64_t order_of(EventKind kind, int source, std::uint32_t numbe
          (number & ((1U << kSourceShift) - 1));
 }
 
+/// The world behind World: devices, event queue, and messages.
 class Core final : private NetworkWorld {
  public:
   Core(const WorldOptions& options, const WorldBackend& backend);
@@ -210,107 +215,108 @@ class Core final : private NetworkWorld {
                   const std::function<bool()>& when_stuck);
 
   [[nodiscard]] const WorldOptions& options() const { return options_; }
-  /// Null: nothing is written down.
+  /// Returns null if nothing is logged.
   [[nodiscard]] WorldLog* log() const { return options_.log; }
-  /// There are more ranks than caches hold.
+  /// Returns whether to prefetch, since the ranks exceed the caches.
   [[nodiscard]] bool prefetches() const { return prefetches_; }
-  /// Whether operations are numbered.
+  /// Returns whether operations are numbered for logs, spans or packets.
   [[nodiscard]] bool is_observed() const { return is_observed_; }
   [[nodiscard]] Time now() const override { return now_; }
-  /// Memory for a wait that learns of its operations in the order of their ends, until the next one does.
+  /// Working memory of RankHandle::observe_in_order(), valid until its next call.
   struct Learning {
     std::vector<std::pair<Time, std::size_t>> order;
     std::vector<Received> received;
   };
   [[nodiscard]] Learning& learning() { return learning_; }
   [[nodiscard]] Rank& rank(int rank);
-  /// Null: it is not.
+  /// Returns null if the rank is not used.
   [[nodiscard]] const Rank* rank_if_used(int rank) const;
-  [[nodiscard]] const Communicator& everyone() const { return everyone_; }
-  /// When the rank's processor, which begins at `begin`, has done so much work; and that it was held up.
+  [[nodiscard]] const Communicator& world_communicator() const { return everyone_; }
+  /// Returns when the rank's processor finishes `work` from `begin` on. Adds any delay to
+  /// Rank::straggler_delay.
   Time processed(Rank& rank, Time begin, Time work);
-  /// When the rank has its processor.
+  /// Returns the time when the rank's processor is next available.
   Time resumed(Rank& rank, Time at) { return processed(rank, at, Time()); }
-  /// What a collective over this backend goes on by.
+  /// Returns what makes progress on a collective over this backend.
   [[nodiscard]] Progress progress(std::uint8_t backend, OperationKind kind) const {
     return members_[backend].backend->progress(kind);
   }
-  /// Something goes on in calls of MPI only.
+  /// Returns whether any operation makes progress only during MPI calls.
   [[nodiscard]] bool needs_calls() const { return needs_calls_; }
-  /// What takes so long where the program has its processor alone. The thread that makes progress takes its
-  /// share while an operation is open that needs it.
+  /// The duration of `computing` while the progress thread uses its share of the processor, as it does during
+  /// operations that need it.
   [[nodiscard]] Time beside_thread(const Rank& rank, Time computing) const;
-  /// Whether there may be such a thread.
+  /// Returns whether ranks may have a progress thread.
   [[nodiscard]] bool has_thread() const { return thread_share_ > 0; }
-  /// Whether the backend that carries the operation needs it.
+  /// Returns whether the operation's backend needs the progress thread.
   [[nodiscard]] bool needs_thread(const offramp::Operation& operation) const {
     return members_[carrier_of(operation)].backend->progress_share() > 0;
   }
-  /// The number of the backend that carries such an operation.
+  /// The backend that carries the operation; the host (0) if its route declines it.
   [[nodiscard]] std::uint8_t carrier_of(const offramp::Operation& operation) const;
-  /// A thread comes to a call that waits or asks.
+  /// A thread enters a call that waits or polls.
   void enter_call(Thread& thread, Time at);
-  /// Its program begins, at its clock.
+  /// Starts the program of a thread, at the thread's clock.
   void launch(Thread& thread, const World::Program& program);
-  /// A collective goes on where it waited for `part`, at `at` or when it has the processor.
+  /// Continues a collective that waits for `part`, at `at` or once the processor is available.
   void resume(Operation& part, Time at);
 
-  /// The processors of the ranks do what a collective over this backend needs.
+  /// Returns whether collectives over this backend run on the ranks' processors.
   [[nodiscard]] bool is_by_processor(std::uint8_t backend) const { return has_host_ && backend == 0; }
 
-  /// What posting a receive costs the program.
+  /// Processor time for posting a receive.
   [[nodiscard]] Time post_cost(Rank& rank) { return post_cost(rank, primary_); }
   [[nodiscard]] Time post_cost(Rank& rank, std::uint8_t backend) {
     return device(rank, backend).backend->post_receive_cost();
   }
 
-  /// An operation was declined that nothing else carries: run() returns the reason.
+  /// Returns whether an operation was declined that nothing else carries. run() then returns the reason.
   [[nodiscard]] bool has_declined() const { return !declined_.empty(); }
   [[nodiscard]] const std::string& declined() const { return declined_; }
-  /// The backend of an operation, and its device at a rank.
+  /// The backend that carries an operation, and how it is reported.
   struct Choice {
     std::uint8_t backend = 0;
     Handling handling = Handling::kOffloaded;
   };
   [[nodiscard]] Choice choose(const offramp::Operation& operation, Rank& rank);
   [[nodiscard]] Device& device(Rank& rank, std::uint8_t backend);
-  /// Of a backend behind the first kInline; used or not.
+  /// For backends beyond the first kInline. The device may be unused.
   [[nodiscard]] Device& further_device(int rank, std::size_t backend);
 
-  /// Sends at `at`. Returns when a nonblocking call goes on. `send` is done at once if nothing has to be
-  /// waited for.
+  /// Sends at `at`. Returns the time when a nonblocking call would continue. `send` is done immediately if
+  /// nothing has to be waited for.
   Time send(Rank& source, Operation& send, const SendArguments& arguments, Time at) {
     return is_observed_ ? send_observed(source, send, arguments, at) : issue(source, send, arguments, at);
   }
-  /// posted: when the receive is there for the receiver's device.
+  /// posted: when the receiver's device has the receive.
   void receive(Operation& receive, Time posted);
-  /// The program, or the algorithm of a collective, whose clock shows `at`, learns that a receive is done.
-  /// Returns when it goes on. by_processor: as SendArguments has it.
+  /// Completes a receive for a program or algorithm whose clock is `at`. Returns the time when it continues.
+  /// by_processor: see SendArguments.
   Time observe_receive(Operation& receive, Time at, const Team* collective = nullptr,
                        bool by_processor = true) {
-    return log() == nullptr ? learn(receive, at, by_processor)
-                            : learn_observed(receive, at, collective, by_processor);
+    return log() == nullptr ? finish_receive(receive, at, by_processor)
+                            : finish_receive_observed(receive, at, collective, by_processor);
   }
-  /// The same of a send or a meeting.
+  /// Works like observe_receive(), for a send or a meeting.
   Time observe_send(const Operation& send, Time at, const Team* collective = nullptr,
                     bool by_processor = true) {
     if (log() != nullptr) note_send(send, at, collective);
     const Time done = later(at, send.done_at);
     return by_processor ? resumed(*send.rank, done) : done;
   }
-  /// Instead of observe_receive(), for a token.
-  Team::Arrival take_token(Operation& receive, const Team& team);
-  /// The number-th meeting of a communicator: all its members go on together.
-  void meet(const Communicator& communicator, std::uint32_t number, Meeting& meeting);
+  /// Replaces observe_receive() for tokens.
+  Team::Arrival finish_token(Operation& receive, const Team& team);
+  /// Enters the number-th meeting of a communicator. All members continue once the last has entered.
+  void synchronize(const Communicator& communicator, std::uint32_t number, Meeting& meeting);
 
-  /// The group that all ranks name by this id.
+  /// Returns the communicator that all ranks refer to by `id`. The first call creates it.
   [[nodiscard]] Communicator join(std::span<const int> members, std::uint64_t id, int rank,
                                   const Communicator* parent);
 
   void done(Operation& operation, Time at);
-  /// The program asks for it no more.
-  void give_up(Operation& operation);
-  /// It sleeps no longer than until then.
+  /// The program no longer waits for the operation.
+  void abandon(Operation& operation);
+  /// Wakes a sleeping thread at `at` or earlier.
   void wake(Thread& thread, Time at);
 
   [[nodiscard]] std::uint64_t messages() const { return messages_; }
@@ -321,11 +327,11 @@ class Core final : private NetworkWorld {
   [[nodiscard]] std::vector<World::ResourceUse> resources() const;
   [[nodiscard]] std::vector<LinkUse> links() const;
   [[nodiscard]] std::vector<std::string> violations(bool unreceived) const;
-  /// All devices of a backend.
+  /// The backend's devices in this world.
   [[nodiscard]] WorldDevices* devices(std::uint8_t backend) { return members_[backend].devices.get(); }
 
  private:
-  /// The steps of all of a backend's devices come in the order in which they were scheduled.
+  /// A backend's devices as seen by its hardware collectives. Steps run in the order of their scheduling.
   class Devices final : public WorldDevices {
    public:
     Devices(Core& core, std::uint8_t backend) : core_(core), backend_(backend) {}
@@ -350,14 +356,14 @@ class Core final : private NetworkWorld {
   struct Member {
     const BackendDescription* description = nullptr;
     Settings settings;
-    std::unique_ptr<Backend> backend;  // serves all ranks
+    std::unique_ptr<Backend> backend;  // shared by all ranks
     std::size_t sender_hold = kNoResource;
     std::size_t receiver_hold = kNoResource;
-    Progress answers = Progress::kHardware;  // requests
-    int group = 1;                           // ranks of a kGroup
+    Progress answers = Progress::kHardware;  // what processes requests
+    int group = 1;                           // ranks in a Scope::kGroup
     std::span<const ResourceDescription> resources;
-    std::vector<Resources::Place> places;  // by resource
-    // By scope_of() a resource: what the same ranks share lies together.
+    std::vector<Resources::ResourceSlot> places;  // by resource
+    // By scope_of(): resources with the same sharers are adjacent.
     std::array<Pages<Resource>, static_cast<std::size_t>(Scope::kCount)> pages;
     std::array<std::uint32_t, static_cast<std::size_t>(Scope::kCount)> counts{};
     Pages<Hold> senders;
@@ -368,13 +374,13 @@ class Core final : private NetworkWorld {
   std::uint32_t next_number(Flow& flow, const SendArguments& arguments, int source);
   void make_device(Device& device, Member& member, int rank);
   void add_member(const BackendDescription& description, const Settings& settings);
-  /// The first scope in which the same ranks share a resource on this machine.
+  /// Reduces a resource's scope to the simplest one with the same sharers on this machine.
   [[nodiscard]] Scope scope_of(const ResourceDescription& description) const;
-  /// Which one of a scope's resources a rank has, of how many. group: ranks of a kGroup.
+  /// The index of the rank's unit in a scope, see units(). group: ranks per Scope::kGroup.
   [[nodiscard]] std::size_t unit_of(Scope scope, int group, int rank) const;
   [[nodiscard]] std::size_t units(Scope scope, int group) const;
-  Choice told(const Rank& rank, const offramp::Operation& operation, Choice choice,
-              std::string_view reason = {}) const;
+  Choice report_choice(const Rank& rank, const offramp::Operation& operation, Choice choice,
+                       std::string_view reason = {}) const;
   void count_failure(const Rank& rank) const;
   [[nodiscard]] Resources view(const Device& device, const Member& member) const {
     return {member.resources, member.places.data(), device.resources.data(), audit_.get()};
@@ -384,7 +390,7 @@ class Core final : private NetworkWorld {
   void prefetch_referred(const EventQueue<Event>::Entry& entry) const;
   struct Resumption {
     std::coroutine_handle<> frame;
-    const Collective* collective = nullptr;  // whose algorithm that is part of
+    const Collective* collective = nullptr;  // contains `frame` in its algorithm
     void go_out();
   };
   [[nodiscard]] Resumption resumed_by(const EventQueue<Event>::Entry& entry) const;
@@ -414,25 +420,25 @@ class Core final : private NetworkWorld {
 
   Time issue(Rank& source, Operation& send, const SendArguments& arguments, Time at);
   Time send_observed(Rank& source, Operation& send, const SendArguments& arguments, Time at);
-  Time learn(Operation& receive, Time at, bool by_processor);
-  Time learn_observed(Operation& receive, Time at, const Team* collective, bool by_processor);
-  void hold_up(Rank& rank, Passage& passage);
+  Time finish_receive(Operation& receive, Time at, bool by_processor);
+  Time finish_receive_observed(Operation& receive, Time at, const Team* collective, bool by_processor);
+  void delay_sender(Rank& rank, Passage& passage);
   void note_send(const Operation& send, Time at, const Team* collective) const;
   void note_meeting(std::span<Meeting* const> members, Time latest) const;
-  /// A backend whose tokens do not pass the network: there must be none.
+  /// Declines the run if a network is set, since this backend's tokens do not cross it.
   void has_wires_of_its_own(const BackendDescription& backend);
   Time send_local(Message& message);
   void depart(Message& message);
-  void cross(Message& message);
+  void transmit(Message& message);
   void cross_token(Message& message, Time latency);
   void requested(Message& message);
-  void see(Message& message);
-  /// The rank's processor works for MPI from now on, and the program computes so much later if it computes.
+  void on_request(Message& message);
+  /// Charges processor time for MPI to the program that it interrupts, if there is one.
   void interrupt(Rank& rank, Time work);
   [[nodiscard]] bool is_served(Rank& rank, Progress progress, const Event& event, std::uint64_t order);
-  void go_on(Operation& part);
+  void resume_algorithm(Operation& part);
   void park(Message& message);
-  /// A stage was called, before which Passage::again was `asked`: whether it waits, and is called again.
+  /// Returns whether the stage just called must be repeated later. asked: Passage::again before the call.
   bool waits(Message& message, Time asked, Rank& rank, EventKind kind);
   void grant(Message& message);
   void answered(Message& message);
@@ -455,16 +461,16 @@ class Core final : private NetworkWorld {
   void discard(Operation& operation);
 
   WorldOptions options_;
-  std::optional<Settings> host_settings_;  // BackendContext::host
+  std::optional<Settings> host_settings_;  // see BackendContext::host
   std::vector<Member> members_;
-  std::vector<std::unique_ptr<Device[]>> further_devices_;  // by rank; null: none is used
-  // As Flow::issued; of collectives by ~destination.
+  std::vector<std::unique_ptr<Device[]>> further_devices_;  // by rank; null: unused
+  // Continuation of Flow::issued for further backends. Key of a collective's messages: ~destination.
   std::map<std::tuple<int, int, std::uint8_t>, std::uint32_t> further_numbers_;
   std::uint8_t primary_ = 0;
   std::uint8_t last_ = 0;
-  std::uint32_t numbers_apart_ = kInline;  // so that messages of different backends differ
+  std::uint32_t numbers_apart_ = kInline;  // factor that separates the numbers of different backends
   std::vector<RouteRule> rules_;
-  bool has_host_;  // and it is the first member
+  bool has_host_;  // as the first member
   bool faulty_;
   bool prefetches_;
   bool is_observed_;
@@ -476,7 +482,7 @@ class Core final : private NetworkWorld {
   EventQueue<Event> queue_;
   std::vector<EventQueue<Event>::Entry> staged_;
   Time now_;
-  std::uint64_t contexts_ = 0;  // made so far; each has two, and the world's are 0 and 1
+  std::uint64_t contexts_ = 0;  // so far; each uses two numbers, and the world has 0 and 1
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::vector<Meeting*>> meetings_;
   std::unordered_map<std::uint64_t, std::shared_ptr<const Communicator::Group>> named_;  // by id
   std::uint64_t messages_ = 0;
@@ -484,10 +490,10 @@ class Core final : private NetworkWorld {
   Pool<Message> pool_;
   Learning learning_;
   Pages<Rank> ranks_;
-  std::vector<bool> used_;  // by rank: asking touches no memory of the rank
+  std::vector<bool> used_;  // by rank; avoids touching the memory of unused ranks
   Communicator everyone_;
   World::Program program_;
-  std::unordered_set<Operation*> given_up_;  // and not done
+  std::unordered_set<Operation*> given_up_;  // but not done
 };
 
 }  // namespace offramp::world

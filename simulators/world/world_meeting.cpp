@@ -1,4 +1,4 @@
-// Meetings of a communicator's members: clock synchronisation, and new communicators.
+// Meetings of a communicator's members: clock synchronisation and creation of communicators.
 #include <algorithm>
 #include <cassert>
 #include <tuple>
@@ -8,14 +8,14 @@
 
 namespace offramp::world {
 
-void Core::meet(const Communicator& communicator, std::uint32_t number, Meeting& meeting) {
+void Core::synchronize(const Communicator& communicator, std::uint32_t number, Meeting& meeting) {
   const auto place = std::pair(communicator.context(), number);
   std::vector<Meeting*>& here = meetings_[place];
   here.push_back(&meeting);
   if (static_cast<int>(here.size()) < communicator.size()) return;
   std::vector<Meeting*> members = std::move(here);
   meetings_.erase(place);
-  // By color, key and rank, as MPI orders them.
+  // MPI's order: color, key, rank.
   std::sort(members.begin(), members.end(), [](const Meeting* a, const Meeting* b) {
     return std::tuple(a->color, a->key, a->rank_in_group) < std::tuple(b->color, b->key, b->rank_in_group);
   });

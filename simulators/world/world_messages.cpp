@@ -1,4 +1,4 @@
-// The way of a message through a world: its stages as events, what it holds, and its matching.
+// The path of a message through a world: its stages as events, the holds it owns, and its matching.
 #include <fmt/core.h>
 
 #include <cassert>
@@ -12,7 +12,7 @@ namespace offramp::world {
 
 Message& Core::make_message() {
   static_assert(std::is_trivially_destructible_v<Message>);
-  Message& message = *std::construct_at(&pool_.take());
+  Message& message = *std::construct_at(&pool_.acquire());
   ++messages_;
   if (audit_ != nullptr) audit_->sent();
   return message;
@@ -20,11 +20,11 @@ Message& Core::make_message() {
 
 void Core::free(Message& message) {
   if (audit_ != nullptr) audit_->received();
-  pool_.give_back(message);
+  pool_.release(message);
 }
 
-/// Where wires have faults, messages of collectives have numbers of their own, as in a run: so the program's
-/// messages have the same fates there and here, whatever the algorithms send.
+/// With faulty wires, messages of collectives are numbered separately, as in a live run. The program's
+/// messages then have the same faults there and here, whatever messages the algorithms send.
 inline std::uint32_t Core::next_number(Flow& flow, const SendArguments& arguments, int source) {
   if (faulty_ && arguments.context % 2 != 0)
     return kFirstOfCollectives + further_numbers_[{source, ~arguments.destination, arguments.backend}]++;
@@ -39,7 +39,7 @@ Time Core::send_observed(Rank& source, Operation& send, const SendArguments& arg
   WorldLog* const log = options_.log;
   if (log == nullptr) return issue(source, send, arguments, at);
   if (arguments.collective != 0) {
-    log->part(source.number(), number, arguments.collective);
+    log->add_part(source.number(), number, arguments.collective);
   } else {
     log->used(source.number(), number);
   }
@@ -92,7 +92,7 @@ Time Core::issue(Rank& source, Operation& send, const SendArguments& arguments, 
   }
   const Device& own = device(source, arguments.backend);
   own.backend->issue(transfer, passage);
-  if (options_.stragglers != nullptr && arguments.by_processor) hold_up(source, passage);
+  if (options_.stragglers != nullptr && arguments.by_processor) delay_sender(source, passage);
   if (transfer.source == transfer.destination) return send_local(message);
   push(later(passage.begin, now_), source, EventKind::kDepart, &message, source.next_departure());
   const Time host_free = passage.host_free;
@@ -100,8 +100,8 @@ Time Core::issue(Rank& source, Operation& send, const SendArguments& arguments, 
   return host_free;
 }
 
-/// What issuing the message takes the sender's processor, which is disturbed: all of it comes later.
-void Core::hold_up(Rank& rank, Passage& passage) {
+/// Delays a message by what stragglers add to its issue on the sender's processor.
+void Core::delay_sender(Rank& rank, Passage& passage) {
   const Time free = processed(rank, passage.issued, passage.host_free - passage.issued);
   const Time delay = free - passage.host_free;
   passage.host_free = free;
@@ -109,7 +109,7 @@ void Core::hold_up(Rank& rank, Passage& passage) {
   if (passage.complete >= Time()) passage.complete += delay;
 }
 
-/// A message of a rank to itself is a copy in its memory.
+/// Models a message of a rank to itself as a copy in its memory.
 Time Core::send_local(Message& message) {
   Passage& passage = message.passage;
   message.local = true;
@@ -126,18 +126,17 @@ Time Core::send_local(Message& message) {
 void Core::has_wires_of_its_own(const BackendDescription& backend) {
   if (options_.network == nullptr || !declined_.empty()) return;
   declined_ = fmt::format(
-      "{} has wires of its own, whose place no other network can take: take the topology \"star\", or give "
-      "what it carries "
-      "so to the host by a route",
+      "{} has its own links, which no other network can replace: use the topology \"star\", or route these "
+      "operations to the host",
       backend.name);
 }
 
-/// The receiver's answer is there; the send is complete then, or later.
+/// Records when the receiver's answer arrives; the send completes then or later.
 void Core::note_answer(Message& message, Time at) {
   if (message.send != nullptr) message.send->posted = at;
 }
 
-/// The send is complete; its operation may go on, and end, here.
+/// Completes the send. This may resume, and even end, its program.
 void Core::sent(Message& message, Time at) {
   Operation* const send = std::exchange(message.send, nullptr);
   if (send == nullptr) return;
@@ -150,17 +149,17 @@ void Core::done(Operation& operation, Time at) {
   operation.done_at = at;
   if (operation.waiter != nullptr && operation.in_turn) return resume(operation, at);
   if (operation.waiter != nullptr) return std::exchange(operation.waiter, nullptr).resume();
-  if (operation.watcher != nullptr) wake(*operation.watcher, later(at, operation.watcher->clock));
+  if (operation.set != nullptr) operation.set->completed(operation);
   if (operation.given_up) discard(operation);
 }
 
-void Core::give_up(Operation& operation) {
+void Core::abandon(Operation& operation) {
   if (operation.done) return discard(operation);
   operation.given_up = true;
   given_up_.insert(&operation);
 }
 
-/// It is done, and its program does not learn of it.
+/// Deletes a completed operation whose program has given it up.
 void Core::discard(Operation& operation) {
   if (operation.kind == Operation::Kind::kReceive && operation.message != nullptr) free(*operation.message);
   given_up_.erase(&operation);
@@ -182,13 +181,13 @@ void Core::depart(Message& message) {
   own.backend->depart(message.transfer, passage, view(own, members_[message.backend]));
   if (waits(message, asked, *message.source, EventKind::kDepart)) return;
   if (passage.failed && !was_failed) count_failure(*message.source);
-  if (passage.asks()) {
+  if (passage.waits_for_answer()) {
     passage.requested += farther(message.transfer);
     push(passage.requested, *message.destination, EventKind::kRequested, message);
     if (passage.complete >= Time() && !was_taken) sent(message, passage.complete);
     return;
   }
-  cross(message);
+  transmit(message);
   if (is_observed_) record_sender(message);
   if (message.holds_sender) release_sender(message, passage.free_at());
   if (passage.protocol == Protocol::kDirect) sent(message, passage.complete);
@@ -213,8 +212,8 @@ void Core::record_sender(const Message& message) const {
   if (backend.records()) backend.record_sender(message.transfer, message.passage);
 }
 
-/// Over the network to the receiver.
-void Core::cross(Message& message) {
+/// Sends the message over the network to the receiver.
+void Core::transmit(Message& message) {
   Passage& passage = message.passage;
   const Transfer& transfer = message.transfer;
   const Parcel parcel{transfer.source,
@@ -229,7 +228,7 @@ void Core::cross(Message& message) {
   arrived(parcel, passage.leaves + passage.latency, passage.left + passage.latency, Time());
 }
 
-/// One that crosses nothing is there at once.
+/// A token without latency bypasses the network and arrives at once.
 void Core::cross_token(Message& message, Time latency) {
   Passage& passage = message.passage;
   message.crosses = latency >= Time();
@@ -237,7 +236,7 @@ void Core::cross_token(Message& message, Time latency) {
     passage.latency = latency;
     passage.leaves = passage.first - latency;
     passage.left = passage.last - latency;
-    return cross(message);
+    return transmit(message);
   }
   if (message.source != message.destination) has_wires_of_its_own(*members_[message.backend].description);
   push(now_, *message.destination, EventKind::kArrive, message);
@@ -247,7 +246,7 @@ void Core::arrived(const Parcel& parcel, Time first, Time last, Time waited) {
   if (parcel.link != Parcel::kNoLink) {
     auto& crossing = *static_cast<Devices::Crossing*>(parcel.message);
     const Devices::Crossing done = crossing;
-    done.devices->crossings_.give_back(crossing);
+    done.devices->crossings_.release(crossing);
     return done.work->crossed(done.number, first, last);
   }
   Message& message = *static_cast<Message*>(parcel.message);
@@ -260,7 +259,7 @@ void Core::arrived(const Parcel& parcel, Time first, Time last, Time waited) {
   push(later(now_, first), *message.destination, EventKind::kArrive, message);
 }
 
-/// Of the network.
+/// Called by the network.
 void Core::call(Time at, const Parcel& parcel, void* what) {
   push(at, parcel.source, EventKind::kNetwork, what,
        order_of(EventKind::kRelease, parcel.destination, parcel.number));
@@ -270,11 +269,11 @@ void Core::requested(Message& message) {
   envelope(message);
   message.was_requested = true;
   if (message.passage.protocol == Protocol::kGranted) return grant(message);
-  see(message);
+  on_request(message);
 }
 
-/// What answers requests looks at this one.
-void Core::see(Message& message) {
+/// Processes a request at the receiver once its processor or device is available for it.
+void Core::on_request(Message& message) {
   const Event event{&message, EventKind::kRequested};
   const std::uint64_t order = order_at(message.transfer.source, event.kind, message);
   if (!is_served(*message.destination, members_[message.backend].answers, event, order)) return park(message);
@@ -285,7 +284,7 @@ void Core::see(Message& message) {
     push(message.receive->posted, *message.destination, EventKind::kGranted, message);
 }
 
-/// The sender's device does other things while the receiver is not ready.
+/// Releases the sender's device for other messages while the receiver is not ready.
 void Core::park(Message& message) {
   if (!message.holds_sender) return;
   message.parked = true;
@@ -320,7 +319,7 @@ void Core::answered(Message& message) {
   if (waits(message, asked, *message.source, EventKind::kAnswered)) return;
   if (passage.failed && !was_failed) count_failure(*message.destination);
   own.backend->count(message.transfer, passage);
-  cross(message);
+  transmit(message);
   if (is_observed_) record_sender(message);
   if (message.holds_sender) release_sender(message, passage.free_at());
   if (!passage.notified) answered_send(message);
@@ -332,8 +331,8 @@ void Core::answered_send(Message& message) {
   sent(message, passage.complete);
 }
 
-/// The sender of a message that has come learns of it: behind what the network added to the way of the data,
-/// and over a way that is as much farther.
+/// Notifies the sender of a message that has arrived. The network delays this twice: by what it added to the
+/// data, and by the longer way back.
 void Core::notify(Message& message) {
   Passage& passage = message.passage;
   passage.complete += passage.last - (passage.left + passage.latency) + farther(message.transfer);
@@ -355,7 +354,7 @@ void Core::arrive(Message& message) {
     push(passage.stored, *message.destination, EventKind::kReleaseReceiver, other.receiving,
          order_of(EventKind::kReleaseReceiver, message.transfer.source, message.transfer.number));
   }
-  if (!passage.asks()) return envelope(message);
+  if (!passage.waits_for_answer()) return envelope(message);
   if (message.receive != nullptr) done(*message.receive, later(passage.stored, message.receive->posted));
   if (passage.by_processor > Time()) interrupt(*message.destination, passage.by_processor);
 }
@@ -394,7 +393,7 @@ void Core::released(Hold& hold) {
     next->holds_sender = true;
     return depart(*next);
   }
-  // Behind its request, a message waits for the receiver's device first, and then for its own again.
+  // After its request, a message first acquires the receiver's device and then the sender's again.
   if (!next->holds_receiver && members_[next->backend].receiver_hold != kNoResource) {
     next->holds_receiver = true;
     return grant(*next);
@@ -405,8 +404,8 @@ void Core::released(Hold& hold) {
 
 // --- matching ---
 
-/// The envelope of a message is at its receiver. It is matched once all that its sender issued before on the
-/// same communicator are.
+/// The envelope of a message has arrived. It is matched once all earlier messages of its sender on the same
+/// communicator are matched.
 void Core::envelope(Message& message) {
   Flow& flow = *message.flow;
   message.arrived = true;
@@ -422,7 +421,7 @@ void Core::envelope(Message& message) {
 
 void Core::deliver_early(Flow& flow) {
   const auto overtakes = [&](const Message& message) {
-    const bool of_collective = message.key.context % 2 != 0;  // its number, the tag, tells it from others
+    const bool of_collective = message.key.context % 2 != 0;  // the tag is the collective's number
     for (const Message* before = flow.head; before != &message; before = before->next_in_flow) {
       if (before->key.context == message.key.context &&
           (!of_collective || before->key.tag == message.key.tag))
@@ -441,12 +440,12 @@ void Core::deliver_early(Flow& flow) {
     (before != nullptr ? before->next_in_flow : flow.head) = next;
     if (next == nullptr) flow.tail = before;
     --flow.early;
-    if (at->is_stored) {  // no receive could take it before
+    if (at->is_stored) {  // no receive could match it before
       at->passage.stored = later(at->passage.stored, now_);
       at->was_kept = true;
     }
     deliver(*at);
-    before = nullptr;  // the program may have gone on and issued more
+    before = nullptr;  // the program may have continued and issued more
     at = flow.head;
   }
 }
@@ -498,29 +497,29 @@ void Core::note_send(const Operation& send, Time at, const Team* collective) con
   if (send.posted > at) options_.log->host(send.rank->number(), id, kWaitForPeer, at, send.posted);
 }
 
-/// Whether the receiver was ready before the message came, and waited for it.
-static bool came_late(const Message& message, Time posted) {
+/// Returns whether the receive was posted before the message arrived.
+static bool is_late(const Message& message, Time posted) {
   const Passage& passage = message.passage;
   if (message.local) return passage.complete > posted;
   return (passage.protocol == Protocol::kRendezvous ? passage.requested : passage.last) > posted;
 }
 
-Time Core::learn_observed(Operation& receive, Time at, const Team* collective, bool by_processor) {
+Time Core::finish_receive_observed(Operation& receive, Time at, const Team* collective, bool by_processor) {
   if (receive.cancelled) return at;
   WorldLog* const log = options_.log;
   const Message& message = *receive.message;
   const Transfer transfer = message.transfer;
   const Time issued = message.passage.issued;
-  const bool was_late = came_late(message, receive.posted);
+  const bool was_late = is_late(message, receive.posted);
   const Time shared = message.shared;
   const int rank = receive.rank->number();
   const std::uint8_t backend = collective != nullptr ? message.backend : primary_;
   if (collective != nullptr) {
-    log->part(rank, transfer.operation, collective->operation);
+    log->add_part(rank, transfer.operation, collective->operation);
   } else {
     log->used(rank, transfer.operation);
   }
-  const Time done = learn(receive, at, by_processor);
+  const Time done = finish_receive(receive, at, by_processor);
   if (done > at && was_late) log->waited(rank, {issued, done, transfer.bytes, transfer.source, shared});
   if (!receive.claimed) {
     const Time posting = device(*receive.rank, backend).backend->post_receive_cost();
@@ -529,7 +528,7 @@ Time Core::learn_observed(Operation& receive, Time at, const Team* collective, b
   return done;
 }
 
-Time Core::learn(Operation& receive, Time at, bool by_processor) {
+Time Core::finish_receive(Operation& receive, Time at, bool by_processor) {
   if (receive.cancelled) return at;
   Message& message = *std::exchange(receive.message, nullptr);
   const Passage& passage = message.passage;
@@ -541,22 +540,22 @@ Time Core::learn(Operation& receive, Time at, bool by_processor) {
   receive.bytes = std::min(receive.bytes, message.transfer.bytes);
   const Time there = later(at, receive.posted);
   if (audit_ != nullptr && !message.local) audit_->message(message.transfer, passage, receive.posted);
-  const bool waited = !message.local && (message.was_kept || passage.came_before(receive.posted));
+  const bool waited = !message.local && (message.was_kept || passage.arrived_before(receive.posted));
   const Matched matched = waited ? Matched::kUnexpected : Matched::kPosted;
-  const Time begin = later(there, passage.stored);  // of what the processor does
+  const Time begin = later(there, passage.stored);  // start of the processor's work
   Time done = own.backend->receive(message.transfer, passage, begin, matched);
   free(message);
   if (by_processor && options_.stragglers != nullptr) done = processed(*receive.rank, begin, done - begin);
   return later(at, done);
 }
 
-Team::Arrival Core::take_token(Operation& receive, const Team& team) {
+Team::Arrival Core::finish_token(Operation& receive, const Team& team) {
   Message& message = *std::exchange(receive.message, nullptr);
   const Passage& passage = message.passage;
   const Stamp stamp{passage.first, passage.last, message.transfer.detail};
   if (options_.log != nullptr) {
     const int rank = receive.rank->number();
-    options_.log->part(rank, message.transfer.operation, team.operation);
+    options_.log->add_part(rank, message.transfer.operation, team.operation);
     if (stamp.last > team.clock)
       options_.log->waited(rank, {passage.issued, stamp.last, message.transfer.bytes, message.transfer.source,
                                   message.shared});

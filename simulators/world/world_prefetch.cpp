@@ -1,8 +1,8 @@
-// What events that come soon will touch is fetched into the caches, which do not hold many ranks: without
-// that, a world of 65,536 ranks waits for memory most of the time.
+// Prefetches what the next events will use. Worlds with many ranks exceed the caches; without prefetching, a
+// world of 65,536 ranks waits for memory most of the time.
 //
-// The objects of an event refer to others, and those again. Each kind is fetched some events before it is
-// needed, and the one behind it some events later, when the first is there to be read.
+// An event's objects refer to further objects. Each level is prefetched a few events later than the one
+// before, when the pointers to it can be read from the cache.
 #include <cstddef>
 #include <utility>
 
@@ -11,12 +11,12 @@
 namespace offramp::world {
 namespace {
 
-// So many events before.
-constexpr std::size_t kObjects = 8;   // the message and the rank
-constexpr std::size_t kReferred = 6;  // what these refer to, but for
-constexpr std::size_t kFrames = 4;    // the coroutine that goes on; then what awaits it, one event later each
+// Number of events by which each level is prefetched ahead of its use.
+constexpr std::size_t kObjects = 8;   // message and rank
+constexpr std::size_t kReferred = 6;  // what these refer to, except coroutines
+constexpr std::size_t kFrames = 4;    // the coroutine to resume; its callers follow one event later each
 constexpr std::size_t kLines = 64;
-// Lines of the frame of a coroutine that waits for a message, and of one that awaits another coroutine.
+// Cache lines of the frame of a coroutine that waits for a message, and of one that awaits another coroutine.
 constexpr std::size_t kFrameLines = 5;
 constexpr std::size_t kOuterFrameLines = 3;
 
@@ -24,11 +24,11 @@ std::size_t bytes_between(const void* begin, const void* end) {
   return static_cast<std::size_t>(static_cast<const char*>(end) - static_cast<const char*>(begin));
 }
 
-/// Others have no message.
+/// Returns whether the event's object is a Message.
 constexpr bool is_of_message(EventKind kind) {
   return kind > EventKind::kReleaseReceiver && kind < EventKind::kWake;
 }
-/// A message comes to its receiver.
+/// Returns whether a message arrives at its receiver.
 constexpr bool is_arrival(EventKind kind) {
   return kind == EventKind::kArrive || kind == EventKind::kRequested;
 }
@@ -36,10 +36,10 @@ constexpr bool is_arrival(EventKind kind) {
 }  // namespace
 
 void Core::prefetch() const {
-  if (const auto* const entry = queue_.soon(kObjects); entry != nullptr) prefetch_objects(*entry);
-  if (const auto* const entry = queue_.soon(kReferred); entry != nullptr) prefetch_referred(*entry);
+  if (const auto* const entry = queue_.upcoming(kObjects); entry != nullptr) prefetch_objects(*entry);
+  if (const auto* const entry = queue_.upcoming(kReferred); entry != nullptr) prefetch_referred(*entry);
   for (std::size_t level = 0; level < kFrames; ++level) {
-    const auto* const entry = queue_.soon(kFrames - level);
+    const auto* const entry = queue_.upcoming(kFrames - level);
     if (entry == nullptr) continue;
     Resumption resumption = resumed_by(*entry);
     if (resumption.frame != nullptr && level == 0 && resumption.collective != nullptr) {
@@ -52,7 +52,7 @@ void Core::prefetch() const {
   }
 }
 
-/// The coroutine that awaits this one.
+/// Moves to the coroutine that awaits this one.
 void Core::Resumption::go_out() {
   using Frame = std::coroutine_handle<offramp::detail::PromiseBase>;
   frame = Frame::from_address(frame.address()).promise().continuation;
@@ -75,6 +75,10 @@ void Core::prefetch_objects(const EventQueue<Event>::Entry& entry) const {
 void Core::prefetch_referred(const EventQueue<Event>::Entry& entry) const {
   const Event& event = entry.event;
   if (event.kind == EventKind::kNetwork) return options_.network->prefetch(event.object);
+  if (event.kind == EventKind::kWake) {
+    const std::span<const std::byte> used = static_cast<const Thread*>(event.object)->used;
+    return fetch_ahead(used.data(), used.size());
+  }
   if (!is_of_message(event.kind)) return;
   const Rank& rank = *ranks_.find(entry.rank(), 1);
   if (const Device* const device = rank.device_if_inline(primary_);
@@ -87,7 +91,7 @@ void Core::prefetch_referred(const EventQueue<Event>::Entry& entry) const {
   if (rank.posted.first() != nullptr) fetch_ahead(rank.posted.first(), sizeof(Operation));
 }
 
-/// What an event probably resumes.
+/// The coroutine that an event will probably resume.
 Core::Resumption Core::resumed_by(const EventQueue<Event>::Entry& entry) const {
   const Event& event = entry.event;
   const auto waiter_of = [](const Matchable* awaited) -> Resumption {

@@ -1,11 +1,11 @@
-// Who moves operations on in a world: what needs a rank's processor waits until that is in a call of MPI.
+// Progress: work that needs a rank's processor waits until the rank is in an MPI call.
 #include <cmath>
 
 #include "simulators/world/world_team.hpp"
 
 namespace offramp::world {
 
-/// False: the event comes again when it is.
+/// Returns false if the event is deferred until the processor serves it.
 bool Core::is_served(Rank& rank, Progress progress, const Event& event, std::uint64_t order) {
   if (progress != Progress::kCalls) return true;
   const Time at = rank.served(now_);
@@ -45,11 +45,11 @@ void Core::resume(Operation& part, Time at) {
   push(later(at, now_), rank, EventKind::kResume, &part, rank.next_departure());
 }
 
-void Core::go_on(Operation& part) {
+void Core::resume_algorithm(Operation& part) {
   Rank& rank = *part.rank;
   Collective& collective = *part.collective;
   if (is_served(rank, collective.progress(), {&part, EventKind::kResume}, rank.next_departure()))
-    collective.go_on(part);
+    collective.resume(part);
 }
 
 void Core::interrupt(Rank& rank, Time work) {

@@ -1,8 +1,7 @@
-// What a rank's program calls: RankHandle over Rank. A program runs ahead of the world
-// while it only issues; the co_await in a call is Done (an operation has ended), Until (the world has come
-// to a time) or both. Where collectives in progress need the rank's processor, a call that waits shares it
-// with them (share_processor()) and one that computes closes a gate, through which they go on only while
-// the program is in MPI (gate, enter(), come_up()).
+// RankHandle: the calls of a rank's program. A program runs ahead of the world while it only issues. A
+// co_await in a call is Done (an operation has completed), Until (the world has reached a time), or both. If
+// collectives need the rank's processor, a waiting call shares it with them (share_processor()). A computing
+// call closes the thread's gate, and collectives then continue only in MPI calls (enter(), await_world()).
 #include "simulators/world/world_rank.hpp"
 
 #include <algorithm>
@@ -15,12 +14,12 @@ namespace offramp {
 
 namespace world {
 
-void Rank::use(Core& core, int number, const Communicator& everyone) {
+void Rank::use(Core& core, int number, const Communicator& world_communicator) {
   core_ = &core;
   number_ = number;
-  everyone_ = everyone;
+  everyone_ = world_communicator;
   everyone_.rank_ = number;
-  // It is gone with the rank, which all programs that count with it end before.
+  // Not owned: it lives in the rank, which outlasts all programs that use it.
   everyone_.local_ = std::shared_ptr<Communicator::Local>(std::shared_ptr<void>(), &local_);
 }
 
@@ -109,7 +108,7 @@ void Rank::found(const MatchKey& key) {
   wake(first_);
   if (!has_threads()) [[likely]]
     return;
-  std::vector<Thread*> probing;  // those that go on may end, and others begin
+  std::vector<Thread*> probing;  // a copy, since resumed threads may end and start others
   for (const auto& [number, thread] : further_->running) {
     if (thread->prober != nullptr) probing.push_back(thread);
   }
@@ -141,7 +140,7 @@ offramp::Operation Thread::message_question(const Communicator& communicator, in
   question.element = element;
   question.bytes = bytes;
   question.tag = tag;
-  // Unknown for a wildcard.
+  // Unknown for a wildcard, assumed false.
   question.on_one_node =
       peer >= 0 && core().options().machine.is_within_node(rank_.number(), communicator.world_rank(peer));
   return question;
@@ -173,7 +172,7 @@ void Thread::start_receive(Operation& receive, const Communicator& communicator,
                            int tag) {
   receive.key = Rank::key_of(communicator, from, tag);
   receive.bytes = bytes;
-  // Hardware may leave messages within a node to the host, whose receives cost less.
+  // Hardware may leave messages within a node to the host, where posting a receive costs less.
   const offramp::Operation question = message_question(communicator, from, bytes, tag, ElementType::kByte);
   clock = core().processed(
       rank_, clock,
@@ -274,7 +273,7 @@ int RankHandle::rank() const {
   return thread_.rank().number();
 }
 int RankHandle::size() const {
-  return thread_.rank().everyone().size();
+  return thread_.rank().world_communicator().size();
 }
 std::uint32_t RankHandle::thread() const {
   return thread_.number();
@@ -282,14 +281,14 @@ std::uint32_t RankHandle::thread() const {
 Time RankHandle::clock() const {
   return thread_.clock;
 }
-const Communicator& RankHandle::everyone() const {
-  return thread_.rank().everyone();
+const Communicator& RankHandle::world_communicator() const {
+  return thread_.rank().world_communicator();
 }
 void RankHandle::compute(Time duration, std::uint64_t questions) {
   const Stragglers* const stragglers = thread_.core().options().stragglers.get();
   const Time taken =
       stragglers != nullptr ? stragglers->computed(thread_.rank().number(), duration) : duration;
-  thread_.rank().held_up += taken - duration;
+  thread_.rank().straggler_delay += taken - duration;
   thread_.compute(thread_.core().beside_thread(thread_.rank(), taken), questions);
 }
 void RankHandle::work(Time duration) {
@@ -299,22 +298,22 @@ void RankHandle::rest_until(Time at) {
   thread_.clock = later(thread_.clock, at);
 }
 
-/// The world comes to the program's clock, which moves on by what the processor has to do for MPI until then.
-static Task<void> come_up(world::Thread& thread) {
+/// Lets the world reach the program's clock, which advances by any MPI work until then.
+static Task<void> await_world(world::Thread& thread) {
   do {
     co_await Until{thread, thread.clock};
-  } while (thread.take_interruption());
+  } while (thread.consume_interruption());
   thread.asked = false;
 }
 
-/// The program has computed, and comes to a call that waits or asks.
+/// The program enters a waiting or polling call after computing.
 static Task<void> enter(world::Thread& thread) {
   const bool may_have_copied = thread.core().options().machine.ranks_per_node > 1;
-  if (may_have_copied) co_await come_up(thread);
+  if (may_have_copied) co_await await_world(thread);
   thread.core().enter_call(thread, thread.clock);
 }
 
-/// The program waits until then, and until its processor has done what collectives in progress need of it.
+/// Waits until `until`, and until the processor has finished its work for collectives in progress.
 static Task<void> share_processor(world::Thread& thread, Time until) {
   co_await Until{thread, later(thread.clock, until)};
   thread.clock = later(thread.clock, thread.rank().busy);
@@ -324,7 +323,7 @@ Task<Outcome> RankHandle::send(const Communicator& communicator, int to, std::si
                                ElementType element) {
   world::Operation operation(Kind::kSend, thread_.rank());
   thread_.start_send(operation, communicator, to, bytes, tag, element, Synchronous::kNo);
-  if (!operation.done && !thread_.gate.is_open()) co_await enter(thread_);  // it waits
+  if (!operation.done && !thread_.gate.is_open()) co_await enter(thread_);  // must wait
   co_await Done{operation};
   if (thread_.rank().going_on > 0) co_await share_processor(thread_, operation.done_at);
   const Outcome outcome = thread_.observe(operation).outcome;
@@ -399,8 +398,8 @@ Task<Received> RankHandle::wait(RankRequest& request) {
   co_return received;
 }
 
-/// What is done first the program learns of first, whatever the order of its list.
-const std::vector<Received>& RankHandle::learn_as_they_come(const std::vector<RankRequest>& requests) {
+/// Processes completions in order of their time, whatever their order in the list.
+const std::vector<Received>& RankHandle::observe_in_order(const std::vector<RankRequest>& requests) {
   auto& [order, received] = thread_.core().learning();
   order.clear();
   for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -427,18 +426,18 @@ void RankHandle::prefetch_messages(const std::vector<RankRequest>& requests) con
 Task<Outcome> RankHandle::wait_all(std::vector<RankRequest>& requests, std::vector<Received>* received) {
   prefetch_operations(requests);
   Time done;
-  bool come_in_order = true;
+  bool in_order = true;
   for (const RankRequest& request : requests) {
     if (request.empty()) continue;
     if (!thread_.gate.is_open()) co_await enter(thread_);
     co_await Done{*request.operation_};
-    come_in_order = come_in_order && done <= request.operation_->done_at;
+    in_order = in_order && done <= request.operation_->done_at;
     done = later(done, request.operation_->done_at);
   }
   if (thread_.rank().going_on > 0) co_await share_processor(thread_, done);
   prefetch_messages(requests);
   const std::vector<Received>* learned = nullptr;
-  if (!come_in_order) learned = &learn_as_they_come(requests);
+  if (!in_order) learned = &observe_in_order(requests);
   Outcome outcome = Outcome::kOk;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     Received one;
@@ -455,84 +454,95 @@ Task<Outcome> RankHandle::wait_all(std::vector<RankRequest>& requests, std::vect
   co_return outcome;
 }
 
-/// By the program's clock, to which the world has come.
-static bool is_done_now(world::Thread& thread, const world::Operation& operation) {
-  return operation.done && later(operation.done_at, thread.clock) <= thread.core().now();
+/// The world has reached the program's clock when an operation counts as complete.
+Task<void> RankHandle::wait_some(RequestSet& set, std::vector<RequestSet::Learned>& learned,
+                                 std::size_t most) {
+  if (!thread_.gate.is_open()) co_await enter(thread_);
+  while (true) {
+    if (set.first_.operation != nullptr) {
+      const Time next = later(thread_.clock, set.first_.done_at);
+      if (next <= thread_.core().now()) break;
+      thread_.core().wake(thread_, next);
+    }
+    set.waits_ = true;
+    co_await world::Asleep{thread_};
+    set.waits_ = false;
+  }
+  set.finish_receive(set.pop_front(), learned);
+  const auto is_complete = [&] {
+    return set.first_.operation != nullptr && set.first_.done_at <= thread_.core().now();
+  };
+  if (most == 1 || !is_complete()) co_return;
+  std::vector<RequestSet::Complete> more;
+  while (is_complete() && more.size() + 1 < most) more.push_back(set.pop_front());
+  std::sort(more.begin(), more.end(),
+            [](const auto& a, const auto& b) { return a.operation->name < b.operation->name; });
+  for (const RequestSet::Complete& one : more) set.finish_receive(one, learned);
+}
+
+void RankHandle::move_in(RequestSet& set, std::vector<RankRequest>& requests) {
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (!requests[i].empty()) set.add(std::move(requests[i]), i);
+  }
+}
+void RankHandle::move_back(RequestSet& set, std::vector<RankRequest>& requests) {
+  while (set.head_ != nullptr) {
+    world::Operation* const operation = set.remove(*set.head_);
+    requests[operation->name] = RankRequest(operation);
+  }
 }
 
 Task<std::pair<std::size_t, Received>> RankHandle::wait_any(std::vector<RankRequest>& requests) {
-  if (!thread_.gate.is_open()) co_await enter(thread_);
-  std::size_t first = requests.size();
-  for (;;) {
-    for (std::size_t i = 0; i < requests.size(); ++i) {
-      const world::Operation* const operation = requests[i].operation_;
-      if (operation == nullptr || !is_done_now(thread_, *operation)) continue;
-      if (first == requests.size() || operation->done_at < requests[first].operation_->done_at) first = i;
-    }
-    if (first < requests.size()) break;
-    Time next = Time::never();
-    for (const RankRequest& request : requests) {
-      if (request.empty()) continue;
-      request.operation_->watcher = &thread_;
-      if (request.operation_->done) next = earlier(next, later(thread_.clock, request.operation_->done_at));
-    }
-    if (next < Time::never()) thread_.core().wake(thread_, next);
-    co_await world::Asleep{thread_};
-    for (const RankRequest& request : requests) {
-      if (!request.empty()) request.operation_->watcher = nullptr;
-    }
-  }
-  const Received received = thread_.observe(*requests[first].operation_);
-  requests[first] = RankRequest();
-  co_return std::pair<std::size_t, Received>(first, received);
+  RequestSet set(*this);
+  move_in(set, requests);
+  std::vector<RequestSet::Learned> learned;
+  co_await wait_some(set, learned, 1);
+  move_back(set, requests);
+  co_return std::pair(learned[0].name, learned[0].received);
 }
 
 Task<std::vector<std::pair<std::size_t, Received>>> RankHandle::wait_some(
     std::vector<RankRequest>& requests) {
+  RequestSet set(*this);
+  move_in(set, requests);
+  std::vector<RequestSet::Learned> learned;
+  co_await wait_some(set, learned);
+  move_back(set, requests);
   std::vector<std::pair<std::size_t, Received>> found;
-  const std::pair<std::size_t, Received> first = co_await wait_any(requests);
-  found.push_back(first);
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    if (requests[i].empty()) continue;
-    if (const world::Operation& operation = *requests[i].operation_;
-        !operation.done || operation.done_at > thread_.core().now())
-      continue;
-    found.emplace_back(i, thread_.observe(*requests[i].operation_));
-    requests[i] = RankRequest();
-  }
+  for (const RequestSet::Learned& one : learned) found.emplace_back(one.name, one.received);
   co_return found;
 }
 
-void RankHandle::give_up(RankRequest& request) {
-  thread_.core().give_up(*std::exchange(request.operation_, nullptr));
+void RankHandle::abandon(RankRequest& request) {
+  thread_.core().abandon(*std::exchange(request.operation_, nullptr));
 }
 
 bool RankHandle::is_far_ahead() const {
   return thread_.is_far_ahead();
 }
-Task<void> RankHandle::let_world_come_up() {
-  if (thread_.asked) co_await come_up(thread_);
+Task<void> RankHandle::wait_for_world() {
+  if (thread_.asked) co_await await_world(thread_);
   co_await Until{thread_, thread_.clock};
 }
 
 Task<std::optional<Received>> RankHandle::test(RankRequest& request) {
-  co_await ask();
+  co_await poll();
   if (!request.operation_->done || request.operation_->done_at > thread_.clock) co_return std::nullopt;
   const Received received = thread_.observe(*request.operation_);
   request = RankRequest();
   co_return received;
 }
 
-/// A question that may find nothing.
-Task<void> RankHandle::ask() {
+/// Charges the cost of a poll, and lets the world reach the program's clock.
+Task<void> RankHandle::poll() {
   if (!thread_.gate.is_open()) co_await enter(thread_);
   work(thread_.core().options().poll);
-  thread_.asks = true;
-  co_await come_up(thread_);
-  thread_.asks = false;
+  thread_.is_polling = true;
+  co_await await_world(thread_);
+  thread_.is_polling = false;
 }
 
-Task<void> RankHandle::come_to_cancel() {
+Task<void> RankHandle::prepare_cancel() {
   if (!thread_.gate.is_open()) co_await enter(thread_);
   co_await Until{thread_, thread_.clock};
 }
@@ -545,11 +555,12 @@ bool RankHandle::cancel_now(RankRequest& request) {
   operation.outcome = Outcome::kCancelled;
   operation.done = true;
   operation.done_at = thread_.clock;
+  if (operation.set != nullptr) operation.set->completed(operation);
   return true;
 }
 
 Task<bool> RankHandle::cancel(RankRequest& request) {
-  co_await come_to_cancel();
+  co_await prepare_cancel();
   co_return cancel_now(request);
 }
 
@@ -588,7 +599,7 @@ Time RankHandle::post_cost() const {
 }
 
 Task<std::optional<Received>> RankHandle::iprobe(const Communicator& communicator, int from, int tag) {
-  co_await ask();
+  co_await poll();
   co_return look(thread_.rank(), world::Rank::key_of(communicator, from, tag));
 }
 
@@ -673,13 +684,13 @@ Task<void> RankHandle::synchronize(const Communicator& communicator) {
 RankRequest RankHandle::start_synchronize(const Communicator& communicator) {
   auto* const meeting = new world::Meeting(thread_, communicator.rank(), -1, 0);
   RankRequest request(meeting);
-  thread_.core().meet(communicator, communicator.local_->collectives++, *meeting);
+  thread_.core().synchronize(communicator, communicator.local_->collectives++, *meeting);
   return request;
 }
 
 namespace {
-/// The clock goes to the latest of the ranks in `from`, while those in `to` get this rank's. Clocks travel as
-/// tokens, which cost nothing. They may come in any order, because the result is a maximum.
+/// Advances the clock to the latest of the ranks in `from`, and sends this rank's clock to those in `to`.
+/// Clocks travel as tokens at no cost. The order of receives is irrelevant, because the result is a maximum.
 Task<Outcome> exchange_clocks(Team& team, std::vector<int> to, std::vector<int> from) {
   std::vector<Team::PendingToken> sent;
   sent.reserve(to.size());
@@ -713,7 +724,7 @@ Task<Communicator> RankHandle::duplicate(const Communicator& communicator) {
 
 Task<std::optional<Communicator>> RankHandle::split(const Communicator& communicator, int color, int key) {
   world::Meeting meeting(thread_, communicator.rank(), color, key);
-  thread_.core().meet(communicator, communicator.local_->collectives++, meeting);
+  thread_.core().synchronize(communicator, communicator.local_->collectives++, meeting);
   if (!thread_.gate.is_open()) co_await enter(thread_);
   co_await Done{meeting};
   if (thread_.rank().going_on > 0) co_await share_processor(thread_, meeting.done_at);
@@ -734,7 +745,11 @@ Task<void> RankHandle::sleep() {
   thread_.clock = later(thread_.clock, thread_.core().now());
 }
 
-void RankHandle::rouse() {
+void RankHandle::uses(std::span<const std::byte> memory) {
+  thread_.used = memory;
+}
+
+void RankHandle::wake() {
   thread_.core().wake(thread_, thread_.core().now());
 }
 

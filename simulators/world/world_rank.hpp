@@ -1,5 +1,5 @@
-// One rank of a world: the threads of its program, each with a clock and what it waits for, and what they
-// share.
+// One rank of a world: the threads of its program, each with a clock and the event it waits for, and the
+// state that they share. One thread at a time.
 #pragma once
 
 #include <array>
@@ -15,10 +15,10 @@
 namespace offramp {
 
 struct Communicator::Group {
-  std::uint64_t context = 0;  // of its messages; that of its collectives is one higher
+  std::uint64_t context = 0;  // for messages; collectives use the next number
   std::uint64_t setup = 0;    // see Team::setup_context(), which is one higher
   int size = 0;
-  std::vector<int> members;  // world ranks; empty: rank i is world rank i
+  std::vector<int> members;  // world ranks; empty: the identity
 };
 struct Communicator::Local {
   std::uint32_t collectives = 0;
@@ -28,7 +28,7 @@ struct Communicator::Local {
 
 namespace offramp::world {
 
-/// One member's part in a meeting of a communicator.
+/// One member's participation in a meeting of a communicator.
 struct Meeting final : Operation {
   Meeting(Thread& thread, int rank_in_group_, int color_, int key_);
   Time entered;
@@ -45,7 +45,7 @@ class Thread {
  public:
   static constexpr std::uint32_t kMostOnTheirWay = 64;
 
-  /// number: 0 is the one with which the program begins.
+  /// number: 0 is the program's initial thread.
   Thread(Rank& rank, std::uint32_t number) : number_(number), rank_(rank), handle_(*this) {}
   Thread(const Thread&) = delete;
   Thread& operator=(const Thread&) = delete;
@@ -58,39 +58,41 @@ class Thread {
   Time clock;
   Task<void> program;
 
-  // What it waits for, besides an operation.
-  std::uint32_t wakes = 0;          // asked for so far
-  std::uint32_t wakes_passed = 0;   // those have no meaning any more
-  std::coroutine_handle<> sleeper;  // goes on with the first one of the others
-  Probing* prober = nullptr;        // goes on with a message that it accepts
+  // Reasons to continue, other than an operation.
+  std::uint32_t wakes = 0;          // requested so far
+  std::uint32_t wakes_passed = 0;   // obsolete up to this number
+  std::coroutine_handle<> sleeper;  // resumed by the next wake-up that is not obsolete
+  Probing* prober = nullptr;        // resumed by a matching message
+
+  std::span<const std::byte> used;  // see RankHandle::uses()
 
   ProgressGate gate;
-  Time interrupted;    // of the thread's time, and its clock does not show it yet
-  bool asks = false;   // it is in a call that returns at once
-  bool asked = false;  // while it computed, which is not over in the world
-  [[nodiscard]] bool is_interrupted(Time at) { return asks || gate.is_beside_computing(at); }
+  Time interrupted;         // MPI work during computing, not yet included in clock
+  bool is_polling = false;  // in a polling call
+  bool asked = false;       // has polled during a computing period that the world has not reached
+  [[nodiscard]] bool is_interrupted(Time at) { return is_polling || gate.is_beside_computing(at); }
   void compute(Time duration, std::uint64_t questions);
-  /// It was interrupted: its clock shows it.
-  [[nodiscard]] bool take_interruption() {
+  /// Adds the interrupted time to the clock. Returns whether there was any.
+  [[nodiscard]] bool consume_interruption() {
     if (interrupted == Time()) return false;
     clock += std::exchange(interrupted, Time());
     return true;
   }
 
-  /// What is asked of a backend before a message.
+  /// Describes a message for Backend::supports().
   [[nodiscard]] offramp::Operation message_question(const Communicator& communicator, int peer,
                                                     std::size_t bytes, int tag, ElementType element);
-  /// The program goes on beside the operation, which a thread may have to work on meanwhile.
+  /// Begins a nonblocking operation, which may need the progress thread.
   void begin_beside(Operation& operation, const offramp::Operation& question);
   void start_send(Operation& send, const Communicator& communicator, int to, std::size_t bytes, int tag,
                   ElementType element, Synchronous synchronous);
   void start_receive(Operation& receive, const Communicator& communicator, int from, std::size_t bytes,
                      int tag);
-  /// It has run so far ahead of the world that it waits.
+  /// Returns whether the thread must wait because it is too far ahead of the world.
   [[nodiscard]] bool is_far_ahead() const;
-  /// It learns that an operation is done.
+  /// Completes an operation for the program: advances the clock and returns the result.
   Received observe(Operation& operation);
-  /// What the rank does from here on, it does.
+  /// Attributes the rank's next log entries to this thread.
   void take_turn();
 
  private:
@@ -99,63 +101,63 @@ class Thread {
   RankHandle handle_;
 };
 
-/// One that the program began with.
+/// A thread that was started by RankHandle::begin_thread().
 struct FurtherThread {
   FurtherThread(Rank& rank, std::uint32_t number, const World::Program& program)
       : thread(rank, number), begun_with(program) {}
   Thread thread;
-  World::Program begun_with;  // kept: the coroutines of a lambda refer to its captures
+  World::Program begun_with;  // kept alive: a lambda's coroutine refers to its captures
 };
 
-/// A program may begin a great many threads, few of them alive at a time.
+/// A program may start very many threads, few of them alive at a time.
 struct FurtherThreads {
-  std::vector<std::unique_ptr<FurtherThread>> all;  // in the order in which they were added
-  std::map<std::uint32_t, Thread*> running;         // by their numbers
+  std::vector<std::unique_ptr<FurtherThread>> all;  // in order of creation
+  std::map<std::uint32_t, Thread*> running;         // by number
 };
 
-/// Flows of a rank to others, few of which are looked through one by one.
+/// A rank's flows to other ranks: a short list for the first few, then a table.
 struct Flows : detail::Pooled {
-  static constexpr int kParts = 4;  // and then a table
-  /// The flow to a rank, made if it is the first use.
+  static constexpr int kParts = 4;  // before the table is used
+  /// The flow to a rank, created on first use.
   Flow& to(int destination);
   std::array<Flow, 3> flows;
   std::unique_ptr<Flows> next;
   std::unique_ptr<RankTable<Flow>> many;
 };
 
-/// What most events touch comes first: caches do not hold many ranks.
+/// Fields are ordered by use, since the caches cannot contain many ranks: those of most events come first.
 class alignas(64) Rank {
  public:
   Rank() : first_(*this, 0) {}
   Rank(const Rank&) = delete;
   Rank& operator=(const Rank&) = delete;
 
-  /// Its first use. everyone: the communicator of all ranks, without what it has of each.
-  void use(Core& core, int number, const Communicator& everyone);
+  /// Initializes the rank on first use. everyone: the world's communicator, without this rank's own part.
+  void use(Core& core, int number, const Communicator& world_communicator);
 
   [[nodiscard]] Core& core() { return *core_; }
   [[nodiscard]] int number() const { return number_; }
-  [[nodiscard]] const Communicator& everyone() const { return everyone_; }
+  [[nodiscard]] const Communicator& world_communicator() const { return everyone_; }
   [[nodiscard]] Thread& first() { return first_; }
   [[nodiscard]] const Thread& first() const { return first_; }
   [[nodiscard]] bool has_threads() const { return further_ != nullptr; }
   FurtherThread& add_thread(const World::Program& program);
   void thread_begins(Thread& thread);
   void thread_ends(Thread& thread);
-  /// Before another program begins.
+  /// Called before another program begins.
   void forget_threads() { further_.reset(); }
   void reset_programs();
-  /// All that it was to do.
+  /// Returns whether the programs of all threads have ended.
   [[nodiscard]] bool has_ended() const;
   /// The latest clock of its threads.
   [[nodiscard]] Time clock() const;
   [[nodiscard]] Flow& flow(int destination) {
     return destination == first_flow_.destination ? first_flow_ : other_flow(destination);
   }
-  /// Where what most events touch ends.
+  /// The end of the fields that most events use.
   [[nodiscard]] const void* end_of_first() const { return &everyone_; }
 
-  /// Null: none that can be had without making it.
+  /// Returns null for backends whose devices are not stored inline.
   [[nodiscard]] const Device* device_if_inline(std::size_t backend) const {
     return backend < kInline ? &devices_[backend] : nullptr;
   }
@@ -163,17 +165,17 @@ class alignas(64) Rank {
     return backend < kInline ? devices_[backend] : core_->further_device(number_, backend);
   }
 
-  /// The order of what it gives to its devices.
+  /// The sort key of the next item that the rank passes to its devices.
   [[nodiscard]] std::uint64_t next_departure() {
     return static_cast<std::uint64_t>(EventKind::kDepart) << kKindShift |
            (departures++ & ((std::uint64_t{1} << kKindShift) - 1));
   }
 
-  /// As ProgressGate has it.
+  /// See ProgressGate::served(); the earliest of all threads.
   [[nodiscard]] Time served(Time at);
-  /// The thread at whose cost the processor works for MPI at that moment; null: one waits in a call.
+  /// The thread that MPI work on the processor interrupts at `at`. Null if a thread is waiting in a call.
   [[nodiscard]] Thread* interrupted_at(Time at);
-  /// A message is there that nothing has received.
+  /// Resumes threads that probe for an unexpected message with this key.
   void found(const MatchKey& key);
 
   [[nodiscard]] std::uint64_t id_of(const Operation& operation) const {
@@ -185,7 +187,7 @@ class alignas(64) Rank {
 
  private:
   [[nodiscard]] Flow& other_flow(int destination);
-  /// All but the first one.
+  /// Visits all but the first thread.
   template <typename Visit>
   void for_each_thread(Visit visit) const {
     if (further_ == nullptr) return;
@@ -196,13 +198,13 @@ class alignas(64) Rank {
   int number_ = 0;
 
  public:
-  std::uint32_t on_their_way = 0;  // messages that it sent and that have not come to their receivers
-  std::uint64_t departures = 0;    // messages and work that it gave to its devices
+  std::uint32_t on_their_way = 0;  // messages sent but not yet delivered
+  std::uint64_t departures = 0;    // messages and work items passed to its devices
   int going_on = 0;                // collectives that need the processor
-  int by_thread = 0;               // nonblocking operations that the thread making progress works on
+  int by_thread = 0;               // nonblocking operations that need the progress thread
 
  private:
-  Flow first_flow_;  // many ranks have one peer; the others' flows are elsewhere
+  Flow first_flow_;  // stored inline, since many ranks have only one peer
   std::unique_ptr<Flows> flows_;
 
  public:
@@ -211,17 +213,17 @@ class alignas(64) Rank {
 
  private:
   Thread first_;
-  std::unique_ptr<FurtherThreads> further_;  // null: there are none
+  std::unique_ptr<FurtherThreads> further_;  // null: only the first thread
   std::array<Device, kInline> devices_;
   Communicator everyone_;
   Communicator::Local local_;  // everyone_'s
 
  public:
-  std::uint32_t operations = 0;  // begun, where anything is observed
-  Time held_up;                  // as World::held_up() has it
-  // What its processor does for operations in progress, which go on while any of its threads is in a call.
-  Time busy;                           // with one of them until then
-  std::vector<WaitingEvent> unserved;  // until a thread comes to a call
+  std::uint32_t operations = 0;  // begun so far; only if the world is observed
+  Time straggler_delay;          // see World::straggler_delay()
+  // Processor work for operations in progress, done while any thread is in a call.
+  Time busy;                           // end of the current work
+  std::vector<WaitingEvent> unserved;  // deferred until a thread enters a call
 };
 
 inline Core& Thread::core() {
@@ -231,14 +233,14 @@ inline bool Thread::is_far_ahead() const {
   return rank_.on_their_way > kMostOnTheirWay || asked;
 }
 inline void Thread::take_turn() {
-  if (rank_.has_threads() && core().log() != nullptr) core().log()->turn(rank_.number(), number_);
+  if (rank_.has_threads() && core().log() != nullptr) core().log()->select_thread(rank_.number(), number_);
 }
 
 inline Time Core::processed(Rank& rank, Time begin, Time work) {
   if (options_.stragglers == nullptr) [[likely]]
     return begin + work;
   const Time end = options_.stragglers->end_of(rank.number(), begin, work);
-  rank.held_up += end - begin - work;
+  rank.straggler_delay += end - begin - work;
   return end;
 }
 
@@ -276,7 +278,7 @@ struct Asleep {
   void await_resume() const {}
 };
 
-/// Suspends until a message is unexpected that a receive with this key would take.
+/// Suspends until an unexpected message arrives that a receive with this key would match.
 struct Probing {
   Thread& thread;
   MatchKey key;
@@ -289,7 +291,7 @@ struct Probing {
   void await_resume() const {}
 };
 
-/// Suspends until the world has come to a time.
+/// Suspends until the world reaches a time.
 struct Until {
   Thread& thread;
   Time at;

@@ -1,9 +1,8 @@
-// How a collective's algorithm, a coroutine, advances in a world. Each send and receive is an operation of
-// its own (a part) of the rank. Where the algorithm works on the rank's processor (by_processor_), what its
-// clock moves between two calls of the team is charged to that processor in settle_work(), where noise may
-// hold it up; left_ is the clock at the last charge. A nonblocking collective that no hardware carries
-// takes turns: it goes on when a part that it waits for has ended and the processor has come to it, and
-// begin_turn() and end_turn() bound what it takes from the rank.
+// Runs a collective's algorithm, a coroutine, in a world. Each send and receive is an operation (part) of the
+// rank. If the algorithm runs on the rank's processor (by_processor_), charge_work() charges the clock's
+// advance between two team calls to that processor, where noise may delay it. A nonblocking collective
+// without hardware uses turns: it continues when an awaited part is done and the processor is available.
+// begin_turn() and end_turn() delimit the processor time of a turn.
 #include "simulators/world/world_team.hpp"
 
 #include <algorithm>
@@ -45,10 +44,10 @@ void Collective::start(Thread& thread, const offramp::Operation& question, const
                                  has_root(question.kind) ? world_rank(question.root) : -1, 0, context()});
   CollectiveBuffers buffers;
   buffers.block = sizes.block;
-  buffers.receive = no_memory_.take(sizes.receive);
-  buffers.send = no_memory_.take(sizes.send);
-  for (const std::size_t size : sizes.send_blocks) send_blocks_.emplace_back(no_memory_.take(size));
-  for (const std::size_t size : sizes.receive_blocks) receive_blocks_.push_back(no_memory_.take(size));
+  buffers.receive = no_memory_.reserve(sizes.receive);
+  buffers.send = no_memory_.reserve(sizes.send);
+  for (const std::size_t size : sizes.send_blocks) send_blocks_.emplace_back(no_memory_.reserve(size));
+  for (const std::size_t size : sizes.receive_blocks) receive_blocks_.push_back(no_memory_.reserve(size));
   buffers.send_blocks = send_blocks_;
   buffers.receive_blocks = receive_blocks_;
   if (sizes.in_place) put_in_place(question.kind, buffers);
@@ -58,7 +57,7 @@ void Collective::start(Thread& thread, const offramp::Operation& question, const
   if (progress_ == Progress::kCalls) ++rank.going_on;
   if (takes_turns()) begin_turn(thread.clock, nullptr);
   start(thread, own_backend().collective(question, *this, buffers));
-  if (takes_turns()) thread.clock = later(thread.clock, rank.busy);  // the call begins the first round itself
+  if (takes_turns()) thread.clock = later(thread.clock, rank.busy);  // the call itself runs the first round
 }
 
 void Collective::begin_turn(Time at, Thread* interrupts) {
@@ -67,17 +66,17 @@ void Collective::begin_turn(Time at, Thread* interrupts) {
 }
 
 void Collective::end_turn() {
-  settle_work();
+  charge_work();
   Rank& rank = own();
   rank.busy = later(rank.busy, clock);
   if (interrupts_ != nullptr) interrupts_->interrupted += clock - turn_began_;
   turn_began_ = clock;
 }
 
-void Collective::go_on(Operation& part) {
+void Collective::resume(Operation& part) {
   const Time now = core().now();
   begin_turn(now, progress_ == Progress::kCalls ? own().interrupted_at(now) : nullptr);
-  std::exchange(part.waiter, nullptr).resume();  // and this may be gone
+  std::exchange(part.waiter, nullptr).resume();  // may delete this collective
 }
 
 bool Collective::ready(Handle handle) {
@@ -94,7 +93,7 @@ void Collective::wait(Handle handle, std::coroutine_handle<> algorithm) {
   if (part.done) core().resume(part, part.done_at);
 }
 
-/// What MPI_IN_PLACE says. An alltoall or reduce_scatter in place sends from a copy.
+/// Implements MPI_IN_PLACE. Algorithms for alltoall and reduce_scatter make their own copy to send from.
 void Collective::put_in_place(OperationKind of, CollectiveBuffers& buffers) {
   const auto own_rank = static_cast<std::size_t>(Team::rank());
   switch (of) {
@@ -124,7 +123,7 @@ void Collective::put_in_place(OperationKind of, CollectiveBuffers& buffers) {
     case OperationKind::kAllreduce:
     case OperationKind::kScan:
     case OperationKind::kExscan:
-      // Both are one memory.
+      // Both use the same memory.
       if (buffers.receive.size() < buffers.send.size()) buffers.receive = writable(buffers.send);
       buffers.send = Bytes(buffers.receive).first(buffers.send.size());
       break;
@@ -135,13 +134,13 @@ void Collective::put_in_place(OperationKind of, CollectiveBuffers& buffers) {
   }
 }
 
-void Collective::settle_work() {
+void Collective::charge_work() {
   if (by_processor_) clock = core().processed(own(), left_, clock - left_);
   left_ = clock;
 }
 
 void Collective::ended() {
-  takes_turns() ? end_turn() : settle_work();
+  takes_turns() ? end_turn() : charge_work();
   if (progress_ == Progress::kCalls) --own().going_on;
   outcome = task_.result();
   if (failed_ && outcome == Outcome::kOk) outcome = Outcome::kFault;
@@ -171,7 +170,7 @@ std::unique_ptr<Operation> Collective::end(Handle handle) {
 }
 
 Team::Handle Collective::start_send(int peer, Bytes data, const Stamp* stamp) {
-  settle_work();
+  charge_work();
   Operation* const send = begin(Kind::kSend);
   SendArguments arguments;
   arguments.destination = world_rank(peer);
@@ -193,18 +192,18 @@ Team::Handle Collective::start_send(int peer, Bytes data, const Stamp* stamp) {
 }
 
 Team::Handle Collective::start_receive(int peer, MutableBytes data, bool token) {
-  settle_work();
+  charge_work();
   Operation* const receive = begin(Kind::kReceive);
   receive->key = {context(), world_rank(peer), tag_};
   receive->bytes = data.size();
   if (!token) clock += own_backend().post_receive_cost();
-  settle_work();
+  charge_work();
   core().receive(*receive, clock);
   return receive;
 }
 
 Outcome Collective::finish(Handle handle) {
-  settle_work();
+  charge_work();
   const std::unique_ptr<Operation> part = end(handle);
   left_ = clock = part->kind == Kind::kSend ? core().observe_send(*part, clock, this, by_processor_)
                                             : core().observe_receive(*part, clock, this, by_processor_);
@@ -212,12 +211,12 @@ Outcome Collective::finish(Handle handle) {
   return part->outcome;
 }
 
-Team::Arrival Collective::take(Handle handle) {
-  settle_work();
+Team::Arrival Collective::finish_token(Handle handle) {
+  charge_work();
   const std::unique_ptr<Operation> part = end(handle);
   Arrival arrival;
   arrival.outcome = part->outcome;
-  if (part->kind == Kind::kReceive) arrival = core().take_token(*part, *this);
+  if (part->kind == Kind::kReceive) arrival = core().finish_token(*part, *this);
   failed_ = failed_ || arrival.outcome == Outcome::kFault || arrival.stamp.failed();
   return arrival;
 }

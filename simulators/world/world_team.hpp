@@ -1,4 +1,5 @@
-// A collective of one rank in a world: the team that the backend's algorithm sees.
+// One rank's part of a collective in a world: the Team that a backend's algorithm uses. Lives from the call
+// until the program has completed it.
 #pragma once
 
 #include <vector>
@@ -8,6 +9,7 @@
 
 namespace offramp::world {
 
+/// Both the rank's operation and the Team of its algorithm.
 class Collective final : public Operation, public Team {
  public:
   Collective(Thread& thread, const Communicator& communicator, std::uint8_t backend, int tag);
@@ -15,27 +17,27 @@ class Collective final : public Operation, public Team {
   Collective(const Collective&) = delete;
   Collective& operator=(const Collective&) = delete;
 
-  /// The tags of its messages: of the communicator's number-th collective, or of exchanges about a subject.
+  /// Message tags: of the communicator's number-th collective, and of exchanges on a subject.
   static int tag_of(std::uint32_t number) { return static_cast<int>(number % kExchange); }
   static int tag_of_exchange(std::uint32_t subject) {
     return static_cast<int>(kExchange + subject % kExchange);
   }
 
-  /// An algorithm that is this team's, begun by a thread.
+  /// Starts an algorithm on this team. The calling thread's clock advances by the time of the call.
   void start(Thread& thread, Task<Outcome> algorithm);
   void start(Thread& thread, const offramp::Operation& question, const CollectiveSizes& sizes);
-  /// By what it goes on between its messages.
+  /// Returns what makes progress on the algorithm between its messages.
   [[nodiscard]] Progress progress() const { return progress_; }
-  /// It has waited for `part`, and what it goes on by is there.
-  void go_on(Operation& part);
-  /// The program, whose clock shows `at`, learns that it is done. Returns when it goes on.
+  /// Resumes the algorithm, which waited for `part`. Its processor or device must be available.
+  void resume(Operation& part);
+  /// Completes the collective for a program whose clock is `at`. Returns the time when the program continues.
   [[nodiscard]] Time observe(Time at);
 
   [[nodiscard]] int world_rank(int rank) const override { return Communicator::world_of(*group_, rank); }
   [[nodiscard]] std::uint64_t context() const override { return group_->context + 1; }
   [[nodiscard]] std::uint64_t setup_context() const override { return group_->setup + 1; }
   TeamHardware* hardware() override { return core().devices(backend_); }
-  MutableBytes scratch(std::size_t size) override { return no_memory_.take(size); }
+  MutableBytes scratch(std::size_t size) override { return no_memory_.reserve(size); }
 
  protected:
   void combine_elements(Bytes, MutableBytes) override {}
@@ -44,20 +46,20 @@ class Collective final : public Operation, public Team {
   bool ready(Handle handle) override;
   void wait(Handle handle, std::coroutine_handle<> algorithm) override;
   Outcome finish(Handle handle) override;
-  Arrival take(Handle handle) override;
+  Arrival finish_token(Handle handle) override;
 
  private:
   Rank& own() { return *Operation::rank; }
   Core& core() { return own().core(); }
   Backend& own_backend() { return *core().device(own(), backend_).backend; }
   void ended();
-  /// The processor works on this operation at times, and on nothing else then.
+  /// Returns whether the operation uses the processor in turns, one operation at a time.
   [[nodiscard]] bool takes_turns() const { return progress_ != Progress::kHardware; }
-  /// interrupts: a thread of the program, which computes; or null.
+  /// interrupts: the computing thread that this turn interrupts, or null.
   void begin_turn(Time at, Thread* interrupts);
   void end_turn();
-  /// The algorithm has moved the clock since it was left: that was work of the processor, if it has one.
-  void settle_work();
+  /// Charges the processor, if it is used, for the clock's advance since left_.
+  void charge_work();
   void put_in_place(OperationKind of, CollectiveBuffers& buffers);
   static MutableBytes writable(Bytes bytes) { return {const_cast<std::byte*>(bytes.data()), bytes.size()}; }
   Operation* begin(Kind kind);
@@ -71,9 +73,9 @@ class Collective final : public Operation, public Team {
   Progress progress_ = Progress::kHardware;
   Time turn_began_;
   Thread* interrupts_ = nullptr;
-  bool by_processor_;    // what the algorithm does is done by the rank's own
-  Time left_;            // the clock when the algorithm went on
-  bool failed_ = false;  // a message has: the algorithm goes on, and those it sends to get to know
+  bool by_processor_;    // the algorithm runs on the rank's processor
+  Time left_;            // the clock at the last charge
+  bool failed_ = false;  // a message has failed; later messages carry the failure on
   NoMemory no_memory_;
   std::vector<Bytes> send_blocks_;
   std::vector<MutableBytes> receive_blocks_;

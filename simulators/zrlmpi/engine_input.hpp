@@ -1,13 +1,14 @@
-// The input of one rank's engine, as far as requests wait in it: what the shell and the FIFO hold, and the
-// header cache. It belongs to the rank and outlives its calls.
+// The requests that wait in the input of one rank's engine (shell, FIFO, and header cache). It belongs to the
+// rank and outlives its calls.
 //
-// An engine reads its input while it waits for something (read in [zrlmpi-src]): a request that comes at
-// another time stays in the FIFO, and in the shell behind it, and what finds both full is dropped. When the
-// engine looks for a request, it reads up to that one. Headers of others go into the cache meanwhile, which
-// is asked first.
+// An engine reads its input only while it waits for something (read in [zrlmpi-src]). A request that arrives
+// at another time stays in the FIFO or in the shell behind it; if both are full, it is dropped. To find a
+// request, the engine first checks the cache and then reads up to that request. It puts the headers in
+// between into the cache.
 //
-// The cache of [zrlmpi-src] has a slot for each rank, because a rank has one call at a time. Here a rank may
-// have several open, so the slots take headers of any rank; without a free slot a header stays in the FIFO.
+// The cache of [zrlmpi-src] has one slot per rank, because a rank has one call at a time. Here a rank may
+// have several open calls, so any slot can contain a header of any rank. If all are in use, it stays in the
+// FIFO.
 #pragma once
 
 #include <algorithm>
@@ -20,25 +21,26 @@
 
 namespace offramp::zrlmpi {
 
+/// The input of one engine. Used by the thread of the world.
 class EngineInput {
  public:
-  /// Whether a header that comes at `at` would be dropped, as far as is known now.
+  /// Returns whether a header that arrives at `at` would be dropped, according to the requests added so far.
   [[nodiscard]] bool is_full(Time at) const {
     if (waiting_.size() - cached_ < kWaitingHeaders) return false;
     const auto in_front = [at](const Waiting& header) { return !header.cached && header.at <= at; };
     return std::count_if(waiting_.begin(), waiting_.end(), in_front) >= std::ptrdiff_t{kWaitingHeaders};
   }
 
-  /// The request of a message (any number that names it) comes at `at`.
+  /// The request of a message arrives at `at`. message: a unique number.
   void add(std::uint64_t message, Time at) {
     auto behind = waiting_.end();
     while (behind != waiting_.begin() && std::prev(behind)->at > at) --behind;
     waiting_.insert(behind, {message, at, false});
   }
 
-  /// The engine looks for a request at `now`. How many headers it reads until it has it, its own included:
-  /// none if that is in the cache, or was never added.
-  std::int64_t take(std::uint64_t message, Time now) {
+  /// The engine needs a request at `now`. Returns the number of headers that it reads, including that one. 0
+  /// if the request is in the cache or was never added.
+  std::int64_t headers_to_read(std::uint64_t message, Time now) {
     const auto found = std::find_if(waiting_.begin(), waiting_.end(),
                                     [&](const Waiting& header) { return header.message == message; });
     if (found == waiting_.end()) return 0;
@@ -66,7 +68,7 @@ class EngineInput {
     Time at;
     bool cached;
   };
-  std::vector<Waiting> waiting_;  // in the order of arrival
+  std::vector<Waiting> waiting_;  // in order of arrival
   std::size_t cached_ = 0;
 };
 

@@ -1,7 +1,7 @@
-// The two state machines as coroutines: Sender and Receiver, with what both do in their base class Side.
-// Beside each runs its role, which writes the command to the engine's port and waits for its feedback, so
-// that the times of ExchangeResult are those at which a role can go on. A state is entered with enter() and
-// costs iterations of the engine's loop in spend().
+// The two state machines as coroutines: Sender and Receiver, with a common base class Side. Beside each runs
+// its role, which writes the command to the engine's port and waits for its feedback. The times of
+// ExchangeResult are therefore those at which a role can continue. enter() records a state, and spend()
+// charges iterations of the engine's loop.
 #include "simulators/zrlmpi/exchange.hpp"
 
 #include <algorithm>
@@ -17,19 +17,20 @@
 namespace offramp::zrlmpi {
 namespace {
 
-/// What both state machines of a call share: the request, its result, and the record of states.
+/// Data shared by both state machines: the request, its result, and the recorded states.
 struct Shared {
   const MpeSpec& spec;
   const ExchangeRequest& request;
   ExchangeResult result;
   std::vector<StateChange>* states;
-  bool fragments;  // every datagram carries a header and its place: the wire may lose, repeat or reorder
+  bool fragments;  // every datagram has a header and its position, since the wire has faults
 };
 
-/// One end of a call: time spent in states, packets out, headers in.
+/// One end of a call: time in states, outgoing packets, incoming headers.
 class Side {
  public:
-  Side(Shared& shared, Scheduler& scheduler, int rank, int peer, Call call, Path& out, Channel<Datagram>& in)
+  Side(Shared& shared, Scheduler& scheduler, int rank, int peer, MpiCall call, Path& out,
+       Channel<Datagram>& in)
       : shared_(shared),
         spec_(shared.spec),
         rank_(rank),
@@ -59,13 +60,13 @@ class Side {
     return made;
   }
 
-  /// What the role asks its engine for.
+  /// The role's command to its engine.
   [[nodiscard]] Command command() const {
     const std::uint64_t words = (shared_.request.size + kWordBytes - 1) / kWordBytes;
     return {call_, static_cast<std::uint32_t>(words), static_cast<std::uint32_t>(peer_)};
   }
 
-  /// Assembles a handshake packet and queues it.
+  /// Assembles and queues a handshake packet.
   Task<void> emit(State state, PacketType type) {
     co_await spend(state, spec_.header_iterations());
     const HeaderImage image = encode(header(type));
@@ -73,7 +74,7 @@ class Side {
     co_await out_.in.write(std::move(item));
   }
 
-  /// The same with a body that names the error.
+  /// Assembles and queues an ERROR packet, whose body contains the code.
   Task<void> emit_error(State state, ErrorCode code) {
     co_await spend(state, spec_.header_iterations() + spec_.lines(kErrorBytes));
     Header head = header(PacketType::kError);
@@ -85,8 +86,8 @@ class Side {
     co_await out_.in.write(std::move(item));
   }
 
-  /// Checks that a packet is of this call: from the peer, to this rank, this communicator and message, and of
-  /// a call code that belongs to ours. The reference leaves out all but the source and the codes.
+  /// Returns whether a packet belongs to this call: sent by the peer to this rank, in this communicator and
+  /// message. [zrlmpi-src] checks only the source and the call codes.
   [[nodiscard]] bool belongs(const Header& h) const {
     const Header mine = header(PacketType::kData);
     return h.source() == static_cast<std::uint32_t>(peer_) &&
@@ -99,7 +100,7 @@ class Side {
   const MpeSpec& spec_;
   int rank_;
   int peer_;
-  Call call_;
+  MpiCall call_;
   Path& out_;
   Channel<Datagram>& in_;
   HeaderCache cache_;
@@ -129,7 +130,7 @@ class Sender final : public Side {
     ExchangeResult& result = shared_.result;
     call_ = (co_await ports_.command.read()).call;
     co_await spend(State::kIdle, 1);
-    const bool barrier = call_ == Call::kBarrier;
+    const bool barrier = call_ == MpiCall::kBarrier;
     const PacketType answer = barrier ? PacketType::kAck : PacketType::kClearToSend;
     for (int attempt = 0;; ++attempt) {
       co_await emit(State::kStartSend, PacketType::kSendRequest);
@@ -162,21 +163,21 @@ class Sender final : public Side {
  private:
   enum class Wait : std::uint8_t { kHere, kTimeout, kError };
 
-  /// Waits for a packet of a type; without a deadline once the retries are used up.
+  /// Waits for a packet of a type. The wait is unlimited once the retries are used up.
   Task<Wait> wait_for(State state, PacketType type, Time patience, int attempt) {
     Process& self = co_await this_process();
     const Time deadline = attempt < spec_.retries ? self.clock + patience : Time::never();
     enter(state, self);
     const Time begin = self.clock;
     shared_.result.complete = later(shared_.result.complete, begin);
-    if (cache_.take(peer_, type, partner(call_))) co_return Wait::kHere;
+    if (cache_.pop(peer_, type, partner(call_))) co_return Wait::kHere;
     for (;;) {
       std::optional<Datagram> datagram = co_await in_.read_until(deadline);
       shared_.result.complete = later(shared_.result.complete, self.clock);
       if (!datagram) co_return Wait::kTimeout;
       co_await delay(spec_.iterations(spec_.header_iterations()));
       Header h;
-      // A handshake packet is 32 bytes long, an ERROR may have a body; anything else is drained and dropped.
+      // A handshake packet has 32 bytes; an ERROR may have a body. Anything else is dropped.
       if (decode(datagram->data, Format::kExtended, h) != HeaderError::kNone || !belongs(h)) continue;
       if (h.type() == PacketType::kError) {
         const Bytes body = Bytes(datagram->data).subspan(kHeaderBytes);
@@ -191,8 +192,7 @@ class Sender final : public Side {
         self.span(to_string(state), begin);
         co_return Wait::kHere;
       }
-      // The ACK may overtake nothing it depends on: only a repeated CLEAR_TO_SEND comes late, and is not
-      // kept.
+      // The ACK cannot overtake its causes. Only a repeated CLEAR_TO_SEND can be late; it is dropped.
       if (h.type() == PacketType::kAck) cache_.put(h);
     }
   }
@@ -203,7 +203,7 @@ class Sender final : public Side {
     (void)co_await ports_.data.read();
     co_await spend(State::kSendDataStart, spec_.header_iterations());
     TransmitItem item;
-    item.kind = shared_.fragments ? TransmitItem::Kind::kFragments : TransmitItem::Kind::kMessage;
+    item.kind = shared_.fragments ? TransmitItem::Framing::kFragments : TransmitItem::Framing::kMessage;
     item.header = header(PacketType::kData);
     item.payload = r.payload;
     item.size = r.size;
@@ -231,14 +231,14 @@ class Receiver final : public Side {
  public:
   using Side::Side;
 
-  /// The role's side of the ports: when the command is there, the engine may grant.
+  /// The role's side of the ports. The engine may grant once the command is there.
   Task<void> role() {
     const Process& self = co_await this_process();
     ExchangeResult& result = shared_.result;
     co_await ports_.command.write_at(command(), shared_.request.ready);
     (void)co_await ports_.feedback.read();
     result.last = self.clock;
-    if (call_ == Call::kBarrier) result.first = self.clock;
+    if (call_ == MpiCall::kBarrier) result.first = self.clock;
   }
 
   Task<void> run() {
@@ -246,7 +246,7 @@ class Receiver final : public Side {
     enter(State::kStartRecv, self);
     co_await wait_for_request();
     call_ = (co_await ports_.command.read()).call;
-    if (call_ == Call::kBarrier) {
+    if (call_ == MpiCall::kBarrier) {
       shared_.result.data = self.clock;
     } else {
       co_await emit(State::kAssembleClear, PacketType::kClearToSend);
@@ -264,7 +264,7 @@ class Receiver final : public Side {
   }
 
  private:
-  /// No timeout: a receive waits for ever, as in [zrlmpi-src].
+  /// Without timeout: a receive waits forever, as in [zrlmpi-src].
   Task<void> wait_for_request() {
     Process& self = co_await this_process();
     enter(State::kWait4Req, self);
@@ -275,18 +275,17 @@ class Receiver final : public Side {
       Header h;
       if (decode(datagram.data, Format::kExtended, h) != HeaderError::kNone || !belongs(h)) continue;
       if (h.type() != PacketType::kSendRequest || datagram.bytes != kHeaderBytes) continue;
-      if (!codes_match(h)) {  // INT against FLOAT never match: [zrlmpi-src] waits for ever, we say so
+      if (!codes_match(h)) {  // never resolves: [zrlmpi-src] waits forever, this model reports it
         co_await emit_error(State::kAssembleClear, ErrorCode::kWrongType);
         shared_.result.mismatch = true;
-        continue;  // the ERROR may be lost, and the request come again
+        continue;  // the ERROR may be lost, and the request repeated
       }
       shared_.result.request = arrived;
       co_return;
     }
   }
 
-  /// The timer runs from the CLEAR_TO_SEND or from the last DATA: what else arrives does not wind it up
-  /// again.
+  /// The timer starts at the CLEAR_TO_SEND or the last DATA. Other packets do not restart it.
   Task<void> receive_data() {
     Process& self = co_await this_process();
     const ExchangeRequest& r = shared_.request;
@@ -309,9 +308,9 @@ class Receiver final : public Side {
       }
       const std::uint64_t before = missing_;
       if (shared_.fragments) {
-        co_await take_fragment(*datagram);
+        co_await accept_fragment(*datagram);
       } else {
-        co_await take_stream(*datagram);
+        co_await accept_stream(*datagram);
       }
       if (missing_ < before) deadline = patience();
     }
@@ -322,15 +321,15 @@ class Receiver final : public Side {
     enter(State::kRecvDataRd, self);
   }
 
-  /// Strict form: one header, then raw continuations in order.
-  Task<void> take_stream(const Datagram& datagram) {
+  /// Strict format: one header, then raw continuations in order.
+  Task<void> accept_stream(const Datagram& datagram) {
     Process& self = co_await this_process();
     if (offset_ == 0 && !started_) {
       Header h;
       const bool data = decode(datagram.data, Format::kExtended, h) == HeaderError::kNone && belongs(h) &&
                         codes_match(h) && h.type() == PacketType::kData;
       co_await delay(spec_.iterations(spec_.header_iterations()));
-      if (!data) co_return;  // a repeated SEND_REQUEST: the CLEAR_TO_SEND is on its way
+      if (!data) co_return;  // a repeated SEND_REQUEST; the CLEAR_TO_SEND is in flight
       started_ = true;
       data_begins(self);
       const std::uint32_t body = datagram.bytes - static_cast<std::uint32_t>(kHeaderBytes);
@@ -339,7 +338,7 @@ class Receiver final : public Side {
       offset_ = body;
     } else {
       const Time begin = self.clock;
-      // One iteration to see that more is expected, then a copy (matches 180 cycles per full datagram).
+      // One iteration to check for more, then a copy (matches 180 cycles per full datagram).
       const Time service =
           storing(spec_.iterations(1 + spec_.copy_iterations(datagram.bytes)), datagram.bytes);
       const Burst burst{{}, self.clock, datagram.period, datagram.packets, datagram.bytes};
@@ -351,8 +350,8 @@ class Receiver final : public Side {
     missing_ -= std::min<std::uint64_t>(missing_, datagram.packets);
   }
 
-  /// Every datagram says where it belongs; what is there already is dropped.
-  Task<void> take_fragment(const Datagram& datagram) {
+  /// Every datagram contains its position; duplicates are dropped.
+  Task<void> accept_fragment(const Datagram& datagram) {
     Process& self = co_await this_process();
     const Bytes bytes = datagram.data;
     Header h;
@@ -376,7 +375,7 @@ class Receiver final : public Side {
     --missing_;
   }
 
-  /// The bus takes `streaming` for so many bytes; the role's memory may be slower.
+  /// Time to store bytes that the bus streams in `streaming`. The role's memory may be slower.
   [[nodiscard]] Time storing(Time streaming, std::uint32_t bytes) const {
     return later(streaming, spec_.dram_time(bytes, shared_.request.size));
   }
@@ -388,7 +387,7 @@ class Receiver final : public Side {
                 std::min<std::uint64_t>(bytes.size(), into.size() - offset));
   }
 
-  /// The call is over here, but its ACK may not have arrived.
+  /// The call is complete on this side, but its ACK may be lost.
   Task<void> answer_repeats() {
     for (;;) {
       Datagram datagram = co_await in_.read();
@@ -456,7 +455,7 @@ ExchangeResult ExchangeRunner::run(const ExchangeRequest& request, std::vector<S
   const bool faults = request.faults.any();
   Shared shared{spec_, request, {}, states, faults};
   ExchangeResult& result = shared.result;
-  // What never happens has happened at the beginning: no time of a failed call lies before it.
+  // Events that never occur have the time of the beginning, so no time of a failed call is earlier.
   result.request = result.data = result.first = result.last = result.complete = request.begin;
   const Carriage carriage =
       faults || request.packets || request.capture != nullptr || !request.payload.empty() ? Carriage::kPackets
@@ -478,7 +477,7 @@ ExchangeResult ExchangeRunner::run(const ExchangeRequest& request, std::vector<S
                request.first_packet, request.epoch},
               tap(End::kReceiver, request.destination, request.source));
     Sender sender(shared, scheduler_, request.source, request.destination, request.call, there, back.out);
-    const Call answer = request.answer.value_or(partner(request.call));
+    const MpiCall answer = request.answer.value_or(partner(request.call));
     Receiver receiver(shared, scheduler_, request.destination, request.source, answer, back, there.out);
     observe(End::kSender);
     scheduler_.spawn("role", sender.role(), request.begin);

@@ -16,7 +16,7 @@ bool extension_bytes_fit(const Header& header, Format format) {
   for (const FieldSpec& spec : kFields) {
     if (!spec.extension || header.get(spec.field) == 0) continue;
     if (format == Format::kStrict) return false;
-    // The optional tag of [zrlmpi-protocol] needs no extension; everything else does.
+    // The optional tag of [zrlmpi-protocol] needs no extension; all others do.
     if (spec.field != Field::kTagLow && !header.extended()) return false;
   }
   return true;
@@ -26,7 +26,7 @@ HeaderError check(const Header& header, Format format) {
   if (header.get(Field::kStart) != kMagic) return HeaderError::kStart;
   if (header.get(Field::kEnd) != kMagic) return HeaderError::kEnd;
   if (header.source() >= static_cast<std::uint32_t>(kMaximumNodes)) return HeaderError::kSource;
-  if (header.call() >= Call::kCount) return HeaderError::kCall;
+  if (header.call() >= MpiCall::kCount) return HeaderError::kCall;
   if (header.type() == PacketType::kNone || header.type() >= PacketType::kCount) return HeaderError::kType;
   if (!extension_bytes_fit(header, format)) return HeaderError::kReserved;
   if (header.extended() && (header.get(Field::kFlags) & Header::kVersionMask) != Header::kVersion)
@@ -36,7 +36,7 @@ HeaderError check(const Header& header, Format format) {
 
 }  // namespace
 
-std::string_view to_string(Call call) {
+std::string_view to_string(MpiCall call) {
   static constexpr std::array<std::string_view, 5> kNames = {"SEND_INT", "RECV_INT", "SEND_FLOAT",
                                                              "RECV_FLOAT", "BARRIER"};
   return name_in(kNames, static_cast<std::size_t>(call));
@@ -61,21 +61,21 @@ std::string_view to_string(HeaderError error) {
   return name_in(kNames, static_cast<std::size_t>(error));
 }
 
-Call partner(Call call) {
+MpiCall partner(MpiCall call) {
   switch (call) {
-    case Call::kSendInt:
-      return Call::kReceiveInt;
-    case Call::kReceiveInt:
-      return Call::kSendInt;
-    case Call::kSendFloat:
-      return Call::kReceiveFloat;
-    case Call::kReceiveFloat:
-      return Call::kSendFloat;
-    case Call::kBarrier:
-    case Call::kCount:
+    case MpiCall::kSendInt:
+      return MpiCall::kReceiveInt;
+    case MpiCall::kReceiveInt:
+      return MpiCall::kSendInt;
+    case MpiCall::kSendFloat:
+      return MpiCall::kReceiveFloat;
+    case MpiCall::kReceiveFloat:
+      return MpiCall::kSendFloat;
+    case MpiCall::kBarrier:
+    case MpiCall::kCount:
       break;
   }
-  return Call::kBarrier;
+  return MpiCall::kBarrier;
 }
 
 std::uint64_t read_little_endian(std::span<const std::byte> bytes) {

@@ -1,10 +1,10 @@
-// The ZRLMPI header ("envelope"): 32 bytes in front of every message, described once as a table of fields.
-// Encoding, decoding and printing all come from that table.
+// The ZRLMPI header ("envelope"): 32 bytes before every message, described by one table of fields. Encoder,
+// decoder, and printer use that table.
 //
-// Bytes 0-17 and 28-31 are [zrlmpi-protocol] ZRLMPI-Header definition, byte 18 is its optional tag. Bytes
-// 19-27 are reserved there and zero in the strict format; the extended format (ours) uses them so that every
-// tag, communicator and byte count can be carried. It always sets the version in byte 19: nodes that know
-// only the strict format then drop such a packet without remembering it.
+// Bytes 0-17 and 28-31 follow [zrlmpi-protocol] ZRLMPI-Header definition, and byte 18 is its optional tag.
+// Bytes 19-27 are reserved there, and zero in the strict format. Our extended format uses them for full tags,
+// communicators, and byte counts. It always sets the version in byte 19, so that strict nodes drop such
+// packets without caching them.
 #pragma once
 
 #include <array>
@@ -19,20 +19,18 @@
 
 namespace offramp::zrlmpi {
 
-/// Strict: what [zrlmpi-src] sends and accepts. Extended: accepts strict headers and the tag byte of
-/// [zrlmpi-protocol] as well.
+/// Strict: as in [zrlmpi-src]. Extended: also accepts strict headers and the tag of [zrlmpi-protocol].
 enum class Format : std::uint8_t { kStrict, kExtended };
 
 /// [zrlmpi-protocol] mpi_call definition.
-enum class Call : std::uint8_t { kSendInt, kReceiveInt, kSendFloat, kReceiveFloat, kBarrier, kCount };
+enum class MpiCall : std::uint8_t { kSendInt, kReceiveInt, kSendFloat, kReceiveFloat, kBarrier, kCount };
 /// [zrlmpi-protocol] packet_type definition.
 enum class PacketType : std::uint8_t { kNone, kSendRequest, kClearToSend, kData, kAck, kError, kCount };
-std::string_view to_string(Call call);
+std::string_view to_string(MpiCall call);
 std::string_view to_string(PacketType type);
 
-/// The call that answers a call at the other end: SEND_INT and RECV_INT belong together, as do the two of
-/// FLOAT.
-Call partner(Call call);
+/// The matching call at the other end: SEND_INT with RECV_INT, SEND_FLOAT with RECV_FLOAT.
+MpiCall partner(MpiCall call);
 
 enum class Field : std::uint8_t {
   kStart,
@@ -62,7 +60,7 @@ inline constexpr std::array<FieldSpec, static_cast<std::size_t>(Field::kCount)> 
     {Field::kStart, 0, 4, false, "start"},
     {Field::kDestination, 4, 4, false, "destination"},
     {Field::kSource, 8, 4, false, "source"},
-    {Field::kSize, 12, 4, false, "size"},  // 32-bit words behind the header
+    {Field::kSize, 12, 4, false, "size"},  // 32-bit words after the header
     {Field::kCall, 16, 1, false, "call"},
     {Field::kType, 17, 1, false, "type"},
     {Field::kTagLow, 18, 1, true, "tag[7:0]"},
@@ -79,7 +77,7 @@ class Header {
     set(Field::kStart, kMagic);
     set(Field::kEnd, kMagic);
   }
-  Header(int destination, int source, Call call, PacketType type, std::uint32_t words = 0) : Header() {
+  Header(int destination, int source, MpiCall call, PacketType type, std::uint32_t words = 0) : Header() {
     set(Field::kDestination, static_cast<std::uint32_t>(destination));
     set(Field::kSource, static_cast<std::uint32_t>(source));
     set(Field::kSize, words);
@@ -93,7 +91,7 @@ class Header {
   [[nodiscard]] std::uint32_t destination() const { return get(Field::kDestination); }
   [[nodiscard]] std::uint32_t source() const { return get(Field::kSource); }
   [[nodiscard]] std::uint32_t words() const { return get(Field::kSize); }
-  [[nodiscard]] Call call() const { return static_cast<Call>(get(Field::kCall)); }
+  [[nodiscard]] MpiCall call() const { return static_cast<MpiCall>(get(Field::kCall)); }
   [[nodiscard]] PacketType type() const { return static_cast<PacketType>(get(Field::kType)); }
   [[nodiscard]] std::uint32_t tag() const { return get(Field::kTagLow) | get(Field::kTagHigh) << 8; }
   [[nodiscard]] std::uint32_t context() const { return get(Field::kContext); }
@@ -101,25 +99,25 @@ class Header {
   [[nodiscard]] bool extended() const { return (get(Field::kFlags) & kVersionMask) != 0; }
   [[nodiscard]] bool header_per_datagram() const { return (get(Field::kFlags) & kPerDatagram) != 0; }
   [[nodiscard]] bool has_block() const { return (get(Field::kFlags) & kBlock) != 0; }
-  /// Bytes of the last word that are no payload, 0-3.
+  /// Padding bytes in the last word, 0-3.
   [[nodiscard]] std::uint32_t padding() const { return get(Field::kFlags) & kPaddingMask; }
   [[nodiscard]] std::uint64_t payload_bytes() const {
     const std::uint64_t bytes = std::uint64_t{words()} * 4;
     return bytes < padding() ? 0 : bytes - padding();
   }
 
-  /// Makes it an extended header. Values are cut to the width of their fields.
+  /// Makes it an extended header. Values are truncated to the width of their fields.
   void extend(std::uint32_t tag, std::uint32_t context, std::uint32_t sequence);
   void set_flag(std::uint32_t flag) { set(Field::kFlags, get(Field::kFlags) | flag); }
-  /// Words and padding for a byte count up to kMaximumMessageBytes.
+  /// Sets words and padding for a byte count up to kMaximumMessageBytes.
   void set_payload_bytes(std::uint64_t bytes);
 
   friend bool operator==(const Header&, const Header&) = default;
 
-  // Byte 19: version in the upper nibble, flags and padding below.
+  // Byte 19: version in the upper nibble, flags and padding in the lower.
   static constexpr std::uint32_t kVersion = 0x10;
   static constexpr std::uint32_t kVersionMask = 0xf0;
-  static constexpr std::uint32_t kPerDatagram = 0x08;  // every datagram of the message has its own header
+  static constexpr std::uint32_t kPerDatagram = 0x08;  // every datagram has its own header
   static constexpr std::uint32_t kBlock = 0x04;        // the payload begins with an extension block
   static constexpr std::uint32_t kPaddingMask = 0x03;
 
@@ -143,30 +141,28 @@ std::string_view to_string(HeaderError error);
 using HeaderImage = std::array<std::byte, kHeaderBytes>;
 
 HeaderImage encode(const Header& header);
-/// Reads the first 32 bytes and nothing else; any bytes are safe. The header is written only without an
-/// error.
+/// Reads only the first 32 bytes, which may be arbitrary. Sets `header` only if there is no error.
 HeaderError decode(std::span<const std::byte> bytes, Format format, Header& header);
-/// One line, for people: every field of the table by name.
+/// One readable line with all fields by name.
 std::string print(const Header& header);
 
-/// The extension block in front of a fragment: where it belongs in the message. 16 bytes, little endian.
+/// The extension block before a fragment: its position in the message. 16 bytes, little-endian.
 struct FragmentBlock {
   static constexpr std::size_t kBytes = kBlockBytes;
   std::uint64_t total = 0;   // bytes of the message
-  std::uint64_t offset = 0;  // of this fragment's first byte
+  std::uint64_t offset = 0;  // this fragment's first byte
 };
 std::array<std::byte, FragmentBlock::kBytes> encode(const FragmentBlock& block);
 std::optional<FragmentBlock> decode_fragment_block(std::span<const std::byte> bytes);
 
-/// What an ERROR names in the first word of its body: the local status codes of [zrlmpi-src], which its own
-/// engine never sends.
+/// The first word of an ERROR body: local status codes of [zrlmpi-src], which its engine never sends.
 enum class ErrorCode : std::uint8_t {
   kUnnamed,
   kShort,   // fewer than 32 bytes
-  kHeader,  // no header
-  kSource,  // another node than the one in the header
+  kHeader,  // invalid header
+  kSource,  // sent by another node than the header's source
   kWrongDestination,
-  kWrongType,  // packet type, or a call code that does not belong to the receiver's
+  kWrongType,  // packet type, or a call code that does not match the receiver's
   kTimeout,
   kBadDestination = 0xd,
 };
@@ -175,7 +171,7 @@ inline constexpr std::array kErrorCodes = {
     ErrorCode::kWrongDestination, ErrorCode::kWrongType, ErrorCode::kTimeout, ErrorCode::kBadDestination};
 std::string_view to_string(ErrorCode code);
 std::array<std::byte, kErrorBytes> encode(ErrorCode code);
-/// Without a body, or with a code that is not assigned: kUnnamed.
+/// kUnnamed if there is no body or the code is unassigned.
 ErrorCode decode_error_body(std::span<const std::byte> body);
 
 /// Little-endian integer of up to 8 bytes.

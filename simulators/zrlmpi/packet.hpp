@@ -1,4 +1,4 @@
-// What travels: datagrams on the network, and what a state machine hands to its transmit queue.
+// Data in transit: datagrams on the network, and items in a state machine's transmit queue.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@ namespace offramp::zrlmpi {
 using Bytes = std::span<const std::byte>;
 using MutableBytes = std::span<std::byte>;
 
-/// One datagram, or a burst of equal ones of which no byte is needed. data holds its first bytes; what is
-/// beyond them is payload of a message that nobody looks at.
+/// One datagram, or a burst of equal ones whose bytes are not needed. `data` contains its first bytes; the
+/// remaining payload is not simulated.
 struct Datagram {
   Datagram() = default;  // not an aggregate: see the compiler's bug in offramp/kernel/task.hpp
   Datagram(std::vector<std::byte> first_bytes, std::uint32_t size, std::uint32_t count = 1,
@@ -24,31 +24,31 @@ struct Datagram {
       : data(std::move(first_bytes)), bytes(size), packets(count), period(distance), closes(last) {}
 
   std::vector<std::byte> data;
-  std::uint32_t bytes = 0;  // UDP payload of each
+  std::uint32_t bytes = 0;  // UDP payload per datagram
   std::uint32_t packets = 1;
-  Time period;          // between the packets of a burst
-  bool closes = false;  // the last one of a DATA phase: the wire reports when it has left
+  Time period;          // between packets of a burst
+  bool closes = false;  // the last one of a DATA phase; the wire reports when it has left
 };
 
-/// Fragments of a message, by index; a message of no bytes has one.
+/// Fragments of a message by index. An empty message has one.
 struct FragmentRange {
   std::uint64_t first = 0;
   std::uint64_t count = 0;
 };
 
-/// What the protocol state machine puts into the transmit queue.
+/// An item that the state machine puts into the transmit queue.
 struct TransmitItem {
   TransmitItem() = default;
-  enum class Kind : std::uint8_t {
+  enum class Framing : std::uint8_t {
     kPacket,     // head is the whole datagram
-    kMessage,    // head, then the payload: one header per message
+    kMessage,    // head, then payload: one header per message
     kFragments,  // header and extension block in every datagram
   };
-  Kind kind = Kind::kPacket;
+  Framing kind = Framing::kPacket;
   std::vector<std::byte> head;
-  Header header;           // of the fragments
-  Bytes payload;           // empty: a lane that only watches
-  std::uint64_t size = 0;  // bytes of the message
+  Header header;           // header of the fragments
+  Bytes payload;           // empty: only times are simulated
+  std::uint64_t size = 0;  // message bytes
   std::vector<FragmentRange> ranges;
 
   static TransmitItem packet(Bytes bytes) {

@@ -1,7 +1,7 @@
-// The stages of a path, each a coroutine over channels: bus, shell, wire, shell. message() cuts a message
-// into datagrams while the state machine is still copying it, so the last datagram leaves when the copy
-// ends and not before. In a burst the full datagrams between the first one and the last one are one item
-// with a period: the stages pass it on in closed form.
+// The stages of a path as coroutines over channels: bus, shell, wire, shell. message() cuts a message into
+// datagrams while the state machine is still copying it, so the last datagram leaves when the copy ends. In a
+// burst, the full datagrams between the first and the last are one item with a period, which the stages
+// process in closed form.
 #include "simulators/zrlmpi/path.hpp"
 
 #include <algorithm>
@@ -14,10 +14,10 @@
 namespace offramp::zrlmpi {
 namespace {
 
-// Datagrams between two stages. A full one pushes back instead of dropping, as a paused Ethernet link would.
+// Datagrams between two stages. A full channel pushes back instead of dropping, like a paused Ethernet link.
 constexpr std::size_t kSlots = kShellHeaders;
 
-/// Of the wire: those of the receiver's buffer, and what is on its way meanwhile.
+/// Slots of the wire: the receiver's buffer, plus the datagrams in flight.
 std::size_t wire_slots(const MpeSpec& spec) {
   constexpr std::int64_t kMost = 1 << 16;
   return kSlots +
@@ -30,7 +30,7 @@ std::vector<std::byte> part_of(Bytes payload, std::uint64_t offset, std::uint64_
   return {part.begin(), part.end()};
 }
 
-/// Padding is zero and on the wire, so a datagram that carries bytes carries them all.
+/// Adds padding, which is zero and is sent, so that a datagram with data is complete.
 void fill(Datagram& datagram, bool carries) {
   if (carries) datagram.data.resize(datagram.bytes);
 }
@@ -48,7 +48,8 @@ std::vector<std::byte> fragment_head(Header header, std::uint64_t total, std::ui
 
 }  // namespace
 
-Path::Path(Scheduler& scheduler, const MpeSpec& spec, Carriage carriage, const Place& place, const Tap& tap)
+Path::Path(Scheduler& scheduler, const MpeSpec& spec, Carriage carriage, const WirePosition& place,
+           const Tap& tap)
     : in(scheduler, kControlEntries),
       out(scheduler, kSlots),
       sent(scheduler, kControlEntries),
@@ -73,7 +74,7 @@ void Path::spawn(Scheduler& scheduler, Time begin) {
   } else {
     scheduler.spawn("wire", burst_wire(), begin);
   }
-  // The receiver's widener needs a cycle for the first line.
+  // The receiver's widener needs one cycle for the first line.
   scheduler.spawn("shell", shell(from_wire_, out, spec_.cycles(1)), begin);
 }
 
@@ -86,12 +87,12 @@ Task<void> Path::bus() {
     const TransmitItem item = co_await in.read();
     const Process& self = co_await this_process();
     const Time begin = self.clock;
-    if (item.kind == TransmitItem::Kind::kPacket) {
+    if (item.kind == TransmitItem::Framing::kPacket) {
       Datagram datagram;
       datagram.data = item.head;
       datagram.bytes = static_cast<std::uint32_t>(item.head.size());
       co_await emit(std::move(datagram), begin);
-    } else if (item.kind == TransmitItem::Kind::kMessage) {
+    } else if (item.kind == TransmitItem::Framing::kMessage) {
       co_await message(item);
     } else {
       co_await fragments(item);
@@ -99,7 +100,7 @@ Task<void> Path::bus() {
   }
 }
 
-/// Hands a datagram to the shell when its last word has left the bus: one cycle behind the state machine.
+/// Passes a datagram to the shell when its last word has left the bus: one cycle behind the state machine.
 Task<void> Path::emit(Datagram datagram, Time at) {
   at += spec_.cycles(1);
   if (!spec_.direct) {
@@ -112,7 +113,7 @@ Task<void> Path::emit(Datagram datagram, Time at) {
   if (closes) co_await sent.write_at(true, at);
 }
 
-/// The state machine began to copy when the item became visible and copies on while this process cuts.
+/// The state machine began to copy when the item became visible, and copies while this process cuts.
 Task<void> Path::message(const TransmitItem& item) {
   const Process& self = co_await this_process();
   const Time begin = self.clock;
@@ -154,7 +155,7 @@ Task<void> Path::message_burst(const TransmitItem& item, std::uint64_t full, Tim
   Datagram head(item.head, kDatagramBytes);
   co_await emit(std::move(head), first);
   const Time period = spec_.bus_time(kDatagramBytes);
-  constexpr std::uint64_t kMost = 1U << 30;  // packets in one burst
+  constexpr std::uint64_t kMost = 1U << 30;  // packets per burst
   Time at = first + period;
   for (std::uint64_t left = full - 1; left > 0;) {
     const auto now = static_cast<std::uint32_t>(std::min(left, kMost));
@@ -191,7 +192,7 @@ Task<void> Path::fragments(const TransmitItem& item) {
   }
 }
 
-/// Store and forward: a datagram goes on once it has been read out again.
+/// Store and forward: a datagram continues once it has been read out.
 Task<void> Path::shell(Channel<Datagram>& from, Channel<Datagram>& to, Time latency) {
   Time free;
   for (;;) {
@@ -238,7 +239,7 @@ Task<void> Path::burst_wire() {
   }
 }
 
-void Path::tell(const Datagram& datagram, Time at) const {
+void Path::record_packet(const Datagram& datagram, Time at) const {
   Packet packet;
   packet.at = at;
   packet.carrier = Carrier::kUdp;
@@ -257,7 +258,7 @@ Task<void> Path::packet_wire() {
     const Time begin = self.clock;
     const bool closes = datagram.closes;
     const std::uint32_t bytes = datagram.bytes;
-    if (tap_.sink != nullptr) tell(datagram, begin);
+    if (tap_.sink != nullptr) record_packet(datagram, begin);
     co_await wire_->send(std::move(datagram), bytes);
     self.span("datagram", begin);
     if (self.spans != nullptr)

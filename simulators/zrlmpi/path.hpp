@@ -1,8 +1,8 @@
 // One direction between two engines: transmit queue -> bus -> shell -> wire -> shell -> receive queue.
 //
-// Every arrow is a channel and every word a process. A path works in one of two ways that give the same time
-// stamps: packet by packet over the kernel's Wire (needed for bytes and faults), or with the full datagrams
-// of a message as one burst in closed form.
+// Every arrow is a channel and every word a process. A path works in one of two modes with equal times:
+// packet by packet over the kernel's Wire (required for data and faults), or with the full datagrams of a
+// message as one burst in closed form.
 #pragma once
 
 #include <cstdint>
@@ -18,30 +18,32 @@ namespace offramp::zrlmpi {
 
 enum class Carriage : std::uint8_t { kBurst, kPackets };
 
+/// The path of one call in one direction.
 class Path {
  public:
-  struct Place {
+  struct WirePosition {
     std::uint64_t wire_id = 0;
     FaultRates faults;
     std::uint64_t first_packet = 0;
     Time epoch;  // see Wire
   };
 
-  /// Who wants the datagrams (in packets only), and between which ranks they travel.
+  /// Receiver of the datagrams (only with Carriage::kPackets), and the ranks between which they travel.
   struct Tap {
     PacketSink* sink = nullptr;
     int source = 0;
     int destination = 0;
   };
 
-  Path(Scheduler& scheduler, const MpeSpec& spec, Carriage carriage, const Place& place, const Tap& tap);
+  Path(Scheduler& scheduler, const MpeSpec& spec, Carriage carriage, const WirePosition& place,
+       const Tap& tap);
 
-  /// Adds the processes; before Scheduler::run(). They wait for ever once nothing more is to be carried.
+  /// Adds the processes, before Scheduler::run(). They never end.
   void spawn(Scheduler& scheduler, Time begin);
 
   Channel<TransmitItem> in;
   Channel<Datagram> out;
-  /// One token per DATA phase: it has left for the network.
+  /// One token per DATA phase that has left for the network.
   Channel<bool> sent;
 
   [[nodiscard]] WireCounters counters() const;
@@ -56,7 +58,7 @@ class Path {
   Task<void> burst_wire();
   Task<void> packet_wire();
   Task<void> unpack();
-  void tell(const Datagram& datagram, Time at) const;
+  void record_packet(const Datagram& datagram, Time at) const;
 
   const MpeSpec& spec_;
   Carriage carriage_;
@@ -65,7 +67,7 @@ class Path {
   Channel<Datagram> to_wire_;
   Channel<Datagram> from_wire_;
   std::optional<Wire<Datagram>> wire_;
-  WireCounters counters_;  // of the closed form
+  WireCounters counters_;  // closed form only
 };
 
 }  // namespace offramp::zrlmpi

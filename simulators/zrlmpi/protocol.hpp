@@ -1,8 +1,8 @@
-// Every constant of the ZRLMPI protocol, of the message passing engine (MPE) that speaks it, and of the shell
-// around it: each once, with its source. What a setting may change has its default here.
+// All constants of the ZRLMPI protocol, of the message passing engine (MPE), and of the shell around it, with
+// their sources. Settings have their defaults here.
 //
 // [zrlmpi-protocol] is the protocol document, [zrlmpi-src] the engine's source; [cfdoc] and [cfdk] describe
-// the shell. "inferred" follows from the others.
+// the shell. "inferred" constants follow from the others.
 #pragma once
 
 #include <array>
@@ -17,11 +17,11 @@ namespace offramp::zrlmpi {
 // Header [zrlmpi-protocol].
 inline constexpr std::size_t kHeaderBytes = 32;
 inline constexpr std::uint32_t kMagic = 0x96969696;
-inline constexpr std::size_t kWordBytes = 4;  // of what the size field counts
+inline constexpr std::size_t kWordBytes = 4;  // unit of the size field
 inline constexpr std::uint64_t kMaximumMessageBytes = std::uint64_t{0xffffffff} * kWordBytes;
-/// Body of an ERROR: one word that names the kind of error. [zrlmpi-protocol] allows "some bytes".
+/// Body of an ERROR: one word with the kind of error. [zrlmpi-protocol] allows "some bytes".
 inline constexpr std::size_t kErrorBytes = kWordBytes;
-/// Extension block (ours): bytes of the message, and offset of the fragment behind it.
+/// Extension block (ours): size of the message and offset of the fragment.
 inline constexpr std::size_t kBlockBytes = 16;
 
 // Network.
@@ -31,7 +31,7 @@ inline constexpr int kMaximumNodes = 64;         // published [cfdk]: the shell'
 inline constexpr std::uint32_t kDatagramBytes = 1416;
 inline constexpr std::uint32_t kFirstPayloadBytes = kDatagramBytes - kHeaderBytes;
 inline constexpr std::uint32_t kFragmentBytes = kFirstPayloadBytes - kBlockBytes;
-/// Around the UDP payload: UDP 8, IP 20, Ethernet 18, preamble 8, gap 12 (inferred).
+/// Framing of the UDP payload: UDP 8, IP 20, Ethernet 18, preamble 8, gap 12 (inferred).
 inline constexpr std::uint32_t kFramingBytes = 66;
 inline constexpr Bandwidth kLink = Bandwidth::gigabits_per_second(10);  // published [cfdoc]: 10 GbE per FPGA
 inline constexpr Time kLatency = Time::us(1);                           // assumed: one switch, MACs, PHYs
@@ -43,34 +43,34 @@ inline constexpr int kBusBits = 8;                                 // [zrlmpi-pr
 inline constexpr int kSecondBusBits = 64;                          // MPE v2
 inline constexpr int kShellBusBits = 64;
 inline constexpr std::size_t kControlEntries = 4;          // FIFO between the state machine and its dequeuers
-inline constexpr std::size_t kCacheSlots = kMaximumNodes;  // of the header cache
-inline constexpr std::size_t kInputFifoBytes = 2048;       // of the network's side
+inline constexpr std::size_t kCacheSlots = kMaximumNodes;  // header cache
+inline constexpr std::size_t kInputFifoBytes = 2048;       // network side
 inline constexpr std::size_t kInputFifoHeaders = kInputFifoBytes / kHeaderBytes;
 
-// Shell: what waits in front of the engine's input (published [cfdk]).
-inline constexpr std::size_t kShellHeaders = 64;      // of the UDP offload engine
-inline constexpr std::size_t kTransportHeaders = 98;  // of the transport and network layers before it
-/// Handshake packets that can wait for an engine that does not read; more are dropped.
+// Shell: buffers before the engine's input (published [cfdk]).
+inline constexpr std::size_t kShellHeaders = 64;      // UDP offload engine
+inline constexpr std::size_t kTransportHeaders = 98;  // transport and network layers before it
+/// Handshake packets that can wait for an engine that is not reading; further ones are dropped.
 inline constexpr std::size_t kWaitingHeaders = kInputFifoHeaders + kShellHeaders + kTransportHeaders;
 
-/// What a timer runs for: the ACK behind the data, or an answer before it (CLEAR_TO_SEND, or DATA).
+/// The event that a timer waits for: the ACK after the data, or an answer before it (CLEAR_TO_SEND or DATA).
 enum class Awaited { kAnswer, kAck };
 // Timers count idle iterations of the state machine (read in [zrlmpi-src]).
 inline constexpr std::int64_t kTimerCounts = 15'625'000;  // 100 ms in the comments, 200 ms at II = 2
-inline constexpr std::int64_t kTimerRankParts = 8;        // each rank waits an eighth of it longer
-inline constexpr std::int64_t kTimerGrowth = 10;          // times as long, on top, for each repetition
-inline constexpr int kTimerSteps = 2;                     // repetitions for which it grows
-inline constexpr int kAckBases = 2;                       // an ACK is waited for twice as long
+inline constexpr std::int64_t kTimerRankParts = 8;        // each rank adds rank / 8 of it
+inline constexpr std::int64_t kTimerGrowth = 10;          // factor that each repetition adds
+inline constexpr int kTimerSteps = 2;                     // repetitions that increase it
+inline constexpr int kAckBases = 2;                       // an ACK has twice the timeout
 inline constexpr int kRetries = 16;                       // ours: [zrlmpi-src] stops after 3
 
 // Role.
 inline constexpr int kRoleWordBits = 32;               // per cycle, in loops over its memory (inferred)
-inline constexpr std::uint64_t kStaticBytes = 131072;  // read in [zrlmpi-src]: larger arrays lie in DRAM
+inline constexpr std::uint64_t kStaticBytes = 131072;  // read in [zrlmpi-src]: larger arrays are in DRAM
 inline constexpr Time kDramDatagram =
     Time::ns(2300);               // read in [zrlmpi-src]: a full datagram written to DRAM
-inline constexpr int kGroup = 4;  // read in [zrlmpi-src]: replicator and members of the tree
+inline constexpr int kGroup = 4;  // read in [zrlmpi-src]: members of the tree
 
-/// One of them, for people: `offramp explain constants`.
+/// A constant as listed by `offramp explain constants`.
 struct Constant {
   std::string_view name;
   std::uint64_t value;

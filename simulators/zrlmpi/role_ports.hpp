@@ -10,24 +10,24 @@ namespace offramp::zrlmpi {
 
 /// [zrlmpi-protocol] MPI_Interface: 72 bits.
 struct Command {
-  Call call = Call::kSendInt;
+  MpiCall call = MpiCall::kSendInt;
   std::uint32_t count = 0;  // words
-  std::uint32_t rank = 0;   // of the peer
+  std::uint32_t rank = 0;   // peer
 };
 
-/// One byte for each event (read in [zrlmpi-src]).
+/// One byte per event (read in [zrlmpi-src]).
 enum class Feedback : std::uint8_t {
-  kOk = 1,    // the call is over
-  kFail = 2,  // the role has to stream the same buffer again
+  kOk = 1,    // the call is complete
+  kFail = 2,  // the role must stream the same buffer again
 };
 
-/// A call is one command, so no FIFO holds more than an entry here.
+/// A call uses one command, so one entry per FIFO suffices.
 struct RolePorts {
   explicit RolePorts(Scheduler& scheduler)
       : command(scheduler, 1), data(scheduler, 1), feedback(scheduler, 1) {}
 
   Channel<Command> command;
-  Channel<std::uint64_t> data;  // the role begins to stream so many bytes
+  Channel<std::uint64_t> data;  // number of bytes that the role begins to stream
   Channel<Feedback> feedback;
 };
 

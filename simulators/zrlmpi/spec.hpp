@@ -1,5 +1,4 @@
-// One message passing engine (MPE) and its network as settings make them, and the times that follow. Plain
-// values: any thread.
+// Settings of a message passing engine (MPE) and its network, and derived times. For any thread.
 #pragma once
 
 #include <algorithm>
@@ -14,17 +13,16 @@ namespace offramp::zrlmpi {
 struct MpeSpec {
   Frequency clock = kClock;
   int initiation_interval = kInitiationInterval;
-  int bus_bits = kBusBits;  // of the role and network streams
+  int bus_bits = kBusBits;  // width of the role and network streams
   Format format = Format::kExtended;
 
-  // Shell: UDP lengths and checksums are known at a datagram's end only, so it is stored and forwarded (read
-  // in code).
+  // Shell: stores and forwards datagrams, since their UDP checksums come last (read in [zrlmpi-src]).
   int shell_bus_bits = kShellBusBits;
   WireSpec line{kLatency, kLink, kFramingBytes, kDatagramBytes};
-  /// Neither shell nor wire: datagrams are handed over whole, as in a cycle simulation of the bare engine.
+  /// Without shell and wire: whole datagrams are passed on, as in a cycle simulation of the bare engine.
   bool direct = false;
 
-  Time dram_datagram = kDramDatagram;  // of a full datagram; 0: the role's memory keeps up with the bus
+  Time dram_datagram = kDramDatagram;  // time per full datagram; 0: the role's memory is as fast as the bus
 
   std::int64_t timer_counts = kTimerCounts;
   int retries = kRetries;
@@ -33,14 +31,13 @@ struct MpeSpec {
   [[nodiscard]] Time iterations(std::int64_t n) const { return clock.cycles(n * initiation_interval); }
 
   [[nodiscard]] std::int64_t bus_bytes() const { return bus_bits / 8; }
-  /// The wideners pair two bus words, so that the state machine keeps up with the bus at II = 2 (read in
-  /// code).
+  /// The wideners pair two bus words, so that the state machine matches the bus at II = 2 (read in
+  /// [zrlmpi-src]).
   [[nodiscard]] std::int64_t line_bytes() const { return 2 * bus_bytes(); }
-  /// Iterations that handle n bytes behind one another.
+  /// Iterations to process n consecutive bytes.
   [[nodiscard]] std::int64_t lines(std::int64_t n) const { return (n + line_bytes() - 1) / line_bytes(); }
   [[nodiscard]] std::int64_t header_iterations() const { return lines(kHeaderBytes); }
-  /// Iterations of a copying state: one per line; the end is seen with a partial line, or in one more
-  /// iteration.
+  /// Iterations of a copying state: one per line. The end is a partial line or one further iteration.
   [[nodiscard]] std::int64_t copy_iterations(std::int64_t n) const { return n / line_bytes() + 1; }
   [[nodiscard]] Time bus_time(std::int64_t n) const { return cycles((n + bus_bytes() - 1) / bus_bytes()); }
   [[nodiscard]] Time shell_time(std::int64_t n) const {
@@ -48,18 +45,18 @@ struct MpeSpec {
     return cycles((n + bytes - 1) / bytes);
   }
   [[nodiscard]] Time line_time(std::int64_t n) const { return line.bandwidth.bytes(n + line.overhead_bytes); }
-  /// How long the role's DRAM takes for n bytes of a message that is too long for static memory.
+  /// Time of the role's DRAM for n bytes. Zero for messages that fit static memory.
   [[nodiscard]] Time dram_time(std::uint32_t n, std::uint64_t message_bytes) const {
     if (message_bytes <= kStaticBytes) return {};
     return Time::ps((dram_datagram.count() * n + kDatagramBytes - 1) / kDatagramBytes);
   }
-  /// The last word of a message is filled up to whole bus words, and to the 32-bit words that `size` counts.
+  /// Rounds a message up to whole bus words and to the 32-bit words of `size`.
   [[nodiscard]] std::uint64_t padded(std::uint64_t n) const {
     const auto unit = static_cast<std::uint64_t>(std::max<std::int64_t>(kWordBytes, bus_bytes()));
     return (n + unit - 1) / unit * unit;
   }
 
-  /// How long a rank's engine waits for what is awaited before it repeats. attempt counts from 0.
+  /// Returns how long a rank's engine waits before it repeats. attempt counts from 0.
   [[nodiscard]] Time timeout(int rank, Awaited awaited, int attempt) const {
     const std::int64_t base = timer_counts + rank * (timer_counts / kTimerRankParts);
     return iterations((awaited == Awaited::kAck ? kAckBases : 1) * base +

@@ -1,4 +1,4 @@
-// The driver: messages against the network itself, declines with their reasons, and what is explained.
+// The driver: messages against the network itself, the reasons of declines, and the explanations of times.
 #include <gtest/gtest.h>
 
 #include <ctime>
@@ -36,8 +36,8 @@ TEST(AieMessages, TakeTheTimeOfTheNetworkWheneverTheyAreSent) {
   for (const int peer : {1, 2, 9, 39}) {
     for (const std::size_t bytes : {0U, 8U, 5000U, 65536U, 8U}) {
       for (const Time issued : {Time(), Time::us(77)}) {
-        Driver driver;  // no other message is on its links
-        const Message expected = driver.network.simulate(0, peer, bytes);
+        Driver driver;  // The links carry no other message.
+        const MessageTiming expected = driver.network.simulate(0, peer, bytes);
         ManyUnits sender;
         ManyUnits receiver;
         const Departure departure = driver.backend->depart(message(peer, bytes), issued, sender);
@@ -56,7 +56,7 @@ TEST(AieMessages, ThatAreLongWaitForTheirReceiver) {
   ManyUnits sender;
   ManyUnits receiver;
   const Transfer transfer = message(1, 70000);
-  const Message expected = driver.network.simulate(0, 1, 70000);
+  const MessageTiming expected = driver.network.simulate(0, 1, 70000);
   const Departure departure = driver.backend->depart(transfer, {}, sender);
   ASSERT_TRUE(departure.handshake);
   const Time posted = Time::ms(3);
@@ -86,7 +86,7 @@ TEST(AieBackend, DeclinesWithTheLimitThatIsHit) {
   Driver driver(70);
   Operation operation;
   EXPECT_EQ(driver.backend->supports(operation).reason,
-            "packet identifiers of a tile's 2 channels reach 64 others, and the world has 70 ranks");
+            "packet identifiers of a tile's 2 channels reach 64 others, but the program has 70 ranks");
   operation.kind = OperationKind::kReduce;
   operation.element = ElementType::kFloatExtended;
   operation.function = ReduceFunction::kSum;
@@ -96,7 +96,7 @@ TEST(AieBackend, DeclinesWithTheLimitThatIsHit) {
   operation.ranks = 400;
   EXPECT_TRUE(driver.backend->supports(operation).yes());
   operation.ranks = 401;
-  EXPECT_EQ(driver.backend->supports(operation).reason, "401 kernels, and the array has 400 tiles");
+  EXPECT_EQ(driver.backend->supports(operation).reason, "401 kernels, but the array has 400 tiles");
   operation.function = ReduceFunction::kUser;
   EXPECT_FALSE(driver.backend->supports(operation).yes());
 }
@@ -120,7 +120,7 @@ TEST(AieBackend, GivesEachDeclineItsTrueReason) {
   EXPECT_EQ(reason_of(backend, OperationKind::kAlltoall, 64, 16384), "");
   for (const std::size_t bytes : {std::size_t{16385}, SIZE_MAX})
     EXPECT_EQ(reason_of(backend, OperationKind::kAlltoall, 64, bytes),
-              "the root would hold what all ranks have for all others, more than 64 MiB");
+              "the root would hold the data of all pairs of ranks, more than 64 MiB");
   EXPECT_EQ(reason_of(backend, OperationKind::kAlltoallv, 4, 8), "the hardware has no such collective");
   constexpr OperationKind kReduce = OperationKind::kAllreduce;
   for (const ElementType element :
@@ -128,12 +128,12 @@ TEST(AieBackend, GivesEachDeclineItsTrueReason) {
     EXPECT_EQ(reason_of(backend, kReduce, 4, 8, element),
               "the kernels compute with integers of 8 to 64 bits and floats of 32 and 64 bits");
   EXPECT_EQ(reason_of(backend, kReduce, 4, 8, ElementType::kInt32, ReduceFunction::kUser),
-            "the kernels know sum, product, maximum, minimum, logical and bit functions");
+            "the kernels have only sum, product, maximum, minimum, logical, and bitwise functions");
   EXPECT_EQ(reason_of(backend, kReduce, 4, 8, ElementType::kInt32, ReduceFunction::kSum, false),
-            "the tree combines in the order of its root's subtrees, not in that of the ranks");
+            "the tree combines in the order of its root's subtrees, not in rank order");
   for (const ElementType element : {ElementType::kFloat32, ElementType::kFloat64})
     EXPECT_EQ(reason_of(backend, kReduce, 4, 8, element, ReduceFunction::kLogicalXor),
-              "the kernels have no logical or bit functions of floats");
+              "the kernels have no logical or bitwise functions of floats");
   for (const ElementType element : {ElementType::kInt8, ElementType::kUint16, ElementType::kInt64,
                                     ElementType::kFloat32, ElementType::kFloat64}) {
     for (const ReduceFunction function : {ReduceFunction::kSum, ReduceFunction::kMinimum})
@@ -155,7 +155,7 @@ TEST(AieBackend, HasSmallerWindowsBesideKernelsOfTheProgram) {
     settings.set("user_memory", {static_cast<double>(user_memory), {}});
     const aie::Setup setup(settings);
     Planner planner(setup);
-    const Need found = planner.need(operation);
+    const ArrayRequirements found = planner.requirements(operation);
     return std::tuple(found.tree_window, std::string(found.instead), std::string(found.limit));
   };
   EXPECT_EQ(need(0), std::tuple(std::size_t{8192}, "", ""));
@@ -179,7 +179,7 @@ TEST(AieBackend, NamesOfTwoLimitsTheOneThatIsHit) {
     return std::string(aie_backend().create({0, ranks, small, {}, nullptr})->supports(send).reason);
   };
   EXPECT_EQ(reason(20), "");
-  EXPECT_EQ(reason(21), "21 ranks, and the array has 20 tiles");  // 65 could be told apart
+  EXPECT_EQ(reason(21), "21 ranks, but the array has 20 tiles");  // the identifiers would allow 65 messages
 }
 
 TEST(AieExplain, DrawsAPlacementAndSaysWhatDoesNotFit) {
@@ -193,7 +193,7 @@ TEST(AieExplain, DrawsAPlacementAndSaysWhatDoesNotFit) {
   EXPECT_NE(drawn.text.find("<polyline"), std::string::npos);
   const std::vector<std::string> many = {"ranks=500"};
   EXPECT_EQ(placement.render({driver.settings, {}, {}, many}).error,
-            "500 kernels, and the array has 400 tiles");
+            "500 kernels, but the array has 400 tiles");
   for (const char* const word :
        {"ranks=0", "ranks=x", "ranks", "=", "bytes=99999999999999999999", "what=3"}) {
     const std::vector<std::string> wrong = {word};

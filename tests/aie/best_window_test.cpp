@@ -1,5 +1,5 @@
-// The window that the planner finds: nothing gets faster with more ranks or more bytes, and no other window
-// is much faster.
+// The planner's windows: more ranks or more bytes are never faster, and no other window is much faster than
+// the planner's.
 #include "backends/aie/best_window.hpp"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ TEST(BestWindow, TakesNoLessTimeForMoreRanksOrMoreBytes) {
       for (const std::size_t bytes : {16U, 256U, 4096U, 16384U, 30000U, 40000U, 100000U}) {
         const double time = time_of(kind, ranks, bytes);
         EXPECT_GE(time, smaller) << to_string(kind) << ' ' << ranks << ' ' << bytes;
-        // Trees of other sizes are laid out in other ways: that is worth a few hundredths.
+        // Trees of other sizes have other layouts, which accounts for a few hundredths.
         EXPECT_GE(time, 0.96 * fewer[bytes]) << to_string(kind) << ' ' << ranks << ' ' << bytes;
         smaller = time;
         fewer[bytes] = time;
@@ -62,16 +62,15 @@ TEST(BestWindow, IsHardlySlowerThanAnyOther) {
   }
 }
 
-/// Data streams as soon as that is faster, and short messages are cut as well as long ones.
+/// Data streams as soon as that is faster, and short messages are cut like long ones.
 TEST(BestWindow, HasNoStepsWhereDataBeginsToStreamOrAnotherWindowFits) {
   for (const OperationKind kind : {OperationKind::kReduce, OperationKind::kReduceScatter}) {
     for (const auto& [first, last] : {std::pair(64U, 160U), std::pair(20000U, 40000U)}) {
-      if (kind == OperationKind::kReduceScatter && first > 64)
-        continue;  // takes a while, by the same windows
+      if (kind == OperationKind::kReduceScatter && first > 64) continue;  // slow; same windows as reduce
       double smaller = 0;
       for (std::size_t bytes = first; bytes <= last; bytes += first / 16 / 4 * 4) {
         const double time = time_of(kind, 64, bytes);
-        // Streaming begins to be faster a little before the form says so.
+        // Streaming becomes faster a little below the size that the closed form gives.
         EXPECT_GE(time, 0.92 * smaller) << to_string(kind) << ' ' << bytes;
         if (smaller > 0) {
           EXPECT_LT(time, 1.2 * smaller) << to_string(kind) << ' ' << bytes;
@@ -82,7 +81,7 @@ TEST(BestWindow, HasNoStepsWhereDataBeginsToStreamOrAnotherWindowFits) {
   }
 }
 
-/// The memory behind the ports limits what faster ports could carry, and the window is the one for that.
+/// The memory behind the ports limits faster ports, and the planner's window accounts for it.
 TEST(BestWindow, IsThatOfTheRatesInForce) {
   const auto send = [](double port, double window) {
     Settings settings = Settings::defaults(aie_backend().parameters);

@@ -1,5 +1,5 @@
-// An independent check of plans: every limit of the array, counted from nothing but the plan and the graph.
-// The geometry is written down anew, so that a mistake in simulators/aie/array.cpp shows.
+// An independent check of plans: derives every limit of the array from the plan and the graph alone. It
+// restates the geometry, so that a mistake in simulators/aie/array.cpp shows.
 #pragma once
 
 #include <map>
@@ -11,7 +11,8 @@
 
 namespace offramp::aie {
 
-/// Empty, or the first limit that the plan breaks. user_bytes: of each module, for the program's own kernels.
+/// The first limit that the plan breaks; empty if it keeps all. user_bytes: per module, for the program's own
+/// kernels.
 inline std::string check_plan(const Graph& graph, const Plan& plan, int user_bytes = 0) {
   constexpr int kRows = 8;
   constexpr int kColumns = 50;

@@ -1,4 +1,4 @@
-// The backend's collectives: results of runs are MPI's, and times in worlds are those of the array in one
+// The backend's collectives: the results are MPI's, and the times in a world are those of the array in one
 // process.
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ Values tiles_only(Values more = {}) {
   return more;
 }
 
-/// Nothing was declined: the backend itself carried everything.
+/// Checks that the backend carried everything and declined nothing.
 void expect_carried(Cluster& cluster) {
   for (int rank = 0; rank < cluster.ranks(); ++rank) {
     for (const auto& [what, count] : cluster.engine(rank).lane().counters.declines)
@@ -154,7 +154,7 @@ TEST(AieCollectives, GiveTheResultsOfMpi) {
     for (const int ranks : {1, 2, 3, 4, 7}) {
       for (const std::size_t count : {0U, 1U, 3U, 100U, 2500U}) {
         {
-          // Where messages live in tiles, what all ranks have for all others has to fit into the root's.
+          // Where messages are in tiles, the root's tile needs room for all blocks of all ranks.
           if (&values == &variants[1] && count * 4 * static_cast<std::size_t>(ranks * ranks) > 30000)
             continue;
           if (&values == &variants[2] && count == 2500U) continue;
@@ -188,8 +188,8 @@ TEST(AieCollectives, StreamWhatDoesNotFitIntoATile) {
   }
 }
 
-// The kernels, windows and DMA engines between ranks and those of the array in one process are two
-// implementations of the same tokens: they agree to the picosecond, whenever the ranks begin.
+// Two implementations of the same tokens (kernels, windows and DMA engines between ranks, and the array in
+// one process) agree to the picosecond, whenever the ranks begin.
 class BetweenRanks : public testing::TestWithParam<std::tuple<int, std::size_t>> {
  protected:
   int ranks() const { return std::get<0>(GetParam()); }
@@ -205,7 +205,7 @@ class BetweenRanks : public testing::TestWithParam<std::tuple<int, std::size_t>>
     EXPECT_EQ(cluster.run(late), "");
     return cluster.clocks();
   }
-  /// Times of nodes as times of ranks (the root is rank 0), and the other way round.
+  /// Converts times of nodes into times of ranks (the root is rank 0), and back.
   static std::vector<Time> by_rank(const Tree& tree, const std::vector<Time>& ends) {
     std::vector<Time> result;
     for (const int node : tree.preorder()) result.push_back(ends[static_cast<std::size_t>(node)]);

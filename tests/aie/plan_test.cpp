@@ -1,4 +1,4 @@
-// Placement, windows in modules, routes: all limits hold, by an independent checker.
+// Placement, windows in modules, and routes keep all limits; tests/aie/checker.hpp checks them independently.
 #include <gtest/gtest.h>
 
 #include <ctime>
@@ -10,7 +10,7 @@
 namespace offramp::aie {
 namespace {
 
-// Seconds of processor time. Instrumented code takes ten times as long, and longer where two programs share a
+// Seconds of processor time. Instrumented code takes ten times as long, and longer if two programs share a
 // core.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr double kLimit = 60;
@@ -27,7 +27,7 @@ Planned checked(const Tree& tree, int window, int data, Placement placement) {
   const ArraySpec array;
   Graph graph = graph_of(tree, window, data);
   graph.to_host.push_back(0);
-  const std::clock_t begin = std::clock();  // processor time: the machine may have other work
+  const std::clock_t begin = std::clock();  // processor time, because other programs may run on the machine
   Planned planned{plan_tree(array, tree, graph, placement), 0, 0};
   planned.seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   if (planned.plan.ok()) {
@@ -93,7 +93,7 @@ TEST(Plans, LeaveTheMemoryOfTheProgramsKernelsAlone) {
       "kernels take 32769 B of a module's 32768 B");
 }
 
-// One kernel, one module: its data and its output are in one double bank, or in two.
+// One kernel in one module: its data and its output share a double bank, or have one each.
 TEST(Plans, CountTheAccessesThatMeetInADoubleBank) {
   ArraySpec array;
   array.rows = array.columns = 1;

@@ -1,4 +1,4 @@
-// The rows of the validation table: no figure gets further from what is published than it is.
+// The rows of the validation table: the errors against published figures do not grow.
 #include "backends/aie/validation.hpp"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace offramp::aie {
 namespace {
 
-/// In per cent.
+/// In percent.
 double allowed(std::string_view quantity) {
   const auto is = [&](std::string_view what) { return quantity.substr(0, what.size()) == what; };
   if (is("tree time")) return 0.55;
@@ -29,7 +29,7 @@ TEST(AieValidation, HoldsEachRow) {
   for (const ValidationRow& row : validation()) {
     ++rows;
     EXPECT_FALSE(row.source.empty()) << row.quantity;
-    if (!row.bound.empty()) {  // what all bytes take on the root's port, and a tenth for what else there is
+    if (!row.bound.empty()) {  // all bytes on the root's port, and a tenth for everything else
       EXPECT_GT(row.ours, 524.2) << row.quantity;
       EXPECT_LT(row.ours, row.quantity.starts_with("gather") ? (524.3 + 121) * 1.1 : 524.3 * 1.1)
           << row.quantity;

@@ -1,5 +1,5 @@
-// Collectives on the whole array in one process, wired anew from the plan: kernels and DMA engines on the
-// network of simulators/aie/network.hpp. What the backend does between ranks has to take the same time.
+// Collectives on the whole array in one process, built from the plan: kernels and DMA engines on the network
+// of simulators/aie/network.hpp. The backend's collectives between ranks must take the same time.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace offramp::aie {
 
-/// What the kernels of a reduction have in common.
+/// What all kernels of a reduction share.
 struct Arithmetic {
   Chunks chunks;
   std::size_t element_bytes = 4;
@@ -18,11 +18,11 @@ struct Arithmetic {
   Code code = Code::kScalar;
 };
 
-/// Kernels are numbered as the tree's nodes; they begin at given times (empty: all at 0).
+/// Kernels have the numbers of the tree's nodes and begin at the given times (empty: all at 0).
 struct Run {
-  bool ok = false;          // all kernels came to their ends
+  bool ok = false;          // all kernels have ended
   std::vector<Time> ends;   // of each kernel
-  std::vector<Time> calls;  // of the root, call after call (reduce)
+  std::vector<Time> calls;  // of the root, for each call (reduce)
   std::uint64_t windows = 0;
   [[nodiscard]] Time last() const { return *std::max_element(ends.begin(), ends.end()); }
 };
@@ -51,7 +51,7 @@ inline Run finish(Network& network, int kernels) {
   return run;
 }
 
-/// Repeats a node's call as the benchmark does. The times of the root's calls are kept.
+/// Repeats a node's call as the benchmark does, and records the times of the root's calls.
 struct RepeatedReduce {
   ReduceCall call;
   int calls = 1;

@@ -1,4 +1,4 @@
-// Windows, locks, buffers and DMA engines one by one, and the times that follow in closed form.
+// Windows, locks, buffers and DMA engines one by one, against times in closed form.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -14,8 +14,8 @@ double cycles(Time time) {
 }
 
 struct Log {
-  std::vector<double> sent;      // when a release's call began
-  std::vector<double> received;  // when an acquire was over
+  std::vector<double> sent;      // time of a release's call
+  std::vector<double> received;  // time at which an acquire succeeded
 };
 
 Task<void> produce(Core core, Output* out, int windows, double work, Log* log) {
@@ -71,10 +71,10 @@ TEST(Windows, ThroughDmaTakeEnginesHopsAndWordsMore) {
 
 TEST(Windows, AreTwoBuffersSoThatAProducerIsTwoAhead) {
   const Log log = exchange({}, 16, 5, 10, 1000);
-  // The first two without waiting; then one for each that the consumer releases.
+  // The first two do not wait; each later one waits for a release of the consumer.
   EXPECT_EQ(log.sent[1] - log.sent[0], 45 + 21 + 10);
   for (std::size_t i = 2; i < 5; ++i) {
-    const double released = log.received[i - 2] + 1000 + 30;  // the lock flips 30 cycles into the release
+    const double released = log.received[i - 2] + 1000 + 30;  // the lock changes 30 cycles into the release
     EXPECT_EQ(log.sent[i], released + 8 + 10);
   }
 }
@@ -99,7 +99,7 @@ TEST(Windows, OfAMulticastWaitForTheSlowestConsumer) {
   for (std::size_t i = 2; i < 8; ++i) EXPECT_GT(fast.received[i], slow.received[i - 2] + 3000);
 }
 
-/// Windows of 16 B take 100 ns each in the port.
+/// A window of 16 B takes 100 ns in the port.
 HostPath slow_path() {
   HostPath path;
   path.port = Bandwidth::bits_per_second(1'600'000'000);
@@ -116,7 +116,7 @@ TEST(Windows, ToTheHostAreDrainedAtItsRate) {
     if (waiting.valid()) waiting.start();
     EXPECT_FALSE(sink.set_full().valid());
   }
-  EXPECT_EQ(clock, Time::ns(8 * 100));  // two are still in the buffers
+  EXPECT_EQ(clock, Time::ns(8 * 100));  // two are still buffered
   Task<void> draining = sink.drain();
   draining.start();
   EXPECT_EQ(clock, Time::ns(10 * 100 + 200));
@@ -134,7 +134,7 @@ TEST(Windows, FromTheHostComeAtItsRate) {
   }
 }
 
-/// Derived from the model's steps: the first call in closed form, while no buffer is full.
+/// Derived from the steps of the model: the first call in closed form, while no buffer is full.
 double closed_form(const Tree& tree, const Plan& plan, double elements, int node) {
   const Costs c;
   double t = c.call_head;
@@ -207,14 +207,14 @@ TEST(Gathers, ThatPackWithVectorCodeBeatHeadersByFar) {
 
 TEST(Memory, LimitsOfSection46) {
   const ArraySpec array;
-  // The root of the benchmark: two inputs, the result and the cycle counts to the host.
+  // The root of the benchmark has two inputs, and sends the result and the cycle counts to the host.
   EXPECT_EQ(window_bytes(4, 8192), 65536);
   EXPECT_EQ(window_bytes(4, 16384), 131072);
   Graph graph = graph_of(Tree::filled(7, 2), 8192, 8192);
   graph.to_host = {0, 0};
   EXPECT_EQ(fixed_limit(array, graph), "");
   graph.window_bytes = 16384;
-  EXPECT_EQ(fixed_limit(array, graph), "a kernel needs 141344 B, and a core reaches 131072 B");
+  EXPECT_EQ(fixed_limit(array, graph), "a kernel needs 141344 B, but a core reaches only 131072 B");
   graph.window_bytes = 16;
   graph.data_bytes = 32768 - 2080;
   EXPECT_EQ(fixed_limit(array, graph), "");
@@ -224,9 +224,9 @@ TEST(Memory, LimitsOfSection46) {
             "32768 B");
   EXPECT_EQ(fixed_limit(array, graph_of(Tree::filled(15, 14), 16, 16)), "");
   EXPECT_EQ(fixed_limit(array, graph_of(Tree::filled(16, 15), 16, 16)),
-            "a kernel has 15 windows, and 14 are possible");
+            "a kernel has 15 windows, but only 14 are possible");
   EXPECT_EQ(fixed_limit(array, graph_of(Tree::filled(401, 2), 16, 16)),
-            "401 kernels, and the array has 400 tiles");
+            "401 kernels, but the array has 400 tiles");
 }
 
 TEST(Memory, DepthLimitOfEquation49) {

@@ -1,5 +1,5 @@
-// What operations and ranks share of the array, in a world: GMIO ports and the memory behind them, cores and
-// stream switches. Times against bounds that follow from the parameters; each test prints both.
+// Resources of the array that operations and ranks share in a world: GMIO ports and the memory behind them,
+// cores, and stream switches. Compares times with bounds that follow from the parameters, and prints both.
 #include "simulators/world/world.hpp"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ double end_of(int ranks, const World::Program& program, const Values& values = {
   return world.end().seconds() * 1e6;
 }
 
-/// So many bytes through one port, in windows of 8 KiB, and through the memory in one direction.
+/// Times of `bytes` through one port in windows of 8 KiB, and through the memory in one direction.
 double port_bound(std::size_t bytes) {
   const HostPath path;
   return (path.port_time(8192) * static_cast<std::int64_t>(bytes / 8192)).seconds() * 1e6;
@@ -63,10 +63,10 @@ Operation operation_of(OperationKind kind, int ranks, std::size_t bytes) {
   return operation;
 }
 
-/// So many collectives at once, beside so many messages from rank 0 to rank 1.
+/// Several collectives at once, beside messages from rank 0 to rank 1.
 Task<void> at_once(RankHandle& rank, Operation operation, int collectives, int messages) {
   std::vector<RankRequest> requests;
-  for (int i = 0; i < collectives; ++i) requests.push_back(rank.start(rank.everyone(), operation));
+  for (int i = 0; i < collectives; ++i) requests.push_back(rank.start(rank.world_communicator(), operation));
   for (int i = 0; i < messages; ++i)
     requests.push_back(rank.rank() == 0 ? rank.isend(1, kMebibyte) : rank.irecv(0, kMebibyte));
   (void)co_await rank.wait_all(requests);
@@ -78,7 +78,7 @@ TEST(AieWorld, ConcurrentBroadcastsShareTheRootsPort) {
               port_bound(kConcurrent * kMebibyte));
 }
 
-/// Elements go through one core of each rank: 53 cycles each at the root.
+/// Elements pass one core of each rank, at 53 cycles each in the root.
 TEST(AieWorld, ConcurrentReductionsShareTheCores) {
   const Operation allreduce = operation_of(OperationKind::kAllreduce, 2, kMebibyte);
   const double cycles = 53.0 * kConcurrent * kMebibyte / 4;
@@ -98,7 +98,7 @@ TEST(AieWorld, ABroadcastBesideMessagesSharesTheSendersPort) {
               port_bound((kConcurrent + 1) * kMebibyte));
 }
 
-/// Disjoint pairs of ranks that are apart.
+/// Disjoint pairs of distant ranks.
 Task<void> pairs(RankHandle& rank, int count, int stride, std::size_t bytes) {
   const int from = rank.rank();
   if (from % stride == 0 && from / stride < count) (void)co_await rank.send(from + 1 + stride / 2, bytes);
@@ -125,7 +125,7 @@ Task<void> halves(RankHandle& rank, std::size_t bytes) {
   }
 }
 
-/// Messages come to the memory in another order than that in which their ways through the array are long.
+/// Messages reach the memory in an order that differs from the lengths of their routes through the array.
 TEST(AieWorld, TheMemoryServesMessagesInTheOrderInWhichTheyAreReady) {
   for (const int ranks : {8, 10, 16, 30})
     expect_near(end_of(ranks, [](RankHandle& rank) { return halves(rank, kMebibyte); }),
@@ -140,8 +140,8 @@ TEST(AieWorld, TheMemoryServesMessagesInTheOrderInWhichTheyAreReady) {
               memory_bound(16 * kMebibyte), 1.02);
 }
 
-/// Two ranks have a port in and one out. Whose message has waited longer is served first: one of them sends
-/// and receives without a pause, and the other one's message is not put off until all of that is over.
+/// Two ranks have one port in and one out. The message that has waited longer is served first: one rank sends
+/// and receives without a pause, and the message of the other is not deferred to the end.
 TEST(AieWorld, RanksOfOnePortTakeTurns) {
   constexpr int kMessages = 20;
   Time other;
@@ -166,8 +166,8 @@ TEST(AieWorld, RanksOfOnePortTakeTurns) {
   EXPECT_LT(other, Time::ps(world.end().count() / 5));
 }
 
-/// Ranks of the array's first row send to the eighth column, each to a tile of its own. The link into that
-/// column has four channels.
+/// Ranks of the array's first row send to different tiles of the eighth column. The link into that column has
+/// four channels.
 TEST(AieWorld, StreamsCollideOnALinkOfFourChannels) {
   constexpr int kMessages = 8;
   const auto into_a_column = [](int senders) {
@@ -190,7 +190,7 @@ TEST(AieWorld, StreamsCollideOnALinkOfFourChannels) {
   expect_near(seven, stream * 7 / 4, 1.2);
 }
 
-/// What the last of several operations of four ranks takes, in microseconds.
+/// The time of the last of several operations of four ranks, in microseconds.
 double last_of(const std::vector<Operation>& operations) {
   const auto first = [&](std::size_t count) {
     return end_of(
@@ -198,7 +198,7 @@ double last_of(const std::vector<Operation>& operations) {
         [&operations, count](RankHandle& rank) -> Task<void> {
           for (std::size_t i = 0; i < count; ++i) {
             (void)co_await rank.collective(operations[i]);
-            co_await rank.synchronize(rank.everyone());
+            co_await rank.synchronize(rank.world_communicator());
           }
         },
         in_tiles());

@@ -1,4 +1,4 @@
-// The driver's plans against the engines themselves, collectives' results, declines, faults.
+// The driver's plans against the engines themselves; results of collectives, declines, faults.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -18,7 +18,8 @@ Buffer noise(std::size_t bytes, std::uint32_t seed) {
   return out;
 }
 
-// The backend asks the engines twice per size and adds; here they run for each distance of the two calls.
+// The backend runs the engines twice per size and adds; this runs them for each interval between the two
+// calls.
 TEST(CcloPlans, TakeTheTimeOfTheEngines) {
   for (const Spec& spec : {Spec(), udp_spec(), gen2_spec()}) {
     const Layout& layout =
@@ -41,8 +42,8 @@ TEST(CcloPlans, TakeTheTimeOfTheEngines) {
   }
 }
 
-/// One rank of a collective whose peers do all that it waits for: records to whom data goes, and from where.
-/// It has hardware of its own, so the engine's firmware runs.
+/// One rank of a collective whose peers do all that it waits for. Records the peers that it sends to and
+/// receives from. It has hardware of its own, so that the engine's firmware runs.
 class ScriptedTeam final : public Team, private TeamHardware {
  public:
   ScriptedTeam(int rank, int size) : Team(rank, size, false) {}
@@ -65,7 +66,7 @@ class ScriptedTeam final : public Team, private TeamHardware {
   bool ready(Handle) override { return true; }
   void wait(Handle, std::coroutine_handle<>) override {}
   Outcome finish(Handle) override { return Outcome::kOk; }
-  Arrival take(Handle) override { return {}; }
+  Arrival finish_token(Handle) override { return {}; }
 
  private:
   Resources resources(int /*world_rank*/) override { return units_.view(descriptions_); }
@@ -171,7 +172,7 @@ TEST(CcloMessages, AreNumberedSegmentBySegment) {
     poke_buffers(space, spec);
     const std::uint32_t address = space.layout().communicators_offset(spec.rx_buffers);
     poke_communicator(space, address, 2, 0);
-    SoloTeam team(0);
+    LoopbackTeam team(0);
     Processor processor({spec, space, team, address, {}, 0, nullptr, 0}, {});
     Task<void> task = processor.run(Primitive::send(1, Bytes(team.scratch(2500))));
     task.start();
@@ -201,7 +202,7 @@ TEST(CcloFirmware, AnswersUnknownCallsAsItsGenerationDoes) {
   for (const Profile profile : {Profile::kSeed, Profile::kGen2}) {
     const Spec spec = profile == Profile::kGen2 ? gen2_spec() : Spec();
     IoSpace space(layout_of(profile));
-    SoloTeam team(0);
+    LoopbackTeam team(0);
     Processor processor({spec, space, team, 0x900, {}, 0, nullptr, 0}, {});
     CallWords words{};
     words[0] = 77;
@@ -333,7 +334,7 @@ TEST(CcloBackend, GivesEachDeclineItsTrueReason) {
   EXPECT_EQ(reason(first, send), "byte_count has 32 bits: 4294967295 at most");
   EXPECT_EQ(reason(Backendless({{"transport", word("rdma")}}), operation(OperationKind::kSend)),
             "the first generation has UDP and TCP engines only");
-  // What the arithmetic unit is said to have is what it takes, and nothing else.
+  // The arithmetic unit supports exactly the operations that its description lists.
   for (int element = 0; element <= static_cast<int>(ElementType::kMixed); ++element) {
     for (int function = 1; function <= static_cast<int>(ReduceFunction::kUser); ++function) {
       Operation o = operation(OperationKind::kReduceScatter);
@@ -457,7 +458,7 @@ TEST(CcloBackend, IsTheSameWithAndWithoutMemory) {
       Backendless cold;
       ManyUnits a;
       ManyUnits b;
-      begin += Time::ms(100);  // behind all that the receiver has done
+      begin += Time::ms(100);  // after everything that the receiver has done
       const Departure x = warm->depart(message(bytes), begin + Time::us(3), a);
       const Departure y = cold->depart(message(bytes), begin + Time::us(3), b);
       EXPECT_EQ(x.complete, y.complete);
@@ -477,7 +478,7 @@ std::int32_t value(int rank, std::size_t i) {
   return rank * 1000 + static_cast<std::int32_t>(i % 997);
 }
 
-/// Every collective, every root, in place too.
+/// Every collective with every root, also in place.
 void expect_right(const Values& values, int ranks, std::size_t count) {
   Cluster cluster(ranks, cclo_backend(), settings_with(values));
   const auto n = static_cast<std::size_t>(ranks);

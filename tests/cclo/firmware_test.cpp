@@ -1,4 +1,4 @@
-// Calls on one engine: what they do to memory, and what configuration calls switch.
+// Calls on one engine: their effect on memory, and what configuration calls switch.
 #include <gtest/gtest.h>
 
 #include <list>
@@ -30,7 +30,7 @@ class DataTeam final : public Team {
   bool ready(Handle) override { return true; }
   void wait(Handle, std::coroutine_handle<>) override {}
   Outcome finish(Handle) override { return Outcome::kOk; }
-  Arrival take(Handle handle) override {
+  Arrival finish_token(Handle handle) override {
     if (handle == nullptr) return {};
     const Stamp& stamp = *static_cast<const Stamp*>(handle);
     return {stamp.failed() ? Outcome::kFault : Outcome::kOk, stamp};
@@ -42,7 +42,7 @@ class DataTeam final : public Team {
   std::list<Buffer> memory_;
 };
 
-/// An engine and what its host does with it.
+/// An engine, with the steps of its host.
 struct Engine {
   explicit Engine(Profile profile, std::uint32_t buffers = 16, Transport transport = Transport::kUdp)
       : spec(profile == Profile::kGen2 ? gen2_spec() : udp_spec()), space(layout_of(profile)) {
@@ -114,7 +114,7 @@ TEST(CcloCombine, AddsTwoBuffersInEitherGeneration) {
     const auto into = std::as_writable_bytes(std::span(inout));
     EXPECT_EQ(engine.call(Scenario::kCombine, 2, 200000, {bytes, into, 4}), Error::kNone);
     EXPECT_EQ(inout, std::vector<std::int32_t>(in.size(), 42));
-    // A word of both operands per cycle at most, and the memory's rate.
+    // At most one word of both operands per cycle, and the rate of the memory.
     EXPECT_GT(engine.last, engine.spec.memory_channel.bytes(200000));
     EXPECT_LT(engine.last, engine.spec.memory_channel.bytes(200000) * 2);
     EXPECT_TRUE(engine.team.sent.empty());

@@ -1,5 +1,5 @@
-// What goes through the casting lanes, the arithmetic unit and kernels' streams: bits and times, through the
-// register block.
+// The casting lanes, the arithmetic unit and the kernels' streams, through the register block: bits and
+// times.
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -46,7 +46,7 @@ TEST(CcloHalf, RoundsToNearestEven) {
                                                    {-std::numeric_limits<float>::infinity(), 0xfc00}};
   for (const auto& [value, half] : known) EXPECT_EQ(half_of(value), half) << value;
   EXPECT_TRUE(std::isnan(float_of(half_of(std::numeric_limits<float>::quiet_NaN()))));
-  // Every half is itself, and what lies in the middle of two goes to the even one.
+  // Every half converts to itself, and a value midway between two halves to the even one.
   for (std::uint32_t bits = 0; bits < 0x7c00; ++bits) {
     const auto half = static_cast<std::uint16_t>(bits);
     const float value = float_of(half);
@@ -109,7 +109,7 @@ TEST(CcloLanes, CopyCasts) {
   EXPECT_EQ(rig.call(0, back), 0U);
   EXPECT_EQ(rig.get<float>(0, back.c, values.size()), rounded(values));
 
-  CallArguments same = copy_of(values.size());  // both of the compressed type: as it is
+  CallArguments same = copy_of(values.size());  // both of the compressed type: copied as they are
   same.a = call.c;
   same.c = rig.put(0, Halves(values.size()));
   same.compression = kOperand0Compressed | kResultCompressed;
@@ -122,7 +122,7 @@ TEST(CcloLanes, CopyReachesHostMemory) {
   const Floats values = ramp(100, 1, 1);
   CallArguments call = copy_of(values.size());
   call.config = Config::kFloat;
-  call.a = rig.put(0, values, Place::kHost);
+  call.a = rig.put(0, values, BufferLocation::kHost);
   call.c = rig.put(0, Floats(100));
   call.flags = kOperand0Host;
   EXPECT_EQ(rig.call(0, call), 0U);
@@ -136,11 +136,11 @@ TEST(CcloLanes, CombineComputesOnTheTypeOfItsConfiguration) {
   CallArguments call;
   call.scenario = Scenario::kCombine;
   call.count = a.size();
-  call.config = Config::kFloatHalf;  // the arithmetic is on halves
+  call.config = Config::kFloatHalf;  // the arithmetic uses halves
   call.a = rig.put(0, a);
   call.b = rig.put(0, b);
   call.c = rig.put(0, Floats(a.size()));
-  call.compression = kMessagesCompressed;  // says nothing here
+  call.compression = kMessagesCompressed;  // no effect here
   EXPECT_EQ(rig.call(0, call), 0U);
   const Floats sums = rig.get<float>(0, call.c, a.size());
   for (std::size_t i = 0; i < a.size(); ++i)
@@ -158,7 +158,7 @@ TEST(CcloLanes, CombineComputesOnTheTypeOfItsConfiguration) {
   EXPECT_EQ(rig.get<std::uint16_t>(0, halves.c, 3), (Halves{half_of(2), half_of(-4), half_of(0.5F)}));
 }
 
-/// A SEND at rank 0, a RECV at rank 1. Returns what has arrived, and when.
+/// A SEND at rank 0 and a RECV at rank 1. Returns the received data and the time of arrival.
 std::pair<Floats, Time> carry(const Floats& values, std::uint32_t compression, const Values& more = {}) {
   Values settings = kGen2;
   settings.insert(settings.end(), more.begin(), more.end());
@@ -191,7 +191,7 @@ TEST(CcloLanes, MessagesMayBeCompressed) {
 }
 
 TEST(CcloLanes, ACompressedMessageTakesHalfTheLink) {
-  // A slow link; an eager message either way, whatever its length (compressed ones always are).
+  // A slow link. The message is eager in either form: compressed messages of any length are.
   const Values slow = {{"link", number(1)}, {"rdma_bandwidth", number(1)}, {"max_eager", number(1000000)}};
   const Floats values = ramp(25000, 0, 0.01F);
   const Time plain = carry(values, 0, slow).second;
@@ -213,14 +213,14 @@ TEST(CcloLanes, CastingIsAWordPerCycle) {
     EXPECT_EQ(rig.finish(0), 0U);
     return rig.engine(0).result(index).end - rig.engine(0).result(index).begin;
   };
-  const Time plain = time(0);  // as fast as a channel of the memory
+  const Time plain = time(0);  // as fast as a memory channel
   EXPECT_NEAR(static_cast<double>(time(kResultCompressed).count()), static_cast<double>(plain.count()),
               0.01 * static_cast<double>(plain.count()))
       << "the floats limit it";
   EXPECT_LT(time(kOperand0Compressed | kResultCompressed) * 100, plain * 51);
 }
 
-/// REDUCE of so many floats at every rank; the root's result.
+/// REDUCE of the floats of every rank; returns the root's result.
 Floats reduce(Rig& rig, int ranks, const std::vector<Floats>& own, CallArguments call, std::uint32_t root) {
   call.scenario = Scenario::kReduce;
   call.count = own.front().size();
@@ -249,7 +249,7 @@ TEST(CcloLanes, ReduceComputesOnHalves) {
     Rig rig(kRanks, kGen2);
     const Floats sums = reduce(rig, kRanks, own, call, root);
     for (std::size_t i = 0; i < sums.size(); ++i) {
-      // Around the ring from behind the root: one half after the other.
+      // Around the ring, starting behind the root: the halves one after the other.
       std::uint16_t sum = half_of(own[(root + 1) % kRanks][i]);
       for (std::uint32_t step = 2; step <= kRanks; ++step)
         sum = half_of(float_of(half_of(own[(root + step) % kRanks][i])) + float_of(sum));

@@ -1,4 +1,4 @@
-// Closed forms against networks in which every word, and every packet, is handled by itself; faults.
+// Closed forms against networks that handle every word and every packet individually; faults.
 #include "simulators/cclo/network.hpp"
 
 #include <gtest/gtest.h>
@@ -118,7 +118,7 @@ TEST(CcloTransmitter, ListsThePacketsOfTheClosedFormWithTheTimesOfSinglePackets)
   }
 }
 
-/// Puts a message together again from the packets that a tap makes of it.
+/// Reassembles a message from the packets into which a tap cuts it.
 struct Collector : PacketSink {
   std::vector<std::byte> stream;
   std::vector<Packet> packets;
@@ -171,8 +171,8 @@ Faulty play(const Spec& spec, double loss, double duplication, double reordering
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     EngineUnits transmitter_units;
     Transmitter transmitter(spec, transmitter_units);
-    const Fate fate{{seed, loss, duplication, reordering}, 0, 1, 0, {}};
-    const Crossing passage = transmitter.send(in, 20000, &fate);
+    const PacketFaults packet_faults{{seed, loss, duplication, reordering}, 0, 1, 0, {}};
+    const Crossing passage = transmitter.send(in, 20000, &packet_faults);
     EXPECT_GE(passage.last, passage.first);
     const bool touched = passage.wire.lost + passage.wire.duplicated + passage.wire.reordered > 0;
     if (passage.error != Error::kNone) {
@@ -200,8 +200,8 @@ TEST(CcloTcp, RepairsManyLossesInOneLongSegment) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     EngineUnits transmitter_units;
     Transmitter transmitter(spec, transmitter_units);
-    const Fate fate{{seed, 0.1, 0.05, 0.05}, 0, 1, 0, {}};
-    EXPECT_EQ(transmitter.send(in, 65536, &fate).error, Error::kNone) << seed;
+    const PacketFaults packet_faults{{seed, 0.1, 0.05, 0.05}, 0, 1, 0, {}};
+    EXPECT_EQ(transmitter.send(in, 65536, &packet_faults).error, Error::kNone) << seed;
   }
 }
 
@@ -223,8 +223,8 @@ TEST(CcloTcp, PaysTheTimerForALostLastPacketAndLessForOneInTheMiddle) {
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     EngineUnits transmitter_units;
     Transmitter transmitter(spec, transmitter_units);
-    const Fate fate{{seed, 0.03, 0, 0}, 0, 1, 0, {}};
-    const Crossing passage = transmitter.send(in, 20000, &fate);
+    const PacketFaults packet_faults{{seed, 0.03, 0, 0}, 0, 1, 0, {}};
+    const Crossing passage = transmitter.send(in, 20000, &packet_faults);
     if (passage.wire.lost != 1 || passage.wire.retransmissions != 1) continue;
     shortest = earlier(shortest, passage.last - whole);
     longest = later(longest, passage.last - whole);
@@ -246,8 +246,9 @@ TEST(CcloUdp, NamesALostPacketAReceiveTimeout) {
   const Spec spec = udp_spec();
   EngineUnits transmitter_units;
   Transmitter transmitter(spec, transmitter_units);
-  const Fate fate{{1, 1, 0, 0}, 0, 1, 0, {}};
-  EXPECT_EQ(transmitter.send({Time::ns(100), Time::ns(100)}, 10, &fate).error, Error::kReceiveTimeout);
+  const PacketFaults packet_faults{{1, 1, 0, 0}, 0, 1, 0, {}};
+  EXPECT_EQ(transmitter.send({Time::ns(100), Time::ns(100)}, 10, &packet_faults).error,
+            Error::kReceiveTimeout);
 }
 
 TEST(CcloReceiver, TakesSendersOneAfterTheOther) {

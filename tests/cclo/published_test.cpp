@@ -1,4 +1,4 @@
-// The model against published figures. What is fitted says so; the rest is held out.
+// The model against published figures: fitted figures are marked, all others are held out.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,7 +10,7 @@
 namespace offramp::cclo {
 namespace {
 
-/// Prints a row of the validation table and gives the error in per cent.
+/// Prints a row of the validation table and returns the error in percent.
 double row(const std::string& name, double published, double model) {
   const double error = (model - published) / published * 100;
   std::printf("figure | %s | %.2f | %.2f | %+.1f %%\n", name.c_str(), published, model, error);
@@ -39,7 +39,7 @@ TEST(CcloPublished, UdpCarriesWhatWasMeasured) {  // held out: the framing is co
                                           {640, 90.65},  {768, 92.09},  {896, 93.14}, {1024, 93.95},
                                           {1216, 94.85}, {1408, 95.52}, {1472, 95.71}};
   for (const auto& [bytes, published] : table) {
-    // A stream of datagrams of this size: what the link carries per time, as the wire counts it.
+    // The rate of a stream of datagrams of this size; the time includes all framing.
     const double model = bytes * 8 / (spec.link_time(static_cast<std::uint64_t>(bytes)).seconds() * 1e9);
     EXPECT_LT(row("UDP datagrams of " + std::to_string(bytes) + " B, Gb/s", published, model), 0.3);
   }
@@ -58,7 +58,7 @@ TEST(CcloPublished, UdpTakes1380NanosecondsOneWay) {  // fitted: the latency
   EXPECT_LT(row("64 B over UDP and one switch, one way, ns", 1380, (there - Time::us(1)).nanoseconds()), 1);
 }
 
-/// Rate of long messages between two engines that follow each other, in Gb/s.
+/// Rate of consecutive long messages between two engines, in Gb/s.
 double plateau(const Spec& spec, Profile profile, bool rendezvous) {
   const std::uint64_t bytes = 16 << 20;
   Plans plans(spec, layout_of(profile));
@@ -121,7 +121,7 @@ Time ideal(OperationKind kind, int ranks, std::size_t m, std::size_t segment) {
   const Time latency = Time::ns(250);
   const Time one = Bandwidth::gigabits_per_second(100).bytes(static_cast<std::int64_t>(m));
   const std::int64_t p = ranks;
-  // A ring that forwards segments is done when the last one has passed: the bound counts one segment per hop.
+  // A ring that forwards segments ends when the last one has passed: the bound counts one segment per hop.
   const Time hop = Bandwidth::gigabits_per_second(100).bytes(static_cast<std::int64_t>(std::min(m, segment)));
   switch (kind) {
     case OperationKind::kBcast:
@@ -159,7 +159,7 @@ TEST(CcloPublished, CollectivesAreNeverFasterThanTheIdealOfTheBenchmark) {
   }
 }
 
-TEST(CcloPublished, ReduceScalesAsPublished) {  // second generation; shapes of the published plots, held out
+TEST(CcloPublished, ReduceScalesAsPublished) {  // Second generation: shapes of the published plots, held out
   const Values values = on_device({{"profile", word("gen2")}});
   const double at2 = collective(values, 2, OperationKind::kReduce, 2048).seconds();
   const double at8 = collective(values, 8, OperationKind::kReduce, 2048).seconds();

@@ -24,7 +24,7 @@ TEST(CcloCallBlock, DecodesTheDumpOfTheDocument) {
   EXPECT_EQ(space.read(kApCtrl), dump[0]) << "a quiescent engine is idle and nothing else";
   for (std::uint32_t i = 4; i < 32; ++i) space.write(4 * i, dump[i]);
   space.write(kApCtrl, kApStart);
-  const CallWords words = space.take_call().value();
+  const CallWords words = space.pop_call().value();
   EXPECT_EQ(scenario_of(Generation::kFirst, at(words, Argument::kScenario)), Scenario::kReceive);
   EXPECT_EQ(at(words, Argument::kCount), 4'000'000U);
   EXPECT_EQ(at(words, Argument::kCommunicator), 0x1244U);
@@ -66,11 +66,11 @@ TEST(CcloCallBlock, HasEveryRegisterAtTheDocumentedOffset) {
 
 TEST(CcloCallBlock, ShakesHandsAsApCtrlHs) {
   IoSpace space(layout_of(Profile::kSeed));
-  EXPECT_FALSE(space.take_call());
+  EXPECT_FALSE(space.pop_call());
   space.write(kApCtrl, kApStart);
   EXPECT_EQ(space.read(kApCtrl), kApStart) << "busy";
-  EXPECT_TRUE(space.take_call());
-  EXPECT_FALSE(space.take_call()) << "a call is handed over once";
+  EXPECT_TRUE(space.pop_call());
+  EXPECT_FALSE(space.pop_call()) << "a call is handed over once";
   space.complete(12);
   EXPECT_EQ(space.read(kApCtrl), kApDone | kApIdle | kApReady);
   EXPECT_EQ(space.read(kApCtrl), kApIdle) << "done is cleared by reading";
@@ -80,9 +80,9 @@ TEST(CcloCallBlock, ShakesHandsAsApCtrlHs) {
 TEST(CcloCallBlock, TakesOneCallAtATime) {
   IoSpace space(layout_of(Profile::kSeed));
   space.write(kApCtrl, kApStart);
-  EXPECT_TRUE(space.take_call());
+  EXPECT_TRUE(space.pop_call());
   space.write(kApCtrl, kApStart);
-  EXPECT_FALSE(space.take_call());
+  EXPECT_FALSE(space.pop_call());
 }
 
 TEST(CcloIoSpace, AnswersAnyAddress) {
@@ -213,7 +213,7 @@ TEST(CcloDriver, EvictsWhatWasUsedLongestAgo) {
   EXPECT_EQ(a.address, 0xa44U + 4 * 102);
   EXPECT_EQ(a.cost, Time::ns(100) * 152);
   EXPECT_EQ(driver.place(20, 0, 0).cost, Time());
-  const Driver::Placed b = driver.place(40, 2, 0);  // 202: the one of 30 has to go
+  const Driver::Placed b = driver.place(40, 2, 0);  // 202: the one of 30 is removed
   EXPECT_EQ(b.address, a.address);
   EXPECT_EQ(driver.place(20, 0, 0).cost, Time());
   EXPECT_GT(driver.place(30, 1, 0).cost, Time());

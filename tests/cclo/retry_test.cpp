@@ -1,4 +1,4 @@
-// One control processor for all calls of a card, and the second generation's retry queue.
+// One control processor serves all calls of a card; the retry queue of the second generation.
 #include "tests/cclo/rig.hpp"
 
 namespace offramp::cclo::retry_test {
@@ -36,14 +36,14 @@ TEST(CcloRetry, ABlockedReceiveDoesNotBlockAnotherCall) {
   rig.start(1, message(rig, 1, Scenario::kSend, 0), Time::ms(1));
   EXPECT_EQ(rig.finish(1), 0U);
   EXPECT_EQ(rig.waits, "");
-  const Engine::Result& late = rig.engine(0).result(blocked);
+  const OffloadEngine::Result& late = rig.engine(0).result(blocked);
   EXPECT_TRUE(late.done);
   EXPECT_EQ(late.code, 0U);
   EXPECT_GT(late.end, Time::ms(1));
   EXPECT_EQ(late.retries, 1U);
   EXPECT_EQ(rig.get<float>(0, receive.c, kLong), Floats(kLong, 2));
   EXPECT_LT(rig.engine(0).result(other).end, Time::us(8));
-  // It comes between two looks at the retry queue.
+  // It arrives between two polls of the retry queue.
   const Spec& spec = rig.spec(0);
   const Time look = spec.cycles(spec.firmware.fetch + 17 * spec.firmware.word + spec.firmware.step);
   EXPECT_GE(rig.engine(0).result(other).begin, Time::us(5));
@@ -139,7 +139,7 @@ TEST(CcloRetry, TheQueueHoldsFourCalls) {
 TEST(CcloRetry, NineNotificationsMayWait) {
   for (const int peers : {9, 10}) {
     Rig rig(peers + 2, kGen2);
-    // Their addresses come, and no call asks for them.
+    // The addresses arrive although no call asks for them.
     for (int peer = 1; peer <= peers; ++peer) rig.start(peer, message(rig, peer, Scenario::kReceive, 0));
     const auto asked = static_cast<std::uint32_t>(peers + 1);
     rig.start_from_kernel(0, message(rig, 0, Scenario::kReceive, asked), Time::us(100));

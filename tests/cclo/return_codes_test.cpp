@@ -1,4 +1,4 @@
-// Every return code, through the register block: what provokes it, and that the table of codes says so.
+// Every return code, provoked through the register block, and its row in the table of codes.
 #include <functional>
 #include <map>
 #include <random>
@@ -9,7 +9,7 @@ namespace offramp::cclo::return_codes_test {
 namespace {
 
 using Floats = std::vector<float>;
-constexpr std::uint64_t kElsewhere = 0x7'0000'0000;  // no memory is there
+constexpr std::uint64_t kElsewhere = 0x7'0000'0000;  // no memory at this address
 
 std::uint64_t bytes_of(const Rig& rig, std::uint64_t elements) {
   return rig.second() ? elements : 4 * elements;
@@ -51,7 +51,7 @@ std::uint32_t receive(Rig& rig) {
   return rig.call(0, receive_from(rig, 1));
 }
 
-/// A message of 100 bytes from rank 1 that is not quite as it should be.
+/// A message of 100 bytes from rank 1 with one mistake.
 std::uint32_t receive_injected(Rig& rig, std::uint32_t length, std::size_t payload,
                                std::uint32_t tag = kTagAny, std::uint32_t number = 1) {
   const std::uint32_t expected = rig.second() ? number - 1 : number;
@@ -76,7 +76,7 @@ std::uint64_t spoilt(Rig& rig, Answer answer) {
   return address;
 }
 
-/// The descriptor field of RX buffer 0, as the host changes it behind the firmware's back.
+/// The descriptor field of RX buffer 0, which the host changes without the firmware's knowledge.
 void change_buffer(Rig& rig, DescriptorField field, std::uint32_t value) {
   EXPECT_EQ(rig.configure(0, Gen1Config::kInterruptsOn), 0U);  // the buffers are enqueued
   rig.driver(0).space().write(rig.layout().descriptor_offset(0) + *rig.layout().offset(field), value);
@@ -109,7 +109,7 @@ const Provocations& first_generation() {
       {Error::kNone, [](Rig& rig) { return receive_injected(rig, 100, 100); }},
       {Error::kDmaMismatch,
        [](Rig& rig) {
-         // The write of the first call has succeeded, and nothing has looked at its acknowledgement.
+         // The write of the first call succeeded, and its acknowledgement was never read.
          const std::uint64_t into = rig.put(0, Floats(25));
          EXPECT_EQ(copy_at(rig, kElsewhere, into), 3U);
          return copy(rig);
@@ -136,7 +136,7 @@ const Provocations& first_generation() {
       {Error::kDmaTimeout,
        [](Rig& rig) { return copy_at(rig, spoilt(rig, Answer::kSilence), rig.put(0, Floats(25))); }},
       {Error::kDmaTimeout,
-       [](Rig& rig) {  // no kernel is there
+       [](Rig& rig) {  // no kernel is attached
          CallArguments call;
          call.scenario = Scenario::kExternalStream;
          call.count = 100;
@@ -202,8 +202,8 @@ const Provocations& first_generation() {
        }},
       {Error::kPacketizerSequence,
        [](Rig& rig) {
-         // The first message was packed, though its call has failed; the second one gets its number, and
-         // takes its acknowledgement for its own. The third one finds that of the second.
+         // The first message was packed although its call failed. The second one gets its number and its
+         // acknowledgement, and the third one those of the second.
          CallArguments failing = send_to(rig, 1);
          failing.a = kElsewhere;
          EXPECT_EQ(rig.call(0, failing), 3U);
@@ -226,7 +226,7 @@ const Provocations& second_generation() {
        }},
       {Error::kDmaDecode, [](Rig& rig) { return copy_at(rig, kElsewhere, rig.put(0, Floats(25))); }},
       {Error::kDmaDecode,
-       [](Rig& rig) {  // a buffer of the card's, and the call says that it is the host's
+       [](Rig& rig) {  // a buffer of the card, which the call declares to be the host's
          CallArguments call = send_to(rig, 1);
          call.flags = kOperand0Host;
          return rig.call(0, call);
@@ -274,7 +274,7 @@ const Provocations& second_generation() {
        }},
       {Error::kCompression, [](Rig& rig) { return combine(rig, 2); }},
       {Error::kCompression,
-       [](Rig& rig) {  // two floats become one element: 25 of them do not
+       [](Rig& rig) {  // two floats make one element, and 25 is odd
          const std::uint32_t record =
              rig.driver(0).arithmetic_config(static_cast<std::size_t>(Config::kFloat));
          rig.driver(0).space().write(record + 8, 1);
@@ -309,7 +309,7 @@ const Provocations& second_generation() {
          const std::size_t call = rig.start_from_kernel(0, send_to(rig, 1, 1000));  // by rendezvous
          rig.machine().run();
          EXPECT_FALSE(rig.engine(0).result(call).done);
-         // The reset has a code of its own, which comes behind that of the call.
+         // The reset has a code of its own, which follows that of the call.
          EXPECT_EQ(rig.configure(0, Gen2Config::kReset), 0U);
          EXPECT_TRUE(rig.engine(0).result(call).done);
          return rig.engine(0).result(call).code;
@@ -350,7 +350,7 @@ TEST(CcloReturnCodes, AriseInTheFirstGenerationAsTheTableSays) {
 
 TEST(CcloReturnCodes, AriseInTheSecondGenerationAsTheTableSays) {
   Provocations all = second_generation();
-  // Over UDP, where packets of a message may come twice.
+  // Over UDP a message's packets may arrive twice.
   all.emplace(Error::kDmaUnexpectedBytes, [](Rig& rig) {
     const Stamp stamp{Time::us(1), Time::us(2),
                       Stamp::kFailed | static_cast<std::uint64_t>(Error::kDmaUnexpectedBytes)};

@@ -1,4 +1,4 @@
-// Cards that their drivers have set up, on one network: calls go through the register blocks.
+// Cards that their drivers have set up, on one network; calls go through the register blocks.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,10 +14,10 @@
 
 namespace offramp::cclo {
 
-/// arithmetic_configs() by their place.
+/// Positions in arithmetic_configs().
 enum class Config : std::uint8_t { kHalf, kFloatHalf, kFloat, kDouble, kInt32, kInt64 };
 
-/// A call before it is made.
+/// A call that has not been made yet.
 struct CallArguments {
   Scenario scenario = Scenario::kNop;
   std::uint64_t count = 0;  // bytes; elements in the second generation
@@ -46,7 +46,7 @@ class Rig {
   }
 
   [[nodiscard]] bool second() const { return configuration_.spec.generation == Generation::kSecond; }
-  Engine& engine(int rank) { return *cards_[static_cast<std::size_t>(rank)].engine; }
+  OffloadEngine& engine(int rank) { return *cards_[static_cast<std::size_t>(rank)].engine; }
   Driver& driver(int rank) { return *cards_[static_cast<std::size_t>(rank)].driver; }
   Spec& spec(int rank) { return cards_[static_cast<std::size_t>(rank)].spec; }
   Machine& machine() { return machine_; }
@@ -87,7 +87,7 @@ class Rig {
   std::size_t start_from_kernel(int rank, const CallArguments& call, Time at = {}) {
     return engine(rank).call_from_kernel(words(rank, call), at);
   }
-  /// Runs to the end; what the host reads in RETVAL.
+  /// Runs to the end and returns RETVAL as the host reads it.
   std::uint32_t finish(int rank) {
     waits = machine_.run();
     return return_value(rank);
@@ -107,34 +107,35 @@ class Rig {
   }
 
   template <typename T>
-  std::uint64_t put(int rank, const std::vector<T>& values, Place place = Place::kDevice) {
+  std::uint64_t put(int rank, const std::vector<T>& values, BufferLocation place = BufferLocation::kDevice) {
     const std::uint64_t address = engine(rank).memory().allocate(values.size() * sizeof(T), place);
     const auto bytes = std::as_bytes(std::span(values));
     std::copy(bytes.begin(), bytes.end(), engine(rank).memory().at(address, bytes.size(), place).begin());
     return address;
   }
   template <typename T>
-  std::vector<T> get(int rank, std::uint64_t address, std::size_t count, Place place = Place::kDevice) {
+  std::vector<T> get(int rank, std::uint64_t address, std::size_t count,
+                     BufferLocation place = BufferLocation::kDevice) {
     std::vector<T> values(count);
     const MutableBytes bytes = engine(rank).memory().at(address, count * sizeof(T), place);
     std::memcpy(values.data(), bytes.data(), bytes.size());
     return values;
   }
 
-  std::string waits;  // what Machine::run() returned last
+  std::string waits;  // the last return value of Machine::run()
 
  private:
   struct Card {
     Spec spec;
     std::unique_ptr<Driver> driver;
-    Engine* engine = nullptr;
+    OffloadEngine* engine = nullptr;
   };
   Configuration configuration_;
   std::deque<Card> cards_;
   Machine machine_;
 };
 
-/// Gives numbers from a list, and keeps what it gets.
+/// Returns numbers from a list, and records what it receives.
 class TestKernel final : public Kernel {
  public:
   Buffer supplies;
@@ -149,7 +150,7 @@ class TestKernel final : public Kernel {
     given_ += bytes;
     return {bytes, ends && given_ == supplies.size(), {from, from}};
   }
-  void take(std::uint32_t stream, Bytes data, const Flow& when) override {
+  void consume(std::uint32_t stream, Bytes data, const Flow& when) override {
     streams.push_back(stream);
     taken.insert(taken.end(), data.begin(), data.end());
     last = when.last;

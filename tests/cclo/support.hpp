@@ -29,7 +29,7 @@ inline std::string hex(std::span<const std::byte> bytes) {
 
 using Values = std::vector<std::pair<std::string, Settings::Value>>;
 
-/// The defaults, but no software around the calls: figures of the engine and what the host does itself.
+/// The defaults without software around the calls: the engine's and the host's own times.
 inline Settings settings_with(const Values& values) {
   Settings settings = Settings::defaults(cclo_backend().parameters);
   settings.set("driver", {0, "mapped"});
@@ -43,13 +43,13 @@ inline Settings::Value number(double value) {
   return {value, {}};
 }
 
-/// The program's buffers are in the card's memory: figures of the engine alone.
+/// The program's buffers are in the card's memory: the engine's own times.
 inline Values on_device(Values values = {}) {
   values.emplace_back("data", word("device"));
   return values;
 }
 
-/// The first generation over UDP, whose engine adds nothing to the wire.
+/// The first generation over UDP, where the engine adds nothing to the wire.
 inline Spec udp_spec() {
   Spec spec;
   spec.transport = Transport::kUdp;

@@ -1,5 +1,5 @@
-// What the calls and messages of an engine share, in a world: never faster than its link, and busy when it
-// has work.
+// Calls and messages share an engine, in a world: they are never faster than its link, and keep it
+// busy while there is work.
 #include "simulators/world/world.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ double end_of(int ranks, const World::Program& program, const Values& values = o
   return world.end().seconds() * 1e6;
 }
 
-/// So many messages of a mebibyte through the TCP engine, in microseconds.
+/// Time of `messages` of a mebibyte through the TCP engine, in microseconds.
 double engine_bound(int messages) {
   return static_cast<double>(kMebibyte) * 8 / 91.5e9 * 1e6 * messages;
 }
@@ -55,7 +55,7 @@ Operation allreduce_of(int ranks, std::size_t bytes) {
 
 Task<void> start_16(RankHandle& rank, Operation operation) {
   std::vector<RankRequest> requests;
-  for (int i = 0; i < 16; ++i) requests.push_back(rank.start(rank.everyone(), operation));
+  for (int i = 0; i < 16; ++i) requests.push_back(rank.start(rank.world_communicator(), operation));
   co_await rank.wait_all(requests);
 }
 
@@ -71,8 +71,8 @@ TEST(CcloWorld, ConcurrentBroadcastsShareTheEngine) {
               engine_bound(16));
 }
 
-// A rank sends and receives a mebibyte in each of them. The streams of the DMAs, which also sum up and copy,
-// take longer than the link: a faster data plane brings the time down towards the link's.
+// In each of them a rank sends and receives a mebibyte. The DMAs' streams, which also sum and copy, take
+// longer than the link: a faster data plane brings the time down to the link's.
 TEST(CcloWorld, ConcurrentReductionsShareTheDataPlane) {
   const auto many = [](RankHandle& rank) { return start_16(rank, allreduce_of(2, kMebibyte)); };
   const auto one = [](RankHandle& rank) -> Task<void> {
@@ -86,7 +86,7 @@ TEST(CcloWorld, ConcurrentReductionsShareTheDataPlane) {
       end_of(2, many, on_device({{"fw_fetch", number(0)}, {"fw_word", number(0)}, {"fw_axi", number(0)}})),
       0.95 * time)
       << "it is not the firmware";
-  // And then the transmit buffer of the one connection, for which all calls wait.
+  // The next limit is the transmit buffer of the single connection, for which all calls wait.
   const Values fast = on_device({{"clock", number(1000)}, {"memory_bandwidth", number(944)}});
   EXPECT_LT(end_of(2, many, fast), 1.2 * engine_bound(16));
   Values buffered = fast;
@@ -109,7 +109,7 @@ TEST(CcloWorld, MessagesAndABroadcastShareTheEngine) {
                std::vector<RankRequest> requests;
                for (int i = 0; i < 16; ++i)
                  requests.push_back(rank.rank() == 0 ? rank.isend(1, kMebibyte) : rank.irecv(0, kMebibyte));
-               requests.push_back(rank.start(rank.everyone(), bcast_of(2, kMebibyte)));
+               requests.push_back(rank.start(rank.world_communicator(), bcast_of(2, kMebibyte)));
                co_await rank.wait_all(requests);
              }),
       engine_bound(17));
@@ -134,17 +134,19 @@ TEST(CcloWorld, AnIncastTakesTheTimeOfTheReceiversEngineAlsoIfTheFirstReceiveIsF
   EXPECT_NEAR(end_of(4, [](RankHandle& rank) { return incast(rank, Time::us(500)); }), 500 + alone, 0.1);
 }
 
-// The receiver of an incast is a leaf of a broadcast, too: its link carries a message more.
+// The receiver of an incast is also a leaf of a broadcast: its link carries one message more.
 TEST(CcloWorld, ABroadcastBesideAnIncastSharesTheReceiversLink) {
   for (const bool collective_first : {true, false}) {
     const auto both = [collective_first](RankHandle& rank) -> Task<void> {
       std::vector<RankRequest> requests;
-      if (collective_first) requests.push_back(rank.start(rank.everyone(), bcast_from(15, 16, kMebibyte)));
+      if (collective_first)
+        requests.push_back(rank.start(rank.world_communicator(), bcast_from(15, 16, kMebibyte)));
       for (int peer = 1; peer < rank.size() && rank.rank() == 0; ++peer) {
         for (int i = 0; i < 2; ++i) requests.push_back(rank.irecv(peer, kMebibyte));
       }
       for (int i = 0; i < 2 && rank.rank() > 0; ++i) requests.push_back(rank.isend(0, kMebibyte));
-      if (!collective_first) requests.push_back(rank.start(rank.everyone(), bcast_from(15, 16, kMebibyte)));
+      if (!collective_first)
+        requests.push_back(rank.start(rank.world_communicator(), bcast_from(15, 16, kMebibyte)));
       co_await rank.wait_all(requests);
     };
     const double time = end_of(16, both);
@@ -152,13 +154,13 @@ TEST(CcloWorld, ABroadcastBesideAnIncastSharesTheReceiversLink) {
   }
 }
 
-// Segments of many calls and messages that come to the same units at the same time.
+// Segments of many calls and messages reach the same units at the same time.
 TEST(CcloWorld, DoesNotDependOnTheOrderInWhichSimultaneousEventsAreInserted) {
   const auto many = [](RankHandle& rank) -> Task<void> {
     std::vector<RankRequest> requests;
     for (int root = 0; root < rank.size(); ++root) {
-      requests.push_back(rank.start(rank.everyone(), bcast_from(root, rank.size(), 300000)));
-      requests.push_back(rank.start(rank.everyone(), allreduce_of(rank.size(), 65536)));
+      requests.push_back(rank.start(rank.world_communicator(), bcast_from(root, rank.size(), 300000)));
+      requests.push_back(rank.start(rank.world_communicator(), allreduce_of(rank.size(), 65536)));
       if (root == rank.rank()) continue;
       requests.push_back(rank.irecv(root, 100000));
       requests.push_back(rank.isend(root, 100000));
@@ -174,8 +176,8 @@ TEST(CcloWorld, DoesNotDependOnTheOrderInWhichSimultaneousEventsAreInserted) {
 }
 
 TEST(CcloWorld, AlltoallKeepsAllLinksBusy) {
-  // Ranks whose addresses come at the same time are not served in the same order by all. In front of the
-  // messages, the firmware copies the rank's own block.
+  // Ranks whose addresses arrive together are served in different orders. Before the messages, the firmware
+  // copies the rank's own block.
   const double copy = static_cast<double>(kMebibyte) * 8 / 118e9 * 1e6;
   const auto alltoall = [](RankHandle& rank) -> Task<void> { co_await rank.alltoall(kMebibyte); };
   for (const int ranks : {8, 15}) {
@@ -223,7 +225,7 @@ TEST(CcloWorld, AWiderGatherNeedsFewerRounds) {
   EXPECT_GT(with("gather_fan_in", 1), with("gather_fan_in", 2));
   EXPECT_GT(with("gather_fan_in", 1), with("gather_fan_in", 8));
   EXPECT_EQ(with("gather_fan_in", 8), with("gather_flat_bytes", 65536));
-  // Two peers keep the link busy once their data take longer than an announcement and its answer.
+  // Two peers keep the link busy if their data takes longer than an announcement and its answer.
   for (const std::size_t bytes : {2048, 32768, 65536, 262144}) {
     const auto blocks = [bytes](RankHandle& rank) -> Task<void> { co_await rank.gather(bytes, 0); };
     const auto time = [&](int fan_in) {
@@ -237,7 +239,7 @@ TEST(CcloWorld, AWiderGatherNeedsFewerRounds) {
   }
 }
 
-/// So many mebibytes over PCIe in one direction, and the way.
+/// Time of `messages` of a mebibyte over PCIe in one direction, with the latency.
 double pcie_bound(int messages) {
   return static_cast<double>(kMebibyte) * 8 / 97e9 * 1e6 * messages + 1.55;
 }
@@ -246,8 +248,8 @@ TEST(CcloHostData, IsCopiedToTheCardBeforeACallAndBackBehindIt) {
   const auto bcast = [](RankHandle& rank) -> Task<void> { co_await rank.bcast(kMebibyte, 0); };
   const double engine = end_of(2, bcast);
   EXPECT_NEAR(end_of(2, bcast, {}), engine + 2 * pcie_bound(1), 0.1);
-  // Coyote's engine reaches the host's memory itself: beside the message, but the firmware waits for the
-  // read of each of the 16 segments.
+  // Coyote's engine reads the host's memory itself, beside the message, but the firmware waits for the read
+  // of each of the 16 segments.
   const double direct = end_of(2, bcast, {{"driver", word("coyote")}}) - 78.7;
   EXPECT_GT(direct, engine + 16 * 1.5);
   EXPECT_LT(direct, engine + 18 * 1.6);
@@ -272,7 +274,7 @@ TEST(CcloHostData, OfConcurrentCallsSharesPcie) {
   }
 }
 
-/// An incast whose senders begin one after the other, from the first one on or from the last one on.
+/// An incast whose senders begin one after the other, in rising or falling order.
 double incast_of_senders_apart(Time apart, bool first_to_last, const Values& values) {
   return end_of(
       16,
@@ -309,7 +311,7 @@ TEST(CcloHostData, IsCopiedFromTheCardInTheCallThatWaits) {
   (void)end_of(2, overlapped, {});
   EXPECT_NEAR(waited, pcie_bound(8), 1);
   const auto broadcast = [&](RankHandle& rank) -> Task<void> {
-    RankRequest request = rank.start(rank.everyone(), bcast_of(2, kBytes));
+    RankRequest request = rank.start(rank.world_communicator(), bcast_of(2, kBytes));
     rank.compute(computing);
     const Time before = rank.clock();
     co_await rank.wait(request);
@@ -341,7 +343,7 @@ TEST(CcloWorld, ABlockingSendEndsOnceAllButTheTransmitBufferHasLeft) {
   EXPECT_LT(sender_is_free(8 * kMebibyte, {}), engine_bound(8) + 10);
   EXPECT_NEAR(sender_is_free(8 * kMebibyte, {{"tcp_buffer", number(0)}}),
               sender_is_free(8 * kMebibyte, {}) + buffer, 2);
-  // UDP has no such buffer, and a link of 100 Gb/s behind 128 Gb/s of the data plane.
+  // UDP has no such buffer: a link of 100 Gb/s behind a data plane of 128 Gb/s.
   EXPECT_GE(sender_is_free(8 * kMebibyte, {{"transport", word("udp")}}), 8 * kMebibyte * 8 / 100e9 * 1e6);
 }
 
@@ -352,11 +354,11 @@ TEST(CcloMemory, LimitsWhatTheEnginesStreamsNeedOfIt) {
         on_device({{"memory_channels", number(channels)}, {"memory_bandwidth", number(bandwidth)}}));
   };
   EXPECT_NEAR(time(3, 118), time(64, 1000), 0.01 * time(64, 1000)) << "the link is slower";
-  // Into an RX buffer, out of it, and to where it belongs: three times over the one channel.
+  // Into an RX buffer, out of it, and to its destination: three times over the one channel.
   const double thrice = 3 * 16 * static_cast<double>(kMebibyte) * 8 / 118e9 * 1e6;
   EXPECT_GE(time(1, 118), thrice);
   EXPECT_LT(time(1, 118), 1.1 * thrice);
-  // A stream is never faster than a channel.
+  // A stream is at most as fast as a channel.
   EXPECT_GE(time(64, 50), 16 * static_cast<double>(kMebibyte) * 8 / 50e9 * 1e6);
 }
 

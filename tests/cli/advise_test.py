@@ -1,4 +1,4 @@
-"""offramp advise: what it says, and that its files do what they say. Needs OFFRAMP_BUILD, as cli_test.py does."""
+"""offramp advise: its texts, and the effect of the files that it writes. Needs OFFRAMP_BUILD, as cli_test.py does."""
 
 import html
 import json
@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
   return MPI_Finalize();
 }
 """
-# Prints the sizes of broadcasts in which the others wait for the last rank, which comes late.
+# Prints the sizes of broadcasts in which the other ranks wait for the last rank, which comes late.
 LATE = """
 #include <mpi.h>
 #include <stdio.h>
@@ -65,7 +65,7 @@ class Advise(CliTest):
         labels = [line.split()[0] for line in lines[1:] if not line.startswith(" ")]
         self.assertEqual(labels, ["why", "sure", "next"])
         self.assertEqual([line.split()[0] for line in lines if line.startswith("  ")], ["host", "aie", "cclo"])
-        for part in ("# where the time in MPI calls goes", "# what moves the answer: aie over host", "# the best mix"):
+        for part in ("# where the time in MPI calls goes", "# what changes the answer: the ratio of aie to host", "# the best mix"):
             self.assertNotIn(part, text)
             self.assertIn(part, self.offramp("advise", str(HALO), "--backend", "aie,cclo", "--details").stdout)
 
@@ -96,6 +96,18 @@ class Advise(CliTest):
             candidate, = (one for one in advice["candidates"] if one["backend"] == result["backend"])
             self.assertEqual(candidate["communication_ns"], result["modelled_time_ns"])
             self.assertEqual(candidate["run_ns"], result["whole_run"]["modelled_time_ns"])
+        thread, = json.loads(self.offramp("replay", str(HALO), "--backend", "host", "--set", "host.progress=thread", "--json").stdout)["results"]
+        self.assertEqual(advice["host_with_a_progress_thread_ns"], thread["whole_run"]["modelled_time_ns"])
+
+    def test_says_what_the_memory_of_a_node_makes_of_the_ratio(self):
+        words = "pattern:stencil2d:16:256KiB:4", "--backend", "dpu", "--quick"
+        shared = self.advice(*words, "--ranks-per-node", "8")
+        low, high = shared["ratio_by_memory_of_nodes"]
+        self.assertLess(low, high)
+        self.assertIn(f"{low:.2f} to {high:.2f} by the range of the nodes' memory\n", self.offramp("advise", *words, "--ranks-per-node", "8").stdout)
+        for known in (self.advice(*words), self.advice(*words, "--ranks-per-node", "8", "--set", "host.memory_bandwidth=300")):
+            self.assertNotIn("ratio_by_memory_of_nodes", known)
+            self.assertNotIn("the nodes' memory", known["answer"]["but"])
 
     def test_routes_that_it_writes_give_the_time_that_it_names(self):
         mix = self.advice(HALO, "--backend", "aie", "--routes", "routes.toml")["mix"]
@@ -113,7 +125,7 @@ class Advise(CliTest):
 
     @unittest.skipUnless(shutil.which("mpicc.openmpi") and shutil.which("mpirun.openmpi"), "Open MPI is not installed")
     def test_writes_rules_that_the_library_follows(self):
-        """Open MPI counts the messages of its broadcasts: with the rules the root sends to all, without them it does not."""
+        """Open MPI counts the messages of its broadcasts: only with the rules does the root send to all."""
         algorithms = self.advice(HPCC, "--backend", "host", "--tuning", "rules.conf")["algorithms"]
         self.assertIn(("bcast", 4, 8, "basic_linear"),
                       [(one["collective"], one["ranks"], one["bytes"], one["algorithm"]) for one in algorithms])
@@ -139,7 +151,7 @@ class Advise(CliTest):
     @pytest.mark.thorough
     @unittest.skipUnless(shutil.which("mpicc.mpich") and shutil.which("mpirun.mpich"), "MPICH is not installed")
     def test_writes_a_tree_that_mpich_follows(self):
-        """Whoever broadcasts along a ring waits for the last rank, which comes late; along a tree nobody does."""
+        """A broadcast along a ring waits for the last rank, which comes late; a broadcast along a tree does not."""
         algorithms = self.advice(HALO, *SLOW_CHOICE, "--tuning", "tree.json", "--tuning-for", "mpich")["algorithms"]
         self.assertIn(("allreduce", 16, 8, "recursive_doubling"),
                       [(one["collective"], one["ranks"], one["bytes"], one["algorithm"]) for one in algorithms])
@@ -164,7 +176,7 @@ class Advise(CliTest):
 
         self.assertEqual(sizes_that_wait("tree.json"), [])
         self.assertEqual(sizes_that_wait("ring.json"), [8, 64, 512])
-        self.assertEqual(sizes_that_wait("broken.json", 1), "")  # that it is read at all
+        self.assertEqual(sizes_that_wait("broken.json", 1), "")  # proves that the file is read
 
     def test_tuning_for_needs_a_file(self):
         self.assertIn("--tuning-for needs --tuning", self.refused("advise", str(HALO), "--tuning-for", "mpich"))
@@ -193,10 +205,10 @@ class Advise(CliTest):
         answer = json.loads(done.stdout)["answer"]
         self.assertFalse(answer["complete"])
         self.assertRegex(answer["answer"], r"^best so far, \d of \d tried: ")
-        self.assertIn("not tried (time)", [bar.get("note") for bar in answer["bars"]])
+        self.assertIn("not tried (time limit)", [bar.get("note") for bar in answer["bars"]])
 
     def test_over_several_numbers_of_ranks_says_from_which_on_hardware_pays(self):
-        """The times are those of replays at each number, and sentences, table and plot say the same of them."""
+        """The times are those of replays at each number, and sentences, table and plot agree."""
         files = [str(SCALED / f"halo-{ranks}.rec") for ranks in (2, 4, 8, 9, 12, 16, 18)]
         words = ("advise", *files, "--ranks", "64,128", "--backend", "aie")
         curve = json.loads(self.offramp(*words, "--json").stdout)
@@ -221,7 +233,7 @@ class Advise(CliTest):
         files = [str(SCALED / f"halo-{ranks}.rec") for ranks in (2, 4, 8, 9, 12, 16, 18)]
         text = self.offramp("advise", *files, "--ranks", "7,16,512", "--backend", "aie", "--details").stdout
         self.assertRegex(text, r"# not at 7 ranks: .+")
-        self.assertRegex(text, r"# aie has no time that counts at 512 ranks: .*the array has 400 tiles")
+        self.assertRegex(text, r"# aie has no valid result at 512 ranks: .*the array has 400 tiles")
         self.refused("advise", *files, "--ranks", "7,11")
         self.refused("advise", *files, "--ranks", "16:64", "--quick")
         self.refused("advise", *files, "--ranks", "many")

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import pathlib
 import pty
 import shutil
@@ -25,7 +26,7 @@ LIBRARY = BUILD / "lib" / "libofframp.so"
 
 
 def clean_environment(**variables):
-    """Without any OFFRAMP_ variable but those given."""
+    """The environment with no OFFRAMP_ variables but the given ones."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("OFFRAMP_", "LD_PRELOAD", "UCX_"))}
     return {**environment, **variables}
 
@@ -43,7 +44,7 @@ class CliTest(unittest.TestCase):
         return done
 
     def refused(self, *arguments, code=2, **variables):
-        """The one line that says why."""
+        """The one line that explains the failure."""
         done = self.offramp(*arguments, code=code, **variables)
         self.assertEqual(done.stdout, "")
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
@@ -148,7 +149,7 @@ class Run(CliTest):
 
         self.assertIn("details has no effect without a report", note("--details", "--", "/bin/true"))
         self.assertNotIn("no effect", note("--details", "--report", "r.json", "--", "/bin/true"))
-        self.assertIn("--backend behind /bin/echo", note("/bin/echo", "--backend", "cclo"))
+        self.assertIn("--backend after /bin/echo", note("/bin/echo", "--backend", "cclo"))
         self.assertNotIn("behind", note("--", "/bin/echo", "--backend", "cclo"))
         self.assertIn("calls no MPI function", note("--", "/bin/true"))
         self.assertNotIn("calls no MPI", note("--", str(BUILD / "tests/mpi/reduce")))
@@ -177,7 +178,7 @@ class Info(CliTest):
         for word in (str(LIBRARY), "host, ", "zrlmpi, ", "core", "Open MPI"):
             self.assertIn(word, text)
         self.assertLessEqual(len(text.splitlines()), 15)
-        self.assertRegex(text.splitlines()[0], "^(nothing is wrong here|wrong here:)$")
+        self.assertRegex(text.splitlines()[0], "^(no problems found|problems:)$")
 
     def test_shows_the_values_in_force_and_their_sources(self):
         (self.folder / "offramp.toml").write_text("[cclo]\nlink = 50\n")
@@ -232,7 +233,7 @@ class Info(CliTest):
 
     def test_says_that_the_configuration_is_wrong_but_still_helps(self):
         text = self.offramp("info", OFFRAMP_CLOCK="modell").stdout
-        self.assertIn("wrong here:\n", text)
+        self.assertIn("problems:\n", text)
         self.assertIn('did you mean "model"?', text)
 
 
@@ -275,7 +276,7 @@ class Plugins(CliTest):
         self.build(abi="1")
         path = {"OFFRAMP_PLUGIN_PATH": str(self.folder)}
         self.assertIn("built for backend abi 1, but this offramp has abi 12;", self.refused("run", "--", "/bin/true", **path))
-        for name, reason in (("host", "there already is"), ("off", "is taken"), ("clock", "is a key")):
+        for name, reason in (("host", "already exists"), ("off", "is reserved"), ("clock", "is a key")):
             self.build(name)
             self.assertIn(reason, self.refused("run", "--", "/bin/true", **path))
 
@@ -283,8 +284,17 @@ class Plugins(CliTest):
 class Command(CliTest):
     def test_has_a_version_and_help(self):
         self.assertRegex(self.offramp("--version").stdout, r"^offramp \d+\.\d+\.\d+\n$")
-        self.assertIn("Exit codes", self.offramp("run", "--help").stdout)
+        self.assertIn("Exit codes", self.offramp("run", "--help-all").stdout)
         self.assertIn("run", self.offramp("--help").stdout)
+
+    def test_help_fits_a_screen_and_names_what_it_leaves_to_the_other_one(self):
+        for sub in re.findall(r"^  ([a-z]+) {2,}", self.offramp("--help").stdout.split("Subcommands:")[1], flags=re.M):
+            short, whole = (self.offramp(sub, option).stdout for option in ("--help", "--help-all"))
+            self.assertLessEqual(len(short.splitlines()), 45, sub)
+            self.assertLessEqual(max(map(len, short.splitlines())), 80, sub)
+            self.assertIn("Exit codes", whole)
+            described = set(re.findall(r"^  (?:-\w )?(--[a-z0-9-]+)", whole, flags=re.M)) - {"--help-all"}
+            self.assertEqual(described, described & set(re.findall(r"--[a-z0-9-]+", short)), sub)
 
     def test_answers_help_and_version_without_dashes(self):
         self.assertEqual(self.offramp("version").stdout, self.offramp("--version").stdout)
@@ -323,7 +333,11 @@ class Predict(CliTest):
         for answer in json.loads(self.predict(*shared, "--json")):
             least, most = answer["band_ns"]
             self.assertTrue(least < answer["time_ns"] < most, answer)
-        self.assertRegex(self.predict(*shared), r"# host: \d+\.\d+ to \d+\.\d+ us with the fastest and the slowest memory")
+        self.assertRegex(self.predict(*shared, "--details"), r"# host: \d+\.\d+ to \d+\.\d+ us with the fastest and the slowest memory")
+        tree = "bcast", "--backend", "host,sharp", "--ranks", "16", "--bytes", "256KiB", "--ranks-per-node", "8"
+        host, sharp = (answer["band_ns"] for answer in json.loads(self.predict(*tree, "--json")))
+        low, high = sorted(one / other for one, other in zip(sharp, host))
+        self.assertIn(f"but   {low:.2f} to {high:.2f} by the range of the nodes' memory\n", self.predict(*tree))
         alone = json.loads(self.predict("allgather", "--backend", "host", "--ranks", "4", "--bytes", "1MiB", "--json"))
         self.assertNotIn("band_ns", alone)
 
@@ -340,12 +354,12 @@ class Predict(CliTest):
         question = ("allreduce", "--backend", "cclo", "--bytes", "1K", "--sweep", "ranks=50:200:x2")
         rows = self.predict(*question, "--csv").splitlines()
         self.assertIn("--what-if", rows[-1])
-        self.assertEqual(rows[-1].split(",")[4], "")  # no time
+        self.assertEqual(rows[-1].split(",")[4], "")  # takes no time
         made = "with an exchange memory of 16384 bytes"
         rows = self.predict(*question, "--what-if", "--csv", "--svg", "a.svg").splitlines()
         self.assertTrue(rows[0].endswith(",declined,note"), rows[0])
         self.assertIn(made, rows[-1])
-        self.assertTrue(rows[1].endswith(",,"), rows[1])  # 50 ranks need no larger one
+        self.assertTrue(rows[1].endswith(",,"), rows[1])  # 50 ranks are no reason for a larger one
         picture = (self.folder / "a.svg").read_text()
         self.assertIn("stroke-dasharray", picture)
         self.assertIn("what if", picture)
@@ -378,13 +392,13 @@ class Predict(CliTest):
         slow = self.predict("bcast", "--backend", "cclo", "--csv")
         self.assertNotEqual(slow, self.predict("bcast", "--backend", "cclo", "--set", "clock=100MHz", "--csv"))
         self.assertEqual(slow, self.predict("bcast", "--backend", "cclo", "--set", "clock=model", "--csv"))
-        both = self.offramp("predict", "bcast", "--backend", "cclo,dpu", "--set", "link=300").stdout
+        both = self.offramp("predict", "bcast", "--backend", "cclo,dpu", "--set", "link=300", "--details").stdout
         self.assertIn("1 FPGA of 300 Gb/s", both)
         self.assertIn("1 DPU of 300 Gb/s", both)
 
     def test_says_what_limits_where_a_setting_has_no_effect(self):
         done = self.offramp("predict", "send", "--backend", "cclo", "--set", "link=200", "--bytes", "1MiB", "--csv")
-        self.assertIn("cclo.link = 200 has next to no effect above tcp_bandwidth = 91.5 Gb/s", done.stderr)
+        self.assertIn("cclo.link = 200 has little effect above tcp_bandwidth = 91.5 Gb/s", done.stderr)
         usual = self.predict("send", "--backend", "cclo", "--bytes", "1MiB", "--csv")
         times = [float(text.splitlines()[1].split(",")[4]) for text in (done.stdout, usual)]
         self.assertAlmostEqual(times[0] / times[1], 1, delta=0.002)
@@ -416,8 +430,8 @@ class Predict(CliTest):
         for arguments, word in ((["alltol"], "alltoall"), (["bcast", "--backend", "zrlmpy"], "zrlmpi"),
                                 (["reduce", "--bytes", "7"], "int32"), (["bcast", "--bytes", "-1"], "-1"),
                                 (["bcast", "--ranks", "4", "--root", "4"], "root"), ([], "operation"),
-                                (["bcast", "--sweep", "bytes=9:1"], "backwards"),
-                                (["bcast", "--sweep", "bytes=1:9", "--trace", "t"], "one point")):
+                                (["bcast", "--sweep", "bytes=9:1"], "begins above its end"),
+                                (["bcast", "--sweep", "bytes=1:9", "--trace", "t"], "single point")):
             self.assertIn(word, self.refused("predict", *arguments))
 
     def test_traces_every_backend(self):
@@ -516,7 +530,7 @@ class Replay(CliTest):
         for reduced in about["MPI_Allreduce"]:
             self.assertEqual(set(reduced), {"operation", "collective", "bytes", "communicator"})
             self.assertEqual((reduced["collective"], reduced["bytes"] > 0), ("allreduce", True))
-        # What the hardware does for a message says the same of it as the call that sent it.
+        # The receipt of a message agrees with the call that sent it.
         sent = {args["operation"]: args for args in about["MPI_Isend"]}
         done = [event["args"] for event in slices if event["name"] == "data" and event["args"]["operation"] in sent]
         self.assertTrue(done)
@@ -526,7 +540,7 @@ class Replay(CliTest):
     def test_says_where_the_time_goes_by_size_and_by_phase(self):
         self.recording(4, 3)
         text = self.offramp("replay", "r", "--backend", "host", "--details", "--report", "r.json").stdout
-        self.assertNotIn("phase  calls", text)  # there is one alone
+        self.assertNotIn("phase  calls", text)  # an operation of a single rank
         rows = self.offramp("report", "r.json", "--table", "accounts_by_phase").stdout.splitlines()
         self.assertTrue(rows[0].startswith("report,backend,phase,level,calls,transfer_ns,"))
         self.assertEqual([row.split(",")[2] for row in rows[1:]], ["solve"])
@@ -538,7 +552,7 @@ class Replay(CliTest):
             self.assertAlmostEqual(sums["phases"][key], value, delta=0.01)
 
     def test_traces_are_small(self):
-        """A program of 12 800 calls over each of two backends: what a slice says stays, and costs few bytes."""
+        """A program of 12 800 calls over each of two backends: a slice keeps its contents and takes few bytes."""
         program = pathlib.Path(__file__).resolve().parents[2] / "examples/programs/halo-16.rec"
         self.offramp("replay", str(program), "--compare", "host,cclo", "--trace", "small.json.gz")
         with gzip.open(self.folder / "small.json.gz", "rt") as file:
@@ -553,14 +567,14 @@ class Replay(CliTest):
 
     def test_prints_a_table_of_functions(self):
         self.recording(4, 3)
-        lines = self.offramp("replay", "r", "--backend", "host,cclo").stdout.splitlines()
+        lines = self.offramp("replay", "r", "--backend", "host,cclo", "--details").stdout.splitlines()
         self.assertTrue(any(line.split()[:2] == ["MPI_Allreduce", "12"] for line in lines))
         comparison = next(i for i, line in enumerate(lines) if line.startswith("# backend"))
         self.assertEqual([line.split()[0] for line in lines[comparison + 1:comparison + 3]], ["host", "cclo"])
 
     def test_ends_where_a_recording_was_cut(self):
         self.recording(4, 3, "cut")
-        self.assertIn("nothing is there of rank 1; --partial", self.refused("replay", "r"))
+        self.assertIn("nothing exists of rank 1; --partial", self.refused("replay", "r"))
         self.assertIn("rank 1 before its first event: its recording was cut", self.replay("--partial")["results"][0]["unfinished"])
 
     @needs_terminals
@@ -584,11 +598,11 @@ class Replay(CliTest):
     def test_names_what_is_wrong(self):
         self.assertIn("nothing", self.refused("replay", "nothing"))
         self.recording(4, 3, "hostile")
-        self.assertIn("rank 1, event 20 (MPI_Isend): rank 4 is none of 4", self.refused("replay", "r"))
+        self.assertIn("rank 1, event 20 (MPI_Isend): rank 4 is not one of 4", self.refused("replay", "r"))
         for arguments, word in ((["--compute", "fast"], "recorded"), (["--backend", "zrlmpy"], "zrlmpi"),
                                 (["--arrival", "late"], "modelled"), (["--set", "x"], "KEY=VALUE")):
             self.assertIn(word, self.refused("replay", "r", *arguments))
-        self.assertIn("several (100-200)", self.refused("replay", "r", "--json", "--receipts", "some"))
+        self.assertIn("a range of calls (100-200)", self.refused("replay", "r", "--json", "--receipts", "some"))
         self.assertIn("--trace", self.refused("replay", "r", "--trace", "nowhere/t.json"))
 
 
@@ -635,7 +649,7 @@ class Check(CliTest):
 
     def test_looks_into_libraries(self):
         _, functions = self.functions(BUILD / "tests/programs/fftw")
-        self.assertIn("MPI_Alltoall", functions)  # called by libfftw3_mpi only
+        self.assertIn("MPI_Alltoall", functions)  # called only by libfftw3_mpi
 
     @unittest.skipUnless((BUILD / "lib/libofframp-mpich.so").exists(), "nothing was built for MPICH")
     def test_accepts_programs_of_every_library_that_it_was_built_for(self):
@@ -643,7 +657,7 @@ class Check(CliTest):
         self.assertEqual((answer["mpi"], functions["MPI_Send"]), ("libmpich.so.12", "offloaded"))
 
     def test_refuses_what_it_cannot_carry(self):
-        self.assertIn("no MPI", self.refused("check", "/bin/sh"))
+        self.assertIn("not linked to MPI", self.refused("check", "/bin/sh"))
         self.assertIn("script", self.refused("check", BUILD.parent / "scripts/test"))
         self.assertIn("not found", self.refused("check", "no_such_program"))
         (self.folder / "cut").write_bytes(pathlib.Path("/bin/sh").read_bytes()[:5000])
@@ -670,7 +684,7 @@ class ServiceConfig(CliTest):
         settings = ("--set", "ranks_per_node=4", "--set", "service_processes=1")
         text = self.offramp(*self.CONFIG, f"topology={topology}", *settings).stdout
         self.assertIn("\nhosta,hosta-bf0:10.0.0.1:7100:9100,hosta-bf1:10.0.0.2:7100:9100\n", text)
-        # Ranks take the first socket's four cores; every other one has the second socket's card.
+        # The ranks use the first socket's four cores; every other one uses the card of the second socket.
         self.assertIn("# hosta: local rank 0 (NUMA node 0): hosta-bf0 (NUMA node 0), local id 0\n", text)
         self.assertIn("# hosta: local rank 1 (NUMA node 0): hosta-bf1 (NUMA node 1), local id 0, far "
                       "(distance 21 instead of 10)\n", text)
@@ -705,7 +719,7 @@ class Calibrate(CliTest):
         self.assertEqual((found["ranks"], found["nodes"], found["ranks_per_node"]), (2, 1, 2))
         self.assertEqual(set(found["host"]) - {"single_copy"}, self.OF_MEMORY | self.OF_A_RANK)
         self.assertEqual(set(found["from"]), set(found["host"]))
-        self.assertIn("Nothing was measured between nodes", found["notes"][0])
+        self.assertIn("nothing was measured between nodes", found["notes"][0])
         self.assertTrue(self.OF_THE_NIC < set(found["undetermined"]))
         rows = {(row["operation"], row["place"], row["bytes"]): row for row in found["comparisons"]}
         self.assertEqual({name for name, _, _ in rows}, {"message", "bcast", "reduce", "allreduce", "gather"})
@@ -715,21 +729,21 @@ class Calibrate(CliTest):
         self.assertTrue(smallest["fitted"])
         self.assertLess(abs(smallest["error"]), 0.01)
         text = (self.folder / "fitted.toml").read_text()
-        self.assertIn("Nothing was measured between nodes", text)
+        self.assertIn("nothing was measured between nodes", text)
         self.assertRegex(text, r"\nmemory_latency = [\d.]+  # ns; fitted to messages of 8 B: [+-]0.\d %\n")
         self.assertRegex(text, r"\n# message +a node +4096 ")
-        # The section is a configuration of the same hardware, and other sections can stand beside it.
+        # The section configures the same hardware, also with other sections beside it.
         words = ("predict", "send", "--backend", "host", "--bytes", "8", "--json")
         node = {"OFFRAMP_MACHINE_RANKS_PER_NODE": "2"}
         again = json.loads(self.offramp(*words, "--config", "fitted.toml", **node).stdout)
         self.assertAlmostEqual(again["time_ns"], smallest["modelled_ns"], places=2)
         self.assertNotEqual(again["time_ns"], json.loads(self.offramp(*words, **node).stdout)["time_ns"])
-        # Between nodes it changes nothing.
+        # It changes nothing between nodes.
         self.assertEqual(json.loads(self.offramp(*words, "--config", "fitted.toml").stdout)["time_ns"],
                          json.loads(self.offramp(*words).stdout)["time_ns"])
 
     def cluster(self, placed, places):
-        """An mpirun whose measuring program runs on a made-up cluster: latency (s) and bytes per second of each place."""
+        """An mpirun whose benchmark runs on an invented cluster: latency (s) and bytes per second of each place."""
         lines = [f"placed {placed}", "measured rank copy 67108864 0.01", "measured rank combine 67108864 0.005"]
         for place, (latency, rate) in places.items():
             eager = 12224 if place == "network" else 4194304
@@ -753,17 +767,17 @@ class Calibrate(CliTest):
         self.assertEqual(found["undetermined"], ["pcie", "process_bandwidth", "inline_limit", "single_copy", "cache_bandwidth",
                                                  "memory_detour"])
         self.assertIn("The NIC's rate is that of one pair", found["notes"][0])
-        self.assertEqual(found["notes"][1], "Not determined by these figures, and left as they are: pcie, process_bandwidth, "
+        self.assertEqual(found["notes"][1], "Not determined by these results, and unchanged: pcie, process_bandwidth, "
                                             "inline_limit, single_copy, cache_bandwidth, memory_detour.")
         self.assertAlmostEqual(found["host"]["bandwidth"], 80 * 4178 / 4096, delta=4)
-        # An eager message within a node is copied by both processors, one behind the other.
+        # Both processors copy an eager message within a node, one after the other.
         self.assertAlmostEqual(found["host"]["copy_bandwidth"], 80, delta=6)
         self.assertGreater(found["host"]["latency"], 10 * found["host"]["memory_latency"])
         self.assertAlmostEqual(found["host"]["memory_bandwidth"], 214.7, delta=0.1)
         for row in found["comparisons"]:
             if row["fitted"] and row["bytes"] == 8:
                 self.assertLess(abs(row["error"]), 0.01)
-        # The collective is that of 8 ranks on two nodes.
+        # The collective is one of 8 ranks on two nodes.
         bcast = next(row for row in found["comparisons"] if row["operation"] == "bcast")
         self.offramp("calibrate", "-n", "8", "--mpirun", mpirun, "-o", "fitted.toml")
         words = ("predict", "bcast", "--backend", "host", "--ranks", "8", "--bytes", "1024", "--json")
@@ -774,22 +788,22 @@ class Calibrate(CliTest):
         apart = json.loads(self.offramp("calibrate", "--mpirun", self.cluster("2 1", {"network": (2e-6, 1e10)}),
                                         "--json").stdout)
         self.assertEqual(set(apart["host"]), self.OF_THE_NIC | self.OF_A_RANK | {"fetch"})
-        self.assertIn("Nothing was measured within a node", apart["notes"][0])
+        self.assertIn("nothing was measured within a node", apart["notes"][0])
         dealt = json.loads(self.offramp("calibrate", "-n", "4", "--mpirun", self.cluster(
             "2 0", {"node": (3e-7, 1e10), "network": (2e-6, 1e10)}), "--json").stdout)
-        self.assertIn("collectives are not compared", dealt["notes"][0])
+        self.assertIn("Collectives are not compared", dealt["notes"][0])
         self.assertEqual({row["operation"] for row in dealt["comparisons"]}, {"message"})
 
     def test_says_what_is_missing(self):
         self.assertIn('cannot find "no-mpirun"', self.refused("calibrate", "--mpirun", "no-mpirun", code=127))
         self.assertIn("cannot write", self.refused("calibrate", "-o", "none/fitted.toml"))
-        self.assertIn("did not come to its end", self.offramp("calibrate", "--mpirun", "false", code=1).stderr)
+        self.assertIn("did not finish", self.offramp("calibrate", "--mpirun", "false", code=1).stderr)
 
-    # What `predict` says of a host with this link, overhead and latency is measured; then these are found again.
+    # Measures what `predict` says of a host with this link, overhead and latency; the fit then finds these values again.
     MACHINE = {"latency": 700, "overhead": 150, "bandwidth": 50, "eager_limit": 4096, "copy_bandwidth": 60}
 
     def made_up(self, **others):
-        """By benchmark: (bytes, what it prints) of the host itself with these values."""
+        """By benchmark: its output (bytes and value) for the host itself with these values."""
         values = {"fetch": 550, "inline_limit": 128, "pcie": 208} | self.MACHINE | others
         known = [word for key, value in values.items() for word in ("--set", f"{key}={value}")]
         sizes = [1 << shift for shift in range(3, 23)]
@@ -820,7 +834,7 @@ class Calibrate(CliTest):
         self.assertLess(max(abs(row["error"]) for row in found["comparisons"]), 0.03)
         self.assertTrue({"memory_latency", "memory_bandwidth", "gap", "combine_bandwidth"} < set(found["undetermined"]))
         self.assertFalse(set(found["undetermined"]) & set(found["host"]))
-        # A table says the same, whatever its collectives say: those are compared, and nothing is fitted to them.
+        # A table gives the same fit with any collectives: they are compared, and nothing is fitted to them.
         rows = [f"{name},2,1,{size},{value:.4f}" for name, pairs in measured.items() for size, value in pairs]
         for time in (10, 1000):
             (self.folder / "table.csv").write_text("\n".join(["# of nowhere", self.COLUMNS, *rows, f"osu_allreduce,2,4,8,{time}"]))
@@ -830,7 +844,7 @@ class Calibrate(CliTest):
             self.assertEqual((row["operation"], row["ranks"], row["ranks_per_node"], row["fitted"], row["measured_ns"]),
                              ("allreduce", 8, 4, False, time * 1000))
         text = self.offramp("calibrate", "--from", "table.csv").stdout
-        self.assertRegex(text, r"\n# allreduce: off by [\d.]+ % in the median of 1 size, by [\d.]+ % at worst\n")
+        self.assertRegex(text, r"\n# allreduce: median error [\d.]+ % over 1 size, worst error [\d.]+ %\n")
         # The section is a configuration.
         said = self.offramp("predict", "send", "--backend", "host", "--bytes", "8", "--config", "fitted.toml", "--json").stdout
         self.assertGreater(json.loads(said)["time_ns"], 0)
@@ -862,7 +876,7 @@ class Calibrate(CliTest):
         rate = next(row for row in several["comparisons"] if row["operation"] == "rate")
         self.assertEqual((rate["pairs"], rate["bytes"]), (8, 4194304))
         self.assertLess(abs(rate["error"]), 0.08)  # the last messages of each process
-        # Pairs that move as much as one tell of no limit.
+        # Pairs that all move the same amount reveal no limit.
         self.assertNotIn("process_bandwidth", self.of_table(*pair, "osu_mbw_mr,2,8,4194304,12010")["host"])
 
     def test_finds_the_eager_limit_between_few_sizes(self):
@@ -897,22 +911,22 @@ class Calibrate(CliTest):
             return self.refused("calibrate", "--from", "x.out", *options)
 
         self.assertIn("cannot read none.out", self.refused("calibrate", "--from", "none.out"))
-        self.assertIn("x.out has no figure", refused(""))
-        self.assertIn("x.out has no figure", refused(os.urandom(5000).replace(b"#", b"-").replace(b"b", b"-")))
+        self.assertIn("x.out has no results", refused(""))
+        self.assertIn("x.out has no results", refused(os.urandom(5000).replace(b"#", b"-").replace(b"b", b"-")))
         latency = "# OSU MPI Latency Test v5.6.2\n"
-        for line, problem in (("8", "no figure behind the size"), ("8 nan", '"nan" is no figure'), ("8 -1", '"-1" is no figure'),
-                              ("8 0", '"0" is no figure'), ("8 1e300", "is no figure"), ("99999999999 1", "are more than")):
+        for line, problem in (("8", "no value follows the size"), ("8 nan", '"nan" is not a result'), ("8 -1", '"-1" is not a result'),
+                              ("8 0", '"0" is not a result'), ("8 1e300", "is not a result"), ("99999999999 1", "exceed the maximum")):
             self.assertRegex(refused(latency + line), rf"x\.out:2: .*{problem}")
         table = self.COLUMNS + "\n"
-        for line, problem in (("osu_bw,2,1,8", "4 columns in place of 5"), ("osu_cry,2,1,8,1", 'no benchmark "osu_cry"'),
-                              ("osu_bw,0,1,8,1", '"0" is no number of nodes'), ("osu_bw,2,x,8,1", "no number of ranks on a node"),
-                              ("osu_bw,2,1,-8,1", "no number of bytes"), ("osu_latency,2,2,8,1", "between two ranks"),
-                              ("osu_allreduce,4096,4096,8,1", "cannot be compared"), ("osu_bw,2,1,8,", "is no figure")):
+        for line, problem in (("osu_bw,2,1,8", "4 columns instead of 5"), ("osu_cry,2,1,8,1", 'unknown benchmark "osu_cry"'),
+                              ("osu_bw,0,1,8,1", '"0" is not a number of nodes'), ("osu_bw,2,x,8,1", "not a number of ranks per node"),
+                              ("osu_bw,2,1,-8,1", "is not a number of bytes"), ("osu_latency,2,2,8,1", "message benchmarks need two ranks"),
+                              ("osu_allreduce,4096,4096,8,1", "cannot be compared"), ("osu_bw,2,1,8,", "is not a result")):
             self.assertRegex(refused(table + "\n" + line), rf"x\.out:3: .*{problem}")
         self.assertRegex(refused("# OSU MPI Allreduce Latency Test v7.1\n8 1\n"), r"x\.out:1: .*--ranks-per-node")
-        self.assertIn("no figure of messages", refused("# OSU MPI Bandwidth Test v7.1\n8 1\n"))
-        self.assertIn("no figure of messages", refused("# OSU MPI Allreduce Latency Test v7.1\n8 1\n", "-n", "4", "--ranks-per-node", "2"))
-        self.assertIn("x.out:2002: more than 2000 figures", refused(latency + "8 1\n" * 2001))
+        self.assertIn("ping-pong results (osu_latency) are missing", refused("# OSU MPI Bandwidth Test v7.1\n8 1\n"))
+        self.assertIn("ping-pong results (osu_latency) are missing", refused("# OSU MPI Allreduce Latency Test v7.1\n8 1\n", "-n", "4", "--ranks-per-node", "2"))
+        self.assertIn("x.out:2002: more than 2000 results", refused(latency + "8 1\n" * 2001))
         self.assertIn("larger than 4 MiB", refused(b" " * (5 << 20)))
 
 
@@ -924,7 +938,7 @@ class Explain(CliTest):
 
 
 class SharedOptions(CliTest):
-    """The same option says the same to every subcommand that has it."""
+    """An option has the same meaning in every subcommand that has it."""
 
     def test_reach_the_settings(self):
         for option, value, key in (("--nodes", "3", "machine.nodes"), ("--ranks-per-node", "4", "machine.ranks_per_node"),
@@ -963,7 +977,7 @@ class SharedOptions(CliTest):
 
 
 class Programs(CliTest):
-    """Every subcommand opens what can be replayed by its content, not by its name."""
+    """Every subcommand recognises replayable files by content, not by name."""
 
     def test_that_are_none(self):
         (self.folder / "script").write_text("#!/bin/sh\n")
@@ -971,7 +985,7 @@ class Programs(CliTest):
                           ("replay", "--job", "script", "--job", "pattern:ring:2:8", "--backend", "host")):
             with self.subTest(arguments=arguments):
                 error = self.refused(*arguments)
-                self.assertIn('cannot read script: it is a text that begins "#!/bin/sh"; what can be opened: ', error)
+                self.assertIn('cannot read script: it is a text file that begins "#!/bin/sh"; supported formats: ', error)
                 self.assertIn("pattern (pattern:NAME:RANKS:BYTES[:ROUNDS])", error)
                 self.assertIn("recording (offramp record", error)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What bash offers behind the words of a command line, asked of bash itself. OFFRAMP_BUILD names the build folder."""
+"""Bash's completions for `offramp`, queried from bash itself. OFFRAMP_BUILD names the build folder."""
 
 import json
 import os
@@ -17,7 +17,7 @@ WITH_COMMAND = {**ENVIRONMENT, "TERM": "dumb", "PATH": f"{OFFRAMP.parent}:{os.en
 
 
 class Terminal:
-    """A shell that somebody types into."""
+    """An interactive shell."""
 
     def __init__(self, test, *command):
         if why_not():
@@ -34,7 +34,7 @@ class Terminal:
         os.write(self.end, text.encode())
 
     def wait(self, done, seconds=30):
-        """Until done() is true; whatever the shell prints is read meanwhile, and kept in `seen`."""
+        """Waits until done() is true; reads the shell's output meanwhile into `seen`."""
         deadline = time.monotonic() + seconds
         while not done() and time.monotonic() < deadline:
             if select.select([self.end], [], [], 0.02)[0]:
@@ -54,7 +54,7 @@ class Bash(FolderTest):
         self.scratch.mkdir()
 
     def complete(self, *words):
-        """What the function offers for the last word; words are cut at "=" as bash cuts them."""
+        """The completions of the last word; words are cut at "=" as bash cuts them."""
         test = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _offramp; printf "%s\\n" "${COMPREPLY[@]}"'
         cut = [part for word in words[:-1] for part in re.split("(=)", word)]
         cut += [part for part in re.split("(=)", words[-1]) if part] or [""]
@@ -69,8 +69,8 @@ class Bash(FolderTest):
         self.assertNotIn("manual", self.complete("offramp", ""))
         self.assertEqual(self.complete("offramp", "--vers"), ["--version"])
         for sub in self.subcommands():
-            help_text = self.offramp(sub, "--help").split("Options:")[1].split("\n\n")[0]
-            options = set(re.findall(r"^ +(?:-\w,)?(--[a-z0-9-]+)", help_text, flags=re.MULTILINE))
+            help_text = self.offramp(sub, "--help-all").split("Options:")[1].split("\n\n")[0]
+            options = set(re.findall(r"^  (?:-\w )?(--[a-z0-9-]+)", help_text, flags=re.MULTILINE))
             self.assertGreater(len(options), 0, sub)
             self.assertLessEqual(options, set(self.complete("offramp", sub, "--")), sub)
 
@@ -124,7 +124,7 @@ class Bash(FolderTest):
 
 class OtherShells(FolderTest):
     def test_are_refused(self):
-        self.assertIn("there is one for bash", self.offramp("completion", "zsh", code=2))
+        self.assertIn("available: bash", self.offramp("completion", "zsh", code=2))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""What comes from others, and machines that are short of something: files that crash libraries or claim too much, folders of other
-users, full disks, limits of memory and of file sizes. Needs OFFRAMP_BUILD, as cli_test.py does."""
+"""Hostile input and scarce resources: files that crash libraries or claim too much, folders of other users, full disks, limits of memory
+and of file sizes. Needs OFFRAMP_BUILD, as cli_test.py does."""
 
 import os
 import pathlib
@@ -23,7 +23,7 @@ def otf2_is_there():
 
 class HostileTest(CliTest):
     def tried(self, *arguments, seconds=60, limits=None, stdout=subprocess.PIPE):
-        """Runs the command with limits of its own. Fails if it takes longer than so many seconds."""
+        """Runs the command under limits. Fails if it takes longer than the given seconds."""
         def set_limits():
             for which, value in (limits or {}).items():
                 resource.setrlimit(which, (value, value))
@@ -98,12 +98,12 @@ class Files(HostileTest):
             with self.subTest(words=words):
                 done = self.tried(*words, seconds=20)
                 self.assertNotEqual(done.returncode, 0)
-                self.assertIn("events, which is more than a run makes", done.stdout + done.stderr)
+                self.assertIn("events, which exceeds the maximum", done.stdout + done.stderr)
         self.assertFalse((self.folder / "x.goal").exists())
 
     def test_few_bytes_are_not_a_million_ranks(self):
         (self.folder / "big.txt").write_text("0 init\n1048575 init\n")
-        self.assertIn("it has lines of rank 1048575, and none of rank 1", self.refused("replay", "big.txt", "--backend", "host"))
+        self.assertIn("it has lines of rank 1048575 but none of rank 1", self.refused("replay", "big.txt", "--backend", "host"))
 
     def test_a_topology_that_crashes_hwloc_is_refused(self):
         self.assertIn("hwloc cannot read the topology", self.refused(*DPU_CONFIG, f"topology={DATA / 'no_complete_cpuset.xml'}"))
@@ -118,7 +118,7 @@ class Files(HostileTest):
 
 
 class Folder(HostileTest):
-    """An offramp.toml that lies in the current folder."""
+    """An offramp.toml in the current folder."""
 
     def test_loads_no_code(self):
         plugins = self.folder / "plugins"
@@ -136,11 +136,11 @@ class Folder(HostileTest):
 
     def test_names_no_output_outside_of_it(self):
         (self.folder / "offramp.toml").write_text('report = "../run.json"\n')
-        self.assertIn("leads out of the folder", self.refused("run", "-n", "1", "--", "/bin/true"))
+        self.assertIn("points outside the folder", self.refused("run", "-n", "1", "--", "/bin/true"))
 
 
 class Devices(CliTest):
-    """Names that are no regular files."""
+    """Names of files that are not regular."""
 
     def test_a_recording_is_not_made_of_a_device(self):
         for words in (("record", "-o", "/dev/null"), ("run", "--record", "/dev/null")):
@@ -170,8 +170,8 @@ class Devices(CliTest):
         for name in ("run.json", "app.rec.rank-0"):
             os.symlink(precious, shared / name)
             os.lchown(shared / name, 54321, 54321)
-        self.assertIn("a link of another user", self.refused("replay", RING, "--backend", "host", "--report", "shared/run.json"))
-        self.assertIn("a link of another user", self.refused("record", "-o", "shared/app.rec", "-n", "1", "--", "/bin/true"))
+        self.assertIn("a symbolic link of another user", self.refused("replay", RING, "--backend", "host", "--report", "shared/run.json"))
+        self.assertIn("a symbolic link of another user", self.refused("record", "-o", "shared/app.rec", "-n", "1", "--", "/bin/true"))
         self.assertEqual(precious.read_text(), "precious\n")
 
 

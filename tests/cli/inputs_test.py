@@ -1,4 +1,4 @@
-"""Inputs that are not what a command wants, and outputs of other tools as they come. Needs OFFRAMP_BUILD, as cli_test.py does."""
+"""Inputs that a command cannot use, and unmodified outputs of other tools. Needs OFFRAMP_BUILD, as cli_test.py does."""
 
 import json
 import pathlib
@@ -12,7 +12,7 @@ RING = "pattern:ring:2:8:1"
 
 
 class Benchmarks(CliTest):
-    """What calibrate --from reads."""
+    """The input of calibrate --from."""
 
     SIZES = [1 << shift for shift in range(3, 21)]
 
@@ -52,8 +52,8 @@ class Benchmarks(CliTest):
         self.assertEqual(errors, "")
         self.assertEqual(self.figures(found, "barrier"), {0: 4910.0})
         self.assertTrue(next(row for row in found["comparisons"] if row["operation"] == "barrier")["modelled_ns"] > 0)
-        self.assertIn('hello.out:1: the figures of "Hello World Test" are not used', found["notes"])
-        self.assertIn("does not say where its ranks were: give --ranks and --ranks-per-node",
+        self.assertIn('hello.out:1: results of "Hello World Test" are ignored', found["notes"])
+        self.assertIn("does not name the nodes of its ranks: add --ranks and --ranks-per-node",
                       self.refused("calibrate", "--from", "barrier.out"))
 
     def test_of_several_pairs_and_of_both_ways_are_compared(self):
@@ -69,7 +69,7 @@ class Benchmarks(CliTest):
                 if row["operation"] != "message"}
         expected = {("both ways", 1, 65536): 5242.88, ("rate", 4, 65536): 6553.6, ("loaded", 4, 8): 1500, ("both ways", 1, 131072): 6553.6}
         self.assertEqual({key: round(value, 3) for key, value in rows.items()}, expected)
-        self.assertIn("does not say where its ranks were", self.calibrated("latency", "multi", code=2)[1])
+        self.assertIn("does not name the nodes of its ranks", self.calibrated("latency", "multi", code=2)[1])
 
     def test_of_imb_are_those_of_osu(self):
         ping = self.imb("PingPong", 2, "       #bytes #repetitions      t[usec]   Mbytes/sec",
@@ -87,18 +87,18 @@ class Benchmarks(CliTest):
         self.assertEqual((self.figures(found, "allreduce"), self.figures(found, "barrier")), ({1024: 6000.0}, {0: 4000.0}))
         rows = [row for row in found["comparisons"] if row["operation"] == "allreduce"]
         self.assertEqual((rows[0]["ranks"], rows[0]["ranks_per_node"]), (8, 4))
-        self.assertTrue(any('the figures of "Exchange" are not used' in note for note in found["notes"]))
+        self.assertTrue(any('results of "Exchange" are ignored' in note for note in found["notes"]))
         without, _ = self.calibrated("imb")
         self.assertEqual(without["host"], plain["host"])
-        self.assertIn('imb.out:27: the figures of "Allreduce" are not used without --ranks-per-node', without["notes"])
+        self.assertIn('imb.out:27: results of "Allreduce" are ignored without --ranks-per-node', without["notes"])
 
     def test_that_cannot_be_read_do_not_end_the_command(self):
         self.write(latency=self.latencies(), broken="# OSU MPI Bandwidth Test v7.5\n8 12\n16 nan\n", text="some text\n")
         found, errors = self.calibrated("latency", "broken", "text", "none", code=2)
         alone, _ = self.calibrated("latency")
         self.assertEqual((found["comparisons"], found["source"]), (alone["comparisons"], "latency.out"))
-        for problem in ('broken.out:3: "nan" is no figure', "text.out has no figure", "cannot read none.out"):
-            self.assertRegex(errors, f"(?m)^offramp: {problem}.*; its figures are left out$")
+        for problem in ('broken.out:3: "nan" is not a result', "text.out has no results", "cannot read none.out"):
+            self.assertRegex(errors, f"(?m)^offramp: {problem}.*; its results are left out$")
 
 
 class WrongInputs(CliTest):
@@ -119,9 +119,9 @@ class WrongInputs(CliTest):
         self.offramp("replay", RING, "--sweep", "bandwidth=100:200")
 
     def test_topologies_have_suggestions(self):
-        self.assertIn('"fattree" is no topology; did you mean "fat-tree"?', self.refused("replay", RING, "--network", "fattree:4:4"))
-        self.assertIn('"Torus" is no topology; did you mean "torus"?', self.refused("replay", RING, "--network", "Torus:2x2"))
-        self.assertIn("has 2 nodes to a switch, which 4 does not divide: an oversubscription of 4 takes 4, 8, 12 or so on",
+        self.assertIn('unknown topology "fattree"; did you mean "fat-tree"?', self.refused("replay", RING, "--network", "fattree:4:4"))
+        self.assertIn('unknown topology "Torus"; did you mean "torus"?', self.refused("replay", RING, "--network", "Torus:2x2"))
+        self.assertIn("has 2 nodes per switch, which is not a multiple of 4: an oversubscription of 4 needs 4, 8, 12, ...",
                       self.refused("replay", RING, "--network", "fat-tree:2:4"))
         self.assertIn("allowed: star, fat-tree:", self.refused("replay", RING, "--network", "mesh:4"))
 
@@ -131,7 +131,7 @@ class WrongInputs(CliTest):
             self.assertIn(words, refused)
         self.assertIn('the backend host has no topic "registers"; --backend cclo has it', self.refused("explain", "registers"))
         self.assertIn('did you mean "header"?', self.refused("explain", "hedder", "--backend", "zrlmpi"))
-        self.assertIn('"r.json" is no topic; to see a call of a report with receipts, name it: --call N --rank RANK', self.refused("explain", "r.json"))
+        self.assertIn('"r.json" is not a topic; to see a call of a report with receipts, add --call N --rank RANK', self.refused("explain", "r.json"))
 
     def test_advice_over_ranks_is_a_page(self):
         few = [f"pattern:stencil2d:{ranks}:4KiB:2" for ranks in (8, 9, 12, 16)]
@@ -140,7 +140,7 @@ class WrongInputs(CliTest):
         for words in ("<!doctype html>", "<svg", "<tr><td>64</td>", "<tr><td>128</td>"):
             self.assertIn(words, page)
         self.assertIn(f'<h1 class="headline">{text.splitlines()[0].split(":")[0]}', page)
-        self.assertIn("--report are of one number of ranks", self.refused("advise", *few, "--ranks", "64,128", "--report", "r.json"))
+        self.assertIn("--report need a single number of ranks", self.refused("advise", *few, "--ranks", "64,128", "--report", "r.json"))
 
     def fake_launcher(self, *lines):
         fake = self.folder / "mpirun"
@@ -152,7 +152,7 @@ class WrongInputs(CliTest):
         fake = self.fake_launcher(f"{BUILD}/tests/recording c.rec 2 3 parts", "exit 1")
         path = self.folder / "c.rec"
         error = self.offramp("record", "-o", "c.rec", "--launcher", fake, "--", "/bin/true", code=1).stderr
-        self.assertIn(f"offramp: the program did not come to its end, and what it recorded is kept: offramp replay {path} --partial\n", error)
+        self.assertIn(f"offramp: the program did not finish; its recording up to that point is kept: offramp replay {path} --partial\n", error)
         self.assertIn("2 ranks, 37 events", self.offramp("replay", "c.rec", "--backend", "host", "--partial").stdout)
         path.write_text("an older one")
         error = self.offramp("record", "-o", "c.rec", "--launcher", fake, "--", "/bin/true", code=1).stderr
@@ -163,7 +163,7 @@ class WrongInputs(CliTest):
     def test_another_mpi_of_the_environment_is_named(self):
         fake = self.fake_launcher("exit 1")
         error = self.offramp("run", "--launcher", fake, "--", "/bin/true", code=1, OPAL_PREFIX="/opt/conda").stderr
-        self.assertIn(f"note: OPAL_PREFIX is /opt/conda, and {fake} is of another Open MPI", error)
+        self.assertIn(f"note: OPAL_PREFIX is /opt/conda, but {fake} belongs to another Open MPI", error)
         self.assertNotIn("OPAL_PREFIX", self.offramp("run", "--launcher", fake, "--", "/bin/true", code=1, OPAL_PREFIX=str(self.folder)).stderr)
         if shutil.which("mpirun"):
             self.assertIn("OPAL_PREFIX is /opt/conda", self.offramp("info", OPAL_PREFIX="/opt/conda").stdout)
@@ -173,7 +173,7 @@ class WrongInputs(CliTest):
             self.skipTest("Slurm is installed")
         srun = pathlib.Path(self.fake_launcher("exit 1")).rename(self.folder / "srun")
         error = self.offramp("run", "--launcher", str(srun), "--", "/bin/true", code=1).stderr
-        self.assertIn("note: there is no slurm.conf here", error)
+        self.assertIn("note: no slurm.conf and no Slurm job here", error)
         self.assertNotIn("slurm.conf", self.offramp("run", "--launcher", str(srun), "--", "/bin/true", code=1, SLURM_JOB_ID="7").stderr)
 
     def test_outputs_where_no_file_can_be(self):
@@ -187,7 +187,7 @@ class WrongInputs(CliTest):
 
 
 class Programs(CliTest):
-    """What is said of a program and of the libraries beside it before it runs."""
+    """The check of a program and the libraries beside it before it runs."""
 
     def compiled(self, name, *options, text="int main(void) { return 0; }\n"):
         (self.folder / f"{name}.c").write_text(text)
@@ -198,21 +198,21 @@ class Programs(CliTest):
 
     def test_address_sanitizer_comes_first(self):
         program = self.compiled("hello", "-fsanitize=address", text="#include <mpi.h>\nint main(int c, char** v) { MPI_Init(&c, &v); return MPI_Finalize(); }\n")
-        self.assertRegex(self.offramp("check", program).stdout, r"note: AddressSanitizer has to come before Offramp: offramp run preloads /\S*libasan")
+        self.assertRegex(self.offramp("check", program).stdout, r"note: AddressSanitizer has to be loaded before Offramp: offramp run preloads /\S*libasan")
         self.assertIn("libasan", json.loads(self.offramp("check", "--json", program).stdout)["preloaded_first"])
         done = self.offramp("run", "--dry-run", "--preload", "/opt/tool.so", "--", program)
         self.assertRegex(done.stdout, r"-x LD_PRELOAD=/[^:]*libasan[^:]*:/opt/tool.so:\S*libofframp")
-        self.assertIn("is built with AddressSanitizer, which has to come first", done.stderr)
+        self.assertIn("is built with AddressSanitizer, which has to be loaded first", done.stderr)
 
     def test_in_this_folder_is_named_with_its_folder(self):
         name = pathlib.Path(self.compiled("hello")).name
-        self.assertIn(f'"{name}" is not found; did you mean ./{name}?', self.refused("check", name))
+        self.assertIn(f'"{name}" was not found; did you mean ./{name}?', self.refused("check", name))
 
     def test_a_tool_counts_as_the_program(self):
         tool = self.compiled("tool.so", "-shared", "-fPIC", text="#include <mpi.h>\nint MPI_Finalize(void) { return PMPI_Finalize(); }\n")
         other = self.compiled("other.so", "-shared", "-fPIC", text="int other(void) { return 0; }\n")
         done = self.offramp("run", "--dry-run", "--preload", tool, "--preload", other, "--", "/bin/true")
-        self.assertIn(f"note: {tool} wraps functions of MPI: messages that it sends itself count as the program's", done.stderr)
+        self.assertIn(f"note: {tool} wraps MPI functions: its own messages count as the program's", done.stderr)
         self.assertNotIn(other, done.stderr)
 
     def test_an_archive_without_mpi_is_no_program(self):

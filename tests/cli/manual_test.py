@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Manual pages and option reference come from the command itself, and are right. OFFRAMP_BUILD names the
-build folder."""
+"""Manual pages and option reference are generated from the command itself, and are correct. OFFRAMP_BUILD names the build folder."""
 
 import json
 import os
@@ -59,7 +58,7 @@ class ManualPages(FolderTest):
         self.assertIn("nosuchrequest", done.stderr)
 
     def shown(self, name):
-        """As a terminal shows it, in one line."""
+        """The page as a terminal shows it, on one line."""
         done = subprocess.run(["groff", "-man", "-Tascii", "-P-c", "-rLL=400n", self.folder / name], capture_output=True,
                               text=True, timeout=180, check=True)
         return " ".join(re.sub(".\b", "", done.stdout).split())
@@ -67,7 +66,7 @@ class ManualPages(FolderTest):
     def test_they_say_what_the_help_says(self):
         for sub in self.subcommands():
             page = self.shown(f"offramp-{sub}.1")
-            for option in re.findall(r"--[a-z-]+", self.offramp(sub, "--help").split("Options:")[1]):
+            for option in re.findall(r"--[a-z-]+", self.offramp(sub, "--help-all").split("Options:")[1]):
                 self.assertIn(option, page, sub)
 
     def test_the_file_has_every_key_and_parameter(self):

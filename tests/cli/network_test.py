@@ -41,15 +41,15 @@ class Network(CliTest):
         self.assertIn("Stragglers", (self.folder / "r.html").read_text())
         self.assertIn("without stragglers", self.offramp("predict", "allreduce", "-n", "8", "--noise", "5us:2us").stderr)
         for arguments, says in ((("--noise", "1ms:2ms"), "--noise"), (("--slow-nodes", "2"), "--slow-nodes"),
-                                (("--slow-nodes", "8:2"), "stragglers.slow_nodes: there is no node 8"),
-                                (("--slow-nodes", "random:9:2"), "9 nodes are to be slow")):
+                                (("--slow-nodes", "8:2"), "stragglers.slow_nodes: node 8 does not exist"),
+                                (("--slow-nodes", "random:9:2"), "9 slow nodes are requested")):
             self.assertIn(says, self.refused(*pattern, *arguments))
         self.assertIn("--slow-nodes: stragglers.slow_nodes = 1:2 has no effect", self.offramp(*pattern, "--slow-nodes", "1:2").stderr)
 
     def test_says_which_settings_a_network_leaves_without_effect(self):
         (self.folder / "p.xml").write_text('<platform version="4.1"><cluster id="c" prefix="n" suffix="" radical="0-3" speed="1Gf" '
                                            'bw="12.5GBps" lat="1us"/></platform>')
-        for network, says in (((), "has no effect in a star"), (("--network", "p.xml"), "has no effect beside p.xml")):
+        for network, says in (((), "has no effect in a star"), (("--network", "p.xml"), "has no effect with p.xml")):
             error = self.offramp("replay", "pattern:ring:4:8", "--backend", "host", *network, "--set", "network.hop=1us").stderr
             self.assertIn("--set network.hop: network.hop = 1us " + says, error)
         (self.folder / "q.xml").write_text('<platform version="4.1">\n<zone id="z" routing="Full">\n<host id="a" speed="1f"/>'
@@ -70,8 +70,8 @@ class Network(CliTest):
         busy = json.loads(self.offramp("replay", *jobs[:2], *tree, "--background", "shift:20", "--json").stdout)
         self.assertGreater(busy["results"][0]["jobs"][0]["slowdown"], 1.2)
         self.assertEqual(busy["background_nodes"], 4)
-        for arguments, says in (((*jobs, "--job", "pattern:incast:2:8", *tree), "room for 8 nodes, and there are 10"),
-                                ((*jobs[:2], *jobs[:2], *tree), "job 2: node 0 is taken already"),
+        for arguments, says in (((*jobs, "--job", "pattern:incast:2:8", *tree), "room for 8 nodes, but there are 10"),
+                                ((*jobs[:2], *jobs[:2], *tree), "job 2: node 0 is already in use"),
                                 ((*jobs[:2], "--background", "storm:1", *tree), "is not uniform:RATE"),
                                 ((*jobs[:2], "--background", "shift:1", "--backend", "host"), "needs a network"),
                                 ((*jobs, "--backend", "host", "--network", "no.xml"), "cannot read no.xml")):
@@ -87,9 +87,11 @@ class PlatformFiles(CliTest):
   <trace id="t" periodicity="2.0">
     0.0 1.0
   </trace>
+
   <zone id="z" routing="Full">
     <host id="a" speed="1Gf"/> <host id="b" speed="1Gf"/>
     <link id="l" bandwidth="1MBps" latency="1ms" bandwidth_file="half.txt"/>
+
     <route src="a" dst="b"><link_ctn id="l"/></route>
   </zone>
   <trace_connect kind="SPEED" trace="t" element="a"/>
@@ -101,10 +103,10 @@ class PlatformFiles(CliTest):
         for command in ("replay", "predict"):
             question = ("pattern:ring:2:8:1",) if command == "replay" else ("send", "--ranks", "2", "--bytes", "8")
             done = self.offramp(command, *question, "--backend", "host", "--network", "p.xml")
-            self.assertIn("network.topology: p.xml:5: <trace>, bandwidth_file, <trace_connect>: not read: links and hosts do not change with time",
+            self.assertIn("network.topology: p.xml:5: <trace>, bandwidth_file, <trace_connect>: ignored: links and hosts do not change with time",
                           done.stderr + done.stdout)
         (self.folder / "p.xml").write_text(self.LINES.replace("bandwidth_file", "bandwith_file"))
-        self.assertIn("p.xml:10: <link> has no attribute bandwith_file",
+        self.assertIn("p.xml:11: <link> has no attribute bandwith_file",
                       self.refused("replay", "pattern:ring:2:8:1", "--network", "p.xml"))
 
 

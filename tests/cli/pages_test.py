@@ -1,5 +1,5 @@
-"""Pages and pictures of every command that makes some: no figure in them is none, and a browser has nothing to complain of.
-Needs OFFRAMP_BUILD, as cli_test.py does."""
+"""Pages and pictures of every command that writes them: every figure is a number, and a browser reports no problem. Needs OFFRAMP_BUILD,
+as cli_test.py does."""
 
 import json
 import os
@@ -31,7 +31,7 @@ class Pages(CliTest):
         return text
 
     def measure(self, name):
-        """At the width of a telephone and of a desk, light and dark: nothing sticks out, all text can be read, tables say what they are."""
+        """On a telephone and on a desktop, light and dark: nothing overflows, all text is legible, and tables have captions."""
         for dark in (False, True):
             measured = browser.measures_of(self.folder / name, (400, 1400), dark)
             if measured is None:
@@ -40,7 +40,7 @@ class Pages(CliTest):
             self.assertTrue(all(one["texts"] > 100 and one["tables"] > 5 for one in measured), measured)
 
     def test_can_be_read_on_every_screen(self):
-        """A program of 12 800 calls, over eight hardwares: all of one report, and two more of another."""
+        """A program of 12 800 calls on eight devices: all in one report, and two more in another."""
         program = str(ROOT / "examples/programs/halo-16.rec")
         self.offramp("replay", program, "--compare", "all", "--details", "--report", "all.json")
         self.offramp("replay", program, "--backend", "host,cclo", "--set", "latency=x2", "--details", "--report", "two.json")
@@ -58,7 +58,7 @@ class Pages(CliTest):
         self.measure("declines.html")
 
     def test_measures_find_what_is_wrong(self):
-        """That a page without problems is no page that was not looked at."""
+        """A faulty page has problems, so the check does look at pages."""
         (self.folder / "bad.html").write_text("<!doctype html><body><p style='color: #999; background: #fff'>pale</p><div style='width: 900px'>wide</div>"
                                               "<table><thead><tr><th>a</th></tr></thead></table>")
         measured = browser.measures_of(self.folder / "bad.html", (400, 1400))

@@ -1,11 +1,11 @@
-"""The Python module, and the notebook of the examples: what they say is what the command says. Needs OFFRAMP_BUILD, as cli_test.py
-does."""
+"""The Python module, and the notebook of the examples: their results are the command's. Needs OFFRAMP_BUILD, as cli_test.py does."""
 
 import contextlib
 import io
 import json
 import os
 import pathlib
+import re
 import sys
 import unittest
 
@@ -22,7 +22,7 @@ NOTEBOOK = ROOT / "examples/notebook/answers.ipynb"
 class Rows(CliTest):
     def setUp(self):
         super().setUp()
-        os.environ.pop("OFFRAMP_BUILD", None)  # is no variable of the command's
+        os.environ.pop("OFFRAMP_BUILD", None)  # is no variable of the command
         offramp.PROGRAM = str(OFFRAMP)
 
     def test_of_a_report_are_those_of_its_file(self):
@@ -42,6 +42,28 @@ class Rows(CliTest):
         answer = offramp.advise(HALO, ["dpu"], quick=True)
         self.assertEqual(answer, json.loads(self.offramp("advise", HALO, "--backend", "dpu", "--quick", "--json").stdout)["answer"])
         self.assertEqual([bar["name"] for bar in answer["bars"]], ["host", "dpu"])
+
+    def test_a_change_is_that_of_the_command(self):
+        other = HALO.replace("halo", "transpose")
+        answer = offramp.change(HALO, [other])
+        self.assertEqual(answer, json.loads(self.offramp("replay", HALO, other, "--json").stdout)[1]["answer"])
+        self.assertEqual([bar["name"] for bar in answer["bars"]], ["halo-4.rec", "transpose-4.rec"])
+
+    def test_efficiencies_are_those_of_text_page_and_report_and_their_product_is_the_computing(self):
+        words = ("replay", HALO, "--backend", "host,dpu", "--details")
+        text = self.offramp(*words, "--report", "r.json", "--html", "r.html").stdout
+        written = json.loads((self.folder / "r.json").read_text())
+        rows = offramp.replay(HALO, ["host", "dpu"], details=True).table("lanes")
+        page = (self.folder / "r.html").read_text()
+        for row, lane in zip(rows, (written, *written["compared"])):
+            of_all_time = written["computing"]["sum_ns"] / written["ranks"] / lane["whole_run"]["modelled_time_ns"]
+            self.assertAlmostEqual(row["efficiency"], of_all_time, places=9)
+            self.assertAlmostEqual(row["load_balance"] * row["serialisation"] * row["transfer"], row["efficiency"], places=9)
+            self.assertEqual(lane["efficiencies"]["transfer"], row["transfer"])
+            cells = [f"{100 * row[name]:.1f} %" for name in ("efficiency", "load_balance", "serialisation", "transfer")]
+            self.assertRegex(text, rf"(?m)^{row['backend']} +" + " +".join(cells) + "$")
+            self.assertIn("".join(f"<td>{cell}</td>" for cell in cells), page)
+        self.assertNotIn("load balance", self.offramp("replay", HALO, "--backend", "host").stdout)
 
     def test_of_accounts_add_up_to_the_time_in_calls(self):
         report = offramp.replay(HALO, "host", details=True)
@@ -94,6 +116,27 @@ class Rows(CliTest):
         self.assertIn("aie", refused["refused"])
         self.assertIsNone(host["refused"])
 
+    def test_a_scaled_program_is_that_of_the_command(self):
+        recordings = [str(ROOT / f"examples/programs/data_parallel-{ranks}.rec") for ranks in (4, 16)]
+        scaled = offramp.scale(recordings, 64, output=str(self.folder / "64.rec"))
+        written = json.loads(self.offramp("scale", *recordings, "-n", "64", "-o", "64.rec", "--json", code=4).stdout)
+        self.assertEqual({**scaled, "answer": None}, {**written, "answer": None})
+        self.assertEqual(scaled["answer"]["answer"], written["answer"]["answer"])
+        self.assertEqual(len(offramp.info(str(self.folder / "64.rec"))["ranks"]), 64)
+        with self.assertRaisesRegex(offramp.Error, "64 ranks"):
+            offramp.scale(HALO, 64)
+
+    def test_options_in_the_help_are_those_of_the_command(self):
+        of_all = offramp.__doc__.partition("Options of all")[2].partition("settings,")[0]
+        for function in (offramp.advise, offramp.replay, offramp.predict, offramp.scale):
+            known = set(re.findall(r"--([a-z0-9-]+)", self.offramp(function.__name__, "--help-all").stdout))
+            named = {name.replace("_", "-") for name in re.findall(r"(?:^|\s)(\w+)=", function.__doc__ + of_all)}
+            shared = {name for name in named if function is offramp.scale and name not in function.__doc__}
+            self.assertLessEqual(named - shared, known, function.__name__)
+            missing = known - named - {"help", "help-all", "verbose", "backend", "compare", "set", "json", "csv", "sweep", "jobs", "shard", "merge",
+                                       "output"}
+            self.assertEqual(missing - ({"ranks"} if function is offramp.scale else set()), set(), function.__name__)
+
     def test_of_predictions_and_events(self):
         rows = offramp.predict("bcast", ["host", "tinsel"], ranks=8, sweep="bytes=1KiB:4KiB")
         self.assertEqual([row["bytes"] for row in rows if row["backend"] == "host"], [1024, 2048, 4096])
@@ -102,9 +145,9 @@ class Rows(CliTest):
         self.assertTrue(any(event["kind"] == "computes" and event["time_ns"] > 0 for event in events))
 
     def test_of_events_have_those_of_threads(self):
-        """As the command prints a recording whose ranks have several threads; a line that is not known is an error."""
+        """Prints what the command prints for a recording of ranks with several threads; an unknown line is an error."""
         lines = ["0.0 computes 120 ns", "0.1 MPI_Isend send byte comm 0 peer 1 tag 3 bytes 8 extra 0 continues",
-                 "0.1 asks 4 times in vain", "1 spends 10 ns between questions, and 2000 ns where it takes longer", "1 is cut off"]
+                 "0.1 polls 4 times without success", "1 spends 10 ns in short gaps between failed polls, and 2000 ns in longer ones", "1 is cut off"]
 
         def events_of(text):
             program = self.folder / "printing"
@@ -144,6 +187,7 @@ class Rows(CliTest):
         names = {}
         here = os.getcwd()
         os.chdir(NOTEBOOK.parent)
+        os.environ["MPLBACKEND"] = "agg"  # plots without a window
         try:
             for cell in cells:
                 printed = io.StringIO()

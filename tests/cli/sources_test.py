@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Texts cite the bibliography (`offramp info --sources`) by keys in brackets, and nothing else says where a figure comes from.
+"""Texts cite the bibliography (`offramp info --sources`) by keys in brackets, and name no source of a figure in any other way.
 OFFRAMP_BUILD names the build folder."""
 
 import json
@@ -15,10 +15,10 @@ BUILD = pathlib.Path(os.environ.get("OFFRAMP_BUILD", ROOT / "build")).resolve()
 
 CODE = (".c", ".h", ".cpp", ".hpp")
 KEY = re.compile(r"(?<![\w\])>*&!\[])\[(?=[a-z0-9-]{3,}\])([a-z][a-z0-9]*(?:-[a-z0-9]+)*)\](?![\[({])")
-# What C and C++ files say to people: comments and string literals.
+# The texts of C and C++ files: comments and string literals.
 SAID = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"', re.S)
 MADE_OF_KEYS = ("tools/text/sources.cpp", "tools/text/sources.hpp", "tests/cli/sources_test.py")
-# Words that name a source without saying which, and numbers of lists that are not in the repository.
+# Words that name a source vaguely, and numbers of lists that are not in the repository.
 OLD = re.compile(r"original document|\bseed (?:0\d\d|document)|fact sheet|\bread in code\b|(?://|[(\"|]) *[VP]\d{1,2}\b", re.I)
 MODELS = ("backends/", "simulators/", "lib/dpu", "include/", "docs/backends/", "docs/configuration.md",
           *(f"tests/{backend.name}/" for backend in (ROOT / "backends").iterdir()))
@@ -30,7 +30,7 @@ def offramp(*arguments):
 
 
 def texts():
-    """Path -> what the file says, of all files that may cite."""
+    """Path -> the text of the file, for all files that may cite."""
     listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True,
                             check=False).stdout.split()
     for path in listed:
@@ -53,7 +53,7 @@ class Sources(unittest.TestCase):
         return set(KEY.findall(text)) & self.keys
 
     def test_every_key_is_in_the_bibliography(self):
-        # Sections of a configuration stand in brackets, too.
+        # Sections of a configuration are in brackets, too.
         sections = {key["key"].split(".")[0] for key in self.facts["keys"]} | {backend["name"] for backend in self.facts["backends"]}
         for path, text in texts():
             if not path.startswith(MODELS):

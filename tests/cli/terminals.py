@@ -1,4 +1,4 @@
-"""Pseudo-terminals, which a machine without /dev/pts does not have."""
+"""Pseudo-terminals, which machines without /dev/pts lack."""
 
 import os
 import pty

@@ -1,4 +1,5 @@
-"""Traces of other tools on the command line: replayed, checked, converted, and read by the tools themselves; programs that are scaled. Needs OFFRAMP_BUILD, as cli_test.py does."""
+"""Traces of other tools on the command line: replayed, checked, converted, and read by the tools themselves; programs that are scaled.
+Needs OFFRAMP_BUILD, as cli_test.py does."""
 
 import json
 import pathlib
@@ -21,7 +22,7 @@ STAR = """<?xml version='1.0'?>
 class Traces(CliTest):
     def test_are_replayed_with_notes(self):
         done = self.offramp("replay", DATA / "smpi/program.txt", "--backend", "host", "--compute", "recorded")
-        self.assertIn("computing is in flops: one takes 1 ns", done.stderr)
+        self.assertIn("computing is in flops: each takes 1 ns", done.stderr)
         for line in done.stderr.splitlines():
             self.assertTrue(line.startswith("offramp: note: "), line)
         self.offramp("replay", DATA / "goal/diamond.goal", "--compare", "all")
@@ -29,21 +30,21 @@ class Traces(CliTest):
     def test_are_checked(self):
         done = self.offramp("check", DATA / "goal/diamond.goal")
         self.assertIn("4 messages", done.stdout)
-        self.assertIn("its calls fit together", done.stdout)
+        self.assertIn("no problems found: its calls are consistent", done.stdout)
         (self.folder / "stuck").write_text("0 recv 1 0 8\n1 recv 0 0 8\n")
         done = self.offramp("check", "stuck", code=4)
         self.assertIn("a cycle of ranks that wait for each other: 0, 1, 0", done.stdout)
         answer = json.loads(self.offramp("check", "--json", "stuck", code=4).stdout)
         self.assertEqual(len(answer["problems"]), 3)
         (self.folder / "broken").write_text("0 init\n0 send 1\n")
-        self.assertIn("broken:2: send: there are too few arguments", self.refused("check", "broken"))
+        self.assertIn("broken:2: send: too few arguments", self.refused("check", "broken"))
 
     def test_that_are_cut_are_not_whole(self):
         (self.folder / "cut").write_text("0 init\n0 compute 2000\n0 isend 1 7 1000 6\n0 waitall\n1 init\n1 recv 0 7 1000 6\n")
-        says = '"cut" is not whole: ranks 0, 1 are cut off before finalize'
-        self.assertIn(says + "; --partial replays what there is", self.refused("replay", "cut", "--backend", "host"))
+        says = '"cut" is incomplete: ranks 0, 1 are cut off before finalize'
+        self.assertIn(says + "; --partial replays the part that exists", self.refused("replay", "cut", "--backend", "host"))
         self.assertIn(says, self.offramp("replay", "cut", "--backend", "host", "--partial").stderr)
-        self.assertIn("problem: it is not whole: ranks 0, 1", self.offramp("check", "cut", code=4).stdout)
+        self.assertIn("problem: it is incomplete: ranks 0, 1", self.offramp("check", "cut", code=4).stdout)
         contents = json.loads(self.offramp("info", "--json", "cut", code=2).stdout)
         self.assertEqual((contents["complete"], contents["missing"]), (False, "ranks 0, 1 are cut off before finalize"))
         self.assertIn(says, self.refused("convert", "cut", "-o", "out", "--to", "goal"))
@@ -67,10 +68,10 @@ class Traces(CliTest):
 
     def test_refuse_what_a_format_cannot_hold(self):
         done = self.offramp("convert", DATA / "smpi/program.txt", "-o", "out", "--to", "goal", code=74)
-        self.assertIn("a collective, and GOAL has messages alone", done.stderr)
+        self.assertIn("a collective, but GOAL has only messages", done.stderr)
         self.assertFalse((self.folder / "out").exists())
-        self.assertIn('is no format; did you mean "goal"?', self.refused("convert", "pattern:ring:2:8", "-o", "out", "--to", "gaol"))
-        self.assertIn("known are recording, smpi, goal, goal-binary, chakra, otf2", self.refused("convert", "pattern:ring:2:8", "-o", "out", "--to", "dimemas"))
+        self.assertIn('unknown format "gaol"; did you mean "goal"?', self.refused("convert", "pattern:ring:2:8", "-o", "out", "--to", "gaol"))
+        self.assertIn("known: recording, smpi, goal, goal-binary, chakra, otf2", self.refused("convert", "pattern:ring:2:8", "-o", "out", "--to", "dimemas"))
 
     def test_schedules_go_by_the_rules_of_loggopsim(self):
         (self.folder / "pair.goal").write_text("num_ranks 2\nrank 0 {\nsend 1001b to 1\n}\nrank 1 {\nrecv 1001b from 0\n}\n")
@@ -81,9 +82,9 @@ class Traces(CliTest):
         self.assertEqual(answer["parameters"]["G"], 1)
         self.offramp("convert", "pattern:ring:20:8", "-o", "ring.goal", "--to", "goal")
         self.assertIn("the last of 20 ranks", self.offramp("replay", "ring.goal", "--rules", "loggopsim").stdout)
-        self.assertIn('"p=1" is none of L, o, g, G, O and S', self.refused("replay", "pair.goal", "--rules", "loggopsim:p=1"))
-        self.assertIn('"logp" are no rules', self.refused("replay", "pair.goal", "--rules", "logp"))
-        self.assertIn("--rules go without --backend", self.refused("replay", "pair.goal", "--rules", "loggopsim", "--backend", "host"))
+        self.assertIn('"p=1" is not one of L, o, g, G, O, and S', self.refused("replay", "pair.goal", "--rules", "loggopsim:p=1"))
+        self.assertIn('unknown rules "logp"', self.refused("replay", "pair.goal", "--rules", "logp"))
+        self.assertIn("--rules cannot be combined with --backend", self.refused("replay", "pair.goal", "--rules", "loggopsim", "--backend", "host"))
         self.assertIn("offramp convert --to goal", self.refused("replay", "pattern:ring:2:8", "--rules", "loggopsim"))
 
     def test_chakra_traces_are_written_and_read(self):
@@ -91,10 +92,10 @@ class Traces(CliTest):
         self.assertEqual(len(list(self.folder.glob("fft.*.et"))), 12)
         self.assertEqual(len(json.loads((self.folder / "fft.json").read_text())), 7)
         self.assertEqual(done.stderr, "")
-        self.assertIn("its calls fit together", self.offramp("check", "fft.11.et").stdout)
-        # A program of fewer ranks would have some of these for its own.
+        self.assertIn("no problems found: its calls are consistent", self.offramp("check", "fft.11.et").stdout)
+        # A program of fewer ranks would own some of these.
         done = self.offramp("convert", "pattern:ring:4:8", "-o", "fft", "--to", "chakra", code=74)
-        self.assertIn("fft.4.et is there, and would count as rank 4 of this program", done.stderr)
+        self.assertIn("fft.4.et exists and would count as rank 4 of this program; remove it", done.stderr)
 
     def test_otf2_is_there_or_says_what_is_missing(self):
         version = json.loads(self.offramp("info", "--json").stdout)["otf2"]
@@ -104,7 +105,7 @@ class Traces(CliTest):
         (self.folder / "traces.otf2").write_bytes(b"\3BOTF2\0\3\2\3")
         for command in (("replay", "traces.otf2"), ("replay", "."), ("convert", "pattern:ring:2:8", "--to", "otf2", "-o", "out"),
                         ("replay", "pattern:ring:2:8", "--otf2", "out")):
-            self.assertIn("built without the library of OTF2: install it (libopen-trace-format2-dev of Debian)", self.refused(*command))
+            self.assertIn("built without the OTF2 library: install it (Debian: libopen-trace-format2-dev)", self.refused(*command))
 
     def test_binary_schedules_are_text_again(self):
         self.offramp("convert", DATA / "goal/diamond.goal", "-o", "a.bin", "--to", "goal-binary")
@@ -121,7 +122,7 @@ class InOtf2Print(CliTest):
             self.skipTest("OTF2's library is not in this build")
 
     def printed(self, folder, *options):
-        """What otf2-print says of an archive, in lines; it complains of nothing."""
+        """The output of otf2-print for an archive, in lines; it must complain about nothing."""
         done = subprocess.run(["otf2-print", *options, folder + "/traces.otf2"], cwd=self.folder, capture_output=True, text=True, timeout=180, check=False)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return done.stdout.splitlines()
@@ -132,7 +133,7 @@ class InOtf2Print(CliTest):
         self.assertEqual(sum(line.startswith("MPI_ISEND ") for line in lines), sum(line.startswith("MPI_IRECV ") for line in lines))
         self.assertTrue(any(re.search(r'MPI_ISEND .*Communicator: "MPI_COMM_WORLD" <0>, Tag: \d+, Length: 4096', line) for line in lines))
         self.assertTrue(any("Ticks per Seconds: 1000000000000" in line for line in self.printed("stencil", "-G")))
-        self.assertIn("there is an archive already", self.refused("convert", "pattern:ring:2:8", "-o", "stencil", "--to", "otf2"))
+        self.assertIn("an archive already exists", self.refused("convert", "pattern:ring:2:8", "-o", "stencil", "--to", "otf2"))
         one = json.loads(self.offramp("replay", "pattern:stencil2d:4:4KiB:2", "--backend", "host", "--json").stdout)["results"][0]
         other = json.loads(self.offramp("replay", "stencil", "--backend", "host", "--json").stdout)["results"][0]
         self.assertEqual(one["communication_ns"], other["communication_ns"])
@@ -144,18 +145,18 @@ class InOtf2Print(CliTest):
             events = [line for line in lines if len(line) > 2 and line[1].isdigit() and line[2].isdigit()]
             entered = [line for line in events if line[0] in ("ENTER", "LEAVE")]
             self.assertEqual(len(entered) % 2, 0)
-            for rank in range(4):  # each call is left before the next is entered; around them is the program
+            for rank in range(4):  # each call is left before the next is entered, all within the program
                 own = [line for line in entered if line[1] == str(rank)]
                 self.assertEqual([line[0] for line in own[1:-1]], ["ENTER", "LEAVE"] * (len(own) // 2 - 1))
             self.assertEqual(max(int(line[2]) for line in events), round(result["communication_ns"] * 1000), result["backend"])
             self.assertEqual(sum(line[0] == "MPI_COLLECTIVE_BEGIN" for line in events), sum(line[0] == "MPI_COLLECTIVE_END" for line in events))
-        self.assertIn("--otf2 is of one program", self.refused("replay", "--job", "pattern:ring:2:8", "--otf2", "jobs"))
+        self.assertIn("--otf2 needs a single program", self.refused("replay", "--job", "pattern:ring:2:8", "--otf2", "jobs"))
 
 
 @unittest.skipUnless(shutil.which("smpirun"), "SimGrid is not installed")
 class InSimGrid(CliTest):
     def replayed(self, program, ranks):
-        """Simulated seconds."""
+        """Simulated time in seconds."""
         self.offramp("convert", program, "-o", "trace", "--to", "smpi")
         (self.folder / "star.xml").write_text(STAR)
         (self.folder / "hosts").write_text("".join(f"n{i}\n" for i in range(16)))
@@ -190,19 +191,19 @@ class Scaling(CliTest):
         self.assertEqual(self.modelled("64.rec"), itself)
         self.assertEqual(self.modelled(*self.FEW, "--ranks", "64"), itself)
         facts = json.loads(self.offramp("info", "--json", "64.rec").stdout)["facts"]
-        self.assertIn("16 ranks, of whose calls the smaller recordings foretell 100.0 %", facts["held out"])
+        self.assertIn("16 ranks; of its calls, the smaller recordings predict 100.0 %", facts["held out"])
 
     def test_says_what_it_needs(self):
         self.assertIn("--compute-scaling needs --ranks N", self.refused("replay", self.FEW[0], "--compute-scaling", "weak"))
         random = [f"pattern:random:1:{ranks}:4KiB:9" for ranks in (4, 8, 16)]
-        self.assertIn("its peer follows no rule that is known", self.offramp("scale", *random, "--ranks", "64", code=2).stderr)
-        self.assertIn("has 32 ranks, and not 64", self.refused("scale", *self.FEW, "--ranks", "64", "--against", "pattern:ring:32:8"))
+        self.assertIn("its peer follows no known rule", self.offramp("scale", *random, "--ranks", "64", code=2).stderr)
+        self.assertIn("has 32 ranks instead of 64", self.refused("scale", *self.FEW, "--ranks", "64", "--against", "pattern:ring:32:8"))
         self.assertIn("is a recording of pattern:ring, and", self.refused("scale", "pattern:ring:4:8", "pattern:alltoall:8:8", "--ranks", "64"))
 
     def test_a_phase_is_scaled_and_replayed_alone(self):
         files = [str(DATA.parent / f"scale/hpcc_fft-{ranks}.rec") for ranks in (2, 4, 8, 16)]
         real = str(DATA.parent / "scale/hpcc_fft-32.rec")
-        self.assertIn("follows no rule that is known", self.offramp("scale", *files, "--ranks", "32", code=2).stderr)
+        self.assertIn("follows no known rule", self.offramp("scale", *files, "--ranks", "32", code=2).stderr)
         told = json.loads(self.offramp("scale", *files, "--phase", "fft", "--ranks", "32", "--against", real, "-o", "32.rec", "--json").stdout)
         self.assertEqual((told["against"]["exact"], told["against"]["calls"]), (352, 352))
         alone = self.modelled(real, "--phase", "fft")
@@ -211,25 +212,26 @@ class Scaling(CliTest):
         self.assertLess(alone, self.modelled(real))
         facts = json.loads(self.offramp("info", "--json", "32.rec").stdout)["facts"]
         self.assertEqual(facts["phase"], "fft")
-        self.assertIn("fft-32.rec: it has no phase \"ring\"; there are: fft", self.refused("replay", real, "--phase", "ring"))
-        self.assertIn("--phase is of one program", self.refused("replay", real, "--phase", "fft", "--job", real))
+        self.assertIn("fft-32.rec: it has no phase \"ring\"; known: fft", self.refused("replay", real, "--phase", "ring"))
+        self.assertIn("--phase needs a single program", self.refused("replay", real, "--phase", "fft", "--job", real))
         self.assertIn("hpcc_fft-32.rec: stay with host; ", self.offramp("advise", real, "--phase", "fft", "--quick", "--backend", "aie").stdout)
 
     def test_what_nothing_confirms_ends_with_a_failure(self):
         files = [str(DATA.parent / f"scale/stencil_3d-{ranks}.rec") for ranks in (2, 4, 8, 9, 12, 16, 18)]
         done = self.offramp("scale", *files, "--ranks", "32", "-o", "32.rec", code=4)
-        self.assertIn("the smaller recordings foretell none: nothing confirms the result", done.stdout)
-        self.assertIn("offramp: the smaller recordings foretell none of the ", done.stderr)
+        self.assertRegex(done.stdout, r"^32 ranks, made from 7 recordings of 2 to 18; nothing confirms it\n")
+        self.assertIn("\nsure  the smaller recordings predict none of the ", done.stdout)
+        self.assertIn("offramp: the smaller recordings predict none of the ", done.stderr)
         self.assertGreater(self.modelled("32.rec"), 0)
         told = self.offramp("replay", *files, "--ranks", "32", "--backend", "host", "--json", code=4)
-        self.assertIn("the smaller recordings foretell none of the ", told.stderr)
+        self.assertIn("the smaller recordings predict none of the ", told.stderr)
         self.assertTrue(json.loads(told.stdout)["results"])
 
     def test_other_arguments_are_said(self):
         self.assertEqual(self.offramp("scale", *self.FEW, "--ranks", "64").stderr, "")
         sizes = [f"pattern:alltoall:{ranks}:{1024 // ranks}:2" for ranks in (4, 8, 16)]
         told = self.offramp("scale", *sizes, "--ranks", "32").stderr
-        self.assertIn("note: the recordings are taken for one program, but have different arguments: pattern:alltoall:4:256:2 (256 bytes, 2 rounds)", told)
+        self.assertIn("note: the recordings are treated as one program, but have different arguments: pattern:alltoall:4:256:2 (256 bytes, 2 rounds)", told)
 
     def test_a_rule_that_fails_at_some_rank_is_wrong_usage(self):
         files = [str(DATA.parent / f"scale/butterfly-{ranks}.rec") for ranks in (2, 4, 8, 16)]

@@ -1,4 +1,4 @@
-// Advice about programs: what it says is what replays say.
+// Advice about programs agrees with replays.
 #include "lib/answers/advice/advice.hpp"
 
 #include <gmock/gmock.h>
@@ -61,7 +61,7 @@ class Advised : public testing::Test {
 
   static ReplayOptions with_computing() {
     ReplayOptions options;
-    options.compute.kind = Compute::Kind::kMeasured;
+    options.compute.kind = Compute::Mode::kMeasured;
     return options;
   }
 
@@ -131,6 +131,44 @@ TEST_F(Advised, AlgorithmsAreFasterThanWhatIsChosen) {
   EXPECT_TRUE(advisor.knows_algorithms());
 }
 
+TEST_F(Advised, AThreadThatMakesProgressIsTriedAsAReplayHasIt) {
+  Advisor advisor(configuration_, registry_, source_, options_);
+  advisor.rank_backends();
+  advisor.weigh();
+  configuration_.sections["host"]["progress"] = {"thread", RawValue::Type::kText, "test"};
+  ASSERT_TRUE(advisor.weighing().sides.threaded);
+  EXPECT_EQ(*advisor.weighing().sides.threaded, end(configuration_, "host"));
+  Advisor own(configuration_, registry_, source_, options_);
+  own.rank_backends();
+  own.weigh();
+  EXPECT_FALSE(own.weighing().sides.threaded) << "the baseline has one";
+  std::vector<test::Tape> still = tapes_;
+  for (test::Tape& tape : still) {
+    for (test::Tape::Entry& entry : tape.entries) entry.beside.computed = 0;
+  }
+  Advisor without({}, registry_, test::source_of(still), options_);
+  without.rank_backends();
+  without.weigh();
+  EXPECT_FALSE(without.weighing().sides.threaded) << "nothing is computed beside";
+}
+
+TEST_F(Advised, TheMemoryOfItsNodesGivesARange) {
+  const auto weighed = [&] {
+    Advisor advisor(configuration_, registry_, source_, options_);
+    advisor.rank_backends();
+    advisor.weigh();
+    return advisor.weighing();
+  };
+  EXPECT_FALSE(weighed().memory) << "no rank shares a node";
+  configuration_.machine.ranks_per_node = 4;
+  const Weighing shared = weighed();
+  ASSERT_TRUE(shared.memory);
+  EXPECT_LT(shared.memory->low, shared.memory->high);
+  const double now = ratio_of(shared.hardware->fair_end(), shared.sides.baseline);
+  EXPECT_LE(shared.memory->low, now);
+  EXPECT_GE(shared.memory->high, now);
+}
+
 TEST_F(Advised, EndsWhenTimeIsUp) {
   options_.until = Advisor::Clock::now();
   Advisor advisor(configuration_, registry_, source_, options_);
@@ -145,11 +183,11 @@ TEST_F(Advised, EndsWhenTimeIsUp) {
   EXPECT_EQ(advisor.untried().size(), registry_.all().size());
   const ReportAnswer answer = answer_of(advisor, {"it", "it"});
   EXPECT_FALSE(answer.complete);
-  EXPECT_THAT(answer.answer, HasSubstr("nothing can be compared"));
+  EXPECT_THAT(answer.answer, HasSubstr("no comparison is possible"));
 }
 
 TEST_F(Advised, TriesTheCheapestFirstAndNamesWhatWasNotTried) {
-  // The first turn of each backend but the host ends at once, and there is time for three more.
+  // The first turn of each backend but the host ends at once, which leaves time for three more.
   int turns = 0;
   std::vector<std::string> tried;
   options_.progress = [&](const std::string& what) {
@@ -166,8 +204,8 @@ TEST_F(Advised, TriesTheCheapestFirstAndNamesWhatWasNotTried) {
   EXPECT_FALSE(answer.complete);
   EXPECT_THAT(answer.answer,
               testing::StartsWith(fmt::format("best so far, 4 of {} tried: ", registry_.all().size())));
-  EXPECT_EQ(answer.bars.back().note, "not tried (time)");
-  EXPECT_THAT(answer_text(answer), HasSubstr("not tried (time)"));
+  EXPECT_EQ(answer.bars.back().note, "not tried (time limit)");
+  EXPECT_THAT(answer_text(answer), HasSubstr("not tried (time limit)"));
 }
 
 class AdvisedHalo : public Advised {
@@ -175,7 +213,7 @@ class AdvisedHalo : public Advised {
   AdvisedHalo() : Advised(64) {}
 };
 
-/// Without switches that reduce: they are the best without any mix.
+/// Without switches that reduce, which would be best without any mix.
 TEST_F(AdvisedHalo, AMixIsWhatAReplayWithItsRoutesTakes) {
   std::erase_if(options_.backends, [](const BackendDescription* one) { return one->name == "sharp"; });
   Advisor advisor(configuration_, registry_, source_, options_);
@@ -201,8 +239,8 @@ AlgorithmChoice choice_of(OperationKind kind, int ranks, std::size_t bytes, cons
   return choice;
 }
 
-/// The algorithm that a selection tree of MPICH leads to, as MPICH walks it: the first question that holds,
-/// and no way back. Empty: none, with which MPICH ends the program.
+/// The algorithm that a selection tree of MPICH leads to. Walks it as MPICH does: down the first branch that
+/// applies, without backtracking. Empty if there is none, in which case MPICH ends the program.
 std::string mpich_choice(const nlohmann::ordered_json& node, const std::map<std::string, std::string>& facts,
                          const std::map<std::string, std::uint64_t>& numbers) {
   for (const auto& [question, next] : node.items()) {
@@ -233,8 +271,8 @@ TEST(MpichRules, HoldForTheirSizesAndLeaveTheRestAsItIs) {
       choice_of(OperationKind::kBcast, 4, 8, "scatter_allgather_ring"),
       choice_of(OperationKind::kBcast, 4, 1024, "scatter_allgather_ring"),
       choice_of(OperationKind::kBcast, 12, 1 << 20, "binomial"),
-      choice_of(OperationKind::kBcast, 16, 4096, "pipeline"),                // which MPICH does not have
-      choice_of(OperationKind::kAllgather, 12, 1000, "recursive_doubling"),  // which is of powers of two
+      choice_of(OperationKind::kBcast, 16, 4096, "pipeline"),                // which MPICH lacks
+      choice_of(OperationKind::kAllgather, 12, 1000, "recursive_doubling"),  // for powers of two only
       choice_of(OperationKind::kAllgather, 8, 1000, "ring"),
       choice_of(OperationKind::kAllreduce, 4, 4, "rabenseifner")};
   const std::string text = mpich_rules(choices);
@@ -362,7 +400,7 @@ TEST(OperationErrors, AreThoseOfTheValidation) {
   }
 }
 
-/// A sum of one number over all ranks, a few times.
+/// A sum of one number over all ranks, several times.
 std::vector<test::Tape> sums(int ranks, std::uint64_t computing) {
   Operation sum;
   sum.kind = OperationKind::kAllreduce;
@@ -390,7 +428,7 @@ class ACurve : public testing::Test {
   [[nodiscard]] Time end(const char* backend, int ranks, std::uint64_t computing) const {
     const std::vector<test::Tape> tapes = sums(ranks, computing);
     ReplayOptions options;
-    if (computing > 0) options.compute.kind = Compute::Kind::kMeasured;
+    if (computing > 0) options.compute.kind = Compute::Mode::kMeasured;
     const auto setting = world_setting(configuration_, registry_, *registry_.find(backend), ranks);
     auto result = replay(*setting, test::source_of(tapes), options);
     EXPECT_TRUE(result) << result.error();
@@ -432,10 +470,10 @@ TEST_F(ACurve, SaysFromHowManyRanksOnHardwarePaysAndUpToWhere) {
   EXPECT_FALSE(ranges[0].to_the_end);
   EXPECT_THAT(paying_text(found, "aie"),
               testing::StartsWith("aie pays from 16 to 64 ranks, not yet at 2 (1."));
-  EXPECT_THAT(paying_text(found, "aie"), HasSubstr(", has no time at 512"));
-  EXPECT_THAT(lacking_text(found, "aie"), HasSubstr("aie has no time that counts at 512 ranks: "));
+  EXPECT_THAT(paying_text(found, "aie"), HasSubstr(", no result at 512"));
+  EXPECT_THAT(lacking_text(found, "aie"), HasSubstr("aie has no valid result at 512 ranks: "));
   EXPECT_THAT(lacking_text(found, "aie"), HasSubstr("the array has 400 tiles"));
-  EXPECT_THAT(paying_text(found, "dpu"), HasSubstr("dpu pays nowhere: "));
+  EXPECT_THAT(paying_text(found, "dpu"), HasSubstr("dpu never pays: "));
   EXPECT_EQ(answer_of(found, "sums").answer, "sums: aie pays from 16 to 64 ranks");
   EXPECT_EQ(lacking_text(found, "host"), "");
 }
@@ -447,10 +485,10 @@ TEST_F(ACurve, DoesNotTryMoreRanksThanHardwareHasOutgrown) {
     EXPECT_TRUE(found.add(test::source_of(tapes)));
   }
   ASSERT_EQ(found.points().size(), 3U);
-  EXPECT_TRUE(found.points()[1].of("aie")->end);  // tried
-  EXPECT_FALSE(found.points()[2].of("aie")->end);
-  EXPECT_EQ(found.points()[2].of("aie")->why_not, found.points()[1].of("aie")->why_not);
-  EXPECT_THAT(lacking_text(found, "aie"), HasSubstr("aie has no time that counts at 512, 600 ranks: "));
+  EXPECT_TRUE(found.points()[1].cell_of("aie")->end);  // tried
+  EXPECT_FALSE(found.points()[2].cell_of("aie")->end);
+  EXPECT_EQ(found.points()[2].cell_of("aie")->why_not, found.points()[1].cell_of("aie")->why_not);
+  EXPECT_THAT(lacking_text(found, "aie"), HasSubstr("aie has no valid result at 512, 600 ranks: "));
 }
 
 TEST_F(ACurve, OfHardwareThatPaysNowhereSaysWhichComesClosest) {
@@ -471,11 +509,11 @@ TEST_F(ACurve, ThatIsCutShortKeepsWhatIsKnown) {
   const std::vector<test::Tape> few = sums(2, 0);
   const std::vector<test::Tape> more = sums(16, 0);
   EXPECT_TRUE(found.add(test::source_of(few)));
-  EXPECT_FALSE(found.add(test::source_of(more)));  // the host alone
+  EXPECT_FALSE(found.add(test::source_of(more)));  // the host only
   EXPECT_TRUE(found.cut_short());
   ASSERT_EQ(found.points().size(), 2U);
   EXPECT_EQ(found.points()[1].cells.size(), 1U);
-  EXPECT_THAT(paying_text(found, "aie"), HasSubstr("at 2 ranks is the least"));
+  EXPECT_THAT(paying_text(found, "aie"), HasSubstr(" at 2 ranks"));
   EXPECT_EQ(answer_of(found, "sums").answer, "sums: no hardware pays up to 2 ranks");
 }
 

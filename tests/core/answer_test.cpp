@@ -1,5 +1,5 @@
-// Programs whose right answer follows from how they are made: the answer has to name it, by how much of the
-// run, and how sure it is, before the searches (--quick) and after them.
+// Programs whose right answer follows from their construction. The answer has to name it, its share of the
+// run, and its certainty, both before the searches (--quick) and after them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -54,7 +54,7 @@ Tapes shift(int ranks, int distance, std::size_t bytes, int steps) {
   });
 }
 
-/// A collective that goes on while the program computes.
+/// A collective that overlaps with computing.
 Tapes overlap(OperationKind kind, int ranks, std::size_t bytes, int steps, std::uint64_t computing) {
   const Operation one = operation_of(kind, ranks, bytes, true);
   return program(ranks, steps, [&](test::Tape& tape, int, int) {
@@ -64,7 +64,7 @@ Tapes overlap(OperationKind kind, int ranks, std::size_t bytes, int steps, std::
   });
 }
 
-/// One rank computes longer than the others, by turns or always the same.
+/// One rank computes longer than the others: in turns, or always the same one.
 Tapes imbalance(int ranks, int steps, bool by_turns, std::uint64_t brief, std::uint64_t longer) {
   const Operation sum = operation_of(OperationKind::kAllreduce, ranks, 8);
   return program(ranks, steps, [&](test::Tape& tape, int rank, int step) {
@@ -75,7 +75,7 @@ Tapes imbalance(int ranks, int steps, bool by_turns, std::uint64_t brief, std::u
 
 struct Expected {
   std::string kind;
-  std::string candidate;  // empty: whatever comes closest
+  std::string candidate;  // empty: the answer that comes closest
   double least = -100;    // of the baseline's time that the candidate saves
   double most = 1;
 };
@@ -83,7 +83,7 @@ struct Expected {
 class AnAnswer : public testing::Test {
  protected:
   AnAnswer() {
-    configuration_.compute.kind = Compute::Kind::kNone;
+    configuration_.compute.kind = Compute::Mode::kNone;
     use({"cclo", "zrlmpi", "dpu"});
   }
   void use(std::initializer_list<const char*> backends) {
@@ -91,7 +91,7 @@ class AnAnswer : public testing::Test {
     for (const char* name : backends) options_.backends.push_back(registry_.find(name));
   }
 
-  /// The whole answer, which is the same before the searches.
+  /// The whole answer. The quick one, before the searches, must agree with it.
   ReportAnswer expect(const Tapes& tapes, const Expected& expected) {
     Advisor advisor(configuration_, registry_, test::source_of(tapes), options_);
     advisor.rank_backends();
@@ -124,7 +124,7 @@ class AnAnswer : public testing::Test {
     return answer.end > Time() ? 1 - ratio_of(answer.end, answer.baseline) : 0;
   }
 
-  /// Twelve lines of 80 columns at most, and twelve words in the first one.
+  /// At most twelve lines of 80 columns, and twelve words in the first one.
   static void expect_shape(const ReportAnswer& answer) {
     const std::string text = answer_text(answer);
     EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 12);
@@ -195,8 +195,39 @@ TEST_F(AnAnswer, NamesTheHostThatMakesProgressBesideHardware) {
   EXPECT_NE(answer.but.find("makes progress by itself"), std::string::npos) << answer.but;
 }
 
+TEST_F(AnAnswer, NamesTheThreadThatMakesProgressWhereNoAlgorithmCan) {
+  // A handshake of 0.7 ms waits for computing of 0.3 ms. The thread takes as much again of the processor.
+  const Tapes exchange = program(4, 4, [](test::Tape& tape, int rank, int) {
+    const auto in = tape.irecv((rank + 3) % 4, 8 * kMi);
+    const auto out = tape.isend((rank + 1) % 4, 8 * kMi);
+    tape.compute(300'000);
+    tape.wait({in, out});
+  });
+  const ReportAnswer answer = expect(exchange, {"algorithm", "progress = thread", 0.2, 0.32});
+  EXPECT_EQ(answer.answer.find("p.rec: perhaps host with progress = thread, run "), 0U) << answer.answer;
+  EXPECT_NE(answer.next.find("--set host.progress=thread"), std::string::npos) << answer.next;
+  EXPECT_NE(answer.why.find("progress during computing, at the cost of core time"), std::string::npos)
+      << answer.why;
+  const auto thread = std::find_if(answer.bars.begin(), answer.bars.end(),
+                                   [](const ReportAnswerBar& bar) { return bar.name == "host thread"; });
+  ASSERT_NE(thread, answer.bars.end());
+  EXPECT_EQ(thread->end, answer.end);
+}
+
+TEST_F(AnAnswer, SaysWhatTheMemoryOfItsNodesMakesOfIt) {
+  use({"dpu"});
+  configuration_.machine.ranks_per_node = 8;
+  const Tapes tapes = shift(16, 1, kMi, 2);
+  const ReportAnswer open = expect(tapes, {"", ""});
+  EXPECT_NE(open.but.find(" by the range of the nodes' memory"), std::string::npos) << open.but;
+  configuration_.sections["host"]["memory_bandwidth"] = {"300", RawValue::Type::kNumber, "test"};
+  const ReportAnswer known = expect(tapes, {"", ""});
+  EXPECT_EQ(known.but.find("the range of the nodes' memory"), std::string::npos)
+      << "the user set it: " << known.but;
+}
+
 TEST_F(AnAnswer, GivesNoRatioToHardwareThatCarriesLittle) {
-  // The one reduction is a small part of the host's time, however long zrlmpi takes for it.
+  // The one reduction is a small part of the host's time, even though zrlmpi takes very long for it.
   use({"zrlmpi"});
   const Operation exchange = operation_of(OperationKind::kAlltoall, 8, 64 * 1024);
   const Operation sum = operation_of(OperationKind::kReduce, 8, 4096);
@@ -223,7 +254,7 @@ TEST_F(AnAnswer, IsNotSureOfHardwareOfWhichNoOperationWasMeasured) {
 }
 
 TEST_F(AnAnswer, IsNotSureWhereAParameterThatWasNeverMeasuredTurnsIt) {
-  // message_import is 0, for nothing is published: a host whose messages cost that much is slower only then.
+  // message_import is 0, since no figure is published: only a host whose messages cost that much is slower.
   use({"dpu"});
   configuration_.sections["host"]["overhead"] = {"5000", RawValue::Type::kNumber, "test"};
   const ReportAnswer answer = expect(shift(8, 1, 256 * 1024, 4), {"hardware", "dpu", 0.05, 0.9});
@@ -233,7 +264,7 @@ TEST_F(AnAnswer, IsNotSureWhereAParameterThatWasNeverMeasuredTurnsIt) {
 }
 
 TEST_F(AnAnswer, NamesNoHardwareWhereAllSidesFillTheSameSwitch) {
-  // Four nodes share an uplink of the rate of one node, and each of them sends through it.
+  // Four nodes share an uplink with the rate of one node, and all send through it.
   configuration_.network.topology = "fat-tree:4:4";
   const ReportAnswer answer = expect(shift(16, 4, kMi, 1), {"", "", -100, 0.01});
   EXPECT_NE(answer.kind, "hardware");

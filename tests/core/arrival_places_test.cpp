@@ -1,4 +1,4 @@
-// The table of the places where arrival decides: told apart, counted together, bounded.
+// The table of the places where the order of arrival decides: separate entries, joint counts, bounded size.
 #include "lib/run/engine/arrival_places.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ TEST(ArrivalPlaces, AreSiteCommunicatorAndFunctionTogether) {
   EXPECT_EQ(places.entries()[0].times, 1000U);
   EXPECT_EQ(places.entries()[3].place, place(0x1005));
   EXPECT_EQ(places.entries()[3].times, 1001U);
-  EXPECT_EQ(places.others(), 0U);
+  EXPECT_EQ(places.overflow_count(), 0U);
 }
 
 TEST(ArrivalPlaces, BeyondItsRoomAreCountedTogether) {
@@ -33,7 +33,7 @@ TEST(ArrivalPlaces, BeyondItsRoomAreCountedTogether) {
   }
   EXPECT_EQ(places.entries().size(), ArrivalPlaces::kMost);
   for (const ArrivalPlaces::Entry& entry : places.entries()) EXPECT_EQ(entry.times, 3U);
-  EXPECT_EQ(places.others(), 3 * ArrivalPlaces::kMost);
+  EXPECT_EQ(places.overflow_count(), 3 * ArrivalPlaces::kMost);
 }
 
 }  // namespace

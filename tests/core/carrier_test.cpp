@@ -1,5 +1,5 @@
-// What a run carries: results, bit for bit, in the order in which the hardware combines, and sends that wait
-// for their receivers where the stages of the hardware say that they do.
+// The data of a run: results have the bits of the hardware's order of combination, and sends wait for their
+// receivers where the stages of the hardware say so.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,9 +24,8 @@ using test::Buffer;
 using test::pattern;
 using Values = std::vector<std::pair<std::string, std::string>>;
 
-/// Backends, and settings under which other algorithms run; and a digest of what the ranks have after all
-/// collectives, by number of ranks. The stages' own algorithms gave the same bytes, with the hardware's
-/// times.
+/// A backend, settings that select other algorithms, and a digest of all ranks' data after all collectives,
+/// by number of ranks. The stages' own algorithms gave the same bytes, with the hardware's times.
 struct Variant {
   std::string backend;
   Values values = {};
@@ -47,7 +46,7 @@ const std::vector<Variant>& variants() {
        {{"profile", "gen2"}, {"transport", "tcp"}},
        {0x6d3354c5e08b49a1, 0x52fa4cc9851d3260, 0xe2365cd973f17967, 0x501b0f3fefda6fb9, 0xde700ef793656920,
         0x1d016efb16ba5726}},
-      // Without flat reductions, which add up in the order of modelled arrival.
+      // Without flat reductions, which add in the order of modelled arrival.
       {"cclo",
        {{"profile", "gen2"}, {"reduce_flat_ranks", "0"}, {"reduce_flat_bytes", "0"}},
        {0x6d3354c5e08b49a1, 0x52fa4cc9851d3260, 0x5e94cf8423d88dd4, 0x5579729b572532cf, 0x3c47e8b155f7d3b4,
@@ -88,12 +87,12 @@ std::string name_of(const Variant& variant) {
 
 Settings settings_of(const Variant& variant) {
   Settings settings = Settings::defaults(test::backend_named(variant.backend).parameters);
-  // A value is a number or a choice.
+  // Values are numbers or choices.
   for (const auto& [key, value] : variant.values) settings.set(key, {std::atof(value.c_str()), value});
   return settings;
 }
 
-/// Sums of such numbers depend on the order in which they are added.
+/// Numbers whose sum depends on the order of addition.
 Buffer uneven_numbers(std::size_t count, int rank) {
   Buffer buffer(count * sizeof(double));
   for (std::size_t i = 0; i < count; ++i) {
@@ -105,7 +104,7 @@ Buffer uneven_numbers(std::size_t count, int rank) {
   return buffer;
 }
 
-/// All that the ranks have after all collectives with this many elements, one after the other.
+/// The data of all ranks after all collectives with this many elements, one after the other.
 std::vector<Buffer> results(const Variant& variant, int ranks, std::size_t count, int root) {
   Cluster cluster(ranks, test::backend_named(variant.backend), settings_of(variant));
   std::vector<Buffer> all(static_cast<std::size_t>(ranks));
@@ -154,7 +153,7 @@ TEST(ACarrier, GivesTheHardwaresResults) {
     std::vector<std::uint64_t> digests;
     for (const int ranks : kRanks) {
       std::uint64_t digest = 0;
-      // The longest stay at their senders until they are received.
+      // The longest payloads stay at their senders until they are received.
       for (const std::size_t count : {1, 5, 300, 3000, 50000}) {
         if (count > 3000 && ranks != 3) continue;
         for (const Buffer& one : results(variant, ranks, count, ranks / 2))
@@ -166,7 +165,7 @@ TEST(ACarrier, GivesTheHardwaresResults) {
   }
 }
 
-/// No rank leaves a barrier before all have come, whoever comes last.
+/// All ranks stay in a barrier until the last one has come, for each choice of the last one.
 TEST(ACarrier, KeepsRanksTogetherInABarrier) {
   for (const Variant& variant : variants()) {
     for (const int ranks : {2, 3, 6}) {
@@ -217,7 +216,7 @@ TEST(ACarrier, HoldsBackLongSendsOnly) {
   }
 }
 
-/// Messages from rank 0 to rank 1, with barriers in between; what each rank learns of them.
+/// Messages from rank 0 to rank 1, with barriers in between; returns what each rank learns about them.
 template <typename Rank>
 Task<void> exchange(Rank& rank, std::vector<Outcome>& seen) {
   for (std::size_t i = 0; i < 60; ++i) {

@@ -1,4 +1,4 @@
-// Files of what MPI_Wtime says, and how a world comes by it.
+// Files with the return values of MPI_Wtime, and how a world uses them.
 #include "lib/answers/replay/clock_reads.hpp"
 
 #include <gmock/gmock.h>
@@ -50,13 +50,13 @@ TEST_F(ClockReadsFile, GivesEachRankItsOwn) {
 
 TEST_F(ClockReadsFile, IsOfSoManyRanks) {
   ASSERT_EQ(write_clock_reads(path_, reads_), "");
-  EXPECT_THAT(read_clock_reads(path_, 0, 2).error(), HasSubstr("of 3 ranks, and these are 2"));
+  EXPECT_THAT(read_clock_reads(path_, 0, 2).error(), HasSubstr("those of 3 ranks, but the program has 2"));
 }
 
 TEST_F(ClockReadsFile, ThatIsMissingOrAnothersIsNamed) {
   EXPECT_THAT(read_clock_reads(path_, 0, 3).error(), HasSubstr("No such file"));
   write("something else that is long enough for a head");
-  EXPECT_THAT(read_clock_reads(path_, 0, 3).error(), HasSubstr("no file of times"));
+  EXPECT_THAT(read_clock_reads(path_, 0, 3).error(), HasSubstr("not a file of MPI_Wtime times"));
 }
 
 TEST_F(ClockReadsFile, ThatIsDamagedIsRefused) {

@@ -1,4 +1,4 @@
-// The cluster: programs of many ranks in one process, and what it says when they cannot go on.
+// The cluster: programs of many ranks in one process, and its message when they cannot go on.
 #include "tests/cluster.hpp"
 
 #include <gtest/gtest.h>
@@ -144,7 +144,8 @@ TEST(ACluster, LetsTheHostCarryWhatIsDeclined) {
   EXPECT_EQ(with.engine(0).lane().counters.calls[0].declined, 1U);
 }
 
-/// A collective goes on by itself between two of its messages, when nothing else holds its communicator.
+/// Between two of its messages a collective makes progress by itself, unless another caller holds its
+/// communicator.
 TEST(ACollective, EndsOnACommunicatorThatWasFreedMeanwhile) {
   test::Ranks ranks(4, 0);
   std::vector<std::unique_ptr<Collective>> running;

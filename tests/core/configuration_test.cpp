@@ -1,5 +1,4 @@
-// The configuration: what each source may say, which source wins, and what a user reads when something is
-// wrong.
+// The configuration: what each source may set, which source has precedence, and the messages for mistakes.
 #include "lib/base/configuration/configuration.hpp"
 
 #include <fmt/format.h>
@@ -62,7 +61,7 @@ class ConfigurationFrom : public testing::Test {
     write(text);
     return load();
   }
-  /// The error without the folder's name.
+  /// The error without the name of the folder.
   std::string error(const std::string& text) {
     auto result = load(text);
     EXPECT_FALSE(result) << text;
@@ -81,7 +80,7 @@ class ConfigurationFrom : public testing::Test {
   }
 
   std::string directory_;
-  Surroundings around_;
+  ConfigSources around_;
   Registry registry_;
 };
 
@@ -90,7 +89,7 @@ TEST_F(ConfigurationFrom, NothingIsTheHostBackendWithASummary) {
   ASSERT_TRUE(c) << c.error();
   EXPECT_EQ(c->backend, "host");
   EXPECT_EQ(c->clock, Clock::kWall);
-  EXPECT_EQ(c->compute.kind, Compute::Kind::kNone);
+  EXPECT_EQ(c->compute.kind, Compute::Mode::kNone);
   EXPECT_FALSE(c->faults.any());
   EXPECT_EQ(c->hang_timeout, 0);
   EXPECT_TRUE(c->summary);
@@ -124,6 +123,7 @@ report = "r.json"
 trace = "t"
 capture = "c"
 hang_timeout = "2min"
+
 [faults]
 seed = 7
 loss = 1e-3
@@ -147,7 +147,7 @@ wide = true
   ASSERT_TRUE(c) << c.error();
   EXPECT_EQ(c->backend, "zrlmpi");
   EXPECT_EQ(c->clock, Clock::kSettled);
-  EXPECT_EQ(c->compute.kind, Compute::Kind::kFactor);
+  EXPECT_EQ(c->compute.kind, Compute::Mode::kFactor);
   EXPECT_EQ(c->compute.factor, 2.5);
   EXPECT_FALSE(c->summary);
   EXPECT_EQ(c->report + c->trace + c->capture, "r.jsontc");
@@ -243,10 +243,9 @@ TEST_F(ConfigurationFrom, AFileThatItsGroupMayWriteIsNotUsedUnlessTheGroupIsTheU
 
 TEST_F(ConfigurationFrom, AFileThatWasFoundLoadsNoPlugins) {
   const std::string text = "plugin_path = '" + directory_ + "'\n";
-  EXPECT_EQ(
-      error(text).find("offramp.toml:1: plugin_path loads code, and is not read from a file that was only "
-                       "found in the folder"),
-      0U);
+  EXPECT_EQ(error(text).find("offramp.toml:1: plugin_path loads code and is ignored in a file that was only "
+                             "found in the folder"),
+            0U);
   around_.environment = {{"OFFRAMP_CONFIG", write(text, "named.toml")}};
   EXPECT_TRUE(load());
 }
@@ -263,7 +262,8 @@ TEST_F(ConfigurationFrom, AFileThatWasFoundNamesNoOutputOutsideOfItsFolder) {
     };
     for (const char* const path : {"/etc/new", "../new", "below/../../new", "out/new", "part.rec"}) {
       const std::string message = error(setting(path));
-      EXPECT_NE(message.find(" leads out of the folder of the file"), std::string::npos) << message;
+      EXPECT_NE(message.find(" points outside the folder in which the file was found"), std::string::npos)
+          << message;
     }
     for (const char* const path : {"new", "below/new", "./new", "/dev/null"})
       EXPECT_TRUE(load(setting(path))) << setting(path);
@@ -275,7 +275,7 @@ TEST_F(ConfigurationFrom, AFileThatWasFoundNamesNoOutputOutsideOfItsFolder) {
 
 TEST_F(ConfigurationFrom, NothingIsLoadedFromAPluginFolderThatEverybodyMayWrite) {
   ASSERT_EQ(chmod(directory_.c_str(), 0777), 0);
-  EXPECT_NE(variable_error("OFFRAMP_PLUGIN_PATH", directory_).find("everybody may write to"),
+  EXPECT_NE(variable_error("OFFRAMP_PLUGIN_PATH", directory_).find("is writable by all users"),
             std::string::npos);
 }
 
@@ -300,7 +300,7 @@ TEST_F(ConfigurationFrom, UnknownNamesAreErrorsWithLineAndSuggestion) {
   EXPECT_EQ(error("[zrlmpi]\nprset = 'strict'\n"),
             "offramp.toml:2: backend zrlmpi has no parameter \"prset\"; did you mean \"preset\"?");
   EXPECT_EQ(error("[zrlmpi]\nsomething_else = 1\n"),
-            "offramp.toml:2: backend zrlmpi has no parameter \"something_else\"; known are preset, mtu, "
+            "offramp.toml:2: backend zrlmpi has no parameter \"something_else\"; known: preset, mtu, "
             "timeout, wide");
   EXPECT_EQ(error("\"route.backend\" = 'host'\n").substr(0, 28), "offramp.toml:1: unknown key ");
 }
@@ -311,7 +311,7 @@ TEST_F(ConfigurationFrom, UnknownVariablesAreErrorsWithSuggestion) {
   EXPECT_EQ(
       variable_error("OFFRAMP_ZRLMPI_PRESE", "strict"),
       "environment: unknown variable \"OFFRAMP_ZRLMPI_PRESE\"; did you mean \"OFFRAMP_ZRLMPI_PRESET\"?");
-  EXPECT_NE(variable_error("OFFRAMP_QUITE_DIFFERENT", "1").find("offramp info -c lists what there is"),
+  EXPECT_NE(variable_error("OFFRAMP_QUITE_DIFFERENT", "1").find("offramp info -c lists the known ones"),
             std::string::npos);
 }
 
@@ -399,7 +399,7 @@ TEST_F(ConfigurationFrom, TheFirstErrorInTheFileIsReported) {
 
 TEST_F(ConfigurationFrom, RoutesHaveToMakeSense) {
   EXPECT_EQ(error("[[route]]\noperation = 'bcast'\n"),
-            "offramp.toml:1: this route names no backend; add backend");
+            "offramp.toml:1: this route lacks a backend; add backend");
   EXPECT_EQ(error("[[route]]\nbackend='host'\nmin_bytes = 2\nmax_bytes = 1\n"),
             "offramp.toml:1: min_bytes is above max_bytes");
   EXPECT_EQ(error("[[route]]\nbackend='host'\nmin_ranks = 2\nmax_ranks = 1\n"),
@@ -412,8 +412,7 @@ TEST_F(ConfigurationFrom, RoutesHaveToMakeSense) {
 TEST_F(ConfigurationFrom, FaultRatesAddUpToAtMostOne) {
   EXPECT_TRUE(load("[faults]\nloss = 0.5\nreordering = 0.5\n"));
   EXPECT_EQ(error("[faults]\nloss = 0.5\nreordering = 0.75\n"),
-            "faults: loss, duplication, reordering, corruption and delay add up to 1.25; at most 1 is "
-            "possible");
+            "faults: loss, duplication, reordering, corruption, and delay add up to 1.25; the maximum is 1");
 }
 
 TEST_F(ConfigurationFrom, EverythingIsCheckedEvenWhenSwitchedOff) {
@@ -464,7 +463,7 @@ TEST_F(ConfigurationFrom, AFactorThatGivesNothingIsRefused) {
     EXPECT_THAT(load().error(), testing::HasSubstr(fmt::format("--set it: x0 of {}", key)));
   }
   around_.overrides = {{"zrlmpi.mtu", "x0.0001", "--set mtu"}};
-  EXPECT_THAT(load().error(), testing::HasSubstr("is 0, which may stand for something else")) << "rounded";
+  EXPECT_THAT(load().error(), testing::HasSubstr("--set mtu: x0.0001 of zrlmpi.mtu")) << "rounded";
   for (const char* wrong : {"x", "x-1", "xx2", "x1e999", "xnan", "x2ns"}) {
     around_.overrides = {{"zrlmpi.timeout", wrong, "--set timeout"}};
     EXPECT_THAT(load().error(), testing::HasSubstr("--set timeout")) << wrong;
@@ -472,7 +471,7 @@ TEST_F(ConfigurationFrom, AFactorThatGivesNothingIsRefused) {
 }
 
 TEST_F(ConfigurationFrom, AFactorOfWhatAnotherSettingSaysHoldsOrIsRefused) {
-  // As the NIC of a host: below a tenth the value is the card's.
+  // Like the NIC of a host: below a tenth, the card's value applies.
   static const Parameter table[] = {real("latency", "ns", 0, {0, 1e9}, "seed", "0: of the card")};
   static const BackendDescription card{
       .name = "cclo",
@@ -561,7 +560,7 @@ TEST_F(ConfigurationFrom, ARelativeOrMissingPluginFolderIsAnError) {
 TEST(RegistryOfBackends, RefusesWhatCannotBeUsed) {
   Registry registry;
   EXPECT_EQ(registry.add(&quiet(), "x").error(), "");
-  EXPECT_EQ(registry.add(&quiet(), "x").error(), "x: there already is a backend \"host\"");
+  EXPECT_EQ(registry.add(&quiet(), "x").error(), "x: backend \"host\" already exists");
   EXPECT_EQ(registry.add(nullptr, "x").error(), "x: offramp_backend_v1 returned no description");
   BackendDescription other = engine();
   other.abi = 1;
@@ -601,7 +600,7 @@ TEST(TableOfKeys, DefaultsAreAllowedValuesAndNamesAreUnique) {
     EXPECT_FALSE(key.description.empty() || key.allowed.empty()) << key.path;
     if (key.path.empty() || key.path.starts_with("route")) continue;
     Registry registry(std::vector<const BackendDescription*>{&quiet()});
-    Surroundings around;
+    ConfigSources around;
     around.directory = "/nonexistent";
     around.overrides = {{std::string(key.path), std::string(key.default_text), "--set"}};
     auto c = load_configuration(around, registry);

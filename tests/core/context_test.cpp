@@ -38,7 +38,7 @@ class AContext : public testing::Test {
     return there;
   }
   ReceiveRecord* take(int source, int tag) {
-    return context_.take_posted(context_.peer(source), envelope(source, tag));
+    return context_.pop_posted(context_.peer(source), envelope(source, tag));
   }
 
   Context context_{9};
@@ -95,12 +95,12 @@ TEST_F(AContext, ForgetsAReceiveThatWasWithdrawn) {
 
 TEST_F(AContext, StaysForAMessageThatAProbeClaimed) {
   UnexpectedMessage& message = arrive(1, 5);
-  const auto claimed = context_.take_unexpected(message);
+  const auto claimed = context_.pop_unexpected(message);
   EXPECT_EQ(context_.pending, 1);
   EXPECT_EQ(context_.find_unexpected(1, 5), nullptr);
 }
 
-/// The rules, word by word.
+/// The rules, taken literally.
 ReceiveRecord* by_the_book(std::vector<ReceiveRecord*>& posted, int source, int tag) {
   const auto found = std::find_if(posted.begin(), posted.end(), [&](const ReceiveRecord* r) {
     return (r->source == source || r->source == kAnySource) && (r->tag == tag || r->tag == kAnyTag);
@@ -129,7 +129,7 @@ TEST_F(AContext, AgreesWithTheRulesOnRandomTraffic) {
   }
 }
 
-/// The first message that (source, tag) names, by looking at all of them.
+/// The first message that matches (source, tag), by linear search.
 std::vector<UnexpectedMessage*>::iterator by_looking(std::vector<UnexpectedMessage*>& waiting, int source,
                                                      int tag) {
   return std::find_if(waiting.begin(), waiting.end(), [&](const UnexpectedMessage* m) {
@@ -147,7 +147,7 @@ TEST_F(AContext, FindsTheSameMessageAmongFewAndAmongMany) {
   for (int step = 0; step < 60000; ++step) {
     if (waiting.size() > 700) filling = false;
     if (waiting.empty()) filling = true;
-    const int tags = step / 10000 % 2 == 0 ? 5 : 400;  // long rows of messages alike, and many heads
+    const int tags = step / 10000 % 2 == 0 ? 5 : 400;  // long rows of equal messages, and many heads
     if (random() % 3 == (filling ? 0 : 1) || random() % 8 == 0) {
       const int source = static_cast<int>(random() % 5) - 1;
       const int tag = static_cast<int>(random() % static_cast<unsigned>(tags + 1)) - 1;
@@ -169,7 +169,7 @@ TEST_F(AContext, FindsTheSameMessageAmongFewAndAmongMany) {
 }
 
 TEST_F(AContext, FindsWhatIsLeftWhenStrangersAreGone) {
-  Context context{10};  // of which only peers know so far
+  Context context{10};  // not attached yet: only peers have used it
   const auto arrive = [&](int source, std::uint32_t world, int tag) {
     auto message = make_with_payload<UnexpectedMessage>(0);
     message->envelope = envelope(source, tag);
@@ -177,8 +177,7 @@ TEST_F(AContext, FindsWhatIsLeftWhenStrangersAreGone) {
     context.add_unexpected(std::move(message));
   };
   constexpr int kMessages = 3 * static_cast<int>(UnexpectedIndex::kWorthIt);
-  for (int i = 0; i < kMessages; ++i)
-    arrive(1, i % 3 == 0 ? 1 : 3, 7);  // two in three say wrongly who they are
+  for (int i = 0; i < kMessages; ++i) arrive(1, i % 3 == 0 ? 1 : 3, 7);  // two in three claim a wrong rank
   context.attach(0, std::make_shared<const std::vector<int>>(test::world_of(4)));
   EXPECT_EQ(context.remove_strangers().size(), 2U * kMessages / 3);
   for (int i = 0; i < kMessages; ++i) arrive(2, 2, i);

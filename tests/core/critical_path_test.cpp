@@ -29,8 +29,8 @@ TEST(CriticalPath, FollowsTheLastMessageToItsSender) {
 TEST(CriticalPath, SaysWhatOfItWasSpentOnSharedLinks) {
   std::vector<RankWaits> ranks(2);
   ranks[0].end = ns(60);
-  // The second wait is longer than the message, whose receiver went on for another reason: no more of it
-  // counts.
+  // The second wait is longer than its message, whose receiver continued for another reason: the rest of the
+  // wait does not count.
   ranks[1].waits = {{ns(10), ns(40), 8, 0, ns(20)}, {ns(60), ns(100), 64, 1, ns(70)}};
   ranks[1].end = ns(150);
   const auto path = critical_path(ranks);
@@ -44,7 +44,7 @@ TEST(CriticalPath, SaysWhatOfItWasSpentOnSharedLinks) {
 TEST(CriticalPath, StaysOnTheRankWhereASendIsNotBeforeItsArrival) {
   std::vector<RankWaits> ranks(2);
   ranks[0].end = ns(95);
-  ranks[1].waits = {{ns(90), ns(50), 8, 0}, {ns(10), ns(60), 8, 7}};  // the second from a rank that is none
+  ranks[1].waits = {{ns(90), ns(50), 8, 0}, {ns(10), ns(60), 8, 7}};  // the second from an invalid rank
   ranks[1].end = ns(100);
   const auto path = critical_path(ranks);
   ASSERT_TRUE(path);

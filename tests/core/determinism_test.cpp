@@ -1,5 +1,5 @@
-// What a program computes depends on the program alone: not on the order in which messages happen to arrive,
-// and not on how the fabric carries them.
+// A program's results depend on the program alone, not on the order in which messages happen to arrive, nor
+// on how the fabric carries them.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -14,7 +14,7 @@ namespace {
 using test::Buffer;
 using test::pattern;
 
-/// A mixture of everything, drawn from a seed that is the same on all ranks. digest: of the rank's data.
+/// A mixture of all operations, drawn from a seed that all ranks share. digest: of the rank's data.
 Task<void> mixture(ClusterRank& rank, std::uint32_t seed, std::uint64_t& digest) {
   std::mt19937 random(seed);
   const auto draw = [&random](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
@@ -130,7 +130,7 @@ TEST_P(Data, DoesNotDependOnHowTheFabricCarriesTheBytes) {
   }
 }
 
-/// no_result: of a reduction whose result is made elsewhere.
+/// no_result: this reduction's result is made elsewhere.
 Task<void> add_up(ClusterRank& rank, std::vector<std::int32_t>& results, bool no_result) {
   Int32Sum sum;
   const std::int32_t own = rank.rank() + 1;

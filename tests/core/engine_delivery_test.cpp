@@ -31,7 +31,7 @@ class ADelivery : public testing::Test {
     std::memcpy(&envelope, letter.header.data(), sizeof envelope);
     return envelope;
   }
-  /// Delivers a copy of a letter's envelope after a change.
+  /// Delivers a copy of a letter's envelope after one change.
   void deliver_changed(Mailroom::Letter& letter, void (*change)(Envelope&)) {
     Envelope envelope = envelope_of(letter);
     change(envelope);
@@ -332,7 +332,7 @@ TEST_F(ADelivery, ThatAProbeClaimedIsReceivedAfterTheCommunicatorWasFreed) {
   ReceiveRecord receive;
   engine(0).send(send, {from, 1, 3, data});
   deliver(room_.last());
-  auto claimed = to.take_unexpected(*to.find_unexpected(0, 3));
+  auto claimed = to.pop_unexpected(*to.find_unexpected(0, 3));
   engine(1).close_context(to);
   engine(1).receive_claimed(receive, std::move(claimed), into);
   EXPECT_TRUE(receive.done);
@@ -367,7 +367,8 @@ TEST_F(ADelivery, DropsWhatComesForACommunicatorThatIsFreed) {
   engine(0).send(early, {from, 1, 3, data});
   deliver(room_.last());
   EXPECT_EQ(engine(1).unexpected_bytes(), 0U);
-  // So many others are freed that this one is forgotten: the message is kept, as of one that will be made.
+  // After so many others were freed, the record of this one is gone: the engine keeps the message, as for a
+  // communicator that is still to be made.
   for (std::uint64_t id = 1000; id < 9000; ++id)
     engine(1).close_context(engine(1).open_context(id, 1, test::world_of(3)));
   engine(0).send(late, {from, 1, 3, data});
@@ -376,7 +377,7 @@ TEST_F(ADelivery, DropsWhatComesForACommunicatorThatIsFreed) {
   EXPECT_EQ(engine(1).malformed(), 0U);
 }
 
-/// Whoever asks gets no request for such a send, so nothing may happen to it any more.
+/// is_over() makes MPI return no request for such a send, so the engine must be done with it.
 TEST_F(ADelivery, IsOverForAnEagerSendAtOnce) {
   Context& from = open(0);
   const Buffer small = pattern(8, 1);

@@ -1,4 +1,4 @@
-// The engine on the memory fabric: messages of every kind between ranks, and to oneself.
+// The engine on the memory fabric: messages of every kind between ranks, and of a rank to itself.
 #include "lib/run/engine/engine.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ using test::Ranks;
 
 class AnEngine : public testing::Test {
  protected:
-  // Eager, fetched when nobody asks, and staying at the sender.
+  // Eager, fetched without a receive, and staying at the sender.
   static constexpr std::size_t kSizes[] = {0, 1, 8192, 8193, 65536, 65537, 1000000};
   AnEngine() : ranks_(3) {
     for (int rank = 0; rank < 3; ++rank) worlds_.push_back(&ranks_.open(rank));

@@ -1,5 +1,4 @@
-// Headers come from a wire: whatever their bytes are, decoding them is safe, and what is accepted holds
-// together.
+// Headers come from a wire: decoding is safe for any bytes, and an accepted header is consistent.
 #include "lib/run/engine/envelope.hpp"
 
 #include <gtest/gtest.h>

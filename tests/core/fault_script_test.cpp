@@ -1,4 +1,4 @@
-// Faults as text: scripts, and records that are scripts.
+// Fault scripts as text, and records of faults in the same format.
 #include "lib/base/configuration/fault_script.hpp"
 
 #include <gtest/gtest.h>
@@ -63,10 +63,10 @@ TEST(AFaultScript, IsReadBackAsItIsWritten) {
 
 TEST(AFaultScript, IsRefusedWithTheEventAndWhatIsAllowed) {
   EXPECT_EQ(error_of("lose 0>1\nloose 0>1"),
-            "event 2: \"loose\" is no kind of fault; lose, duplicate, reorder, corrupt, delay and down are");
-  EXPECT_EQ(error_of("lose 0>x"), "event 1: \"0>x\" is no link; 0>1, *>2 and 0>1/3 are");
+            "event 2: unknown fault \"loose\"; known: lose, duplicate, reorder, corrupt, delay, down");
+  EXPECT_EQ(error_of("lose 0>x"), "event 1: \"0>x\" is not a link such as 0>1, *>2, or 0>1/3");
   EXPECT_EQ(error_of("lose 0>1 packet"),
-            "event 1: \"packet\" \"\" is not understood; packet NUMBER, from TIME and to TIME are");
+            "event 1: unknown condition \"packet\" \"\"; known: packet NUMBER, from TIME, to TIME");
   for (const char* text : {"lose 0>1>2 packet", "lose 0>16777216", "lose 0>1/65536", "lose 0/1>1",
                            "lose packet -1", "lose packet 18446744073709551616", "lose from -1us",
                            "lose from 1e30", "lose from nan", "lose 0>1 0>1", "lose >", "0>1"}) {

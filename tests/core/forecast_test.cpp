@@ -24,7 +24,8 @@ Operation operation_of(OperationKind kind, std::size_t bytes) {
   return operation;
 }
 
-/// Of a class of machines the slowest and the fastest are tried; what the user sets is no class.
+/// Where a value is that of a class of machines, the slowest and the fastest are tried; the user's own values
+/// have no such range.
 TEST(AForecast, HasTheEndsOfWhatIsTheValueOfAClass) {
   ForecastSetting setting = setting_of("host");
   const BackendDescription& host = test::backend_named("host");
@@ -100,7 +101,7 @@ TEST(AForecast, CountsTheEnginesPartOfTheTimeInCycles) {
   EXPECT_EQ(two->wire.packets, 2 * one->wire.packets);
 }
 
-/// What a program's message takes.
+/// Time and packets of a message in a program.
 struct Carried {
   Time time;
   WireCounters wire;
@@ -175,7 +176,7 @@ TEST(AForecast, OfASendGoesPastAFailedServiceProcess) {
   expect_all_as_carried(setting);
 }
 
-/// Hardware with two memories: a rank needs a slot in each. Messages and times are the host's.
+/// Hardware with two memories, where a rank needs a slot in each. Messages and times are the host's.
 class Slots final : public Backend {
  public:
   static std::unique_ptr<Backend> create(const BackendContext& context) {

@@ -1,4 +1,4 @@
-// Communication that takes no time, and what a replay tells of the program's computing.
+// Communication that takes no time, and a replay's figures of the program's computing.
 #include "lib/answers/replay/free_communication.hpp"
 
 #include <gtest/gtest.h>
@@ -9,6 +9,7 @@
 #include "lib/answers/replay/replay.hpp"
 #include "lib/base/registry/registry.hpp"
 #include "lib/programs/import/pattern.hpp"
+#include "tests/core/tape.hpp"
 
 namespace offramp {
 namespace {
@@ -33,6 +34,75 @@ TEST(FreeCommunication, TakesNoTime) {
     EXPECT_EQ(run.end, result->modelled_time);
     EXPECT_LE(run.in_calls, run.sum);
   }
+}
+
+constexpr int kPopRanks = 4;
+
+/// One rank computes longer than the others: in turns, or always the same one. All wait for it.
+std::vector<test::Tape> imbalance(bool by_turns, std::uint64_t brief, std::uint64_t longer) {
+  Operation sum;
+  sum.kind = OperationKind::kAllreduce;
+  sum.element = ElementType::kFloat64;
+  sum.function = ReduceFunction::kSum;
+  sum.bytes = sizeof(double);
+  sum.elements = 1;
+  sum.ranks = kPopRanks;
+  std::vector<test::Tape> tapes(kPopRanks);
+  for (int step = 0; step < kPopRanks; ++step) {
+    for (int rank = 0; rank < kPopRanks; ++rank) {
+      test::Tape& tape = tapes[static_cast<std::size_t>(rank)];
+      tape.compute(rank == (by_turns ? step : 0) ? longer : brief);
+      tape.add(tape.collective(sum));
+    }
+  }
+  return tapes;
+}
+
+/// Checks them against the definition of parallel efficiency: the computing over the ranks' time.
+std::optional<Efficiencies> efficiencies_over_host(const std::vector<test::Tape>& tapes) {
+  const Registry registry(built_in_backends());
+  const BackendDescription& host = *registry.find("host");
+  const WorldSetting setting{host, Settings::defaults(host.parameters), {}, {}};
+  const ReplaySource source = test::source_of(tapes);
+  const Result<ReplayResult> result = replay(setting, source, {});
+  WholeRuns runs;
+  const std::optional<WholeRun> run = runs.run_of(setting, source, {}, *result);
+  if (!run) return std::nullopt;
+  const Computing& computing = runs.program()->computing;
+  const auto efficiencies = efficiencies_of(computing, *run, runs.program()->free);
+  if (efficiencies) {
+    EXPECT_NEAR(efficiencies->parallel(), computing.sum.seconds() / (kPopRanks * run->end.seconds()), 1e-9);
+  }
+  return efficiencies;
+}
+
+TEST(Efficiencies, OfARankThatAlwaysComputesLongerAreInTheLoadBalance) {
+  const auto one = efficiencies_over_host(imbalance(false, 1'000'000, 3'000'000));
+  ASSERT_TRUE(one);
+  EXPECT_NEAR(one->load_balance, 0.5, 1e-9);  // (1 + 1 + 1 + 3) / 4 of 3
+  EXPECT_NEAR(one->serialisation, 1, 1e-9);
+  EXPECT_LT(one->transfer, 1);
+  EXPECT_GT(one->transfer, 0.9);
+}
+
+TEST(Efficiencies, OfRanksThatComputeLongerByTurnsAreInTheSerialisation) {
+  const auto one = efficiencies_over_host(imbalance(true, 1'000'000, 3'000'000));
+  ASSERT_TRUE(one);
+  EXPECT_NEAR(one->load_balance, 1, 1e-9);
+  EXPECT_NEAR(one->serialisation, 0.5, 1e-9);  // 1 + 1 + 1 + 3 of 4 * 3
+}
+
+TEST(Efficiencies, OfLittleComputingAreInTheTransfer) {
+  const auto one = efficiencies_over_host(imbalance(false, 1'000, 1'000));
+  ASSERT_TRUE(one);
+  EXPECT_LT(one->transfer, 0.5);
+  EXPECT_FALSE(efficiencies_over_host(imbalance(false, 0, 0)));
+}
+
+TEST(Efficiencies, AreNotKnownWhereThreadsComputeTogether) {
+  const WholeRun run{Time::ms(10), Time(), Time::ms(10)};
+  EXPECT_FALSE(efficiencies_of({Time::ms(15), Time::ms(15), 1}, run, run));
+  EXPECT_TRUE(efficiencies_of({Time::ms(10), Time::ms(10), 1}, run, run));
 }
 
 }  // namespace

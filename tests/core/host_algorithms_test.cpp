@@ -1,4 +1,4 @@
-// Every algorithm of the host's catalogue gives MPI's results, for any number of ranks, and the choices among
+// Every algorithm of the host's catalogue gives MPI's results for any number of ranks, and the choices among
 // them are those of the decision tables.
 #include <gtest/gtest.h>
 
@@ -52,7 +52,7 @@ INSTANTIATE_TEST_SUITE_P(Of, HostAlgorithm,
 
 TEST(HostAlgorithms, AreChosenAsOpenMpiDoes) {
   using enum OperationKind;
-  // On both sides of borders of the number of ranks and of bytes.
+  // On both sides of the limits in ranks and in bytes.
   const Choice choices[] = {
       {kBcast, 3, 31, "pipeline"},
       {kBcast, 3, 32, "binary_tree"},
@@ -156,26 +156,26 @@ TEST(HostAlgorithms, TakeTheTimeOfTheirComplexity) {
   };
   const double link = 100.0 * 4096 / (4096 + 82);  // Gb/s of payload
   const std::size_t large = 64 * kMi;
-  // Rabenseifner's: the vector crosses the link twice, is combined once and copied once.
+  // Rabenseifner: the vector crosses the link twice, is combined once and copied once.
   const double allreduce = seconds(large, link) * 2 + seconds(large, 160) + seconds(large, 80);
   EXPECT_NEAR(time_of(kAllreduce, 512, large).seconds(), allreduce, 0.01 * allreduce);
-  // Scatter and allgather: twice, by whichever steps.
+  // Scatter and allgather: twice, in any steps.
   const double twice = seconds(large, link) * 2;
   EXPECT_NEAR(time_of(kBcast, 512, large, {{"bcast", {0, "scatter_allgather"}}}).seconds(), twice,
               0.02 * twice);
-  // The root of a 4-nomial tree of 512 ranks sends 3 + 3 + 3 + 3 + 1 times; the last child down that path
-  // begins after 13 messages have left one after the other.
+  // The root of a 4-nomial tree of 512 ranks sends 3 + 3 + 3 + 3 + 1 times; the last child on that path
+  // begins after 13 consecutive messages have left.
   const double tree = seconds(large, link) * 13;
   EXPECT_NEAR(time_of(kBcast, 512, large).seconds(), tree, 0.01 * tree);
-  // A chain in segments: once, and one segment for each rank more, where no segment asks or is copied for
-  // long.
+  // A chain in segments: the whole vector once, and one segment more for each rank, if no segment needs a
+  // handshake or a long copy.
   const double chain = seconds(large + 511 * 64 * kKi, link);
   const Overrides pipeline{{"bcast", {0, "pipeline"}},
                            {"segment", {64.0 * kKi, {}}},
                            {"eager_limit", {64.0 * kKi, {}}},
                            {"copy_bandwidth", {1e5, {}}}};
   EXPECT_NEAR(time_of(kBcast, 512, large, pipeline).seconds(), chain, 0.2 * chain);
-  // Nine exchanges of 1.5 us, in the last four of which the NIC fetches what it sends.
+  // Nine exchanges of 1.5 us. In the last four the NIC fetches the data.
   EXPECT_NEAR(time_of(kAllgather, 512, 8).seconds(), 17.4e-6, 0.2e-6);
   EXPECT_NEAR(time_of(kBarrier, 64, 0).seconds(), 6 * 1.5e-6, 0.3e-6);
 }

@@ -1,5 +1,5 @@
-// The host backend's collectives give MPI's results: for every kind, root and number of ranks, zero bytes and
-// odd sizes, reductions that depend on their order, and results in place of the operands.
+// The host backend's collectives give MPI's results: for every kind, root and number of ranks, for zero bytes
+// and odd sizes, reductions that depend on the order, and results in place of the operands.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,8 +24,8 @@ Buffer part_of(const Buffer& all, std::size_t block, int index) {
   return {begin, begin + static_cast<std::ptrdiff_t>(block)};
 }
 
-/// Every test runs for every number of ranks, with payloads that the fabric copies and that stay at the
-/// sender.
+/// Every test runs for every number of ranks, with payloads that the fabric copies and with payloads that
+/// stay at the sender.
 class HostCollectives : public testing::TestWithParam<std::tuple<int, std::size_t>> {
  protected:
   static constexpr std::size_t kBlocks[] = {0, 1, 7, 1000, 70001};
@@ -42,7 +42,7 @@ class HostCollectives : public testing::TestWithParam<std::tuple<int, std::size_
       EXPECT_EQ(cluster.engine(rank).sends_in_flight(), 0U);
     }
   }
-  /// What each rank contributes.
+  /// The contribution of each rank.
   std::vector<Buffer> contributions(std::size_t bytes) const {
     std::vector<Buffer> all;
     for (int rank = 0; rank < ranks(); ++rank)
@@ -144,7 +144,7 @@ TEST_P(HostCollectives, GatherPutsTheBlocksInTheOrderOfRanks) {
         for (const bool in_place : {false, true}) {
           const bool here = in_place && rank.rank() == root;
           Buffer all = here ? expected : Buffer(expected.size());
-          if (here) {  // only the own block is right before the call
+          if (here) {  // before the call only the root's own block is right
             for (int other = 0; other < rank.size(); ++other) {
               if (other != root)
                 std::fill_n(all.begin() + static_cast<std::ptrdiff_t>(block) * other, block, std::byte{});

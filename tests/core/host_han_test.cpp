@@ -1,5 +1,5 @@
-// The host's collectives of Open MPI's component "han": right results wherever the ranks are, and two levels
-// that work at the same time.
+// The host's collectives of Open MPI's component "han": right results for any placement of ranks, and two
+// levels that work at the same time.
 #include "backends/host/levels.hpp"
 #include "tests/core/host_trial.hpp"
 #include "tests/timed_cluster.hpp"
@@ -11,7 +11,7 @@ using namespace test;
 
 // --- results ---
 
-/// Ranks dealt out to nodes one by one, as mpirun --map-by node does.
+/// Ranks dealt out to nodes one by one, as by mpirun --map-by node.
 std::vector<int> dealt_out(int ranks, int ranks_per_node) {
   std::vector<int> members;
   for (int index = 0; index < ranks_per_node; ++index) {
@@ -36,7 +36,7 @@ TEST_P(HostByNodes, GivesMpisResults) {
 }
 
 TEST(HostByNodes, PipelinesLongMessages) {
-  // By libnbc: a chain of 2 nodes and Rabenseifner's on 3, to all directly; chains of 6 nodes.
+  // libnbc uses a chain on 2 nodes, Rabenseifner or linear on 3, and chains on 6.
   constexpr std::size_t kLong = 3 * 64 * kKi + 4096;
   Int32Sum sum;
   for (const OperationKind kind :
@@ -128,7 +128,7 @@ TEST(HostByNodes, LeavesItToTheRulesWhereTheNodesAreNotFit) {
     EXPECT_EQ(chosen(choice, han), choice.algorithm) << to_string(choice.kind);
 }
 
-/// A communicator of these world ranks.
+/// A communicator of the given world ranks.
 class Somewhere final : public Team {
  public:
   explicit Somewhere(std::vector<int> members)
@@ -143,7 +143,7 @@ class Somewhere final : public Team {
   bool ready(Handle) override { return true; }
   void wait(Handle, std::coroutine_handle<>) override {}
   Outcome finish(Handle) override { return Outcome::kOk; }
-  Arrival take(Handle) override { return {}; }
+  Arrival finish_token(Handle) override { return {}; }
 
  private:
   std::vector<int> members_;
@@ -153,7 +153,7 @@ TEST(HostNodeMap, KnowsWhichRanksShareANode) {
   using host::NodeMap;
   using enum host::Nodes;
   EXPECT_EQ(NodeMap(Somewhere({0, 1, 2, 3}), {.ranks_per_node = 4}).kind(), kAny);  // one node
-  EXPECT_EQ(NodeMap(Somewhere({0, 4, 8}), {.ranks_per_node = 4}).kind(), kAny);     // one rank on each
+  EXPECT_EQ(NodeMap(Somewhere({0, 4, 8}), {.ranks_per_node = 4}).kind(), kAny);     // one rank on each node
   EXPECT_EQ(NodeMap(Somewhere({0, 1, 4}), {.ranks_per_node = 4}).kind(), kSeveral);
   EXPECT_EQ(NodeMap(Somewhere({0, 1, 4, 5}), {.ranks_per_node = 4}).kind(), kEqual);
   EXPECT_TRUE(NodeMap(Somewhere({0, 1, 4, 5}), {.ranks_per_node = 4}).in_order());
@@ -186,7 +186,7 @@ TEST(HostByNodes, SendsOverTheNetworkWhatOtherNodesNeed) {
 
 TEST(HostByNodes, SpreadsASegmentOnTheNodesWhileTheNextOneComes) {
   using enum OperationKind;
-  // 2 nodes of 2 ranks. The segments cross the link one behind the other; then the last one is copied.
+  // 2 nodes of 2 ranks. The segments cross the link one after the other; then the last one is copied.
   const std::size_t bytes = 16 * kMi;
   const Time link = Bandwidth::gigabits_per_second(100).bytes(static_cast<std::int64_t>(bytes));
   const Time copy = Bandwidth::gigabits_per_second(80).bytes(static_cast<std::int64_t>(bytes));

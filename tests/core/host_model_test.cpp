@@ -1,4 +1,4 @@
-// The host backend against the LogGP formulas that it states.
+// The host backend against the LogGP formulas of its documentation.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -32,11 +32,11 @@ Time wire(std::size_t bytes) {
 Time copy(std::size_t bytes) {
   return at_rate(80, bytes);
 }
-/// Over PCIe, as a NIC passes it on.
+/// Over PCIe, forwarded by a NIC.
 Time packet(std::size_t bytes) {
   return at_rate(208, std::min<std::size_t>(bytes, 4096));
 }
-/// What a processor does for a message that asks nothing.
+/// A processor's time for a message without a handshake.
 Time at_an_end(std::size_t bytes) {
   return kOverhead + (bytes > kInline ? copy(bytes) : Time());
 }
@@ -90,7 +90,7 @@ TEST(TheHost, HasTheFiguresOfTheNamedNic) {
   settings.set("latency", {900, {}});
   EXPECT_EQ(host::nic_of(settings).latency, Time::ns(900));
   EXPECT_EQ(host::nic_of(settings).gap, second.gap);
-  // The stages have them too: one message over each.
+  // The stages agree: one message over each.
   for (const char* name : {"100g", "bf2", "200g", "400g"}) {
     const host::Nic nic = host::nic_of(settings_of(name));
     TimedCluster cluster(2, test::backend_named("host"), settings_of(name));
@@ -166,7 +166,7 @@ TEST(TheHost, AsksFirstForALargeOrSynchronousMessage) {
        {std::pair{12225, false}, std::pair{10000000, false}, std::pair{8, true}}) {
     const auto size = static_cast<std::size_t>(bytes);
     const OneMessage got = one_message(size, synchronous);
-    // The request, a READ of the data, and the word that it is there.
+    // The request, a READ of the data, and the notification of its end.
     const Time begin = kOverhead + kLatency + kOverhead + kLatency + kFetch + packet(size);
     EXPECT_EQ(got.sender, begin + wire(size) + kLatency + kOverhead + kLatency + kOverhead);
     EXPECT_EQ(got.receiver, begin + wire(size) + kLatency + packet(size) + kOverhead);
@@ -188,7 +188,7 @@ TEST(TheHost, CopiesAnEagerMessageOutOfTheBufferWhenItsReceiveComes) {
   EXPECT_EQ(got.receiver, late + kPost + at_an_end(8000));
 }
 
-/// When the last of n messages, sent one after the other without waiting, is there.
+/// Arrival of the last of n messages that are sent one after the other without waiting.
 Time window(int messages, std::size_t bytes) {
   TimedCluster cluster(2, test::backend_named("host"));
   EXPECT_EQ(cluster.run([&](TimedRank& rank) -> Task<void> {
@@ -202,12 +202,12 @@ Time window(int messages, std::size_t bytes) {
 }
 
 TEST(TheHost, SendsAWindowAtTheRateOfTheLinkOrOfItsProcessor) {
-  // The processors copy for longer than the link carries.
+  // The copies by the processors take longer than the link.
   static_assert(kGap < kOverhead);
   EXPECT_EQ(window(64, 8000), at_an_end(8000) * 64 + on_the_way(8000) + at_an_end(8000));
   // The receiver spends one overhead per message, once it has posted all receives.
   EXPECT_EQ(window(64, 100), kPost * 64 + kOverhead * 64);
-  // Bytes on the link take longer than anything else: it is busy throughout.
+  // The bytes on the link take longer than everything else, so it is busy throughout.
   const Time large = window(16, 1000000);
   EXPECT_GE(large, wire(1000000) * 16 + kGap * 15);
   EXPECT_LE(large, wire(1000000) * 16 + kGap * 15 + Time::us(6));
@@ -217,14 +217,14 @@ TEST(TheHost, NeverTakesLessForMoreBytesByOneProtocol) {
   OneMessage before = one_message(0);
   for (std::size_t bytes = 1; bytes < 20000000; bytes += 1 + bytes / 3) {
     const OneMessage now = one_message(bytes);
-    const bool is_first = bytes > kEager && bytes - (1 + bytes / 4) <= kEager;  // copies nothing any more
+    const bool is_first = bytes > kEager && bytes - (1 + bytes / 4) <= kEager;  // the first without a copy
     EXPECT_GE(now.sender, before.sender) << bytes;
     if (!is_first) {
       EXPECT_GE(now.receiver, before.receiver) << bytes;
     }
     before = now;
   }
-  // What is not copied may make up for the way of the request.
+  // The saved copy may make up for the latency of the request.
   EXPECT_GE(one_message(kEager + 1).receiver.seconds(), 0.95 * one_message(kEager).receiver.seconds());
 }
 
@@ -254,7 +254,7 @@ Forecast in_memory(OperationKind kind, int ranks, std::size_t bytes, double memo
   const BackendDescription& host = test::backend_named("host");
   Settings settings = Settings::defaults(host.parameters);
   settings.set("memory_bandwidth", {memory_gigabits, {}});
-  settings.set("cache", {1e-6, {}});  // nothing fits
+  settings.set("cache", {1e-6, {}});  // no message fits
   settings.set("allgather", {0, "ring"});
   settings.set("transport", {0, std::move(transport)});
   Operation operation;
@@ -275,12 +275,12 @@ TEST(TheHost, SendsThroughMemoryWithinANode) {
               overhead + copy(bytes) + latency + copy(bytes) + overhead);
     EXPECT_EQ(in_memory(OperationKind::kSend, 2, bytes).wire.packets, 0U);
   }
-  for (const std::size_t bytes : {4033, 1000000}) {  // asked for, and copied once; the sender hears of it
+  for (const std::size_t bytes : {4033, 1000000}) {  // a handshake, one copy, and a notification
     const Time answered = overhead + latency + overhead + latency + overhead;
     EXPECT_EQ(in_memory(OperationKind::kSend, 2, bytes).time,
               answered + system_call + copy(bytes) + latency * 2);
   }
-  // By UCX the receiver follows the sender, 8 KiB behind, and fetches a buffer behind the header.
+  // As in UCX, the receiver follows the sender, 8 KiB behind, and fetches a buffer behind the header.
   const Time of_ucx = 2 * Time::ns(400) + 2 * Time::ns(250);
   for (const std::size_t bytes : {4096, 8192, 200000}) {
     const std::size_t behind = std::min<std::size_t>(bytes, 8192);
@@ -303,7 +303,7 @@ TEST(TheHost, SharesTheMemoryOfANode) {
   const Time shared = in_memory(OperationKind::kAllgather, 8, bytes, 80).time;
   EXPECT_GE(shared, delivered);
   EXPECT_LE(shared.seconds(), 1.05 * delivered.seconds());
-  // Enough of it for eight copies at a time: the ranks' own rate counts.
+  // Memory for eight copies at a time: the ranks' own rate is the limit.
   const Time alone = in_memory(OperationKind::kAllgather, 8, bytes, 640).time;
   EXPECT_NEAR(alone.seconds(), delivered.seconds() / 7, 0.05 * delivered.seconds());
 }
@@ -327,7 +327,7 @@ TEST(TheHost, HasAnotherRateInCaches) {
   EXPECT_NEAR(time(fits + 4096) / time(fits), 2, 0.1);
 }
 
-/// All ranks of a node send to those of the next one. Gb/s of the link, which has 100.
+/// All ranks of a node send to those of the next one. Returns Gb/s of the link, which has 100.
 double rate_of_pairs(int pairs, double process_gigabits) {
   const BackendDescription& host = test::backend_named("host");
   Settings settings = Settings::defaults(host.parameters);

@@ -1,4 +1,5 @@
-// Who chooses the host's algorithms: Open MPI, MPICH, or the model, which takes the fastest.
+// How the host's algorithms are chosen: as Open MPI does, as MPICH does, or by the model, which takes the
+// fastest.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -96,7 +97,7 @@ TEST(HostSelection, TakesWhatReleasesOfOpenMpiTake) {
 }
 
 TEST(HostSelection, ForwardsInThePiecesOfTheRelease) {
-  // 128 pieces of 8 KiB pass 15 links one behind the other.
+  // 128 pieces of 8 KiB pass 15 links one after the other.
   const auto time = [](const test::Overrides& overrides) {
     return forecast_of(OperationKind::kBcast, 16, kMi, overrides).time.seconds();
   };

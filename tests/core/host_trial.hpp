@@ -1,5 +1,5 @@
-// What the tests of the host's collectives share: settings, one collective with data beside what it has to
-// give, the algorithm that is chosen, a forecast.
+// Shared by the tests of the host's collectives: settings, one collective with its data and the expected
+// result, the chosen algorithm, a forecast.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,13 +25,13 @@ inline Settings host_settings(const Overrides& overrides = {}) {
   return settings;
 }
 
-/// Blocks of a vector collective: unequal, and now and then nothing.
+/// Blocks of a vector collective: of unequal sizes, some of them empty.
 inline std::size_t block_of(int from, int to, std::size_t unit) {
   const auto mixed = static_cast<std::size_t>(from * 7 + to * 3);
   return mixed % 4 == 0 ? 0 : mixed % 5 * unit + 8;
 }
 
-/// One collective with data; what all ranks contribute, and what each of them has to get.
+/// One collective with data: the contributions of all ranks, and the expected results.
 class Trial {
  public:
   Trial(OperationKind kind, int ranks, int root, std::size_t unit, ElementReducer* reducer, bool in_place)
@@ -80,7 +80,7 @@ class Trial {
   std::size_t size(int from, int to) const {
     return sizes_[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
   }
-  /// One block for each rank, one behind the other; sizes(rank): how long it is.
+  /// One block for each rank, concatenated; sizes(rank): its length.
   template <typename Span, typename Sizes>
   std::vector<Span> blocks(Span all, Sizes sizes) const {
     std::vector<Span> found;
@@ -91,13 +91,13 @@ class Trial {
     }
     return found;
   }
-  /// The block of rank `to` in a vector that lies as those that rank `from` sends.
+  /// The block of rank `to` in a vector with the layout of rank `from`'s data.
   Bytes block_in(const Buffer& all, int from, int to) const {
     std::size_t begin = 0;
     for (int before = 0; before < to; ++before) begin += size(from, before);
     return Bytes(all).subspan(begin, size(from, to));
   }
-  /// What `from` has for `to`.
+  /// The data of `from` for `to`.
   Bytes part(int from, int to) const { return block_in(sent_[static_cast<std::size_t>(from)], from, to); }
   /// The operands of ranks [0, count) in their order.
   Buffer combined(int count) const {
@@ -203,7 +203,7 @@ class Trial {
   std::vector<Buffer> sent_;
 };
 
-/// Every root, size and reduction of a kind by one algorithm.
+/// A collective by one algorithm: every root, size and reduction.
 inline void try_all(OperationKind kind, int ranks, const Overrides& overrides, const std::string& name,
                     const ClusterOptions& options = {}, bool nonblocking = false) {
   Int32Sum sum;
@@ -215,7 +215,7 @@ inline void try_all(OperationKind kind, int ranks, const Overrides& overrides, c
   const Settings settings = host_settings(overrides);
   for (ElementReducer* const reducer : reducers) {
     for (const int root : roots) {
-      // The last one is beyond where the schedules of nonblocking ones change.
+      // At the last size the schedules of nonblocking collectives have changed.
       for (const std::size_t unit : std::initializer_list<std::size_t>{0, 8, 4104, 66000}) {
         if (unit > 4104 && !nonblocking) continue;
         for (const bool in_place : {false, true}) {

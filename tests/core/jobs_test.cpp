@@ -1,4 +1,4 @@
-// Several programs in one replay, and traffic of others beside them.
+// Several programs in one replay, and background traffic beside them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// So many jobs of one pattern, one after the other in a world.
+/// The given number of jobs of one pattern, one after the other in a world.
 ReplaySource jobs_of(const Pattern& pattern, int jobs, int idle = 0) {
   ReplaySource source;
   source.ranks = jobs * pattern.ranks + idle;
@@ -103,7 +103,7 @@ TEST(Background, SlowsAJobAndEndsWithIt) {
     EXPECT_EQ(heavy, end((kind + std::string("40")).c_str()));
   }
   // Two nodes of a switch that send 20 Gb/s each to the other switch leave 60 of 100 Gb/s, or a little more
-  // where the job does not want them all.
+  // while the job leaves the link idle.
   const double share = end("shift:20").seconds() / alone.seconds();
   EXPECT_GT(share, 1.3);
   EXPECT_LE(share, 1 / 0.6);
@@ -134,12 +134,12 @@ TEST(JobPlaces, AreRefusedWithTheJob) {
     network.topology = topology;
     return place_jobs(network, jobs, others).error();
   };
-  EXPECT_THAT(error("torus:2x2", {{3, {}}, {2, {}}}), HasSubstr("has room for 4 nodes, and there are 5"));
+  EXPECT_THAT(error("torus:2x2", {{3, {}}, {2, {}}}), HasSubstr("has room for 4 nodes, but there are 5"));
   EXPECT_THAT(error("torus:2x2", {{1, std::vector<int>{4}}}), HasSubstr("has room for 4 nodes"));
   EXPECT_THAT(error("torus:2x2", {{2, std::vector<int>{1}}}),
-              HasSubstr("job 1 needs 2 nodes, and 1 are named"));
+              HasSubstr("job 1 needs 2 nodes, but 1 are named"));
   EXPECT_THAT(error("torus:2x2", {{1, std::vector<int>{1}}, {1, std::vector<int>{1}}}),
-              HasSubstr("job 2: node 1 is taken already"));
+              HasSubstr("job 2: node 1 is already in use"));
   EXPECT_THAT(error("star", {{1, {}}}, true), HasSubstr("needs a network"));
 }
 

@@ -116,7 +116,7 @@ TEST_F(OutputFileTest, TheUmaskDecidesWhereTheOwnerIsNotTheOnlyReader) {
 
 constexpr uid_t kStranger = 54321;
 
-/// A folder that everybody may write to, and in which a stranger has made things.
+/// A folder that all users may write to, with files of another user.
 class SharedFolderTest : public OutputFileTest {
  protected:
   void SetUp() override {
@@ -147,7 +147,7 @@ TEST_F(SharedFolderTest, AStrangersLinkIsNotFollowed) {
   link_of_stranger("run.json", path("precious"));
   link_of_stranger("folder", path(""));
   for (const std::string& name : {path("run.json"), path("folder/precious"), path("folder/new")}) {
-    const std::string why = "is a link of another user, which is not followed";
+    const std::string why = "is a symbolic link of another user, which is not followed";
     EXPECT_NE(check_output(name).error().find(why), std::string::npos) << check_output(name).error();
     EXPECT_NE(write_output(name, "text").error().find(why), std::string::npos);
     EXPECT_FALSE(open_named_output(name));
@@ -172,14 +172,14 @@ TEST_F(SharedFolderTest, AStrangersFileIsNotJoined) {
   file_of_stranger("a");
   const Result<OpenFile> joined = join_named_output(path("a"));
   ASSERT_FALSE(joined);
-  EXPECT_EQ(joined.error(), "it is a file of another user");
+  EXPECT_EQ(joined.error(), "the file belongs to another user");
 }
 
 // --- what is not a regular file ---
 
 TEST_F(OutputFileTest, AFifoIsRefusedAtOnce) {
   ASSERT_EQ(mkfifo(path("fifo").c_str(), 0600), 0);
-  const std::string why = "it is a FIFO, which is not written to; name a regular file, or /dev/stdout";
+  const std::string why = "it is a FIFO; name a regular file or /dev/stdout";
   EXPECT_EQ(check_output(path("fifo")).error(), why);
   EXPECT_EQ(write_output(path("fifo"), "text").error(), why);
   EXPECT_EQ(open_named_output(path("fifo")).error(), why);
@@ -190,8 +190,7 @@ TEST_F(OutputFileTest, ADeviceIsWrittenInPlaceOrRefused) {
   EXPECT_EQ(write_output("/dev/null", "text").error(), "");
   EXPECT_TRUE(open_named_output("/dev/null"));
   EXPECT_TRUE(is_stream("/dev/null"));
-  EXPECT_EQ(check_output("/dev/null", Destination::kRegular).error(),
-            "it is not a regular file, which it has to be");
+  EXPECT_EQ(check_output("/dev/null", Destination::kRegular).error(), "it is not a regular file");
   struct stat status {};
   ASSERT_EQ(stat("/dev/null", &status), 0);
   EXPECT_TRUE(S_ISCHR(status.st_mode));
@@ -207,10 +206,10 @@ TEST_F(OutputFileTest, ADescriptorOfThisProcessIsWrittenTo) {
   ASSERT_EQ(write(file, "three", 5), 5);
   close(file);
   EXPECT_EQ(contents(path("a")), "one two three");
-  // Of another user's process not even that is known.
+  // For another user's process even that is unknown.
   EXPECT_THAT(
       check_output("/proc/1/fd/1").error(),
-      testing::AnyOf("it lies on /proc, and is not a descriptor of this process", "Permission denied"));
+      testing::AnyOf("it is in /proc, but is not a file descriptor of this process", "Permission denied"));
 }
 
 // --- files that have their name from the beginning ---
@@ -263,7 +262,7 @@ TEST_F(OutputFileTest, AFolderGetsItsNameWhenItIsComplete) {
   Result<OutputFolder> again = OutputFolder::create(path("a"));
   std::ofstream(again->path() + "/first") << "other";
   std::ofstream(again->path() + "/third") << "other";
-  EXPECT_EQ(again->finish().error(), "there is \"" + path("a/first") + "\" already");
+  EXPECT_EQ(again->finish().error(), "\"" + path("a/first") + "\" already exists");
   EXPECT_EQ(contents(path("a/first")), "text");
   EXPECT_FALSE(fs::exists(path("a/third")));
 }

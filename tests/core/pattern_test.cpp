@@ -1,4 +1,4 @@
-// Patterns: what can be written, and what the simple ones have to take.
+// Patterns: their notation, and the times of the simple ones.
 #include "lib/programs/import/pattern.hpp"
 
 #include <fmt/core.h>
@@ -41,8 +41,8 @@ class APattern : public ::testing::Test {
   Registry registry_{built_in_backends()};
   // us on a link of 100 Gb/s, with 82 bytes around each packet of 4096
   static constexpr double kMebibyte = 1048576 / 4096 * (4096 + 82) * 8 / 100e3;
-  // us at most: a handshake, fetching the data, until its sender knows that it is there: 4 L + 4 o + 550 ns,
-  // and a packet over PCIe
+  // us at most: a handshake, fetching the data, notifying the sender: 4 L + 4 o + 550 ns, and a packet over
+  // PCIe
   static constexpr double kMessage = 6;
 };
 
@@ -93,7 +93,7 @@ TEST_F(APattern, OfDisjointPairsTakesOneMessage) {
 }
 
 TEST_F(APattern, GoesAroundOneAfterTheOther) {
-  // As many messages; once each, at the end, the last sender learns that its message is there.
+  // Both have the same number of messages; at the end of each, the last sender is notified once.
   EXPECT_NEAR(microseconds("pattern:ring:16:1MiB"), microseconds("pattern:pingpong:16:1MiB:8"), 0.001);
   EXPECT_NEAR(microseconds("pattern:pingpong:2:8:1000"), 1000 * microseconds("pattern:pingpong:2:8"), 0.001);
 }
@@ -113,18 +113,18 @@ TEST_F(APattern, OfBucketsTakesAsLongAsItsBytes) {
   EXPECT_LE(four, 4 * one);
 }
 
-/// The last batch comes to the end after all stages, and back after as many.
+/// The last batch passes all stages forward, and then back.
 TEST_F(APattern, OfStagesFillsAndDrains) {
   const double batch = microseconds("pattern:pipeline:1:8:1MiB");
   const double more = microseconds("pattern:pipeline:17:8:1MiB");
   EXPECT_GE(batch, 2 * 7 * kMebibyte);
   EXPECT_LE(batch, 2 * 7 * (kMebibyte + kMessage));
-  // Once it is full, a batch leaves each stage in each direction as the one before has gone.
+  // Once the pipeline is full, a batch leaves each stage in each direction right after the one before.
   EXPECT_GE(more - batch, 2 * 16 * kMebibyte);
   EXPECT_LE(more - batch, 2 * 16 * (kMebibyte + 2 * kMessage));
 }
 
-/// What goes to an expert comes back, and each round goes elsewhere.
+/// An expert sends back what it received, and each round has other destinations.
 TEST(PatternOfExperts, SendsBackWhatCame) {
   const Pattern pattern = *parse_pattern("pattern:experts:5:6:1000:2");
   std::map<std::pair<int, int>, std::vector<std::uint64_t>> sent;
@@ -204,15 +204,15 @@ TEST(PatternText, SaysWhatIsWrong) {
       {"pattern:incast:4", "incast:RANKS:BYTES[:ROUNDS]"},
       {"pattern:incast:4:8:1:1", "incast:RANKS:BYTES[:ROUNDS]"},
       {"pattern:shift:4:8", "shift:DISTANCE:RANKS:BYTES[:ROUNDS]"},
-      {"pattern:incast:1:8", "\"1\" is no number of ranks"},
-      {"pattern:incast:-4:8", "\"-4\" is no number of ranks"},
-      {"pattern:incast:2000000:8", "\"2000000\" is no number of ranks"},
-      {"pattern:incast:4:x", "\"x\" is no number of bytes"},
-      {"pattern:incast:4:0.5", "\"0.5\" is no number of bytes"},
-      {"pattern:incast:4:8:0", "\"0\" is no number of rounds"},
-      {"pattern:shift::4:8", "\"\" is no DISTANCE"},
-      {"pattern:data-parallel:65537:4:8", "\"65537\" is no BUCKETS"},
-      {"pattern:sparse:4:4:8", "4 neighbours, and there are 3 other ranks"}};
+      {"pattern:incast:1:8", "\"1\" is not a valid number of ranks"},
+      {"pattern:incast:-4:8", "\"-4\" is not a valid number of ranks"},
+      {"pattern:incast:2000000:8", "\"2000000\" is not a valid number of ranks"},
+      {"pattern:incast:4:x", "\"x\" is not a valid number of bytes"},
+      {"pattern:incast:4:0.5", "\"0.5\" is not a valid number of bytes"},
+      {"pattern:incast:4:8:0", "\"0\" is not a valid number of rounds"},
+      {"pattern:shift::4:8", "\"\" is not a valid DISTANCE"},
+      {"pattern:data-parallel:65537:4:8", "\"65537\" is not a valid BUCKETS"},
+      {"pattern:sparse:4:4:8", "4 neighbours, but there are only 3 other ranks"}};
   for (const auto& [text, reason] : cases) {
     const Result<Pattern> pattern = parse_pattern(text);
     ASSERT_FALSE(pattern) << text;

@@ -1,4 +1,4 @@
-// What messages that nobody receives yet take of memory, and that nothing else depends on it.
+// The memory of messages without a receive: its bound, and that nothing else depends on it.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -15,7 +15,7 @@ using test::Ranks;
 
 constexpr std::size_t kBytes = 32 * 1024;
 
-/// Sends that all complete before their first receive.
+/// Sends that complete before their first receive.
 void send_all(Ranks& ranks, Context& from, std::vector<SendRecord>& sends, const std::vector<Buffer>& data) {
   for (std::size_t i = 0; i < sends.size(); ++i) {
     ranks[0].send(sends[i], {from, 1, static_cast<int>(i), data[i]});
@@ -33,17 +33,17 @@ std::vector<Buffer> patterns(std::size_t count, std::size_t bytes) {
 TEST(PayloadWindow, GivesUpToItsSizeAndGetsItBackByHalves) {
   PayloadWindow window(3);
   window.resize(1000);
-  EXPECT_TRUE(window.take(1, 600));
-  EXPECT_FALSE(window.take(1, 401));
-  EXPECT_TRUE(window.take(1, 400));
-  EXPECT_TRUE(window.take(2, 1000)) << "every peer has its own";
+  EXPECT_TRUE(window.reserve(1, 600));
+  EXPECT_FALSE(window.reserve(1, 401));
+  EXPECT_TRUE(window.reserve(1, 400));
+  EXPECT_TRUE(window.reserve(2, 1000)) << "every peer has its own";
   EXPECT_FALSE(window.restore(1, 1001));
   EXPECT_TRUE(window.restore(1, 1000));
   EXPECT_FALSE(window.restore(1, 1));
   EXPECT_FALSE(window.release(1, 499));
   EXPECT_TRUE(window.release(1, 1)) << "half of it";
   EXPECT_FALSE(window.release(1, 700)) << "is due already";
-  EXPECT_EQ(window.settle(1), 1200U);
+  EXPECT_EQ(window.collect_due(1), 1200U);
   EXPECT_FALSE(window.release(1, 499));
 }
 
@@ -67,11 +67,11 @@ TEST_P(AStorm, LeavesNoMoreThanTheWindowAtTheReceiverAndTheRestAtTheSender) {
   send_all(ranks, from, sends, data);
   EXPECT_EQ(ranks[1].unexpected_bytes(), kWindow);
   EXPECT_EQ(ranks[1].unexpected_bytes_peak(), kWindow);
-  EXPECT_EQ(ranks[0].kept_bytes(), (kCount - 10) * kBytes);
+  EXPECT_EQ(ranks[0].deferred_bytes(), (kCount - 10) * kBytes);
   EXPECT_EQ(ranks[0].sends_in_flight(), kCount - 10);
 
   Buffer into(kBytes);
-  for (std::size_t i = kCount; i-- > 0;) {  // the last first: all envelopes are there
+  for (std::size_t i = kCount; i-- > 0;) {  // the last first: all envelopes have arrived
     ReceiveRecord receive;
     ranks[1].receive(receive, to, 0, static_cast<int>(i), into);
     ranks.settle();
@@ -79,7 +79,7 @@ TEST_P(AStorm, LeavesNoMoreThanTheWindowAtTheReceiverAndTheRestAtTheSender) {
     EXPECT_EQ(into, data[i]) << i;
   }
   EXPECT_EQ(ranks[1].unexpected_bytes(), 0U);
-  EXPECT_EQ(ranks[0].kept_bytes(), 0U);
+  EXPECT_EQ(ranks[0].deferred_bytes(), 0U);
   EXPECT_EQ(ranks[0].sends_in_flight(), 0U);
   EXPECT_EQ(ranks[0].malformed() + ranks[1].malformed(), 0U);
 }
@@ -99,7 +99,7 @@ TEST(PayloadWindow, IsGivenBackWhileMessagesAreReceived) {
     ReceiveRecord receive;
     if (i % 2 == 0) ranks[1].receive(receive, to, 0, 1, into);
     ranks[0].send(send, {from, 1, 1, data});
-    EXPECT_EQ(ranks[0].kept_bytes(), 0U) << i;
+    EXPECT_EQ(ranks[0].deferred_bytes(), 0U) << i;
     ranks.settle();
     if (i % 2 != 0) ranks[1].receive(receive, to, 0, 1, into);
     ranks.settle();
@@ -122,7 +122,7 @@ TEST(PayloadWindow, IsGivenBackForMessagesOfAFreedCommunicator) {
     ranks[0].send(sends[1], {from, 1, 1, data});
     ranks.settle();
     ranks[0].close_context(from);
-    EXPECT_EQ(ranks[0].kept_bytes(), 0U) << id;
+    EXPECT_EQ(ranks[0].deferred_bytes(), 0U) << id;
   }
   EXPECT_EQ(ranks[1].unexpected_bytes(), 0U);
 }
@@ -138,7 +138,7 @@ TEST(PayloadWindow, DoesNotCountMessagesToOneselfOrTinyOnes) {
   ranks[0].send(own, {self, 0, 1, data});
   ranks[0].send(tiny, {self, 1, 1, Bytes(data).first(PayloadWindow::kUncounted)});
   ranks.settle();
-  EXPECT_EQ(ranks[0].kept_bytes(), 0U);
+  EXPECT_EQ(ranks[0].deferred_bytes(), 0U);
 }
 
 TEST(PayloadWindow, IsNotGivenBackTwiceByAForgedMessage) {
@@ -157,7 +157,7 @@ TEST(PayloadWindow, IsNotGivenBackTwiceByAForgedMessage) {
   EXPECT_EQ(sender.malformed(), 1U);
   sender.send(sends[1], {from, 1, 1, data});
   sender.send(sends[2], {from, 1, 1, data});
-  EXPECT_EQ(sender.kept_bytes(), kBytes);
+  EXPECT_EQ(sender.deferred_bytes(), kBytes);
 }
 
 }  // namespace

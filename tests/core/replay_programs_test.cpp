@@ -1,6 +1,6 @@
-// Random programs, written as events and replayed, give the clocks of the programs themselves.
+// Random programs, written as events and replayed, end with the clocks of the programs themselves.
 //
-// How many: see tests/seeds.hpp.
+// tests/seeds.hpp sets their number.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,13 +25,13 @@ using test::Schedule;
 using test::Step;
 using test::Tape;
 
-constexpr int kUnusedTag = 99999;  // of receives that are cancelled
+constexpr int kUnusedTag = 99999;  // for receives that are cancelled
 
 std::uint64_t sum(const std::vector<std::size_t>& blocks) {
   return std::accumulate(blocks.begin(), blocks.end(), std::uint64_t{0});
 }
 
-/// Writes down what one rank does of a schedule (tests/model/play_programs.cpp).
+/// Records one rank's part of a schedule (tests/model/play_programs.cpp).
 class Scribe {
  public:
   Scribe(const Schedule& schedule, int rank) : schedule_(schedule), rank_(rank) {
@@ -49,7 +49,7 @@ class Scribe {
       do_step(step, members);
     }
     wait(Step::Wait::kEach);
-    tape_.native();  // behind the time that it computes last
+    tape_.native();  // after the time that it computes last
     return std::move(tape_);
   }
 
@@ -248,7 +248,7 @@ class Scribe {
   Tape tape_;
 };
 
-/// What a replay does not repeat is drawn no more: the time of questions.
+/// A schedule without what a replay does not repeat: the times of polls.
 Schedule draw(std::uint64_t seed) {
   std::vector<OperationKind> kinds;
   for (int kind = 1; kind < static_cast<int>(OperationKind::kCount); ++kind)
@@ -292,7 +292,7 @@ TEST_P(ReplayedPrograms, HaveTheClocksOfTheProgramsThemselves) {
     setting.check = true;
     const std::vector<Tape> tapes = tapes_of(schedule);
     ReplayOptions options;
-    options.compute.kind = Compute::Kind::kMeasured;
+    options.compute.kind = Compute::Mode::kMeasured;
     options.arrival = Arrival::kModelled;
     const Result<ReplayResult> result = replay(setting, test::source_of(tapes), options);
     ASSERT_TRUE(result) << "seed " << seed << ": " << result.error();
@@ -305,7 +305,7 @@ std::string name_of(const testing::TestParamInfo<const char*>& test) {
 }
 INSTANTIATE_TEST_SUITE_P(Over, ReplayedPrograms, testing::Values("host", "zrlmpi"), name_of);
 
-/// The pieces of all calls' receipts follow each other from a call's begin to its end.
+/// The pieces of all receipts are contiguous from a call's begin to its end.
 void check_receipts(const Receipts& receipts) {
   for (std::size_t rank = 0; rank < receipts.ranks.size(); ++rank) {
     for (const Receipts::Call& call : receipts.ranks[rank].calls) {
@@ -329,7 +329,7 @@ TEST_P(ObservedReplays, HaveTheTimesOfOthersAndAccountForThem) {
     const WorldSetting setting = test::setting_of(registry, GetParam());
     const std::vector<Tape> tapes = tapes_of(schedule);
     ReplayOptions options;
-    options.compute.kind = Compute::Kind::kMeasured;
+    options.compute.kind = Compute::Mode::kMeasured;
     options.certificate = true;
     const Result<ReplayResult> plain = replay(setting, test::source_of(tapes), options);
     ASSERT_TRUE(plain) << "seed " << seed << ": " << plain.error();

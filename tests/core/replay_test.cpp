@@ -1,4 +1,4 @@
-// Replays: a recording gives the clocks of the program that it is of.
+// Replays: a recording ends with the clocks of its program.
 #include "lib/answers/replay/replay.hpp"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-constexpr std::size_t kLong = 1 << 20;  // asks its receiver first, over every backend
+constexpr std::size_t kLong = 1 << 20;  // makes a handshake over every backend
 
 const Registry& registry() {
   static const Registry all{built_in_backends()};
@@ -64,7 +64,7 @@ Operation operation_of(OperationKind kind, std::size_t bytes, int ranks, int roo
   return operation;
 }
 
-/// Over each backend.
+/// With each backend.
 class Replays : public testing::TestWithParam<const char*> {
  protected:
   WorldSetting setting_ = test::setting_of(registry(), GetParam());
@@ -108,7 +108,7 @@ TEST_P(Replays, GiveTheClocksOfTheProgram) {
     tape.add(tape.collective(operation_of(OperationKind::kBarrier, 0, 3)));
   }
   ReplayOptions options;
-  options.compute.kind = Compute::Kind::kMeasured;
+  options.compute.kind = Compute::Mode::kMeasured;
   const ReplayResult result = replayed(setting_, tapes, options);
   EXPECT_EQ(result.clocks(), direct);
   EXPECT_EQ(result.modelled_time, *std::max_element(direct.begin(), direct.end()));
@@ -118,7 +118,7 @@ TEST_P(Replays, GiveTheClocksOfTheProgram) {
 TEST_P(Replays, KnowSubCommunicatorsByTheirMembers) {
   const std::vector<Time> direct = played(setting_, 4, [](RankHandle& rank) -> Task<void> {
     const std::optional<Communicator> half =
-        co_await rank.split(rank.everyone(), rank.rank() / 2, -rank.rank());
+        co_await rank.split(rank.world_communicator(), rank.rank() / 2, -rank.rank());
     const Communicator twin = co_await rank.duplicate(*half);
     if (half->rank() == 0) {
       (void)co_await rank.send(twin, 1, 128, 3);
@@ -149,7 +149,7 @@ TEST_P(Replays, KnowSubCommunicatorsByTheirMembers) {
     tape.add(tape.collective(operation_of(OperationKind::kBarrier, 0, 1), recording::kSelf));
   }
   const ReplayResult result = replayed(setting_, tapes);
-  // The barrier of one rank is what the program above does not do.
+  // The program above has no barrier of one rank.
   std::vector<Time> expected;
   for (int rank = 0; rank < 4; ++rank) expected.push_back(result.clocks()[static_cast<std::size_t>(rank)]);
   const Time alone =
@@ -173,25 +173,25 @@ TEST_P(Replays, KnowCommunicatorsOfTheSameMembersByTheirIds) {
 TEST_P(Replays, CountTimeBetweenQuestionsAsTheyAreTold) {
   std::vector<Tape> tapes(1);
   tapes[0].compute(1000).polls(9).gaps({200, 30'000}).native();
-  const auto computed = [&](Polling polling, Compute::Kind kind) {
+  const auto computed = [&](Polling polling, Compute::Mode kind) {
     ReplayOptions options;
     options.compute = {kind, 2, polling};
     return replayed(setting_, tapes, options);
   };
   for (const auto& [polling, nanoseconds] :
        {std::pair{Polling::kWork, 31'200}, {Polling::kThreshold, 31'000}, {Polling::kWait, 1000}}) {
-    const ReplayResult none = computed(polling, Compute::Kind::kNone);
+    const ReplayResult none = computed(polling, Compute::Mode::kNone);
     EXPECT_EQ(none.modelled_time, Time());
     EXPECT_EQ(none.ranks[0].computing, Time::ns(nanoseconds));
     EXPECT_EQ(computing_of(none).brief_gaps, Time::ns(200));
     EXPECT_EQ(computing_of(none).longer_gaps, Time::ns(30'000));
-    EXPECT_EQ(computed(polling, Compute::Kind::kMeasured).modelled_time, Time::ns(nanoseconds));
-    EXPECT_EQ(computed(polling, Compute::Kind::kFactor).modelled_time, Time::ns(2 * nanoseconds));
+    EXPECT_EQ(computed(polling, Compute::Mode::kMeasured).modelled_time, Time::ns(nanoseconds));
+    EXPECT_EQ(computed(polling, Compute::Mode::kFactor).modelled_time, Time::ns(2 * nanoseconds));
   }
 }
 
 TEST_P(Replays, TakeWhatTheRecordedWildcardsTook) {
-  // Rank 2 is first in modelled time, and rank 1 was in the recorded run.
+  // Rank 2 is first in modelled time, rank 1 was first in the recorded run.
   std::vector<Tape> tapes(3);
   tapes[0].message(EventKind::kReceive, kAnySource, 64, kAnyTag);
   tapes[0].took(1, 5);
@@ -202,7 +202,7 @@ TEST_P(Replays, TakeWhatTheRecordedWildcardsTook) {
   tapes[2].send(0, 64, 6);
   tapes[2].polls(3).native();
   ReplayOptions options;
-  options.compute.kind = Compute::Kind::kMeasured;
+  options.compute.kind = Compute::Mode::kMeasured;
   const std::vector<Time> in_order = played(setting_, 3, [](RankHandle& rank) -> Task<void> {
     if (rank.rank() == 1) rank.compute(Time::us(500));
     if (rank.rank() > 0) {
@@ -233,12 +233,12 @@ TEST_P(Replays, StartRequestsAgainAndInCollectivesToo) {
   const std::vector<Time> direct = played(setting_, 2, [&](RankHandle& rank) -> Task<void> {
     PersistentMessage message;
     message.sends = rank.rank() == 0;
-    message.communicator = rank.everyone();
+    message.communicator = rank.world_communicator();
     message.peer = 1 - rank.rank();
     message.bytes = 70000;
     for (int i = 0; i < 3; ++i) {
       RankRequest request = rank.start(message);
-      RankRequest collective = rank.start(rank.everyone(), reduction);
+      RankRequest collective = rank.start(rank.world_communicator(), reduction);
       (void)co_await rank.wait(collective);
       (void)co_await rank.wait(request);
     }
@@ -269,12 +269,12 @@ TEST_P(Replays, HaveBlocksOfDifferentSizes) {
     sizes.send = kBlocks[own];
     sizes.in_place = rank.rank() == 1;
     if (rank.rank() == 1) sizes.receive_blocks = {std::begin(kBlocks), std::end(kBlocks)};
-    RankRequest gather = rank.start(rank.everyone(), gatherv, sizes);
+    RankRequest gather = rank.start(rank.world_communicator(), gatherv, sizes);
     (void)co_await rank.wait(gather);
     CollectiveSizes all;
     all.send_blocks.assign(3, kBlocks[own]);
     all.receive_blocks = {std::begin(kBlocks), std::end(kBlocks)};
-    RankRequest exchange = rank.start(rank.everyone(), alltoallv, all);
+    RankRequest exchange = rank.start(rank.world_communicator(), alltoallv, all);
     (void)co_await rank.wait(exchange);
   });
   std::vector<Tape> tapes(3);
@@ -308,7 +308,7 @@ TEST_P(Replays, FreeAndBufferWithoutWaiting) {
     }
     for (int i = 0; i < 3; ++i) {
       RankRequest request = rank.isend(1, kLong, i);
-      rank.give_up(request);
+      rank.abandon(request);
     }
   });
   std::vector<Tape> tapes(2);
@@ -318,11 +318,11 @@ TEST_P(Replays, FreeAndBufferWithoutWaiting) {
   tapes[1].compute(400'000);
   for (int i = 0; i < 3; ++i) tapes[1].receive(0, kLong, i);
   ReplayOptions options;
-  options.compute.kind = Compute::Kind::kMeasured;
+  options.compute.kind = Compute::Mode::kMeasured;
   EXPECT_EQ(replayed(setting_, tapes, options).clocks(), direct);
 }
 
-/// Events of any kind that could be right, but for some fields.
+/// Events of any kind that are valid but for some fields.
 class Scribbler {
  public:
   explicit Scribbler(std::uint64_t seed) : random_(seed) {}
@@ -340,7 +340,7 @@ class Scribbler {
 
  private:
   int below(int limit) { return static_cast<int>(random_() % static_cast<std::uint64_t>(limit)); }
-  /// Seldom any number.
+  /// Mostly a number in range; rarely any number.
   template <typename T>
   T about(int least, int limit) {
     return below(1000) == 0 ? static_cast<T>(random_()) : static_cast<T>(least + below(limit - least));
@@ -349,7 +349,7 @@ class Scribbler {
   void add(Tape& tape) {
     Tape::Event event;
     event.kind = about<EventKind>(0, static_cast<int>(EventKind::kCount));
-    // Those of three scribblers never agree for long.
+    // Collectives and probes of three scribblers never agree for long.
     if (event.kind == EventKind::kCollective && below(4) > 0) event.kind = EventKind::kSend;
     if (event.kind == EventKind::kProbe && below(4) > 0) event.kind = EventKind::kReceive;
     event.flags = static_cast<std::uint8_t>(below(5) > 0 ? below(256) & ~recording::kBlocking : below(256));
@@ -398,7 +398,7 @@ TEST_P(Replays, EndWhateverTheRecordingSays) {
     const std::vector<Tape> tapes = Scribbler(seed).scribble();
     for (const Arrival arrival : {Arrival::kRecorded, Arrival::kModelled}) {
       ReplayOptions options;
-      options.compute.kind = Compute::Kind::kMeasured;
+      options.compute.kind = Compute::Mode::kMeasured;
       options.arrival = arrival;
       const Result<ReplayResult> result = replay(setting_, test::source_of(tapes), options);
       ended += result ? 1 : 0;
@@ -424,14 +424,14 @@ TEST_F(AReplay, TakesAFactorOfTheRecordedTimes) {
   tapes[0].compute(501).native();
   ReplayOptions options;
   EXPECT_EQ(replayed(setting_, tapes, options).modelled_time, Time());
-  options.compute.kind = Compute::Kind::kMeasured;
+  options.compute.kind = Compute::Mode::kMeasured;
   EXPECT_EQ(replayed(setting_, tapes, options).modelled_time, Time::ns(1501));
-  options.compute = {Compute::Kind::kFactor, 0.5};
+  options.compute = {Compute::Mode::kFactor, 0.5};
   EXPECT_EQ(replayed(setting_, tapes, options).modelled_time, Time::ps(750500));
 }
 
 TEST_F(AReplay, LetsTheWorldDecideWhichRequestIsDoneFirst) {
-  // What rank 0 was recorded to receive first comes last.
+  // The message that rank 0 was recorded to receive first comes last.
   std::vector<Tape> tapes(3);
   const std::uint64_t late = tapes[0].irecv(1, 64);
   const std::uint64_t early = tapes[0].irecv(2, 64);
@@ -443,7 +443,7 @@ TEST_F(AReplay, LetsTheWorldDecideWhichRequestIsDoneFirst) {
   tapes[2].send(0, 64);
   tapes[2].receive(0, 8);
   ReplayOptions options;
-  options.compute.kind = Compute::Kind::kMeasured;
+  options.compute.kind = Compute::Mode::kMeasured;
   const ReplayResult recorded = replayed(setting_, tapes, options);
   EXPECT_EQ(recorded.total().dependences[static_cast<std::size_t>(Dependence::kChoice)], 1u);
   EXPECT_GT(recorded.clocks()[2], Time::us(900));
@@ -466,7 +466,7 @@ TEST_F(AReplay, WaitsForSome) {
     tapes[1].compute(900'000);
     tapes[1].send(0, 64, 3);
     ReplayOptions options;
-    options.compute.kind = Compute::Kind::kMeasured;
+    options.compute.kind = Compute::Mode::kMeasured;
     options.arrival = arrival;
     const ReplayResult result = replayed(setting_, tapes, options);
     EXPECT_GT(result.clocks()[0], Time::us(900));
@@ -474,7 +474,7 @@ TEST_F(AReplay, WaitsForSome) {
   }
 }
 
-/// However the order of arrival went in the recorded run, the world decides anew.
+/// The world decides the order of arrival anew, independently of the recorded run.
 TEST_F(AReplay, ReceivesWhatAProbeFindsInThisOrder) {
   std::set<Time> ends;
   for (const bool reversed : {false, true}) {
@@ -488,7 +488,7 @@ TEST_F(AReplay, ReceivesWhatAProbeFindsInThisOrder) {
       tapes[static_cast<std::size_t>(rank)].send(0, 1'000'000 * static_cast<std::uint64_t>(rank));
     }
     ReplayOptions options;
-    options.compute.kind = Compute::Kind::kMeasured;
+    options.compute.kind = Compute::Mode::kMeasured;
     options.arrival = Arrival::kModelled;
     const ReplayResult result = replayed(setting_, tapes, options);
     EXPECT_THAT(result.unfinished, IsEmpty());
@@ -520,7 +520,7 @@ TEST_F(AReplay, KnowsAllBehindALoopThatWaitsForSome) {
     }
     for (const int rank : {1, 2, 3}) tapes[0].send(rank, 8);
     ReplayOptions options;
-    options.compute.kind = Compute::Kind::kMeasured;
+    options.compute.kind = Compute::Mode::kMeasured;
     options.arrival = Arrival::kModelled;
     const ReplayResult result = replayed(setting_, tapes, options);
     EXPECT_GT(result.clocks()[1], Time::us(900)) << "the loop ends when the last message has come";
@@ -533,7 +533,7 @@ TEST_F(AReplay, LeavesOutReceivesThatWereCancelled) {
   std::vector<Tape> tapes(2);
   const std::uint64_t cancelled = tapes[0].irecv(kAnySource, 64, 1);
   tapes[0].took(-1, 0);
-  tapes[0].receive(1, 64, 1);  // would be the other one's message
+  tapes[0].receive(1, 64, 1);  // takes the message that the cancelled receive would match
   tapes[0].of_requests(EventKind::kCancel, {cancelled});
   tapes[0].wait({cancelled});
   const std::uint64_t named = tapes[0].irecv(1, 64, 9);
@@ -541,7 +541,7 @@ TEST_F(AReplay, LeavesOutReceivesThatWereCancelled) {
   tapes[0].wait({named});
   tapes[1].send(0, 64, 1);
   for (const Arrival arrival : {Arrival::kRecorded, Arrival::kModelled}) {
-    if (arrival == Arrival::kModelled) tapes[1].send(0, 64, 1);  // there the first receive takes one
+    if (arrival == Arrival::kModelled) tapes[1].send(0, 64, 1);  // here the first receive takes one
     ReplayOptions options;
     options.arrival = arrival;
     EXPECT_THAT(replayed(setting_, tapes, options).unfinished, IsEmpty());
@@ -566,13 +566,13 @@ TEST_F(AReplay, ClaimsAndProbes) {
       (void)co_await rank.send(0, 8, 4);
       co_return;
     }
-    (void)co_await rank.probe(rank.everyone(), 1, 4);
-    RankRequest claim = co_await rank.claim(rank.everyone(), 1, 4);
+    (void)co_await rank.probe(rank.world_communicator(), 1, 4);
+    RankRequest claim = co_await rank.claim(rank.world_communicator(), 1, 4);
     (void)co_await rank.receive(1, 8, 4);
     (void)co_await rank.wait(claim);
   });
   ReplayOptions options;
-  options.compute.kind = Compute::Kind::kMeasured;
+  options.compute.kind = Compute::Mode::kMeasured;
   const ReplayResult result = replayed(setting_, tapes, options);
   EXPECT_EQ(result.clocks(), direct);
 }
@@ -590,7 +590,7 @@ TEST_F(AReplay, TellsClocks) {
   tapes[0].compute(500);
   tapes[0].exchange(1, {1, 2}, {});
   ReplayOptions options;
-  options.compute.kind = Compute::Kind::kMeasured;
+  options.compute.kind = Compute::Mode::kMeasured;
   EXPECT_THAT(replayed(setting_, tapes, options).clocks(),
               ElementsAre(Time::ns(2500), Time::ns(2500), Time::ns(2500), Time()));
 }
@@ -607,7 +607,7 @@ TEST_F(AReplay, CountsCallsAndPhases) {
   tapes[1].phase(1, "solve");
   tapes[1].receive(0, 4000);
   ReplayOptions options;
-  options.compute.kind = Compute::Kind::kMeasured;
+  options.compute.kind = Compute::Mode::kMeasured;
   const ReplayResult result = replayed(setting_, tapes, options);
   const Counters total = result.total();
   const auto counter = [&](std::string_view function) -> const CallCounter& {
@@ -657,7 +657,7 @@ TEST_F(AReplay, CertifiesWhatEachRankDoesAndWhen) {
     std::vector<Tape> tapes(2);
     tapes[0].compute(computed).send(1, bytes, tag);
     tapes[1].receive(0, 4000, tag);
-    options.compute.kind = Compute::Kind::kMeasured;
+    options.compute.kind = Compute::Mode::kMeasured;
     const ReplayResult result = replayed(setting_, tapes, options);
     return std::pair(result.ranks[0].certificate, result.ranks[1].certificate);
   };
@@ -724,7 +724,7 @@ TEST_F(AReplay, FollowsRoutesToSeveralBackends) {
   EXPECT_EQ(total.declines.size(), 0u);
   route(OperationKind::kReduce, "none");
   EXPECT_THAT(world_setting(configuration, registry(), *registry().find("zrlmpi"), 2).error(),
-              HasSubstr("there is no such backend"));
+              HasSubstr("which is not a backend"));
 }
 
 std::vector<std::string> texts(const ReplayResult& result) {
@@ -750,11 +750,11 @@ TEST_F(AReplay, EndsWhereARecordingWasCut) {
   never[0].message(EventKind::kReceive, kAnySource, 64);
   never[1].native();
   EXPECT_THAT(texts(replayed(setting_, never)),
-              ElementsAre("rank 0 at event 1 (MPI_Recv): no message ever came"));
+              ElementsAre("rank 0 at event 1 (MPI_Recv): no message ever arrived"));
   never[0] = Tape();
   never[0].wait({never[0].irecv(kAnySource, 64)});
   EXPECT_THAT(texts(replayed(setting_, never)),
-              ElementsAre("rank 0 at event 2 (MPI_Wait): no message ever came"));
+              ElementsAre("rank 0 at event 2 (MPI_Wait): no message ever arrived"));
 }
 
 TEST_F(AReplay, EndsWhereARecordingIsDamagedIfThatIsWanted) {
@@ -819,7 +819,7 @@ TEST(AnOpenRequest, IsFoundUntilItIsTaken) {
       OpenRequest* const found = requests.find(number);
       ASSERT_EQ(found != nullptr, open.erase(number) == 1) << number;
       if (found == nullptr) continue;
-      const OpenRequest taken = requests.take(*found);
+      const OpenRequest taken = requests.remove(*found);
       ASSERT_EQ(taken.number, number);
       ASSERT_EQ(taken.begun.call, static_cast<std::uint16_t>(number));
     }
@@ -827,12 +827,12 @@ TEST(AnOpenRequest, IsFoundUntilItIsTaken) {
   }
   EXPECT_LE(requests.slots(), 128u) << "for the most that were open at once";
   std::vector<std::uint64_t> left;
-  for (const OpenRequest& one : requests.take_all()) left.push_back(one.number);
+  for (const OpenRequest& one : requests.remove_all()) left.push_back(one.number);
   EXPECT_TRUE(std::equal(left.begin(), left.end(), open.begin(), open.end()));
 }
 
-// The limits are a hundred times what it takes, and a hundredth of what it would take with a table whose
-// removals pass over all that is open.
+// The limits are 100 times the usual time, and a hundredth of the time with a table whose removals pass over
+// all open requests.
 TEST(OpenRequests, AreFoundInConstantTime) {
   constexpr std::uint64_t kRequests = 400'000;
   const auto seconds_since = [](std::clock_t begin) {
@@ -842,13 +842,13 @@ TEST(OpenRequests, AreFoundInConstantTime) {
   const std::clock_t begin = std::clock();
   for (std::uint64_t number = 0; number < kRequests; ++number) requests.add(number);
   for (std::uint64_t number = 0; number < kRequests; ++number)
-    ASSERT_EQ(requests.take(*requests.find(number)).number, number);
+    ASSERT_EQ(requests.remove(*requests.find(number)).number, number);
   EXPECT_LT(seconds_since(begin), 5) << "a wait for all, the oldest first";
 
   const std::clock_t beside = std::clock();
   for (std::uint64_t number = 0; number < kRequests / 2; ++number) requests.add(number);
   for (std::uint64_t number = kRequests / 2; number < 5 * kRequests; ++number)
-    ASSERT_EQ(requests.take(requests.add(number)).number, number);
+    ASSERT_EQ(requests.remove(requests.add(number)).number, number);
   EXPECT_LT(seconds_since(beside), 5) << "many come and go beside many that stay";
 }
 
@@ -880,7 +880,7 @@ INSTANTIATE_TEST_SUITE_P(
     Hostile, ARecording,
     testing::Values(
         Nonsense{"Kind", [](auto& tapes) { tapes[1].add(event_of(static_cast<EventKind>(77))); },
-                 "rank 1, event 2 (MPI_Send): there is no kind 77"},
+                 "rank 1, event 2 (MPI_Send): unknown kind 77"},
         Nonsense{"Element",
                  [](auto& tapes) {
                    Tape::Event event;
@@ -894,39 +894,40 @@ INSTANTIATE_TEST_SUITE_P(
                    event.function = static_cast<ReduceFunction>(200);
                    tapes[0].add(event);
                  },
-                 "element, function or operation"},
+                 "element, function, or operation"},
         Nonsense{"OperationKind",
                  [](auto& tapes) {
                    Tape::Event event = event_of(EventKind::kCollective);
                    event.operation = static_cast<OperationKind>(99);
                    tapes[0].add(event);
                  },
-                 "element, function or operation"},
+                 "element, function, or operation"},
         Nonsense{"Send as a collective", [](auto& tapes) { tapes[0].add(event_of(EventKind::kCollective)); },
-                 "a send is no collective"},
+                 "a send is not a collective"},
         Nonsense{"Peer", [](auto& tapes) { tapes[0].send(2, 8); },
-                 "rank 0, event 2 (MPI_Send): rank 2 is none of 2"},
+                 "rank 0, event 2 (MPI_Send): rank 2 is not one of 2"},
         Nonsense{"Wildcard of a send", [](auto& tapes) { tapes[0].send(kAnySource, 8); },
-                 "rank -1 is none of 2"},
-        Nonsense{"Source", [](auto& tapes) { tapes[0].irecv(-7, 8); }, "rank -7 is none of 2"},
-        Nonsense{"Tag", [](auto& tapes) { tapes[0].send(1, 8, -1); }, "the tag is -1"},
-        Nonsense{"Bytes", [](auto& tapes) { tapes[0].send(1, UINT64_MAX); }, "more than a world can send"},
+                 "rank -1 is not one of 2"},
+        Nonsense{"Source", [](auto& tapes) { tapes[0].irecv(-7, 8); }, "rank -7 is not one of 2"},
+        Nonsense{"Tag", [](auto& tapes) { tapes[0].send(1, 8, -1); }, "invalid tag -1"},
+        Nonsense{"Bytes", [](auto& tapes) { tapes[0].send(1, UINT64_MAX); },
+                 "exceed the largest message of the simulation"},
         Nonsense{"Sum of bytes",
                  [](auto& tapes) {
                    for (int i = 0; i < 1000; ++i)
                      tapes[0].message(EventKind::kSend, 1, std::uint64_t{1} << 43, 0, recording::kBuffered);
                  },
-                 "more than a world can send"},
+                 "exceed the largest message of the simulation"},
         Nonsense{"Communicator",
                  [](auto& tapes) { tapes[0].message(EventKind::kSend, 0, 8, 0, recording::kBlocking, 2); },
-                 "there is no communicator 2"},
+                 "communicator 2 does not exist"},
         Nonsense{"Request before the first",
                  [](auto& tapes) {
                    Tape::Event event = event_of(EventKind::kWait);
                    event.extra = 1;
                    tapes[0].add(event);
                  },
-                 "1 requests back there is none: 0 were begun"},
+                 "it refers to the request 1 back, but only 0 were started"},
         Nonsense{"Request far back",
                  [](auto& tapes) {
                    tapes[0].isend(1, 8);
@@ -934,7 +935,7 @@ INSTANTIATE_TEST_SUITE_P(
                    event.list = tapes[0].list({1, UINT64_MAX});
                    tapes[0].add(event);
                  },
-                 "were begun"},
+                 "were started"},
         Nonsense{"Request that is none yet",
                  [](auto& tapes) {
                    tapes[0].isend(1, 8);
@@ -942,10 +943,10 @@ INSTANTIATE_TEST_SUITE_P(
                    event.list = tapes[0].list({0});
                    tapes[0].add(event);
                  },
-                 "0 requests back"},
+                 "the request 0 back"},
         Nonsense{"Choice",
                  [](auto& tapes) { tapes[0].wait_for(recording::kAny, {tapes[0].isend(1, 8)}, {1}); },
-                 "it came to request 1 of 1"},
+                 "it completed request 1 of 1"},
         Nonsense{"Match",
                  [](auto& tapes) {
                    tapes[0].irecv(kAnySource, 8);
@@ -962,26 +963,26 @@ INSTANTIATE_TEST_SUITE_P(
                  [](auto& tapes) {
                    tapes[0].communicator({0, 2});
                  },
-                 "rank 2 is none of 2"},
+                 "rank 2 is not one of 2"},
         Nonsense{"Member twice",
                  [](auto& tapes) {
                    tapes[0].communicator({0, 1, 0});
                  },
                  "each member once"},
-        Nonsense{"Without itself", [](auto& tapes) { tapes[0].communicator({1}); }, "this rank among them"},
-        Nonsense{"Nobody", [](auto& tapes) { tapes[0].communicator({}); }, "this rank among them"},
+        Nonsense{"Without itself", [](auto& tapes) { tapes[0].communicator({1}); }, "including this rank"},
+        Nonsense{"NoMembers", [](auto& tapes) { tapes[0].communicator({}); }, "including this rank"},
         Nonsense{"Root",
                  [](auto& tapes) {
                    tapes[0].add(tapes[0].collective(operation_of(OperationKind::kBcast, 8, 2, 2)));
                  },
-                 "root 2 is none of 2"},
+                 "root 2 is not one of 2"},
         Nonsense{"Elements",
                  [](auto& tapes) {
                    Operation operation = operation_of(OperationKind::kAllreduce, 8, 2);
                    operation.elements = SIZE_MAX;
                    tapes[0].add(tapes[0].collective(operation));
                  },
-                 "more than a world can send"},
+                 "exceed the largest message of the simulation"},
         Nonsense{"Number of blocks",
                  [](auto& tapes) {
                    Tape::Event event = tapes[0].collective(operation_of(OperationKind::kAllgatherv, 0, 2));
@@ -1001,15 +1002,15 @@ INSTANTIATE_TEST_SUITE_P(
                    event.list = tapes[0].list({UINT64_MAX, 2});
                    tapes[0].add(event);
                  },
-                 "its blocks are larger"},
+                 "its blocks exceed"},
         Nonsense{"Subject",
                  [](auto& tapes) {
                    Tape::Event event = event_of(EventKind::kExchange);
                    event.tag = -3;
                    tapes[0].add(event);
                  },
-                 "the subject is -3"},
-        Nonsense{"Neighbour", [](auto& tapes) { tapes[0].exchange(0, {}, {2}); }, "rank 2 is none of 2"},
+                 "invalid kind of exchange -3"},
+        Nonsense{"Neighbour", [](auto& tapes) { tapes[0].exchange(0, {}, {2}); }, "rank 2 is not one of 2"},
         Nonsense{"Computing",
                  [](auto& tapes) {
                    tapes[0].compute(UINT64_MAX);
@@ -1040,11 +1041,11 @@ TEST_F(AReplay, DoesNotComputeForEver) {
   std::vector<Tape> tapes(1);
   tapes[0].compute(UINT64_MAX).native();
   ReplayOptions options;
-  options.compute.kind = Compute::Kind::kMeasured;
+  options.compute.kind = Compute::Mode::kMeasured;
   EXPECT_THAT(error_of(tapes, options), HasSubstr("the program computes for"));
   tapes[0] = Tape();
   for (int i = 0; i < 3; ++i) tapes[0].compute(std::uint64_t{1} << 50).native();
-  EXPECT_THAT(error_of(tapes, options), HasSubstr("beyond 26 days"));
+  EXPECT_THAT(error_of(tapes, options), HasSubstr("exceeds 26 days"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Replays of ranks with several threads: each goes its own way, but for what MPI orders.
+// Replays of ranks with several threads: the threads are independent, except for the order that MPI demands.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using test::Tape;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr std::size_t kLong = 1 << 20;             // asks its receiver first, over every backend
+constexpr std::size_t kLong = 1 << 20;             // makes a handshake over every backend
 constexpr std::uint64_t kMillisecond = 1'000'000;  // ns
 
 const Registry& registry() {
@@ -40,12 +40,12 @@ Operation sum(int ranks, int root, bool nonblocking = false) {
   return operation;
 }
 
-/// Over each backend. CPU time counts, so that a thread can come late.
+/// With each backend. CPU time counts, so that a thread can be late.
 class Threads : public testing::TestWithParam<const char*> {
  protected:
   ReplayResult play(const std::vector<Tape>& tapes) {
     ReplayOptions options;
-    options.compute.kind = Compute::Kind::kMeasured;
+    options.compute.kind = Compute::Mode::kMeasured;
     Result<ReplayResult> result =
         replay(test::setting_of(registry(), GetParam()), test::source_of(tapes), options);
     EXPECT_TRUE(result) << result.error();
@@ -53,7 +53,7 @@ class Threads : public testing::TestWithParam<const char*> {
     EXPECT_THAT(result->unfinished, IsEmpty());
     return std::move(*result);
   }
-  /// The rank does nothing behind what lets it end.
+  /// When the rank ends, which is right after the last call that it waits for.
   Time end_of(const std::vector<Tape>& tapes, int rank) {
     const ReplayResult result = play(tapes);
     return result.ranks.empty() ? Time() : result.ranks[static_cast<std::size_t>(rank)].clock;
@@ -67,7 +67,7 @@ TEST_P(Threads, ComputeBesideEachOther) {
   EXPECT_EQ(end_of(tapes, 0), Time::ms(1));
 }
 
-/// The bytes that a rank's calls of a function have moved; 0 where there are none.
+/// The bytes that a rank's calls of a function have moved; 0 without such calls.
 std::uint64_t bytes_of(const ReplayResult& result, std::size_t rank, const char* function) {
   const auto found = std::find(result.functions.begin(), result.functions.end(), function);
   if (found == result.functions.end()) return 0;
@@ -119,9 +119,8 @@ TEST_P(Threads, BeginWhereTheFirstOneIs) {
   EXPECT_EQ(end_of(tapes, 0), Time::ms(2));
 }
 
-/// One reduces on one communicator, the other on another one; which of them comes first differs from rank to
-/// rank. main: the first one of them is the thread with which the rank begins, so that it is recorded to the
-/// end of its call before the other one's first call.
+/// Two threads reduce on different communicators, in an order that differs from rank to rank. main: the first
+/// one is the rank's initial thread, so its whole call is recorded before the first call of the other one.
 std::vector<Tape> reductions(bool main) {
   std::vector<Tape> tapes(2);
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
@@ -134,7 +133,7 @@ std::vector<Tape> reductions(bool main) {
       const std::uint32_t communicator = turn ^ rank;
       tape.of_thread(main ? turn : turn + 1);
       recording::Event event = tape.collective(sum(2, 1), recording::kFirstMade + communicator);
-      event.flags = 0;  // the end of it is an event of its own
+      event.flags = 0;  // its end is an event of its own
       const std::uint64_t request = tape.add(event);
       tape.wait({request});
     }
@@ -150,8 +149,8 @@ TEST_P(Threads, BeginSoonerWhereNothingElseGoesOn) {
   EXPECT_GT(play(reductions(true)).modelled_time, Time());
 }
 
-/// A thread of rank 0 computes before it sends; another one sends as well, which is recorded behind it. Rank
-/// 1 receives both, and passes on what the second one sent.
+/// A thread of rank 0 computes before it sends; another one also sends, and is recorded after it. Rank 1
+/// receives both messages, and forwards the second one.
 std::vector<Tape> two_messages(int second_tag) {
   std::vector<Tape> tapes(3);
   tapes[0].native();
@@ -250,7 +249,7 @@ TEST(ThreadsOf, AnyNumberOfRanksAreWorkedOff) {
   EXPECT_THAT(result->unfinished, IsEmpty());
 }
 
-/// CPU seconds of a replay in which a rank begins this many threads, one after the other.
+/// CPU seconds of a replay in which a rank begins this many threads one after the other.
 double time_of_short_threads(std::uint32_t threads) {
   std::vector<Tape> tapes(2);
   for (Tape& tape : tapes) tape.native();
@@ -265,7 +264,7 @@ double time_of_short_threads(std::uint32_t threads) {
   return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
 }
 
-// If each message looked at all threads that the rank ever began, the ratio would be above 30.
+// If each message visited all threads that the rank ever began, the ratio would be above 30.
 TEST(ThreadsOf, OneRankCostNothingAfterTheirEnd) {
   EXPECT_LT(time_of_short_threads(80'000), 20 * time_of_short_threads(10'000));
 }
@@ -275,7 +274,7 @@ TEST(ThreadsOf, OneRankWaitForWhatNeverComes) {
   tapes[0].native();
   tapes[0].of_thread(1).receive(0, 8);
   EXPECT_THAT(replay(test::setting_of(registry(), "host"), test::source_of(tapes)).error(),
-              HasSubstr("the replay does not come to an end"));
+              HasSubstr("the replay does not finish"));
 }
 
 }  // namespace

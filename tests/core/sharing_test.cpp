@@ -1,5 +1,4 @@
-// What one rank's operations share adds up: its own hardware never goes faster than its rate, in however many
-// operations at once.
+// The concurrent operations of one rank share its hardware, which never exceeds its own rate.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -37,7 +36,7 @@ class Sharing : public testing::TestWithParam<const char*> {
     return static_cast<double>(latest.count()) / 1e6;
   }
 
-  /// So many collectives at once, beside so many messages from rank 0 to rank 1, all waited for in order.
+  /// Collectives and messages from rank 0 to rank 1, all at once, and waited for in order.
   static double at_once(OperationKind kind, int collectives, int messages) {
     return clock_after([=](TimedRank& rank) -> Task<void> {
       std::vector<Buffer> buffers(static_cast<std::size_t>(collectives + messages), Buffer(kMessage));
@@ -63,7 +62,7 @@ TEST_P(Sharing, ConcurrentBroadcastsTakeAsLongAsTheSharedLinkNeedsForThem) {
   EXPECT_LT(all, one * kConcurrent * 1.02);
 }
 
-/// Each rank sends as much as the root of a broadcast; what it computes goes on beside the link.
+/// Each rank sends as much as the root of a broadcast; its computing overlaps with the link.
 TEST_P(Sharing, ConcurrentReductionsAreNotFasterThanTheLink) {
   const double broadcasts = at_once(OperationKind::kBcast, kConcurrent, 0);
   const double one = at_once(OperationKind::kAllreduce, 1, 0);

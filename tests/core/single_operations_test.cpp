@@ -1,7 +1,6 @@
-// One operation on hardware that does nothing else keeps its modelled time, to the picosecond.
+// One operation on otherwise idle hardware keeps its modelled time, to the picosecond.
 //
-// single_operations.tsv holds the forecasts, a row each. A change of a model changes rows; write them anew
-// with
+// single_operations.tsv has a row for each forecast. A change of a model changes rows; write them anew with
 //   OFFRAMP_WRITE_FIGURES=1 build/tests/core_test --gtest_filter=SingleOperations.*
 // and explain the difference that version control shows.
 #include <fmt/format.h>
@@ -31,7 +30,7 @@ constexpr std::array kKinds = {
     OperationKind::kAllreduce, OperationKind::kReduceScatter, OperationKind::kAlltoall,
     OperationKind::kBarrier,   OperationKind::kScan};
 
-/// Hardware, and how much of it a test has the time for.
+/// Hardware, and the ranks and sizes that a test has time for.
 struct Hardware {
   const char* backend;
   const char* settings;  // NAME=VALUE, separated by commas; "-": the defaults
@@ -59,7 +58,7 @@ const std::vector<Hardware>& hardware() {
       {"dpu", "-", kRanks, kBytes, 512 * kMi},
       {"dpu", "ranks_per_node=2", kFewRanks, kFewBytes, 512 * kMi},
       {"aie", "-", {2, 3, 4, 8}, kBytes, kMi},
-      {"aie", "-", {17, 64}, {8, 4 * kKi}, kMi},  // placing so many takes a while
+      {"aie", "-", {17, 64}, {8, 4 * kKi}, kMi},  // placing so many ranks is slow
       {"tinsel", "-", kRanks, kBytes, kMi},
       {"tinsel", "placement=apart", kFewRanks, kFewBytes, kMi},
       {"sharp", "-", kRanks, kBytes, 512 * kMi},
@@ -68,7 +67,7 @@ const std::vector<Hardware>& hardware() {
   return all;
 }
 
-/// What a row says, and what says which row it is.
+/// The figures of a row; its key is a text beside them.
 struct Figures {
   std::string time, packets, wire_bytes;
   bool operator==(const Figures&) const = default;
@@ -174,7 +173,7 @@ void write_table(const Table& table) {
   ASSERT_TRUE(file.flush()) << OFFRAMP_TEST_FIGURES;
 }
 
-/// How the rows of one backend differ.
+/// The differences in the rows of one backend.
 struct Difference {
   int rows = 0;
   int changed = 0;
@@ -197,7 +196,7 @@ struct Difference {
   }
 };
 
-/// The rows that differ, one after the other, then a line for each backend; empty: none differs.
+/// The rows that differ, one after the other, then a line for each backend; empty if none differs.
 std::string differences(std::map<std::string, Figures> before, const Table& after) {
   std::string text;
   std::map<std::string, Difference> backends;

@@ -21,7 +21,7 @@ inline const BackendDescription& backend_named(std::string_view name) {
   return *found;
 }
 
-/// Up to here a message over host_lane() leaves without asking its receiver.
+/// The largest message that host_lane() sends without a handshake.
 constexpr std::size_t kHostEagerLimit = 65536;
 
 inline std::unique_ptr<Lane> host_lane(int rank, int ranks) {
@@ -62,7 +62,7 @@ class Ranks {
   std::vector<std::unique_ptr<Engine>> engines_;
 };
 
-/// Fabrics whose messages lie in one room until the test delivers them.
+/// Fabrics whose messages stay in one place until the test delivers them.
 class Mailroom {
  public:
   struct Letter {
@@ -88,7 +88,7 @@ class Mailroom {
   std::size_t eager_limit = SIZE_MAX;
   bool pulls_wait = false;
   std::vector<std::unique_ptr<Letter>> letters;  // all that were ever sent
-  std::vector<Pull> pulls;                       // that wait for the test
+  std::vector<Pull> pulls;                       // those that wait for the test
 
   Letter& last() { return *letters.back(); }
 
@@ -105,7 +105,7 @@ class Mailroom {
       pull.waiter->notify(*pull.waiter, ok);
     }
   }
-  /// The senders whose payloads were pulled or dropped learn of it.
+  /// Notifies the senders whose payloads were pulled or dropped.
   void notify_senders() {
     for (const auto& letter : letters) {
       if (letter->sender == nullptr || letter->pulled + letter->dropped == 0) continue;

@@ -1,4 +1,4 @@
-// A recording in memory, written by hand: for tests of replays.
+// A recording in memory, written by hand for tests of replays.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace offramp::test {
 
-/// One rank's events, with what the order of arrival decided.
+/// One rank's events, with the outcomes that the order of arrival decided.
 class Tape {
  public:
   using Event = recording::Event;
@@ -39,17 +39,17 @@ class Tape {
   bool cut = false;
   std::string error;
 
-  /// Whose the events are that follow.
+  /// Sets the thread of the events that follow.
   Tape& of_thread(std::uint32_t thread) {
     thread_ = next_.thread = thread;
     return *this;
   }
-  /// Where the calls are that follow; empty: not known.
+  /// Sets the place of the calls that follow; empty: unknown.
   Tape& at(std::string place) {
     sites.push_back(std::move(place));
     return *this;
   }
-  /// What the next event comes after.
+  /// Adds computing before the next event.
   Tape& compute(std::uint64_t nanoseconds) {
     next_.computed += nanoseconds;
     return *this;
@@ -63,7 +63,7 @@ class Tape {
     return *this;
   }
 
-  /// Returns the number of the request that it begins, if it does.
+  /// Returns the number of the request that the event begins, if any.
   std::uint64_t add(Event event) {
     event.site = static_cast<std::uint32_t>(sites.size() - 1);
     entries.push_back({event, std::exchange(next_, {})});
@@ -179,7 +179,7 @@ class Tape {
     add(event);
   }
   static constexpr std::string_view kFinalize = "MPI_Finalize";
-  static constexpr std::uint16_t kFinalizeCall = 15;  // behind the kinds of events, in call()
+  static constexpr std::uint16_t kFinalizeCall = 15;  // after the kinds of events, in call()
 
  private:
   Beside next_;
@@ -208,7 +208,7 @@ class TapeReader final : public recording::Reader {
                        [](const Tape::Entry& entry) { return entry.beside.thread != 0; });
   }
   [[nodiscard]] std::uint32_t thread() const override { return beside().thread; }
-  /// The name of the kind of event stands for that of the function.
+  /// The name of an event's kind, which serves as the name of the function.
   [[nodiscard]] std::string_view call(std::uint16_t number) const override {
     static constexpr std::string_view kNames[] = {
         "MPI_Send",   "MPI_Recv",         "collective",      "MPI_Wait",     "MPI_Probe", "MPI_Mprobe",

@@ -26,7 +26,7 @@ Operation of(OperationKind kind) {
   return operation;
 }
 
-/// What a newer library may ask a backend that was compiled before.
+/// Kinds that a newer library may pass to a backend that was compiled before.
 constexpr OperationKind kLaterKinds[] = {OperationKind::kCount, static_cast<OperationKind>(63),
                                          static_cast<OperationKind>(64), static_cast<OperationKind>(255)};
 

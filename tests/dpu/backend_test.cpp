@@ -1,4 +1,4 @@
-// The driver: MPI's results, what the program sees of the host's time and of the operation's, failures.
+// The driver: MPI's results, the times of the host and of the operation as the program sees them, failures.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -109,7 +109,7 @@ Operation allgather_of(int ranks, std::size_t bytes) {
   return operation;
 }
 
-/// Of one rank: until the nonblocking call returned, and until its completion was seen.
+/// Times of one rank: the return of the nonblocking call, and its completion as seen by the program.
 struct Seen {
   Time returned;
   Time completed;
@@ -142,10 +142,10 @@ TEST(DpuBackend, TheHostGoesOnWhileTheServiceProcessesWork) {
   const Time compute = Time::us(200);
   const Seen overlapped = nonblocking_allgather(settings, 1, 4, 1000, compute);
   EXPECT_EQ(overlapped.returned, pure.returned);
-  EXPECT_EQ(overlapped.completed, pure.returned + compute);  // it cost the host nothing but its post
+  EXPECT_EQ(overlapped.completed, pure.returned + compute);  // it cost the host only its post
 }
 
-/// What the hosts copy beside the DPU, they copy as fast as beside any NIC.
+/// Copies by the hosts beside the DPU are as fast as beside any NIC.
 TEST(DpuBackend, CopiesWithTheMemoryOfItsHosts) {
   const auto end_on = [](const char* processor) {
     Settings host = Settings::defaults(host_backend().parameters);
@@ -173,7 +173,7 @@ TEST(DpuBackend, WhatHostsDeliverThemselvesIsNotOverlapped) {
   EXPECT_EQ(quick.completed, quick.returned + compute);
 }
 
-// The published run through the whole driver.
+// The published run, through the whole driver.
 TEST(DpuBackend, ShowsThePublishedOverlapThroughTheWholeDriver) {
   const Settings settings = settings_with({{"service_processes", {4, {}}}});
   for (const auto& [bytes, published] :
@@ -186,8 +186,7 @@ TEST(DpuBackend, ShowsThePublishedOverlapThroughTheWholeDriver) {
   }
 }
 
-// Published: ialltoall of 4 nodes with one rank each on BlueField-3 overlaps by 92 to 99 percent at all
-// sizes.
+// Published: ialltoall of 4 nodes with one rank each on BlueField-3 overlaps by 92 to 99 % at all sizes.
 TEST(DpuBackend, OverlapsAnAlltoallAsPublished) {
   const Settings settings = settings_with({{"card", {0, "bf3"}}, {"link", {100, {}}}});
   for (const std::size_t bytes : {2, 64, 4096, 65536, 1048576}) {
@@ -289,10 +288,10 @@ TEST(DpuBackend, GivesEachDeclineItsTrueReason) {
   };
   Operation send;
   EXPECT_EQ(reason(settings, 256, send), "");  // 128 nodes with two service processes each
-  EXPECT_EQ(reason(settings, 257, send), "the service knows 256 service processes");
+  EXPECT_EQ(reason(settings, 257, send), "the service supports at most 256 service processes");
   const Settings crowded = settings_with({{"service_processes", {1, {}}}});
   EXPECT_EQ(reason_on(100, crowded, 10000, send), "");
-  EXPECT_EQ(reason_on(100, crowded, 10001, send), "the service knows 10000 peers");
+  EXPECT_EQ(reason_on(100, crowded, 10001, send), "the service supports at most 10000 peers");
   Operation reduction;
   reduction.kind = OperationKind::kAllreduce;
   reduction.ranks = 4;
@@ -307,8 +306,8 @@ TEST(DpuBackend, GivesEachDeclineItsTrueReason) {
   EXPECT_EQ(reason(settings, 4, reduction), "the service processes combine in the order of arrival");
   reduction.function = ReduceFunction::kUser;
   EXPECT_EQ(reason(settings, 4, reduction),
-            "a reduction of the program is host code, which an Arm core cannot run");
-  reduction.kind = OperationKind::kBcast;  // none of this is about what is not reduced
+            "a user-defined reduction is host code, which an Arm core cannot run");
+  reduction.kind = OperationKind::kBcast;  // none of this applies without a reduction
   EXPECT_EQ(reason(settings, 4, reduction), "");
   reduction.kind = OperationKind::kScan;
   EXPECT_EQ(reason(settings, 4, reduction), "the hardware has no such collective");

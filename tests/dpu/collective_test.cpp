@@ -1,4 +1,4 @@
-// Collectives of the service processes: every rank is told, shared units are shared, failures are survived.
+// Collectives of the service processes: every rank is notified, shared units delay, failures are survived.
 #include <gtest/gtest.h>
 
 #include "tests/dpu/support.hpp"
@@ -69,7 +69,7 @@ TEST(DpuCollective, WaitsForALateRankWhereItNeedsIt) {
   request.members[2].posted += Time::ms(1);
   const CollectiveResult late = run_collective(spec, request);
   EXPECT_GT(late.members[0].done, Time::ms(1));               // the root
-  EXPECT_EQ(late.members[1].done, punctual.members[1].done);  // has given what it had to
+  EXPECT_EQ(late.members[1].done, punctual.members[1].done);  // has sent all its data
 }
 
 TEST(DpuCollective, MoreServiceProcessesShareTheWork) {
@@ -83,14 +83,14 @@ TEST(DpuCollective, MoreServiceProcessesShareTheWork) {
 }
 
 TEST(DpuCollective, MoreDpusPerHostShareItsLinks) {
-  // Two hosts exchange large blocks: each has one link, or two.
+  // Two hosts exchange large blocks over one link each, or two.
   PlatformSpec spec = small_platform(4, 1);
   const CollectiveRequest request = request_of(spec, OperationKind::kAlltoall, 8, 4 << 20);
   const double one = last_done(run_collective(spec, request)).seconds();
   spec.dpus = 2;
   const double two = last_done(run_collective(spec, request)).seconds();
   EXPECT_NEAR(two / one, 0.5, 0.05);
-  // Small ones gain, too: more service processes.
+  // Small blocks gain, too, from more service processes.
   const CollectiveRequest small = request_of(spec, OperationKind::kAlltoall, 8, 8);
   const Time shared = last_done(run_collective(spec, small));
   spec.dpus = 1;
@@ -140,7 +140,7 @@ TEST(DpuCollective, LongArrivalsAreFetched) {
   PlatformSpec spec = small_platform(1);
   const CollectiveRequest request = request_of(spec, OperationKind::kAlltoall, 8, 8);
   const Time whole = last_done(run_collective(spec, request));
-  spec.notification_limit = 200;  // an RTS has less
+  spec.notification_limit = 200;  // an RTS is shorter
   const Time fetched = last_done(run_collective(spec, request));
   const CardSpec& card = spec.card;
   const Time fetch = card.pcie_latency * 2 + card.local_latency + card.step();
@@ -194,7 +194,7 @@ TEST(DpuFailure, AShortPauseOnlyDelays) {
   const CollectiveResult paused = run_collective(spec, request);
   EXPECT_EQ(paused.rerouted, 0);
   EXPECT_GT(last_done(paused), whole + Time::us(90));
-  // What the pause interrupts begins anew.
+  // Work that the pause interrupts starts again.
   EXPECT_LT(last_done(paused), whole + Time::us(100) + spec.card.import);
   spec.failure.stall = Time::us(1000);
   EXPECT_EQ(run_collective(spec, request).rerouted, 2);

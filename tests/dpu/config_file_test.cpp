@@ -1,4 +1,4 @@
-// The configuration file: what the grammar allows is read and written, everything else is refused by name.
+// The configuration file: reads and writes all that the grammar allows, and refuses everything else by name.
 #include "simulators/dpu_protocol/config_file.hpp"
 
 #include <gtest/gtest.h>
@@ -52,17 +52,17 @@ TEST(DpuConfigFile, RefusesEveryInvalidExampleWithItsLine) {
       {"", "nodes.cfg:1: the first line must be \"# Format version: 1\""},
       {header + "nodeA", "nodes.cfg:2: host \"nodeA\" has no DPU"},
       {header + "nodeA,bfA:10.1.0.1:7100",
-       "nodes.cfg:2: DPU \"bfA:10.1.0.1:7100\" has 3 fields; name:IPv4 address:ports:ports are four"},
+       "nodes.cfg:2: DPU \"bfA:10.1.0.1:7100\" has 3 fields instead of four: name:IPv4 address:ports:ports"},
       {header + "\nnodeA,bfA:10.1.0.1:7100&7101:9100",
-       "nodes.cfg:3: DPU \"bfA\" has 2 ports for service processes and 1 for ranks; each service process has "
-       "one "
-       "of both"},
+       "nodes.cfg:3: DPU \"bfA\" has 2 ports for service processes and 1 for ranks; each service process "
+       "needs one of each"},
       {header + "nodeA,bfA:10.1.0.1:70x0:9100", "nodes.cfg:2: port \"70x0\" is not in 1 .. 65535"},
       {header + "nodeA,bfA:10.1.0.1:70000:9100", "nodes.cfg:2: port \"70000\" is not in 1 .. 65535"},
       {header + "nodeA,bfA:10.1.0.1:0:9100", "nodes.cfg:2: port \"0\" is not in 1 .. 65535"},
       {header + "nodeA,bfA:10.1.0.1:7100&:9100&9101", "nodes.cfg:2: port \"\" is not in 1 .. 65535"},
       {header + "nodeA,bfA:[fe80::1]:7100:9100",
-       "nodes.cfg:2: DPU \"bfA:[fe80::1]:7100:9100\" has 6 fields; name:IPv4 address:ports:ports are four"},
+       "nodes.cfg:2: DPU \"bfA:[fe80::1]:7100:9100\" has 6 fields instead of four: name:IPv4 "
+       "address:ports:ports"},
       {header + "nodeA,bfA:10.1.0.256:7100:9100", "nodes.cfg:2: \"10.1.0.256\" is not an IPv4 address"},
       {header + "nodeA,bfA:10.1.0.1:7100:9100\nnodeB,bfB:10.1.0.2:7100&7101:9100&9101",
        "nodes.cfg:3: DPU \"bfB\" has 2 service processes, others have 1"},
@@ -73,7 +73,7 @@ TEST(DpuConfigFile, RefusesEveryInvalidExampleWithItsLine) {
       {header + "nodeA,bfA:10.1.0.1:7100:7100", "nodes.cfg:2: DPU \"bfA\" uses a port twice"},
       {header + " nodeA,bfA:10.1.0.1:7100:9100", "nodes.cfg:2: host name \" nodeA\" is not a name"},
       {header + "nodeA,,bfA:10.1.0.1:7100:9100",
-       "nodes.cfg:2: DPU \"\" has 1 fields; name:IPv4 address:ports:ports are four"}};
+       "nodes.cfg:2: DPU \"\" has 1 fields instead of four: name:IPv4 address:ports:ports"}};
   for (const auto& [text, expected] : cases) EXPECT_EQ(error_of(text), expected) << text;
 }
 
@@ -126,7 +126,7 @@ TEST(DpuConfigFile, TheOrderOfTheListGivesTheIds) {
   EXPECT_EQ((*list)[2].host, 1);
   EXPECT_EQ(list_processes(file, "dpu0,dpu9").error(),
             "DPU \"dpu9\" of the list is not in the configuration file");
-  EXPECT_EQ(list_processes(file, "dpu0,dpu0").error(), "DPU \"dpu0\" of the list is there twice");
+  EXPECT_EQ(list_processes(file, "dpu0,dpu0").error(), "DPU \"dpu0\" of the list occurs twice");
 }
 
 TEST(DpuConfigFile, HostsMayHaveSeveralDpus) {

@@ -18,7 +18,7 @@ GroupDescription world_of(int ranks, std::uint32_t incarnation = 1) {
   return group;
 }
 
-/// All service processes of a platform, joined by direct delivery.
+/// All service processes of a platform, connected by direct delivery.
 struct Service {
   Service(const Placement& placement, int ranks) {
     const int processes = placement.nodes(ranks) * placement.processes;
@@ -78,8 +78,8 @@ TEST(DpuEndpointCache, IsPopulatedAsInTheWorkedTrace) {
   }
 }
 
-// The conformance test of the service: 32 hosts, 4 service processes each. It has 16 ranks for each of
-// the 128 service processes, 2048 in all.
+// The conformance test of the service: 32 hosts, 4 service processes each. Each of the 128 service processes
+// has 16 ranks, 2048 in all.
 TEST(DpuEndpointCache, HoldsTwoThousandRanks) {
   const Placement placement{64, 4};
   const GroupDescription world = world_of(2048);

@@ -45,7 +45,7 @@ TEST(DpuNotification, ReservedTypesAreNamed) {
   EXPECT_EQ(reserved_name(31), "");
 }
 
-/// Two ends; what one sends waits here until the test lets it go.
+/// Two ends; messages wait here until the test delivers them.
 struct Line : Carrier {
   bool send(const NotificationHeader& header, std::span<const std::byte> payload,
             std::uint64_t event) override {
@@ -95,13 +95,13 @@ TEST(DpuEvents, AFloodArrivesInOrderWithEveryPayload) {
     }
     EXPECT_EQ(ends.client.ongoing(), explicit_return ? 0U : 1001U);
     if (explicit_return) {
-      EXPECT_FALSE(ends.client.give_back(kept[0]));
+      EXPECT_FALSE(ends.client.return_event(kept[0]));
     }
     ends.line.deliver(ends.client, ends.server);
     ends.client.progress();
     for (Event*& event : kept) {
       EXPECT_TRUE(ends.client.completed(*event));
-      EXPECT_TRUE(ends.client.give_back(event));
+      EXPECT_TRUE(ends.client.return_event(event));
       EXPECT_EQ(event, nullptr);
     }
     EXPECT_EQ(ends.client.ongoing(), 0U);
@@ -122,14 +122,14 @@ TEST(DpuEvents, OnlySoManySendsToAPeerArePosted) {
   }
   EXPECT_EQ(ends.line.messages.size(), kPosted);
   EXPECT_EQ(ends.client.waiting(), kSends - kPosted);
-  // Another peer does not wait for this one.
+  // The queue of another peer is independent.
   Line other;
   Event* event = ends.client.get();
-  EXPECT_EQ(ends.client.emit(event, 1000, Way{&other, 2, 0}), EventResult::kInProgress);
+  EXPECT_EQ(ends.client.emit(event, 1000, PeerConnection{&other, 2, 0}), EventResult::kInProgress);
   EXPECT_EQ(other.messages.size(), 1U);
-  // Progress posts, one for each that has left.
+  // progress() posts one for each that has left.
   ends.client.sent(ends.line.events[1]);
-  ends.client.sent(ends.line.events[1]);  // has left already
+  ends.client.sent(ends.line.events[1]);  // has already left
   ends.client.failed(ends.line.events[0]);
   EXPECT_EQ(ends.line.messages.size(), kPosted);
   ends.client.progress();
@@ -161,7 +161,7 @@ TEST(DpuEvents, ASendThatWaitedMayLeaveOrFailAtOnce) {
   ends.client.progress();
   EXPECT_TRUE(ends.client.completed(*kept.back()));
   for (const std::uint64_t event : ends.line.events) ends.client.sent(event);
-  for (Event*& event : kept) EXPECT_TRUE(ends.client.give_back(event));
+  for (Event*& event : kept) EXPECT_TRUE(ends.client.return_event(event));
   EXPECT_EQ(ends.client.available(), ends.client.capacity());
 }
 
@@ -203,7 +203,7 @@ TEST(DpuEvents, ABufferOfTheCallerAndOneOfTheEventExcludeEachOther) {
   const std::vector<std::byte> own(8);
   EXPECT_EQ(self.emit(event, 1001, own), EventResult::kError);
   EXPECT_EQ(self.emit(event, kTypes), EventResult::kError);
-  EXPECT_TRUE(self.give_back(event));
+  EXPECT_TRUE(self.return_event(event));
 }
 
 TEST(DpuEvents, MessagesWithoutAHandlerAreReplayedInOrder) {

@@ -1,5 +1,5 @@
-// The stages of a point-to-point message beside the network that they stand for: host, service process, wire,
-// service process, host as processes with clocks of their own.
+// The stages of a point-to-point message against the network that they abbreviate: host, service process,
+// wire, service process, host, as processes with clocks of their own.
 #include "simulators/dpu/message.hpp"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ Task<void> sending_service(const CardSpec& card, std::size_t messages, Way& from
   for (std::size_t i = 0; i < messages; ++i) {
     const Token token = co_await from_host.read();
     Process& self = co_await this_process();
-    self.clock += card.step();  // take it
+    self.clock += card.step();  // receive it
     self.clock += card.step();  // send it on
     const Time time = card.link.bytes(framed(kNotificationHeader + token.bytes));
     co_await wire.write_at(token, link.acquire(self.clock, time).end + card.network_latency);
@@ -139,7 +139,7 @@ TEST(DpuMessage, SmallOnesQueueAsInTheirNetwork) {
         << i;
 }
 
-// About 4 to 10 us from host to service process and back, at the level of programs (published, crude).
+// About 4 to 10 us from host to service process and back, measured by programs (published, crude).
 TEST(DpuMessage, GoesToTheServiceProcessAndBackInThePublishedRange) {
   const PlatformSpec spec;
   const CardSpec& card = spec.card;

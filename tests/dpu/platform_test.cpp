@@ -1,4 +1,4 @@
-// Places and names: the formulas of [dpu-service] and of [dpu-service-src], on worked examples.
+// Places and names: the formulas of [dpu-service] and of [dpu-service-src] on worked examples.
 #include "simulators/dpu/platform.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Setting up: endpoint caches of communicators, connections of ranks; and notifications that are fetched, of
-// which only so many are posted at a time.
+// Setup: endpoint caches of communicators, connections of ranks; and fetched notifications, which
+// are posted in limited numbers.
 #include "simulators/dpu/population.hpp"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ struct Times final : Population::Observer {
   std::map<int, Time> by_member;
 };
 
-/// All members add themselves at once.
+/// All members register at once.
 Times populate(const PlatformSpec& spec, const std::vector<int>& world_ranks, WireCounters& wire) {
   std::vector<Member> members;
   for (const int rank : world_ranks) members.push_back({rank, {}, {}});
@@ -36,13 +36,13 @@ Times populate(const PlatformSpec& spec, const std::vector<int>& world_ranks, Wi
   for (int i = 0; i < static_cast<int>(members.size()); ++i) population.add(i, {});
   while (!machine.idle()) {
     const auto [at, order, event] = machine.next();
-    EXPECT_TRUE(machine.take(event, at) || population.take(event, at));
+    EXPECT_TRUE(machine.handle(event, at) || population.handle(event, at));
   }
   wire = machine.wire();
   return times;
 }
 
-// A trace worked out from the source of dpu_offload_service: 2 hosts x 2 service processes, 4 ranks on each
+// A trace derived from the source of dpu_offload_service: 2 hosts x 2 service processes, 4 ranks on each
 // host. Each service process has 2 messages for each of 3 others, 24 in all, and a table of 8 entries for
 // each of its 2 ranks.
 TEST(DpuPopulation, SendsTheMessagesOfTheWorkedTrace) {
@@ -55,7 +55,7 @@ TEST(DpuPopulation, SendsTheMessagesOfTheWorkedTrace) {
   EXPECT_EQ(wire.payload_bytes, additions + entries + tables);
 }
 
-// With one service process its ranks follow each other: one message for each other service process.
+// A single service process has consecutive ranks: one message for each other service process.
 TEST(DpuPopulation, SendsRanksThatFollowEachOtherTogether) {
   WireCounters wire;
   populate(platform(8, 4, 1), {0, 1, 2, 3, 4, 5, 6, 7}, wire);
@@ -87,7 +87,7 @@ TEST(DpuStart, ConnectsRanksOneAfterTheOther) {
   const Start start = start_service(spec);
   ASSERT_EQ(start.connected.size(), 8U);
   for (std::size_t rank = 0; rank < 8; ++rank) EXPECT_GT(start.populated[rank], start.connected[rank]);
-  // The Arm core accepts each, and makes its endpoint.
+  // The Arm core accepts each connection and makes its endpoint.
   const Time last = *std::max_element(start.connected.begin(), start.connected.end());
   EXPECT_GT(last, spec.card.connect * 8);
   PlatformSpec two = spec;
@@ -106,7 +106,7 @@ struct Spans final : SpanSink {
   std::vector<Span> all;
 };
 
-/// How long rank 0 takes for a broadcast and a further one, on all ranks or on a communicator of its own.
+/// Times of rank 0 for a broadcast and for a second one, on all ranks or on a communicator of its own.
 std::pair<Time, Time> two_broadcasts(const std::string& setup, bool own, Spans* spans = nullptr) {
   WorldOptions options;
   options.ranks = 4;
@@ -116,8 +116,8 @@ std::pair<Time, Time> two_broadcasts(const std::string& setup, bool own, Spans* 
   World world(options, WorldBackend(dpu_backend(), settings_with({{"setup", {0, setup}}})));
   std::pair<Time, Time> times;
   EXPECT_EQ(world.run([&](RankHandle& rank) -> Task<void> {
-    Communicator communicator = rank.everyone();
-    if (own) communicator = co_await rank.duplicate(rank.everyone());
+    Communicator communicator = rank.world_communicator();
+    if (own) communicator = co_await rank.duplicate(rank.world_communicator());
     Operation operation;
     operation.kind = OperationKind::kBcast;
     operation.ranks = 4;

@@ -1,4 +1,4 @@
-// The rows of the validation table: none is further from what is published than the page of the backend says.
+// The rows of the validation table: the errors are at most those that the backend's page states.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@ bool contains(const ValidationRow& row, const std::string& text) {
   return row.quantity.find(text) != std::string::npos;
 }
 
-/// In per cent.
+/// In percent.
 double most_error(const ValidationRow& row) {
   if (contains(row, ": time")) return 6.0;
   if (contains(row, ": wait")) return contains(row, "bf2") ? 9.0 : 26.0;
@@ -34,12 +34,12 @@ double most_error(const ValidationRow& row) {
 
 TEST(DpuPublished, RowsAreAsNearAsThePageSays) {
   int rows = 0;
-  int as_published = 0;  // who wins, of the twelve rows against the model's own host
+  int as_published = 0;  // rows with the published winner, of the twelve against the model's own host
   for (const ValidationRow& row : dpu_backend().validation()) {
     ++rows;
     std::printf("%-60s %10.2f %10.2f %s\n", row.quantity.c_str(), row.published, row.ours, row.bound.c_str());
     EXPECT_FALSE(row.source.empty()) << row.quantity;
-    if (contains(row, "against the measured host")) {
+    if (contains(row, "compared with the measured host")) {
       const double host = std::stod(row.bound.substr(row.bound.find(' ')));
       EXPECT_EQ(row.ours > host, row.bound.rfind("above", 0) == 0) << row.quantity;
     } else if (contains(row, "with offload over without")) {

@@ -21,7 +21,7 @@ inline Settings settings_with(const SettingValues& values) {
   return settings;
 }
 
-/// Ranks that lie block by block on nodes.
+/// Ranks in blocks on nodes.
 inline ClusterOptions nodes_of(int ranks_per_node) {
   ClusterOptions options;
   options.machine.ranks_per_node = ranks_per_node;
@@ -53,7 +53,7 @@ inline CollectiveRequest request_of(const PlatformSpec& spec, OperationKind kind
   request.root = root;
   const HostCost cost = host_cost(spec, kind, bytes, ranks, false);
   for (int rank = 0; rank < ranks; ++rank) request.members.push_back({rank, cost.post, {}});
-  // Blocks that may differ, and do not.
+  // Block sizes that may differ, but are equal.
   if (has_blocks_of_different_sizes(kind))
     request.sizes.assign(static_cast<std::size_t>(kind == OperationKind::kAlltoallv ? ranks * ranks : ranks),
                          bytes);

@@ -1,4 +1,5 @@
-// Collectives whose blocks differ in size: MPI's results on every platform, and times that follow the sizes.
+// Collectives with blocks of different sizes: MPI's results on every platform, and times that follow the
+// sizes.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -17,7 +18,7 @@ using dpu::settings_with;
 using test::Buffer;
 using test::pattern;
 
-/// What one rank has for another: unequal, and now and then nothing.
+/// The block of one rank for another: of unequal sizes, some of them empty.
 std::size_t size_of(int from, int to, std::size_t unit) {
   const auto mixed = static_cast<std::size_t>(from * 7 + to * 3);
   return mixed % 4 == 0 ? 0 : mixed % 5 * unit + 1;
@@ -34,7 +35,7 @@ Operation vector_operation(OperationKind kind, int ranks, int root = 0) {
   return operation;
 }
 
-/// Buffers of blocks, and the views of them that a collective takes.
+/// Buffers of blocks, and a collective's views of them.
 struct RankBlocks {
   std::vector<Buffer> memory;
   std::vector<Bytes> sent;
@@ -179,7 +180,7 @@ TEST(DpuVector, PairsWithNothingToMoveCostTheServiceProcessesNothing) {
   std::fill(request.sizes.begin(), request.sizes.end(), 0);
   const dpu::CollectiveResult nothing = run_collective(spec, request);
   EXPECT_LT(nothing.members[0].done, ring.members[0].done);
-  EXPECT_GT(nothing.members[0].done, spec.card.import);  // each rank arrives and is told all the same
+  EXPECT_GT(nothing.members[0].done, spec.card.import);  // each rank still arrives and is notified
 }
 
 TEST(DpuVector, ALargeBlockDelaysThoseWhoReadIt) {

@@ -1,5 +1,5 @@
-// What messages and collectives of service processes share, in a world: never faster than the card's link,
-// and busy when there is work. Each test prints the time beside its bound.
+// Messages and collectives share service processes, in a world: they are never faster than the card's
+// link, and keep it busy while there is work. Each test prints the time beside its bound.
 #include "simulators/world/world.hpp"
 
 #include <fmt/core.h>
@@ -33,12 +33,12 @@ Time end_of(int ranks, int ranks_per_node, const SettingValues& values, const Wo
   return world.end();
 }
 
-/// So many mebibytes over one link of the card.
+/// Time of `messages` of a mebibyte over one link of the card.
 Time link_bound(int messages) {
   return dpu::CardSpec().link.bytes(dpu::framed(kMebibyte)) * messages;
 }
 
-/// start: what goes before the first byte, and behind the last one, and does not overlap.
+/// start: the time before the first byte and after the last one, which does not overlap.
 void expect_near(Time time, Time bound, Time start) {
   fmt::print("  {:.2f} us, bound {:.2f} us, {:+.1f} %\n", dpu::microseconds(time), dpu::microseconds(bound),
              100.0 * (time.seconds() / bound.seconds() - 1));
@@ -46,7 +46,7 @@ void expect_near(Time time, Time bound, Time start) {
   EXPECT_LE((time - start).seconds(), 1.03 * bound.seconds());
 }
 
-// Notifications go there and back before the first READ.
+// Notifications make a round trip before the first READ.
 const Time kStart = Time::us(15);
 
 Operation operation_of(OperationKind kind, int ranks, std::size_t bytes) {
@@ -66,23 +66,24 @@ Time at_once(OperationKind kind, int collectives, int messages) {
   return end_of(2, 1, {}, [=](RankHandle& rank) -> Task<void> {
     std::vector<RankRequest> requests;
     for (int i = 0; i < collectives; ++i)
-      requests.push_back(rank.start(rank.everyone(), operation_of(kind, 2, kMebibyte)));
+      requests.push_back(rank.start(rank.world_communicator(), operation_of(kind, 2, kMebibyte)));
     for (int i = 0; i < messages; ++i)
       requests.push_back(rank.rank() == 0 ? rank.isend(1, kMebibyte) : rank.irecv(0, kMebibyte));
     (void)co_await rank.wait_all(requests);
   });
 }
 
-// A service process takes what reaches it first: here all arrivals, whose memory handles it imports before it
-// posts the first READ.
+// A service process works first come, first served: here it gets all arrivals first, whose memory handles it
+// imports before it posts the first READ.
 TEST(DpuWorld, BroadcastsAtOnceShareTheLinkAndTheServiceProcess) {
   const Time all = at_once(OperationKind::kBcast, kConcurrent, 0);
   expect_near(all, dpu::CardSpec().import * kConcurrent + link_bound(kConcurrent), kStart);
   EXPECT_LE(all, at_once(OperationKind::kBcast, 1, 0) * kConcurrent);
 }
 
-// Both halves of each service process's slice pass the DPU's memory, and its result does twice: longer than
-// its bytes on the link. The first slice is read, and the last result written, while nothing else is there.
+// Both halves of each service process's slice pass the DPU's memory, and its result passes it twice, which
+// takes longer than its bytes on the link. The read of the first slice and the write of the last result
+// overlap with nothing.
 TEST(DpuWorld, ReductionsAtOnceShareTheMemoryOfTheDpu) {
   const dpu::CardSpec card;
   const Time bound = (card.import + card.dram.bytes(2 * kMebibyte)) * kConcurrent;
@@ -94,7 +95,7 @@ TEST(DpuWorld, ABroadcastAndMessagesShareTheLink) {
               kStart + dpu::CardSpec().import);
 }
 
-// The ranks of a node have one NIC, one PCIe link and, here, one service process.
+// The ranks of a node share one NIC, one PCIe link and, here, one service process.
 TEST(DpuWorld, RanksOfANodeShareItsNic) {
   for (const int ranks : {8, 16}) {
     const Time all = end_of(2 * ranks, ranks, {}, [=](RankHandle& rank) -> Task<void> {
@@ -155,7 +156,7 @@ TEST(DpuWorld, AMessageQueuesBehindACollectiveOfOthers) {
     return end_of(4, 2, {{"setup", {0, "none"}}}, [=](RankHandle& rank) -> Task<void> {
       const int other = (rank.rank() + 2) % 4;
       const std::optional<Communicator> pair =
-          co_await rank.split(rank.everyone(), rank.rank() % 2, rank.rank());
+          co_await rank.split(rank.world_communicator(), rank.rank() % 2, rank.rank());
       if (rank.rank() % 2 == 1) {
         if (!beside) co_return;
         const bool sends = rank.rank() < 2;
@@ -169,7 +170,7 @@ TEST(DpuWorld, AMessageQueuesBehindACollectiveOfOthers) {
   EXPECT_GT(time(true), time(false) + Time::us(30));
 }
 
-/// 64 messages at once from one rank to another one, whose receives are posted; in GB/s.
+/// 64 messages at once from one rank to another one with posted receives; in GB/s.
 double windowed_bandwidth(const char* card, std::size_t bytes) {
   constexpr int kWindow = 64;
   const Time end = end_of(2, 1, {{"card", {0, card}}}, [bytes](RankHandle& rank) -> Task<void> {
@@ -194,7 +195,7 @@ TEST(DpuWorld, BandwidthHasNoStepWhereMessagesWaitForTheirReceive) {
   }
 }
 
-/// One byte more never makes messages much faster, one by one, from several senders, or in a window.
+/// One byte more never makes messages much faster: one by one, from several senders, or in a window.
 TEST(DpuWorld, TimesGrowWithTheBytesAcrossTheEagerLimit) {
   const auto alone = [](std::size_t bytes) {
     return [bytes](RankHandle& rank) -> Task<void> {
@@ -228,7 +229,7 @@ TEST(DpuWorld, TimesGrowWithTheBytesAcrossTheEagerLimit) {
   }
 }
 
-/// Ranks of a node send to each other over its memory, as the host does.
+/// Ranks of a node exchange messages through its memory, as with the host.
 TEST(DpuWorld, LeavesMessagesWithinANodeToTheHost) {
   const auto end = [](const BackendDescription& backend, const char* within, int ranks_per_node) {
     WorldOptions options;
@@ -252,7 +253,7 @@ TEST(DpuWorld, LeavesMessagesWithinANodeToTheHost) {
   EXPECT_EQ(end(dpu_backend(), nullptr, 1), end(dpu_backend(), "dpu", 1)) << "between nodes it is the DPU's";
 }
 
-// What service processes do to import memory handles is told by itself.
+// The time for importing memory handles is reported separately.
 TEST(DpuWorld, TellsTheTimeOfImports) {
   const auto imports = [](const SettingValues& values, const World::Program& program) {
     WorldOptions options;

@@ -1,5 +1,5 @@
-// What the tests of the published service check and no other test here does; the table of all of them is in
-// docs/backends/dpu.md. Type numbers and sizes are theirs.
+// Checks of the published service's tests that no other test here makes; docs/backends/dpu.md has the table
+// of all of them. Type numbers and sizes are those of the published tests.
 #include <ucp/api/ucp.h>
 
 #include <chrono>
@@ -14,7 +14,7 @@ constexpr std::uint64_t kPing = 5000;
 constexpr std::uint64_t kPong = 5001;
 constexpr std::uint64_t kFlood = 5002;
 
-/// Sends the number back, one higher, until it is 1000; the other end does the same.
+/// Sends the number back, incremented, until it is 1000; so does the other end.
 int volley(dpu_offload_ev_sys_t* system, execution_context_t*, am_header_t* header, size_t, void* data,
            size_t) {
   int number = 0;
@@ -150,7 +150,7 @@ TEST_F(Conformance, EightRanksOfOneServiceProcessCompleteTheCache) {
   }
 }
 
-/// A worker of the caller's own.
+/// A worker of the caller.
 struct Worker {
   Worker() {
     ucp_params_t params{};

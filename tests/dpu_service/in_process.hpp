@@ -23,7 +23,7 @@ inline constexpr const char* kPlatform =
     "node0,dpu0:10.0.0.1:7100&7101:9100&9101\n"
     "node1,dpu1:10.0.0.2:7100&7101:9100&9101\n";
 
-// Handlers are functions of C: what they see goes here.
+// Handlers are C functions, so they record what they see here.
 struct Seen {
   std::vector<int> numbers;
   std::vector<am_header_t> headers;
@@ -127,7 +127,7 @@ class InProcess : public testing::Test {
     return result;
   }
 
-  /// A service process of the platform. A stall_timeout_ms of 0 is the library's own.
+  /// A service process of the platform. A stall_timeout_ms of 0 selects the library's default.
   offloading_engine_t* process(int id, int stall_timeout_ms = 0) {
     offloading_engine_t* const own = engine();
     offloading_config_t& config = configs.emplace_back();

@@ -202,7 +202,7 @@ TEST_F(InProcess, TwoServicesInOneProcessDoNotMix) {
   EXPECT_EQ(seen().numbers, std::vector<int>{11});
 }
 
-// The worked trace: 2 hosts x 2 service processes, 8 ranks.
+// The trace of tests/dpu/population_test.cpp: 2 hosts x 2 service processes, 8 ranks.
 class Platform : public InProcess {
  protected:
   void start() {
@@ -300,7 +300,7 @@ TEST_F(Platform, GroupsComeGoAndComeAgain) {
   int64_t id = -1;
   EXPECT_EQ(get_sp_id_by_group_rank(ranks[6]->engine, 99, 0, &id), DO_SUCCESS);
   EXPECT_EQ(id, 1);
-  // One member is early with the next incarnation.
+  // One member is early: it has begun the next incarnation.
   leave(0);
   add(0, 2);
   turn();

@@ -140,7 +140,7 @@ TEST_F(Ops, AServiceProcessThatGoesCompletesThemAsLost) {
 }
 
 TEST_F(Ops, KeysAreLentAndTakenBack) {
-  const std::string bytes = "a key of somebody's";
+  const std::string bytes = "a key of another's";
   const xgvmi_key_t lent{3, 0x7000, 4096, bytes.size(), bytes.data()};
   ASSERT_EQ(send_key_to_dpu(client, &lent), DO_SUCCESS);
   EXPECT_EQ(send_key_to_dpu(server, &lent), DO_ERROR) << "only ranks lend";

@@ -43,10 +43,10 @@ TEST_F(Requests, AGroupIsAnsweredAsFarAsItIsKnown) {
   start(3);
   offloading_engine_t* const asking = hosts[2]->engine;
   ASSERT_EQ(send_cache_request(hosts[2], nullptr, 1), DO_SUCCESS);
-  ASSERT_EQ(send_cache_request(hosts[2], nullptr, 77), DO_SUCCESS) << "nobody knows it: no answer";
+  ASSERT_EQ(send_cache_request(hosts[2], nullptr, 77), DO_SUCCESS) << "an unknown group: no answer";
   turn();
   for (int rank = 0; rank < 8; ++rank) EXPECT_EQ(is_in_cache(asking, 1, rank), rank < 3) << rank;
-  // Service processes ask each other, too.
+  // Service processes send requests to each other, too.
   offload_ep_t* ep = nullptr;
   execution_context_t* context = nullptr;
   uint64_t dest = 0;
@@ -73,8 +73,7 @@ TEST_F(Requests, ARankReachesEveryServiceProcess) {
   offload_ep_t* ep = nullptr;
   execution_context_t* context = nullptr;
   offloading_engine_t* const host = hosts[0]->engine;
-  EXPECT_EQ(get_remote_sp_ep_by_id(host, 3, &ep, &context), DO_NOT_APPLICABLE)
-      << "nobody has said where it is";
+  EXPECT_EQ(get_remote_sp_ep_by_id(host, 3, &ep, &context), DO_NOT_APPLICABLE) << "its address is unknown";
   rank_of(7, 4, 8);
   turn();
   ASSERT_TRUE(group_cache_populated(host, 1));
@@ -90,7 +89,7 @@ TEST_F(Requests, ARankReachesEveryServiceProcess) {
   execution_context_t* again = nullptr;
   ASSERT_EQ(get_remote_sp_ep_by_id(host, 3, &ep, &again), DO_SUCCESS);
   EXPECT_EQ(again, context);
-  // Its own is the one that it has.
+  // For its own service process the rank gets its own context.
   ASSERT_EQ(get_remote_sp_ep_by_id(host, 0, &ep, &context), DO_SUCCESS);
   EXPECT_EQ(context, hosts[0]);
 }

@@ -1,5 +1,5 @@
-// What goes wrong between engines: peers that live and do nothing, that never come, or that are configured
-// otherwise.
+// Failures between engines: peers that are alive but idle, that never come, or that have another
+// configuration.
 #include <chrono>
 #include <thread>
 
@@ -10,7 +10,7 @@ namespace {
 
 class Trouble : public InProcess {
  protected:
-  /// Progresses some engines until something has happened; how long that took.
+  /// Progresses some engines until the condition is true; returns the seconds that it took.
   template <typename Condition>
   double until(std::initializer_list<offloading_engine_t*> who, Condition condition, double limit = 5) {
     const auto begin = std::chrono::steady_clock::now();
@@ -36,7 +36,7 @@ TEST_F(Trouble, AServerThatLivesAndDoesNothingIsLostInTime) {
   execution_context_t* const client = join(host, 5000, nullptr, 0, 100);
   turn();
   ASSERT_EQ(client->client->bs_phase, BOOTSTRAP_DONE);
-  // As long as it goes on, nothing happens to it.
+  // While it makes progress, it stays connected.
   until(
       {host, service}, [] { return false; }, 0.5);
   EXPECT_EQ(client->client->bs_phase, BOOTSTRAP_DONE);
@@ -44,10 +44,10 @@ TEST_F(Trouble, AServerThatLivesAndDoesNothingIsLostInTime) {
   EXPECT_TRUE(is_gone(client));
   EXPECT_EQ(client->client->status, DO_PEER_LOST);
   EXPECT_EQ(error_of(host), "the server has given no sign of life for 100 ms");
-  EXPECT_GE(took, 0.07);  // the question may have been asked before
+  EXPECT_GE(took, 0.07);  // the last sign of life may be older
   EXPECT_LT(took, 2);
   EXPECT_EQ(emit(client, 1), DO_PEER_LOST);
-  // When it wakes up it learns that it was given up.
+  // When it wakes up, it learns that its client has given it up.
   turn();
   EXPECT_EQ(server->server->num_lost_clients, 1U);
 }
@@ -93,7 +93,7 @@ TEST_F(Trouble, AServiceProcessThatNeverComesIsNamed) {
   EXPECT_EQ(offload_mesh_status(nullptr), DO_ERROR);
   EXPECT_EQ(offload_mesh_status(engine()), DO_ERROR) << "no service process";
 
-  // Another one, which waits for two that would connect to it and one that it connects to.
+  // Another engine, which waits for two incoming connections and makes one.
   offload_fabric_t* const empty = offload_fabric_create();
   offload_engine_info_t info{};
   info.fabric = empty;
@@ -119,7 +119,7 @@ TEST_F(Trouble, AServiceProcessThatStallsIsNoticedByTheOthers) {
   for (int id = 0; id < 4; ++id) all.push_back(process(id, 100));
   turn();
   for (const offloading_engine_t* each : all) EXPECT_EQ(offload_mesh_status(each), DO_SUCCESS);
-  // Number 1 stalls: both who connected to it, and whom it connected to, notice.
+  // Number 1 stalls: the processes that connected to it, and those it connected to, notice.
   until({all[0], all[2], all[3]}, [&] {
     return offload_mesh_status(all[0]) != DO_SUCCESS && offload_mesh_status(all[2]) != DO_SUCCESS &&
            offload_mesh_status(all[3]) != DO_SUCCESS;
@@ -132,7 +132,7 @@ TEST_F(Trouble, AServiceProcessThatStallsIsNoticedByTheOthers) {
   }
 }
 
-/// A rank that connects with its own idea of the platform.
+/// A rank that connects with a different platform.
 class Differing : public Trouble {
  protected:
   void SetUp() override {

@@ -149,7 +149,7 @@ TEST(Secret, OneThatOthersCouldKnowIsNotUsed) {
   ASSERT_EQ(chmod(path.c_str(), 0644), 0);
   const char* const file = "OFFRAMP_DPU_SECRET_FILE";
   EXPECT_EQ(error_without_connection(file, path.c_str()),
-            "the secret of the offload service, " + path + ": others may use it; chmod 600");
+            "the secret of the offload service, " + path + ": other users have access to it; chmod 600");
   ASSERT_EQ(chmod(path.c_str(), 0600), 0);
   std::ofstream(path) << "short";
   EXPECT_THAT(error_without_connection(file, path.c_str()),

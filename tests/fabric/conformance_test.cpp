@@ -1,4 +1,4 @@
-// What every fabric promises, on every fabric.
+// The guarantees of Fabric, checked on every fabric.
 #include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -27,7 +27,7 @@ using test::pattern;
 constexpr std::size_t kEager = 1024;     // "small" on every fabric
 constexpr std::size_t kLarge = 4 << 20;  // stays at the sender on every fabric
 
-/// A waiter that remembers; with the header, which has to live as long.
+/// A waiter that records its notification; also owns the header, which has to live as long.
 struct Sent : FabricWaiter {
   std::vector<std::uint32_t> header;
   Buffer payload;
@@ -72,7 +72,7 @@ class Rank final : public Fabric::Sink {
     return sent;
   }
 
-  /// sink: takes the payload in pieces.
+  /// sink: receives the payload in pieces.
   Pulled& pull(Message& message, PieceSink* sink = nullptr) {
     pulled_.push_back(std::make_unique<Pulled>());
     Pulled& pulled = *pulled_.back();
@@ -146,9 +146,8 @@ class EveryFabric : public testing::Test {
   }
   Rank& rank(int index) { return *ranks_[static_cast<std::size_t>(index)]; }
 
-  /// PingPongBuffers for everybody (or one rank alone) until it holds; false when it does not come to hold.
-  /// Under valgrind a message through shared memory has been seen to take 20 s (it came), mostly it takes a
-  /// tenth of one.
+  /// Progresses all ranks (or one alone) until the condition is true; returns false after a time limit. The
+  /// limit is long because under valgrind a message through shared memory has taken 20 s, mostly 2 s.
   template <typename Condition>
   bool until(Condition condition, Rank* alone = nullptr) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(3);
@@ -163,7 +162,7 @@ class EveryFabric : public testing::Test {
   void idle_turns(Rank& one) {
     for (int turn = 0; turn < 2000; ++turn) one.progress();
   }
-  /// A message that stayed at the sender, at the receiver.
+  /// A message that stayed at the sender, pulled by the receiver.
   Rank::Message& large_message(int from, int to, std::uint32_t seed, Sent*& sent) {
     sent = &rank(from).send(to, {seed}, pattern(kLarge, seed));
     EXPECT_TRUE(
@@ -249,7 +248,7 @@ struct Collected final : PieceSink {
   bool ended = false;
 };
 
-/// The fabric of one node has them.
+/// Payloads in pieces, which the fabric of one node supports.
 class InPieces : public EveryFabric<test::NodeWorld> {
  protected:
   void carry_payloads();
@@ -280,7 +279,7 @@ TEST_F(InPieces, CarriesPayloads) {
   carry_payloads();
 }
 
-/// As a program may do that gives up its rights: for this thread alone.
+/// Refuses copies for this thread alone, as for a program that drops its privileges.
 void refuse_copies_between_processes() {
   const sock_filter program[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
                                  BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
@@ -309,7 +308,7 @@ TEST_F(InPieces, MayDropAPayload) {
   EXPECT_TRUE(until([&] { return sent.done(); }));
 }
 
-/// Where a message begins to take several fragments, or to stay at the sender, is the transport's own affair.
+/// The transport chooses the sizes from which a message takes several fragments or stays at the sender.
 TYPED_TEST(EveryFabric, CarriesPayloadsOfAllSizesInBetween) {
   const Buffer data = pattern(70'000, 3);
   std::uint32_t expected = 0;
@@ -361,7 +360,7 @@ TYPED_TEST(EveryFabric, KeepsTheOrderOfEachPair) {
   ASSERT_TRUE(this->until([&] { return messages.size() == 2 * kMessages; }));
   std::map<std::uint32_t, std::uint32_t> next;
   for (const Rank::Message& message : messages) EXPECT_EQ(message.header[1], next[message.header[0]]++);
-  // What stayed at the senders may be fetched in any order.
+  // Payloads that stayed at the senders may be pulled in any order.
   std::vector<Rank::Message*> order;
   for (Rank::Message& message : messages) order.push_back(&message);
   std::shuffle(order.begin(), order.end(), random);
@@ -381,7 +380,8 @@ TYPED_TEST(EveryFabric, KeepsTheOrderOfEachPair) {
       [&] { return std::all_of(sent.begin(), sent.end(), [](const Sent* s) { return s->done(); }); }));
 }
 
-/// More than any queue holds, while the receiver takes nothing: small ones, with larger ones in between.
+/// More messages than any queue has room for, before the receiver reads any: small ones, with larger ones in
+/// between.
 TYPED_TEST(EveryFabric, KeepsTheOrderOfMoreThanThereIsRoomFor) {
   constexpr std::uint32_t kMessages = 5000;
   std::vector<Sent*> sent;
@@ -404,7 +404,7 @@ TYPED_TEST(EveryFabric, KeepsTheOrderOfMoreThanThereIsRoomFor) {
 }
 
 TYPED_TEST(EveryFabric, LetsSmallMessagesGoWithoutThePeer) {
-  // UCX connects fully with the first message that does not fit into one element of a queue; that needs the
+  // UCX connects fully with the first message that does not fit into one element of a queue, which needs the
   // peer once.
   Sent& first = this->rank(0).send(1, {1}, Buffer(8000));
   ASSERT_TRUE(this->until([&] { return first.done() && this->rank(1).messages.size() == 1; }));
@@ -415,7 +415,7 @@ TYPED_TEST(EveryFabric, LetsSmallMessagesGoWithoutThePeer) {
   for (std::uint32_t i = 0; i < 10; ++i) {
     Sent& sent = this->rank(0).send(1, {i}, pattern(kEager, i));
     EXPECT_TRUE(this->until([&] { return sent.done(); }, &this->rank(0))) << i;
-    std::fill(sent.payload.begin(), sent.payload.end(), std::byte{0});  // the buffer is the sender's again
+    std::fill(sent.payload.begin(), sent.payload.end(), std::byte{0});  // the sender may reuse the buffer
     std::fill(sent.header.begin(), sent.header.end(), 0xffffffffU);
   }
   ASSERT_TRUE(this->until([&] { return this->rank(1).messages.size() == 11; }));

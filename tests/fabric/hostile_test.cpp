@@ -1,4 +1,5 @@
-// An engine behind a real fabric whose peer sends anything: it drops and counts it, and goes on.
+// An engine on a real fabric with a peer that sends arbitrary messages: the engine drops and counts them, and
+// goes on.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -27,7 +28,7 @@ struct Nobody final : Fabric::Sink {
   Fabric& fabric;
 };
 
-/// Counts the sends that are over.
+/// Counts completed sends.
 struct Sent : FabricWaiter {
   Sent() {
     notify = [](FabricWaiter& self, bool) { static_cast<Sent&>(self).done = true; };
@@ -60,7 +61,8 @@ TYPED_TEST(HostilePeer, SendsGarbageThatIsDroppedAndCounted) {
   headers.reserve(kMessages);
   payloads.reserve(kMessages);
   for (int i = 0; i < kMessages; ++i) {
-    // Any size, the right size, and right but for one field; payloads that come along and that wait.
+    // Random sizes, the right size, and one wrong field; with payloads that come along and payloads that
+    // wait.
     test::Buffer header(i % 3 == 0 ? random() % Fabric::kMaxHeader : sizeof(Envelope));
     for (std::byte& b : header) b = static_cast<std::byte>(random());
     if (i % 3 == 2) {
@@ -68,7 +70,7 @@ TYPED_TEST(HostilePeer, SendsGarbageThatIsDroppedAndCounted) {
       good.context = 77;
       good.source = 1;
       good.source_world = 1;
-      good.bytes = random();  // not what comes
+      good.bytes = random();  // not the size of the payload
       std::memcpy(header.data(), good.encoded().data(), header.size());
     }
     headers.push_back(std::move(header));
@@ -97,10 +99,10 @@ TYPED_TEST(HostilePeer, SendsGarbageThatIsDroppedAndCounted) {
   world.close(1, nobody);
 }
 
-/// The second of two ranks of a node, which writes into its ring what no correct rank writes.
+/// The second of two ranks of a node, which writes invalid messages into its ring.
 class RawPeer {
  public:
-  /// The kinds of messages, and what the ring holds of a payload: see lib/fabric/node_fabric.cpp.
+  /// The kinds of messages, and the ring's record of a payload: see lib/run/fabric/node_fabric.cpp.
   enum Kind : std::uint32_t { kOffer = 1, kEnd, kAsk, kPiece, kAskBytes, kBytes, kUnknown };
   struct Place {
     std::uint64_t address = 0;
@@ -159,7 +161,7 @@ class RingOfANode : public testing::Test {
     other.join();
     puller_.emplace(*fabric_);
   }
-  /// Whether the fabric gives up the ring after this message, and not before it.
+  /// Whether the fabric gives up the ring after this message, and only then.
   bool is_damaged_by(RawPeer::Kind kind, const RawPeer::Place& place) {
     while (fabric_->progress(*puller_) > 0) continue;
     EXPECT_FALSE(puller_->damaged);

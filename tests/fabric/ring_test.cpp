@@ -45,7 +45,7 @@ struct Sizes {
 TEST(SharedRing, IsEmptyAtFirst) {
   Ring ring(4096);
   RingReader reader(ring.memory);
-  RingReader::Message message;
+  RingReader::RingMessage message;
   EXPECT_EQ(reader.look(message), State::kEmpty);
 }
 
@@ -54,7 +54,7 @@ TEST(SharedRing, KeepsAMessageUntilItIsDone) {
   RingWriter writer(ring.memory);
   RingReader reader(ring.memory);
   ASSERT_TRUE(writer.write(pattern(80, 1), pattern(13, 2), 7));
-  RingReader::Message message;
+  RingReader::RingMessage message;
   for (int i = 0; i < 2; ++i) {
     ASSERT_EQ(reader.look(message), State::kMessage);
     EXPECT_TRUE(equal(message.header, pattern(80, 1)));
@@ -72,7 +72,7 @@ TEST(SharedRing, RefusesWhatHasNoRoomUntilThereIsSome) {
   std::uint32_t written = 0;
   while (writer.write(pattern(80, written), pattern(100, written), written)) ++written;
   EXPECT_GE(written, 4096U / 192 - 1);
-  RingReader::Message message;
+  RingReader::RingMessage message;
   for (std::uint32_t i = 0; i < written; ++i) {
     ASSERT_EQ(reader.look(message), State::kMessage);
     EXPECT_TRUE(equal(message.payload, pattern(100, i)));
@@ -86,7 +86,7 @@ TEST(SharedRing, HasRoomForTheLargestWhereverItIsInTheRing) {
     Ring ring(4096);
     RingWriter writer(ring.memory);
     RingReader reader(ring.memory);
-    RingReader::Message message;
+    RingReader::RingMessage message;
     for (std::size_t at = 0; at < before; at += 8) {
       ASSERT_TRUE(writer.write({}, {}, 0));
       ASSERT_EQ(reader.look(message), State::kMessage);
@@ -111,7 +111,7 @@ TEST(SharedRing, CarriesHeadersOfAllSizesThatDifferInAnyWords) {
     const Bytes sent(header.begin(),
                      header.begin() + static_cast<std::ptrdiff_t>(random() % (header.size() + 1)));
     ASSERT_TRUE(writer.write(sent, pattern(3, 1), 0));
-    RingReader::Message message;
+    RingReader::RingMessage message;
     ASSERT_EQ(reader.look(message), State::kMessage);
     ASSERT_TRUE(equal(message.header, sent)) << sent.size();
     ASSERT_TRUE(equal(message.payload, pattern(3, 1)));
@@ -128,7 +128,7 @@ TEST(SharedRing, TakesOneLineForAFewBytesWhoseHeaderChangesLittle) {
   for (; writer.write(header, pattern(8, 0), 0); ++written) {
     for (const std::size_t word : {1, 5, 12, 14, 18}) header[4 * word] ^= std::byte{0xff};
   }
-  EXPECT_GE(written, 4096U / 64 - 4);  // of the first message all words are new
+  EXPECT_GE(written, 4096U / 64 - 4);  // the first message has only new words
 }
 
 TEST(SharedRing, CarriesMessagesOfAllSizesBetweenTwoThreads) {
@@ -148,7 +148,7 @@ TEST(SharedRing, CarriesMessagesOfAllSizesBetweenTwoThreads) {
   std::mt19937 random(1);
   std::uint32_t wrong = 0;
   for (std::uint32_t i = 0; i < kMessages; ++i) {
-    RingReader::Message message;
+    RingReader::RingMessage message;
     while (reader.look(message) == State::kEmpty) std::this_thread::yield();
     const Bytes header = pattern(sizes.header(random), i);
     const Bytes payload = pattern(sizes.payload(random), i + 1);
@@ -172,7 +172,7 @@ TEST(SharedRing, IsNotReadBeyondItsEndWhateverIsInIt) {
     }
     RingReader reader(ring.memory);
     for (int i = 0; i < 1000; ++i) {
-      RingReader::Message message;
+      RingReader::RingMessage message;
       if (reader.look(message) != State::kMessage) break;
       ASSERT_LE(message.header.size(), Fabric::kMaxHeader);
       ASSERT_GE(message.payload.data(), ring.memory.data);
@@ -182,14 +182,14 @@ TEST(SharedRing, IsNotReadBeyondItsEndWhateverIsInIt) {
   }
 }
 
-/// The rings of several ranks, made as they are in processes of their own: each step by all of them.
+/// The rings of several ranks, set up as in separate processes: all ranks do each step.
 class Node {
   static constexpr double kRoom = 1 << 20;
 
  public:
   Node(const std::vector<std::vector<int>>& nodes, std::size_t ranks, std::vector<bool> blind = {})
       : rings_(ranks) {
-    std::vector<std::string> told(ranks);
+    std::vector<std::string> segments(ranks);
     std::vector<std::string> verdicts(ranks);
     std::vector<std::thread> threads;
     std::mutex mutex;
@@ -200,7 +200,7 @@ class Node {
       threads.emplace_back([&, rank] {
         std::size_t step = 0;
         const auto exchange = [&](const std::string& own) {
-          std::vector<std::string>& all = step++ == 0 ? told : verdicts;
+          std::vector<std::string>& all = step++ == 0 ? segments : verdicts;
           std::unique_lock lock(mutex);
           all[rank] = own;
           ++arrived;
@@ -221,7 +221,7 @@ class Node {
   std::vector<std::unique_ptr<NodeRings>> rings_;
 };
 
-/// Counts messages without a header, by which a ring tells that it is damaged.
+/// Counts messages without a header, by which a ring reports damage.
 struct Refusals final : Fabric::Sink {
   void deliver(const Fabric::Inbound& message) override { count += message.header.empty() ? 1 : 0; }
   int count = 0;
@@ -250,7 +250,7 @@ TEST(NodeRings, LeadFromEachRankToEachOther) {
     EXPECT_EQ(senders(node.at(to)).size(), 2U);
     node.at(to).for_each_sender([&](std::size_t from) {
       Refusals refusals;
-      EXPECT_TRUE(node.at(to).read(from, refusals, [&](const RingReader::Message& message) {
+      EXPECT_TRUE(node.at(to).read(from, refusals, [&](const RingReader::RingMessage& message) {
         EXPECT_TRUE(equal(message.header, pattern(8, static_cast<std::uint32_t>(10 * from + to))));
         return NodeRings::Taken::kYes;
       }));
@@ -267,7 +267,7 @@ TEST(NodeRings, ReadAMessageUntilItIsTakenAndNothingBehindDamage) {
   Refusals refusals;
   std::vector<std::uint32_t> seen;
   const auto read = [&](NodeRings::Taken answer) {
-    return node.at(1).read(0, refusals, [&](const RingReader::Message& message) {
+    return node.at(1).read(0, refusals, [&](const RingReader::RingMessage& message) {
       seen.push_back(message.after);
       return answer;
     });

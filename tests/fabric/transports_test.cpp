@@ -1,4 +1,4 @@
-// What is understood of UCX_TLS.
+// How UCX_TLS is understood.
 #include "lib/run/fabric/transports.hpp"
 
 #include <gtest/gtest.h>

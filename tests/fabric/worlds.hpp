@@ -39,7 +39,7 @@ class ShuffledMemoryWorld {
 
 inline UcxFabricCreate ucx_fabric_create() {
   static const UcxFabricCreate create = [] {
-    // As the library does: UCX reads them when it is loaded.
+    // As in the library, before UCX is loaded, which reads them then.
     setenv("UCX_MEM_EVENTS", "n", 0);
     setenv("UCX_ERROR_SIGNALS", "", 0);
     const char* path = std::getenv("OFFRAMP_TEST_FABRIC");
@@ -50,8 +50,8 @@ inline UcxFabricCreate ucx_fabric_create() {
   return create;
 }
 
-/// The ranks are made in threads of their own, since they meet in the exchange of addresses; after that one
-/// thread drives them all.
+/// Each rank is made in a thread of its own, because making them exchanges addresses; then one thread drives
+/// all of them.
 template <bool kOneNode, bool kCrossMemory, SharedMemory kShared, bool kRings = false>
 class UcxWorld {
  public:
@@ -62,7 +62,7 @@ class UcxWorld {
     std::vector<std::thread> threads;
     for (int rank = 0; rank < ranks; ++rank) {
       threads.emplace_back([&, rank] {
-        std::unique_lock turn(opening);  // a rank is a process elsewhere: the environment is its own
+        std::unique_lock turn(opening);  // guards the environment, which separate processes would not share
         UcxOptions options;
         options.rank = rank;
         options.ranks = ranks;
@@ -99,15 +99,15 @@ class NodeWorld {
  public:
   explicit NodeWorld(int ranks) : fabrics_(static_cast<std::size_t>(ranks)) {
     std::barrier<> met(ranks);
-    std::vector<std::string> told(fabrics_.size());
+    std::vector<std::string> segments(fabrics_.size());
     std::vector<std::thread> threads;
     for (int rank = 0; rank < ranks; ++rank) {
       threads.emplace_back([&, rank] {
         fabrics_[static_cast<std::size_t>(rank)] =
             open_node_fabric(rank, ranks, 4 << 20, [&, rank](const std::string& own) {
-              told[static_cast<std::size_t>(rank)] = own;
+              segments[static_cast<std::size_t>(rank)] = own;
               met.arrive_and_wait();
-              std::vector<std::string> all = told;
+              std::vector<std::string> all = segments;
               met.arrive_and_wait();
               return all;
             });

@@ -1,5 +1,5 @@
 ! Other processes, from Fortran: spawn, spawn_multiple, ports, the name service, accept and connect, join, disconnect.
-! The processes that it spawns run this program too, and know it by their parent. Needs two ranks. With the argument
+! The spawned processes run this program too, and recognise that by their parent. Needs two ranks. With the argument
 ! "multiple" it does spawn_multiple and no more: now and then Open MPI 4.1.4 hangs as it starts processes when it has
 ! started several at once before.
 #include "binding.inc"
@@ -129,7 +129,7 @@ program main
   call MPI_FINALIZE(ierr)
 
 contains
-  ! What it is told to be is its first argument; without one it was spawned by the whole world.
+  ! The first argument is its role; without one the whole world has spawned it.
   subroutine child
     character(8) :: what
     integer :: length

@@ -435,7 +435,7 @@ contains
     if (me > 0) CHECK(y == x - me - 1)
   end subroutine
 
-  ! Rank r gives r + 1 integers that are all r.
+  ! Rank r contributes r + 1 integers that are all r.
   subroutine varying
     integer :: counts(np), places(np), total, i, mine(me + 1), got(me + 1), bytes(np), ones(np), row(np), column(np)
     integer, allocatable :: all_of(:), wanted(:)
@@ -555,8 +555,8 @@ contains
     CHECK(queries == 1 .and. frees == 1 .and. SOURCE_OF(s) == 10 .and. count == 4)
   end subroutine
 
-  ! On a ring, where a rank's neighbours are its left and its right one. Those with lists of types go over a graph: in the module
-  ! mpi_f08 MPICH 4.0 knows how long they are there only.
+  ! On a ring, with a left and a right neighbour. Functions with lists of types use a graph, because in the module
+  ! mpi_f08 MPICH 4.0 gets the lengths of the lists right only there.
   subroutine neighbours
     HANDLE(MPI_Comm) :: c, graph
     HANDLE(MPI_Request) :: r(5)

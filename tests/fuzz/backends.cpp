@@ -1,4 +1,4 @@
-// Stands in for the built-in backends where only their tables of parameters matter: one of each kind.
+// Replaces the built-in backends where only their tables of parameters matter: one of each kind.
 #include <array>
 
 #include "lib/base/registry/registry.hpp"

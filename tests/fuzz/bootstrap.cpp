@@ -1,4 +1,4 @@
-// What a peer of the offload service may send over TCP, in whatever pieces, and the service's own messages.
+// Bytes from a peer of the offload service over TCP, in pieces of any size, and the service's own messages.
 #include "lib/services/dpu_service/bootstrap.hpp"
 
 #include <sys/socket.h>
@@ -24,7 +24,7 @@ void receive_frames(std::span<const std::byte> bytes, std::size_t piece) {
     if (send(there.descriptor(), part.data(), part.size(), MSG_NOSIGNAL) < 0) break;
     bytes = bytes.subspan(part.size());
     if (framing.receive(here) == Framing::State::kEnded) return;
-    offramp::fuzz::require(!framing.message());  // of a sender without the secret
+    offramp::fuzz::require(!framing.message());  // from a sender without the secret
   }
   there.close();
   offramp::fuzz::require(framing.receive(here) == Framing::State::kEnded);

@@ -1,5 +1,5 @@
-// Message headers and DMA status words from the wire, and the register space with whatever a host writes into
-// it: the tables that the firmware reads there may hold anything.
+// Message headers and DMA status words from the wire, and the register space with arbitrary values of the
+// host: the tables that the firmware reads there may contain anything.
 #include "simulators/cclo/exchange_memory.hpp"
 #include "simulators/cclo/header.hpp"
 #include "simulators/cclo/io_space.hpp"
@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
         static_cast<void>(space.read_control(offset));
         break;
       case 4:
-        static_cast<void>(space.take_call());
+        static_cast<void>(space.pop_call());
         break;
       case 5:
         space.complete(value);
@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
         use_tables(space, input);
         break;
       default:
-        space.write(offset % 8192, value);  // most often where something is
+        space.write(offset % 8192, value);  // usually at a register
     }
   }
   return 0;

@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
 
   const int file = memfd_create("configuration", 0);
   fuzz::require(file >= 0 && write(file, data, size) == static_cast<ssize_t>(size));
-  Surroundings around;
+  ConfigSources around;
   around.environment["OFFRAMP_CONFIG"] = "/proc/self/fd/" + std::to_string(file);
   // The last line may be a variable as well: NAME=VALUE.
   const std::string_view text = input.text();

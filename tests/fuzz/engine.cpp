@@ -1,6 +1,6 @@
 // Headers and payloads from a fabric that sends anything: envelopes, replies, handshakes, sequence numbers
-// and contexts. Valid headers with a few changed bytes get deeper than random ones, so the input says what to
-// change in a good one.
+// and contexts. Valid headers with a few changed bytes get deeper than random ones, so the input selects the
+// changes of a valid one.
 #include "lib/run/engine/engine.hpp"
 
 #include <memory>
@@ -14,7 +14,7 @@ namespace {
 constexpr int kRanks = 3;
 constexpr std::uint64_t kContext = 77;
 
-/// Everything takes no time. Synchronous messages need an answer.
+/// Takes no time for anything. Synchronous messages need an answer.
 class Instant final : public Backend {
  public:
   [[nodiscard]] Verdict supports(const Operation& operation) const override {
@@ -40,7 +40,7 @@ class Instant final : public Backend {
   [[nodiscard]] WireCounters wire() const override { return {}; }
 };
 
-/// Sends go nowhere; payloads at the sender are as many bytes as somebody wants.
+/// Discards sends; payloads at the sender have any number of bytes.
 class Void final : public Fabric {
  public:
   [[nodiscard]] int rank() const override { return 0; }
@@ -102,7 +102,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
       const auto at = input.take<std::uint8_t>();
       bytes[at % bytes.size()] = input.take<std::byte>();
     }
-    std::uint64_t claimed = 0;  // most messages say how long they are
+    std::uint64_t claimed = 0;  // most messages have the right size
     std::memcpy(&claimed, bytes.data() + offsetof(Envelope, bytes), sizeof claimed);
     const bool honest = (changes & 8) != 0 && claimed <= 4096;
     const std::size_t length = honest ? static_cast<std::size_t>(claimed) : input.take<std::uint8_t>();

@@ -1,4 +1,4 @@
-// A SimGrid platform file, and ways between the hosts that it has.
+// A SimGrid platform file, and the routes between its hosts.
 #include "simulators/network/platform.hpp"
 
 #include <string>

@@ -1,5 +1,5 @@
-// Recordings from anywhere: whole files, and the blocks of a rank with right checksums around any payloads.
-// What can be read is recorded again, and has to be the same then.
+// Untrusted recordings: whole files, and the blocks of a rank with valid checksums around any payloads.
+// Everything that can be read is recorded again, and must be the same then.
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,7 +13,7 @@ using namespace offramp::recording;  // NOLINT: one file
 
 namespace {
 
-/// A few bytes stand for any number of events.
+/// A limit, because a few bytes can encode any number of events.
 constexpr std::size_t kMostEvents = 3000;
 
 struct Step {
@@ -89,7 +89,7 @@ void read_blocks(offramp::fuzz::Input& input) {
   record_again(read(*recording, 0));
 }
 
-/// The input is what follows the header of a file of two ranks. The checksums are put right.
+/// The input follows the header of a file of two ranks. The checksums are corrected.
 void read_file(std::string_view blocks) {
   Description description;
   description.ranks = 2;

@@ -1,5 +1,5 @@
-// What comes from outside: reports in files, and the parts that ranks contribute. What can be read is written
-// and read again.
+// Input from outside: reports in files, and the parts that ranks contribute. Everything that can be read is
+// written and read again.
 #include "lib/answers/report/report.hpp"
 
 #include <string>

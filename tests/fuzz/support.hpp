@@ -11,12 +11,12 @@
 
 namespace offramp::fuzz {
 
-/// What has to hold for any input. libFuzzer keeps the input that ends the process.
+/// A condition for any input. libFuzzer keeps the input that ends the process.
 inline void require(bool condition) {
   if (!condition) std::abort();
 }
 
-/// Takes the input apart from its front; zeros when it is used up.
+/// Consumes the input from its front; returns zeros at its end.
 class Input {
  public:
   Input(const std::uint8_t* data, std::size_t size)

@@ -1,4 +1,4 @@
-// Routing keys and beats of records as a router finds them in its memory.
+// Routing keys and beats of records as a router reads them from its memory.
 #include "simulators/tinsel/record.hpp"
 #include "simulators/tinsel/table.hpp"
 #include "tests/fuzz/support.hpp"

@@ -1,5 +1,5 @@
-// Traces of other tools: any file, opened, read by each rank and rehearsed. What can be read can be written
-// and read again.
+// Traces of other tools: opens any file, reads each rank, and rehearses. Everything that can be read can be
+// written and read again.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -16,10 +16,10 @@
 
 namespace {
 
-/// A few bytes may stand for many ranks.
+/// A limit, because a few bytes can encode many ranks.
 constexpr int kMostRanks = 64;
 
-/// In a folder of its own: what lies beside a trace may be of other ranks.
+/// In a folder of its own, because files beside a trace may be those of other ranks.
 const std::string& path() {
   static const std::string name = [] {
     const std::string folder = "/tmp/offramp-fuzz-trace-" + std::to_string(getpid());
@@ -38,15 +38,15 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (!program || program->description.ranks > kMostRanks) return 0;
   if (program->graph != nullptr) static_cast<void>(offramp::trace::run_by_loggops(*program, {}));
   static_cast<void>(offramp::trace::rehearse(*program));
-  std::vector<std::string> unsaid;
+  std::vector<std::string> unsupported;
   const std::string again = path() + ".goal";
-  if (offramp::trace::write_goal_text(*program, again, unsaid).error().empty())
+  if (offramp::trace::write_goal_text(*program, again, unsupported).error().empty())
     offramp::fuzz::require(static_cast<bool>(offramp::trace::open_program(again)));
   const std::string folder = path() + "-chakra";
   std::filesystem::remove_all(folder);
   std::filesystem::create_directory(folder);
   const std::string graphs = folder + "/a";
-  if (offramp::trace::write_chakra(*program, graphs, unsaid).error().empty())
+  if (offramp::trace::write_chakra(*program, graphs, unsupported).error().empty())
     offramp::fuzz::require(static_cast<bool>(offramp::trace::open_program(graphs + ".0.et")));
   return 0;
 }

@@ -1,4 +1,4 @@
-// The 32-byte header and the extension block of a fragment, as they come off the wire.
+// The 32-byte header and the extension block of a fragment, as they arrive from the wire.
 #include "simulators/zrlmpi/header.hpp"
 #include "tests/fuzz/support.hpp"
 

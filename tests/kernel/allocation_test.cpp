@@ -179,7 +179,7 @@ TEST(FramePool, DoesNotHoardWhatOtherThreadsAllocated) {
 
 TEST(FramePool, KeepsAsManySmallBlocksAsItMadeUntilItIsTrimmed) {
   constexpr std::size_t kSize = 4000;
-  constexpr std::size_t kMany = 2000;  // more than kept otherwise
+  constexpr std::size_t kMany = 2000;  // more than the pool keeps otherwise
   std::vector<void*> blocks(kMany);
   const auto taken = [&] {
     const std::uint64_t before = allocations;
@@ -216,7 +216,7 @@ TEST(PooledMemory, HasPiecesOfEverySize) {
   detail::PooledMemory memory;
   std::vector<std::pair<std::byte*, std::size_t>> pieces;
   for (const std::size_t size : {0U, 1U, 48U, 49U, 4096U, 65536U, 2000000U}) {
-    std::byte* const piece = memory.take(size);
+    std::byte* const piece = memory.allocate(size);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(piece) % __STDCPP_DEFAULT_NEW_ALIGNMENT__, 0U);
     std::fill_n(piece, size, static_cast<std::byte>(pieces.size()));
     pieces.emplace_back(piece, size);

@@ -19,7 +19,7 @@ std::vector<Time> packet_times(const std::vector<Burst>& bursts) {
   return times;
 }
 
-/// The definition that serve() must agree with.
+/// The definition of serve(), packet by packet.
 Time serve_one_by_one(std::vector<Time>& times, Time service, Time free) {
   for (Time& time : times) time = free = later(time, free) + service;
   return free;

@@ -77,7 +77,7 @@ TEST(Channel, BackPressureBeginsExactlyWhenTheReaderIsSlower) {
   for (const std::int64_t slower : {-1, 0, 1}) {
     const Outcome outcome = run(2, Time(), Times(n, Time::ps(t)), Times(n, Time::ps(t + slower)));
     const Time unhindered = Time::ps(t * static_cast<std::int64_t>(n));
-    // The last token is written when the one two before it is read, if the reader is slower.
+    // With a slower reader, the last token is written when the token two before it is read.
     const Time hindered = Time::ps((t + slower) * static_cast<std::int64_t>(n - 2) + t);
     EXPECT_EQ(outcome.written.back(), slower > 0 ? later(unhindered, hindered) : unhindered) << slower;
   }
@@ -253,7 +253,7 @@ TEST(ChannelDeadlines, FollowTheirDefinition) {
 }
 
 TEST(ChannelDeadlines, AreForgottenOnceATokenCame) {
-  // The first wait ends with a token; were its deadline still on the list it would end the second wait early.
+  // The first wait ends with a token; a deadline left on the list would end the second wait early.
   Scheduler scheduler;
   Channel<int> first(scheduler, 1), second(scheduler, 1);
   std::vector<Attempt> attempts;
@@ -326,7 +326,7 @@ TEST(Channel, ReleasesTokensOfProcessesThatNeverEnd) {
     scheduler->spawn("writer", write_pointers(*blocked, value, 5));
     scheduler->spawn("reader", read_pointers(*silent, 5));
     EXPECT_FALSE(scheduler->run());
-    EXPECT_EQ(value.use_count(), 1 + 2 + 1 + 1);  // here, two slots, the parameter, the token that waits
+    EXPECT_EQ(value.use_count(), 1 + 2 + 1 + 1);  // here, two slots, the parameter, the waiting token
     if (scheduler_goes_first) scheduler.reset();
     blocked.reset();
     silent.reset();

@@ -66,13 +66,13 @@ TEST(EventQueue, ShowsWhatComesSoonInItsOrder) {
   for (int due = 0; due < kEvents; ++due) {
     ASSERT_NE(queue.next(), nullptr);
     std::size_t seen = 0;
-    for (; queue.soon(seen) != nullptr; ++seen)
-      EXPECT_EQ(queue.soon(seen)->event, due + static_cast<int>(seen));
+    for (; queue.upcoming(seen) != nullptr; ++seen)
+      EXPECT_EQ(queue.upcoming(seen)->event, due + static_cast<int>(seen));
     most = std::max(most, seen);
     EXPECT_EQ(queue.pop().event, due);
   }
   EXPECT_GE(most, 8U);
-  EXPECT_EQ(queue.soon(0), nullptr);
+  EXPECT_EQ(queue.upcoming(0), nullptr);
 }
 
 TEST(EventQueue, TakesWhatIsPushedAmongTheNextOnesInTurn) {
@@ -86,7 +86,7 @@ TEST(EventQueue, TakesWhatIsPushedAmongTheNextOnesInTurn) {
   EXPECT_EQ(events.size(), 103U);
 }
 
-/// How far ahead the next event of a simulation lies, in ps.
+/// The distance of a simulation's next event, in ps.
 struct Shape {
   const char* name;
   std::int64_t (*ahead)(std::mt19937_64&);
@@ -94,7 +94,7 @@ struct Shape {
 
 class EventQueueBesideASet : public testing::TestWithParam<Shape> {};
 
-/// A simulation's use: each event that happens makes others, from its own time on.
+/// The usage by a simulation: each event creates others, from its own time on.
 TEST_P(EventQueueBesideASet, GivesTheSameOrder) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     std::mt19937_64 random(seed);

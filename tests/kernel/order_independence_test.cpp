@@ -35,7 +35,7 @@ struct Result {
 
 using Link = Channel<int>;
 
-/// Delays of one process: a fixed sequence, whenever it is asked.
+/// Delays of one process: a fixed sequence, independent of the time of each call.
 class Delays {
  public:
   Delays(std::uint64_t seed, std::int64_t largest) : random_(seed), largest_(largest) {}
@@ -125,8 +125,8 @@ class Builder {
     co_await out.write(kEnd);
   }
 
-  /// Forwards tokens; leaves a mark where none came in time. Which of the two it is decides what it does
-  /// next.
+  /// Forwards tokens; writes a mark if none arrived in time. Its next step depends on which of the two
+  /// happened.
   static Task<void> impatient(Link& in, Link& out, Delays delays, Log log) {
     Process& self = co_await this_process();
     int patience = 60;
@@ -142,7 +142,7 @@ class Builder {
     }
   }
 
-  /// Two processes: the first sends only while it has credits, which the second gives back.
+  /// Two processes: the first sends only while it has credits, which the second returns.
   static Task<void> spender(Link& in, Link& data, Link& credits, int credit, Delays delays, Log log) {
     Process& self = co_await this_process();
     for (;;) {

@@ -1,4 +1,4 @@
-// The closed form of a reliable transport: what each fault costs, and when it gives up.
+// The closed form of a reliable transport: the cost of each fault, and when it gives up.
 #include "offramp/kernel/repair.hpp"
 
 #include <gtest/gtest.h>

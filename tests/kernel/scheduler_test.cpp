@@ -128,7 +128,7 @@ TEST(SchedulerDeadlines, TheFirstSpawnedWinsATie) {
 }
 
 TEST(SchedulerDeadlines, OneThatHasPassedCountsAsNow) {
-  // a asks at 100 ns for something by 1 ns; b's token of 60 ns is in time, so b (deadline 50 ns) has to go
+  // a waits at 100 ns with a deadline of 1 ns; b's token of 60 ns is in time, so b (deadline 50 ns) must run
   // first.
   Scheduler scheduler;
   Channel<int> to_a(scheduler, 2), to_b(scheduler, 2);

@@ -14,7 +14,7 @@
 namespace offramp {
 namespace {
 
-struct Gate {  // waits until somebody resumes the handle
+struct Gate {  // waits for a resume() of the handle
   std::coroutine_handle<> waiting = nullptr;
   struct Awaiter {
     Gate& gate;
@@ -98,7 +98,7 @@ TEST(Task, DestroysWhatItHeldWhenDestroyedWhileWaiting) {
   {
     Task<int> task = nested(inner, gate, held);
     task.start();
-    EXPECT_EQ(held.use_count(), 4);  // held, two parameters, one local
+    EXPECT_EQ(held.use_count(), 4);  // stored, two parameters, one local
   }
   EXPECT_EQ(held.use_count(), 1);
 }
@@ -172,7 +172,7 @@ TEST(Task, AwaitedOnesInheritTheProcess) {
   EXPECT_EQ(process.clock, Time::ns(112));
 }
 
-// What follows probes the compiler: temporaries of non-trivial types in and around co_await.
+// The rest probes the compiler: temporaries of non-trivial types in and around co_await.
 
 struct Counted {
   static inline int live = 0;

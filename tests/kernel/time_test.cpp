@@ -10,7 +10,7 @@
 namespace offramp {
 namespace {
 
-// What must not compile: a number has no unit, and moments are not multiplied.
+// These must not compile: numbers without units, and products of moments.
 template <typename A, typename B>
 concept Adds = requires(A a, B b) {
   a + b;

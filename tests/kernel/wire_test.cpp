@@ -56,7 +56,7 @@ Outcome carry(int count, std::uint32_t bytes, const FaultRates& faults = {}, std
   return outcome;
 }
 
-/// The definition: what arrives, from the fate of each packet. 8 Gbit/s: a byte takes a nanosecond.
+/// The definition: arrivals from the fate of each packet. 8 Gbit/s: a byte takes a nanosecond.
 std::vector<Arrival> expected_arrivals(int count, std::uint32_t bytes, const FaultRates& faults,
                                        std::uint64_t id, std::uint64_t first_packet) {
   std::vector<Arrival> arrivals;

@@ -1,4 +1,4 @@
-// 1,000 communicators made, used and freed, one after the other: memory does not grow with their number.
+// Makes, uses and frees 1,000 communicators one after the other: memory does not grow with their number.
 #include "tests/limits/memory.h"
 
 static void cycles(int count) {

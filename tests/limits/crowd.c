@@ -1,4 +1,4 @@
-// Many ranks on few cores: rings, broadcasts and sums. Prints the seconds that rank 0 took.
+// Many ranks on few cores: rings, broadcasts and sums. Prints the seconds of rank 0.
 #include "tests/mpi/check.h"
 
 int main(int argc, char** argv) {

@@ -1,5 +1,5 @@
-// A large message whose data has gaps, at the sender, at the receiver, or at both. Rank 0 prints by how much
-// the memory of a rank grew meanwhile, at most.
+// A large message whose data has gaps at the sender, at the receiver, or at both. Rank 0 prints the largest
+// growth of a rank's memory.
 #include <sys/resource.h>
 
 #include "tests/limits/memory.h"
@@ -35,7 +35,7 @@ static void check(size_t stride, int round) {
 struct side {
   int count;
   MPI_Datatype type;
-  size_t stride;  // longs from the data of one page to that of the next
+  size_t stride;  // longs from the data of one page to that of the next one
 };
 
 static void send(const struct side* from, const struct side* to, int round) {

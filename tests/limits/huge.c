@@ -1,6 +1,5 @@
-// Messages of more than 2 GiB: a count that fits into an int, of a large type; one whose elements do not lie
-// one after the other; and, where MPI has such functions, counts beyond an int and one element of such a
-// size.
+// Messages of more than 2 GiB: a count that fits into an int, of a large type; elements that are not
+// contiguous; and, if MPI has such functions, counts beyond an int and one element of such a size.
 #include "tests/limits/memory.h"
 
 enum { page = 4096, pages = 550000 };
@@ -10,7 +9,7 @@ static char* data;
 static void fill(size_t length, int word) {
   for (size_t i = 0; i < length; i += 512) memcpy(data + i, &(long){word + (long)i}, sizeof(long));
 }
-// Sent was the same again and again after `period` bytes.
+// The sent data repeats after `period` bytes.
 static void check(size_t period, int word) {
   for (size_t i = 0; i < bytes; i += 512) {
     long seen;
@@ -41,7 +40,7 @@ int main(int argc, char** argv) {
   if (me == 0) {
     fill(bytes, 1);
     MPI_Send(data, pages, type, 1, 1, MPI_COMM_WORLD);
-    // What is sent is put together in memory of its own: there is not enough for that and the data.
+    // The message is packed into a separate buffer: the memory is too small for that and the data.
     data = realloc(data, page);
     fill(page, 2);
     MPI_Send(data, pages, same_place, 1, 1, MPI_COMM_WORLD);

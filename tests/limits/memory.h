@@ -1,4 +1,4 @@
-// Shared by the programs of this folder: how much memory a process has.
+// Shared by the programs of this folder: the memory of a process.
 #ifndef TESTS_LIMITS_MEMORY_H
 #define TESTS_LIMITS_MEMORY_H
 

@@ -1,6 +1,6 @@
-// A program that gives up rights after MPI_Init: the kernel copies nothing more between its processes.
-// Messages of all sizes still come, whole and in pieces, and so do those into pages that the program has
-// protected to learn of writes to them.
+// A program that drops privileges after MPI_Init: the kernel copies nothing more between its processes.
+// Messages of all sizes still arrive, whole and in pieces, also into pages that the program has protected to
+// detect writes.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
-// Rank 0 sends many small messages to rank 1, which first receives the one that was sent last: it comes
-// although nothing before it was received. Rank 1 prints by how much its memory has grown until then. argv:
-// messages, bytes of each, and whether they are received at all before MPI_Finalize.
+// Rank 0 sends many small messages to rank 1, which first receives the last one: it arrives although none
+// before it was received. Rank 1 prints the growth of its memory until then. argv: messages, bytes of each,
+// and whether they are received at all before MPI_Finalize.
 #include "tests/limits/memory.h"
 
 enum { ordinary = 1, last = 2 };
@@ -10,7 +10,7 @@ int main(int argc, char** argv) {
   CHECK(argc == 4 && np == 2);
   int messages = atoi(argv[1]), bytes = atoi(argv[2]), received = atoi(argv[3]);
   char* buffer = malloc((size_t)bytes);
-  for (int i = 0; i < 600; ++i) {  // what the transport itself takes is there after that
+  for (int i = 0; i < 600; ++i) {  // the transport's own memory is included after that
     if (me == 0) MPI_Send(buffer, bytes, MPI_BYTE, 1, ordinary, MPI_COMM_WORLD);
     if (me == 1) MPI_Recv(buffer, bytes, MPI_BYTE, 0, ordinary, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   }

@@ -1,4 +1,4 @@
-// Packed bytes of user buffers: in place where there are no gaps, copied where there are.
+// Packed bytes of user buffers: in place for contiguous types, copied for types with gaps.
 #include "lib/run/mpi/marshal/buffers.hpp"
 
 #include <gtest/gtest.h>
@@ -78,7 +78,7 @@ TEST_F(ABuffer, KeepsWhatAShortMessageDoesNotReach) {
   ReceiveBuffer received;
   const TypeInfo& columns = of(stand_in::vector(2, 1, 3, MPI_INT));
   put(received.set(numbers_.data(), 2, columns), {100, 103, 104, 107});
-  received.finish(12);  // ends in the second element
+  received.finish(12);  // ends within the second element
   EXPECT_EQ(numbers_, (std::array<int, 12>{100, 1, 2, 103, 104, 5, 6, 7, 8, 9, 10, 11}));
 }
 
@@ -88,7 +88,7 @@ TEST_F(ABuffer, KeepsTheRestOfANumberThatAMessageEndsIn) {
   const std::array<std::byte, 6> packet{std::byte{1}, {}, {}, {}, std::byte{2}, std::byte{2}};
   unpack_elements(packet.data(), packet.size(), numbers_.data(), columns);
   EXPECT_EQ(numbers_[0], 1);
-  EXPECT_EQ(numbers_[3], 0x01010202);  // the lower two bytes of a number come first
+  EXPECT_EQ(numbers_[3], 0x01010202);  // the lower two bytes of a number are first
 }
 
 TEST_F(ABuffer, HoldsItsTypeUntilItsEnd) {

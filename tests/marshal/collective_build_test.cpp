@@ -1,5 +1,5 @@
-// From the arguments of MPI's collectives to what the algorithms get: which bytes are sent and received, and
-// what is left to the MPI library.
+// From the arguments of MPI's collectives to those of the algorithms: the bytes that are sent and received,
+// and the cases left to the MPI library.
 #include "lib/run/mpi/marshal/collective_build.hpp"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ class ACollective : public testing::Test {
   std::array<int, 30> numbers_{};
   std::array<int, 30> others_{};
   Process root_{0};
-  Process second_{1};  // the last one that was made: what the stand-in says is its rank
+  Process second_{1};  // the latest one, whose rank the stand-in has
   MarshalContext& context_ = second_.context;
 };
 
@@ -157,7 +157,7 @@ TEST_F(ACollective, ScattersMoreThanTheRootHasRoomFor) {
       build_scatter(context_, at(0), 4, MPI_INT, others_.data(), 3, MPI_INT, 1, MPI_COMM_WORLD);
   ASSERT_NE(call, nullptr);
   EXPECT_TRUE(call->truncated);
-  ASSERT_EQ(call->buffers.receive.size(), 4 * kInt);  // the algorithm delivers all of it, elsewhere
+  ASSERT_EQ(call->buffers.receive.size(), 4 * kInt);  // the algorithm delivers all of it to another place
   std::memcpy(call->buffers.receive.data(), at(4), 4 * kInt);
   call->deliver();
   EXPECT_EQ(others_[2], 6);
@@ -217,7 +217,7 @@ TEST_F(ACollective, ExchangesBlocksOfOneSizeOrIsTheMpiLibrarys) {
   ASSERT_NE(call, nullptr);
   EXPECT_TRUE(lies_at(call->buffers.receive, at(0), 6));
   EXPECT_NE(static_cast<const void*>(call->buffers.send.data()),
-            at(0));  // a copy: the buffer is written to meanwhile
+            at(0));  // a copy, because the buffer is written meanwhile
   EXPECT_EQ(call->buffers.send.size(), 6 * kInt);
 }
 
@@ -250,7 +250,7 @@ TEST_F(ACollective, OnlyTellsSizesWhereNothingIsCarried) {
   ASSERT_NE(call, nullptr);
   EXPECT_EQ(call->buffers.send.size(), 4 * kInt);
   EXPECT_EQ(static_cast<const void*>(call->buffers.send.data()),
-            &call->outgoing);  // no copy of the data was made
+            &call->outgoing);  // the data was not copied
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What Offramp learns of datatypes and operations, without an MPI library that runs.
+// Offramp's view of datatypes and operations, without a running MPI library.
 #include "lib/run/mpi/marshal/datatype.hpp"
 
 #include <gtest/gtest.h>
@@ -70,7 +70,7 @@ TEST_F(ADatatype, IsOneRunWhereItHasNoGaps) {
   EXPECT_EQ(gaps.size, 24U);
   EXPECT_EQ(gaps.extent, 40);
   const TypeInfo& late =
-      of(stand_in::create_struct({{2, 8, MPI_INT}}));  // ends where its data end, and begins before
+      of(stand_in::create_struct({{2, 8, MPI_INT}}));  // ends with its data, and begins before them
   EXPECT_TRUE(late.contiguous(1));
   EXPECT_FALSE(late.contiguous(2));
   EXPECT_EQ(late.true_lb, 8);

@@ -74,7 +74,8 @@ MPI_Datatype keep(Type type) {
   return handle;
 }
 
-/// What the program holds goes on when parts of it are freed; a part's own handle is another one.
+/// A reference held by the program or by another type: the type lives on after MPI_Type_free, although a
+/// part's own handle is a new one.
 void hold(MPI_Datatype type) {
   ++types.at(type).references;
 }
@@ -291,7 +292,7 @@ void offramp_native_pack(const void* from, std::size_t count, MPI_Datatype type,
   }
 }
 
-// As MPI libraries do, it stops where the packet ends, be it inside an element.
+// Like MPI libraries, it stops at the end of the packet, even inside an element.
 void offramp_native_unpack(const void* packet, std::size_t bytes, void* to, std::size_t count,
                            MPI_Datatype type) {
   const auto& of = types.at(type);

@@ -1,6 +1,5 @@
-// A stand-in for the MPI library's datatypes, as far as Offramp asks for them: handles that are made without
-// MPI_Init, what PMPI_Type_* tell of them, and references that are counted. Handles of predefined types are
-// the library's own.
+// A stand-in for the MPI library's datatypes, as far as Offramp uses them: handles made without MPI_Init, the
+// results of PMPI_Type_*, and reference counts. Handles of predefined types are the library's own.
 #pragma once
 
 #include <mpi.h>
@@ -12,7 +11,7 @@
 
 namespace offramp::stand_in {
 
-/// A handle that the MPI library does not have: nothing is at its address.
+/// An invalid handle: its address is not readable.
 template <typename Handle>
 Handle handle_of(std::uintptr_t number) {
   constexpr std::uintptr_t kFirst = 1U << 20;
@@ -41,15 +40,15 @@ void start_anew();
 MPI_Datatype contiguous(int count, MPI_Datatype part);
 MPI_Datatype vector(int count, int block, int stride, MPI_Datatype part);
 MPI_Datatype create_struct(const std::vector<Block>& blocks);
-/// A type is committed when it is made; it is not any more.
+/// Types are committed when they are made; this reverses it.
 void uncommit(MPI_Datatype type);
 void commit(MPI_Datatype type);
-/// The handles that somebody holds of it: one when it is made.
+/// The number of references: one when the type is made.
 int references(MPI_Datatype type);
 
-/// Which rank of how many the process is: those of MPI_COMM_WORLD, which is the only communicator.
+/// Sets the process's rank in MPI_COMM_WORLD, which is the only communicator, and the number of ranks.
 void be_rank(int rank, int ranks);
-/// An operation of the program's.
+/// A user-defined operation.
 MPI_Op user_operation(bool commutative);
 
 }  // namespace offramp::stand_in

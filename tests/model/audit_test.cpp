@@ -1,4 +1,4 @@
-// What the audit of a world finds in occupations that it is told.
+// The audit of a world finds errors in the occupations that it receives.
 #include "simulators/world/audit.hpp"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@ namespace {
 
 class AnAudit : public testing::Test {
  protected:
-  /// Asks for the resource from `asked` on for so long, at an event at `now`. In nanoseconds.
+  /// Requests the resource from `asked` on for a duration, by an event at `now`. In nanoseconds.
   void occupy(int now, int asked, int duration) {
     audit.event(Time::ns(now));
     const Arbiter::Grant grant = resource.timeline.acquire(Time::ns(asked), Time::ns(duration));
@@ -24,16 +24,16 @@ TEST_F(AnAudit, AcceptsWhatWaitsForAnOccupiedResource) {
   occupy(0, 0, 10);
   occupy(5, 5, 10);
   occupy(7, 7, 10);
-  occupy(100, 100, 10);  // idle before, when nothing was there
+  occupy(100, 100, 10);  // idle before, while no request waited
   occupy(103, 103, 10);
   EXPECT_EQ(audit.violations(), std::vector<std::string>());
 }
 
 TEST_F(AnAudit, FindsAResourceThatIsIdleWhileSomethingWaits) {
   occupy(0, 0, 10);
-  occupy(5, 50, 10);  // reserved: idle from 10 to 50
+  occupy(5, 50, 10);  // reserved, but idle from 10 to 50
   EXPECT_EQ(audit.violations(), std::vector<std::string>());
-  occupy(20, 20, 10);  // could have been served from 20 on
+  occupy(20, 20, 10);  // could have begun at 20
   ASSERT_EQ(audit.violations().size(), 1);
   EXPECT_NE(audit.violations()[0].find("unit is idle from 20000 ps on for 30000 ps"), std::string::npos)
       << audit.violations()[0];
@@ -54,7 +54,7 @@ TEST_F(AnAudit, LetsResourcesPassThatAreReservedAhead) {
 TEST_F(AnAudit, AcceptsAReservationThatKeepsNothingWaiting) {
   occupy(0, 0, 10);
   occupy(5, 50, 10);
-  occupy(55, 55, 10);  // behind the gap
+  occupy(55, 55, 10);  // after the gap
   EXPECT_EQ(audit.violations(), std::vector<std::string>());
 }
 

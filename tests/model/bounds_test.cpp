@@ -1,9 +1,9 @@
-// Bounds that any machine keeps, for all backends: more bytes take longer, twice the bytes at most about
-// twice as long, a faster unit and an idle neighbour never hurt.
+// Bounds for any machine and all backends: more bytes take longer, twice the bytes take at most about twice
+// as long, and a faster unit or an idle neighbour never hurts.
 //
-// Units serve first come first served. So a message that comes a little earlier may go in front of one on
-// which more depends, and all ends later: anomalies of list scheduling (Graham, 1969). A schedule is never
-// worse than twice the best one; what random programs show here is far less, and the tests hold that.
+// Units serve first come first served. So a message that arrives a little earlier may precede one on which
+// more depends, and the program ends later: anomalies of list scheduling (Graham, 1969). A schedule is never
+// worse than twice the best one; random programs here stay far below that, and the tests check it.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -29,11 +29,11 @@ struct Sent {
   int to = 0;
   std::size_t bytes = 0;
 };
-/// What is waited for together.
+/// Messages that a program waits for together.
 using Round = std::vector<Sent>;
 using Rounds = std::vector<Round>;
 
-/// Among the ranks first, first + step, ... below `ranks`.
+/// Among the ranks first, first + step, ..., below `ranks`.
 Rounds draw_rounds(std::uint64_t seed, int ranks, int first = 0, int step = 1) {
   std::uint64_t state = seed;
   const auto below = [&state](std::uint64_t bound) { return splitmix(state) % bound; };
@@ -70,7 +70,7 @@ struct Setting {
   int ranks_per_node = 2;
 };
 
-/// When the last one of some ranks has ended.
+/// The end of the last one of the given ranks.
 Time end_of(const Setting& setting, const World::Program& program, int step = 1) {
   WorldOptions options;
   options.ranks = setting.ranks;
@@ -98,7 +98,7 @@ double quotient(Time a, Time b) {
   return a.seconds() / b.seconds();
 }
 
-/// The largest of some ratios, and where it was.
+/// The largest of several ratios, with its place.
 struct Worst {
   double ratio = 0;
   std::string where;
@@ -107,7 +107,7 @@ struct Worst {
   }
 };
 
-/// The rates among a backend's parameters.
+/// The parameters of a backend that are rates.
 std::vector<std::string> rates_of(const BackendDescription& backend) {
   std::vector<std::string> rates;
   for (const Parameter& parameter : backend.parameters) {
@@ -119,7 +119,7 @@ std::vector<std::string> rates_of(const BackendDescription& backend) {
   return rates;
 }
 
-/// The rate that a backend works with. dpu does not describe which values its card's zeros mean.
+/// The effective rate of a backend. dpu does not describe the values that zeros select for its card.
 double rate_in_force(const BackendDescription& backend, const Settings& settings, const std::string& rate) {
   const double set = settings.real(rate);
   if (set > 0 || backend.name != "dpu")
@@ -162,9 +162,8 @@ std::vector<std::pair<std::string, World::Program>> single_operations(const Sett
   return all;
 }
 
-/// By how much an operation may be slower with a rate that was doubled, since a choice was made for another
-/// one: aie's windows suit the usual rate of its ports. What is left of tinsel is the order of an alltoall's
-/// messages at a unit.
+/// The slowdown that a doubled rate may cause, since a choice suits the usual rate: aie's windows suit the
+/// usual rate of its ports. For tinsel, the cause is the order in which an alltoall's messages reach a unit.
 double choice_for_usual_rates(std::string_view name) {
   return name == "aie" ? 0.19 : name == "tinsel" ? 0.015 : 0;
 }
@@ -184,7 +183,7 @@ TEST(Bounds, ADoubledRateNeverMakesAnOperationSlower) {
   }
 }
 
-/// Few programs are slower, and none by much; all together are not.
+/// Few programs become slower, none by much, and all together do not.
 TEST(Bounds, ADoubledRateMakesAProgramSlowerByAnomaliesAtMost) {
   constexpr int kPrograms = 20;
   for (const char* const name : test::built_in_names()) {
@@ -200,7 +199,7 @@ TEST(Bounds, ADoubledRateMakesAProgramSlowerByAnomaliesAtMost) {
       }
     }
     fmt::print("{}: at most {:.4f} with a doubled rate ({})\n", name, worst.ratio, worst.where);
-    // A core of the dpu serves what comes first, so that a faster link may bring a READ in front of another.
+    // A core of the dpu works first come, first served, so a faster link may put one READ before another.
     EXPECT_LE(worst.ratio,
               std::max(std::string_view(name) == "dpu" ? 1.13 : 1.1, 1 + choice_for_usual_rates(name)))
         << name << ": " << worst.where;
@@ -240,7 +239,7 @@ TEST(Bounds, TwiceTheBytesTakeAboutTwiceAsLongAtMost) {
   }
 }
 
-/// Hardware that has one algorithm for a collective at all sizes up to so many bytes.
+/// Hardware that uses one algorithm of a collective for all sizes up to this many bytes.
 struct OneAlgorithm {
   std::string name;
   Setting setting;
@@ -275,7 +274,7 @@ TEST(Bounds, MoreBytesAreNeverFasterWithOneAlgorithm) {
         operation.elements = bytes / 4;
         const Time time =
             end_of(one.setting, [&](RankHandle& rank) -> Task<void> { co_await rank.collective(operation); });
-        // Short last fragments of tinsel are read beside the ones in front of them.
+        // Short last fragments of tinsel are read beside the ones before them.
         EXPECT_GE(time.seconds(), 0.997 * before.seconds())
             << one.name << ", " << to_string(kind) << " of " << bytes << " B";
         before = time;

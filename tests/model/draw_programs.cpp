@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostCommunicators = 8;
 constexpr std::size_t kMostShown = 12;  // sizes of a step
-// Around what protocols decide by: a packet, a datagram, the limits of small messages.
+// Around the limits of protocols: a packet, a datagram, the limits of small messages.
 constexpr std::array<std::size_t, 16> kSizes = {0,    1,     8,     32,    1384,  1416,  4096,   4097,
                                                 8192, 16384, 40000, 65535, 65536, 65537, 262144, 1 << 20};
 
@@ -42,7 +42,7 @@ class Draw {
   }
 
   Step step() {
-    // Messages and collectives more often than the rest.
+    // Messages and collectives are more frequent than the rest.
     static constexpr std::array<Step::Kind, 20> kMix = {
         Step::Kind::kMessage,    Step::Kind::kMessage,    Step::Kind::kMessage, Step::Kind::kMessage,
         Step::Kind::kMessage,    Step::Kind::kMessage,    Step::Kind::kMessage, Step::Kind::kMessage,
@@ -56,7 +56,7 @@ class Draw {
     const bool makes = step.kind == Step::Kind::kSplit || step.kind == Step::Kind::kDuplicate;
     if (makes && schedule_.communicators.size() > kMostCommunicators) step.kind = Step::Kind::kSynchronize;
     step.communicator = below(static_cast<int>(schedule_.communicators.size()));
-    if (step.kind == Step::Kind::kShift) step.communicator = 0;  // sendrecv knows no other one
+    if (step.kind == Step::Kind::kShift) step.communicator = 0;  // sendrecv has no other form
     const int members = static_cast<int>(members_of(step).size());
     step.from = below(members);
     step.to = below(members);
@@ -71,7 +71,7 @@ class Draw {
     switch (step.kind) {
       case Step::Kind::kMessage:
         if (one_in(20)) step.room = step.sizes[0] / 2;
-        // The same rank has to come to its receive.
+        // A rank that sends to itself must reach its receive.
         if (step.from == step.to && step.send < Step::Send::kNonblocking)
           step.send = Step::Send::kNonblocking;
         break;
@@ -96,7 +96,7 @@ class Draw {
     return step;
   }
 
-  /// With any tag, too, the messages have a communicator of their own: others could be taken in their place.
+  /// Receives with any tag have a communicator of their own, because they could match other messages.
   void draw_gathering(Step& step) {
     step.tag = 100 + static_cast<int>(schedule_.steps.size());
     step.sizes.clear();
@@ -147,7 +147,7 @@ class Draw {
       std::sort(of_color.begin(), of_color.end());
       std::vector<int> group;
       for (const auto& [key, i] : of_color) group.push_back(members[i]);
-      if (group.empty()) {  // the color's number in the list stays
+      if (group.empty()) {  // keep the colors consecutive, as indices of the list
         for (int& other : step.colors) other -= other > color ? 1 : 0;
         const bool rest =
             std::any_of(step.colors.begin(), step.colors.end(), [&](int c) { return c >= color; });

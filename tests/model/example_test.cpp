@@ -1,8 +1,8 @@
-// Three tests to copy for hardware of one's own: a time, something shared, and a decline.
+// Three tests to copy for new hardware: a time, a shared resource, and a decline.
 //
-// Each runs a program per rank in a world (simulators/world/world.hpp), and compares with what follows from
-// the hardware's own parameters: a change of a default then changes both sides. Beside each expectation
-// stands where it comes from.
+// Each runs a program per rank in a world (simulators/world/world.hpp), and compares it with a formula of the
+// hardware's own parameters, so that a change of a default changes both sides. Each expectation states its
+// source.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// When the last rank's program has ended.
+/// The end of the last rank's program.
 Time end_of(int ranks, const WorldBackend& backend, const World::Program& program) {
   World world({.ranks = ranks, .check = true}, backend);
   EXPECT_EQ(world.run(program), "") << "every rank comes to its end";
@@ -23,7 +23,7 @@ Time end_of(int ranks, const WorldBackend& backend, const World::Program& progra
   return end;
 }
 
-/// The plain host with a NIC of 100 Gb/s, whose other figures do not matter here.
+/// The plain host with a NIC of 100 Gb/s. Other parameters do not matter here.
 WorldBackend host_with_latency(double nanoseconds) {
   WorldBackend backend = test::hardware("host");
   backend.settings.set("bandwidth", {100, {}});
@@ -36,15 +36,14 @@ Task<void> ping(RankHandle& rank) {
   if (rank.rank() == 1) co_await rank.receive(0, 8);
 }
 
-// A time. The latency of the wire is crossed once, so a microsecond more of it is a microsecond more in all.
+// A time. A message crosses the wire's latency once, so one microsecond more of latency is one more in total.
 TEST(Example, AMessageCrossesTheWireOnce) {
   EXPECT_EQ(end_of(2, host_with_latency(2000), ping) - end_of(2, host_with_latency(1000), ping), Time::us(1));
 }
 
-// Something shared. Two messages to one rank pass its one link: together they take no less than the bytes of
-// both at its rate, and little more, since everything else overlaps. That they take no less is physics, and a
-// fault of the model otherwise; 5 % is what the framing of packets, the overheads and the copies of such
-// messages come to.
+// A shared resource. Two messages to one rank pass its one link. Physics sets the lower bound: the bytes of
+// both at the link's rate. The time exceeds it by little, since everything else overlaps: 5 % cover the
+// framing of packets, the overheads and the copies of such messages.
 TEST(Example, TwoSendersShareTheReceiversLink) {
   constexpr std::size_t kBytes = 1 << 20;
   const Time bound = Bandwidth::gigabits_per_second(100).bytes(2 * kBytes);
@@ -57,15 +56,15 @@ TEST(Example, TwoSendersShareTheReceiversLink) {
   EXPECT_LT(end.seconds(), bound.seconds() * 1.05);
 }
 
-// A decline. What hardware cannot do it says, with the reason; where there is no host beside it, the program
-// ends there. The strict header of zrlmpi has two types, and doubles are neither (docs/backends/zrlmpi.md).
+// A decline. Hardware returns the reason; without a host beside it, the program ends there. The strict header
+// of zrlmpi has two types, and doubles are neither (docs/backends/zrlmpi.md).
 TEST(Example, WhatHardwareCannotDoItDeclinesWithTheReason) {
   const auto reduce = [](RankHandle& rank) -> Task<void> { (void)co_await rank.reduce(8, 0); };
   WorldBackend strict = test::hardware("zrlmpi");
   strict.settings.set("strict", {1, {}});
   World alone({.ranks = 2}, strict);
   EXPECT_NE(alone.run(reduce), "");
-  EXPECT_THAT(alone.declined(), HasSubstr("the strict header knows INT and FLOAT only"));
+  EXPECT_THAT(alone.declined(), HasSubstr("the strict header has only INT and FLOAT"));
   EXPECT_GT(end_of(2, test::with_host(strict), reduce), Time()) << "the host beside it carries it";
 }
 

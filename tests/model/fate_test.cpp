@@ -1,5 +1,5 @@
-// Which messages the faults of the modelled links end, in a run: fates.txt has what the stages of the same
-// messages found.
+// The messages of a run that faults of the modelled links end: fates.txt has the results of the stages for
+// the same messages.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -58,7 +58,7 @@ std::vector<Recorded> recorded() {
   return rows;
 }
 
-/// Of 60 messages between four ranks.
+/// The failures among 60 messages between four ranks.
 std::string failures_of(const Recorded& row) {
   constexpr std::size_t kSizes[] = {0, 64, 3000, 20000, 70000};
   const BackendDescription& description = test::built_in(row.backend);
@@ -76,10 +76,10 @@ std::string failures_of(const Recorded& row) {
     transfer.element = ElementType::kInt32;
     transfer.synchronous = n % 7 == 0;
     transfer.number = numbers[{transfer.source, transfer.destination}]++;
-    const MessageFate fate = backend->fate(transfer);
-    if (!fate.failed) continue;
+    const DeliveryFault fault = backend->delivery_fault(transfer);
+    if (!fault.failed) continue;
     failures += fmt::format("{}{}", failures.empty() ? "" : " ", n);
-    if (fate.reason != 0) failures += fmt::format("/{}", fate.reason);
+    if (fault.reason != 0) failures += fmt::format("/{}", fault.reason);
   }
   return failures;
 }

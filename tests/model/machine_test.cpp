@@ -1,4 +1,4 @@
-// Who shares what of a machine, and that worlds and backends share it so.
+// Which ranks share which resources of a machine, in worlds and in backends.
 #include "offramp/model/machine.hpp"
 
 #include <gmock/gmock.h>
@@ -103,11 +103,11 @@ double microseconds_of_a_shift(const BackendDescription& backend, const MachineL
   return microseconds_of_a_shift(backend, machine, Settings::defaults(backend.parameters));
 }
 
-/// How long so many mebibytes take a node's way out.
+/// The time of all ranks' mebibytes over a node's way out.
 double bound_of(const BackendDescription& backend, const MachineLayout& machine) {
-  const Footing footing = backend.footing(Settings::defaults(backend.parameters), machine, 2);
+  const Deployment deployment = backend.deployment(Settings::defaults(backend.parameters), machine, 2);
   return machine.ranks_per_node * static_cast<double>(kMebibyte) * 8e6 /
-         static_cast<double>(footing.node_bits_per_second);
+         static_cast<double>(deployment.node_bits_per_second);
 }
 
 TEST(ANode, SharesItsCardsAndTheirLinks) {
@@ -128,7 +128,7 @@ TEST(ACard, SharesItsLinks) {
   for (const BackendDescription* backend : {&host_backend(), &dpu_backend()}) {
     SCOPED_TRACE(backend->name);
     Settings settings = Settings::defaults(backend->parameters);
-    if (backend->name == "dpu") settings.set("pcie", {10000, {}});  // nothing but the link limits
+    if (backend->name == "dpu") settings.set("pcie", {10000, {}});  // the link is the only limit
     const double one = microseconds_of_a_shift(*backend, {4, 1, 1, 1}, settings);
     const double two = microseconds_of_a_shift(*backend, {4, 1, 1, 2}, settings);
     EXPECT_GE(two, bound_of(*backend, {4, 1, 1, 2}));
@@ -147,7 +147,7 @@ TEST(ASocket, HasItsPartOfTheNodesMemory) {
     Settings settings = Settings::defaults(host_backend().parameters);
     settings.set("memory_bandwidth", {80, {}});
     World world(options, WorldBackend(host_backend(), settings));
-    // All that is received is received on the first socket.
+    // All receiving ranks are on the first socket.
     EXPECT_EQ(world.run([](RankHandle& rank) -> Task<void> {
       if (rank.rank() >= 4) {
         (void)co_await rank.send(rank.rank() - 4, 8 * kMebibyte);
@@ -163,7 +163,7 @@ TEST(ASocket, HasItsPartOfTheNodesMemory) {
 
 TEST(HardwareThatStandsOnNodes, SaysOnWhich) {
   const auto text = [](const BackendDescription& backend, const MachineLayout& machine, int ranks) {
-    return backend.footing(Settings::defaults(backend.parameters), machine, ranks).text;
+    return backend.deployment(Settings::defaults(backend.parameters), machine, ranks).text;
   };
   EXPECT_EQ(text(host_backend(), {}, 4),
             "4 nodes of 1 rank, each with 1 NIC of 100 Gb/s, and chooses algorithms as Open MPI does");
@@ -175,12 +175,13 @@ TEST(HardwareThatStandsOnNodes, SaysOnWhich) {
   EXPECT_EQ(text(cclo_backend(), {16, 1, 2, 2}, 64),
             "4 nodes of 16 ranks, each with 2 FPGAs of 100 Gb/s, 8 engines on each, called through XRT");
   for (const BackendDescription* backend : built_in_backends()) {
-    ASSERT_NE(backend->footing, nullptr) << backend->name;
-    const Footing footing = backend->footing(Settings::defaults(backend->parameters), {16, 1, 1, 1}, 64);
-    EXPECT_NE(footing.text, "");
+    ASSERT_NE(backend->deployment, nullptr) << backend->name;
+    const Deployment deployment =
+        backend->deployment(Settings::defaults(backend->parameters), {16, 1, 1, 1}, 64);
+    EXPECT_NE(deployment.text, "");
     const bool on_nodes = backend->name == "host" || backend->name == "dpu" || backend->name == "cclo" ||
                           backend->name == "sharp";
-    EXPECT_EQ(footing.node_bits_per_second > 0, on_nodes) << backend->name;
+    EXPECT_EQ(deployment.node_bits_per_second > 0, on_nodes) << backend->name;
   }
 }
 

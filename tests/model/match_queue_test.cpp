@@ -1,4 +1,4 @@
-// The queues of a rank against a list that is searched from its beginning.
+// The queues of a rank against a list with linear search.
 #include "simulators/world/match_queue.hpp"
 
 #include <gtest/gtest.h>
@@ -42,8 +42,8 @@ class Queues : public testing::TestWithParam<int> {
     }
     return nullptr;
   }
-  /// receives: what is in the queue; otherwise messages are. Entries come and go until about GetParam() are
-  /// in it.
+  /// receives: the queue contains receives, otherwise messages. Entries come and go until there are about
+  /// GetParam() of them.
   void run(bool receives) {
     for (int i = 0; i < kOperations; ++i) {
       const bool grow = static_cast<int>(list_.size()) < GetParam() ? below(8) > 0 : below(8) == 0;
@@ -79,7 +79,7 @@ TEST_P(Queues, FindTheFirstReceive) {
   run(true);
 }
 
-// Below, around and far beyond the size at which an index is made.
+// Below, around and far above the size at which an index is made.
 INSTANTIATE_TEST_SUITE_P(Sizes, Queues, testing::Values(3, 16, 400));
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kUnusedTag = 99999;
 
-/// What a request or a call should find.
+/// The expected result of a request or a call.
 struct Expected {
   std::size_t step = 0;
   bool receives = false;
@@ -26,7 +26,7 @@ class Player {
  public:
   Player(RankHandle& rank, const Schedule& schedule, Log& log)
       : rank_(rank), schedule_(schedule), log_(log), communicators_(schedule.communicators.size()) {
-    communicators_[0] = rank.everyone();
+    communicators_[0] = rank.world_communicator();
   }
 
   Task<void> play(std::size_t steps) {
@@ -169,7 +169,7 @@ class Player {
     check(expected, *found);
   }
 
-  /// Tags tell the messages apart, so that the opposite order of the receives does not matter.
+  /// Tags distinguish the messages, so the opposite order of the receives does not matter.
   void batch(const Step& step, const Communicator& communicator) {
     const int count = static_cast<int>(step.sizes.size());
     const auto part = [&](int i) {
@@ -326,7 +326,7 @@ class Player {
     const std::vector<Expected> expected = std::move(expected_);
     requests_.clear();
     expected_.clear();
-    // wait_all() does not tell what came from any source.
+    // wait_all() does not return the sources of wildcards.
     const bool any =
         std::any_of(expected.begin(), expected.end(), [](const auto& e) { return e.any_source; });
     if (how == Step::Wait::kAll && !any) {

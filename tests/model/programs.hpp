@@ -1,5 +1,5 @@
-// Random programs for a world. A schedule says what happens between all ranks, step by step; each rank does
-// its part of every step in the same order, so that every program ends.
+// Random programs for a world. A schedule lists the steps of all ranks; each rank executes its part of every
+// step in the same order, so that every program ends.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct Step {
     kSplit,        // by colors and keys
     kDuplicate,    //
     kSynchronize,  //
-    kWait,         // for all that `to` has started
+    kWait,         // for all requests that `to` has started
     kCount
   };
   enum class Send : std::uint8_t {
@@ -61,14 +61,14 @@ std::string describe(const Step& step);
 struct Schedule {
   int ranks = 2;
   int ranks_per_node = 1;
-  std::vector<std::vector<int>> communicators;  // world ranks, in order; the first is that of all
+  std::vector<std::vector<int>> communicators;  // world ranks, in order; the first communicator has all
   std::vector<Step> steps;
 };
 
-/// kinds: of the collectives to draw from.
+/// kinds: the collectives to draw from.
 Schedule draw_schedule(std::uint64_t seed, const std::vector<OperationKind>& kinds);
 
-/// What one rank has seen of a run.
+/// The record of one rank in a run.
 struct Log {
   struct Entry {
     std::size_t step = 0;
@@ -76,10 +76,10 @@ struct Log {
     Time clock;
   };
   std::vector<Entry> entries;
-  std::string error;  // the first thing that was not as the schedule says
+  std::string error;  // the first deviation from the schedule
 };
 
-/// A rank's part of the first `steps` steps.
+/// Executes a rank's part of the first `steps` steps.
 Task<void> play(RankHandle& rank, const Schedule& schedule, std::size_t steps, Log& log);
 
 }  // namespace offramp::test

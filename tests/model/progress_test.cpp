@@ -1,4 +1,5 @@
-// What goes on while a program computes: who moves an operation on decides it.
+// Progress of operations while the program computes depends on who drives them: processor, thread or
+// hardware.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -14,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMi = 1 << 20;
 constexpr std::size_t kLong = 4 * kMi;
-constexpr Time kComputing = Time::ms(20);  // longer than anything here takes
+constexpr Time kComputing = Time::ms(20);  // longer than any operation here
 
 WorldBackend host(const char* progress = "calls", double share = 0.5) {
   WorldBackend backend = test::hardware("host");
@@ -36,7 +37,7 @@ Operation operation_of(OperationKind kind, std::size_t bytes, int ranks) {
   return operation;
 }
 
-/// What a rank does between the begin and the end of an operation.
+/// The code of a rank between the begin and the end of an operation.
 using Beside = std::function<Task<void>(RankHandle&, RankRequest&)>;
 Task<void> nothing(RankHandle& /*rank*/, RankRequest& /*request*/) {
   co_return;
@@ -45,7 +46,7 @@ Task<void> computing(RankHandle& rank, RankRequest& /*request*/) {
   rank.compute(kComputing);
   co_return;
 }
-/// A program that asks each `period` while it computes; what it has waited for is empty.
+/// A program that polls each `period` while it computes; a completed request is empty.
 Beside polling(Time period) {
   return [period](RankHandle& rank, RankRequest& request) -> Task<void> {
     for (Time computed; computed < kComputing; computed += period) {
@@ -57,7 +58,9 @@ Beside polling(Time period) {
 
 using Begin = std::function<RankRequest(RankHandle&)>;
 Begin collective(OperationKind kind, std::size_t bytes, int ranks) {
-  return [=](RankHandle& rank) { return rank.start(rank.everyone(), operation_of(kind, bytes, ranks)); };
+  return [=](RankHandle& rank) {
+    return rank.start(rank.world_communicator(), operation_of(kind, bytes, ranks));
+  };
 }
 Begin message(std::size_t bytes) {
   return [bytes](RankHandle& rank) { return rank.rank() == 0 ? rank.isend(1, bytes) : rank.irecv(0, bytes); };
@@ -84,7 +87,7 @@ Time part(Time time, double share) {
   return Time::ps(static_cast<std::int64_t>(static_cast<double>(time.count()) * share));
 }
 
-/// The part of an operation's time that does not come on top of the program's computing.
+/// The part of an operation's time that overlaps with the program's computing.
 double hidden(const WorldBackend& backend, int ranks, const Begin& begin, const Beside& beside = computing) {
   const Time alone = end_of(backend, ranks, begin, nothing);
   const Time with = end_of(backend, ranks, begin, beside);
@@ -100,7 +103,7 @@ TEST(Progress, LeavesShortMessagesToTheNic) {
   EXPECT_GT(hidden(host(), 2, message(1024)), 0.8);
 }
 
-/// Once the request has been seen, the NIC needs no processor: the sender's program may compute.
+/// Once the NIC has seen the request, it needs no processor: the sender's program may compute.
 TEST(Progress, NeedsTheReceiversProcessorAlone) {
   const Time alone = end_of(host(), 2, message(kLong), nothing);
   const auto sender_computes = [](RankHandle& rank, RankRequest&) -> Task<void> {
@@ -108,7 +111,7 @@ TEST(Progress, NeedsTheReceiversProcessorAlone) {
     co_return;
   };
   EXPECT_LT(end_of(host(), 2, message(kLong), sender_computes), kComputing + part(alone, 0.01));
-  // A receive that is posted behind the request, in a call later than one that saw it, answers at once.
+  // If a call has seen the request, a receive posted in a later call answers at once.
   const auto receives_late = [](bool saw) {
     WorldOptions options;
     options.ranks = 2;
@@ -136,10 +139,10 @@ TEST(Progress, NeedsTheReceiversProcessorAlone) {
 }
 
 TEST(Progress, HidesOneRoundOfACollective) {
-  // An allreduce on two ranks: up, and back behind it.
+  // An allreduce on two ranks: to the root, and then back.
   EXPECT_LT(hidden(host(), 2, collective(OperationKind::kAllreduce, kLong, 2)), 0.01);
   EXPECT_GT(hidden(host("hardware"), 2, collective(OperationKind::kAllreduce, kLong, 2)), 0.99);
-  // Short blocks all leave in the first round; what is left is copying them, into buffers and out of them.
+  // Short blocks all leave in the first round; the rest is copying, into buffers and out of them.
   const Begin short_blocks = collective(OperationKind::kAllgather, 12000, 4);
   EXPECT_GT(hidden(host(), 4, short_blocks), 0.2);
   WorldBackend copies_at_once = host();
@@ -163,19 +166,19 @@ TEST(Progress, OfAProgramThatAsksDependsOnHowOften) {
     EXPECT_LT(before, 0.02);
   }
   EXPECT_GT(hidden(host(), 2, message(kLong), polling(Time::us(10))), 0.9);
-  // The sums are the processor's work wherever it does them, and the program waits for it then.
+  // The processor computes the sums in any case, and the program waits for it.
   const double reduced =
       hidden(host(), 2, collective(OperationKind::kAllreduce, kLong, 2), polling(Time::us(10)));
   EXPECT_GT(reduced, 0.5);
   EXPECT_LT(reduced, 0.85);
 }
 
-/// As a replay knows them: how many questions found nothing while the program computed.
+/// As in replays: the number of failed polls while the program computed.
 TEST(Progress, CountsQuestionsBetweenCalls) {
   const auto questions = [](std::uint64_t number) -> Beside {
     return [number](RankHandle& rank, RankRequest&) -> Task<void> {
       rank.compute(kComputing, number);
-      if (rank.is_far_ahead()) co_await rank.let_world_come_up();
+      if (rank.is_far_ahead()) co_await rank.wait_for_world();
     };
   };
   for (const Begin& begin : {message(kLong), collective(OperationKind::kAllreduce, kLong, 2)}) {
@@ -206,7 +209,7 @@ TEST(Progress, MakesNoDifferenceToAProgramThatDoesNotCompute) {
   EXPECT_EQ(end_of(host(), 2, message(kLong), nothing), end_of(host("hardware"), 2, message(kLong), nothing));
 }
 
-/// In every backend what it declines is the host's, and goes on as that does.
+/// In every backend, the host carries the declined operations, with its own progress.
 TEST(Progress, OfWhatABackendDeclinesIsTheHosts) {
   WorldBackend backend = test::with_host(test::hardware("zrlmpi"));
   const Begin begin = collective(OperationKind::kAlltoall, kMi, 4);
@@ -215,8 +218,8 @@ TEST(Progress, OfWhatABackendDeclinesIsTheHosts) {
   EXPECT_GT(hidden(backend, 4, begin), 0.99);
 }
 
-/// A thread that makes progress works while something nonblocking of the host is open, and not beside what
-/// the hardware carries.
+/// A progress thread runs while a nonblocking operation of the host is open, and not for operations of the
+/// hardware.
 TEST(Progress, AThreadTakesItsShareWhereTheHostCarriesSomethingOnly) {
   const WorldBackend by_thread = host("thread", 0.5);
   const auto computed = [&](const WorldBackend& backend, const Begin& begin, bool before) {
@@ -247,7 +250,7 @@ TEST(Progress, AThreadTakesItsShareWhereTheHostCarriesSomethingOnly) {
   }
 }
 
-/// Nothing is open any more where the program freed its request and the operation is done.
+/// An operation whose request was freed ends, and then nothing is open any more.
 TEST(Progress, AThreadEndsWithARequestThatWasFreed) {
   WorldOptions options;
   options.ranks = 2;
@@ -255,7 +258,7 @@ TEST(Progress, AThreadEndsWithARequestThatWasFreed) {
   EXPECT_EQ(world.run([&](RankHandle& rank) -> Task<void> {
     RankRequest request = message(8)(rank);
     if (rank.rank() == 0) {
-      rank.give_up(request);
+      rank.abandon(request);
     } else {
       (void)co_await rank.wait(request);
     }
@@ -276,8 +279,8 @@ TEST(Progress, DependsOnNoOrderOfSimulation) {
         const OperationKind kind = kinds[draw() % std::size(kinds)];
         const std::size_t bytes = kind == kBarrier ? 0 : std::size_t{8} << draw() % 16;
         std::vector<RankRequest> requests;
-        requests.push_back(rank.start(rank.everyone(), operation_of(kind, bytes, rank.size())));
-        requests.push_back(rank.start(rank.everyone(), operation_of(kBcast, 70000, rank.size())));
+        requests.push_back(rank.start(rank.world_communicator(), operation_of(kind, bytes, rank.size())));
+        requests.push_back(rank.start(rank.world_communicator(), operation_of(kBcast, 70000, rank.size())));
         const int right = (rank.rank() + 1) % rank.size();
         const int left = (rank.rank() + rank.size() - 1) % rank.size();
         requests.push_back(rank.irecv(left, kMi));
@@ -285,7 +288,7 @@ TEST(Progress, DependsOnNoOrderOfSimulation) {
         for (std::uint64_t computed = draw() % 4; computed > 0; --computed) {
           rank.compute(
               Time::us(static_cast<std::int64_t>(draw() % 50 + 3 * static_cast<unsigned>(rank.rank()))));
-          if (draw() % 2 == 0) (void)co_await rank.iprobe(rank.everyone(), left, 99);
+          if (draw() % 2 == 0) (void)co_await rank.iprobe(rank.world_communicator(), left, 99);
         }
         if (draw() % 2 == 0) {
           (void)co_await rank.wait_all(requests);

@@ -1,7 +1,7 @@
-// Random programs over every backend: they end, what is received is what was sent, no invariant breaks, and a
+// Random programs over every backend: they end, received data is the sent data, no invariant breaks, and a
 // second run and another order of simultaneous events change nothing.
 //
-// How many: see tests/seeds.hpp.
+// tests/seeds.hpp sets their number.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -29,10 +29,10 @@ struct Hardware {
   std::string name;
   WorldBackend backend;
   std::vector<OperationKind> kinds;  // of collectives
-  std::uint64_t every = 1;           // of so many seeds, one
+  std::uint64_t every = 1;           // used for one of so many seeds
 };
 
-/// The collectives that a backend carries, or all if there is a host behind it.
+/// The collectives that a backend carries, or all with a host beside it.
 Hardware hardware(const std::string& name, const WorldBackend& backend, std::uint64_t every = 1) {
   Hardware chosen{name, backend, {}, every};
   const std::unique_ptr<Backend> asked = backend.backend->create({0, 2, backend.settings, {}});
@@ -48,7 +48,7 @@ std::vector<Hardware> all_hardware() {
   std::vector<Hardware> all = {hardware("host", test::hardware("host")),
                                hardware("zrlmpi", test::hardware("zrlmpi")),
                                hardware("zrlmpi mpe2", test::mpe2())};
-  // Small messages and one kind of collective by the host, the others by the engine: they keep their order.
+  // Small messages and one collective by the host, the others by the engine: they keep their order.
   WorldBackend routed = test::with_host(test::mpe2());
   routed.rules = {{OperationKind::kSend, 0, 1000, 0, INT32_MAX, 0},
                   {OperationKind::kBcast, 0, SIZE_MAX, 0, 4, 0}};
@@ -59,7 +59,7 @@ std::vector<Hardware> all_hardware() {
   return all;
 }
 
-/// Everything that a run tells.
+/// Everything that two runs must have in common.
 struct Result {
   std::string error;
   std::vector<std::tuple<int, std::size_t, int, int, std::size_t, int, std::int64_t>> seen;
@@ -69,7 +69,7 @@ struct Result {
   friend bool operator==(const Result&, const Result&) = default;
 };
 
-/// What came from any source is what was sent, in any order.
+/// Receives from any source got exactly the sent messages, in any order.
 std::string missing_messages(const Schedule& schedule, std::size_t steps, const std::vector<Log>& logs) {
   for (std::size_t number = 0; number < steps; ++number) {
     const Step& step = schedule.steps[number];
@@ -117,7 +117,7 @@ Result run(const Hardware& hardware, const Schedule& schedule, std::size_t steps
   return result;
 }
 
-/// Empty: nothing.
+/// A text with the failure; empty if there is none.
 std::string what_fails(const Hardware& hardware, const Schedule& schedule, std::size_t steps) {
   const Result first = run(hardware, schedule, steps, 0);
   if (!first.error.empty()) return first.error;
@@ -136,7 +136,7 @@ std::string what_fails(const Hardware& hardware, const Schedule& schedule, std::
   return {};
 }
 
-/// The shortest prefix of the schedule that halving finds, and what fails in it.
+/// The shortest failing prefix of the schedule that halving finds, and its failure.
 std::string shortest_failure(const Hardware& hardware, const Schedule& schedule) {
   std::size_t good = 0;
   std::size_t bad = schedule.steps.size();

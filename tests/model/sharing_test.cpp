@@ -1,4 +1,4 @@
-// What ranks and operations share adds up: times of crowded hardware against bounds that follow from its
+// Shared resources of ranks and operations: times on crowded hardware against bounds that follow from its
 // parameters. Each test prints both.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ constexpr int kConcurrent = 16;
 constexpr int kSenders = 15;
 
 /// Store and forward: each datagram of a message passes the sender's bus, its shell, the wire, the receiver's
-/// shell and its bus, each of which has one at a time. A long message goes on into the role's DRAM.
+/// shell and its bus, and each of them handles one at a time. A long message continues into the role's DRAM.
 Time through_datapath(const zrlmpi::MpeSpec& spec, std::size_t bytes) {
   constexpr std::size_t kStages = 5;
   std::array<Time, kStages> free{};
@@ -40,7 +40,7 @@ Time through_datapath(const zrlmpi::MpeSpec& spec, std::size_t bytes) {
   return free.back();
 }
 
-/// One backend, and what its parameters say about its parts.
+/// One backend, with the rates and limits of its parts.
 struct Hardware {
   const char* name;
   WorldBackend (*backend)();
@@ -49,13 +49,12 @@ struct Hardware {
 
   [[nodiscard]] bool is_host() const { return std::string_view(name) == "host"; }
 
-  /// How long a message occupies what the others wait for.
+  /// The time for which a message occupies the resource that the others wait for.
   ///
   /// host: a link, at its rate. Overheads and latencies of several messages overlap.
   ///
-  /// zrlmpi: one machine at either end. Beside the way of the data it waits for messages of the protocol,
-  /// each of which is one latency away. The sender's: request, answer, data, acknowledgement. The receiver's:
-  /// answer and data.
+  /// zrlmpi: one machine at either end. Besides the data it waits for messages of the protocol, with one
+  /// latency each. At the sender: request, answer, data, acknowledgement. At the receiver: answer and data.
   [[nodiscard]] Time occupied(std::size_t bytes, int latencies) const {
     const Settings settings = backend().settings;
     if (is_host()) {
@@ -88,7 +87,7 @@ class Sharing : public testing::TestWithParam<Hardware> {
     return world.end();
   }
 
-  /// So many collectives at once, beside so many messages from rank 0 to rank 1.
+  /// Collectives and messages from rank 0 to rank 1, all at once.
   static Time at_once(OperationKind kind, int collectives, int messages) {
     return run(2, 1, [=](RankHandle& rank) -> Task<void> {
       Operation operation;
@@ -98,14 +97,15 @@ class Sharing : public testing::TestWithParam<Hardware> {
       operation.element = ElementType::kFloat64;
       operation.function = kind == OperationKind::kAllreduce ? ReduceFunction::kSum : ReduceFunction::kNone;
       std::vector<RankRequest> requests;
-      for (int i = 0; i < collectives; ++i) requests.push_back(rank.start(rank.everyone(), operation));
+      for (int i = 0; i < collectives; ++i)
+        requests.push_back(rank.start(rank.world_communicator(), operation));
       for (int i = 0; i < messages; ++i)
         requests.push_back(rank.rank() == 0 ? rank.isend(1, kMessage) : rank.irecv(0, kMessage));
       (void)co_await rank.wait_all(requests);
     });
   }
 
-  /// Ranks 1 to `senders` send to rank 0, which has receives for all of them posted and waits for them in
+  /// Ranks 1 to `senders` send to rank 0, which has posted receives for all of them and waits for them in
   /// order.
   static Time incast(int senders, Time late) {
     return run(senders + 1, 1, [=](RankHandle& rank) -> Task<void> {
@@ -128,26 +128,25 @@ class Sharing : public testing::TestWithParam<Hardware> {
   }
 };
 
-/// The root sends each broadcast to the other rank: 16 messages behind one another.
+/// The root sends each broadcast to the other rank: 16 consecutive messages.
 TEST_P(Sharing, BroadcastsAtOnce) {
   const Time all = at_once(OperationKind::kBcast, kConcurrent, 0);
   expect_near(all, kConcurrent * GetParam().by_sender(kMessage));
   EXPECT_LE(all, kConcurrent * at_once(OperationKind::kBcast, 1, 0));
 }
 
-/// host: the ranks exchange their operands, over links that go both ways.
+/// host: the ranks exchange their operands over full-duplex links.
 ///
-/// zrlmpi: operands go to rank 0 and sums back. The machines of one direction do not wait for those of the
-/// other one, so that both ways go on at once; the first operand's way there and the last sum's way back do
-/// not overlap. The role copies an operand into its memory and the sum out of it, and combines, 32 bits per
-/// cycle each.
+/// zrlmpi: operands go to rank 0 and sums back. The machines of the two directions are independent, so both
+/// directions overlap, except for the first operand there and the last sum back. The role copies an operand
+/// into its memory, combines, and copies the sum out of it, 32 bits per cycle each.
 TEST_P(Sharing, ReductionsAtOnce) {
   const Time all = at_once(OperationKind::kAllreduce, kConcurrent, 0);
   const Settings settings = GetParam().backend().settings;
   constexpr auto kBytes = static_cast<std::int64_t>(kMessage);
   const Time message = GetParam().by_sender(kMessage);
   if (GetParam().is_host()) {
-    // The first operand is copied before anything can leave; sums go on beside the link.
+    // The first operand is copied before anything can leave; the sums overlap with the link.
     return expect_near(all, kConcurrent * message + settings.gigabits("copy_bandwidth").bytes(kBytes));
   }
   const zrlmpi::MpeSpec spec = zrlmpi::spec_of(settings);
@@ -159,12 +158,12 @@ TEST_P(Sharing, ABroadcastBesideMessages) {
               (kConcurrent + 1) * GetParam().by_sender(kMessage));
 }
 
-/// The receiver takes one after the other.
+/// The receiver handles one after the other.
 TEST_P(Sharing, Incast) {
   expect_near(incast(kSenders, Time()), kSenders * GetParam().by_receiver(GetParam().incast));
 }
 
-/// The others do not wait for it. If they have all arrived before it comes, the end is its own time.
+/// The others do not wait for it. If they arrive before it, the end is its own time.
 TEST_P(Sharing, IncastWithALateFirstSender) {
   const std::size_t bytes = GetParam().incast;
   const Time message = GetParam().by_receiver(bytes);
@@ -180,7 +179,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, Sharing, testing::ValuesIn(kHardware),
 
 class SharingAnEngine : public Sharing {};
 
-/// What one call has queued is still there when the next one comes.
+/// The queue that one call leaves is still there for the next one.
 TEST_P(SharingAnEngine, BroadcastsOneAfterTheOther) {
   const Time all = run(2, 1, [](RankHandle& rank) -> Task<void> {
     for (int i = 0; i < kConcurrent; ++i) (void)co_await rank.bcast(kMessage, 0);
@@ -193,7 +192,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, SharingAnEngine, testing::Values(kHardware[1]
 
 class SharingANode : public Sharing {};
 
-/// Each of a node's ranks sends to one of the other node: one NIC carries everything.
+/// Each rank of a node sends to one of the other node: one NIC carries everything.
 TEST_P(SharingANode, MessagesOfItsRanks) {
   const Time all = run(2 * kConcurrent, kConcurrent, [](RankHandle& rank) -> Task<void> {
     if (rank.rank() < kConcurrent) {

@@ -1,4 +1,4 @@
-// What a world tells of itself while it runs.
+// The reports of a world while it runs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Pair;
 
-struct Told final : WorldLog, SpanSink, PacketSink {
+struct RecordingLog final : WorldLog, SpanSink, PacketSink {
   std::map<int, std::vector<std::uint64_t>> uses;  // by rank
   std::vector<std::pair<std::uint64_t, int>> sends;
   std::map<std::uint64_t, OperationFacts> collectives;
@@ -40,7 +40,7 @@ struct Told final : WorldLog, SpanSink, PacketSink {
     else
       collectives.emplace(operation, facts);
   }
-  void part(int rank, std::uint64_t message, std::uint64_t collective) override {
+  void add_part(int rank, std::uint64_t message, std::uint64_t collective) override {
     parts.emplace(rank, message, collective);
   }
   void host(int rank, std::uint64_t, std::string_view what, Time begin, Time end) override {
@@ -62,7 +62,7 @@ struct Told final : WorldLog, SpanSink, PacketSink {
 };
 
 TEST(AnObservedWorld, TellsOfAMessageAtBothEnds) {
-  Told told;
+  RecordingLog told;
   World world(told.options(3), test::hardware("zrlmpi"));
   ASSERT_EQ(world.run([](RankHandle& rank) -> Task<void> {
     if (rank.rank() == 2) {
@@ -98,7 +98,7 @@ TEST(AnObservedWorld, TellsOfAMessageAtBothEnds) {
 }
 
 TEST(AnObservedWorld, TellsWhichMessagesAreOfACollective) {
-  Told told;
+  RecordingLog told;
   World world(told.options(2), test::hardware("host"));
   ASSERT_EQ(world.run([](RankHandle& rank) -> Task<void> { (void)co_await rank.bcast(64, 0); }), "");
   const std::uint64_t at_root = operation_id(0, 1) | kCollectiveOperation;
@@ -110,11 +110,11 @@ TEST(AnObservedWorld, TellsWhichMessagesAreOfACollective) {
 }
 
 TEST(AnObservedWorld, TellsForWhomAMeetingWaits) {
-  Told told;
+  RecordingLog told;
   World world(told.options(3), test::hardware("host"));
   ASSERT_EQ(world.run([](RankHandle& rank) -> Task<void> {
     rank.compute(Time::us(10 * (rank.rank() + 1)));
-    co_await rank.synchronize(rank.everyone());
+    co_await rank.synchronize(rank.world_communicator());
   }),
             "");
   ASSERT_EQ(told.waits.size(), 2u);
@@ -130,7 +130,7 @@ TEST(AnObservedWorld, TellsForWhomAMeetingWaits) {
 
 TEST(AnObservedWorld, SaysThatASenderWaitsForItsReceiver) {
   for (const char* backend : test::built_in_names()) {
-    Told told;
+    RecordingLog told;
     World world(told.options(2), test::with_host(test::hardware(backend)));
     ASSERT_EQ(world.run([](RankHandle& rank) -> Task<void> {
       if (rank.rank() == 0) (void)co_await rank.ssend(1, 64);
@@ -162,7 +162,7 @@ class ObservedWorlds : public testing::TestWithParam<const char*> {};
 
 TEST_P(ObservedWorlds, HaveTheTimesOfOthers) {
   for (const double loss : {0.0, 0.02}) {
-    Told told;
+    RecordingLog told;
     WorldOptions options = told.options(5);
     options.faults.loss = loss;
     options.faults.seed = 3;

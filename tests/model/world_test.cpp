@@ -1,4 +1,4 @@
-// What a world's programs can rely on, one thing at a time.
+// The guarantees of a world for its programs, one at a time.
 #include "simulators/world/world.hpp"
 
 #include <gmock/gmock.h>
@@ -21,12 +21,12 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// What must not compile: a request has one owner, and only a rank makes one.
+// These must not compile: a request has one owner, and only a rank makes one.
 static_assert(std::is_move_constructible_v<RankRequest> && !std::is_copy_constructible_v<RankRequest> &&
               !std::is_copy_assignable_v<RankRequest> &&
               !std::is_constructible_v<RankRequest, world::Operation*>);
 
-constexpr std::size_t kLong = 1 << 20;  // asks its receiver first, over every backend
+constexpr std::size_t kLong = 1 << 20;  // makes a handshake over every backend
 
 WorldOptions ranks_of(int ranks) {
   WorldOptions options;
@@ -43,10 +43,10 @@ Operation operation_of(OperationKind kind, std::size_t bytes, int ranks) {
   return operation;
 }
 
-/// Each is run over backends of both kinds: those that pass stages, and one that does not.
+/// Each test runs over backends of both kinds: those that pass stages, and one that does not.
 class Worlds : public testing::TestWithParam<const char*> {
  protected:
-  /// Without deadlocks and violations. Returns the clocks.
+  /// Runs without deadlocks and violations. Returns the clocks.
   static std::vector<Time> run(int ranks, const World::Program& program) {
     World world(ranks_of(ranks), test::with_host(test::hardware(GetParam())));
     EXPECT_EQ(world.run(program), "");
@@ -128,20 +128,20 @@ TEST_P(Worlds, ShowAMessageToAProbeAndKeepIt) {
         (void)co_await rank.send(1, bytes, 7);
         co_return;
       }
-      const bool early = (co_await rank.iprobe(rank.everyone(), 0)).has_value();
+      const bool early = (co_await rank.iprobe(rank.world_communicator(), 0)).has_value();
       EXPECT_FALSE(early);
       for (int i = 0; i < 2; ++i) {
-        const Received seen = co_await rank.probe(rank.everyone(), kAnySource);
+        const Received seen = co_await rank.probe(rank.world_communicator(), kAnySource);
         EXPECT_EQ(seen.source, 0);
         EXPECT_EQ(seen.tag, 7);
         EXPECT_EQ(seen.bytes, bytes);
       }
       EXPECT_GT(rank.clock(), Time::us(30));
-      const bool other_tag = (co_await rank.iprobe(rank.everyone(), 0, 8)).has_value();
+      const bool other_tag = (co_await rank.iprobe(rank.world_communicator(), 0, 8)).has_value();
       EXPECT_FALSE(other_tag);
       const Received received = co_await rank.receive(0, bytes, 7);
       EXPECT_EQ(received.bytes, bytes);
-      const bool late = (co_await rank.iprobe(rank.everyone(), 0)).has_value();
+      const bool late = (co_await rank.iprobe(rank.world_communicator(), 0)).has_value();
       EXPECT_FALSE(late);
     });
   }
@@ -198,7 +198,8 @@ TEST_P(Worlds, CarryMessagesOfARankToItself) {
   run(1, [&](RankHandle& rank) -> Task<void> {
     for (const Synchronous synchronous : {Synchronous::kNo, Synchronous::kYes}) {
       for (const std::size_t bytes : {std::size_t{0}, kLong}) {
-        RankRequest sent = rank.isend(rank.everyone(), 0, bytes, 3, ElementType::kByte, synchronous);
+        RankRequest sent =
+            rank.isend(rank.world_communicator(), 0, bytes, 3, ElementType::kByte, synchronous);
         const Received received = co_await rank.receive(0, bytes, 3);
         EXPECT_EQ(received.bytes, bytes);
         const Received done = co_await rank.wait(sent);
@@ -213,15 +214,15 @@ TEST_P(Worlds, CarryMessagesOfARankToItself) {
 TEST_P(Worlds, SplitByColorAndKey) {
   std::vector<int> places(6, -1);
   run(6, [&](RankHandle& rank) -> Task<void> {
-    // Odd and even ranks, backwards; rank 4 is in neither.
+    // Odd and even ranks, in reverse order; rank 4 is in neither.
     const int own = rank.rank();
-    const auto made = co_await rank.split(rank.everyone(), own == 4 ? -1 : own % 2, 10 - own / 2);
+    const auto made = co_await rank.split(rank.world_communicator(), own == 4 ? -1 : own % 2, 10 - own / 2);
     EXPECT_EQ(made.has_value(), own != 4);
     if (!made) co_return;
     places[static_cast<std::size_t>(own)] = made->rank();
     EXPECT_EQ(made->size(), own % 2 == 0 ? 2 : 3);
     EXPECT_EQ(made->world_rank(made->rank()), own);
-    // Messages know its ranks, and stay within it.
+    // Messages use its ranks, and stay within it.
     if (made->rank() == 0) {
       RankRequest request = rank.isend(*made, made->size() - 1, 50);
       (void)co_await rank.wait(request);
@@ -236,8 +237,8 @@ TEST_P(Worlds, SplitByColorAndKey) {
 
 TEST_P(Worlds, KeepTheMessagesOfCommunicatorsApart) {
   run(2, [&](RankHandle& rank) -> Task<void> {
-    const Communicator twin = co_await rank.duplicate(rank.everyone());
-    EXPECT_NE(twin.context(), rank.everyone().context());
+    const Communicator twin = co_await rank.duplicate(rank.world_communicator());
+    EXPECT_NE(twin.context(), rank.world_communicator().context());
     std::vector<RankRequest> requests;
     if (rank.rank() == 0) {
       requests.push_back(rank.isend(1, 10));
@@ -257,7 +258,7 @@ TEST_P(Worlds, KeepTheMessagesOfCommunicatorsApart) {
 TEST_P(Worlds, SynchronizeClocks) {
   const std::vector<Time> clocks = run(5, [&](RankHandle& rank) -> Task<void> {
     rank.compute(Time::us(rank.rank() * 10));
-    co_await rank.synchronize(rank.everyone());
+    co_await rank.synchronize(rank.world_communicator());
     EXPECT_EQ(rank.clock(), Time::us(40));
   });
   EXPECT_THAT(clocks, testing::Each(Time::us(40)));
@@ -266,11 +267,11 @@ TEST_P(Worlds, SynchronizeClocks) {
 TEST_P(Worlds, SynchronizeWhileTheProgramGoesOn) {
   const std::vector<Time> clocks = run(3, [](RankHandle& rank) -> Task<void> {
     rank.compute(Time::us(10 * rank.rank()));
-    RankRequest request = rank.start_synchronize(rank.everyone());
+    RankRequest request = rank.start_synchronize(rank.world_communicator());
     rank.compute(Time::us(12));
     (void)co_await rank.wait(request);
   });
-  // What the last one computes behind its entry is its own.
+  // The last rank's computing after its entry is its own.
   EXPECT_THAT(clocks, ElementsAre(Time::us(20), Time::us(22), Time::us(32)));
 }
 
@@ -309,7 +310,7 @@ TEST_P(Worlds, ExchangeClocksWithoutWaitingForThoseWhoHear) {
     static constexpr int kFirst[] = {0};
     static constexpr int kOthers[] = {1, 2};
     const auto exchange = [&](std::uint32_t subject, std::span<const int> to, std::span<const int> from) {
-      return rank.exchange(rank.everyone(), subject, to, from);
+      return rank.exchange(rank.world_communicator(), subject, to, from);
     };
     if (rank.rank() == 0) {
       for (int i = 0; i < 2; ++i) {
@@ -339,7 +340,7 @@ TEST_P(Worlds, ExchangeClocksWithoutWaitingForThoseWhoHear) {
 TEST_P(Worlds, EndRequestsThatAreGivenUp) {
   Time after;
   run(3, [&](RankHandle& rank) -> Task<void> {
-    const auto give_up = [&](RankRequest request) { rank.give_up(request); };
+    const auto give_up = [&](RankRequest request) { rank.abandon(request); };
     if (rank.rank() == 2) {
       rank.compute(Time::ms(1));
     } else {
@@ -349,8 +350,8 @@ TEST_P(Worlds, EndRequestsThatAreGivenUp) {
         give_up(rank.irecv(other, kLong, i));
       }
     }
-    give_up(rank.start_synchronize(rank.everyone()));
-    give_up(rank.start(rank.everyone(), operation_of(OperationKind::kAllgather, 4096, 3)));
+    give_up(rank.start_synchronize(rank.world_communicator()));
+    give_up(rank.start(rank.world_communicator(), operation_of(OperationKind::kAllgather, 4096, 3)));
     if (rank.rank() == 0) after = rank.clock();
     EXPECT_EQ(rank.rank() == 2, rank.clock() >= Time::ms(1)) << "no rank waits for another";
     // They keep their places among the others.
@@ -365,11 +366,11 @@ TEST_P(Worlds, EndRequestsThatAreGivenUp) {
 TEST(AWorld, MayEndBeforeWhatWasGivenUp) {
   World world(ranks_of(2), test::with_host(test::hardware("cclo")));
   EXPECT_EQ(world.run([](RankHandle& rank) -> Task<void> {
-    RankRequest requests[] = {rank.irecv(kAnySource, 8), rank.start_synchronize(rank.everyone())};
+    RankRequest requests[] = {rank.irecv(kAnySource, 8), rank.start_synchronize(rank.world_communicator())};
     if (rank.rank() == 0)
-      for (RankRequest& request : requests) rank.give_up(request);
+      for (RankRequest& request : requests) rank.abandon(request);
     else
-      rank.give_up(requests[0]);
+      rank.abandon(requests[0]);
     if (rank.rank() == 1) (void)co_await rank.wait(requests[1]);
   }),
             "");
@@ -393,6 +394,39 @@ TEST_P(Worlds, WaitForSomeTakesAllThatAreDone) {
     const auto rest = co_await rank.wait_some(requests);
     EXPECT_EQ(rest.size(), 1u);
     EXPECT_GT(rank.clock(), Time::ms(2));
+  });
+}
+
+TEST_P(Worlds, WaitForSomeOfASetLearnsWhatIsComplete) {
+  run(2, [&](RankHandle& rank) -> Task<void> {
+    if (rank.rank() == 1) {
+      for (const int tag : {1, 2}) (void)co_await rank.send(0, 64, tag);
+      rank.compute(Time::ms(2));
+      (void)co_await rank.send(0, 64, 3);
+      co_return;
+    }
+    RequestSet set(rank);
+    for (const std::size_t name : {3u, 2u, 1u, 0u})
+      set.add(rank.irecv(1, 64, static_cast<int>(name)), name, {name, 10 * name});
+    EXPECT_EQ(set.size(), 4u);
+    rank.compute(Time::ms(1));
+    std::vector<RequestSet::Learned> learned;
+    co_await rank.wait_some(set, learned, 1);
+    EXPECT_EQ(learned.size(), 1u) << "at most as many as asked for";
+    co_await rank.wait_some(set, learned);
+    EXPECT_EQ(learned.size(), 2u);
+    EXPECT_LT(rank.clock(), Time::ms(2));
+    co_await rank.wait_some(set, learned);
+    EXPECT_GT(rank.clock(), Time::ms(2));
+    EXPECT_EQ(learned.size(), 3u);
+    for (std::size_t i = 0; i < learned.size(); ++i) {
+      EXPECT_EQ(learned[i].name, i + 1) << "the order of sending";
+      EXPECT_EQ(learned[i].received.tag, static_cast<int>(i) + 1);
+      EXPECT_EQ(learned[i].note[1], 10 * (i + 1));
+    }
+    EXPECT_EQ(set.size(), 1u) << "nothing was sent with tag 0";
+    set.abandon();
+    EXPECT_EQ(set.size(), 0u);
   });
 }
 
@@ -420,7 +454,7 @@ TEST_P(Worlds, ClaimAMessageBeforeItsReceive) {
       for (const std::size_t bytes : {kLong, std::size_t{10}}) (void)co_await rank.send(0, bytes, 4);
       co_return;
     }
-    RankRequest claimed = co_await rank.claim(rank.everyone(), kAnySource);
+    RankRequest claimed = co_await rank.claim(rank.world_communicator(), kAnySource);
     const Received second = co_await rank.receive(1, kLong, 4);
     EXPECT_EQ(second.bytes, 10u);
     const Received first = co_await rank.wait(claimed);
@@ -430,14 +464,14 @@ TEST_P(Worlds, ClaimAMessageBeforeItsReceive) {
 }
 
 TEST(AWorld, TellsWhoCarriesWhat) {
-  struct Told final : Choices {
+  struct Told final : ChoiceObserver {
     std::vector<std::pair<OperationKind, Handling>> all;
     std::string reason;
     void chosen(int, const Operation& operation, Handling handling, std::string_view why) override {
       all.emplace_back(operation.kind, handling);
       if (!why.empty()) reason = why;
     }
-    void gave_up(int) override {}
+    void send_failed(int) override {}
   } told;
   WorldOptions options = ranks_of(2);
   options.choices = &told;
@@ -470,7 +504,7 @@ TEST(AWorld, HasFurtherBackendsWhereRoutesLead) {
     World world(options, backend);
     EXPECT_EQ(world.run([](RankHandle& rank) -> Task<void> {
       for (int i = 0; i < 3; ++i) {
-        (void)co_await rank.bcast(4096, 0);  // posting the receives of messages would be the first one's
+        (void)co_await rank.bcast(4096, 0);  // the first one would have to post the receives of messages
         (void)co_await rank.gather(64, 2);
       }
     }),
@@ -496,7 +530,7 @@ TEST_P(Worlds, WaitForAnyTakesTheFirstInModelledTime) {
   std::vector<Time> times;
   run(4, [&](RankHandle& rank) -> Task<void> {
     if (rank.rank() > 0) {
-      rank.compute(Time::us(100 * ((rank.rank() + 1) % 3)));  // the second one first, the first one last
+      rank.compute(Time::us(100 * ((rank.rank() + 1) % 3)));  // the second one is first, the first one last
       (void)co_await rank.send(0, 8);
       co_return;
     }
@@ -513,7 +547,7 @@ TEST_P(Worlds, WaitForAnyTakesTheFirstInModelledTime) {
   EXPECT_TRUE(std::is_sorted(times.begin(), times.end()));
 }
 
-/// The send is done for the simulator as soon as it is issued, but in modelled time later than the receive.
+/// The send is done for the simulator when it is issued, but in modelled time later than the receive.
 TEST(WaitForAny, LooksAtTimesAndNotAtTheOrderOfTheSimulation) {
   WorldBackend backend = test::hardware("host");
   World world(ranks_of(2), backend);
@@ -523,7 +557,7 @@ TEST(WaitForAny, LooksAtTimesAndNotAtTheOrderOfTheSimulation) {
       (void)co_await rank.send(0, 1);
       co_return;
     }
-    // A message to itself, of which the copy takes 0.8 ms, is complete in the simulator at once.
+    // A message to itself, whose copy takes 0.8 ms, completes in the simulator at once.
     std::vector<RankRequest> requests;
     requests.push_back(rank.isend(0, 8 * kLong));
     requests.push_back(rank.irecv(1, 1));
@@ -561,7 +595,7 @@ TEST_P(Worlds, StartPersistentMessagesAgain) {
   run(2, [&](RankHandle& rank) -> Task<void> {
     PersistentMessage message;
     message.sends = rank.rank() == 0;
-    message.communicator = rank.everyone();
+    message.communicator = rank.world_communicator();
     message.peer = 1 - rank.rank();
     message.tag = 4;
     message.bytes = 3000;
@@ -638,8 +672,8 @@ TEST(AWorld, LetsTheHostCarryWhatABackendDeclines) {
   for (int rank = 0; rank < 4; ++rank) EXPECT_EQ(helped.clock(rank), host.clock(rank));
 }
 
-/// A small message over the faster backend is there first, and waits for the one that was sent before it. Its
-/// receiver goes on when it is matched, which is later than it arrived.
+/// A small message over the faster backend arrives first, and waits for the one that was sent before it. Its
+/// receiver continues when the message is matched, which is after its arrival.
 TEST(AWorld, KeepsTheOrderOfMessagesOverTwoBackends) {
   WorldBackend backend = test::with_host(test::hardware("zrlmpi"));
   backend.settings.set("latency", {20000, {}});
@@ -665,22 +699,23 @@ TEST(AWorld, KeepsTheOrderOfMessagesOverTwoBackends) {
   EXPECT_THAT(world.violations(), IsEmpty());
 }
 
-/// Their messages leave in another order than they were issued in, and none waits for those of the other.
+/// Messages of two collectives leave in another order than they were issued in, independently of each other.
 TEST(AWorld, LetsCollectivesOvertakeEachOther) {
   const auto end_of_short = [](bool with_long) {
     World world(ranks_of(2), test::hardware("host"));
     Time end;
     EXPECT_EQ(world.run([&](RankHandle& rank) -> Task<void> {
       std::vector<RankRequest> requests;
-      // Rank 0 has 0.8 ms of its own to copy before it sends; the broadcast is issued behind that.
+      // Rank 0 first copies its own block for 0.8 ms; the broadcast is issued after that.
       if (with_long) {
         CollectiveSizes sizes;
         sizes.send_blocks = sizes.receive_blocks = {rank.rank() == 0 ? 8 * kLong : 0, 8};
         if (rank.rank() == 1) sizes.send_blocks = {8, 0}, sizes.receive_blocks = {8, 0};
         if (rank.rank() == 0) sizes.receive_blocks = {8 * kLong, 8};
-        requests.push_back(rank.start(rank.everyone(), operation_of(OperationKind::kAlltoallv, 0, 2), sizes));
+        requests.push_back(
+            rank.start(rank.world_communicator(), operation_of(OperationKind::kAlltoallv, 0, 2), sizes));
       }
-      RankRequest bcast = rank.start(rank.everyone(), operation_of(OperationKind::kBcast, 8, 2));
+      RankRequest bcast = rank.start(rank.world_communicator(), operation_of(OperationKind::kBcast, 8, 2));
       (void)co_await rank.wait(bcast);
       if (rank.rank() == 1) end = rank.clock();
       (void)co_await rank.wait_all(requests);
@@ -707,14 +742,14 @@ TEST_P(FaultyWires, ReachBothEndsAndTheRunEnds) {
       } else {
         outcomes[1] = (co_await rank.receive(0, bytes)).outcome;
       }
-      // And a collective of failing messages ends too.
+      // A collective of failing messages ends, too.
       const Outcome sum = co_await rank.allreduce(800);
       EXPECT_EQ(sum, Outcome::kFault);
     }),
               "");
     EXPECT_EQ(outcomes[0], Outcome::kFault);
     EXPECT_EQ(outcomes[1], Outcome::kFault);
-    EXPECT_GT(world.end(), Time::ms(1));  // of waiting for answers
+    EXPECT_GT(world.end(), Time::ms(1));  // spent waiting for answers
   }
 }
 
@@ -723,7 +758,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, FaultyWires, testing::Values("host", "zrlmpi"
 
 // --- the network ---
 
-/// One link for all messages, slower than the ports, and a longer way.
+/// One link for all messages, slower than the ports, and a longer route.
 class SharedLink final : public Network {
  public:
   void carry(const Parcel& parcel, NetworkWorld& world) override {
@@ -764,10 +799,9 @@ TEST(ANetwork, MayBeSharedByAllMessages) {
   const Time framed = Bandwidth::gigabits_per_second(100).bytes(40000 + 10 * 82);
   const Time fetched = Time::ns(550) + Bandwidth::gigabits_per_second(208).bytes(4096);
   const Time crossing = Time::ns(250 + 1000);
-  // A request, the answer, the first packet from memory, the data; and the sender learns that they are there.
+  // A request, the answer, the first packet from memory, the data, and the notification of the sender.
   EXPECT_EQ(end_of_two_pairs(nullptr), 4 * crossing + fetched + framed);
-  // Each of the four has farther to go. The second one on the link: behind the bytes of the first one, its
-  // own.
+  // All four have a longer route. On the link, the second message follows the bytes of the first one.
   EXPECT_EQ(end_of_two_pairs(std::make_shared<SharedLink>()),
             4 * (crossing + SharedLink::kFurther) + fetched + 2 * SharedLink::kRate.bytes(40000));
 }

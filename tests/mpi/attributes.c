@@ -1,6 +1,5 @@
-// What hangs on handles: attributes with their callbacks, error handlers and their inheritance, info, names,
-// comparison, MPI_Pcontrol. None of it is seen by the library that carries the messages, and none of it may
-// change.
+// Attributes with their callbacks, error handlers and their inheritance, info, names, comparison,
+// MPI_Pcontrol. Offramp handles none of them, and must not change any.
 #include "check.h"
 
 static int copied, deleted, raised;
@@ -76,7 +75,7 @@ static void attributes(void) {
   CHECK(flag && *tag_bound >= 32767);
 }
 
-// Neither windows nor files show up in the attributes of what they were made over.
+// Windows and files leave no attributes on the handles that they were made from.
 static void windows(void) {
   MPI_Comm base;
   MPI_Win win;
@@ -108,7 +107,7 @@ static void error_handlers(void) {
   MPI_Comm_dup(MPI_COMM_WORLD, &base);
   MPI_Comm_set_errhandler(base, handler);
   MPI_Errhandler_free(&handler);
-  MPI_Comm_dup(base, &dup);  // inherits it
+  MPI_Comm_dup(base, &dup);  // the new one inherits it
   MPI_Comm_get_errhandler(dup, &got);
   CHECK(got != MPI_ERRORS_ARE_FATAL && got != MPI_ERRORS_RETURN);
   MPI_Errhandler_free(&got);
@@ -153,7 +152,7 @@ static void names_and_info(void) {
   MPI_Pcontrol(1);
 }
 
-// A program that starts another one finds its environment there, whatever was preloaded here.
+// A program starts another one with its original environment, without the preloaded library.
 static void children(void) {
   CHECK_EQ(system("exit 3") >> 8, 3);
   FILE* pipe = popen("cat", "w");

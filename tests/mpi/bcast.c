@@ -1,6 +1,6 @@
-// MPI_Bcast: every root, nothing to 4 MiB, every predefined datatype, derived datatypes with gaps, matching
-// but different types at the root and elsewhere, sub-communicators, hundreds back to back without a barrier,
-// and point-to-point messages waiting on the same communicator meanwhile.
+// MPI_Bcast: every root, sizes from 0 to 4 MiB, every predefined datatype, derived datatypes with gaps, and
+// different types with equal signatures. Also sub-communicators, hundreds of broadcasts without a barrier,
+// and pending point-to-point messages on the same communicator.
 #include "types.h"
 
 static void bytes_from(MPI_Comm comm, int root, int bytes, int round) {
@@ -51,7 +51,7 @@ static void every_pair_type(void) {
   }
 }
 
-// Every third int moves; the two between keep what they held.
+// Every third int is sent; the two between keep their values.
 static void with_gaps(int count) {
   MPI_Datatype third;
   int* buf = guarded_new((size_t)count * 12);
@@ -100,8 +100,7 @@ static void back_to_back(void) {
   }
 }
 
-// Messages lie unreceived, and receives unmatched, while broadcasts pass: they may not take each other's
-// data.
+// Sent messages and posted receives stay unmatched during broadcasts, and must not exchange data with them.
 static void beside_messages(void) {
   int right = right_of(me, np), left = left_of(me, np), in[2] = {-1, -1}, out[2] = {me, me + 100};
   MPI_Request r[3];

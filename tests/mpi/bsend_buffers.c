@@ -1,5 +1,5 @@
 // MPI_Buffer_attach and detach: accounting with MPI_Pack_size and MPI_BSEND_OVERHEAD, MPI_ERR_BUFFER when the
-// space is exhausted, reuse of space, detach waits for what is under way and returns the buffer it was given,
+// space is exhausted, reuse of space; detach waits for messages in flight and returns the attached buffer;
 // Ibsend.
 #include "check.h"
 
@@ -30,8 +30,8 @@ static int room_for(int messages, int count, MPI_Datatype type) {
   return messages * (bytes + MPI_BSEND_OVERHEAD);
 }
 
-// Exactly the space the standard asks for is enough for all of them unreceived. The send buffer is free at
-// once.
+// The space that the standard asks for is enough while all of them are unreceived. The send buffer may be
+// reused at once.
 static void accounting(int messages, int count) {
   int right = right_of(me, np), left = left_of(me, np), bytes = room_for(messages, count, MPI_INT);
   int* buf = malloc((size_t)count * sizeof *buf);
@@ -62,7 +62,7 @@ static void reuse(int count) {
     MPI_Bsend(out, count, MPI_INT, right, 1, MPI_COMM_WORLD);
     MPI_Recv(in, count, MPI_INT, left, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     CHECK(in[0] == left + i && in[count - 1] == left + i);
-    // That the neighbour has received does not free our space at once; detach waits until it is free.
+    // After the neighbour has received, our space is free only after some time; detach waits for that.
     if (i % 2) {
       detach(space, bytes);
       space = attach(bytes);
@@ -82,7 +82,8 @@ static MPI_Comm own_communicator(void) {
   return comm;
 }
 
-// More than the whole space never fits, whatever has been delivered; afterwards everything works as before.
+// A message above the whole space never fits, even with all others delivered; afterwards everything works as
+// before.
 static void too_big(void) {
   int right = right_of(me, np), left = left_of(me, np), bytes = 2000 + MPI_BSEND_OVERHEAD, code, in = -1;
   static char big[100000];  // small ones may pass without any buffer
@@ -102,7 +103,7 @@ static void too_big(void) {
   MPI_Comm_free(&comm);
 }
 
-// Together two messages exceed the space. The second is refused unless the first has left before.
+// Together the two messages exceed the space. The second is refused unless the first has already left.
 static void too_many(void) {
   int right = right_of(me, np), left = left_of(me, np), bytes = 2000 + MPI_BSEND_OVERHEAD, code, second;
   char big[1900] = {0};
@@ -119,7 +120,7 @@ static void too_many(void) {
   MPI_Comm_free(&comm);
 }
 
-// The messages must have left the space once detach returns, so overwriting it harms nothing.
+// detach returns when the messages have left the space, so overwriting it is safe.
 static void detach_waits(int count) {
   int right = right_of(me, np), left = left_of(me, np), bytes = room_for(3, count, MPI_BYTE);
   char *out = malloc((size_t)count), *landing = malloc(3 * (size_t)count);

@@ -1,5 +1,5 @@
-// A buffer for a few messages, used again and again while other processes keep the cores busy: what has been
-// received makes room, although the sender has had little time to see it. Natively nothing is refused.
+// A buffer for a few messages, reused while other processes keep the cores busy: received messages free their
+// space, although the sender has little time to notice. Natively no send is refused.
 
 #include "busy.h"
 #include "check.h"

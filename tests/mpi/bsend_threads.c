@@ -1,5 +1,5 @@
-// Several threads share the buffer of MPI_Bsend, for as many messages as it has room for at once, while other
-// processes keep the cores busy. Natively nothing is refused.
+// Several threads share the buffer of MPI_Bsend, which has room for their messages of one round, while other
+// processes keep the cores busy. Natively no send is refused.
 #include <pthread.h>
 
 #include "busy.h"

@@ -1,4 +1,4 @@
-// Processes beside the ranks that keep the cores busy, and that end with the one that started them.
+// Processes beside the ranks that keep the cores busy, and end with the process that started them.
 #ifndef TESTS_MPI_BUSY_H
 #define TESTS_MPI_BUSY_H
 
@@ -13,7 +13,7 @@ enum { kMostBusy = 8 };
 static pid_t busy[kMostBusy];
 static int busy_count;
 
-// Three for every core, but not more than eight.
+// Three for every core, at most eight.
 static inline void keep_cores_busy(void) {
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
   busy_count = cores > 2 ? kMostBusy : (int)(3 * cores);

@@ -1,6 +1,6 @@
 // MPI_Cancel: unmatched receives (plain, wildcard, persistent) must be cancelled; a receive whose message has
-// come must not be; sends may be cancelled or go through, but not both. Order of matching is unharmed by what
-// is removed.
+// arrived must not be; sends may be cancelled or delivered, but not both. Cancelled operations leave the
+// order of matching intact.
 #include "check.h"
 
 static void check_cancelled(MPI_Status* s, int want) {
@@ -37,7 +37,7 @@ static void cancelled_and_freed(void) {
   CHECK(r == MPI_REQUEST_NULL);
 }
 
-// Of four posted receives two are withdrawn; the two messages land in the others, in order.
+// Two of four posted receives are cancelled; the two messages match the others, in order.
 static void between(int bytes) {
   int right = right_of(me, np), left = left_of(me, np);
   char *in[4], *out = malloc((size_t)bytes);
@@ -66,7 +66,7 @@ static void between(int bytes) {
   free(out);
 }
 
-// The message has been seen to complete before the cancel: too late.
+// The message has completed before the cancel, which is too late.
 static void too_late(void) {
   int in = -1, out = me, flag = 0;
   MPI_Request r;
@@ -103,7 +103,7 @@ static void persistent(void) {
   MPI_Request_free(&r);
 }
 
-// The sender tells whether it got its message back; then the receive must be cancellable, else it must
+// The sender reports whether its message was cancelled; if so, the receive must be cancellable, else it must
 // complete.
 static void sends(int from, int to, int bytes, int synchronous) {
   char* buf = guarded_new((size_t)bytes);

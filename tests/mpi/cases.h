@@ -1,5 +1,5 @@
-// Ordinary cases: each is a function of a file of its own, and a program of its own, and all of them are
-// linked into one program that runs several under one MPI_Init.
+// Ordinary cases: each is a function in a file of its own and makes a program of its own. One more program
+// has all of them, and runs several under one MPI_Init.
 //
 //   CASE(sendrecv) {
 //     ... checks ...
@@ -7,9 +7,9 @@
 //
 // A THREADED_CASE needs MPI_THREAD_MULTIPLE; a program that runs one, or several, asks for it.
 //
-// Without arguments a program runs all cases it has; arguments name some of them; --list names those without
-// threads, --list-threaded the others. A line "ok NAME" follows each case that went well. Between two cases
-// it is checked that the first one has left nothing behind.
+// Without arguments a program runs all its cases; arguments select some; --list prints those without threads,
+// --list-threaded the others. A line "ok NAME" follows each case that passed. After each case the program
+// checks that the case has freed everything.
 #ifndef TESTS_MPI_CASES_H
 #define TESTS_MPI_CASES_H
 
@@ -26,7 +26,7 @@ struct check_case {
 // The linker puts the cases of all files that are linked together into one array.
 extern const struct check_case __start_check_cases[], __stop_check_cases[];
 
-// Aligned as they lie in an array: GCC would give larger objects by themselves more.
+// Aligned as in an array: GCC would align larger objects more.
 #define CHECK_CASE(title, level)                                                                  \
   static void check_##title(void);                                                                \
   static const struct check_case check_entry                                                      \
@@ -38,7 +38,7 @@ extern const struct check_case __start_check_cases[], __stop_check_cases[];
 #define CASE(title) CHECK_CASE(title, MPI_THREAD_SINGLE)
 #define THREADED_CASE(title) CHECK_CASE(title, MPI_THREAD_MULTIPLE)
 
-// Ends a case that this run cannot hold.
+// Ends a case that this run does not support.
 #define SKIP(why)                           \
   do {                                      \
     if (me == 0) printf("note: %s\n", why); \
@@ -49,7 +49,7 @@ extern const struct check_case __start_check_cases[], __stop_check_cases[];
 
 enum left_kind { left_comm, left_group, left_op, left_handler, left_info, left_kinds };
 
-// What the MPI library itself does not give back; the case that makes it adds it here.
+// Objects that the MPI library itself does not free; the case that makes them adds them here.
 __attribute__((weak)) int check_tolerated[left_kinds];
 
 static inline void no_operation(void* in, void* inout, int* count, MPI_Datatype* type) {
@@ -60,9 +60,8 @@ static inline void no_handler(MPI_Comm* comm, int* code, ...) {
   (void)comm, (void)code;
 }
 
-// The numbers that new objects of each kind get in Fortran. Open MPI takes the lowest that is free, so an
-// object that was not freed, by a case or by the library, shows as a higher one. Datatypes do not: they get
-// theirs when asked for it.
+// The numbers that new objects of each kind get in Fortran. Open MPI uses the lowest free number, so an
+// object that a case or the library did not free shows as a higher one. Datatypes get theirs only on request.
 static inline void free_numbers(int numbers[left_kinds]) {
   memset(numbers, 0, left_kinds * sizeof *numbers);
 #ifdef OPEN_MPI
@@ -114,8 +113,8 @@ static inline void check_nothing_left(const char* name, const int before[left_ki
   MPI_Status s;
   check_handler(name, MPI_COMM_WORLD);
   check_handler(name, MPI_COMM_SELF);
-  // All ranks are through with the case when the first barrier is over, and none begins the next one before
-  // the second.
+  // All ranks have ended the case when the first barrier is over, and none begins the next one before the
+  // second.
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, &s);
   if (flag) left_behind(name, "a message");

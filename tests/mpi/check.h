@@ -54,14 +54,14 @@ static inline int check_finish(const char* name) {
   return 0;
 }
 
-// ---- what an MPI library fails in by itself: left out there, beside the fault ----
+// ---- native faults of an MPI library: the check is left out, with the fault beside it ----
 
 static inline int offramp_carries(void) {
   const char* (*backend)(void);
   *(void**)&backend = dlsym(dlopen(NULL, RTLD_LAZY), "offramp_backend");
   return backend != NULL && strcmp(backend(), "off") != 0;
 }
-// MPICH, whatever is before it: for functions that Offramp leaves to the library.
+// MPICH, with or without Offramp: for functions that Offramp leaves to the library.
 static inline int over_mpich(void) {
   char version[MPI_MAX_LIBRARY_VERSION_STRING];
   int length;
@@ -167,7 +167,7 @@ static inline void check_status(const MPI_Status* s, int source, int tag, int co
   check_status(&(s), source, tag, count, type, __FILE__, __LINE__)
 #define CHECK_EMPTY(s) check_status(&(s), MPI_ANY_SOURCE, MPI_ANY_TAG, 0, MPI_BYTE, __FILE__, __LINE__)
 
-// So that a field which a call forgets to set cannot look right by chance.
+// Keeps a field that a call forgets to set from being right by chance.
 static inline MPI_Status spoiled_status(void) {
   MPI_Status s;
   memset(&s, 0x5A, sizeof s);
@@ -195,7 +195,7 @@ static inline int world_rank(MPI_Comm comm, int rank) {
   return world;
 }
 
-// A ring of named messages and a Bcast from every root. The mark tells communicators apart.
+// A ring of named messages and a Bcast from every root. The mark identifies the communicator.
 static inline void comm_traffic(MPI_Comm comm, int mark) {
   int rank, size, got[3];
   MPI_Status s;

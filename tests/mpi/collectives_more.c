@@ -1,11 +1,11 @@
-// The collectives beside Bcast, Reduce and Gather where they are hard: types with gaps (also in place), user
-// operations that do not commute, blocks of no or very different size, large blocks, many nonblocking ones at
-// once on several communicators.
+// Hard cases of the collectives beside Bcast, Reduce and Gather: types with gaps (also in place), user
+// operations that do not commute, blocks of zero or very different sizes, large blocks, many nonblocking
+// collectives at once on several communicators.
 #include "check.h"
 
 enum { gap = 2, block = 5, rounds = 3 };
 
-// x -> a x + b modulo 2^32; composition does not commute.
+// x -> a x + b modulo 2^32; composition is not commutative.
 typedef struct {
   uint32_t a, b;
 } Map;
@@ -75,7 +75,7 @@ static void non_commutative(MPI_Comm comm, int count) {
   MPI_Op_free(&op);
 }
 
-// One element is two ints with a hole between; its extent leaves another hole behind.
+// One element is two ints with a gap between; its extent adds another gap.
 static MPI_Datatype holes(void) {
   MPI_Datatype pair, type;
   MPI_Type_vector(2, 1, gap, MPI_INT, &pair);

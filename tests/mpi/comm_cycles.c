@@ -1,5 +1,5 @@
-// 300 communicators made and freed one after the other with traffic on each, several kept alive meanwhile, so
-// that whatever identifies a communicator is reused: nothing of an earlier one may show up on a later one.
+// 300 communicators made and freed one after the other with traffic on each, several kept meanwhile, so that
+// internal identifiers are reused: nothing of an earlier communicator may appear on a later one.
 #include "check.h"
 
 enum { cycles = 300, kept = 4 };

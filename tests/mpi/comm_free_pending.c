@@ -1,6 +1,5 @@
-// Communicators freed while receives and sends on them are pending: the operations complete later, and
-// communicators made in between, which may inherit whatever identified the old one, see nothing of it.
-// Comm_disconnect.
+// Communicators freed while receives and sends on them are pending: the operations complete later, and new
+// communicators, which may reuse their identifiers, are not affected. Comm_disconnect.
 #include "check.h"
 
 enum { late = 4 };
@@ -37,8 +36,7 @@ static void pending(int bytes, int send_first) {
   GUARDED_FREE(out, (size_t)bytes);
 }
 
-// Freed between the start and the match of messages in both protocols of completion: one send is complete,
-// one not.
+// Freed between start and match of messages of both protocols: one send has completed, one has not.
 static void receives_first(void) {
   MPI_Comm comm, other;
   MPI_Request r[3];
@@ -63,7 +61,7 @@ static void receives_first(void) {
   MPI_Comm_free(&other);
 }
 
-// Freed on one rank perhaps long before the other has received.
+// One rank may free it long before the other has received.
 static void uneven(int bytes) {
   MPI_Comm comm, next;
   MPI_Request r;

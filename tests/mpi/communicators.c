@@ -47,7 +47,7 @@ static void splits(void) {
   MPI_Comm_split(MPI_COMM_WORLD, me == 0 ? MPI_UNDEFINED : 1, (me * 5) % np, &comm);
   CHECK((comm == MPI_COMM_NULL) == (me == 0));
   if (me != 0) comm_traffic(comm, 12), MPI_Comm_free(&comm);
-  MPI_Comm_split(MPI_COMM_WORLD, me, 0, &comm);  // everybody alone
+  MPI_Comm_split(MPI_COMM_WORLD, me, 0, &comm);  // each rank alone
   finished(&comm, 13);
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, -me, MPI_INFO_NULL, &comm);
   finished(&comm, 14);

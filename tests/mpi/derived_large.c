@@ -1,5 +1,5 @@
-// Large messages of types with gaps, which are packed and unpacked piece by piece: types whose elements end
-// anywhere in a piece, all ways to send and receive, messages that are shorter or longer than the receive.
+// Large messages of types with gaps, packed and unpacked in pieces: types whose elements end anywhere in a
+// piece, all ways to send and receive, messages shorter or longer than the receive.
 #include "check.h"
 
 enum { tag = 8, least = 17 << 20, buffered = 5, ways = 8 };
@@ -76,7 +76,7 @@ static MPI_Datatype wide(void) {
   return type;
 }
 
-// What arrives is compared with what MPI_Unpack makes of the same data.
+// Compares received data with the result of MPI_Unpack on the same data.
 static void expect(const struct layout* l, const void* sent, int sent_count, void* memory) {
   int size, position = 0, end;
   MPI_Pack_size(sent_count, l->type, MPI_COMM_WORLD, &size);
@@ -143,7 +143,7 @@ static void exchange(const struct layout* l, int way, const void* out, int count
     if (me % 2 == 1) MPI_Recv(in, room, type, left, tag, comm, &s);
     MPI_Comm_free(&other);
     MPI_Wait(&r[0], MPI_STATUS_IGNORE);
-  } else {  // the receive does not know the type, and the send has no request left
+  } else {  // the receive has another type, and the request of the send was freed
     MPI_Isend(out, count, type, right, tag, comm, &r[0]);
     MPI_Request_free(&r[0]);
     MPI_Probe(left, tag, comm, &s);
@@ -153,7 +153,7 @@ static void exchange(const struct layout* l, int way, const void* out, int count
   CHECK_STATUS(s, left, tag, count, l->type);
 }
 
-// In the given ways, the others left out.
+// Uses only the given ways.
 static void sent_and_received(MPI_Datatype type, int first_way, int step) {
   const struct layout l = laid_out(type);
   const int count = l.count - l.count / 1000;
@@ -166,7 +166,7 @@ static void sent_and_received(MPI_Datatype type, int first_way, int step) {
   expect(&l, out, count, wanted);
   fill_pattern(out + l.begin, l.span, me, right, 0);
   for (int way = first_way; way < ways; way += step) {
-    if (way == buffered && mpich_alone()) continue;  // a longer message arrives than was sent
+    if (way == buffered && mpich_alone()) continue;  // a longer message arrives than the receive allows
     memcpy(in + l.begin, blank + l.begin, l.span);
     exchange(&l, way, out, count, in, l.count);
     CHECK(memcmp(in + l.begin, wanted + l.begin, l.span) == 0);
@@ -176,7 +176,7 @@ static void sent_and_received(MPI_Datatype type, int first_way, int step) {
   MPI_Type_free(&type);
 }
 
-// Only one side has gaps. What MPI_Pack makes of that side is the other one's data.
+// Only one side has gaps. MPI_Pack of that side makes the other side's data.
 static void one_sided(MPI_Datatype gaps_type, MPI_Datatype dense_type) {
   const struct layout gaps = laid_out(gaps_type), dense = laid_out(dense_type);
   const int count = gaps.count;

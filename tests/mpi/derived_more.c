@@ -1,5 +1,5 @@
-// Special cases of derived datatypes: a struct of different types whose padding stays, MPI_BOTTOM with
-// absolute addresses, types freed while their messages are under way, partly filled receives, large types,
+// Special cases of derived datatypes: a struct of different types whose padding is preserved, MPI_BOTTOM with
+// absolute addresses, types freed while their messages are in flight, partly filled receives, large types,
 // every send mode, empty types.
 #include "check.h"
 
@@ -93,7 +93,7 @@ static void bottom(int na, int nb) {
   free(b);
 }
 
-// The type is freed, and others made, between the start and the end of its messages.
+// The type is freed, and others are made, between the start and the end of its messages.
 static void freed_early(int n) {
   MPI_Datatype type, other[10];
   MPI_Request r[2];
@@ -189,7 +189,7 @@ static void empty(void) {
   MPI_Type_free(&none);
 }
 
-// Fortran's types of a wanted range have no name and are nobody's to free, also within another type.
+// Fortran's types of a requested range are unnamed and must not be freed, also within another type.
 static void of_a_range(void) {
   MPI_Datatype range, pairs;
   int out[4] = {me, 1, me + 2, 3}, in[4] = {-1, -1, -1, -1};

@@ -1,6 +1,6 @@
-// Dynamic processes beside ordinary traffic: spawn, accept and connect, join. In each case rank 0 sits in a
-// call that comes back only after a large message of its own has been received by rank 1, so it has to be
-// sent from inside of that call. Traffic to the strangers, on the merged communicator too, and disconnecting.
+// Dynamic processes beside ordinary traffic: spawn, accept and connect, join. In each case rank 0 is in a
+// call that returns only after rank 1 has received a large message of rank 0, so the call itself has to send
+// it. Traffic to the new processes, also on the merged communicator, and disconnecting.
 #include <fcntl.h>
 #include <stddef.h>
 #include <sys/socket.h>
@@ -15,7 +15,7 @@ enum { bytes = 8 << 20, tag_large = 1, tag_text = 2 };
 static char* buf;
 static MPI_Request large;
 
-// Rank 0 before it blocks; rank 1 before it lets rank 0 go on.
+// Rank 0 calls this before it blocks, rank 1 before it releases rank 0.
 static void begin_large(int mark) {
   fill_pattern(buf, bytes, 0, 1, mark);
   MPI_Isend(buf, bytes, MPI_BYTE, 1, tag_large, MPI_COMM_WORLD, &large);

@@ -1,11 +1,11 @@
-// The status of a request that is null or not active: the standard's empty status, all fields of it, whatever
-// the program's memory held before. And outputs that a call defines although nothing has completed.
+// The status of a request that is null or inactive: the standard's empty status in all fields, for any
+// previous contents. Also outputs that a call defines although nothing has completed.
 #include "check.h"
 
 enum { kMarked = 0x5A5A5A5A };
 
-// The standard's definition of an empty status says MPI_SUCCESS, and its list of the calls that set the field
-// leaves it out. Open MPI 4.1 by itself leaves the error as it was, MPICH 4.0 in lists too.
+// The standard's empty status has MPI_SUCCESS, but its list of calls that set the field omits it. Open MPI
+// 4.1 leaves the error unchanged, MPICH 4.0 in lists, too.
 static void check_empty(const MPI_Status* s) {
   CHECK_EMPTY(*s);
   if (offramp_carries()) CHECK_EQ(s->MPI_ERROR, MPI_SUCCESS);
@@ -15,7 +15,7 @@ static void check_empty_of_list(const MPI_Status* s) {
   if (!mpich_alone()) CHECK_EQ(s->MPI_ERROR, MPI_SUCCESS);
 }
 
-// Every call that tells of one request. `request` is null or not active, and stays what it is.
+// Every call for a single request. `request` is null or inactive, and does not change.
 static void single(MPI_Request request) {
   MPI_Request r = request;
   int flag = 0;
@@ -34,7 +34,7 @@ static void single(MPI_Request request) {
   check_empty(&s);
 }
 
-// The same in lists, of which nothing is active.
+// Every call for lists, with inactive requests only.
 static void lists(MPI_Request a, MPI_Request b) {
   MPI_Request r[2] = {a, b};
   MPI_Status s = spoiled_status(), many[2];
@@ -63,7 +63,7 @@ static void lists(MPI_Request a, MPI_Request b) {
   CHECK(r[0] == a && r[1] == b);
 }
 
-// Nothing has completed: what the standard defines all the same.
+// Outputs that the standard defines although nothing has completed.
 static void not_yet(void) {
   MPI_Request r;
   MPI_Message message;
@@ -86,7 +86,7 @@ static void not_yet(void) {
   flag = 7;
   MPI_Improbe(MPI_ANY_SOURCE, 78, MPI_COMM_WORLD, &flag, &message, &s);
   CHECK_EQ(flag, 0);
-  MPI_Barrier(MPI_COMM_WORLD);  // everybody has asked before anything is sent
+  MPI_Barrier(MPI_COMM_WORLD);  // all have polled before the first send
   MPI_Send(&me, 1, MPI_INT, right_of(me, np), 77, MPI_COMM_WORLD);
   for (flag = 0; !flag;) MPI_Request_get_status(r, &flag, &s);
   CHECK_STATUS(s, left_of(me, np), 77, 1, MPI_INT);
@@ -95,7 +95,7 @@ static void not_yet(void) {
   CHECK_STATUS(s, left_of(me, np), 77, 1, MPI_INT);
 }
 
-// A single completion leaves the error in the status alone, as natively.
+// A single completion leaves the status's error unchanged, as natively.
 static void error_stays(void) {
   MPI_Request r;
   MPI_Status s = spoiled_status();

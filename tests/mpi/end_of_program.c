@@ -1,6 +1,5 @@
-// What programs do at their end: MPI in the callbacks of attributes of MPI_COMM_SELF, which MPI_Finalize
-// calls first, with operations from before; MPI_Finalize in a handler of exit; and their own handlers of
-// signals.
+// The end of programs: MPI in callbacks of attributes of MPI_COMM_SELF, which MPI_Finalize calls first, with
+// earlier operations pending; MPI_Finalize in an exit handler; the program's own signal handlers.
 #include <signal.h>
 
 #include "check.h"
@@ -47,7 +46,7 @@ static int last_words(MPI_Comm self, int key, void* value, void* state) {
   return MPI_SUCCESS;
 }
 
-/// After the destructors of everything that was first used later.
+/// After the destructors of all objects that were first used later.
 static void at_exit(void) {
   double values[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, sums[3] = {0};
   MPI_Datatype type;

@@ -71,7 +71,7 @@ static inline int class_of(int code) {
 
 static inline void show(const char* what, int code) {
   if (me == 0) printf("class-table %-24s %s\n", class_name(class_of(code)), what);
-  fflush(stdout);  // the last line is where it crashed
+  fflush(stdout);  // the last line shows the place of a crash
 }
 
 static inline void row(const char* call, int code, int wanted, int also, int line) {
@@ -83,7 +83,7 @@ static inline void row(const char* call, int code, int wanted, int also, int lin
   check_failed(text, __FILE__, line);
 }
 
-// Without a class of its own: the same as natively, which the suite compares.
+// Without an expected class: it must equal the native one, which the suite checks.
 #define SHOW(call) show(#call, call)
 #define ROW(class, call) row(#call, call, class, class, __LINE__)
 #define ROW2(class, also, call) row(#call, call, class, also, __LINE__)

@@ -1,6 +1,6 @@
-// Mistakes under MPI_ERRORS_RETURN and the error class each must give, printed as `class-table` lines by rank
-// 0; a user's error handler; and that all works as before afterwards. The classes are those of Open MPI 4.1;
-// a line with two accepts both. truncation.c has the messages which are too long, errors_more.c windows,
+// Mistakes under MPI_ERRORS_RETURN with their expected error classes, printed as `class-table` lines by rank
+// 0; a user's error handler; everything works as before afterwards. The classes are those of Open MPI 4.1; a
+// line with two classes accepts both. truncation.c tests messages that are too long, errors_more.c windows,
 // files and freed handles.
 #include "error_rows.h"
 
@@ -10,7 +10,7 @@ static MPI_Status s;
 
 #define WORLD MPI_COMM_WORLD
 
-// The same mistakes in every function that starts a send; `...` is the request argument where there is one.
+// Mistakes for each function that starts a send; `...` is the request argument, if any.
 #define SEND_ROWS(Name, ...)                                                         \
   ROW(MPI_ERR_COUNT, Name(&value, -1, MPI_INT, 0, 1, WORLD __VA_ARGS__));            \
   ROW(MPI_ERR_TYPE, Name(&value, 1, MPI_DATATYPE_NULL, 0, 1, WORLD __VA_ARGS__));    \
@@ -23,7 +23,7 @@ static MPI_Status s;
 
 #define RAW_ROW(Name, ...) ROW(MPI_ERR_TYPE, Name(&value, 1, raw, 0, 1, WORLD __VA_ARGS__))
 
-// Open MPI 4.1 does not look here.
+// Open MPI 4.1 does not check this.
 #define UNCHECKED_ROW(Name)                                               \
   r = MPI_REQUEST_NULL;                                                   \
   ROW2(MPI_ERR_TYPE, MPI_SUCCESS, Name(&value, 1, raw, 0, 1, WORLD, &r)); \
@@ -119,7 +119,7 @@ static void collectives(MPI_Datatype raw) {
   ROW(MPI_ERR_TYPE, MPI_Bcast(v, 1, MPI_DATATYPE_NULL, 0, WORLD));
   ROW(MPI_ERR_TYPE, MPI_Bcast(v, 1, raw, 0, WORLD));
   ROW(MPI_ERR_COMM, MPI_Bcast(v, 1, MPI_INT, 0, MPI_COMM_NULL));
-  // MPICH 4.0 does not look at this count, and the program ends.
+  // MPICH 4.0 does not check this count, and the program crashes.
   if (!over_mpich()) ROW(MPI_ERR_COUNT, MPI_Reduce(v, v + 1, -1, MPI_INT, MPI_SUM, 0, WORLD));
   ROW(MPI_ERR_ROOT, MPI_Reduce(v, v + 1, 1, MPI_INT, MPI_SUM, np, WORLD));
   ROW2(MPI_ERR_TYPE, MPI_ERR_OP, MPI_Reduce(v, v + 1, 1, MPI_DATATYPE_NULL, MPI_SUM, 0, WORLD));
@@ -169,13 +169,22 @@ static void user_handler(void) {
   CHECK(handled == 3 && handled_class == MPI_ERR_ROOT);
   int big[100] = {0};
   MPI_Request send;
-  // The send first: Open MPI 4.1.4 cuts a small message to oneself in silence when its receive is already
+  // The send first: Open MPI 4.1.4 silently truncates a small message to oneself if its receive is already
   // posted.
   MPI_Isend(big, 100, MPI_INT, right_of(me, np), 8, WORLD, &send);
   MPI_Irecv(&value, 1, MPI_INT, left_of(me, np), 8, WORLD, &r);
   ROW(MPI_ERR_TRUNCATE, MPI_Wait(&r, &s));
   CHECK(handled == 4 && handled_class == MPI_ERR_TRUNCATE);
   MPI_Wait(&send, MPI_STATUS_IGNORE);
+  MPI_Request both[2];
+  MPI_Status statuses[2];
+  MPI_Isend(big, 100, MPI_INT, right_of(me, np), 8, WORLD, &both[0]);
+  MPI_Irecv(&value, 1, MPI_INT, left_of(me, np), 8, WORLD, &both[1]);
+  ROW(MPI_ERR_IN_STATUS, MPI_Waitall(2, both, statuses));
+  CHECK(class_of(statuses[1].MPI_ERROR) == MPI_ERR_TRUNCATE);
+  // Open MPI passes the error of the request to the handler, MPICH the return value of the call.
+  CHECK(handled == 5 && handled_class == (over_mpich() ? MPI_ERR_IN_STATUS : MPI_ERR_TRUNCATE));
+  if (both[0] != MPI_REQUEST_NULL) MPI_Wait(&both[0], MPI_STATUS_IGNORE);
   MPI_Comm_set_errhandler(WORLD, old);
   MPI_Errhandler_free(&own);
   MPI_Errhandler_free(&old);

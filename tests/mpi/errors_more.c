@@ -1,6 +1,5 @@
 // Mistakes with freed handles, in lists of requests, with windows and with files: lines of a table that the
-// suite `errors` compares with those of a native run. What is known to be Open MPI's answer is checked here
-// too.
+// suite `errors` compares with those of a native run. Known answers of Open MPI are also checked here.
 #include "error_rows.h"
 
 #define WORLD MPI_COMM_WORLD
@@ -9,7 +8,7 @@ static int value, flag;
 static MPI_Request r;
 static MPI_Status s;
 
-// ---- handles that are gone ----
+// ---- freed handles ----
 
 static void freed_communicator(void) {
   MPI_Comm gone, made;
@@ -100,7 +99,7 @@ static void freed_rest(void) {
   SHOW(MPI_Exscan(&value, &out, 1, MPI_INT, op, WORLD));
   SHOW(MPI_Reduce_scatter_block(&value, &out, 1, MPI_INT, op, WORLD));
   SHOW(MPI_Iallreduce(&value, &out, 1, MPI_INT, op, WORLD, &r));
-  // A request that is gone.
+  // A freed request.
   MPI_Recv_init(&value, 1, MPI_INT, 0, 1, WORLD, &r);
   MPI_Request_free(&r);
   CHECK(r == MPI_REQUEST_NULL);
@@ -127,7 +126,7 @@ static void active_persistent(void) {
   MPI_Request_free(&r);
 }
 
-// ---- lists of requests, one of which fails ----
+// ---- lists of requests with one failure ----
 
 enum { kList = 4, kGood = 11, kLong = 12, kLate = 13, kGo = 14 };
 
@@ -171,13 +170,13 @@ static int test_some(MPI_Request* list, int* count, int* places, MPI_Status* sta
 }
 static int wait_any(MPI_Request* list, int* count, int* places, MPI_Status* statuses) {
   *count = 1;
-  list[0] = MPI_REQUEST_NULL;  // so that it is the failed one
+  list[0] = MPI_REQUEST_NULL;  // so that it returns the failed one
   return MPI_Waitany(kList, list, places, statuses);
 }
 
-// Rank 0 receives from rank 1: a good message, one that is too long, none, and one that comes late when it is
-// to be pending. The message kGo comes last, so those before it are there.
-// MPICH's functions first wait for all, which the standard allows.
+// Rank 0 receives from rank 1: a good message, one that is too long, none, and one that comes late if it is
+// to be pending. Message kGo comes last, after the arrival of those before it. MPICH's functions first wait
+// for all, which the standard allows.
 static void list_of_requests(const char* name, completion complete, int late, int ignore, int persistent) {
   if (late && mpich_alone()) return;
   MPI_Request list[kList], good = MPI_REQUEST_NULL;
@@ -246,7 +245,7 @@ static void lists_of_requests(void) {
   MPI_Errhandler_free(&own);
 }
 
-// By itself: what it does to freed handles leaves the MPI library in a state that no other test should meet.
+// Runs alone: freed handles leave the MPI library in a state that could break other tests.
 int main(int argc, char** argv) {
   check_start(&argc, &argv);
   MPI_Comm_set_errhandler(WORLD, MPI_ERRORS_RETURN);

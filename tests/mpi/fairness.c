@@ -1,4 +1,4 @@
-// No message waits for ever because its receiver computes, polls somewhere else, or is flooded by others.
+// Every message makes progress although its receiver computes, polls elsewhere, or is flooded by others.
 // Ranks: at least 3.
 #include <stdbool.h>
 #include <time.h>
@@ -9,7 +9,7 @@ enum { small = 1000, large = 3000000, go = 3, answer = 4, flood = 5, stop = 6, p
 
 static char *out, *in;
 
-// Without MPI. By the system's clock: MPI_Wtime may be another one.
+// Sleeps by the system's clock, without MPI: MPI_Wtime may be a modelled one.
 static void compute(double seconds) {
   struct timespec begin, now;
   timespec_get(&begin, TIME_UTC);
@@ -18,8 +18,8 @@ static void compute(double seconds) {
   } while ((double)(now.tv_sec - begin.tv_sec) + 1e-9 * (double)(now.tv_nsec - begin.tv_nsec) < seconds);
 }
 
-// Rank 1 computes, now and then only it looks for its messages. What the others send each other goes on,
-// small messages to rank 1 are sent without it, and large ones arrive.
+// Rank 1 computes, and only rarely polls for its messages. Messages between the others make progress, small
+// messages to rank 1 complete without it, and large ones arrive.
 static void computing_receiver(void) {
   MPI_Request request;
   if (me == 1) {
@@ -47,7 +47,7 @@ static void computing_receiver(void) {
   }
 }
 
-// One look at something that has nothing to do with the large message; true when rank 0 has said go.
+// One poll of something unrelated to the large message; true when rank 0 has sent go.
 enum looking { iprobe, improbe, test, testany, testsome, get_status, lookings };
 
 static bool look(enum looking how, MPI_Comm other, MPI_Request* request, MPI_Message* message) {
@@ -74,7 +74,8 @@ static bool look(enum looking how, MPI_Comm other, MPI_Request* request, MPI_Mes
   return flag != 0;
 }
 
-// Rank 1 polls one communicator only; rank 0 says go there when its large message on another one is received.
+// Rank 1 polls one communicator only; rank 0 sends go there once its large message on another one is
+// received.
 static void polls_another_communicator(void) {
   MPI_Comm other;
   MPI_Comm_dup(MPI_COMM_WORLD, &other);
@@ -103,9 +104,9 @@ static void polls_another_communicator(void) {
   MPI_Comm_free(&other);
 }
 
-// Rank 1 does nothing but one-sided operations until rank 0 writes into its window, which it does when its
-// large message is received. Since Open MPI 5.0 one-sided operations through shared memory do not turn its
-// progress engine: there the message waits for ever natively, too.
+// Rank 1 calls only one-sided operations until rank 0 writes into its window, once its large message is
+// received. Since Open MPI 5.0 one-sided operations through shared memory do not call its progress engine:
+// the message waits for ever natively, too.
 static void one_sided_load(void) {
 #if defined(OPEN_MPI) && OMPI_MAJOR_VERSION >= 5
   return;
@@ -137,8 +138,8 @@ static void one_sided_load(void) {
   MPI_Win_free(&window);
 }
 
-// Everybody floods rank 0 until told to stop; that is when the last rank has got its answers, one after the
-// other. Rank 0 takes whatever comes first, or waits for the last rank alone.
+// All ranks flood rank 0 until it sends stop, after the last rank has got all its answers, one after the
+// other. Rank 0 receives from any rank, or from the last rank alone.
 static void flooded(bool anybody) {
   const int last = np - 1;
   int word = 0, got = 0, flag = 0;
@@ -152,7 +153,7 @@ static void flooded(bool anybody) {
       MPI_Send(&word, 1, MPI_INT, last, answer, MPI_COMM_WORLD);
     }
     for (int rank = 1; rank < last; ++rank) MPI_Send(&word, 1, MPI_INT, rank, stop, MPI_COMM_WORLD);
-    for (int left = np - 2; left > 0;) {  // each one's last word is a stop, too
+    for (int left = np - 2; left > 0;) {  // each rank's last message is also a stop
       MPI_Status status;
       MPI_Recv(&word, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
       if (status.MPI_TAG == stop) --left;

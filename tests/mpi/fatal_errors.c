@@ -1,14 +1,13 @@
-// Errors that are found while a call runs, between ranks 0 and 1. Without an argument each must return its
-// class. With the name of a function, the error in that one ends the job, and the MPI library's message says
-// where it occurred.
+// Errors found during a call between ranks 0 and 1. Without an argument each must return its class. With the
+// name of a function, its error ends the job, and the MPI library's message names the function.
 #include "check.h"
 
 enum { kLong = 100000, kShort = 10 };
 
 static char out[2 * kLong], in[2 * kLong];
-static MPI_Comm comm;  // a communicator of its own for each mistake
+static MPI_Comm comm;  // a communicator for each mistake
 
-static int bsend(void) {  // nothing is attached
+static int bsend(void) {  // no buffer is attached
   return me == 0 ? MPI_Bsend(out, kLong, MPI_CHAR, 1, 0, comm) : MPI_SUCCESS;
 }
 
@@ -67,7 +66,7 @@ static int test(void) {
   return code;
 }
 
-static int scatter(void) {  // the root's own block is too long for it
+static int scatter(void) {  // the root's own block exceeds its receive
   return MPI_Scatter(out, 2 * kShort, MPI_CHAR, in, me == 0 ? kShort : 2 * kShort, MPI_CHAR, 0, comm);
 }
 
@@ -75,7 +74,7 @@ static const struct {
   const char* function;
   int (*make)(void);
   int by;     // the rank that gets the error; negative: both
-  int class;  // MPI_SUCCESS: natively not raised, or the others wait for ever
+  int class;  // MPI_SUCCESS: natively no error, or the others wait for ever
 } mistakes[] = {{"MPI_Bsend", bsend, 0, MPI_ERR_BUFFER},
                 {"MPI_Ibsend", ibsend, 0, MPI_ERR_BUFFER},
                 {"MPI_Start", start, 0, MPI_SUCCESS},
@@ -99,7 +98,7 @@ int main(int argc, char** argv) {
   for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; ++i) {
     int chosen = argc > 1 && strcmp(argv[1], mistakes[i].function) == 0;
     if (argc > 1 ? !chosen : mistakes[i].class == MPI_SUCCESS) continue;
-    MPI_Comm_split(MPI_COMM_WORLD, me / 2, me, &comm);  // ranks 0 and 1; the others look on
+    MPI_Comm_split(MPI_COMM_WORLD, me / 2, me, &comm);  // ranks 0 and 1 only
     if (!chosen) {
       MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
       // A matched message has no communicator any more: MPICH raises errors of MPI_Mrecv elsewhere.

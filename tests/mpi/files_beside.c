@@ -1,6 +1,5 @@
-// Parallel files beside messages: a large message is outstanding through every call on the file, file
-// requests and message requests in one array, split collectives, shared pointers, ordered access, and the
-// errors of a file.
+// Parallel files beside messages: a large message is outstanding during every call on the file; file requests
+// and message requests in one array, split collectives, shared pointers, ordered access, errors of a file.
 #include <unistd.h>
 
 #include "check.h"
@@ -59,7 +58,7 @@ static void collective_access(void) {
   MPI_Type_free(&strided);
 }
 
-// Two of the file's requests and two of messages, in all orders of completion.
+// Two file requests and two message requests, in all orders of completion.
 static void mixed_requests(void) {
   for (int way = 0; way < 3; ++way) {
     int values[cells], got[cells], n = 0, index, count, indices[4];
@@ -105,7 +104,7 @@ static void shared_pointer(void) {
   check_cells(got, me, 7);
 }
 
-// Files return errors by default; one rank's mistake is no other rank's business.
+// Files return errors by default; a mistake of one rank does not affect the others.
 static void errors(const char* name) {
   MPI_File none = MPI_FILE_NULL;
   int code, kind = -1;

@@ -1,5 +1,5 @@
-// Small messages nobody receives before MPI_Finalize. The standard asks programs to receive everything first;
-// real ones forget, and every library lets them end.
+// Small messages that are never received before MPI_Finalize. The standard forbids that, but real programs do
+// it, and every library lets them end.
 #include "check.h"
 
 int main(int argc, char** argv) {

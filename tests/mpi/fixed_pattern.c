@@ -1,6 +1,6 @@
-// The same calls in the same order on every run: named receives only, no polling, no wildcards, no completion
-// "any" or "some". Blocking and nonblocking messages of many sizes, Bcast, Reduce, Gather and Barrier. Meant
-// for comparing the modelled times of repeated runs.
+// A program that makes the same calls in the same order on every run: named receives only, no polling, no
+// wildcards, no completion "any" or "some". Blocking and nonblocking messages of many sizes, Bcast, Reduce,
+// Gather and Barrier. For comparing the modelled times of repeated runs.
 #include "check.h"
 
 enum { longest = 200000, rounds = 20 };

@@ -1,5 +1,5 @@
-// What the program frees while operations still need it: operations and types of reductions, communicators of
-// persistent requests. What is made next has the freed handle's place, if nobody kept it.
+// Handles freed while operations still need their objects: operations and types of reductions, communicators
+// of persistent requests. New objects reuse the freed handles unless references are kept.
 #include <sched.h>
 
 #include "check.h"
@@ -21,7 +21,7 @@ static void spoil(void* in, void* inout, int* count, MPI_Datatype* type) {
   for (int i = 0; i < words_of(*count, *type); ++i) ((int*)inout)[i] = -1000;
 }
 
-/// An operation and a type of the program's own, both freed before the end.
+/// An operation and a type of the program, both freed before the end.
 static void reductions(int free_type) {
   for (int round = 0; round < rounds; ++round) {
     const int in[words] = {me, 1, 2, 3};
@@ -32,8 +32,7 @@ static void reductions(int free_type) {
     MPI_Op_create(add, 1, &op);
     MPI_Type_contiguous(2, MPI_INT, &type);
     MPI_Type_commit(&type);
-    for (int i = 0; i < 1000 && me == 0 && round % 4 == 0; ++i)
-      sched_yield();  // the others are in the middle of it
+    for (int i = 0; i < 1000 && me == 0 && round % 4 == 0; ++i) sched_yield();  // the others are still in it
     MPI_Iallreduce(in, out, words / 2, type, op, MPI_COMM_WORLD, &r);
     if (free_type) {
       MPI_Type_free(&type);
@@ -51,7 +50,7 @@ static void reductions(int free_type) {
   }
 }
 
-/// Persistent requests go on without the handle of their communicator.
+/// Persistent requests work after their communicator's handle is freed.
 static void persistent(void) {
   MPI_Comm comm, next[3];
   MPI_Request r[2];

@@ -1,5 +1,5 @@
-// MPI_Gather: every root, nothing to 4 MiB per rank, every predefined datatype, MPI_IN_PLACE, derived types
-// which differ between the ends, unused arguments away from the root, sub-communicators, many back to back.
+// MPI_Gather: every root, sizes from 0 to 4 MiB per rank, every predefined datatype, MPI_IN_PLACE, derived
+// types that differ between the ends, unused arguments away from the root, sub-communicators, many in a row.
 #include "types.h"
 
 static void bytes_to(MPI_Comm comm, int root, int bytes, int in_place, int round) {
@@ -52,7 +52,7 @@ static void every_type(void) {
   }
 }
 
-// Each rank sends a column of its block; the root stores what it gets as spaced-out elements.
+// Each rank sends a column of its block; the root stores the received elements with gaps.
 static void derived(int n) {
   MPI_Datatype column, spaced;
   int* block = malloc((size_t)n * 4 * sizeof *block);
@@ -77,7 +77,7 @@ static void derived(int n) {
   free(block);
 }
 
-// The root asks for whole triples, the others send single ints, and one rank a type of its own.
+// The root receives whole triples, the others send single ints, and one rank uses a type of its own.
 static void different_types(void) {
   MPI_Datatype triple;
   MPI_Type_contiguous(3, MPI_INT, &triple);
@@ -97,7 +97,7 @@ static void different_types(void) {
   MPI_Type_free(&triple);
 }
 
-// The same signature from other constructors: pairs of ints, and a struct with a block of no doubles.
+// Equal signatures from different constructors: pairs of ints, and a struct with an empty block of doubles.
 static void same_signature(void) {
   MPI_Datatype half_empty, word;
   MPI_Type_create_struct(2, (int[]){1, 0}, (MPI_Aint[]){0, 8}, (MPI_Datatype[]){MPI_INT, MPI_DOUBLE},
@@ -117,7 +117,7 @@ static void same_signature(void) {
         MPI_Gather(mine, 2, MPI_INT, all, 2, MPI_INT, root, MPI_COMM_WORLD);
       for (int r = 0; r < np && me == root; ++r) CHECK(all[2 * r] == r && all[2 * r + 1] == r + 1);
     }
-    // Nothing of anything.
+    // Empty messages.
     MPI_Gather(mine, 0, me == root ? MPI_DOUBLE : MPI_INT, all, 0, MPI_DOUBLE, root, MPI_COMM_WORLD);
     free(all);
   }
@@ -132,7 +132,7 @@ static void back_to_back(void) {
     MPI_Gather(&mine, 1, MPI_INT, all, 1, MPI_INT, root, MPI_COMM_WORLD);
     for (int r = 0; r < np && me == root; ++r) CHECK_EQ(all[r], r * 1000 + i);
   }
-  for (int i = 0; i < 200; ++i) {  // the leaves may run ahead of the root
+  for (int i = 0; i < 200; ++i) {  // other ranks may be ahead of the root
     int mine = me * 1000 - i;
     MPI_Gather(&mine, 1, MPI_INT, all, 1, MPI_INT, np - 1, MPI_COMM_WORLD);
     for (int r = 0; r < np && me == np - 1; ++r) CHECK_EQ(all[r], r * 1000 - i);

@@ -1,5 +1,5 @@
-// Threads that make communicators of a group at once, told apart by the tag alone: the ranks may come to them
-// in different orders.
+// Threads make communicators of a group at once, distinguished by the tag alone: ranks may reach them in
+// different orders.
 #include <pthread.h>
 
 #include "check.h"

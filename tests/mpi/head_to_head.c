@@ -1,5 +1,5 @@
-// Every rank sends large messages to its neighbours in both directions at the same moment, by Isend and by
-// Sendrecv, receives posted after the sends; several deep.
+// Every rank sends large messages to its neighbours in both directions at once, by Isend and by Sendrecv,
+// receives posted after the sends; several deep.
 #include "check.h"
 
 enum { depth = 4, bytes = 2 << 20 };
@@ -13,7 +13,8 @@ static void everybody(int size) {
     fill_pattern(out[i], (size_t)size, me, ends[i % 2], i);
     MPI_Isend(out[i], size, MPI_BYTE, ends[i % 2], i, MPI_COMM_WORLD, &r[i]);
   }
-  for (int i = 2 * depth - 1; i >= 0; --i)  // what my left neighbour sent right, and my right one left
+  // The left neighbour's messages to its right, and the right one's to its left.
+  for (int i = 2 * depth - 1; i >= 0; --i)
     MPI_Irecv(in[i], size, MPI_BYTE, ends[!(i % 2)], i, MPI_COMM_WORLD, &r[2 * depth + i]);
   MPI_Waitall(4 * depth, r, MPI_STATUSES_IGNORE);
   for (int i = 0; i < 2 * depth; ++i) VERIFY(in[i], (size_t)size, ends[!(i % 2)], me, i);

@@ -1,6 +1,6 @@
-// Ibcast, Ireduce and Igather: several in flight together, on one and on two communicators, with
-// point-to-point messages among them, completed in other orders than started, small and large, IN_PLACE; a
-// rank that completes its own part first serves the others.
+// Ibcast, Ireduce and Igather: several in flight, on one and on two communicators, with point-to-point
+// messages among them, completed in other orders than started, small and large, IN_PLACE; a rank that
+// completes its own part first still serves the others.
 #include "check.h"
 
 enum { n = 6, longest = 300000 };

@@ -1,6 +1,6 @@
 // Point-to-point (all completion styles, wildcards, probes, Sendrecv), Barrier, Bcast, Allreduce, Gather and
-// Reduce over an intercommunicator; the same ranks and tags meanwhile on MPI_COMM_WORLD; free and merge while
-// in use.
+// Reduce over an intercommunicator, with the same ranks and tags on MPI_COMM_WORLD; free and merge while in
+// use.
 #include "check.h"
 
 static MPI_Comm half, inter;
@@ -53,7 +53,7 @@ static void pairs(int bytes) {
   GUARDED_FREE(in, (size_t)bytes);
 }
 
-// One side roots, then the other.
+// The root is on one side, then on the other.
 static void collectives(void) {
   for (int side = 0; side < 2; ++side) {
     int in_root_group = side == lower, root = in_root_group ? MPI_PROC_NULL : 0, word = -1, sum = -1;

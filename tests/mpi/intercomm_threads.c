@@ -1,6 +1,6 @@
-// Threads that make intercommunicators at once, merge them and use what they have made: each from a
-// communicator of its own, as MPI_THREAD_MULTIPLE allows. Every call waits for all that take part in it, so
-// that a recording, which has the threads' calls in one order, can be replayed on any hardware.
+// Threads make intercommunicators at once, merge them and use them: each from a communicator of its own, as
+// MPI_THREAD_MULTIPLE allows. Every call waits for all ranks in it, so that a recording, which has one order
+// of the threads' calls, can be replayed on any hardware.
 #include <pthread.h>
 
 #include "check.h"

@@ -1,13 +1,12 @@
-// MPI_Isendrecv and MPI_Isendrecv_replace: rings in which several are under way at once, against plain
-// receives and sends, ends without a partner, wildcards, derived types, lists with other requests. Only
-// where the library has them (MPI 4).
+// MPI_Isendrecv and MPI_Isendrecv_replace: rings with several in flight, against plain receives and sends,
+// ends without a partner, wildcards, derived types, lists with other requests. Only with an MPI 4 library.
 #include "check.h"
 
 #if MPI_VERSION >= 4 || (defined(OPEN_MPI) && OMPI_MAJOR_VERSION >= 5)
 
 static int right, left;
 
-// Of a receive. MPICH 4.0 leaves parts of it as they were.
+// Checks the status of a receive. MPICH 4.0 leaves parts of it unchanged.
 static void check_received(MPI_Status s, int source, int tag, int bytes) {
   if (!mpich_alone()) CHECK_STATUS(s, source, tag, bytes, MPI_BYTE);
 }
@@ -40,7 +39,7 @@ static void ring(int bytes) {
   }
 }
 
-// Rank r gives to r + 1; the ends have no partner.
+// Rank r sends to r + 1; the ends have no partner.
 static void chain(int bytes) {
   const int to = me + 1 < np ? me + 1 : MPI_PROC_NULL, from = me > 0 ? me - 1 : MPI_PROC_NULL;
   char *out = guarded_new((size_t)bytes), *in = guarded_new((size_t)bytes);
@@ -60,7 +59,7 @@ static void chain(int bytes) {
   GUARDED_FREE(in, (size_t)bytes);
 }
 
-// One end in an MPI_Isendrecv, the other in plain calls; beside another request in one list.
+// One end uses MPI_Isendrecv, the other plain calls; with another request in one list.
 static void against_plain(int bytes) {
   char *out = guarded_new((size_t)bytes), *in = guarded_new((size_t)bytes);
   const int other = me ^ 1;
@@ -85,7 +84,7 @@ static void against_plain(int bytes) {
   GUARDED_FREE(in, (size_t)bytes);
 }
 
-// The columns of one matrix go round.
+// A ring that replaces the columns of one matrix.
 static void derived(int n) {
   MPI_Datatype column;
   MPI_Request r;
@@ -112,7 +111,7 @@ CASE(isendrecv) {
     chain(sizes[i]);
     against_plain(sizes[i]);
   }
-  // MPICH 4.0 lets go of the type once too often.
+  // MPICH 4.0 releases the type once too often.
   if (mpich_alone()) return;
   derived(2);
   derived(300);

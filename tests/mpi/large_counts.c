@@ -1,4 +1,5 @@
-// The functions with large counts of MPI 4, mixed with those with int: what one sends the other receives.
+// The functions with large counts of MPI 4, mixed with those with int: each receives the messages of the
+// other.
 // Ranks: at least 2.
 #include "check.h"
 
@@ -16,7 +17,7 @@ static void check_in(int from, int seed, int count) {
   for (int i = count; i < n; ++i) CHECK_EQ(in[i], -1);
 }
 
-// Every way of sending, received in every way, in turn.
+// Every way of sending against every way of receiving.
 static void send_in_way(int way, int to, MPI_Request* r) {
   static char space[n * sizeof(int) + MPI_BSEND_OVERHEAD];
   MPI_Count size;
@@ -236,7 +237,7 @@ static void neighbours(void) {
   MPI_Comm_free(&ring);
 }
 
-// Types that were made with large counts, sent to types that were made with int.
+// Types made with large counts, against types made with int.
 static void types(void) {
   MPI_Datatype large[4], small[4];
   const MPI_Count lengths[2] = {2, 3}, places[2] = {5, 0}, bytes[2] = {20, 0};

@@ -1,6 +1,5 @@
-// Arrays mixing point-to-point requests with nonblocking collectives, generalized and persistent requests, in
-// every member of the completion family: statuses in the right places, indices, and requests left or cleared
-// as due.
+// Arrays that mix point-to-point requests with nonblocking collectives, generalized and persistent requests,
+// in every completion function: places of statuses, indices, and which requests are left or cleared.
 #include "check.h"
 
 enum {
@@ -109,7 +108,7 @@ static void by_any(int test) {
     note(index, &one, done);
     --left_over;
   }
-  MPI_Waitany(n, r, &index, &one);  // what is left is null or inactive
+  MPI_Waitany(n, r, &index, &one);  // the others are null or inactive
   CHECK_EQ(index, MPI_UNDEFINED);
 }
 
@@ -137,8 +136,8 @@ static void one_by_one(enum way way) {
   }
 }
 
-// An incomplete generalized request holds up "all", not "any" or "some".
-static void held_up(void) {
+// An incomplete generalized request delays "all", but not "any" or "some".
+static void straggler_delay(void) {
   int flag = 1;
   for (int i = 0; i < 20; ++i) {
     MPI_Testall(n, r, &flag, s);
@@ -189,7 +188,7 @@ CASE(mixed_requests) {
   MPI_Send_init(&p_out, 1, MPI_INT, right, 3, MPI_COMM_WORLD, &persistent[1]);
   for (int round = 0; round < 5 * ways; ++round) {
     start(round, &elements);
-    if (round % ways == w_testall || round % ways == w_waitall) held_up();
+    if (round % ways == w_testall || round % ways == w_waitall) straggler_delay();
     finish(round % ways);
     check_results(round % ways, round);
   }

@@ -1,7 +1,8 @@
-// Large messages outstanding while a rank sits in a call that blocks for other reasons: collectives,
-// communicator and window construction, fences. Both halves of each pair take both parts: A  Isend, blocking
-// call, Wait     against  Recv, blocking call B  Send, blocking call            against  Irecv, blocking
-// call, Wait C  Isend, blocking call, Wait     against  Irecv, blocking call, Wait
+// Large messages outstanding while a rank is in a call that blocks for other reasons: collectives,
+// communicator and window construction, fences. Each rank of a pair plays both parts:
+//   A: Isend, blocking call, Wait against Recv, blocking call
+//   B: Send, blocking call against Irecv, blocking call, Wait
+//   C: Isend, blocking call, Wait against Irecv, blocking call, Wait
 #include "check.h"
 
 enum { bytes = 8 << 20 };
@@ -71,7 +72,7 @@ static void nonblocking_collective(void) {
   MPI_Wait(&r, MPI_STATUS_IGNORE);
 }
 
-// Ranks in pairs; one without a partner only makes the blocking call.
+// Ranks in pairs; a rank without a partner only makes the blocking call.
 static void pair(char variant, int even_sends, void (*blocking)(void)) {
   int other = me ^ 1, sends = (me % 2 == 0) == even_sends;
   MPI_Request r;
@@ -95,7 +96,7 @@ static void pair(char variant, int even_sends, void (*blocking)(void)) {
   VERIFY(buf, bytes, other, me, variant);
 }
 
-// Rank 0 enters the call late, after it has talked to everybody who is already inside or will be.
+// Rank 0 enters the call late, after messages with all ranks that are in it or will be.
 static void late_root(void (*blocking)(void)) {
   MPI_Request r = MPI_REQUEST_NULL;
   if (me == 0) {

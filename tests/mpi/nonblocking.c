@@ -137,7 +137,7 @@ static void every_way(void) {
         exchange(isends[mode], method, with_status, seed += 10);
 }
 
-// A lone active pair between null requests.
+// A single active pair between null requests.
 static void null_among_active(void) {
   int right = right_of(me, np), left = left_of(me, np), value = 0, index = -1, count = -1, indices[5];
   MPI_Request r[5];
@@ -206,7 +206,7 @@ static void null_alone(void) {
   CHECK_EMPTY(s);
 }
 
-// Freed requests go on to completion. A freed receive is watched through its buffer: nothing else tells.
+// Freed requests still complete. Only its buffer shows the completion of a freed receive.
 static void freed_requests(int bytes) {
   static char late[room];
   int right = right_of(me, np), left = left_of(me, np), flag;
@@ -219,12 +219,12 @@ static void freed_requests(int bytes) {
   MPI_Isend(out[0], bytes, MPI_BYTE, right, 50, MPI_COMM_WORLD, &r);
   MPI_Request_free(&r);
   CHECK(r == MPI_REQUEST_NULL);
-  for (long turns = 0; turns < 20000000; ++turns) {  // not by the clock: that may be a modelled one
+  for (long turns = 0; turns < 20000000; ++turns) {  // no clock: MPI_Wtime may be modelled
     MPI_Iprobe(left, 51, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
     if (pattern_mismatch(late, (size_t)bytes, left, me, bytes) < 0) break;
   }
   VERIFY(late, (size_t)bytes, left, me, bytes);
-  MPI_Barrier(MPI_COMM_WORLD);  // everybody has its message, so everybody's send buffer is free
+  MPI_Barrier(MPI_COMM_WORLD);  // all messages have arrived, so all send buffers are free
 }
 
 CASE(nonblocking) {

@@ -1,5 +1,5 @@
 // The collectives beside Bcast, Reduce and Gather, blocking and nonblocking, with MPI_IN_PLACE where it
-// exists, with point-to-point messages outstanding meanwhile: simple correctness.
+// exists, with point-to-point messages outstanding: simple correctness.
 #include "check.h"
 
 enum { most = 64, block = 3 };

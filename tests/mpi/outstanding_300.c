@@ -26,8 +26,8 @@ static int dest_of(int rank, int i) {
   return (rank + 1 + i % (np > 1 ? np - 1 : 1)) % np;
 }
 
-// Message i of rank r goes to dest_of(r, i); so rank me gets its message i from the source for which that
-// holds.
+// Message i of rank r goes to dest_of(r, i), so a rank's message i comes from the source with that
+// destination.
 static int source_of(int rank, int i) {
   return (rank + 2 * np - 1 - i % (np > 1 ? np - 1 : 1)) % np;
 }

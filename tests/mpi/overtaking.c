@@ -1,6 +1,6 @@
-// Messages with the same source, tag and communicator never overtake each other, whatever their size (1 B to
-// 1 MiB) and mode, with receives posted before, after, and half and half; receives of different tags in
-// another order than the sends do not block each other.
+// Messages with equal source, tag and communicator never overtake each other, for any size (1 B to 1 MiB) and
+// mode, with receives posted before, after, and half and half; receives of different tags in another order
+// than the sends do not block each other.
 #include "check.h"
 
 enum { n = 60, longest = 1 << 20, tag = 5 };
@@ -42,7 +42,7 @@ static void nonblocking(int from, int to, int first, int wild) {
   for (int i = 0; i < n && me == to; ++i) verify(i, from, &s[i]);
 }
 
-// Isends are started in between blocking ones; the receiver takes everything in order with blocking receives.
+// Isends among blocking sends; the receiver receives everything in order with blocking receives.
 static void mixed_modes(int from, int to) {
   MPI_Request r[n];
   for (int i = 0; i < n; ++i) {

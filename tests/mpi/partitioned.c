@@ -8,7 +8,7 @@ enum { parts = 4, each = 100, rounds = 3, large = 1 << 18 };
 
 static int out[parts * each], in[parts * each];
 
-// The sender makes its partitions ready in turn, one by one, several at once or in a list.
+// The sender marks its partitions ready one by one, several at once, or by a list.
 static void make_ready(int round, MPI_Request request) {
   if (round == 0)
     for (int i = parts - 1; i >= 0; --i) MPI_Pready(i, request);
@@ -35,8 +35,9 @@ static void wait_in_way(int round, int count, MPI_Request* r) {
   }
 }
 
-// Around a ring; half of it goes by Offramp, half by the library. All ranks take part: the progress of Open
-// MPI 5.0.7 makes communicators of all for the first of these messages, and waits for ranks that have none.
+// Around a ring; Offramp carries one half, the library the other. All ranks take part: for the first of these
+// messages, the progress of Open MPI 5.0.7 makes communicators of all ranks, and waits for ranks that have
+// none.
 static void mixed(void) {
   static int token, got;
   MPI_Request r[4];
@@ -57,7 +58,7 @@ static void mixed(void) {
   for (int i = 0; i < 4; ++i) MPI_Request_free(&r[i]);
 }
 
-// While rank 1 asks for a partition, rank 0 sends it a message that is too long to leave without it.
+// While rank 1 polls for a partition, rank 0 sends it a message that is too long to complete without it.
 static void asking(void) {
   static char long_out[large], long_in[large];
   MPI_Request r[2];
@@ -87,7 +88,7 @@ static void asking(void) {
 CASE(partitioned) {
   if (np < 2) SKIP("partitioned communication needs two ranks");
 #ifdef OPEN_MPI
-  check_tolerated[left_comm] += 2;  // which the library makes for all of it
+  check_tolerated[left_comm] += 2;  // which the library makes for the whole request
 #endif
   mixed();
   asking();

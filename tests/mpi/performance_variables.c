@@ -1,5 +1,5 @@
-// The performance variables of MPI_T: every variable can be found by its name, told apart by its index, read
-// and let go of, and the list only ever grows. tests/suites/reports.py looks at those that Offramp adds.
+// The performance variables of MPI_T: each can be found by name, has one index, and can be read and released;
+// the list only grows. tests/suites/reports.py checks the variables that Offramp adds.
 #include "check.h"
 
 static int count_variables(void) {
@@ -62,7 +62,7 @@ static void look_at(int index) {
   CHECK_EQ(MPI_T_pvar_handle_free(session, &handle), MPI_SUCCESS);
   CHECK(handle == MPI_T_PVAR_HANDLE_NULL);
   CHECK_EQ(MPI_T_pvar_handle_alloc(session, index, NULL, &copy, &elements), MPI_SUCCESS);
-  CHECK_EQ(MPI_T_pvar_session_free(&session), MPI_SUCCESS);  // lets go of its handles
+  CHECK_EQ(MPI_T_pvar_session_free(&session), MPI_SUCCESS);  // releases its handles
   CHECK(session == MPI_T_PVAR_SESSION_NULL);
 }
 

@@ -136,7 +136,7 @@ static void buffered(void) {
   memcpy(sizes, kept, sizeof sizes);
 }
 
-// A persistent end against an ordinary one, either way round.
+// A persistent end against an ordinary one, in both directions.
 static void one_persistent(int sender) {
   MPI_Request r[2];
   MPI_Status s;
@@ -155,7 +155,7 @@ static void one_persistent(int sender) {
     MPI_Wait(&r[sender], &s);
     if (sender) CHECK(r[1] == MPI_REQUEST_NULL && r[0] != MPI_REQUEST_NULL);
     VERIFY(in[3], (size_t)sizes[3], left, me, round * n + 3);
-    // With a wildcard a neighbour running ahead would be taken for this round's message.
+    // A wildcard would match the message of a neighbour that is already in the next round.
     if (!sender) MPI_Barrier(MPI_COMM_WORLD);
   }
   MPI_Request_free(&r[0]);
@@ -174,7 +174,7 @@ static void free_active(void) {
   for (int i = n - 1; i >= 0; --i)
     MPI_Recv(in[i], longest, MPI_BYTE, left, tag + i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   verify_round(7, NULL);
-  MPI_Barrier(MPI_COMM_WORLD);  // nobody's buffers are freed before its messages have arrived
+  MPI_Barrier(MPI_COMM_WORLD);  // all messages arrive before any buffer is freed
 }
 
 CASE(persistent) {

@@ -1,6 +1,6 @@
-// A buffered send of 16 KiB that is started anew while what it sent before may still be on its way, where the
-// MPI library may put another request behind the program's handle. Every byte is the same each time: Open
-// MPI 4.1 sends stale ones (see persistent.c).
+// A buffered send of 16 KiB is started again while its previous message may be in flight; the MPI library may
+// replace the request behind the program's handle. The data is the same each time, because Open MPI 4.1 sends
+// stale bytes (see persistent.c).
 #include "check.h"
 
 enum { bytes = 16384, rounds = 8 };

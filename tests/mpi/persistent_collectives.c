@@ -1,6 +1,5 @@
-// Persistent collectives: every one of them, started again and again with new contents of the same
-// buffers, several at once, together with messages in one array; a reduction of the program's own;
-// neighbours.
+// Persistent collectives: each is started repeatedly with new contents of the same buffers, several at once,
+// together with messages in one array; a user-defined reduction; neighbours.
 #include "check.h"
 #include "persistent_names.h"
 
@@ -102,7 +101,7 @@ static void neighbours(void) {
   MPI_Comm_free(&ring);
 }
 
-// Types that MPI does not look at may be anything.
+// Types that MPI ignores here may be invalid.
 static void ignored_types(void) {
   const MPI_Comm comm = MPI_COMM_WORLD;
   const MPI_Info no = MPI_INFO_NULL;
@@ -151,8 +150,8 @@ static void ignored_types(void) {
 CASE(persistent_collectives) {
   MPI_Datatype gap;
   int flag;
-  // MPICH 4.0: MPI_Test says of inactive ones that they are not complete, MPI_Testall fails while one is
-  // under way, and MPI_Gather_init and MPI_Scatter_init take the contents that the buffers have then.
+  // MPICH 4.0: MPI_Test reports inactive ones as incomplete, MPI_Testall fails while one is in flight, and
+  // MPI_Gather_init and MPI_Scatter_init read the contents of the buffers at that time.
   if (mpich_alone()) SKIP("persistent collectives of MPICH 4.0 do not work");
   out = malloc((size_t)(np * block) * sizeof *out);
   for (int k = 0; k < kinds; ++k) in[k] = malloc((size_t)(np * block) * sizeof(int));
@@ -168,7 +167,7 @@ CASE(persistent_collectives) {
   fill(0);
   init();
   for (int k = 0; k < kinds; ++k) {         // nothing has begun: inactive requests are complete
-    if (k == 17 && over_mpich()) continue;  // a reduction of the program's own is the library's
+    if (k == 17 && over_mpich()) continue;  // the library carries a user-defined reduction
     MPI_Test(&r[k], &flag, MPI_STATUS_IGNORE);
     CHECK(flag && r[k] != MPI_REQUEST_NULL);
   }
@@ -196,7 +195,7 @@ CASE(persistent_collectives) {
     free(in[k]);
   }
   MPI_Op_free(&own_op);
-  MPI_Type_free(&pair_type);  // earlier, Open MPI 4.1 itself does not survive
+  MPI_Type_free(&pair_type);  // Open MPI 4.1 itself crashes if this is earlier
   neighbours();
   ignored_types();
   free(out);

@@ -1,5 +1,5 @@
-// Persistent collectives are matched by the order of their _init calls: each rank starts them in an order of
-// its own, with other collectives between the starts.
+// Persistent collectives match by the order of their _init calls: each rank starts them in an order of its
+// own, with other collectives between the starts.
 #include "check.h"
 #include "persistent_names.h"
 
@@ -61,7 +61,7 @@ CASE(persistent_order) {
   init(&a, world);
   MPI_Comm_dup(world, &other);
   init(&b, other);
-  // Requests keep their communicator. Open MPI 4.1 itself does not survive their start then.
+  // Requests keep their communicator. Open MPI 4.1 itself crashes when they are started then.
   const int freed_early = offramp_carries();
   if (freed_early) MPI_Comm_free(&other);
   for (int round = 0; round < rounds; ++round) {
@@ -83,7 +83,7 @@ CASE(persistent_order) {
     }
     for (int k = 0; k < kinds; ++k) shuffled[k] = b.r[turn(k, round)];
     MPI_Startall(kinds, shuffled);
-    MPI_Allreduce(&me, &after, 1, MPI_INT, MPI_MAX, world);  // goes on beside all of them
+    MPI_Allreduce(&me, &after, 1, MPI_INT, MPI_MAX, world);  // stays open beside all of them
     CHECK_EQ(after, np - 1);
     MPI_Waitall(2, others, MPI_STATUSES_IGNORE);
     MPI_Waitall(kinds, shuffled, MPI_STATUSES_IGNORE);

@@ -1,5 +1,4 @@
-// Phases by MPI_Pcontrol: with a name, without one, and with what no one could take for a name behind the
-// level.
+// Phases by MPI_Pcontrol: with a name, without one, and with arguments that are no name.
 #include "cases.h"
 
 static void exchange(int bytes, int times) {

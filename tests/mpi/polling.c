@@ -1,12 +1,11 @@
-// Programs that wait by asking over and over, in every way there is: what a "no" leaves behind, and what goes
-// on meanwhile: messages of all sizes, a communicator that is being duplicated, and windows that others work
-// in.
+// Programs that wait by polling, with every function: the effect of a failed poll, and the progress meanwhile
+// of messages of all sizes, of a communicator that is being duplicated, and of windows that others use.
 #include "check.h"
 
 enum way { w_test, w_testall, w_testany, w_testsome, w_iprobe, ways };
 enum { largest = 300000, limit = 100000000 };
 
-/// Asks once. A "no" must leave the requests as they are.
+/// Polls once. A failed poll must leave the requests unchanged.
 static int ask(enum way way, MPI_Request r[3], int source, int tag) {
   const MPI_Request before[3] = {r[0], r[1], r[2]};
   int flag = 7, index = 7, count = 7, indices[3];
@@ -36,8 +35,7 @@ static int ask(enum way way, MPI_Request r[3], int source, int tag) {
   return flag;
 }
 
-/// Receives a message of the rank to the left by asking for it: between null requests, or a null and an
-/// inactive one.
+/// Polls for a message of the left rank: between null requests, or a null and an inactive one.
 static void receive_by_asking(enum way way, char* in, int bytes, int tag) {
   int never;
   const int source = left_of(me, np);
@@ -63,8 +61,7 @@ static void messages(enum way way, char* in, char* out) {
   }
 }
 
-/// The last rank sends only when its duplicate is there, which takes the help of those that ask for its
-/// message.
+/// The last rank sends only when its duplicate exists, for which it needs the help of the polling ranks.
 static void duplicate(enum way way) {
   MPI_Comm comm;
   MPI_Request duplicated;
@@ -79,7 +76,7 @@ static void duplicate(enum way way) {
   MPI_Comm_free(&comm);
 }
 
-/// The same with work in a window of the rank that asks.
+/// Polls while another rank works in this rank's window.
 static void window(enum way way) {
   int *cell, one = 1, before;
   char word = 1;

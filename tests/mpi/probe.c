@@ -1,5 +1,5 @@
-// Probe, Iprobe, Mprobe, Improbe, Mrecv and Imrecv with and without wildcards: status content, sizes unknown
-// before, zero bytes, order of messages, a matched message is out of reach of receives and probes,
+// Probe, Iprobe, Mprobe, Improbe, Mrecv and Imrecv with and without wildcards: contents of statuses, unknown
+// sizes, zero bytes, order of messages; receives and probes no longer find a matched message;
 // MPI_MESSAGE_NO_PROC.
 #include "check.h"
 
@@ -21,7 +21,7 @@ static void send_all(int to) {
 
 enum way { w_probe, w_iprobe, w_mprobe, w_improbe, w_mixed, ways };
 
-// Looks for a message, then receives exactly the one seen.
+// Probes for a message, then receives exactly that one.
 static void take(enum way way, int source, int wanted_tag, int from, int i) {
   MPI_Status seen = spoiled_status(), got = spoiled_status();
   MPI_Message message = MPI_MESSAGE_NULL;
@@ -58,7 +58,7 @@ static void all_ways(int from, int to) {
   for (int way = 0; way < ways; ++way)
     for (int kind = 0; kind < 4; ++kind) {
       if (me == from) send_all(to);
-      // With ANY_TAG the first message not yet received has to show up first; tags named go backwards.
+      // ANY_TAG must find the first unreceived message; named tags go backwards.
       for (int k = 0; k < n && me == to; ++k) {
         int i = kind % 2 ? k : n - 1 - k;
         take(way, kind / 2 ? MPI_ANY_SOURCE : from, kind % 2 ? MPI_ANY_TAG : tag + i, from, i);
@@ -76,7 +76,7 @@ static void nothing_there(void) {
   CHECK(!flag);
 }
 
-// Once matched, a message is seen by nobody else, and its successor is.
+// Other calls no longer find a matched message, but its successor.
 static void out_of_reach(int from, int to, int bytes) {
   int *out = malloc(3 * (size_t)bytes), *in = malloc((size_t)bytes), ints = bytes / 4;
   MPI_Request r[3];
@@ -149,7 +149,7 @@ static void no_process(void) {
   }
 }
 
-// Probing for the unknown, from everybody at once.
+// Probes for messages of unknown sizes, from all ranks at once.
 static void any_source(int receiver) {
   int count = 100;
   for (int i = 0; i < count && me != receiver; ++i) {

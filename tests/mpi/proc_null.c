@@ -84,7 +84,7 @@ static void persistent(void) {
   CHECK_EQ(value, 17);
 }
 
-// Nobody's messages mix with anybody's.
+// Messages with MPI_PROC_NULL do not mix with others.
 static void beside_others(void) {
   int in[3] = {-1, -1, -1}, out = me;
   MPI_Request r[6];

@@ -1,5 +1,5 @@
-// MPI_Reduce: every predefined operation on every datatype it is defined for, every root, one element to 4
-// MiB, MPI_IN_PLACE, untouched buffers elsewhere, sub-communicators, many back to back; MPI_Reduce_local. All
+// MPI_Reduce: every predefined operation on every datatype it is defined for, every root, from one element to
+// 4 MiB, MPI_IN_PLACE, untouched buffers elsewhere, sub-communicators, many in a row; MPI_Reduce_local. All
 // values are exact in every type, so every order of combination gives the same bits.
 #include "types.h"
 
@@ -29,7 +29,7 @@ static int families_of(enum op_kind kind) {
   }
 }
 
-// Small enough that no sum or product of a few ranks leaves the range of a signed char.
+// Small enough to keep all sums and products of a few ranks within a signed char.
 static int input(enum op_kind kind, int rank, int i) {
   switch (kind) {
     case k_max:
@@ -79,7 +79,7 @@ static void check_element(const struct basic* b, enum op_kind kind, const char* 
   if (kind != k_sum && kind != k_prod) {
     int want = input(kind, 0, i);
     if (np == 1 && b->family != f_logical) {
-      CHECK(b->is(at, want));  // one operand comes back as it is
+      CHECK(b->is(at, want));  // the result is the operand
       return;
     }
     for (int rank = 1; rank < np; ++rank) want = combine(kind, want, input(kind, rank, i));
@@ -170,7 +170,7 @@ static void null_result_elsewhere(void) {
     int mine = me + 1, sum = 0;
     MPI_Reduce(&mine, me == root ? &sum : NULL, 1, MPI_INT, MPI_SUM, root, MPI_COMM_WORLD);
     CHECK_EQ(sum, me == root ? np * (np + 1) / 2 : 0);
-    // And whatever is said of them there means nothing.
+    // And their description there is ignored.
     int both = me + 1;
     MPI_Request r;
     for (int again = 0; again < 2; ++again) {

@@ -1,7 +1,7 @@
 // MPI_Reduce (and Ireduce, Allreduce, Reduce_local) with user-defined operations on derived types:
 // commutative and not (2x2 matrix product, composition of affine maps), a type with gaps and one whose data
-// starts after its address, long vectors, every root. The function is called with the datatype given and
-// never over the gaps.
+// starts after its address, long vectors, every root. The function is called with the given datatype and
+// never touches gaps.
 #include "check.h"
 
 struct matrix {

@@ -1,4 +1,4 @@
-// Messages to oneself, of every kind of call, beside messages between the ranks.
+// Messages of a rank to itself by every kind of call, beside messages between the ranks.
 #include "check.h"
 
 static void blocking(size_t bytes) {
@@ -12,7 +12,7 @@ static void blocking(size_t bytes) {
   GUARDED_FREE(in, bytes);
 }
 
-/// The receive first, or the message.
+/// Either the receive or the send comes first.
 static void nonblocking(int receive_first, int synchronous) {
   int out = 100 + me;
   int in = -1;
@@ -51,7 +51,7 @@ static void around(void) {
   CHECK_EQ(in, left);
 }
 
-/// Each gives a rank something of its own, too.
+/// Each also carries a rank's own block to itself.
 static void collectives(MPI_Comm comm) {
   int members = 0;
   int self = 0;

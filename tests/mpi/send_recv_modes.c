@@ -61,7 +61,7 @@ static void all_sizes(void) {
   static const int sizes[] = {0, 1, 7, 64, 1000, 4096, 5000, 65536, 1 << 20, 16 << 20};
   for (int mode = 0; mode < modes; ++mode)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
-      // The largest size walks once round the ring, the others between all pairs.
+      // The largest size goes once around the ring, the others between all pairs.
       for (int from = 0; from < np; ++from)
         for (int to = 0; to < np; ++to)
           if (from != to && (sizes[i] < 1 << 20 || to == right_of(from, np)))
@@ -163,7 +163,7 @@ static void packed(int from, int to) {
   }
 }
 
-// The receiver posts its receive only after a message which the sender sends after many tests.
+// The receiver posts its receive only after a message that the sender sends after many tests.
 static void synchronous(int from, int to, int bytes) {
   char* buf = calloc(1, (size_t)bytes + 1);
   MPI_Request request;

@@ -34,7 +34,7 @@ static void to_myself(int bytes) {
   GUARDED_FREE(in, (size_t)bytes);
 }
 
-// Rank r gives to r + 1; the ends have nobody.
+// Rank r sends to r + 1; the ends have no partner.
 static void chain(int replace, int bytes) {
   int to = me + 1 < np ? me + 1 : MPI_PROC_NULL, from = me > 0 ? me - 1 : MPI_PROC_NULL;
   char *out = guarded_new((size_t)bytes), *in = guarded_new((size_t)bytes);
@@ -56,7 +56,7 @@ static void chain(int replace, int bytes) {
   GUARDED_FREE(in, (size_t)bytes);
 }
 
-// Columns to the right neighbour, from a row of the left one; then the columns of one matrix replaced.
+// Columns to the right neighbour, from a row of the left one; then replaces the columns of one matrix.
 static void derived(int n) {
   MPI_Datatype column;
   MPI_Status s;
@@ -86,7 +86,7 @@ static void uneven(void) {
   CHECK_STATUS(s, left, 8, 0, MPI_INT);
 }
 
-// One end in a Sendrecv, the other in Recv, Send.
+// One end uses Sendrecv, the other Recv, then Send.
 static void against_plain(int bytes) {
   char *out = guarded_new((size_t)bytes), *in = guarded_new((size_t)bytes);
   int other = me ^ 1;

@@ -7,7 +7,7 @@
 #if MPI_VERSION >= 4 || (defined(OPEN_MPI) && OMPI_MAJOR_VERSION >= 5)
 #define HAS_SESSIONS 1
 
-// MPI_Abort needs MPI_COMM_WORLD, which is not always there.
+// MPI_Abort needs MPI_COMM_WORLD, which may not exist.
 #define NEED(cond) ((cond) ? (void)0 : need_failed(#cond, __LINE__))
 static inline _Noreturn void need_failed(const char* what, int line) {
   fprintf(stderr, "FAIL line %d: %s\n", line, what);

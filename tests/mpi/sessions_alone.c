@@ -1,4 +1,4 @@
-// A program that has MPI by sessions alone, two of them at a time, the first of which ends before the second.
+// A program that uses MPI by sessions alone: two at a time, and the first one ends before the second.
 #include "sessions.h"
 
 int main(int argc, char** argv) {

@@ -1,11 +1,11 @@
-// Messages that fill only the first part of a receive's derived type. Memory behind it is never touched: here
-// it is a page that cannot be read.
+// Messages that fill only the first part of a receive's derived type. The memory after it must stay
+// untouched: here it is a page that cannot be read.
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "check.h"
 
-// Blocks of 4, 1, 2, 3, 1, 2, 3 ... integers, six apart: the elements of a type that reaches far.
+// Blocks of 4, 1, 2, 3, 1, 2, 3 ... integers, six apart: elements of a long type.
 enum { blocks = 64, apart = 6, most = 4 + 2 * blocks, tag = 5, fence = -7 };
 
 static MPI_Datatype far_type;
@@ -25,7 +25,7 @@ static void make_type(void) {
   MPI_Type_commit(&far_type);
 }
 
-// Where a receive goes of which `count` integers arrive: the last one of them ends at the fence.
+// The address for a receive of `count` integers: the last one ends at the fence.
 static int* room_for(int count) {
   int* const ends = (int*)(page + page_bytes);
   for (int* at = (int*)page; at < ends; ++at) *at = fence;
@@ -42,7 +42,7 @@ static void check_room(const int* room, int count, int from) {
   for (const int* at = (const int*)page; count > 0 && at < room; ++at) CHECK_EQ(*at, fence);
 }
 
-// Receives in one of the ways that there are.
+// Receives in one of the ways.
 static void receive(int way, int* room, const int* sent, int count) {
   const int from = left_of(me, np), to = right_of(me, np);
   const MPI_Comm comm = MPI_COMM_WORLD;

@@ -1,6 +1,6 @@
-// Payloads from nothing to 16 MiB and one byte around the sizes where implementations change protocol:
-// blocking and nonblocking, the message before the receive and the receive before the message, one way and
-// both ways at once.
+// Payloads from 0 to 16 MiB and one byte around the sizes where implementations change protocol: blocking and
+// nonblocking, the message before the receive and the receive before the message, one way and both ways at
+// once.
 #include "check.h"
 
 enum { largest = 16 << 20, tag = 4 };
@@ -17,7 +17,7 @@ static void begin(int bytes, int round) {
 static void end(int bytes, int round, const MPI_Status* s) {
   CHECK_STATUS(*s, left, tag, bytes, MPI_BYTE);
   VERIFY(in, (size_t)bytes, left, me, round);
-  if (bytes) in[bytes - 1] ^= 1;  // a later message may not pass by being left over
+  if (bytes) in[bytes - 1] ^= 1;  // old contents must not pass for a later message
 }
 
 // Blocking, one link of the ring after the other.

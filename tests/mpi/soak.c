@@ -1,6 +1,6 @@
-// Random traffic against a checker. Every rank draws the same plan for a round (who sends what to whom on
-// which communicator, which collectives run beside it) and, by itself, how it goes about its part: kind of
-// send and receive, layout in memory, order, way of waiting. All that arrives is compared with the plan.
+// Random traffic against a checker. Every rank draws the same plan for a round (all messages on all
+// communicators, and the collectives beside them) and, by itself, the details of its own part: kind of send
+// and receive, layout in memory, order, way of waiting. All received data is compared with the plan.
 // usage: soak [--rounds N] [--seconds S] [--seed N] [--growth KIB]
 //   With --seconds the memory of each process is looked at: after the first quarter it may grow by KIB at
 //   most.
@@ -50,13 +50,13 @@ static void draw_plan(struct plan* plan) {
     m->tag = (int)draw(&common, tags);
     const int bytes = draw_bytes();
     m->number = round_number * most_messages + i;
-    // Who receives from anybody does not know what type comes.
+    // A receive from any source does not know the type that will arrive.
     m->words = plan->how < any_first && draw(&common, 2) == 0;
     m->count = m->words ? bytes / 4 : bytes;
   }
 }
 
-// A message on its way: memory, request, and whose turn of the plan it is.
+// A message in flight: memory, request, and the planned message.
 struct transfer {
   struct piece piece;
   MPI_Request request;
@@ -134,7 +134,7 @@ static void start_named_receives(struct traffic* traffic, const struct plan* pla
   }
 }
 
-// How many messages of the plan come to me on a communicator, of one tag or all; the longest of them.
+// The number of planned messages to this rank on a communicator, of one tag or all; and the longest of them.
 static int incoming(const struct plan* plan, int comm, int tag, int* longest) {
   int count = 0;
   *longest = 0;
@@ -159,7 +159,7 @@ static void start_any_receives(struct traffic* traffic, const struct plan* plan,
   }
 }
 
-// The first message of the plan that is still to come to me from there.
+// The first planned message from that source that this rank has not received yet.
 static const struct message* take(const struct plan* plan, bool* taken, int comm, int source, int tag) {
   for (int i = 0; i < plan->count; ++i) {
     const struct message* m = &plan->message[i];
@@ -168,7 +168,7 @@ static const struct message* take(const struct plan* plan, bool* taken, int comm
     taken[i] = true;
     return m;
   }
-  check_failed("a message that nobody has sent", __FILE__, __LINE__);
+  check_failed("a message that was never sent", __FILE__, __LINE__);
 }
 
 static void check_received(const struct piece* piece, const struct message* m, const MPI_Status* status) {
@@ -176,7 +176,7 @@ static void check_received(const struct piece* piece, const struct message* m, c
   verify_piece(piece, m);
 }
 
-// Receives that could have taken any message took them in the order in which both were made.
+// Receives with the same wildcards matched messages in the order in which both were made.
 static void check_any_receives(struct traffic* traffic, const struct plan* plan, const MPI_Status* statuses,
                                const int* comm_of) {
   bool taken[most_messages] = {false};

@@ -9,8 +9,8 @@
 enum { world, copy, reversed, parity, comms };
 enum { most_messages = 96, most_collectives = 2, tags = 4, longest_buffered = 4096 };
 
-static uint64_t common;  // state of the numbers that all ranks draw alike
-static uint64_t own;     // and of this rank's own
+static uint64_t common;  // state of the random numbers that all ranks share
+static uint64_t own;     // and of this rank's own ones
 static int round_number;
 static MPI_Comm communicator[comms];
 static char bsend_memory[most_messages * (longest_buffered + 1024)];
@@ -41,7 +41,7 @@ static inline int rank_in(int comm, int rank) {
   return comm == reversed ? np - 1 - rank : comm == parity ? rank / 2 : rank;
 }
 
-// ---- pieces: a message's memory, in one block or with gaps ----
+// ---- pieces: the memory of a message, in one block or with gaps ----
 
 struct message {
   int source, destination;  // world ranks; may be the same
@@ -58,7 +58,7 @@ enum { block = 64, stride = 96 };  // elements
 
 struct piece {
   char* memory;
-  size_t bytes, extent;  // of the message, and of the memory
+  size_t bytes, extent;  // bytes of the message, and of the memory
   size_t width;
   MPI_Datatype type;
   int count;

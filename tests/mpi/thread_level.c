@@ -1,5 +1,5 @@
-// MPI_Init of a program that says nothing of threads, where the MPI library is told by its own variable to
-// provide them: what it provides counts, not what was asked for.
+// A program that calls MPI_Init, with the MPI library's own variable set to provide threads: the provided
+// level counts, not the requested one.
 #include <pthread.h>
 
 #include "check.h"

@@ -1,6 +1,6 @@
-// MPI_THREAD_MULTIPLE: four threads per rank send and receive at once: on one communicator with their own
-// tags, with ANY_SOURCE in one of them, on communicators of their own, with Isend and Waitall, with probes,
-// and while one thread sits in a native Barrier on a duplicated communicator.
+// MPI_THREAD_MULTIPLE: four threads per rank send and receive at once. They use one communicator with their
+// own tags, also with ANY_SOURCE in one of them; communicators of their own; Isend and Waitall; probes. In
+// one test a thread is in a native Barrier on a duplicated communicator meanwhile.
 #include <pthread.h>
 
 #include "check.h"
@@ -66,7 +66,7 @@ static void* windows(void* argument) {
   return NULL;
 }
 
-// Matched probes are what makes probing safe beside other threads.
+// Matched probes make probing safe beside other threads.
 static void* probes(void* argument) {
   struct job* job = argument;
   char *in = malloc(longest), *out = malloc(longest);
@@ -100,14 +100,14 @@ static void* barriers(void* argument) {
   return NULL;
 }
 
-// The barrier cannot end before rank 0's other threads have got everybody's messages.
+// The barrier ends only after rank 0's other threads have received the messages of all ranks.
 static void* late_barrier(void* argument) {
   struct job* job = argument;
   MPI_Barrier(job->comm);
   return NULL;
 }
 
-// An operation may call what does not communicate.
+// A user-defined operation may call MPI functions that do not communicate.
 static void multiply(void* in, void* inout, int* count, MPI_Datatype* type) {
   MPI_Datatype pair;
   (void)type;

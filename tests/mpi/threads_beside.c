@@ -1,5 +1,5 @@
-// Several threads at once in calls that make ranks wait for each other: one constructs communicators, one
-// fences a window, one opens and closes a file, one sends and reduces; each on a communicator of its own.
+// Several threads at once in calls that make ranks wait for each other: one makes communicators, one fences a
+// window, one opens and closes a file, one sends and reduces; each on a communicator of its own.
 #include <pthread.h>
 #include <unistd.h>
 

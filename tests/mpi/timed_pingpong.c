@@ -1,5 +1,5 @@
-// Half of a round trip, as benchmarks measure it: by MPI_Wtime around many of them. Prints it, for tests that
-// know what it should be.
+// Half of a round trip, measured by MPI_Wtime over many, as benchmarks do. Prints it, for tests with a known
+// value.
 #include "check.h"
 
 CASE(timed_pingpong) {

@@ -48,7 +48,7 @@ static void graph(void) {
   MPI_Comm_free(&comm);
 #if defined(OPEN_MPI) && OMPI_MAJOR_VERSION >= 5
   free_numbers(after);
-  check_tolerated[left_group] += after[left_group] - before[left_group];  // Open MPI 5.0 keeps a group
+  check_tolerated[left_group] += after[left_group] - before[left_group];  // Open MPI 5.0 leaks a group
 #endif
   free(index);
   free(edges);
@@ -87,7 +87,7 @@ static void neighbours(MPI_Comm comm) {
 static void dist_graphs(void) {
   MPI_Comm comm;
   int right = right_of(me, np), left = left_of(me, np), one = 1;
-  int* volatile unweighted = MPI_UNWEIGHTED;  // volatile: gcc takes the constant for an array of size 0
+  int* volatile unweighted = MPI_UNWEIGHTED;  // volatile: gcc mistakes the constant for an empty array
   MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &left, unweighted, 1, &right, unweighted, MPI_INFO_NULL,
                                  0, &comm);
   comm_traffic(comm, 4);
@@ -95,7 +95,7 @@ static void dist_graphs(void) {
   MPI_Comm_free(&comm);
   MPI_Comm base = MPI_COMM_WORLD;
 #if defined(OPEN_MPI) && OMPI_MAJOR_VERSION >= 5
-  MPI_Comm_dup(MPI_COMM_WORLD, &base);  // its tags meet those of other constructors, on which 5.0.7 hangs
+  MPI_Comm_dup(MPI_COMM_WORLD, &base);  // 5.0.7 hangs if its tags meet those of other constructors
 #endif
   MPI_Dist_graph_create(base, 1, &me, &one, &right, unweighted, MPI_INFO_NULL, 0, &comm);
   comm_traffic(comm, 5);

@@ -8,7 +8,7 @@
 enum way { w_recv, w_sendrecv, w_mrecv, w_wait, w_test, w_waitany, w_waitall, w_waitsome, ways };
 
 static int right, left;
-static int told;  // by the last status
+static int told;  // from the last status
 
 static int class_of(int code) {
   int class = -1;
@@ -75,7 +75,7 @@ static void in_array(enum way way, int* in, int room) {
   CHECK(good[0] == left && good[1] == left);
 }
 
-// A failure ends the wait for all: nobody sends the other message before having heard of one.
+// A failure ends the wait for all: no rank sends the other message before it has seen a failure.
 static void ends_the_wait(void) {
   int in[2] = {-1, -1}, pair[2] = {me, me}, code;
   MPI_Request r[2];
@@ -83,7 +83,7 @@ static void ends_the_wait(void) {
   MPI_Irecv(&in[0], 1, MPI_INT, left, 60, MPI_COMM_WORLD, &r[0]);
   MPI_Irecv(&in[1], 1, MPI_INT, left, 61, MPI_COMM_WORLD, &r[1]);
   MPI_Barrier(MPI_COMM_WORLD);
-  for (int i = 0; i < 1000 && me % 2 == 0; ++i) sched_yield();  // so that some wait before it fails
+  for (int i = 0; i < 1000 && me % 2 == 0; ++i) sched_yield();  // so that some wait before the failure
   MPI_Send(pair, 2, MPI_INT, right, 61, MPI_COMM_WORLD);
   code = MPI_Waitall(2, r, s);
   CHECK_EQ(class_of(code), MPI_ERR_IN_STATUS);
@@ -95,8 +95,8 @@ static void ends_the_wait(void) {
   CHECK_EQ(in[0], left);
 }
 
-// Open MPI 4.1.4 writes the whole of a message above its eager limit (1 KiB to oneself), whatever the receive
-// allows: there the memory holds all of it, and what lies beyond the receive is not looked at.
+// Open MPI 4.1.4 writes the whole of a message above its eager limit (1 KiB to oneself), even beyond the
+// receive: the memory has room for all of it, and the part beyond the receive is not checked.
 static void too_long(int ints, int room) {
   int spare = ints > 200 ? ints - room : 0;
   size_t bytes = (size_t)(room + spare) * sizeof(int);
@@ -107,7 +107,8 @@ static void too_long(int ints, int room) {
     MPI_Isend(out, ints, MPI_INT, right, way, MPI_COMM_WORLD, &send);
     if (way < w_waitall) {
       CHECK_EQ(class_of(receive(way, in, room)), MPI_ERR_TRUNCATE);
-      // What room it takes to receive it. The standard does not say, and MPICH tells of other counts.
+      // The status has the count of the whole message. The standard leaves it open, and MPICH returns other
+      // counts.
       if (!mpich_alone()) CHECK_EQ(told, ints);
     } else {
       in_array(way, in, room);
@@ -120,7 +121,7 @@ static void too_long(int ints, int room) {
   free(out);
 }
 
-// A root's own block that is longer than it allows for.
+// A root's own block that exceeds its receive.
 static void too_long_block(int ints, int room) {
   size_t bytes = (size_t)room * sizeof(int);
   const int zero = 0;
@@ -149,7 +150,7 @@ CASE(truncation) {
   too_long(3000, 1);
   too_long(100000, 50000);
   if (!mpich_alone()) ends_the_wait();  // MPICH first waits for all, which the standard allows
-  if (!mpich_alone()) {                 // 4.2 takes it for a success
+  if (!mpich_alone()) {                 // 4.2 reports success
     too_long_block(8, 3);
     too_long_block(3000, 1);
   }

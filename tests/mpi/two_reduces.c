@@ -1,4 +1,4 @@
-// Two threads reduce on communicators of their own, and which of them comes first differs from rank to rank.
+// Two threads reduce on communicators of their own, in an order that differs from rank to rank.
 #include <pthread.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-// The predefined datatypes with a C counterpart: how to store a small value in one element, how to compare
-// it, and how to add and multiply where that is defined.
+// The predefined datatypes with a C counterpart: how to store a small value in an element, how to compare it,
+// and how to add and multiply if that is defined.
 #ifndef TESTS_MPI_TYPES_H
 #define TESTS_MPI_TYPES_H
 
@@ -9,7 +9,7 @@
 
 #include "check.h"
 
-// Families as the standard's table of legal (operation, type) pairs names them.
+// Families, as in the standard's table of legal (operation, type) pairs.
 enum family {
   f_char = 1,
   f_integer = 2,
@@ -114,7 +114,8 @@ BASIC_VALUES(C_BOOL, bool, v != 0)
 
 enum { max_basic = 48 };
 
-// Left out: types the library lacks, or whose size is not the C type's (Fortran compiled with other kinds).
+// Without types that the library lacks, or whose size is not the C type's (Fortran compiled with other
+// kinds).
 static inline int basic_types(struct basic table[max_basic]) {
   int n = 0, kept = 0;
   BASIC_C_TYPES(BASIC_ENTRY)

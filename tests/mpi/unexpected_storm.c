@@ -1,5 +1,6 @@
-// Thousands of messages nobody has asked for yet: 20,000 of 8 bytes and 2,000 of 4 KiB from every rank to its
-// right neighbour, received after all have been sent: the groups in order, within a group the tags backwards.
+// Thousands of unexpected messages: every rank sends 20,000 of 8 bytes and 2,000 of 4 KiB to its right
+// neighbour. They are received after all have been sent: the groups in order, within a group the tags
+// backwards.
 #include "check.h"
 
 enum { tags = 10 };
@@ -12,10 +13,11 @@ static void storm(int groups, int per_tag, int bytes) {
   for (int i = 0; i < total; ++i) {
     fill_pattern(out + i * bytes, (size_t)bytes, me, right, i);
     MPI_Isend(out + i * bytes, bytes, MPI_BYTE, right, i / per_tag, MPI_COMM_WORLD, &r[i]);
-    // Now and then let the receivers' libraries catch up, else those short of resources crawl.
+    // Lets the receivers' libraries catch up now and then; otherwise those short of resources become very
+    // slow.
     if (i % 200 == 199) MPI_Barrier(MPI_COMM_WORLD);
   }
-  // All backwards would cost a library with a linear queue some 10^8 comparisons.
+  // With all backwards, a library with a linear queue would need some 10^8 comparisons.
   for (int group = 0; group < groups; ++group)
     for (int i = (tags - 1) * per_tag; i >= 0; i -= per_tag)
       for (int k = i; k < i + per_tag; ++k) {

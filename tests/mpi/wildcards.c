@@ -1,6 +1,6 @@
-// MPI_ANY_SOURCE and MPI_ANY_TAG with all other ranks sending hundreds of messages at once: every message
-// exactly once, in order per source (or per source and tag), blocking and with receives posted ahead, also
-// beside a named receive of the same message stream.
+// MPI_ANY_SOURCE and MPI_ANY_TAG with hundreds of messages of all other ranks at once: every message exactly
+// once, in order per source (or per source and tag), blocking and with receives posted ahead, also beside a
+// named receive of the same messages.
 #include "check.h"
 
 enum { per_sender = 300, window = 50, tags = 7, longest = 9000 };
@@ -87,7 +87,7 @@ static void one_source_any_tag(void) {
   GUARDED_FREE(buf, longest);
 }
 
-// Receives match in the order of posting, whatever order they complete in.
+// Receives match in the order of posting, in any order of completion.
 static void posted_ahead(int named) {
   int total = (np - 1) * per_sender, *next = calloc((size_t)np, sizeof *next);
   char* bufs = malloc((size_t)window * longest);
@@ -113,7 +113,7 @@ static void posted_ahead(int named) {
   free(bufs);
 }
 
-// A wildcard posted before a named receive takes the first message; one posted after it takes the second.
+// A wildcard posted before a named receive matches the first message; one posted after it the second.
 static void wildcard_beside_named(int from, int to) {
   int first = -1, second = -1, one = 1, two = 2;
   MPI_Request r[2];
@@ -141,7 +141,7 @@ CASE(wildcards) {
       if (me == receiver && kind == 1) any_source_one_tag();
       if (me == receiver && kind == 2) one_source_any_tag();
       if (me == receiver && kind >= 3) posted_ahead(kind == 4);
-      MPI_Barrier(MPI_COMM_WORLD);  // or messages of the next kind would match wildcards of this one
+      MPI_Barrier(MPI_COMM_WORLD);  // or the wildcards of this test could match messages of the next one
     }
   for (int from = 0; from < np; ++from) wildcard_beside_named(from, right_of(from, np));
 }

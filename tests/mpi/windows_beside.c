@@ -1,6 +1,5 @@
 // Windows beside messages: shared, dynamic and attached memory, requests of both kinds in one array,
-// MPI_Win_test, and a lock that comes only after a large message of the rank that waits for it has been
-// received.
+// MPI_Win_test, and a lock that is granted only after a large message of the waiting rank has been received.
 #include "check.h"
 
 enum { bytes = 8 << 20, cells = 64 };
@@ -86,7 +85,7 @@ static void test_epoch(MPI_Win win, const int* memory) {
   MPI_Group_free(&world);
 }
 
-// Rank 1 holds the lock until it has received what rank 0 sends before it asks for the lock.
+// Rank 1 holds the lock until it has received the message that rank 0 sends before it requests the lock.
 static void lock_late(MPI_Win win) {
   MPI_Request r;
   int word = 5;

@@ -1,5 +1,5 @@
-// MPI_Wtime never goes back and always gets on, even when nothing else is called; MPI_Wtick is positive; time
-// does not stand still across messages.
+// MPI_Wtime never goes back and always advances, even without other calls; MPI_Wtick is positive; time
+// advances across messages.
 #include "check.h"
 
 CASE(wtime) {
@@ -15,7 +15,7 @@ CASE(wtime) {
     long turns = 0;
     while (MPI_Wtime() - t0 < 1e-3) CHECK(++turns < 100000000);
   }
-  // The same with a question in between that is never answered.
+  // Time also advances with a poll in between that never succeeds.
   for (int way = 0; way < 4; ++way) {
     int flag = 0, index, count, indices[1];
     MPI_Request never;

@@ -75,7 +75,7 @@ TEST(APlatform, OfAClusterWithATopologyHasItsWays) {
               ElementsAre("router 0,0,0, dimension 1, up", "router 1,0,0, dimension 2, up"));
 }
 
-/// SimGrid's own example of notation: three groups of four chassis of five routers.
+/// SimGrid's own example of its notation: three groups of four chassis of five routers.
 TEST(APlatform, OfADragonflyGoesOverGreenBlackAndBlueLinks) {
   const auto p = made(cluster("0-119", "topology=\"DRAGONFLY\" topo_parameters=\"3,4;4,3;5,1;2\""));
   const auto node = [](int group, int chassis, int router) {
@@ -88,7 +88,7 @@ TEST(APlatform, OfADragonflyGoesOverGreenBlackAndBlueLinks) {
               ElementsAre("c_link_16_UP", "router 0.1.3 to router 0.1.2", "router 0.1.2 to router 0.0.2",
                           "router 0.0.2 to group 2", "router 2.0.0 to router 2.0.4",
                           "router 2.0.4 to router 2.2.4", testing::_));
-  // So many cables.
+  // The number of cables.
   std::map<std::string, std::int64_t> width;
   for (std::size_t link = 0; link < p->links(); ++link)
     width[p->link_name(link)] = p->link(link)->rate.count() / 100'000'000'000;
@@ -100,34 +100,43 @@ TEST(APlatform, OfADragonflyGoesOverGreenBlackAndBlueLinks) {
 const char* const kZones = R"(<zone id="world" routing="Full">
 <zone id="a" routing="Full">
  <host id="a0" speed="1Gf"/><host id="a1" speed="1Gf"/><router id="ar"/>
+
  <link id="x" bandwidth="10Gbps" latency="1us"/>
  <link id="y" bandwidth="1.25GBps" latency="2us" sharing_policy="SPLITDUPLEX"/>
+
  <route src="a0" dst="ar"><link_ctn id="x"/></route>
  <route src="a1" dst="ar"><link_ctn id="y" direction="UP"/></route>
 </zone>
+
 <zone id="b" routing="Floyd">
  <host id="b0" speed="1Gf"/><host id="b1" speed="1Gf"/><host id="b2" speed="1Gf"/>
+
  <link id="p" bandwidth="1Gbps" latency="1us"/><link id="q" bandwidth="1Gbps" latency="1us"/>
  <route src="b0" dst="b1"><link_ctn id="p"/></route>
  <route src="b1" dst="b2"><link_ctn id="q"/></route>
 </zone>
+
 <link id="wan" bandwidth="125MBps" latency="5ms" sharing_policy="FATPIPE"/>
 <zoneRoute src="a" dst="b" gw_src="ar" gw_dst="b1"><link_ctn id="wan"/></zoneRoute>
 </zone>)";
 
-/// Hosts that a zone with routing="Cluster" lists are those of a cluster with links of their own.
+/// Hosts in a zone with routing="Cluster" form a cluster with links of their own.
 TEST(APlatform, OfAZoneWithHostLinksIsACluster) {
   const auto p = made(file_of(R"(<zone id="w" routing="Full">
 <zone id="a" routing="Cluster">
  <router id="ar"/>
  <host id="h0" speed="1Gf"/><link id="l" bandwidth="10Gbps" latency="1us" sharing_policy="SPLITDUPLEX"/>
  <host_link id="h0" up="l_UP" down="l_DOWN"/>
+
  <host id="h1" speed="1Gf"/><link id="m" bandwidth="20Gbps" latency="2us"/><host_link id="h1" up="m" down="m"/>
+
  <host id="h2" speed="1Gf"/>
  <cabinet id="k" prefix="c" suffix="x" radical="3-4" speed="1Gf" bw="40Gbps" lat="1us"/>
  <backbone id="b" bandwidth="100Gbps" latency="3us"/>
 </zone>
+
 <cluster id="o" prefix="n" suffix="" radical="0-1" speed="1Gf" bw="10Gbps" lat="1us" router_id="or"/>
+
 <link id="wan" bandwidth="1Gbps" latency="1ms"/>
 <zoneRoute src="a" dst="o" gw_src="ar" gw_dst="or"><link_ctn id="wan"/></zoneRoute></zone>)"));
   ASSERT_EQ(p->nodes(), 7);
@@ -143,7 +152,7 @@ TEST(APlatform, OfAZoneWithHostLinksIsACluster) {
   EXPECT_EQ(p->link(links[1])->latency, Time::us(3));
 }
 
-/// What a host sends and receives at the same time shares its limiter.
+/// Data that a host sends and receives at the same time shares its limiter.
 TEST(APlatform, LimitsItsHosts) {
   const auto p = made(cluster("0-2", "limiter_link=\"15GBps\" bb_bw=\"50GBps\""));
   EXPECT_THAT(way(*p, 0, 2), ElementsAre("c_link_0_limiter", "c_link_0_UP", "c_backbone", "c_link_2_DOWN",
@@ -155,7 +164,7 @@ TEST(APlatform, LimitsItsHosts) {
   const auto tree = made(
       cluster("0-15", "limiter_link=\"15GBps\" topology=\"FAT_TREE\" topo_parameters=\"2;4,4;1,2;1,1\""));
   EXPECT_EQ(way(*tree, 0, 3).front(), "c_link_0_limiter");
-  EXPECT_THAT(tree->notes(), ElementsAre(HasSubstr("p.xml:4: limiter_link: a bound of the hosts alone")));
+  EXPECT_THAT(tree->notes(), ElementsAre(HasSubstr("p.xml:4: limiter_link: limits only the hosts here")));
 }
 
 TEST(APlatform, SaysWhatIsNotRead) {
@@ -164,19 +173,18 @@ TEST(APlatform, SaysWhatIsNotRead) {
       "<zone id=\"z\" routing=\"Full\"><host id=\"a\" speed=\"1f\" speed_file=\"f\" state_file=\"\"/>\n"
       "<link id=\"l\" bandwidth=\"1MBps\" bandwidth_file=\"half.txt\"/><link id=\"m\" bandwidth=\"1MBps\" "
       "bandwidth_file=\"f\"/></zone>";
-  EXPECT_THAT(notes(hosts),
-              ElementsAre("p.xml:4: speed_file, bandwidth_file: not read: links and hosts do not "
-                          "change with time"));
   EXPECT_THAT(
-      notes("<config id=\"c\"><prop id=\"network/model\" value=\"SMPI\"/></config>\n"
-            "<trace id=\"t\" periodicity=\"2.0\">0 1</trace>\n" +
-            hosts + "<trace_connect kind=\"SPEED\" trace=\"t\" element=\"a\"/>\n" +
-            "<actor host=\"a\" function=\"f\"/>"),
-      ElementsAre(HasSubstr("p.xml:5: <trace>, speed_file, bandwidth_file, <trace_connect>: not read"),
-                  "p.xml:4: <config>: not read: it sets SimGrid's own models",
-                  "p.xml:8: <actor>: not read: network.placement says where the ranks are"));
+      notes(hosts),
+      ElementsAre("p.xml:4: speed_file, bandwidth_file: ignored: links and hosts do not change with time"));
+  EXPECT_THAT(notes("<config id=\"c\"><prop id=\"network/model\" value=\"SMPI\"/></config>\n"
+                    "<trace id=\"t\" periodicity=\"2.0\">0 1</trace>\n" +
+                    hosts + "<trace_connect kind=\"SPEED\" trace=\"t\" element=\"a\"/>\n" +
+                    "<actor host=\"a\" function=\"f\"/>"),
+              ElementsAre(HasSubstr("p.xml:5: <trace>, speed_file, bandwidth_file, <trace_connect>: ignored"),
+                          "p.xml:4: <config>: ignored: it sets SimGrid's own models",
+                          "p.xml:8: <actor>: ignored: network.placement sets the nodes of the ranks"));
   EXPECT_THAT(made(cluster("0-3", "loopback_bw=\"1GBps\" loopback_lat=\"0\""))->notes(),
-              ElementsAre(HasSubstr("loopback_bw, loopback_lat: not read: messages within a node")));
+              ElementsAre(HasSubstr("loopback_bw, loopback_lat: ignored: messages within a node")));
   EXPECT_THAT(made("\n \n" + cluster("0-3", "loopback_bw=\"1GBps\""))->notes(),
               ElementsAre(HasSubstr("p.xml:6: ")))
       << "blank lines before the declaration";
@@ -204,13 +212,16 @@ class PlatformSharings : public testing::TestWithParam<Sharing> {};
 INSTANTIATE_TEST_SUITE_P(Of, PlatformSharings, testing::Values(Sharing::kTrains, Sharing::kFair),
                          [](const auto& one) { return one.param == Sharing::kTrains ? "trains" : "fair"; });
 
-/// Links of different rates in any order: the slowest is the bound, and all latencies are there.
+/// Links of different rates in any order: the slowest is the bound, and all latencies count.
 TEST_P(PlatformSharings, LetASlowLinkBeTheBoundAloneAndShared) {
   const std::string text = file_of(R"(<zone id="w" routing="Full">
 <host id="h0" speed="1f"/><host id="h1" speed="1f"/><host id="h2" speed="1f"/><host id="h3" speed="1f"/>
+
 <link id="fast" bandwidth="80Gbps" latency="1us"/><link id="slow" bandwidth="8Gbps" latency="2us"/>
 <link id="middle" bandwidth="30Gbps" latency="3us"/><link id="pipe" bandwidth="4Gbps" latency="4us" sharing_policy="FATPIPE"/>
+
 <route src="h0" dst="h1"><link_ctn id="fast"/><link_ctn id="slow"/><link_ctn id="middle"/></route>
+
 <route src="h1" dst="h2"><link_ctn id="middle"/><link_ctn id="slow"/><link_ctn id="fast"/></route>
 <route src="h2" dst="h3"><link_ctn id="pipe"/><link_ctn id="fast"/></route></zone>)");
   constexpr std::size_t kBytes = 1'000'000;
@@ -224,21 +235,21 @@ TEST_P(PlatformSharings, LetASlowLinkBeTheBoundAloneAndShared) {
   }
   Play play(*make_network(options_with(text, GetParam()), 4, {}));
   play.send(0, 1, kBytes);
-  play.send(1, 0, kBytes);  // the same links: they are not split
+  play.send(1, 0, kBytes);  // the same links, so they are not split
   play.send(2, 3, kBytes);
   play.send(3, 2, kBytes);
   const std::vector<Arrival> there = play.run();
   const Time last = later(there[0].last, there[1].last);
-  EXPECT_GE(last, slow * 2 + Time::us(4));  // of the latencies, those before and behind the slow link
-  EXPECT_LE(last, slow * 2 + Time::us(6) + Time::us(40));  // a train at most
-  // Each has the pipe for itself, and the fast link has room for both.
+  EXPECT_GE(last, slow * 2 + Time::us(4));                 // the latencies before and after the slow link
+  EXPECT_LE(last, slow * 2 + Time::us(6) + Time::us(40));  // at most a train
+  // Each has the pipe for itself, and the fast link carries both.
   for (const std::size_t one : {2U, 3U}) {
     EXPECT_GE(there[one].last, slow * 2 + Time::us(5));
     EXPECT_LE(there[one].last, slow * 2 + Time::us(5) + Time::us(3)) << one;
   }
 }
 
-/// A cluster of a file and the same tree by its name: the same ways behind cables as fast as the ports.
+/// A cluster of a file, and the same tree by name: equal routes over cables as fast as the ports.
 TEST_P(PlatformSharings, AgreeWithTheSameTreeByName) {
   const auto arrivals = [](const NetworkOptions& options) {
     Play play(*make_network(options, 16, {}));
@@ -257,7 +268,7 @@ TEST_P(PlatformSharings, AgreeWithTheSameTreeByName) {
 
 TEST(APlatform, WithTooFewHostsSaysWhereTheyAre) {
   EXPECT_EQ(make_network(options_with(cluster("0-3", "")), 5, {}).error(),
-            "network.topology: p.xml:4: it has 4 hosts, and there are 5 nodes");
+            "network.topology: p.xml:4: it has 4 hosts, but there are 5 nodes");
 }
 
 TEST(APlatform, IsRefusedWithFileAndLine) {
@@ -273,40 +284,40 @@ TEST(APlatform, IsRefusedWithFileAndLine) {
   EXPECT_THAT(error("<platform version=\"3\"/>"), HasSubstr("version is not 4.1"));
   EXPECT_THAT(error("<!DOCTYPE p [<!ENTITY a \"aaaa\">]>\n<p/>"),
               HasSubstr("p.xml:1: it declares an entity"));
-  EXPECT_THAT(error(cluster("0-", "")), HasSubstr("p.xml:4: radical=\"0-\" is no list"));
+  EXPECT_THAT(error(cluster("0-", "")), HasSubstr("p.xml:4: radical=\"0-\" is not a list"));
   EXPECT_THAT(error(cluster("0-2000000000", "")), HasSubstr("more than 1048576 hosts"));
   EXPECT_THAT(error(cluster("0-3", "topology=\"TORUS\" topo_parameters=\"3,2\"")),
-              HasSubstr("p.xml:4: the radical has 4 hosts, and topo_parameters=\"3,2\" has room for 6"));
+              HasSubstr("p.xml:4: the radical has 4 hosts, but topo_parameters=\"3,2\" has room for 6"));
   EXPECT_THAT(error(cluster("0-3", "topology=\"TORUS\" topo_parameters=\"2;2\"")), HasSubstr("is not torus"));
   EXPECT_THAT(error(cluster("0-3", "topology=\"DRAGONFLY\" topo_parameters=\"4;1;1;1\"")),
               HasSubstr("is not GROUPS,LINKS;"));
   EXPECT_THAT(error(cluster("0-3", "topology=\"DRAGONFLY\" topo_parameters=\"4,1;1,1;1,1;1\"")),
-              HasSubstr("a chassis has 1 routers, and 4 groups need one each"));
-  EXPECT_THAT(error(cluster("0-3", "topology=\"RING\" topo_parameters=\"4\"")), HasSubstr("is none of FLAT"));
-  EXPECT_THAT(in_zone("<host id=\"h\" speed=\"1f\"/>"), HasSubstr("p.xml:6: \"h\" is there twice"));
-  EXPECT_THAT(in_zone("<link id=\"l\" bandwidth=\"fast\"/>"), HasSubstr("\"fast\" is no bandwidth from"));
+              HasSubstr("a chassis has 1 routers, but 4 groups need one each"));
+  EXPECT_THAT(error(cluster("0-3", "topology=\"RING\" topo_parameters=\"4\"")),
+              HasSubstr("is not one of FLAT"));
+  EXPECT_THAT(in_zone("<host id=\"h\" speed=\"1f\"/>"), HasSubstr("p.xml:6: \"h\" occurs twice"));
+  EXPECT_THAT(in_zone("<link id=\"l\" bandwidth=\"fast\"/>"), HasSubstr("\"fast\" is not a bandwidth from"));
   EXPECT_THAT(in_zone("<link id=\"l\" bandwidth=\"1GBps\" latency=\"nan\"/>"),
-              HasSubstr("\"nan\" is no latency"));
-  EXPECT_THAT(in_zone("<peer id=\"x\"/>"), HasSubstr("p.xml:6: <peer> is not read"));
+              HasSubstr("\"nan\" is not a latency"));
+  EXPECT_THAT(in_zone("<peer id=\"x\"/>"), HasSubstr("p.xml:6: <peer> is not supported"));
   EXPECT_THAT(
       in_zone("<link id=\"l\" bandwidth=\"1GBps\" latncy=\"1us\"/>"),
       HasSubstr("p.xml:6: <link> has no attribute latncy; it has id bandwidth latency sharing_policy"));
   EXPECT_THAT(in_zone("<host id=\"i\" speed=\"1f\"><link id=\"l\" bandwidth=\"1GBps\"/></host>"),
-              HasSubstr("p.xml:6: <link> does not belong into a <host>"));
+              HasSubstr("p.xml:6: <link> is not allowed in a <host>"));
   EXPECT_THAT(in_zone("<host_link id=\"h\" up=\"l\" down=\"l\"/>"),
-              HasSubstr("p.xml:6: <host_link> belongs into a zone with routing=\"Cluster\""));
+              HasSubstr("p.xml:6: <host_link> belongs in a zone with routing=\"Cluster\""));
   EXPECT_THAT(in_zone("<host id=\"i\" speed=\"1f\"/><link id=\"l\" bandwidth=\"1GBps\"/>\n"
                       "<route src=\"h\" dst=\"i\" symmetrical=\"Yess\"><link_ctn id=\"l\"/></route>"),
               HasSubstr("p.xml:7: symmetrical=\"Yess\" is neither YES nor NO"));
   EXPECT_THAT(error(file_of("<zone id=\"a\" routing=\"None\"/>\n<zone id=\"b\" routing=\"None\"/>")),
               HasSubstr("p.xml:5: the platform has a second zone; the first begins in line 4"));
   EXPECT_THAT(error(file_of("<actor host=\"a\" function=\"f\"/>")),
-              HasSubstr("it has actors and no zone: a deployment, and no machine"));
+              HasSubstr("it has actors but no zone: it is a deployment, not a machine"));
   EXPECT_THAT(
       in_zone("<host id=\"i\" speed=\"1f\"/>\n<route src=\"h\" dst=\"i\">\n<link_ctn id=\"l\"/></route>"),
-      HasSubstr("p.xml:8: there is no link \"l\" before this line"));
-  EXPECT_THAT(in_zone("<route src=\"h\" dst=\"x\"/>"),
-              HasSubstr("p.xml:6: dst=\"x\": there is no such host"));
+      HasSubstr("p.xml:8: link \"l\" is not defined before this line"));
+  EXPECT_THAT(in_zone("<route src=\"h\" dst=\"x\"/>"), HasSubstr("p.xml:6: dst=\"x\": no such host"));
   EXPECT_THAT(in_zone("<host id=\"i\" speed=\"1f\"/>\n<route src=\"h\" dst=\"i\"/>"),
               HasSubstr("has no link"));
   std::string deep;

@@ -1,4 +1,4 @@
-// Messages on a network, without ranks and devices around it.
+// Messages on a network without ranks and devices.
 #pragma once
 
 #include <algorithm>
@@ -18,13 +18,13 @@ struct Arrival {
   Time waited;
 };
 
-/// Plays messages in the order of time; simultaneous ones by source, or in an order that is drawn.
+/// Plays messages in the order of time; simultaneous ones by source, or in a random order.
 class Play final : private NetworkWorld {
  public:
   explicit Play(std::shared_ptr<Network> network, std::uint64_t shuffle = 0)
       : network_(std::move(network)), shuffle_(shuffle), random_(shuffle) {}
 
-  /// A message that a port of `rate` lets go from `at` on. Returns its number.
+  /// A message that leaves a port of `rate` from `at` on. Returns its number.
   std::size_t send(int source, int destination, std::size_t bytes, Time at = {},
                    Bandwidth rate = Bandwidth::gigabits_per_second(100)) {
     const Time left = at + rate.bytes(static_cast<std::int64_t>(bytes));

@@ -1,5 +1,5 @@
-// What messages take on links that they share. The bounds are those of any network that is never idle while
-// something waits: bytes over rate, and the latency of the way.
+// Times of messages on shared links. The bounds are those of any network that is never idle while a message
+// waits: bytes over rate, and the latency of the route.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ TEST_P(Sharings, LeaveAMessageAloneAsItIs) {
 
 TEST_P(Sharings, MakeAnOversubscribedUplinkTheBound) {
   for (const int k : {2, 4, 8}) {
-    // All of a switch to as many nodes of another one, with one link up for k nodes.
+    // All nodes of a switch to as many of another one, with one link up for k nodes.
     Play play(network("fat-tree:2;8,2;1," + std::to_string(8 / k) + ";1,1", 16, GetParam()));
     for (int node = 0; node < 8; ++node) play.send(node, 8 + node, kMiB);
     const Time last = latest(play.run());
@@ -59,7 +59,7 @@ TEST_P(Sharings, MakeAnOversubscribedUplinkTheBound) {
 }
 
 TEST_P(Sharings, MakeOneLinkTheBoundOfAnIncast) {
-  // From 15 nodes of other routers over the one link of a ring into the last router.
+  // From 15 nodes of other routers over the one link of a ring that leads to the last router.
   Play play(network("fat-tree:2;1,16;1,1;1,1", 16, GetParam()));
   for (int node = 1; node < 16; ++node) play.send(node, 0, kMiB);
   const Time last = latest(play.run());
@@ -81,7 +81,7 @@ TEST_P(Sharings, LetShiftsOnAFullTreeGoAsIfAlone) {
   }
 }
 
-/// Half of the nodes send to the other half over the links between them.
+/// Half of the nodes send to the other half over the links between the halves.
 TEST_P(Sharings, StayBelowTheBisectionOfATorus) {
   Play play(network("torus:8x4", 32, GetParam()));
   for (int node = 0; node < 32; ++node) {
@@ -90,14 +90,14 @@ TEST_P(Sharings, StayBelowTheBisectionOfATorus) {
     }
   }
   const Time last = latest(play.run());
-  EXPECT_GE(last, taken(std::size_t{16} * 16 * 65536 / 8) + kHop);  // two links in each of four rows
+  EXPECT_GE(last, taken(std::size_t{16} * 16 * 65536 / 8) + kHop);  // two links in each of the four rows
 }
 
 /// All to all: half of the bytes of each half cross to the other one.
 TEST_P(Sharings, StayBelowTheBisectionInAnAllToAll) {
   struct Case {
     const char* topology;
-    int across;  // links from one half to the other, each way
+    int across;  // links from one half to the other, in each direction
   };
   for (const Case& one : {Case{"torus:16", 2}, {"torus:4x4", 8}, {"fat-tree:8", 8}, {"fat-tree:8:4", 2}}) {
     Play play(network(one.topology, 16, GetParam()));
@@ -142,7 +142,7 @@ TEST_P(Sharings, DoNotDependOnTheOrderOfInsertion) {
   for (const std::uint64_t shuffle : {1U, 2U, 3U}) EXPECT_EQ(arrivals(shuffle), expected);
 }
 
-/// What is told of the links while they carry it agrees with what they say at the end, and is never too much.
+/// The reported loads of links agree with the totals at the end, and never exceed the rate.
 TEST_P(Sharings, TellWhatEachLinkCarriesAndWhen) {
   Play play(network("fat-tree:4:2", 16, GetParam()));
   for (int node = 0; node < 16; ++node) {
@@ -170,8 +170,8 @@ TEST_P(Sharings, TellWhatEachLinkCarriesAndWhen) {
   }
 }
 
-/// By how much others have made a message later: nothing alone, whatever the port; with k on a link, what the
-/// last of them is later.
+/// The delay of a message by others: none alone, with any port; with k messages on a link, the delay of the
+/// last one.
 TEST_P(Sharings, SayWhatSharingCostAMessage) {
   for (const int gigabits : {10, 100, 400}) {
     Play play(network("fat-tree:4,4", 64, GetParam()));
@@ -185,7 +185,7 @@ TEST_P(Sharings, SayWhatSharingCostAMessage) {
   EXPECT_GE(latest(there), taken(kMiB) * 4);
 }
 
-/// A link with a message of 1 MiB on it takes a small one within two trains.
+/// A link that carries a message of 1 MiB forwards a small one within two trains.
 TEST(Trains, LetSmallMessagesInBetween) {
   Play play(network("fat-tree:2;4,2;1,1;1,1", 8));
   play.send(0, 4, kMiB);
@@ -193,7 +193,7 @@ TEST(Trains, LetSmallMessagesInBetween) {
   EXPECT_LE(play.run()[1].last, Time::us(20) + kTrain * 2 + 2 * kHop);
 }
 
-/// Four senders of a quarter of the link's rate fill it together.
+/// Four senders at a quarter of the link's rate fill it together.
 TEST(Trains, OfSlowSendersShareAFastLink) {
   Play play(network("fat-tree:2;4,2;1,1;1,1", 8));
   const Bandwidth slow = Bandwidth::gigabits_per_second(25);
@@ -204,7 +204,7 @@ TEST(Trains, OfSlowSendersShareAFastLink) {
 TEST(AdaptiveRouting, SpreadsWhatStaticRoutingSendsOverOneLink) {
   const auto last = [](Routing routing) {
     Play play(network("fat-tree:4", 16, Sharing::kTrains, routing));
-    // Destinations whose last digits agree: D-mod-k sends all four over one switch.
+    // Destinations with equal last digits: D-mod-k routes all four over one switch.
     for (int node = 0; node < 3; ++node) play.send(node, 4 + 4 * node, kMiB, Time::ns(node));
     return latest(play.run());
   };
@@ -222,7 +222,7 @@ TEST(Valiant, SpreadsWhatGoesFromOneGroupToAnother) {
   EXPECT_LE(last(Routing::kValiant), taken(kMiB) * 5);
 }
 
-/// Three messages on two links: the one on both gets half of each, and so do the others.
+/// Three messages on two links: the one on both gets half of each link, and the others get the rest.
 TEST(FairShares, AreMaxMin) {
   Play play(network("torus:8", 8, Sharing::kFair));
   play.send(0, 2, kMiB);      // both links

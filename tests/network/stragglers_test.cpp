@@ -1,4 +1,4 @@
-// Noise and slow nodes: what they cost, and whom they leave alone.
+// Noise and slow nodes: their costs, and the programs that they leave alone.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,15 +32,15 @@ StragglerOptions noise_of(const char* text, std::uint64_t seed = 1) {
   return options;
 }
 
-struct Played {
+struct SceneResult {
   std::vector<Time> clocks;
   Time end;
-  std::vector<Time> held_up;
+  std::vector<Time> straggler_delay;
 };
 
 /// Over a backend, with the host behind it.
-Played played(const char* backend, int ranks, const World::Program& program,
-              std::shared_ptr<const Stragglers> stragglers, std::uint64_t shuffle = 0) {
+SceneResult played(const char* backend, int ranks, const World::Program& program,
+                   std::shared_ptr<const Stragglers> stragglers, std::uint64_t shuffle = 0) {
   static const Registry registry{built_in_backends()};
   const Configuration configuration;
   auto setting = world_setting(configuration, registry, *registry.find(backend), ranks);
@@ -57,11 +57,11 @@ Played played(const char* backend, int ranks, const World::Program& program,
   World world(options, hardware);
   EXPECT_EQ(world.run(program), "");
   EXPECT_THAT(world.violations(), testing::IsEmpty());
-  Played result;
+  SceneResult result;
   result.end = world.end();
   for (int rank = 0; rank < ranks; ++rank) {
     result.clocks.push_back(world.clock(rank));
-    result.held_up.push_back(world.held_up(rank));
+    result.straggler_delay.push_back(world.straggler_delay(rank));
   }
   return result;
 }
@@ -77,7 +77,7 @@ Task<void> everything(RankHandle& rank) {
     rank.compute(Time::us(20));
     (void)co_await rank.ssend((rank.rank() + 1) % ranks, 300000);
     (void)co_await rank.wait(request);
-    (void)co_await rank.synchronize(rank.everyone());
+    (void)co_await rank.synchronize(rank.world_communicator());
     (void)co_await rank.barrier();
   }
 }
@@ -89,22 +89,22 @@ INSTANTIATE_TEST_SUITE_P(Over, Straggling, testing::ValuesIn(test::built_in_name
 TEST_P(Straggling, TakesNoTimeWhereStragglersTakeNone) {
   StragglerOptions none = noise_of("10us:0:1");
   none.slow = *parse_slow_nodes("0-7:1");
-  const Played without = played(GetParam(), 8, everything, nullptr);
-  const Played with = played(GetParam(), 8, everything, stragglers_of(none, 8));
+  const SceneResult without = played(GetParam(), 8, everything, nullptr);
+  const SceneResult with = played(GetParam(), 8, everything, stragglers_of(none, 8));
   EXPECT_EQ(with.clocks, without.clocks);
-  for (const Time held_up : with.held_up) EXPECT_EQ(held_up, Time());
+  for (const Time straggler_delay : with.straggler_delay) EXPECT_EQ(straggler_delay, Time());
 }
 
 TEST_P(Straggling, IsTheSameInEveryOrderOfEvents) {
   const auto stragglers = stragglers_of(noise_of("40us:2us:0.5"), 8);
-  const Played one = played(GetParam(), 8, everything, stragglers);
+  const SceneResult one = played(GetParam(), 8, everything, stragglers);
   EXPECT_EQ(played(GetParam(), 8, everything, stragglers, 7).clocks, one.clocks);
   EXPECT_NE(played(GetParam(), 8, everything, stragglers_of(noise_of("40us:2us:0.5", 2), 8)).clocks,
             one.clocks);
   EXPECT_NE(one.end, played(GetParam(), 8, everything, nullptr).end);
 }
 
-/// Work is the processor's time without its detours.
+/// Work is the processor's time minus its detours.
 TEST(Noise, TakesItsShareOfTheProcessor) {
   for (const char* const text : {"1ms:25us", "1ms:250us:1", "100us:99us:0.3", "1ms:1ns"}) {
     const StragglerOptions options = noise_of(text);
@@ -146,12 +146,12 @@ TEST(Noise, IsBoundedForTheLongestWork) {
 Task<void> steps(RankHandle& rank, int rounds, Time work) {
   for (int round = 0; round < rounds; ++round) {
     rank.compute(work);
-    co_await rank.synchronize(rank.everyone());
+    co_await rank.synchronize(rank.world_communicator());
   }
 }
 
-/// All ranks wait for the one that is disturbed: of N ranks, a step is late if any of them is. Detours that
-/// begin while a rank works make it late by their whole length; those that have begun before, by less.
+/// All ranks wait for the one that is disturbed: with N ranks, a step is late if any of them is. A detour
+/// that begins while a rank works delays it by its whole length, one that began before by less.
 TEST(Noise, OfOneRankIsThatOfAllWhoMeet) {
   constexpr int kRounds = 4000;
   const Time work = Time::us(100);
@@ -169,19 +169,19 @@ TEST(Noise, OfOneRankIsThatOfAllWhoMeet) {
   }
 }
 
-/// Petrini's remedy: detours at the same times on all processors cost what one of them takes.
+/// Petrini's remedy: simultaneous detours on all processors cost as much as those of one.
 TEST(Noise, ThatComesToAllAtTheSameTimeCostsItsShareOnly) {
   constexpr int kRounds = 4000;
   const Time work = Time::us(100);
   StragglerOptions options = noise_of("10ms:50us");
   options.noise.is_aligned = true;
   const auto program = [&](RankHandle& rank) { return steps(rank, kRounds, work); };
-  const Played together = played("host", 64, program, stragglers_of(options, 64));
+  const SceneResult together = played("host", 64, program, stragglers_of(options, 64));
   EXPECT_EQ(together.clocks, std::vector<Time>(64, together.end));
   EXPECT_NEAR((together.end - work * kRounds).seconds(), (work * kRounds).seconds() * 0.005 / 0.995, 60e-6);
 }
 
-/// What waits is not held up: detours of a rank that has nothing to do but wait cost nothing.
+/// A waiting rank is not delayed: its detours cost nothing.
 TEST(Noise, IsAbsorbedByRanksThatWait) {
   const auto program = [](RankHandle& rank) -> Task<void> {
     if (rank.rank() == 0) {
@@ -192,22 +192,22 @@ TEST(Noise, IsAbsorbedByRanksThatWait) {
     }
   };
   const auto slow = stragglers_of(noise_of("100us:10us"), 2);
-  const Played without = played("host", 2, program, nullptr);
-  const Played with = played("host", 2, program, slow);
+  const SceneResult without = played("host", 2, program, nullptr);
+  const SceneResult with = played("host", 2, program, slow);
   EXPECT_GE(with.clocks[0], without.clocks[0] + Time::us(10) * 50);
-  // One detour at most behind the last byte, and one while it is received.
+  // At most one detour behind the last byte, and one during its receive.
   EXPECT_LE(with.clocks[1] - with.clocks[0], without.clocks[1] - without.clocks[0] + Time::us(20));
-  EXPECT_LE(with.held_up[1], Time::us(20));
+  EXPECT_LE(with.straggler_delay[1], Time::us(20));
 }
 
-/// The algorithms of the host run on the ranks' processors; those of an offload engine do not.
+/// The host's algorithms run on the ranks' processors, those of an offload engine do not.
 TEST(Noise, DisturbsTheHostMoreThanHardwareThatCarriesACollective) {
   const auto program = [](RankHandle& rank) -> Task<void> {
     for (int round = 0; round < 200; ++round) (void)co_await rank.allreduce(4096);
   };
   const auto noise = stragglers_of(noise_of("50us:10us:1"), 16);
   const auto cost = [&](const char* backend) {
-    const Played without = played(backend, 16, program, nullptr);
+    const SceneResult without = played(backend, 16, program, nullptr);
     return played(backend, 16, program, noise).end.seconds() / without.end.seconds();
   };
   const double host = cost("host");
@@ -222,12 +222,12 @@ TEST(SlowNodes, TakeSoManyTimesLongerToComputeAndNothingElse) {
     rank.compute(Time::us(800));
     co_return;
   };
-  const Played alone = played("host", 4, program, stragglers_of(options, 2, 2));
+  const SceneResult alone = played("host", 4, program, stragglers_of(options, 2, 2));
   EXPECT_EQ(alone.clocks, (std::vector<Time>{Time::us(800), Time::us(800), Time::us(1000), Time::us(1000)}));
-  EXPECT_EQ(alone.held_up, (std::vector<Time>{Time(), Time(), Time::us(200), Time::us(200)}));
+  EXPECT_EQ(alone.straggler_delay, (std::vector<Time>{Time(), Time(), Time::us(200), Time::us(200)}));
   const auto met = [](RankHandle& rank) -> Task<void> {
     rank.compute(Time::us(800));
-    co_await rank.synchronize(rank.everyone());
+    co_await rank.synchronize(rank.world_communicator());
     (void)co_await rank.allreduce(65536);
   };
   EXPECT_EQ(played("host", 4, met, stragglers_of(options, 2, 2)).end,
@@ -251,7 +251,7 @@ TEST(SlowNodes, AreDrawnBySeed) {
   EXPECT_NE(slow(1), slow(2));
 }
 
-/// The numbers are those of the machine.
+/// The random numbers belong to the machine.
 TEST(SlowNodes, AreWhereTheMachineHasThem) {
   StragglerOptions options;
   options.slow = *parse_slow_nodes("6:2");
@@ -260,9 +260,9 @@ TEST(SlowNodes, AreWhereTheMachineHasThem) {
   EXPECT_EQ((*made)->computed(0, Time::us(1)), Time::us(1));
   EXPECT_EQ((*made)->computed(1, Time::us(1)), Time::us(2));
   EXPECT_EQ(Stragglers::make(options, {0, 1}, 4, {}).error(),
-            "there is no node 6: the machine has the nodes 0 to 3");
+            "node 6 does not exist: the machine has nodes 0 to 3");
   options.slow = *parse_slow_nodes("random:3:2");
-  EXPECT_THAT(Stragglers::make(options, {0, 1}, 4, {}).error(), HasSubstr("3 nodes are to be slow"));
+  EXPECT_THAT(Stragglers::make(options, {0, 1}, 4, {}).error(), HasSubstr("3 slow nodes are requested"));
 }
 
 TEST(AReplay, SaysWhatStragglersCost) {

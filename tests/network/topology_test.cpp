@@ -1,4 +1,4 @@
-// Topologies: their sizes, their ways, and what is refused.
+// Topologies: their sizes and routes, and what is refused.
 #include "simulators/network/topology.hpp"
 
 #include <gmock/gmock.h>
@@ -32,7 +32,7 @@ std::vector<std::size_t> way(const Topology& topology, int source, int destinati
   return links;
 }
 
-/// "switch 1.0 to switch 2.3" gives both ends.
+/// "switch 1.0 to switch 2.3": returns both ends.
 std::pair<std::string, std::string> ends(const Topology& topology, std::size_t link) {
   const std::string name = topology.link_name(link);
   const std::size_t to = name.find(" to ");
@@ -65,7 +65,7 @@ TEST(AFatTree, GoesUpNoFurtherThanItMust) {
   EXPECT_EQ(way(*tree, 0, 16).size(), 4U);
 }
 
-/// Each link begins where the one before has ended, and the way ends at the destination's switch.
+/// Each link begins where the one before ends, and the route ends at the destination's switch.
 TEST(AFatTree, HasWaysWithoutGaps) {
   for (const char* const text : {"fat-tree:4,4,4", "fat-tree:4,2,3:2", "fat-tree:3;4,3,2;1,2,3;1,2,1"}) {
     const auto tree = made(text, 1);
@@ -83,7 +83,7 @@ TEST(AFatTree, HasWaysWithoutGaps) {
   }
 }
 
-/// The property that D-mod-k is known for.
+/// The known property of D-mod-k.
 TEST(AFatTree, GivesEachMessageOfAShiftLinksOfItsOwn) {
   const auto tree = made("fat-tree:4,4,4", 64);
   for (int shift = 1; shift < 64; ++shift) {
@@ -136,7 +136,7 @@ TEST(ADragonfly, NeedsThreeLinksAtMost) {
       }
     }
   }
-  // All links to other groups, and those within a group but of a router to itself.
+  // All links to other groups, and those within a group except from a router to itself.
   EXPECT_EQ(used.size(), 9U * (4 * 2 + 4 * 3));
 }
 
@@ -151,25 +151,25 @@ TEST(ADragonfly, GoesOverAThirdGroupWithValiant) {
       if (to.starts_with("group")) over.insert(to);
     }
   }
-  EXPECT_EQ(over.size(), 8U);  // seven groups between, and the destination's
+  EXPECT_EQ(over.size(), 8U);  // seven groups between, and the destination group
 }
 
 TEST(ATopology, IsRefusedWithTheReason) {
   const auto error = [](const std::string& text, int nodes) { return parse_topology(text, nodes).error(); };
-  EXPECT_THAT(error("mesh:4", 4), HasSubstr("is none of star, fat-tree"));
-  EXPECT_THAT(error("torus:4x4", 17), HasSubstr("has room for 16 nodes, and there are 17"));
+  EXPECT_THAT(error("mesh:4", 4), HasSubstr("is not one of star, fat-tree"));
+  EXPECT_THAT(error("torus:4x4", 17), HasSubstr("has room for 16 nodes, but there are 17"));
   EXPECT_THAT(error("torus:4xx4", 4), HasSubstr("is not torus:AxBx..."));
   EXPECT_THAT(error("torus:4x0", 4), HasSubstr("is not torus:AxBx..."));
   EXPECT_THAT(error("torus:99999x99999x99999", 4), HasSubstr("is larger than"));
   EXPECT_THAT(error("fat-tree", 4), HasSubstr("is not fat-tree:DOWN"));
-  EXPECT_THAT(error("fat-tree:16:3", 4), HasSubstr("which 3 does not divide"));
+  EXPECT_THAT(error("fat-tree:16:3", 4), HasSubstr("not a multiple of 3"));
   EXPECT_THAT(error("fat-tree:2;4,4;2,2;1,1", 4), HasSubstr("more than one link"));
   EXPECT_THAT(error("fat-tree:2;4,4;1,2", 4), HasSubstr("is not fat-tree:LEVELS"));
   EXPECT_THAT(error("fat-tree:2;4;1,2;1,2", 4), HasSubstr("2 numbers"));
   EXPECT_THAT(error("fat-tree:1000000,1000000", 4), HasSubstr("is larger than"));
   EXPECT_THAT(error("fat-tree:2;4,4;1,1000000;1,1000000", 4), HasSubstr("is larger than"));
   EXPECT_THAT(error("dragonfly:9:4:2", 4), HasSubstr("is not dragonfly"));
-  EXPECT_THAT(error("dragonfly:9:2:2:2", 4), HasSubstr("4 global links of a group, and 8 other groups"));
+  EXPECT_THAT(error("dragonfly:9:2:2:2", 4), HasSubstr("4 global links per group, but 8 other groups"));
   EXPECT_THAT(error("dragonfly:1000000:1000000:1:1", 4), HasSubstr("is larger than"));
 }
 
@@ -186,11 +186,11 @@ TEST(Places, AreDifferentNodes) {
 }
 
 TEST(Places, AreRefusedWithTheReason) {
-  EXPECT_THAT(place_nodes("near", 2, 4).error(), HasSubstr("is none of order"));
-  EXPECT_THAT(place_nodes("random:x", 2, 4).error(), HasSubstr("is none of order"));
-  EXPECT_THAT(place_nodes("list:0,4", 2, 4).error(), HasSubstr("\"4\" is no node from 0 to 3"));
-  EXPECT_THAT(place_nodes("list:1,1", 2, 4).error(), HasSubstr("node 1 is there twice"));
-  EXPECT_THAT(place_nodes("list:1", 2, 4).error(), HasSubstr("has 1 nodes, and 2 are needed"));
+  EXPECT_THAT(place_nodes("near", 2, 4).error(), HasSubstr("is not one of order"));
+  EXPECT_THAT(place_nodes("random:x", 2, 4).error(), HasSubstr("is not one of order"));
+  EXPECT_THAT(place_nodes("list:0,4", 2, 4).error(), HasSubstr("\"4\" is not a node from 0 to 3"));
+  EXPECT_THAT(place_nodes("list:1,1", 2, 4).error(), HasSubstr("node 1 occurs twice"));
+  EXPECT_THAT(place_nodes("list:1", 2, 4).error(), HasSubstr("has 1 nodes, but 2 are needed"));
 }
 
 }  // namespace

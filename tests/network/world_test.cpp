@@ -1,4 +1,4 @@
-// A network under a world: what ranks see of it, over backends whose messages pass it.
+// A network below a world: its effects on ranks, over backends whose messages cross it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,15 +14,15 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-struct Played {
+struct SceneResult {
   Time end;
   std::string problem;
   std::vector<std::string> violations;
   std::vector<LinkUse> links;
 };
 
-Played played(const char* backend, const std::string& topology, int ranks, const World::Program& program,
-              int ranks_per_node = 1, std::uint64_t shuffle = 0) {
+SceneResult played(const char* backend, const std::string& topology, int ranks, const World::Program& program,
+                   int ranks_per_node = 1, std::uint64_t shuffle = 0) {
   const Registry registry{built_in_backends()};
   Configuration configuration;
   configuration.network.topology = topology;
@@ -30,7 +30,7 @@ Played played(const char* backend, const std::string& topology, int ranks, const
   auto setting = world_setting(configuration, registry, *registry.find(backend), ranks);
   EXPECT_TRUE(setting) << setting.error();
   setting->check = true;
-  if (std::string_view(backend) == "cclo") {  // the engines alone
+  if (std::string_view(backend) == "cclo") {  // the engines only
     setting->settings.set("data", {0, "device"});
     setting->settings.set("driver", {0, "mapped"});
   }
@@ -60,7 +60,7 @@ INSTANTIATE_TEST_SUITE_P(Over, Backends, testing::Values("host", "zrlmpi", "cclo
 TEST_P(Backends, KeepTheirInvariantsOnEveryTopologyAndInEveryOrder) {
   const Time star = played(GetParam(), "star", 16, everything).end;
   for (const char* const topology : {"fat-tree:4", "fat-tree:4:4", "torus:4x4", "dragonfly:4:2:2:2"}) {
-    const Played one = played(GetParam(), topology, 16, everything);
+    const SceneResult one = played(GetParam(), topology, 16, everything);
     EXPECT_EQ(one.problem, "");
     EXPECT_THAT(one.violations, IsEmpty()) << topology;
     EXPECT_GT(one.end, star) << topology;
@@ -83,15 +83,15 @@ TEST(Host, TakesTheTimeOfAnOversubscribedTree) {
   const Time full = played("host", "fat-tree:8", 16, shift).end;
   const Time quarter = played("host", "fat-tree:8:4", 16, shift).end;
   const Time message = Bandwidth::gigabits_per_second(100).bytes(kBytes);
-  // Request, answer, data and the word that they are there take the longer way.
+  // Request, answer, data and notification take the longer route.
   EXPECT_EQ(full, star + 4 * 2 * Time::ns(150));
-  // The four that share a link follow each other there, where each one's port had them with their framing.
+  // On the shared link the four follow each other; without it, each has its own port, with framing.
   const Time framed = Bandwidth::gigabits_per_second(100).bytes(kBytes + kBytes / 4096 * 82);
   EXPECT_GE(quarter, full + 4 * message - framed);
   EXPECT_LE(quarter, full + 4 * message - framed + Time::us(4));
 }
 
-/// Eight broadcasts at once, each to a rank behind another switch: the segments of four of them share a link.
+/// Eight broadcasts at once, each to a rank behind another switch; the segments of four of them share a link.
 TEST(Cclo, BroadcastsTakeTheTimeOfAnOversubscribedTree) {
   constexpr std::size_t kBytes = 1 << 20;
   const auto pairs = [](RankHandle& rank) -> Task<void> {
@@ -105,7 +105,7 @@ TEST(Cclo, BroadcastsTakeTheTimeOfAnOversubscribedTree) {
   };
   const Time star = played("cclo", "star", 16, pairs).end;
   const Time full = played("cclo", "fat-tree:8", 16, pairs).end;
-  const Played quarter = played("cclo", "fat-tree:8:4", 16, pairs);
+  const SceneResult quarter = played("cclo", "fat-tree:8:4", 16, pairs);
   const Time message = Bandwidth::gigabits_per_second(100).bytes(kBytes);
   EXPECT_EQ(full, star + 2 * Time::ns(150));
   EXPECT_GE(quarter.end, full + 3 * message - Time::us(10)) << "the engine is slower than the link";
@@ -122,7 +122,7 @@ TEST(Cclo, BroadcastsTakeTheTimeOfAnOversubscribedTree) {
   EXPECT_EQ(bytes, 2 * 8 * kBytes) << "each message passes a link up and one down, once";
 }
 
-/// The receiver's port is the bound, as without a network: nothing is charged twice.
+/// As without a network, the receiver's port is the bound: nothing counts twice.
 TEST(Cclo, AnIncastTakesTheTimeOfTheReceiversPort) {
   constexpr std::size_t kBytes = 1 << 20;
   const auto incast = [](RankHandle& rank) -> Task<void> {
@@ -138,7 +138,7 @@ TEST(Cclo, AnIncastTakesTheTimeOfTheReceiversPort) {
   EXPECT_LE(tree, star + Time::us(2));
 }
 
-/// Collects what a world tells of shared links.
+/// Records a world's reports of shared links.
 class Telling final : public SpanSink, public WorldLog {
  public:
   void record(const Span& span) override {
@@ -150,14 +150,15 @@ class Telling final : public SpanSink, public WorldLog {
   }
   void used(int, std::uint64_t) override {}
   void began(std::uint64_t, const OperationFacts&) override {}
-  void part(int, std::uint64_t, std::uint64_t) override {}
+  void add_part(int, std::uint64_t, std::uint64_t) override {}
   void host(int, std::uint64_t, std::string_view, Time, Time) override {}
   std::vector<Span> spans;
   std::vector<MessageWait> waits;
   std::map<std::string, Time> busy;
 };
 
-/// Two messages to other ranks over one link: the second one waits for the first, and its receiver is told.
+/// Two messages to different ranks over one link: the second one waits for the first, and its receiver is
+/// notified.
 TEST(AWorld, TellsOfMessagesThatWaitForASharedLink) {
   Telling telling;
   WorldOptions options;
@@ -204,7 +205,7 @@ TEST(Host, HasNodesOnTheNetworkAndNotRanks) {
 
 TEST(AWorld, HasNoRoomForMoreNodesThanItsNetwork) {
   EXPECT_THAT(played("host", "torus:2x2", 16, everything).problem,
-              HasSubstr("has room for 4 nodes, and there are 16"));
+              HasSubstr("has room for 4 nodes, but there are 16"));
   EXPECT_EQ(played("host", "torus:2x2", 16, everything, 4).problem, "");
 }
 
@@ -225,8 +226,7 @@ TEST(AWorld, SaysBetweenWhichNodesThereIsNoWay) {
 }
 
 TEST(ABackendWithWiresOfItsOwn, SaysSo) {
-  EXPECT_THAT(played("tinsel", "torus:4x4", 16, everything).problem,
-              HasSubstr("tinsel has wires of its own"));
+  EXPECT_THAT(played("tinsel", "torus:4x4", 16, everything).problem, HasSubstr("tinsel has its own links"));
 }
 
 }  // namespace

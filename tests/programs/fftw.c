@@ -1,5 +1,5 @@
-// A two-dimensional transform spread over the ranks, compared with the same by one process. Transposed output
-// and back again: an all-to-all of FFTW's own in every step.
+// A two-dimensional transform spread over the ranks, compared with a transform by one process. Transposed
+// output, and back again: every step has an all-to-all of FFTW's own.
 //
 // usage: fftw [ROWS COLUMNS TIMES]
 #include <fftw3-mpi.h>

@@ -1,5 +1,6 @@
-// Parallel HDF5: collective and independent writes of a chunked dataset, closed, opened again and read by
-// other ranks than wrote it. usage: hdf5 FILE
+// Parallel HDF5: collective and independent writes of a chunked dataset, which is closed, opened again and
+// read by other ranks than wrote it.
+// usage: hdf5 FILE
 #include <hdf5.h>
 #include <mpi.h>
 #include <stdio.h>

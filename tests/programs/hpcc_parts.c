@@ -1,7 +1,7 @@
-// Benchmarks of HPC Challenge one by one, each a phase of its name (MPI_Pcontrol): those that the arguments
-// name, in that order, with the input that HPCC reads anyway (hpccinf.txt). Built with the sources of HPCC
-// 1.5.0 but for its main program, which scripts/scale-programs --record does; the file that is included below
-// is one of them, whose functions nothing else can call.
+// Benchmarks of HPC Challenge one by one, each in a phase of its name (MPI_Pcontrol): those that the
+// arguments name, in that order, with HPCC's usual input (hpccinf.txt). scripts/scale-programs --record
+// builds it with the sources of HPCC 1.5.0 except for its main program; it includes one of them below, for
+// its static functions.
 #include "bench_lat_bw_1.5.2.c"
 
 #define LATENCY_BYTES 8
@@ -21,8 +21,8 @@ static void fft(HPCC_Params* params) {
   HPCC_MPIFFT(params);
 }
 
-// HPCC takes 8 turns with LATENCY_BYTES, and more where they take less than ten microseconds; here they are
-// enough at once. Of its random rings, and measurements of each, the first ones do.
+// HPCC takes 8 turns with LATENCY_BYTES, and more if they take less than ten microseconds; here the first 8
+// are enough. Of its random rings, and of the measurements of each, it uses the first ones.
 static void natural_ring(HPCC_Params* params) {
   (void)params;
   BenchmarkResult result;
@@ -35,7 +35,7 @@ static void random_ring(HPCC_Params* params) {
   ring_lat_bw_loop(BANDWIDTH_BYTES, 1, 3, 3, &result);
 }
 
-// Each rank with each other one: HPCC takes as many as it has time for.
+// Each rank with each other one: HPCC uses as many pairs as it has time for.
 static void ping_pong(HPCC_Params* params) {
   (void)params;
   const double unlimited = 1e6;

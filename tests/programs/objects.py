@@ -1,5 +1,5 @@
-"""An mpi4py program: pickled objects, buffers, wildcards, matched probes and collectives. Prints what every rank found,
-in an order that does not depend on timing, so that two runs can be compared."""
+"""An mpi4py program: pickled objects, buffers, wildcards, matched probes and collectives. Prints the results of every rank in an order
+that is independent of timing, so that two runs can be compared."""
 
 import array
 import hashlib
@@ -24,7 +24,7 @@ for length in (0, 1, 100, 10_000, 1_000_000):
     digest = hashlib.sha256(got["blob"]).hexdigest()[:16]
     note("ring", (length, got["from"], len(got["data"]), len(got["blob"]), digest))
 
-# Everybody to rank 0, received from anyone.
+# From all ranks to rank 0, which receives from any source.
 if rank == 0:
     seen = []
     for _ in range((size - 1) * 20):
@@ -38,7 +38,7 @@ else:
     for i in range(20):
         comm.send((rank, i), dest=0, tag=i % 3)
 
-comm.Barrier()  # a wildcard above must not see what follows
+comm.Barrier()  # the wildcard above must not match later messages
 
 # Matched probes and receives by hand.
 if rank == 0:

@@ -1,4 +1,4 @@
-// Recordings as files: whole, cut anywhere, damaged anywhere, in parts, beyond limits.
+// Recordings as files: whole, truncated anywhere, damaged anywhere, in parts, beyond limits.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ void put(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
-/// Something in every column.
+/// Entries for every column.
 std::vector<Step> small_program(int rank) {
   std::vector<Step> steps;
   for (int round = 0; round < 6; ++round) {
@@ -56,7 +56,7 @@ Result<Recording> small_recording() {
   return Recording::from_parts(description, small_parts());
 }
 
-/// What all ranks read as text, so that two readings can be compared.
+/// The text of all ranks' events, for comparing two readings.
 struct Reading {
   std::string text;
   std::string error;
@@ -145,12 +145,12 @@ TEST_F(SmallFile, IsTheSameFromEveryWayItCame) {
   EXPECT_EQ(contents(folder_.file("again")), bytes_);
 
   Description description = again->description();
-  std::vector<Part> parts(3);
+  std::vector<RecordingPart> parts(3);
   const std::vector<std::string> in_memory = small_parts();
   for (int rank = 0; rank < 3; ++rank) {
     RecorderOptions options = options_of(rank, 3);
     if (rank != 1) options.file = folder_.file("part" + std::to_string(rank));
-    Part& part = parts[static_cast<std::size_t>(rank)];
+    RecordingPart& part = parts[static_cast<std::size_t>(rank)];
     part = {record(small_program(rank), options), options.file};
     EXPECT_EQ(part.bytes.empty(), rank != 1);
     EXPECT_EQ(rank != 1 ? contents(part.path) : part.bytes, in_memory[static_cast<std::size_t>(rank)]);
@@ -166,7 +166,7 @@ class IndexOfParts : public SmallFile {
   void SetUp() override {
     SmallFile::SetUp();
     path_ = folder_.file("apart");
-    std::vector<Part> parts(3);
+    std::vector<RecordingPart> parts(3);
     for (int rank = 0; rank < 3; ++rank) {
       RecorderOptions options = options_of(rank, 3);
       options.file = part_path(path_, rank);
@@ -178,10 +178,10 @@ class IndexOfParts : public SmallFile {
     EXPECT_TRUE(recording->is_in_parts(path_));
     EXPECT_FALSE(recording->is_in_parts(folder_.file("elsewhere")));
     EXPECT_THAT(recording->write_index(folder_.file("elsewhere")).error(),
-                HasSubstr("not all parts lie beside it"));
+                HasSubstr("not all parts are beside it"));
     ASSERT_EQ(recording->write_index(path_).error(), "");
   }
-  /// What is missing, where ranks that are there read as they should.
+  /// The missing ranks of a recording whose other ranks read normally.
   std::string missing_of(const Recording& recording) {
     for (int rank = 0; rank < 3; ++rank) {
       if (recording.bytes(rank) == 0) continue;
@@ -214,7 +214,7 @@ TEST_F(IndexOfParts, NamesAPartThatIsNotThere) {
 }
 
 TEST_F(IndexOfParts, KnowsAPartOfAnotherRun) {
-  const std::string other = ": it is not the part that " + path_ + " was made of";
+  const std::string other = ": it is not the part that " + path_ + " refers to";
   const std::string part = part_path(path_, 1), before = contents(part);
   RecorderOptions options = options_of(1, 3);
   options.file = part;
@@ -298,22 +298,23 @@ TEST_F(SmallFile, OtherVersionsAndOtherFilesAreRefused) {
   std::string other = bytes_;
   other[8] = static_cast<char>(kVersion + 1);
   EXPECT_EQ(Recording::from_bytes(other, "newer").error(),
-            "cannot read newer: it has version 6 of the format, and this Offramp reads version 5: a newer "
-            "Offramp has written it");
+            "cannot read newer: it has version 6 of the format, but this Offramp reads version 5: a newer "
+            "Offramp wrote it");
   other[8] = static_cast<char>(kVersion - 1);
   EXPECT_EQ(Recording::from_bytes(other, "older").error(),
-            "cannot read older: it has version 4 of the format, and this Offramp reads version 5: record the "
+            "cannot read older: it has version 4 of the format, but this Offramp reads version 5: record the "
             "program again");
-  EXPECT_EQ(Recording::from_bytes("#!/bin/sh\n", "script").error(), "cannot read script: it is no recording");
+  EXPECT_EQ(Recording::from_bytes("#!/bin/sh\n", "script").error(),
+            "cannot read script: it is not a recording");
   EXPECT_EQ(Recording::open(folder_.file("none")).error(),
             "cannot read " + folder_.file("none") + ": No such file or directory");
-  EXPECT_THAT(Recording::open(folder_.file(".")).error(), HasSubstr("it is no regular file"));
+  EXPECT_THAT(Recording::open(folder_.file(".")).error(), HasSubstr("it is not a regular file"));
   EXPECT_THAT(Recording::from_parts({}, std::vector<std::string>{"xyz"}).error(),
-              HasSubstr("the part of rank 0: it is no part of a recording"));
+              HasSubstr("the part of rank 0: it is not a part of a recording"));
   std::vector<std::string> parts = small_parts();
   std::swap(parts[0], parts[1]);
   EXPECT_THAT(Recording::from_parts({}, parts).error(),
-              HasSubstr("it is the part of rank 1 of 3, and not of rank 0"));
+              HasSubstr("it is the part of rank 1 of 3, not of rank 0"));
 }
 
 TEST_F(SmallFile, WhatCannotBeWrittenLeavesNothing) {
@@ -327,7 +328,7 @@ TEST_F(SmallFile, WhatCannotBeWrittenLeavesNothing) {
   EXPECT_EQ(folder_.files(), 2U);
 }
 
-/// Events that nothing folds.
+/// Events that do not fold.
 void add_random(Recorder& recorder, Random& random, int count) {
   for (int i = 0; i < count; ++i)
     recorder.add(message(EventKind::kSend, static_cast<int>(random.below(1000)), random.any() >> 30U));
@@ -389,7 +390,7 @@ TEST(Limits, AFullDiskEndsTheRecording) {
   EXPECT_EQ(reader->cut(), kCut);
 }
 
-/// Another size of files for this process, which is told by an error as a full disk is, and not by its
+/// Limits the size of files of this process. Exceeding it is an error, as on a full disk, instead of a
 /// signal.
 class FileSizeLimit {
  public:
@@ -484,13 +485,13 @@ TEST(Limits, AFileThatCannotBeOpenedIsTold) {
 
 class Unfinished : public testing::Test {
  protected:
-  /// Recorders of these ranks of four, each with a file of its own.
+  /// Recorders for these of four ranks, each with a file of its own.
   RecorderOptions options(int rank) {
     RecorderOptions options = options_of(rank, 4);
     options.file = part_path(path_, rank);
     return options;
   }
-  /// Events of the rank that can be read.
+  /// The number of the rank's events that can be read.
   std::size_t events(int rank, bool cut = true) {
     const Result<Recording> recording = Recording::open(path_);
     EXPECT_TRUE(recording) << recording.error();
@@ -515,8 +516,8 @@ TEST_F(Unfinished, PartsBesideTheFileAreRead) {
   ASSERT_TRUE(recording) << recording.error();
   EXPECT_EQ(recording->description().ranks, 4);
   EXPECT_THAT(recording->description().facts,
-              testing::ElementsAre(testing::Pair(
-                  "unfinished", "the run did not come to its end; there are parts of 2 of 4 ranks")));
+              testing::ElementsAre(
+                  testing::Pair("unfinished", "the run did not finish; parts of 2 of 4 ranks exist")));
   EXPECT_EQ(events(0), 0U);
   EXPECT_EQ(events(1, false), steps.size());
   EXPECT_EQ(events(2), 0U);
@@ -572,7 +573,7 @@ TEST_F(Unfinished, AnUntimelyEndHasItsReason) {
 
 Recorder* signalled = nullptr;
 
-/// A signal may come in the middle of any call. What was added before is there, and nothing twice.
+/// A signal may interrupt any call. Events added before are there exactly once.
 TEST_F(Unfinished, AFlushFromASignalHandlerFindsWholeBlocks) {
   for (int delay = 1; delay <= 40; ++delay) {
     const pid_t child = fork();
@@ -617,8 +618,7 @@ TEST_F(Unfinished, PartsOfAnotherRunAreRefused) {
   RecorderOptions other = options_of(1, 2);
   other.file = part_path(path_, 1);
   record({}, other);
-  EXPECT_THAT(Recording::open(path_).error(),
-              HasSubstr("it is the part of rank 1 of 2, and not of rank 1 of 4"));
+  EXPECT_THAT(Recording::open(path_).error(), HasSubstr("it is the part of rank 1 of 2, not of rank 1 of 4"));
 }
 
 TEST_F(Unfinished, APartCutAnywhereIsReadUpToThere) {

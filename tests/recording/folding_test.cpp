@@ -1,4 +1,4 @@
-// Loops take bytes for what is in them, not for how often they run.
+// A loop takes bytes for its contents, not for its number of turns.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -9,7 +9,7 @@
 namespace offramp::recording {
 namespace {
 
-/// The part of a rank without what every part has.
+/// The part of a rank without the constant parts.
 std::uint64_t bytes_of_blocks(Recorder& recorder) {
   const Result<Recording> recording = one_rank(recorder.finish());
   EXPECT_TRUE(recording) << recording.error();
@@ -96,7 +96,7 @@ TEST(Folding, IrregularMessagesTakeTwelveBytesEach) {
   EXPECT_LT(bytes_of_blocks(recorder), kMessages * 12);
 }
 
-/// The payloads of the event column, one behind the other with their headers.
+/// The payloads of the event column with their headers, concatenated.
 std::string event_column(const std::string& part) {
   std::string column;
   for (std::size_t at = kPartHeaderBytes; at < part.size();) {

@@ -1,4 +1,4 @@
-// Payloads that no recorder writes, in blocks whose checksums are right.
+// Payloads that no recorder writes, in blocks with valid checksums.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -63,8 +63,8 @@ Bytes varint(std::uint64_t number) {
 
 TEST(Hostile, EventPayloads) {
   const std::vector<std::pair<Bytes, std::string>> cases = {
-      {{0}, "it repeats an event that it has not"},
-      {joined({kName, kWait, {4}}), "it repeats an event that it has not"},
+      {{0}, "it repeats an event that it does not have"},
+      {joined({kName, kWait, {4}}), "it repeats an event that it does not have"},
       {{1, 1}, "a copy has no events"},
       {{5, 0}, "a copy begins before the block or its window"},
       {{5, 1}, "a copy begins before the block or its window"},
@@ -79,7 +79,7 @@ TEST(Hostile, EventPayloads) {
       {joined({kName, {14, 0x80, 0x02, 32}}), "a field of an event is out of range"},
       {joined({kName, {14, 1}, varint(zigzag(std::uint64_t{1} << 31U))}),
        "a field of an event is out of range"},
-      {{11, 0}, "it defines what does not exist"},
+      {{11, 0}, "it has a definition of an unknown kind"},
       {joined({{3}, varint((1U << 20U) + 1)}), "a list is too long"},
       {{3, 3, 0}, "a group of a list has a wrong length"},
       {{3, 3, 2 * 4 + 1, 0}, "a group of a list has a wrong length"},
@@ -124,25 +124,26 @@ TEST(Hostile, ColumnsBesideTheEvents) {
       {{{Column::kThreads, joined({{0}, varint(kMostThreads + 1)})}},
        "threads, block 0, byte 72: a value is out of range"},
       {{{Column::kPolls, {0}}}, "polls, block 0, byte 72: it ends within a number"},
-      {{{Column::kPolls, {0, 1}, 0, 1}}, "polls, block 0, byte 32: here is block 1 instead"},
+      {{{Column::kPolls, {0, 1}, 0, 1}}, "polls, block 0, byte 32: found block 1 instead"},
       {{{Column::kMatches, {0, 1, 0, 0x80}}}, "matches, block 0, byte 75: it ends within a number"},
       {{{Column::kMatches, joined({{0}, varint(UINT64_MAX), {0}})}}, "a rank or a tag is out of range"},
       {{{Column::kEnd, {6}}}, "end, block 0, byte 72: it ends within a number"},
-      {{{Column::kEnd, {6, 3}}}, "end, block 0, byte 72: it ends in a way that is not known"},
+      {{{Column::kEnd, {6, 3}}}, "end, block 0, byte 72: the reason of its end is not known"},
       {{{Column::kEnd, {6, 2}}}, "end, block 0, byte 72: it ends within a number"},
       {{{Column::kEnd, {6, 2, 5, 'w', 'h'}}}, "end, block 0, byte 72: it ends within a text"},
       {{{Column::kEnd, joined({{6, 2}, varint(kLongestReason + 1)})}},
        "end, block 0, byte 72: its reason is too long"},
-      {{{Column::kEnd, joined({varint(UINT64_MAX), {2, 1, 'a'}})}}, "which is more than a run makes"},
-      {{{Column::kEnd, {5, 1}}}, "the part of rank 0: rank 0 has more events than its end says, which is 5"},
+      {{{Column::kEnd, joined({varint(UINT64_MAX), {2, 1, 'a'}})}}, "which exceeds the maximum"},
+      {{{Column::kEnd, {5, 1}}},
+       "the part of rank 0: rank 0 has more events than its end states, which is 5"},
   };
   for (auto [blocks, error] : cases) {
     blocks.push_back({Column::kEvents, receives});
     EXPECT_THAT(read(blocks).error, HasSubstr(error));
   }
-  for (const auto& [payload, error] :
-       std::vector<std::pair<Bytes, std::string>>{{{2, 2}, "a choice is none of what was waited for"},
-                                                  {{40, 0}, "a choice is longer than its block"}})
+  for (const auto& [payload, error] : std::vector<std::pair<Bytes, std::string>>{
+           {{2, 2}, "a choice is not one of the requests that were waited for"},
+           {{40, 0}, "a choice is longer than its block"}})
     EXPECT_THAT(read({{Column::kEvents, choices}, {Column::kChoices, payload}}).error, HasSubstr(error));
   EXPECT_EQ(read({{Column::kEvents, choices}, {Column::kChoices, {2, 1, 2, 0}}}).error, "");
   EXPECT_THAT(read({{Column::kEvents, receives, 3}}).error, HasSubstr("it begins with event 3 instead of 0"));

@@ -1,4 +1,4 @@
-// Programs for the tests of recordings: what a rank does, recorded and read back.
+// Programs for the tests of recordings: a rank's calls, recorded and read back.
 #pragma once
 
 #include <unistd.h>
@@ -20,7 +20,7 @@ namespace offramp::recording {
 
 inline constexpr std::array kCalls = {"MPI_Send", "MPI_Irecv", "MPI_Waitall", "MPI_Allreduce", "MPI_Isend"};
 
-/// One event with all that stands beside it.
+/// One event with everything recorded beside it.
 struct Step {
   Event event;
   std::vector<std::uint64_t> list = {};
@@ -114,7 +114,7 @@ inline std::vector<ReadStep> read_all(Reader& reader) {
   return steps;
 }
 
-/// The same events with the same lists, whatever their numbers are.
+/// Compares events with their lists; the numbers of the lists may differ.
 inline bool same_event(const Step& written, const ReadStep& read) {
   Event expected = written.event;
   expected.list = read.step.event.list;
@@ -129,7 +129,7 @@ inline Result<Recording> one_rank(std::string part) {
   return Recording::from_parts({}, std::vector<std::string>{std::move(part)});
 }
 
-/// A folder for this test alone.
+/// A folder for this test only.
 class Folder {
  public:
   Folder() {

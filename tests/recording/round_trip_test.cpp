@@ -1,4 +1,4 @@
-// What is recorded is what is read.
+// A recording reads as it was recorded.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ std::vector<std::uint64_t> random_list(Random& random) {
   return list;
 }
 
-/// range: how many different values a field has. Few make loops, many make new events.
+/// range: the number of different values of a field. Few values make loops, many make new events.
 Step random_step(Random& random, std::uint64_t range) {
   Step step;
   Event& event = step.event;
@@ -369,8 +369,8 @@ TEST(RoundTrip, TimeBetweenQuestionsStandsBesideTheRest) {
   for (std::uint64_t i = 0; i < 1000; ++i) {
     recorder.computed(5000);
     for (std::uint64_t question = i % 3; question > 0; --question) recorder.polled(0);
-    if (i % 3 == 1) recorder.asked_between({400, 0});
-    if (i % 3 == 2) recorder.asked_between({0, 70'000});
+    if (i % 3 == 1) recorder.add_poll_gaps({400, 0});
+    if (i % 3 == 2) recorder.add_poll_gaps({0, 70'000});
     recorder.add(wait_all());
   }
   const Result<Recording> recording = one_rank(recorder.finish());
@@ -411,7 +411,7 @@ TEST(RoundTrip, ThreadsHaveQuestionsAndTimesOfTheirOwn) {
       recorder.switch_to(thread);
       recorder.computed(thread * 300);
       if (thread == 1 || i % 10 == 9) recorder.polled(0);
-      recorder.switch_to(3 - thread);  // which does nothing that is recorded
+      recorder.switch_to(3 - thread);  // a call that records nothing
     }
     recorder.switch_to(1 + static_cast<std::uint32_t>(i % 2));
     recorder.add(wait_all());

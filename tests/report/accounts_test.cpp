@@ -1,4 +1,5 @@
-// Where the time in MPI calls goes: accounts add up to what a replay counts, and name what was built in.
+// The time in MPI calls: the accounts add up to the totals of a replay, and have the names of phases and
+// places.
 #include "lib/answers/report/accounts.hpp"
 
 #include <gmock/gmock.h>
@@ -18,7 +19,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Rank 1 computes for so long before it sends to rank 0, and rank 0 before the sum of all.
+/// Rank 1 computes before it sends to rank 0, and rank 0 before the sum of all.
 std::vector<test::Tape> late_ranks(std::uint64_t sender, std::uint64_t receiver) {
   Operation sum;
   sum.kind = OperationKind::kAllreduce;
@@ -40,7 +41,7 @@ std::vector<test::Tape> late_ranks(std::uint64_t sender, std::uint64_t receiver)
 
 Time of(const ReportAccounts& accounts, TimeKind kind) {
   return std::accumulate(accounts.functions.begin(), accounts.functions.end(), Time(),
-                         [kind](Time sum, const ReportAccount& row) { return sum + row.parts.of(kind); });
+                         [kind](Time sum, const ReportAccount& row) { return sum + row.parts.at(kind); });
 }
 
 class Accounts : public testing::Test {
@@ -64,7 +65,7 @@ TEST_F(Accounts, AddUpToTheTimeInCallsOverAllHardware) {
     EXPECT_TRUE(accounts.with_computing) << name;
     EXPECT_EQ(accounts.not_accounted, Time()) << name;
     ReplayOptions with_computing;
-    with_computing.compute.kind = Compute::Kind::kMeasured;
+    with_computing.compute.kind = Compute::Mode::kMeasured;
     const auto setting = world_setting(configuration_, registry_, *backend, source_.ranks);
     auto run = replay(*setting, source_, with_computing);
     const Counters total = run->total();
@@ -80,7 +81,7 @@ TEST_F(Accounts, AddUpToTheTimeInCallsOverAllHardware) {
   }
 }
 
-/// Sums of rows, kind by kind, and of their calls.
+/// Sums of rows by kind, and of their calls.
 template <typename Rows>
 std::pair<std::uint64_t, std::vector<Time>> sums_of(const Rows& rows) {
   TimeParts parts;
@@ -90,7 +91,7 @@ std::pair<std::uint64_t, std::vector<Time>> sums_of(const Rows& rows) {
     calls += row.calls;
   }
   std::vector<Time> kinds;
-  for (const TimeKindName& kind : kTimeKinds) kinds.push_back(parts.of(kind.kind));
+  for (const TimeKindName& kind : kTimeKinds) kinds.push_back(parts.at(kind.kind));
   return {calls, kinds};
 }
 
@@ -128,7 +129,8 @@ TEST_F(Accounts, OfSizesPhasesAndPlacesAddUpToThoseOfFunctions) {
     std::vector<std::string> phases;
     for (const ReportPhaseAccount& row : accounts.phases)
       phases.push_back(row.phase + " " + std::to_string(row.level) + " " + std::to_string(row.calls));
-    // Two exchanges of three calls in "solve" and one in "write", of three ranks; before them the others'.
+    // Two exchanges of three calls in "solve" and one in "write", by three ranks; the other calls come
+    // before.
     EXPECT_THAT(phases, testing::ElementsAre("solve 1 18", "write 2 9", testing::StartsWith(" 0 "))) << name;
     std::vector<std::uint64_t> sizes;
     for (const ReportSizeAccount& row : accounts.sizes) sizes.push_back(row.has_size ? row.max_bytes + 1 : 0);
@@ -164,8 +166,8 @@ TEST(AccountsOfReceipts, SayWhatTheyLeaveOut) {
   const ReportAccounts accounts = add_up(receipts, Time::us(5));
   EXPECT_EQ(accounts.not_accounted, Time::us(3));
   ASSERT_EQ(accounts.functions.size(), 1U);
-  EXPECT_EQ(accounts.functions[0].parts.of(TimeKind::kSoftware), Time::us(2));
-  EXPECT_THAT(accounts_text(accounts), HasSubstr("not accounted for"));
+  EXPECT_EQ(accounts.functions[0].parts.at(TimeKind::kSoftware), Time::us(2));
+  EXPECT_THAT(accounts_text(accounts), HasSubstr("unaccounted for"));
 }
 
 }  // namespace

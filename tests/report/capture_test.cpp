@@ -1,4 +1,4 @@
-// The capture file, byte by byte where tshark is not asked.
+// The capture file, byte by byte, for fields that tshark does not check.
 #include "lib/answers/report/capture.hpp"
 
 #include <gtest/gtest.h>
@@ -76,7 +76,7 @@ TEST(Capture, NumbersTheBytesOfAConnectionAndRepeatsTheNumberOfARepeatedPacket) 
     p.count = 2;
     capture.record(p);
   };
-  send(4000, 9, 0);  // a later message that was told first
+  send(4000, 9, 0);  // a later message, reported first
   send(1000, 5, 0), send(2000, 5, 1), send(3000, 5, 0);
   const std::string file = capture.pcap();
   const std::size_t step = kRecordHeader + kEthernet + 20 + 20 + 10;

@@ -1,5 +1,5 @@
-// The fields of a report: every one of them is written and read, as JSON and as what ranks send; bytes and
-// documents that are none are refused; and the documentation has the counters of the tables.
+// The fields of a report: each is written and read, as JSON and in the form that ranks send; invalid bytes
+// and documents are refused; and the documentation lists the counters of the tables.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ using Json = nlohmann::ordered_json;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-/// Fills a report with values that all differ, as far as their types let them.
+/// Fills a report with values that differ as far as their types allow.
 class Filler : public PlainArchive<Filler> {
  public:
   static constexpr bool kReads = true;
@@ -34,7 +34,7 @@ class Filler : public PlainArchive<Filler> {
   }
   static bool has(const char*, bool = true) { return true; }
 
-  // Of a few minutes, in picoseconds.
+  // A few minutes at most, in picoseconds.
   void item(Time& time, std::size_t) {
     time = Time::ps(1 + static_cast<std::int64_t>(random_() % (1ULL << 48)));
   }
@@ -74,7 +74,8 @@ class SomeReport : public testing::TestWithParam<unsigned> {};
 INSTANTIATE_TEST_SUITE_P(Seeds, SomeReport, testing::Range(0U, 40U));
 
 TEST_P(SomeReport, IsReadFromJsonAsItWasWritten) {
-  const RunReport report = some_report(GetParam());
+  RunReport report = some_report(GetParam());
+  add_efficiencies(report);
   const std::string text = report_text(report);
   Result<RunReport> again = parse_report(text, "r.json");
   ASSERT_TRUE(again) << again.error();
@@ -105,7 +106,7 @@ TEST_P(SomeReport, ThatIsCutOrChangedIsRefusedOrAnotherReport) {
 }
 
 TEST(ReportBytes, ThatAskForMuchAreRefusedBeforeItIsThere) {
-  // The first text, and the first list, say that they have 2^60 entries.
+  // The first text and the first list claim 2^60 entries.
   const std::string huge = "\x80\x80\x80\x80\x80\x80\x80\x80\x10";
   EXPECT_THAT(decode_report(huge).error(), HasSubstr("a text is too long"));
   RunReport report;
@@ -120,7 +121,7 @@ TEST(ReportBytes, ThatAskForMuchAreRefusedBeforeItIsThere) {
   EXPECT_THAT(decode_report(encode(report)).error(), HasSubstr("its times are too long"));
 }
 
-/// Every "x_ns" becomes "x_ps", as in reports of before, and a run has its end by its older name.
+/// Turns every "x_ns" into "x_ps", as in older reports, and gives the end of a run its older name.
 void make_older(Json& json) {
   Json older = json.is_array() ? Json::array() : Json::object();
   for (auto& [key, value] : json.items()) {

@@ -1,4 +1,4 @@
-// The receipt of one call, from spans made by hand; and what the recorder writes, read back.
+// The receipt of one call from hand-made spans; and the recorder's receipts, read back.
 #include "lib/answers/report/receipt.hpp"
 
 #include <gmock/gmock.h>
@@ -106,7 +106,7 @@ TEST(ReceiptRecorder, KeepsTheCallsOfItsRangeAndIsReadBack) {
     recorder.enter();
     recorder.used(operation);
     recorder.used(operation);
-    recorder.keep({"unit \"a\"", "work", Time::ps(begin), Time::ps(begin + 5), operation, 0});
+    recorder.store({"unit \"a\"", "work", Time::ps(begin), Time::ps(begin + 5), operation, 0});
     recorder.leave("MPI_Send", 0, Time::ps(begin), Time::ps(begin + 10));
   };
   for (const std::uint64_t number : {1, 2, 3, 4}) call(number, 10 * static_cast<int>(number - 1));
@@ -127,7 +127,7 @@ TEST(ReceiptRecorder, KeepsTheCallsOfItsRangeAndIsReadBack) {
 TEST(ReadReceipts, SaysWhatIsWrong) {
   const auto error = [](const char* text) { return read_receipts(text).error(); };
   EXPECT_THAT(error("{}"), testing::HasSubstr("OFFRAMP_RECEIPTS"));
-  EXPECT_THAT(error("[1"), testing::HasSubstr("no report"));
+  EXPECT_THAT(error("[1"), testing::HasSubstr("not a report"));
   EXPECT_THAT(error(R"({"receipts": [{"rank": 0}]})"), testing::HasSubstr("dropped"));
   EXPECT_THAT(
       error(

@@ -1,5 +1,5 @@
-// A report is written from a replay, told in a few lines, and read back; files that are none are refused with
-// the field that is wrong.
+// A report is written from a replay, summarised in a few lines, and read back; the refusal of an invalid file
+// names the wrong field.
 #include "lib/answers/report/report.hpp"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ const Registry& registry() {
   return all;
 }
 
-/// Two ranks that exchange messages in a phase with a name, and compute.
+/// Two ranks that exchange messages in a named phase, and compute.
 std::vector<Tape> program() {
   std::vector<Tape> tapes(2);
   for (int rank = 0; rank < 2; ++rank) {
@@ -125,10 +125,10 @@ TEST_F(AReport, IsRefusedByTheNameOfAFieldThatIsMissing) {
     Json report = whole;
     report.erase(name);
     const std::string problem = problem_of(report);
-    if (problem.empty()) continue;  // not in the reports of all versions
+    if (problem.empty()) continue;  // absent in reports of some versions
     ++refused;
-    EXPECT_THAT(problem, AllOf(HasSubstr("a.json is no report: "),
-                               testing::AnyOf(HasSubstr(name), HasSubstr("wrote no such file"))));
+    EXPECT_THAT(problem, AllOf(HasSubstr("a.json is not a report: "),
+                               testing::AnyOf(HasSubstr(name), HasSubstr("did not write this file"))));
   }
   EXPECT_GT(refused, 10);
 }
@@ -141,21 +141,21 @@ TEST_F(AReport, IsRefusedByTheNameOfAFieldOfAnotherType) {
     Json report = whole;
     report[Json::json_pointer(place)] = value.is_string() ? Json(7) : Json("text");
     const std::string problem = problem_of(report);
-    if (problem.empty()) continue;  // the reader has no use for it
+    if (problem.empty()) continue;  // the reader ignores it
     ++refused;
     std::string field = place.substr(0, place.find_last_not_of("0123456789/") + 1);
     field = field.substr(field.rfind('/') + 1);
-    EXPECT_THAT(problem, AllOf(HasSubstr("a.json is no report: "), HasSubstr(field))) << place;
+    EXPECT_THAT(problem, AllOf(HasSubstr("a.json is not a report: "), HasSubstr(field))) << place;
   }
   EXPECT_GT(refused, 50);
 }
 
 TEST_F(AReport, ThatIsCutIsRefusedByThePlace) {
   EXPECT_THAT(parse_report(text_.substr(0, text_.size() / 2), "a.json").error(),
-              HasSubstr("a.json is no report: it is not valid JSON, "));
-  EXPECT_THAT(parse_report("{}", "a.json").error(), HasSubstr("offramp wrote no such file"));
+              HasSubstr("a.json is not a report: it is not valid JSON, "));
+  EXPECT_THAT(parse_report("{}", "a.json").error(), HasSubstr("Offramp did not write this file"));
   EXPECT_THAT(parse_report(std::string(1 << 20, '['), "a.json").error(),
-              HasSubstr("offramp wrote no such file"));
+              HasSubstr("Offramp did not write this file"));
   std::string keys = R"({"offramp":"0")";
   for (int i = 0; i < 300000; ++i) keys += fmt::format(R"(,"k{}":0)", i);
   EXPECT_THAT(parse_report(keys + "}", "a.json").error(), HasSubstr("far too many keys"));

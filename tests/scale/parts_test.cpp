@@ -1,4 +1,4 @@
-// The parts that scaling is made of: expressions, layouts, folding.
+// The parts of scaling: expressions, layouts, folding.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -46,13 +46,13 @@ TEST(Expressions, OneRankHasALogarithmOfZero) {
 }
 
 TEST(Expressions, AsManyValuesAsUnknownsSayNothing) {
-  // 30 - 40 / ranks gives all three; a fourth value has to confirm it.
+  // 30 - 40 / ranks fits all three; a fourth value must confirm it.
   EXPECT_EQ(foretold({{2, 10}, {4, 20}, {8, 25}}, 20), -1);
   EXPECT_EQ(foretold({{2, 10}, {4, 20}, {8, 25}, {10, 26}}, 20), 28);
-  // What is left open is one number alone.
+  // Here a single number is open.
   EXPECT_EQ(foretold({{2, 7}, {4, 21}, {8, 49}}, 16), 105);
   EXPECT_EQ(foretold({{2, 400}, {4, 600}, {8, 700}}, 16), 750);
-  // Half the ranks, or their logarithm; their root, or their logarithm.
+  // Half the ranks, or their logarithm; the root of their number, or its logarithm.
   EXPECT_EQ(foretold({{2, 1}, {4, 2}}, 64), -1);
   EXPECT_EQ(foretold({{4, 2}, {16, 4}}, 64), -1);
   EXPECT_EQ(foretold({{4, 3}, {6, 5}}, 64), 63);
@@ -71,7 +71,7 @@ TEST(Expressions, RanksBehindARankTakeSeveralRanksToBeKnown) {
   ASSERT_TRUE(found);
   EXPECT_EQ(found->text(), "size - 1 - rank + 10");
   EXPECT_EQ(found->value(at_rank_value(32, 7, 0).place), 34);
-  // With samples of one rank, the number of ranks plus a constant fits two values as well.
+  // With samples of one rank, the number of ranks plus a constant also fits two values.
   EXPECT_FALSE(fit_number(std::vector<Sample>{at_rank_value(4, 0, 13), at_rank_value(8, 0, 17)}));
 }
 
@@ -87,7 +87,7 @@ TEST(Expressions, OtherRanksInTurnMayBeginFurtherOn) {
   const auto found = fit_rank(samples, 1);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->text(), "all other ranks in turn, 1 further");
-  // A peer each leaves that open.
+  // One peer for each rank does not decide it.
   EXPECT_FALSE(fit_rank(
       std::vector<Sample>{at_rank_value(4, 2, 1), at_rank_value(6, 3, 1), at_rank_value(8, 1, 2)}, 1));
 }
@@ -120,7 +120,7 @@ TEST(Expressions, FacesAreRoundedInEachDirection) {
   }
   const auto found = fit_number(samples);
   ASSERT_TRUE(found);
-  Place place;
+  EvaluationPoint place;
   place.sides = {5, 3, 7};
   EXPECT_EQ(found->value(place), 4 * 12 * 21);
 }
@@ -192,19 +192,19 @@ TEST(Matching, LoopsTakeAnyNumberOfTurns) {
 }
 
 TEST(Members, SlicesBlocksAndStridesKnowTheirRanks) {
-  Place place;
+  EvaluationPoint place;
   place.ranks = 24;
   place.rank = 17;
   place.sides = {4, 3, 2};
   place.at = coordinates(place.sides, place.rank);
   Members members;
-  members.kind = Members::Kind::kSlice;
+  members.kind = Members::Selection::kSlice;
   members.free = 0b101;  // planes of the first and the last dimension
   const auto group = members.at(place);
   ASSERT_TRUE(group);
   EXPECT_EQ(group->size, 8);
   EXPECT_EQ(group->member(group->own), 17);
-  members.kind = Members::Kind::kBlocks;
+  members.kind = Members::Selection::kBlocks;
   members.step = constant(5);
   EXPECT_EQ(members.at(place)->first, 15);
   EXPECT_EQ(members.at(place)->own, 2);

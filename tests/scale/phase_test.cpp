@@ -1,4 +1,4 @@
-// Phases as programs of their own: what belongs to them, what they need from before, and what is refused.
+// Phases as programs of their own: their events, what they need from before, and what is refused.
 #include "lib/programs/import/phase.hpp"
 
 #include <gmock/gmock.h>
@@ -37,8 +37,8 @@ std::vector<std::string> told(const trace::Program& program, int rank) {
   return events;
 }
 
-/// First messages in an order without a rule, then rings. The rings use one of several communicators that
-/// were made before; no phase uses the others.
+/// First messages in an irregular order, then rings. The rings use one of several communicators that were
+/// made before; no phase uses the others.
 void shuffled_and_ring(Tape& tape, int rank, int ranks) {
   std::vector<int> shuffled(static_cast<std::size_t>(ranks));
   for (int i = 0; i < ranks; ++i) shuffled[static_cast<std::size_t>(i)] = (i * 3 + ranks / 4) % ranks;
@@ -72,7 +72,7 @@ TEST(Phase, IsItsCallsAndTheCommunicatorsThatTheyUse) {
                           "MPI_Send 2 on 2 after 0", "MPI_Wait 0 on 0 after 0", "meet 0 on 0 after 0",
                           "MPI_Pcontrol 0 on 0 after 70", "MPI_Pcontrol 0 on 0 after 0"));
   EXPECT_EQ(all.back(), "MPI_Pcontrol 0 on 0 after 30");
-  // The end of it is no longer the beginning of another.
+  // The end of a phase does not begin another.
   const auto reader = part.read(1);
   std::vector<int> levels;
   for (Event event; reader->next(event);) {
@@ -94,12 +94,13 @@ TEST(Phase, IsScaledWhereTheProgramIsNot) {
                                   [](int) { return std::string("all"); });
   ASSERT_TRUE(comparison) << comparison.error();
   EXPECT_EQ(comparison->first_difference, "");
-  EXPECT_GT(comparison->total().all(), 1000U);
+  EXPECT_GT(comparison->total().count(), 1000U);
 }
 
 TEST(Phase, OfAnotherNameSaysWhichThereAre) {
-  EXPECT_EQ(refusal_of(shuffled_and_ring, "parts"), "it has no phase \"parts\"; there are: other, part");
-  EXPECT_THAT(refusal_of([](Tape& tape, int, int) { tape.meet(); }), HasSubstr("it has none: MPI_Pcontrol"));
+  EXPECT_EQ(refusal_of(shuffled_and_ring, "parts"), "it has no phase \"parts\"; known: other, part");
+  EXPECT_THAT(refusal_of([](Tape& tape, int, int) { tape.meet(); }),
+              HasSubstr("it has no phases: MPI_Pcontrol"));
   EXPECT_EQ(refusal_of(
                 [](Tape& tape, int, int) {
                   tape.phase(2);
@@ -115,19 +116,18 @@ TEST(Phase, IsOfRanksOfWhichOneThreadCalls) {
               if (rank == 2) tape.of_thread(1);
               tape.native();
             }),
-            "rank 2: several of its threads call MPI, and a phase is of one");
+            "rank 2: several of its threads call MPI, but a phase needs a single thread");
 }
 
 TEST(Phase, HasNoRequestsOfItsNeighbours) {
-  EXPECT_EQ(
-      refusal_of([](Tape& tape, int rank, int) {
-        const auto early = tape.irecv(rank, 8);
-        tape.phase(1, kPart);
-        tape.send(rank, 8);
-        tape.wait({early});
-      }),
-      "rank 0: its MPI_Wait in phase \"part\" belongs to a request that was begun before; a phase has to "
-      "begin and end what it waits for");
+  EXPECT_EQ(refusal_of([](Tape& tape, int rank, int) {
+              const auto early = tape.irecv(rank, 8);
+              tape.phase(1, kPart);
+              tape.send(rank, 8);
+              tape.wait({early});
+            }),
+            "rank 0: its MPI_Wait in phase \"part\" belongs to a request that was started before; a phase "
+            "has to start and complete its own requests");
   EXPECT_THAT(
       refusal_of([](Tape& tape, int rank, int) {
         tape.phase(1, kPart);
@@ -136,8 +136,9 @@ TEST(Phase, HasNoRequestsOfItsNeighbours) {
         tape.phase(-1);
         tape.wait({late});
       }),
-      HasSubstr("rank 0: its MPI_Wait outside of phase \"part\" belongs to a request that was begun in it"));
-  // From one phase of the name to the next.
+      HasSubstr(
+          "rank 0: its MPI_Wait outside of phase \"part\" belongs to a request that was started in it"));
+  // From one phase to the next one with the same name.
   EXPECT_THAT(refusal_of([](Tape& tape, int rank, int) {
                 tape.phase(1, kPart);
                 tape.send(rank, 8);
@@ -146,21 +147,20 @@ TEST(Phase, HasNoRequestsOfItsNeighbours) {
                 tape.phase(1, kPart);
                 tape.wait({request});
               }),
-              HasSubstr("was begun before"));
+              HasSubstr("was started before"));
 }
 
 TEST(Phase, HasNoHalvesOfMessagesAndCollectives) {
-  EXPECT_EQ(
-      refusal_of([](Tape& tape, int rank, int ranks) {
-        tape.phase(1, kPart);
-        tape.send((rank + 1) % ranks, 8, 5);
-        if (rank == 2) tape.phase(-1);
-        tape.receive((rank + ranks - 1) % ranks, 8, 5);
-        if (rank != 2) tape.phase(-1);
-      }),
-      "rank 1 sends a message (tag 5) in phase \"part\" that rank 2 receives outside of it; what is sent in "
-      "a phase has to be received in it");
-  // What a receive from any source took decides.
+  EXPECT_EQ(refusal_of([](Tape& tape, int rank, int ranks) {
+              tape.phase(1, kPart);
+              tape.send((rank + 1) % ranks, 8, 5);
+              if (rank == 2) tape.phase(-1);
+              tape.receive((rank + ranks - 1) % ranks, 8, 5);
+              if (rank != 2) tape.phase(-1);
+            }),
+            "rank 1 sends a message (tag 5) in phase \"part\" that rank 2 receives outside of it; messages "
+            "sent in a phase have to be received in it");
+  // The outcome of a receive from any source.
   EXPECT_THAT(refusal_of([](Tape& tape, int rank, int) {
                 if (rank == 3) tape.send(0, 8);
                 tape.phase(1, kPart);
@@ -175,7 +175,7 @@ TEST(Phase, HasNoHalvesOfMessagesAndCollectives) {
                 tape.phase(1, kPart);
                 if (rank != 1) tape.meet();
               }),
-              HasSubstr("takes part in 1 collective calls in phase \"part\" that rank 1 does outside of it"));
+              HasSubstr("makes 1 collective calls in phase \"part\" that rank 1 makes outside of it"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Programs as functions of rank and number of ranks, for the tests of scaling: what is learned of them at few
-// ranks is compared with what they do at more.
+// Programs as functions of rank and number of ranks, for the tests of scaling: compares the program learned
+// at few ranks with the function at more ranks.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace offramp::scale {
 using test::Tape;
 using Body = std::function<void(Tape& tape, int rank, int ranks)>;
 
-/// Keeps the tape that it reads.
+/// Owns the tape that it reads.
 class OwningReader final : public recording::Reader {
  public:
   explicit OwningReader(Tape tape) : tape_(std::move(tape)), reader_(tape_) {}
@@ -60,7 +60,7 @@ inline Result<Scaling> scaled(const Body& body, const std::vector<int>& recorded
   return scale(programs, ranks, compute);
 }
 
-/// The share of what the body does at so many ranks, or what went wrong.
+/// The share of exactly predicted calls at this number of ranks, or the problem.
 struct Outcome {
   Share share;
   Share held_out;
@@ -76,19 +76,19 @@ inline Outcome outcome(const Body& body, const std::vector<int>& recorded, int r
   return {comparison->total(), scaling->held_out.total(), comparison->first_difference};
 }
 
-/// All calls come out as they are.
+/// All calls are exact.
 inline void expect_exact(const Body& body, const std::vector<int>& recorded, int ranks) {
   const Outcome found = outcome(body, recorded, ranks);
   EXPECT_EQ(found.problem, "");
   EXPECT_GT(found.share.exact, 0U);
-  EXPECT_EQ(found.share.exact, found.share.all());
+  EXPECT_EQ(found.share.exact, found.share.count());
 }
-/// The same, and the smaller recordings foretell all of the largest.
+/// All calls are exact, and the smaller recordings predict all of the largest one.
 inline void expect_foretold(const Body& body, const std::vector<int>& recorded, int ranks) {
   expect_exact(body, recorded, ranks);
   const Outcome found = outcome(body, recorded, ranks);
   EXPECT_GT(found.held_out.exact, 0U);
-  EXPECT_EQ(found.held_out.exact, found.held_out.all());
+  EXPECT_EQ(found.held_out.exact, found.held_out.count());
 }
 
 }  // namespace offramp::scale

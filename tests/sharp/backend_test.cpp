@@ -1,4 +1,4 @@
-// Verdicts, and the bits of results: ranks add in the order of the switches.
+// Verdicts, and the bits of results: sums follow the order of the switches.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -102,7 +102,7 @@ TEST(SharpVerdict, BySize) {
   EXPECT_THAT(reason(operation_of(OperationKind::kAllreduce, 4, 4104), old), HasSubstr("low_latency_limit"));
 }
 
-/// The sum of these addends depends on their order.
+/// Addends whose sum depends on their order.
 double addend(int rank) {
   return (rank % 3 == 0 ? 1e16 : 1.0) / (1 + rank * 7 % 11) * (rank % 2 == 0 ? 1 : -1);
 }
@@ -114,8 +114,8 @@ struct Shape {
   std::string placement;
 };
 
-/// In the order of a description of the tree that is independent of the backend's: ranks of a node by a tree
-/// of four, nodes of a switch, switches of a spine, each in the order of the lowest rank.
+/// The order of addition, from a description of the tree that is independent of the backend's: ranks of a
+/// node by a tree of four, nodes of a switch, switches of a spine, each in the order of the lowest rank.
 double sum_of_switches(const Shape& shape, const SwitchMap* map) {
   const std::function<double(int, int)> of_node = [&](int first, int ranks) {
     int size = 1;
@@ -175,7 +175,7 @@ TEST(SharpBits, AreThoseOfTheSwitchesOrder) {
     EXPECT_EQ(at_root, expected);
     if (shape.ranks == 16) ++different[expected];
   }
-  EXPECT_EQ(different.size(), 2U);  // where the nodes are makes a difference to the bits
+  EXPECT_EQ(different.size(), 2U);  // the placement of nodes changes the bits
 }
 
 TEST(SharpDescription, SettingsThatHaveNoEffectAreNamed) {

@@ -54,14 +54,14 @@ inline NetworkOptions network_of(const Scene& setup) {
   return network;
 }
 
-struct Played {
+struct SceneResult {
   Time end;
   std::vector<Time> clocks;
   std::vector<LinkUse> links;
 };
 
 /// Runs a program on all ranks; the host carries what the switches decline. Checks the world's invariants.
-inline Played play(const Scene& setup, const World::Program& program) {
+inline SceneResult play(const Scene& setup, const World::Program& program) {
   WorldOptions options;
   options.ranks = setup.ranks;
   options.machine.ranks_per_node = setup.ranks_per_node;
@@ -77,9 +77,9 @@ inline Played play(const Scene& setup, const World::Program& program) {
   World world(options, hardware);
   EXPECT_EQ(world.run(program), "");
   for (const std::string& violation : world.violations()) ADD_FAILURE() << violation;
-  Played played{world.end(), {}, world.links()};
-  for (int rank = 0; rank < setup.ranks; ++rank) played.clocks.push_back(world.clock(rank));
-  return played;
+  SceneResult result{world.end(), {}, world.links()};
+  for (int rank = 0; rank < setup.ranks; ++rank) result.clocks.push_back(world.clock(rank));
+  return result;
 }
 
 inline Task<void> call(RankHandle& rank, Operation operation) {

@@ -26,8 +26,8 @@ std::vector<int> all_of(int nodes) {
   return all;
 }
 
-/// A tree: each member and each switch below the root is an input once, of the switch at the other end of its
-/// cable, and inputs are in the order of the lowest member below.
+/// A tree: each member and each switch below the root is an input of exactly one switch, at the other end of
+/// its cable; inputs are in the order of the lowest member below them.
 void expect_tree(const Tree& tree, const SwitchMap& map, std::span<const int> nodes) {
   std::set<int> members;
   std::set<int> below;
@@ -126,7 +126,7 @@ TEST(AggregationTree, HoldsOnEveryTopologyForEveryChoiceOfNodes) {
   }
 }
 
-/// The other direction of each cable is a link, too, and the ends of a way follow each other.
+/// The opposite direction of each cable is a link, too, and the links of a route are contiguous.
 TEST(Switches, AreAtTheEndsOfTheLinksOfEachRoute) {
   for (const char* const topology : {"fat-tree:4", "fat-tree:4,4", "fat-tree:2;4,4;1,2;1,2", "torus:4x3x2",
                                      "dragonfly:5:4:2:1", "dragonfly:3:2:2:3"}) {

@@ -1,5 +1,5 @@
-// What operations take, and what they share, in a world: times from the parameters, and bounds that no
-// sharing may go below. Each test of a bound prints it beside the time.
+// Times and shared resources of operations in a world: times from the parameters, and lower bounds for shared
+// resources. Each test of a bound prints it beside the time.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 
@@ -27,7 +27,7 @@ Time link_time(const Spec& spec, std::size_t bytes) {
   return spec.link.bytes(static_cast<std::int64_t>(bytes));
 }
 
-/// What a stream of that many bytes takes on one link at least.
+/// The least time of a stream of that many bytes on one link.
 Time on_link(const Driver& driver, std::size_t bytes) {
   return driver.spec.stream.bytes(static_cast<std::int64_t>(bytes));
 }
@@ -39,7 +39,7 @@ void expect_near(const char* what, Time time, Time bound, Time start, double par
   EXPECT_LE((time - start).seconds(), (1 + part) * bound.seconds()) << what;
 }
 
-/// One after the other: the call, the post, the port, half of the way, the packets of all nodes through the
+/// In sequence: the call, the post, the port, half of the route, the packets of all nodes through the
 /// aggregation node, its latency, the other half, the port, the processor.
 TEST(SharpWorld, ASmallAllreduceBehindOneSwitchTakesTheSumOfItsParts) {
   for (const int nodes : {2, 4, 16}) {
@@ -82,12 +82,12 @@ TEST(SharpWorld, PacketsPassAnAggregationNodeOneAfterTheOther) {
               Time::us(5));
 }
 
-/// With one packet at a time each waits for the result of the one before.
+/// With one packet at a time, each waits for the result of the one before.
 TEST(SharpWorld, FewerPacketsOnTheirWayTakeLonger) {
   Scene setup;
   setup.ranks = 8;
   Time before = Time::never();
-  for (const double outstanding : {1, 2, 4}) {  // with more the aggregation node is the limit
+  for (const double outstanding : {1, 2, 4}) {  // with more, the aggregation node is the limit
     setup.values = {
         {"outstanding", {outstanding, {}}}, {"low_latency_limit", {16384, {}}}, {"streaming", {0, {}}}};
     const Time time = time_of(setup, OperationKind::kAllreduce, 16384);
@@ -125,14 +125,14 @@ TEST(SharpWorld, AStreamIsNoFasterThanTheNetwork) {
               Time::us(15), 0.06);
 }
 
-/// So many allreduces of each rank at once.
+/// Several allreduces of each rank at once.
 Time at_once(const Scene& setup, std::size_t bytes, int operations) {
   const Operation operation = operation_of(OperationKind::kAllreduce, setup.ranks, bytes);
   return play(setup,
               [=](RankHandle& rank) -> Task<void> {
                 std::vector<RankRequest> requests;
                 for (int i = 0; i < operations; ++i)
-                  requests.push_back(rank.start(rank.everyone(), operation));
+                  requests.push_back(rank.start(rank.world_communicator(), operation));
                 (void)co_await rank.wait_all(requests);
               })
       .end;
@@ -156,12 +156,12 @@ TEST(SharpWorld, SmallOperationsAtOnceShareTheWindow) {
   EXPECT_GT(four, two + Time::ns(500));
 }
 
-/// Half of the ranks each, with communicators of their own.
+/// Two halves of the ranks, with communicators of their own.
 Time two_jobs(Scene setup, std::size_t bytes, bool beside) {
   return play(setup,
               [=](RankHandle& rank) -> Task<void> {
                 const int color = beside ? rank.rank() * 2 / rank.size() : rank.rank() % 2;
-                const auto half = co_await rank.split(rank.everyone(), color, 0);
+                const auto half = co_await rank.split(rank.world_communicator(), color, 0);
                 (void)co_await rank.collective(*half,
                                                operation_of(OperationKind::kAllreduce, half->size(), bytes));
               })
@@ -179,7 +179,7 @@ TEST(SharpWorld, JobsWithoutACommonSwitchStreamBesideEachOther) {
   setup.values = {{"trees", {1, {}}}};
   EXPECT_GT(two_jobs(setup, kMi, true).seconds(), 1.9 * alone.seconds());  // one spine
   setup.values = {};
-  EXPECT_GT(two_jobs(setup, kMi, false).seconds(), 1.9 * alone.seconds());  // the leaves are common
+  EXPECT_GT(two_jobs(setup, kMi, false).seconds(), 1.9 * alone.seconds());  // the leaves are shared
 }
 
 /// Small operations of two jobs share the aggregation nodes of their leaves: 8 packets, not 4.
@@ -204,7 +204,8 @@ TEST(SharpWorld, CommunicatorsBeyondTheShareTakeTurns) {
     return play(setup,
                 [](RankHandle& rank) -> Task<void> {
                   std::vector<Communicator> all;
-                  for (int i = 0; i < 4; ++i) all.push_back(co_await rank.duplicate(rank.everyone()));
+                  for (int i = 0; i < 4; ++i)
+                    all.push_back(co_await rank.duplicate(rank.world_communicator()));
                   std::vector<RankRequest> requests;
                   for (const Communicator& one : all)
                     requests.push_back(rank.start(one, operation_of(OperationKind::kAllreduce, 4, 8)));
@@ -216,7 +217,7 @@ TEST(SharpWorld, CommunicatorsBeyondTheShareTakeTurns) {
   EXPECT_EQ(time(32), time(1000));
 }
 
-/// Messages of the host on the same link between two switches, and a stream: neither goes for free.
+/// A stream and messages of the host on the same link between two switches: both take their share.
 TEST(SharpWorld, StreamsAndMessagesShareTheLinks) {
   Scene setup;
   setup.ranks = 8;
@@ -225,7 +226,8 @@ TEST(SharpWorld, StreamsAndMessagesShareTheLinks) {
     return [=](RankHandle& rank) -> Task<void> {
       std::vector<RankRequest> requests;
       if (stream > 0)
-        requests.push_back(rank.start(rank.everyone(), operation_of(OperationKind::kAllreduce, 8, stream)));
+        requests.push_back(
+            rank.start(rank.world_communicator(), operation_of(OperationKind::kAllreduce, 8, stream)));
       if (message > 0 && rank.rank() < 4) requests.push_back(rank.isend(rank.rank() + 4, message));
       if (message > 0 && rank.rank() >= 4) requests.push_back(rank.irecv(rank.rank() - 4, message));
       (void)co_await rank.wait_all(requests);
@@ -292,7 +294,7 @@ TEST(SharpWorld, SlingshotArmsItsSwitchesFirst) {
   setup.ranks = 4;
   setup.values = {{"preset", {0, "slingshot"}}};
   const Spec spec = driver_with(setup.values).spec;
-  // There and back for the packet that arms, and for the operands.
+  // A round trip for the packet that arms, and one for the operands.
   EXPECT_GT(time_of(setup, OperationKind::kAllreduce, 8), 2 * spec.latency);
 }
 
@@ -312,7 +314,7 @@ TEST(SharpWorld, SlingshotPassesOnWhatItHasAfterItsTimeOut) {
   EXPECT_GT(late(Time::ms(40)), late(Time::ms(30)));
 }
 
-/// The ranks of a node go to the switches once: four on a node cost what their tree costs.
+/// The ranks of a node use the switches once: four on a node cost what their tree costs.
 TEST(SharpWorld, RanksOfANodeCombineFirst) {
   Scene nodes;
   nodes.ranks = 8;
@@ -342,8 +344,10 @@ Task<void> everything(RankHandle& rank) {
   }
   std::vector<RankRequest> requests;
   for (const std::size_t bytes : {8, 40000, 16, 1000000}) {
-    requests.push_back(rank.start(rank.everyone(), operation_of(OperationKind::kAllreduce, ranks, bytes)));
-    requests.push_back(rank.start(rank.everyone(), operation_of(OperationKind::kBcast, ranks, bytes)));
+    requests.push_back(
+        rank.start(rank.world_communicator(), operation_of(OperationKind::kAllreduce, ranks, bytes)));
+    requests.push_back(
+        rank.start(rank.world_communicator(), operation_of(OperationKind::kBcast, ranks, bytes)));
   }
   (void)co_await rank.sendrecv((rank.rank() + 1) % ranks, 300000, (rank.rank() + ranks - 1) % ranks, 300000);
   (void)co_await rank.wait_all(requests);

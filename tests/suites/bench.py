@@ -1,4 +1,4 @@
-"""The benchmarks: each prints OSU's columns, checks its data, and notices wrong data."""
+"""The benchmarks: each prints OSU's columns, checks its data, and detects wrong data."""
 
 import glob
 import importlib.machinery
@@ -26,7 +26,7 @@ OVERLAP_COLUMNS = ["Overall(us)", "Compute(us)", "Pure Comm.(us)", "Overlap(%)"]
 
 
 def benchmark(arguments, name, backend, ranks, options=()):
-    """Over a backend, its data checked where there is any."""
+    """Runs a benchmark over a backend and checks its data, if it has any."""
     command = [os.path.join(arguments.build, "bench", name), "-i", "3", "-x", "1", *options]
     if "barrier" not in name:
         command += ["-c", "-m", "4:8192", *(["-T", "mpi_float"] if name.lstrip("i") in REDUCTIONS else [])]
@@ -57,7 +57,7 @@ def right_table(name, output):
 
 
 def test_each_over_a_backend(arguments, tally):
-    """All programs; backends and numbers of ranks in turn."""
+    """All programs; backends and numbers of ranks take turns."""
     for i, name in enumerate(BLOCKING + NONBLOCKING):
         backend = arguments.backends[i % len(arguments.backends)]
         ranks = 2 if name in PAIRED else arguments.ranks[i // len(arguments.backends) % len(arguments.ranks)]
@@ -102,7 +102,7 @@ def compile_tool(arguments, folder):
 
 
 def test_wrong_data_is_found(arguments, tally):
-    """Natively, below a tool that spoils what arrives: every benchmark that can check fails and says where."""
+    """Natively below a tool that corrupts received data: every benchmark with a check fails and names the place."""
     label = "bench/wrong data is found"
     if not tally.wants(label):
         return
@@ -138,7 +138,7 @@ def test_side_by_side(arguments, tally):
 
 
 def test_large_programs_are_there(arguments, tally):
-    """ScaLAPACK's factorisation takes minutes; that it is started from where it is takes none."""
+    """ScaLAPACK's factorisation takes minutes; this checks only that it starts."""
     label = "bench/the large programs are found"
     if not tally.wants(label):
         return
@@ -161,7 +161,7 @@ def test_large_programs_are_there(arguments, tally):
 
 
 def test_ratios_to_native(arguments, tally):
-    """What they measure says nothing on a busy machine: that every run ends with right answers, and a ratio, does."""
+    """Speeds are meaningless on a busy machine, so this checks that every run ends with right answers and a ratio."""
     label = "bench/wall time against native"
     if not tally.wants(label):
         return
@@ -179,7 +179,7 @@ def test_ratios_to_native(arguments, tally):
 
 @pytest.mark.thorough
 def test_replays_and_recordings(arguments, tally):
-    """What they take is another machine's affair: that every row comes."""
+    """Speeds are not checked, only that every row is printed."""
     label = "bench/what replays and recordings cost"
     if not tally.wants(label):
         return

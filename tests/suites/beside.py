@@ -1,4 +1,4 @@
-"""What lives beside Offramp: modelled time across calls of the MPI library's own, and other tools and programs."""
+"""Offramp beside others: modelled time across the MPI library's own calls, and other tools and programs."""
 
 import os
 import re
@@ -31,7 +31,7 @@ def tool_counts(output):
 
 
 def test_profiling_tool(arguments, tally, backend="host"):
-    """A PMPI tool sees every call of the program when it comes first; when it comes second it does no harm."""
+    """A PMPI tool before Offramp sees every call of the program; one behind it does no harm."""
     label = f"beside/a PMPI tool before and after {backend}"
     if not tally.wants(label):
         return
@@ -49,7 +49,7 @@ def test_profiling_tool(arguments, tally, backend="host"):
 
 
 def test_children(arguments, tally):
-    """What the program starts finds the environment that it would find natively."""
+    """Programs started by the program get the native environment."""
     label = "beside/programs that the program starts"
     if not tally.wants(label):
         return
@@ -63,7 +63,7 @@ def test_children(arguments, tally):
 
 
 def test_edges(arguments, tally, backend="host"):
-    """A race of the MPI library's own, in which programs hang natively, does not happen."""
+    """A race of the MPI library, in which programs hang natively, does not happen."""
     label = f"beside/MPI_Dist_graph_create after other operations {backend}"
     if not tally.wants(label):
         return
@@ -75,8 +75,8 @@ def test_edges(arguments, tally, backend="host"):
 
 
 def test_native_collectives(arguments, tally, backend="host"):
-    """Making and freeing communicators asks the MPI library for nothing else: each exchange of its own takes time slices where ranks
-    share cores, as its waits may never yield."""
+    """Making and freeing communicators needs no other exchanges of the MPI library: each one costs time slices on shared cores, as its
+    waits may never yield."""
     communicators, most = 300, 30
     for build in (arguments.build, os.path.join(arguments.build, "mpich")):
         if not os.path.exists(os.path.join(build, "mpi.json")):

@@ -1,4 +1,4 @@
-"""Campaigns of wire faults over the programs of tests/mpi: right data or an MPI error, never a hang, never wrong data.
+"""Campaigns of wire faults over the programs of tests/mpi: each run ends with right data or an MPI error.
 
 Here a fixed part of it. scripts/nightly runs all programs."""
 
@@ -13,15 +13,15 @@ from launch import base_environment, mpirun, run as launch
 
 pytestmark = pytest.mark.thorough
 
-# Between them: messages of all kinds and sizes, the collectives that the hardware has, and those it has not.
+# Together they have messages of all kinds and sizes, the collectives that the hardware carries, and those that it declines.
 PROGRAMS = ["fixed_pattern", "reduce", "nonblocking", "other_collectives", "overtaking"]
 RUNS = 5
 RANKS = 3
 LIMIT = 60
-# With the usual placement few ranks share a board, which has no links within.
+# With the usual placement few ranks share a board, and a board has no links within.
 APART = {"tinsel.placement": "apart"}
 FAULTLESS = ("aie",)  # its array has no links that fail
-# Retries that are used up at once, so that the clock of a run in which everything fails stays small.
+# Retries that end at once keep the clock of a run in which everything fails small.
 ALL_FAIL = {"OFFRAMP_TINSEL_PLACEMENT": "apart", "OFFRAMP_FAULTS_SCRIPT": "lose *>*"}
 
 
@@ -59,7 +59,7 @@ def test_good_runs(arguments, tally):
 
 
 def calls_of(output):
-    """What each call gave each rank: {call: {rank: good or error}}."""
+    """The results of each call on each rank: {call: {rank: good or error}}."""
     calls = {}
     for line in output.splitlines():
         words = line.split()
@@ -69,7 +69,7 @@ def calls_of(output):
 
 
 def test_everybody_hears(arguments, tally):
-    """Nothing gets through: each rank that waits for somebody gets an error, and all come to the end."""
+    """All packets are lost: each waiting rank gets an error, and all ranks reach the end."""
     for backend in faulty(arguments):
         label = f"campaign/all ranks concerned get the error over {backend}"
         if not tally.wants(label):
@@ -84,7 +84,7 @@ def test_everybody_hears(arguments, tally):
 
 
 def test_down_and_up(arguments, tally):
-    """A link that is down for a while, at a modelled time, costs time and nothing else. A call of cclo begins with 75 us of software."""
+    """A link that is down for a while, at a modelled time, costs only time. A call of cclo begins with 75 us of software."""
     for backend in faulty(arguments):
         label = f"campaign/a link is down for a while over {backend}"
         if not tally.wants(label):
@@ -107,7 +107,7 @@ def test_down_and_up(arguments, tally):
 
 
 def test_mistakes_are_found(arguments, tally):
-    """A backend that breaks when a packet is lost behind one that was doubled: two faults of many."""
+    """A backend that breaks when a packet is lost behind one that was doubled: two among many faults."""
     for mistake, kind in (("abort", "crash"), ("stall", "hang")):
         label = f"campaign/a mistake that ends in a {kind} is found" + (" and shrunk to two faults" if kind == "crash" else "")
         if not tally.wants(label):

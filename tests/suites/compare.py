@@ -1,5 +1,5 @@
-"""A run settled at its end, over other hardware too, the certificate, and what `offramp report` makes of it. The fast tier compares runs
-over the dealer (tests/fixtures/dealer.cpp) with replays of their recordings, the thorough tier with runs over each backend, too."""
+"""A run settled at its end, also over other hardware, the certificate, and the output of `offramp report`. The fast tier compares runs
+over the dealer (tests/fixtures/dealer.cpp) with replays of their recordings, the thorough tier also with runs over each backend."""
 
 import copy
 import html.parser
@@ -18,11 +18,11 @@ from browser import command_of, console_of, figures_of_nothing
 from launch import DEALER, base_environment, mpirun, plugins, run as launch
 from replays import differences, picoseconds, replay
 
-# Programs in which nothing depends on the order of arrival, and one that nobody here wrote.
+# Programs in which nothing depends on the order of arrival; one of them is by others.
 PROGRAMS = ["mpi/fixed_pattern", "mpi/reduce_user", "programs/fftw"]
-# Programs that check what they receive, and use everything that a simulation of all ranks has to keep apart.
+# Programs that check their received data, and use everything that a simulation of all ranks must keep separate.
 CHECKED = ["nonblocking", "icollectives", "persistent", "probe", "cancel"]
-# What has to be the same in a run of its own; the certificate covers every call of every rank.
+# What a run of its own must have in common; the certificate covers every call of every rank.
 SAME = ["modelled_time_ps", "communication_ns", "certificate", "calls", "declines", "sizes", "wire", "each_rank", "critical_path"]
 
 
@@ -46,8 +46,8 @@ def lanes_of(report):
 
 
 def lane_problem(lane, own):
-    """What a compared lane has otherwise than the report of a run of its own, or of a replay in its place. A replay has no certificate, and
-    does not know which calls the MPI library carried."""
+    """The differences of a compared lane from the report of a run of its own, or of a replay in its place. A replay has no certificate,
+    and does not know which calls the MPI library carried."""
     is_replay = "certificate" not in own
 
     def comparable(one):
@@ -70,7 +70,7 @@ def lane_problem(lane, own):
 
 
 def replayed_report(arguments, file, backend):
-    """The report of a replay, or what went wrong as a text."""
+    """The report of a replay, or a text with the problem."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "report.json")
         again = replay(arguments.build, file, "--backend", backend, "--details", "--report", path)
@@ -89,8 +89,8 @@ def there_is(arguments, tally, name):
 
 
 def settled_everywhere(arguments, tally, name, carrier=DEALER):
-    """One run, compared with every backend: its own times are those of a replay of its recording, to the picosecond, and so are those of
-    each backend."""
+    """One run, compared with every backend: its own times equal those of a replay of its recording, to the picosecond, and so do the
+    times of each backend."""
     label = f"compare/a run and what it is compared with are settled as its recording is replayed: {name} {carrier}"
     if not tally.wants(label) or not there_is(arguments, tally, name):
         return
@@ -125,7 +125,7 @@ def compared_equal_own_runs(arguments, tally, name):
 
 
 def test_above_the_limit(arguments, tally):
-    """The recording is left beside the report, which has no times then."""
+    """The recording is left beside the report, which then has no times."""
     pattern = program(arguments, "mpi/fixed_pattern")
     label = "compare/a run above settle_limit leaves its recording, and says so"
     if tally.wants(label):
@@ -142,7 +142,7 @@ def test_above_the_limit(arguments, tally):
 
 
 def test_results_are_right(arguments, tally):
-    """With everything on, the cases' own checks still pass."""
+    """The cases' own checks also pass with everything on."""
     label = f"compare/results are right beside others: {', '.join(CHECKED)}"
     if not tally.wants(label):
         return
@@ -155,7 +155,7 @@ def test_warns_of_arrivals(arguments, tally):
     if not tally.wants(label):
         return
     result, report = reported(arguments, "host", 3, program(arguments, "mpi/wildcards"), {"OFFRAMP_COMPARE": "tinsel"})
-    expected = "times at which message came first"
+    expected = "times on arrival order or a poll"
     ok = report is not None and any(expected in warning for warning in report["warnings"])
     tally.record(label, ok and expected in result.output, result.output, result.seconds)
 
@@ -197,7 +197,7 @@ def test_off_without_request(arguments, tally):
 
 
 class Links(html.parser.HTMLParser):
-    """Collects what a page has that could reach outside of it, and checks that its elements are closed."""
+    """Collects all of a page that could load something from outside, and checks that elements are closed."""
 
     VOID = {"meta", "br", "hr", "img", "input", "link"}
 
@@ -228,7 +228,7 @@ class Links(html.parser.HTMLParser):
 
 
 def picture_colours(path):
-    """How many different bytes stand in the picture data of a PNG: an empty page has next to none."""
+    """The number of different bytes in the picture data of a PNG, which is tiny for an empty page."""
     with open(path, "rb") as file:
         data = file.read()
     at, pixels = 8, b""
@@ -241,7 +241,7 @@ def picture_colours(path):
 
 
 def screenshots(page, folder):
-    """What is wrong with the page in a browser, wide and narrow, light and dark."""
+    """The problems of the page in a browser, wide and narrow, light and dark."""
     chromium = command_of(f"{folder}/browser")
     for size in ("1200,2400", "500,3600"):
         for mode in ([], ["--force-dark-mode", "--blink-settings=preferredColorScheme=0"]):
@@ -286,7 +286,7 @@ def test_pages(arguments, tally):
         seen = Links(content)
         problems += seen.problems + [f"reaches outside: {what}" for what in seen.outside]
         expected = ["Communication time", "Calls", "Time by message size", "Balance between ranks",
-                    "Who carries the operations", "Where the hardware is busy", "Critical path", "Certificate", "MPI_Reduce",
+                    "Offloaded operations", "Where the hardware is busy", "Critical path", "Certificate", "MPI_Reduce",
                     report["certificate"], "plain host", "Settings", "host.latency", report["date"], report["hosts"][0]["name"]]
         expected += [decline["reason"] for lane in report["compared"] for decline in lane["declines"]]
         problems += [f"the page lacks {word}" for word in expected if word not in seen.words]
@@ -301,7 +301,7 @@ def test_pages(arguments, tally):
 
 
 def changed(report, path, value):
-    """A copy in which one field is another; a value of None takes it out."""
+    """A copy with another value in one field; None removes the field."""
     copied = copy.deepcopy(report)
     place = copied
     for key in path[:-1]:
@@ -316,8 +316,8 @@ def changed(report, path, value):
 def hostile_reports(arguments, tally, report):
     function = next(iter(report["calls"]))
     cases = {
-        "nothing": ("", "empty"), "no JSON": ("{", "JSON"), "a list": ("[]", "no report"),
-        "deep": ("[" * 1_000_000, "offramp wrote no such file"), "binary": ('{"offramp": "\udcff"}', "JSON"),
+        "nothing": ("", "empty"), "no JSON": ("{", "JSON"), "a list": ("[]", "not a report"),
+        "deep": ("[" * 1_000_000, "Offramp did not write this file"), "binary": ('{"offramp": "\udcff"}', "JSON"),
         "an older one": (changed(report, ["schema"], None), "schema"),
         "a newer one": (changed(report, ["schema"], 1000), "schema is 1000"),
         "negative": (changed(report, ["calls", function, "count"], -1), f"calls.{function}.count"),
@@ -364,8 +364,8 @@ def hostile_reports(arguments, tally, report):
 
 
 def test_settings_are_told_apart(arguments, tally):
-    """Two runs over one backend carry the names of what differs, in text and on the page."""
-    label = "compare/two settings of one backend are told apart"
+    """Two runs over one backend are named by their differences, in text and on the page."""
+    label = "compare/two settings of one backend have different names"
     if not tally.wants(label):
         return
     command, text, seconds = program(arguments, "mpi/fixed_pattern"), "", 0.0

@@ -1,4 +1,4 @@
-"""What a room costs the compiler does not grow by a tenth unseen (scripts/compile-costs)."""
+"""The cost of compiling a room does not grow by a tenth unnoticed (scripts/compile-costs)."""
 
 import os
 import sys

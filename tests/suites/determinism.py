@@ -1,4 +1,4 @@
-"""The modelled time is the same on every run and on every rank, and so are sums with the native bits. The fast tier records a program
+"""The modelled time is the same in every run and on every rank, and so are sums with the native bits. The fast tier records a program
 several times over the dealer (tests/fixtures/dealer.cpp) and replays that on every backend; the thorough tier repeats runs over every
 backend."""
 
@@ -15,7 +15,7 @@ RUNS, THOROUGH_RUNS = 3, 20
 
 
 def test_recordings(arguments, tally):
-    """A run is settled as its recording is replayed (suite compare), so all recordings of a program take the same times everywhere."""
+    """A run is settled like a replay of its recording (suite compare), so all recordings of a program take the same times."""
     label = f"determinism/{RUNS} recordings of fixed_pattern take the same times on every backend"
     if not tally.wants(label):
         return
@@ -60,7 +60,7 @@ def bits(result):
 
 
 def native_sums(arguments, tally, ranks, carriers):
-    """With reductions = native sums have the native bits, and the modelled time is that of the hardware's own sums."""
+    """With reductions = native, sums have the native bits, and the modelled time is that of the hardware's own sums."""
     program = [os.path.join(arguments.build, "tests/float_sums")]
     labels = {backend: f"determinism/sums with the native bits {backend} {ranks} ranks" for backend in carriers}
     if not any(map(tally.wants, labels.values())):
@@ -87,7 +87,7 @@ def native_sums(arguments, tally, ranks, carriers):
 
 
 def sums(arguments, tally, numbers, carriers, enough):
-    """enough: of the carriers, so many have sums of their own. Otherwise the program's numbers would not distinguish two orders."""
+    """enough: the number of carriers that must have sums of their own; otherwise the program's numbers would not distinguish two orders."""
     different = set()
     for ranks in numbers:
         different |= native_sums(arguments, tally, ranks, carriers)

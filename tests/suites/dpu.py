@@ -16,7 +16,7 @@ from replays import replay
 
 RANKS = 4
 PROCESSES = [1, 2, 4]
-# By what they ask of the service processes: messages, collectives, and both at once.
+# By their use of the service processes: messages, collectives, and both at once.
 FAILING = {"messages": ["fixed_pattern", "sizes", "overtaking"], "collectives": ["bcast", "reduce", "gather"],
            "collectives beside messages": ["icollectives"]}
 REPLAYED = ["fixed_pattern", "bcast", "reduce", "gather", "icollectives", "other_collectives", "nonblocking", "persistent", "communicators"]
@@ -53,8 +53,8 @@ def platforms(ranks):
 
 
 def test_replays_on_platforms(arguments, tally):
-    """A platform decides nothing in a run. So one recording shows what each does to the times."""
-    label = "dpu/a recording is replayed on every platform, each of which has times of its own"
+    """A platform decides nothing in a run, so one recording shows the effect of each on the times."""
+    label = "dpu/a recording is replayed on every platform, with different times"
     if not tally.wants(label):
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -99,8 +99,8 @@ def test_real_programs(arguments, tally):
 
 
 def failures(arguments, tally, names):
-    """The cases pass as without the failure, which is counted. They are not slower in every case: messages from host to host are faster
-    than messages by way of the service processes, whose point is to leave the host alone."""
+    """The cases pass as without the failure, which is counted. Some get faster: messages from host to host are faster than messages
+    through the service processes, whose purpose is to free the host."""
     common = {"SERVICE_PROCESSES": 2, "FAILURE_PROCESS": 1, "FAILURE_DETECT": 1000}
     labels = {what: f"dpu/{', '.join(names)} when {what}" for what in FAILURES}
     if not any(map(tally.wants, labels.values())):
@@ -115,7 +115,7 @@ def failures(arguments, tally, names):
         if ok:
             text += f"\n{good['modelled_time_ns']} ns, with the failure {bad['modelled_time_ns']} ns, {bad['wire']}"
             ok = bad["modelled_time_ns"] != good["modelled_time_ns"]
-            ok = ok and (bad["wire"]["rerouted"] > 0) == ("pauses" not in what) == ("went another way" in hurt.output)
+            ok = ok and (bad["wire"]["rerouted"] > 0) == ("pauses" not in what) == ("rerouted around failed hardware" in hurt.output)
         tally.record(labels[what], ok, text, whole.seconds + hurt.seconds)
 
 
@@ -138,7 +138,7 @@ def test_losses(arguments, tally):
     if tally.wants(label):
         settings = {"OFFRAMP_FAULTS_SEED": "7", "OFFRAMP_FAULTS_LOSS": "0.5", "OFFRAMP_DPU_RETRIES": "0"}
         result, _ = run_cases(arguments, ["fixed_pattern"], settings)
-        # Our own line, not Open MPI's: mpirun loses the text of MPI_Abort when several ranks abort at once.
+        # The line is ours, not Open MPI's: mpirun loses the text of MPI_Abort when several ranks abort at once.
         ok = not result.ok and "dpu gave up" in result.output and "still running" not in result.output
         tally.record(label, ok, result.output, result.seconds)
 

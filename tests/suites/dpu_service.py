@@ -1,5 +1,5 @@
-"""The offload service as a library: the two example programs as real processes over UCX, and what happens to one: death, a stall, a
-configuration of its own."""
+"""The offload service as a library: the two example programs as real processes over UCX; the death, a stall, and another configuration
+of one of them."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ from ports import free_ports
 pytestmark = pytest.mark.alone
 
 LIMIT = 30  # s, for any one process
-NOTICE = 2  # s, in which a rank has to learn of the death of its service process
+NOTICE = 2  # s, within which a rank must notice the death of its service process
 
 
 def compile_examples(arguments, folder):
@@ -57,7 +57,7 @@ class Platform:
         return self.start([program, str(rank), str(ranks), *map(str, more)], {"DPU_OFFLOAD_HOST_NAME": "node0", **variables})
 
     def port(self):
-        """Where the first service process listens for ranks."""
+        """The address at which the first service process accepts ranks."""
         with open(self.path, encoding="utf-8") as file:
             return int(file.read().strip().rsplit(":", 1)[1])
 
@@ -79,7 +79,7 @@ def finish(process):
 
 
 def case(tally, folder, label, body, dpus=1):
-    """One test on a platform of its own: body(platform) returns whether all was well, and what there is to read."""
+    """One test on a platform of its own: body(platform) returns whether it passed, and its output."""
     label = f"dpu_service/{label}"
     if not tally.wants(label):
         return
@@ -93,7 +93,7 @@ def case(tally, folder, label, body, dpus=1):
 
 
 def timed_finish(process, disturb):
-    """Disturbs something, then waits for the end of a process: its status, its output, and how long it took."""
+    """Disturbs something, then waits for the end of a process; returns its status, its output, and the seconds."""
     begin = time.monotonic()
     disturb()
     status, output = finish(process)
@@ -104,7 +104,7 @@ def examples_run(ranks):
     def body(platform):
         services = [platform.service(name) for name in platform.names]
         hosts = [platform.rank(rank, ranks, 200) for rank in range(ranks)]
-        # Ranks use the service process of node0; the others learn of them and then are ended here.
+        # Ranks use the service process of node0; the others notice, and this test ends them.
         ends = [finish(process) for process in hosts] + [finish(services[0])]
         text = "\n".join(output for _, output in ends)
         ok = all(status == 0 for status, _ in ends) and text.count("200 answers") == ranks
@@ -122,8 +122,8 @@ def service_killed(platform):
 
 
 def service_stalls(platform):
-    """It lives, its connection stands, and nothing comes: for a rank that is as if it were dead. A rank beside it takes twice the limit
-    before that, and is answered to its end."""
+    """The process lives, and its connection exists, but it sends nothing: the rank treats it as dead. A rank beside it takes twice the
+    limit before that, and gets all its answers."""
     service = platform.service("dpu0")
     beside = platform.rank(0, 2, 100, 10, 500)
     rank = platform.rank(1, 2, 1000000, 10, 500)
@@ -170,7 +170,7 @@ def frame(version, signature, body):
 
 
 def strangers(platform):
-    """Whatever comes from a sender without the secret does not disturb the service: an address that UCX would not survive, too."""
+    """Data from a sender without the secret does not disturb the service, even an address that would crash UCX."""
     port = platform.port()
     greeting = bytes(16) + (1).to_bytes(8, "little") + b"\1" + (1).to_bytes(2, "little") + b"\xff"
     service = platform.service("dpu0")
@@ -191,7 +191,7 @@ def strangers(platform):
 
 
 def another_secret(platform):
-    """A process that does not know the secret is no rank, and a rank that does is not disturbed by it."""
+    """A process without the secret is no rank, and does not disturb a rank that has it."""
     service = platform.service("dpu0")
     said = service.stdout.readline()
     secret = os.stat(os.path.join(platform.folder, ".config/offramp/dpu-secret"))

@@ -1,6 +1,6 @@
-"""The same mistakes natively and with Offramp: the same error classes, line by line; and an error that ends the job names the function that
-the program called. The fast tier compares the tables over the dealer (tests/fixtures/dealer.cpp) and tries some functions; the thorough
-tier does all over every backend."""
+"""Mistakes natively and with Offramp give the same error classes, line by line, and an error that ends the job names the function that the
+program called. The fast tier compares the tables over the dealer (tests/fixtures/dealer.cpp) and tries some functions; the thorough tier
+does all over every backend."""
 
 import os
 import re
@@ -10,8 +10,8 @@ import pytest
 
 from launch import DEALER, mpi_of, mpirun
 
-# Program -> what its mistakes are about, and at least how many there are; over MPICH without those in lists of requests, of which
-# Offramp tells more than MPICH, which the standard allows.
+# Program -> the kind of its mistakes, and their least number; over MPICH without those in lists of requests, where Offramp reports more
+# than MPICH, as the standard allows.
 TABLES = {"errors": ("in messages and collectives", {"openmpi": 100, "mpich": 100}),
           "errors_more": ("with freed handles and in lists of requests", {"openmpi": 140, "mpich": 60}),
           "errors_beside": ("with windows and files", {"openmpi": 110, "mpich": 110})}
@@ -19,7 +19,7 @@ TABLES = {"errors": ("in messages and collectives", {"openmpi": 100, "mpich": 10
 
 def classes(arguments, program, backend):
     """The lines of the table, in the order in which they are printed."""
-    with tempfile.TemporaryDirectory() as folder:  # recorded, so that the recorder sees calls that fail
+    with tempfile.TemporaryDirectory() as folder:  # recorded, so that failing calls reach the recorder
         result = mpirun(arguments.build, backend, 2, [os.path.join(arguments.build, "tests/mpi", program)], 60,
                         {"OFFRAMP_SUMMARY": "false", "OFFRAMP_RECORD": os.path.join(folder, "a.rec")})
     rows = [line for line in result.output.splitlines() if line.startswith("class-table ")]
@@ -28,14 +28,14 @@ def classes(arguments, program, backend):
     return result, rows
 
 
-# Natively alike, but for MPI_Start, where Open MPI 4.1 raises nothing.
+# The native answers are equal, except for MPI_Start, where Open MPI 4.1 raises no error.
 RAISING = ["MPI_Bsend", "MPI_Ibsend", "MPI_Start", "MPI_Startall", "MPI_Recv", "MPI_Sendrecv", "MPI_Mrecv", "MPI_Wait",
            "MPI_Test", "MPI_Scatter"]
 SOME = ["MPI_Bsend", "MPI_Recv", "MPI_Wait", "MPI_Scatter"]
 
 
 def named_function(arguments, backend, function):
-    """What the message says in which the error occurred. mpirun loses such messages at times: a few attempts."""
+    """The text of the message with the place of the error. mpirun sometimes loses such messages: several attempts."""
     for _ in range(8):
         result = mpirun(arguments.build, backend, 2, [os.path.join(arguments.build, "tests/mpi/fatal_errors"), function],
                         60)

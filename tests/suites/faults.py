@@ -1,4 +1,4 @@
-"""Faults of the modelled wire: the program's results stay right, and the modelled time pays for the repair. The fast tier runs several
+"""Faults of the modelled wire: the program's results stay right, and the modelled time includes the repair. The fast tier runs several
 programs at once at each rate, the thorough tier each by itself."""
 
 import json
@@ -37,7 +37,7 @@ def run_cases(arguments, names, settings):
 
 
 def repaired(arguments, tally, names):
-    """The cases pass as without faults; what was lost was repeated, and that took longer."""
+    """The cases pass as without faults; lost packets were repeated, which took longer."""
     labels = {rate: f"faults/{', '.join(names)} at {rate}" for rate in RATES}
     if not any(map(tally.wants, labels.values())):
         return
@@ -54,7 +54,7 @@ def compared(tally, label, without, with_faults):
     if ok:
         wire = bad["wire"]
         text += f"\n{good['modelled_time_ns']} ns, with faults {bad['modelled_time_ns']} ns, {wire}"
-        # A sender whose receiver is late repeats its request without any loss.
+        # A sender with a late receiver repeats its request without any loss.
         ok = bad["modelled_time_ns"] > good["modelled_time_ns"] and good["wire"]["lost"] == 0 < wire["lost"]
         ok = ok and wire["retransmissions"] > good["wire"]["retransmissions"]
     tally.record(label, ok, text, hurt.seconds)

@@ -1,5 +1,5 @@
 """Every function that Offramp exports, called from mpif.h, `use mpi` and `use mpi_f08`. The program checks the results; the suite checks
-that no function of the list is missing in it, and that its calls reach Offramp. The fast tier runs each binding over the dealer
+that the program calls every function of the list, and that its calls reach Offramp. The fast tier runs each binding over the dealer
 (tests/fixtures/dealer.cpp), the thorough tier natively and over every backend."""
 
 import json
@@ -15,12 +15,12 @@ from launch import DEALER, base_environment, lacks_processes, mpirun, openmpi_re
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BINDINGS = {"MPIF": "mpif.h", "MPI": "use mpi", "F08": "use mpi_f08"}
 
-# Other processes: the program dynamic.
+# These need other processes: the program dynamic.
 DYNAMIC = {"Comm_spawn", "Comm_spawn_multiple", "Comm_connect", "Comm_accept", "Comm_join",
            "Publish_name", "Unpublish_name", "Lookup_name"}
-# Persistent requests of the standard; the other ones are Open MPI's extension (MPIX), with a module of its own.
+# Persistent requests of the standard; the other program has Open MPI's extension (MPIX), with a module of its own.
 PERSISTENT = {"Send_init", "Bsend_init", "Ssend_init", "Rsend_init", "Recv_init"}
-# Carried, but nothing is counted.
+# Carried, but not counted.
 UNCOUNTED = {"Init", "Init_thread", "Finalize", "Abort", "Wtime", "Wtick", "Type_free", "Op_free", "Comm_set_attr"}
 # In the module mpi_f08 these two are the C functions.
 C_IN_F08 = {"Wtime": "MPI_Wtime", "Wtick": "MPI_Wtick"}
@@ -44,7 +44,7 @@ def missing(program, binding, wanted):
 
 
 def counts_in(report):
-    """Function -> how often it was called; empty without a report."""
+    """Function -> number of calls; empty without a report."""
     if not os.path.exists(report):
         return {}
     with open(report, encoding="utf-8") as file:
@@ -52,7 +52,7 @@ def counts_in(report):
 
 
 def every_call(arguments, tally, carriers, bindings=BINDINGS):
-    """Runs the program of each binding. All of them make each call as often."""
+    """Runs the program of each binding. All of them make each call equally often."""
     seen = {}
     for binding, name in bindings.items():
         program = os.path.join(arguments.build, "tests/fortran", binding, "every_call")
@@ -70,7 +70,7 @@ def every_call(arguments, tally, carriers, bindings=BINDINGS):
             silent = [] if backend is None else sorted(f for f in functions() - UNCOUNTED if counts.get(f"MPI_{f}", 0) == 0)
             ok = result.ok and "ok every_call" in result.output and not silent and (backend is None or counts)
             tally.record(label, bool(ok), f"not seen: {silent}\n{result.output}", result.seconds)
-            # A loop that polls until something has arrived takes any number of calls.
+            # A loop that polls until data has arrived takes any number of calls.
             seen[binding, backend] = {call: n for call, n in counts.items()
                                       if not any(word in call for word in ("probe", "Test", "Win_test", "Waitsome"))}
     for backend in carriers:
@@ -82,8 +82,8 @@ def every_call(arguments, tally, carriers, bindings=BINDINGS):
 
 
 def comes_from(place, lines):
-    """Whether the place is the end or the beginning of a statement that calls the function. gfortran gives some calls to the head of their
-    subroutine: all with c_ptr arguments, and from version 14 on those with elements of arrays of derived types."""
+    """Whether the place is the end or the beginning of a statement that calls the function. gfortran assigns some calls to the head of
+    their subroutine: all with c_ptr arguments, and from version 14 on those with elements of arrays of derived types."""
     found = re.fullmatch(r"[\w.]+, fortran\.F90:(\d+)", place["name"])
     line = int(found[1]) if found else 0
     near = range(max(line - 4, 0), line + 3)
@@ -94,8 +94,8 @@ def comes_from(place, lines):
 
 
 def test_places(arguments, tally):
-    """The programs of tests/mpi pass, and the calls of a recording come from the lines of the program, not from the MPI library's layers
-    between it and Offramp."""
+    """The programs of tests/mpi pass, and the recorded places of calls are lines of the program, not of the MPI library's layers between
+    it and Offramp."""
     with open(os.path.join(ROOT, "tests/mpi/fortran.F90"), encoding="utf-8") as file:
         lines = file.read().upper().split("\n")
     for binding in BINDINGS.values():
@@ -116,13 +116,13 @@ def test_places(arguments, tally):
 
 
 def start_hangs(output):
-    """Now and then a process that Open MPI 4.1.4 spawns on a busy machine takes ever so long to get through MPI_Init, or never
-    does, without any library beside it; its parents wait in MPI_Comm_spawn."""
+    """Sometimes a process that Open MPI 4.1.4 spawns on a busy machine takes very long in MPI_Init, or never ends it, natively too; its
+    parents wait in MPI_Comm_spawn."""
     return "still running" in output and any(word in output for word in ("PMIx_Init", "MPI_Comm_spawn"))
 
 
 def dynamic(arguments, tally, binding, backend):
-    """Processes that come and go: every function of that chapter is called, works, and reaches Offramp."""
+    """Dynamic processes: every function of that chapter is called, works, and reaches Offramp."""
     if reason := lacks_processes(arguments.build):
         tally.skip("fortran/other processes", reason)
         return
@@ -147,7 +147,7 @@ def dynamic(arguments, tally, binding, backend):
         output += result.output
         seconds += result.seconds
     silent = [] if backend is None else sorted(name for name in wanted if f"MPI_{name}" not in seen)
-    # Those that are spawned have reports of their own. Over Open MPI 5 they run without Offramp: they get no variables of mpirun's -x.
+    # Spawned processes have reports of their own. Over Open MPI 5 they run without Offramp, because they get no variables of mpirun's -x.
     with_it = backend is not None and openmpi_release() < 5
     ok = ok and spawned == (3 if several else 2) * with_it
     tally.record(label, ok and not absent and not silent, f"{spawned} reports of others, not called: {absent}, not seen: {silent}\n{output}", seconds)

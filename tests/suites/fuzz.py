@@ -1,5 +1,5 @@
-"""libFuzzer over every decoder of bytes from outside, with AddressSanitizer and UndefinedBehaviorSanitizer: for five
-seconds each, two at a time, from the corpus in tests/fuzz/corpus. OFFRAMP_FUZZ_SECONDS asks for longer."""
+"""libFuzzer with every decoder of outside data, with AddressSanitizer and UndefinedBehaviorSanitizer: five seconds each, two at a time,
+from the corpus in tests/fuzz/corpus. OFFRAMP_FUZZ_SECONDS sets another time."""
 
 import os
 import shutil
@@ -27,14 +27,14 @@ def build(arguments):
                  *compiler_cache()]
     targets = [f"fuzz_{name}_target" for name in TARGETS]
     for step in (configure, ["ninja", "-C", folder, *targets]):
-        done = launch(step, base_environment(), 1200)
+        done = launch(step, base_environment(), 2400)
         if not done.ok:
             break
     return folder, done
 
 
 def fuzz(folder, name):
-    """New inputs go to a folder that is thrown away; one that fails is printed."""
+    """New inputs go to a temporary folder; an input that fails is printed."""
     with tempfile.TemporaryDirectory(prefix="offramp-fuzz-") as place:
         found = os.path.join(place, "found")
         os.mkdir(found)

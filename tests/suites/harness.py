@@ -1,4 +1,4 @@
-"""What runs the tests notices what goes wrong: cases that fail or leave things behind, suites that end early."""
+"""The test harness detects failures: cases that fail or leave objects behind, suites that end early."""
 
 import importlib.machinery
 import importlib.util
@@ -13,14 +13,14 @@ from mpi_programs import Run
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-# What is noticed: most of it by the numbers that Open MPI gives to its objects in Fortran, or by its refusals.
+# Detected mistakes: most show in the numbers that Open MPI gives to its objects in Fortran, or in its refusals.
 LEFT = {"openmpi": ["a communicator", "a group", "an operation", "an error handler", "an info", "an attached buffer",
                     "an error handler in force", "a message"],
         "mpich": ["an attached buffer", "an error handler in force", "a message"]}
 
 
 def test_nothing_stays(arguments, tally):
-    """The other cases of the program leave nothing, so the same run without the mistake is well."""
+    """The other cases of the program leave nothing, so this run passes without the mistake."""
     for backend in (None, "host") if arguments.thorough else ("host",):
         for what in [*LEFT[mpi_of(arguments.build).family], "nothing"]:
             label = f"harness/a case that leaves {what}, {backend or 'native'}"
@@ -28,13 +28,13 @@ def test_nothing_stays(arguments, tally):
                 continue
             result = mpirun(arguments.build, backend, 2, [os.path.join(arguments.build, "tests/leaver")], 60,
                             variables={"LEAVES": what})
-            loses = mpi_of(arguments.build).family == "mpich"  # Hydra, what ranks say before MPI_Abort
+            loses = mpi_of(arguments.build).family == "mpich"  # Hydra's message about ranks before MPI_Abort
             named = loses or f"case leaver has left {what}" in result.output
             tally.record(label, result.ok if what == "nothing" else not result.ok and named, result.output, result.seconds)
 
 
 class Recorded:
-    """In place of the tally or of the results of a run of their own."""
+    """Replaces the tally, or the results of a run."""
 
     def __init__(self):
         self.seen = {}
@@ -47,7 +47,7 @@ class Recorded:
 
 
 def outcomes(arguments, together, alone):
-    """What is recorded when the program of several cases prints `together`, and each case `alone` does what is said there."""
+    """The records for a program of several cases that prints `together`, when each case `alone` gives the listed result."""
     run = Run(arguments, Recorded(), lambda name: name, None, 2)
 
     def launched(command, _):
@@ -113,7 +113,7 @@ def runner():
 
 
 def test_fallen_tests(arguments, tally):
-    """Tests that fail, throw, or end their process are failures, the others go on, and each program that is started counts."""
+    """Tests that fail, throw, or end their process are failures, the others continue, and each started program counts."""
     with tempfile.TemporaryDirectory() as folder:
         written = os.path.join(folder, "results")
         with open(os.path.join(folder, "made.py"), "w", encoding="utf-8") as file:
@@ -126,7 +126,7 @@ def test_fallen_tests(arguments, tally):
     seen = {line["name"].rsplit("::", 1)[-1]: line["outcome"] for line in lines if "test" not in line}
     outcomes = {"made/before": "passed", "test_throws": "failed", "test_dies": "failed", "made/bad": "failed", "made/behind": "passed",
                 "made/not here": "skipped", "test_plain": "passed", "test_last": "passed"}
-    # What the process that ended was to run next is lost, and is a failure as well.
+    # The tests that the ended process was to run next are lost, and count as failures as well.
     lost = {name.split(" ")[0] for name, outcome in seen.items() if name.endswith(" was not run") and outcome == "failed"}
     expected = {name: outcome for name, outcome in outcomes.items() if name not in lost and not (name == "made/not here" and "test_good" in lost)}
     seen = {name: outcome for name, outcome in seen.items() if not name.endswith(" was not run")}
@@ -159,7 +159,7 @@ def test_own_sessions(arguments, tally):
 
 def test_other_libraries(tally):
     """Lines as hwloc 2.9 and UCX 1.13 print them where there is no /sys."""
-    label = "harness/lines of other libraries are told apart"
+    label = "harness/lines of other libraries are recognised"
     if not tally.wants(label):
         return
     theirs = ["[hwloc/linux] failed to find sysfs cpu topology directory, aborting linux discovery.",
@@ -170,6 +170,6 @@ def test_other_libraries(tally):
 
 
 def test_mutations(tally):
-    """Every suite has a mutation that it must catch, and its text is found once in its file."""
+    """Every suite has a mutation that it must catch, whose text occurs once in its file."""
     problems = mutations.problems()
     tally.record("harness/each suite has a mutation, whose text occurs once in its file", not problems, "\n".join(problems))

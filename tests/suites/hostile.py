@@ -1,5 +1,4 @@
-"""What others on the machine can do to a run, and what a run does for others: files and shared memory are private, and a
-setuid program takes nothing from the environment."""
+"""Other users and a run: its files and shared memory are private, and a setuid program ignores the environment."""
 
 import os
 import pwd
@@ -51,7 +50,7 @@ def test_files_are_private(arguments, tally):
 
 
 def shared_files(pid):
-    """Mode and owner of what a process has open or mapped in /tmp and /dev/shm."""
+    """Mode and owner of a process's open or mapped files in /tmp and /dev/shm."""
     found = {}
     for kind in ("fd", "map_files"):
         folder = f"/proc/{pid}/{kind}"
@@ -70,7 +69,7 @@ def shared_files(pid):
 
 
 def sees_mappings():
-    """The files behind mappings, which are closed and deleted by then, are shown to privileged processes only."""
+    """Mappings show their files, which are closed and deleted by then, to privileged processes only."""
     try:
         folder = "/proc/self/map_files"
         os.stat(os.path.join(folder, os.listdir(folder)[0]))
@@ -80,7 +79,7 @@ def sees_mappings():
 
 
 def test_memory_is_private(arguments, tally):
-    label = "hostile/nobody else can open shared memory or temporary files of a run"
+    label = "hostile/other users cannot open shared memory or temporary files of a run"
     if not tally.wants(label):
         return
     if not sees_mappings():
@@ -122,21 +121,21 @@ def compile_at(folder, name, text, *options):
 
 
 def test_setuid_programs_are_left_alone(arguments, tally):
-    """The program is linked with the library and runs as another user: what its caller asks for does not happen."""
+    """The program is linked with the library and runs as another user: its caller's requests have no effect."""
     label = "hostile/a setuid program loads and writes nothing that the environment names"
     if not tally.wants(label):
         return
     if os.geteuid() != 0:
         print(f"note: {label}: only root can make a program of another user's")
         return
-    user = pwd.getpwnam("nobody")
+    user = pwd.getpwuid(65534)
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o777)
         plugins = os.path.join(folder, "plugins")
         os.mkdir(plugins, 0o755)
         mark = os.path.join(folder, "loaded")
         library = os.path.join(arguments.build, "lib")
-        # Where every user can read it; a setuid program takes libraries from nowhere else.
+        # Readable by every user; a setuid program loads libraries from nowhere else.
         copy = os.path.join(folder, "lib")
         shutil.copytree(library, copy, symlinks=True, ignore=shutil.ignore_patterns("*.a"))
         built = [compile_at(folder, "program", SOURCE, mpi_of(arguments.build).compiler, f"-L{copy}", "-Wl,--no-as-needed", "-lofframp",
@@ -156,6 +155,6 @@ def test_setuid_programs_are_left_alone(arguments, tally):
             outcomes[mode] = (result.ok and "sum 1" in result.output, os.path.exists(mark), os.path.exists(report))
             if os.path.exists(mark):
                 os.remove(mark)
-        # As an ordinary program it does load and write them: so the test sees what it looks for.
+        # As an ordinary program it loads and writes them, so the test would notice.
         ok = ok and outcomes == {0o755: (True, True, True), 0o4755: (True, False, False)}
         tally.record(label, ok, f"{outcomes}\n{text}", 0)

@@ -1,5 +1,5 @@
-"""Two hosts, made of namespaces, with a cable between them: messages go over TCP there, and through shared memory between
-ranks of one host. The link goes down and comes up again while a program runs."""
+"""Two hosts, made of namespaces, with a cable between them: messages use TCP there, and shared memory between ranks of one host. The
+link fails and returns while a program runs."""
 
 import json
 import os
@@ -17,9 +17,9 @@ pytestmark = [pytest.mark.thorough, pytest.mark.alone]
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LIMIT = 240
-WORKERS = 3  # they wait for each other and for mpirun most of the time
-# What differs most with the fabric: order, large and small payloads, sends that outlive their communicator, collectives,
-# native calls beside, threads, what is unreceived at the end.
+WORKERS = 3  # they mostly wait for each other and for mpirun
+# Programs that depend on the fabric most: order, large and small payloads, sends that outlive their communicator, collectives, native calls
+# beside, threads, unreceived messages at the end.
 SAMPLE = ["fixed_pattern", "sizes", "overtaking", "comm_free_pending", "icollectives", "native_blocking", "rma_beside",
           "finalize_unreceived", "communicators", "probe", "fairness"]
 
@@ -38,7 +38,7 @@ def program(arguments, name, backend, ranks):
 
 
 def transports(arguments, backend, ranks):
-    """That it is two hosts, as UCX sees it: with less than that, the other tests would say nothing."""
+    """UCX sees two hosts; otherwise the other tests would prove nothing."""
     result = on_two_hosts(arguments, backend, ranks, ["-x", "UCX_LOG_LEVEL=info",
                                                       os.path.join(arguments.build, "tests/mpi/fixed_pattern")])
     lanes = re.findall(r"(?:ep_cfg\[\d+\]:|-node cfg#\d+) am\((.*)\)", result.output)
@@ -48,15 +48,15 @@ def transports(arguments, backend, ranks):
 
 
 def unreachable(arguments, backend, ranks):
-    """The user's transports do not lead to the other host: MPI_Init says so, naming both ends."""
+    """The user's transports do not reach the other host: MPI_Init reports that with both ends."""
     program_path = os.path.join(arguments.build, "tests/mpi/fixed_pattern")
     result = on_two_hosts(arguments, backend, ranks, ["-x", "UCX_TLS=posix,self", program_path])
-    said = re.search(r"offramp: rank \d cannot reach rank \d: no transport of UCX leads there", result.output)
+    said = re.search(r"offramp: rank \d cannot reach rank \d: no UCX transport connects them", result.output)
     return not result.ok and said is not None and "still running" not in result.output, result
 
 
 def one_result(arguments, backend, ranks):
-    """A report of one host and of two: the same modelled times of all ranks and calls, and the same certificate."""
+    """Reports of one host and of two: equal modelled times of all ranks and calls, and the same certificate."""
     command, found = [os.path.join(arguments.build, "tests/mpi/fixed_pattern")], []
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "report.json")
@@ -77,7 +77,7 @@ def one_result(arguments, backend, ranks):
 
 
 def swept(arguments, backend, ranks):
-    """A sweep that the processes of two hosts share out, against one process; its folder is of both hosts."""
+    """A sweep shared by the processes of two hosts, against one process; both hosts see its folder."""
     words = [os.path.join(arguments.build, "bin/offramp"), "replay", "pattern:alltoall:64:1KiB", "--compare", backend, "--sweep",
              "bytes=1KiB:64KiB", "--sweep", "ranks=16:64", "--json"]
     alone = launch(words, base_environment(), LIMIT)
@@ -86,7 +86,7 @@ def swept(arguments, backend, ranks):
 
 
 def outage(arguments, backend, ranks):
-    """The cable is out for 2 s in the middle of a soak of 8 s; TCP has to repeat what was lost."""
+    """The cable is disconnected for 2 s in the middle of a soak of 8 s; TCP has to repeat lost data."""
     soak = [os.path.join(arguments.build, "tests/mpi/soak"), "--seconds", "8"]
     result = on_two_hosts(arguments, backend, ranks, soak, ["--outage", "4", "2"])
     repeated = re.search(r"repeated segments: (\d+)", result.output)

@@ -1,4 +1,4 @@
-"""The ways in which users put Offramp in front of a program, and what the library shows to the outside."""
+"""The ways to put Offramp in front of a program, and the symbols that the library exports."""
 
 import argparse
 import os
@@ -121,7 +121,7 @@ def test_calls_past_preloaded_libraries(arguments, tally):
 
 
 def test_some_ranks_without(arguments, tally):
-    """Jobs of several programs of which some have no Offramp, by hand; with offramp run all have it."""
+    """Jobs of several programs, some of them without Offramp: started by hand; offramp run gives it to all."""
     label = "interposition/ranks without Offramp are named"
     if not starts_several_programs():
         tally.skip(label, "mpirun starts one program only")
@@ -153,7 +153,7 @@ def preloaded(arguments, settings=None):
 
 
 def test_any_other_mpi(arguments, tally):
-    """A library that stands in for one that nobody knows: one line, and its program runs by itself."""
+    """A library of an unknown MPI: Offramp prints one line, and the program runs natively."""
     with tempfile.TemporaryDirectory() as folder:
         library, program = os.path.join(folder, "libmpi.so.12"), os.path.join(folder, "app")
         source = os.path.join(folder, "app.c")
@@ -177,16 +177,18 @@ def test_any_other_mpi(arguments, tally):
 MPICH_PROGRAMS = ["nonblocking.c", "other_collectives.c", "rma_beside.c", "files_beside.c", "threads_beside.c",
                   "performance_variables.c"]
 
-# tests/mpi's programs in Fortran ask for what is Open MPI's.
+# The Fortran programs of tests/mpi need Open MPI.
 IN_FORTRAN = """program ring
   use mpi
   implicit none
   integer :: rank, ranks, error, total, got
+
   call MPI_Init(error)
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, error)
   call MPI_Comm_size(MPI_COMM_WORLD, ranks, error)
   call MPI_Sendrecv(rank, 1, MPI_INTEGER, mod(rank + 1, ranks), 7, got, 1, MPI_INTEGER, mod(rank + ranks - 1, ranks), 7, &
                     MPI_COMM_WORLD, MPI_STATUS_IGNORE, error)
+
   call MPI_Allreduce(MPI_IN_PLACE, got, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, error)
   total = ranks * (ranks - 1) / 2
   if (got /= total) call MPI_Abort(MPI_COMM_WORLD, 1, error)
@@ -206,7 +208,7 @@ int main(int argc, char** argv) {
 }
 """
 
-# As an interpreter's module does: the library comes with it, and its calls are found by name.
+# Like an interpreter's module: the library comes with it, and its functions are found by name.
 OPENS_MPI = """#include <dlfcn.h>
 #include <stdio.h>
 int MPI_Init(int*, char***);
@@ -238,7 +240,7 @@ def for_one_library(build, folder):
 
 
 def mpich_program(arguments, tally, folder, source):
-    """The preload changes nothing but a line that one rank prints."""
+    """With the preload, the only change is a line printed by one rank."""
     name = os.path.basename(source)
     label = f"interposition/MPICH beside Open MPI: {name}"
     if not tally.wants(label):
@@ -251,8 +253,7 @@ def mpich_program(arguments, tally, folder, source):
 
 
 def test_mpich(arguments, tally):
-    """The real one of Debian, installed beside Open MPI, and an Offramp that was built for Open MPI alone. What one does that was
-    built for both is tested in mpich.py."""
+    """Debian's own, installed beside Open MPI, and an Offramp built for Open MPI alone. mpich.py tests an Offramp built for both."""
     if mpi_of(arguments.build).skips(tally, "interposition/MPICH", "openmpi", "it is this build's own library"):
         return
     if shutil.which("mpiexec.mpich") is None or shutil.which("mpicc.mpich") is None:

@@ -1,5 +1,5 @@
-"""The architecture: a file includes only rooms that its own room links, as the build files say (offramp_room); the linker holds that for
-calls, this suite for headers. MPI, UCX, and the internals of Open MPI are known to few files. All backends have the same files."""
+"""The architecture: a file includes only rooms that its own room links according to the build files (offramp_room); the linker enforces
+that for calls, this suite for headers. Few files use MPI, UCX, and the internals of Open MPI. All backends have the same files."""
 
 import functools
 import os
@@ -25,21 +25,21 @@ PUBLIC = {
     "lib/run/mpi/runtime": ("offramp/",),
     "tools": ("offramp/",),
 }
-# Libraries of their own, which are no rooms.
+# Libraries of their own, not rooms.
 LIBRARIES = {"lib/services/dpu_service": ["simulators/dpu_protocol"], "lib/services/tinsel_threads": ["simulators/tinsel"]}
-# The one table that names the built-in backends.
+# The table that names the built-in backends.
 EXCEPTIONS = {"lib/base/registry/registry.cpp": ("backends/",)}
-# The rooms of the command are one target, since subcommands register themselves: each may include those before it.
+# The rooms of the command are one target, because subcommands register themselves: each may include those before it.
 COMMAND = ("tools/command_line", "tools/launch", "tools/text", "tools/page", "tools/commands")
 APART = {"tools/shell": COMMAND[:1], "tools/calibrate": COMMAND[:3]}
 MAY_KNOW_MPI = ("lib/run/mpi/", "lib/run/native/")
-# A program for mpirun.
+# An MPI program.
 KNOW_MPI = ("tools/calibrate/measure.c",)
 KNOWS_OPEN_MPI = "lib/run/native/openmpi.c"
 KNOW_UCX = ("lib/run/fabric/ucx_fabric.cpp", "lib/services/dpu_service/ucx_transport.cpp")
 
-# The files that each backend has, so that one who knows a backend knows where to look in another one. Where a room is missing, what it would
-# hold is in NAME.cpp, or there is nothing of it.
+# The files of each backend have fixed names, so that they are easy to find. A missing file means that its contents are in NAME.cpp, or that
+# there are none.
 ROOMS = {
     "NAME": "description, and verdicts unless they have a file of their own",
     "parameters": "the table of parameters, and the settings that they make",
@@ -49,19 +49,19 @@ ROOMS = {
     "validation": "published figures and the model's",
 }
 WITHOUT = {("host", "messages"), ("host", "explain"), ("tinsel", "messages")}
-# A switch over the kinds of operation names each: a kind that is new, and forgotten somewhere, does not compile.
+# A switch over the kinds of operation names each, so that a forgotten new kind does not compile.
 KINDS = re.compile(r"case (?:OperationKind::)?k(?:Bcast|Reduce|Gather|Allreduce|Alltoall)\b")
 
 
 def lists(path, text):
-    """Lines that name most backends: what goes through all of them asks the registry (tests/registry.py, tests/built_in_names.hpp)."""
+    """Lines that name most backends: code for all of them uses the registry (tests/registry.py, tests/built_in_names.hpp)."""
     names = os.listdir(os.path.join(ROOT, "backends"))
     return [f"{path}:{number}: a list of backends" for number, line in enumerate(text.splitlines(), 1)
             if sum(re.search(rf"\b{name}\b", line) is not None for name in names) >= len(names) - 1]
 
 
 def rooms(listed):
-    """What is wrong with the rooms of the backends; listed: their files, as backends/NAME/FILE.cpp."""
+    """Problems with the rooms of the backends; listed: their files, as backends/NAME/FILE.cpp."""
     errors = []
     for backend in sorted({path.split("/")[1] for path in listed}):
         for room in ROOMS:
@@ -72,7 +72,7 @@ def rooms(listed):
 
 
 def defaults(path, text):
-    """Switches over kinds of operation that have a default."""
+    """Switches with a default over kinds of operation."""
     errors = []
     for found in re.finditer(r"switch \(", text):
         depth, end = 0, text.index("{", found.end())
@@ -89,7 +89,7 @@ def defaults(path, text):
 
 @functools.cache
 def links():
-    """Room -> the rooms that it links, as the build files say."""
+    """Room -> the rooms that it links according to the build files."""
     found = dict(LIBRARIES)
     for name in ("CMakeLists.txt", "cmake/mpi.cmake"):
         with open(os.path.join(ROOT, name), encoding="utf-8") as file:
@@ -101,7 +101,7 @@ def links():
 
 @functools.cache
 def reach(room):
-    """The room, and all that it links, directly or not."""
+    """The room, and all rooms that it links, directly or not."""
     return frozenset({room}.union(*(reach(each) for each in links().get(room, ()))))
 
 
@@ -131,7 +131,7 @@ def check(path, text):
             errors.append(f"{path}: {line.strip()}: only lib/run/mpi and lib/run/native know MPI")
         if re.match(r"ucp/|ucs/|uct/", include) and path not in KNOW_UCX:
             errors.append(f"{path}: {line.strip()}: only {', '.join(KNOW_UCX)} know UCX")
-        # The folder has what is missing among the headers that Open MPI 5 installs.
+        # The folder has the headers that Open MPI 5 does not install.
         if re.match(r"(ompi|opal)[/_]", include) and not path.startswith((KNOWS_OPEN_MPI, "lib/run/native/openmpi5/")):
             errors.append(f"{path}: {line.strip()}: only {KNOWS_OPEN_MPI} knows Open MPI's internal headers")
     return errors

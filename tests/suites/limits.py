@@ -1,9 +1,10 @@
-"""Sizes and numbers at which libraries break: memory of messages that nobody receives yet, many requests, many
-communicators, messages beyond 2 GiB, many ranks on few cores."""
+"""Sizes and numbers at which libraries break: memory of unreceived messages, many requests, many communicators, messages beyond 2 GiB,
+many ranks on few cores."""
 
 import argparse
 import os
 import re
+import subprocess
 
 import pytest
 
@@ -13,7 +14,7 @@ pytestmark = [pytest.mark.thorough, pytest.mark.alone]
 
 GIB = 1 << 30
 WINDOW_KIB = 16 << 10  # of one peer of two: PayloadWindow::kTotal / 2
-PER_MESSAGE_KIB = 3    # what a message costs its receiver whose payload stays at the sender
+PER_MESSAGE_KIB = 3    # memory at the receiver of a message whose payload stays at the sender
 
 
 def figure(result, pattern):
@@ -22,7 +23,7 @@ def figure(result, pattern):
 
 
 def start(arguments, tally, name, backend, ranks, words=(), limit=90, settings=None):
-    """The result of a program of tests/limits, or None where it is not asked for."""
+    """The result of a program of tests/limits, or None if it is not selected."""
     if not tally.wants(f"limits/{name} {backend or 'native'}"):
         return None
     program = os.path.join(arguments.build, "tests/limits", name)
@@ -30,7 +31,7 @@ def start(arguments, tally, name, backend, ranks, words=(), limit=90, settings=N
 
 
 def builds(arguments):
-    """(family, build) of each MPI library whose programs were built."""
+    """(family, build) of each MPI library with built programs."""
     others = os.path.join(arguments.build, "mpich")
     yield mpi_of(arguments.build).family, arguments.build
     if os.path.exists(os.path.join(others, "tests/limits")):
@@ -44,9 +45,9 @@ def record(tally, what, name, backend, result, ok=True):
 
 
 def test_unreceived(arguments, tally):
-    """More than natively, where sends of this size wait for their receives. Over the host, too, unless its limit is higher."""
+    """More than natively, where sends of this size wait for their receives; also over the host, unless its limit is higher."""
     messages, size = 1500, 60000
-    eager = {"OFFRAMP_HOST_EAGER_LIMIT": str(size)}
+    eager = {"OFFRAMP_HOST_EAGER_LIMIT": str(size), "OFFRAMP_DPU_EAGER_LIMIT": str(size)}
     for backend in arguments.backends:
         result = start(arguments, tally, "unreceived", backend, 2, [messages, size, 1], settings=eager)
         grown = result and figure(result, r"grew by (\d+) KiB")
@@ -60,7 +61,7 @@ def test_unreceived(arguments, tally):
 
 
 def test_tiny(arguments, tally):
-    """No more memory for each than Open MPI takes; MPICH is content with less."""
+    """Each message takes about as much memory as with Open MPI; MPICH needs less."""
     messages, bound = 100000, 1.2 if mpi_of(arguments.build).family == "openmpi" else 1.6
     native = start(arguments, tally, "unreceived", None, 2, [messages, 8, 1])
     result = start(arguments, tally, "unreceived", "host", 2, [messages, 8, 1])
@@ -83,7 +84,7 @@ def test_huge(arguments, tally):
 
 
 def test_derived(arguments, tally):
-    """Neither side holds a packed copy of the whole: each would take as much as the data."""
+    """Neither side has a packed copy of the whole, which would take as much memory as the data."""
     bound = 8 << 10
     for family, build in builds(arguments):
         result = start(argparse.Namespace(**{**vars(arguments), "build": build}), tally, "derived", "host", 2)
@@ -93,14 +94,29 @@ def test_derived(arguments, tally):
 
 
 def test_refused_copies(arguments, tally):
-    """Over Open MPI, which copies through its own memory then; MPICH ends the program."""
+    """Over Open MPI, which then copies through its own memory; MPICH ends the program."""
     for backend in arguments.backends[:2]:
         record(tally, "messages come where the kernel copies nothing", "refused_copies", backend,
                start(arguments, tally, "refused_copies", backend, 3))
 
 
+def test_user_namespaces(arguments, tally):
+    """Ranks of unprivileged containers: no rank may open another's files below /proc."""
+    alone = ["unshare", "--user", "--map-root-user"]
+    if subprocess.run([*alone, "true"], check=False, capture_output=True, timeout=60).returncode != 0:
+        tally.skip("limits/user namespaces", "this user can make no user namespaces")
+        return
+    program = os.path.join(arguments.build, "tests/mpi/fixed_pattern")
+    for backend in arguments.backends[:2]:
+        if tally.wants(f"limits/user namespaces {backend}"):
+            # The launcher's variables reach the program through unshare.
+            result = mpirun(arguments.build, backend, 2, [*alone, program], 60)
+            tally.record(f"limits/user namespaces {backend}: ranks of their own", result.ok and "ok fixed_pattern" in result.output,
+                         result.output, result.seconds)
+
+
 def test_crowd(arguments, tally):
-    """Waiting ranks give way: 16 ranks take a small multiple of what they take natively, not their time slices."""
+    """Waiting ranks yield: 16 ranks take a small multiple of the native time, and no time slices."""
     native = start(arguments, tally, "crowd", None, 16)
     result = start(arguments, tally, "crowd", "host", 16)
     if native is None or result is None:

@@ -1,8 +1,8 @@
 """tests/mpi: every program natively, where it must pass too, and over a carrier that deals operations to all backends
 (tests/fixtures/dealer.cpp). The fast tier runs the cases together: natively with one number of ranks, dealt with every number. Programs
-that need a process of their own run once, dealt. The thorough tier runs every program natively and over every backend, each time with
-every number of ranks. A program that needs more ranks than a number has runs with those that are enough. What suites of their own check
-over every backend is left to them."""
+that need a process of their own run once, over the dealer. The thorough tier runs every program natively and over every backend, each
+time with every number of ranks. A program that needs more ranks runs with enough. Suites of their own check some programs over every
+backend."""
 
 import os
 import re
@@ -35,7 +35,7 @@ def run_all(arguments, tally, backend, names, ranks, variables=None):
 
 
 def deal_problems(folder, ranks):
-    """Every rank has dealt operations to every backend, and all members of a communicator dealt its collectives alike."""
+    """Every rank dealt operations to every backend, and all members of a communicator dealt its collectives alike."""
     problems, carried, dealt = [], {rank: Counter() for rank in range(ranks)}, {}
     for name in os.listdir(folder):
         launch, rank = map(int, name.split("-"))

@@ -1,5 +1,5 @@
-"""What only MPI 4 has, over MPICH beside Open MPI: functions with large counts, sessions, partitioned communication; and recordings of
-programs of MPICH, replayed. Called by the suite mpich; that the programs pass is seen there."""
+"""MPI 4 only, over MPICH beside Open MPI: functions with large counts, sessions, partitioned communication; and replays of recordings of
+MPICH's programs. The suite mpich calls this one, and checks that the programs pass."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import tempfile
 from launch import DEALER, base_environment, plugins, run as launch
 from replays import replay
 
-# Function -> what of it the report counts: "carried" or "native".
+# Function -> its count in the report: "carried" or "native".
 COUNTED = {
     "large_counts": {"MPI_Send_c": "carried", "MPI_Isend_c": "carried", "MPI_Bcast_c": "carried", "MPI_Alltoallv_c": "carried",
                      "MPI_Ialltoallv_c": "carried", "MPI_Reduce_scatter_c": "carried", "MPI_Neighbor_alltoallv_c": "native"},
@@ -21,7 +21,7 @@ COUNTED = {
     "sessions_after_world": {"MPI_Send": "carried", "MPI_Allreduce": "carried"},
     "sessions_on_some": {"MPI_Send": "carried", "MPI_Allreduce": "carried"},
 }
-# A recording of each, by MPICH alone and while Offramp carries, is replayed.
+# Each has a recording by MPICH alone and one while Offramp carries; both are replayed.
 RECORDED = ["sendrecv", "persistent", "icollectives", "communicators", "windows_beside", "large_counts", "sessions_alone", "intercomm_threads",
             "group_threads", "persistent_buffered", "persistent_order"]
 
@@ -44,7 +44,7 @@ def over(arguments, backend):
 
 
 def counted(arguments, tally, names, program, backend, ranks):
-    """The report has the functions of some cases by their names, and who carried them."""
+    """The report lists functions of some cases by their names, and which library carried them."""
     label = f"mpich/{', '.join(names)}: the functions are counted"
     if not tally.wants(label):
         return
@@ -93,7 +93,7 @@ def recorded(arguments, tally, what, program, recorder, ranks):
 
 
 def together(arguments, build, tally):
-    """Cases in one run over the dealer, and sessions each in a run of its own. Waits inside MPICH never yield, so two ranks are recorded."""
+    """Cases in one run over the dealer, and each session in a run of its own. Waits inside MPICH never yield, so two ranks are recorded."""
     cases_of = os.path.join(build, "tests/mpi_cases")
     checked(arguments, build, tally)
     counted(arguments, tally, CASES_COUNTED, [cases_of, *CASES_COUNTED], DEALER, 3)

@@ -1,13 +1,14 @@
 """Programs of MPICH beside Open MPI's, with libofframp.so in LD_PRELOAD, which hands over to the library that was built for MPICH. The fast
-tier runs the cases of tests/mpi over the dealer (tests/fixtures/dealer.cpp), and what only MPI 4 has; the thorough tier runs the programs of
-tests/mpi and tests/fortran natively and over every backend. With the same algorithms of the host, the modelled times are those that the
-program has over Open MPI."""
+tier runs the cases of tests/mpi over the dealer (tests/fixtures/dealer.cpp), and the tests for MPI 4; the thorough tier runs the
+programs of tests/mpi and tests/fortran natively and over every backend. With the same algorithms of the host, the modelled times equal
+those over Open MPI."""
 
 import argparse
 import json
 import os
 import re
 import subprocess
+import sys
 import tempfile
 
 import pytest
@@ -18,7 +19,7 @@ from suites import fortran, mpi4
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-# Waits inside MPICH never yield, so there are no more ranks than a program needs.
+# Waits inside MPICH never yield, so programs run with as few ranks as they need.
 RANKS = [2]
 
 
@@ -40,7 +41,7 @@ class Within:
 
 @pytest.fixture
 def within(arguments):
-    """The arguments of a suite for the part of the build that is for MPICH."""
+    """The arguments of a suite for the build for MPICH."""
     build = os.path.join(arguments.build, "mpich")
     if not os.path.exists(os.path.join(build, "mpi.json")):
         pytest.skip("nothing was built for MPICH beside another library")
@@ -48,8 +49,8 @@ def within(arguments):
 
 
 def each_rank(build, command, backend, folder, name):
-    """The modelled times of the ranks, which `offramp run` started: it finds library and launcher by itself. The host's collectives are those
-    of one library: without the setting they follow the library of the run."""
+    """The modelled times of the ranks that `offramp run` started: it finds library and launcher by itself. The setting selects the
+    host's collectives, which otherwise are those of the run's library."""
     path = os.path.join(folder, f"{name}.json")
     result = launch([os.path.join(build, "bin/offramp"), "run", "-n", "3", "--backend", backend, "--report", path, "--", *command],
                     base_environment({"OFFRAMP_HOST_COLLECTIVES": "openmpi"}), 90)
@@ -82,12 +83,12 @@ def test_cases_dealt(within, tally):
 
 
 def test_stand_alone_dealt(within, tally):
-    """Those whose ends or beginnings of MPI are other ones over MPICH; the suite has those with sessions among what only MPI 4 has."""
+    """Programs whose begin or end of MPI differs over MPICH; those with sessions are among the tests for MPI 4."""
     run_all(within, tally, DEALER, ["dynamic_processes", "end_of_program", "thread_level"])
 
 
 def test_fortran_dealt(within, tally):
-    """MPICH's functions of all bindings call the same functions of C; those of mpi_f08 are the ones with descriptors."""
+    """MPICH's functions of all bindings call the same C functions; those of mpi_f08 are the ones with descriptors."""
     fortran.every_call(within, Within(tally), [DEALER], {"F08": "use mpi_f08"})
 
 
@@ -96,7 +97,7 @@ def test_same_times(arguments, within, tally):
 
 
 def compile_by_abi_name(compiler, folder, source, program):
-    """Links a program to a copy of MPICH's library under the name that programs of Intel MPI, MVAPICH, and Cray MPICH ask for."""
+    """Links a program to a copy of MPICH's library under the name that programs of Intel MPI, MVAPICH, and Cray MPICH use."""
     words = subprocess.run([compiler, "-show"], capture_output=True, text=True, check=True, timeout=60).stdout.split()
     linked = os.path.join(folder, "linked")
     subprocess.run([compiler, "-o", linked, "-x", "c", "-", "-Wl,--no-as-needed"], input="int main(void) { return 0; }", text=True, check=True,
@@ -107,7 +108,13 @@ def compile_by_abi_name(compiler, folder, source, program):
     with open(original, "rb") as old, open(library, "wb") as new:
         new.write(old.read().replace(name.encode() + b"\0", b"libmpi.so.12\0\0\0"))
     headers = [word for word in words if word.startswith("-I")]
-    return launch([words[0], *headers, "-o", program, source, library, f"-Wl,-rpath,{folder}", "-lm"], base_environment(), 60)
+    return original, launch([words[0], *headers, "-o", program, source, library, f"-Wl,-rpath,{folder}", "-lm"], base_environment(), 60)
+
+
+def command_line(arguments, *words):
+    """The command line of offramp run, without running it."""
+    offramp = [os.path.join(arguments.build, "bin/offramp"), "run", "--dry-run"]
+    return subprocess.run([*offramp, *words], env=base_environment(), capture_output=True, text=True, check=False, timeout=60).stdout
 
 
 def test_abi_name(arguments, within, tally):
@@ -117,18 +124,31 @@ def test_abi_name(arguments, within, tally):
     with tempfile.TemporaryDirectory() as folder:
         program = os.path.join(folder, "app")
         source = os.path.join(ROOT, "tests/mpi/fixed_pattern.c")
-        compiled = compile_by_abi_name(mpi_of(within.build).compiler, folder, source, program)
+        original, compiled = compile_by_abi_name(mpi_of(within.build).compiler, folder, source, program)
         needed = subprocess.run(["readelf", "-d", program], capture_output=True, text=True, check=True, timeout=60).stdout
-        report = os.path.join(folder, "report.json")
-        result = launch([os.path.join(arguments.build, "bin/offramp"), "run", "-n", "2", "--backend", "cclo", "--report", report, "--", program],
-                        base_environment(), 90)
+        # On systems with this name, it is often a link to MPICH's library, whose own name is libmpich.so.12.
+        library, report = os.path.join(folder, "libmpi.so.12"), os.path.join(folder, "report.json")
+        os.remove(library)
+        os.symlink(original, library)
+        line = command_line(arguments, "--", program)
+        settings = {"LD_PRELOAD": os.path.join(arguments.build, "lib/libofframp.so"), "OFFRAMP_BACKEND": "cclo", "OFFRAMP_REPORT": report}
+        result = launch([mpi_of(within.build).launcher, "-n", "2", program], base_environment(settings), 90)
         calls = {}
         if os.path.exists(report):
             with open(report, encoding="utf-8") as file:
                 calls = json.load(file)["calls"]
     carried = [name for name in ("MPI_Sendrecv", "MPI_Bcast", "MPI_Reduce") if calls.get(name, {}).get("offloaded", 0) > 0]
-    ok = compiled.ok and result.ok and "libmpich" not in needed and "ok fixed_pattern" in result.output
-    tally.record(label, ok and len(carried) == 3, f"{compiled.output}{needed}{result.output}{calls}", result.seconds)
+    ok = compiled.ok and result.ok and "libmpich" not in needed and "ok fixed_pattern" in result.output and len(carried) == 3
+    tally.record(label, ok and "libofframp-mpich.so" in line, f"{compiled.output}{needed}{line}{result.output}{calls}",
+                 result.seconds)
+
+
+def test_launcher_decides(arguments, within, tally):
+    """A program that opens its MPI library itself, as interpreters do, gets the Offramp of the launcher in the request."""
+    label = "mpich/an interpreter gets the Offramp of its launcher"
+    if tally.wants(label):
+        line = command_line(arguments, "--launcher", mpi_of(within.build).launcher, "--", sys.executable, "-c", "")
+        tally.record(label, "libofframp-mpich.so" in line, line)
 
 
 def test_only_mpi4(arguments, within, tally):

@@ -1,6 +1,5 @@
-"""Ways to have Offramp installed. Debian packages made by CPack: four of them, whose contents, unpacked into an empty folder, run a
-program and compile one; installed above this machine's own system, too, and removed again. The modulefile of an installation that
-has been moved. The Spack recipe."""
+"""Installations of Offramp. Four Debian packages by CPack: unpacked into an empty folder they run a program and compile one; they are
+also installed over this machine's own system, and removed again. The modulefile of an installation that was moved. The Spack recipe."""
 
 import glob
 import os
@@ -19,7 +18,7 @@ pytestmark = pytest.mark.thorough
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LIMIT = 300
-# What a package has to have.
+# The required files of a package.
 CONTENTS = {
     "libofframp0": ["libofframp.so", "offramp/offramp-fabric-ucx.so", "libofframp-dpu.so", "libofframp-tinsel.so"],
     "offramp": ["bin/offramp", "libexec/offramp/offramp-measure", "man1/offramp.1", "bash-completion/completions/offramp",
@@ -34,20 +33,26 @@ def text_of(*command):
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
 
 
-# As an administrator and a user would, one after the other; $1: the folder with the packages, $2: the build, $3: the sources.
+# The steps of an administrator and a user; $1: the folder with the packages, $2: the build, $3: the sources.
 INSTALLED = """
 set -ex
 dpkg --path-include='/usr/share/*' --install "$1"/*.deb
 cd "$(mktemp -d)"
+
 test "$(command -v offramp)" = /usr/bin/offramp
 test -s /usr/share/doc/offramp/LICENSE && test -s /usr/share/doc/offramp/docs/tutorial.md && test -s /usr/share/man/man1/offramp.1*
+
 offramp run -n 2 --backend zrlmpi -- "$2/tests/mpi/fixed_pattern"
+
 mpicc /usr/share/doc/offramp/examples/jacobi/jacobi.c -o linked $(pkg-config --cflags --libs offramp) -lm
+
 ldd linked | grep -F 'libofframp.so.0 =>' | grep -v 'not found'
 mpirun --oversubscribe -n 2 -x OFFRAMP_BACKEND=cclo ./linked
 cmake -S /usr/share/doc/offramp/examples/tinsel -B tinsel && cmake --build tinsel
+
 cmake -S /usr/share/doc/offramp/examples/plugin -B plugin && cmake --build plugin
 bash -c '. /usr/share/bash-completion/completions/offramp; complete -p offramp'
+
 tshark -G plugins | grep offramp.lua
 dpkg --purge libofframp-dev offramp-doc offramp libofframp0
 test -z "$(find /usr -path '*offramp*' -not -path "$3/*" -not -path "$2/*")"
@@ -68,7 +73,7 @@ def installed(arguments, folder, tally):
     tally.record(label, result.ok and "all steps of an installation are done" in result.output, result.output, result.seconds)
 
 
-# $1: the installation. The page's commands stand in between, in a folder with ./app. Unloading takes everything back.
+# $1: the installation. The page's commands are inserted, in a folder with ./app. Unloading undoes everything.
 MODULE = """
 set -e
 prefix=$1
@@ -103,17 +108,20 @@ def module(arguments, folder, tally):
                      result.output, result.seconds)
 
 
-# $1: the sources; $2: the unpacked packages. They are gone from the system, and what is compiled includes them.
+# $1: the sources; $2: the unpacked packages. They are removed from the system, and compilations must include them from $2.
 OWN_DEPENDENCIES = """
 set -ex
 packages="$(dpkg-query -W -f='${Package} ' libfmt-dev 'libfmt[0-9]*' libcli11-dev libtomlplusplus-dev nlohmann-json3-dev libxxhash-dev)"
+
 for package in $packages; do
   dpkg -L "$package" | while read -r file; do test -d "$file" || cp --parents -P "$file" "$2"; done
 done
+
 dpkg --force-depends --purge $packages
 cd "$(mktemp -d)"
 ! cmake -G Ninja -S "$1" -B without -DOFFRAMP_TESTS=OFF
 cmake -G Ninja -S "$1" -B build -DOFFRAMP_TESTS=OFF -DCMAKE_UNITY_BUILD=OFF -DCMAKE_PREFIX_PATH="$2/usr" -DCMAKE_INSTALL_RPATH_USE_LINK_PATH=ON
+
 cd build
 for source in configuration.dir/lib/base/configuration/configuration_file engine.dir/lib/run/engine/certificate report_cold.dir/lib/answers/report/report; do
   ninja CMakeFiles/offramp_$source.cpp.o

@@ -1,4 +1,4 @@
-"""The example plugin: builds against the source tree's headers and carries a program like a built-in backend."""
+"""The example plugin builds against the source tree's headers, and carries a program like a built-in backend."""
 
 import json
 import os

@@ -1,5 +1,5 @@
-"""Processes that come to grief: the others end with a message that names the rank, or go on and are right, and nothing is
-left behind. Each run has a machine to itself."""
+"""Failing processes: the others end with a message that names the rank, or continue correctly, and nothing is left behind. Each run is
+isolated (tests/isolated.py)."""
 
 import json
 import os
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.alone
 LIMIT = 60
 TRAFFIC = ["mixed", "receive", "send", "reduce", "barrier"]
 
-# What has to be in the output when rank {} suffers it; of one that is killed the launcher tells.
+# The expected output when rank {} fails; about a killed rank the launcher prints it.
 KILLED = {"openmpi": "process rank {} with PID", "mpich": "Killed (signal 9)"}
 FATAL = {
     "kill": "",
@@ -29,7 +29,7 @@ FATAL = {
 
 
 def run_alone(arguments, backend, ranks, words, settings=None, options=(), shm="1g"):
-    """Not mpirun() of launch.py: that would take some of these runs for a fault of mpirun, and repeat them."""
+    """Replaces mpirun() of launch.py, which would repeat some of these runs as faults of mpirun."""
     variables = {"LD_PRELOAD": os.path.join(arguments.build, "lib/libofframp.so"), "OFFRAMP_BACKEND": backend,
                  "OFFRAMP_SUMMARY": "false", **(settings or {})}
     line = mpi_of(arguments.build).start(ranks, variables, options)
@@ -46,7 +46,7 @@ def went_well(result):
 
 
 def failed(arguments, fault, result):
-    """Hydra's exit code is that of the rank, also of one that leaves MPI out at its end."""
+    """Hydra's exit code is that of the rank, even of one that skips MPI's end."""
     return not result.ok or fault == "exit" and mpi_of(arguments.build).family == "mpich"
 
 
@@ -57,7 +57,7 @@ def fatal(arguments, fault, backend, ranks, traffic):
     return failed(arguments, fault, result) and clean(result) and said.format(victim) in result.output, result
 
 
-# Why its recording ends where it does, of the rank that suffers it.
+# The reason why the failing rank's recording ends.
 CUT = "its recording was cut"
 LEFT = {
     "kill": CUT,
@@ -72,8 +72,8 @@ LEFT = {
 
 
 def left_by(family, fault):
-    """Why the recordings end, of the rank that suffers it and of the others. Open MPI's launcher sends SIGTERM to the others. Hydra
-    hands on SIGINT, and otherwise ends them by SIGKILL, at once also a rank with a fatal error."""
+    """The reasons why the recordings of the failing rank and of the others end. Open MPI's launcher sends SIGTERM to the others. Hydra
+    forwards SIGINT, and otherwise ends them by SIGKILL, immediately also a rank with a fatal error."""
     if family == "openmpi":
         return LEFT[fault], "signal 15 (Terminated)"
     if fault in ("interrupt", "finalize"):
@@ -81,8 +81,8 @@ def left_by(family, fault):
     return CUT if fault == "error" else LEFT[fault], CUT
 
 
-# Ends the process if the thread that called forbid_memory() asks for memory or forks before it restores the action of a signal,
-# which is the last that Offramp's handler does.
+# Ends the process if the thread that called forbid_memory() requests memory or forks before it restores the action of a signal, which is
+# the last step of Offramp's handler.
 WATCHES_HANDLERS = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -123,14 +123,14 @@ def watching_handlers(folder):
 
 
 def parts_problem(tool, folder, victim, ranks, reason, reason_of_others):
-    """What is wrong with the parts of a run that did not come to its end; empty: nothing."""
+    """The problems with the parts of an interrupted run; empty if there are none."""
     recording = os.path.join(folder, "report.json.recording")
     info = subprocess.run([tool, "info", "--json", recording], text=True, env=base_environment(), capture_output=True, timeout=60,
                           check=False)
     facts = json.loads(info.stdout)
     ended = [rank["ended"] for rank in facts["ranks"]]
     others = ended[:victim] + ended[victim + 1:]
-    # mpirun may be too early with SIGKILL for one of the others
+    # mpirun may send SIGKILL to one of the others too early
     silent = [rank for rank in range(ranks) if ended[rank] == CUT and rank != victim]
     files = {"report.json", *(f"report.json.recording.rank-{rank}" for rank in range(ranks))}
     problems = [
@@ -157,8 +157,8 @@ def parts_problem(tool, folder, victim, ranks, reason, reason_of_others):
 
 
 def incomplete(arguments, fault, backend, ranks):
-    """The parts of the recording say why each rank ended and how far it came, and a report can be made of them. Those of an earlier
-    run are replaced, and its report stays."""
+    """The parts of the recording have the reason and the place of each rank's end, and a report can be made of them. They replace the
+    parts of an earlier run, whose report stays."""
     victim = ranks - 1
     tool = os.path.join(arguments.build, "bin/offramp")
     reasons = left_by(mpi_of(arguments.build).family, fault)
@@ -170,12 +170,12 @@ def incomplete(arguments, fault, backend, ranks):
                     "OFFRAMP_CAPTURE": f"{folder}/capture.pcap", "OFFRAMP_RECEIPTS": "all",
                     "LD_PRELOAD": f"{watching_handlers(libraries)}:{os.path.join(arguments.build, 'lib/libofframp.so')}"}
         result = run_alone(arguments, backend, ranks, [fault, victim, "reduce"], settings)
-        said = "offramp: the program did not come to its end; offramp replay --partial" in result.output
+        said = "offramp: the program did not finish; offramp replay --partial" in result.output
         try:
             problem = parts_problem(tool, folder, victim, ranks, *reasons)
         except (OSError, ValueError, KeyError) as error:
             problem = repr(error)
-        # From Open MPI 5 on mpirun hands on nothing more once it has got SIGTERM.
+        # From Open MPI 5 on, mpirun forwards nothing after it has received SIGTERM.
         silent = reasons == (CUT, CUT) or openmpi_release() >= 5 and fault in ("interrupt", "finalize")
         ok = failed(arguments, fault, result) and clean(result) and not problem and (said or silent)
         result.output += f"\n{problem}\n"
@@ -183,7 +183,7 @@ def incomplete(arguments, fault, backend, ranks):
 
 
 def own_handlers(arguments, backend, ranks):
-    """The program's own handler of a signal stays, whenever it was installed."""
+    """The program's own signal handler stays, whenever it was installed."""
     with tempfile.TemporaryDirectory() as folder:
         result = run_alone(arguments, backend, ranks, ["handler", ranks - 1], {"OFFRAMP_REPORT": f"{folder}/r.json"})
         return went_well(result) and os.listdir(folder) == ["r.json"], result
@@ -195,14 +195,14 @@ def stopped(arguments, backend, ranks, traffic):
 
 
 def taken_by_library(arguments):
-    """What the MPI library itself takes of /dev/shm for each rank, in MiB: Open MPI 5 and MPICH do not start with less."""
+    """The MPI library's own use of /dev/shm for each rank, in MiB: Open MPI 5 and MPICH do not start with less."""
     return 4 if mpi_of(arguments.build).family == "openmpi" and openmpi_release() < 5 else 16
 
 
-# Up to 16 ranks on one node do without it (lib/run/fabric/node_fabric.hpp).
+# Up to 16 ranks on one node run without UCX (lib/run/fabric/node_fabric.hpp).
 RANKS_WITH_UCX = 17
-# Name, size of /dev/shm for so many ranks, further settings and options, and whether messages take the network. The library
-# itself gets by without shared memory only if it is told so.
+# Name, size of /dev/shm for so many ranks, further settings and options, and whether messages use the network. The library itself runs
+# without shared memory only if its options disable it.
 SHORT_OF_MEMORY = [
     ("little for all buffers", "{little}m", {}, [], False),
     ("nothing", "256k", {}, ["--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "lo"], True),
@@ -215,11 +215,11 @@ def short_of_memory(arguments, backend, ranks, shm, settings, options, network):
         ranks = RANKS_WITH_UCX
     result = run_alone(arguments, backend, ranks, ["none", 0], settings, options,
                        shm.format(little=taken_by_library(arguments) * ranks + 2))
-    return went_well(result) and network == ("messages take the network" in result.output), result
+    return went_well(result) and network == ("messages use the network" in result.output), result
 
 
 def asked_for_too_much(arguments, backend, ranks):
-    """The user's own transports and sizes stay, so there is nothing to fall back to."""
+    """The user's own transports and sizes stay, so there is no fallback."""
     settings = {"UCX_TLS": "posix,self", "UCX_POSIX_RX_BUFS_GROW": "100000"}
     result = run_alone(arguments, backend, ranks, ["none", 0], settings, shm="64m")
     named = re.search(r"offramp: rank \d: ucp_worker_create: ", result.output) is not None
@@ -227,17 +227,16 @@ def asked_for_too_much(arguments, backend, ranks):
 
 
 def filled_up(arguments, backend, ranks):
-    """While the program runs. The MPI library's own segments grow, and the processor may end a rank that touches a page
-    which cannot be had."""
+    """While the program runs. The MPI library's own segments grow, and a rank that touches an unavailable page may be killed."""
     result = run_alone(arguments, backend, ranks, ["fill", ranks - 1], shm="128m")
     named = "process rank" in result.output and "signal 7" in result.output
     return clean(result) and (went_well(result) or named), result
 
 
 def cases(arguments):
-    """Pairs of a label and what to call. Every backend meets the worst of them; the rest take turns, unless thorough."""
+    """Pairs of a label and a function. Every backend gets the hardest ones; the rest take turns, unless thorough."""
     backends = arguments.backends
-    over_ucx = mpi_of(arguments.build).family == "mpich"  # which fails itself where UCX gets no shared memory
+    over_ucx = mpi_of(arguments.build).family == "mpich"  # which itself fails if UCX gets no shared memory
     for i, fault in enumerate(FATAL):
         for j, backend in enumerate(backends):
             every = arguments.ranks if arguments.thorough else [arguments.ranks[(i + j) % len(arguments.ranks)]]
@@ -272,7 +271,7 @@ def test_ranks_that_fail(arguments, tally):
     wanted = [(f"process_faults/{what}, {backend} {ranks} ranks", check, rest)
               for what, backend, ranks, check, rest in cases(arguments)]
     wanted = [case for case in wanted if tally.wants(case[0])]
-    with ThreadPoolExecutor(3) as pool:  # mostly waiting: for mpirun's patience, and for ranks that are stopped
+    with ThreadPoolExecutor(3) as pool:  # mostly waiting for mpirun's patience, and for stopped ranks
         results = pool.map(lambda case: case[1](arguments, *case[2]), wanted)
         for (label, _, _), (ok, result) in zip(wanted, results):
             tally.record(label, ok, result.output, result.seconds)

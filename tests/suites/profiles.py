@@ -1,4 +1,4 @@
-"""Hardware that is set up otherwise than by default. Recordings are replayed: a profile changes the figures of each class of programs as its
+"""Hardware with other settings than the defaults. Recordings are replayed: a profile changes the figures of each class of programs as its
 parameters say, and each value of each choice parameter changes something. The settings that also decide how data is carried run at once
 over the dealer, with the data checked. With --thorough all programs run over all profiles."""
 
@@ -14,16 +14,16 @@ from mpi_programs import OWN_SUITES, Run, programs, stand_alone
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RANKS = 4
-# The classes of programs. Their recordings are cases of tests/mpi, each class made by
+# The classes of programs. Their recordings are made from cases of tests/mpi, each class by
 #   offramp record -n 4 -o tests/data/profiles/CLASS.rec -- build/tests/mpi_cases CASES
 # collectives: bcast collectives_more other_collectives; messages: sendrecv probe; nonblocking: nonblocking icollectives;
 # threads: threads two_reduces
 CLASSES = ("collectives", "messages", "nonblocking", "threads")
-# A recording of 16 ranks with most collectives: some values make a difference on many ranks only.
+# A recording of 16 ranks with most collectives: some values matter only on many ranks.
 MANY_RANKS = os.path.join(ROOT, "tests/data/scale/collectives-16.rec")
 MACHINE = ("machine.ranks_per_node", "2")
 
-# Backend, name of the profile, the settings that it is compared with, its own, and how the figures of each class change.
+# Backend, name of the profile, the settings to compare with, its own settings, and the change in the figures of each class.
 LOWER, HIGHER, UNCHANGED = "lower", "higher", "unchanged"
 ALL = CLASSES
 PROFILES = [
@@ -47,10 +47,10 @@ PROFILES = [
     ("tinsel", "boards apart", {}, {"placement": "apart"}, {("time", HIGHER): ALL}),
 ]
 
-# Settings beside which the value of a parameter is looked at where it changes nothing beside the defaults.
+# Settings with which a parameter's value has an effect that it lacks beside the defaults.
 BESIDE = {"host": [{"collectives": "mpich"}, {"collectives": "best"}], "cclo": [{"profile": "gen2"}],
           "zrlmpi": [{"preset": "mpe2"}], "tinsel": [{"placement": "apart"}]}
-# Values that change nothing by design: backend, parameter and value, and the reason.
+# Values without effect by design: backend, parameter and value, and the reason.
 WITHOUT_EFFECT = {
     ("host", "processor", "xeon"): "it has the memory of any",
     ("host", "collectives", "openmpi-4.1"): "it is the release that openmpi means",
@@ -59,8 +59,8 @@ WITHOUT_EFFECT = {
     ("tinsel", "barrier", "tree"): "it is what auto chooses for so few ranks",
 }
 
-# How data is carried: each backend's settings that choose other algorithms, or that carry or decline other operations. The dealer's backends
-# take all of them at once.
+# Settings for carrying data: for each backend those that select other algorithms, or other carried or declined operations. The dealer's
+# backends use all of them at once.
 CARRIED = {
     "host": {"MACHINE_RANKS_PER_NODE": "2", "HOST_COLLECTIVES": "mpich", "HOST_EAGER_LIMIT": "64"} | {
         f"HOST_{name}": "han" for name in ("BCAST", "REDUCE", "ALLREDUCE", "GATHER", "SCATTER", "ALLGATHER", "BARRIER")},
@@ -74,7 +74,7 @@ CARRIED = {
 CARRIED_CASES = ["bcast", "reduce", "gather", "collectives_more", "other_collectives", "icollectives", "reduce_user", "persistent_collectives",
                  "sendrecv", "probe", "nonblocking", "send_recv_modes", "truncation", "wildcards"]
 
-# The products of --thorough: backend, what is set, and on how many ranks if not on three.
+# The profiles of --thorough: backend, settings, and the number of ranks if not three.
 PRODUCTS = [
     ("host", "node by node, 200 Gb/s", {"OFFRAMP_MACHINE_RANKS_PER_NODE": "2", "OFFRAMP_HOST_NIC": "200g"} | {
         f"OFFRAMP_HOST_{name}": "han" for name in ("BCAST", "REDUCE", "ALLREDUCE", "GATHER", "SCATTER", "ALLGATHER", "BARRIER")},
@@ -97,7 +97,7 @@ def offramp(build):
 
 
 def recording(name):
-    """The path of that of a class of programs."""
+    """The path of the recording of a class."""
     return os.path.join(ROOT, "tests/data/profiles", f"{name}.rec")
 
 
@@ -125,7 +125,7 @@ def changed_as(direction, before, after):
 
 
 def profile_problem(build, backend, base, settings, name, expected):
-    """Which figures of a class of programs are not as expected; empty if all are."""
+    """The unexpected figures of a class of programs; empty if there are none."""
     try:
         before, after = (replay(build, recording(name), backend, tuple(chosen.items())) for chosen in (base, settings))
     except ReplayError as error:
@@ -146,7 +146,7 @@ def test_profiles(arguments, tally):
 
 @functools.cache
 def choices(build, backend):
-    """Each parameter that has a list of values, with its default and its other values."""
+    """Each parameter with a list of values, with its default and its other values."""
     said = subprocess.run([offramp(build), "info", "--json"], capture_output=True, text=True, check=True, env=base_environment(), timeout=60)
     parameters = next(each["parameters"] for each in json.loads(said.stdout)["backends"] if each["name"] == backend)
     return [(one["name"], value) for one in parameters if " .. " not in one["allowed"]
@@ -154,7 +154,7 @@ def choices(build, backend):
 
 
 def effect(build, backend, parameter, value):
-    """The figures of the first replay in which the value makes a difference, before and after. Empty if it makes none."""
+    """The figures before and after, from the first replay in which the value has an effect. Empty if it has none."""
     for beside in ({}, *(beside for beside in BESIDE.get(backend, []) if parameter not in beside)):
         for file in (recording("collectives"), MANY_RANKS, *(recording(name) for name in CLASSES if name != "collectives")):
             before = replay(build, file, backend, tuple(beside.items()))
@@ -178,7 +178,7 @@ def test_choices(arguments, tally):
 
 
 def test_data(arguments, tally):
-    """With recording and summary, as a user has them: the settings reach the models that the run is settled with."""
+    """With recording and summary, as users have them: the settings reach the models that settle the run."""
     settings = {f"OFFRAMP_{name}": value for backend in CARRIED.values() for name, value in backend.items()}
     Run(arguments, tally, "profiles/data of {}".format, DEALER, RANKS, settings,
         acceptable=lambda output: f"offramp: backend {DEALER}, {RANKS} ranks, modelled time " in output).all(CARRIED_CASES)

@@ -1,6 +1,6 @@
 """Real programs and libraries: the same answers as natively, and the modelled times that a replay gives. The fast tier runs some of them
-over the dealer (tests/fixtures/dealer.cpp); the thorough tier runs all of them over every backend. Each is recorded while the MPI library
-carries it, which is its native run, and replayed on every backend."""
+over the dealer (tests/fixtures/dealer.cpp), the thorough tier all of them over every backend. The recording of each is its native run,
+carried by the MPI library, and is replayed on every backend."""
 
 import json
 import os
@@ -13,19 +13,19 @@ from launch import DEALER, plugins
 from real_programs import PROGRAMS, family, missing, with_settings
 from replays import differences, replay
 
-# The fast tier runs these, on the larger number of ranks: solvers and collectives, objects of Python, a graph partitioner that receives from
-# any rank, and transforms that do the same in every run.
+# The fast tier runs these, on the larger number of ranks: solvers and collectives, objects of Python, a graph partitioner that receives
+# from any rank, and transforms that make the same calls in every run.
 FAST = {"hpcc", "mpi4py", "ptscotch", "fftw"}
 
-# The tests run these with the larger number only; scripts/compatibility with all.
+# The tests run these with the larger number only; scripts/compatibility with all numbers.
 ONE_COUNT = {"mumps", "coarrays", "mpi4py-fft", "mpi4py.futures"}
 
-# They do the same in every run; others receive from any rank, or draw lots.
+# These make the same calls in every run; others receive from any rank, or use random numbers.
 ALWAYS_THE_SAME = {"fftw", "hdf5", "mpi4py-fft"}
 
 
 def recorded(arguments, execute, backend, ranks, folder):
-    """A run with a recording and a report of its own: the result, the answers, the recording's file, and the report or None."""
+    """A run with a recording and a report of its own: returns the result, the answers, the recording's file, and the report or None."""
     file, report = os.path.join(folder, f"{backend}.rec"), os.path.join(folder, f"{backend}.json")
     result, answers = execute(with_settings(arguments, {"OFFRAMP_RECORD": file, "OFFRAMP_REPORT": report}), backend, ranks)
     if not os.path.exists(report):
@@ -35,14 +35,14 @@ def recorded(arguments, execute, backend, ranks, folder):
 
 
 def fingerprint(arguments, file):
-    """Of what the program did, whatever the order of arrival and the time."""
+    """The calls of the program, independent of the order of arrival and of time."""
     told = subprocess.run([os.path.join(arguments.build, "bin/offramp"), "info", "--json", file], capture_output=True, text=True,
                           check=False, timeout=120)
     return json.loads(told.stdout)["fingerprint"] if told.returncode == 0 else None
 
 
 def everywhere(arguments, tally, name, execute, ranks):
-    """Recorded while the MPI library carries it: the answers, what the program did, and the modelled times on each backend."""
+    """Recorded while the MPI library carries it: the answers, the calls, and the modelled times on each backend."""
     with tempfile.TemporaryDirectory() as folder:
         result, answers, file, _ = recorded(arguments, execute, "off", ranks, folder)
         found = replay(arguments.build, file, "--compare", ",".join(arguments.backends), "--check")
@@ -54,8 +54,8 @@ def everywhere(arguments, tally, name, execute, ranks):
 
 
 def carried(arguments, tally, name, execute, backend, ranks, elsewhere):
-    """The answers are those of the native run, and the reported times those of a replay of this run's recording; and, where the order
-    of arrival decided nothing and the program did the same (PT-Scotch draws lots), of the native one's."""
+    """The answers are those of the native run, and the reported times those of a replay of this run's recording. If the order of arrival
+    decided nothing and the program made the same calls (PT-Scotch uses random numbers), they are also those of the native recording."""
     native, did, times = elsewhere
     with tempfile.TemporaryDirectory() as folder:
         result, answers, file, report = recorded(arguments, execute, backend, ranks, folder)
@@ -82,7 +82,7 @@ def run_over(arguments, tally, name, execute, ranks, carriers):
         tally.skip(f"programs/{name}", reason)
         return
     if family(arguments) != "openmpi" and execute(arguments, None, ranks)[1] is None:
-        tally.skip(f"programs/{name} {ranks} ranks", "it does not come to its end natively over this library")
+        tally.skip(f"programs/{name} {ranks} ranks", "it does not finish natively over this library")
         return
     elsewhere = everywhere(arguments, tally, name, execute, ranks)
     for backend in carriers:
@@ -100,7 +100,7 @@ def test_dealt(arguments, tally, program):
 def test_products(arguments, tally, program):
     name, execute, counts = program
     for ranks in (counts[-1:] if name in ONE_COUNT else counts) if tally.wants(f"programs/{name}") else []:
-        # Offramp in the process may hide what is wrong without it.
+        # Offramp in the process may hide problems without it.
         result, native = execute(arguments, None, ranks)
         if native is not None or family(arguments) == "openmpi":
             tally.record(f"programs/{name} native {ranks} ranks", result.ok and native is not None, result.output, result.seconds)

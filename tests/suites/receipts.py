@@ -1,4 +1,4 @@
-"""Receipts, captures and Wireshark's dissectors, as a user meets them. The fast tier replays recordings of a few runs on every backend; the
+"""Receipts, captures and Wireshark's dissectors, as a user sees them. The fast tier replays recordings of a few runs on every backend; the
 thorough tier has receipts and captures of runs over each, too."""
 
 import functools
@@ -16,7 +16,7 @@ from replays import picoseconds, replay
 from wireshark import DISSECTORS, place_tshark
 
 RANKS = 3
-MESSAGES = "derived_types"  # some thousands of packets, of short messages and of long ones
+MESSAGES = "derived_types"  # several thousand packets, of short and long messages
 
 
 def program(arguments, name):
@@ -24,8 +24,8 @@ def program(arguments, name):
 
 
 def host_packets(report):
-    """What the engine declines is carried by the host, whose packets are not modelled one by one: of a barrier of three ranks
-    four."""
+    """The host carries the operations that the engine declines, and its packets are not modelled one by one: four for a barrier of three
+    ranks."""
     return 4 * sum(declined["count"] for declined in report["declines"]) // 3
 
 
@@ -34,7 +34,7 @@ def offramp(arguments, *words):
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=base_environment())
 
 
-# Stages that the hardware itself leaves, of a kind that no run of the test program can be without.
+# Stages that the hardware itself records, of a kind that every run of the test program has.
 EXPECTED = {
     "host": {"host.cpu", "host.link"},
     "cclo": {"control processor", "network", "rx buffers"},
@@ -47,7 +47,7 @@ EXPECTED = {
 
 
 def receipt_problem(arguments, path, report, backend):
-    """What is wrong with the receipts of a report; nothing: empty."""
+    """The problems with the receipts of a report; empty if there are none."""
     chosen = random.Random(1)
     units, named, total = set(), 0, 0
     for rank in range(RANKS):
@@ -95,7 +95,7 @@ def recording(arguments, tmp_path_factory):
 
 
 def replayed(arguments, file, backend, folder, *options):
-    """The path of the report of a replay, or what went wrong."""
+    """The path of the report of a replay, or a text with the problem."""
     path = os.path.join(folder, "report.json")
     again = replay(arguments.build, file, "--backend", backend, "--report", path, *options)
     return path, again if isinstance(again, str) else ""
@@ -133,16 +133,16 @@ def test_ranges(arguments, tally):
         result = mpirun(arguments.build, "host", RANKS, command, 60, {"OFFRAMP_REPORT": path, "OFFRAMP_RECEIPTS": "20-24"})
         calls = json.loads(offramp(arguments, "explain", "--rank", "2", "--json", path).stdout or "[]")
         beyond = offramp(arguments, "explain", "--rank", "2", "--call", "25", path)
-        nobody = offramp(arguments, "explain", "--rank", "3", "--call", "20", path)
+        absent = offramp(arguments, "explain", "--rank", "3", "--call", "20", path)
         shown = offramp(arguments, "explain", "--rank", "1", "--call", "22", "--timeline", path)
         ok = (result.ok and sorted(c["call"] for c in calls) == list(range(20, 25)) and beyond.returncode == 2
-              and "20 to 24" in beyond.stderr and nobody.returncode == 2 and "rank 3" in nobody.stderr
+              and "20 to 24" in beyond.stderr and absent.returncode == 2 and "rank 3" in absent.stderr
               and shown.returncode == 0 and "call 22 of rank 1: MPI_" in shown.stdout)
-        tally.record(label, ok, f"{result.output}\n{calls}\n{beyond}\n{nobody}\n{shown}", result.seconds)
+        tally.record(label, ok, f"{result.output}\n{calls}\n{beyond}\n{absent}\n{shown}", result.seconds)
 
 
 def tshark(files, *options):
-    """The text that tshark prints of one file, or of several as one network."""
+    """The output of tshark for one file, or for several as one network."""
     with tempfile.TemporaryDirectory() as folder:
         place_tshark(folder)
         path = os.path.join(folder, "all.pcap")
@@ -158,7 +158,7 @@ def tshark(files, *options):
 
 
 def capture(arguments, recording, backend, folder, settings, command):
-    """Replays a program; returns the report, the capture files of its ranks, and what went wrong."""
+    """Replays a program; returns the report, the capture files of its ranks, and the problems."""
     words = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
     path, problem = replayed(arguments, recording(*command), backend, folder, "--capture", os.path.join(folder, "run.pcap"), *words)
     files = [os.path.join(folder, f"run.{rank}.pcap") for rank in range(RANKS)]
@@ -197,7 +197,7 @@ def capture_problem(backend, protocol, report, files):
     expert = [line for line in lines if line.strip() and not line.startswith("eth:")]
     own = sum(protocol in line for line in packets)
     counted = report["wire"]["packets"] - host_packets(report)
-    # Tinsel's routers count what goes over links between boards, and a message is many fragments.
+    # Tinsel's routers count packets on links between boards, and a message is many fragments.
     complete = len(packets) == counted or (backend == "tinsel" and len(packets) > 0)
     good = not expert and complete and own > 0.99 * len(packets)
     return "" if good else "\n".join([*expert[:20], f"{len(packets)} packets of {counted}, {own} with {protocol}"])
@@ -234,8 +234,7 @@ def test_captures_of_runs(arguments, tally):
 
 @pytest.mark.usefixtures("with_tshark")
 def test_faults_are_seen(arguments, tally, recording):
-    # Messages of many packets; and a program of which the engine declines nothing: the host repeats too, and its packets are not
-    # in the capture.
+    # Messages of many packets, and a program without declined operations: the host repeats packets, too, but they are not in the capture.
     alone = [os.path.join(arguments.build, "tests/exchange"), "500"]
     for suffix, loss, command in (("", "0.01", None), (" alone", "0.02", alone)):
         label = f"receipts/a repeated TCP packet has the number that it had before cclo{suffix}"
@@ -251,7 +250,7 @@ def test_faults_are_seen(arguments, tally, recording):
             seen = tshark(files, "-T", "fields", *fields).splitlines()
             wire, by_host = report["wire"], host_packets(report)
             again = len(seen) - len(set(seen))
-            # Every packet is there, and each lost one again. Acknowledgements are lost too, so that more are repeated.
+            # The capture has every packet, and repeats each lost one. Acknowledgements get lost, too, so more packets are repeated.
             ok = len(seen) == wire["packets"] - by_host and 0 < wire["lost"] <= again + by_host
             ok = ok and (again == wire["retransmissions"] if command else by_host > 0 and again > 0)
             tally.record(label, ok, f"{wire}\n{by_host} packets of the host\n{len(seen)} packets, {len(set(seen))} different")
@@ -265,9 +264,9 @@ def test_header_tables(arguments, tally):
             continue
         topic = "fragment" if backend == "tinsel" else "header"
         settings = ["--set", "profile=gen2"] if backend == "cclo" else []
-        told = offramp(arguments, "explain", topic, "--backend", backend, *settings).stdout
+        explained = offramp(arguments, "explain", topic, "--backend", backend, *settings).stdout
         known = set()
-        for line in told.splitlines():
+        for line in explained.splitlines():
             words = line.replace(" .. ", "..").split()
             if not words or not words[0][0].isdigit():
                 continue
@@ -282,7 +281,7 @@ def test_header_tables(arguments, tally):
         for line in filter(str.strip, section.splitlines()):
             offset, width, name = line.strip().strip("{},").split(", ")[:3]
             dissected.add((int(offset), int(width), name.strip('"')))
-        tally.record(label, known == dissected and len(known) > 3, f"{told}\n{sorted(known ^ dissected)}")
+        tally.record(label, known == dissected and len(known) > 3, f"{explained}\n{sorted(known ^ dissected)}")
 
 
 def test_codes_of_zrlmpi(arguments, tally):
@@ -290,8 +289,8 @@ def test_codes_of_zrlmpi(arguments, tally):
     label = "receipts/the dissector has the codes of zrlmpi"
     if not tally.wants(label):
         return
-    told = offramp(arguments, "explain", "codes", "--backend", "zrlmpi").stdout
-    known = {tuple(line.split(maxsplit=2)) for line in told.splitlines()[1:]}
+    explained = offramp(arguments, "explain", "codes", "--backend", "zrlmpi").stdout
+    known = {tuple(line.split(maxsplit=2)) for line in explained.splitlines()[1:]}
     with open(DISSECTORS, encoding="utf-8") as file:
         lua = file.read()
     dissected = set()
@@ -304,4 +303,4 @@ def test_codes_of_zrlmpi(arguments, tally):
     magic = re.search(r"magic +0x(\w+)", constants).group(1)
     port = re.search(r"UDP port +(\d+)", constants).group(1)
     same = known == dissected and len(known) > 15 and f"zrlmpi_magic = 0x{magic}\n" in lua and f"zrlmpi_port = {port}\n" in lua
-    tally.record(label, same, f"{told}\n{constants}\n{sorted(known ^ dissected)}")
+    tally.record(label, same, f"{explained}\n{constants}\n{sorted(known ^ dissected)}")

@@ -1,5 +1,5 @@
-"""Recordings: the same whatever carries the program, and replayed on every backend. The fast tier records cases together, natively and over
-the dealer (tests/fixtures/dealer.cpp), the thorough tier every program, and the cases without a choice over every backend."""
+"""Recordings: equal for all carriers, and replayed on every backend. The fast tier records cases together, natively and over the dealer
+(tests/fixtures/dealer.cpp), the thorough tier every program, and the cases without a choice over every backend."""
 
 import json
 import os
@@ -18,13 +18,13 @@ from replays import clocks, replay
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-# Nothing in them depends on the order of arrival, or on when a question is asked.
+# They do not depend on the order of arrival, nor on the times of polls.
 SAME = ["fixed_pattern", "communicators", "send_recv_modes", "derived_types", "reduce_user", "gather", "cancel", "proc_null",
         "intercomm", "topologies", "windows_beside", "persistent_collectives", "self_messages", "bsend_buffers", "sendrecv"]
-# They end the job, wait for minutes (unexpected_storm: 126,000 messages that wait, on every backend), or start processes.
+# They end the job, wait for minutes (unexpected_storm: 126,000 waiting messages, on every backend), or start processes.
 NOT_REPLAYED = {"fatal_errors", "end_of_program", "soak", "native_blocking", "modules", "dynamic_processes", "unexpected_storm"}
-# What MPICH 4.0 does not get right by itself (docs/reliability.md): these programs leave parts of it out then, or the status says of a
-# message what it was not. Recorded while Offramp carries them, they are whole.
+# Faults of MPICH 4.0 itself (docs/reliability.md): it lets these programs skip parts, or returns wrong statuses of messages. Recordings
+# while Offramp carries them are complete.
 NOT_BY_MPICH = {"persistent_collectives", "isendrecv"}
 # Their threads communicate at once. Each recording has another order of their calls, so there are several.
 THREADED = {"threads_beside": 3, "two_reduces": 2}
@@ -32,7 +32,7 @@ THREADED_RUNS = 3
 
 
 class Folder:
-    """Where one test puts its recordings."""
+    """The folder for the recordings of one test."""
 
     def __init__(self, arguments):
         self.arguments = arguments
@@ -59,7 +59,7 @@ class Folder:
         return launch([self.tool, *words], base_environment(), limit)
 
     def record(self, names, ranks, backend, file, *options):
-        """names: a program, or cases; backend: None, and the MPI library carries all."""
+        """names: a program, or cases; backend: None if the MPI library carries all."""
         how = ["record", "-o", file] if backend is None else ["run", "--backend", backend, "--record", file, "--set", "summary=false"]
         if backend == DEALER:
             how += ["--set", f"plugin_path={plugins(self.arguments.build)}"]
@@ -75,7 +75,7 @@ class Folder:
 
 
 def by_recorder(arguments, names):
-    """What records each program, and the programs: None, which is the MPI library by itself, where that is right."""
+    """The carriers to record each program with, and the programs. None is the MPI library by itself, where that is right."""
     chosen = {None: names}
     if mpi_of(arguments.build).family == "mpich":
         chosen = {None: [name for name in names if name not in NOT_BY_MPICH],
@@ -84,7 +84,7 @@ def by_recorder(arguments, names):
 
 
 def differences(arguments, names, ranks, recorder, carriers):
-    """Records cases, under one MPI_Init, over each carrier: what differs, as a text, and the seconds that it took."""
+    """Records cases, under one MPI_Init, over each carrier; returns the differences as a text, and the seconds."""
     texts, seconds, prints = "", 0.0, {}
     with Folder(arguments) as here:
         for backend in dict.fromkeys([recorder, *carriers]):
@@ -99,7 +99,7 @@ def differences(arguments, names, ranks, recorder, carriers):
 
 
 def same_whatever_carries(arguments, tally, ranks, carriers):
-    """Where the recordings of all cases differ, those are shown that differ by themselves."""
+    """If the recordings of all cases differ, the output lists the cases that differ by themselves."""
     label = f"recording/cases without a choice are the same natively and over {', '.join(carriers)}, {ranks} ranks"
     if not tally.wants(label):
         return
@@ -113,7 +113,8 @@ def same_whatever_carries(arguments, tally, ranks, carriers):
 
 
 def replay_problem(arguments, names, ranks, recorder):
-    """Records programs, or several cases under one MPI_Init, and replays that on every backend: what is wrong, and the run."""
+    """Records programs, or several cases under one MPI_Init, and replays the recording on every backend; returns the problems, and the
+    run."""
     with Folder(arguments) as here:
         file = here.path("a.rec")
         result = here.record(names, ranks, recorder, file)
@@ -135,7 +136,7 @@ def wanted_programs(arguments, tally, ranks):
 
 
 def test_cases_are_replayed(arguments, tally, ranks=3):
-    """Cases are recorded together; where something is wrong with that, which is a failure, each by itself."""
+    """Cases are recorded together. If that fails, which is a failure, each is recorded by itself."""
     for recorder, names in by_recorder(arguments, wanted_programs(arguments, tally, ranks)).items():
         for group in cases(arguments.build):
             shared = [name for name in names if name in group]
@@ -158,7 +159,7 @@ def test_stand_alone_are_replayed(arguments, tally, ranks=3):
 
 @pytest.mark.thorough
 def test_threads(arguments, tally):
-    """Whatever order the calls of threads have in a recording, it is replayed on every backend."""
+    """Recordings can be replayed on every backend for any order of the threads' calls."""
     for name, ranks in THREADED.items():
         label = f"recording/{name}, {THREADED_RUNS} times, is replayed on every backend {ranks} ranks"
         if not tally.wants(label):
@@ -171,7 +172,7 @@ def test_threads(arguments, tally):
 
 
 def test_ends_untimely(arguments, tally):
-    """Every rank gets SIGKILL amid the program: what was recorded by then can be replayed."""
+    """Every rank gets SIGKILL during the program: the recording until then can be replayed."""
     label = "recording/a program that is killed leaves what it did until then"
     if not tally.wants(label):
         return
@@ -194,7 +195,7 @@ def test_ends_untimely(arguments, tally):
         refused = here.replay(file, "--backend", "host")
         replay = here.replay(file, "--backend", "host", "--partial")
         ok = ("unfinished" in info.get("facts", {}) and all(rank["events"] > 100 for rank in info["ranks"])
-              and isinstance(refused, str) and "is not whole" in refused and "--partial" in refused
+              and isinstance(refused, str) and "is incomplete" in refused and "--partial" in refused
               and not isinstance(replay, str) and replay[0]["events_done"] > 100 and not replay[0]["complete"])
         tally.record(label, ok, f"{output[-500:]}\n{str(info)[:500]}\n{str(replay)[:500]}", time.monotonic() - begun)
 
@@ -206,14 +207,14 @@ def in_own_folders(here, command):
 
 
 def test_on_other_hosts(arguments, tally):
-    """Rank 0 does not see the files of the others: it copies them, and one recording comes of it."""
+    """Rank 0 does not see the files of the others: it copies them and makes one recording."""
     for backend in ("off", DEALER):
         label = f"recording/parts that rank 0 does not see are brought together {backend} 3 ranks"
         if not tally.wants(label):
             continue
         with Folder(arguments) as here:
             os.makedirs(here.path("0"))
-            # What an earlier run has left is another part.
+            # Parts of an earlier run are other parts.
             with open(here.path("0/a.rec.rank-1"), "wb") as stale:
                 stale.write(b"OFFRAMPP" + bytes(1000))
             result = mpirun(arguments.build, backend, 3, in_own_folders(here, [here.program("fixed_pattern")]), 120,
@@ -228,8 +229,8 @@ def test_on_other_hosts(arguments, tally):
 
 
 def test_parts_that_stay(arguments, tally):
-    """With record_parts = keep the parts lie beside an index, of hosts that rank 0 does not see too; what reads recordings reads them,
-    and a later run over the same name leaves nothing of them."""
+    """With record_parts = keep the parts stay beside an index, even on hosts that rank 0 does not see. Readers of recordings read them,
+    and a later run of the same name removes all of them."""
     label = "recording/parts that stay beside an index"
     if not tally.wants(label):
         return
@@ -259,8 +260,8 @@ def test_parts_that_stay(arguments, tally):
 
 @pytest.mark.thorough
 def test_full_disk(arguments, tally):
-    """The disk of rank 1 is full amid the run: what does not fit stays in memory, and nothing is lost. That of rank 0 is: the
-    parts stay, and the error names host and file. So many rounds make parts of 150 KB."""
+    """The disk of rank 1 gets full during the run: the rest stays in memory, and nothing is lost. If that of rank 0 does, the parts
+    stay, and the error names host and file. This many rounds make parts of 150 KB."""
     label = "recording/a full disk"
     if not tally.wants(label):
         return
@@ -283,14 +284,14 @@ def test_full_disk(arguments, tally):
                 ok = "it ended with 0" in result.output and info.get("complete") is True
             else:
                 info = here.info(here.path("a.rec"))
-                ok = (re.search(r"the recording is not whole: of rank 0, on \S+, it ends early: cannot write \S+/a\.rec\.rank-0: No space left", result.output)
+                ok = (re.search(r"the recording is incomplete: rank 0 on \S+ ends early: cannot write \S+/a\.rec\.rank-0: No space left", result.output)
                       and "cannot write the recording to" in result.output and "it ended with 74" in result.output
                       and info["ranks"][0]["events"] > 100 and os.path.getsize(here.path("1/a.rec.rank-1")) > 100_000)
             tally.record(f"{label} of rank {rank}", bool(ok), f"{result.output}\n{str(info)[:1000]}", result.seconds)
 
 
 def test_places(arguments, tally):
-    """Where calls come from: function and line of the program that ran, offsets once there is another one in its place."""
+    """The places of calls: function and line of the recorded program, offsets once another program has replaced it."""
     label = "recording/calls have the places that they come from"
     if not tally.wants(label):
         return
@@ -312,7 +313,7 @@ def test_places(arguments, tally):
             good.append(found is not None and place["function"] in lines.get(int(found[2]), "")
                         and re.fullmatch(r"halo\+0x[0-9a-f]+", place["place"]) is not None)
         ok = (build.ok and recorded.ok and len(good) >= 8 and all(good) and same["places"] == named["places"]
-              and "is not there as it was recorded" in other.output and re.search(r"MPI_Allreduce +\d+  halo\+0x", other.output))
+              and "is missing or has changed since the recording" in other.output and re.search(r"MPI_Allreduce +\d+  halo\+0x", other.output))
         tally.record(label, bool(ok), f"{build.output}{recorded.output}\n{named}\n{other.output}", recorded.seconds)
 
 

@@ -1,4 +1,4 @@
-"""Reports, configuration errors and the hang report, as a user meets them."""
+"""Reports, configuration errors and the hang report, as a user sees them."""
 
 import datetime
 import json
@@ -48,7 +48,7 @@ def test_json_report(arguments, tally, backend):
 
 
 def test_facts(arguments, tally):
-    """A report says what ran, where, with which libraries and with which settings, each with its source."""
+    """A report has the program, the hosts, the libraries, and the settings, each with its source."""
     label = "reports/the settings in force, the program and the machine are kept"
     if not tally.wants(label):
         return
@@ -75,20 +75,20 @@ def test_facts(arguments, tally):
 
 
 def test_summary_in_words(arguments, tally):
-    """Units that suit the size, numbers with their nouns, ratios as factors, and why operations are more than calls."""
+    """Units for the size, numbers with their nouns, ratios as factors, and the reason why operations are more than calls."""
     label = "reports/the summary speaks in units and words"
     if not tally.wants(label):
         return
     command = [os.path.join(arguments.build, "tests/exchange"), "5"]
     result = mpirun(arguments.build, "host", 1, command, 60, {"OFFRAMP_COMPARE": "cclo"})
     patterns = [r"backend host, 1 rank, modelled time [\d.]{3,5} (ns|us|ms)$", r"MPI calls, [\d.]+ (B|KiB|MiB);",
-                r"operations \(MPI_Sendrecv makes several", r"cclo +[\d.]+ .s +x[\d.]+ of host "]
+                r"operations \(MPI_Sendrecv counts as several", r"cclo +[\d.]+ .s +x[\d.]+ of host "]
     missing = [pattern for pattern in patterns if not re.search(pattern, result.output, re.M)]
     tally.record(label, result.ok and not missing, f"{result.output}\n{missing}", result.seconds)
 
 
 def test_routed_operations(arguments, tally):
-    """What a route gives to another backend is not the backend's own work, also where the host is meant."""
+    """Operations that a route gives to another backend do not count as the backend's own work, also with the host."""
     label = "reports/routed operations"
     if not tally.wants(label):
         return
@@ -111,7 +111,7 @@ def test_routed_operations(arguments, tally):
 
 
 def trace_problem(trace, ranks):
-    """What is wrong with a trace as Perfetto reads it; nothing: empty."""
+    """The problems of a trace as Perfetto reads it; empty if there are none."""
     events = trace["traceEvents"]
     slices = [e for e in events if e["ph"] == "X"]
     names = {(e["pid"], e.get("tid")): e["args"]["name"] for e in events if e["name"] in ("process_name", "thread_name")}
@@ -146,7 +146,7 @@ def trace_problem(trace, ranks):
 
 @pytest.fixture(scope="module", name="recordings")
 def native_recordings(arguments):
-    """A folder with a recording of each of two programs on 3 ranks, made natively: NAME.rec."""
+    """A folder with native recordings of two programs on 3 ranks: NAME.rec."""
     with tempfile.TemporaryDirectory() as folder:
         for name in ("fixed_pattern", "self_messages"):
             file = os.path.join(folder, f"{name}.rec")
@@ -158,7 +158,7 @@ def native_recordings(arguments):
 @pytest.mark.parametrize("receipts", [False, True])
 @pytest.mark.parametrize("name", ["fixed_pattern", "self_messages"])
 def test_traces(arguments, tally, recordings, backend, name, receipts):
-    """A trace is as Perfetto reads it and changes no time; with messages to oneself, and with receipts beside it."""
+    """A trace loads in Perfetto and changes no time; with messages of a rank to itself, and with receipts beside it."""
     file, path = os.path.join(recordings, f"{name}.rec"), os.path.join(recordings, f"{name}-{backend}-{receipts}.json")
     options = ["--backend", backend, *(["--receipts", "all"] if receipts else [])]
     plain, traced = replay(arguments.build, file, *options), replay(arguments.build, file, *options, "--trace", path)
@@ -197,7 +197,7 @@ PLACE = re.compile(r"^offramp: (\d+) x (MPI_\w+)(?: on (\S+))? at (?:\S+ \()?([^
 
 
 def test_places_are_named(arguments, tally):
-    """Where the order of arrival decides: places of the program, however often they poll, the same on every run."""
+    """Places where the order of arrival decides: places of the program, independent of the number of polls, equal in every run."""
     label = "reports/places where arrival decides"
     if not tally.wants(label):
         return
@@ -230,7 +230,7 @@ def test_places_are_named(arguments, tally):
         offramp, page = os.path.join(arguments.build, "bin/offramp"), os.path.join(folder, "page.html")
         subprocess.run([offramp, "report", *files, "--html", page], check=True)
         with open(page, encoding="utf-8") as file:
-            section = file.read().split("<h2>Where the order of arrival decides", 1)[1].split("</section>")[0]
+            section = file.read().split("<h2>Calls that depend on arrival order", 1)[1].split("</section>")[0]
     headed = re.findall(r"<h3>(.*?)</h3>\s*<div class=\"scroll\"><table><caption>", section)
     tally.record(label, headed == files, section)
 
@@ -243,7 +243,7 @@ def test_polls_are_one_place(arguments, tally):
     places = report["arrival_order_places"]
     ok = result.ok and report["dependences"]["polling"] > 100 and places["count"] < 20
     ok = ok and {"MPI_Test", "MPI_Iprobe"} <= {place["call"] for place in places["most"]}
-    # A question about requests names no communicator.
+    # A poll of requests names no communicator.
     ok = ok and all((place["communicator"] == "") == place["call"].startswith("MPI_Test") for place in places["most"])
     tally.record(label, ok, f"{result.output}\n{places}", result.seconds)
 
@@ -299,7 +299,7 @@ def test_failing_outputs(arguments, tally):
             tally.record(label, ok, result.output, result.seconds)
 
 
-# Run in a mount namespace: the disk has 16 KiB, some of them taken.
+# Run in a mount namespace: the disk has 16 KiB, partly used.
 FULL_DISK = """ip link set lo up; mount -t tmpfs -o size=16k tmpfs /mnt && echo old > /mnt/old && cp /mnt/old /mnt/r.json || exit 99
 "$@"
 echo "exit code $?"
@@ -309,7 +309,7 @@ cmp /mnt/old /mnt/r.json && echo "the old one is whole"
 
 
 def test_full_disk(arguments, tally):
-    """A message, exit code 74, and the file of an earlier run as it was."""
+    """A message, exit code 74, and an unchanged file of an earlier run."""
     offramp = os.path.join(arguments.build, "bin/offramp")
     app = program(arguments, "fixed_pattern")
     if why := why_not():
@@ -385,7 +385,7 @@ def test_hang_report(arguments, tally):
 
 
 def test_performance_variables(arguments, tally):
-    """Those of Offramp's stand in the list of MPI_T while a backend is on, and only then."""
+    """Offramp's variables are in the list of MPI_T exactly while a backend is on."""
     for backend in (None, "off", *arguments.backends):
         label = f"reports/performance variables {backend or 'native'}"
         if not tally.wants(label):
@@ -402,14 +402,14 @@ def test_performance_variables(arguments, tally):
 
 
 def half_round_trip(output):
-    """As tests/mpi/timed_pingpong.c prints it, in microseconds."""
+    """The time that tests/mpi/timed_pingpong.c prints, in microseconds."""
     found = re.search(r"half a round trip of \d+ bytes: ([\d.]+) us", output)
     return float(found.group(1)) if found else None
 
 
 def test_settled_clock(arguments, tally):
-    """A program that measures by MPI_Wtime prints what a world says, which is what a single message takes; one after the other, over zrlmpi,
-    the handshake takes less. Where the program acts by the time, that is said."""
+    """A program that measures by MPI_Wtime prints a world's times, which are those of a single message; in a sequence over zrlmpi, the
+    handshake takes less. If the program acts on the time, the output says so."""
     offramp = os.path.join(arguments.build, "bin/offramp")
     for backend in arguments.backends:
         label = f"reports/--clock settled: a benchmark prints what a world says {backend}"
@@ -425,11 +425,11 @@ def test_settled_clock(arguments, tally):
         seen = [half_round_trip(run.output) for run in runs]
         time = json.loads(predicted.output)["time_ns"] / 1000 if predicted.ok else None
         ok = all(run.ok for run in runs) and None not in (*seen, time) and seen[0] == seen[1] and abs(seen[0] - time) < 0.06 * time \
-            and all(run.output.count("half a round trip") == 1 and "MPI_Wtime said settled times" in run.output for run in runs)
+            and all(run.output.count("half a round trip") == 1 and "MPI_Wtime returned settled times" in run.output for run in runs)
         tally.record(label, ok, f"{seen} us, predicted {time}\n" + "".join(run.output for run in runs) + predicted.output)
     label = "reports/--clock settled: a program that acts by the time is named"
     if tally.wants(label):
         result = launch([offramp, "run", "-n", "2", "--backend", "host", "--clock", "settled", "--", *program(arguments, "wtime")],
                         base_environment(), 120)
-        ok = result.ok and "this run is not as the first one was: rank 0: " in result.output
+        ok = result.ok and "this run differs from the first one: rank 0: " in result.output
         tally.record(label, ok, result.output, result.seconds)

@@ -1,7 +1,7 @@
 """Offramp with sanitizers. One build with AddressSanitizer and UndefinedBehaviorSanitizer has the libraries, the unit tests, and
 mpi_cases. The cases run with a recording, a report, and the summary, so that recorder and settlement are checked from an MPI program.
-A sample takes the unit tests of decoders, recordings, engine, and fabrics, and some cases. With --thorough: all unit tests, all cases,
-and a build with ThreadSanitizer for what has threads."""
+The sample has the unit tests of decoders, recordings, engine, and fabrics, and some cases. With --thorough: all unit tests, all cases,
+and a build with ThreadSanitizer for code with threads."""
 
 import argparse
 import functools
@@ -23,28 +23,28 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 SAMPLED_TESTS = ("core_test", "fabric_test", "kernel_test", "marshal_test", "recording_test", "trace_test")
 SAMPLED_CASES = ("fixed_pattern", "nonblocking", "derived_types", "communicators", "comm_free_pending", "reduce_user", "probe", "persistent",
                  "bsend_buffers", "truncation", "collectives_more", "other_collectives", "topologies", "wildcards")
-# The device models have no threads: ThreadSanitizer looks at what is beneath them.
+# The device models have no threads: ThreadSanitizer checks the layers below them.
 THREADED_TESTS = ("kernel_test", "fabric_test", "zrlmpi_test")
 THREADED_CASES = ("threads",)
 
-# Leaks are looked for in unit tests only: under mpirun they are the MPI library's, in modules that are unloaded by then and cannot be
+# Only unit tests are checked for leaks: under mpirun the leaks are the MPI library's, in modules that are unloaded by then and cannot be
 # named in a suppression.
 ADDRESS = {"ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0"}
-# Stacks stay where they are. From GCC 13 on arrays of a stack are moved by default to where no guard page lies beneath them.
+# Keeps stacks in place: from GCC 13 on, arrays of a stack move by default to a place without a guard page below.
 LEAKS = {"ASAN_OPTIONS": "detect_leaks=1:detect_stack_use_after_return=0",
          "LSAN_OPTIONS": f"suppressions={ROOT}/tests/leaks.supp:print_suppressions=0"}
-# Open MPI 5's PMIx wants shared memory at addresses that ThreadSanitizer has taken.
+# Open MPI 5's PMIx needs shared memory at addresses that ThreadSanitizer uses.
 THREAD = {"TSAN_OPTIONS": f"ignore_noninstrumented_modules=1:halt_on_error=0:exitcode=66:suppressions={ROOT}/tests/races.supp",
           **({"PMIX_MCA_gds": "hash"} if openmpi_release() >= 5 else {})}
-# ThreadSanitizer's message when it has lost track of its own memory. It happens in one of ten runs of a program that loads libraries
-# with thread-local memory while it has threads, and has nothing to do with the program.
+# ThreadSanitizer's message when it has lost track of its own memory. One of ten runs of a program that loads libraries with thread-local
+# memory while it has threads prints it; it is no fault of the program.
 LOST = "ThreadSanitizer failed to allocate"
 
-# Tests that compare figures run code that other tests run, many times over.
+# Tests that compare figures run the same code as other tests, many times over.
 FIGURES = "SingleOperations.*:AieForecast.*:BestWindow.*:Bounds.*:*Validation*:*Published*:Advised.*"
 # Algorithms on many ranks, whose code the same tests run on fewer; and the largest of the recordings that are scaled.
 MANY_RANKS = "*HostAlgorithm*On16:*HostAlgorithm*On21:*ComeOutAsTheyWereRecorded/hpcc:*ComeOutAsTheyWereRecorded/lammps_melt"
-# Unit tests that take minutes run in so many parts.
+# Unit tests that take minutes, with their number of parts.
 SHARDS = {"core_test": 4}
 LIMIT = 1800  # s, of a build
 
@@ -70,7 +70,7 @@ def build(outer, name, sanitizers, targets):
 
 
 def parts(tests):
-    """Each unit test, which part of it, and of how many."""
+    """Each unit test with the number of its part, and the number of parts."""
     return [(test, shard, SHARDS.get(test, 1)) for test in tests for shard in range(SHARDS.get(test, 1))]
 
 
@@ -99,7 +99,7 @@ def is_clean(output):
 
 
 def run_cases(arguments, tally, name, folder, names, variables, preload=None):
-    """The cases of arguments.build over the library of a folder. preload: what is preloaded besides."""
+    """The cases of arguments.build with the library of a folder. preload: further preloaded libraries."""
     for backend in arguments.backends:
         with tempfile.TemporaryDirectory() as files:
             settings = {"OFFRAMP_RECORD": os.path.join(files, "a.rec"), "OFFRAMP_REPORT": os.path.join(files, "a.json"),
@@ -122,7 +122,7 @@ def test_address(arguments, tally):
 
 @pytest.mark.thorough
 def test_thread(arguments, tally):
-    """The MPI programs are the ordinary ones: what is checked is Offramp."""
+    """The MPI programs are the ordinary ones, because the test is of Offramp."""
     if not tally.wants("sanitizers/thread"):
         return
     folder, done = build(arguments.build, "thread", "thread", THREADED_TESTS)

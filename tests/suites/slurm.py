@@ -1,5 +1,5 @@
-"""A real Slurm: srun, salloc and sbatch start programs over a backend, and the times are those that mpirun's ranks get. A job
-array sweeps a parameter. The commands of docs/install.md are run as they stand there."""
+"""A real Slurm: srun, salloc and sbatch start programs over a backend, with the times of mpirun's ranks. A job array sweeps a parameter.
+Runs the commands of docs/install.md unchanged."""
 
 import functools
 import json
@@ -50,7 +50,7 @@ def by_srun(jobs):
 
 
 def by_hand(jobs):
-    """srun with the preload in the environment of the ranks alone, as it is written without our command."""
+    """srun with the preload in the environment of the ranks only, as written without our command."""
     library = os.path.join(os.path.dirname(os.path.dirname(jobs.offramp)), "lib/libofframp.so")
     result = jobs.run(["srun", "-n", "2", "--mpi=pmix", f"--export=ALL,LD_PRELOAD={library},OFFRAMP_BACKEND=zrlmpi,"
                        f"OFFRAMP_REPORT={jobs.path('hand.json')}", jobs.program])
@@ -64,13 +64,13 @@ def by_salloc(jobs):
 
 
 def failing(jobs):
-    """The exit code of the program is that of the command."""
+    """The exit code of the command is that of the program."""
     result = jobs.run([jobs.offramp, "run", "-n", "1", "--launcher", "srun", "--", "/bin/sh", "-c", "exit 7"])
     return not result.ok and "exit status 7" in result.output, result
 
 
 def by_srun_mpich(jobs):
-    """MPICH's ranks are started by srun through PMI-2, and take what Open MPI's take."""
+    """srun starts MPICH's ranks through PMI-2; their times equal those of Open MPI's."""
     build, found = os.path.dirname(os.path.dirname(jobs.offramp)), []
     for name, folder in (("openmpi.json", build), ("mpich.json", os.path.join(build, "mpich"))):
         result = jobs.run([jobs.offramp, "run", "-n", "2", "--backend", "zrlmpi", "--launcher", "srun", "--report", jobs.path(name),
@@ -80,7 +80,7 @@ def by_srun_mpich(jobs):
 
 
 def swept(jobs):
-    """The processes of a step do a share each of a sweep, which merge to the whole."""
+    """The processes of a step compute a share each of a sweep, which merge to the whole."""
     words = [jobs.offramp, "predict", "bcast", "--backend", "host,zrlmpi", "--sweep", "bytes=1KiB:1MiB", "--csv"]
     alone = jobs.run(words)
     result = launch(["srun", "-n", "3", *words], jobs.environment, LIMIT, cwd=jobs.folder)
@@ -91,8 +91,8 @@ def swept(jobs):
 
 
 def documented(jobs, block):
-    """A block of the page in a folder with ./app; a batch script is submitted, and everything else is typed. What is written
-    belongs to a run of the program on 2 ranks; a job array's reports differ with the link, and one has the default's times."""
+    """A block of the page in a folder with ./app; a batch script is submitted, everything else is typed. The output belongs to a run of
+    the program on 2 ranks; the reports of a job array differ with the link, and one has the default's times."""
     folder = tempfile.mkdtemp(dir=jobs.folder)
     os.symlink(jobs.program, os.path.join(folder, "app"))
     script = os.path.join(folder, "script.sh")
@@ -101,7 +101,7 @@ def documented(jobs, block):
     batch = block.text[0] == "#!/bin/sh"
     environment = {**jobs.environment, "PATH": f"{os.path.dirname(jobs.offramp)}:{jobs.environment['PATH']}"}
     command = ["sbatch", "--wait", "--output", "job-%a.txt", script] if batch else ["bash", "-e", script]
-    result = launch(command, environment, 3 * LIMIT, cwd=folder)  # sbatch looks for the end of a job ever more rarely
+    result = launch(command, environment, 3 * LIMIT, cwd=folder)  # sbatch polls for the end of a job at growing intervals
     written = sorted(os.listdir(folder))
     for name in written:
         if name.startswith("job-"):

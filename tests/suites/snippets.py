@@ -1,10 +1,10 @@
-"""What the documents say to type is typed, in an empty folder beside an installed Offramp; what they show is compared.
+"""Runs the commands of the documents in an empty folder beside an installed Offramp, and compares the output with the documents.
 
-- A block ```sh is run and has to end well. So is one that is indented by four blanks and begins with offramp.
-- In a block ```console each line behind "$ " is run, with those behind "> ", and its output is what follows. "..." stands for any text, on a line
-  of its own for any lines. Lines of Offramp's own may stand elsewhere among the program's: they come by another way.
+- A block ```sh is run and has to succeed. So is a block that is indented by four blanks and begins with offramp.
+- In a block ```console each line behind "$ " is run, with those behind "> ", and its output is what follows. "..." matches any text, on a line
+  of its own any lines. Offramp's own lines may come at other places among the program's, because they use another stream.
 - Blocks ```toml are configurations, ```cpp of write-a-backend.md parts of the example.
-- What cannot be run has a comment in front of the block: <!-- not run: reason -->.
+- A block that cannot be run has a comment before it: <!-- not run: reason -->.
 - Other blocks must not look like commands.
 
 After a change of a model, tests/suites/snippets.py BUILD --write (see scripts/update-docs) puts new outputs into the pages."""
@@ -37,7 +37,7 @@ class Block:
     line: int  # of the first line of text
     kind: str
     text: list
-    reason: str  # why it is not run; empty: it is
+    reason: str  # the reason why it is not run; empty if it is
 
     @property
     def label(self):
@@ -88,7 +88,7 @@ def pattern_of(line):
 
 
 def matches(expected, actual):
-    """Line by line; a line "..." takes any number of lines."""
+    """Line by line; a line "..." matches any number of lines."""
     if not expected:
         return not actual
     if expected[0].strip() == "...":
@@ -103,7 +103,7 @@ def sorted_by_source(lines):
 
 
 def of_one_source(lines, by_offramp):
-    """What the program or Offramp prints, and the gaps, which may hold lines of both."""
+    """The printed lines of the program or Offramp, and the gaps, which may contain lines of both."""
     return [line for line in lines if line.strip() == "..." or line.startswith("offramp:") == by_offramp]
 
 
@@ -129,7 +129,7 @@ def steps_of(block):
 
 
 class Scratch:
-    """A folder with what a reader has: the source tree and its build, an installation, and a program ./app."""
+    """A reader's folder: the source tree and its build, an installation, and a program ./app."""
 
     def __init__(self, build, folder):
         self.folder = folder
@@ -138,7 +138,7 @@ class Scratch:
         self.prefix = prefix
         place = os.path.join(folder, "wireshark")
         os.mkdir(place)
-        os.chmod(folder, 0o755)  # root's tshark may have to be another user's
+        os.chmod(folder, 0o755)  # root's tshark may run as another user
         self.no_tshark = place_tshark(place)
         path = f"{prefix}/bin:{place}:{os.environ['PATH']}"
         self.environment = base_environment({
@@ -169,7 +169,7 @@ class Scratch:
 
 
 def run_console(scratch, block):
-    """What is not as shown, or nothing."""
+    """The differences from the page, or nothing."""
     for command, expected in steps_of(block):
         result = scratch.execute(block.page, command)
         if not result.ok or not shown_as_expected(expected, result.lines()):
@@ -189,7 +189,7 @@ def bare(code):
 
 
 def is_part_of(code, source):
-    """The parts between "..." stand in the source one after the other, whatever the line breaks."""
+    """The parts between "..." occur in the source one after the other, with any line breaks."""
     rest = bare(source)
     for part in bare(code).rstrip(";").split("..."):
         found = rest.find(part)
@@ -225,13 +225,13 @@ def hidden_commands(blocks):
 
 
 def need_cores(blocks):
-    """Commands that a machine with fewer cores than ranks would refuse, run here or not."""
+    """Commands that a machine with fewer cores than ranks would refuse, whether run here or not."""
     return [f"{block.label}: {line}" for block in blocks if block.kind in ("sh", "console") for line in block.text
             if re.match(r"(\$ )?(\w+=\S+ )*mpirun ", line) and "--oversubscribe" not in line]
 
 
 def anchors_of(text):
-    """As GitHub makes them from headings."""
+    """The anchors that GitHub makes from headings."""
     headings = re.findall(r"^#+ (.+)$", text, flags=re.M)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -264,7 +264,7 @@ def test_links(tally):
 
 
 def test_texts(tally):
-    """Checks that run nothing."""
+    """Checks without running commands."""
     blocks = list(all_blocks())
     label = "snippets/commands stand in blocks that are run"
     if tally.wants(label):
@@ -332,13 +332,13 @@ def test_page(scratch, tally, page):
 
 
 def with_gaps(expected, actual):
-    """What a line leaves open stays open, where the line still fits."""
+    """Placeholders of a line stay where the line still fits."""
     open_lines = [line for line in expected if "..." in line and line.strip() != "..."]
     return [next((line for line in open_lines if re.fullmatch(pattern_of(line), one.rstrip())), one) for one in actual]
 
 
 def current(scratch, block):
-    """A console block with the outputs of now; those that still fit stay as they are."""
+    """A console block with the present outputs; lines that still fit are unchanged."""
     lines = []
     for command, expected in steps_of(block):
         result = scratch.execute(block.page, command)

@@ -1,13 +1,13 @@
-"""Instructions per 8-byte operation and backend, counted by callgrind: the same on every run, whatever the machine does.
-More than 5 % above bench/instructions.json fails. Another compiler than the one that those figures are of gives others: then each
-backend's are held against the host's of the same build. After a change that is worth it: tests/suites/speed.py BUILD --write
+"""Instructions per 8-byte operation and backend, counted by callgrind: equal in every run, on a busy machine, too. More than 5 % above
+bench/instructions.json fails. With another compiler than that of those figures, each backend is compared with the host of the same
+build. After a change that is worth it: tests/suites/speed.py BUILD --write
 
-Of a question that finds nothing, over host, how many more than over the MPI library alone: a program may ask millions of times.
+For a failed poll over host, the instructions more than with the MPI library alone: a program may poll millions of times.
 
-Of a message in a world, how many more where memory is fetched ahead: a compiler that takes that for no effect leaves its calls out.
+For a message in a world, the instructions more with prefetching: a compiler that sees no effect omits those calls.
 
-And of a message while the backend is off, over each MPI library that there are programs for: 2 % more than natively at most. It is
-one of 8 bytes to the rank itself, the cheapest there is: nothing is waited for, so of any other one it is less."""
+For a message while the backend is off, with each MPI library that has programs: at most 2 % more than natively. It has 8 bytes and goes
+to the rank itself without any wait, which makes it the cheapest: for others the share is smaller."""
 
 import json
 import os
@@ -34,14 +34,14 @@ TOLERANCE = 1.05
 OFF_TOLERANCE = 1.02
 # 15 % above what g++ 12 makes of them.
 MORE_PER_QUESTION = {"testany": 131, "test": 207, "testsome": 117, "iprobe": 0}
-MANY_RANKS = 512  # from here on a world fetches memory ahead (simulators/world/world_core.cpp)
+MANY_RANKS = 512  # from here on, a world prefetches memory (simulators/world/world_core.cpp)
 FEW_ROUNDS, MANY_ROUNDS = 2, 12
-LEAST_PREFETCHING = 570  # 620 by g++ 12; 523 where the compiler leaves out the calls that it may
-FEW_MESSAGES, MANY_MESSAGES = 1000, 101000  # the start of a run differs by a million instructions
+LEAST_PREFETCHING = 570  # 620 by g++ 12; 523 if the compiler omits the optional calls
+FEW_MESSAGES, MANY_MESSAGES = 1000, 101000  # the instructions of a run's start vary by a million
 
 
 def counted(command, settings=None):
-    """The instructions of a run; none if it fails."""
+    """The instructions of a run; None if it fails."""
     with tempfile.TemporaryDirectory() as folder:
         line = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", *map(str, command)]
         done = subprocess.run(line, capture_output=True, text=True, timeout=120, check=False, env=base_environment(settings))
@@ -55,7 +55,7 @@ def per_operation(build, backend, operation):
 
 
 def compiler(build):
-    """Name and major version of what a build was compiled by."""
+    """Name and major version of a build's compiler."""
     with open(os.path.join(build, "CMakeCache.txt"), encoding="utf-8") as file:
         path = re.search(r"^CMAKE_CXX_COMPILER:\w+=(.+)$", file.read(), re.M)[1]
     said = subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout
@@ -64,7 +64,7 @@ def compiler(build):
 
 
 def scale(arguments, tally, operation, expected):
-    """By how much the figures differ with this compiler; None: the host's cannot be counted."""
+    """The factor for the figures with this compiler; None if the host's cannot be counted."""
     ours = compiler(arguments.build)
     if ours == expected["compiler"]:
         return 1.0
@@ -74,7 +74,7 @@ def scale(arguments, tally, operation, expected):
 
 
 def per_message(build, settings=None, program=("messages",)):
-    """Over the MPI library of the build. program: another one, and what follows the number of rounds."""
+    """With the MPI library of the build. program: another program, and its arguments after the number of rounds."""
     name, *words = program
     few, many = (counted([os.path.join(build, "tests", name), count, *words], settings) for count in (FEW_MESSAGES, MANY_MESSAGES))
     return None if few is None or many is None else (many - few) / (MANY_MESSAGES - FEW_MESSAGES)

@@ -11,7 +11,7 @@ LIMIT = 60  # s
 
 
 def documented():
-    """Receivers -> the cycles that the page shows for them."""
+    """Receivers -> the cycles on the page."""
     with open(os.path.join(ROOT, "docs/backends/tinsel.md"), encoding="utf-8") as file:
         rows = re.findall(r"^\| (\d+) threads (?:of a|on \d+) board.*?\| (\d+) \| (\d+) \| (\d+) \|$", file.read(), re.M)
     return {int(row[0]): [int(value) for value in row[1:]] for row in rows}

@@ -9,7 +9,7 @@ from launch import base_environment, run as launch
 
 LIMIT = 300  # s, of a part
 PARTS = {"core_test": 4, "model_test": 2}
-# The largest recordings, which take half of the program's time, are left to the thorough tier.
+# The largest recordings, which take half of the program's time: thorough tier only.
 WITHOUT = {"scale_test": "*ComeOutAsTheyWereRecorded/hpcc:*ComeOutAsTheyWereRecorded/lammps_melt"}
 
 
@@ -21,7 +21,7 @@ def pytest_generate_tests(metafunc):
 
 
 def results_of(path):
-    """{test: (seconds, its failures)}, as the program has written them. Combinations of parameters that a test skips are no results."""
+    """{test: (seconds, its failures)}, as written by the program. Parameter combinations that a test skips are no results."""
     with open(path, encoding="utf-8") as file:
         suites = json.load(file)["testsuites"]
     return {f"{test['classname']}.{test['name']}": (float(test["time"].rstrip("s")), [each["failure"] for each in test.get("failures", [])])
@@ -40,6 +40,6 @@ def test_each_program(arguments, tally, program):
         tests = results_of(written) if os.path.exists(written) else {}
     for test, (seconds, failures) in tests.items():
         tally.record(f"units/{name} {test}", not failures, "\n".join(failures), seconds)
-    # A program that ends early writes no results; one that leaks fails behind its last test.
+    # A program that ends early writes no results; one with leaks fails after its last test.
     failed = any(failures for _, failures in tests.values())
     tally.record(f"units/{name} part {part + 1} of {parts} ends well", bool(tests) and (result.ok or failed), result.output, result.seconds)

@@ -1,5 +1,6 @@
-"""valgrind over unit tests, with leaks, and over MPI programs, without: the MPI library leaves its own memory to the system. The programs
-are recorded and settled. tests/valgrind.supp has the faults of other libraries. A sample, because it is slow; all with --thorough."""
+"""valgrind with unit tests, checking leaks, and with MPI programs, without that: the MPI library leaves its own memory to the system.
+The programs are recorded and settled. tests/valgrind.supp lists faults of other libraries. A sample, because it is slow; all with
+--thorough."""
 
 import os
 import shutil
@@ -15,9 +16,9 @@ FOUND = 66  # the exit status
 VALGRIND = ["valgrind", "--quiet", f"--error-exitcode={FOUND}", f"--suppressions={ROOT}/tests/valgrind.supp"]
 LEAKS = ["--leak-check=full", "--errors-for-leak-kinds=definite", "--show-leak-kinds=definite"]
 
-# Unit tests: the sample, as a filter of GoogleTest.
+# The sample of unit tests, as a filter of GoogleTest.
 SAMPLE = {"fabric_test": "EveryFabric/*.CarriesHeaders*:EveryFabric/*.KeepsTheOrder*"}
-LEFT_OUT = ["kernel_test"]  # counts its allocations with operators of its own, which valgrind replaces
+LEFT_OUT = ["kernel_test"]  # counts its allocations with its own operators, which valgrind replaces
 PROGRAMS = ["fixed_pattern", "nonblocking", "derived_types", "communicators", "comm_free_pending", "reduce_user", "probe",
             "persistent", "bsend_buffers", "truncation", "finalize_unreceived", "collectives_more", "soak"]
 
@@ -31,7 +32,7 @@ def unit_tests(arguments):
 
 
 def clean(result):
-    """valgrind has found nothing; its warnings about itself do not count."""
+    """valgrind found nothing; its warnings about itself do not count."""
     said = [line for line in result.output.splitlines() if line.startswith("==") and "WARNING: valgrind ignores" not in line]
     return result.ok and not said
 

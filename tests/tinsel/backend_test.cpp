@@ -1,4 +1,4 @@
-// The driver: what it memorises against the network itself, and what programs see of calls and collectives.
+// The driver: its memorised times against the network itself, and calls and collectives as programs see them.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -80,7 +80,7 @@ TEST(TinselBackend, EagerMessagesTakeTheTimeOfTheNetwork) {
       const Trip trip = device.unicast(0, 1, bytes, 0);
       const Time begin = issued + c.send_call;
       EXPECT_FALSE(departure.handshake);
-      EXPECT_EQ(departure.host_free, begin);  // the tile's other threads do the rest
+      EXPECT_EQ(departure.host_free, begin);  // other threads of the tile do the rest
       EXPECT_EQ(departure.complete, begin + trip.sent);
       EXPECT_EQ(departure.passage.first, begin + trip.first);
       EXPECT_EQ(driver->receive(message(bytes), departure.passage, issued, b),
@@ -119,7 +119,7 @@ TEST(TinselBackend, AnEarlyMessageIsCopiedFromMemory) {
   EXPECT_EQ(driver->receive(message(4096), departure.passage, {}, on_time),
             departure.passage.last + c.wake + c.receive_call);
   EXPECT_EQ(driver->receive(message(4096), departure.passage, posted, late), posted + c.copy(4096));
-  // A receive that is a little late saves nothing.
+  // A receive that is slightly late saves nothing.
   ManyUnits nearly;
   EXPECT_EQ(driver->receive(message(4096), departure.passage, departure.passage.last + Time::us(1), nearly),
             departure.passage.last + c.wake + c.receive_call + c.copy(4096));
@@ -167,13 +167,13 @@ TEST(TinselBackend, DeclinesWithFigures) {
   EXPECT_TRUE(Driver()->supports(operation).yes());
   ++operation.bytes;
   EXPECT_EQ(Driver()->supports(operation).reason,
-            "the data needs more than a rank's 128 MiB of memory with this placement");
+            "the data exceeds a rank's 128 MiB of memory with this placement");
   EXPECT_EQ(Driver({{"placement", {0, "dense"}}})->supports(operation).reason,
-            "the data needs more than a rank's 2 MiB of memory with this placement");
+            "the data exceeds a rank's 2 MiB of memory with this placement");
   operation.bytes = 8;
   EXPECT_TRUE(Driver({}, {}, 49152)->supports(operation).yes());
   EXPECT_EQ(Driver({}, {}, 49153)->supports(operation).reason,
-            "48 boards hold 49152 ranks with this placement, the world has 49153");
+            "48 boards hold 49152 ranks with this placement, but the program has 49153");
   EXPECT_FALSE(
       Driver({{"mesh", {0, "3x2"}}, {"placement", {0, "spread"}}}, {}, 97)->supports(operation).yes());
   Operation gather;
@@ -187,9 +187,9 @@ TEST(TinselPlacement, EveryRankHasAThreadOfItsOwn) {
     const Layout layout = roomiest(ranks);
     const auto mesh = smallest_mesh(ranks, layout);
     ASSERT_TRUE(mesh);
-    std::set<Place> places;
+    std::set<ThreadLocation> places;
     for (int r = 0; r < ranks; ++r) {
-      const Place place = place_of(r, layout, *mesh);
+      const ThreadLocation place = place_of(r, layout, *mesh);
       EXPECT_LT(place.board, mesh->boards());
       EXPECT_TRUE(places.insert(place).second);
     }
@@ -204,7 +204,7 @@ TEST(TinselPlacement, MoreRanksNeverGetFewerBoards) {
     EXPECT_GE(boards, before) << ranks;
     before = boards;
   }
-  // And no operation is quicker, or much slower, with one rank more.
+  // And no operation gets faster, or much slower, with one rank more.
   for (const int ranks : {768, 1536, 3072}) {
     for (const OperationKind kind :
          {OperationKind::kBarrier, OperationKind::kBcast, OperationKind::kAllreduce}) {
@@ -233,7 +233,7 @@ TEST(TinselPlacement, MoreRanksNeverGetFewerBoards) {
 TEST(TinselTree, EveryRankHasOneParentAndAllLeadToTheRoot) {
   for (const int ranks : {1, 2, 7, 16, 17, 96, 500}) {
     const Configuration configuration(settings_with({}), ranks);
-    std::vector<Place> places;
+    std::vector<ThreadLocation> places;
     for (int r = 0; r < ranks; ++r) places.push_back(configuration.place(r));
     for (const int root : {0, ranks / 2, ranks - 1}) {
       for (const bool any_order : {true, false}) {
@@ -270,7 +270,7 @@ TEST(TinselDevice, KeysLiveAsLongAsTheirCommunicator) {
     bool ready(Handle) override { return true; }
     void wait(Handle, std::coroutine_handle<>) override {}
     Outcome finish(Handle) override { return Outcome::kOk; }
-    Arrival take(Handle) override { return {}; }
+    Arrival finish_token(Handle) override { return {}; }
   } team;
   const Configuration configuration(settings_with({}), 40);
   Device device(configuration, {});
@@ -366,7 +366,7 @@ TEST(TinselCollectives, AreRightUnderEveryPolicy) {
       21, {{"tree_order", {0, "x_first"}}, {"barrier", {0, "tree"}}, {"fan_in", {1, {}}}});
 }
 
-/// Clocks after a program, in whatever order simultaneous events are taken.
+/// Clocks after a program, for any order of simultaneous events.
 std::vector<Time> clocks_of(int ranks, const Values& values, std::uint64_t shuffle,
                             const TimedCluster::Program& program) {
   WorldOptions options;
@@ -396,15 +396,15 @@ TEST(TinselBarrier, IsIdleDetectionWhereNothingIsOnItsWay) {
   const Time idle = detect_idle(configuration.machine, configuration.idle).barrier;
   const auto quiet = [](TimedRank& rank) -> Task<void> { co_await rank.barrier(); };
   for (const Time clock : clocks_of(6, values, 0, quiet)) EXPECT_EQ(clock, idle);
-  // Also where the tree that tells the model of it would take longer.
+  // Even where the tree that announces it to the model would take longer.
   const Configuration many(settings_with(values), 96);
   const Time rounds = detect_idle(many.machine, many.idle).barrier;
   for (const Time clock : clocks_of(96, values, 0, quiet)) EXPECT_EQ(clock, rounds);
-  // By default wherever a tree of so few ranks is not faster.
+  // The default uses it unless a tree of so few ranks is faster.
   for (const Time clock : clocks_of(6, {}, 0, quiet)) EXPECT_LT(clock, idle);
   for (const Time clock : clocks_of(kMostInTree, {}, 0, quiet)) EXPECT_LT(clock, idle);
   for (const Time clock : clocks_of(kMostInTree + 1, {}, 0, quiet)) EXPECT_EQ(clock, idle);
-  // A message crosses the barrier: the hardware would wait for ever, so a tree does it.
+  // A message crosses the barrier: the hardware would wait for ever, so a tree is used.
   const auto crossing = [](TimedRank& rank) -> Task<void> {
     Buffer data(8);
     RankRequest request;

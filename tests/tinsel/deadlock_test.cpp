@@ -1,6 +1,6 @@
-// Links have no virtual channels, so messages cannot block each other for ever if and only if no circle of
-// links exists in which each one can wait for the next (Dally and Seitz 1987). The graph comes from the
-// tables themselves and from the routers' way for unicast.
+// Links have no virtual channels, so messages cannot block each other for ever exactly if the graph of links
+// that can wait for each other has no cycle (Dally and Seitz 1987). The graph is derived from the tables
+// themselves and from the routers' unicast routes.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -34,7 +34,7 @@ class Waits {
     }
   }
 
-  /// Every way that a keyed message takes, read from the tables.
+  /// All paths of a keyed message, read from the tables.
   void add_keyed(Machine& machine, int board, const Key& key, int last) {
     for (const Record& record : expand(machine.tables(board), key).records) {
       if (record.type() != RecordType::kRr) continue;
@@ -45,7 +45,7 @@ class Waits {
   }
 
   [[nodiscard]] bool circular() const {
-    std::vector<int> state(after_.size());  // 1: on the way, 2: done
+    std::vector<int> state(after_.size());  // 1: on the path, 2: done
     const std::function<bool(int)> visit = [&](int at) {
       int& s = state[static_cast<std::size_t>(at)];
       if (s != 0) return s == 1;
@@ -70,12 +70,12 @@ class Waits {
 bool can_deadlock(DimensionOrder order) {
   Machine machine(small_machine(6, 8));
   const Mesh& mesh = machine.spec().mesh;
-  std::vector<Place> everywhere;
+  std::vector<ThreadLocation> everywhere;
   for (int b = 0; b < mesh.boards(); ++b) everywhere.push_back({static_cast<std::uint16_t>(b), 0, 0});
   Waits waits(mesh);
   waits.add_unicast();
   for (int root = 0; root < mesh.boards(); ++root)
-    waits.add_keyed(machine, root, grow_tree(machine, root, everywhere, 1, order).key, -1);
+    waits.add_keyed(machine, root, build_tree(machine, root, everywhere, 1, order).key, -1);
   return waits.circular();
 }
 

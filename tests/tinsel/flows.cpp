@@ -50,17 +50,17 @@ WireCounters Flows::wire() const {
   return wire;
 }
 
-void Flows::inject(Time at, int from, int to, const Message& message) {
-  const Place place = configuration_.place(from);
+void Flows::inject(Time at, int from, int to, const MailboxMessage& message) {
+  const ThreadLocation place = configuration_.place(from);
   if (place.board == configuration_.place(to).board) ++on_chip_;
   machine_.send(at, place, message);
 }
 
-/// The rank's sender looks at its messages once more.
+/// The rank's sender checks its messages once more.
 void Flows::wake(int rank, Time at) {
   Rank& r = ranks_[static_cast<std::size_t>(rank)];
   const Time wakes = later(later(at, r.source.free_at()), machine_.now());
-  if (r.waiting && r.wakes <= wakes) return;  // a message that begins later does not hold up credits
+  if (r.waiting && r.wakes <= wakes) return;  // a message that begins later does not delay credits
   r.waiting = true;
   r.wakes = wakes;
   machine_.set_timer(wakes, static_cast<std::uint64_t>(rank) << 1U | kSource);
@@ -75,12 +75,12 @@ void Flows::timer(Time at, std::uint64_t cookie) {
   }
   const auto rank = static_cast<int>(cookie >> 1U);
   Rank& r = ranks_[static_cast<std::size_t>(rank)];
-  if (!r.waiting || r.wakes != at) return;  // it was woken before
+  if (!r.waiting || r.wakes != at) return;  // it was woken earlier
   r.waiting = false;
   send_next(rank, at);
 }
 
-/// Messages leave in order; one without credits holds up those behind it, as in the threads' send loop.
+/// Messages leave in order; one without credits delays those behind it, as in the threads' send loop.
 void Flows::send_next(int rank, Time at) {
   Rank& r = ranks_[static_cast<std::size_t>(rank)];
   if (r.flows.empty()) return;
@@ -90,11 +90,11 @@ void Flows::send_next(int rank, Time at) {
   if (flow.sent >= flow.allowed) return;
   const std::uint64_t total = flow.bytes + kEnvelopeBytes;
   const std::uint64_t payload = std::min(kFragmentBytes, total - flow.sent * kFragmentBytes);
-  Message message;
+  MailboxMessage message;
   message.flits = static_cast<std::uint8_t>((4 + payload + kFlitBytes - 1) / kFlitBytes);
   message.tag = id;
   message.to = Address::thread(configuration_.place(flow.to));
-  const Place from = configuration_.place(rank);
+  const ThreadLocation from = configuration_.place(rank);
   const int words = message.flits * kWordsPerFlit;
   const std::int64_t count =
       configuration_.software.fragment_send + std::int64_t{configuration_.software.copy_word} * words;
@@ -109,7 +109,7 @@ void Flows::send_next(int rank, Time at) {
 }
 
 void Flows::delivered(const Delivery& delivery) {
-  const Message& m = delivery.message;
+  const MailboxMessage& m = delivery.message;
   if ((m.tag & kCreditBit) != 0) return credited(delivery);
   Flow& flow = flows_[m.tag];
   Rank& r = ranks_[static_cast<std::size_t>(flow.to)];
@@ -130,7 +130,7 @@ void Flows::delivered(const Delivery& delivery) {
 
 void Flows::read(const Reading& reading, Time at) {
   Flow& flow = flows_[reading.flow];
-  const Place place = configuration_.place(flow.to);
+  const ThreadLocation place = configuration_.place(flow.to);
   const int words = reading.flits * kWordsPerFlit;
   const std::int64_t count =
       configuration_.software.fragment_receive + std::int64_t{configuration_.software.copy_word} * words;
@@ -140,9 +140,9 @@ void Flows::read(const Reading& reading, Time at) {
   ++flow.read;
   const auto window = static_cast<std::uint64_t>(configuration_.software.window);
   const std::uint64_t block = std::max<std::uint64_t>(1, window / 2);
-  // Nobody waits for the credits of the last window.
+  // The last window needs no credits.
   if (flow.read % block == 0 && flow.read + window < flow.fragments + block) {
-    Message credit;
+    MailboxMessage credit;
     credit.tag = reading.flow | kCreditBit;
     credit.to = Address::thread(configuration_.place(flow.from));
     inject(done + latency(configuration_.software.fragment_send), flow.to, flow.from, credit);
@@ -151,7 +151,7 @@ void Flows::read(const Reading& reading, Time at) {
 }
 
 void Flows::credited(const Delivery& delivery) {
-  const Message& m = delivery.message;
+  const MailboxMessage& m = delivery.message;
   Flow& flow = flows_[m.tag & ~kCreditBit];
   const auto thread = static_cast<std::size_t>(std::countr_zero(m.to.mask));
   const Time seen = delivery.pointer[thread] + latency(configuration_.software.fragment_receive);

@@ -1,5 +1,5 @@
-// Messages of many ranks in one machine: every fragment and every credit crosses the same network. What a
-// world's resources say of messages that share units is held against this.
+// Messages of many ranks in one machine: every fragment and every credit crosses one network. The tests
+// compare a world's resources for messages that share units with it.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace offramp::tinsel {
 
 class Flows final : public Software {
  public:
-  /// What became of a message; called when it happens.
+  /// Reports the events of a message when they happen.
   struct Events {
     std::function<void(std::uint32_t flow, Time sent)> sent;
     std::function<void(std::uint32_t flow, Time first, Time last)> arrived;
@@ -21,12 +21,12 @@ class Flows final : public Software {
 
   Flows(const Configuration& configuration, Events events);
 
-  /// A rank's threads send so many bytes after what they have been given before. begin: not before now.
+  /// Queues a message behind the rank's earlier ones. begin: not before now.
   std::uint32_t send(int from, int to, std::uint64_t bytes, Time begin);
-  /// Until nothing is left to happen; false if the hardware stopped.
+  /// Runs until no events are left; false if the hardware stopped.
   bool run() { return machine_.run(); }
   [[nodiscard]] Time now() const { return machine_.now(); }
-  /// As a run's messages count: packets of links, and on one board those of the network on chip.
+  /// Counted like a run's messages: packets on links, and on a single board those of the network on chip.
   [[nodiscard]] WireCounters wire() const;
 
   void delivered(const Delivery& delivery) override;
@@ -50,7 +50,7 @@ class Flows final : public Software {
     Arbiter source;
     Arbiter engine;
     std::deque<std::uint32_t> flows;
-    bool waiting = false;  // for its timer, which is set to:
+    bool waiting = false;  // for its timer, which is set to this time:
     Time wakes;
   };
   struct Reading {
@@ -61,7 +61,7 @@ class Flows final : public Software {
 
   [[nodiscard]] Time latency(std::int64_t count) const;
   [[nodiscard]] Time interval(std::int64_t count) const;
-  void inject(Time at, int from, int to, const Message& message);
+  void inject(Time at, int from, int to, const MailboxMessage& message);
   void wake(int rank, Time at);
   void send_next(int rank, Time at);
   void read(const Reading& reading, Time at);

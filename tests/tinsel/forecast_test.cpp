@@ -1,4 +1,4 @@
-// Forecasts of one operation on all the machine, and what is explained of it.
+// Forecasts of one operation on the whole machine, and their explanation.
 #include "lib/answers/replay/forecast.hpp"
 
 #include <gtest/gtest.h>
@@ -116,7 +116,7 @@ TEST(TinselForecast, EveryOperationComesToAnEnd) {
 }
 
 TEST(TinselForecast, SharedUnitsCostTime) {
-  // 767 ranks send to one: its mailbox is the bottleneck, which one rank's view cannot know.
+  // 767 ranks send to one: its mailbox is the bottleneck, which a single rank cannot see.
   const Forecast few = run(operation(OperationKind::kGather, 17, 1000));
   const Forecast many = run(operation(OperationKind::kGather, 768, 1000));
   EXPECT_GT(many.time, few.time * 10);
@@ -135,7 +135,7 @@ TEST(TinselForecast, TheRouterBeatsSoftwareByMoreTheMoreRanksThereAre) {
 
 TEST(TinselForecast, DeclinesWhatTheMachineCannotHold) {
   EXPECT_EQ(run(operation(OperationKind::kBcast, 49153, 8)).declined,
-            "48 boards hold 49152 ranks with this placement, the world has 49153");
+            "48 boards hold 49152 ranks with this placement, but the program has 49153");
 }
 
 TEST(TinselExplain, EveryTopicHasAText) {

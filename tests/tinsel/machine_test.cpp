@@ -1,4 +1,4 @@
-// The machine: what arrives where, when, and what the hardware counts of it.
+// The machine: deliveries with their times, and the counters of the hardware.
 #include "simulators/tinsel/machine.hpp"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ TEST(TinselMachine, TheReferencesRouterTestGivesItsSixReceipts) {
   EXPECT_EQ(key.encode(), 0x01804002U);  // as that of [tinsel-src]
   machine.send({}, at(mesh, 0, 0), keyed(key, 2, kWords));
   ASSERT_TRUE(machine.run());
-  std::set<Place> places;
+  std::set<ThreadLocation> places;
   Payload expected = kWords;
   expected[0] = 0xf0f0;
   for (const Receipt& receipt : recorder.receipts) {
@@ -37,9 +37,9 @@ TEST(TinselMachine, TheReferencesRouterTestGivesItsSixReceipts) {
     EXPECT_EQ(receipt.flits, 2);
     EXPECT_TRUE(places.insert(receipt.at).second);
   }
-  EXPECT_EQ(places,
-            (std::set<Place>{at(mesh, 0, 0, 1, 0, 0), at(mesh, 0, 0, 1, 0, 1), at(mesh, 0, 0, 1, 1, 0),
-                             at(mesh, 0, 0, 1, 1, 1), at(mesh, 1, 0, 1, 0, 0), at(mesh, 1, 0, 1, 0, 1)}));
+  EXPECT_EQ(places, (std::set<ThreadLocation>{at(mesh, 0, 0, 1, 0, 0), at(mesh, 0, 0, 1, 0, 1),
+                                              at(mesh, 0, 0, 1, 1, 0), at(mesh, 0, 0, 1, 1, 1),
+                                              at(mesh, 1, 0, 1, 0, 0), at(mesh, 1, 0, 1, 0, 1)}));
   EXPECT_EQ(machine.counters().records, 7U);
   EXPECT_EQ(machine.counters().inter_records, 1U);
   EXPECT_TRUE(machine.quiescent());
@@ -162,25 +162,25 @@ TEST(TinselMachine, ATreeReachesAnySetOfThreadsExactlyOnce) {
     for (int round = 0; round < 20; ++round) {
       Machine machine(small_machine(6, 8));
       Recorder recorder(machine);
-      std::set<Place> wanted;
+      std::set<ThreadLocation> wanted;
       const std::size_t count = round == 0 ? 20000 : 1 + random() % 300;
       while (wanted.size() < count) {
         wanted.insert({static_cast<std::uint16_t>(random() % 48), static_cast<std::uint8_t>(random() % 16),
                        static_cast<std::uint8_t>(random() % 64)});
       }
       const auto root = static_cast<int>(random() % 48);
-      const std::vector<Place> list(wanted.begin(), wanted.end());
-      const Tree tree = grow_tree(machine, root, list, 77, order);
+      const std::vector<ThreadLocation> list(wanted.begin(), wanted.end());
+      const Tree tree = build_tree(machine, root, list, 77, order);
       ASSERT_EQ(tree.trap, Trap::kNone);
       machine.send({}, {static_cast<std::uint16_t>(root), 6, 0}, keyed(tree.key, 4, kWords));
       ASSERT_TRUE(machine.run());
-      std::set<Place> got;
+      std::set<ThreadLocation> got;
       for (const Receipt& receipt : recorder.receipts) {
         EXPECT_TRUE(got.insert(receipt.at).second);
         EXPECT_EQ(receipt.words[0] & 0xffffU, 77U);
       }
       EXPECT_EQ(got, wanted);
-      fell_tree(machine, tree);
+      remove_tree(machine, tree);
       for (int b = 0; b < 48; ++b) EXPECT_EQ(machine.tables(b).used(0) + machine.tables(b).used(1), 0U);
     }
   }
@@ -190,12 +190,14 @@ TEST(TinselMachine, UnicastReachesEveryThread) {
   std::mt19937 random(6);
   Machine machine(small_machine(6, 8));
   Recorder recorder(machine);
-  std::vector<Place> sent;
+  std::vector<ThreadLocation> sent;
   for (int i = 0; i < 2000; ++i) {
-    const Place from{static_cast<std::uint16_t>(random() % 48), static_cast<std::uint8_t>(random() % 16), 0};
-    const Place to{static_cast<std::uint16_t>(random() % 48), static_cast<std::uint8_t>(random() % 16),
-                   static_cast<std::uint8_t>(random() % 64)};
-    Message message;
+    const ThreadLocation from{static_cast<std::uint16_t>(random() % 48),
+                              static_cast<std::uint8_t>(random() % 16), 0};
+    const ThreadLocation to{static_cast<std::uint16_t>(random() % 48),
+                            static_cast<std::uint8_t>(random() % 16),
+                            static_cast<std::uint8_t>(random() % 64)};
+    MailboxMessage message;
     message.to = Address::thread(to);
     message.words[1] = static_cast<std::uint32_t>(i);
     message.flits = static_cast<std::uint8_t>(1 + i % 4);
@@ -207,16 +209,16 @@ TEST(TinselMachine, UnicastReachesEveryThread) {
   for (const Receipt& receipt : recorder.receipts) EXPECT_EQ(receipt.at, sent[receipt.words[1]]);
 }
 
-// Nothing orders keyed and unicast traffic, which is why every fragment has a number.
+// Nothing orders keyed and unicast traffic, so every fragment has a number.
 TEST(TinselMachine, UnicastOvertakesKeyedMessagesOfTheSameSource) {
   Machine machine(small_machine());
   Recorder recorder(machine);
-  const Place from = at(machine.spec().mesh, 0, 0, 2, 1);
-  const Place to = at(machine.spec().mesh, 2, 1, 1, 1, 7);
-  const Tree tree = grow_tree(machine, from.board, std::vector{to}, 1);
-  Message first = keyed(tree.key);
+  const ThreadLocation from = at(machine.spec().mesh, 0, 0, 2, 1);
+  const ThreadLocation to = at(machine.spec().mesh, 2, 1, 1, 1, 7);
+  const Tree tree = build_tree(machine, from.board, std::vector{to}, 1);
+  MailboxMessage first = keyed(tree.key);
   first.words[1] = 0;
-  Message second;
+  MailboxMessage second;
   second.to = Address::thread(to);
   second.words[1] = 1;
   machine.send({}, from, first);
@@ -230,17 +232,17 @@ TEST(TinselMachine, UnicastOvertakesKeyedMessagesOfTheSameSource) {
 TEST(TinselMachine, MessagesOfOneKeyAndSourceStayInOrder) {
   Machine machine(small_machine(6, 8));
   Recorder recorder(machine);
-  std::vector<Place> all;
+  std::vector<ThreadLocation> all;
   for (int b = 0; b < 48; ++b)
     all.push_back({static_cast<std::uint16_t>(b), static_cast<std::uint8_t>(b % 16), 3});
-  const Tree tree = grow_tree(machine, 20, all, 1);
+  const Tree tree = build_tree(machine, 20, all, 1);
   for (std::uint32_t i = 0; i < 50; ++i) {
-    Message message = keyed(tree.key, 1 + static_cast<int>(i % 4));
+    MailboxMessage message = keyed(tree.key, 1 + static_cast<int>(i % 4));
     message.words[1] = i;
     machine.send({}, {20, 5, 0}, message);
   }
   ASSERT_TRUE(machine.run());
-  std::map<Place, std::uint32_t> next;
+  std::map<ThreadLocation, std::uint32_t> next;
   for (const Receipt& receipt : recorder.receipts) EXPECT_EQ(receipt.words[1], next[receipt.at]++);
   EXPECT_EQ(next.size(), all.size());
   for (const auto& [place, count] : next) EXPECT_EQ(count, 50U);
@@ -250,7 +252,7 @@ TEST(TinselMachine, AMailboxThatIsFullMakesMessagesWait) {
   Machine machine(small_machine());
   Recorder recorder(machine);
   recorder.hold = Time::us(100);
-  Message message;
+  MailboxMessage message;
   message.to = Address::thread(at(machine.spec().mesh, 0, 0, 2, 2, 5));
   for (int i = 0; i < 1000; ++i) machine.send({}, {}, message);
   ASSERT_TRUE(machine.run());
@@ -260,12 +262,12 @@ TEST(TinselMachine, AMailboxThatIsFullMakesMessagesWait) {
   EXPECT_TRUE(machine.quiescent());
 }
 
-/// Never frees anything, and counts the messages that have left their slots.
+/// Never frees a message, and counts the messages that have left their slots.
 class Hoarder final : public Software {
  public:
   explicit Hoarder(Machine& machine) { machine.run_on(this); }
   void delivered(const Delivery&) override { ++received; }
-  void left(Time, const Place&) override { ++sent; }
+  void on_sent(Time, const ThreadLocation&) override { ++sent; }
   int received = 0;
   int sent = 0;
 };
@@ -275,7 +277,7 @@ TEST(TinselMachine, BuffersFillUpToTheSender) {
   for (const int boards : {1, 3}) {
     Machine machine(small_machine(boards, 1));
     Hoarder hoarder(machine);
-    Message message;
+    MailboxMessage message;
     message.flits = 4;
     message.to = Address::thread(at(machine.spec().mesh, boards - 1, 0, 2, 2, 5));
     for (int i = 0; i < kMessages; ++i) machine.send({}, {}, message);
@@ -283,8 +285,8 @@ TEST(TinselMachine, BuffersFillUpToTheSender) {
     EXPECT_EQ(hoarder.received, kReceiveSlots);
     EXPECT_GT(hoarder.sent, kReceiveSlots);
     EXPECT_TRUE(machine.stuck());
-    // On the way there are single entries, and with boards between two links with 256 flits at one end and
-    // 128 at the other.
+    // The path has single entries, and with several boards two links with 256 flits at one end and 128 at the
+    // other.
     const int in_links = boards == 1 ? 0 : (boards - 1) * (256 + 128) / 4;
     EXPECT_NEAR(hoarder.sent, kReceiveSlots + in_links, 20);
     EXPECT_EQ(machine.counters().refused > 0, boards > 1);
@@ -296,9 +298,9 @@ TEST(TinselMachine, MessagesThatALinkHasRefusedComeInOrderAndOnce) {
   Recorder recorder(machine);
   const Mesh& mesh = machine.spec().mesh;
   constexpr std::uint32_t kMessages = 400;
-  const std::vector<Place> sources = {at(mesh, 0, 0), at(mesh, 2, 0), at(mesh, 1, 0, 1, 0),
-                                      at(mesh, 1, 0, 0, 1)};
-  Message message;
+  const std::vector<ThreadLocation> sources = {at(mesh, 0, 0), at(mesh, 2, 0), at(mesh, 1, 0, 1, 0),
+                                               at(mesh, 1, 0, 0, 1)};
+  MailboxMessage message;
   message.flits = 4;
   message.to = Address::thread(at(mesh, 1, 0, 0, 0, 9));
   for (std::uint32_t i = 0; i < kMessages; ++i) {
@@ -317,7 +319,7 @@ TEST(TinselMachine, MessagesThatALinkHasRefusedComeInOrderAndOnce) {
   EXPECT_TRUE(machine.quiescent());
 }
 
-// A fetcher holds 8 messages and 32 beats: with long lists, the network on chip in front of it fills up.
+// A fetcher has room for 8 messages and 32 beats: long lists fill the network on chip before it.
 TEST(TinselMachine, KeyedMessagesWaitForAPlaceInTheFetcher) {
   Machine machine(small_machine(1, 1));
   Recorder recorder(machine);
@@ -325,7 +327,7 @@ TEST(TinselMachine, KeyedMessagesWaitForAPlaceInTheFetcher) {
   for (unsigned i = 0; i < 300; ++i) records.push_back(Record::urm1(i % 16, i % 64, i));
   const Key key = machine.tables(0).place(records).key;
   for (std::uint32_t i = 0; i < 40; ++i) {
-    Message message = keyed(key, 2);
+    MailboxMessage message = keyed(key, 2);
     message.words[1] = i;
     machine.send({}, {0, 1, 0}, message);
   }
@@ -334,7 +336,7 @@ TEST(TinselMachine, KeyedMessagesWaitForAPlaceInTheFetcher) {
   ASSERT_EQ(recorder.receipts.size(), 40U * 300);
   std::map<std::uint32_t, std::uint32_t> next;  // by local key
   for (const Receipt& receipt : recorder.receipts) EXPECT_EQ(receipt.words[1], next[receipt.words[0]]++);
-  // A record takes two cycles per flit, and nothing is faster.
+  // A record takes at least two cycles per flit.
   EXPECT_GT(recorder.last, machine.spec().cycles(40LL * 300 * 4));
   EXPECT_LT(recorder.last, machine.spec().cycles(40LL * 300 * 4 * 3 / 2));
 }
@@ -344,7 +346,7 @@ TEST(TinselMachine, LostPacketsCostTimeouts) {
     Machine machine(small_machine());
     Recorder recorder(machine);
     machine.set_faults(faults, 0, {});
-    Message message;
+    MailboxMessage message;
     message.to = Address::thread(at(machine.spec().mesh, 2, 1));
     for (int i = 0; i < 200; ++i) machine.send({}, {}, message);
     EXPECT_TRUE(machine.run());
@@ -367,7 +369,7 @@ TEST(TinselMachine, ALinkThatLosesEverythingBreaks) {
   spec.retries = 5;
   Machine machine(spec);
   machine.set_faults({1, 1, 0, 0}, 0, {});
-  Message message;
+  MailboxMessage message;
   message.to = Address::thread(at(spec.mesh, 1, 0));
   machine.send({}, {}, message);
   EXPECT_FALSE(machine.run());

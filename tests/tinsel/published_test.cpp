@@ -1,4 +1,4 @@
-// The rows of the validation: which of them the model meets, and by how much it misses the others.
+// The rows of the validation: those that the model meets, and its errors in the others.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -48,7 +48,7 @@ TEST_F(TinselValidation, ClockTreesWithAThreadForEachVertexAreMet) {
     if (!is_about(row, "clock tree in software") || shares_threads(row)) continue;
     ++trees;
     sum += error(row);
-    // One outlier of the measurement: a fan-out of 6 took longer than one of 7 and of 8.
+    // An outlier of the measurement: a fan-out of 6 took longer than 7 and 8.
     const bool outlier = is_about(row, "clock tree in software, depth 1, fan-out 6,");
     EXPECT_LE(error(row), outlier ? 0.17 : 0.13)
         << row.quantity << ": " << row.ours << " for " << row.published;

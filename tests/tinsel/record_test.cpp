@@ -58,7 +58,7 @@ TEST(TinselRecords, VectorsDecodeToTheirRecords) {
   }
 }
 
-// The hardware's builder leaves garbage where no field is.
+// The hardware's builder leaves garbage outside of fields.
 TEST(TinselRecords, GarbageInUnusedBitsChangesNothing) {
   for (const Vector& v : vectors()) {
     std::vector<std::byte> bytes = unhex(v.bytes);
@@ -101,7 +101,7 @@ TEST(TinselRecords, AnyBytesDecodeOrTrap) {
   for (int i = 0; i < 200000; ++i) {
     Beat beat;
     for (std::byte& b : beat) b = static_cast<std::byte>(random() & 0xff);
-    if (i % 2 == 0) {  // a plausible size, so that the rest gets looked at
+    if (i % 2 == 0) {  // a plausible size, so that the rest is decoded
       beat[30] = static_cast<std::byte>(random() % 8);
       beat[31] = {};
     }

@@ -1,4 +1,4 @@
-// Reductions in a world against every fragment of all their messages in one machine. The ranks do the same in
+// Reductions in a world against one machine with every fragment of all their messages. The ranks act alike in
 // both: they receive the segments of their children one after the other, combine them, and pass them on.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ class Reduction {
         segments_(operation.bytes / configuration.segment),
         flows_(configuration, {[](std::uint32_t, Time) {},
                                [this](std::uint32_t flow, Time, Time last) { arrived(flow, last); }}) {
-    std::vector<Place> places;
+    std::vector<ThreadLocation> places;
     for (int r = 0; r < operation.ranks; ++r) places.push_back(configuration.place(r));
     const TreeShape shape = shape_of(configuration, places, 0, true);
     for (int r = 0; r < operation.ranks; ++r) {
@@ -76,7 +76,7 @@ class Reduction {
     go_on(to);
   }
 
-  /// As far as what has come allows.
+  /// Continues as far as the received segments allow.
   void go_on(int r) {
     Rank& rank = ranks_[static_cast<std::size_t>(r)];
     for (; rank.segment < segments_; ++rank.segment, rank.child = 0) {

@@ -1,4 +1,4 @@
-// Streams of fragments: what is extrapolated against the whole network, credits, and the three multicasts.
+// Streams of fragments: extrapolation against the whole network, credits, and the three multicasts.
 #include "simulators/tinsel/stream.hpp"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace offramp::tinsel {
 namespace {
 
-StreamRequest unicast(const Place& from, const Place& to, std::uint64_t bytes) {
+StreamRequest unicast(const ThreadLocation& from, const ThreadLocation& to, std::uint64_t bytes) {
   StreamRequest request;
   request.source = from;
   request.destinations.push_back(to);
@@ -39,8 +39,8 @@ TEST(TinselStreams, LongOnesTakeTheTimeOfTheWholeNetwork) {
   Machine machine(small_machine(3, 4));
   const Mesh& mesh = machine.spec().mesh;
   const SoftwareSpec software;
-  const Place from = at(mesh, 0, 0, 1, 2);
-  for (const Place& to :
+  const ThreadLocation from = at(mesh, 0, 0, 1, 2);
+  for (const ThreadLocation& to :
        {at(mesh, 0, 0, 2, 2), at(mesh, 0, 0, 1, 2, 9), at(mesh, 1, 0, 3, 3), at(mesh, 2, 3)}) {
     for (const int workers : {1, 16, 64}) {
       for (const std::uint64_t bytes : {0U, 44U, 45U, 1000U, 40000U, 123456U, 500000U, 1000003U}) {
@@ -96,7 +96,7 @@ struct Group {
     request.workers = layout_of(policy).workers();
     for (int r = 1; r < ranks; ++r)
       request.destinations.push_back(place_of(r, layout_of(policy), machine.spec().mesh));
-    tree = grow_tree(machine, request.source.board, request.destinations, 9);
+    tree = build_tree(machine, request.source.board, request.destinations, 9);
     request.key = tree.key;
   }
   static MachineSpec machine_for(int ranks, Policy policy) {
@@ -140,7 +140,7 @@ TEST(TinselStreams, EverybodyGetsEveryFragmentAndCreditsKeepSlotsFree) {
   }
 }
 
-// The window holds however slow the receivers are: a crowd of 64 on one mailbox.
+// The window is kept with slow receivers, too: a crowd of 64 on one mailbox.
 TEST(TinselStreams, ACrowdedMailboxIsNotOverrun) {
   Group group(129, Policy::kDense);
   const StreamResult result = group.run(Multicast::kHardware, 60000);
@@ -170,10 +170,10 @@ TEST(TinselStreams, OneKeyedSendDoesForAllDestinations) {
 TEST(TinselStreams, TheWorkedCaseOfTheFactSheet) {
   Machine machine(small_machine());
   Recorder recorder(machine);
-  std::vector<Place> all;
+  std::vector<ThreadLocation> all;
   for (int i = 0; i < 6 * kThreadsPerBoard; ++i)
     all.push_back(place_of(i, layout_of(Policy::kDense), machine.spec().mesh));
-  const Tree tree = grow_tree(machine, 0, all, 1);
+  const Tree tree = build_tree(machine, 0, all, 1);
   machine.send({}, {}, keyed(tree.key));
   ASSERT_TRUE(machine.run());
   EXPECT_EQ(recorder.receipts.size(), all.size());

@@ -1,4 +1,4 @@
-// Helpers of the tinsel tests: bytes as hexadecimal text, software that takes down what arrives.
+// Helpers of the tinsel tests: bytes as hexadecimal text, and software that records deliveries.
 #pragma once
 
 #include <cstddef>
@@ -27,22 +27,22 @@ inline std::vector<std::byte> unhex(std::string_view text) {
 
 /// One receipt: board, mailbox, thread, and the message's words.
 struct Receipt {
-  Place at;
+  ThreadLocation at;
   Payload words;
   Time when;
   int flits = 0;
 };
 
-/// Receives everything, frees it a while later.
+/// Receives everything, and frees it later.
 class Recorder final : public Software {
  public:
   explicit Recorder(Machine& machine) : machine_(machine) { machine.run_on(this); }
   void delivered(const Delivery& delivery) override {
-    const Message& m = delivery.message;
+    const MailboxMessage& m = delivery.message;
     for (int thread = 0; thread < kThreadsPerMailbox; ++thread) {
       if ((m.to.mask >> thread & 1U) == 0) continue;
       const Time when = delivery.pointer[static_cast<std::size_t>(thread)];
-      Place at{m.to.board, m.to.mailbox, static_cast<std::uint8_t>(thread)};
+      ThreadLocation at{m.to.board, m.to.mailbox, static_cast<std::uint8_t>(thread)};
       receipts.push_back({at, m.words, when, m.flits});
       last = later(last, when);
       machine_.free(when + hold, delivery.slot);
@@ -63,15 +63,15 @@ inline MachineSpec small_machine(int columns = 3, int rows = 2) {
   return spec;
 }
 
-inline Place at(const Mesh& mesh, int board_x, int board_y, int mailbox_x = 0, int mailbox_y = 0,
-                int thread = 0) {
+inline ThreadLocation at(const Mesh& mesh, int board_x, int board_y, int mailbox_x = 0, int mailbox_y = 0,
+                         int thread = 0) {
   return {static_cast<std::uint16_t>(mesh.at(board_x, board_y)),
           static_cast<std::uint8_t>(mailbox_y * kMailboxColumns + mailbox_x),
           static_cast<std::uint8_t>(thread)};
 }
 
-inline Message keyed(const Key& key, int flits = 1, const Payload& words = {}) {
-  Message message;
+inline MailboxMessage keyed(const Key& key, int flits = 1, const Payload& words = {}) {
+  MailboxMessage message;
   message.to = Address::with_key(key.encode());
   message.flits = static_cast<std::uint8_t>(flits);
   message.words = words;

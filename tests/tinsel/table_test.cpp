@@ -1,4 +1,4 @@
-// Tables in DRAM: the builder's rules, chains, memory, and lookups of whatever is there.
+// Tables in DRAM: the builder's rules, chains, memory, and lookups of any contents.
 #include "simulators/tinsel/table.hpp"
 
 #include <gtest/gtest.h>
@@ -79,7 +79,7 @@ TEST(TinselTables, RefuseWhatTheHardwareCannotDo) {
   EXPECT_EQ(tables.place({}).key, Key());
 }
 
-/// One block as it is, wherever it leads.
+/// One block unchanged, whatever it refers to.
 Trap lookup_of(const std::vector<std::vector<Record>>& beats, std::uint8_t count) {
   Tables tables;
   for (std::size_t i = 0; i < beats.size(); ++i)

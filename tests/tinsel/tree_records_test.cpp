@@ -1,5 +1,5 @@
-// What a broadcast to one thread per mailbox would take with unicast records (URM1) instead of mailbox
-// records (MRM). The MPI operations use MRM only; the documentation shows these figures.
+// The time of a broadcast to one thread per mailbox with unicast records (URM1) instead of mailbox records
+// (MRM). MPI operations use MRM only; the documentation shows these figures.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 namespace offramp::tinsel {
 namespace {
 
-/// The same tree with a URM1 for every thread of a mask.
+/// The tree of a key, with a URM1 for every thread of a mask.
 Key with_unicast_records(Machine& machine, int board, const Key& key) {
   std::vector<Record> records;
   for (const Record& record : expand(machine.tables(board), key).records) {
@@ -28,7 +28,7 @@ Key with_unicast_records(Machine& machine, int board, const Key& key) {
 
 struct Times {
   Time one;   // until the last thread has a message
-  Time each;  // of many, one behind the other
+  Time each;  // of many, one after the other
 };
 
 Times times_of(Machine& machine, const Key& key, int flits) {
@@ -48,13 +48,13 @@ TEST(TinselTrees, UnicastRecordsSaveLittleForOneThreadPerMailboxAndLoseForMore) 
   for (const int per_mailbox : {1, 4}) {
     for (const auto& [columns, rows] : {std::pair{1, 1}, {3, 2}}) {
       Machine machine(small_machine(columns, rows));
-      std::vector<Place> places;
+      std::vector<ThreadLocation> places;
       for (int board = 0; board < columns * rows; ++board) {
         for (int i = 0; i < kMailboxes * per_mailbox; ++i)
           places.push_back({static_cast<std::uint16_t>(board), static_cast<std::uint8_t>(i / per_mailbox),
                             static_cast<std::uint8_t>(i % per_mailbox)});
       }
-      const Key by_mailbox = grow_tree(machine, 0, places, 7).key;
+      const Key by_mailbox = build_tree(machine, 0, places, 7).key;
       const Key by_thread = with_unicast_records(machine, 0, by_mailbox);
       for (const int flits : {1, kMaximumFlits}) {
         const Times mrm = times_of(machine, by_mailbox, flits);

@@ -1,5 +1,5 @@
-// What ranks share, in a world: bounds that follow from the machine's rates, and the same traffic with every
-// fragment in one machine.
+// Ranks share resources, in a world: bounds from the machine's rates, and the same traffic in one machine
+// with every fragment.
 #include "simulators/world/world.hpp"
 
 #include <fmt/core.h>
@@ -47,14 +47,14 @@ Time on_link(std::size_t bytes, std::int64_t messages, bool envelope = true) {
   const SharedUnits units(configuration);
   return units.on_link(units.load_of(bytes, envelope)) * messages;
 }
-/// The words of the mailbox's port, which its threads read or write one by one.
+/// The words at the mailbox's port, which its threads read or write one by one.
 Time through_port(std::size_t bytes, std::int64_t messages) {
   const Settings settings = settings_with({});
   const Configuration configuration(settings, 2);
   const Load load = SharedUnits(configuration).load_of(bytes, true);
   return configuration.machine.cycles(static_cast<std::int64_t>(load.flits) * kWordsPerFlit * messages);
 }
-/// A message alone: on one board, or from board to board.
+/// A single message: on one board, or between boards.
 Trip alone(int ranks, int from, int to, std::size_t bytes) {
   const Settings settings = settings_with({});
   const Configuration configuration(settings, ranks);
@@ -75,7 +75,7 @@ Operation operation_of(OperationKind kind, int ranks, std::size_t bytes) {
 
 Task<void> start_16(RankHandle& rank, Operation operation) {
   std::vector<RankRequest> requests;
-  for (int i = 0; i < 16; ++i) requests.push_back(rank.start(rank.everyone(), operation));
+  for (int i = 0; i < 16; ++i) requests.push_back(rank.start(rank.world_communicator(), operation));
   co_await rank.wait_all(requests);
 }
 Task<void> one_collective(RankHandle& rank, Operation operation) {
@@ -92,7 +92,7 @@ TEST(TinselWorld, BoardsShareTheLinkBetweenThem) {
   EXPECT_GT(time, Time::us(9400));
 }
 
-/// Messages between ranks that all begin at once, every fragment in one machine.
+/// Messages between ranks that all begin at once; one machine with every fragment.
 Time in_one_machine(int ranks, const std::vector<std::pair<int, int>>& pairs, std::size_t bytes) {
   const Settings settings = settings_with({});
   const Configuration configuration(settings, ranks);
@@ -138,11 +138,11 @@ TEST(TinselWorld, MessagesThatShareUnitsTakeWhatTheirFragmentsTakeInOneMachine) 
     });
     fmt::print("{:<30} one machine {:9.1f} us, world {:9.1f} us, {:+.1f} %\n", one.what,
                exact.seconds() * 1e6, world.seconds() * 1e6, 100 * (world.seconds() / exact.seconds() - 1));
-    // The program's part besides: it posts receives, is woken and matches what has come.
+    // The program's own part: it posts receives, is woken and matches the messages.
     const Settings settings = settings_with({});
     const Configuration configuration(settings, one.ranks);
     const Time program = configuration.wake + configuration.receive_call * 2;
-    if (one.congested) {  // buffers of the links overflow, which a world does not know
+    if (one.congested) {  // buffers of the links overflow, which a world does not model
       EXPECT_GT(exact, world) << one.what;
       EXPECT_LT(exact.seconds(), 1.1 * world.seconds()) << one.what;
       continue;
@@ -171,7 +171,7 @@ TEST(TinselWorld, ConcurrentReductionsShareThreads) {
   const Time many = end_of(2, [&](RankHandle& rank) { return start_16(rank, allreduce); });
   fmt::print("allreduce of 1 MiB: {:.1f} us alone, {:.1f} us for 16\n", one.seconds() * 1e6,
              many.seconds() * 1e6);
-  // Each end sends and receives a mebibyte in each of them, and the root adds: 4 instructions for an element.
+  // In each of them, each end sends and receives a mebibyte, and the root adds: 4 instructions per element.
   const Settings settings = settings_with({});
   const Configuration configuration(settings, 2);
   const Time busy = alone(2, 1, 0, kMebibyte).sent + alone(2, 0, 1, kMebibyte).sent;
@@ -187,11 +187,12 @@ TEST(TinselWorld, ABroadcastBesideMessagesWaitsForUnitsNotForTheirCredits) {
       for (int i = 0; i < count; ++i)
         requests.push_back(rank.rank() == 0 ? rank.isend(1, kMebibyte) : rank.irecv(0, kMebibyte));
       if (and_broadcast)
-        requests.push_back(rank.start(rank.everyone(), operation_of(OperationKind::kBcast, 2, kMebibyte)));
+        requests.push_back(
+            rank.start(rank.world_communicator(), operation_of(OperationKind::kBcast, 2, kMebibyte)));
       co_await rank.wait_all(requests);
     };
   };
-  // The messages are limited by their window, and leave the mailbox's port free for the broadcast.
+  // The window limits the messages, so the mailbox's port is free for the broadcast.
   expect_near("16 messages and a broadcast, as 16 messages", end_of(2, messages(16, true)),
               end_of(2, messages(16, false)) - Time::us(20));
 }
@@ -212,13 +213,13 @@ TEST(TinselWorld, AnIncastTakesTheTimeOfTheReceiversMailboxAlsoIfTheFirstReceive
     expect_near("15 messages of 1 MiB to one rank",
                 end_of(16, [late](RankHandle& rank) { return incast(rank, late); }),
                 through_port(kMebibyte, 15));
-  // A sender that is late enough finds everything idle.
+  // For a sender that is late enough, everything is idle.
   const Time two = end_of(2, [](RankHandle& rank) { return incast(rank, {}); });
   const Time late = end_of(4, [](RankHandle& rank) { return incast(rank, Time::ms(30)); });
   EXPECT_NEAR((late - Time::ms(30)).seconds(), two.seconds(), 1e-6);
 }
 
-/// GB/s of payload that streams from one board to the next one carry together.
+/// GB/s of payload of all streams from one board to the next.
 double rate_over_a_link(int streams, int window) {
   const Time time = end_of(32,
                            [streams](RankHandle& rank) -> Task<void> {
@@ -269,7 +270,7 @@ TEST(TinselWorld, ARankMoreNeverMakesAGatherFaster) {
   }
 }
 
-/// A rank's messages to as many others of its board, all at once.
+/// A rank's messages to several others of its board, all at once.
 Time scattered(int messages, std::size_t bytes, const Values& values = {}) {
   return end_of(
       16,
@@ -293,7 +294,7 @@ TEST(TinselWorld, ASenderServesOthersWhileOneDestinationsCreditsAreMissing) {
   EXPECT_LT(beyond.seconds(), 1.35 * within.seconds());
   EXPECT_NEAR(beyond.seconds(), scattered(15, 2343, {{"window", {63, {}}}}).seconds(),
               0.1 * beyond.seconds());
-  // A few streams have the sender's threads and its port for all of them.
+  // A few streams have the sender's threads and its port to themselves.
   EXPECT_LT(scattered(2, kMebibyte).seconds(), 1.1 * scattered(1, kMebibyte).seconds());
 }
 
@@ -326,8 +327,9 @@ TEST(TinselWorld, MessagesOfOnePairShareAWindow) {
   EXPECT_NEAR(in_a_row(1024, kKibibyte).seconds(), one.seconds(), 0.1 * one.seconds());
 }
 
-// 16 ranks of a board exchange what no cache holds: each byte is read by the sender's threads, fetched by the
-// receiver's, and written back; 32 beats of 32 bytes are on their way to each of two DRAMs for 80 cycles.
+// 16 ranks of a board exchange data that no cache has room for: each byte is read by the sender's threads,
+// fetched by the receiver's, and written back; 32 beats of 32 bytes are in flight to each of two DRAMs for 80
+// cycles.
 TEST(TinselWorld, AnExchangeOnOneBoardIsLimitedByItsMemory) {
   const auto exchange = [](std::size_t bytes) {
     return end_of(16, [bytes](RankHandle& rank) -> Task<void> {
@@ -345,7 +347,7 @@ TEST(TinselWorld, AnExchangeOnOneBoardIsLimitedByItsMemory) {
              time * 1e6);
   EXPECT_GE(time, bound);
   EXPECT_LT(time, 1.1 * bound);
-  EXPECT_LT(exchange(cached).seconds(), 0.05 * time);  // that needs no memory
+  EXPECT_LT(exchange(cached).seconds(), 0.05 * time);  // which needs no memory
 }
 
 TEST(TinselWorld, ResourcesTellWhichLinkWasBusy) {

@@ -1,4 +1,5 @@
-// Programs for threads, through the C functions: what arrives where, when all are idle, what a mistake gives.
+// Programs for threads, through the C functions: deliveries, detection of idleness, and the messages for
+// mistakes.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -39,7 +40,7 @@ class TinselThreads : public testing::Test {
     return all;
   }
 
-  /// Thread 0 sends `flits` flits along the key; returns what every thread got, in order.
+  /// Thread 0 sends `flits` flits along the key; returns what every thread received, in order.
   std::map<std::uint32_t, std::vector<Words>> receipts_of(std::uint32_t key, int flits) {
     std::map<std::uint32_t, std::vector<Words>> all;
     EXPECT_EQ(run([&](std::uint32_t id) {
@@ -155,7 +156,7 @@ TEST_F(TinselThreads, IdleWaitsUntilTheLastMessageIsFreed) {
   EXPECT_LT(end, 8 * kInstructions + 50 * kClock) << "within a few rounds";
 }
 
-// A thread that is let go early may not reach one that is still in the call.
+// Messages of a thread that is released early may not reach a thread that is still in the call.
 TEST_F(TinselThreads, NoMessageOvertakesTheReleaseOfAllThreads) {
   constexpr int kRounds = 20;
   int early = 0;
@@ -186,7 +187,8 @@ TEST_F(TinselThreads, NoMessageOvertakesTheReleaseOfAllThreads) {
   EXPECT_GT(round[0], 0);
 }
 
-// A ring holds 63 pointers; then the mailbox and the network on chip fill up, and at last the sender waits.
+// A ring has room for 63 pointers; then the mailbox and the network on chip fill up, and finally the sender
+// waits.
 TEST_F(TinselThreads, AThreadThatDoesNotReceiveHoldsItsSendersUp) {
   constexpr int kMessages = 100;
   constexpr std::uint64_t kBusy = 100'000;
@@ -264,15 +266,15 @@ TEST_F(TinselThreads, WorkTakesEightCyclesAnInstructionAndACoreOneForAllItsThrea
 
 TEST_F(TinselThreads, MistakesEndTheRunAndAreNamed) {
   const std::vector<std::pair<std::string, std::function<void()>>> mistakes = {
-      {"there is no mailbox", [] { tinselSend(tinselToAddr(4, 0, 0, 0, 0, 0), tinselSendSlot()); }},
-      {"there is no mailbox", [] { tinselMulticast(1U << 10U, 0, 1, tinselSendSlot()); }},
-      {"to no thread", [] { tinselMulticast(0, 0, 0, tinselSendSlot()); }},
-      {"no send slot",
+      {"mailbox", [] { tinselSend(tinselToAddr(4, 0, 0, 0, 0, 0), tinselSendSlot()); }},
+      {"mailbox", [] { tinselMulticast(1U << 10U, 0, 1, tinselSendSlot()); }},
+      {"no destination thread", [] { tinselMulticast(0, 0, 0, tinselSendSlot()); }},
+      {"not a send slot",
        [] {
          std::uint32_t other[16] = {};
          tinselSend(1, other);
        }},
-      {"tinselCanSend() does not hold",
+      {"tinselCanSend() is false",
        [] {
          while (tinselIdle(1) == 0) continue;
          tinselSend(1, tinselSendSlot());  // before the detection's last round
@@ -281,12 +283,12 @@ TEST_F(TinselThreads, MistakesEndTheRunAndAreNamed) {
       {"tinselSetLen: -1", [] { tinselSetLen(-1); }},
       {"tinselRecv", [] { (void)tinselRecv(); }},
       {"tinselFree", [] { tinselFree(tinselSendSlot()); }},
-      {"no condition 4", [] { tinselWaitUntil(4); }},
+      {"unknown condition 4", [] { tinselWaitUntil(4); }},
       {"tinselWork", [] { tinselWork(~std::uint64_t{0}); }},
       {"deadlock: 1 threads are in tinselWaitUntil", [] { tinselWaitUntil(TINSEL_CAN_RECV); }},
       {"deadlock",
        [] {
-         tinselSend(1025, tinselSendSlot());  // which has returned and never frees it
+         tinselSend(1025, tinselSendSlot());  // which has ended, and never frees it
          while (tinselIdle(1) == 0) continue;
        }},
       {"a router has stopped", [] { tinselKeySend(tinselKey(0, 5, 1), tinselSendSlot()); }}};
@@ -309,13 +311,13 @@ TEST_F(TinselThreads, ProgramsThatDoNotEndAreEnded) {
               for (;;) (void)tinselCanRecv();
             }),
             -1);
-  EXPECT_NE(error().find("has not ended"), std::string::npos);
+  EXPECT_NE(error().find("did not end"), std::string::npos);
 }
 
 TEST_F(TinselThreads, WrongRecordsAndOptionsAreRefused) {
   std::uint32_t key = 0;
   EXPECT_EQ(tinselAddURM1(machine_, tinselToAddr(3, 0, 0, 0, 0, 0), 1), -1);
-  EXPECT_NE(error().find("tinselAddURM1: there is no thread 0xc00"), std::string::npos) << error();
+  EXPECT_NE(error().find("tinselAddURM1: thread 0xc00 does not exist"), std::string::npos) << error();
   EXPECT_EQ(tinselAddMRM(machine_, 0, 0, 0, 1), -1);
   EXPECT_EQ(tinselAddRR(machine_, 0, 0, TINSEL_SOUTH, 0), -1);
   EXPECT_EQ(tinselAddRR(machine_, 0, 0, 4, 0), -1);

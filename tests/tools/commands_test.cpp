@@ -1,4 +1,4 @@
-// What is registered as a subcommand is in the help, the manual, the completions and the table of exit codes.
+// Every registered subcommand is in the help, the manual, the completions and the table of exit codes.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,10 +18,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// What one subcommand of another one's name prints.
+/// The output of a subcommand called by another name.
 std::string printed(std::vector<std::string> words) {
   CommandLine line;
-  std::reverse(words.begin(), words.end());  // as CLI11 takes them
+  std::reverse(words.begin(), words.end());  // in CLI11's order
   line.app().parse(words);
   testing::internal::CaptureStdout();
   EXPECT_EQ(line.execute({}), kDone);
@@ -57,16 +57,17 @@ TEST(Commands, HaveHelpOptionsAndExitCodes) {
   for (const CommandDescription* one : registered_commands()) {
     const CLI::App& app = *line.app().get_subcommand(std::string(one->name));
     EXPECT_FALSE(one->summary.empty()) << one->name;
-    EXPECT_GT(app.get_options().size(), 1U) << one->name;  // --help is one
+    EXPECT_GT(app.get_options().size(), 1U) << one->name;  // --help is an option, too
     for (const CLI::Option* option : app.get_options())
       EXPECT_FALSE(option->get_description().empty() && !one->hidden) << one->name << option->get_name();
     ASSERT_FALSE(one->exits.empty()) << one->name;
     std::set<int> codes;
-    const std::string help = app.help();
+    const std::string help = app.help("", CLI::AppFormatMode::All);
     for (const ExitMeaning& exit : one->exits) {
       EXPECT_TRUE(codes.insert(exit.code).second) << one->name << " " << exit.code;
       EXPECT_FALSE(meaning_of(exit).empty()) << one->name << " " << exit.code;
-      EXPECT_THAT(help, HasSubstr(fmt::format("{:<10} {}", exit_label(exit.code), meaning_of(exit))));
+      const std::string begin(meaning_of(exit).substr(0, 20));  // lines break behind it
+      EXPECT_THAT(help, HasSubstr(fmt::format("\n  {:<24}{}", exit_label(exit.code), begin))) << one->name;
     }
   }
 }
@@ -104,12 +105,12 @@ TEST(ExitCodes, SayWhatEachSubcommandMeansByThem) {
     }
   }
   EXPECT_EQ(texts.at("any other"),
-            "run: mpirun's, which may also return one of those above; record: mpirun's, "
-            "which may also return one of those above");
+            "run: the launcher's exit code, which may equal one of those above; record: the launcher's exit "
+            "code, which may equal one of those above");
 }
 
-/// Where two subcommands have an option of one name, it takes the same value and has the same help; but for
-/// those whose words differ, with the reason.
+/// Options of one name take the same value and have the same help in all subcommands, except for these, with
+/// the reason.
 TEST(Options, AreTheSameInAllSubcommandsThatHaveThem) {
   const std::map<std::string, std::string> kDiffer = {
       {"--backend", "one that carries a run, or several in a replay"},
@@ -127,6 +128,8 @@ TEST(Options, AreTheSameInAllSubcommandsThatHaveThem) {
       {"--details", "an answer's are printed, a replay's go to the report as well"},
       {"--seconds", "calibrate's are for a figure, advise's for the search"},
       {"--set", "calibrate's are of the host"},
+      {"--repeat", "predict repeats an operation, record a run"},
+      {"--verbose", "run prints its command, scale all reasons of a refusal"},
       {"--ranks-per-node", "calibrate's is that of outputs that it reads"},
   };
   CommandLine line;

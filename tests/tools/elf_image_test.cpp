@@ -1,4 +1,4 @@
-// Where `offramp check` looks for a program's libraries: in ld.so's order.
+// The places where `offramp check` searches a program's libraries: in ld.so's order.
 #include "tools/launch/elf_image.hpp"
 
 #include <gtest/gtest.h>

@@ -18,7 +18,7 @@ TEST(MemoryNeed, GrowsWithTheSquareWhereTrialsDo) {
   const double first = 1000.0 * 512 * 512;
   EXPECT_EQ(memory_text("alltoall", 4096, 512, first, 4 * first, 16 * kGiB), "");
   EXPECT_EQ(memory_text("alltoall", 8192, 512, first, 4 * first, 16 * kGiB),
-            "alltoall on 8192 ranks needs about 62.5 GiB of memory, and 16 GiB are available; about 4144 "
+            "alltoall on 8192 ranks needs about 62.5 GiB of memory, but only 16 GiB is available; about 4144 "
             "ranks would fit");
 }
 
@@ -38,7 +38,7 @@ TEST(MemoryNeed, OfFewRanksIsNotTried) {
   EXPECT_FALSE(tried);
 }
 
-/// Takes memory, and processor time enough that no larger trial follows.
+/// Uses memory, and enough processor time to prevent larger trials.
 void keep(std::size_t bytes) {
   const std::vector<char> kept(bytes, 'x');
   asm volatile("" : : "r"(kept.data()) : "memory");

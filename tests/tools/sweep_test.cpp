@@ -1,4 +1,4 @@
-// Sweeps: which values an axis has, and where one kind of hardware becomes faster than another.
+// Sweeps: the values of an axis, and the point where one kind of hardware becomes faster than another.
 #include "tools/commands/sweep.hpp"
 
 #include <gmock/gmock.h>
@@ -83,8 +83,8 @@ TEST(ASweep, OfTooManyValuesIsRefusedAndNotCut) {
     return "";
   };
   EXPECT_EQ(refusal("latency=1:4097:+1"),
-            "--sweep \"latency=1:4097:+1\" has 4 097 values, and 4096 are the most");
-  EXPECT_THAT(refusal("latency=1:1e15:+1e-9"), testing::HasSubstr("are the most"));
+            "--sweep \"latency=1:4097:+1\" has 4 097 values; at most 4096 are allowed");
+  EXPECT_THAT(refusal("latency=1:1e15:+1e-9"), testing::HasSubstr("at most 4096 are allowed"));
 }
 
 SweepPoint at(const char* text, int base, int other) {
@@ -94,9 +94,9 @@ SweepPoint at(const char* text, int base, int other) {
 
 TEST(ACrossover, IsWhereTheOrderChanges) {
   EXPECT_EQ(crossover_text("dpu", "host", {at("2 ranks", 5, 9), at("4 ranks", 6, 9), at("8 ranks", 9, 8)}),
-            "dpu against host: not faster at first, faster from 8 ranks on");
+            "dpu compared with host: not faster at first, faster from 8 ranks on");
   EXPECT_EQ(crossover_text("dpu", "host", {at("2", 9, 8), at("4", 8, 8), at("8", -1, 7), at("16", 9, 7)}),
-            "dpu against host: faster at first, not faster from 4 on, faster from 16 on");
+            "dpu compared with host: faster at first, not faster from 4 on, faster from 16 on");
   EXPECT_EQ(crossover_text("dpu", "host", {at("2", 9, 8), at("4", 9, 8)}),
             "dpu is faster than host at every point");
   EXPECT_EQ(crossover_text("dpu", "host", {at("2", -1, 8)}), "");

@@ -1,4 +1,4 @@
-// Traces of liballprof: calls with their arguments by place, requests by address, communicators by size.
+// Traces of liballprof: calls with positional arguments, requests by address, communicators by size.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -46,21 +46,21 @@ TEST(AllprofTrace, IsReplayedOnAllHardware) {
   expect_to_fit_and_end(program);
 }
 
-/// The files beside the named one are of the other ranks, whatever the width of their numbers.
+/// The files beside the named one belong to the other ranks, for any width of their numbers.
 TEST(AllprofTrace, FindsTheFilesOfAllRanks) {
   const Folder folder;
   const auto trace = [](int rank) { return fmt::format("# collprof\n\nMPI_Barrier:1.0:8,{},3:2.0\n", rank); };
   EXPECT_THAT(
       problem_of(folder.file("t-02.txt", trace(2))),
-      HasSubstr("nothing is there of ranks 0, 1, and there is " + folder.file("t-02.txt") + ": the last"));
+      HasSubstr("nothing exists of ranks 0, 1, but there is " + folder.file("t-02.txt") + ": the last"));
   (void)folder.file("t-00.txt", trace(0));
   (void)folder.file("t-02.txt", trace(2));
-  EXPECT_THAT(problem_of(folder.file("t-02.txt")), HasSubstr("nothing is there of rank 1, and there is "));
+  EXPECT_THAT(problem_of(folder.file("t-02.txt")), HasSubstr("nothing exists of rank 1, but there is "));
   (void)folder.file("t-01.txt", trace(1));
   EXPECT_EQ(problem_of(folder.file("t-02.txt")), "");
   EXPECT_EQ(opened(folder.file("t-02.txt")).description.ranks, 3);
   (void)folder.file("t-1.txt", trace(1));
-  EXPECT_THAT(problem_of(folder.file("t-00.txt")), HasSubstr("are both of rank 1"));
+  EXPECT_THAT(problem_of(folder.file("t-00.txt")), HasSubstr("both belong to rank 1"));
 }
 
 TEST(AllprofTrace, NamesFileAndLineOfWhatIsWrong) {
@@ -70,18 +70,18 @@ TEST(AllprofTrace, NamesFileAndLineOfWhatIsWrong) {
   };
   EXPECT_EQ(problem("MPI_Barrier:1.0:8,0,1:2.0"), "");
   EXPECT_THAT(problem("MPI_Barrier:1.0:8,0,2:2.0"),
-              HasSubstr("t:4: MPI_Barrier: the trace does not say who is in its communicator"));
-  EXPECT_THAT(problem("MPI_Barrier"), HasSubstr("t:4: this is no line MPI_NAME:START:ARGUMENTS:END"));
+              HasSubstr("t:4: MPI_Barrier: the members of its communicator are not in the trace"));
+  EXPECT_THAT(problem("MPI_Barrier"), HasSubstr("t:4: this line is not MPI_NAME:START:ARGUMENTS:END"));
   EXPECT_THAT(problem("MPI_Send:1.0:9:x:1,4,4:0:0:8,0,1:2.0"), HasSubstr("t:4: MPI_Send: its count"));
   EXPECT_THAT(problem("MPI_Send:1.0:9:1:1:0:0:8,0,1:2.0"),
               HasSubstr("t:4: MPI_Send: the size of its datatype"));
   EXPECT_THAT(problem("MPI_Send:1.0:9:1:1,4,4:5:0:8,0,1:2.0"), HasSubstr("no rank 5"));
   EXPECT_THAT(problem("MPI_Bcast:1.0:9:1:1,4,4:1:8,0,1:2.0"), HasSubstr("t:4: MPI_Bcast: its root"));
   EXPECT_THAT(problem("MPI_Reduce_scatter:1.0:1:1:2:3,4:1,4,4:3:8,0,1:2.0"),
-              HasSubstr("its recvcounts are not one for each of the 1 ranks"));
+              HasSubstr("its recvcounts do not list one value for each of the 1 ranks"));
 }
 
-/// Whose trace it is, the name of the file says: liballprof 0.9 has rank 0 in all of them.
+/// The name of the file gives the rank: liballprof 0.9 writes rank 0 into all of them.
 TEST(AllprofTrace, TakesTheRankFromTheNameOfTheFile) {
   const Folder folder;
   const std::string text = "# collprof 0.9\n\nMPI_Bcast:3.0:5648928:12:13,1,1:0:5641280,0,2:4.0\n";
@@ -91,13 +91,13 @@ TEST(AllprofTrace, TakesTheRankFromTheNameOfTheFile) {
   expect_to_end_everywhere(program);
 }
 
-/// What it cannot carry is said, and takes no time.
+/// Calls that cannot be carried are reported, and take no time.
 TEST(AllprofTrace, SaysWhichCallsAreNotCarried) {
   const Folder folder;
   const Program program = opened(folder.file("t",
                                              "MPI_Init:-:0:0:1.0\nMPI_Put:2.0:1:1:1,4,4:0:0:1:1,4,4:77:3.0\n"
                                              "MPI_File_read:4.0:1:2:5.0\n"));
-  EXPECT_THAT(program.notes, Contains("calls that are not carried and take no time: MPI_File_read, MPI_Put"));
+  EXPECT_THAT(program.notes, Contains("unsupported calls, which take no time: MPI_File_read, MPI_Put"));
 }
 
 TEST(AllprofTrace, ThatIsCutIsNotWhole) {
@@ -107,7 +107,7 @@ TEST(AllprofTrace, ThatIsCutIsNotWhole) {
   EXPECT_EQ(opened(folder.file("t", begun + "MPI_Finalize:3.0:-\n")).missing, "");
 }
 
-/// One rank that calls itself and others; what it receives from, and what it waits for.
+/// The receives and waits of a rank that sends to itself and others.
 std::vector<std::string> receives_and_waits(const Program& program) {
   std::vector<std::string> found;
   EXPECT_EQ(each_event(program, 0,
@@ -121,7 +121,7 @@ std::vector<std::string> receives_and_waits(const Program& program) {
   return found;
 }
 
-/// MPICH's numbers are others than Open MPI's, and its handles say so.
+/// MPICH's numbers differ from Open MPI's, and its handles identify it.
 TEST(AllprofTrace, HasTheNumbersOfTheLibraryThatWroteIt) {
   const Folder folder;
   const auto receives = [&](const std::string& world) {
@@ -135,7 +135,7 @@ TEST(AllprofTrace, HasTheNumbersOfTheLibraryThatWroteIt) {
   const Program mpich = receives("1140850688");
   EXPECT_THAT(receives_and_waits(mpich), ElementsAre("from -1"));
   EXPECT_THAT(mpich.notes, Contains(HasSubstr("MPI_ANY_SOURCE is -2, MPI_PROC_NULL -1")));
-  // Which of the two it is that comes from any: the second one.
+  // Only the second one receives from any source.
   std::vector<std::uint64_t> bytes;
   const std::string two =
       "MPI_Recv:1.0:9:1:1,4,4:-1:0:1140850688,0,1:1:2.0\nMPI_Recv:3.0:9:2:1,4,4:-2:0:1140850688,0,1:1:4.0\n";
@@ -145,11 +145,11 @@ TEST(AllprofTrace, HasTheNumbersOfTheLibraryThatWroteIt) {
                        }),
             "");
   EXPECT_THAT(bytes, ElementsAre(8));
-  // No library has a rank 256 for MPI_COMM_WORLD but the standard's ABI, which says nothing of wildcards.
-  EXPECT_THAT(receives("257").notes, Contains(HasSubstr("nothing says which MPI library")));
+  // Only the standard's ABI has the handle 257 for MPI_COMM_WORLD, and it leaves wildcards open.
+  EXPECT_THAT(receives("257").notes, Contains(HasSubstr("the MPI library of the program is not known")));
 }
 
-/// Requests of MPICH are integers: those of an array lie 4 bytes apart, and others may lie behind it.
+/// Requests of MPICH are integers: in an array they are 4 bytes apart, and others may follow it.
 TEST(AllprofTrace, FindsTheRequestsOfAnArray) {
   const Folder folder;
   const auto waits = [&](const std::string& world, const std::vector<int>& addresses) {

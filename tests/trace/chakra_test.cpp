@@ -1,5 +1,4 @@
-// Chakra's execution traces: fields of protocol buffers, graphs with collectives on groups, and what is
-// wrong.
+// Chakra's execution traces: fields of protocol buffers, graphs with collectives on groups, and errors.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -73,7 +72,7 @@ TEST(ChakraTrace, HasTheOperationsOfEachRank) {
                                  "MPI_Ibarrier 0 0 0 [] 0", "MPI_Finalize 0 0 0 [] 0"));
 }
 
-/// A field that has its default value is absent; sizes may stand in any member for integers.
+/// A field with its default value is absent; sizes may be in any integer member.
 TEST(ChakraTrace, ReadsTheSmallestFile) {
   const Folder folder;
   // ASTRA-sim's generator: node 0, "a", of kind 7, whose size of 1 MiB is a varint in member 9.
@@ -111,7 +110,7 @@ TEST(ChakraTrace, ReadsTheSmallestFile) {
   }
 }
 
-/// Two collectives of one group begin in the order of their ids, whichever is ready first.
+/// Two collectives of one group begin in the order of their ids, even if the second is ready first.
 TEST(ChakraTrace, KeepsTheOrderOfCollectives) {
   const Folder folder;
   const auto coll = [](std::uint64_t id, std::uint64_t size, std::uint64_t before) {
@@ -124,7 +123,7 @@ TEST(ChakraTrace, KeepsTheOrderOfCollectives) {
   expect_to_fit_and_end(program);
 }
 
-/// As in ASTRA-sim's rings: all send first, and receive when that is done.
+/// As in ASTRA-sim's rings: each rank first sends, and receives after that.
 TEST(ChakraTrace, SendsBeforeItsReceiverIsThere) {
   const Folder folder;
   for (const std::uint64_t rank : {0U, 1U}) {
@@ -146,33 +145,35 @@ TEST(ChakraTrace, NamesRankAndNodeOfWhatIsWrong) {
   EXPECT_EQ(problem(node(4, 7, {reduction, size})), "");
   EXPECT_THAT(problem(node(4, 7, {reduction})), HasSubstr("rank 0: node 4: its comm_size is missing"));
   EXPECT_THAT(problem(node(4, 7, {size, attribute("comm_type", 9, 12)})),
-              HasSubstr("node 4: its comm_type is none of the ten"));
-  EXPECT_THAT(problem(node(4, 7, {size})), HasSubstr("node 4: it is a collective without comm_type, and no"));
+              HasSubstr("node 4: its comm_type is not one of the ten"));
+  EXPECT_THAT(problem(node(4, 7, {size})),
+              HasSubstr("node 4: it is a collective without comm_type, and is_cpu_op"));
   std::string dimensions;
   put_bytes(dimensions, 1, "involved_dim");
   put_bytes(dimensions, 28, std::string("\x0a\x02\x01\x00", 4));
   EXPECT_THAT(problem(node(4, 7, {reduction, size, dimensions})),
               HasSubstr("node 4: its involved_dim leaves out dimensions"));
   EXPECT_THAT(problem(node(4, 5, {size, attribute("comm_dst", 7, 1)})),
-              HasSubstr("its comm_dst is no rank below 1"));
-  EXPECT_THAT(problem(node(4, 6, {size})), HasSubstr("its comm_src is no rank below 1"));
+              HasSubstr("its comm_dst is not a rank below 1"));
+  EXPECT_THAT(problem(node(4, 6, {size})), HasSubstr("its comm_src is not a rank below 1"));
   EXPECT_THAT(problem(node(4, 4, {}, 5)), HasSubstr("it waits for node 5, which is missing"));
   EXPECT_THAT(problem(node(4, 4, {}, 5) + node(5, 4, {}, 4)),
-              HasSubstr("node 4: it waits for itself through others"));
-  EXPECT_THAT(problem(node(4, 4, {}) + node(4, 4, {})), HasSubstr("there is another one with its id"));
+              HasSubstr("node 4: it depends on itself through others"));
+  EXPECT_THAT(problem(node(4, 4, {}) + node(4, 4, {})), HasSubstr("another node has the same id"));
   std::string group;
   put_bytes(group, 1, "pg_name");
   put_bytes(group, 29, "3");
-  EXPECT_THAT(problem(node(4, 7, {reduction, size, group})), HasSubstr("nothing says who is in its group 3"));
+  EXPECT_THAT(problem(node(4, 7, {reduction, size, group})),
+              HasSubstr("the members of its group 3 are unknown"));
   (void)folder.file("t.json", R"({"3": [0, 7]})");
   EXPECT_THAT(problem(node(4, 7, {reduction, size, group})),
-              HasSubstr("t.json: group 3 is no list of different ranks below 1"));
+              HasSubstr("t.json: group 3 is not a list of different ranks below 1"));
   const std::string good = kMetadata + node(4, 7, {reduction, size});
   for (std::size_t cut = kMetadata.size() + 1; cut < good.size(); ++cut)
     EXPECT_NE(problem_of(folder.file("cut.et", good.substr(0, cut))), "") << cut;
 }
 
-/// PyTorch: the host launches what the accelerator does, and both are of the type of a collective.
+/// PyTorch: the host launches the work of the accelerator, and both nodes have the type of a collective.
 TEST(ChakraTrace, TakesWhatLaunchesCommunicationForComputing) {
   const Folder folder;
   const std::string on_host = attribute("is_cpu_op", 27, 1);
@@ -195,17 +196,17 @@ TEST(ChakraTrace, TakesWhatLaunchesCommunicationForComputing) {
   EXPECT_THAT(program.notes, Contains("attributes of communication that are not read: comm_priority"));
 }
 
-/// What is written is read again: the same messages between each pair, and as many collectives.
+/// Written traces are read again: the same messages between each pair, and as many collectives.
 TEST(ChakraTrace, OfAPatternHasItsMessagesAndCollectives) {
   const Folder folder;
   for (const PatternKind& kind : pattern_kinds()) {
     const Program program =
         opened(fmt::format("pattern:{}{}:9:4096:2", kind.name, kind.parameter.empty() ? "" : ":3"));
-    std::vector<std::string> unsaid;
+    std::vector<std::string> unsupported;
     const std::string path = folder.file(std::string(kind.name));
-    const std::string problem = write_chakra(program, path, unsaid).error();
+    const std::string problem = write_chakra(program, path, unsupported).error();
     if (kind.name == "experts") {
-      EXPECT_THAT(problem, HasSubstr("blocks of different sizes, and the format has one size"));
+      EXPECT_THAT(problem, HasSubstr("blocks of different sizes, but the format has one size"));
       continue;
     }
     ASSERT_EQ(problem, "") << kind.name;
@@ -224,9 +225,9 @@ TEST(ChakraTrace, OfAPatternHasItsMessagesAndCollectives) {
 
 TEST(ChakraTrace, WritesTheGraphThatItRead) {
   const Folder folder;
-  std::vector<std::string> unsaid;
-  ASSERT_EQ(write_chakra(opened(data("chakra/step.0.et")), folder.file("a"), unsaid).error(), "");
-  ASSERT_EQ(write_chakra(opened(folder.file("a.0.et")), folder.file("b"), unsaid).error(), "");
+  std::vector<std::string> unsupported;
+  ASSERT_EQ(write_chakra(opened(data("chakra/step.0.et")), folder.file("a"), unsupported).error(), "");
+  ASSERT_EQ(write_chakra(opened(folder.file("a.0.et")), folder.file("b"), unsupported).error(), "");
   for (const char* end : {".0.et", ".3.et", ".json"})
     EXPECT_EQ(contents_of(folder.file(std::string("a") + end)),
               contents_of(folder.file(std::string("b") + end)));
@@ -243,18 +244,18 @@ TEST(Protobuf, RefusesWhatIsNoMessage) {
     Fields fields(recording::byte_span(bytes));
     while (fields.next(field)) {
     }
-    EXPECT_FALSE(fields.good()) << bytes.size();
+    EXPECT_FALSE(fields.is_valid()) << bytes.size();
   }
 }
 
-/// A file of zeros is full of empty messages, and no trace.
+/// A file of zeros consists of empty messages, and is no trace.
 TEST(ChakraTrace, IsNoFileOfZeros) {
   const Folder folder;
-  EXPECT_THAT(problem_of(folder.file("t.et", std::string(5000, '\0'))), HasSubstr("what can be opened"));
-  EXPECT_THAT(problem_of(folder.file("t.et", std::string(2, '\0'))), HasSubstr("what can be opened"));
+  EXPECT_THAT(problem_of(folder.file("t.et", std::string(5000, '\0'))), HasSubstr("supported formats"));
+  EXPECT_THAT(problem_of(folder.file("t.et", std::string(2, '\0'))), HasSubstr("supported formats"));
 }
 
-/// Rank 0 has to compute before its first collective and not before its second one; ranks take them in one
+/// Rank 0 has to compute before its first collective but not before its second one; ranks call them in one
 /// order.
 TEST(ChakraTrace, BeginsCollectivesInTheOrderOfTheirIds) {
   const Folder folder;
@@ -278,20 +279,20 @@ TEST(ChakraTrace, BeginsCollectivesInTheOrderOfTheirIds) {
   expect_to_fit_and_end(program);
 }
 
-/// What comes behind a send that does not block waits for it to be on its way, in the file, too.
+/// In the file, too, events after a nonblocking send wait until it is issued.
 TEST(ChakraTrace, WritesWhatWaitsForASend) {
   const Folder folder;
   const std::string text =
       "0 init\n0 compute 5000\n0 isend 1 1 8 6\n0 compute 7000\n0 waitall\n0 finalize\n1 init\n1 recv 0 1 8 "
       "6\n"
       "1 finalize\n";
-  std::vector<std::string> unsaid;
-  ASSERT_EQ(write_chakra(opened(folder.file("t", text)), folder.file("a"), unsaid).error(), "");
+  std::vector<std::string> unsupported;
+  ASSERT_EQ(write_chakra(opened(folder.file("t", text)), folder.file("a"), unsupported).error(), "");
   const Program again = opened(folder.file("a.0.et"));
   const Result<Graph> graph = again.graph(0);
   ASSERT_TRUE(graph) << graph.error();
   const auto send = std::find_if(graph->nodes.begin(), graph->nodes.end(),
-                                 [](const Graph::Node& one) { return one.kind == Graph::Kind::kSend; });
+                                 [](const Graph::Node& one) { return one.kind == Graph::NodeKind::kSend; });
   ASSERT_NE(send, graph->nodes.end());
   EXPECT_EQ(send->at_begin, 2U) << "computing, and the wait";
 }

@@ -1,4 +1,4 @@
-// Traces of DUMPI as text: types and communicators that a program made, outcomes of waits, and what is wrong.
+// Traces of DUMPI as text: types and communicators made by the program, outcomes of waits, and errors.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -31,7 +31,7 @@ TEST(DumpiTrace, HasTheCallsOfEachRank) {
   EXPECT_THAT(calls,
               ElementsAre("MPI_Barrier 0 0 0 0 [][]", "MPI_Isend 0 4 2 0 [][]", "MPI_Recv 0 4 0 0 [][]",
                           "MPI_Wait 0 0 0 1 [][]", "MPI_Allreduce 0 4 0 1 [][]",
-                          // The grid, its row, one's half with the highest rank first, and those of a group.
+                          // The grid, its row, a half with the highest rank first, and those of a group.
                           "MPI_Comm_rank 0 0 0 2 [0,1,2,3][]", "MPI_Comm_rank 0 0 0 3 [0,1][]",
                           "MPI_Comm_rank 0 0 0 6 [3,1][]", "MPI_Comm_rank 0 0 0 7 [3,1,0][]",
                           // Two of {3 int, 4 times 2 double}.
@@ -64,14 +64,14 @@ TEST(DumpiTrace, NamesFileAndLineOfWhatIsWrong) {
   EXPECT_EQ(sent("9 (MPI_INT)", 0, "2 (MPI_COMM_WORLD)"), "");
   EXPECT_THAT(sent("31 (user)", 0, "2"), HasSubstr("t:7: MPI_Send: the size of its datatype is not known"));
   EXPECT_THAT(sent("9", 1, "2"), HasSubstr("its communicator has no rank 1"));
-  EXPECT_THAT(sent("9", 0, "7"), HasSubstr("the trace does not say who is in its communicator"));
+  EXPECT_THAT(sent("9", 0, "7"), HasSubstr("the members of its communicator are not in the trace"));
   EXPECT_THAT(
       problem(call_of("MPI_Init", "") + "MPI_Barrier entering at walltime 1.000000000, x\nMPI_Comm comm=2\n"),
       HasSubstr("t:4: MPI_Barrier never returns"));
   EXPECT_THAT(problem("MPI_Init entering at walltime 1.000000000, x\n" + call_of("MPI_Init", "")),
               HasSubstr("t:2: MPI_Init is entered before MPI_Init returns"));
   EXPECT_THAT(problem(call_of("MPI_Waitall", "int count=2\nMPI_Request requests[2]=[2]\n")),
-              HasSubstr("MPI_Waitall: its requests make no sense"));
+              HasSubstr("MPI_Waitall: its requests are invalid"));
 }
 
 TEST(DumpiTrace, NamesCommunicatorsThatNotAllMake) {
@@ -80,10 +80,10 @@ TEST(DumpiTrace, NamesCommunicatorsThatNotAllMake) {
       call_of("MPI_Comm_split", "MPI_Comm oldcomm=2\nint color=0\nint key=0\nMPI_Comm newcomm=4\n");
   (void)folder.file("t-0", split);
   EXPECT_THAT(problem_of(folder.file("t-1", call_of("MPI_Init", ""))),
-              HasSubstr("t-0:6: MPI_Comm_split: not all ranks of its communicator make this one"));
+              HasSubstr("t-0:6: MPI_Comm_split: not all ranks of its communicator create this one"));
   EXPECT_THAT(
       problem_of(folder.file("t-1", call_of("MPI_Comm_dup", "MPI_Comm oldcomm=2\nMPI_Comm newcomm=4\n"))),
-      HasSubstr("make different things of one communicator"));
+      HasSubstr("create different objects from one communicator"));
   EXPECT_EQ(problem_of(folder.file("t-1", split)), "");
 }
 
@@ -103,16 +103,15 @@ TEST(DumpiTrace, SaysWhatItDoesNotRead) {
                call_of("MPI_Allreduce_init", "") + call_of("MPI_Comm_rank", "") +
                call_of("MPI_Finalize", "") +
                "MPI_Recv called 3 times and ignored 0 times\nMPI_Send called 3 times and ignored 2 times\n"));
+  EXPECT_THAT(program.notes, Contains("unsupported calls, which take no time: MPI_Allreduce_init, MPI_Foo"));
   EXPECT_THAT(program.notes,
-              Contains("calls that are not carried and take no time: MPI_Allreduce_init, MPI_Foo"));
-  EXPECT_THAT(program.notes, Contains("lines that belong to no call are not read: 3, the first at " +
-                                      folder.file("t") + ":4"));
+              Contains("lines outside of calls are ignored: 3, the first at " + folder.file("t") + ":4"));
   EXPECT_THAT(opened(data(kRing)).notes, Not(Contains(HasSubstr("not read:"))));
   EXPECT_THAT(problem_of(folder.file("t", init + "MPI_Barrier returning at walltime 1.000000000, x\n")),
-              HasSubstr("t:3: MPI_Barrier returns, and was not entered"));
+              HasSubstr("t:3: MPI_Barrier returns but was not entered"));
 }
 
-/// DUMPI has -1 for any rank; MPICH's MPI_PROC_NULL stays what it is, which is -1, too.
+/// DUMPI has -1 for any rank, and MPICH's MPI_PROC_NULL is also -1, and stays.
 TEST(DumpiTrace, SaysWhereReceivesFromNoneLookLikeThoseFromAny) {
   const Folder folder;
   const auto notes = [&](int to, int from) {
@@ -129,7 +128,7 @@ TEST(DumpiTrace, SaysWhereReceivesFromNoneLookLikeThoseFromAny) {
   EXPECT_THAT(notes(-1, 0), Not(Contains(about_mpich)));
 }
 
-/// Whatever the ranks say of a grid, the answer names the calls and is no crash.
+/// Any inconsistent grid gives an error that names the calls, and no crash.
 TEST(DumpiTrace, NamesGridsThatAreNone) {
   const Folder folder;
   const auto grid = [](const std::string& sides) {
@@ -149,22 +148,22 @@ TEST(DumpiTrace, NamesGridsThatAreNone) {
   };
   EXPECT_EQ(problem(grid("1, 2") + part("0, 1"), grid("1, 2") + part("0, 1")), "");
   EXPECT_THAT(problem(grid("0, 2") + part("0, 1"), grid("1, 2") + part("0, 1")),
-              HasSubstr("t-1:8: MPI_Cart_create: the sides of the grid are [1, 2], and at "));
+              HasSubstr("t-1:8: MPI_Cart_create: the sides of the grid are [1, 2], but at "));
   EXPECT_THAT(problem(grid("0, 2"), grid("1, 2") + part("0, 1")), HasSubstr("the sides of the grid are"));
   EXPECT_THAT(problem(grid("0, 2") + part("0, 1"), grid("0, 2") + part("0, 1")),
               HasSubstr("t-0:8: MPI_Cart_create: no grid with the sides [0, 2] fits into 2 ranks"));
   EXPECT_THAT(problem(grid("2, 2"), grid("2, 2")),
               HasSubstr("no grid with the sides [2, 2] fits into 2 ranks"));
   EXPECT_THAT(problem(grid("1, 2") + part("0, 1"), grid("1, 2") + part("1, 0")),
-              HasSubstr("t-1:13: MPI_Cart_sub: what remains of the grid is [1, 0], and at "));
-  // A copy of a grid is one.
+              HasSubstr("t-1:13: MPI_Cart_sub: what remains of the grid is [1, 0], but at "));
+  // A copy of a grid is a grid.
   const std::string copied =
       grid("1, 2") + call_of("MPI_Comm_dup", "MPI_Comm oldcomm=4\nMPI_Comm newcomm=6\n") +
       call_of("MPI_Cart_sub", "MPI_Comm oldcomm=6\nint remain_dims[2]=[0, 1]\nMPI_Comm newcomm=5\n");
   EXPECT_EQ(problem(copied, copied), "");
 }
 
-/// Sizes follow from the calls that make types, under their old names and their new ones.
+/// Sizes follow from the calls that make types, under their old and new names.
 TEST(DumpiTrace, KnowsTheSizesOfTypesThatTheProgramMakes) {
   const Folder folder;
   const auto bytes = [&](const std::string& name, const std::string& arguments) {

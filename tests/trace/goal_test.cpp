@@ -1,4 +1,4 @@
-// GOAL schedules: their graphs run as graphs, both forms say the same, and what is wrong is named.
+// GOAL schedules: graphs run as graphs, both forms agree, and errors name their place.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -14,7 +14,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
-/// Byte by byte, as LogGOPSim's Goal.hpp has it.
+/// Byte by byte, as in LogGOPSim's Goal.hpp.
 class Bytes {
  public:
   template <typename Word>
@@ -58,12 +58,12 @@ TEST(GoalSchedule, RunsAsAGraphOnAllHardware) {
   const Result<ReplayResult> result = replayed(program, "host");
   ASSERT_TRUE(result);
   EXPECT_EQ(result->messages, 4U);
-  // Rank 1 goes on 500 ns after its message has come; rank 3 waits for it.
+  // Rank 1 continues 500 ns after its message has arrived; rank 3 waits for it.
   EXPECT_GT(result->ranks[3].clock, result->ranks[1].clock - Time::ns(500));
   EXPECT_GE(result->ranks[0].clock, Time::ns(3000));
 }
 
-/// Whoever only reads says nothing of what the waits came to.
+/// A reader without a replay gets no outcomes of waits.
 TEST(GoalSchedule, EndsForThoseWhoOnlyRead) {
   const Program program = opened(data("goal/diamond.goal"));
   const Result<Findings> findings = rehearse(program);
@@ -71,7 +71,7 @@ TEST(GoalSchedule, EndsForThoseWhoOnlyRead) {
   EXPECT_EQ(events_of(program), findings->events);
 }
 
-/// In the order of the text rank 0 would wait for ever: what may begin begins.
+/// In the order of the text rank 0 would wait for ever, so any event that can begin does.
 TEST(GoalSchedule, BeginsWhatIsReadyWhateverTheOrder) {
   const Folder folder;
   const std::string path = folder.file("t", R"(num_ranks 2
@@ -110,11 +110,12 @@ TEST(GoalSchedule, ReadsTheBinaryForm) {
 TEST(GoalSchedule, WritesTheBytesThatItRead) {
   const Folder folder;
   const Program program = opened(folder.file("t.bin", small_binary()));
-  std::vector<std::string> unsaid;
-  ASSERT_EQ(write_goal_binary(program, folder.file("again.bin"), unsaid).error(), "");
+  std::vector<std::string> unsupported;
+  ASSERT_EQ(write_goal_binary(program, folder.file("again.bin"), unsupported).error(), "");
   EXPECT_EQ(contents_of(folder.file("again.bin")), small_binary());
-  ASSERT_EQ(write_goal_text(program, folder.file("t.goal"), unsaid).error(), "");
-  ASSERT_EQ(write_goal_binary(opened(folder.file("t.goal")), folder.file("third.bin"), unsaid).error(), "");
+  ASSERT_EQ(write_goal_text(program, folder.file("t.goal"), unsupported).error(), "");
+  ASSERT_EQ(write_goal_binary(opened(folder.file("t.goal")), folder.file("third.bin"), unsupported).error(),
+            "");
   EXPECT_EQ(contents_of(folder.file("third.bin")), small_binary());
 }
 
@@ -129,12 +130,12 @@ TEST(GoalSchedule, RefusesBinaryFilesThatMakeNoSense) {
   };
   EXPECT_THAT(changed(14, 5), HasSubstr("offset 14: rank 0 is from"));
   EXPECT_THAT(changed(46, 9), HasSubstr("operations do not fit"));
-  EXPECT_THAT(changed(46 + 12 + 4, 4), HasSubstr("there is no kind 4"));
-  EXPECT_THAT(changed(46 + 12 + 5, 9), HasSubstr("there is no rank 9"));
-  EXPECT_THAT(changed(46 + 12 + 39, 2), HasSubstr("operation 2 waits for 2 others, and 1 say so"));
-  EXPECT_THAT(changed(46 + 12 + 78, 2), HasSubstr("there is no operation 2"));
+  EXPECT_THAT(changed(46 + 12 + 4, 4), HasSubstr("unknown kind 4"));
+  EXPECT_THAT(changed(46 + 12 + 5, 9), HasSubstr("rank 9 does not exist"));
+  EXPECT_THAT(changed(46 + 12 + 39, 2), HasSubstr("operation 2 depends on 2 others, but 1 list it"));
+  EXPECT_THAT(changed(46 + 12 + 78, 2), HasSubstr("operation 2 does not exist"));
   EXPECT_THAT(opened(folder.file("more", good + "ten bytes.")).notes,
-              Contains("10 bytes behind the last rank are not read"));
+              Contains("10 bytes after the last rank are ignored"));
   for (std::size_t size = 14; size < good.size(); ++size)
     EXPECT_NE(problem_of(folder.file("cut", good.substr(0, size))), "") << size;
 }
@@ -144,13 +145,13 @@ TEST(GoalSchedule, NamesFileAndLineOfWhatIsWrong) {
   for (const auto& [statement, problem] : std::initializer_list<std::pair<const char*, const char*>>{
            {"send 8 to 1", "the size of a message ends with b"},
            {"send 8b from 1", "send SIZEb to RANK is expected"},
-           {"send 8b to 2", "2 is no rank below 2"},
-           {"send 8b to -1", "-1 is no rank"},
-           {"calc 8 nic 1", "nic 1 does not belong here"},
-           {"calc", " is no size"},
-           {"fly 8", "fly is no statement"},
-           {"a requires b", "no label a stands before"},
-           {"send 8b to 1 tag 5000000000", "no tag below 2^31"},
+           {"send 8b to 2", "2 is not a rank below 2"},
+           {"send 8b to -1", "-1 is not a rank"},
+           {"calc 8 nic 1", "nic 1 is not allowed here"},
+           {"calc", " is not a size"},
+           {"fly 8", "unknown statement fly"},
+           {"a requires b", "label a is not defined before this line"},
+           {"send 8b to 1 tag 5000000000", "is not a tag below 2^31"},
        }) {
     const std::string path =
         folder.file("t", fmt::format("num_ranks 2\nrank 0 {{\n{}\n}}\nrank 1 {{\n}}\n", statement));
@@ -159,17 +160,17 @@ TEST(GoalSchedule, NamesFileAndLineOfWhatIsWrong) {
   }
   const std::string circle =
       folder.file("circle", "num_ranks 1\nrank 0 {\na: calc 1\nb: calc 1\na requires b\nb irequires a\n}\n");
-  EXPECT_THAT(problem_of(circle), HasSubstr("operation 1 waits for itself through others"));
+  EXPECT_THAT(problem_of(circle), HasSubstr("operation 1 depends on itself through others"));
   EXPECT_THAT(problem_of(folder.file("none", "num_ranks 2\nrank 0 {\n}\n")),
-              HasSubstr("there is no rank 1 of 2"));
+              HasSubstr("rank 1 does not exist among 2 ranks"));
   EXPECT_THAT(problem_of(folder.file("open", "num_ranks 1\nrank 0 {\ncalc 1\n")),
-              HasSubstr("rank 0 has no end"));
+              HasSubstr("rank 0 has no closing brace"));
   EXPECT_THAT(problem_of(folder.file("outside", "num_ranks 1\nrank 0 {\n}\nsend 8b to 0\n")),
               HasSubstr("outside:4: rank R { is expected"));
   EXPECT_THAT(problem_of(folder.file("unended", "num_ranks 2\nrank 0 {\ncalc 1\nrank 1 {\n}\n")),
-              HasSubstr("unended:4: a rank begins before the one above has its }"));
+              HasSubstr("unended:4: a rank begins before the } of the previous one"));
   EXPECT_THAT(problem_of(folder.file("shared", "num_ranks 1\nrank 0 {\n} calc 2\n")),
-              HasSubstr("shared:3: a rank's block ends with a line of its own"));
+              HasSubstr("shared:3: the } of a rank has to be alone on its line"));
 }
 
 TEST(GoalSchedule, OfAPatternHasItsMessages) {
@@ -184,9 +185,9 @@ TEST(GoalSchedule, OfAPatternHasItsMessages) {
     program.has_arrival = true;
     program.read = [made = *pattern](int rank) { return made.read(rank); };
     for (const bool binary : {false, true}) {
-      std::vector<std::string> unsaid;
+      std::vector<std::string> unsupported;
       const std::string path = folder.file(std::string(kind.name));
-      ASSERT_EQ((binary ? write_goal_binary : write_goal_text)(program, path, unsaid).error(), "");
+      ASSERT_EQ((binary ? write_goal_binary : write_goal_text)(program, path, unsupported).error(), "");
       const Program again = opened(path);
       EXPECT_EQ(messages_of(again), messages_of(program)) << kind.name;
       const Result<ReplayResult> result = replayed(again, "host");

@@ -15,8 +15,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-/// Schedgen's binomialtreereduce: each rank receives from those a power of two above it that it is below, the
-/// farthest first, and sends to the one that its highest bit is above.
+/// Schedgen's binomialtreereduce: a rank receives from rank + 2^k for all 2^k above its own number, the
+/// farthest first, and sends to its number without the highest bit.
 std::string tree_of(int ranks, std::uint64_t bytes) {
   std::string text = fmt::format("num_ranks {}\n", ranks);
   for (int rank = 0; rank < ranks; ++rank) {
@@ -38,7 +38,7 @@ std::string tree_of(int ranks, std::uint64_t bytes) {
   return text;
 }
 
-/// What each rank does, and the times at which they end.
+/// The steps of each rank, and their times at the end.
 struct Row {
   std::string what;
   std::vector<std::string> ranks;
@@ -109,7 +109,7 @@ TEST(LogGopsRules, AreThoseOfItsMainLoop) {
         "l1: calc 20000\nl2: recv 1001b from 0\nl2 requires l1"},
        {1600, 27500},
        ""},
-      // It computes once the receive is there, at 20000, which it knows at once.
+      // It computes once the receive is posted, at 20000, and sees that immediately.
       {"rendezvous, late receiver",
        {"l1: send 1001b to 1\nl2: calc 100\nl2 requires l1",
         "l1: calc 20000\nl2: recv 1001b from 0\nl2 requires l1"},
@@ -161,11 +161,11 @@ TEST(LogGopsRules, AreThoseOfItsMainLoop) {
 /// Text and binary form are one schedule.
 TEST(LogGopsRules, AreOfBothForms) {
   const Folder folder;
-  std::vector<std::string> unsaid;
-  ASSERT_EQ(
-      write_goal_binary(opened(folder.file("tree.goal", tree_of(8, 1024))), folder.file("tree.bin"), unsaid)
-          .error(),
-      "");
+  std::vector<std::string> unsupported;
+  ASSERT_EQ(write_goal_binary(opened(folder.file("tree.goal", tree_of(8, 1024))), folder.file("tree.bin"),
+                              unsupported)
+                .error(),
+            "");
   const Result<LogGopsTimes> times = times_of(opened(folder.file("tree.bin")));
   ASSERT_TRUE(times) << times.error();
   EXPECT_EQ(times->ends.front(), 34914U);
@@ -179,10 +179,10 @@ TEST(LogGopsRules, SayWhatIsLeftAndWhatTheyAreNotFor) {
     return times->left;
   };
   EXPECT_THAT(left({"l1: recv 8b from 1\nl2: calc 1\nl2 requires l1", "calc 1"}),
-              ElementsAre("rank 0: 1 of its receives get nothing", "rank 0: 1 operations never begin"));
-  EXPECT_THAT(left({"calc 1", "send 8b to 0"}), ElementsAre("rank 0: 1 messages are not received"));
+              ElementsAre("rank 0: 1 of its receives never complete", "rank 0: 1 operations never begin"));
+  EXPECT_THAT(left({"calc 1", "send 8b to 0"}), ElementsAre("rank 0: 1 messages are never received"));
   EXPECT_THAT(run_by_loggops(opened("pattern:ring:2:8"), {}).error(), HasSubstr("offramp convert --to goal"));
-  EXPECT_THAT(parse_loggops("o=1,x=2").error(), HasSubstr("\"x=2\" is none of L, o, g, G, O and S"));
+  EXPECT_THAT(parse_loggops("o=1,x=2").error(), HasSubstr("\"x=2\" is not one of L, o, g, G, O, and S"));
   EXPECT_THAT(parse_loggops("o=-1").error(), HasSubstr("\"o=-1\""));
   EXPECT_THAT(parse_loggops("o").error(), HasSubstr("\"o\""));
 }

@@ -1,4 +1,4 @@
-// The door to programs: what each name opens, and what is said of those that open nothing.
+// open_program(): the kind of program that each name opens, and the errors for those that open none.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -90,11 +90,11 @@ TEST_F(Door, SaysWhatIsMissingOrTooMuch) {
   const std::string bytes((std::istreambuf_iterator<char>(file)), {});
   const Result<Program> cut = open_program(put("cut", bytes.substr(0, bytes.size() - 1)));
   ASSERT_TRUE(cut) << cut.error();
-  EXPECT_THAT(cut->missing, HasSubstr("it breaks off"));
+  EXPECT_THAT(cut->missing, HasSubstr("it is cut off"));
   const Result<Program> more = open_program(put("more", bytes + "ten bytes."));
   ASSERT_TRUE(more) << more.error();
   EXPECT_EQ(more->missing, "");
-  EXPECT_THAT(more->notes, testing::ElementsAre(HasSubstr("10 bytes behind the end of")));
+  EXPECT_THAT(more->notes, testing::ElementsAre(HasSubstr("10 bytes after the end of")));
 }
 
 TEST_F(Door, SaysWhatWasFoundAndWhatCouldBeOpened) {
@@ -102,15 +102,15 @@ TEST_F(Door, SaysWhatWasFoundAndWhatCouldBeOpened) {
     std::string bytes;
     const char* says;
   } cases[] = {{"", "it is empty"},
-               {"#!/bin/sh\nexit 0\n", "it is a text that begins \"#!/bin/sh\""},
+               {"#!/bin/sh\nexit 0\n", "it is a text file that begins \"#!/bin/sh\""},
                {"\x1f\x8b\x08"s, "it is compressed by gzip: unpack it first"},
                {"\x7f"
                 "ELF\x02"s,
                 "it is a compiled program"},
                {"\xff\xaa\xdd"
                 "DUMPI!"s,
-                "it is a binary trace of DUMPI: dumpi2ascii"},
-               {"hostname=a\nnumprocs=4\nfileprefix=dumpi-2011\n", "it describes binary traces of DUMPI"},
+                "it is a binary DUMPI trace: convert it to text with dumpi2ascii"},
+               {"hostname=a\nnumprocs=4\nfileprefix=dumpi-2011\n", "it lists binary DUMPI traces"},
                {"OFFRAMPP"s + std::string(24, '\0'), "it is one rank's part of a recording"},
                {"\x00\x01\x02\x03\x04\x05\x06\xff\x08"s, "it begins with the bytes 00 01 02 03 04 05 06 ff"}};
   for (const auto& one : cases) {
@@ -120,7 +120,7 @@ TEST_F(Door, SaysWhatWasFoundAndWhatCouldBeOpened) {
   }
   EXPECT_EQ(error_of(folder_.file("none")),
             fmt::format("cannot read {}: No such file or directory", folder_.file("none")));
-  EXPECT_THAT(error_of(folder_.file(".")), HasSubstr("it is no regular file"));
+  EXPECT_THAT(error_of(folder_.file(".")), HasSubstr("it is not a regular file"));
 }
 
 TEST_F(Door, AnOpenerThatTakesANameSaysWhatIsWrongWithIt) {
@@ -133,7 +133,7 @@ TEST(Openers, AreNamedForMessages) {
     EXPECT_FALSE(opener->kind.empty());
     EXPECT_FALSE(opener->origin.empty());
     ASSERT_NE(opener->open, nullptr);
-    // A name that is nothing is of no kind.
+    // A name without a file has no kind.
     const auto opened = opener->open({"none", "", "cannot read none: No such file or directory"});
     ASSERT_TRUE(opened);
     EXPECT_FALSE(opened->has_value()) << opener->kind;

@@ -1,5 +1,5 @@
-// Archives of OTF2: those that its library writes call by call, as Score-P does, and those that are written
-// from programs; what is damaged, and what makes no sense.
+// Archives of OTF2: those written call by call with its library, as by Score-P, and those written from
+// programs; damaged and inconsistent ones.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -32,8 +32,8 @@ TEST(Otf2Archive, IsRefusedWithoutTheLibrary) {
   folder.file("traces.otf2", "\3BOTF2\0\3\2\3"s);
   for (const std::string& name : {folder.file("traces.otf2"), folder.file("")})
     EXPECT_THAT(problem_of(name), HasSubstr("libopen-trace-format2-dev"));
-  std::vector<std::string> unsaid;
-  EXPECT_THAT(write_otf2(opened("pattern:ring:2:8"), folder.file("out"), unsaid),
+  std::vector<std::string> unsupported;
+  EXPECT_THAT(write_otf2(opened("pattern:ring:2:8"), folder.file("out"), unsupported),
               HasSubstr("libopen-trace-format2-dev"));
 }
 
@@ -50,7 +50,7 @@ OTF2_FlushType before_flush(void*, OTF2_FileType, OTF2_LocationRef, void*, bool)
   return OTF2_FLUSH;
 }
 
-/// Written by the calls of OTF2's library. A clock ticks in 10 ns.
+/// Written with OTF2's library. A clock tick is 10 ns.
 class Written {
  public:
   Written(const Folder& folder, std::vector<std::uint64_t> ranks)
@@ -66,7 +66,7 @@ class Written {
   Written(const Written&) = delete;
   Written& operator=(const Written&) = delete;
 
-  /// Events that follow are of this thread of a process; the first one of each is a rank.
+  /// The events that follow belong to this thread of a process; the first thread of each is a rank.
   Written& at(std::uint64_t location, std::uint32_t process) {
     location_ = location;
     if (!writers_.contains(location)) {
@@ -81,7 +81,7 @@ class Written {
     *now_ += ticks;
     return *this;
   }
-  /// A call of a function: what it does, by the library's calls.
+  /// A call of a function, with its events, written with the library.
   template <typename... Does>
   Written& call(const std::string& function, Does... does) {
     const auto number =
@@ -233,7 +233,7 @@ auto ended(OTF2_CollectiveOp op, std::uint32_t comm, std::uint32_t root, std::ui
 }
 constexpr std::uint32_t kNoRoot = OTF2_COLLECTIVE_ROOT_NONE;
 
-/// "MPI_Send 0 100 1 7": communicator, bytes, peer, tag, what else there is.
+/// "MPI_Send 0 100 1 7": communicator, bytes, peer, tag, and further fields.
 std::vector<std::string> calls_of(const Program& program, int rank, bool natives = false) {
   std::vector<std::string> calls;
   const std::string problem =
@@ -253,7 +253,8 @@ std::vector<std::string> calls_of(const Program& program, int rank, bool natives
   return calls;
 }
 
-/// The same without what makes communicators, which is where it is needed, and has numbers of its own.
+/// The calls without those that make communicators, which are written where they are needed, with other
+/// numbers.
 std::vector<std::string> communication_of(const Program& program, int rank) {
   std::vector<std::string> calls = calls_of(program, rank);
   std::erase_if(calls, [](const std::string& call) { return call.starts_with("MPI_Comm_rank"); });
@@ -263,7 +264,7 @@ std::vector<std::string> communication_of(const Program& program, int rank) {
   return calls;
 }
 
-/// A step of four ranks in a ring, with what a program of MPI has.
+/// A step of four ranks in a ring, with the usual functions of MPI.
 std::string write_step(Written& written) {
   for (std::uint32_t rank = 0; rank < 4; ++rank) {
     const std::uint32_t next = (rank + 1) % 4;
@@ -298,7 +299,7 @@ TEST(Otf2Archive, HasTheCallsOfEachRank) {
                           "+MPI_Sendrecv 0 100000 0 8", "+MPI_Sendrecv 0 0 0 0 [2,1]",
                           "MPI_Bcast 0 64 2 0 after 10", "MPI_Allreduce 0 8 0 0 x2 after 10",
                           "MPI_Ibarrier 0 0 0 0 after 10", "MPI_Wait 0 0 0 0 x1 after 10",
-                          // The communicator is made where it is used first.
+                          // The communicator is made at its first use.
                           "MPI_Comm_rank 0 0 0 0 x8 [3,1] after 10", "MPI_Send 2 10 1 1"));
   EXPECT_THAT(calls_of(program, 1), Contains("MPI_Recv 2 10 0 1"));
   EXPECT_THAT(calls_of(program, 0, true).front(), HasSubstr("MPI_Init"));
@@ -311,7 +312,7 @@ TEST(Otf2Archive, IsFoundInItsFolder) {
   write_step(written);
   EXPECT_EQ(opened(folder.file("")).description.ranks, 4);
   folder.file("more.otf2", "x");
-  EXPECT_THAT(problem_of(folder.file("")), HasSubstr("has 2 archives of OTF2: name one of them"));
+  EXPECT_THAT(problem_of(folder.file("")), HasSubstr("has 2 OTF2 archives: name one of them"));
 }
 
 TEST(Otf2Archive, IsReplayedOnAllHardware) {
@@ -375,20 +376,20 @@ TEST(Otf2Archive, TellsTheBlocksOfCollectivesFromTheirSums) {
                       {OTF2_COLLECTIVE_OP_BARRIER, kNoRoot, {{0, 0}, {0, 0}, {0, 0}}},
                       {OTF2_COLLECTIVE_OP_CREATE_HANDLE, kNoRoot, {{0, 0}, {0, 0}, {0, 0}}}},
                      1, &notes);
-  EXPECT_THAT(
-      calls,
-      ElementsAre("MPI_Gather 0 6 1 0", "MPI_Reduce 0 8 0 0 x2", "MPI_Scatter 0 5 2 0",
-                  "MPI_Allgather 0 7 0 0", "MPI_Alltoall 0 10 0 0", "MPI_Reduce_scatter_block 0 4 0 0 x1",
-                  "MPI_Scan 0 4 0 0 x1", "MPI_Exscan 0 4 0 0 x1", "MPI_Gatherv 0 2 1 0 [1,2,3]",
-                  "MPI_Scatterv 0 0 1 0 x8 [7,8,9]", "MPI_Allgatherv 0 2 0 0 x6 [1,2,3]",
-                  "MPI_Reduce_scatter 0 24 0 0 x6 [4,8,12]",
-                  // 40 of 100 go out, as 10:40:50 come in; and in comes 40 of 100, as 40:40:20.
-                  "MPI_Alltoallv 0 40 0 0 x40 [4,16,20] [16,16,8]", "MPI_Barrier 0 0 0 0"));
-  EXPECT_THAT(notes, Contains(HasSubstr("it is spread in proportion")));
+  EXPECT_THAT(calls, ElementsAre("MPI_Gather 0 6 1 0", "MPI_Reduce 0 8 0 0 x2", "MPI_Scatter 0 5 2 0",
+                                 "MPI_Allgather 0 7 0 0", "MPI_Alltoall 0 10 0 0",
+                                 "MPI_Reduce_scatter_block 0 4 0 0 x1", "MPI_Scan 0 4 0 0 x1",
+                                 "MPI_Exscan 0 4 0 0 x1", "MPI_Gatherv 0 2 1 0 [1,2,3]",
+                                 "MPI_Scatterv 0 0 1 0 x8 [7,8,9]", "MPI_Allgatherv 0 2 0 0 x6 [1,2,3]",
+                                 "MPI_Reduce_scatter 0 24 0 0 x6 [4,8,12]",
+                                 // 40 of 100 bytes leave, distributed like the incoming 10:40:50; and 40 of
+                                 // 100 arrive, like 40:40:20.
+                                 "MPI_Alltoallv 0 40 0 0 x40 [4,16,20] [16,16,8]", "MPI_Barrier 0 0 0 0"));
+  EXPECT_THAT(notes, Contains(HasSubstr("these are spread in proportion")));
   EXPECT_THAT(notes, Contains(HasSubstr("types and functions")));
 }
 
-/// Score-P counts a rank's own part in none of the two sums.
+/// Score-P includes a rank's own part in neither sum.
 TEST(Otf2Archive, TellsBlocksOfCollectivesInPlace) {
   EXPECT_THAT(
       collectives_of({{OTF2_COLLECTIVE_OP_ALLREDUCE, kNoRoot, {{16, 16}, {16, 16}, {16, 16}}},
@@ -422,11 +423,11 @@ TEST(Otf2Archive, SaysWhatItLeavesOut) {
   const Program program = opened(written.close());
   EXPECT_THAT(
       program.notes,
-      ElementsAre("computing is the time between calls of MPI", HasSubstr("receives name the source"),
-                  "ends of requests whose beginning is missing are left out",
+      ElementsAre("computing is the time between MPI calls", HasSubstr("receives have the source"),
+                  "completions of requests whose start is missing are left out",
                   HasSubstr("probes take no time"), "receives and collectives without an end are left out",
                   "receives that were cancelled are left out",
-                  "calls that are not carried and take no time: MPI_Put"));
+                  "unsupported calls, which take no time: MPI_Put"));
   const auto calls = calls_of(program, 0);
   EXPECT_EQ(calls.size(), 5U) << fmt::format("{}", fmt::join(calls, "\n"));
   EXPECT_THAT(calls[0], HasSubstr("MPI_Ibsend 1 8 0 3"));
@@ -451,7 +452,7 @@ TEST(Otf2Archive, KeepsThreadsApart) {
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     written.at(rank, rank).call("MPI_Init_thread").compute(10);
     written.call("MPI_Isend", begins_send(1 - rank, kWorldComm, 1, 64, 1)).call("work").compute(100);
-    // What the first thread began the second one waits for.
+    // The second thread waits for a request of the first one.
     written.at(kSecond + rank, rank).compute(50).call("MPI_Recv", receives(1 - rank, kWorldComm, 1, 64));
     written.call("MPI_Wait", sent(1));
     written.at(rank, rank).call("MPI_Finalize");
@@ -483,7 +484,7 @@ TEST(Otf2Archive, NamesRankAndRecordOfWhatIsWrong) {
               HasSubstr("traces.otf2: rank 0, record 4 (MpiSend): communicator 3 has no rank 2"));
   EXPECT_THAT(problem_with(sends(1, 77, 1, 1)),
               HasSubstr("communicator 77 is not defined, or joins two groups"));
-  EXPECT_THAT(problem_with(sends(1, kWorldComm, 1U << 31U, 1)), HasSubstr("the tag is 2147483648"));
+  EXPECT_THAT(problem_with(sends(1, kWorldComm, 1U << 31U, 1)), HasSubstr("invalid tag 2147483648"));
   EXPECT_THAT(problem_with(receives(1, kWorldComm, 1, UINT64_MAX)),
               HasSubstr("(MpiRecv): 18446744073709551615 bytes"));
   EXPECT_THAT(problem_with(collective(OTF2_COLLECTIVE_OP_BCAST, kWorldComm, 2, 8, 8)),
@@ -496,7 +497,7 @@ TEST(Otf2Archive, NamesRankAndRecordOfWhatIsWrong) {
                 begins_receive(6)(w, t);
                 ended(OTF2_COLLECTIVE_OP_BARRIER, kWorldComm, kNoRoot, 0, 0, 6)(w, t);
               }),
-              HasSubstr("request 6 began as something else"));
+              HasSubstr("request 6 was started as another operation"));
 }
 
 TEST(Otf2Archive, RefusesDefinitionsThatDoNotFit) {
@@ -509,14 +510,13 @@ TEST(Otf2Archive, RefusesDefinitionsThatDoNotFit) {
     return problem_of(written.close());
   };
   EXPECT_EQ(problem([](Written&) {}), "");
-  EXPECT_THAT(problem([](Written& one) { one.has_locations() = false; }),
-              HasSubstr("it has no ranks of MPI"));
+  EXPECT_THAT(problem([](Written& one) { one.has_locations() = false; }), HasSubstr("it has no MPI ranks"));
   EXPECT_THAT(problem([](Written& one) {
                 one.odd_members() = {0, 2};
               }),
-              HasSubstr("communicator 8 has a rank 2, and there are 2"));
+              HasSubstr("communicator 8 contains rank 2, but there are 2 ranks"));
   EXPECT_THAT(problem([](Written& one) { one.odd_members() = {1, 1}; }), HasSubstr("has rank 1 twice"));
-  EXPECT_THAT(problem([](Written& one) { one.odd_members() = {1}; }), HasSubstr("is not one of this rank's"));
+  EXPECT_THAT(problem([](Written& one) { one.odd_members() = {1}; }), HasSubstr("this rank is not a member"));
   EXPECT_THAT(problem([](Written& one) { one.tick(0); }), HasSubstr("clock"));
   EXPECT_THAT(problem([](Written& one) { one.claim_events(1, 3); }),
               HasSubstr("rank 1: 3 of its records are missing"));
@@ -524,10 +524,10 @@ TEST(Otf2Archive, RefusesDefinitionsThatDoNotFit) {
   Written written(folder, {0, 1, 2});
   written.at(0, 0).call("MPI_Init");
   written.at(1, 1).call("MPI_Init");
-  EXPECT_THAT(problem_of(written.close()), HasSubstr("there is no location 2, which is to be rank 2"));
+  EXPECT_THAT(problem_of(written.close()), HasSubstr("location 2 of rank 2 does not exist"));
 }
 
-/// Cut anywhere, each of its files alone.
+/// Each file of an archive, truncated anywhere.
 TEST(Otf2Archive, ThatIsCutIsAnErrorAndNoCrash) {
   const Folder folder;
   Written written(folder, {0, 10, 20, 30});
@@ -555,8 +555,8 @@ TEST(Otf2Archive, ThatIsCutIsAnErrorAndNoCrash) {
 // --- written from programs ---
 
 std::string written_from(const Program& program, const std::string& folder,
-                         std::vector<std::string>& unsaid) {
-  EXPECT_EQ(write_otf2(program, folder, unsaid), "");
+                         std::vector<std::string>& unsupported) {
+  EXPECT_EQ(write_otf2(program, folder, unsupported), "");
   return folder + "/traces.otf2";
 }
 
@@ -564,25 +564,25 @@ TEST(Otf2Archive, ComesBackAsItWasWritten) {
   const Folder folder;
   Written written(folder, {0, 10, 20, 30});
   const Program program = opened(write_step(written));
-  std::vector<std::string> unsaid;
-  const Program back = opened(written_from(program, folder.file("out"), unsaid));
-  EXPECT_THAT(unsaid, ElementsAre("types and functions of reductions"));
+  std::vector<std::string> unsupported;
+  const Program back = opened(written_from(program, folder.file("out"), unsupported));
+  EXPECT_THAT(unsupported, ElementsAre("types and functions of reductions"));
   ASSERT_EQ(back.description.ranks, 4);
   for (int rank = 0; rank < 4; ++rank)
     EXPECT_THAT(communication_of(back, rank), ElementsAreArray(communication_of(program, rank)));
-  const Program again = opened(written_from(back, folder.file("again"), unsaid));
+  const Program again = opened(written_from(back, folder.file("again"), unsupported));
   for (int rank = 0; rank < 4; ++rank)
     EXPECT_THAT(communication_of(again, rank), ElementsAreArray(communication_of(program, rank)));
 }
 
 TEST(Otf2Archive, OfAPatternTakesTheSameTime) {
   const Folder folder;
-  std::vector<std::string> unsaid;
+  std::vector<std::string> unsupported;
   int number = 0;
   for (const char* pattern :
        {"pattern:stencil2d:16:4KiB:3", "pattern:transpose2d:4:64KiB", "pattern:ring:5:1MiB"}) {
     const Program program = opened(pattern);
-    const Program back = opened(written_from(program, folder.file(fmt::format("{}", number++)), unsaid));
+    const Program back = opened(written_from(program, folder.file(fmt::format("{}", number++)), unsupported));
     EXPECT_EQ(messages_of(back), messages_of(program)) << pattern;
     for (const char* backend : {"host", "cclo"}) {
       const auto one = replayed(program, backend);
@@ -606,18 +606,18 @@ TEST(Otf2Archive, OfThreadsKeepsThemApart) {
     written.at(rank, rank).call("MPI_Finalize");
   }
   const Program program = opened(written.close());
-  std::vector<std::string> unsaid;
-  const Program back = opened(written_from(program, folder.file("out"), unsaid));
+  std::vector<std::string> unsupported;
+  const Program back = opened(written_from(program, folder.file("out"), unsupported));
   EXPECT_TRUE(back.read(0)->has_threads());
   expect_to_end_everywhere(back);
 }
 
 TEST(Otf2Archive, DoesNotTakeThePlaceOfAnother) {
   const Folder folder;
-  std::vector<std::string> unsaid;
-  written_from(opened("pattern:ring:2:8"), folder.file("out"), unsaid);
-  EXPECT_THAT(write_otf2(opened("pattern:ring:2:8"), folder.file("out"), unsaid),
-              HasSubstr("there is an archive already"));
+  std::vector<std::string> unsupported;
+  written_from(opened("pattern:ring:2:8"), folder.file("out"), unsupported);
+  EXPECT_THAT(write_otf2(opened("pattern:ring:2:8"), folder.file("out"), unsupported),
+              HasSubstr("an archive already exists"));
   folder.file("file", "x");
   EXPECT_THAT(otf2_problem(folder.file("file")), HasSubstr("it is a file"));
   EXPECT_THAT(otf2_problem(folder.file("no/out")), HasSubstr("there is no folder"));

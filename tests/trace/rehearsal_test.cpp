@@ -1,4 +1,4 @@
-// What is found in a program before any replay.
+// The problems found in a program before any replay.
 #include "lib/programs/check/rehearsal.hpp"
 
 #include <fmt/format.h>
@@ -33,7 +33,7 @@ TEST_F(ARehearsal, FindsNothingInWhatFits) {
     EXPECT_GT(findings->messages, 0U);
   }
   for (const PatternKind& kind : pattern_kinds()) {
-    const int ranks = kind.name == "pingpong" ? 2 : 8;  // all of which do something
+    const int ranks = kind.name == "pingpong" ? 2 : 8;  // all ranks take part
     const Result<Findings> findings = rehearse(
         opened(fmt::format("pattern:{}{}:{}:64:3", kind.name, kind.parameter.empty() ? "" : ":1", ranks)));
     ASSERT_TRUE(findings) << findings.error();
@@ -56,7 +56,7 @@ TEST_F(ARehearsal, NamesMessagesWithoutAReceiveAndTheOtherWayRound) {
       findings.problems,
       Contains(HasSubstr("rank 0, event 1 (MPI_Isend): its message of 8 bytes to rank 1, tag 5, is never")));
   EXPECT_THAT(findings.problems,
-              Contains(HasSubstr("rank 1, event 1 (MPI_Irecv): no message ever comes for this receive")));
+              Contains(HasSubstr("rank 1, event 1 (MPI_Irecv): no message ever matches this receive")));
 }
 
 TEST_F(ARehearsal, NamesCollectivesThatNotAllCall) {
@@ -78,7 +78,7 @@ TEST_F(ARehearsal, NamesRanksThatDoNothing) {
 
 TEST_F(ARehearsal, NamesMessagesThatAreTooLong) {
   EXPECT_THAT(found("0 send 1 0 80\n1 recv 0 0 8\n").problems,
-              ElementsAre(HasSubstr("80 bytes for a receive of 8")));
+              ElementsAre(HasSubstr("80 bytes do not fit into the receive of 8")));
 }
 
 TEST_F(ARehearsal, RemarksOnSizesOfZero) {

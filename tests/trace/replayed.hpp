@@ -1,4 +1,4 @@
-// What the tests of all formats do with a program: read all of it, and replay it.
+// Shared by the tests of all formats: reads a whole program, and replays it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ inline std::string data(const std::string& name) {
   return std::string(OFFRAMP_TEST_TRACES) + "/" + name;
 }
 
-/// A folder that goes with the test.
+/// A folder for this test only.
 class Folder {
  public:
   Folder() {
@@ -58,7 +58,7 @@ inline Program opened(const std::string& path) {
   return program ? std::move(*program) : Program();
 }
 
-/// Calls what is given for each event of a rank, and says nothing of waits. The reader's error.
+/// Calls the function for each event of a rank, without outcomes of waits. Returns the reader's error.
 template <typename Call>
 std::string each_event(const Program& program, int rank, Call call) {
   const auto reader = program.read(rank);
@@ -66,7 +66,7 @@ std::string each_event(const Program& program, int rank, Call call) {
   return reader->error();
 }
 
-/// Why a file cannot be opened, or its ranks not be read.
+/// The reason why a file cannot be opened, or its ranks cannot be read.
 inline std::string problem_of(const std::string& path) {
   const Result<Program> program = open_program(path);
   if (!program) return program.error();
@@ -86,7 +86,7 @@ inline Result<ReplayResult> replayed(const Program& program, const std::string& 
   ReplaySource source{program.description.ranks, program.read};
   source.has_arrival = program.has_arrival;
   ReplayOptions options;
-  options.compute.kind = Compute::Kind::kMeasured;
+  options.compute.kind = Compute::Mode::kMeasured;
   return replay(*setting, source, options);
 }
 
@@ -99,7 +99,7 @@ inline void expect_to_end_everywhere(const Program& program) {
   }
 }
 
-/// Nothing in it lacks its counterpart, and it ends over every backend.
+/// All calls match, and the program ends over every backend.
 inline void expect_to_fit_and_end(const Program& program) {
   const Result<Findings> findings = rehearse(program);
   ASSERT_TRUE(findings) << findings.error();

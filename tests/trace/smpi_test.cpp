@@ -1,4 +1,4 @@
-// SMPI's time-independent traces: what their lines become, and what is written again.
+// SMPI's time-independent traces: the events of their lines, and traces that are written again.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -102,20 +102,20 @@ TEST(SmpiTrace, IsTheSameInOneFileForAllRanks) {
 TEST(SmpiTrace, NamesFileAndLineOfWhatIsWrong) {
   const Folder folder;
   for (const auto& [line, problem] : std::initializer_list<std::pair<const char*, const char*>>{
-           {"0 fly 1 2 3", "there is no action fly"},
-           {"0 send 1 2", "send: there are too few arguments"},
-           {"0 send 1 x 3", "x is no number"},
-           {"0 send 1 0 1e300", "is no number up to 2^53"},
+           {"0 fly 1 2 3", "unknown action fly"},
+           {"0 send 1 2", "send: too few arguments"},
+           {"0 send 1 x 3", "x is not a number"},
+           {"0 send 1 0 1e300", "is not a number up to 2^53"},
            {"0 send 1 0 -4", "-4 is less than 0"},
            {"0 send 1 0 4e15 27", ""},
-           {"0 bcast 4 7", "there is no rank 7"},
-           {"0 send 1 0 nan", "is no number"},
-           {"0 send 1 0 8 6 9", "send: 9 and what follows is more than it has arguments"},
-           {"0 barrier 3", "barrier: 3 and what follows is more"},
-           {"0 send 0.5 0 8", "0.5 is no whole number"},
+           {"0 bcast 4 7", "rank 7 does not exist"},
+           {"0 send 1 0 nan", "is not a number"},
+           {"0 send 1 0 8 6 9", "send: too many arguments, from 9 on"},
+           {"0 barrier 3", "barrier: too many arguments, from 3 on"},
+           {"0 send 0.5 0 8", "0.5 is not a whole number"},
            {"0 compute -5", "-5 is less than 0"},
            {"0 allreduce 8 -1", "-1 is less than 0"},
-           {"0", "it has a rank, and no action"},
+           {"0", "it has a rank but no action"},
        }) {
     const std::string path = folder.file("t", fmt::format("0 init\n1 init\n{}\n", line));
     const std::string found = problem_of(path);
@@ -133,8 +133,8 @@ TEST(SmpiTrace, RefusesListsThatDoNotFit) {
   folder.file("a", "0 init\n");
   folder.file("b", "0 init\n");
   folder.file("c", "5 init\n");
-  EXPECT_THAT(problem_of(folder.file("twice", "a\nb\n")), HasSubstr("is of rank 0, too"));
-  EXPECT_THAT(problem_of(folder.file("beyond", "a\nc\n")), HasSubstr("rank 5, and the list has 2 files"));
+  EXPECT_THAT(problem_of(folder.file("twice", "a\nb\n")), HasSubstr("also belongs to rank 0"));
+  EXPECT_THAT(problem_of(folder.file("beyond", "a\nc\n")), HasSubstr("rank 5, but the list has 2 files"));
   EXPECT_THAT(problem_of(folder.file("missing", "a\nnowhere\n")), HasSubstr("missing:2: cannot read"));
   folder.file("mixed", "0 init\n1 send 0 0 8\n0 finalize\n");
   folder.file("other", "1 init\n1 finalize\n");
@@ -142,18 +142,17 @@ TEST(SmpiTrace, RefusesListsThatDoNotFit) {
               HasSubstr("mixed:2: a line of rank 1 in the file of rank 0"));
   EXPECT_THAT(problem_of(folder.file("none", "traces/actions0.txt\ntraces/actions1.txt\n")),
               HasSubstr("none:1: cannot read " + folder.file("traces/actions0.txt") +
-                        ": No such file or directory; if this is a list of SMPI's traces"));
+                        ": No such file or directory; a list of SMPI's traces"));
   for (const char* const other : {"alpha\nbeta\n", "#!/bin/sh\n", "{\"a\":1.5}\n"})
-    EXPECT_THAT(problem_of(folder.file("other", other)), HasSubstr("what can be opened")) << other;
-  EXPECT_THAT(problem_of(folder.file("text", "any other text\n")), HasSubstr("what can be opened"));
+    EXPECT_THAT(problem_of(folder.file("other", other)), HasSubstr("supported formats")) << other;
+  EXPECT_THAT(problem_of(folder.file("text", "any other text\n")), HasSubstr("supported formats"));
 }
 
 std::string missing_of(const std::string& path) {
   return opened(path).missing;
 }
 
-/// A tracer writes "finalize" wherever it has written "init"; one who writes traces by hand may leave both
-/// out.
+/// A tracer that writes "init" also writes "finalize"; a trace written by hand may have neither.
 TEST(SmpiTrace, ThatIsCutIsNotWhole) {
   const Folder folder;
   const std::string cut = "0 init\n0 isend 1 7 1000 6\n0 waitall\n1 init\n1 recv 0 7 1000 6\n";
@@ -165,7 +164,7 @@ TEST(SmpiTrace, ThatIsCutIsNotWhole) {
   folder.file("b", "1 init\n1 send 0 0 8\n");
   folder.file("c", "");
   EXPECT_EQ(missing_of(folder.file("list", "a\nb\nc\n")),
-            "rank 1 is cut off before finalize; nothing is there of rank 2");
+            "rank 1 is cut off before finalize; nothing exists of rank 2");
   const Program program = opened(folder.file("cut", cut));
   const auto reader = program.read(0);
   for (Event event; reader->next(event);) EXPECT_NE(reader->call(event.call), "MPI_Finalize");
@@ -180,15 +179,15 @@ TEST(SmpiTrace, FindsFilesFromTheFolderAboveItsList) {
   EXPECT_EQ(opened(folder.file("replay/list", "replay/a\n")).description.ranks, 1);
 }
 
-/// A program, written and read again: the same messages, and times that are alike.
+/// A program, written and read again: the same messages, and similar times.
 TEST(SmpiTrace, ComesBackAsItWasWritten) {
   const Folder folder;
   const Program program = opened(data("smpi/program.txt"));
-  std::vector<std::string> unsaid;
+  std::vector<std::string> unsupported;
   Program without_wildcards = program;
-  ASSERT_EQ(write_smpi(without_wildcards, folder.file("out"), unsaid).error(), "");
-  EXPECT_THAT(unsaid, ElementsAre(HasSubstr("collectives that go on beside"), HasSubstr("sends that wait"),
-                                  HasSubstr("probes")));
+  ASSERT_EQ(write_smpi(without_wildcards, folder.file("out"), unsupported).error(), "");
+  EXPECT_THAT(unsupported, ElementsAre(HasSubstr("nonblocking collectives"), HasSubstr("synchronous sends"),
+                                       HasSubstr("probes")));
   const Program again = opened(folder.file("out"));
   EXPECT_EQ(messages_of(again), messages_of(program));
   expect_to_end_everywhere(again);
@@ -205,9 +204,9 @@ TEST(SmpiTrace, OfAPatternTakesTheSameTime) {
     program.description.ranks = 9;
     program.has_arrival = true;
     program.read = [made = *pattern](int rank) { return made.read(rank); };
-    std::vector<std::string> unsaid;
+    std::vector<std::string> unsupported;
     const std::string path = folder.file(std::string(kind.name));
-    ASSERT_EQ(write_smpi(program, path, unsaid).error(), "");
+    ASSERT_EQ(write_smpi(program, path, unsupported).error(), "");
     const Program again = opened(path);
     EXPECT_EQ(messages_of(again), messages_of(program)) << kind.name;
     const Result<ReplayResult> before = replayed(program, "host");

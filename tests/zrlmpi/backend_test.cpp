@@ -1,4 +1,4 @@
-// The driver: what it memorises against the network itself, and what the program sees of a call.
+// The driver: its memorised times against the network itself, and calls as the program sees them.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -101,8 +101,7 @@ TEST(ZrlmpiBackend, AnUnexpectedMessageWaitsInBounceMemory) {
             Time::ms(9) + copy + kCommand);
 }
 
-// Where a late receiver is answered without running the network, nothing differs from it: also next to the
-// timer.
+// A late receiver can be answered without running the network, with equal results, even close to the timer.
 TEST(ZrlmpiBackend, ALateReceiverTakesTheTimeOfTheNetwork) {
   const MpeSpec spec;
   std::vector<Time> lates = {{}, Time::ns(700), Time::us(3), Time::ms(100), Time::ms(2000), Time::ms(30000)};
@@ -129,7 +128,7 @@ TEST(ZrlmpiBackend, ALateReceiverTakesTheTimeOfTheNetwork) {
   }
 }
 
-// A latency beyond the timers repeats packets although nothing is lost; what is memorised does not hide it.
+// A latency beyond the timers repeats packets although none is lost; memorised times do not hide that.
 TEST(ZrlmpiBackend, TimersShorterThanARoundTripAreNotMemorised) {
   Driver driver({{"timer", {0.01, {}}}, {"latency", {100000, {}}}});
   MpeSpec spec;
@@ -173,8 +172,8 @@ TEST(ZrlmpiBackend, AMessageToItselfNeverReachesTheNetwork) {
   EXPECT_EQ(driver->wire().packets, 0U);
 }
 
-// The engine has one call at a time (read in [zrlmpi-src]: the states in mpe.hpp): sends follow each other,
-// whatever their size.
+// The engine has one call at a time (read in [zrlmpi-src]: the states in mpe.hpp): sends of any size follow
+// each other.
 TEST(ZrlmpiBackend, SendsFollowEachOtherOnTheSendMachine) {
   Driver driver;
   Time expected = kCommand;
@@ -289,7 +288,7 @@ TEST(ZrlmpiBackend, DeclinesMessagesThatTheSizeFieldCannotCount) {
   EXPECT_EQ(driver->supports(gather).reason,
             "a message of several ranks' blocks is at most 2^32 - 1 words of 32 bits");
   EXPECT_TRUE(Driver({{"collectives", {0, "linear"}}})->supports(gather).yes());
-  gather.bytes = kMaximumMessageBytes / 3;  // of four ranks a root keeps one block for itself
+  gather.bytes = kMaximumMessageBytes / 3;  // of four ranks, a root keeps one block
   EXPECT_TRUE(driver->supports(gather).yes());
   gather.ranks = 5;
   EXPECT_FALSE(driver->supports(gather).yes());
@@ -304,7 +303,7 @@ TEST(ZrlmpiBackend, DeclinesWithReasonsWhenItIsStrict) {
   EXPECT_TRUE(driver->supports(operation(OperationKind::kSend, ElementType::kFloat32)).yes());
   EXPECT_TRUE(driver->supports(operation(OperationKind::kBarrier, ElementType::kByte)).yes());
   EXPECT_EQ(driver->supports(operation(OperationKind::kSend, ElementType::kFloat64)).reason,
-            "the strict header knows INT and FLOAT only");
+            "the strict header has only INT and FLOAT");
   Operation tagged = operation(OperationKind::kSend);
   tagged.tag = 3;
   EXPECT_EQ(driver->supports(tagged).reason, "the strict header has no tag");
@@ -314,12 +313,13 @@ TEST(ZrlmpiBackend, DeclinesWithReasonsWhenItIsStrict) {
   EXPECT_TRUE(driver->supports(empty).yes());  // no element, no type
   Operation product = operation(OperationKind::kReduce);
   product.function = ReduceFunction::kProduct;
-  EXPECT_EQ(driver->supports(product).reason, "the tool chain reduces with SUM only");
+  EXPECT_EQ(driver->supports(product).reason, "the tool chain has only SUM reductions");
 }
 
 TEST(ZrlmpiBackend, DeclinesWorldsBeyondTheShellsNodes) {
   EXPECT_TRUE(Driver({}, {}, 64)->supports(operation(OperationKind::kSend)).yes());
-  EXPECT_EQ(Driver({}, {}, 65)->supports(operation(OperationKind::kSend)).reason, "the shell knows 64 nodes");
+  EXPECT_EQ(Driver({}, {}, 65)->supports(operation(OperationKind::kSend)).reason,
+            "the shell supports at most 64 nodes");
 }
 
 AffineMap element_of(int rank) {

@@ -1,4 +1,4 @@
-// Requests that wait at a rank's engine: what the FIFO, the shell and the header cache do to them.
+// Requests that wait at a rank's engine: the effects of the FIFO, the shell and the header cache.
 #include "simulators/zrlmpi/engine_input.hpp"
 
 #include <gtest/gtest.h>
@@ -16,12 +16,12 @@ namespace {
 TEST(ZrlmpiEngineInput, ReadsUpToARequestAndKeepsTheOthersInTheCache) {
   EngineInput input;
   for (const std::uint64_t message : {10U, 11U, 12U, 13U}) input.add(message, Time::ns(1));
-  EXPECT_EQ(input.take(12, Time::ns(1)), 3);
+  EXPECT_EQ(input.headers_to_read(12, Time::ns(1)), 3);
   EXPECT_EQ(input.in_cache(), 2U);
-  EXPECT_EQ(input.take(10, Time::ns(2)), 0) << "it was read";
-  EXPECT_EQ(input.take(13, Time::ns(2)), 1) << "that of 11 is in the cache";
-  EXPECT_EQ(input.take(11, Time::ns(2)), 0);
-  EXPECT_EQ(input.take(11, Time::ns(2)), 0) << "it is gone";
+  EXPECT_EQ(input.headers_to_read(10, Time::ns(2)), 0) << "it was read";
+  EXPECT_EQ(input.headers_to_read(13, Time::ns(2)), 1) << "that of 11 is in the cache";
+  EXPECT_EQ(input.headers_to_read(11, Time::ns(2)), 0);
+  EXPECT_EQ(input.headers_to_read(11, Time::ns(2)), 0) << "it is gone";
   EXPECT_EQ(input.in_cache(), 0U);
 }
 
@@ -30,7 +30,7 @@ TEST(ZrlmpiEngineInput, ReadsInTheOrderOfArrivalAndNotWhatIsToCome) {
   input.add(1, Time::ns(30));
   input.add(2, Time::ns(10));
   input.add(3, Time::ns(20));
-  EXPECT_EQ(input.take(3, Time::ns(20)), 2) << "behind 2, before 1";
+  EXPECT_EQ(input.headers_to_read(3, Time::ns(20)), 2) << "behind 2, before 1";
 }
 
 TEST(ZrlmpiEngineInput, HoldsTheRequestsOfAllOtherRanks) {
@@ -41,10 +41,10 @@ TEST(ZrlmpiEngineInput, HoldsTheRequestsOfAllOtherRanks) {
     input.add(message, Time());
   }
   EXPECT_TRUE(input.is_full(Time()));
-  EXPECT_EQ(input.take(kCacheSlots + 9, Time()), static_cast<std::int64_t>(kCacheSlots) + 10);
+  EXPECT_EQ(input.headers_to_read(kCacheSlots + 9, Time()), static_cast<std::int64_t>(kCacheSlots) + 10);
   EXPECT_EQ(input.in_cache(), kCacheSlots) << "no more slots: the others stay where they are";
   EXPECT_FALSE(input.is_full(Time()));
-  EXPECT_EQ(input.take(kCacheSlots, Time()), 1);
+  EXPECT_EQ(input.headers_to_read(kCacheSlots, Time()), 1);
 }
 
 TEST(ZrlmpiEngineInput, HasRoomWhileARequestIsStillToComeAgain) {
@@ -55,7 +55,7 @@ TEST(ZrlmpiEngineInput, HasRoomWhileARequestIsStillToComeAgain) {
   EXPECT_TRUE(input.is_full(Time::ms(200)));
 }
 
-/// So many gathers at once, of one block from each of 64 ranks in linear order; the root comes late.
+/// Several gathers at once, of one block from each of 64 ranks in linear order; the root comes late.
 struct Gathers {
   std::string stuck;
   std::vector<std::string> violations;
@@ -77,7 +77,7 @@ Gathers gathers(int count, Time late) {
     operation.bytes = 8;
     operation.ranks = rank.size();
     std::vector<RankRequest> requests;
-    for (int i = 0; i < count; ++i) requests.push_back(rank.start(rank.everyone(), operation));
+    for (int i = 0; i < count; ++i) requests.push_back(rank.start(rank.world_communicator(), operation));
     EXPECT_EQ(co_await rank.wait_all(requests), Outcome::kOk);
   });
   result.violations = world.violations();
@@ -86,7 +86,7 @@ Gathers gathers(int count, Time late) {
   return result;
 }
 
-// The root comes while the requests of all others wait: it has to read 63 headers, and nothing is lost.
+// The root comes while the requests of all others wait: it reads 63 headers, and no request is lost.
 TEST(ZrlmpiEngineInput, LosesNothingOfAProgramThatBlocks) {
   const MpeSpec spec;
   const Time late = Time::ms(1);
@@ -101,7 +101,8 @@ TEST(ZrlmpiEngineInput, LosesNothingOfAProgramThatBlocks) {
   EXPECT_GT(waited.end - late, in_time.end - reading - Time::us(3));
 }
 
-// More open requests than the engine and its shell hold: the rest comes again, and nothing else happens.
+// More open requests than the engine and its shell have room for: the others are repeated, and nothing else
+// changes.
 TEST(ZrlmpiEngineInput, DropsWhatFindsEverythingFull) {
   constexpr int kFew = kWaitingHeaders / (kMaximumNodes - 1);
   const Gathers few = gathers(kFew, Time::ms(1));

@@ -66,7 +66,7 @@ TEST(ZrlmpiExchange, IsBoundByTheWireWhenTheBusIsFaster) {
 }
 
 /// 131072 bytes are the largest array that the tool chain keeps out of DRAM; a full datagram takes 2300 ns to
-/// get there.
+/// reach it.
 TEST(ZrlmpiExchange, IsBoundByTheRolesMemoryAbove128KiB) {
   const auto slope = [](MpeSpec spec, std::uint64_t from) {
     ExchangeRunner runner(spec);
@@ -283,7 +283,7 @@ TEST(ZrlmpiExchange, DeliversEveryByteAtEveryBoundary) {
   }
 }
 
-// Neither the magic number nor whole handshake packets inside a payload are taken for anything but data.
+// The magic number and whole handshake packets inside a payload are treated as data.
 TEST(ZrlmpiExchange, DeliversPayloadsThatLookLikeHeaders) {
   for (const Format format : {Format::kStrict, Format::kExtended}) {
     MpeSpec spec;
@@ -332,7 +332,7 @@ TEST(ZrlmpiExchange, WaitsForALateReceiverHoweverLateItIs) {
 
 TEST(ZrlmpiExchange, CompletesABarrierCallWithoutData) {
   ExchangeRequest request = request_of(0);
-  request.call = Call::kBarrier;
+  request.call = MpiCall::kBarrier;
   for (const FaultRates& faults : {FaultRates{}, harmless()}) {
     request.faults = faults;
     std::vector<StateChange> changes;
@@ -354,8 +354,8 @@ TEST(ZrlmpiExchange, AnswersFloatAgainstIntWithAnError) {
   ExchangeRunner runner{MpeSpec()};
   for (const FaultRates& faults : {FaultRates{}, harmless()}) {
     ExchangeRequest request = request_of(100);
-    request.call = Call::kSendFloat;
-    request.answer = Call::kReceiveInt;
+    request.call = MpiCall::kSendFloat;
+    request.answer = MpiCall::kReceiveInt;
     request.faults = faults;
     const ExchangeResult result = runner.run(request);
     EXPECT_TRUE(result.mismatch);
@@ -367,7 +367,7 @@ TEST(ZrlmpiExchange, AnswersFloatAgainstIntWithAnError) {
     EXPECT_GT(result.complete, Time());
   }
   ExchangeRequest request = request_of(100);
-  request.call = Call::kSendFloat;
+  request.call = MpiCall::kSendFloat;
   EXPECT_TRUE(runner.run(request).ok()) << "the next call is not wedged";
 }
 

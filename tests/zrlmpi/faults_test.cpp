@@ -1,4 +1,4 @@
-// Calls over wires that lose, repeat and reorder.
+// Calls over wires that lose, repeat and reorder packets.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -12,7 +12,7 @@ namespace {
 
 enum class Way : std::uint8_t { kForth, kBack };
 
-/// A fault script of a call from rank 0 to rank 1 that loses packet n of one direction, and none of the other
+/// A fault script of a call from rank 0 to rank 1 that loses packet n of one direction, but none of the other
 /// first 20.
 FaultRates losing(Way way, std::uint64_t n) {
   FaultRates rates;
@@ -28,7 +28,7 @@ FaultRates losing(Way way, std::uint64_t n) {
   }
 }
 
-struct Played {
+struct SceneResult {
   ExchangeResult result;
   Buffer into;
   std::vector<StateChange> states;
@@ -40,22 +40,22 @@ struct Played {
   }
 };
 
-Played play(const FaultRates& faults, const Buffer& data, const MpeSpec& spec = MpeSpec()) {
-  Played played;
-  played.into.resize(data.size());
+SceneResult play(const FaultRates& faults, const Buffer& data, const MpeSpec& spec = MpeSpec()) {
+  SceneResult result;
+  result.into.resize(data.size());
   ExchangeRequest request = request_of(data.size());
   request.payload = data;
-  request.into = played.into;
+  request.into = result.into;
   request.faults = faults;
-  played.result = ExchangeRunner(spec).run(request, &played.states);
-  return played;
+  result.result = ExchangeRunner(spec).run(request, &result.states);
+  return result;
 }
 
-// The sum of what the repetition repeats and of the documented timer, to the picosecond.
+// The repeated work plus the documented timer, to the picosecond.
 class ZrlmpiSingleLoss : public testing::Test {
  protected:
-  Played lost(Way way, std::uint64_t n) {
-    Played it = play(losing(way, n), data_);
+  SceneResult lost(Way way, std::uint64_t n) {
+    SceneResult it = play(losing(way, n), data_);
     EXPECT_TRUE(it.result.ok());
     EXPECT_EQ(it.into, data_);
     EXPECT_EQ(it.result.wire.lost, 1U);
@@ -66,7 +66,7 @@ class ZrlmpiSingleLoss : public testing::Test {
 
   MpeSpec spec_;
   Buffer data_ = pattern(1000, 4);
-  Played whole_ = play(harmless(), data_);
+  SceneResult whole_ = play(harmless(), data_);
 };
 
 TEST_F(ZrlmpiSingleLoss, OfASendRequestCostsTheSendersTimer) {
@@ -88,17 +88,17 @@ TEST_F(ZrlmpiSingleLoss, OfDataCostsTwiceTheSendersTimer) {
   EXPECT_EQ(spec_.timeout(0, Awaited::kAck, 0), Time::ms(400));
 }
 
-// The engine keeps no copy: its feedback has the role stream the buffer again.
+// The engine keeps no copy: its feedback makes the role stream the buffer again.
 TEST_F(ZrlmpiSingleLoss, HasTheRoleStreamAgainWhatHadLeft) {
   EXPECT_EQ(lost(Way::kForth, 0).result.streamed_again, 0U) << "a request is the engine's own";
   EXPECT_EQ(lost(Way::kForth, 1).result.streamed_again, 1U);
   EXPECT_EQ(lost(Way::kBack, 1).result.streamed_again, 1U);
 }
 
-// The reference waits for ever: its receiver does not acknowledge twice.
+// The reference waits for ever, because its receiver does not acknowledge twice.
 TEST_F(ZrlmpiSingleLoss, OfAnAckCostsTwiceTheSendersTimer) {
   const Time sending = whole_.entered(0, State::kWait4Ack) - whole_.result.data;
-  const Played it = lost(Way::kBack, 1);
+  const SceneResult it = lost(Way::kBack, 1);
   EXPECT_GT(it.result.complete, whole_.result.complete + spec_.timeout(0, Awaited::kAck, 0));
   EXPECT_LE(it.result.complete, whole_.result.complete + spec_.timeout(0, Awaited::kAck, 0) + sending);
   EXPECT_EQ(it.result.last, whole_.result.last) << "the receiver had the data before";
@@ -115,7 +115,7 @@ TEST(ZrlmpiTimer, GrowsTwiceWithTheAttemptAndWithTheRank) {  // zrlmpi_common.hp
 TEST(ZrlmpiTimer, SpacesTheRequestsToADeadPeer) {
   MpeSpec spec;
   spec.retries = 3;
-  const Played it = play({1, 1, 0, 0}, pattern(10, 1), spec);
+  const SceneResult it = play({1, 1, 0, 0}, pattern(10, 1), spec);
   std::vector<Time> requests;
   for (const StateChange& change : it.states) {
     if (change.rank == 0 && change.state == State::kWait4Clear) requests.push_back(change.at);
@@ -128,12 +128,12 @@ TEST(ZrlmpiTimer, SpacesTheRequestsToADeadPeer) {
   }
 }
 
-// Retries end, the network comes to rest, and neither end calls it a success.
+// Retries end, the network becomes idle, and neither end reports success.
 TEST(ZrlmpiFaults, EndInAFailedCallWhenTheRetriesAreUsedUp) {
   for (const int retries : {0, 1, 3, 16}) {
     MpeSpec spec;
     spec.retries = retries;
-    const Played it = play({1, 1, 0, 0}, pattern(3000, 1), spec);
+    const SceneResult it = play({1, 1, 0, 0}, pattern(3000, 1), spec);
     EXPECT_FALSE(it.result.ok());
     EXPECT_FALSE(it.result.sent);
     EXPECT_FALSE(it.result.delivered);
@@ -156,19 +156,19 @@ TEST(ZrlmpiFaults, LeaveNoTimeOfAFailedCallBeforeItsBeginning) {
   }
 }
 
-// The receiver has everything, but the sender never learns of it: not a success.
+// The receiver has everything, but the sender never gets the acknowledgement: no success.
 TEST(ZrlmpiFaults, FailTheCallWhenAllAcksAreLost) {
   MpeSpec spec;
   spec.retries = 0;
   const Buffer data = pattern(500, 2);
-  const Played it = play(losing(Way::kBack, 1), data, spec);
+  const SceneResult it = play(losing(Way::kBack, 1), data, spec);
   EXPECT_TRUE(it.result.delivered);
   EXPECT_EQ(it.into, data);
   EXPECT_FALSE(it.result.sent);
   EXPECT_FALSE(it.result.ok());
 }
 
-// What arrives is right, or the call has failed.
+// The received data is right, or the call has failed.
 TEST(ZrlmpiFaults, NeverCorruptAMessage) {
   std::mt19937_64 random(20);
   std::uniform_real_distribution<double> rate(0, 0.2);
@@ -183,7 +183,7 @@ TEST(ZrlmpiFaults, NeverCorruptAMessage) {
     const Buffer data = i % 5 == 0 ? fake_headers(size, request_of(0), spec.format)
                                    : pattern(size, static_cast<std::uint32_t>(i));
     const FaultRates faults{random(), rate(random), rate(random), rate(random)};
-    const Played it = play(faults, data, spec);
+    const SceneResult it = play(faults, data, spec);
     EXPECT_TRUE(!it.result.delivered || it.into == data) << i;
     EXPECT_TRUE(!it.result.sent || it.result.delivered) << i;
     ok += it.result.ok() ? 1 : 0;
@@ -194,7 +194,7 @@ TEST(ZrlmpiFaults, NeverCorruptAMessage) {
 TEST(ZrlmpiFaults, ThatOnlyDuplicateAreRepairedWithoutATimer) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const Buffer data = pattern(20000, static_cast<std::uint32_t>(seed));
-    const Played it = play({seed, 0, 0.2, 0}, data);
+    const SceneResult it = play({seed, 0, 0.2, 0}, data);
     EXPECT_TRUE(it.result.ok());
     EXPECT_EQ(it.into, data);
     EXPECT_LT(it.result.complete, Time::ms(1));
@@ -216,11 +216,11 @@ TEST(ZrlmpiFaults, CostTheSameWithAndWithoutThePayload) {
   }
 }
 
-// An INT receive against a FLOAT send, with a first ERROR that gets lost.
+// An INT receive against a FLOAT send, whose first ERROR is lost.
 TEST(ZrlmpiFaults, DoNotKeepAnErrorFromTheSender) {
   ExchangeRequest request = request_of(100);
-  request.call = Call::kSendFloat;
-  request.answer = Call::kReceiveInt;
+  request.call = MpiCall::kSendFloat;
+  request.answer = MpiCall::kReceiveInt;
   request.faults = losing(Way::kBack, 0);
   std::vector<StateChange> states;
   const ExchangeResult result = ExchangeRunner(MpeSpec()).run(request, &states);

@@ -16,57 +16,57 @@ struct Vector {
   std::string_view hex;
 };
 
-// Vectors. The headers of a message of four words of INT are what the library and the engine of [zrlmpi-src]
-// send; the others follow from [zrlmpi-protocol].
+// Test vectors. The headers of a message of four INT words are those that the library and the engine of
+// [zrlmpi-src] send; the others follow from [zrlmpi-protocol].
 std::vector<Vector> vectors() {
-  Header tagged(0, 1, Call::kSendInt, PacketType::kSendRequest);
+  Header tagged(0, 1, MpiCall::kSendInt, PacketType::kSendRequest);
   tagged.set(Field::kTagLow, 5);
   return {
       {"SEND_REQUEST of INT",
-       {0, 1, Call::kSendInt, PacketType::kSendRequest},
+       {0, 1, MpiCall::kSendInt, PacketType::kSendRequest},
        "96969696 00000000 01000000 00000000 00010000 00000000 00000000 96969696"},
       {"CLEAR_TO_SEND of INT",
-       {1, 0, Call::kReceiveInt, PacketType::kClearToSend},
+       {1, 0, MpiCall::kReceiveInt, PacketType::kClearToSend},
        "96969696 01000000 00000000 00000000 01020000 00000000 00000000 96969696"},
       {"DATA of 4 words",
-       {0, 1, Call::kSendInt, PacketType::kData, 4},
+       {0, 1, MpiCall::kSendInt, PacketType::kData, 4},
        "96969696 00000000 01000000 04000000 00030000 00000000 00000000 96969696"},
       {"ACK of INT",
-       {1, 0, Call::kReceiveInt, PacketType::kAck},
+       {1, 0, MpiCall::kReceiveInt, PacketType::kAck},
        "96969696 01000000 00000000 00000000 01040000 00000000 00000000 96969696"},
       {"ERROR",
-       {0, 1, Call::kSendInt, PacketType::kError},
+       {0, 1, MpiCall::kSendInt, PacketType::kError},
        "96969696 00000000 01000000 00000000 00050000 00000000 00000000 96969696"},
       {"SEND_REQUEST of FLOAT",
-       {0, 1, Call::kSendFloat, PacketType::kSendRequest},
+       {0, 1, MpiCall::kSendFloat, PacketType::kSendRequest},
        "96969696 00000000 01000000 00000000 02010000 00000000 00000000 96969696"},
       {"CLEAR_TO_SEND of FLOAT",
-       {1, 0, Call::kReceiveFloat, PacketType::kClearToSend},
+       {1, 0, MpiCall::kReceiveFloat, PacketType::kClearToSend},
        "96969696 01000000 00000000 00000000 03020000 00000000 00000000 96969696"},
       {"DATA of FLOAT",
-       {0, 1, Call::kSendFloat, PacketType::kData, 2},
+       {0, 1, MpiCall::kSendFloat, PacketType::kData, 2},
        "96969696 00000000 01000000 02000000 02030000 00000000 00000000 96969696"},
       {"ACK of FLOAT",
-       {1, 0, Call::kReceiveFloat, PacketType::kAck},
+       {1, 0, MpiCall::kReceiveFloat, PacketType::kAck},
        "96969696 01000000 00000000 00000000 03040000 00000000 00000000 96969696"},
       {"DATA to rank 63",
-       {63, 0, Call::kSendInt, PacketType::kData, 0x01020304},
+       {63, 0, MpiCall::kSendInt, PacketType::kData, 0x01020304},
        "96969696 3f000000 00000000 04030201 00030000 00000000 00000000 96969696"},
       {"DATA of 3 words",
-       {0, 1, Call::kSendInt, PacketType::kData, 3},
+       {0, 1, MpiCall::kSendInt, PacketType::kData, 3},
        "96969696 00000000 01000000 03000000 00030000 00000000 00000000 96969696"},
       {"DATA of 1054 words",
-       {0, 1, Call::kSendInt, PacketType::kData, 1054},
+       {0, 1, MpiCall::kSendInt, PacketType::kData, 1054},
        "96969696 00000000 01000000 1e040000 00030000 00000000 00000000 96969696"},
       {"tagged", tagged, "96969696 00000000 01000000 00000000 00010500 00000000 00000000 96969696"},
       {"DATA of no words",
-       {0, 1, Call::kSendInt, PacketType::kData, 0},
+       {0, 1, MpiCall::kSendInt, PacketType::kData, 0},
        "96969696 00000000 01000000 00000000 00030000 00000000 00000000 96969696"},
   };
 }
 
 HeaderImage valid() {
-  return encode(Header(0, 1, Call::kSendInt, PacketType::kSendRequest));
+  return encode(Header(0, 1, MpiCall::kSendInt, PacketType::kSendRequest));
 }
 
 HeaderError decode_error(std::span<const std::byte> bytes, Format format = Format::kStrict) {
@@ -123,9 +123,9 @@ TEST(ZrlmpiHeader, ReservedBytesNeedAVersionInTheExtendedFormat) {
 }
 
 TEST(ZrlmpiHeader, SourceRank64IsRejectedAnd63IsNot) {
-  EXPECT_EQ(decode_error(encode(Header(0, 64, Call::kSendInt, PacketType::kSendRequest))),
+  EXPECT_EQ(decode_error(encode(Header(0, 64, MpiCall::kSendInt, PacketType::kSendRequest))),
             HeaderError::kSource);
-  EXPECT_EQ(decode_error(encode(Header(0, 63, Call::kSendInt, PacketType::kSendRequest))),
+  EXPECT_EQ(decode_error(encode(Header(0, 63, MpiCall::kSendInt, PacketType::kSendRequest))),
             HeaderError::kNone);
 }
 
@@ -148,7 +148,7 @@ TEST(ZrlmpiHeader, UnassignedCodesAreRejected) {
 }
 
 TEST(ZrlmpiHeader, ExtensionCarriesEveryTagContextSequenceAndByteCount) {
-  Header header(3, 2, Call::kSendInt, PacketType::kData);
+  Header header(3, 2, MpiCall::kSendInt, PacketType::kData);
   header.extend(0xfedcba98, 0xbeef, 0x123456);
   header.set_payload_bytes(4097);
   Header read;
@@ -163,7 +163,7 @@ TEST(ZrlmpiHeader, ExtensionCarriesEveryTagContextSequenceAndByteCount) {
 }
 
 TEST(ZrlmpiHeader, AnotherVersionIsRejected) {
-  Header header(0, 1, Call::kSendInt, PacketType::kSendRequest);
+  Header header(0, 1, MpiCall::kSendInt, PacketType::kSendRequest);
   header.set(Field::kFlags, 0x20);
   EXPECT_EQ(decode_error(encode(header), Format::kExtended), HeaderError::kVersion);
 }
@@ -184,7 +184,7 @@ TEST(ZrlmpiHeader, RandomBytesNeverDecodeToSomethingOutOfRange) {
 }
 
 TEST(ZrlmpiHeader, PrintsEveryFieldByName) {
-  const std::string text = print(Header(0, 1, Call::kSendFloat, PacketType::kClearToSend, 7));
+  const std::string text = print(Header(0, 1, MpiCall::kSendFloat, PacketType::kClearToSend, 7));
   EXPECT_NE(text.find("destination=0 source=1 size=7 call=2(SEND_FLOAT) type=2(CLEAR_TO_SEND)"),
             std::string::npos);
 }

@@ -21,7 +21,7 @@ void expect_cut(int bus, std::uint64_t words, std::uint64_t datagrams, std::uint
   EXPECT_EQ(cut.last_bytes, last) << words << " words, " << bus << " bit";
 }
 
-// Seen in a run of the library of [zrlmpi-src] (LIB/SW/ZRLMPI.cpp): the engine fills up the last line.
+// Observed in a run of the library of [zrlmpi-src] (LIB/SW/ZRLMPI.cpp): the engine fills up the last line.
 TEST(ZrlmpiSegmentation, CutsMessagesWhereTheReferenceDoes) {
   for (const int bus : {8, 32, 64}) {
     expect_cut(bus, 0, 1, 32);
@@ -73,11 +73,11 @@ std::vector<Buffer> datagrams_of(int bus, const Buffer& payload) {
   Scheduler scheduler;
   std::vector<Buffer> out;
   Path path(scheduler, spec, Carriage::kPackets, {}, {});
-  Header header(0, 1, Call::kSendInt, PacketType::kData);
+  Header header(0, 1, MpiCall::kSendInt, PacketType::kData);
   header.set_payload_bytes(payload.size());
   const HeaderImage image = encode(header);
   TransmitItem item = TransmitItem::packet(image);
-  item.kind = TransmitItem::Kind::kMessage;
+  item.kind = TransmitItem::Framing::kMessage;
   item.payload = payload;
   item.size = payload.size();
   scheduler.spawn("put", put(path, std::move(item)));
@@ -117,16 +117,16 @@ TEST(ZrlmpiPath, PutsVectorV12OnTheWireWithOneHeader) {
 TEST(ZrlmpiHeaderCache, HoldsOneHeaderOfEachOf64RanksAndTheNewestWins) {
   HeaderCache cache;
   for (int rank = 0; rank < kMaximumNodes; ++rank)
-    cache.put(Header(0, rank, Call::kSendInt, PacketType::kSendRequest));
-  cache.put(Header(0, 5, Call::kSendInt, PacketType::kAck));
-  EXPECT_FALSE(cache.take(5, PacketType::kSendRequest, Call::kSendInt).has_value());
-  EXPECT_FALSE(cache.take(5, PacketType::kAck, Call::kSendFloat).has_value())
+    cache.put(Header(0, rank, MpiCall::kSendInt, PacketType::kSendRequest));
+  cache.put(Header(0, 5, MpiCall::kSendInt, PacketType::kAck));
+  EXPECT_FALSE(cache.pop(5, PacketType::kSendRequest, MpiCall::kSendInt).has_value());
+  EXPECT_FALSE(cache.pop(5, PacketType::kAck, MpiCall::kSendFloat).has_value())
       << "the call code is part of the key";
-  EXPECT_TRUE(cache.take(5, PacketType::kAck, Call::kSendInt).has_value());
-  EXPECT_FALSE(cache.take(5, PacketType::kAck, Call::kSendInt).has_value()) << "taken is gone";
+  EXPECT_TRUE(cache.pop(5, PacketType::kAck, MpiCall::kSendInt).has_value());
+  EXPECT_FALSE(cache.pop(5, PacketType::kAck, MpiCall::kSendInt).has_value()) << "taken is gone";
   cache.drop(6);
-  EXPECT_FALSE(cache.take(6, PacketType::kSendRequest, Call::kSendInt).has_value());
-  const auto last = cache.take(63, PacketType::kSendRequest, Call::kSendInt);
+  EXPECT_FALSE(cache.pop(6, PacketType::kSendRequest, MpiCall::kSendInt).has_value());
+  const auto last = cache.pop(63, PacketType::kSendRequest, MpiCall::kSendInt);
   ASSERT_TRUE(last.has_value());
   EXPECT_EQ(last->source(), 63U);
 }

@@ -42,7 +42,7 @@ inline std::vector<std::byte> unhex(std::string_view text) {
 using test::Buffer;
 using test::pattern;
 
-/// Handshake packets of the call itself, one behind the other, and between them bytes of the magic number.
+/// Handshake packets of the call itself, concatenated, with bytes of the magic number in between.
 inline Buffer fake_headers(std::size_t bytes, const ExchangeRequest& request, Format format) {
   Buffer out;
   for (std::size_t i = 0; out.size() < bytes; ++i) {
@@ -74,7 +74,7 @@ inline ExchangeRequest request_of(std::uint64_t size) {
   return request;
 }
 
-/// A wire with a fault script that harms nothing: every datagram has its header, as on any faulty wire.
+/// A wire with a fault script without harm: every datagram has its header, as on any faulty wire.
 inline FaultRates harmless() {
   return {1, 1e-300, 0, 0};
 }
@@ -82,7 +82,7 @@ inline FaultRates harmless() {
 inline std::uint64_t forth(int from, int to) {
   return Link::id(static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(to));
 }
-/// Of the answers to calls from `from` to `to`.
+/// The link of the answers to calls from `from` to `to`.
 inline std::uint64_t back(int from, int to) {
   return forth(to, from) | Link::id(0, 0, Link::kAnswers);
 }

@@ -1,4 +1,4 @@
-// Programs on many engines: what their calls do to each other.
+// Programs on many engines: the effects of their calls on each other.
 #include "simulators/world/world.hpp"
 
 #include <fmt/core.h>
@@ -54,8 +54,8 @@ Ran run(const std::vector<std::pair<std::string, Settings::Value>>& values, cons
   return {world.end(), world.wire()};
 }
 
-/// The root receives one block after the other: it answers a request when the block before has arrived. It
-/// reads the headers of all requests, which come at once; that of the first one while it waits for it.
+/// The root receives one block after the other: it answers a request after the block before has arrived. All
+/// requests come at once, and it reads their headers, the first one while it waits for it.
 TEST(ZrlmpiWorld, AGatherTakesOneHandshakeAfterTheOther) {
   constexpr int kBlocks = kMaximumNodes - 1;
   const MpeSpec spec;
@@ -63,7 +63,7 @@ TEST(ZrlmpiWorld, AGatherTakesOneHandshakeAfterTheOther) {
     ExchangeRequest late = request_of(bytes);
     late.ready = Time::ms(1);
     const Time answered = ExchangeRunner(spec).run(late).last - late.ready;
-    // To post a receive takes a command, and so does to learn of its end.
+    // Posting a receive takes a command, and so does reading its end.
     const Time bound =
         kBlocks * (answered + 2 * kCommand) + (kBlocks - 1) * spec.iterations(spec.header_iterations());
     const Time time =
@@ -75,7 +75,8 @@ TEST(ZrlmpiWorld, AGatherTakesOneHandshakeAfterTheOther) {
   }
 }
 
-/// The limit is of messages of the program: engines answer those of a collective when their role asks.
+/// The limit applies to the program's messages: engines answer those of a collective when their role reaches
+/// it.
 TEST(ZrlmpiWorld, NothingIsGrantedEarlyInACollective) {
   for (const OperationKind kind :
        {OperationKind::kBcast, OperationKind::kReduce, OperationKind::kGather, OperationKind::kScatter,
@@ -85,8 +86,8 @@ TEST(ZrlmpiWorld, NothingIsGrantedEarlyInACollective) {
   }
 }
 
-/// [zrlmpi-protocol] mpi_call 4. Of each pair in the tree one tells the other that it is there, and is told
-/// when all are.
+/// [zrlmpi-protocol] mpi_call 4. In each pair of the tree, one rank reports its arrival to the other, and is
+/// notified after the arrival of all.
 TEST(ZrlmpiWorld, ABarrierGoesOnTheWireAsBarrierCalls) {
   Headers wire;
   WorldOptions options;
@@ -97,7 +98,7 @@ TEST(ZrlmpiWorld, ABarrierGoesOnTheWireAsBarrierCalls) {
   ASSERT_EQ(wire.headers.size(), barrier.wire.packets);
   int requests = 0;
   for (const Header& header : wire.headers) {
-    EXPECT_EQ(header.call(), Call::kBarrier);
+    EXPECT_EQ(header.call(), MpiCall::kBarrier);
     EXPECT_EQ(header.words(), 0U);
     EXPECT_TRUE(header.type() == PacketType::kSendRequest || header.type() == PacketType::kAck);
     requests += header.type() == PacketType::kSendRequest ? 1 : 0;
@@ -111,10 +112,10 @@ TEST(ZrlmpiWorld, OtherCollectivesOfNoBytesAreNoBarriers) {
   options.packets = &wire;
   run({}, operation_of(OperationKind::kBcast, 4, 0), options);
   ASSERT_EQ(wire.headers.size(), 4U * 3);
-  for (const Header& header : wire.headers) EXPECT_NE(header.call(), Call::kBarrier);
+  for (const Header& header : wire.headers) EXPECT_NE(header.call(), MpiCall::kBarrier);
 }
 
-/// A barrier ends although its packets get lost, and by the timers of its calls.
+/// A barrier ends although packets are lost, by the timers of its calls.
 TEST(ZrlmpiWorld, ABarrierSurvivesFaults) {
   WorldOptions options;
   int slower = 0;

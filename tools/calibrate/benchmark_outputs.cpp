@@ -114,20 +114,20 @@ class BenchmarkFile {
       const std::string_view line = without_prefix(trimmed(text.substr(0, end)));
       text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
       ++line_;
-      if (const Result<void> done = take(line); !done)
+      if (const Result<void> done = parse_line(line); !done)
         return failure(fmt::format("{}:{}: {}", path_, line_, done.error()));
     }
     if (measurement_.figures.size() > before || has_title_) return {};
-    return failure(fmt::format(
-        "{} has no figure of osu_latency, osu_bw, osu_mbw_mr or a collective: it is neither the output of "
-        "OSU's or Intel's benchmarks nor a table with the columns {}",
-        path_, kColumns));
+    return failure(
+        fmt::format("{} has no results of osu_latency, osu_bw, osu_mbw_mr, or a collective; expected: output "
+                    "of OSU's or Intel's benchmarks, or a table with the columns {}",
+                    path_, kColumns));
   }
 
  private:
   static constexpr std::string_view kColumns = "benchmark,nodes,ranks_per_node,bytes,value";
 
-  Result<void> take(std::string_view line) {
+  Result<void> parse_line(std::string_view line) {
     if (line == kColumns) {
       is_table_ = true;
       return {};
@@ -169,9 +169,9 @@ class BenchmarkFile {
     const bool is_placed = !is_of_all() || placement_.ranks_per_node > 0;
     // One output of IMB has messages and collectives: these are not needed for what those tell.
     if (!is_placed && !is_imb_)
-      return failure("the output does not say where its ranks were: give --ranks and --ranks-per-node");
+      return failure("the output does not name the nodes of its ranks: add --ranks and --ranks-per-node");
     if (benchmark_ == nullptr || !is_placed)
-      measurement_.notes.push_back(fmt::format("{}:{}: the figures of {} are not used{}", path_, line_,
+      measurement_.notes.push_back(fmt::format("{}:{}: results of {} are ignored{}", path_, line_,
                                                in_quotes(name),
                                                is_placed ? "" : " without --ranks-per-node"));
     if (!is_placed) benchmark_ = nullptr;
@@ -207,7 +207,7 @@ class BenchmarkFile {
                      : benchmark_->kind == BenchmarkKind::kLatency ? "t[usec]"
                                                                    : "Mbytes/sec");
     }
-    if (!value || words.size() <= *value) return failure("there is no figure behind the size");
+    if (!value || words.size() <= *value) return failure("no value follows the size");
     if (is_of_all()) return add(*benchmark_, *bytes, words[*value], ranks_, placement_.ranks_per_node);
     const int ranks = benchmark_->kind == BenchmarkKind::kRate && ranks_ > 0 ? ranks_ : 2;
     if (is_imb_ && ranks_ > 2) return {};  // of several pairs, whose sum IMB does not print
@@ -218,36 +218,38 @@ class BenchmarkFile {
     const std::vector<std::string_view> cells = split(line, ',');
     constexpr std::size_t kCells = 5;
     if (cells.size() != kCells)
-      return failure(fmt::format("{} columns in place of {}: {}", cells.size(), kCells, kColumns));
+      return failure(fmt::format("{} columns instead of {}: {}", cells.size(), kCells, kColumns));
     const Benchmark* benchmark = nullptr;
     for (const Benchmark& one : kBenchmarks) {
       if (cells[0] == one.program) benchmark = &one;
     }
-    if (benchmark == nullptr) return failure(fmt::format("there is no benchmark {}", in_quotes(cells[0])));
+    if (benchmark == nullptr) return failure(fmt::format("unknown benchmark {}", in_quotes(cells[0])));
     const auto nodes = number_in<int>(cells[1]);
     const auto each = number_in<int>(cells[2]);
     const auto bytes = number_in<std::size_t>(cells[3]);
     if (!nodes || *nodes < 1 || *nodes > kMostRanks)
-      return failure(fmt::format("{} is no number of nodes (1 .. {})", in_quotes(cells[1]), kMostRanks));
+      return failure(fmt::format("{} is not a number of nodes (1 .. {})", in_quotes(cells[1]), kMostRanks));
     if (!each || *each < 1 || *each > kMostRanks)
       return failure(
-          fmt::format("{} is no number of ranks on a node (1 .. {})", in_quotes(cells[2]), kMostRanks));
-    if (!bytes) return failure(fmt::format("{} is no number of bytes", in_quotes(cells[3])));
+          fmt::format("{} is not a number of ranks per node (1 .. {})", in_quotes(cells[2]), kMostRanks));
+    if (!bytes) return failure(fmt::format("{} is not a number of bytes", in_quotes(cells[3])));
     return add(*benchmark, *bytes, cells[4], *nodes * *each, *each);
   }
 
   Result<void> add(const Benchmark& benchmark, std::size_t bytes, std::string_view word, int ranks,
                    int ranks_per_node) {
-    if (bytes > kMostBytes) return failure(fmt::format("{} bytes are more than {}", bytes, kMostBytes));
+    if (bytes > kMostBytes)
+      return failure(fmt::format("{} bytes exceed the maximum of {}", bytes, kMostBytes));
     if (ranks < 2 || ranks > kMostRanks)
-      return failure(fmt::format("figures of {} ranks cannot be compared (2 .. {})", ranks, kMostRanks));
+      return failure(
+          fmt::format("results on {} ranks cannot be compared (allowed: 2 .. {})", ranks, kMostRanks));
     const auto value = number_in<double>(word);
     const bool is_barrier = benchmark.kind == BenchmarkKind::kBarrier;
     if (bytes == 0 && !is_barrier) return {};  // its message has no size to be compared by
     if (!value || !std::isfinite(*value) || *value <= 0 || *value > kMostValue)
-      return failure(fmt::format("{} is no figure (above 0, up to {:g})", in_quotes(word), kMostValue));
+      return failure(fmt::format("{} is not a result (above 0, up to {:g})", in_quotes(word), kMostValue));
     if (measurement_.figures.size() == kMostFigures)
-      return failure(fmt::format("more than {} figures", kMostFigures));
+      return failure(fmt::format("more than {} results", kMostFigures));
     const std::string place = ranks_per_node == ranks ? "node" : "network";
     constexpr double kMicro = 1e-6;
     constexpr double kMega = 1e6;
@@ -276,7 +278,7 @@ class BenchmarkFile {
 
   Result<void> pair(int ranks, Measured one) {
     if (ranks != 2)
-      return failure("messages are measured between two ranks: of one node, or one on each of two");
+      return failure("message benchmarks need two ranks: both on one node, or one on each of two nodes");
     measurement_.figures.push_back(std::move(one));
     return {};
   }

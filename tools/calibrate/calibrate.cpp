@@ -50,13 +50,13 @@ constexpr std::string_view kNetwork = "network";
 Measurement measure(const CalibrateOptions& options, int& code) {
   const auto launcher = find_launcher(options.mpirun, kMpiFamily);
   if (!launcher) {
-    complain(launcher.error());
+    warn(launcher.error());
     code = kNotFound;
     return {};
   }
   const std::string program = helper_path("offramp-measure");
   if (program.empty()) {
-    complain("cannot find offramp-measure beside this installation");
+    warn("cannot find offramp-measure beside this installation");
     code = kBroken;
     return {};
   }
@@ -66,7 +66,7 @@ Measurement measure(const CalibrateOptions& options, int& code) {
   for (const auto& [name, value] : launch.environment) setenv(name.c_str(), value.c_str(), 1);
   constexpr double kFigures = 60;  // at most, each with its first turns
   const ProgressLine progress;
-  progress.say("measuring with {} ranks", options.ranks);
+  progress.show("measuring with {} ranks", options.ranks);
   const ChildResult child = run_child(launch.words, 120 + 20 * kFigures * options.seconds);
   Measurement found;
   found.ranks = options.ranks;
@@ -81,8 +81,8 @@ Measurement measure(const CalibrateOptions& options, int& code) {
       found.figures.push_back(one);
   }
   if (child.status != 0 || found.figures.empty()) {
-    complain(fmt::format("{} did not come to its end{}:\n{}", shell_word(program),
-                         child.timed_out ? " in time" : "", child.output));
+    warn(fmt::format("{} did not finish{}:\n{}", shell_word(program), child.timed_out ? " in time" : "",
+                     child.output));
     code = kBroken;
     return {};
   }
@@ -96,7 +96,7 @@ Measurement measure(const CalibrateOptions& options, int& code) {
                            counted(static_cast<std::uint64_t>(found.nodes), "node"));
   if (found.ranks_per_node == 0)
     found.notes.emplace_back(
-        "The nodes do not have equal blocks of neighbouring ranks: collectives are not compared.");
+        "Collectives are not compared: the nodes do not hold equal blocks of consecutive ranks.");
   return found;
 }
 
@@ -137,15 +137,14 @@ Measurement measured_elsewhere(const CalibrateOptions& options, int& code) {
   read(options.from, false);
   read(options.from_node, true);
   if (names.empty()) throw Misuse{fmt::format("{}", fmt::join(problems, "; "))};
-  for (const std::string& problem : problems) complain(problem + "; its figures are left out");
+  for (const std::string& problem : problems) warn(problem + "; its results are left out");
   if (!problems.empty()) code = kUsage;
   const auto lacks = [&](std::string_view place) {
     return found.has(place) && found.find(place, "message") == nullptr;
   };
   if (lacks(kNode) || lacks(kNetwork) || (!found.has(kNode) && !found.has(kNetwork)))
-    throw Misuse{fmt::format(
-        "{}: there is no figure of messages there and back (osu_latency), which all else rests on",
-        fmt::join(names, ", "))};
+    throw Misuse{fmt::format("{}: ping-pong results (osu_latency) are missing, and the fit starts from them",
+                             fmt::join(names, ", "))};
   found.from = fmt::format("{}", fmt::join(names, ", "));
   return found;
 }
@@ -169,17 +168,18 @@ std::vector<std::string> notes_on(const Fit& fit) {
   std::vector<std::string> notes = fit.measured().notes;
   if (!fit.measured().has(kNetwork))
     notes.emplace_back(
-        "Nothing was measured between nodes: the NIC's keys stay as they are. Ranks on two nodes or more "
-        "tell "
-        "them.");
+        "The NIC's keys keep their values, because nothing was measured between nodes. Ranks on two or more "
+        "nodes determine them.");
   if (!fit.measured().has(kNode))
-    notes.emplace_back("Nothing was measured within a node: the keys of its memory stay as they are.");
+    notes.emplace_back(
+        "The keys of the nodes' memory keep their values, because nothing was measured within a node.");
   if (fit.measured().has(kNetwork) && !fit.has_rate_of_pairs(kNetwork))
     notes.emplace_back(
-        "The NIC's rate is that of one pair: if several move more, osu_mbw_mr of long messages tells it.");
+        "The NIC's rate is that of one pair of ranks. If several pairs reach more, add osu_mbw_mr of long "
+        "messages.");
   if (const auto names = fit.undetermined(); !names.empty())
     notes.push_back(
-        fmt::format("Not determined by these figures, and left as they are: {}.", fmt::join(names, ", ")));
+        fmt::format("Not determined by these results, and unchanged: {}.", fmt::join(names, ", ")));
   return notes;
 }
 
@@ -221,7 +221,7 @@ std::string table_of(const std::vector<Comparison>& rows) {
                         words_for(row.measured.place), row.measured.bytes, row.measured.seconds * 1e6,
                         row.modelled * 1e6, row.error() * 100, row.fitted ? " fitted" : "");
   for (const Spread& spread : spreads_of(rows))
-    text += fmt::format("# {}: off by {:.1f} % in the median of {}, by {:.1f} % at worst\n", spread.operation,
+    text += fmt::format("# {}: median error {:.1f} % over {}, worst error {:.1f} %\n", spread.operation,
                         spread.median() * 100, counted(spread.errors.size(), "size"), spread.worst() * 100);
   return text;
 }
@@ -274,7 +274,7 @@ void print_json(const Fit& fit, const std::vector<Comparison>& rows) {
 int calibrate(const CalibrateOptions& options) {
   if (const std::string problem = options.output.empty() ? "" : option_problem("--output", options.output);
       !problem.empty()) {
-    complain(problem);
+    warn(problem);
     return kUsage;
   }
   try {
@@ -297,7 +297,7 @@ int calibrate(const CalibrateOptions& options) {
     const int written = options.output.empty() ? kDone : write_file(options.output, text);
     return written != kDone ? written : code;
   } catch (const Misuse& problem) {
-    complain(problem.text);
+    warn(problem.text);
     return kUsage;
   }
 }
@@ -306,10 +306,10 @@ class CalibrateCommand final : public Command {
  public:
   explicit CalibrateCommand(CLI::App& app) : Command(app), launcher_(app) {
     add_ranks(app, options_.ranks,
-              "number of processes; messages go from rank 0 to a rank of its host, and to one of another", 2)
+              "number of ranks; messages go from rank 0 to a rank on its host and to one on another host", 2)
         ->capture_default_str();
     app.add_option("--ranks-per-node", options_.ranks_per_node,
-                   "with --from: that --ranks were on each node in outputs of collectives")
+                   "with --from: ranks per node of the collectives' measurements")
         ->type_name("N")
         ->check(CLI::Range(1, 1 << 20));
     app.add_option(
@@ -320,16 +320,15 @@ class CalibrateCommand final : public Command {
            "or a "
            "table with the columns benchmark, nodes, ranks_per_node, bytes, value; several files may follow")
         ->type_name("FILE");
-    app.add_option(
-           "--from-node", options_.from_node,
-           "the same, of messages between ranks of one node; osu_multi_lat and osu_mbw_mr of all of them "
-           "tell what a full node does")
+    app.add_option("--from-node", options_.from_node,
+                   "read outputs of the same benchmarks within one node; osu_multi_lat and osu_mbw_mr show a "
+                   "full node")
         ->type_name("FILE");
     app.add_option("--set", settings_,
-                   "KEY=VALUE of the host that is known and not to be found; may be repeated")
+                   "a parameter of the host that is known and is not fitted; may be repeated")
         ->type_name("KEY=VALUE")
         ->allow_extra_args(false);
-    app.add_option("--seconds", options_.seconds, "time for each figure")
+    app.add_option("--seconds", options_.seconds, "duration of each measurement")
         ->type_name("SECONDS")
         ->check(CLI::Range(1e-3, 60.0))
         ->capture_default_str();
@@ -354,15 +353,15 @@ class CalibrateCommand final : public Command {
 const Registered<CalibrateCommand> calibrate_command(
     {.name = "calibrate",
      .place = 90,
-     .summary = "fit the host backend to this machine's MPI library",
-     .about =
-         "Measures messages, local copies and reductions of the MPI library alone, and prints a section "
-         "[host] for offramp.toml that takes as long, each figure with where it is from; above it what "
-         "messages, bcast, reduce, allreduce and gather took, and what the fitted host says. Messages "
-         "between ranks of one host become the parameters of memory; those of the NIC are only written "
-         "where ranks are on several hosts (--launcher-args). Let nothing else run meanwhile. With --from "
-         "nothing is measured: the figures are those of another machine, and the table says how far its "
-         "collectives are from the ones that the fitted host predicts.",
+     .summary = "fit the host backend to the MPI library of this machine",
+     .about = "Measures messages, local copies, and reductions of the MPI library, and prints a section "
+              "[host] for offramp.toml that reproduces their times, each value with its origin. Above it, a "
+              "table compares the measured times of messages, bcast, reduce, allreduce, and gather with "
+              "those of the fitted host. Messages between ranks of one host determine the parameters of "
+              "memory; those of the NIC need ranks on several hosts (--launcher-args). Let nothing else run "
+              "meanwhile. With --from, nothing is measured: the results come from another machine, and the "
+              "table compares its collectives with those of the fitted host.",
+     .often = {"-h", "-n", "--from", "--from-node", "-o", "--launcher", "--launcher-args", "--json"},
      .exits = {{kUsage}, {kBroken}, {kNotWritten}, {kNotFound}}});
 
 }  // namespace

@@ -1,7 +1,7 @@
 // What was timed by itself is set first. The rest is found in a few rounds, since each value depends a
 // little on the others: overhead and latency from the smallest messages, bandwidth from the largest, limits
 // of protocols as one of the measured sizes, other values by ever finer grids over their range. A parameter
-// that no measurement would notice (is_told()) keeps its value and is named as undetermined.
+// that no measurement would notice (is_determined()) keeps its value and is named as undetermined.
 #include "tools/calibrate/fit.hpp"
 
 #include <fmt/core.h>
@@ -57,7 +57,7 @@ struct Range {
 constexpr std::array kRanges = {Range{"fetch", 0, 4000, false}, Range{"single_copy", 0, 8000, false},
                                 Range{"copy_bandwidth", 4, 1000, true}};
 
-bool tells_bandwidth(const Measured& one) {
+bool shows_bandwidth(const Measured& one) {
   return (one.name == "message" || one.name == "window") && one.bytes >= kLarge;
 }
 
@@ -119,18 +119,18 @@ void Fit::fit_node_rates() {
   for (const char* const name : {"memory_bandwidth", "cache_bandwidth"}) {
     if (!is_open(name) || bases_.contains(name)) continue;
     const Settings before = settings_;
-    std::vector<const Measured*> told;
+    std::vector<const Measured*> determined;
     for (const Measured* one : long_rates(kNodeKeys.place)) {
       for (const char* const other : {"memory_bandwidth", "cache_bandwidth"})
         settings_.set(other, {kFast, {}});
       const double seconds = modelled(*one);
       settings_.set(name, {kSlow, {}});
-      if (modelled(*one) > 2 * seconds) told.push_back(one);
+      if (modelled(*one) > 2 * seconds) determined.push_back(one);
     }
     settings_ = before;
-    if (told.empty()) continue;
-    fit_rate(name, told);
-    bases_[name] = fmt::format("fitted to {} of all pairs of a node", counted(told.size(), "rate"));
+    if (determined.empty()) continue;
+    fit_rate(name, determined);
+    bases_[name] = fmt::format("fitted to {} of all pairs of a node", counted(determined.size(), "rate"));
   }
 }
 
@@ -147,7 +147,7 @@ void Fit::fit_nic_rate() {
   if (is_open("pcie") && gigabits(most) > host_.in_force(settings_, "pcie").value_or(0)) {
     constexpr double kMore = 1.1;
     set("pcie", kMore * gigabits(most));
-    bases_["pcie"] = fmt::format("at least what {} move", pairs);
+    bases_["pcie"] = fmt::format("at least the rate of {}", pairs);
   }
   fit_rate(kNetworkKeys.bandwidth, {&most});
   bases_[kNetworkKeys.bandwidth] =
@@ -158,7 +158,7 @@ std::vector<Comparison> Fit::comparisons() const {
   std::vector<Comparison> compared;
   for (const Measured& one : measured_.figures) {
     if (one.name == "message" || one.name == "window") {
-      const bool fitted = tells_bandwidth(one) || shaped_.contains(one.place) || &one == &smallest(one.place);
+      const bool fitted = shows_bandwidth(one) || shaped_.contains(one.place) || &one == &smallest(one.place);
       compared.push_back({one, modelled(one), fitted});
     } else if (is_long_rate(one) || one.name == "both ways" || one.name == "loaded" ||
                (parse_operation(one.name) && one.ranks_per_node > 0)) {
@@ -211,7 +211,7 @@ std::vector<std::string_view> Fit::undetermined() const {
 
 const Measured& Fit::figure(std::string_view place, std::string_view name) const {
   const Measured* const found = measured_.find(place, name);
-  if (found == nullptr) throw Misuse{fmt::format("there is no figure of {} ({})", name, place)};
+  if (found == nullptr) throw Misuse{fmt::format("no results of {} ({})", name, place)};
   return *found;
 }
 
@@ -225,7 +225,7 @@ std::vector<const Measured*> Fit::rows(std::string_view place, std::string_view 
 
 std::vector<const Measured*> Fit::long_messages(std::string_view place) const {
   std::vector<const Measured*> found = transfers(place);
-  std::erase_if(found, [](const Measured* one) { return !tells_bandwidth(*one); });
+  std::erase_if(found, [](const Measured* one) { return !shows_bandwidth(*one); });
   return found;
 }
 
@@ -299,7 +299,7 @@ void Fit::fit(const MessageKeys& keys) {
   }
   fit_latency(keys);
   fit_rate(bandwidth, long_messages(keys.place));
-  tell_bases(keys, bandwidth, shape);
+  explain_bases(keys, bandwidth, shape);
 }
 
 /// What a message takes the processor: timed in the calls, or told by the rate of short messages. A message
@@ -336,10 +336,10 @@ void Fit::fit_latency(const MessageKeys& keys) {
 /// if they are slower than the link that the user knows, PCIe.
 const char* Fit::bandwidth_of(const MessageKeys& keys) {
   if (long_messages(keys.place).empty()) return nullptr;
-  const bool is_told_by_pairs = keys.place == kNetworkKeys.place && bases_.contains(keys.bandwidth);
-  if (is_open(keys.bandwidth) && !is_told_by_pairs) return keys.bandwidth;
+  const bool is_determined_by_pairs = keys.place == kNetworkKeys.place && bases_.contains(keys.bandwidth);
+  if (is_open(keys.bandwidth) && !is_determined_by_pairs) return keys.bandwidth;
   constexpr double kSame = 0.05;
-  const char* const slower = is_told_by_pairs ? "process_bandwidth" : "pcie";
+  const char* const slower = is_determined_by_pairs ? "process_bandwidth" : "pcie";
   const bool is_slower =
       keys.place == kNetworkKeys.place && is_open(slower) && error_of(long_messages(keys.place)) < -kSame;
   return is_slower ? slower : nullptr;
@@ -364,14 +364,14 @@ std::vector<std::string_view> Fit::searched(const MessageKeys& keys) {
   std::vector<std::string_view> names;
   for (const std::string_view name :
        {std::string_view(keys.eager_limit), keys.shape[0], keys.shape[1], keys.shape[2]}) {
-    if (!name.empty() && is_open(name) && !bases_.contains(name) && is_told(keys, name))
+    if (!name.empty() && is_open(name) && !bases_.contains(name) && is_determined(keys, name))
       names.push_back(name);
   }
   return names;
 }
 
 /// Whether two messages or more would take another time with another value.
-bool Fit::is_told(const MessageKeys& keys, std::string_view name) {
+bool Fit::is_determined(const MessageKeys& keys, std::string_view name) {
   constexpr double kNotable = 0.05;
   constexpr double kOther = 4;  // times its default
   const Settings before = settings_;
@@ -440,8 +440,8 @@ void Fit::search_value(const MessageKeys& keys, std::string_view name) {
   set(name, scaled(middle));
 }
 
-void Fit::tell_bases(const MessageKeys& keys, const char* bandwidth,
-                     const std::vector<std::string_view>& names) {
+void Fit::explain_bases(const MessageKeys& keys, const char* bandwidth,
+                        const std::vector<std::string_view>& names) {
   const Measured& least = latency_figure(keys.place);
   if (is_open(keys.latency))
     bases_[keys.latency] =
@@ -466,7 +466,7 @@ void Fit::tell_bases(const MessageKeys& keys, const char* bandwidth,
   const double error = 100 * std::sqrt(misfit(keys.place) / static_cast<double>(count));
   for (const std::string_view name : names)
     bases_[std::string(name)] =
-        fmt::format("fitted to {} figures of messages: root mean square {:.1f} %", count, error);
+        fmt::format("fitted to {} message times: root mean square {:.1f} %", count, error);
 }
 
 /// In s, as it was measured.

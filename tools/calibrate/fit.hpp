@@ -76,8 +76,9 @@ class Fit {
   void search_value(const MessageKeys& keys, std::string_view name);
   [[nodiscard]] const char* bandwidth_of(const MessageKeys& keys);
   [[nodiscard]] std::vector<std::string_view> searched(const MessageKeys& keys);
-  [[nodiscard]] bool is_told(const MessageKeys& keys, std::string_view name);
-  void tell_bases(const MessageKeys& keys, const char* bandwidth, const std::vector<std::string_view>& names);
+  [[nodiscard]] bool is_determined(const MessageKeys& keys, std::string_view name);
+  void explain_bases(const MessageKeys& keys, const char* bandwidth,
+                     const std::vector<std::string_view>& names);
 
   [[nodiscard]] double modelled(const Measured& one) const;
   [[nodiscard]] double collective(const Measured& one, OperationKind kind) const;

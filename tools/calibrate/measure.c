@@ -55,7 +55,7 @@ static double median_of(Action action, size_t bytes, int apart) {
 
 /* --- messages, between rank 0 and its peer --- */
 
-static void there_and_back(size_t bytes) {
+static void round_trip(size_t bytes) {
   if (rank != 0 && rank != peer) return;
   for (int i = 0; i < kBatch; ++i) {
     if (rank == 0) MPI_Send(buffer, (int)bytes, MPI_BYTE, peer, 0, MPI_COMM_WORLD);
@@ -126,7 +126,7 @@ static void measure_messages(const char* where, int with) {
   place = where;
   peer = with;
   for (size_t bytes = 8; bytes <= kLargest; bytes *= bytes < 65536 ? 8 : 4)
-    print("message", bytes, median_of(there_and_back, bytes, 0) / (2 * kBatch));
+    print("message", bytes, median_of(round_trip, bytes, 0) / (2 * kBatch));
   print("rate", 8, median_of(window, 8, 0) / kWindow);
   measure_calls();
   size_t eager = 0, beyond = kLargest;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "offramp/version.hpp"
+#include "tools/command_line/help.hpp"
 
 namespace offramp::tool {
 namespace {
@@ -24,16 +25,6 @@ std::vector<const CommandDescription*> in_order() {
   return all;
 }
 
-/// Below the options: what the subcommand is about, and its exit codes.
-std::string help_footer(const CommandDescription& description) {
-  std::string text = description.about.empty() ? "" : "\n" + description.about + "\n";
-  text += "\nExit codes:\n";
-  for (const ExitMeaning& exit : description.exits)
-    text += fmt::format("  {:<10} {}\n", exit_label(exit.code), meaning_of(exit));
-  text.pop_back();
-  return text;
-}
-
 }  // namespace
 
 std::string exit_label(int code) {
@@ -45,17 +36,17 @@ std::string_view meaning_of(const ExitMeaning& exit) {
 }
 
 int Command::refuse(const std::string& what) const {
-  complain(fmt::format("{}; see offramp {} --help", what, app_.get_name()));
+  warn(fmt::format("{}; see offramp {} --help", what, app_.get_name()));
   return kUsage;
 }
 
 std::string_view usual_meaning(int code) {
   constexpr ExitMeaning kUsual[] = {
-      {kDone, "all went well"},
-      {kBroken, "this installation is incomplete, or something unexpected went wrong"},
+      {kDone, "success"},
+      {kBroken, "the installation is incomplete, or an unexpected error occurred"},
       {kUsage, "the command line or the configuration is wrong"},
-      {kNotWritten, "an output could not be written, although its name was right"},
-      {kNotFound, "the program or mpirun is not found"}};
+      {kNotWritten, "an output could not be written"},
+      {kNotFound, "the program or the launcher was not found"}};
   for (const ExitMeaning& usual : kUsual) {
     if (usual.code == code) return usual.text;
   }
@@ -72,13 +63,14 @@ void register_command(CommandDescription description) {
 }
 
 CommandLine::CommandLine()
-    : app_("Runs unmodified MPI programs over models of communication hardware.", "offramp") {
+    : app_("Runs unmodified MPI programs on models of communication hardware.", "offramp") {
   app_.set_version_flag("--version", "offramp " OFFRAMP_VERSION);
   app_.require_subcommand(1);
+  app_.formatter(std::make_shared<HelpFormatter>());
   for (const CommandDescription* description : registered_commands()) {
     CLI::App* const app =
         app_.add_subcommand(std::string(description->name), std::string(description->summary));
-    app->footer(help_footer(*description));
+    app->set_help_all_flag("--help-all", "Print help on all options and exit");
     app->allow_extras();
     if (description->runs_program)
       app->prefix_command();  // without --, the first word that is no option begins it

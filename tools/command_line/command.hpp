@@ -26,13 +26,14 @@ class Command {
   Command(const Command&) = delete;
   Command& operator=(const Command&) = delete;
 
-  /// Returns the process's exit code. program: what stands behind the options, where it runs one; else empty.
+  /// Returns the process's exit code. program: what stands behind the options, where it runs one,
+  /// or the words behind --, where it takes more; else empty.
   virtual int execute(std::vector<std::string> program) = 0;
 
  protected:
   /// Complains, and points to the help.
   [[nodiscard]] int refuse(const std::string& what) const;
-  [[nodiscard]] bool is_given(const std::string& option) const { return app_.count(option) > 0; }
+  [[nodiscard]] bool is_set(const std::string& option) const { return app_.count(option) > 0; }
   /// The whole program, with all subcommands.
   [[nodiscard]] const CLI::App& whole() const { return *app_.get_parent(); }
 
@@ -57,9 +58,11 @@ struct CommandDescription {
   std::string_view name;
   int place = 0;  // in the help: lower ones come first
   std::string_view summary;
-  std::string about = {};  // text below the options, paragraphs apart
+  std::string about = {};                    // text below the options, paragraphs apart; --help has the first
+  std::vector<std::string_view> often = {};  // the options of --help; empty: all
   std::vector<ExitMeaning> exits;
   bool runs_program = false;  // a program and its arguments stand behind the options
+  bool takes_more = false;    // execute() gets the words behind -- as they are
   bool hidden = false;        // not for users
   std::unique_ptr<Command> (*make)(CLI::App&) = nullptr;  // set by Registered
 };

@@ -124,7 +124,7 @@ std::string memory_text(const std::string& what, int ranks, int trial_ranks, dou
   const double fits = square > 0
                           ? (std::sqrt(linear * linear + 4 * square * available) - linear) / (2 * square)
                           : available / linear;
-  return fmt::format("{} on {} needs about {} of memory, and {} are available; about {} would fit", what,
+  return fmt::format("{} on {} needs about {} of memory, but only {} is available; about {} would fit", what,
                      counted(static_cast<std::uint64_t>(ranks), "rank"), bytes_text(need),
                      bytes_text(available), counted(static_cast<std::uint64_t>(fits), "rank"));
 }

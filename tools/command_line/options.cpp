@@ -24,21 +24,21 @@ struct KeyOption {
 };
 constexpr KeyOption kKeyOptions[] = {
     {KeyGroup::kNetwork, "--network", "network.topology", "TOPOLOGY",
-     "the switches between the nodes: star, fat-tree:16:4, torus:8x8, dragonfly:9:4:2:2 and others, or a "
-     "SimGrid platform file (FILE.xml); the keys network.link and so on say more"},
+     "network between the nodes: star, fat-tree:16:4, torus:8x8, dragonfly:9:4:2:2, or a SimGrid platform "
+     "file (FILE.xml)"},
     {KeyGroup::kMachine, "--nodes", "machine.nodes", "N"},
     {KeyGroup::kMachine, "--ranks-per-node", "machine.ranks_per_node", "N"},
     {KeyGroup::kMachine, "--cards-per-node", "machine.cards_per_node", "N"},
     {KeyGroup::kStragglers, "--noise", "stragglers.noise", "PERIOD:LENGTH[:JITTER]",
-     "once in each PERIOD the operating system takes each rank's processor for LENGTH: 1ms:25us; JITTER, "
-     "0 to 1, of the rest of the period is what it varies by"},
+     "operating system noise: each rank loses its processor for LENGTH once per PERIOD, as in 1ms:25us; "
+     "JITTER (0 to 1) varies the start"},
     {KeyGroup::kStragglers, "--slow-nodes", "stragglers.slow_nodes", "NODES:FACTOR",
-     "nodes on which the program computes so many times longer: 3,8-11:1.5, or random:4:1.5 for four that "
-     "are drawn"},
+     "nodes that compute more slowly, by this factor: 3,8-11:1.5, or random:4:1.5 for four random nodes"},
     {KeyGroup::kRun, "--clock", "clock", "model|settled|wall"},
     {KeyGroup::kRun, "--compute", "compute", "none|measured|FACTOR"},
     {KeyGroup::kComputing, "--polling", "polling", "work|wait|threshold"},
-    {KeyGroup::kSettings, "--config", "config", "FILE", "read this file instead of ./offramp.toml", true},
+    {KeyGroup::kSettings, "--config", "config", "FILE",
+     "read settings from this file instead of ./offramp.toml", true},
     {KeyGroup::kRun, "--report", "report", "FILE", nullptr, true},
     {KeyGroup::kRun, "--record", "record", "FILE", nullptr, true},
     {KeyGroup::kRun, "--certificate", "certificate", nullptr},
@@ -94,7 +94,8 @@ KeyOptions::KeyOptions(CLI::App& app, std::initializer_list<KeyGroup> groups, Pa
   }
   if (std::find(groups.begin(), groups.end(), KeyGroup::kSettings) == groups.end()) return;
   app.add_option("--set", settings_,
-                 "set a key as in the file: zrlmpi.preset=mpe2, or a parameter of --backend; may be repeated")
+                 "set one key of the configuration (zrlmpi.preset=mpe2) or one parameter of --backend; may "
+                 "be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
 }
@@ -125,14 +126,14 @@ std::string add_settings(const std::vector<std::string>& settings, const std::ve
 }
 
 void add_backends(CLI::App& app, std::vector<std::string>& backends) {
-  app.add_option("--backend", backends, "the hardware: one backend, several with commas between them, or all")
+  app.add_option("--backend", backends, "hardware: one or more backends, separated by commas, or all")
       ->type_name("BACKEND")
       ->delimiter(',')
       ->allow_extra_args(false);
 }
 
 void add_compared(CLI::App& app, std::vector<std::string>& backends) {
-  app.add_option("--compare", backends, "more of them")
+  app.add_option("--compare", backends, "further backends")
       ->type_name("BACKEND")
       ->delimiter(',')
       ->allow_extra_args(false);
@@ -152,13 +153,12 @@ CLI::Option* add_ranks(CLI::App& app, int& ranks, const char* description, int l
 
 LauncherOptions::LauncherOptions(CLI::App& app) {
   app.add_option("--launcher-args,--mpirun-args", arguments_,
-                 "more arguments for what starts the ranks, in one text; may be repeated")
+                 "further arguments for the launcher, as one string; may be repeated")
       ->type_name("ARGS")
       ->allow_extra_args(false);
   app.add_option(
          "--launcher,--mpirun", launcher_,
-         "what starts the ranks: mpirun, mpiexec or srun, by name or path; by default what belongs to "
-         "the MPI library of the program")
+         "launcher, by name or path: mpirun, mpiexec, or srun; by default, that of the program's MPI library")
       ->type_name("PATH");
 }
 
@@ -179,14 +179,12 @@ void add_svg(CLI::App& app, std::string& file, const char* description) {
 }
 
 void add_html(CLI::App& app, std::string& file) {
-  app.add_option("--html", file, "write the report as a page for a browser, which needs nothing else")
-      ->type_name("FILE");
+  app.add_option("--html", file, "write the report as a self-contained web page")->type_name("FILE");
 }
 
 void add_records(CLI::App& app, RecordOptions& records) {
-  app.add_option(
-         "--trace", records.trace,
-         description_of("trace") + "; of several backends one with all of them; compressed as FILE.json.gz")
+  app.add_option("--trace", records.trace,
+                 description_of("trace") + "; one file for all backends; FILE.json.gz is compressed")
       ->type_name("FILE");
   app.add_option("--capture", records.capture,
                  description_of("capture") + " (and backend): FILE.0.pcap for FILE.pcap")
@@ -194,16 +192,16 @@ void add_records(CLI::App& app, RecordOptions& records) {
 }
 
 void add_sharing(CLI::App& app, Sharing& sharing) {
-  app.add_option(
-         "--jobs", sharing.threads,
-         "with --sweep: points that are simulated at the same time, by default as many as there are cores")
+  app.add_option("--jobs", sharing.threads,
+                 "with --sweep: points to simulate at the same time (default: the number of cores)")
       ->type_name("N")
       ->check(CLI::Range(1, 1024));
   app.add_option("--shard", sharing.shard,
-                 "with --sweep: simulate part I of N of the points, and print lines for --merge; a "
-                 "launcher's processes do so by themselves")
+                 "with --sweep: simulate part I of N of the points and print lines for --merge; under a "
+                 "launcher, the rank and size are the default")
       ->type_name("I/N");
-  app.add_option("--merge", sharing.files, "with --sweep: take the points that are in these files from there")
+  app.add_option("--merge", sharing.files,
+                 "with --sweep: read points that other shards have simulated from these files")
       ->type_name("FILE");
 }
 
@@ -216,14 +214,13 @@ std::string sharing_problem(const Sharing& sharing) {
 void add_partial(CLI::App& app, bool& partial) {
   app.add_flag(
       "--partial", partial,
-      "where a recording is cut or damaged: replay what there is, each rank up to its end or to where "
-      "it waits for what is missing");
+      "replay an incomplete recording: each rank runs to its end, or until it waits for missing data");
 }
 
 void add_check(CLI::App& app, bool& check) {
   app.add_flag("--check", check,
-               "verify while simulating that no unit is used twice at a time, beyond its rate, or idle while "
-               "something waits for it, that nothing comes before its cause, and that nothing is lost");
+               "verify the simulation: no unit is overcommitted or idle while work waits, no effect precedes "
+               "its cause, nothing is lost");
 }
 
 }  // namespace offramp::tool

@@ -34,27 +34,27 @@ std::unique_ptr<ReplayRecords> RecordFiles::records(std::string_view backend, in
   return std::make_unique<ReplayRecords>(ranks, wanted);
 }
 
-void RecordFiles::tell(const std::string& path, const std::string& problem) {
+void RecordFiles::report_lost(const std::string& path, const std::string& problem) {
   if (problem.empty()) return;
-  complain(fmt::format("cannot write {}: {}", in_quotes(path), problem));
+  warn(fmt::format("cannot write {}: {}", in_quotes(path), problem));
   code_ = kNotWritten;
 }
 
 void RecordFiles::write(std::string_view backend, ReplayRecords& records) {
-  for (const std::string& line : records.notes()) complain(line);
+  for (const std::string& line : records.notes()) warn(line);
   if (!options_.capture.empty()) {
     const std::string path = path_of(options_.capture, backend);
-    tell(path, records.write_captures(path));
+    report_lost(path, records.write_captures(path));
   }
   if (!options_.otf2.empty()) {
     const std::string folder = path_of(options_.otf2, backend);
-    tell(folder, write_otf2(*records.timeline(), "program", folder));
+    report_lost(folder, write_otf2(*records.timeline(), "program", folder));
   }
   if (options_.trace.empty() || is_trace_lost_) return;
   if (!trace_) {
     Result<TraceFile> file = TraceFile::create(options_.trace);
     is_trace_lost_ = !file;
-    if (is_trace_lost_) return tell(options_.trace, file.error());
+    if (is_trace_lost_) return report_lost(options_.trace, file.error());
     trace_.emplace(std::move(*file));
   }
   place_.label = place_.replays > 1 ? fmt::format("{}: ", backend) : std::string();
@@ -62,7 +62,7 @@ void RecordFiles::write(std::string_view backend, ReplayRecords& records) {
 }
 
 int RecordFiles::finish() {
-  if (trace_) tell(options_.trace, trace_->finish());
+  if (trace_) report_lost(options_.trace, trace_->finish());
   trace_.reset();
   return code_;
 }

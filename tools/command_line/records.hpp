@@ -36,7 +36,7 @@ class RecordFiles {
  private:
   /// Of several backends, each has a path of its own: run.pcap -> run.host.pcap
   [[nodiscard]] std::string path_of(const std::string& path, std::string_view backend) const;
-  void tell(const std::string& path, const std::string& problem);
+  void report_lost(const std::string& path, const std::string& problem);
 
   const RecordOptions& options_;
   std::optional<TraceFile> trace_;

@@ -10,8 +10,9 @@ namespace offramp::tool {
 
 struct ScaledOptions {
   std::vector<std::string> files;
-  int ranks = 0;      // 0: as recorded
-  std::string phase;  // that is scaled alone; empty: the whole program
+  int ranks = 0;             // 0: as recorded
+  std::string phase;         // that is scaled alone; empty: the whole program
+  bool all_reasons = false;  // of a refusal
   scale::ComputeScaling compute = scale::ComputeScaling::kRecorded;
 };
 

@@ -10,9 +10,9 @@
 namespace offramp::tool {
 
 Setup::Setup(const std::vector<Override>& overrides, std::vector<std::string> names, Wanted wanted) {
-  Surroundings surroundings = Surroundings::of_process();
-  surroundings.overrides = overrides;
-  auto loaded = load_configuration(surroundings, registry);
+  ConfigSources config_sources = ConfigSources::of_process();
+  config_sources.overrides = overrides;
+  auto loaded = load_configuration(config_sources, registry);
   if (!loaded) throw Misuse{loaded.error()};
   configuration = std::move(*loaded);
   if (const auto all = std::find(names.begin(), names.end(), "all"); all != names.end()) {
@@ -47,8 +47,8 @@ void Setup::put_in_force() {
   if (backends.size() > 1) put("compare", fmt::format("{}", fmt::join(configuration->compared, ",")));
 }
 
-void Setup::tell_sources() const {
-  if (const std::string sources = settings_read(*configuration); !sources.empty()) complain(sources);
+void Setup::print_sources() const {
+  if (const std::string sources = settings_read(*configuration); !sources.empty()) warn(sources);
 }
 
 std::vector<std::string> Setup::notes() const {

@@ -28,7 +28,7 @@ struct Setup {
         Wanted wanted = Wanted::kBackend);
 
   /// Says which file and which variables the settings come from, if any.
-  void tell_sources() const;
+  void print_sources() const;
   /// Settings that change nothing: general ones, and of these backends.
   [[nodiscard]] std::vector<std::string> notes() const;
 

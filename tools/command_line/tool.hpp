@@ -37,9 +37,13 @@ struct RunOptions {
   std::string mpirun;  // what starts the ranks: a name or path; empty: what belongs to the program
   bool dry_run = false;
   bool verbose = false;
+  bool returns = false;  // run() comes back even if it has nothing to do after the program
   std::vector<std::string> command;
 };
 int run(const RunOptions& options);
+
+/// Of recordings in a folder.
+inline constexpr std::string_view kRecordingSuffix = ".rec";
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 /// What mpirun itself has to find in its environment, where it is missing.
@@ -60,7 +64,7 @@ int write_file(const std::string& path, std::string_view text);
 void flush_output();
 
 /// Prints "offramp: text" on standard error, without_controls().
-void complain(std::string_view text);
+void warn(std::string_view text);
 
 /// Escapes the characters with which a file or a name could control the terminal. Ends of lines stay.
 std::string without_controls(std::string_view text);

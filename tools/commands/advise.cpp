@@ -44,7 +44,7 @@ Advisor::Options options_for(const AdviseOptions& options, const Setup& setup, c
   how.until = options.begin + std::chrono::duration_cast<Advisor::Clock::duration>(
                                   std::chrono::duration<double>(options.seconds));
   how.progress = [&progress](const std::string& what) {
-    if (!what.empty()) progress.say("{}", what);
+    if (!what.empty()) progress.show("{}", what);
     return !is_interrupted();
   };
   return how;
@@ -107,12 +107,12 @@ std::string candidates_text(const Advisor& advisor) {
         one.carried.text());
   }
   for (const BackendDescription* backend : advisor.untried())
-    add(text, "{:<10} not tried (time)\n", backend->name);
+    add(text, "{:<10} not tried (time limit)\n", backend->name);
   for (const Candidate& one : advisor.candidates()) {
     if (!one.refused.empty()) add(text, "# {}: {}\n", one.backend->name, one.refused);
     if (!one.why_not.empty()) add(text, "# {}\n", one.why_not);
     if (host == nullptr || &one == host || !one.counts()) continue;
-    const std::string ground = other_ground_text(one.result.footing, host->result.footing);
+    const std::string ground = other_ground_text(one.result.deployment, host->result.deployment);
     if (!ground.empty())
       add(text, "# {} {}{}\n", one.backend->name, ground.substr(std::string_view("it ").size()),
           one.at_equal_link ? fmt::format("; at the same rate the ratio is {:.3f}",
@@ -130,7 +130,8 @@ std::string reasons_text(const Advisor& advisor) {
   add(text, "# where the time in MPI calls goes\n");
   add(text, "  over {}: {}\n", baseline_name(), functions_text(host->result));
   if (advisor.program() && host->run && host->run->in_calls > Time())
-    add(text, "  {} of it is waiting for other ranks' computing, which no hardware changes\n",
+    add(text,
+        "  {} of it is load imbalance (waiting for ranks that still compute), which no hardware changes\n",
         percent_text(earlier(advisor.program()->free.in_calls, host->run->in_calls), host->run->in_calls));
   if (best == nullptr) return text;
   add(text, "  over {}: {}\n", best->backend->name, functions_text(best->result));
@@ -163,10 +164,9 @@ std::string influences_text(const Advisor& advisor) {
   if (best == nullptr || advisor.influences().empty()) return text;
   const double now = ratio_of(best->fair_end(), advisor.baseline()->end());
   add(text,
-      "# what moves the answer: {} over {}, {:.3f} now, with a parameter at half, at 10 % less, at 10 % "
-      "more, "
-      "and at twice its value ({} tried); o: now, |: as long as over {}\n",
-      best->backend->name, baseline_name(), now, advisor.tried(), baseline_name());
+      "# what changes the answer: the ratio of {} to {}, {:.3f} now, with each parameter at half, at 90 %, "
+      "at 110 %, and at twice its value ({} tried); o: now, |: same time as {}\n",
+      best->backend->name, baseline_name(), now, advisor.tried_count(), baseline_name());
   const auto ratio = [](const std::optional<double>& value) {
     return value ? fmt::format("{:.3f}", *value) : std::string("-");
   };
@@ -174,7 +174,7 @@ std::string influences_text(const Advisor& advisor) {
     add(text, "  {:<28} {:>14} {:>7.3f} {:>7} {:>7} {:>7.3f} [{}]{}\n", one.key, one.value, one.at_half,
         ratio(one.at_less), ratio(one.at_more), one.at_twice, bar(one.at_half, one.at_twice, now),
         one.turns_round(now) ? " changes it" : "");
-  if (!advisor.influences().front().turns_round(now)) add(text, "  none changes it\n");
+  if (!advisor.influences().front().turns_round(now)) add(text, "  none of them changes the answer\n");
   return text;
 }
 
@@ -183,12 +183,12 @@ std::string mix_text(const Advisor& advisor) {
   if (!advisor.mix() || host == nullptr)
     return fmt::format("# {}\n",
                        advisor.knows_mix()
-                           ? "no mix of hardware is faster than the best alone by more than half a percent"
-                           : "mixes of hardware: not computed (time)");
+                           ? "no mix of hardware is more than 0.5 % faster than the best hardware alone"
+                           : "mixes of hardware: not computed (time limit)");
   const Mix& mix = *advisor.mix();
   return fmt::format(
-      "# the best mix, at equal links, on a machine that has all of it: {:.3f} us, {:.3f} of {}; in "
-      "offramp.toml:\n{}",
+      "# the best mix, at equal link rates, on a machine with all of this hardware: {:.3f} us, ratio {:.3f} "
+      "to {}; offramp.toml:\n{}",
       microseconds(mix.end), ratio_of(mix.end, host->end()), baseline_name(), routes_toml(mix));
 }
 
@@ -198,11 +198,13 @@ std::string algorithms_text(const Advisor& advisor) {
   const Candidate* const host = advisor.baseline();
   if (host == nullptr) return text;
   if (all.empty())
-    return fmt::format("# {}\n", advisor.knows_algorithms()
-                                     ? "every blocking collective of the host has its fastest algorithm"
-                                     : "the host's fastest algorithms: not computed (time)");
+    return fmt::format("# {}\n",
+                       advisor.knows_algorithms()
+                           ? "the host already uses the fastest algorithm for every blocking collective"
+                           : "the host's fastest algorithms: not computed (time limit)");
   add(text,
-      "# algorithms that are faster than the MPI library's choice, a call alone; --tuning writes them\n");
+      "# algorithms that are faster than the MPI library's choice, for a call on its own; --tuning writes "
+      "them\n");
   add(text, "  {:<16} {:>6} {:>10} {:>9} {:>14} {:>14}  {}\n", "collective", "ranks", "bytes", "calls",
       "chosen (us)", "fastest (us)", "algorithm");
   for (std::size_t i = 0; i < std::min(all.size(), kShownAlgorithms); ++i)
@@ -210,8 +212,8 @@ std::string algorithms_text(const Advisor& advisor) {
         all[i].bytes, all[i].calls, microseconds(all[i].usual), microseconds(all[i].fastest), all[i].best);
   if (all.size() > kShownAlgorithms) add(text, "  {}\n", and_more_text(all.size() - kShownAlgorithms));
   if (const std::optional<Time>& tuned = advisor.weighing().sides.tuned)
-    add(text, "  with the fastest everywhere: {:.3f} us, {:.3f} of {} as it is\n", microseconds(*tuned),
-        ratio_of(*tuned, host->end()), baseline_name());
+    add(text, "  with the fastest algorithms everywhere: {:.3f} us, ratio {:.3f} to {} as it is\n",
+        microseconds(*tuned), ratio_of(*tuned, host->end()), baseline_name());
   return text;
 }
 
@@ -221,7 +223,7 @@ ReportAnswer whole_answer(const Advisor& advisor, const AdviseOptions& options, 
   const bool is_plain = options.overrides.empty() && options.backends.empty() && options.scaled.ranks == 0;
   ReportAnswer answer =
       answer_of(advisor, {name_of_program(file), is_plain ? shell_word(file) : std::string()});
-  if (!part.empty()) answer.but = clauses_text({"only a part: " + part, answer.but});
+  if (!part.empty()) answer.but = clauses_text({"incomplete: " + part, answer.but});
   answer.details = {candidates_text(advisor), reasons_text(advisor)};
   if (!options.quick) {
     for (std::string text : {influences_text(advisor), mix_text(advisor), algorithms_text(advisor)})
@@ -292,8 +294,8 @@ struct Tuned {
   std::string_view nothing;  // why there may be no rules
 };
 constexpr Tuned kTunedLibraries[] = {
-    {"openmpi", tuned_rules, "Open MPI's choices are the fastest, or its component tuned has no others"},
-    {"mpich", mpich_rules, "the plain host's choices are the fastest, or MPICH has no others"},
+    {"openmpi", tuned_rules, "Open MPI already chooses the fastest algorithms that its tuned component has"},
+    {"mpich", mpich_rules, "the plain host already chooses the fastest algorithms that MPICH has"},
 };
 const Tuned* tuned_for(std::string_view name) {
   return std::find_if(std::begin(kTunedLibraries), std::end(kTunedLibraries),
@@ -307,15 +309,15 @@ int write_files(const AdviseOptions& options, const Advisor& advisor) {
     if (advisor.mix()) {
       code = write_file(options.routes, routes_toml(*advisor.mix()));
     } else {
-      complain(fmt::format("{} is not written: no mix is faster than the best hardware alone",
-                           in_quotes(options.routes)));
+      warn(fmt::format("{} is not written: no mix is faster than the best hardware alone",
+                       in_quotes(options.routes)));
     }
   }
   if (options.tuning.empty() || code != kDone) return code;
   const Tuned& library = *tuned_for(options.tuning_for);
   const std::string rules = library.rules(advisor.algorithms());
   if (!rules.empty()) return write_file(options.tuning, rules);
-  complain(fmt::format("{} is not written: {}", in_quotes(options.tuning), library.nothing));
+  warn(fmt::format("{} is not written: {}", in_quotes(options.tuning), library.nothing));
   return code;
 }
 
@@ -325,7 +327,7 @@ int write_report(const AdviseOptions& options, Advisor& advisor, const ReportAns
   std::vector<Settled> all;
   std::vector<Refused> refused;
   const std::optional<ProgramTimes> program = advisor.program();
-  for (Candidate& one : advisor.take_candidates()) {
+  for (Candidate& one : advisor.release_candidates()) {
     if (one.refused.empty()) {
       Settled& settled = all.emplace_back(Settled{std::string(one.backend->name), std::move(one.result)});
       settled.run = one.run;
@@ -343,8 +345,8 @@ int write_report(const AdviseOptions& options, Advisor& advisor, const ReportAns
 void check_results(const Advisor& advisor, const std::string& file, const AdviseOptions& options) {
   const std::vector<Candidate>& all = advisor.candidates();
   if (all.empty())
-    throw Misuse{fmt::format("{}: no replay came to its end in {} s; --seconds gives more", in_quotes(file),
-                             options.seconds)};
+    throw Misuse{
+        fmt::format("{}: no replay finished within {} s; raise --seconds", in_quotes(file), options.seconds)};
   if (std::all_of(all.begin(), all.end(), [](const Candidate& one) { return !one.refused.empty(); }))
     throw Misuse{problem_text(file, all.front().refused)};
 }
@@ -357,12 +359,12 @@ int answer_each(const AdviseOptions& options, const Setup& setup) {
       std::string answer;
       {
         const ProgressLine progress;
-        Played played(file, options.partial);
-        played.use_phase(file, options.scaled.phase);
+        ReplayInput input(file, options.partial);
+        input.use_phase(file, options.scaled.phase);
         AdviseOptions own = options;
         own.begin = Advisor::Clock::now();
-        const Configuration configuration = played.configuration(setup);
-        Advisor advisor(configuration, setup.registry, played.source(), options_for(own, setup, progress));
+        const Configuration configuration = input.configuration(setup);
+        Advisor advisor(configuration, setup.registry, input.source(), options_for(own, setup, progress));
         advisor.rank_backends();
         advisor.weigh();
         if (is_interrupted()) return kInterrupted;
@@ -373,21 +375,21 @@ int answer_each(const AdviseOptions& options, const Setup& setup) {
       fmt::print("{}\n", answer);
       flush_output();
     } catch (const Misuse& misuse) {  // which does not take the other programs with it
-      complain(misuse.text);
+      warn(misuse.text);
       code = kUsage;
     }
   }
-  for (const std::string& note : setup.notes()) complain(note);
+  for (const std::string& note : setup.notes()) warn(note);
   return code;
 }
 
 /// Opens the program, or makes it at more ranks, which `scaling` describes then.
-Played played_of(const AdviseOptions& options, std::optional<scale::Scaling>& scaling) {
+ReplayInput played_of(const AdviseOptions& options, std::optional<scale::Scaling>& scaling) {
   const std::string& file = options.files.front();
   if (options.scaled.ranks == 0) {
-    Played played(file, options.partial);
-    played.use_phase(file, options.scaled.phase);
-    return played;
+    ReplayInput input(file, options.partial);
+    input.use_phase(file, options.scaled.phase);
+    return input;
   }
   scaling = scaled_program(options.scaled);
   return {std::move(scaling->program), file};
@@ -404,17 +406,17 @@ int advise(const AdviseOptions& options) try {
       if (const std::string problem = path->empty() ? "" : option_problem(option, *path); !problem.empty())
         throw Misuse{problem};
     }
-    setup.tell_sources();
+    setup.print_sources();
     watch_for_interrupt();
     return advise_over_ranks(options, setup);
   }
   if (options.files.size() > 1) {
-    setup.tell_sources();
+    setup.print_sources();
     watch_for_interrupt();
     return answer_each(options, setup);
   }
   std::optional<scale::Scaling> scaling;
-  const Played played = played_of(options, scaling);
+  const ReplayInput input = played_of(options, scaling);
   for (const auto& [option, path] : {std::pair("--routes", &options.routes),
                                      {"--tuning", &options.tuning},
                                      {"--report", &options.report},
@@ -422,7 +424,7 @@ int advise(const AdviseOptions& options) try {
     if (const std::string problem = path->empty() ? "" : option_problem(option, *path); !problem.empty())
       throw Misuse{problem};
   }
-  setup.tell_sources();
+  setup.print_sources();
   // The host is compared with in any case.
   if (const std::string problem =
           pattern_memory_problem(setup, setup.registry.baseline(), options.files.front());
@@ -430,8 +432,8 @@ int advise(const AdviseOptions& options) try {
     throw Misuse{problem};
   watch_for_interrupt();
   const ProgressLine progress;
-  const Configuration configuration = played.configuration(setup);
-  Advisor advisor(configuration, setup.registry, played.source(), options_for(options, setup, progress));
+  const Configuration configuration = input.configuration(setup);
+  Advisor advisor(configuration, setup.registry, input.source(), options_for(options, setup, progress));
   advisor.rank_backends();
   check_results(advisor, options.files.front(), options);
   advisor.weigh();
@@ -440,14 +442,14 @@ int advise(const AdviseOptions& options) try {
     advisor.find_mix();
     advisor.find_influences();
   }
-  RunFacts facts = facts_of_replay(played.program.description, {played.facts}, setup);
+  RunFacts facts = facts_of_replay(input.program.description, {input.facts}, setup);
   if (const Candidate* const host = advisor.baseline(); host != nullptr)
-    facts.replayed_part = part_text(host->result, played.recorded_events);
+    facts.replayed_part = part_text(host->result, input.recorded_events);
   ReportAnswer answer = whole_answer(advisor, options, facts.replayed_part);
   if (scaling) answer.sure = clauses_text({answer.sure, held_out_text(*scaling)});
   progress.clear();
   if (options.json) {
-    const RunReport report = report_of({}, {}, played.ranks(), facts, setup);
+    const RunReport report = report_of({}, {}, input.ranks(), facts, setup);
     print_json(advisor, answer, json_of_facts(report, facts));
   } else {
     fmt::print("{}", answer_text(answer));
@@ -457,19 +459,19 @@ int advise(const AdviseOptions& options) try {
       if (scaling) print_scaling(*scaling, options.scaled);
     }
     if (advisor.cut_short())
-      complain(is_interrupted() ? std::string("interrupted")
-                                : fmt::format("the time is over after {} s (--seconds)", options.seconds));
+      warn(is_interrupted() ? std::string("interrupted")
+                            : fmt::format("the time limit of {} s is over (--seconds)", options.seconds));
   }
-  for (const std::string& note : setup.notes()) complain(note);
+  for (const std::string& note : setup.notes()) warn(note);
   int code = write_files(options, advisor);
   if (code == kDone && (!options.report.empty() || !options.html.empty()))
     code = write_report(options, advisor, answer, facts, setup);
   if (code != kDone) return code;
   if (is_interrupted()) return kInterrupted;
   if (!answer.complete) return kIncomplete;
-  return scaling && !scaling->doubt().empty() ? kFoundFailures : kDone;
+  return scaling && !scaling->caveat().empty() ? kFoundFailures : kDone;
 } catch (const Misuse& misuse) {
-  complain(misuse.text);
+  warn(misuse.text);
   return kUsage;
 }
 
@@ -477,42 +479,42 @@ class AdviseCommand final : public Command {
  public:
   explicit AdviseCommand(CLI::App& app) : Command(app), keys_(app, kWorldKeys), compute_scaling_(app) {
     app.add_option("files", options_.files,
-                   "what offramp record or run --record has written, or a pattern; of several, the answer "
-                   "for each alone, or with --ranks for what is scaled from all, see offramp scale")
+                   "a recording, a trace, or a pattern; with several files, one answer each; with --ranks, "
+                   "scale them (see offramp scale)")
         ->type_name("FILE|PATTERN")
         ->required();
-    app.add_option("--backend", options_.backends, "only these, and the host; with commas between them")
+    app.add_option("--backend", options_.backends,
+                   "try only these backends and the host; separated by commas")
         ->type_name("BACKEND")
         ->delimiter(',')
         ->allow_extra_args(false);
     app.add_option("-n,--ranks", ranks_,
-                   "number of ranks to scale to; several, as 64,96 or 32:65536:x4: from how many on which "
+                   "number of ranks to scale to; several (64,96 or 32:65536:x4) show from how many ranks on "
                    "hardware pays")
         ->type_name("N[,N|,FROM:TO]");
     add_phase(app, options_.scaled.phase);
-    app.add_option("--seconds", options_.seconds, "for the whole answer; what is known by then is printed")
+    app.add_option("--seconds", options_.seconds,
+                   "time limit for the whole answer; what is known by then is printed")
         ->type_name("SECONDS")
         ->check(CLI::Range(0.1, 1e6))
         ->capture_default_str();
     app.add_option("--routes", options_.routes, "write the best mix of hardware as an offramp.toml")
         ->type_name("FILE");
     app.add_option("--tuning", options_.tuning,
-                   "write the fastest algorithms for an MPI library, see --tuning-for")
+                   "write the fastest algorithms as a tuning file for an MPI library (--tuning-for)")
         ->type_name("FILE");
     app.add_option(
            "--tuning-for", options_.tuning_for,
-           "what --tuning writes: dynamic rules of Open MPI's component tuned, or a selection tree of MPICH "
-           "4")
+           "format of --tuning: dynamic rules of Open MPI's tuned component, or a selection tree of MPICH 4")
         ->type_name("openmpi|mpich")
         ->check(CLI::IsMember({"openmpi", "mpich"}))
         ->capture_default_str();
     app.add_flag("--quick", options_.quick,
-                 "the answer alone, without the searches for parameters that change it and for a mix");
-    app.add_flag("--details", options_.details,
-                 "behind the answer: a table, where the time goes, what moves the answer, the best mix, and "
-                 "algorithms");
-    app.add_option("--report", options_.report,
-                   "write a report in JSON, as a replay does, with the advice at its head")
+                 "skip the searches for parameters that change the answer and for the best mix");
+    app.add_flag(
+        "--details", options_.details,
+        "after the answer, print all tables: times, accounts, sensitivities, the best mix, and algorithms");
+    app.add_option("--report", options_.report, "write a report in JSON that begins with the advice")
         ->type_name("FILE");
     add_html(app, options_.html);
     add_svg(app, options_.svg);
@@ -526,12 +528,12 @@ class AdviseCommand final : public Command {
     const bool of_one = options_.json || !options_.routes.empty() || !options_.tuning.empty() ||
                         !options_.report.empty() || !options_.html.empty();
     if (ranks_.empty() && options_.files.size() > 1 && of_one)
-      problem = "--json, --routes, --tuning, --report and --html are of one program";
-    if (is_given("--tuning-for") && options_.tuning.empty()) problem = "--tuning-for needs --tuning FILE";
+      problem = "--json, --routes, --tuning, --report, and --html need a single program";
+    if (is_set("--tuning-for") && options_.tuning.empty()) problem = "--tuning-for needs --tuning FILE";
     if (ranks_.empty()) {
-      if (is_given("--compute-scaling")) problem = "--compute-scaling needs --ranks N";
-      if (!options_.svg.empty()) problem = "--svg is of several numbers of ranks, see --ranks";
-    } else if (const std::string misfit = take_ranks(of_one); !misfit.empty()) {
+      if (is_set("--compute-scaling")) problem = "--compute-scaling needs --ranks N";
+      if (!options_.svg.empty()) problem = "--svg needs several numbers of ranks; see --ranks";
+    } else if (const std::string misfit = use_recorded_ranks(of_one); !misfit.empty()) {
       problem = misfit;
     }
     if (!problem.empty()) return refuse(problem);
@@ -540,19 +542,19 @@ class AdviseCommand final : public Command {
 
  private:
   /// What --ranks makes of the options. Empty, or what does not go with it.
-  std::string take_ranks(bool of_one) try {
+  std::string use_recorded_ranks(bool of_one) try {
     options_.rank_counts = rank_counts(ranks_);
     const bool is_curve = options_.rank_counts.size() > 1;
     options_.scaled.compute = compute_scaling_.value();
     options_.scaled.files =
         std::exchange(options_.files, {fmt::format("{}", fmt::join(options_.files, ","))});
     if (!is_curve) options_.scaled.ranks = options_.rank_counts.front();
-    if (options_.partial) return "--ranks scales recordings that are whole";
-    if (!is_curve && !options_.svg.empty()) return "--svg is of several numbers of ranks, see --ranks";
+    if (options_.partial) return "--ranks needs complete recordings: leave out --partial";
+    if (!is_curve && !options_.svg.empty()) return "--svg needs several numbers of ranks; see --ranks";
     const bool is_page = !options_.html.empty() && options_.routes.empty() && options_.tuning.empty() &&
                          options_.report.empty();
     if (is_curve && ((of_one && !options_.json && !is_page) || options_.quick))
-      return "--quick, --routes, --tuning and --report are of one number of ranks";
+      return "--quick, --routes, --tuning, and --report need a single number of ranks";
     return {};
   } catch (const Misuse& misuse) {
     return misuse.text;
@@ -567,13 +569,17 @@ class AdviseCommand final : public Command {
 const Registered<AdviseCommand> advise_command(
     {.name = "advise",
      .place = 65,
-     .summary = "say which hardware suits a program, how sure that is, and what to do",
+     .summary = "recommend hardware for a program, with the confidence and the reasons",
+     .often = {"-h", "--backend", "-n", "--seconds", "--quick", "--details", "--routes", "--tuning",
+               "--network", "--ranks-per-node", "--set", "--config", "--html", "--report", "--json"},
      .exits = {
          {kUsage, "the command line or the configuration is wrong, or nothing could be replayed"},
-         {kIncomplete, "the answer is the best so far: --seconds were over before all hardware was tried"},
+         {kIncomplete,
+          "the time limit (--seconds) ended before all hardware was tried; the answer is the best so far"},
          {kFoundFailures,
-          "with --ranks: the answer is there, but the other recordings foretell no call of the largest "
-          "one, so that nothing confirms what is scaled"},
+          "with --ranks: answered, but no call of the largest recording could be predicted from the others, "
+          "so nothing "
+          "confirms the extrapolation"},
          {kNotWritten},
          {kInterrupted, "interrupted; what was known by then is printed"}}});
 

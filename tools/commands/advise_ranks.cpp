@@ -45,7 +45,7 @@ std::string table_text(const RankCurve& curve) {
   for (const std::string_view name : names) text += fmt::format(" {:>9}", name);
   text += '\n';
   for (const CurvePoint& point : curve.points()) {
-    const CurveCell* const host = point.of(baseline_name());
+    const CurveCell* const host = point.cell_of(baseline_name());
     text += fmt::format(
         "{:<10} {:>16}", point.ranks,
         host != nullptr && host->counts() ? fmt::format("{:.3f}", microseconds(*host->end)) : "-");
@@ -69,7 +69,7 @@ std::string plotted(const RankCurve& curve) {
 }
 
 Plot plot_of(const RankCurve& curve, const std::string& program) {
-  Plot plot{.title = fmt::format("{}, {} over that of host", program,
+  Plot plot{.title = fmt::format("{}, {} relative to host", program,
                                  curve.with_computing() ? "run" : "communication"),
             .x = "ranks",
             .y = "ratio"};
@@ -117,23 +117,20 @@ std::string page_of(const RankCurve& curve, const ReportAnswer& answer, const st
   }
   plot.part_of_page = true;
   std::string text = fmt::format(
-      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-      "'unsafe-inline'\">\n"
-      "<title>Offramp report</title>\n<style>{}</style></head>\n<body><main>\n"
-      "<p class=\"about\">Offramp report</p>\n<h1 class=\"headline\">{}</h1>\n<dl "
-      "class=\"answer\">{}</dl>\n<section><h2>Time over that of the host</h2>\n<div "
-      "class=\"scroll\">{}</div>\n"
-      "<div class=\"scroll\"><table><caption>Time over that of the host</caption><thead><tr>"
-      "<th scope=\"col\">ranks</th><th scope=\"col\">host, {}</th>",
+      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+      "content=\"width=device-width, initial-scale=1\">\n<meta http-equiv=\"Content-Security-Policy\" "
+      "content=\"default-src 'none'; style-src 'unsafe-inline'\">\n<title>Offramp "
+      "report</title>\n<style>{}</style></head>\n<body><main>\n<p class=\"about\">Offramp report</p>\n<h1 "
+      "class=\"headline\">{}</h1>\n<dl class=\"answer\">{}</dl>\n<section><h2>Time relative to the "
+      "host</h2>\n<div class=\"scroll\">{}</div>\n<div class=\"scroll\"><table><caption>Time relative to the "
+      "host</caption><thead><tr><th scope=\"col\">ranks</th><th scope=\"col\">host, {}</th>",
       kReportStyle, escaped(answer.answer), lines, svg(plot),
       curve.with_computing() ? "run" : "communication");
   const std::vector<std::string_view> names = hardware_of(curve);
   for (const std::string_view name : names) text += fmt::format("<th scope=\"col\">{}</th>", escaped(name));
   text += "</tr></thead><tbody>\n";
   for (const CurvePoint& point : curve.points()) {
-    const CurveCell* const host = point.of(baseline_name());
+    const CurveCell* const host = point.cell_of(baseline_name());
     text += fmt::format("<tr><td>{}</td><td>{}</td>", point.ranks,
                         host != nullptr && host->counts() ? time_text(*host->end) : "&ndash;");
     for (const std::string_view name : names) {
@@ -155,7 +152,7 @@ void print_text(const RankCurve& curve, const ReportAnswer& answer, const scale:
   fmt::print("{}{}", answer_text(answer), table_text(curve));
   if (!options.details) return;
   for (const std::string& text : refusals_of(curve)) fmt::print("# {}\n", text);
-  fmt::print("\n# time over that of host, which is 1\n{}\n", plotted(curve));
+  fmt::print("\n# time relative to host (host = 1)\n{}\n", plotted(curve));
   for (const std::string& text : remarks_on(curve)) fmt::print("# {}\n", text);
   print_scaling(scaling, options.scaled);
 }
@@ -186,7 +183,7 @@ void print_json(const RankCurve& curve, const ReportAnswer& answer, const scale:
   const Json json = {{"answer", offramp::json_of(answer)},
                      {"recorded", scaling.model->learned_from},
                      {"layout", scaling.model->layout.text()},
-                     {"held_out", {{"calls", held_out.all()}, {"exact", held_out.exact}}},
+                     {"held_out", {{"calls", held_out.count()}, {"exact", held_out.exact}}},
                      {"with_computing", curve.with_computing()},
                      {"points", std::move(points)},
                      {"pays", std::move(pays)},
@@ -205,7 +202,7 @@ void check_points(const RankCurve& curve, const AdviseOptions& options) {
     if (!point.refused.empty()) reasons.insert(fmt::format("at {} ranks: {}", point.ranks, point.refused));
   }
   if (reasons.empty())
-    throw Misuse{fmt::format("no replay came to its end in {} s; --seconds gives more", options.seconds)};
+    throw Misuse{fmt::format("no replay finished within {} s; raise --seconds", options.seconds)};
   throw Misuse{fmt::format("{}", fmt::join(reasons, "; "))};
 }
 
@@ -232,7 +229,7 @@ int advise_over_ranks(const AdviseOptions& options, const Setup& setup) {
   progress.clear();
   if (!last && is_interrupted()) return kInterrupted;
   check_points(curve, options);
-  tell_notes(*last);
+  print_program_notes(*last);
   const std::string program = program_of(options);
   ReportAnswer answer = answer_of(curve, program);
   answer.sure = held_out_text(*last);
@@ -248,14 +245,14 @@ int advise_over_ranks(const AdviseOptions& options, const Setup& setup) {
   } else {
     print_text(curve, answer, *last, options);
   }
-  for (const std::string& note : setup.notes()) complain(note);
+  for (const std::string& note : setup.notes()) warn(note);
   int written = options.svg.empty() ? kDone : write_file(options.svg, svg(plot_of(curve, program)));
   if (written == kDone && !options.html.empty())
     written = write_file(options.html, page_of(curve, answer, program));
   if (written != kDone) return written;
   if (is_interrupted()) return kInterrupted;
   if (!answer.complete) return kIncomplete;
-  return last->doubt().empty() ? kDone : kFoundFailures;
+  return last->caveat().empty() ? kDone : kFoundFailures;
 }
 
 }  // namespace offramp::tool

@@ -26,19 +26,19 @@
 namespace offramp::tool {
 namespace {
 
-enum class Fate : std::uint8_t { kOffloaded, kCarried, kHost, kNative, kRisk };
+enum class CallTreatment : std::uint8_t { kOffloaded, kCarried, kHost, kNative, kRisk };
 
-std::string_view to_string(Fate fate) {
-  switch (fate) {
-    case Fate::kOffloaded:
+std::string_view to_string(CallTreatment treatment) {
+  switch (treatment) {
+    case CallTreatment::kOffloaded:
       return "offloaded";
-    case Fate::kCarried:
+    case CallTreatment::kCarried:
       return "carried";
-    case Fate::kHost:
+    case CallTreatment::kHost:
       return "host algorithm";
-    case Fate::kNative:
+    case CallTreatment::kNative:
       return "native";
-    case Fate::kRisk:
+    case CallTreatment::kRisk:
       return "risk";
   }
   return "?";
@@ -114,7 +114,7 @@ struct Verdicts {
 
 struct Row {
   std::string name;
-  Fate fate = Fate::kNative;
+  CallTreatment treatment = CallTreatment::kNative;
   std::string detail;
 };
 
@@ -129,19 +129,20 @@ std::string spelled(const std::string& name) {
   return text;
 }
 
-Row judge(const std::string& name, const Verdicts& verdicts) {
+Row row_for(const std::string& name, const Verdicts& verdicts) {
   const ListedFunction* known = listed(name);
   // An extension may send messages on communicators whose messages Offramp carries. Those of Open MPI 4.1
   // that Offramp does not list only ask questions.
   if (known == nullptr && is_extension(name) && !name.starts_with("mpix_query_"))
-    return {name, Fate::kRisk, "an extension that Offramp does not know: its messages may cross Offramp's"};
-  if (known == nullptr || !known->own) return {name, Fate::kNative, {}};
+    return {name, CallTreatment::kRisk, "an unknown extension: its messages may interfere with Offramp's"};
+  if (known == nullptr || !known->own) return {name, CallTreatment::kNative, {}};
   const std::optional<OperationKind> operation = operation_of(name);
-  if (!operation) return {name, Fate::kCarried, "beside the operations it belongs to"};
+  if (!operation) return {name, CallTreatment::kCarried, "handled with the operations it belongs to"};
   const auto backends = verdicts.by.find(*operation);
   if (backends == verdicts.by.end())
-    return {name, Fate::kHost, verdicts.all ? "no hardware has it" : "the chosen hardware does not have it"};
-  return {name, Fate::kOffloaded, fmt::format("{}", fmt::join(backends->second, ", "))};
+    return {name, CallTreatment::kHost,
+            verdicts.all ? "no hardware supports it" : "the chosen hardware does not support it"};
+  return {name, CallTreatment::kOffloaded, fmt::format("{}", fmt::join(backends->second, ", "))};
 }
 
 /// The program and, through what it needs, its libraries; not the MPI library itself.
@@ -192,17 +193,19 @@ struct Survey {
   }
   /// Why Offramp cannot be put in front of it; empty: it can.
   [[nodiscard]] std::string obstacle() const {
-    if (mpi.empty() && own_mpi) return "it contains an MPI library itself: nothing can be put in front of it";
+    if (mpi.empty() && own_mpi)
+      return "it contains its own MPI library, so Offramp cannot intercept its calls";
     if (mpi.empty() && functions.empty())
-      return "it uses no MPI (or loads it only when it runs, as interpreters do)";
-    if (mpi.empty()) return "it calls MPI but names no MPI library";
+      return "it is not linked to MPI (or loads MPI only at run time, as interpreters do)";
+    if (mpi.empty()) return "it calls MPI functions but is not linked to an MPI library";
     return other_mpi();
   }
   [[nodiscard]] std::string other_mpi() const {
     const std::string_view family = family_of_mpi_library(mpi);
     if (family.empty() || !library_path(family).empty() || library_path().empty()) return {};
     return fmt::format(
-        "it is linked to {} ({}), and this Offramp was built for {}; build it where {} is installed, too",
+        "it is linked to {} ({}), but this Offramp was built for {}; rebuild Offramp where {} is installed, "
+        "too",
         name_of_mpi_family(family), mpi, name_of_mpi_family(kMpiFamily), name_of_mpi_family(family));
   }
 };
@@ -221,7 +224,7 @@ void print_json(const CheckOptions& options, const Survey& survey, const std::st
   all["functions"] = nlohmann::ordered_json::array();
   for (const Row& row : rows)
     all["functions"].push_back(
-        {{"name", spelled(row.name)}, {"how", to_string(row.fate)}, {"detail", row.detail}});
+        {{"name", spelled(row.name)}, {"how", to_string(row.treatment)}, {"detail", row.detail}});
   fmt::print("{}\n", all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
@@ -230,15 +233,16 @@ void print_text(const CheckOptions& options, const Survey& survey, const std::ve
              survey.mpi, rows.size());
   if (!survey.sanitizer.empty())
     fmt::print(
-        "note: AddressSanitizer has to come before Offramp: offramp run preloads {}, under another launcher "
-        "it is first in LD_PRELOAD\n",
+        "note: AddressSanitizer has to be loaded before Offramp: offramp run preloads {} first; under "
+        "another launcher, put it first in LD_PRELOAD\n",
         printable(survey.sanitizer));
   for (const std::string& name : survey.missing)
-    fmt::print("note: {} was not found; what it calls is not listed\n", printable(name));
+    fmt::print("note: {} was not found; MPI functions that it calls are not listed\n", printable(name));
   std::size_t width = 28;
   for (const Row& row : rows) width = std::max(width, printable(spelled(row.name)).size());
   for (const Row& row : rows)
-    fmt::print("  {:<{}} {:<15} {}\n", printable(spelled(row.name)), width, to_string(row.fate), row.detail);
+    fmt::print("  {:<{}} {:<15} {}\n", printable(spelled(row.name)), width, to_string(row.treatment),
+               row.detail);
 }
 
 }  // namespace
@@ -256,56 +260,57 @@ namespace {
 int check(const CheckOptions& options) {
   if (const auto code = check_program(options)) return *code;
   Registry registry(built_in_backends());
-  Surroundings surroundings = Surroundings::of_process();
-  surroundings.overrides = options.overrides;
-  auto configuration = load_configuration(surroundings, registry);
+  ConfigSources config_sources = ConfigSources::of_process();
+  config_sources.overrides = options.overrides;
+  auto configuration = load_configuration(config_sources, registry);
   if (!configuration) {
-    complain(configuration.error());
+    warn(configuration.error());
     return kUsage;
   }
   if (!options.backend.empty() && registry.find(options.backend) == nullptr) {
-    complain(fmt::format("unknown backend {}{}", in_quotes(options.backend),
-                         suggestion(options.backend, registry.names())));
+    warn(fmt::format("unknown backend {}{}", in_quotes(options.backend),
+                     suggestion(options.backend, registry.names())));
     return kUsage;
   }
   std::string path = options.program;
   if (path.find('/') == std::string::npos) path = find_program(path);
   if (path.empty()) {
     const bool here = access(options.program.c_str(), F_OK) == 0;
-    complain(fmt::format("{} is not found{}", in_quotes(options.program),
-                         here ? fmt::format("; did you mean ./{}?", printable(options.program)) : ""));
+    warn(fmt::format("{} was not found{}", in_quotes(options.program),
+                     here ? fmt::format("; did you mean ./{}?", printable(options.program)) : ""));
     return kUsage;
   }
-  if (const std::string sources = settings_read(*configuration); !sources.empty()) complain(sources);
+  if (const std::string sources = settings_read(*configuration); !sources.empty()) warn(sources);
   Survey survey;
   std::string obstacle = survey.walk(path, true);
   if (obstacle.empty() && !survey.obstacle().empty())
     obstacle = fmt::format("{}: {}", in_quotes(options.program), survey.obstacle());
   const Verdicts verdicts(registry, *configuration, options.backend);
   std::vector<Row> rows;
-  for (const std::string& name : survey.functions) rows.push_back(judge(name, verdicts));
-  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.fate < b.fate; });
+  for (const std::string& name : survey.functions) rows.push_back(row_for(name, verdicts));
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const Row& a, const Row& b) { return a.treatment < b.treatment; });
   if (options.json) {
     print_json(options, survey, obstacle, rows);
   } else if (obstacle.empty()) {
     print_text(options, survey, rows);
   }
   if (!obstacle.empty()) {
-    if (!options.json) complain(obstacle);
+    if (!options.json) warn(obstacle);
     return kUsage;
   }
   const bool risky =
-      std::any_of(rows.begin(), rows.end(), [](const Row& r) { return r.fate == Fate::kRisk; });
+      std::any_of(rows.begin(), rows.end(), [](const Row& r) { return r.treatment == CallTreatment::kRisk; });
   return risky ? kDeclined : kDone;
 }
 
 class CheckCommand final : public Command {
  public:
   explicit CheckCommand(CLI::App& app) : Command(app), keys_(app, kWorldKeys) {
-    app.add_option("program", options_.program, "a compiled program, or whatever offramp replay takes")
+    app.add_option("program", options_.program, "a compiled program, a recording, a trace, or a pattern")
         ->type_name("PROGRAM|FILE|PATTERN")
         ->required();
-    app.add_option("--backend", options_.backend, "only this hardware")->type_name("BACKEND");
+    app.add_option("--backend", options_.backend, "check for this backend only")->type_name("BACKEND");
     add_json(app, options_.json);
   }
   int execute(std::vector<std::string>) override {
@@ -321,13 +326,13 @@ class CheckCommand final : public Command {
 const Registered<CheckCommand> check_command(
     {.name = "check",
      .place = 40,
-     .summary =
-         "say what would happen to each MPI call of a program, or whether the calls of a trace fit together",
+     .summary = "list which MPI calls of a program Offramp carries, or check that a trace is consistent",
      .exits = {
-         {kDone, "it works, or its calls fit together"},
-         {kUsage, "Offramp cannot be put in front of it, or the command line or the configuration is wrong"},
-         {kDeclined, "it works, with a risk that is named"},
-         {kFoundFailures, "calls of a recording, trace or pattern do not fit together"}}});
+         {kDone, "Offramp can run the program, or the trace is consistent"},
+         {kUsage,
+          "Offramp cannot intercept the program's calls, or the command line or the configuration is wrong"},
+         {kDeclined, "Offramp can run the program, with a risk that the output names"},
+         {kFoundFailures, "the recording, trace, or pattern is inconsistent"}}});
 
 }  // namespace
 

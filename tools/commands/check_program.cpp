@@ -26,14 +26,15 @@ void print_json(const CheckOptions& options, const trace::Program& program, cons
 }
 
 void print_text(const CheckOptions& options, const trace::Program& program, const trace::Findings& findings) {
-  fmt::print("{}: {}, {} ranks, {} events, {} messages, {} calls of collectives\n",
-             printable(options.program), program.kind, program.description.ranks, findings.events,
-             findings.messages, findings.collectives);
-  if (!program.missing.empty()) fmt::print("problem: it is not whole: {}\n", program.missing);
+  fmt::print("{}: {}, {} ranks, {} events, {} messages, {} collective calls\n", printable(options.program),
+             program.kind, program.description.ranks, findings.events, findings.messages,
+             findings.collectives);
+  if (!program.missing.empty()) fmt::print("problem: it is incomplete: {}\n", program.missing);
   for (const std::string& one : findings.problems) fmt::print("problem: {}\n", printable(one, 1000));
   for (const std::string& one : findings.remarks) fmt::print("remark: {}\n", one);
   for (const std::string& one : program.notes) fmt::print("note: {}\n", one);
-  if (findings.problems.empty() && program.missing.empty()) fmt::print("its calls fit together\n");
+  if (findings.problems.empty() && program.missing.empty())
+    fmt::print("no problems found: its calls are consistent\n");
 }
 
 /// What is not there may be the name of a command.
@@ -55,12 +56,12 @@ std::optional<int> check_program(const CheckOptions& options) {
   const Result<trace::Program> program = trace::open_program(options.program);
   if (!program) {
     if (may_be_compiled(options.program)) return std::nullopt;
-    complain(printable(program.error(), 1000));
+    warn(printable(program.error(), 1000));
     return kUsage;
   }
   const Result<trace::Findings> findings = trace::rehearse(*program);
   if (!findings) {
-    complain(printable(findings.error(), 1000));
+    warn(printable(findings.error(), 1000));
     return kUsage;
   }
   options.json ? print_json(options, *program, *findings) : print_text(options, *program, *findings);

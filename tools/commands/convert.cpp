@@ -28,7 +28,8 @@ struct ConvertOptions {
 
 struct Format {
   std::string_view name;
-  Result<void> (*write)(const trace::Program&, const std::string& path, std::vector<std::string>& unsaid);
+  Result<void> (*write)(const trace::Program&, const std::string& path,
+                        std::vector<std::string>& unsupported);
   /// Why it cannot be written there. Null if it is a file.
   std::string (*problem)(const std::string& path) = nullptr;
   /// Other files lie beside it.
@@ -43,8 +44,8 @@ Result<void> write_recording(const trace::Program& program, const std::string& p
 }
 
 Result<void> write_archive(const trace::Program& program, const std::string& folder,
-                           std::vector<std::string>& unsaid) {
-  return success_or(write_otf2(program, folder, unsaid));
+                           std::vector<std::string>& unsupported) {
+  return success_or(write_otf2(program, folder, unsupported));
 }
 
 constexpr std::array kFormats = {Format{"recording", write_recording},
@@ -65,7 +66,7 @@ int convert(const ConvertOptions& options) try {
   const auto* const format = std::find_if(kFormats.begin(), kFormats.end(),
                                           [&](const Format& one) { return one.name == options.format; });
   if (format == kFormats.end())
-    throw Misuse{fmt::format("--to: {} is no format{}", in_quotes(options.format),
+    throw Misuse{fmt::format("--to: unknown format {}{}", in_quotes(options.format),
                              suggestion(options.format, kNames))};
   const Destination destination = format->has_several_files ? Destination::kRegular : Destination::kStream;
   const std::string unwritable =
@@ -73,26 +74,26 @@ int convert(const ConvertOptions& options) try {
                      format->problem == nullptr ? check_output(options.output, destination).error()
                                                 : format->problem(options.output));
   if (!unwritable.empty()) throw Misuse{unwritable};
-  const Played played(options.file, false);
-  std::vector<std::string> unsaid;
-  const Result<void> written = format->write(played.program, options.output, unsaid);
-  for (const std::string& one : unsaid)
-    complain(fmt::format("note: {} cannot say all: {}", options.format, one));
+  const ReplayInput input(options.file, false);
+  std::vector<std::string> unsupported;
+  const Result<void> written = format->write(input.program, options.output, unsupported);
+  for (const std::string& one : unsupported)
+    warn(fmt::format("note: {} cannot express: {}", options.format, one));
   if (written) return kDone;
-  complain(problem_text(options.file, written.error()));
+  warn(problem_text(options.file, written.error()));
   return kNotWritten;
 } catch (const Misuse& misuse) {
-  complain(misuse.text);
+  warn(misuse.text);
   return kUsage;
 }
 
 class ConvertCommand final : public Command {
  public:
   explicit ConvertCommand(CLI::App& app) : Command(app) {
-    app.add_option("file", options_.file, "whatever offramp replay takes")
+    app.add_option("file", options_.file, "a recording, a trace, or a pattern")
         ->type_name("FILE|PATTERN")
         ->required();
-    app.add_option("-o,--output", options_.output, "the file to write, of otf2 the folder")
+    app.add_option("-o,--output", options_.output, "the file to write; for otf2, the folder")
         ->type_name("FILE")
         ->required();
     app.add_option("--to", options_.format, fmt::format("{}", fmt::join(kNames, ", ")))
@@ -108,11 +109,12 @@ class ConvertCommand final : public Command {
 const Registered<ConvertCommand> convert_command(
     {.name = "convert",
      .place = 45,
-     .summary = "write a recording, trace or pattern as a recording or in the format of another tool",
-     .about = "What the format cannot say is named on standard error, each kind once.",
-     .exits = {
-         {kUsage},
-         {kNotWritten, "it could not be written, the format cannot hold it, or the input is damaged"}}});
+     .summary = "convert a recording, trace, or pattern",
+     .about = "Standard error names, once per kind, the calls that the format cannot express.",
+     .exits = {{kUsage},
+               {kNotWritten,
+                "the output could not be written, the format cannot represent the program, or the input is "
+                "damaged"}}});
 
 }  // namespace
 }  // namespace offramp::tool

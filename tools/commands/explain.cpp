@@ -23,7 +23,7 @@ void list_topics(const BackendDescription& backend) {
     fmt::print("{:<10} {:<14} {}\n", backend.name, topic.topic, topic.description);
   if (backend.validation != nullptr)
     fmt::print("{:<10} {:<14} {}\n", backend.name, kValidation,
-               "published figures beside the model's; of several backends, how far to trust each");
+               "published figures compared with the model's; with several backends, the accuracy of each");
 }
 
 std::vector<std::string_view> topics_of(const BackendDescription& backend) {
@@ -37,9 +37,8 @@ std::vector<std::string_view> topics_of(const BackendDescription& backend) {
 std::string without_topic(const Registry& registry, const BackendDescription& backend,
                           const std::string& topic) {
   if (access(topic.c_str(), F_OK) == 0 || topic.ends_with(".json"))
-    return fmt::format(
-        "{} is no topic; to see a call of a report with receipts, name it: --call N --rank RANK",
-        in_quotes(topic));
+    return fmt::format("{} is not a topic; to see a call of a report with receipts, add --call N --rank RANK",
+                       in_quotes(topic));
   std::vector<std::string> all;
   std::vector<std::string_view> owners;
   for (const BackendDescription* const one : registry.all()) {
@@ -91,9 +90,9 @@ int explain(const ExplainOptions& options) try {
     return kDone;
   }
   if (!options.svg.empty() && options.topic != kValidation)
-    throw Misuse{fmt::format("--svg plots the topic {} and no other", kValidation)};
+    throw Misuse{fmt::format("--svg plots only the topic {}", kValidation)};
   if (options.topic == kValidation && setup.backends.size() > 1) {
-    if (!options.svg.empty()) throw Misuse{"--svg plots the figures of one backend"};
+    if (!options.svg.empty()) throw Misuse{"--svg needs a single backend"};
     fmt::print("{}", trust_table(setup.backends));
     return kDone;
   }
@@ -115,13 +114,13 @@ int explain(const ExplainOptions& options) try {
     machine.switches = switches_of(setting.network, operation.ranks, machine);
     const Explanation explanation = topic.render({setting.settings, machine, operation, words});
     if (!explanation.error.empty()) throw Misuse{explanation.error};
-    setup.tell_sources();
+    setup.print_sources();
     fmt::print("{}", explanation.text);
     return kDone;
   }
   throw Misuse{without_topic(setup.registry, backend, options.topic)};
 } catch (const Misuse& misuse) {
-  complain(misuse.text);
+  warn(misuse.text);
   return kUsage;
 }
 
@@ -130,10 +129,10 @@ namespace {
 class ExplainCommand final : public Command {
  public:
   explicit ExplainCommand(CLI::App& app) : Command(app), question_(app, options_.asked) {
-    app.add_option("topic", options_.topic, "what to show, or a report; by default the list of topics")
+    app.add_option("topic", options_.topic, "the topic, or a report; by default, the topics are listed")
         ->type_name("TOPIC");
     app.add_option("arguments", options_.arguments, "arguments of the topic");
-    app.add_option("--operation", options_.asked.operation, "the operation, for topics that take one")
+    app.add_option("--operation", options_.asked.operation, "the operation, for topics that need one")
         ->type_name("OPERATION");
     app.add_option("--call", receipt_.call, "show the stages of this call; counted from 1")
         ->type_name("N")
@@ -141,13 +140,13 @@ class ExplainCommand final : public Command {
     app.add_option("--rank", receipt_.rank, "the rank that made the call")
         ->type_name("RANK")
         ->check(CLI::NonNegativeNumber);
-    add_svg(app, options_.svg, "with validation: plot into this file, as SVG");
-    app.add_flag("--timeline", receipt_.timeline, "with --call: list every piece in the order of time");
+    add_svg(app, options_.svg, "with validation: write a plot (SVG) to this file");
+    app.add_flag("--timeline", receipt_.timeline, "with --call: list every step in order of time");
     add_json(app, receipt_.json)->description("with --call or --rank: print JSON");
   }
   int execute(std::vector<std::string>) override {
     std::string problem = question_.collect();
-    if (is_given("--call") || is_given("--rank")) {
+    if (is_set("--call") || is_set("--rank")) {
       receipt_.report = options_.topic;
       if (problem.empty() && receipt_.report.empty()) problem = "no report";
       if (problem.empty() && !options_.arguments.empty())
@@ -155,8 +154,8 @@ class ExplainCommand final : public Command {
       if (problem.empty()) return receipt(receipt_);
     }
     // Topics take their questions as words; these two may come as options as well.
-    if (is_given("--ranks")) options_.arguments.push_back(fmt::format("ranks={}", options_.asked.ranks));
-    if (is_given("--bytes")) options_.arguments.push_back("bytes=" + options_.asked.bytes);
+    if (is_set("--ranks")) options_.arguments.push_back(fmt::format("ranks={}", options_.asked.ranks));
+    if (is_set("--bytes")) options_.arguments.push_back("bytes=" + options_.asked.bytes);
     return problem.empty() ? explain(options_) : refuse(problem);
   }
 
@@ -169,13 +168,16 @@ class ExplainCommand final : public Command {
 const Registered<ExplainCommand> explain_command(
     {.name = "explain",
      .place = 70,
-     .summary = "show parts of the modelled hardware, or where a call's time went",
-     .about =
-         "With --call or --rank: the receipt of one call, or a list of the calls, from a report of a run "
-         "with receipts:\n  offramp explain --call 127 --rank 3 report.json",
+     .summary = "explain the modelled hardware, its validation, or the time of one call",
+     .about = "With --call or --rank, shows the stages of one call, or lists the calls, from a report with "
+              "receipts:\n"
+              "  offramp explain --call 127 --rank 3 report.json",
+     .often = {"-h", "--backend", "--operation", "-n", "--bytes", "--call", "--rank", "--network", "--set",
+               "--config", "--json"},
      .exits = {{kUsage,
-                "the command line or the configuration is wrong, there is no such topic, or the file "
-                "is no report with receipts"},
+                "the command line or the configuration is wrong, the topic is unknown, or the file is not a "
+                "report with "
+                "receipts"},
                {kNotWritten}}});
 
 }  // namespace

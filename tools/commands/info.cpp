@@ -118,8 +118,8 @@ void print_backend(const BackendDescription& backend, const Configuration* confi
 /// What is wrong comes first: the rest is of no use before it is right.
 void print_overview(const Machine& machine, const Registry& registry, const Configuration* configuration,
                     const std::vector<std::string>& problems) {
-  if (problems.empty()) fmt::print("nothing is wrong here\n");
-  if (!problems.empty()) fmt::print("wrong here:\n");
+  if (problems.empty()) fmt::print("no problems found\n");
+  if (!problems.empty()) fmt::print("problems:\n");
   for (const std::string& problem : problems) fmt::print("- {}\n", problem);
   const auto line = [](std::string_view name, const std::string& value) {
     fmt::print("{:<14} {}\n", name, value.empty() ? "not found" : value);
@@ -130,7 +130,7 @@ void print_overview(const Machine& machine, const Registry& registry, const Conf
   line("mpirun", machine.mpirun);
   line("ucx", machine.ucx);
   line("otf2", trace::otf2_version().empty()
-                   ? "not in this build: archives of OTF2 are neither read nor written"
+                   ? "not in this build: OTF2 archives can be neither read nor written"
                    : std::string(trace::otf2_version()));
   line("machine",
        fmt::format("{}, {}, {}, {}", counted(machine.packages, "package"), counted(machine.cores, "core"),
@@ -157,7 +157,7 @@ void print_text(const InfoOptions& options, const Registry& registry, const Conf
     print_overview(machine, registry, configuration, problems);
     return;
   }
-  for (const std::string& problem : problems) fmt::print("wrong here: {}\n", problem);
+  for (const std::string& problem : problems) fmt::print("problem: {}\n", problem);
   for (const BackendDescription* backend : chosen(registry, options.backend))
     print_backend(*backend, configuration);
 }
@@ -201,8 +201,8 @@ void print_section(const BackendDescription& backend) {
 
 void print_sample(const InfoOptions& options, const Registry& registry) {
   fmt::print(
-      "# offramp {}: offramp.toml with every key at its default.\n"
-      "# Times and sizes may have a unit: \"2.5us\", \"64K\". Variables win over this file.\n",
+      "# offramp {}: offramp.toml with every key at its default.\n# Times and sizes may have a unit: "
+      "\"2.5us\", \"64K\". Environment variables override this file.\n",
       OFFRAMP_VERSION);
   if (options.backend.empty()) print_keys(registry);
   for (const BackendDescription* backend : chosen(registry, options.backend)) print_section(*backend);
@@ -255,13 +255,12 @@ namespace {
 
 int info(const InfoOptions& options) {
   Registry registry(built_in_backends());
-  Surroundings surroundings = Surroundings::of_process();
-  surroundings.overrides = options.overrides;
-  auto configuration = load_configuration(surroundings, registry);
+  ConfigSources config_sources = ConfigSources::of_process();
+  config_sources.overrides = options.overrides;
+  auto configuration = load_configuration(config_sources, registry);
   if (!options.backend.empty() && options.backend != "all" && registry.find(options.backend) == nullptr) {
     const auto names = registry.names();
-    complain(
-        fmt::format("unknown backend {}{}", in_quotes(options.backend), suggestion(options.backend, names)));
+    warn(fmt::format("unknown backend {}{}", in_quotes(options.backend), suggestion(options.backend, names)));
     return kUsage;
   }
   if (options.sources) {
@@ -286,13 +285,13 @@ int info(const InfoOptions& options) {
 class InfoCommand final : public Command {
  public:
   explicit InfoCommand(CLI::App& app) : Command(app), keys_(app, kWorldKeys) {
-    app.add_option("program", program_, "say what is in this recording, trace or pattern instead")
+    app.add_option("program", program_, "describe this recording, trace, or pattern instead")
         ->type_name("FILE|PATTERN");
-    app.add_option("--backend", options_.backend, "the parameters of this backend, or of all")
+    app.add_option("--backend", options_.backend, "list the parameters of this backend, or of all")
         ->type_name("BACKEND");
     CLI::Option* const sample =
         app.add_flag("-c,--configuration", options_.configuration, "print a complete offramp.toml");
-    app.add_flag("--sources", options_.sources, "print the bibliography, or what of it --backend cites")
+    app.add_flag("--sources", options_.sources, "print the bibliography, or the entries that --backend cites")
         ->excludes(sample);
     add_json(app, options_.json)->excludes(sample);
     app.add_flag("--events", events_, "print every event of the program")->excludes(sample);
@@ -318,9 +317,10 @@ class InfoCommand final : public Command {
 const Registered<InfoCommand> info_command(
     {.name = "info",
      .place = 30,
-     .summary = "show what is wrong here, the machine and the settings in force, or what is in a recording",
-     .exits = {{kDone, "all went well, or the configuration is wrong, which is reported"},
-               {kUsage, "the command line is wrong, or the file cannot be opened or is not whole"}}});
+     .summary = "show this installation, its settings, or the contents of a recording",
+     .often = {"-h", "--backend", "--configuration", "--sources", "--events", "--set", "--config", "--json"},
+     .exits = {{kDone, "success; the output lists problems of the configuration"},
+               {kUsage, "the command line is wrong, or the file cannot be opened or is incomplete"}}});
 
 }  // namespace
 

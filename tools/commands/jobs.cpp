@@ -19,9 +19,9 @@ namespace offramp::tool {
 namespace {
 
 struct Job {
-  Job(std::string name_, bool partial) : name(std::move(name_)), played(name, partial) {}
+  Job(std::string name_, bool partial) : name(std::move(name_)), input(name, partial) {}
   std::string name;
-  Played played;
+  ReplayInput input;
   JobNodes wanted;
   ReplayJob ranks;         // of the world
   std::vector<int> nodes;  // of the machine
@@ -78,8 +78,8 @@ class Jobs {
   [[nodiscard]] std::vector<RecordingFacts> recordings(bool with_checksums) const {
     std::vector<RecordingFacts> all;
     for (const Job& job : jobs_) {
-      all.push_back(job.played.facts);
-      if (with_checksums) all.back().checksum = checksum_text(job.played.program);
+      all.push_back(job.input.facts);
+      if (with_checksums) all.back().checksum = checksum_text(job.input.program);
     }
     return all;
   }
@@ -87,8 +87,8 @@ class Jobs {
   [[nodiscard]] std::uint64_t recorded_events() const {
     std::uint64_t events = 0;
     for (const Job& job : jobs_) {
-      if (job.played.recorded_events == 0) return 0;
-      events += job.played.recorded_events;
+      if (job.input.recorded_events == 0) return 0;
+      events += job.input.recorded_events;
     }
     return events;
   }
@@ -101,13 +101,13 @@ class Jobs {
     for (const Job& job : jobs_) {
       if (alone == nullptr || alone == &job) source.jobs.push_back(job.ranks);
     }
-    source.has_arrival = std::all_of(jobs_.begin(), jobs_.end(),
-                                     [](const Job& job) { return job.played.program.has_arrival; });
+    source.has_arrival =
+        std::all_of(jobs_.begin(), jobs_.end(), [](const Job& job) { return job.input.program.has_arrival; });
     source.read = [this](int rank) {
       const auto job = std::find_if(jobs_.begin(), jobs_.end(), [&](const Job& one) {
         return rank >= one.ranks.first && rank - one.ranks.first < one.ranks.ranks;
       });
-      return job->played.program.read(rank - job->ranks.first);
+      return job->input.program.read(rank - job->ranks.first);
     };
     return source;
   }
@@ -116,7 +116,7 @@ class Jobs {
   void place(bool others) {
     std::vector<JobNodes> wanted;
     for (Job& job : jobs_) {
-      job.wanted.nodes = machine_.nodes(job.played.ranks());
+      job.wanted.nodes = machine_.nodes(job.input.ranks());
       wanted.push_back(job.wanted);
     }
     auto placed = place_jobs(network_, wanted, others);
@@ -124,21 +124,21 @@ class Jobs {
     const int per_node = machine_.ranks_per_node;
     if (nodes_ > 0 && static_cast<int>(placed->size()) > nodes_)
       throw Misuse{
-          fmt::format("machine.nodes: the jobs take {} nodes with {} ranks on each, and the machine has {}",
+          fmt::format("machine.nodes: the jobs need {} nodes with {} ranks each, but the machine has {}",
                       placed->size(), per_node, nodes_)};
     std::size_t next = 0;
     for (Job& job : jobs_) {
-      job.ranks = {static_cast<int>(next) * per_node, job.played.ranks()};
+      job.ranks = {static_cast<int>(next) * per_node, job.input.ranks()};
       const auto first = placed->begin() + static_cast<std::ptrdiff_t>(next);
       job.nodes.assign(first, first + job.wanted.nodes);
       next += static_cast<std::size_t>(job.wanted.nodes);
     }
     for (; next < placed->size(); ++next) background_.ranks.push_back(static_cast<int>(next) * per_node);
     if (others && background_.ranks.size() < 2)
-      throw Misuse{"--background: the jobs are on all nodes of the network but " +
-                   std::to_string(background_.ranks.size()) + "; take a larger one"};
+      throw Misuse{"--background: the number of nodes that the jobs leave free is only " +
+                   std::to_string(background_.ranks.size()) + "; use a larger network"};
     const std::size_t ranks = placed->size() * static_cast<std::size_t>(per_node);
-    if (ranks > std::size_t{1} << 20) throw Misuse{"all jobs together have more than 2^20 ranks"};
+    if (ranks > std::size_t{1} << 20) throw Misuse{"the jobs have more than 2^20 ranks in total"};
     ranks_ = static_cast<int>(ranks);
   }
 
@@ -153,7 +153,7 @@ class Jobs {
 /// Adds what the jobs are with their computing, if it was recorded and the result has none of it.
 void add_whole_runs(Settled& replayed, const WorldSetting& setting, const Jobs& jobs,
                     const ReplayOptions& how) {
-  if (how.compute.kind != Compute::Kind::kNone || !computing_of(*replayed.result).any()) return;
+  if (how.compute.kind != Compute::Mode::kNone || !computing_of(*replayed.result).any()) return;
   ReplaySource alone = jobs.source(nullptr);
   alone.background = {};  // it is communication
   const auto run = replay_with_computing(setting, jobs.source(nullptr), how);
@@ -178,7 +178,7 @@ std::optional<Settled> replay_over(const BackendDescription& backend, const Repl
   const ProgressLine progress;
   const auto options_for = [&](const Job* alone, ReplayObserver* observer) {
     ReplayOptions how;
-    how.sizes = options.wants_report() && alone == nullptr;
+    how.sizes = options.needs_report() && alone == nullptr;
     how.partial = options.partial;
     how.compute = setup.configuration->compute;
     how.details = setup.configuration->details && alone == nullptr;
@@ -186,8 +186,8 @@ std::optional<Settled> replay_over(const BackendDescription& backend, const Repl
     how.compare_undisturbed = alone == nullptr;
     how.observer = observer;
     how.progress = [&, alone](const ReplayProgress& now) {
-      progress.say("{}: {}: {} events", backend.name, alone == nullptr ? "all jobs" : alone->name,
-                   now.events);
+      progress.show("{}: {}: {} events", backend.name, alone == nullptr ? "all jobs" : alone->name,
+                    now.events);
       return !is_interrupted();
     };
     return how;
@@ -248,7 +248,7 @@ int replay_jobs(const ReplayToolOptions& options) {
   check_reports(options);
   const Setup setup(options.overrides, options.backends, Setup::Wanted::kCompared);
   const Jobs jobs(options, *setup.configuration);
-  setup.tell_sources();
+  setup.print_sources();
   watch_for_interrupt();
   RecordFiles files(options.records, setup.backends.size());
   std::vector<Settled> all;
@@ -262,13 +262,13 @@ int replay_jobs(const ReplayToolOptions& options) {
     all.push_back(std::move(*replayed));
   }
   int code = files.finish();
-  tell_refusals(refused, all.empty());
+  print_refusals(refused, all.empty());
   const recording::Description description = jobs.description();
   RunFacts facts =
-      facts_of_replay(description, jobs.recordings(options.json || options.wants_report()), setup);
+      facts_of_replay(description, jobs.recordings(options.json || options.needs_report()), setup);
   if (!all.empty()) facts.replayed_part = part_text(*all.front().result, jobs.recorded_events());
   RunReport report;
-  if (options.json || options.wants_report())
+  if (options.json || options.needs_report())
     report = report_of(all, refused, description.ranks, facts, setup);
   if (options.json) {
     Json json = json_of_facts(report, facts);
@@ -279,12 +279,12 @@ int replay_jobs(const ReplayToolOptions& options) {
     json["interrupted"] = is_interrupted();
     fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
   } else if (!facts.replayed_part.empty()) {
-    complain("only a part: " + facts.replayed_part);
+    warn("incomplete: " + facts.replayed_part);
   }
-  for (const std::string& note : setup.notes()) complain(note);
+  for (const std::string& note : setup.notes()) warn(note);
   if (!all.empty() && write_reports(options.report, options.html, {report}) != kDone) code = kNotWritten;
   if (!is_interrupted()) return code;
-  complain("interrupted: the backends that are left out were not replayed");
+  warn("interrupted: the missing backends were not replayed");
   return kInterrupted;
 }
 

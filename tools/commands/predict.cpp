@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 
+#include "lib/answers/advice/answer_of.hpp"
 #include "lib/answers/replay/forecast.hpp"
 #include "lib/answers/report/write_report.hpp"
 #include "lib/base/format.hpp"
@@ -38,6 +39,7 @@ struct PredictOptions {
   Sharing sharing;       // of a sweep
   std::string svg;       // plot into this file
   bool what_if = false;  // make a memory larger for which the hardware would decline
+  bool details = false;  // print the table below the answer
   bool check = false;    // verify the invariants of the simulation
   bool json = false;
   bool csv = false;
@@ -53,7 +55,7 @@ struct Answer {
   Question question;
   Forecast forecast;
   std::optional<std::int64_t> cycles;
-  Footing footing = {};
+  Deployment deployment = {};
   /// With the least and the most of what the host takes from its class of machines. `nullopt`: nothing.
   std::optional<std::pair<Time, Time>> band = {};
 };
@@ -74,7 +76,7 @@ std::vector<Operation> points_of(const PredictOptions& options) {
   const SweepAxis axis = sweep_axis(options.sweep, step);
   const bool bytes = axis.key == "bytes";
   if (!bytes && axis.key != "ranks")
-    throw Misuse{fmt::format("--sweep {} is neither of bytes nor of ranks", in_quotes(options.sweep))};
+    throw Misuse{fmt::format("--sweep {}: only bytes and ranks can be swept", in_quotes(options.sweep))};
   for (const std::string& text : axis.values) {
     // Between whole numbers of elements or ranks there is nothing; the ends have to be some.
     const double value = parse_quantity(text, bytes ? "B" : "").value_or(-1);
@@ -117,13 +119,13 @@ Answer answer_to(const Setup& setup, const Operation& point, const BackendDescri
     return answer;
   }
   answer.forecast = std::move(*result);
-  if (setting.backend.footing != nullptr)
-    answer.footing = setting.backend.footing(setting.settings, setting.machine, point.ranks);
+  if (setting.backend.deployment != nullptr)
+    answer.deployment = setting.backend.deployment(setting.settings, setting.machine, point.ranks);
   if (answer.forecast.declined.empty()) {
     answer.cycles = engine_cycles(setting, answer.forecast);
     answer.band = band_of(setting, setup, point, options);
   } else if (could_be_larger(setting, point)) {
-    answer.forecast.declined += "; --what-if forecasts it with a larger one";
+    answer.forecast.declined += "; --what-if predicts the time with a larger one";
   }
   return answer;
 }
@@ -139,8 +141,8 @@ Json record_of(const Answer& answer, const std::string& problem) {
           forecast.engine.count(),
           std::move(wire),
           answer.cycles ? Json(*answer.cycles) : Json(nullptr),
-          answer.footing.text,
-          answer.footing.node_bits_per_second,
+          answer.deployment.text,
+          answer.deployment.node_bits_per_second,
           answer.band ? Json{answer.band->first.count(), answer.band->second.count()} : Json(nullptr),
           problem};
 }
@@ -156,7 +158,7 @@ Answer answer_of(const Json& record, const Question& question, std::string& prob
   std::size_t at = 0;
   for (const auto& field : kWireFields) forecast.wire.*field.value = record.at(5).at(at++);
   if (!record.at(6).is_null()) answer.cycles = record.at(6).get<std::int64_t>();
-  answer.footing = {record.at(7), record.at(8)};
+  answer.deployment = {record.at(7), record.at(8)};
   if (const Json& band = record.at(9); !band.is_null())
     answer.band = {Time::ps(band.at(0)), Time::ps(band.at(1))};
   problem = record.at(10);
@@ -191,8 +193,8 @@ SharedPoints::Plan plan_of(const Setup& setup, const std::vector<Operation>& poi
 }
 
 /// code: kNotWritten where a file could not be.
-std::vector<Answer> ask(const Setup& setup, const std::vector<Operation>& points,
-                        const PredictOptions& options, SharedPoints* shared, int& code) {
+std::vector<Answer> answers_of(const Setup& setup, const std::vector<Operation>& points,
+                               const PredictOptions& options, SharedPoints* shared, int& code) {
   std::vector<Answer> answers;
   const ProgressLine progress;
   const std::size_t all = points.size() * setup.backends.size();
@@ -202,13 +204,13 @@ std::vector<Answer> ask(const Setup& setup, const std::vector<Operation>& points
   for (const Operation& point : points) {
     for (const BackendDescription* backend : setup.backends) {
       const std::size_t at = answers.size();
-      const auto say = [&](std::size_t done) {
-        progress.say("{}/{} {} {} ranks {} bytes", done, all, backend->name, point.ranks, point.bytes);
+      const auto show_progress = [&](std::size_t done) {
+        progress.show("{}/{} {} {} ranks {} bytes", done, all, backend->name, point.ranks, point.bytes);
       };
-      say(at + 1);
+      show_progress(at + 1);
       std::string problem;
       if (shared != nullptr) {
-        const auto record = shared->wait_for(at, say);
+        const auto record = shared->wait_for(at, show_progress);
         if (!record) return answers;
         answers.push_back(answer_of(*record, {point, backend}, problem));
       } else {
@@ -242,7 +244,7 @@ Json json_of_answer(const Answer& answer, int repeat) {
   }
   json["time_ns"] = in_nanoseconds(answer.forecast.time);
   json["time_ps"] = answer.forecast.time.count();
-  json["stands_on"] = offramp::json_of(answer.footing);
+  json["stands_on"] = offramp::json_of(answer.deployment);
   if (answer.band)
     json["band_ns"] = {in_nanoseconds(answer.band->first), in_nanoseconds(answer.band->second)};
   json["cycles"] = answer.cycles ? Json(*answer.cycles) : Json(nullptr);
@@ -252,13 +254,15 @@ Json json_of_answer(const Answer& answer, int repeat) {
   return json;
 }
 
-void print_json(const std::vector<Answer>& answers, int repeat) {
+/// The first entry has the answer, if there is one.
+void print_json(const std::vector<Answer>& answers, int repeat, const std::optional<ReportAnswer>& answer) {
   if (answers.size() == 1) {
     fmt::print("{}\n", json_of_answer(answers.front(), repeat).dump(2));
     return;
   }
   Json all = Json::array();
-  for (const Answer& answer : answers) all.push_back(json_of_answer(answer, repeat));
+  for (const Answer& one : answers) all.push_back(json_of_answer(one, repeat));
+  if (answer) all.front()["answer"] = json_of(*answer);
   fmt::print("{}\n", all.dump(2));
 }
 
@@ -298,12 +302,45 @@ void print_table(const std::vector<Answer>& answers, int repeat) {
   for (const Answer& a : answers) {
     const bool last = a.question.operation.ranks == ranks &&
                       a.question.operation.bytes == answers.back().question.operation.bytes;
-    if (last && !a.footing.text.empty())
-      fmt::print("# {} stands on {}\n", a.question.backend->name, a.footing.text);
+    if (last && !a.deployment.text.empty())
+      fmt::print("# {} runs on {}\n", a.question.backend->name, a.deployment.text);
     if (last && a.band && a.band->first != a.band->second)
       fmt::print("# {}: {:.6f} to {:.6f} us with the fastest and the slowest memory of that class\n",
                  a.question.backend->name, in_microseconds(a.band->first), in_microseconds(a.band->second));
   }
+}
+
+/// The answer of one operation over several backends.
+ReportAnswer answer_of(const Setup& setup, const std::vector<Answer>& answers,
+                       const PredictOptions& options) {
+  const Operation& operation = answers.front().question.operation;
+  Operation shortest = operation;
+  shortest.bytes = std::min(operation.bytes, element_bytes(operation.element));
+  set_elements(shortest);
+  std::vector<ForecastSide> sides;
+  for (const Answer& one : answers) {
+    ForecastSide& side = sides.emplace_back();
+    side.backend = one.question.backend;
+    side.deployment = one.deployment;
+    side.declined = one.forecast.declined;
+    if (!one.forecast.declined.empty()) continue;
+    side.time = one.forecast.time;
+    side.band = one.band;
+    std::string problem;
+    const Answer least = answer_to(setup, shortest, *side.backend, options, problem, nullptr);
+    if (least.forecast.declined.empty()) side.shortest = least.forecast.time;
+  }
+  const std::string what =
+      operation.kind == OperationKind::kBarrier
+          ? std::string(to_string(operation.kind))
+          : fmt::format("{} of {}", to_string(operation.kind), bytes_text(std::uint64_t{operation.bytes}));
+  ReportAnswer answer = answer_of_forecasts(
+      sides, operation,
+      fmt::format("{}, {}{}", what, counted(static_cast<std::uint64_t>(operation.ranks), "rank"),
+                  options.repeat > 1 ? fmt::format(", {} times", options.repeat) : ""));
+  answer.next = fmt::format("the same with --sweep {}",
+                            operation.kind == OperationKind::kBarrier ? "ranks=2:1024" : "bytes=8:1MiB");
+  return answer;
 }
 
 /// Where along the sweep each backend becomes faster than the first one, or slower.
@@ -329,8 +366,7 @@ void print_crossovers(const Setup& setup, const std::vector<Answer>& answers, bo
 void refuse_other_pictures(const std::string& file) {
   for (const std::string_view ending : {".png", ".jpg", ".jpeg", ".gif", ".pdf", ".eps", ".webp"}) {
     if (file.ends_with(ending))
-      throw Misuse{
-          fmt::format("--svg writes SVG, and {} is named otherwise; end the name in .svg", in_quotes(file))};
+      throw Misuse{fmt::format("--svg writes SVG: end the name {} in .svg", in_quotes(file))};
   }
 }
 
@@ -386,37 +422,42 @@ int predict(const PredictOptions& options) try {
     throw Misuse{problem};
   const std::vector<Operation> points = points_of(options);
   if (points.size() > 1 && !(options.records.trace.empty() && options.records.capture.empty()))
-    throw Misuse{"--trace and --capture are of one point: leave out --sweep"};
+    throw Misuse{"--trace and --capture need a single point: leave out --sweep"};
   refuse_too_large(setup, points, options);
   std::optional<SharedPoints> shared;
   if (!options.sweep.empty()) shared.emplace(plan_of(setup, points, options), options.sharing);
   if (shared && shared->is_shard()) return shared->print_lines();
-  setup.tell_sources();
+  setup.print_sources();
   int written = kDone;
-  const std::vector<Answer> answers = ask(setup, points, options, shared ? &*shared : nullptr, written);
+  const std::vector<Answer> answers =
+      answers_of(setup, points, options, shared ? &*shared : nullptr, written);
   const int plotted = options.svg.empty() ? kDone : write_plot(options, setup, answers);
+  std::optional<ReportAnswer> answer;
+  if (points.size() == 1 && answers.size() > 1 && !options.csv) answer = answer_of(setup, answers, options);
   if (options.json) {
-    print_json(answers, options.repeat);
+    print_json(answers, options.repeat, answer);
   } else if (options.csv) {
     print_csv(answers);
   } else {
-    print_table(answers, options.repeat);
+    if (answer) fmt::print("{}", answer_text(*answer));
+    if (answer && options.details) fmt::print("\n");
     if (points.size() > 1) print_crossovers(setup, answers, options.sweep.starts_with("ranks"));
+    if (!answer || options.details) print_table(answers, options.repeat);
   }
   std::set<std::string> notes;
   for (std::string& note : setup.notes()) notes.insert(std::move(note));
-  for (const Answer& answer : answers) {
-    if (answer.forecast.note.empty() || answer.forecast.what_if) continue;
-    notes.insert(fmt::format("{}: {}", answer.question.backend->name, answer.forecast.note));
+  for (const Answer& one : answers) {
+    if (one.forecast.note.empty() || one.forecast.what_if) continue;
+    notes.insert(fmt::format("{}: {}", one.question.backend->name, one.forecast.note));
   }
-  for (const std::string& note : notes) complain(note);
+  for (const std::string& note : notes) warn(note);
   const bool any = std::any_of(answers.begin(), answers.end(),
                                [](const Answer& a) { return a.forecast.declined.empty(); });
   if (plotted != kDone) return plotted;
   if (written != kDone) return written;
   return any ? kDone : kDeclined;
 } catch (const Misuse& misuse) {
-  complain(misuse.text);
+  warn(misuse.text);
   return kUsage;
 }
 
@@ -428,7 +469,8 @@ class PredictCommand final : public Command {
                    "send, bcast, reduce, allreduce or MPI_Allreduce, ...")
         ->type_name("OPERATION");
     app.add_option("--sweep", options_.sweep,
-                   "bytes=1:1MiB or ranks=2:4096, doubled each time, or :xFACTOR or :+STEP")
+                   "predict at several values, doubled each time or by :xFACTOR or :+STEP: bytes=1:1MiB, "
+                   "ranks=2:4096")
         ->type_name("RANGE");
     add_sharing(app, options_.sharing);
     app.add_option("--repeat", options_.repeat,
@@ -438,7 +480,10 @@ class PredictCommand final : public Command {
         ->type_name("N");
     add_check(app, options_.check);
     app.add_flag("--what-if", options_.what_if,
-                 "where the hardware declines for want of memory: as if it had more; such points are marked");
+                 "predict as if the hardware had enough memory where it declines for lack of it; such points "
+                 "are marked");
+    app.add_flag("--details", options_.details,
+                 "with several backends: print the table of exact times after the answer");
     add_svg(app, options_.svg);
     add_csv(app, options_.csv, add_json(app, options_.json));
     add_records(app, options_.records);
@@ -460,13 +505,15 @@ class PredictCommand final : public Command {
 const Registered<PredictCommand> predict_command(
     {.name = "predict",
      .place = 50,
-     .summary = "predict the time of one operation at any number of ranks, without a program",
+     .summary = "predict the time of one operation at any number of ranks",
      .about =
-         R"(Runs the backend's drivers and devices for all ranks in this process, without data and without mpirun. All ranks begin
-at time 0; the time is when the last one is done.)",
+         R"(Simulates the drivers and devices of all ranks in this process, without data and without a launcher. All ranks
+begin at time 0; the result is the time when the last one is done.)",
+     .often = {"-h", "--backend", "-n", "--bytes", "--sweep", "--type", "--function", "--root", "--network",
+               "--ranks-per-node", "--set", "--config", "--svg", "--json", "--csv", "--trace", "--details"},
      .exits = {{kUsage},
                {kDeclined, "the hardware declines the operation at every point"},
-               {kNotWritten, "the plot, a trace or a capture could not be written"}}});
+               {kNotWritten, "the plot, a trace, or a capture could not be written"}}});
 
 }  // namespace
 }  // namespace offramp::tool

@@ -26,7 +26,7 @@ OperationKind parse_kind(const std::string& word) {
   if (!parse_operation(word) && letter < word.size() && (word[letter] == 'I' || word[letter] == 'i')) {
     const std::string blocking = word.substr(letter + 1);
     if (const std::optional<OperationKind> kind = parse_operation(blocking))
-      throw Misuse{fmt::format("unknown operation {}; its time, up to its end, is that of {}",
+      throw Misuse{fmt::format("unknown operation {}; its time until completion is that of {}",
                                in_quotes(word), to_string(*kind))};
   }
   return parse_name<OperationKind>(word, "operation", static_cast<int>(OperationKind::kCount),
@@ -39,17 +39,16 @@ QuestionOptions::QuestionOptions(CLI::App& app, Asked& asked) : asked_(asked), k
   add_backends(app, asked.backends);
   add_ranks(app, asked.ranks, "number of ranks")->capture_default_str();
   app.add_option("--bytes", asked.bytes,
-                 "message, or one rank's block; with a unit: 64K, 64KB (both 65536), 1MiB")
+                 "size of the message, or of one rank's block: 64K and 64KB are 65536, 1MiB")
       ->type_name("SIZE")
       ->capture_default_str();
-  app.add_option("--root", asked.root, "root, or the sender of a message to the next rank")
+  app.add_option("--root", asked.root, "the root; for send, the sender, whose message goes to the next rank")
       ->type_name("RANK")
       ->capture_default_str();
   app.add_option("--type", asked.type,
-                 "element type (float64, double, MPI_DOUBLE); int32 where something is reduced, else byte")
+                 "element type (float64, double, MPI_DOUBLE); by default int32 for reductions, else byte")
       ->type_name("TYPE");
-  app.add_option("--function", asked.function,
-                 "the reduction's function (max, maximum, MPI_MAX); by default sum")
+  app.add_option("--function", asked.function, "reduction function (max, maximum, MPI_MAX); by default sum")
       ->type_name("FUNCTION");
 }
 
@@ -60,7 +59,7 @@ std::string QuestionOptions::collect() {
 std::size_t parse_bytes(const std::string& text) {
   const std::optional<double> value = parse_quantity(text, "B");
   if (!value || *value < 0 || *value > 0x1p46 || *value != std::floor(*value))
-    throw Misuse{fmt::format("{} is no number of bytes; write 65536, 64K or 1MiB (units: {})",
+    throw Misuse{fmt::format("{} is not a number of bytes; write 65536, 64K, or 1MiB (units: {})",
                              in_quotes(text), units_beside("B"))};
   return static_cast<std::size_t>(*value);
 }
@@ -68,7 +67,7 @@ std::size_t parse_bytes(const std::string& text) {
 int parse_ranks(const std::string& text) {
   const std::optional<double> value = parse_quantity(text, "");
   if (!value || *value < 1 || *value > 1 << 20 || *value != std::floor(*value))
-    throw Misuse{fmt::format("{} is no number of ranks", in_quotes(text))};
+    throw Misuse{fmt::format("{} is not a number of ranks", in_quotes(text))};
   return static_cast<int>(*value);
 }
 
@@ -80,7 +79,7 @@ Operation operation_of(const Asked& asked) {
     operation.element = parse_name<ElementType>(asked.type, "type", static_cast<int>(ElementType::kMixed) + 1,
                                                 parse_element_type);
   if (!reduces(operation.kind) && !asked.function.empty())
-    throw Misuse{fmt::format("a {} reduces nothing: it has no function", to_string(operation.kind))};
+    throw Misuse{fmt::format("a {} is not a reduction: it has no function", to_string(operation.kind))};
   if (reduces(operation.kind)) {
     operation.function = ReduceFunction::kSum;
     if (!asked.function.empty())
@@ -97,8 +96,8 @@ Operation operation_of(const Asked& asked) {
 void set_elements(Operation& operation) {
   const std::size_t size = element_bytes(operation.element);
   if (operation.bytes % size != 0)
-    throw Misuse{fmt::format("{} bytes are not whole elements of {} ({} bytes each)", operation.bytes,
-                             to_string(operation.element), size)};
+    throw Misuse{fmt::format("{} bytes are not a whole number of {} elements ({} bytes each)",
+                             operation.bytes, to_string(operation.element), size)};
   operation.elements = operation.bytes / size;
 }
 

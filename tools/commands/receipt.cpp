@@ -18,7 +18,7 @@ namespace offramp::tool {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Call = Receipts::Call;
+using ReceiptCall = Receipts::Call;
 
 constexpr std::size_t kListed = 20;
 
@@ -47,7 +47,7 @@ std::string printable_rank(int rank) {
   return rank < 0 ? "-" : fmt::format("{}", rank);
 }
 
-void print(const Call& call, const ReceiptOptions& options, const std::vector<ReceiptLine>& lines) {
+void print(const ReceiptCall& call, const ReceiptOptions& options, const std::vector<ReceiptLine>& lines) {
   const Time total = call.end - call.begin;
   fmt::print("call {} of rank {}: {}, {} ps, from {} ps\n", call.number, options.rank,
              printable(call.function), total.count(), call.begin.count());
@@ -72,7 +72,8 @@ void print(const Call& call, const ReceiptOptions& options, const std::vector<Re
   fmt::print("{:>18} {:>7}\n", total.count(), share(total));
 }
 
-void print_json(const Call& call, const ReceiptOptions& options, const std::vector<ReceiptLine>& lines) {
+void print_json(const ReceiptCall& call, const ReceiptOptions& options,
+                const std::vector<ReceiptLine>& lines) {
   Json json = {{"rank", options.rank},
                {"call", call.number},
                {"function", call.function},
@@ -91,13 +92,14 @@ void print_json(const Call& call, const ReceiptOptions& options, const std::vect
 
 /// The calls that took longest.
 void list(const Receipts::Rank& rank, const ReceiptOptions& options) {
-  std::vector<const Call*> calls;
-  for (const Call& call : rank.calls) calls.push_back(&call);
-  std::stable_sort(calls.begin(), calls.end(),
-                   [](const Call* a, const Call* b) { return a->end - a->begin > b->end - b->begin; });
+  std::vector<const ReceiptCall*> calls;
+  for (const ReceiptCall& call : rank.calls) calls.push_back(&call);
+  std::stable_sort(calls.begin(), calls.end(), [](const ReceiptCall* a, const ReceiptCall* b) {
+    return a->end - a->begin > b->end - b->begin;
+  });
   if (options.json) {
     Json all = Json::array();
-    for (const Call* call : calls)
+    for (const ReceiptCall* call : calls)
       all.push_back({{"call", call->number},
                      {"function", call->function},
                      {"modelled_ps", (call->end - call->begin).count()}});
@@ -112,7 +114,7 @@ void list(const Receipts::Rank& rank, const ReceiptOptions& options) {
 }
 
 int refuse(const std::string& what) {
-  complain(what);
+  warn(what);
   return kUsage;
 }
 
@@ -126,21 +128,21 @@ int receipt(const ReceiptOptions& options) {
   if (!receipts) return refuse(fmt::format("{}: {}", in_quotes(options.report), receipts.error()));
   const auto& ranks = receipts->ranks;
   if (static_cast<std::size_t>(options.rank) >= ranks.size())
-    return refuse(fmt::format("there is no rank {}: the run had {}", options.rank, ranks.size()));
+    return refuse(fmt::format("rank {} does not exist: the run had {}", options.rank, ranks.size()));
   const Receipts::Rank& rank = ranks[static_cast<std::size_t>(options.rank)];
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     if (ranks[i].dropped > 0)
-      complain(fmt::format(
-          "rank {}'s receipts were full: {} entries are missing, and what they took of later calls "
-          "is shown as the host's",
-          i, ranks[i].dropped));
+      warn(
+          fmt::format("the receipts of rank {} were full: {} entries are missing, and their time in later "
+                      "calls is shown as the host's",
+                      i, ranks[i].dropped));
   }
   if (options.call == 0) {
     list(rank, options);
     return kDone;
   }
   const auto call = std::find_if(rank.calls.begin(), rank.calls.end(),
-                                 [&](const Call& c) { return c.number == options.call; });
+                                 [&](const ReceiptCall& c) { return c.number == options.call; });
   if (call == rank.calls.end()) {
     const std::string known =
         rank.calls.empty() ? "none"

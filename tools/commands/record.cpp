@@ -1,6 +1,10 @@
 // offramp record: runs a program natively, and writes its MPI calls down.
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <filesystem>
 
+#include "lib/base/printable.hpp"
 #include "tools/command_line/command.hpp"
 #include "tools/launch/launch_options.hpp"
 
@@ -11,9 +15,14 @@ class RecordCommand final : public Command {
  public:
   explicit RecordCommand(CLI::App& app)
       : Command(app), launch_(app, options_), keys_(app, {KeyGroup::kSettings}, Paths::kAbsolute) {
-    app.add_option("-o,--output", output_, "the file that the recording goes to")
-        ->type_name("FILE")
+    app.add_option("-o,--output", output_,
+                   "write the recording to this file; with --repeat, a new folder for all")
+        ->type_name("FILE|FOLDER")
         ->required();
+    app.add_option("--repeat", repeat_,
+                   "run the program so many times; the recordings show how its computing varies")
+        ->type_name("N")
+        ->check(CLI::Range(2, 1000));
   }
 
   int execute(std::vector<std::string> program) override {
@@ -21,24 +30,51 @@ class RecordCommand final : public Command {
     if (const std::string problem = keys_.collect({}, options_.overrides); !problem.empty())
       return refuse(problem);
     options_.overrides.push_back({"backend", std::string(Configuration::kOff), "offramp record"});
-    options_.overrides.push_back({"record", std::filesystem::absolute(output_).string(), "--output"});
-    return run(options_);
+    return repeat_ == 0 ? record(output_) : record_into_folder();
   }
 
  private:
+  int record(const std::filesystem::path& file) {
+    options_.overrides.push_back({"record", std::filesystem::absolute(file).string(), "--output"});
+    const int code = run(options_);
+    options_.overrides.pop_back();
+    return code;
+  }
+
+  /// Stops at the first run that fails.
+  int record_into_folder() {
+    std::error_code error;
+    if (std::filesystem::exists(output_, error) && !std::filesystem::is_empty(output_, error))
+      return refuse(fmt::format("--repeat writes a new folder, but {} already exists", in_quotes(output_)));
+    if (!options_.dry_run && !std::filesystem::create_directories(output_, error) && error)
+      return refuse(fmt::format("cannot make the folder {}: {}", in_quotes(output_), error.message()));
+    options_.returns = true;
+    const off_t input = lseek(STDIN_FILENO, 0, SEEK_CUR);
+    for (int i = 1; i <= repeat_; ++i) {
+      if (i > 1 && input >= 0) (void)lseek(STDIN_FILENO, input, SEEK_SET);
+      const auto file = std::filesystem::path(output_) / fmt::format("{:03}{}", i, kRecordingSuffix);
+      if (const int code = record(file); code != kDone) return code;
+    }
+    return kDone;
+  }
+
   RunOptions options_;
   LaunchOptions launch_;
   KeyOptions keys_;
   std::string output_;
+  int repeat_ = 0;
 };
 
 const Registered<RecordCommand> record_command(
     {.name = "record",
      .place = 20,
-     .summary = "run an MPI program without a backend and record what it does, for offramp replay",
+     .summary = "record the MPI calls of a program that runs natively",
      .about =
-         R"(The program runs natively, and its MPI calls are written down without their data: offramp replay FILE says how long they
-take on any hardware. offramp run --record FILE records beside a backend; the recording is the same.)",
+         R"(The program runs natively, and its MPI calls are recorded without their data. offramp advise FILE and offramp
+replay FILE then give their time on any hardware. offramp run --record FILE makes the same recording over a backend.
+
+The CPU time between calls is recorded too, and varies from run to run. Record a program and a changed version with
+--repeat 5 each; offramp replay BEFORE AFTER then separates the change from noise.)",
      .exits = launch_exits(),
      .runs_program = true});
 

@@ -5,12 +5,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <deque>
+#include <filesystem>
 #include <utility>
 
+#include "lib/answers/advice/answer_of.hpp"
 #include "lib/answers/replay/free_communication.hpp"
 #include "lib/answers/report/accounts.hpp"
 #include "lib/answers/report/sentences.hpp"
+#include "lib/answers/report/write_report.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/text_format.hpp"
 #include "lib/programs/import/pattern.hpp"
@@ -44,39 +48,39 @@ struct Results {
 
 /// How long it takes over the host with the fastest algorithm of each collective: what hardware gains beyond
 /// that is not due to a library's choice.
-std::optional<Time> host_at_its_best(const Setup& setup, const Played& played, ReplayOptions how) {
+std::optional<Time> host_at_its_best(const Setup& setup, const ReplayInput& input, ReplayOptions how) {
   const BackendDescription& host = setup.registry.baseline();
   Result<WorldSetting> setting =
-      world_setting(played.configuration(setup), setup.registry, host, played.ranks());
+      world_setting(input.configuration(setup), setup.registry, host, input.ranks());
   if (!setting || setting->settings.choice("collectives") == "best") return {};
   setting->settings.set("collectives", {0, "best"});
   how.details = how.sizes = false;
   how.observer = nullptr;
-  Result<ReplayResult> result = offramp::replay(*setting, played.source(), how);
+  Result<ReplayResult> result = offramp::replay(*setting, input.source(), how);
   return result && !result->stopped ? std::optional(result->modelled_time) : std::nullopt;
 }
 
 /// How long it would take over one switch, where no links are shared.
-std::optional<Time> over_star(const WorldSetting& setting, const Played& played, ReplayOptions how) {
+std::optional<Time> over_star(const WorldSetting& setting, const ReplayInput& input, ReplayOptions how) {
   if (setting.network.is_star()) return {};
   WorldSetting star = setting;
   star.network = {};
   how.details = how.sizes = false;
   how.observer = nullptr;
-  Result<ReplayResult> result = offramp::replay(star, played.source(), how);
+  Result<ReplayResult> result = offramp::replay(star, input.source(), how);
   return result && !result->stopped ? std::optional(result->modelled_time) : std::nullopt;
 }
 
 /// Until Ctrl-C. name: of what is played.
-Results replay_all(const ReplayToolOptions& options, const Setup& setup, const Played& played,
+Results replay_all(const ReplayToolOptions& options, const Setup& setup, const ReplayInput& input,
                    const std::string& name) {
   Results results;
   WholeRuns whole_runs;
   RecordFiles files(options.records, setup.backends.size());
-  Places places(objects_of(played.program.description));
+  Places places(objects_of(input.program.description));
   for (const BackendDescription* backend : setup.backends) {
     Result<WorldSetting> setting =
-        world_setting(played.configuration(setup), setup.registry, *backend, played.ranks());
+        world_setting(input.configuration(setup), setup.registry, *backend, input.ranks());
     if (!setting) throw Misuse{setting.error()};
     if (std::string problem = pattern_memory_problem(setup, *backend, name); !problem.empty()) {
       results.refused.push_back({backend->name, std::move(problem)});
@@ -84,20 +88,20 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const P
     }
     setting->check = options.check;
     const ProgressLine progress;
-    const int ranks = played.ranks();
+    const int ranks = input.ranks();
     ReplayOptions how;
     how.compute = setup.configuration->compute;
     how.details = setup.configuration->details;
-    how.sizes = options.wants_report();
+    how.sizes = options.needs_report() || setup.backends.size() > 1;
     how.partial = options.partial;
     how.arrival = options.modelled_arrival ? Arrival::kModelled : Arrival::kRecorded;
     const std::unique_ptr<ReplayRecords> records = files.records(backend->name, ranks);
     how.observer = records.get();
     how.progress = [&](const ReplayProgress& now) {
-      progress.say("{}: {} events, {} of {} ranks done", backend->name, now.events, now.ranks_ended, ranks);
+      progress.show("{}: {} events, {} of {} ranks done", backend->name, now.events, now.ranks_ended, ranks);
       return !is_interrupted();
     };
-    Result<ReplayResult> result = offramp::replay(*setting, played.source(), how);
+    Result<ReplayResult> result = offramp::replay(*setting, input.source(), how);
     if (!result) {
       results.refused.push_back({backend->name, problem_text(name, result.error())});
       continue;
@@ -109,18 +113,18 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const P
     }
     results.all.push_back({std::string(backend->name), std::move(*result)});
     if (setup.backends.size() > 1 && is_baseline(backend->name))
-      results.host_at_its_best = host_at_its_best(setup, played, how);
+      results.host_at_its_best = host_at_its_best(setup, input, how);
     Settled& replayed = results.all.back();
-    replayed.run = whole_runs.of(*setting, played.source(), how, *replayed.result);
+    replayed.run = whole_runs.run_of(*setting, input.source(), how, *replayed.result);
     results.program = whole_runs.program();
-    results.over_star.push_back(over_star(*setting, played, how));
-    if (how.details) replayed.accounts = accounts_of(*setting, played.source(), how, *replayed.result);
+    results.over_star.push_back(over_star(*setting, input, how));
+    if (how.details) replayed.accounts = accounts_of(*setting, input.source(), how, *replayed.result);
     if (replayed.accounts) name_places(*replayed.accounts, places);
     if (records != nullptr) files.write(backend->name, *records);
     if (options.records.receipts.any()) results.all.back().receipts = records->receipts_json();
     if (is_interrupted()) break;
   }
-  for (const std::string& problem : places.problems()) complain("note: " + problem);
+  for (const std::string& problem : places.problems()) warn("note: " + problem);
   if (const int code = files.finish(); code != kDone) results.code = code;
   return results;
 }
@@ -141,6 +145,7 @@ Json json_of_all(const Results& results, const recording::Description& descripti
   json.update(json_of_facts(report, facts));
   if (results.host_at_its_best)
     json["host_with_the_fastest_algorithms_ns"] = in_nanoseconds(*results.host_at_its_best);
+  if (report.answer) json["answer"] = json_of(*report.answer);
   json["results"] = std::move(each);
   json["refused"] = json_of(results.refused);
   json["interrupted"] = is_interrupted();
@@ -163,12 +168,11 @@ void print_comparison(const Results& results) {
   for (const Refused& one : results.refused)
     fmt::print("{:<10} {:>18} {:>8} {:>9}\n", one.backend, "refused", "-", "-");
   for (const Settled& replayed : all)
-    notes += fmt::format("# {} stands on {}\n", replayed.backend, replayed.result->footing.text);
+    notes += fmt::format("# {} runs on {}\n", replayed.backend, replayed.result->deployment.text);
   if (results.host_at_its_best)
     notes += fmt::format(
         "# host with the fastest algorithms: {:.3f} us{}\n", microseconds(*results.host_at_its_best),
-        first > Time() ? fmt::format(", ratio {:.3f}; what hardware gains beyond that is not "
-                                     "due to the choice of algorithms",
+        first > Time() ? fmt::format(", ratio {:.3f}; only a gain beyond that is due to the hardware",
                                      results.host_at_its_best->seconds() / first.seconds())
                        : "");
   fmt::print("{}", notes);
@@ -179,10 +183,9 @@ void print_against_star(const Results& results, const NetworkOptions& network) {
   for (std::size_t i = 0; i < results.all.size(); ++i) {
     const auto& star = results.over_star[i];
     if (!star || *star <= Time()) continue;
-    fmt::print(
-        "# {} over one switch, where no links are shared: {:.3f} us; over {} it takes {:.3f} of that\n",
-        results.all[i].backend, microseconds(*star), printable(network.topology),
-        results.all[i].result->modelled_time.seconds() / star->seconds());
+    fmt::print("# {} over one switch, without shared links: {:.3f} us; over {} the ratio to that is {:.3f}\n",
+               results.all[i].backend, microseconds(*star), printable(network.topology),
+               results.all[i].result->modelled_time.seconds() / star->seconds());
   }
 }
 
@@ -207,60 +210,122 @@ void print_whole_runs(const std::vector<Settled>& all, const ProgramTimes& progr
           "{} {}", replayed.backend,
           percent_text(hidden_share(replayed.result->modelled_time, *replayed.run, program.free), 1)));
   }
-  fmt::print("# of the communication alone, what does not make the run longer: {}\n",
+  fmt::print("# overlap (share of communication that does not make the run longer): {}\n",
              fmt::join(hidden, ", "));
   fmt::print(
-      "# the ranks compute {:.3f} us on the average, as recorded, the longest {:.2f} of it; free: "
-      "communication that takes no time, which leaves the waiting for other ranks' computing\n",
+      "# computing: {:.3f} us per rank on average, as recorded; imbalance {:.2f} (longest over average); "
+      "free: communication that takes no time, which leaves the load imbalance\n",
       microseconds(program.computing.mean()), program.computing.imbalance());
   if (program.computing.is_ambiguous())
     fmt::print("# {}\n",
                gaps_text(program.computing.brief_gaps, program.computing.longer_gaps, to_string(polling)));
 }
 
-/// Opens what is replayed, or makes it at more ranks. is_doubtful: whether nothing confirms what is made.
-Played opened(const ReplayToolOptions& options, const std::string& name, bool& is_doubtful) {
+/// Opens what is replayed, or makes it at more ranks, which `scaling` describes then.
+ReplayInput opened(const ReplayToolOptions& options, const std::string& name,
+                   std::optional<scale::Scaling>& scaling) {
   if (options.scaled.ranks == 0) {
-    Played played(name, options.partial);
-    played.use_phase(name, options.scaled.phase);
-    return played;
+    ReplayInput input(name, options.partial);
+    input.use_phase(name, options.scaled.phase);
+    return input;
   }
-  scale::Scaling scaling = scaled_program(options.scaled);
-  is_doubtful = !scaling.doubt().empty();
-  if (!options.json) print_scaling(scaling, options.scaled);
-  return {std::move(scaling.program), name};
+  scaling = scaled_program(options.scaled);
+  return {std::move(scaling->program), name};
+}
+
+/// What shared links of the network cost, in a clause. Empty: it has none, or they cost nothing.
+std::string shared_links_text(const Results& results) {
+  std::vector<std::string> costs;
+  for (std::size_t i = 0; i < results.all.size(); ++i) {
+    const auto& star = results.over_star[i];
+    if (!star || *star <= Time()) continue;
+    const double ratio = results.all[i].result->modelled_time.seconds() / star->seconds();
+    if (ratio > 1.005)
+      costs.push_back(fmt::format("{} to {}", share_text(ratio - 1), results.all[i].backend));
+  }
+  if (costs.empty()) return {};
+  return fmt::format("shared links add {}", fmt::join(costs, ", "));
+}
+
+/// What is wrong with a replay, in a clause. Empty: nothing.
+std::string shortcoming_text(const Settled& replayed, std::uint64_t recorded) {
+  if (const std::string part = part_text(*replayed.result, recorded); !part.empty()) return part;
+  const std::uint64_t given_up = replayed.result->total().given_up;
+  if (given_up == 0) return {};
+  return fmt::format("{} failed over {}", counted(given_up, "operation"), replayed.backend);
+}
+
+/// The baseline is the first backend that was replayed. recorded: as in part_text().
+ReportAnswer answer_of(const Results& results, const Setup& setup, const ReplayToolOptions& options,
+                       const std::string& name, std::uint64_t recorded) {
+  std::vector<ReplayedSide> sides;
+  for (const Settled& one : results.all)
+    sides.push_back({one.backend, &*one.result, one.run ? &*one.run : nullptr});
+  for (const Refused& one : results.refused) sides.push_back({one.backend});
+  const bool is_tunable = is_baseline(setup.backends.front()->name);
+  std::string words = shell_word(name);
+  if (options.scaled.ranks > 0) {
+    words.clear();
+    for (const std::string& file : options.scaled.files) words += shell_word(file) + " ";
+    words += fmt::format("--ranks {}", options.scaled.ranks);
+  }
+  ReportAnswer answer =
+      answer_of_replays(sides, results.program, is_tunable ? results.host_at_its_best : std::nullopt,
+                        {std::filesystem::path(name).filename().string(), words});
+  std::vector<std::string> objections;
+  for (const Settled& one : results.all) objections.push_back(shortcoming_text(one, recorded));
+  objections.push_back(shared_links_text(results));
+  objections.push_back(answer.but);
+  answer.but = clauses_text(objections);
+  return answer;
 }
 
 /// One of the programs that are replayed, with all that is told of it.
 struct Replayed {
-  bool is_doubtful = false;  // scaled, and nothing confirms it
-  Played played;
+  std::optional<scale::Scaling> scaling;  // of a program at more ranks; its program is in `input`
+  ReplayInput input;
   Results results;
   RunFacts facts;
   RunReport report;
 
-  Replayed(const ReplayToolOptions& options, const Setup& setup, const std::string& name)
-      : played(opened(options, name, is_doubtful)) {
-    results = replay_all(options, setup, played, name);
+  Replayed(const ReplayToolOptions& options, const Setup& setup, const std::string& name,
+           const std::string& version)
+      : input(opened(options, name, scaling)) {
+    results = replay_all(options, setup, input, name);
     std::vector<Settled>& all = results.all;
-    tell_refusals(results.refused, all.empty());
-    facts = facts_of_replay(played.program.description, {played.facts}, setup);
-    const bool is_told = options.json || options.wants_report() || options.files.size() > 1;
-    if (is_told) facts.recordings.front().checksum = checksum_text(played.program);
-    if (!all.empty()) facts.replayed_part = part_text(*all.front().result, played.recorded_events);
-    if (is_told) report = report_of(all, results.refused, played.ranks(), facts, setup, results.program);
+    print_refusals(results.refused, all.empty());
+    facts = facts_of_replay(input.program.description, {input.facts}, setup);
+    const bool is_reported = options.json || options.needs_report() || options.files.size() > 1;
+    if (is_reported) facts.recordings.front().checksum = checksum_text(input.program);
+    if (!all.empty()) facts.replayed_part = part_text(*all.front().result, input.recorded_events);
+    report = report_of(all, results.refused, input.ranks(), facts, setup, results.program);
+    if (all.size() + results.refused.size() > 1 && !all.empty())
+      report.answer = answer_of(results, setup, options, name, input.recorded_events);
+    if (report.answer && scaling)
+      report.answer->sure = clauses_text({held_out_text(*scaling), report.answer->sure});
     report.file = name;
+    report.version_of_program = version;
   }
 
-  [[nodiscard]] Json json() const { return json_of_all(results, played.program.description, report, facts); }
-  void print(const Setup& setup) const {
+  [[nodiscard]] Json json() const { return json_of_all(results, input.program.description, report, facts); }
+  /// The answer, if there is one; the tables with --details, or if there is none.
+  void print(const Setup& setup, const ScaledOptions& scaled) const {
     const std::vector<Settled>& all = results.all;
+    if (report.answer) {
+      fmt::print("{}", answer_text(*report.answer));
+      if (!setup.configuration->details) return;
+      fmt::print("\n");
+    }
+    if (scaling) print_scaling(*scaling, scaled);
     for (const Settled& replayed : all)
-      print_result(replayed, part_text(*replayed.result, played.recorded_events));
+      print_result(replayed, part_text(*replayed.result, input.recorded_events));
     if (all.size() + results.refused.size() > 1 && !all.empty()) print_comparison(results);
     print_against_star(results, setup.configuration->network);
     if (results.program && !all.empty())
       print_whole_runs(all, *results.program, setup.configuration->compute.polling);
+    if (!setup.configuration->details || all.empty()) return;
+    const std::vector<RunReport> reports = {report};
+    for (const std::string& line : efficiency_lines(shown_lanes(reports))) fmt::print("{}\n", line);
   }
 };
 
@@ -272,17 +337,22 @@ void print_json(const Json& json) {
 void print_all(const std::deque<Replayed>& replayed, const ReplayToolOptions& options, const Setup& setup) {
   if (options.json && options.files.size() <= 1) {
     print_json(replayed.front().json());
-  } else if (options.json) {
+    return;
+  }
+  if (replayed.size() == 1 && !options.json) return replayed.front().print(setup, options.scaled);
+  std::vector<RunReport> reports;
+  reports.reserve(replayed.size());
+  for (const Replayed& one : replayed) reports.push_back(one.report);
+  if (options.json) {
     Json each = Json::array();
     for (const Replayed& one : replayed) each.push_back(one.json());
+    for (const VersionChange& change : changes_of(reports))
+      each[static_cast<std::size_t>(change.after - reports.data())]["answer"] = json_of(change.answer);
     print_json(each);
-  } else if (replayed.size() == 1) {
-    replayed.front().print(setup);
-  } else {
-    std::vector<RunReport> reports;
-    reports.reserve(replayed.size());
-    for (const Replayed& one : replayed) reports.push_back(one.report);
+  } else if (setup.configuration->details || !print_answers(reports)) {
     print_reports(reports);
+  } else {
+    for (const std::string& warning : warnings_of(reports)) warn(printable(warning, 400));
   }
 }
 
@@ -293,37 +363,38 @@ int replay(const ReplayToolOptions& options) try {
   if (!options.jobs.empty() || !options.background.empty()) return replay_jobs(options);
   const Setup setup(options.overrides, options.backends, Setup::Wanted::kCompared);
   check_reports(options);
-  setup.tell_sources();
+  setup.print_sources();
   watch_for_interrupt();
   std::deque<Replayed> replayed;
   int code = kDone;
-  for (const std::string& file : options.files) {
+  for (std::size_t i = 0; i < options.files.size(); ++i) {
     if (is_interrupted()) break;
     try {
-      replayed.emplace_back(options, setup, file);
+      replayed.emplace_back(options, setup, options.files[i],
+                            options.versions.empty() ? std::string() : options.versions[i]);
     } catch (const Misuse& misuse) {  // which does not take the others with it
       if (options.files.size() == 1) throw;
-      complain(misuse.text);
+      warn(misuse.text);
       code = kUsage;
     }
   }
   if (replayed.empty()) return is_interrupted() ? kInterrupted : code;
   print_all(replayed, options, setup);
-  for (const std::string& note : setup.notes()) complain(note);
+  for (const std::string& note : setup.notes()) warn(note);
   std::vector<RunReport> reports;
   for (Replayed& one : replayed) {
-    if (one.is_doubtful) code = kFoundFailures;
+    if (one.scaling && !one.scaling->caveat().empty()) code = kFoundFailures;
     if (one.results.code != kDone) code = one.results.code;
     if (!one.results.all.empty()) reports.push_back(std::move(one.report));
   }
   if (!reports.empty() && write_reports(options.report, options.html, reports) != kDone) code = kNotWritten;
   if (!is_interrupted()) return code;
   const Replayed& last = replayed.back();
-  complain(fmt::format("interrupted: {} of {} backends were replayed", last.results.all.size(),
-                       setup.backends.size()));
+  warn(fmt::format("interrupted: {} of {} backends were replayed", last.results.all.size(),
+                   setup.backends.size()));
   return kInterrupted;
 } catch (const Misuse& misuse) {
-  complain(misuse.text);
+  warn(misuse.text);
   return kUsage;
 }
 
@@ -332,35 +403,45 @@ namespace {
 /// The kinds of patterns are listed between what a replay is and where its settings come from.
 std::string about_replay() {
   std::string text =
-      R"(Replays what the program did, rank by rank, in the order of modelled time: all ranks, devices and the network between them
-in this process, without data. In place of a file, pattern:NAME:RANKS:BYTES[:ROUNDS] runs a small program that is made up:
-
-)";
+      "Simulates all ranks, their devices, and the network in one process, in order of modelled time and "
+      "without "
+      "data. A pattern is a small generated program, pattern:NAME:RANKS:BYTES[:ROUNDS]; --help-all lists "
+      "them.\n\n";
   for (const PatternKind& kind : pattern_kinds()) {
     const std::string own = kind.parameter.empty() ? "" : fmt::format(":{}", kind.parameter);
     text += fmt::format("  {:<21} {}\n", fmt::format("{}{}", kind.name, own), kind.description);
   }
   return text + R"(
-Settings come from offramp.toml, OFFRAMP_* variables and these options, as for run,
-and so do routes.
+Settings and routes come from offramp.toml, OFFRAMP_* variables, and these options, as for offramp run.
 
-What a recorded wildcard took, and which of several requests was done first, is replayed as it was; with --arrival modelled
-the modelled times decide it anew. Questions that found nothing (MPI_Test, MPI_Iprobe) take no time.
+Wildcard receives and MPI_Waitany complete as recorded; with --arrival modelled, modelled time decides. Failed polls
+(MPI_Test, MPI_Iprobe) take no time.
 
-Ctrl-C ends the replay that runs, and prints those that are done.
+Ctrl-C ends the replay that runs and prints those that are done.
 
 Hardware that cannot carry the program is left out, with the reason.)";
+}
+
+/// The recordings in a folder, in the order of their names; empty: it is no folder, or one of another kind.
+std::vector<std::string> recordings_in(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (at->path().extension() == kRecordingSuffix) files.push_back(at->path().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
 }
 
 std::string is_compute(const std::string& text) {
   const std::optional<double> factor = parse_quantity(text, "");
   if (text == "none" || text == "recorded" || (factor && *factor > 0)) return {};
-  return fmt::format("{} is neither none nor recorded nor a factor above 0", in_quotes(text));
+  return fmt::format("{} is not none, recorded, or a factor above 0", in_quotes(text));
 }
 
 std::string is_calls(const std::string& text) {
   if (parse_calls(text)) return {};
-  return fmt::format("{} is neither none nor all nor a call (127) nor several (100-200)", in_quotes(text));
+  return fmt::format("{} is not none, all, a call (127), or a range of calls (100-200)", in_quotes(text));
 }
 
 class ReplayCommand final : public Command {
@@ -372,50 +453,45 @@ class ReplayCommand final : public Command {
         compute_scaling_(app) {
     add_backends(app, options_.backends);
     add_compared(app, compared_);
-    app.add_option(
-           "files", options_.files,
-           "what offramp record or run --record has written, or a pattern; of several, what the others "
-           "change against the first, or with --ranks what is scaled, see offramp scale")
+    app.add_option("files", options_.files,
+                   "a recording, a folder of recordings of one program, a trace, or a pattern; with several "
+                   "files, compare the others with the first; A1 A2 -- B1 B2 compares two versions; with "
+                   "--ranks, scale them (see offramp scale)")
         ->type_name("FILE|PATTERN");
     add_ranks(app, options_.scaled.ranks, "number of ranks to scale to; by default as recorded");
     add_phase(app, options_.scaled.phase);
-    app.add_option(
-           "--job", options_.jobs,
-           "another program at the same time, on nodes of its own: FILE or PATTERN, with :NODES (0-7,12) "
-           "if not on the next ones; may be repeated")
+    app.add_option("--job", options_.jobs,
+                   "another program that runs at the same time on its own nodes; :NODES (0-7,12) places it; "
+                   "may be repeated")
         ->type_name("FILE[:NODES]")
         ->allow_extra_args(false);
-    app.add_option("--background", options_.background,
-                   "messages between the other nodes of the network meanwhile: uniform, incast or shift, "
-                   "and the Gb/s "
-                   "that each sends")
-        ->type_name("KIND:RATE");
     app.add_option(
-           "--compute", compute_,
-           "how the CPU time between MPI calls moves the host clock: not at all, as it was recorded, or "
-           "that times a factor")
+           "--background", options_.background,
+           "traffic between the remaining nodes: uniform, incast, or shift, with a rate per node in Gb/s")
+        ->type_name("KIND:RATE");
+    app.add_option("--compute", compute_,
+                   "CPU time between MPI calls: none, as recorded, or as recorded times a factor")
         ->type_name("none|recorded|FACTOR")
         ->check(is_compute, "");
-    app.add_option(
-           "--sweep", options_.sweeps,
-           "replay with a key at each of several values, doubled each time, or :xFACTOR or :+STEP: "
-           "latency=500ns:4us, link=x0.5:x4, of a pattern also ranks or bytes; twice: every combination")
+    app.add_option("--sweep", options_.sweeps,
+                   "replay at several values of a key, doubled each time or by :xFACTOR or :+STEP: "
+                   "latency=500ns:4us, link=x0.5:x4; for patterns also ranks or bytes; given twice, every "
+                   "combination")
         ->type_name("KEY=FROM:TO")
         ->allow_extra_args(false);
     add_sharing(app, options_.sharing);
     app.add_option("--route", routes_,
-                   "send some operations to other hardware, as [[route]] does: bcast=tinsel, or by size, "
-                   "allreduce:0-1KiB=aie; may be repeated, the first that matches wins")
+                   "carry some operations by other hardware: bcast=tinsel, or allreduce:0-1KiB=aie by size; "
+                   "may be repeated, the first match wins")
         ->type_name("OPERATION[:MIN-MAX]=BACKEND")
         ->allow_extra_args(false);
-    app.add_option("--arrival", arrival_, "who decides what the order of arrival decided")
+    app.add_option("--arrival", arrival_, "how wildcard receives match: as recorded, or by modelled time")
         ->type_name("recorded|modelled")
         ->check(CLI::IsMember({"recorded", "modelled"}))
         ->capture_default_str();
-    app.add_option(
-           "--rules", options_.rules,
-           "of LogGOPSim in place of a backend's, for schedules (GOAL and others that are graphs): when "
-           "each rank ends, to its unit; loggopsim:L=2500,o=1500,g=1000,G=6,O=0,S=65535 is the default")
+    app.add_option("--rules", options_.rules,
+                   "replay a schedule (GOAL or another graph) by LogGOPSim's rules instead of a backend's; "
+                   "the default is loggopsim:L=2500,o=1500,g=1000,G=6,O=0,S=65535")
         ->type_name("loggopsim[:NAME=VALUE,...]")
         ->check(is_rules, "");
     add_partial(app, options_.partial);
@@ -423,68 +499,67 @@ class ReplayCommand final : public Command {
     add_csv(app, options_.csv, add_json(app, options_.json));
     add_records(app, options_.records);
     app.add_option("--otf2", options_.records.otf2,
-                   "write the modelled timeline as an archive of OTF2, for Vampir and Scalasca; of several "
-                   "backends one each, FOLDER.host for FOLDER")
+                   "write the modelled timeline as an OTF2 archive, for Vampir and Scalasca; with several "
+                   "backends, one archive each (FOLDER.host)")
         ->type_name("FOLDER");
-    app.add_option("--report", options_.report, "write a report in JSON, as a run does")->type_name("FILE");
+    app.add_option("--report", options_.report, "write a report in JSON")->type_name("FILE");
     add_html(app, options_.html);
-    app.add_option("--receipts", receipts_,
-                   "calls whose stages the report and the JSON have beside the rest; of each rank, counted "
-                   "from 1")
+    app.add_option("--receipts", receipts_, "calls whose stages the report lists, counted per rank from 1")
         ->type_name("all|CALLS")
         ->check(is_calls, "");
   }
-  int execute(std::vector<std::string>) override {
+  /// later: the recordings of a second version of the program, behind --.
+  int execute(std::vector<std::string> later) override {
     options_.backends = together(std::move(options_.backends), compared_);
     std::string problem = keys_.collect(options_.backends, options_.overrides);
+    add_versions(later);
     std::vector<std::string>& files = options_.files;
     if (files.empty() && options_.jobs.empty()) problem = "no recording, pattern or --job";
-    if (is_given("--ranks") &&
+    if (is_set("--ranks") &&
         (files.empty() || !options_.jobs.empty() || !options_.background.empty() || options_.partial))
-      problem = "--ranks scales recordings that are whole, without --job and --background";
-    if (is_given("--compute-scaling") && !is_given("--ranks")) problem = "--compute-scaling needs --ranks N";
-    if (is_given("--phase") && (!options_.jobs.empty() || !options_.background.empty()))
-      problem = "--phase is of one program, without --job and --background";
-    if (is_given("--ranks")) {
+      problem = "--ranks needs complete recordings, without --job and --background";
+    if (is_set("--compute-scaling") && !is_set("--ranks")) problem = "--compute-scaling needs --ranks N";
+    if (is_set("--phase") && (!options_.jobs.empty() || !options_.background.empty()))
+      problem = "--phase needs a single program, without --job and --background";
+    if (is_set("--ranks")) {
       options_.scaled.compute = compute_scaling_.value();
       options_.scaled.files = std::exchange(files, {fmt::format("{}", fmt::join(files, ","))});
     }
     if (files.size() > 1) {
       const bool one = !options_.jobs.empty() || !options_.background.empty() || !options_.report.empty() ||
-                       is_given("--trace") || is_given("--capture") || is_given("--otf2") ||
-                       is_given("--receipts");
+                       is_set("--trace") || is_set("--capture") || is_set("--otf2") || is_set("--receipts");
       if (one)
         problem =
-            "--job, --background, --report, --trace, --capture, --otf2 and --receipts are of one program";
+            "--job, --background, --report, --trace, --capture, --otf2, and --receipts need a single program";
     }
-    if (is_given("--otf2") && !options_.jobs.empty()) problem = "--otf2 is of one program, without --job";
+    if (is_set("--otf2") && !options_.jobs.empty()) problem = "--otf2 needs a single program, without --job";
     if (!options_.sweeps.empty()) {
-      const bool more = files.size() != 1 || is_given("--ranks") || options_.wants_report() ||
-                        !options_.jobs.empty() || !options_.background.empty() || is_given("--trace") ||
-                        is_given("--capture") || is_given("--otf2") || is_given("--receipts") ||
-                        is_given("--phase");
+      const bool more = files.size() != 1 || is_set("--ranks") || options_.needs_report() ||
+                        !options_.jobs.empty() || !options_.background.empty() || is_set("--trace") ||
+                        is_set("--capture") || is_set("--otf2") || is_set("--receipts") || is_set("--phase");
       if (more)
         problem =
-            "--sweep is of one program, without --job, --background, --ranks, --phase, --report, "
-            "--html, --trace, --capture, --otf2 and --receipts";
+            "--sweep needs a single program, without --job, --background, --ranks, --phase, --report, "
+            "--html, --trace, --capture, --otf2, and --receipts";
     }
     if (const std::string wrong = sharing_problem(options_.sharing);
         options_.sweeps.empty() && !wrong.empty())
       problem = wrong;
     for (const std::string& route : routes_) options_.overrides.push_back({"route", route, "--route"});
-    if (is_given("--receipts") && !options_.json && options_.report.empty())
+    if (is_set("--receipts") && !options_.json && options_.report.empty())
       problem = "--receipts needs --report FILE or --json";
-    if (is_given("--rules")) {
+    if (is_set("--rules")) {
       for (const char* other :
            {"--backend", "--compare", "--job", "--background", "--ranks", "--phase", "--sweep", "--route",
             "--compute", "--check", "--report", "--html", "--trace", "--capture", "--otf2", "--receipts"}) {
-        if (is_given(other)) problem = fmt::format("--rules go without {}: no hardware takes part", other);
+        if (is_set(other))
+          problem = fmt::format("--rules cannot be combined with {}: no hardware takes part", other);
       }
     }
-    if (options_.csv && options_.sweeps.empty()) problem = "--csv is of a sweep, see --sweep";
+    if (options_.csv && options_.sweeps.empty()) problem = "--csv needs a sweep; see --sweep";
     if (!problem.empty()) return refuse(problem);
-    if (is_given("--rules")) return replay_by_rules(options_);
-    if (is_given("--compute"))
+    if (is_set("--rules")) return replay_by_rules(options_);
+    if (is_set("--compute"))
       options_.overrides.push_back({"compute", compute_ == "recorded" ? "measured" : compute_, "--compute"});
     options_.modelled_arrival = arrival_ == "modelled";
     options_.records.receipts = *parse_calls(receipts_);
@@ -492,6 +567,24 @@ class ReplayCommand final : public Command {
   }
 
  private:
+  /// The recordings in folders take the places of these. Each folder, and each side of --, is a version.
+  void add_versions(const std::vector<std::string>& later) {
+    ReplayToolOptions all;
+    const auto add = [&](const std::vector<std::string>& names, bool is_version) {
+      for (const std::string& name : names) {
+        const std::vector<std::string> inside = recordings_in(name);
+        all.files.insert(all.files.end(), inside.begin(), inside.end());
+        if (inside.empty()) all.files.push_back(name);
+        const std::string version = is_version ? names.front() : inside.empty() ? "" : name;
+        all.versions.resize(all.files.size(), version);
+      }
+    };
+    add(options_.files, !later.empty());
+    add(later, true);
+    options_.files = std::move(all.files);
+    options_.versions = std::move(all.versions);
+  }
+
   ReplayToolOptions options_;
   KeyOptions keys_;
   ComputeScalingOption compute_scaling_;
@@ -505,18 +598,21 @@ class ReplayCommand final : public Command {
 const Registered<ReplayCommand> replay_command(
     {.name = "replay",
      .place = 60,
-     .summary = "run a recorded program again on other hardware",
+     .summary = "replay a recorded program on other hardware",
      .about = about_replay(),
-     .exits = {
-         {kUsage,
-          "the command line or the configuration is wrong, the file is no recording, makes no "
-          "sense or is not whole, or nothing could be replayed; of several files, what the others say is "
-          "printed"},
-         {kFoundFailures,
-          "with --ranks: it is replayed, but the other recordings foretell no call of the largest one, "
-          "so that nothing confirms what is scaled"},
-         {kNotWritten, "a report, a trace or a capture could not be written"},
-         {kInterrupted, "interrupted; what was replayed by then is printed"}}});
+     .often = {"-h", "--backend", "--details", "-n", "--sweep", "--network", "--ranks-per-node", "--compute",
+               "--set", "--json", "--html", "--trace"},
+     .exits = {{kUsage,
+                "the command line, the configuration, or a file is wrong, or nothing could be replayed; "
+                "results of the other "
+                "files are printed"},
+               {kFoundFailures,
+                "with --ranks: replayed, but no call of the largest recording could be predicted from the "
+                "others, so nothing "
+                "confirms the extrapolation"},
+               {kNotWritten, "a report, a trace, or a capture could not be written"},
+               {kInterrupted, "interrupted; finished replays are printed"}},
+     .takes_more = true});
 
 }  // namespace
 }  // namespace offramp::tool

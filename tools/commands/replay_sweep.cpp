@@ -54,7 +54,7 @@ std::string with_field(const std::string& file, std::size_t field, const std::st
     return parts.size() > 1 && one.name == parts[1];
   });
   if (kind != kinds.end() && !kind->parameter.empty()) ++field;
-  if (field >= parts.size()) throw Misuse{fmt::format("{} has no such part to sweep", in_quotes(file))};
+  if (field >= parts.size()) throw Misuse{fmt::format("{} has no such number to sweep", in_quotes(file))};
   parts[field] = value;
   return fmt::format("{}", fmt::join(parts, ":"));
 }
@@ -74,7 +74,8 @@ std::vector<Point> points_of(const ReplayToolOptions& options, const std::vector
   std::size_t count = 1;
   for (const SweepAxis& axis : axes) count *= axis.values.size();
   if (count > kMostSweepPoints)
-    throw Misuse{fmt::format("--sweep: {} points, and {} are the most", count_text(count), kMostSweepPoints)};
+    throw Misuse{
+        fmt::format("--sweep: {} points exceed the maximum of {}", count_text(count), kMostSweepPoints)};
   std::vector<Point> points = {{{}, options.files.front(), options.overrides}};
   for (const SweepAxis& axis : axes) {
     std::vector<Point> more;
@@ -115,16 +116,16 @@ void refuse_repeated_keys(const ReplayToolOptions& options, const std::vector<Sw
   for (const SweepAxis& axis : axes) {
     for (const std::string& key : keys_of(axis, options, setup)) {
       if (!swept.insert(key).second)
-        throw Misuse{fmt::format("--sweep {}: {} is swept already", axis.key, in_quotes(key))};
+        throw Misuse{fmt::format("--sweep {}: {} is already swept", axis.key, in_quotes(key))};
     }
   }
   for (const Override& one : options.overrides) {
-    if (one.key == "details") throw Misuse{fmt::format("{} does nothing in a sweep", one.origin)};
+    if (one.key == "details") throw Misuse{fmt::format("{} has no effect in a sweep", one.origin)};
     if (one.key == "config" || one.key == "route") continue;
     const auto keys = resolved_keys(one, setup.registry, names_of(setup));
     if (std::all_of(keys.begin(), keys.end(), [&](const std::string& key) { return swept.contains(key); }))
       throw Misuse{
-          fmt::format("{}: {} is swept, too; leave out one of them", one.origin, in_quotes(one.key))};
+          fmt::format("{}: {} is also swept; leave out one of them", one.origin, in_quotes(one.key))};
   }
 }
 
@@ -135,7 +136,8 @@ std::set<std::string> checked_notes(const std::vector<Point>& points, const Repl
   for (const Point& point : points) {
     const Setup setup = point.setup(options);
     if (&point == &points.front()) refuse_repeated_keys(options, axes, setup);
-    if (is_pattern(point.file)) static_cast<void>(Played(point.file, options.partial, Played::Notes::kKept));
+    if (is_pattern(point.file))
+      static_cast<void>(ReplayInput(point.file, options.partial, ReplayInput::Notes::kKept));
     for (std::string& note : setup.notes()) notes.insert(std::move(note));
   }
   return notes;
@@ -148,7 +150,7 @@ struct SweepRow {
   std::string why;          // there is no time
   CarriedTime carried = {};
   std::string not_carried = {};  // why it does not carry the program; empty: it does
-  Footing footing = {};
+  Deployment deployment = {};
   std::string part = {};  // how much of the program there is, if not all
 };
 
@@ -159,7 +161,7 @@ struct PointRows {
 };
 
 /// events: those that are replayed are added. ended: the replay that runs ends, too.
-PointRows rows_at(const Point& point, const ReplayToolOptions& options, const Played& played,
+PointRows rows_at(const Point& point, const ReplayToolOptions& options, const ReplayInput& input,
                   std::atomic<std::uint64_t>& events, const std::atomic<bool>& ended) {
   const Setup setup = point.setup(options);
   ReplayOptions how;
@@ -169,21 +171,21 @@ PointRows rows_at(const Point& point, const ReplayToolOptions& options, const Pl
   how.compare_undisturbed = false;
   PointRows all;
   for (const BackendDescription* backend : setup.backends) {
-    std::uint64_t told = 0;
+    std::uint64_t noted = 0;
     how.progress = [&](const ReplayProgress& now) {
-      events += now.events - std::min(now.events, told);
-      told = now.events;
+      events += now.events - std::min(now.events, noted);
+      noted = now.events;
       return !ended && !is_interrupted();
     };
     SweepRow& row = all.rows.emplace_back(SweepRow{std::string(backend->name), {}, {}, {}});
     Result<WorldSetting> setting =
-        world_setting(played.configuration(setup), setup.registry, *backend, played.ranks());
+        world_setting(input.configuration(setup), setup.registry, *backend, input.ranks());
     if (!setting) {
       row.why = setting.error();
       continue;
     }
     setting->check = options.check;
-    Result<ReplayResult> result = offramp::replay(*setting, played.source(), how);
+    Result<ReplayResult> result = offramp::replay(*setting, input.source(), how);
     if (!result) {
       row.why = problem_text(point.file, result.error());
       continue;
@@ -195,17 +197,16 @@ PointRows rows_at(const Point& point, const ReplayToolOptions& options, const Pl
     }
     const Settled replayed{row.backend, std::move(*result)};
     row.modelled = replayed.result->modelled_time;
-    row.footing = replayed.result->footing;
-    row.part = part_text(*replayed.result, played.recorded_events);
+    row.deployment = replayed.result->deployment;
+    row.part = part_text(*replayed.result, input.recorded_events);
     row.carried = carried_time(replayed.result->total());
     if (!row.carried.carries_program()) row.not_carried = why_not_carried(replayed);
     const bool computes = computing_of(*replayed.result).any();
-    if (how.compute.kind != Compute::Kind::kNone) {
+    if (how.compute.kind != Compute::Mode::kNone) {
       all.with_computing = all.with_computing || computes;
     } else if (computes) {
-      told = 0;
-      if (const auto run = replay_with_computing(*setting, played.source(), how))
-        row.run = run->modelled_time;
+      noted = 0;
+      if (const auto run = replay_with_computing(*setting, input.source(), how)) row.run = run->modelled_time;
     }
   }
   return all;
@@ -217,7 +218,7 @@ Json record_of(const PointRows& point) {
   for (const SweepRow& row : point.rows)
     rows.push_back({row.backend, time(row.modelled), time(row.run), row.why, row.carried.carried.count(),
                     row.carried.routed.count(), row.carried.declined.count(), row.not_carried,
-                    row.footing.text, row.footing.node_bits_per_second, row.part});
+                    row.deployment.text, row.deployment.node_bits_per_second, row.part});
   return {{"rows", std::move(rows)}, {"with_computing", point.with_computing}};
 }
 
@@ -233,7 +234,7 @@ PointRows rows_of(const Json& record) {
     row.carried.routed = *time(one.at(5));
     row.carried.declined = *time(one.at(6));
     row.not_carried = one.at(7);
-    row.footing = {one.at(8), one.at(9)};
+    row.deployment = {one.at(8), one.at(9)};
     row.part = one.at(10);
   }
   return point;
@@ -251,18 +252,18 @@ SharedPoints::Plan plan_of(const ReplayToolOptions& options, const std::vector<P
   }
   plan.check = [&](const Json& record) {
     if (rows_of(record).rows.size() != points.front().setup(options).backends.size())
-      throw Misuse{"--merge: a point has other backends"};
+      throw Misuse{"--merge: a point has different backends"};
   };
   plan.worker = [&] {
-    auto played = std::make_shared<std::optional<Played>>();  // readers of one program are of one thread
+    auto input = std::make_shared<std::optional<ReplayInput>>();  // readers of one program are of one thread
     auto name = std::make_shared<std::string>();
-    return [&, played, name](std::size_t at, const std::atomic<bool>& ended) {
+    return [&, input, name](std::size_t at, const std::atomic<bool>& ended) {
       const Point& point = points[at];
-      if (!*played || *name != point.file) {
+      if (!*input || *name != point.file) {
         *name = point.file;
-        played->emplace(*name, options.partial, Played::Notes::kKept);
+        input->emplace(*name, options.partial, ReplayInput::Notes::kKept);
       }
-      return record_of(rows_at(point, options, **played, events, ended));
+      return record_of(rows_at(point, options, **input, events, ended));
     };
   };
   return plan;
@@ -372,11 +373,11 @@ class Sentences {
       for (std::size_t backend = 1; backend < backends; ++backend) print_crossover(backend, second, inner);
     }
     for (std::size_t backend = 0; backend < backends; ++backend) print_not_carried(backend);
-    for (std::size_t backend = 0; backend < backends; ++backend) print_footing(backend);
+    for (std::size_t backend = 0; backend < backends; ++backend) print_deployment(backend);
     std::set<std::string> parts;
     for (const PointRows& point : all_) {
       for (const SweepRow& row : point.rows) {
-        if (!row.part.empty() && parts.insert(row.part).second) fmt::print("# only a part: {}\n", row.part);
+        if (!row.part.empty() && parts.insert(row.part).second) fmt::print("# incomplete: {}\n", row.part);
       }
     }
   }
@@ -433,22 +434,22 @@ class Sentences {
   }
 
   /// What the hardware stands on; where that changes along the sweep, at the first point and at the last.
-  void print_footing(std::size_t backend) const {
+  void print_deployment(std::size_t backend) const {
     std::vector<std::size_t> known;
     for (std::size_t i = 0; i < all_.size(); ++i) {
-      if (!all_[i].rows[backend].footing.text.empty()) known.push_back(i);
+      if (!all_[i].rows[backend].deployment.text.empty()) known.push_back(i);
     }
     if (known.empty()) return;
     const auto ground = [&](std::size_t point) -> const std::string& {
-      return all_[point].rows[backend].footing.text;
+      return all_[point].rows[backend].deployment.text;
     };
     const bool alike = std::all_of(known.begin(), known.end(),
                                    [&](std::size_t point) { return ground(point) == ground(known.front()); });
     const std::string& name = all_.front().rows[backend].backend;
     if (alike) {
-      fmt::print("# {} stands on {}\n", name, ground(known.front()));
+      fmt::print("# {} runs on {}\n", name, ground(known.front()));
     } else {
-      fmt::print("# at {} {} stands on {}; at {} on {}\n", place(known.front()), name, ground(known.front()),
+      fmt::print("# at {} {} runs on {}; at {} on {}\n", place(known.front()), name, ground(known.front()),
                  place(known.back()), ground(known.back()));
     }
   }
@@ -475,22 +476,22 @@ std::set<std::string> refusals_of(const std::vector<PointRows>& all) {
 int replay_sweep(const ReplayToolOptions& options) {
   std::vector<SweepAxis> axes;
   for (const std::string& text : options.sweeps) axes.push_back(sweep_axis(text));
-  if (axes.size() > 2) throw Misuse{"--sweep has two axes at most"};
+  if (axes.size() > 2) throw Misuse{"--sweep allows at most two axes"};
   const std::vector<Point> points = points_of(options, axes);
   const std::set<std::string> notes = checked_notes(points, options, axes);
   std::atomic<std::uint64_t> events = 0;
   watch_for_interrupt();
   SharedPoints replays(plan_of(options, points, events), options.sharing);
   if (replays.is_shard()) return replays.print_lines();
-  points.front().setup(options).tell_sources();
-  const Played first(points.front().file, options.partial);  // prints what there is to say about it
+  points.front().setup(options).print_sources();
+  const ReplayInput first(points.front().file, options.partial);  // prints what there is to say about it
   std::vector<PointRows> all;
   std::optional<SweepPrinter> printer;  // nothing is printed of what is refused
   {
     const ProgressLine progress;
     for (std::size_t i = 0; i < points.size(); ++i) {
       const auto now = replays.wait_for(i, [&](std::size_t done) {
-        progress.say("{} of {} points, {} events", done, points.size(), events.load());
+        progress.show("{} of {} points, {} events", done, points.size(), events.load());
       });
       if (!now) break;
       progress.clear();
@@ -501,15 +502,15 @@ int replay_sweep(const ReplayToolOptions& options) {
   }
   if (printer) printer->end();
   if (!options.json && !options.csv) Sentences(points, axes, all).print();
-  for (const std::string& note : notes) complain(note);
+  for (const std::string& note : notes) warn(note);
   if (is_interrupted()) {
-    complain(fmt::format("interrupted: {} of {} points were replayed", all.size(), points.size()));
+    warn(fmt::format("interrupted: {} of {} points were replayed", all.size(), points.size()));
     return kInterrupted;
   }
   const std::set<std::string> refusals = refusals_of(all);
   if (refusals.empty()) return kDone;
-  for (const std::string& reason : refusals) complain(reason);
-  complain("nothing could be replayed at any point");
+  for (const std::string& reason : refusals) warn(reason);
+  warn("nothing could be replayed at any point");
   return kUsage;
 }
 

@@ -16,7 +16,7 @@ namespace offramp::tool {
 int report(const ReportOptions& options) {
   if (const std::string problem = options.html.empty() ? "" : option_problem("--html", options.html);
       !problem.empty()) {
-    complain(problem);
+    warn(problem);
     return kUsage;
   }
   // What cannot be read is named, and does not take the others with it.
@@ -31,14 +31,14 @@ int report(const ReportOptions& options) {
       }
       reports.push_back(std::move(*report));
     } else {
-      complain(report.error());
+      warn(report.error());
       code = kUsage;
     }
   }
   if (reports.empty()) return kUsage;
   if (!options.table.empty()) {
     fmt::print("{}", report_table(reports, options.table));
-    for (const std::string& text : missing_in_table(reports, options.table)) complain(text);
+    for (const std::string& text : missing_in_table(reports, options.table)) warn(text);
     return code;
   }
   if (options.html.empty()) {
@@ -58,13 +58,15 @@ class ReportCommand final : public Command {
         ->type_name("FILE")
         ->required();
     add_html(app, options_.html);
-    app.add_option("--table", options_.table, "print one table as comma-separated values, with times in ns")
-        ->type_name(fmt::format("{}", fmt::join(report_table_names(), "|")))
+    app.add_option("--table", options_.table,
+                   fmt::format("print one table as comma-separated values, with times in ns: {}",
+                               fmt::join(report_table_names(), ", ")))
+        ->type_name("TABLE")
         ->check(CLI::IsMember(report_table_names()), "");
   }
   int execute(std::vector<std::string>) override {
     if (!options_.html.empty() && !options_.table.empty())
-      return refuse("--table prints, and --html writes a page: one of them");
+      return refuse("--table and --html cannot be combined");
     return report(options_);
   }
 
@@ -75,11 +77,9 @@ class ReportCommand final : public Command {
 const Registered<ReportCommand> report_command(
     {.name = "report",
      .place = 100,
-     .summary = "show reports side by side, as text or as a page",
+     .summary = "compare reports, as text or as a web page",
      .exits = {
-         {kUsage,
-          "a file is no report, and what the others say is shown all the same, or --html names one that "
-          "cannot be written"},
+         {kUsage, "a file is not a report (the others are shown), or the page of --html cannot be written"},
          {kNotWritten}}});
 
 }  // namespace

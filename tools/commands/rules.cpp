@@ -58,7 +58,7 @@ void print_times(const trace::LogGopsTimes& times) {
 
 std::string is_rules(const std::string& text) {
   const auto values = values_in(text);
-  if (!values) return fmt::format("{} are no rules: loggopsim are", in_quotes(text));
+  if (!values) return fmt::format("unknown rules {}; known: loggopsim", in_quotes(text));
   const auto parameters = trace::parse_loggops(*values);
   return parameters ? std::string() : parameters.error();
 }
@@ -71,11 +71,11 @@ int replay_by_rules(const ReplayToolOptions& options) {
     const auto program = trace::open_program(file);
     const auto times = program ? trace::run_by_loggops(*program, *parameters) : failure("");
     if (!times) {
-      complain(program ? fmt::format("{}: {}", printable(file), times.error()) : program.error());
+      warn(program ? fmt::format("{}: {}", printable(file), times.error()) : program.error());
       code = kUsage;
       continue;
     }
-    for (const std::string& left : times->left) complain(fmt::format("{}: {}", printable(file), left));
+    for (const std::string& left : times->left) warn(fmt::format("{}: {}", printable(file), left));
     if (!times->left.empty()) code = kUsage;
     if (options.json) {
       each.push_back(json_of(file, *times, *parameters));

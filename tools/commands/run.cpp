@@ -63,14 +63,14 @@ std::string shell_line(const LaunchedCommand& plan) {
 }
 
 /// The variables that make every rank read what was checked here.
-std::map<std::string, std::string> exported(const Surroundings& surroundings,
+std::map<std::string, std::string> exported(const ConfigSources& config_sources,
                                             const Configuration& configuration, const Registry& registry) {
-  std::map<std::string, std::string> variables = surroundings.environment;
+  std::map<std::string, std::string> variables = config_sources.environment;
   const auto names = variables_by_key(registry);
   std::vector<std::string> options;
   std::vector<std::string> in_use = configuration.settled_backends();
   in_use.emplace_back(baseline_name());
-  for (const Override& o : surroundings.overrides) {
+  for (const Override& o : config_sources.overrides) {
     for (const std::string& key : resolved_keys(o, registry, in_use)) {
       const auto found = names.find(key);
       if (found == names.end()) continue;
@@ -118,7 +118,7 @@ bool hosts_are_named(const std::vector<std::string>& mpirun_arguments) {
   return mention(mpirun_arguments, {"hostfile", "machinefile", "-host", "-H"});
 }
 
-bool slots_are_given(const std::vector<std::string>& mpirun_arguments) {
+bool names_slots(const std::vector<std::string>& mpirun_arguments) {
   return hosts_are_named(mpirun_arguments) ||
          mention(mpirun_arguments, {"oversubscribe", "OVERSUBSCRIBE", "hwthread", "HWTHREAD"});
 }
@@ -134,12 +134,12 @@ LaunchedCommand make_plan(const RunOptions& options, const Launcher& launcher, c
   variables.insert(variables.end(), configured.begin(), configured.end());
   int ranks = options.ranks;
   for (const FurtherProgram& program : further_programs(options.command)) ranks += program.ranks;
-  const bool too_many = ranks > core_count() && !slots_are_given(options.mpirun_arguments);
+  const bool too_many = ranks > core_count() && !names_slots(options.mpirun_arguments);
   return launch_line(launcher, options.ranks, too_many, variables, options.mpirun_arguments, options.command);
 }
 
 /// Returns only if the launcher cannot be started.
-int become(const LaunchedCommand& plan) {
+int replace_process(const LaunchedCommand& plan) {
   for (const auto& [name, value] : plan.environment) setenv(name.c_str(), value.c_str(), 1);
   std::vector<std::string> words = plan.words;
   std::vector<char*> pointers;
@@ -147,7 +147,7 @@ int become(const LaunchedCommand& plan) {
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   execv(pointers.front(), pointers.data());
-  complain(fmt::format("cannot start {}: {}", words.front(), std::strerror(errno)));
+  warn(fmt::format("cannot start {}: {}", words.front(), std::strerror(errno)));
   return kNotExecutable;
 }
 
@@ -168,17 +168,17 @@ void hide_output() {
   if (fstat(STDIN_FILENO, &input) != 0 || !S_ISREG(input.st_mode)) dup2(nowhere, STDIN_FILENO);
 }
 
-/// As become(), but comes back with the exit code when the program has ended.
+/// As replace_process(), but comes back with the exit code when the program has ended.
 int supervise(const LaunchedCommand& plan, bool hidden = false) {
   const pid_t child = fork();
   if (child < 0) {
-    complain(fmt::format("cannot start {}: {}", plan.words.front(), std::strerror(errno)));
+    warn(fmt::format("cannot start {}: {}", plan.words.front(), std::strerror(errno)));
     return kNotExecutable;
   }
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (hidden) hide_output();
-    _exit(become(plan));
+    _exit(replace_process(plan));
   }
   supervised = child;
   struct sigaction action {};
@@ -262,30 +262,28 @@ std::vector<Expected> expected_files(const Configuration& configuration, const R
   return files;
 }
 
-void tell_of_recording(const std::string& path) {
+void report_recording(const std::string& path) {
   const auto program = trace::open_program(path);
   if (!program || !program->recording) return;
   std::uint64_t bytes = 0;
   const int ranks = program->description.ranks;
   for (int rank = 0; rank < ranks; ++rank) bytes += program->recording->bytes(rank);
-  complain(fmt::format("recorded {} of {} in {} ({}); offramp replay says what they take on other hardware",
-                       counted(events_of(*program), "event"),
-                       counted(static_cast<std::uint64_t>(ranks), "rank"), printable(path),
-                       bytes_text(static_cast<double>(bytes))));
+  warn(fmt::format("recorded {} of {} in {} ({}); offramp replay predicts their time on other hardware",
+                   counted(events_of(*program), "event"), counted(static_cast<std::uint64_t>(ranks), "rank"),
+                   printable(path), bytes_text(static_cast<double>(bytes))));
 }
 
 /// After a program that did not come to its end: its ranks have left the parts of its recording.
-void tell_of_parts(const std::vector<Expected>& files, const std::string& path) {
+void report_parts(const std::vector<Expected>& files, const std::string& path) {
   const auto recording =
       std::find_if(files.begin(), files.end(), [&](const Expected& file) { return file.path == path; });
   if (recording == files.end() || recording->is_written() ||
       !recording::mark_of_part(recording::part_path(path, 0)))
     return;
-  complain(
-      fmt::format("the program did not come to its end, and what it recorded is kept: {}offramp replay {} "
-                  "--partial",
-                  std::filesystem::exists(path) ? "remove the older recording of that name, then " : "",
-                  shell_word(path)));
+  warn(fmt::format(
+      "the program did not finish; its recording up to that point is kept: {}offramp replay {} --partial",
+      std::filesystem::exists(path) ? "remove the older recording of that name, then " : "",
+      shell_word(path)));
 }
 
 /// After a program that ended well.
@@ -293,11 +291,11 @@ int look_for(const std::vector<Expected>& files, const Configuration& configurat
   int code = kDone;
   for (const Expected& file : files) {
     if (!file.is_written()) {
-      complain(fmt::format("the program ended well, and there is no {} {}: did it call MPI_Init?", file.what,
-                           in_quotes(file.path)));
+      warn(fmt::format("the program succeeded but wrote no {} {}: did it call MPI_Init?", file.what,
+                       in_quotes(file.path)));
       code = kNotWritten;
     } else if (file.path == configuration.record && configuration.summary) {
-      tell_of_recording(file.path);
+      report_recording(file.path);
     }
   }
   return code;
@@ -308,17 +306,17 @@ int check_command(const std::string& name, MpiUse& use) {
   const std::string path = find_program(name);
   if (path.empty()) {
     const bool here = name.find('/') == std::string::npos && std::filesystem::exists(name);
-    complain(fmt::format("cannot find the program {}; {}", in_quotes(name),
-                         here ? fmt::format("did you mean ./{}?", printable(name)) : "is the path right?"));
+    warn(fmt::format("cannot find the program {}; {}", in_quotes(name),
+                     here ? fmt::format("did you mean ./{}?", printable(name)) : "is the path right?"));
     return kNotFound;
   }
   if (std::filesystem::is_directory(path) || access(path.c_str(), X_OK) != 0) {
-    complain(fmt::format("cannot run {}: it is not an executable file", in_quotes(path)));
+    warn(fmt::format("cannot run {}: it is not an executable file", in_quotes(path)));
     return kNotExecutable;
   }
   use = survey_of(path);
   if (!use.other_mpi.empty()) {
-    complain(fmt::format("cannot run {}: {}", in_quotes(name), use.other_mpi));
+    warn(fmt::format("cannot run {}: {}", in_quotes(name), use.other_mpi));
     return kNotExecutable;
   }
   return kDone;
@@ -332,9 +330,9 @@ int check_commands(const std::vector<std::string>& command, MpiUse& use) {
     MpiUse other;
     if (const int problem = check_command(program.name, other); problem != kDone) return problem;
     if (use.family.empty() || other.family.empty() || use.family == other.family) continue;
-    complain(fmt::format("cannot run {} and {} in one job: one uses {}, the other {}",
-                         in_quotes(command.front()), in_quotes(program.name), name_of_mpi_family(use.family),
-                         name_of_mpi_family(other.family)));
+    warn(fmt::format("cannot run {} and {} in one job: one uses {}, the other {}", in_quotes(command.front()),
+                     in_quotes(program.name), name_of_mpi_family(use.family),
+                     name_of_mpi_family(other.family)));
     return kNotExecutable;
   }
   return kDone;
@@ -344,80 +342,79 @@ int check_commands(const std::vector<std::string>& command, MpiUse& use) {
 
 int run(const RunOptions& given) {
   RunOptions options = given;
-  Surroundings surroundings = Surroundings::of_process();
-  surroundings.overrides = options.overrides;
+  ConfigSources config_sources = ConfigSources::of_process();
+  config_sources.overrides = options.overrides;
   Registry registry(built_in_backends());
-  auto configuration = load_configuration(surroundings, registry);
+  auto configuration = load_configuration(config_sources, registry);
   std::optional<TimesFile> times;
   const bool runs_twice = configuration && configuration->clock == Clock::kSettled && !configuration->off() &&
                           configuration->times.empty();
   if (runs_twice && !options.dry_run) {
     if (hosts_are_named(options.mpirun_arguments)) {
-      complain(
-          "--clock settled with ranks on other hosts needs a file that all of them see, --set times=FILE: a "
-          "run without it writes it, the next one reads it");
+      warn(
+          "--clock settled with ranks on other hosts needs a file on a shared file system, --set times=FILE: "
+          "the first run writes it, the next one reads it");
       return kUsage;
     }
     times.emplace();
-    surroundings.overrides.push_back({"times", times->path(), "--clock settled"});
-    configuration = load_configuration(surroundings, registry);
+    config_sources.overrides.push_back({"times", times->path(), "--clock settled"});
+    configuration = load_configuration(config_sources, registry);
   }
   if (!configuration) {
-    complain(configuration.error());
+    warn(configuration.error());
     return kUsage;
   }
   if (options.dry_run) {  // else rank 0 says it
-    for (const std::string& note : configuration->notes) complain(note);
+    for (const std::string& note : configuration->notes) warn(note);
   }
   // Ranks on other hosts may have folders of their own; theirs are looked at by MPI_Init.
   if (const std::string problem =
           hosts_are_named(options.mpirun_arguments) ? "" : problem_of_outputs(*configuration, 0);
       !problem.empty()) {
-    complain(problem);
+    warn(problem);
     return kUsage;
   }
   if (const std::string sources = settings_read(*configuration); !sources.empty() && configuration->summary)
-    complain(sources);
+    warn(sources);
   MpiUse use;
   if (const int problem = check_commands(options.command, use); problem != kDone) return problem;
-  const std::string family = use.family.empty() ? std::string(kMpiFamily) : use.family;
-  const auto launcher = find_launcher(options.mpirun, family);
+  const auto launcher = find_launcher(options.mpirun, use.family);
   if (!launcher) {
-    complain(launcher.error());
+    warn(launcher.error());
     return kNotFound;
   }
-  const std::string library = library_path(family);
+  const std::string library = library_path(launcher->family);
   if (library.empty()) {
-    complain("cannot find libofframp.so beside this program; build or install it");
+    warn("cannot find libofframp.so beside this program; build or install it");
     return kBroken;
   }
   if (use.none)
-    complain(fmt::format(
+    warn(fmt::format(
         "note: {} calls no MPI function itself; Offramp carries the calls of MPI programs that it starts",
         printable(options.command.front())));
-  for (const std::string& note : notes_on_launch(*launcher, use, options)) complain("note: " + note);
+  for (const std::string& note : notes_on_launch(*launcher, use, options)) warn("note: " + note);
   if (!use.sanitizer.empty()) options.preload.insert(options.preload.begin(), use.sanitizer);
-  const std::map<std::string, std::string> variables = exported(surroundings, *configuration, registry);
+  const std::map<std::string, std::string> variables = exported(config_sources, *configuration, registry);
   const LaunchedCommand plan = make_plan(options, *launcher, library, variables);
   if (options.dry_run) {
     fmt::print("{}\n", shell_line(plan));
     return kDone;
   }
-  if (options.verbose) complain(shell_line(plan));
+  if (options.verbose) warn(shell_line(plan));
   if (times) {
     const off_t input = lseek(STDIN_FILENO, 0, SEEK_CUR);
     const int code = supervise(make_plan(options, *launcher, library, for_first_run(variables)), true);
     if (code != kDone) {
-      complain(fmt::format("the first of the two runs for --clock settled ended with exit code {}", code));
+      warn(fmt::format("the first of the two runs for --clock settled ended with exit code {}", code));
       return code;
     }
     if (input >= 0) (void)lseek(STDIN_FILENO, input, SEEK_SET);
   }
   const std::vector<Expected> files = expected_files(*configuration, options, *launcher);
-  if (files.empty() && !times) return become(plan);
+  if (files.empty() && !times && !options.returns) return replace_process(plan);
   const int code = supervise(plan);
   if (code == kDone) return look_for(files, *configuration);
-  tell_of_parts(files, configuration->record);
+  report_parts(files, configuration->record);
   return code;
 }
 
@@ -439,8 +436,8 @@ class RunCommand final : public Command {
 
   int execute(std::vector<std::string> program) override {
     launch_.collect(std::move(program));
-    if (is_given("--backend")) options_.overrides.push_back({"backend", backend_, "--backend"});
-    if (is_given("--compare")) options_.overrides.push_back({"compare", compared_, "--compare"});
+    if (is_set("--backend")) options_.overrides.push_back({"backend", backend_, "--backend"});
+    if (is_set("--compare")) options_.overrides.push_back({"compare", compared_, "--compare"});
     const std::string problem = keys_.collect(names_in({backend_, compared_}), options_.overrides);
     return problem.empty() ? run(options_) : refuse(problem);
   }
@@ -458,11 +455,13 @@ const Registered<RunCommand> run_command(
      .place = 10,
      .summary = "run an MPI program over a backend",
      .about =
-         R"(The command stands behind --, with its own options. Settings come from the built-in defaults, offramp.toml in this
-folder (or --config), OFFRAMP_* variables and these options; what comes later wins.
+         R"(The program and its arguments follow --. Settings come from the built-in defaults, then offramp.toml in this
+folder (or --config), OFFRAMP_* variables, and these options; later ones win.
 
-Other preloaded libraries: a tool that wraps MPI calls has to come before offramp to see them; give it with --preload.
-What LD_PRELOAD holds already comes after offramp.)",
+A tool that wraps MPI calls has to be loaded before Offramp to see them: name it with --preload. Libraries that
+LD_PRELOAD names already are loaded after Offramp.)",
+     .often = {"-h", "--backend", "-n", "--compare", "--report", "--record", "--details", "--trace", "--set",
+               "--config", "--network", "--ranks-per-node", "--launcher", "--launcher-args"},
      .exits = launch_exits(),
      .runs_program = true});
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "lib/answers/report/write_report.hpp"
+#include "lib/base/format.hpp"
 #include "lib/programs/export/recording_writer.hpp"
 #include "tools/command_line/options.hpp"
 #include "tools/commands/scaled_program.hpp"
@@ -19,12 +21,12 @@ struct ScaleOptions {
 
 /// Call by call with a program that was run at as many ranks.
 scale::Comparison comparison_with(const scale::Scaling& scaling, const ScaleOptions& options) {
-  Played real(options.against, false);
+  ReplayInput real(options.against, false);
   real.use_phase(options.against, options.scaled.phase);
   if (real.ranks() != options.scaled.ranks)
-    throw Misuse{fmt::format("--against: {} has {} ranks, and not {}", options.against, real.ranks(),
+    throw Misuse{fmt::format("--against: {} has {} ranks instead of {}", options.against, real.ranks(),
                              options.scaled.ranks)};
-  const scale::Foretold made = scale::foretell(scaling.model, options.scaled.ranks);
+  const scale::Extrapolation made = scale::extrapolation_of(scaling.model, options.scaled.ranks);
   Result<scale::Comparison> comparison = scale::compare(real.program, made.read, made.role);
   if (!comparison) throw Misuse{problem_text(options.against, comparison.error())};
   return std::move(*comparison);
@@ -33,7 +35,7 @@ scale::Comparison comparison_with(const scale::Scaling& scaling, const ScaleOpti
 Json json_of(const scale::Comparison& comparison) {
   const auto numbers = [](const scale::Share& share) {
     return Json{
-        {"calls", share.all()}, {"exact", share.exact}, {"wrong", share.wrong}, {"unknown", share.unknown}};
+        {"calls", share.count()}, {"exact", share.exact}, {"wrong", share.wrong}, {"unknown", share.unknown}};
   };
   Json each = Json::array();
   for (const auto& [key, share] : comparison.shares) {
@@ -47,24 +49,45 @@ Json json_of(const scale::Comparison& comparison) {
   return json;
 }
 
+/// What is made, and how it compares with --against, if that is given.
+struct Made {
+  std::optional<scale::Comparison> comparison;
+  ReportAnswer answer;
+
+  Made(const scale::Scaling& scaling, const ScaleOptions& options)
+      : answer(answer_of(scaling, options.scaled, options.output)) {
+    if (options.against.empty()) return;
+    comparison = comparison_with(scaling, options);
+    const scale::Share total = comparison->total();
+    answer.sure = clauses_text(
+        {fmt::format("{} of the {} of {} are exact", scale::share_text(total.exact, total.count()),
+                     counted(total.count(), "call"), options.against),
+         comparison->first_difference});
+  }
+};
+
 void print_json(const scale::Scaling& scaling, const ScaleOptions& options) {
+  const Made made(scaling, options);
   Json json = {{"ranks", options.scaled.ranks},          {"recorded", scaling.model->learned_from},
                {"layout", scaling.model->layout.text()}, {"held_out", json_of(scaling.held_out)},
                {"not_foretold", scaling.not_foretold},   {"growing", scaling.growing}};
-  if (!options.against.empty()) json["against"] = json_of(comparison_with(scaling, options));
+  json["answer"] = json_of(made.answer);
+  if (made.comparison) json["against"] = json_of(*made.comparison);
   fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
 void print_text(const scale::Scaling& scaling, const ScaleOptions& options) {
-  std::optional<scale::Comparison> comparison;
-  if (!options.against.empty()) comparison = comparison_with(scaling, options);
+  const Made made(scaling, options);
+  fmt::print("{}", answer_text(made.answer));
+  if (!options.scaled.all_reasons) return;
+  fmt::print("\n");
   print_scaling(scaling, options.scaled);
-  if (scaling.held_out.total().all() > 0) print_shares(scaling.held_out);
-  if (!comparison) return;
+  if (scaling.held_out.total().count() > 0) print_shares(scaling.held_out);
+  if (!made.comparison) return;
   fmt::print("# compared with {}\n", options.against);
-  print_shares(*comparison);
-  if (!comparison->first_difference.empty())
-    fmt::print("# first difference: {}\n", comparison->first_difference);
+  print_shares(*made.comparison);
+  if (!made.comparison->first_difference.empty())
+    fmt::print("# first difference: {}\n", made.comparison->first_difference);
 }
 
 int scale_command_line(const ScaleOptions& options) try {
@@ -78,32 +101,34 @@ int scale_command_line(const ScaleOptions& options) try {
   } else {
     print_text(scaling, options);
   }
-  const int code = scaling.doubt().empty() ? kDone : kFoundFailures;
+  const int code = scaling.caveat().empty() ? kDone : kFoundFailures;
   if (options.output.empty()) return code;
   const auto recording = trace::recording_of(scaling.program);
   if (!recording) throw Misuse{recording.error()};
   const std::string problem = recording->write(options.output).error();
   if (problem.empty()) return code;
-  complain(problem);
+  warn(problem);
   return kNotWritten;
 } catch (const Misuse& misuse) {
-  complain(misuse.text);
+  warn(misuse.text);
   return kUsage;
 }
 
 class ScaleCommand final : public Command {
  public:
   explicit ScaleCommand(CLI::App& app) : Command(app), compute_(app) {
-    app.add_option(
-           "files", options_.scaled.files,
-           "recordings of one program at different numbers of ranks; from three on, sizes may depend on it")
+    app.add_option("files", options_.scaled.files,
+                   "recordings of one program at different numbers of ranks; sizes that depend on the number "
+                   "need three or more")
         ->type_name("FILE")
         ->required();
     add_ranks(app, options_.scaled.ranks, "number of ranks to scale to")->required();
     app.add_option("-o,--output", options_.output, "the recording to write")->type_name("FILE");
     app.add_option("--against", options_.against,
-                   "compare the result call by call with a recording at as many ranks")
+                   "compare the result, call by call, with a recording at the same number of ranks")
         ->type_name("FILE");
+    app.add_flag("--verbose", options_.scaled.all_reasons,
+                 "print all reasons of a refusal, and the shares by function and role");
     add_phase(app, options_.scaled.phase);
     add_json(app, options_.json);
   }
@@ -120,16 +145,18 @@ class ScaleCommand final : public Command {
 const Registered<ScaleCommand> scale_command(
     {.name = "scale",
      .place = 46,
-     .summary = "make a recording at more ranks than were run, from recordings at fewer",
+     .summary = "extrapolate recordings to more ranks",
      .about =
-         R"(Finds out how the calls of a program follow from the rank and the number of ranks, and makes them for another number.
-The largest recording is held out: what the others foretell of it is printed by function and role, and is a fact of the result.
-What does not fit is refused, and named. Only the structure is learned; CPU times are those that were recorded, see --compute-scaling.)",
-     .exits = {{kUsage, "wrong usage, or the program's calls do not follow from the number of ranks"},
-               {kFoundFailures,
-                "it is made, but the others foretell no call of the largest recording, so that nothing "
-                "confirms it"},
-               {kNotWritten}}});
+         R"(Learns how the calls of a program depend on the rank and the number of ranks, and generates them for another
+number. The largest recording is held out: the share of its calls that the others predict is printed. Calls that fit no
+rule are refused and named. CPU times are the recorded ones (see --compute-scaling).)",
+     .exits = {
+         {kUsage, "the command line is wrong, or the program's calls do not follow from the number of ranks"},
+         {kFoundFailures,
+          "written, but no call of the largest recording could be predicted from the others, so nothing "
+          "confirms "
+          "it"},
+         {kNotWritten}}});
 
 }  // namespace
 }  // namespace offramp::tool

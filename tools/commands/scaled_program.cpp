@@ -31,7 +31,7 @@ std::string compute_text(const ScaledOptions& options, std::int64_t largest) {
     case ComputeScaling::kRecorded:
       break;
   }
-  return fmt::format("CPU times: as recorded at {} ranks; --compute-scaling says how they scale", largest);
+  return fmt::format("CPU times: as recorded at {} ranks; --compute-scaling changes this", largest);
 }
 
 /// What the order of arrival decided, in words; empty: nothing.
@@ -39,27 +39,22 @@ std::string arrival_text(const scale::Scaling& scaling) {
   std::vector<std::string> parts;
   if (scaling.wildcards > 0) parts.push_back(counted(scaling.wildcards, "receive") + " from any source");
   if (scaling.choices > 0) parts.push_back(counted(scaling.choices, "wait") + " for any of several requests");
-  if (scaling.questions > 0) parts.push_back(counted(scaling.questions, "question") + " that found nothing");
+  if (scaling.questions > 0) parts.push_back(counted(scaling.questions, "poll") + " that failed");
   if (parts.empty()) return {};
-  return fmt::format("left to the replay, for the order of arrival decides it: {}", fmt::join(parts, ", "));
+  return fmt::format("left to the replay, because they depend on arrival order: {}", fmt::join(parts, ", "));
 }
 
-/// How many ranks have which role.
-void print_ranks(const scale::Model& model, int ranks) {
+/// How many ranks have which role: "8 x 4 ranks: 4 corner, 16 edge, 12 interior".
+std::string roles_text(const scale::Model& model, int ranks) {
   std::map<std::string, int> roles;
   const auto sides = model.layout.sides(ranks);
   for (int rank = 0; rank < ranks; ++rank) ++roles[model.roles.name(model.roles.key(*sides, rank))];
   std::vector<std::string> words;
   words.reserve(roles.size());
   for (const auto& [role, count] : roles) words.push_back(fmt::format("{} {}", count, role));
-  fmt::print(
-      "# scaled from {} to {} ranks on {}{}: {}\n", fmt::join(model.learned_from, ", "), ranks,
-      model.layout.text(),
-      model.layout.dimensions == 1
-          ? ""
-          : fmt::format(
-                " ({})",
-                fmt::join(std::span(*sides).first(static_cast<std::size_t>(model.layout.dimensions)), " x ")),
+  return fmt::format(
+      "{} ranks: {}",
+      fmt::join(std::span(*sides).first(static_cast<std::size_t>(model.layout.dimensions)), " x "),
       fmt::join(words, ", "));
 }
 
@@ -70,9 +65,8 @@ std::string growth_text(const scale::Scaling& scaling) {
   if (all.empty()) return {};
   const std::span<const std::string> first = std::span(all).first(std::min(all.size(), kMost));
   return fmt::format(
-      "grows with the ranks: {}{}. If the program ends this growth above {} ranks, no recording shows it, "
-      "and "
-      "the result is wrong",
+      "grows with the number of ranks: {}{}. If this growth ends above {} ranks, the result is wrong: no "
+      "recording shows it",
       fmt::join(first, ", "), all.size() > kMost ? fmt::format(", and {} more", all.size() - kMost) : "",
       scaling.model->learned_from.back());
 }
@@ -83,10 +77,9 @@ ComputeScalingOption::ComputeScalingOption(CLI::App& app) : name_("recorded") {
   std::vector<std::string> names;
   names.reserve(std::size(kScalings));
   for (const auto& [name, scaling] : kScalings) names.emplace_back(name);
-  app.add_option(
-         "--compute-scaling", name_,
-         "how the CPU time of a call changes with the number of ranks: all ranks together have as much to "
-         "do (strong), each rank has (weak), or it is not known and the time stays as recorded")
+  app.add_option("--compute-scaling", name_,
+                 "scaling of CPU time: constant work in total (strong), constant work per rank (weak), or "
+                 "times as recorded")
       ->type_name("strong|weak|recorded")
       ->check(CLI::IsMember(names))
       ->capture_default_str();
@@ -100,10 +93,8 @@ ComputeScaling ComputeScalingOption::value() const {
 }
 
 void add_phase(CLI::App& app, std::string& phase) {
-  app.add_option(
-         "--phase", phase,
-         "of the program what it does in the phases of this name alone (MPI_Pcontrol; offramp info has "
-         "the names), with the communicators that they use")
+  app.add_option("--phase", phase,
+                 "replay only the phases of this name (MPI_Pcontrol; offramp info lists the names)")
       ->type_name("NAME");
 }
 
@@ -112,10 +103,11 @@ scale::LearnedProgram learned_program(const ScaledOptions& options) {
   for (const std::string& file : options.files) {
     Result<trace::Program> program = trace::open_program(file);
     if (!program) throw Misuse{program.error()};
-    tell_notes(file, *program);
+    print_program_notes(file, *program);
     recorded.push_back({file, phase_of(file, std::move(*program), options.phase)});
   }
-  Result<scale::LearnedProgram> learned = scale::LearnedProgram::learn(recorded, options.compute);
+  Result<scale::LearnedProgram> learned =
+      scale::LearnedProgram::learn(recorded, options.compute, options.all_reasons);
   if (!learned)
     throw Misuse{options.ranks > 0
                      ? fmt::format("cannot scale to {} ranks: {}", options.ranks, learned.error())
@@ -123,59 +115,89 @@ scale::LearnedProgram learned_program(const ScaledOptions& options) {
   return std::move(*learned);
 }
 
-void tell_notes(const scale::Scaling& scaling) {
-  for (const std::string& note : scaling.notes) complain("note: " + note);
-  if (const std::string doubt = scaling.doubt(); !doubt.empty()) complain(doubt);
+void print_program_notes(const scale::Scaling& scaling) {
+  for (const std::string& note : scaling.notes) warn("note: " + note);
+  if (const std::string doubt = scaling.caveat(); !doubt.empty()) warn(doubt);
 }
 
 scale::Scaling scaled_program(const ScaledOptions& options) {
   Result<scale::Scaling> scaling = learned_program(options).at(options.ranks);
   if (!scaling) throw Misuse{fmt::format("cannot scale to {} ranks: {}", options.ranks, scaling.error())};
-  tell_notes(*scaling);
+  print_program_notes(*scaling);
   return std::move(*scaling);
+}
+
+ReportAnswer answer_of(const scale::Scaling& scaling, const ScaledOptions& options,
+                       const std::string& output) {
+  const scale::Model& model = *scaling.model;
+  const scale::Share total = scaling.held_out.total();
+  ReportAnswer answer;
+  answer.kind = "scaled";
+  answer.holds = total.exact > 0;
+  const std::string shape = model.layout.dimensions == 1 ? model.layout.text() : "a grid";
+  const auto& learned_from = model.learned_from;
+  answer.answer =
+      fmt::format("{} ranks, made from {}{}", options.ranks,
+                  learned_from.size() == 1 ? fmt::format("a recording of {}", learned_from.front())
+                                           : fmt::format("{} recordings of {} to {}", learned_from.size(),
+                                                         learned_from.front(), learned_from.back()),
+                  total.count() > 0 && total.exact == 0 ? "; nothing confirms it" : "");
+  answer.why = clauses_text({shape + ", " + roles_text(model, options.ranks)});
+  answer.sure = total.count() == 0
+                    ? fmt::format("not tested: one recording; sizes are taken as on its {} ranks",
+                                  model.learned_from.back())
+                    : fmt::format("the smaller recordings predict {} of the {} on {} ranks",
+                                  total.exact == 0 ? "none" : scale::share_text(total.exact, total.count()),
+                                  counted(total.count(), "call"), model.learned_from.back());
+  std::vector<std::string> objections;
+  if (!scaling.not_foretold.empty()) objections.push_back("not predicted: " + scaling.not_foretold.front());
+  if (!scaling.growing.empty()) objections.push_back("grows with the ranks: " + scaling.growing.front());
+  if (options.compute == ComputeScaling::kRecorded)
+    objections.push_back(fmt::format("CPU times are those of {} ranks", model.learned_from.back()));
+  answer.but = clauses_text(objections);
+  answer.next = output.empty() ? "the same with -o FILE, then offramp advise FILE"
+                               : "offramp advise " + shell_word(output);
+  return answer;
 }
 
 void print_scaling(const scale::Scaling& scaling, const ScaledOptions& options) {
   const scale::Model& model = *scaling.model;
-  if (options.ranks > 0) {
-    print_ranks(model, options.ranks);
-  } else {
-    fmt::print("# scaled from {} ranks on {}\n", fmt::join(model.learned_from, ", "), model.layout.text());
-  }
+  fmt::print("# scaled from {} ranks on {}{}\n", fmt::join(model.learned_from, ", "), model.layout.text(),
+             options.ranks > 0 ? " to " + roles_text(model, options.ranks) : "");
   fmt::print("# {}\n", compute_text(options, model.learned_from.back()));
   if (const std::string text = growth_text(scaling); !text.empty()) fmt::print("# {}\n", text);
   if (const std::string text = arrival_text(scaling); !text.empty()) fmt::print("# {}\n", text);
   const scale::Share total = scaling.held_out.total();
-  if (total.all() == 0) {
+  if (total.count() == 0) {
     fmt::print(
-        "# held out: nothing, for there is one recording: sizes and turns are taken to be those of its {} "
-        "ranks at any number of them (weak scaling)\n",
+        "# held out: nothing; with one recording, sizes and iterations are assumed to be those of its {} "
+        "ranks at any number of ranks (weak scaling)\n",
         model.learned_from.back());
     return;
   }
   fmt::print(
-      "# held out: {} ranks, of whose {} the smaller recordings foretell {}\n", model.learned_from.back(),
-      counted(total.all(), "call"),
-      total.exact == 0 ? "none: nothing confirms the result" : scale::share_text(total.exact, total.all()));
-  for (const std::string& why : scaling.not_foretold) fmt::print("# not foretold: {}\n", why);
+      "# held out: {} ranks; of its {}, the smaller recordings predict {}\n", model.learned_from.back(),
+      counted(total.count(), "call"),
+      total.exact == 0 ? "none: nothing confirms the result" : scale::share_text(total.exact, total.count()));
+  for (const std::string& why : scaling.not_foretold) fmt::print("# not predicted: {}\n", why);
   if (!scaling.held_out.first_difference.empty())
     fmt::print("# first difference: {}\n", scaling.held_out.first_difference);
 }
 
 std::string held_out_text(const scale::Scaling& scaling) {
   const scale::Share total = scaling.held_out.total();
-  if (total.all() == 0) return "nothing was held out";
-  if (total.exact == 0) return "not confirmed: no held-out call is foretold";
-  return fmt::format("held out {} of {}", scale::share_text(total.exact, total.all()),
-                     counted(total.all(), "call"));
+  if (total.count() == 0) return "nothing was held out";
+  if (total.exact == 0) return "not confirmed: no held-out call is predicted";
+  return fmt::format("the smaller recordings predict {} of {}", scale::share_text(total.exact, total.count()),
+                     counted(total.count(), "call"));
 }
 
 void print_shares(const scale::Comparison& comparison) {
   fmt::print("{:<28} {:<14} {:>10} {:>8} {:>8} {:>8}\n", "# function", "role", "calls", "exact", "wrong",
              "unknown");
   const auto line = [](std::string_view function, std::string_view role, const scale::Share& share) {
-    fmt::print("{:<28} {:<14} {:>10} {:>8} {:>8} {:>8}\n", function, role, share.all(),
-               scale::share_text(share.exact, share.all()), share.wrong, share.unknown);
+    fmt::print("{:<28} {:<14} {:>10} {:>8} {:>8} {:>8}\n", function, role, share.count(),
+               scale::share_text(share.exact, share.count()), share.wrong, share.unknown);
   };
   for (const auto& [key, share] : comparison.shares) line(key.first, key.second, share);
   line("all", "", comparison.total());

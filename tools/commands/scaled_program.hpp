@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/answers/report/answer.hpp"
 #include "lib/programs/scale/scaling.hpp"
 #include "tools/command_line/command.hpp"
 #include "tools/command_line/scaled_options.hpp"
@@ -28,8 +29,12 @@ scale::LearnedProgram learned_program(const ScaledOptions& options);
 /// The same at options.ranks, with what is to be said of it on standard error.
 scale::Scaling scaled_program(const ScaledOptions& options);
 /// What is to be said of it on standard error.
-void tell_notes(const scale::Scaling& scaling);
+void print_program_notes(const scale::Scaling& scaling);
 
+/// How the program was made, and how far that is confirmed. output: the recording that is written; may be
+/// empty.
+ReportAnswer answer_of(const scale::Scaling& scaling, const ScaledOptions& options,
+                       const std::string& output);
 /// What was learned, from what, and how much of the largest recording the others foretell. Without
 /// options.ranks: for any number of them.
 void print_scaling(const scale::Scaling& scaling, const ScaledOptions& options);

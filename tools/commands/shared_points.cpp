@@ -51,8 +51,7 @@ std::pair<std::size_t, std::size_t> shard_of(const std::string& text) {
     const auto [stop, second] = std::from_chars(slash + 1, end, all);
     if (second == std::errc() && stop == end && number >= 1 && number <= all) return {number - 1, all};
   }
-  throw Misuse{
-      fmt::format("--shard: {} is not a number from 1 and how many there are, as 2/8", in_quotes(text))};
+  throw Misuse{fmt::format("--shard: {} is not I/N, such as 2/8", in_quotes(text))};
 }
 
 }  // namespace
@@ -61,7 +60,7 @@ SharedPoints::SharedPoints(Plan plan, const Sharing& sharing)
     : plan_(std::move(plan)), name_(sweep_name(plan_.what)), done_(plan_.points) {
   const LaunchedJob job = launched_job();
   if (!sharing.shard.empty()) {
-    if (!sharing.files.empty()) throw Misuse{"--shard prints what --merge reads: leave out one of them"};
+    if (!sharing.files.empty()) throw Misuse{"--shard and --merge cannot be combined"};
     std::tie(shard_, shards_) = shard_of(sharing.shard);
   } else if (sharing.files.empty() && job.has_others()) {
     shard_ = static_cast<std::size_t>(job.rank);
@@ -103,7 +102,7 @@ void SharedPoints::read(const std::string& file) {
     const auto point = one["point"].get<std::size_t>();
     if (one["sweep"] != name_ || point >= plan_.points) {
       throw Misuse{fmt::format(
-          "{}:{}: a point of another sweep: the options, the settings, or Offramp's version were others",
+          "{}:{}: a point of another sweep: the options, the settings, or Offramp's version differ",
           printable(file), number)};
     }
     try {
@@ -115,8 +114,8 @@ void SharedPoints::read(const std::string& file) {
     done_[point] = std::move(one["record"]);
   }
   if (unreadable > 0) {
-    complain(fmt::format("{}: {} of {} are not the points of a sweep; what is missing is simulated here",
-                         printable(file), unreadable, counted(number, "line")));
+    warn(fmt::format("{}: {} of {} are not points of a sweep; missing points are simulated here",
+                     printable(file), unreadable, counted(number, "line")));
   }
 }
 

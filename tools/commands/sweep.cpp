@@ -57,7 +57,7 @@ std::pair<std::optional<Figure>, std::optional<Figure>> in_one_unit(const std::s
 
 SweepAxis sweep_axis(const std::string& text, double behind_zero) {
   const auto wrong = [&]() -> Misuse {
-    return {fmt::format("--sweep {} is not KEY=FROM:TO, with :xFACTOR if not doubled or :+STEP",
+    return {fmt::format("--sweep {} is not KEY=FROM:TO, KEY=FROM:TO:xFACTOR, or KEY=FROM:TO:+STEP",
                         in_quotes(text))};
   };
   const auto equals = text.find('=');
@@ -79,7 +79,8 @@ SweepAxis sweep_axis(const std::string& text, double behind_zero) {
   if (!first || !last || first->before != last->before ||
       (first->number == 0 && step == 0 && behind_zero <= 0))
     throw wrong();
-  if (first->number > last->number) throw Misuse{fmt::format("--sweep {} goes backwards", in_quotes(text))};
+  if (first->number > last->number)
+    throw Misuse{fmt::format("--sweep {} begins above its end", in_quotes(text))};
   const std::string& unit = first->unit.empty() ? last->unit : first->unit;
   // From 0 on nothing is multiplied: what is comes behind it.
   const bool from_zero = step == 0 && first->number == 0;
@@ -90,7 +91,7 @@ SweepAxis sweep_axis(const std::string& text, double behind_zero) {
                                   : std::log(last->number * kRounding / begin) / std::log(factor);
   const double count = std::floor(steps) + 1 + (from_zero ? 1 : 0);
   if (count > static_cast<double>(kMostSweepPoints))
-    throw Misuse{fmt::format("--sweep {} has {} values, and {} are the most", in_quotes(text),
+    throw Misuse{fmt::format("--sweep {} has {} values; at most {} are allowed", in_quotes(text),
                              count_text(count), kMostSweepPoints)};
   if (from_zero) axis.values.push_back(fmt::format("{}0{}", first->before, unit));
   for (std::size_t i = 0; axis.values.size() < static_cast<std::size_t>(count); ++i) {
@@ -123,7 +124,7 @@ std::vector<int> rank_counts(const std::string& text) {
       if (error != std::errc() || last != value.data() + value.size() || whole < 1 || whole > kMost ||
           whole != std::floor(whole))
         throw Misuse{fmt::format(
-            "--ranks {} is not N or FROM:TO, with :xFACTOR if not doubled or :+STEP, up to {} ranks",
+            "--ranks {} is not N, FROM:TO, FROM:TO:xFACTOR, or FROM:TO:+STEP with at most {} ranks",
             in_quotes(part), kMost)};
       counts.insert(static_cast<int>(whole));
     }
@@ -146,8 +147,8 @@ std::string crossover_text(std::string_view other, std::string_view base,
   if (changes.empty()) return {};
   if (changes.size() == 1)
     return *faster ? fmt::format("{} is faster than {} at every point", other, base)
-                   : fmt::format("{} is nowhere faster than {}", other, base);
-  return fmt::format("{} against {}: {} at first, {}", other, base, changes.front(),
+                   : fmt::format("{} is not faster than {} at any point", other, base);
+  return fmt::format("{} compared with {}: {} at first, {}", other, base, changes.front(),
                      fmt::join(changes.begin() + 1, changes.end(), ", "));
 }
 

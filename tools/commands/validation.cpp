@@ -72,7 +72,7 @@ std::string trust_table(const std::vector<const BackendDescription*>& backends) 
 }
 
 std::string validation_plot(const ValidationRows& rows, std::string_view backend) {
-  Plot plot{.title = fmt::format("{}: the model's figures over the published ones", backend),
+  Plot plot{.title = fmt::format("{}: ratio of the model's figures to the published ones", backend),
             .x = "published",
             .y = "ours",
             .lines = {{.name = "equal", .points = {}, .colour = "#8a8a8a"}},

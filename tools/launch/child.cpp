@@ -123,7 +123,7 @@ ChildResult run_child(const std::vector<std::string>& words, double time_limit) 
   return result;
 }
 
-std::string ask_child(const std::function<void(int)>& answer) {
+std::string output_of_child(const std::function<void(int)>& answer) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return {};
   const pid_t child = fork();
@@ -150,8 +150,8 @@ std::string ask_child(const std::function<void(int)>& answer) {
   return text;
 }
 
-std::string version_said_by(const std::string& program) {
-  return ask_child([&](int to) {
+std::string version_output_of(const std::string& program) {
+  return output_of_child([&](int to) {
     dup2(to, 1);
     execl(program.c_str(), program.c_str(), "--version", nullptr);
   });

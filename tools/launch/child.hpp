@@ -20,8 +20,8 @@ ChildResult run_child(const std::vector<std::string>& words, double time_limit);
 
 /// What a child process writes to the descriptor that it is given, up to a line's worth. The child may crash
 /// or hang: then it is ended after five seconds.
-std::string ask_child(const std::function<void(int)>& answer);
+std::string output_of_child(const std::function<void(int)>& answer);
 /// What a program prints when it is called with --version, up to a few KiB.
-std::string version_said_by(const std::string& program);
+std::string version_output_of(const std::string& program);
 
 }  // namespace offramp::tool

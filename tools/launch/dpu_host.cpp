@@ -63,8 +63,8 @@ class Topology {
 };
 
 std::string host_name(const Topology& topology, bool this_machine) {
-  const char* const told = hwloc_obj_get_info_by_name(hwloc_get_root_obj(topology.get()), "HostName");
-  if (told != nullptr && *told != '\0') return told;
+  const char* const recorded = hwloc_obj_get_info_by_name(hwloc_get_root_obj(topology.get()), "HostName");
+  if (recorded != nullptr && *recorded != '\0') return recorded;
   if (!this_machine) return {};
   std::array<char, 256> name{};
   (void)gethostname(name.data(), name.size() - 1);
@@ -114,7 +114,7 @@ Result<Words> look_at(const std::string& xml) {
   const std::string what = xml.empty() ? "this machine" : xml;
   if (!topology.loaded()) return failure(fmt::format("hwloc cannot read the topology of {}", what));
   const std::string name = host_name(topology, xml.empty());
-  if (name.empty()) return failure(fmt::format("{} does not say the host's name", what));
+  if (name.empty()) return failure(fmt::format("{} does not contain the host's name", what));
   Words words = {"host=" + name};
   add_cards(topology, name, words);
   if (words.size() == 1) return failure(fmt::format("no BlueField card among the PCI devices of {}", what));
@@ -135,7 +135,7 @@ Result<Words> look_at_dpu_host(const std::string& xml) {
   if (stat(xml.c_str(), &status) != 0)
     return failure(fmt::format("cannot read {}: {}", printable(xml), std::strerror(errno)));
   if (!S_ISREG(status.st_mode))
-    return failure(fmt::format("cannot read {}: it is no regular file", printable(xml)));
+    return failure(fmt::format("cannot read {}: it is not a regular file", printable(xml)));
   const std::optional<std::string> answer = in_trial_process(kSeconds, [&xml] {
     const Result<Words> read = look_at(xml);
     return read ? fmt::format("{}", fmt::join(*read, std::string_view("\0", 1))) : kError + read.error();

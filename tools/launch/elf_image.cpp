@@ -141,7 +141,7 @@ Result<ElfImage> read_elf(const std::string& path) {
       read_symbols(elf, section, shape, image);
     }
   }
-  if (!dynamic) return refused("is linked statically: nothing can be put in front of its MPI library");
+  if (!dynamic) return refused("is linked statically: Offramp cannot intercept its MPI calls");
   return image;
 }
 

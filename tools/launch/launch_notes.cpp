@@ -58,14 +58,12 @@ std::string launcher_problem(const Launcher& launcher) {
   const std::string prefix = variable("OPAL_PREFIX");
   if (launcher.kind == Launcher::Kind::kOpenMpi && !prefix.empty() && !is_below(launcher.path, prefix))
     return fmt::format(
-        "OPAL_PREFIX is {}, and {} is of another Open MPI: if it fails with \"unknown option\", unset "
+        "OPAL_PREFIX is {}, but {} belongs to another Open MPI; if it fails with \"unknown option\", unset "
         "OPAL_PREFIX",
         printable(prefix), printable(launcher.path));
   if (launcher.kind == Launcher::Kind::kSlurm && !has_slurm_here())
     return fmt::format(
-        "there is no slurm.conf here, and this is no job of Slurm: if {} finds no controller, take "
-        "--launcher "
-        "mpirun",
+        "no slurm.conf and no Slurm job here: if {} cannot reach a controller, use --launcher mpirun",
         printable(launcher.path));
   return {};
 }
@@ -75,11 +73,12 @@ std::vector<std::string> notes_on_launch(const Launcher& launcher, const MpiUse&
   std::vector<std::string> notes;
   if (std::string problem = launcher_problem(launcher); !problem.empty()) notes.push_back(std::move(problem));
   if (!use.sanitizer.empty())
-    notes.push_back(fmt::format("{} is built with AddressSanitizer, which has to come first: {} is preloaded",
-                                printable(options.command.front()), printable(use.sanitizer)));
+    notes.push_back(
+        fmt::format("{} is built with AddressSanitizer, which has to be loaded first: {} is preloaded",
+                    printable(options.command.front()), printable(use.sanitizer)));
   for (const std::string& tool : tools_among(options))
-    notes.push_back(fmt::format(
-        "{} wraps functions of MPI: messages that it sends itself count as the program's", printable(tool)));
+    notes.push_back(
+        fmt::format("{} wraps MPI functions: its own messages count as the program's", printable(tool)));
   return notes;
 }
 

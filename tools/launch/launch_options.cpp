@@ -5,8 +5,8 @@
 namespace offramp::tool {
 
 LaunchOptions::LaunchOptions(CLI::App& app, RunOptions& options) : options_(options), launcher_(app) {
-  add_ranks(app, options.ranks, "number of processes; by default mpirun decides");
-  app.add_option("--preload", options.preload, "preload this tool in front of offramp")
+  add_ranks(app, options.ranks, "number of ranks (default: the launcher decides)");
+  app.add_option("--preload", options.preload, "preload this library (an MPI tool) before Offramp")
       ->type_name("LIBRARY")
       ->allow_extra_args(false);
   app.add_flag("--dry-run", options.dry_run, "print the command line without running it");
@@ -27,8 +27,8 @@ std::vector<ExitMeaning> launch_exits() {
        "started"},
       {kNotFound},
       {kBroken, "libofframp.so is not found"},
-      {kNotWritten, "a report, trace, capture or recording could not be written, and the program ended well"},
-      {kAnyOther, "mpirun's, which may also return one of those above"}};
+      {kNotWritten, "the program succeeded, but a report, trace, capture, or recording could not be written"},
+      {kAnyOther, "the launcher's exit code, which may equal one of those above"}};
 }
 
 }  // namespace offramp::tool

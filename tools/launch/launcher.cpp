@@ -17,7 +17,7 @@
 namespace offramp::tool {
 namespace {
 
-using Kind = Launcher::Kind;
+using LauncherKind = Launcher::Kind;
 
 bool contains_any(std::string_view text, std::initializer_list<std::string_view> words) {
   return std::any_of(words.begin(), words.end(),
@@ -25,23 +25,23 @@ bool contains_any(std::string_view text, std::initializer_list<std::string_view>
 }
 
 /// By the name of the file that is run in the end; else by what it says of itself.
-Kind kind_of(const std::string& path) {
+LauncherKind kind_of(const std::string& path) {
   std::error_code ignored;
   const std::string name = std::filesystem::path(path).filename().string();
   const std::string target = std::filesystem::canonical(path, ignored).filename().string();
   for (const std::string& text : {name, target}) {
-    if (text == "srun") return Kind::kSlurm;
-    if (contains_any(text, {"hydra", "mpich"})) return Kind::kHydra;
-    if (contains_any(text, {"orterun", "prterun", "prte", "openmpi"})) return Kind::kOpenMpi;
+    if (text == "srun") return LauncherKind::kSlurm;
+    if (contains_any(text, {"hydra", "mpich"})) return LauncherKind::kHydra;
+    if (contains_any(text, {"orterun", "prterun", "prte", "openmpi"})) return LauncherKind::kOpenMpi;
   }
-  const std::string said = version_said_by(path);
-  if (contains_any(said, {"HYDRA", "Hydra"})) return Kind::kHydra;
-  if (contains_any(said, {"slurm"})) return Kind::kSlurm;
-  return Kind::kOpenMpi;
+  const std::string said = version_output_of(path);
+  if (contains_any(said, {"HYDRA", "Hydra"})) return LauncherKind::kHydra;
+  if (contains_any(said, {"slurm"})) return LauncherKind::kSlurm;
+  return LauncherKind::kOpenMpi;
 }
 
-bool belongs(Kind kind, std::string_view family) {
-  return kind == Kind::kSlurm || (kind == Kind::kHydra) == (family == "mpich");
+bool belongs(LauncherKind kind, std::string_view family) {
+  return kind == LauncherKind::kSlurm || (kind == LauncherKind::kHydra) == (family == "mpich");
 }
 
 void add(std::vector<std::string>& words, std::initializer_list<std::string> more) {
@@ -71,11 +71,16 @@ bool is_rank_count(std::string_view option) {
 
 }  // namespace
 
-Result<Launcher> find_launcher(const std::string& wanted, std::string_view family) {
+Result<Launcher> find_launcher(const std::string& wanted, std::string_view of_program) {
+  const std::string_view family = of_program.empty() ? kMpiFamily : of_program;
   if (!wanted.empty()) {
-    const std::string path = find_program(wanted);
-    if (!path.empty()) return Launcher{kind_of(path), path, std::string(family)};
-    return failure(fmt::format("cannot find {}; install {} or name what starts its programs with --launcher",
+    if (const std::string path = find_program(wanted); !path.empty()) {
+      const LauncherKind kind = kind_of(path);
+      const std::string_view own = kind == LauncherKind::kHydra ? "mpich" : "openmpi";
+      const bool decides = of_program.empty() && kind != LauncherKind::kSlurm && !library_path(own).empty();
+      return Launcher{kind, path, std::string(decides ? own : family)};
+    }
+    return failure(fmt::format("cannot find {}; install {}, or name the launcher with --launcher",
                                in_quotes(wanted), name_of_mpi_family(family)));
   }
   static constexpr std::array kOfOpenMpi = {"mpirun", "mpirun.openmpi", "prterun"};
@@ -83,16 +88,15 @@ Result<Launcher> find_launcher(const std::string& wanted, std::string_view famil
   for (const char* name : family == "mpich" ? kOfMpich : kOfOpenMpi) {
     const std::string path = find_program(name);
     if (path.empty()) continue;
-    if (const Kind kind = kind_of(path); belongs(kind, family))
+    if (const LauncherKind kind = kind_of(path); belongs(kind, family))
       return Launcher{kind, path, std::string(family)};
   }
   if (std::getenv("SLURM_JOB_ID") != nullptr) {
     if (const std::string path = find_program("srun"); !path.empty())
-      return Launcher{Kind::kSlurm, path, std::string(family)};
+      return Launcher{LauncherKind::kSlurm, path, std::string(family)};
   }
-  return failure(
-      fmt::format("cannot find the mpirun of {}; install it or name what starts its programs with --launcher",
-                  name_of_mpi_family(family)));
+  return failure(fmt::format("cannot find the mpirun of {}; install it, or name the launcher with --launcher",
+                             name_of_mpi_family(family)));
 }
 
 std::vector<FurtherProgram> further_programs(const std::vector<std::string>& command) {
@@ -122,16 +126,16 @@ LaunchedCommand launch_line(const Launcher& launcher, int ranks, bool too_many, 
   words = {launcher.path};
   if (ranks > 0) add(words, {"-n", fmt::format("{}", ranks)});
   switch (launcher.kind) {
-    case Kind::kOpenMpi:
+    case LauncherKind::kOpenMpi:
       line.environment = mpirun_environment();
       if (too_many) add(words, {"--oversubscribe"});
       for (const auto& [name, value] : variables) add(of_each, {"-x", fmt::format("{}={}", name, value)});
       words.insert(words.end(), of_each.begin(), of_each.end());
       break;
-    case Kind::kHydra:
+    case LauncherKind::kHydra:
       for (const auto& [name, value] : variables) add(words, {"-genv", name, value});
       break;
-    case Kind::kSlurm: {
+    case LauncherKind::kSlurm: {
       // A comma ends a variable there; srun hands on what it finds itself. That is no way for what is
       // preloaded, which would be put in front of srun, too.
       std::string exported = "--export=ALL";

@@ -18,9 +18,11 @@ struct Launcher {
   std::string family;  // of the MPI library whose programs it is to start
 };
 
-/// wanted: a name or path; empty: the one that belongs to the family, and within a Slurm allocation that has
-/// none, srun. The error says what was looked for.
-Result<Launcher> find_launcher(const std::string& wanted, std::string_view family);
+/// Finds what starts the ranks. `wanted` is a name or path; without it, the launcher of the family is
+/// searched, then srun within a Slurm allocation. `of_program` is the family of the program's MPI library. It
+/// is empty for programs that load the library themselves: their family is that of the launcher `wanted`, or
+/// Offramp's own.
+Result<Launcher> find_launcher(const std::string& wanted, std::string_view of_program);
 
 /// A program behind a colon in a command: `./a : -n 2 ./b` (MPMD).
 struct FurtherProgram {

@@ -29,7 +29,7 @@ std::string without_controls(std::string_view text) {
   return out;
 }
 
-void complain(std::string_view text) {
+void warn(std::string_view text) {
   fmt::print(stderr, "offramp: {}\n", without_controls(text));
 }
 
@@ -44,7 +44,7 @@ std::string option_problem(std::string_view option, const std::string& path, con
 int write_file(const std::string& path, std::string_view text) {
   const Result<void> written = write_output(path, text, Readers::kAsUmask);
   if (written) return kDone;
-  complain(fmt::format("cannot write {}: {}", in_quotes(path), written.error()));
+  warn(fmt::format("cannot write {}: {}", in_quotes(path), written.error()));
   return kNotWritten;
 }
 

@@ -26,7 +26,7 @@
 namespace offramp::tool {
 namespace {
 
-void say(int to, std::string_view text) {
+void write_text(int to, std::string_view text) {
   if (write(to, text.data(), text.size()) < 0) _exit(1);
 }
 
@@ -37,7 +37,7 @@ void* open_first(std::initializer_list<const char*> names) {
   return nullptr;
 }
 
-void tell_mpi_version(int to) {
+void write_mpi_version(int to) {
   void* const library = kMpiFamily == "mpich" ? open_first({"libmpich.so.12", "libmpi.so.12"})
                                               : open_first({"libmpi.so.40", "libmpi.so"});
   if (library == nullptr) return;
@@ -45,10 +45,10 @@ void tell_mpi_version(int to) {
   std::array<char, 8192> text{};  // MPI_MAX_LIBRARY_VERSION_STRING is 256 to 8192 by implementation
   int length = 0;
   if (get == nullptr || get(text.data(), &length) != 0) return;
-  say(to, release_of_mpi_library(text.data()));
+  write_text(to, release_of_mpi_library(text.data()));
 }
 
-void tell_ucx_version(int to) {
+void write_ucx_version(int to) {
   void* const library = open_first({"libucp.so.0", "libucp.so"});
   if (library == nullptr) return;
   const auto get =
@@ -56,13 +56,13 @@ void tell_ucx_version(int to) {
   if (get == nullptr) return;
   unsigned major = 0, minor = 0, release = 0;
   get(&major, &minor, &release);
-  say(to, fmt::format("{}.{}.{}", major, minor, release));
+  write_text(to, fmt::format("{}.{}.{}", major, minor, release));
 }
 
 std::string mpirun_version() {
   auto launcher = find_launcher("", kMpiFamily);
   if (!launcher) return {};
-  const std::string text = version_said_by(launcher->path);
+  const std::string text = version_output_of(launcher->path);
   return text.empty() ? launcher->path : text.substr(0, text.find('\n'));
 }
 
@@ -78,12 +78,12 @@ std::string memory_access_problem() {
     char byte = 0;
     _exit(read(ends[0], &byte, 1) < 0 ? 1 : 0);  // until the other end is closed
   }
-  const std::string answer = sibling < 0 ? "" : ask_child([&](int to) {
+  const std::string answer = sibling < 0 ? "" : output_of_child([&](int to) {
     char byte = 0;
     const iovec local{&byte, 1};
     const iovec remote{const_cast<char*>(&target), 1};
     const bool read = process_vm_readv(sibling, &local, 1, &remote, 1, 0) == 1 && byte == target;
-    say(to, read ? "" : std::strerror(errno));
+    write_text(to, read ? "" : std::strerror(errno));
   });
   close(ends[0]);
   close(ends[1]);
@@ -162,8 +162,8 @@ Machine look_at_machine() {
   machine.cores = topology.count(HWLOC_OBJ_CORE);
   machine.threads = topology.count(HWLOC_OBJ_PU);
   machine.numa_nodes = topology.count(HWLOC_OBJ_NUMANODE);
-  machine.mpi = ask_child(tell_mpi_version);
-  machine.ucx = ask_child(tell_ucx_version);
+  machine.mpi = output_of_child(write_mpi_version);
+  machine.ucx = output_of_child(write_ucx_version);
   machine.mpirun = mpirun_version();
   find_problems(machine);
   return machine;

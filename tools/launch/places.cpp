@@ -35,10 +35,10 @@ void Places::look_up(const std::vector<std::string>& sites) {
     const auto [object, offset] = parts_of(site);
     if (!object.empty() && !texts_.contains(site)) by_object[object].push_back(offset);
   }
-  for (const auto& [object, offsets] : by_object) ask(object, offsets);
+  for (const auto& [object, offsets] : by_object) query(object, offsets);
 }
 
-void Places::ask(const std::string& name, const std::vector<std::string>& offsets) {
+void Places::query(const std::string& name, const std::vector<std::string>& offsets) {
   const auto object = std::ranges::find(objects_, name, &LoadedObject::name);
   if (object == objects_.end()) return;
   const auto [_, build_id, path] = *object;
@@ -48,14 +48,16 @@ void Places::ask(const std::string& name, const std::vector<std::string>& offset
     objects_.erase(object);  // nobody asks again
   };
   if (build_id_of_file(path) != build_id)
-    return give_up(fmt::format("{} is not there as it was recorded: its calls have offsets for places",
-                               in_quotes(path)));
-  if (program.empty()) return give_up("addr2line (binutils) is not installed: calls have offsets for places");
+    return give_up(fmt::format(
+        "{} is missing or has changed since the recording: its calls are shown with offsets instead of lines",
+        in_quotes(path)));
+  if (program.empty())
+    return give_up("addr2line (binutils) is not installed: calls are shown with offsets instead of lines");
   std::vector<std::string> words = {program, "-f", "-C", "-e", path};
   words.insert(words.end(), offsets.begin(), offsets.end());
   const ChildResult done = run_child(words, kTimeLimit);
   if (done.status != 0 || done.timed_out)
-    return give_up(fmt::format("addr2line does not read {}", in_quotes(path)));
+    return give_up(fmt::format("addr2line cannot read {}", in_quotes(path)));
   std::istringstream lines(done.output);
   std::string function, line;
   for (const std::string& offset : offsets) {

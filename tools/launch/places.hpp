@@ -26,7 +26,7 @@ class Places {
 
  private:
   /// Of one object, by offset.
-  void ask(const std::string& name, const std::vector<std::string>& offsets);
+  void query(const std::string& name, const std::vector<std::string>& offsets);
 
   std::vector<LoadedObject> objects_;
   std::map<std::string, std::string, std::less<>> texts_;

@@ -69,13 +69,13 @@ std::string ReportPage::dotted(std::size_t lane) const {
   return fmt::format("<span class=\"dot\" style=\"background:{}\"></span>{}", colour(lane), label(lane));
 }
 
-std::string ReportPage::bar(const std::vector<Part>& parts, const std::string& what) {
+std::string ReportPage::bar(const std::vector<BarPart>& parts, const std::string& what) {
   std::string out = fmt::format(
       "<svg viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{}\">"
       "<rect width=\"1000\" height=\"10\" rx=\"1\" fill=\"currentColor\" opacity=\".07\"/>",
       escaped(what));
   double at = 0;
-  for (const Part& part : parts) {
+  for (const BarPart& part : parts) {
     const double width = 1000 * std::clamp(part.share, 0.0, 1.0);
     if (width <= 0) continue;
     out += fmt::format("<rect x=\"{:.2f}\" width=\"{:.2f}\" height=\"10\" fill=\"{}\" opacity=\"{}\"/>", at,
@@ -148,7 +148,7 @@ void ReportPage::begin() {
       "<title>Offramp report</title>\n<style>{}</style></head>\n<body><main>\n<p class=\"about\">Offramp "
       "report</p>\n"
       "<h1 class=\"headline\">{}</h1>\n<ul class=\"runs\">\n",
-      kReportStyle, escaped(headline(lanes_)));
+      kReportStyle, escaped(headline(reports_, lanes_)));
   for (const RunReport& run : reports_) {
     add("<li><code>{}</code> on {}, clock {}, CPU time {}, from {}",
         escaped(run.command.empty() ? "a program" : run.command), counted(run.ranks, "rank"),
@@ -160,6 +160,11 @@ void ReportPage::begin() {
   for (const RunReport& run : reports_) {
     if (run.answer) answer(*run.answer);
   }
+  const std::vector<VersionChange> changes = changes_of(reports_);
+  for (const VersionChange& change : changes) {
+    if (changes.size() > 1) add("<h3>{}</h3>\n", escaped(change.answer.answer));
+    answer(change.answer);
+  }
   const std::vector<std::string> warnings = warnings_of(reports_);
   if (warnings.empty()) return;
   add("<div class=\"warnings\"><ul>\n");
@@ -169,8 +174,8 @@ void ReportPage::begin() {
 
 void ReportPage::overview() {
   section("Communication time",
-          "The longest time that any rank spends in MPI calls, in modelled time. The plain host, a NIC "
-          "without any offload, is what the others are compared with.");
+          "The longest modelled time that any rank spends in MPI calls. The others are compared with the "
+          "plain host, a NIC without offload.");
   const Time longest = longest_of(lanes_);
   add("<div class=\"bars\">\n");
   std::vector<std::size_t> order(lanes_.size());
@@ -191,10 +196,9 @@ void ReportPage::overview() {
   add("</div>\n");
   const bool faults =
       any([](const ReportLane& lane) { return lane.given_up > 0 || lane.wire.retransmissions > 0; });
-  std::vector<std::string> columns = {
-      "hardware", "communication", "modelled time", "operations", "carried by it, of their time",
-      "packets",  "on its wires"};
-  if (faults) columns.insert(columns.end(), {"packets repeated", "given up"});
+  std::vector<std::string> columns = {"hardware",  "communication", "modelled time", "operations",
+                                      "offloaded", "packets",       "on the wire"};
+  if (faults) columns.insert(columns.end(), {"retransmissions", "failed"});
   heads(columns);
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     const ReportLane& lane = *lanes_[i].lane;
@@ -208,9 +212,9 @@ void ReportPage::overview() {
   }
   end_table();
   for (const ShownLane& shown : lanes_) {
-    const std::string& ground = shown.lane->footing.text;
+    const std::string& ground = shown.lane->deployment.text;
     if (!ground.empty())
-      add("<p class=\"about\">{} stands on {}.</p>\n", escaped(shown.label), escaped(ground));
+      add("<p class=\"about\">{} runs on {}.</p>\n", escaped(shown.label), escaped(ground));
   }
   for (const ShownLane& shown : lanes_) {
     if (!shown.lane->time.carries_program())
@@ -225,10 +229,12 @@ void ReportPage::whole_runs() {
   if (first == lanes_.end()) return;
   section("Whole run",
           "The run with the program's computing, as recorded. Time in MPI calls contains the waiting for "
-          "ranks that still compute; with communication that takes no time it is nothing else, and no "
-          "hardware changes it.");
-  heads({"hardware", "run", "of host", "in MPI calls", "with communication that takes no time", "computing",
-         "the longest of the mean"});
+          "ranks that still compute. The lower bound is the run with communication that takes no time; no "
+          "hardware changes it. The efficiency is the computing of all ranks over their time, the product of "
+          "load balance (the mean computing of a rank over the largest), serialisation (the largest "
+          "computing over the lower bound), and transfer (the lower bound over the run).");
+  heads({"hardware", "run", "of host", "in MPI calls", "lower bound", "computing of a rank", "efficiency",
+         "load balance", "serialisation", "transfer"});
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     if (!has_run(lanes_[i])) continue;
     const WholeRun& run = *lanes_[i].lane->run;
@@ -236,11 +242,14 @@ void ReportPage::whole_runs() {
     const double ranks = std::max(1.0, static_cast<double>(lanes_[i].run->ranks));
     const bool compared = baseline_ != nullptr && &lanes_[i] != baseline_ && baseline_->lane->run &&
                           lanes_[i].lane->time.carries_program();
-    add("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n", dotted(i),
+    add("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>", dotted(i),
         time_text(run.end), compared ? ratio_text(run.end, baseline_->lane->run->end) : "",
         percent_text(run.share_in_calls(), 1), time_text(computing.free.end),
-        time_text(in_nanoseconds(computing.sum) / ranks),
-        ratio_text(in_nanoseconds(computing.largest) * ranks, in_nanoseconds(computing.sum)));
+        time_text(in_nanoseconds(computing.sum) / ranks));
+    const auto& efficiencies = lanes_[i].lane->efficiencies;
+    for (const std::string& cell : efficiency_cells(efficiencies.value_or(Efficiencies{})))
+      add("<td>{}</td>", efficiencies ? cell : "&ndash;");
+    add("</tr>\n");
   }
   end_table();
   if (const std::string& gaps = first->run->computing->gaps; !gaps.empty())
@@ -264,7 +273,7 @@ void ReportPage::calls() {
 void ReportPage::phases() {
   const auto rows = rows_of(lanes_, &ReportLane::phases, nullptr);
   if (rows.empty()) return;
-  section("Phases", "Parts of the program that it names by MPI_Pcontrol: the longest time of a rank.");
+  section("Phases", "Parts of the program named with MPI_Pcontrol: the longest time of any rank.");
   heads_and_lanes({"phase", "times"});
   for (const auto& row : rows) {
     add("<tr><td>{}</td><td>{}</td>", escaped(row.name),
@@ -277,11 +286,10 @@ void ReportPage::phases() {
 
 void ReportPage::places() {
   if (!any_run([](const RunReport& run) { return !run.places.empty(); })) return;
-  section(
-      "Where the order of arrival decides",
-      "Calls that take a message from any source, choose among several requests, or ask whether something "
-      "has come. Modelled time may differ from run to run by what they find. addr2line finds the line of "
-      "an address in a program with debugging information.");
+  section("Calls that depend on arrival order",
+          "Calls that receive from any source, complete one of several requests, or poll. Modelled time may "
+          "differ from run to run with their outcome. addr2line finds the line of an address in a program "
+          "with debugging information.");
   for (const RunReport& run : reports_) {
     if (run.places.empty()) continue;
     add("<h3>{}</h3>\n", escaped(run.file));
@@ -302,9 +310,9 @@ void ReportPage::places() {
 void ReportPage::certificates() {
   if (!any([](const ReportLane& lane) { return !lane.certificate.empty(); })) return;
   section("Certificate",
-          "A hash over every call of every rank: its arguments, its data and when it ended in modelled "
-          "time. It is the same on every run, unless the order of arrival decided something.");
-  heads({"hardware", "certificate", "data alone", "how often arrival decided"});
+          "A hash over every call of every rank: its arguments, its data, and its end in modelled time. It "
+          "is the same on every run, unless the program depends on arrival order.");
+  heads({"hardware", "certificate", "data alone", "arrival-order decisions"});
   for (std::size_t i = 0; i < lanes_.size(); ++i)
     add("<tr><td>{}</td><td><code>{}</code></td><td><code>{}</code></td><td>{}</td></tr>\n", dotted(i),
         escaped(lanes_[i].lane->certificate), escaped(lanes_[i].run->data_certificate),
@@ -315,9 +323,9 @@ void ReportPage::certificates() {
 
 void ReportPage::settings() {
   if (!any_run([](const RunReport& run) { return !run.settings.empty(); })) return;
-  section("Settings",
-          "What was in force, and where it came from: the defaults, a line of a file, a variable "
-          "or an option.");
+  section(
+      "Settings",
+      "The settings of the run and their origin: the defaults, a line of a file, a variable, or an option.");
   for (const RunReport& run : reports_) {
     if (run.settings.empty()) continue;
     const auto set = static_cast<std::size_t>(

@@ -49,12 +49,12 @@ class ReportPage {
   [[nodiscard]] std::string dotted(std::size_t lane) const;
 
   /// Parts of a whole, one after the other; shares between 0 and 1.
-  struct Part {
+  struct BarPart {
     double share;
     std::string colour;
     double opacity = 1;
   };
-  static std::string bar(const std::vector<Part>& parts, const std::string& what);
+  static std::string bar(const std::vector<BarPart>& parts, const std::string& what);
   /// Up to the row of heads. subject: what the table is about within its section; empty: all of it. It is
   /// HTML.
   void begin_table(const std::string& subject);

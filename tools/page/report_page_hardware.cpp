@@ -12,9 +12,9 @@ constexpr std::size_t kMostPathRanks = 5;
 }  // namespace
 
 void ReportPage::shares() {
-  section("Who carries the operations",
-          "What the hardware declines is carried by the model of a plain host; what is native is left to "
-          "the MPI library and costs no modelled time.");
+  section("Offloaded operations",
+          "The model of a plain host carries the operations that the hardware declines. Native operations "
+          "stay with the MPI library and cost no modelled time.");
   add("<div class=\"key\"><span><b>full colour</b> carried by the hardware</span><span><b>lighter</b> "
       "declined, carried by the host</span><span><b>empty</b> native</span></div>\n<div class=\"bars\">\n");
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
@@ -48,8 +48,7 @@ void ReportPage::shares() {
 void ReportPage::units() {
   if (!any([](const ReportLane& lane) { return !lane.units.empty(); })) return;
   section("Where the hardware is busy",
-          "The share of the run in which each unit worked, over all ranks, whether on one operation or on "
-          "several at once.");
+          "The share of the run in which each unit is busy, over all ranks, with one operation or several.");
   add("<div class=\"cards\">\n");
   for (std::size_t i = 0; i < lanes_.size(); ++i) unit_card(i);
   add("</div>\n");
@@ -72,16 +71,16 @@ void ReportPage::unit_card(std::size_t index) {
         percent_text(std::min(in_nanoseconds(units[i].in_use), run), run));
   }
   add("</div>");
-  if (shown < units.size()) add("<p>and {} more that are less busy</p>", units.size() - shown);
+  if (shown < units.size()) add("<p>and {} less busy units</p>", units.size() - shown);
   add("</div>\n");
 }
 
 void ReportPage::paths() {
   if (!any([](const ReportLane& lane) { return lane.path.has_value(); })) return;
   section("Critical path",
-          "The chain of work and messages that ends with the last rank. Only what is shorter on this path "
-          "makes the run shorter. Full colour: on ranks and their hardware; lighter: waiting for a message "
-          "of another rank, from the beginning of its send.");
+          "The chain of work and messages that ends with the last rank. Only a gain on this path makes the "
+          "run shorter. Full colour: on ranks and their hardware; lighter: waiting for a message of another "
+          "rank, from the beginning of its send.");
   add("<div class=\"cards\">\n");
   for (std::size_t i = 0; i < lanes_.size(); ++i) path_card(i);
   add("</div>\n");
@@ -129,7 +128,7 @@ void ReportPage::path_card(std::size_t index) {
 void ReportPage::jobs() {
   if (!any([](const ReportLane& lane) { return !lane.jobs.empty(); })) return;
   section("Programs at the same time",
-          "Each program beside the others, and what it takes with nothing beside it on the same nodes.");
+          "The time of each program together with the others, and alone on the same nodes.");
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     const std::vector<ReportJob>& jobs = lanes_[i].lane->jobs;
     if (jobs.empty()) continue;
@@ -150,7 +149,7 @@ void ReportPage::jobs() {
 void ReportPage::stragglers() {
   if (!any([](const ReportLane& lane) { return lane.stragglers.has_value(); })) return;
   section("Stragglers",
-          "What interrupted processors and slow nodes cost, against the same run without them.");
+          "The cost of interrupted processors and slow nodes, compared with the same run without them.");
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     if (lanes_[i].lane->stragglers) add("<p>{}: {}.</p>\n", dotted(i), stragglers_of(*lanes_[i].lane));
   }
@@ -161,13 +160,13 @@ void ReportPage::links() {
   constexpr std::size_t kShown = 10;
   if (!any([](const ReportLane& lane) { return !lane.links.empty(); })) return;
   section("The network between the nodes",
-          "The busiest links, and by how much messages came later for others on their links.");
+          "The busiest links, and the delay of messages by other messages on the same link.");
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     const std::vector<LinkUse>& links = lanes_[i].lane->links;
     if (links.empty()) continue;
-    add("<h3>{}</h3>\n<p>{} used; messages waited {} in all for one another.</p>\n", dotted(i),
+    add("<h3>{}</h3>\n<p>{} used; messages waited {} in total for other messages.</p>\n", dotted(i),
         counted(links.size(), "link"), time_text(waited_for(links)));
-    heads({"link", "busy", "of the time", "bytes", "waited for", "once at most"}, label(i));
+    heads({"link", "busy", "share of the run", "bytes", "waiting", "longest wait"}, label(i));
     for (const LinkUse* link : busiest(links, kShown))
       add("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
           escaped(link->name), time_text(link->busy), percent_text(link->busy, lanes_[i].lane->modelled_time),

@@ -25,10 +25,9 @@ double opacity_of(std::size_t kind) {
 
 void ReportPage::accounts() {
   if (!any([](const ReportLane& lane) { return lane.accounts.has_value(); })) return;
-  section(
-      "Where the time goes",
-      "What the time in MPI calls is spent on, of all ranks together. Each moment of a call belongs to one "
-      "kind, so the kinds of a function add up to its time.");
+  section("Where the time goes",
+          "How the time in MPI calls is spent, all ranks together. Each moment of a call belongs to one "
+          "kind, so the kinds of a function add up to its time.");
   add("<div class=\"key\">");
   for (std::size_t kind = 0; kind < TimeParts::kKinds; ++kind)
     add("<span><span class=\"dot\" style=\"background:currentColor;opacity:{}\"></span> <b>{}</b> "
@@ -45,8 +44,8 @@ void ReportPage::accounts_of(std::size_t index) {
   add("<h3>{}</h3>\n<p>{}</p>\n", dotted(index), escaped(accounts_text(accounts)));
   account_bars(index, accounts.functions);
   if (accounts.sizes.size() > 1) {
-    add("<h4>By size</h4>\n<p class=\"about\">Of what a call is about; of several operations, of the "
-        "largest.</p>\n");
+    add("<h4>By size</h4>\n<p class=\"about\">The size of the call's operation, or of the largest of "
+        "several.</p>\n");
     account_bars(index, account_rows(accounts, AccountsBy::kSize));
   }
   if (accounts.phases.size() > 1) {
@@ -56,7 +55,7 @@ void ReportPage::accounts_of(std::size_t index) {
   std::vector<ReportAccount> sites = account_rows(accounts, AccountsBy::kSite);
   sites.resize(std::min(sites.size(), kShownSites));
   if (sites.size() > 1) {
-    add("<h4>By place in the program</h4>\n<p class=\"about\">Those with the most time.</p>\n");
+    add("<h4>By place in the program</h4>\n<p class=\"about\">The places with the most time.</p>\n");
     account_bars(index, sites);
   }
   add("<details><summary>as a table, and who waits for whom</summary>\n");
@@ -67,7 +66,7 @@ void ReportPage::accounts_of(std::size_t index) {
     account_table(index, "called from", sites);
     left_out(accounts.sites.size(), kShownSites);
   }
-  heads({"rank", "waits for rank", "in all"}, label(index) + ", who waits for whom");
+  heads({"rank", "waits for rank", "total"}, label(index) + ", who waits for whom");
   for (std::size_t i = 0; i < std::min(kMostWaitingPairs, accounts.waits.size()); ++i)
     add("<tr><td>{}</td><td>{}</td><td>{}</td></tr>\n", accounts.waits[i].rank, accounts.waits[i].peer,
         time_text(accounts.waits[i].waited));
@@ -82,9 +81,9 @@ void ReportPage::account_bars(std::size_t index, const std::vector<ReportAccount
   for (const ReportAccount& row : rows) most = later(most, row.parts.sum());
   for (const ReportAccount& row : rows) {
     if (row.parts.sum() <= Time()) continue;
-    std::vector<Part> parts;
+    std::vector<BarPart> parts;
     for (std::size_t kind = 0; kind < TimeParts::kKinds; ++kind)
-      parts.push_back({share(row.parts.of(kTimeKinds[kind].kind), most), colour(index), opacity_of(kind)});
+      parts.push_back({share(row.parts.at(kTimeKinds[kind].kind), most), colour(index), opacity_of(kind)});
     add("<span class=\"name\">{}</span><span class=\"track\">{}</span><span class=\"value\">{}</span>"
         "<span class=\"note\">{} calls</span>\n",
         escaped(row.function), bar(parts, row.function), time_text(row.parts.sum()), count_text(row.calls));
@@ -100,7 +99,7 @@ void ReportPage::account_table(std::size_t index, const std::string& what,
   for (const ReportAccount& row : rows) {
     add("<tr><td><code>{}</code></td><td>{}</td><td>{}</td>", escaped(row.function), count_text(row.calls),
         time_text(row.parts.sum()));
-    for (const TimeKindName& kind : kTimeKinds) add("<td>{}</td>", time_text(row.parts.of(kind.kind)));
+    for (const TimeKindName& kind : kTimeKinds) add("<td>{}</td>", time_text(row.parts.at(kind.kind)));
     add("</tr>\n");
   }
   end_table();
@@ -112,10 +111,9 @@ void ReportPage::traffic() {
     const auto& accounts = lanes_[i].lane->accounts;
     if (!accounts || accounts->traffic.empty() || lanes_[i].run == last) continue;
     if (last == nullptr)
-      section(
-          "Who sends to whom",
-          "Bytes of the program's own messages, without those of collectives: from the rank of the row to "
-          "that of the column.");
+      section("Who sends to whom",
+              "Bytes of point-to-point messages, without collectives: from the rank of the row to the rank "
+              "of the column.");
     last = lanes_[i].run;
     traffic_of(accounts->traffic, last->ranks);
   }
@@ -159,8 +157,8 @@ void ReportPage::sizes() {
   const SizeRows rows = size_rows();
   if (rows.empty()) return;
   section("Time by message size",
-          "What the operations of each class of sizes take, all ranks together: sends, receives and "
-          "collectives (by the size of the message, or of one rank's block).");
+          "Time of the operations in each size class, all ranks together: sends, receives, and collectives "
+          "(by the size of the message, or of one rank's block).");
   Plot plot{.x = "message size in bytes", .y = "time in ms", .part_of_page = true};
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     PlotLine line{.name = lanes_[i].label, .points = {}, .colour = colour(i)};
@@ -189,8 +187,7 @@ void ReportPage::sizes() {
 
 void ReportPage::balance() {
   section("Balance between ranks",
-          "Time in MPI calls of each rank, from rank 0 on the left. A rank that waits for another one "
-          "spends that time in MPI calls too.");
+          "Time in MPI calls of each rank, with rank 0 on the left. It includes waiting for other ranks.");
   add("<div class=\"cards\">\n");
   for (std::size_t i = 0; i < lanes_.size(); ++i) balance_card(i);
   add("</div>\n");

@@ -81,6 +81,7 @@ footer { margin-top: 48px; padding-top: 14px; border-top: 1px solid var(--line);
   .bars:not(.small) { grid-template-columns: 1fr max-content max-content; gap: 2px 10px; }
   .bars:not(.small) .track { grid-column: 1 / -1; grid-row: auto; order: 0; margin-bottom: 8px; }
   .bars:not(.small) { grid-auto-flow: row dense; }
+  .bars .note { white-space: normal; max-width: 22ch; }
 }
 @media print {
   :root { --bg: #fff; --fg: #000; --muted: #444; --line: #ccc; --card: #fff; --good: #0a7a4b;

@@ -80,16 +80,17 @@ Vocabulary vocabulary_of(const CLI::App& app, const Registry& registry) {
 }  // namespace
 
 std::string Vocabulary::kind_of(const CommandEntry& command, const OptionEntry& option) const {
-  struct Kind {
+  struct ValueKind {
     std::string_view value;
     std::string_view kind;
   };
-  constexpr Kind kKinds[] = {{"FILE", "files"},         {"FILE|PATTERN", "files"},   {"PATH", "files"},
-                             {"LIBRARY", "files"},      {"FOLDER", "files"},         {"PROGRAM", "files"},
-                             {"BACKEND", "backends"},   {"BACKEND,...", "backends"}, {"TYPE", "types"},
-                             {"FUNCTION", "functions"}, {"OPERATION", "operations"}, {"TOPIC", "topics"},
-                             {"SHELL", "shells"},       {"KEY=VALUE", "setting"}};
-  for (const Kind& known : kKinds) {
+  constexpr ValueKind kKinds[] = {
+      {"FILE", "files"},         {"FILE|PATTERN", "files"},   {"PATH", "files"},
+      {"LIBRARY", "files"},      {"FOLDER", "files"},         {"PROGRAM", "files"},
+      {"BACKEND", "backends"},   {"BACKEND,...", "backends"}, {"TYPE", "types"},
+      {"FUNCTION", "functions"}, {"OPERATION", "operations"}, {"TOPIC", "topics"},
+      {"SHELL", "shells"},       {"KEY=VALUE", "setting"}};
+  for (const ValueKind& known : kKinds) {
     if (option.value == known.value) return std::string(known.kind);
   }
   if (option.value.empty()) return "";
@@ -106,12 +107,12 @@ class CompletionCommand final : public Command {
   }
   int execute(std::vector<std::string>) override {
     if (shell_ != kShell) {
-      complain(fmt::format("no completion for {}; there is one for {}", in_quotes(shell_), kShell));
+      warn(fmt::format("no completion for {}; available: {}", in_quotes(shell_), kShell));
       return kUsage;
     }
     Registry registry(built_in_backends());
     // For the plugins. A configuration that is wrong should not spoil the shell.
-    static_cast<void>(load_configuration(Surroundings::of_process(), registry));
+    static_cast<void>(load_configuration(ConfigSources::of_process(), registry));
     print_bash_completion(vocabulary_of(whole(), registry));
     return kDone;
   }

@@ -38,7 +38,7 @@ std::string missing_argument(const CLI::App& app) {
 }
 
 int refuse(const std::string& problem) {
-  complain(problem);
+  warn(problem);
   return kUsage;
 }
 
@@ -49,6 +49,7 @@ int execute(CommandLine& line, const CLI::App& used, std::vector<std::string> be
   const CommandDescription& command = line.used_description();
   if (!command.runs_program) {
     limit_memory();
+    if (command.takes_more && rest.empty()) return line.execute(std::move(behind_dashes));
     rest.insert(rest.end(), behind_dashes.begin(), behind_dashes.end());
     if (!rest.empty()) return refuse(fmt::format("unexpected argument {}", in_quotes(rest.front())));
     return line.execute({});
@@ -63,7 +64,7 @@ int execute(CommandLine& line, const CLI::App& used, std::vector<std::string> be
 int dispatch(std::vector<std::string> words) {
   CommandLine line;
   CLI::App& app = line.app();
-  ask_for_help(words);
+  rewrite_help_words(words);
   if (const std::string problem = unknown_subcommand(app, words); !problem.empty()) return refuse(problem);
   tidy_options(app, words);
   // CLI11 must not look at the program's own options.
@@ -89,8 +90,8 @@ int first_flush_error = 0;
 
 int standard_output_lost(int error) {
   if (first_flush_error != 0) error = first_flush_error;
-  complain(error == 0 ? "cannot write to standard output"
-                      : fmt::format("cannot write to standard output: {}", std::strerror(error)));
+  warn(error == 0 ? "cannot write to standard output"
+                  : fmt::format("cannot write to standard output: {}", std::strerror(error)));
   return kNotWritten;
 }
 
@@ -98,7 +99,7 @@ int standard_output_lost(int error) {
 /// message needs no memory.
 [[noreturn]] void on_no_memory() {
   constexpr std::string_view kLine =
-      "offramp: there is not enough memory for this; fewer ranks, fewer bytes or fewer events need less\n";
+      "offramp: out of memory; use fewer ranks, fewer bytes, or fewer events\n";
   (void)!write(STDERR_FILENO, kLine.data(), kLine.size());
   unlink_unfinished();
   _exit(kBroken);
@@ -127,12 +128,12 @@ int run_command_line(const std::vector<std::string>& words) {
     return first_flush_error == 0 && std::ferror(stdout) == 0 ? code : standard_output_lost(0);
   } catch (const std::system_error& e) {
     if (std::ferror(stdout) != 0) return standard_output_lost(e.code().value());
-    complain(e.what());
+    warn(e.what());
     return kBroken;
   } catch (const std::bad_alloc&) {
     on_no_memory();
   } catch (const std::exception& e) {
-    complain(e.what());
+    warn(e.what());
     return kBroken;
   }
 }

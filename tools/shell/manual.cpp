@@ -11,13 +11,13 @@ namespace offramp::tool {
 namespace {
 
 constexpr const char* kAbout =
-    "Offramp carries the messages and collectives of an unmodified MPI program over software models of "
-    "communication hardware, and says what time the modelled hardware would take.";
+    "Offramp runs the messages and collectives of an unmodified MPI program on software models of "
+    "communication hardware and reports the time that the hardware would need.";
 constexpr const char* kFileAbout =
     "Settings of Offramp, in TOML. The file is offramp.toml in the working directory, or the one that "
-    "OFFRAMP_CONFIG names. Variables win over it, and options of offramp run over those. Numbers may carry a "
-    "unit, in quotes: \"2.5us\", \"64K\", \"25Gb/s\". offramp info -c prints a complete file with every key "
-    "at its default.";
+    "OFFRAMP_CONFIG names. Environment variables override the file, and options of offramp run override "
+    "both. Numbers may carry a unit, in quotes: \"2.5us\", \"64K\", \"25Gb/s\". offramp info -c prints a "
+    "complete file with every key at its default.";
 
 std::string unit_of(const Parameter& p) {
   return p.unit.empty() || p.unit == "1" ? std::string() : " " + std::string(p.unit);
@@ -74,7 +74,7 @@ class Page {
     if (!value.empty()) text_ += fmt::format(" \\fI{}\\fR", troff(value));
     text_ += fmt::format("\n{}\n", troff(text));
   }
-  void more(std::string_view text) { text_ += fmt::format(".br\n{}\n", troff(text)); }
+  void add_line(std::string_view text) { text_ += fmt::format(".br\n{}\n", troff(text)); }
 
   [[nodiscard]] const std::string& text() const { return text_; }
 
@@ -93,7 +93,7 @@ void add_options(Page& page, const CommandEntry& command) {
   for (const OptionEntry& option : command.options) {
     const std::string text = default_or_empty(option.description);
     page.item(fmt::format("{}", fmt::join(option.names, ", ")), option.positional ? "" : option.value, text);
-    if (!option.default_text.empty()) page.more("default: " + option.default_text);
+    if (!option.default_text.empty()) page.add_line("default: " + option.default_text);
   }
 }
 
@@ -147,18 +147,18 @@ std::string file_page(const Registry& registry) {
   for (const Key& key : configuration_keys()) {
     if (key.path.empty()) continue;
     page.item(key.path, "", key.description);
-    page.more(fmt::format("default: {}; allowed: {}", default_or_empty(key.default_text),
-                          allowed_text(key, registry)));
-    if (!key.variable.empty()) page.more(fmt::format("variable: {}", key.variable));
+    page.add_line(fmt::format("default: {}; allowed: {}", default_or_empty(key.default_text),
+                              allowed_text(key, registry)));
+    if (!key.variable.empty()) page.add_line(fmt::format("variable: {}", key.variable));
   }
   for (const BackendDescription* backend : registry.all()) {
     page.heading(fmt::format("SECTION [{}]", backend->name));
     page.paragraph(backend->description);
     for (const Parameter& p : backend->parameters) {
       page.item(p.name, "", p.description);
-      page.more(fmt::format("default: {}{}; allowed: {}", default_text(p), unit_of(p), allowed_text(p)));
-      page.more(fmt::format("source: {}", p.source));
-      page.more(fmt::format("variable: {}", variable_name(backend->name, p.name)));
+      page.add_line(fmt::format("default: {}{}; allowed: {}", default_text(p), unit_of(p), allowed_text(p)));
+      page.add_line(fmt::format("source: {}", p.source));
+      page.add_line(fmt::format("variable: {}", variable_name(backend->name, p.name)));
     }
   }
   page.heading("SEE ALSO");
@@ -168,7 +168,7 @@ std::string file_page(const Registry& registry) {
 
 int write_pages(const std::vector<CommandEntry>& all, const std::string& folder) {
   if (const std::string problem = option_problem("manual", folder + "/offramp.1"); !problem.empty()) {
-    complain(problem);
+    warn(problem);
     return kUsage;
   }
   int code = kDone;
@@ -284,7 +284,7 @@ class ManualCommand final : public Command {
     if (format_ == "man") return write_pages(all, folder_);
     if (format_ == "markdown") return print_reference(all);
     constexpr std::string_view kFormats[] = {"man", "markdown"};
-    complain(fmt::format("unknown format {}{}", in_quotes(format_), suggestion(format_, kFormats)));
+    warn(fmt::format("unknown format {}{}", in_quotes(format_), suggestion(format_, kFormats)));
     return kUsage;
   }
 

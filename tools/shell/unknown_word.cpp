@@ -41,7 +41,7 @@ bool takes_value(const CLI::Option* option) {
 
 }  // namespace
 
-void ask_for_help(std::vector<std::string>& words) {
+void rewrite_help_words(std::vector<std::string>& words) {
   if (words.empty()) return;
   if (words[0] == "version") words[0] = "--version";
   if (words[0] != "help") return;
@@ -82,10 +82,10 @@ void tidy_options(const CLI::App& app, std::vector<std::string>& words) {
     const std::string name = words[i].substr(0, words[i].find('='));
     if (!name.starts_with("--") || name == "--help" || command->get_option_no_throw(name) == nullptr)
       continue;
-    complain(fmt::format(
-        "note: {} behind {} is the program's; offramp's options stand before it (write -- before {} if it is "
-        "meant so)",
-        name, printable(program), printable(program)));
+    warn(
+        fmt::format("note: {} after {} goes to the program; put options of offramp before it (or write -- "
+                    "before {} to avoid this note)",
+                    name, printable(program), printable(program)));
     return;
   }
 }

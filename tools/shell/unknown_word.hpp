@@ -8,7 +8,7 @@
 namespace offramp::tool {
 
 /// `offramp help run` and `offramp version`, as other programs have them.
-void ask_for_help(std::vector<std::string>& words);
+void rewrite_help_words(std::vector<std::string>& words);
 
 /// What is wrong with the first word, or nothing.
 std::string unknown_subcommand(const CLI::App& app, const std::vector<std::string>& words);

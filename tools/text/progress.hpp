@@ -24,7 +24,7 @@ class ProgressLine {
 
   /// In place of what it said before.
   template <typename... Values>
-  void say(fmt::format_string<Values...> format, Values&&... values) const {
+  void show(fmt::format_string<Values...> format, Values&&... values) const {
     if (!shown_) return;
     fmt::print(stderr, "\r{}\033[K", fmt::format(format, std::forward<Values>(values)...));
     (void)std::fflush(stderr);

@@ -152,7 +152,7 @@ Places names_of_places(const trace::Program& program, const Contents& contents) 
     if (std::find(sites.begin(), sites.end(), place.second) == sites.end()) sites.push_back(place.second);
   }
   names.look_up(sites);
-  for (const std::string& problem : names.problems()) complain("note: " + problem);
+  for (const std::string& problem : names.problems()) warn("note: " + problem);
   return names;
 }
 
@@ -220,7 +220,7 @@ void print_text(const std::string& program_name, const trace::Program& program, 
   const recording::Description& description = program.description;
   fmt::print("{} {}: {} ranks{}{}\n", program.kind, in_quotes(program_name), description.ranks,
              description.version > 0 ? fmt::format(", format {}", description.version) : "",
-             program.missing.empty() && is_readable(contents) ? "" : ", not whole");
+             program.missing.empty() && is_readable(contents) ? "" : ", incomplete");
   for (const auto& [name, text] : description.facts) {
     if (!text.empty()) line(printable(name), printable(text, 200));
   }
@@ -233,20 +233,19 @@ void print_text(const std::string& program_name, const trace::Program& program, 
       std::max_element(contents.ranks.begin(), contents.ranks.end(),
                        [](const auto& a, const auto& b) { return a.threads.size() < b.threads.size(); });
   if (most != contents.ranks.end() && most->threads.size() > 1)
-    line("threads", fmt::format("up to {} of a rank", most->threads.size()));
+    line("threads", fmt::format("up to {} per rank", most->threads.size()));
   line("CPU time", fmt::format("{} between the calls, all ranks",
                                time_text(static_cast<double>(sum(contents, &RankContents::computed)))));
   const std::uint64_t brief = sum(contents, &RankContents::brief_gaps);
   const std::uint64_t longer = sum(contents, &RankContents::longer_gaps);
   if (brief + longer > 0)
-    line("between questions", fmt::format("{} in gaps of up to {}, {} in longer ones, all ranks",
-                                          time_text(static_cast<double>(brief)),
-                                          time_text(static_cast<double>(recording::kBriefGap)),
-                                          time_text(static_cast<double>(longer))));
-  line("decided by arrival",
-       fmt::format("{} wildcards, {} choices, {} questions that found nothing",
-                   sum(contents, &RankContents::wildcards), sum(contents, &RankContents::choices),
-                   sum(contents, &RankContents::polls)));
+    line("between failed polls", fmt::format("{} in gaps of up to {}, {} in longer ones, all ranks",
+                                             time_text(static_cast<double>(brief)),
+                                             time_text(static_cast<double>(recording::kBriefGap)),
+                                             time_text(static_cast<double>(longer))));
+  line("arrival order",
+       fmt::format("{} wildcards, {} choices, {} failed polls", sum(contents, &RankContents::wildcards),
+                   sum(contents, &RankContents::choices), sum(contents, &RankContents::polls)));
   if (!contents.phases.empty()) line("phases", fmt::format("{}", fmt::join(contents.phases, ", ")));
   line("fingerprint", joint_fingerprint(contents));
   std::vector<std::pair<std::string, std::uint64_t>> calls(contents.calls.begin(), contents.calls.end());
@@ -320,14 +319,14 @@ bool print_events(const trace::Program& program) {
       const std::string who =
           reader->has_threads() ? fmt::format("{}.{}", rank, reader->thread()) : fmt::format("{}", rank);
       if (reader->computed() > 0) fmt::print("{} computes {} ns\n", who, reader->computed());
-      if (reader->polls() > 0) fmt::print("{} asks {} times in vain\n", who, reader->polls());
+      if (reader->polls() > 0) fmt::print("{} polls {} times without success\n", who, reader->polls());
       if (const recording::Gaps gaps = reader->gaps(); gaps.any())
-        fmt::print("{} spends {} ns between questions, and {} ns where it takes longer\n", who, gaps.brief,
-                   gaps.longer);
+        fmt::print("{} spends {} ns in short gaps between failed polls, and {} ns in longer ones\n", who,
+                   gaps.brief, gaps.longer);
       fmt::print("{} {}\n", who, event_text(*reader, event));
     }
     if (!reader->error().empty()) {
-      complain(reader->error());
+      warn(reader->error());
       readable = false;
     }
     if (!reader->cut().empty()) fmt::print("{} is cut off\n", rank);
@@ -337,11 +336,11 @@ bool print_events(const trace::Program& program) {
 
 }  // namespace
 
-void tell_notes(const std::string& name, const trace::Program& program) {
+void print_program_notes(const std::string& name, const trace::Program& program) {
   for (const std::string& note : program.notes)
-    complain(program.recording
-                 ? "note: " + note
-                 : fmt::format("note: {} ({}) does not say all: {}", in_quotes(name), program.kind, note));
+    warn(program.recording
+             ? "note: " + note
+             : fmt::format("note: assumed for {} ({}): {}", in_quotes(name), program.kind, note));
 }
 
 std::string checksum_text(const trace::Program& program) {
@@ -352,19 +351,19 @@ std::string checksum_text(const trace::Program& program) {
 int recording_info(const std::string& name, RecordingView view) {
   const auto program = trace::open_program(name);
   if (!program) {
-    complain(program.error());
+    warn(program.error());
     return kUsage;
   }
   const std::string& missing = program->missing;
   int code = missing.empty() ? kDone : kUsage;
-  if (!missing.empty()) complain(fmt::format("{} is not whole: {}", in_quotes(name), missing));
-  tell_notes(name, *program);
+  if (!missing.empty()) warn(fmt::format("{} is incomplete: {}", in_quotes(name), missing));
+  print_program_notes(name, *program);
   if (view == RecordingView::kEvents) return print_events(*program) ? code : kUsage;
   Contents contents;
   for (int rank = 0; rank < program->description.ranks; ++rank) {
     contents.ranks.push_back(read_rank(*program, rank, contents));
     if (const std::string& error = contents.ranks.back().error; !error.empty()) {
-      complain(error);
+      warn(error);
       code = kUsage;
     }
   }

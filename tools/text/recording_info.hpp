@@ -9,7 +9,7 @@
 namespace offramp::tool {
 
 /// Prints what the opener of a program has noticed.
-void tell_notes(const std::string& name, const trace::Program& program);
+void print_program_notes(const std::string& name, const trace::Program& program);
 /// "xxh3:1f00a3...", as `xxhsum -H3` has it; empty: it is not one file.
 std::string checksum_text(const trace::Program& program);
 

@@ -14,6 +14,7 @@ namespace offramp::tool {
 struct ReplayToolOptions {
   std::string rules;                  // of another simulator, in place of backends; see is_rules()
   std::vector<std::string> files;     // of several, each is compared with the first; none: only jobs
+  std::vector<std::string> versions;  // of the program, one for each file; empty: each file is one
   ScaledOptions scaled;               // with ranks: the one program that is replayed is made from its files
   std::vector<std::string> sweeps;    // KEY=FROM:TO each; one or two
   Sharing sharing;                    // of a sweep
@@ -29,7 +30,7 @@ struct ReplayToolOptions {
   std::string report;  // paths; empty: not wanted
   std::string html;
   std::vector<Override> overrides;
-  [[nodiscard]] bool wants_report() const { return !report.empty() || !html.empty(); }
+  [[nodiscard]] bool needs_report() const { return !report.empty() || !html.empty(); }
 };
 
 /// Prints one result per backend. Returns kDone, kUsage, kNotWritten, or kInterrupted with the results so

@@ -40,24 +40,24 @@ bool is_interrupted() {
   return interrupted;
 }
 
-Played::Played(const std::string& name, bool partial, Notes notes) {
+ReplayInput::ReplayInput(const std::string& name, bool partial, Notes notes) {
   Result<trace::Program> opened = trace::open_program(name);
   if (!opened) throw Misuse{opened.error()};
   program = std::move(*opened);
   if (!program.missing.empty()) {
-    const std::string text = fmt::format("{} is not whole: {}", in_quotes(name), program.missing);
-    if (!partial) throw Misuse{text + "; --partial replays what there is"};
-    if (notes == Notes::kTold) complain(text);
+    const std::string text = fmt::format("{} is incomplete: {}", in_quotes(name), program.missing);
+    if (!partial) throw Misuse{text + "; --partial replays the part that exists"};
+    if (notes == Notes::kPrinted) warn(text);
   }
   if (partial && program.recording) recorded_events = events_of(program);
-  if (notes == Notes::kTold) tell_notes(name, program);
+  if (notes == Notes::kPrinted) print_program_notes(name, program);
   facts = recording_facts(program.description, name);
 }
 
-Played::Played(trace::Program made, const std::string& name)
+ReplayInput::ReplayInput(trace::Program made, const std::string& name)
     : program(std::move(made)), facts(recording_facts(program.description, name)) {}
 
-void Played::use_phase(const std::string& name, const std::string& phase) {
+void ReplayInput::use_phase(const std::string& name, const std::string& phase) {
   program = phase_of(name, std::move(program), phase);
 }
 
@@ -92,20 +92,20 @@ std::string nothing_replayed_text(const std::string& file, const ReplayResult& r
 std::string part_text(const ReplayResult& result, std::uint64_t recorded) {
   const auto done = static_cast<double>(result.done());
   if (result.unfinished.empty()) return {};
-  if (recorded == 0) return fmt::format("{} events are replayed", count_text(done));
+  if (recorded == 0) return fmt::format("{} events were replayed", count_text(done));
   const auto all = static_cast<double>(std::max(recorded, result.done()));
-  return fmt::format("{} of the recorded events are replayed ({} of {})", percent_text(done, all),
+  return fmt::format("{} of the recorded events were replayed ({} of {})", percent_text(done, all),
                      count_text(done), count_text(all));
 }
 
-void tell_refusals(const std::vector<Refused>& refused, bool nothing_else) {
+void print_refusals(const std::vector<Refused>& refused, bool nothing_else) {
   std::vector<std::string> texts;  // of hardware that refuses alike, one
   for (const Refused& one : refused) {
     std::string text = nothing_else ? one.why : fmt::format("{} is not replayed: {}", one.backend, one.why);
     if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(std::move(text));
   }
   if (nothing_else && !texts.empty()) throw Misuse{fmt::format("{}", fmt::join(texts, "\n"))};
-  for (const std::string& text : texts) complain(text);
+  for (const std::string& text : texts) warn(text);
 }
 
 RunFacts facts_of_replay(const recording::Description& description, std::vector<RecordingFacts> recordings,
@@ -227,7 +227,7 @@ void print_resources(const ReplayResult& result) {
     }
   }
   for (const ReplayResource* use : busiest)
-    fmt::print("  busiest {} (from rank {} on): {:.3f} us, {:.1f}% of the time; waited for {:.3f} us\n",
+    fmt::print("  busiest {} (rank {}): {:.3f} us, {:.1f} % of the run; work waited {:.3f} us for it\n",
                use->name, use->first_rank, microseconds(use->busy), percent(use->busy, result.modelled_time),
                microseconds(use->waited));
 }
@@ -235,11 +235,13 @@ void print_resources(const ReplayResult& result) {
 void print_links(const ReplayResult& result) {
   constexpr std::size_t kShown = 5;
   for (const LinkUse* link : busiest(result.links, kShown))
-    fmt::print("  link {}: {:.3f} us, {:.1f}% of the time, {} bytes; waited for {:.3f} us, once {:.3f} us\n",
-               link->name, microseconds(link->busy), percent(link->busy, result.modelled_time), link->bytes,
-               microseconds(link->waited), microseconds(link->longest));
+    fmt::print(
+        "  link {}: busy {:.3f} us, {:.1f} % of the run, {} bytes; messages waited {:.3f} us for it, the "
+        "longest {:.3f} us\n",
+        link->name, microseconds(link->busy), percent(link->busy, result.modelled_time), link->bytes,
+        microseconds(link->waited), microseconds(link->longest));
   if (!result.links.empty())
-    fmt::print("  {} links used; messages waited {:.3f} us for them\n", result.links.size(),
+    fmt::print("  {} links used; messages waited {:.3f} us for a free link\n", result.links.size(),
                waited_for(result.links) / 1000);
 }
 
@@ -248,8 +250,8 @@ void print_disturbance(const ReplayResult& result) {
   if (!disturbance) return;
   const Time cost = result.modelled_time - disturbance->undisturbed;
   fmt::print(
-      "  stragglers: {:+.3f} us ({:+.1f}%) against the same without them; one processor was held up for "
-      "{:.3f} us\n",
+      "  stragglers: {:+.3f} us ({:+.1f} %) compared with the run without them; longest delay of one "
+      "processor {:.3f} us\n",
       microseconds(cost), percent(cost, disturbance->undisturbed), microseconds(disturbance->longest));
 }
 
@@ -272,27 +274,28 @@ static void print_accounts(const Settled& replayed) {
 static void print_notes(const ReplayResult& result, const Counters& counters) {
   constexpr std::size_t kShown = 8;
   for (const auto& [what, count] : counters.declines)
-    fmt::print("  declined, and carried by the host: {} {}: {}\n", count, to_string(what.first),
+    fmt::print("  declined, carried by the host: {} {}: {}\n", count, to_string(what.first),
                printable(what.second));
   if (counters.arrival_order_dependences() > 0) {
     const auto& depends = counters.dependences;
-    fmt::print("  decided by the order of arrival: {} unnamed sources, {} choices, {} questions too early\n",
+    fmt::print("  depends on arrival order: {} wildcard receives, {} choices, {} failed polls\n",
                depends[static_cast<std::size_t>(Dependence::kUnnamedSource)],
                depends[static_cast<std::size_t>(Dependence::kChoice)],
                depends[static_cast<std::size_t>(Dependence::kPolling)]);
   }
   if (counters.given_up > 0)
-    fmt::print("  {} operations failed of faults that the protocol could not repair\n", counters.given_up);
+    fmt::print("  {} operations failed: the protocol could not recover from their faults\n",
+               counters.given_up);
   const std::size_t shown = std::min(result.unfinished.size(), kShown);
   for (std::size_t i = 0; i < shown; ++i)
-    fmt::print("  not to its end: {}\n", printable(result.unfinished[i].text(), 1000));
+    fmt::print("  unfinished: {}\n", printable(result.unfinished[i].text(), 1000));
   if (result.unfinished.size() > shown)
-    fmt::print("  not to their ends: {} ranks more\n", result.unfinished.size() - shown);
+    fmt::print("  unfinished: {} more ranks\n", result.unfinished.size() - shown);
 }
 
 void print_result(const Settled& replayed, const std::string& part) {
   const ReplayResult& result = *replayed.result;
-  if (!part.empty()) fmt::print("# only a part: {}\n", part);
+  if (!part.empty()) fmt::print("# incomplete: {}\n", part);
   fmt::print("# {}: {:.3f} us modelled, {} ranks, {} events, {} messages\n", replayed.backend,
              microseconds(result.modelled_time), result.ranks.size(), result.events, result.messages);
   const Counters counters = result.total();
@@ -302,7 +305,7 @@ void print_result(const Settled& replayed, const std::string& part) {
     fmt::print("  {:<28} {:>12} {:>18.3f}\n", printable(phase.name), phase.count,
                microseconds(phase.longest()));
   if (const CarriedTime time = carried_time(counters); time.share())
-    fmt::print("  carried by {}: {} of the time of operations\n", replayed.backend, time.text());
+    fmt::print("  carried by {}: {} of the operations' time\n", replayed.backend, time.text());
   print_resources(result);
   print_links(result);
   print_disturbance(result);

@@ -26,17 +26,17 @@ struct Refused {
 };
 
 /// What is replayed: a recording, a trace of another tool, or a pattern.
-struct Played {
+struct ReplayInput {
   trace::Program program;
   RecordingFacts facts;
   std::uint64_t recorded_events = 0;  // of a recording, with partial: of all ranks
 
   /// Whether what is to be said of the program besides is said, or was already.
-  enum class Notes : std::uint8_t { kTold, kKept };
+  enum class Notes : std::uint8_t { kPrinted, kKept };
   /// partial: the program need not be whole. Throws Misuse.
-  Played(const std::string& name, bool partial, Notes notes = Notes::kTold);
+  ReplayInput(const std::string& name, bool partial, Notes notes = Notes::kPrinted);
   /// One that was made, or opened already.
-  Played(trace::Program made, const std::string& name);
+  ReplayInput(trace::Program made, const std::string& name);
 
   /// See phase_of().
   void use_phase(const std::string& name, const std::string& phase);
@@ -90,7 +90,7 @@ void print_links(const ReplayResult& result);
 void print_disturbance(const ReplayResult& result);
 void print_result(const Settled& replayed, const std::string& part);
 /// Prints the reasons of those that refused; throws them as Misuse if there is nothing else.
-void tell_refusals(const std::vector<Refused>& refused, bool nothing_else);
+void print_refusals(const std::vector<Refused>& refused, bool nothing_else);
 
 /// What a report says of a replay besides its times.
 RunFacts facts_of_replay(const recording::Description& description, std::vector<RecordingFacts> recordings,

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
 #include <string>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/answers/report/change.hpp"
 #include "lib/answers/report/read_report.hpp"
 #include "lib/base/format.hpp"
 
@@ -32,23 +34,24 @@ struct ShownLane {
 };
 
 /// What does not tell two settings apart: names of files, and what only says what to write.
-bool tells_nothing(const std::string& key);
+bool is_cosmetic_key(const std::string& key);
 
-/// All lanes in the order of the reports, with the first lane of the host as the baseline.
+/// All lanes in the order of the reports, with the first lane of the host as the baseline. Of several
+/// recordings of a version, those of the first.
 std::vector<ShownLane> shown_lanes(const std::vector<RunReport>& reports);
 const ShownLane* baseline_of(const std::vector<ShownLane>& lanes);
 
-/// What calls of one function are before and after a change.
-struct Change {
-  std::string name;
-  CallCounter before;
-  CallCounter after;
-  [[nodiscard]] Time difference() const {
-    return later(before.modelled, after.modelled) - earlier(before.modelled, after.modelled);
-  }
+/// Two recordings of one version.
+inline bool is_same_version(const RunReport& one, const RunReport& other) {
+  return !one.version_of_program.empty() && one.version_of_program == other.version_of_program;
+}
+/// What a later version of a program changes against the first one.
+struct VersionChange {
+  const RunReport* after;  // the first of that version
+  ReportAnswer answer;
 };
-/// Those that differ most first.
-std::vector<Change> changes_between(const ReportLane& before, const ReportLane& after);
+/// Empty: the reports are of one program, or not over the same hardware.
+std::vector<VersionChange> changes_of(const std::vector<RunReport>& reports);
 
 /// The calls of all functions together.
 CallCounter sum_of(const std::vector<ReportCall>& calls);
@@ -60,8 +63,8 @@ inline double share(Time part, Time whole) {
 std::string why_not_carried(const ShownLane& shown);
 
 /// The first thing to know: "cclo would save 18 % of the communication time." And, where the computing is
-/// known, what that is of the run.
-std::string headline(const std::vector<ShownLane>& lanes);
+/// known, what that is of the run. lanes: those of the reports.
+std::string headline(const std::vector<RunReport>& reports, const std::vector<ShownLane>& lanes);
 /// When and where a run was made, with what versions, and what was set besides the defaults; a line each.
 std::vector<std::string> facts_of(const RunReport& report);
 /// Everything that a reader has to be warned of, also across the reports.
@@ -144,8 +147,15 @@ std::vector<std::string> place_change_lines(const ReportAccounts& before, const 
 /// Who sends how much to whom: of few ranks as a matrix, of more the pairs with the most.
 std::vector<std::string> traffic_lines(const std::vector<ReportTraffic>& traffic, std::uint64_t ranks);
 
-/// Reports side by side, as text.
+/// The efficiencies of the runs, a line for each lane that has them; empty: none has.
+std::vector<std::string> efficiency_lines(const std::vector<ShownLane>& lanes);
+/// The parallel efficiency, load balance, serialisation, and transfer.
+std::array<std::string, 4> efficiency_cells(const Efficiencies& one);
+
+/// Reports side by side, as text: the answer, if there is one, and the tables.
 void print_reports(const std::vector<RunReport>& reports);
+/// The answers without the tables. False: there is none.
+bool print_answers(const std::vector<RunReport>& reports);
 
 /// The whole page, which needs nothing else: no network, no fonts, no scripts.
 std::string report_page(const std::vector<RunReport>& reports);

@@ -53,7 +53,7 @@ std::string heads_of_accounts(std::string_view by) {
 
 void add_account(Row&& cells, std::uint64_t calls, const TimeParts& parts) {
   cells << calls;
-  for (const TimeKindName& kind : kTimeKinds) cells << parts.of(kind.kind);
+  for (const TimeKindName& kind : kTimeKinds) cells << parts.at(kind.kind);
 }
 
 void rows_of_accounts(const ReportLane& lane, const CsvTable::NewRow& row) {

@@ -10,6 +10,7 @@
 #include "lib/answers/report/link_loads.hpp"
 #include "lib/answers/report/sentences.hpp"
 #include "lib/base/text_format.hpp"
+#include "tools/text/columns.hpp"
 #include "tools/text/replay_output.hpp"
 #include "tools/text/report.hpp"
 
@@ -17,34 +18,6 @@ namespace offramp::tool {
 namespace {
 
 constexpr std::size_t kLongestHeadline = 1000;  // characters
-
-/// Text columns: the first to the left, the others to the right.
-class Columns {
- public:
-  explicit Columns(std::vector<std::string> heads) { add(std::move(heads)); }
-  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
-  void print() const {
-    for (const std::string& line : lines()) fmt::print("{}\n", line);
-  }
-  [[nodiscard]] std::vector<std::string> lines() const {
-    std::vector<std::size_t> widths;
-    for (const auto& row : rows_) {
-      widths.resize(std::max(widths.size(), row.size()));
-      for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-    }
-    std::vector<std::string> all;
-    for (const auto& row : rows_) {
-      std::string& line = all.emplace_back();
-      for (std::size_t i = 0; i < row.size(); ++i)
-        line +=
-            i == 0 ? fmt::format("{:<{}}", row[i], widths[i]) : fmt::format("  {:>{}}", row[i], widths[i]);
-    }
-    return all;
-  }
-
- private:
-  std::vector<std::vector<std::string>> rows_;
-};
 
 }  // namespace
 
@@ -87,7 +60,7 @@ std::vector<std::string> account_lines(const ReportAccounts& accounts, AccountsB
   const auto row = [&](const std::string& name, const std::string& calls, const TimeParts& parts) {
     std::vector<std::string> cells = {name, calls, time_text(parts.sum())};
     for (const TimeKindName& kind : kTimeKinds)
-      cells.push_back(parts.of(kind.kind) > Time() ? percent_text(parts.of(kind.kind), parts.sum()) : "-");
+      cells.push_back(parts.at(kind.kind) > Time() ? percent_text(parts.at(kind.kind), parts.sum()) : "-");
     table.add(std::move(cells));
   };
   TimeParts sum;
@@ -158,6 +131,24 @@ std::vector<std::string> place_change_lines(const ReportAccounts& before, const 
   return lines;
 }
 
+std::array<std::string, 4> efficiency_cells(const Efficiencies& one) {
+  return {percent_text(one.parallel(), 1), percent_text(one.load_balance, 1),
+          percent_text(one.serialisation, 1), percent_text(one.transfer, 1)};
+}
+
+std::vector<std::string> efficiency_lines(const std::vector<ShownLane>& lanes) {
+  Columns table({"run over", "efficiency", "load balance", "serialisation", "transfer"});
+  bool any = false;
+  for (const ShownLane& shown : lanes) {
+    if (!shown.lane->efficiencies) continue;
+    std::vector<std::string> row = {printable(shown.label)};
+    for (std::string& cell : efficiency_cells(*shown.lane->efficiencies)) row.push_back(std::move(cell));
+    table.add(std::move(row));
+    any = true;
+  }
+  return any ? table.lines() : std::vector<std::string>();
+}
+
 std::vector<std::string> traffic_lines(const std::vector<ReportTraffic>& traffic, std::uint64_t ranks) {
   constexpr std::uint64_t kMostInMatrix = 16;
   constexpr std::size_t kMostPairs = 8;
@@ -202,7 +193,7 @@ void print_traffic(const std::vector<ShownLane>& lanes) {
     return shown.lane->accounts && !shown.lane->accounts->traffic.empty();
   });
   if (first == lanes.end()) return;
-  fmt::print("\nBytes of the program's own messages, without those of collectives:\n");
+  fmt::print("\nBytes of point-to-point messages, without collectives:\n");
   for (const std::string& line : traffic_lines(first->lane->accounts->traffic, first->run->ranks))
     fmt::print("{}\n", line);
 }
@@ -210,14 +201,13 @@ void print_traffic(const std::vector<ShownLane>& lanes) {
 void print_changes(const ShownLane& before, const ShownLane& after) {
   fmt::print("\nFrom {} to {}:\n", printable(before.label), printable(after.label));
   if (before.lane->run && after.lane->run && before.lane->run->end > Time())
-    fmt::print("the run takes {}: {} instead of {}\n",
-               ratio_text(after.lane->run->end, before.lane->run->end), time_text(after.lane->run->end),
-               time_text(before.lane->run->end));
-  Columns table({"call", "calls", "bytes of one", "time", "difference"});
+    fmt::print("run: {} ({} instead of {})\n", ratio_text(after.lane->run->end, before.lane->run->end),
+               time_text(after.lane->run->end), time_text(before.lane->run->end));
+  Columns table({"call", "calls", "bytes each", "time", "difference"});
   const auto size = [](const CallCounter& counter) {
     return counter.count == 0 ? std::string("-") : bytes_text(counter.bytes / counter.count);
   };
-  for (const Change& change : changes_between(*before.lane, *after.lane))
+  for (const CallChange& change : changes_between(*before.lane, *after.lane))
     table.add({printable(change.name), arrow(count_text(change.before.count), count_text(change.after.count)),
                arrow(size(change.before), size(change.after)),
                arrow(time_text(change.before.modelled), time_text(change.after.modelled)),
@@ -274,7 +264,7 @@ void print_calls(const std::vector<ShownLane>& lanes) {
 void print_phases(const std::vector<ShownLane>& lanes) {
   const auto rows = rows_of(lanes, &ReportLane::phases, nullptr);
   if (rows.empty()) return;
-  fmt::print("\nPhases, the longest time of a rank:\n");
+  fmt::print("\nPhases, longest time of any rank:\n");
   std::vector<std::string> heads = {"phase", "times"};
   for (const ShownLane& shown : lanes) heads.push_back(printable(shown.label));
   Columns table(std::move(heads));
@@ -293,9 +283,9 @@ void print_links(const ShownLane& shown) {
   constexpr std::size_t kShown = 5;
   const std::vector<LinkUse>& links = shown.lane->links;
   if (links.empty()) return;
-  fmt::print("\n{}: {} of the network used; messages waited {} in all for one another\n",
+  fmt::print("\n{}: {} of the network used; messages waited {} in total for other messages\n",
              printable(shown.label), counted(links.size(), "link"), time_text(waited_for(links)));
-  Columns table({"busiest link", "busy", "of the time", "bytes", "waited for", "once"});
+  Columns table({"busiest link", "busy", "share of the run", "bytes", "waiting", "once"});
   for (const LinkUse* link : busiest(links, kShown))
     table.add({printable(link->name), time_text(link->busy),
                percent_text(link->busy, shown.lane->modelled_time), bytes_text(link->bytes),
@@ -342,28 +332,43 @@ void print_run(const RunReport& report) {
 
 }  // namespace
 
+bool print_answers(const std::vector<RunReport>& reports) {
+  if (reports.size() == 1) {
+    if (!reports.front().answer) return false;
+    fmt::print("{}", answer_text(*reports.front().answer));
+    return true;
+  }
+  const std::vector<VersionChange> changes = changes_of(reports);
+  for (const VersionChange& change : changes)
+    fmt::print("{}{}", &change == &changes.front() ? "" : "\n", answer_text(change.answer));
+  return !changes.empty();
+}
+
 void print_reports(const std::vector<RunReport>& reports) {
   const std::vector<ShownLane> lanes = shown_lanes(reports);
+  const bool has_answer = print_answers(reports);
+  if (has_answer) fmt::print("\n");
   for (const RunReport& report : reports) print_run(report);
-  if (const std::optional<ReportAnswer>& answer = reports.front().answer; answer && reports.size() == 1) {
-    fmt::print("{}\n", answer_text(*answer));
-    for (const std::string& text : answer->details) fmt::print("{}\n\n", printable_lines(text));
-  } else {
-    fmt::print("{}\n\n", printable(headline(lanes), kLongestHeadline));
+  if (!has_answer) fmt::print("{}\n", printable(headline(reports, lanes), kLongestHeadline));
+  if (reports.size() == 1 && has_answer) {
+    for (const std::string& text : reports.front().answer->details)
+      fmt::print("\n{}\n", printable_lines(text));
   }
+  fmt::print("\n");
   print_overview(lanes);
   for (const ShownLane& shown : lanes) {
     if (!shown.lane->time.carries_program()) fmt::print("{}\n", printable(why_not_carried(shown), 400));
   }
   fmt::print("\n");
   for (const ShownLane& shown : lanes) {
-    if (const std::string& ground = shown.lane->footing.text; !ground.empty())
-      fmt::print("{} stands on {}\n", printable(shown.label), printable(ground, 400));
+    if (const std::string& ground = shown.lane->deployment.text; !ground.empty())
+      fmt::print("{} runs on {}\n", printable(shown.label), printable(ground, 400));
   }
   for (const RunReport& report : reports) {
     if (report.computing && !report.computing->gaps.empty())
       fmt::print("{}\n", printable(report.computing->gaps, 400));
   }
+  for (const std::string& line : efficiency_lines(lanes)) fmt::print("{}\n", line);
   fmt::print("\nTime in calls, all ranks together:\n");
   print_calls(lanes);
   print_changes(lanes);
@@ -387,7 +392,7 @@ void print_reports(const std::vector<RunReport>& reports) {
     for (std::size_t i = 0; i < std::min(kShownPlaces, report.places.size()); ++i) {
       const ReportPlace& place = report.places[i];
       fmt::print(
-          "{}: arrival decides {}\n", printable(report.file),
+          "{}: depends on arrival order: {}\n", printable(report.file),
           printable(place_text(place.times, place.call, place.communicator, to_string(place.site)), 400));
     }
     const std::uint64_t all = std::max<std::uint64_t>(report.place_count, report.places.size());

@@ -11,7 +11,7 @@
 
 namespace offramp::tool {
 
-bool tells_nothing(const std::string& key) {
+bool is_cosmetic_key(const std::string& key) {
   constexpr std::array<std::string_view, 10> kKeys = {"report",  "trace",        "capture", "receipts",
                                                       "summary", "certificate",  "details", "compare",
                                                       "backend", "faults.record"};
@@ -41,7 +41,7 @@ std::map<std::string, Trait> traits_of(const ShownLane& lane) {
     const bool general = section.empty() || section == "faults" || section == "machine" ||
                          section == "network" || section == "stragglers";
     const bool own = section == lane.lane->backend;
-    if (tells_nothing(setting.key) || (!general && !own)) continue;
+    if (is_cosmetic_key(setting.key) || (!general && !own)) continue;
     found[setting.key] = {setting.value, fmt::format("{} {}", own ? setting.key.substr(dot + 1) : setting.key,
                                                      setting.value.empty() ? "empty" : setting.value)};
   }
@@ -90,6 +90,7 @@ std::string difference(const ShownLane& lane, const std::vector<const ShownLane*
 std::vector<ShownLane> shown_lanes(const std::vector<RunReport>& reports) {
   std::vector<ShownLane> lanes;
   for (const RunReport& report : reports) {
+    if (!lanes.empty() && is_same_version(*lanes.back().run, report)) continue;
     for (const ReportLane& lane : report.lanes) lanes.push_back({lane.backend, &report, &lane});
   }
   const std::vector<ShownLane> plain = lanes;

@@ -96,6 +96,8 @@ constexpr std::array kBibliography = {
            "github.com/RC4ML/SmartNS, doc/EXP.md; revision not known"},
     Source{"ucc-sharp", kMeasurement, "Reduce-scatter by SHARP's packets and streams, 4 to 32 nodes",
            "users of UCC, 2023", "github.com/openucx/ucc, issue 840"},
+    Source{"ucc-hcoll", kMeasurement, "Allreduce of 4 x 128 ranks by HCOLL over HDR100",
+           "a user of UCC, May 2024", "github.com/openucx/ucc, issue 981"},
     Source{"ucc-hier", kMeasurement, "Allreduce of 32 x 40 ranks, node by node, with and without SHARP",
            "V. Petrov, October 2021", "github.com/openucx/ucc, pull request 328"},
 

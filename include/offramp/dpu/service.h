@@ -1,4 +1,4 @@
-/* The offload service library: everything. */
+/* Includes all headers of the offload service library. */
 #ifndef OFFRAMP_DPU_SERVICE_H
 #define OFFRAMP_DPU_SERVICE_H
 

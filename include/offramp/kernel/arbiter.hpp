@@ -1,8 +1,7 @@
-// Arbiter: the timeline of one hardware unit that serves one thing at a time.
+// Arbiter: the timeline of one hardware unit that serves one request at a time.
 //
-// Callers charge it in an order that does not depend on when things happen to run (that of modelled time, the
-// program's issue order, or a fixed order of sources), so its time stamps are reproducible. A plain value;
-// thread rule: its owner's.
+// Callers charge it in a reproducible order: modelled time, the program's issue order, or a fixed order of
+// sources. Its time stamps are therefore reproducible, too. A plain value; used by its owner's thread.
 #pragma once
 
 #include "offramp/kernel/time.hpp"
@@ -16,7 +15,7 @@ class Arbiter {
     Time end;
   };
 
-  /// Occupies the unit for `duration` (not negative), from `at` or from when it is free.
+  /// Occupies the unit for `duration` (not negative), from `at` or as soon as it is free.
   Grant acquire(Time at, Time duration) {
     const Time begin = later(at, free_);
     if (at > free_) since_ = served_ = at;
@@ -27,15 +26,15 @@ class Arbiter {
   }
 
   [[nodiscard]] Time free_at() const { return free_; }
-  /// How long the unit has been occupied in all.
+  /// Total time for which the unit has been occupied.
   [[nodiscard]] Time busy() const { return busy_; }
-  /// Joins with what an independent user of the unit left behind.
+  /// Merges the free time of an independent user of the unit.
   void merge(Time free) { free_ = later(free_, free); }
 
-  /// Joins with what an operation left behind that worked on a copy (`used`; `taken`: the same copy as it was
-  /// when the operation began) while others may have charged the unit itself. The unit cannot have served
-  /// both at once: it is free no earlier than after the time for all of them. Returns by how much the
-  /// operation ends later than it found by itself; 0 when it had the unit to itself.
+  /// Merges an operation that charged a copy of the unit while others may have charged the unit itself.
+  /// `used` is that copy now, `taken` the copy when the operation began. The unit serves both one after the
+  /// other, so it is free no earlier than after the sum of their times. Returns how much later the operation
+  /// ends than on its copy; 0 if it had the unit to itself.
   Time join(const Arbiter& used, const Arbiter& taken, Time begun) {
     const Time own = used.busy_ - taken.busy_;
     if (own == Time()) {
@@ -63,8 +62,8 @@ class Arbiter {
  private:
   Time free_;
   Time busy_;
-  // The present run of work, which began when the unit was idle last, and when it can be over at the
-  // earliest: its beginning and the durations of all that belongs to it.
+  // The current busy period: its beginning, after the unit was last idle, and its earliest end, which is the
+  // beginning plus the durations of all its requests.
   Time since_;
   Time served_;
 };

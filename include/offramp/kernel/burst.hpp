@@ -1,9 +1,9 @@
-// Burst: n equal packets of one message on their way, as one token.
+// Burst: n equal packets of one message, as one token.
 //
 // Packet i of a burst becomes visible at first + i * period. A server (bus, link, parser) that handles
-// packets in order maps a burst to at most two bursts in closed form; serve() below does, and gives the same
-// time stamps as handling each packet by itself. Payload travels by reference: the view must outlive the
-// burst. Plain values: any thread.
+// packets in order maps a burst to at most two bursts in closed form. serve() below does so, with the same
+// time stamps as packet by packet. Payload is passed by reference: the view must outlive the burst. Plain
+// values: any thread.
 #pragma once
 
 #include <cassert>
@@ -16,7 +16,7 @@
 namespace offramp {
 
 struct Burst {
-  std::span<const std::byte> payload;  // of all packets together, equal parts; empty where none is carried
+  std::span<const std::byte> payload;  // all packets together, in equal parts; may be empty
   Time first;                          // when packet 0 becomes visible
   Time period;                         // between packets; meaningless for one packet
   std::uint32_t packets = 1;           // at least 1
@@ -26,8 +26,8 @@ struct Burst {
   [[nodiscard]] Time last() const { return at(packets - 1); }
 };
 
-/// Passes a burst through a server that takes `service` per packet and is free from `free` on; calls
-/// emit(Burst) once or twice in order and returns when the server is free again. Packet i leaves at
+/// Passes a burst through a server that needs `service` per packet and is free from `free` on. Calls
+/// emit(Burst) once or twice in order, and returns when the server is free again. Packet i leaves at
 /// max(arrival i, departure i-1) + service.
 template <typename Emit>
 Time serve(const Burst& in, Time service, Time free, Emit&& emit) {
@@ -40,7 +40,7 @@ Time serve(const Burst& in, Time service, Time free, Emit&& emit) {
     emit(out);
     return out.last();
   }
-  // The arrivals are the bottleneck once the backlog that the server began with is worked off.
+  // The arrivals are the bottleneck once the server's initial backlog has drained.
   const std::int64_t backlog = (begin - in.first).count();
   const std::int64_t gain = (in.period - service).count();
   const auto crossing = static_cast<std::uint64_t>((backlog + gain - 1) / gain);

@@ -1,10 +1,9 @@
 // Channel<T>: a bounded FIFO with one writer and one reader, both processes of one scheduler.
 //
-// Every token carries the time at which it becomes visible; every slot carries the time at which the reader
-// freed it. A read takes the reader's clock to the token's time, a write into a full channel takes the
-// writer's clock to the time of the freed slot: back-pressure costs time as on an AXI stream. Nothing is
-// allocated after construction, and construction takes the slots from the frame pool. Thread rule: the
-// scheduler's.
+// Every token carries the time at which it becomes visible, and every slot the time at which the reader freed
+// it. A read advances the reader's clock to the token's time. A write into a full channel advances the
+// writer's clock to the time of the freed slot: back-pressure costs time as on an AXI stream. Only
+// construction allocates, from the frame pool. Used by the scheduler's thread.
 #pragma once
 
 #include <cassert>
@@ -21,8 +20,8 @@
 
 namespace offramp {
 
-/// T is movable; a token moved into a write or out of a read is moved, never copied. A token of an aggregate
-/// type with a destructor has to be named and moved in, not written as a temporary: see task.hpp on g++ 12.
+/// T is movable; tokens are moved, never copied. Name a token of an aggregate type with a destructor and move
+/// it in, instead of writing a temporary: see task.hpp on g++ 12.
 template <typename T>
 class Channel {
   template <bool kTimed>
@@ -30,7 +29,7 @@ class Channel {
   class WriteAwaiter;
 
  public:
-  /// capacity in tokens, at least 1; latency is added to the writer's clock to give the token's time.
+  /// capacity in tokens, at least 1. A token's time is the writer's clock plus latency.
   explicit Channel(Scheduler& scheduler, std::size_t capacity, Time latency = {})
       : scheduler_(scheduler), slots_(allocate(capacity)), capacity_(capacity), latency_(latency) {
     assert(capacity > 0);
@@ -45,19 +44,20 @@ class Channel {
 
   [[nodiscard]] std::size_t capacity() const { return capacity_; }
 
-  /// co_await write(token): waits for a free slot. The token becomes visible latency after the writer's clock
-  /// then.
+  /// co_await write(token): waits for a free slot. The token then becomes visible `latency` after the
+  /// writer's clock.
   auto write(T token) { return WriteAwaiter(*this, std::move(token), kAfterLatency); }
-  /// As write, but the token becomes visible at the given time (not before the slot was free).
+  /// As write(), but the token becomes visible at the given time, or when the slot was freed if that is
+  /// later.
   auto write_at(T token, Time visible) { return WriteAwaiter(*this, std::move(token), visible); }
   /// co_await read(): waits for a token.
   auto read() { return ReadAwaiter<false>(*this, Time::never()); }
-  /// co_await read_until(t): the token, or nothing if none becomes visible by t; then the clock stands at t.
-  /// A deadline that has passed asks what is visible now; Time::never() waits as read() does.
+  /// co_await read_until(t): the token, or nullopt with the clock at t if no token becomes visible by t. A
+  /// deadline in the past checks what is visible now; Time::never() waits as read() does.
   auto read_until(Time deadline) { return ReadAwaiter<true>(*this, deadline); }
 
-  /// Back to the state after construction: tokens, times and waiting processes are forgotten. Between
-  /// Scheduler::clear() and the next network, never while a process still waits here.
+  /// Restores the state after construction, dropping tokens, times, and waiting processes. Call it between
+  /// Scheduler::clear() and the next network, never while a process waits here.
   void reset() {
     while (size_ > 0) drop_front();
     for (std::size_t i = 0; i < capacity_; ++i) slots_[i].freed = {};
@@ -72,9 +72,9 @@ class Channel {
     Time visible;
     Time freed;
     union {
-      T token;  // there while the slot is between read_ and write_
+      T token;  // valid while the slot is between read_ and write_
     };
-    Slot() {}   // NOLINT(modernize-use-equals-default): of a union with members
+    Slot() {}   // NOLINT(modernize-use-equals-default): a union with members
     ~Slot() {}  // NOLINT(modernize-use-equals-default)
   };
   static_assert(alignof(Slot) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__,
@@ -115,8 +115,8 @@ class Channel {
     --size_;
   }
 
-  // The awaiters are classes with constructors, not aggregates: g++ 12 destroys parts of an aggregate
-  // temporary in a co_await expression twice. Their destructors touch no channel: it may be gone before the
+  // The awaiters are classes with constructors because g++ 12 destroys parts of an aggregate temporary in a
+  // co_await expression twice. Their destructors leave the channel alone: it may be destroyed before the
   // frame.
   class [[nodiscard]] WriteAwaiter {
    public:

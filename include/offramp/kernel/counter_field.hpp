@@ -1,4 +1,4 @@
-// Tables of counters' fields. What adds counters up, writes, reads, prints or documents them goes through the
+// Tables of counters' fields. Code that sums, writes, reads, prints, or documents counters iterates over the
 // table, so that a new counter is one line.
 #pragma once
 
@@ -9,8 +9,8 @@ namespace offramp {
 template <typename Counters>
 struct CounterField {
   const char* name;   // in reports and in the JSON of commands
-  const char* unit;   // of what it counts
-  const char* about;  // the line of docs/report.md, which a test compares
+  const char* unit;   // unit of the value
+  const char* about;  // its line in docs/report.md; a test compares them
   std::uint64_t Counters::*value;
 };
 

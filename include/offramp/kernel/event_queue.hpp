@@ -1,17 +1,17 @@
-// Event queue: what is to happen, in the order of modelled time. For devices and worlds that act on shared
-// state, where the order in which things happen decides.
+// Event queue: pending events in the order of modelled time. For devices and worlds that act on shared state,
+// where the order of events affects the result.
 //
-// The order is total: by time, then by rank, then by the order of insertion among events of the same time and
-// rank. It never depends on the machine, and not on the order in which different ranks insert.
+// The order is total: by time, then by rank, then by insertion among events of the same time and rank. It is
+// independent of the machine and of the order in which different ranks insert.
 //
-// Far events lie unsorted in buckets of a ladder of ever finer rungs (Tang, Goh and Thng, "Ladder queue",
-// ACM TOMACS 2005); the earliest bucket is sorted, and events that come into its time lie in a heap. A push
-// costs the same whatever the number of events, a pop the logarithm of how many events are near. Many events
-// at one time degrade it to a heap, never to less. A bucket has some events, so that what the next ones need
-// can be fetched before they are due.
+// Far events are in the unsorted buckets of a ladder of ever finer rungs (Tang, Goh and Thng, "Ladder queue",
+// ACM TOMACS 2005). The earliest bucket is sorted; events that are pushed into its time range go to a heap. A
+// push costs the same for any number of events, a pop the logarithm of the number of near events. Many events
+// at one time degrade it to a heap at worst. A bucket has several events, so that data of the next ones can
+// be prefetched.
 //
-// A plain value; thread rule: its owner's. Allocates nothing once its lists have held as many events
-// as they ever hold.
+// A plain value, used by its owner's thread. Allocates only when the number of events exceeds its previous
+// maximum.
 #pragma once
 
 #include <algorithm>
@@ -28,11 +28,11 @@
 
 namespace offramp {
 
-/// Event: what is to happen; copied, and best a few words. Times are not negative and below 2^62 ps.
+/// Event is copied, and should be a few words. Times are not negative and below 2^62 ps.
 template <typename Event>
 class EventQueue {
  public:
-  /// Ranks are below 2^24, and a queue takes up to 2^40 events between two calls of clear().
+  /// Ranks are below 2^24. A queue accepts up to 2^40 events between two calls of clear().
   static constexpr std::uint32_t kMaximumRank = (std::uint32_t{1} << 24) - 1;
 
   struct Entry {
@@ -49,31 +49,32 @@ class EventQueue {
   [[nodiscard]] bool empty() const { return size_ == 0; }
   [[nodiscard]] std::size_t size() const { return size_; }
 
+  /// Adds an event behind all earlier ones of its time and rank.
   void push(Time at, std::uint32_t rank, const Event& event) {
     assert(rank <= kMaximumRank && at >= Time());
     insert({at, std::uint64_t{rank} << kNumberBits | number_++, event});
   }
 
-  /// The same with an order of the caller's among the events of one time and rank: below 2^40. Not to be
-  /// mixed with the other in one queue.
+  /// Pushes with a caller-defined order (below 2^40) among the events of one time and rank. A queue uses
+  /// either this overload or the other one.
   void push(Time at, std::uint32_t rank, std::uint64_t order, const Event& event) {
     assert(rank <= kMaximumRank && at >= Time() && order >> kNumberBits == 0);
     insert({at, std::uint64_t{rank} << kNumberBits | order, event});
   }
 
-  /// The earliest event, or null. Valid until the next push or pop.
+  /// The earliest event, or nullptr. Valid until the next push or pop.
   [[nodiscard]] const Entry* next() {
     if (sorted_.empty() && heap_.empty() && !refill()) return nullptr;
     return is_in_heap() ? &heap_.front() : &sorted_.back();
   }
 
-  /// After a call of next(), one of those that come soon: behind `before` others, or few more that have been
-  /// pushed since. Null: it is not known. For prefetching.
-  [[nodiscard]] const Entry* soon(std::size_t before) const {
+  /// An upcoming event for prefetching, valid after next(): `before` others, and possibly some pushed since,
+  /// precede it. Returns nullptr if it is unknown.
+  [[nodiscard]] const Entry* upcoming(std::size_t before) const {
     return before < sorted_.size() ? &sorted_[sorted_.size() - 1 - before] : nullptr;
   }
 
-  /// Takes the earliest event out. Not from an empty queue.
+  /// Removes and returns the earliest event. The queue must not be empty.
   Entry pop() {
     const bool any = next() != nullptr;
     assert(any);
@@ -91,7 +92,7 @@ class EventQueue {
     return entry;
   }
 
-  /// Forgets all events and keeps the memory.
+  /// Removes all events and keeps the memory.
   void clear() {
     sorted_.clear();
     heap_.clear();
@@ -107,31 +108,31 @@ class EventQueue {
  private:
   static constexpr unsigned kNumberBits = 40;
   static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
-  // A bucket of so many is sorted as it is. A rung has buckets for so many each, and at most so many buckets.
+  // kSmall: buckets up to this size are sorted as they are. kPerBucket: target size of a rung's buckets.
   static constexpr std::size_t kSmall = 128;
   static constexpr std::size_t kPerBucket = 48;
   static constexpr std::size_t kMaximumBuckets = std::size_t{1} << 16;
   static constexpr std::size_t kMaximumRungs = 8;
 
-  static constexpr std::size_t kBlock = 8;  // events that lie together
+  static constexpr std::size_t kBlock = 8;  // events per block
 
-  /// Unsorted events, in blocks of which all but the first are full.
+  /// Unsorted events in blocks; all but the first block are full.
   struct List {
     std::uint32_t head = kNone;
     std::uint32_t count = 0;
   };
   struct Rung {
-    std::int64_t start = 0;    // of bucket 0
+    std::int64_t start = 0;    // time of bucket 0
     std::int64_t width = 1;    // of a bucket, in ps
-    std::size_t buckets = 0;   // in use
-    std::size_t current = 0;   // the first bucket that is still here
+    std::size_t buckets = 0;   // buckets in use
+    std::size_t current = 0;   // first bucket that is not drained yet
     std::vector<List> bucket;  // keeps its memory
 
     [[nodiscard]] std::int64_t current_start() const {
       return start + static_cast<std::int64_t>(current) * width;
     }
   };
-  /// Beyond all rungs. Events from `from` on go here.
+  /// Events beyond all rungs, from time `from` on.
   struct Far {
     List list;
     std::int64_t from = 0;
@@ -173,11 +174,11 @@ class EventQueue {
 
   void add(List& list, const Entry& entry) {
     const std::size_t place = list.count++ % kBlock;
-    if (place == 0) list.head = take_block(list.head);
+    if (place == 0) list.head = acquire_block(list.head);
     blocks_[list.head][place] = entry;
   }
 
-  std::uint32_t take_block(std::uint32_t next) {
+  std::uint32_t acquire_block(std::uint32_t next) {
     if (unused_ == kNone) {
       blocks_.emplace_back();
       next_.push_back(next);
@@ -188,21 +189,21 @@ class EventQueue {
     return block;
   }
 
-  /// Calls take(entry) with each event of a list that is there no more.
+  /// Calls take(entry) for each event of a detached list, and frees its blocks.
   template <typename Take>
-  void take_all(const List& list, Take take) {
+  void pop_all(const List& list, Take visit) {
     std::size_t full = (list.count + kBlock - 1) % kBlock + 1;  // of the first block
     for (std::uint32_t block = list.head; block != kNone; full = kBlock) {
-      const std::array<Entry, kBlock> entries = blocks_[block];  // take() may need more blocks
+      const std::array<Entry, kBlock> entries = blocks_[block];  // visit() may need more blocks
       const std::uint32_t next = next_[block];
       if (next != kNone) fetch_line(&blocks_[next]);
       next_[block] = std::exchange(unused_, block);
-      for (std::size_t i = 0; i < full; ++i) take(entries[i]);
+      for (std::size_t i = 0; i < full; ++i) visit(entries[i]);
       block = next;
     }
   }
 
-  /// Sorts the earliest bucket. False: there are no events.
+  /// Sorts the earliest bucket. Returns false if the queue has no events.
   bool refill() {
     while (true) {
       if (rungs_in_use_ == 0) {
@@ -226,7 +227,7 @@ class EventQueue {
     }
   }
 
-  /// Makes the next rung of the events of a list, all of which are in [begin, end). Returns its end.
+  /// Distributes the events of a list, all in [begin, end), over a new rung. Returns the end of the rung.
   std::int64_t spread(const List& list, std::int64_t begin, std::int64_t end) {
     const std::int64_t span = end - begin;
     const auto wanted =
@@ -237,20 +238,20 @@ class EventQueue {
     rung.buckets = static_cast<std::size_t>((span + rung.width - 1) / rung.width);
     rung.current = 0;
     rung.bucket.assign(rung.buckets, {});
-    take_all(list, [&](const Entry& entry) { add(bucket_of(rung, entry.at.count()), entry); });
+    pop_all(list, [&](const Entry& entry) { add(bucket_of(rung, entry.at.count()), entry); });
     return begin + static_cast<std::int64_t>(rung.buckets) * rung.width;
   }
 
   bool drain(const List& list) {
-    take_all(list, [&](const Entry& entry) { sorted_.push_back(entry); });
+    pop_all(list, [&](const Entry& entry) { sorted_.push_back(entry); });
     std::sort(sorted_.begin(), sorted_.end(), later_first);
     return true;
   }
 
-  std::vector<Entry> sorted_;  // of the earliest bucket, the last one first
-  std::vector<Entry> heap_;    // before all other buckets
+  std::vector<Entry> sorted_;  // the earliest bucket, latest event first
+  std::vector<Entry> heap_;    // events earlier than all other buckets
   std::vector<std::array<Entry, kBlock>> blocks_;
-  std::vector<std::uint32_t> next_;  // by block: the next one of its list, or of the unused ones
+  std::vector<std::uint32_t> next_;  // by block: the next block of its list, or of the free list
   std::uint32_t unused_ = kNone;
   std::array<Rung, kMaximumRungs> rungs_;
   std::size_t rungs_in_use_ = 0;

@@ -1,8 +1,8 @@
-// Faults of the modelled wires: what becomes of each packet, decided before it is sent.
+// Faults of the modelled wires: the fate of each packet, decided before it is sent.
 //
-// A fate is a pure function of the seed or the script, the link, the packet's number and (where the user asks
-// for a time) its modelled time, so it is the same on every run and for whoever asks. Thread rule: plain
-// values; a script is not changed once it is made.
+// A fate is a pure function of the seed or script, the link, and the packet's number, plus the modelled time
+// where the user specifies one. It is therefore equal on every run and for every caller. Plain values; a
+// script is immutable: any thread.
 #pragma once
 
 #include <algorithm>
@@ -18,12 +18,12 @@
 
 namespace offramp {
 
-/// kCorrupted: bits flip. Every modelled link has a checksum, so that the receiver drops such a packet: it
-/// differs from a lost one only in how it is counted. kDelayed: the link holds it and what is behind it.
+/// kCorrupted: bits flip. Every modelled link has a checksum, so the receiver drops the packet; only the
+/// counters distinguish it from a lost one. kDelayed: the link delays the packet and everything behind it.
 enum class Fault : std::uint8_t { kNone, kLost, kDuplicated, kReordered, kCorrupted, kDelayed };
 
-/// One way of a link between two ends below 2^24. What the ends are is the backend's: ranks as a rule.
-/// channel (below 2^16) tells apart what travels between the same ends: 0 is data, kAnswers what comes back.
+/// One direction of a link between two ends, both below 2^24; usually ranks, as the backend defines. channel
+/// (below 2^16) separates flows between the same ends: 0 is data, kAnswers the reverse traffic.
 struct Link {
   static constexpr std::uint32_t kAnswers = 0x8000;
 
@@ -38,20 +38,20 @@ struct Link {
   }
 };
 
-/// One line of a script: what happens to the packets that it names. What is not given matches any.
+/// One line of a script: the packets it applies to, and their fault. An absent field matches any value.
 struct FaultEvent {
   Fault kind = Fault::kLost;
   std::optional<std::uint32_t> source;
   std::optional<std::uint32_t> destination;
   std::optional<std::uint32_t> channel;
   std::optional<std::uint64_t> packet;
-  Time begin;  // modelled time at which the packet leaves: from here
+  Time begin;  // modelled departure times: from `begin`, before `end`
   Time end = Time::never();
 
   friend bool operator==(const FaultEvent&, const FaultEvent&) = default;
 };
 
-/// Faults that happen as they are written down. The first event that names a packet decides.
+/// Faults written down by the user. The first event that matches a packet decides.
 class FaultScript {
  public:
   explicit FaultScript(std::vector<FaultEvent> events) {
@@ -69,6 +69,7 @@ class FaultScript {
                      [](const Exact& a, const Exact& b) { return a.key() < b.key(); });
   }
 
+  /// The fault of packet number `packet` of a link, for departure at `at`.
   [[nodiscard]] Fault fault(std::uint64_t link, std::uint64_t packet, Time at) const {
     const auto found = std::lower_bound(exact_.begin(), exact_.end(), std::pair(link, packet),
                                         [](const Exact& e, const auto& key) { return e.key() < key; });
@@ -84,7 +85,7 @@ class FaultScript {
     return Fault::kNone;
   }
 
-  /// Without the events that name a time.
+  /// The script without the events that specify a time.
   [[nodiscard]] FaultScript timeless() const {
     FaultScript script = *this;
     std::erase_if(script.others_,
@@ -93,7 +94,7 @@ class FaultScript {
   }
 
  private:
-  /// So many of these may come from a record that they are searched.
+  /// Sorted for binary search, because recorded scripts can have many of them.
   struct Exact {
     std::uint64_t link;
     std::uint64_t packet;
@@ -104,17 +105,17 @@ class FaultScript {
   std::vector<FaultEvent> others_;
 };
 
-/// Hears of every fault that happens; of one fault maybe several times, since fates are asked for again.
+/// Receives every fault that happens. A fault may be reported several times, since fates are recomputed.
 class FaultLog {
  public:
   FaultLog() = default;
   FaultLog(const FaultLog&) = delete;
   FaultLog& operator=(const FaultLog&) = delete;
   virtual ~FaultLog() = default;
-  virtual void happened(std::uint64_t link, std::uint64_t packet, Fault kind) = 0;
+  virtual void record(std::uint64_t link, std::uint64_t packet, Fault kind) = 0;
 };
 
-/// Probabilities per packet, the sum of the first five at most 1. All zero and no script: a perfect wire.
+/// Probabilities per packet; the first five sum to at most 1. All zero without a script: a perfect wire.
 struct FaultRates {
   std::uint64_t seed = 0;
   double loss = 0;
@@ -122,19 +123,19 @@ struct FaultRates {
   double reordering = 0;
   double corruption = 0;
   double delay = 0;
-  /// That a link is down, both ways, for one of the spans of outage_time that modelled time is cut into.
+  /// Probability that a link is down in both directions for one interval of length outage_time.
   double outage = 0;
   Time delay_time = Time::us(10);  // of a delayed packet
   Time outage_time = Time::us(100);
-  std::shared_ptr<const FaultScript> script = nullptr;  // goes before the rates
+  std::shared_ptr<const FaultScript> script = nullptr;  // has priority over the rates
   std::shared_ptr<FaultLog> log = nullptr;
 
   [[nodiscard]] bool any() const {
     return loss > 0 || duplication > 0 || reordering > 0 || corruption > 0 || delay > 0 || outage > 0 ||
            script != nullptr;
   }
-  /// The faults that follow from seed, link, and packet number alone. A run has no others, because it knows
-  /// no modelled time: outages and script lines with a time act in worlds.
+  /// The faults that follow from seed, link, and packet number alone. A run uses only these because it has no
+  /// modelled time; outages and script lines with a time act in worlds.
   [[nodiscard]] FaultRates timeless() const {
     FaultRates rates = *this;
     rates.outage = 0;
@@ -145,7 +146,7 @@ struct FaultRates {
 
 namespace detail {
 
-/// A number in [0, 1) from three.
+/// A number in [0, 1), derived from three numbers.
 inline double fault_draw(std::uint64_t seed, std::uint64_t wire, std::uint64_t n) {
   const std::uint64_t x =
       splitmix_finaliser(seed + 0x9e3779b97f4a7c15U * (wire + 1) + 0xbf58476d1ce4e5b9U * (n + 1));
@@ -153,7 +154,7 @@ inline double fault_draw(std::uint64_t seed, std::uint64_t wire, std::uint64_t n
 }
 
 inline bool link_is_down(const FaultRates& rates, std::uint64_t link, Time at) {
-  constexpr std::uint64_t kOutages = 0x7fff;  // a channel that no packet has
+  constexpr std::uint64_t kOutages = 0x7fff;  // reserved: no packet uses this channel
   const std::uint32_t low = std::min(Link::source(link), Link::destination(link));
   const std::uint32_t high = std::max(Link::source(link), Link::destination(link));
   const auto span = static_cast<std::uint64_t>(at / later(rates.outage_time, Time::ps(1)));
@@ -178,10 +179,10 @@ inline Fault decide_fault(const FaultRates& rates, std::uint64_t link, std::uint
 
 }  // namespace detail
 
-/// The fate of packet number n of a link, which leaves at a modelled time.
+/// The fate of packet number n of a link, for departure at a modelled time. Reports faults to rates.log.
 inline Fault fault_of(const FaultRates& rates, std::uint64_t link, std::uint64_t n, Time at = {}) {
   const Fault fault = detail::decide_fault(rates, link, n, at);
-  if (fault != Fault::kNone && rates.log != nullptr) rates.log->happened(link, n, fault);
+  if (fault != Fault::kNone && rates.log != nullptr) rates.log->record(link, n, fault);
   return fault;
 }
 

@@ -1,13 +1,11 @@
-// A free list for coroutine frames, channel slots and what else lives as long as one operation: per thread,
-// by size class, so that starting an operation or building a small network allocates nothing once the first
-// few have ended.
+// A free list per thread and size class, for coroutine frames, channel slots, and other memory that lives for
+// one operation. After the first few operations, starting one or building a small network allocates nothing.
 //
-// Thread rule: any thread may release what another one allocated; the block then serves the releasing thread.
-// Each class keeps at most kKeptBytes, so a thread that only releases does not hoard; one of small blocks
-// keeps as many as the thread has had to make, if that is more. So a world of many ranks, which goes
-// through all its frames again and again, takes none from the system's allocator, whose books touch memory
-// that no cache holds. trim() is for the end of such a world. Under AddressSanitizer nothing is pooled, so
-// that a use of a dead frame is found.
+// Thread rule: any thread may release a block of another one; the block then serves the releasing thread.
+// Each class keeps at most kKeptBytes, so a thread that only releases does not hoard. A class of small blocks
+// keeps as many as the thread has made, if that is more. A world of many ranks, which cycles through all its
+// frames, thus bypasses the system's allocator with its cache misses; it calls trim() at its end. Under
+// AddressSanitizer nothing is pooled, so that uses of a dead frame are detected.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +34,7 @@ inline constexpr bool kFramesPooled = true;
 
 class FramePool {
  public:
-  /// size in bytes, greater than zero. Aligned as by operator new. Throws std::bad_alloc.
+  /// size in bytes, greater than zero. Returns memory aligned as by operator new. Throws std::bad_alloc.
   static void* allocate(std::size_t size) {
     const std::size_t index = class_of(size);
     if (!kFramesPooled || index >= kClasses || lists_ == nullptr)
@@ -45,7 +43,7 @@ class FramePool {
     if (list.head == nullptr) return make(list, index);
     Block* block = list.head;
     list.head = block->next;
-    fetch_line(list.head);  // the next call reads it, and it may not have been touched for long
+    fetch_line(list.head);  // likely to be cold, and read by the next call
     --list.kept;
     return block;
   }
@@ -66,7 +64,7 @@ class FramePool {
     ++list.kept;
   }
 
-  /// Gives back what the thread keeps because it has had so much in use.
+  /// Frees the blocks that the thread keeps beyond kKeptBytes per class.
   static void trim() noexcept {
     if (lists_ == nullptr) return;
     for (std::size_t index = 0; index < kClasses; ++index) {
@@ -94,7 +92,7 @@ class FramePool {
   struct List {
     Block* head;
     std::size_t kept;
-    std::size_t most;  // of these
+    std::size_t most;  // limit of `kept`
     std::size_t made;  // since the beginning, or the last trim()
   };
   using Lists = std::array<List, kClasses>;
@@ -102,7 +100,7 @@ class FramePool {
     Closer() {}  // not constexpr: has to run on each thread
     ~Closer() {
       closed_ = true;
-      if (lists_ == nullptr) return;  // another thread-local variable of the source has constructed this
+      if (lists_ == nullptr) return;  // constructed by another thread-local variable of the source
       for (List& list : *lists_) {
         while (list.head != nullptr) {
           Block* next = list.head->next;
@@ -115,14 +113,14 @@ class FramePool {
     }
   };
 
-  /// Makes the thread's lists, unless it is at its end or out of memory.
+  /// Makes the thread's lists. Returns false while the thread ends, or when out of memory.
   static bool is_open() noexcept {
     if (lists_ != nullptr) return true;
     if (closed_) return false;
     lists_ = new (std::nothrow) Lists{};
     if (lists_ == nullptr) return false;
     for (std::size_t index = 0; index < kClasses; ++index) (*lists_)[index].most = few(index);
-    static_cast<void>(&closer_);  // constructs it, so that the thread's end empties them
+    static_cast<void>(&closer_);  // constructs it, so that the thread's end frees the lists
     return true;
   }
 
@@ -144,20 +142,20 @@ class FramePool {
     return index < kFine ? (index + 1) * kStep : (kFine * kStep) << (index - kFine + 1);
   }
 
-  // A thread has little room for what is its own alone, if the library is loaded late. A frame may outlive
+  // Only pointers are thread-local: the space is scarce if the library is loaded late. A frame may outlive
   // the lists.
   static constinit inline thread_local Lists* lists_ = nullptr;
   static constinit inline thread_local bool closed_ = false;
   static inline thread_local Closer closer_{};
 };
 
-/// Base of objects that are made and ended with each operation.
+/// Base of objects that are created and destroyed with each operation.
 struct Pooled {
   static void* operator new(std::size_t size) { return FramePool::allocate(size); }
   static void operator delete(void* memory, std::size_t size) noexcept { FramePool::release(memory, size); }
 };
 
-/// The same for the containers of one operation.
+/// Pooled memory for the containers of one operation.
 template <typename T>
 struct PoolAllocator {
   using value_type = T;
@@ -170,8 +168,8 @@ struct PoolAllocator {
   friend bool operator==(const PoolAllocator&, const PoolAllocator&) { return true; }
 };
 
-/// Working memory of one operation, in pieces that all end with it; uninitialised, aligned as by operator
-/// new.
+/// Working memory of one operation, in pieces that are released together; uninitialised, aligned as by
+/// operator new.
 class PooledMemory {
  public:
   PooledMemory() = default;
@@ -185,7 +183,8 @@ class PooledMemory {
     }
   }
 
-  std::byte* take(std::size_t bytes) {
+  /// Returns a new piece, valid until this object is destroyed. Throws std::bad_alloc.
+  std::byte* allocate(std::size_t bytes) {
     const std::size_t size = sizeof(Piece) + bytes;
     pieces_ = ::new (FramePool::allocate(size)) Piece{pieces_, size};
     return reinterpret_cast<std::byte*>(pieces_ + 1);
@@ -194,7 +193,7 @@ class PooledMemory {
  private:
   struct alignas(__STDCPP_DEFAULT_NEW_ALIGNMENT__) Piece {
     Piece* next;
-    std::size_t size;  // with this
+    std::size_t size;  // including this header
   };
   Piece* pieces_ = nullptr;
 };
@@ -205,7 +204,7 @@ namespace offramp {
 
 template <typename T>
 using PooledVector = std::vector<T, detail::PoolAllocator<T>>;
-/// Whose elements stay where they are.
+/// A list: its elements keep their addresses.
 template <typename T>
 using PooledList = std::list<T, detail::PoolAllocator<T>>;
 

@@ -1,5 +1,4 @@
-// FNV-1a: a hash of bytes that is the same on every machine, for checksums and fingerprints. Does not resist
-// an attacker.
+// FNV-1a: a machine-independent hash of bytes, for checksums and fingerprints. Not secure against attackers.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +8,7 @@
 
 namespace offramp {
 
-/// hash: of the bytes before these, where they come in parts.
+/// hash: the result for the preceding bytes, to hash a text in parts.
 constexpr std::uint64_t fnv1a_64(std::span<const std::byte> bytes, std::uint64_t hash = 0xcbf29ce484222325U) {
   for (const std::byte byte : bytes) hash = (hash ^ static_cast<std::uint64_t>(byte)) * 0x100000001b3U;
   return hash;

@@ -1,7 +1,7 @@
-// Packets as they leave a device: what a packet capture writes.
+// Packets as they leave a device, for packet captures.
 //
-// A model without a sink (the normal case) pays one test of a pointer. With one, it goes through its packets
-// one by one even where it knows their times in closed form; the times are the same.
+// Without a sink (the normal case) a model pays one test of a pointer. With a sink it produces its packets
+// one by one, also where it computes their times in closed form; the times are equal.
 #pragma once
 
 #include <cstddef>
@@ -12,29 +12,29 @@
 
 namespace offramp {
 
-/// What carries a packet; the capture puts these headers in front of it.
+/// The carrier of a packet; the capture prepends its headers.
 enum class Carrier : std::uint8_t {
   kUdp,
   kTcp,
   kRoce,       // RoCE v2: a SEND of the reliable connection
-  kRoceWrite,  // the same: an RDMA WRITE
-  kLink        // no protocol that others know: an Ethernet frame of its own type
+  kRoceWrite,  // RoCE v2: an RDMA WRITE of the reliable connection
+  kLink        // private protocol: an Ethernet frame of its own type
 };
 
-/// One packet on its way from one rank's device to another's. Everything here is copied by the sink.
+/// One packet from one rank's device to another's. The sink copies everything here.
 struct Packet {
-  Time at;  // its first bit leaves
+  Time at;  // departure of its first bit
   Carrier carrier = Carrier::kUdp;
   int source = 0;                 // world ranks
-  int destination = 0;            // kLink: -1 for many
+  int destination = 0;            // kLink: -1 for a multicast
   std::uint16_t source_port = 0;  // kUdp, kTcp; kLink: the type of the frame
   std::uint16_t destination_port = 0;
   /// The packet's bytes are head, then data, then zeros up to `bytes`.
   std::span<const std::byte> head;
   std::span<const std::byte> data;
   std::uint32_t bytes = 0;
-  /// Of carriers with a connection: which message of its source this packet is part of, how long that is on
-  /// the network, and the packet's place in it. A repeated packet has the place that it had before.
+  /// For carriers with a connection: which message of its source the packet belongs to, the message's length
+  /// on the network, and the packet's position in it. A retransmitted packet keeps its position.
   std::uint64_t message = 0;
   std::uint64_t message_bytes = 0;
   std::uint64_t offset = 0;

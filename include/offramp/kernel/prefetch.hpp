@@ -1,21 +1,21 @@
-// Fetching memory into the caches before it is used, behind one switch.
+// Prefetching of memory into the caches, behind one switch.
 #pragma once
 
 #include <cstddef>
 
 namespace offramp {
 
-/// Switches all of it off, to measure what it is worth.
+/// False disables all prefetching, to measure its benefit.
 inline constexpr bool kPrefetches = true;
 
-/// Fetches the line of any address, in a function that does more than that.
+/// Prefetches one cache line, within a function that does other work, too. Any address is allowed.
 [[gnu::always_inline]] inline void fetch_line(const void* memory) {
   if constexpr (kPrefetches) __builtin_prefetch(memory);
 }
 
-/// Fetches memory that is used soon, of any address. The compiler takes a function that only prefetches for
-/// one without effect, and leaves out its calls; the statement without instructions forbids that. The test
-/// suite `speed` counts what is executed.
+/// Prefetches a range of memory. The compiler considers a function that only prefetches to be without effect
+/// and removes its calls; the empty asm statement prevents that. The test suite `speed` counts executed
+/// instructions. Any address is allowed.
 inline void fetch_ahead(const void* memory, std::size_t bytes) {
   if constexpr (kPrefetches) {
     asm volatile("");

@@ -1,4 +1,4 @@
-// What a reliable transport makes of faults, in closed form: it repeats what does not arrive, in order.
+// The effect of faults on a reliable, ordered transport, in closed form.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@ namespace offramp {
 
 /// The defaults are InfiniBand's: 4.096 us x 2^14, and a counter of 3 bits.
 struct ReliableTransport {
-  Time retry_timeout = Time::ns(4096) * (1 << 14);  // a packet without an acknowledgement is sent again
-  Time round_trip;  // after which a packet out of sequence, which was refused, comes again
-  int retries = 7;  // before the connection is given up
+  Time retry_timeout = Time::ns(4096) * (1 << 14);  // until a packet without an acknowledgement is sent again
+  Time round_trip;                                  // until a refused packet (out of sequence) arrives again
+  int retries = 7;                                  // before the connection is given up
 
-  /// A packet takes so many numbers of its link, one for each attempt.
+  /// Numbers of the link that one packet uses: one per attempt.
   [[nodiscard]] std::uint64_t numbers() const { return static_cast<std::uint64_t>(retries) + 1; }
 };
 
@@ -23,7 +23,7 @@ struct Repair {
   bool gave_up = false;
 };
 
-/// What the faults of one packet cost that leaves at a time for the first time.
+/// The delay that faults cause for one packet whose first attempt departs at `at`. Counts them in `wire`.
 inline Repair repair_of(const FaultRates& faults, const ReliableTransport& transport, std::uint64_t link,
                         std::uint64_t first_number, Time at, WireCounters& wire) {
   Repair repair;
@@ -31,7 +31,7 @@ inline Repair repair_of(const FaultRates& faults, const ReliableTransport& trans
     switch (fault_of(faults, link, first_number + static_cast<std::uint64_t>(attempt), at + repair.time)) {
       case Fault::kNone:
         return repair;
-      case Fault::kDuplicated:  // recognised by its sequence number
+      case Fault::kDuplicated:  // detected by its sequence number
         ++wire.duplicated;
         return repair;
       case Fault::kDelayed:

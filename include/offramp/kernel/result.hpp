@@ -1,4 +1,4 @@
-// The outcome of an operation that can fail for a reason that a user should read: a value, or a text.
+// The outcome of an operation that can fail with a message for the user: a value, or a text.
 #pragma once
 
 #include <cstdio>
@@ -9,7 +9,7 @@
 
 namespace offramp {
 
-/// One text that says what failed, where, and what to do. Becomes a Result of any type.
+/// One text that says what failed, where, and what to do. Converts to a Result of any type.
 struct Failure {
   std::string text;
 };
@@ -19,12 +19,12 @@ inline Failure failure(std::string text) {
   return {std::move(text)};
 }
 
-/// A value, or the text of a failure. Ends the process if the value of a failure is used.
+/// A value, or the text of a failure. Accessing the value of a failure ends the process.
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}                 // NOLINT: a value is a result
-  Result(Failure failure) : error_(std::move(failure.text)) {}  // NOLINT: and so is a failure
+  Result(T value) : value_(std::move(value)) {}                 // NOLINT: implicit conversion is intended
+  Result(Failure failure) : error_(std::move(failure.text)) {}  // NOLINT: likewise
 
   explicit operator bool() const { return value_.has_value(); }
   T& operator*() { return *checked().value_; }
@@ -63,7 +63,7 @@ class [[nodiscard]] Result<void> {
   std::string error_;
 };
 
-/// Success if the text is empty, else its failure: for what keeps its first problem as a text.
+/// Success if the text is empty, else a failure with that text. For code that collects its first problem.
 inline Result<void> success_or(std::string problem) {
   return problem.empty() ? Result<void>() : failure(std::move(problem));
 }

@@ -1,14 +1,15 @@
 // Processes and the scheduler that runs them.
 //
 // A process is a coroutine with its own local clock. There is no global clock and no event queue: the
-// scheduler resumes whatever is ready, in any order, until nothing is. Time stamps come out the same whatever
-// that order (a Kahn network), which the tests hold by shuffling it. Timeouts are the one thing that needs
-// more: when every process waits, the earliest deadline fires (ties: the process spawned first), which is
-// exact, since nothing earlier can still happen.
+// scheduler resumes ready processes, in any order, until all wait. Time stamps are independent of that order
+// (a Kahn network); tests verify it by shuffling. Timeouts need one more rule: when every process waits, the
+// earliest deadline fires (ties: the process spawned first). This is exact, since nothing earlier can still
+// happen.
 //
-// What that takes from a network with timeouts: nobody writes a token that is visible before the writer's own
-// clock, or spawns a process that begins before it, and processes are spawned in a fixed order (from outside,
-// or all by one process).
+// Requirements on a network with timeouts:
+// - Every token becomes visible at or after its writer's clock.
+// - Every process begins at or after the clock of the process that spawns it.
+// - Processes are spawned in a fixed order: from outside, or all by one process.
 #pragma once
 
 #include <cassert>
@@ -29,34 +30,34 @@ namespace offramp {
 
 class Scheduler;
 
-/// The state of one running process. Owned by its scheduler; lives until clear() or the scheduler's end.
+/// The state of one running process. Owned by its scheduler; valid until clear() or the scheduler's end.
 struct Process {
   std::string_view name;
   Time clock;
-  std::uint32_t id = 0;  // 1 for the first one spawned, and so on
+  std::uint32_t id = 0;  // counts from 1 in the order of spawn()
   Scheduler* scheduler = nullptr;
   SpanSink* spans = nullptr;
   std::uint64_t operation = 0;
 
-  /// Leaves a span that ends now. Free when no sink is attached.
+  /// Records a span that ends now, if a sink is attached.
   void span(std::string_view what, Time begin) const {
     if (spans != nullptr) spans->record({name, what, begin, clock, operation});
   }
 };
 
-/// Not thread safe; one scheduler per simulated network. Channels and wires may be destroyed before or after
-/// it, but not while it runs. Allocates nothing once it has seen as many processes as it ever holds.
+/// Not thread-safe; one scheduler per simulated network. Channels and wires may be destroyed before or after
+/// it, but not while it runs. Allocates only when the number of processes exceeds its previous maximum.
 class Scheduler {
  public:
   Scheduler() = default;
-  /// A non-zero seed shuffles the ready queue, for tests of order independence.
+  /// A non-zero seed shuffles the ready queue, to test that results are independent of the order.
   explicit Scheduler(std::uint64_t shuffle_seed) : shuffle_(shuffle_seed) {}
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
   ~Scheduler() { clear(); }
 
-  /// Adds a process that begins at the given time, when run() gets to it. The name is a literal. The
-  /// reference stays valid until clear(), also after the process has ended.
+  /// Adds a process that begins at the given time, once run() reaches it. The name is a literal. The
+  /// reference is valid until clear(), also after the process has ended.
   Process& spawn(std::string_view name, Task<void> body, Time begin = {}) {
     assert(body.valid() && !body.done());
     if (count_ == records_.size()) records_.push_back(std::make_unique<Record>());
@@ -68,12 +69,12 @@ class Scheduler {
     return record.process;
   }
 
-  /// Sink (which must outlive the processes; none: nullptr) and operation id given to processes spawned from
-  /// now on.
+  /// Sets the sink and operation id of processes spawned from now on. The sink must outlive them; nullptr:
+  /// none.
   void observe(SpanSink* sink, std::uint64_t operation) { spans_ = sink, operation_ = operation; }
 
-  /// Runs until no process can go on. Returns true when all of them ended; otherwise some wait for a token.
-  /// May be called again after further spawn()s. Not from inside a process.
+  /// Runs until no process can continue. Returns true if all have ended, false if some wait for a token. May
+  /// be called again after more spawn()s. Must not be called from a process.
   bool run() {
     assert(!running_);
     running_ = true;
@@ -86,8 +87,8 @@ class Scheduler {
     return true;
   }
 
-  /// Forgets all processes, ended or waiting, and keeps the memory for the next network. A channel may serve
-  /// the next one too; if a process was left waiting in it, only after Channel::reset().
+  /// Drops all processes, ended or waiting, and keeps the memory for the next network. A channel may be
+  /// reused; if a process was waiting in it, call Channel::reset() first.
   void clear() {
     assert(!running_);
     for (std::size_t i = 0; i < count_; ++i) records_[i]->body.reset();
@@ -102,13 +103,13 @@ class Scheduler {
     queue_[(queue_head_ + queue_size_++) & (queue_.size() - 1)] = handle;
   }
 
-  /// A wait with a deadline; lives in the awaiter. Once fired or withdrawn it is off the list.
+  /// A wait with a deadline, owned by the awaiter. Firing or withdrawing removes it from the list.
   struct TimedWait {
     Time deadline;
     std::uint32_t process_id = 0;
     std::coroutine_handle<> handle;
     bool fired = false;
-    std::size_t place = 0;  // the scheduler's
+    std::size_t place = 0;  // used by the scheduler
   };
   void add_timed(TimedWait* wait) {
     wait->place = timed_.size();
@@ -216,7 +217,7 @@ class SelfAwaiter {
   return detail::DelayAwaiter(span);
 }
 
-/// co_await this_process() gives the process that the coroutine runs for.
+/// co_await this_process() returns the process in which the coroutine runs.
 [[nodiscard]] inline detail::SelfAwaiter this_process() {
   return {};
 }

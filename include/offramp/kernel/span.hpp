@@ -1,7 +1,7 @@
-// Spans: what a hardware unit did, from when to when, for which operation.
+// Spans: the activity of a hardware unit, from when to when, for which operation.
 //
-// The one source of the trace, the per-call receipt and the share per hardware unit in the report. A model
-// that has no sink (the normal case) pays one test of a pointer.
+// They are the source of the trace, the per-call receipt, and the share per hardware unit in the report.
+// Without a sink (the normal case) a model pays one test of a pointer.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace offramp {
 
-/// unit and what refer to text that lives as long as the process (literals).
+/// unit and what are literals.
 struct Span {
   std::string_view unit;
   std::string_view what;
   Time begin;
   Time end;
   std::uint64_t operation = 0;
-  int rank = 0;  // world rank whose hardware it is; a backend that serves one rank may leave it out
+  int rank = 0;  // world rank that owns the hardware; optional in a backend that serves one rank
 };
 
 /// Receives spans in the order in which the model produces them, which is not the order of time.
@@ -28,7 +28,7 @@ class SpanSink {
   virtual void record(const Span& span) = 0;
 };
 
-/// Hands on spans as those of one rank.
+/// Forwards spans as those of one rank.
 class RankSpans final : public SpanSink {
  public:
   RankSpans(SpanSink& next, int rank) : next_(next), rank_(rank) {}

@@ -1,21 +1,21 @@
 // Task<T>: the one coroutine type of the project.
 //
-// A task starts when it is awaited, handed to a Scheduler, or started with start(): exactly one of them,
-// once. It resumes its awaiter when it ends. Inside a simulation it carries the Process that it runs for, so
-// that delay(), channels and spans find the local clock; a task awaited by another one inherits its process.
+// A task starts when it is awaited, passed to a Scheduler, or started with start(): exactly one of them,
+// once. It resumes its awaiter when it ends. Inside a simulation it carries its Process, so that delay(),
+// channels, and spans find the local clock; an awaited task inherits the process of its awaiter.
 //
-// Thread rule: tasks are not thread safe. A task that waits may be resumed on another thread, but only after
-// the call that ran it so far (start(), resume(), Scheduler::run()) has returned.
+// Thread rule: tasks are not thread-safe. A waiting task may be resumed on another thread, but only after the
+// call that last ran it (start(), resume(), Scheduler::run()) has returned.
 //
 // A coroutine's parameters are copied into its frame, a lambda's captures are not: write lambdas that are
-// coroutines without captures, and pass what they need as arguments.
+// coroutines without captures, and pass arguments instead.
 //
-// g++ 12 destroys some things twice (found under AddressSanitizer). In a coroutine, where a type has a
-// destructor that does something:
-//   - no temporary of an aggregate type in an expression with co_await: co_await out.write(Packet{...}), also
-//     ({...}); name it first and move it, or give the type a constructor
-//   - no co_await inside the braces that initialise an aggregate: Packet p{co_await in.read()}
-//   - no co_await in an arm of ?: that gives such a type: ready ? co_await in.read() : Token()
+// g++ 12 destroys some objects twice (found with AddressSanitizer). In a coroutine, for types with a
+// non-trivial destructor, avoid:
+//   - a temporary of an aggregate type in an expression with co_await: co_await out.write(Packet{...}), also
+//     ({...}); name it first and move it, or add a constructor to the type
+//   - co_await inside the braces that initialise an aggregate: Packet p{co_await in.read()}
+//   - co_await in an arm of ?: of such a type: ready ? co_await in.read() : Token()
 #pragma once
 
 #include <cassert>
@@ -37,7 +37,7 @@ class Task;
 namespace detail {
 
 struct PromiseBase : Pooled {
-  std::coroutine_handle<> continuation = nullptr;  // set once the awaiter really waits
+  std::coroutine_handle<> continuation = nullptr;  // set once the awaiter is suspended
   Process* process = nullptr;
   void (*on_end)(void*) = nullptr;
   void* on_end_argument = nullptr;
@@ -47,7 +47,7 @@ struct PromiseBase : Pooled {
     template <typename P>
     std::coroutine_handle<> await_suspend(std::coroutine_handle<P> self) const noexcept {
       PromiseBase& promise = self.promise();
-      // The callback may destroy the frame: nothing of it is touched afterwards.
+      // The callback may destroy the frame, so `next` is read before.
       const std::coroutine_handle<> next = promise.continuation;
       if (promise.on_end != nullptr) promise.on_end(promise.on_end_argument);
       if (next == nullptr) return std::noop_coroutine();
@@ -70,7 +70,7 @@ struct Promise : PromiseBase {
   void return_value(U&& result) {
     value.emplace(std::forward<U>(result));
   }
-  T take() {
+  T result() {
     assert(value.has_value() && "the task has not ended");
     return std::move(*value);
   }
@@ -80,7 +80,7 @@ template <>
 struct Promise<void> : PromiseBase {
   Task<void> get_return_object();
   void return_void() const noexcept {}
-  void take() const noexcept {}
+  void result() const noexcept {}
 };
 
 }  // namespace detail
@@ -110,7 +110,7 @@ class [[nodiscard]] Task {
   [[nodiscard]] Handle handle() const { return handle_; }
 
   /// Runs the task from outside any coroutine until it first waits. The callback (if any) runs once at its
-  /// end and may destroy the task; it is called before start() returns when the task never waits.
+  /// end and may destroy the task; if the task never waits, it runs before start() returns.
   void start(void (*on_end)(void*) = nullptr, void* argument = nullptr) {
     assert(valid() && !done());
     handle_.promise().on_end = on_end;
@@ -118,18 +118,18 @@ class [[nodiscard]] Task {
     handle_.resume();
   }
 
-  /// The value of a task that is done. Once: it is moved out.
-  T result() { return handle_.promise().take(); }
+  /// The value of a completed task. Call it once: the value is moved out.
+  T result() { return handle_.promise().result(); }
 
-  /// Destroys the frame, ended or waiting (then whatever would resume it must forget it). Not from inside the
-  /// task.
+  /// Destroys the frame, ended or waiting. Whatever would resume a waiting frame must drop its handle. Must
+  /// not be called from inside the task.
   void reset() {
     if (handle_ != nullptr) std::exchange(handle_, nullptr).destroy();
   }
 
-  // Runs the awaited task like a call and suspends the awaiting one only if it waits. Symmetric transfer
-  // would do without the nesting, but g++ makes it a tail call in optimised builds only: elsewhere a loop
-  // that awaits tasks which never wait would grow the stack for each.
+  // Runs the awaited task like a call and suspends the awaiter only if it waits. Symmetric transfer would
+  // avoid the nesting, but g++ emits it as a tail call in optimised builds only; otherwise each task of a
+  // loop that never waits would grow the stack.
   struct Awaiter {
     Handle handle;
     [[nodiscard]] bool await_ready() const noexcept { return false; }
@@ -142,7 +142,7 @@ class [[nodiscard]] Task {
       handle.promise().continuation = awaiting;
       return true;
     }
-    T await_resume() const { return handle.promise().take(); }
+    T await_resume() const { return handle.promise().result(); }
   };
   Awaiter operator co_await() const& noexcept { return Awaiter{handle_}; }
   Awaiter operator co_await() && noexcept { return Awaiter{handle_}; }

@@ -1,8 +1,8 @@
 // Modelled time: a position or a span on the modelled clock, in whole picoseconds.
 //
-// Integer sums are associative, so no result depends on the order in which a model adds its parts. 64 bits
-// hold 106 days. Rates convert to time once per transfer and round up, never per byte. Plain values: any
-// thread.
+// Integer sums are associative, so results are independent of the order in which a model adds its parts. 64
+// bits cover 106 days. Rates convert to time once per transfer, rounding up, and never per byte. Plain
+// values: any thread.
 #pragma once
 
 #include <cassert>
@@ -19,7 +19,7 @@ class Time {
   static constexpr Time ns(std::int64_t value) { return Time(value * 1000); }
   static constexpr Time us(std::int64_t value) { return Time(value * 1000 * 1000); }
   static constexpr Time ms(std::int64_t value) { return Time(value * 1000 * 1000 * 1000); }
-  /// Later than anything that happens. For comparing only: adding to it overflows.
+  /// Later than every event. For comparisons only: adding to it overflows.
   static constexpr Time never() { return Time(std::numeric_limits<std::int64_t>::max()); }
 
   [[nodiscard]] constexpr std::int64_t count() const { return ps_; }
@@ -52,11 +52,11 @@ __extension__ typedef __int128 Wide;  // NOLINT(modernize-use-using): the extens
 
 inline constexpr std::int64_t kPicosecondsPerSecond = 1'000'000'000'000;
 
-/// n / rate seconds, rounded up to a picosecond. Negative counts are not meaningful and give zero; what does
-/// not fit into 64 bits gives Time::never().
+/// n / rate seconds, rounded up to a picosecond. Negative counts yield zero; times beyond 64 bits yield
+/// Time::never().
 constexpr Time time_at_rate(Wide n, std::int64_t rate_per_second) {
   if (n <= 0) return {};
-  constexpr std::int64_t kNarrow = 9'000'000;  // up to here 64 bits do, which is much faster
+  constexpr std::int64_t kNarrow = 9'000'000;  // 64-bit arithmetic is sufficient up to here, and much faster
   if (n <= kNarrow) {
     const auto scaled = static_cast<std::uint64_t>(n) * static_cast<std::uint64_t>(kPicosecondsPerSecond);
     const auto rate = static_cast<std::uint64_t>(rate_per_second);
@@ -67,7 +67,7 @@ constexpr Time time_at_rate(Wide n, std::int64_t rate_per_second) {
 }
 }  // namespace detail
 
-/// A clock of a modelled unit. Hertz, greater than zero.
+/// The clock of a modelled unit, in hertz, greater than zero.
 class Frequency {
  public:
   static constexpr Frequency hertz(std::int64_t value) { return Frequency(value); }
@@ -75,9 +75,9 @@ class Frequency {
   static constexpr Frequency megahertz(std::int64_t value) { return Frequency(value * 1000 * 1000); }
 
   [[nodiscard]] constexpr std::int64_t count() const { return hertz_; }
-  /// The time of n cycles, rounded up to a picosecond once for the whole run of cycles.
+  /// The duration of n cycles, rounded up to a picosecond once in total.
   [[nodiscard]] constexpr Time cycles(std::int64_t n) const { return detail::time_at_rate(n, hertz_); }
-  /// How many whole cycles fit into a span (not negative). cycles_in(cycles(n)) is n below one terahertz.
+  /// Number of whole cycles in a span (not negative). cycles_in(cycles(n)) is n below one terahertz.
   [[nodiscard]] constexpr std::int64_t cycles_in(Time span) const {
     std::int64_t product = 0;
     if (!__builtin_mul_overflow(span.count(), hertz_, &product))
@@ -91,7 +91,7 @@ class Frequency {
   std::int64_t hertz_;
 };
 
-/// The rate of a bus or a link. Bits per second, greater than zero.
+/// The rate of a bus or a link, in bits per second, greater than zero.
 class Bandwidth {
  public:
   static constexpr Bandwidth bits_per_second(std::int64_t value) { return Bandwidth(value); }
@@ -100,7 +100,7 @@ class Bandwidth {
   }
 
   [[nodiscard]] constexpr std::int64_t count() const { return bits_; }
-  /// The time that n bytes take, rounded up to a picosecond once for all of them.
+  /// The transfer time of n bytes, rounded up to a picosecond once in total.
   [[nodiscard]] constexpr Time bytes(std::int64_t n) const {
     return detail::time_at_rate(static_cast<detail::Wide>(n) * 8, bits_);
   }

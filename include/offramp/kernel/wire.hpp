@@ -1,8 +1,8 @@
 // Wire: a timed link from one device to another.
 //
-// A wire serialises packets at its bandwidth, adds the per-packet overhead of its framing and the latency,
-// and never carries more than its maximum packet size. Packets are tokens of a Channel, so a full receiver
-// pushes back. A wire may be given faults (fault.hpp). Thread rule: the scheduler's.
+// A wire serialises packets at its bandwidth, and adds the latency and the framing overhead per packet.
+// Packets are limited to the maximum packet size. They are tokens of a Channel, so a full receiver exerts
+// back-pressure. Faults (fault.hpp) are optional. Used by the scheduler's thread.
 #pragma once
 
 #include <cassert>
@@ -20,13 +20,13 @@
 namespace offramp {
 
 struct WireSpec {
-  Time latency;                        // first bit in to first bit out
-  Bandwidth bandwidth;                 // of the medium
-  std::uint32_t overhead_bytes = 0;    // framing added to every packet
+  Time latency;  // first bit in to first bit out
+  Bandwidth bandwidth;
+  std::uint32_t overhead_bytes = 0;    // framing of every packet
   std::uint32_t max_packet_bytes = 0;  // without framing; 0: no limit
 };
 
-/// What senders put on the wire; a duplicate made by a fault counts once.
+/// Packets that senders put on the wire; a duplicate caused by a fault counts once.
 struct WireCounters {
   std::uint64_t packets = 0;
   std::uint64_t payload_bytes = 0;
@@ -49,7 +49,7 @@ inline constexpr CounterField<WireCounters> kWireFields[] = {
     {"retransmissions", "packets", "that a protocol sent again", &WireCounters::retransmissions},
     {"lost", "packets", "that a fault lost", &WireCounters::lost},
     {"duplicated", "packets", "that a fault sent twice", &WireCounters::duplicated},
-    {"reordered", "packets", "that a fault put behind the next one", &WireCounters::reordered},
+    {"reordered", "packets", "that a fault delivered after the next one", &WireCounters::reordered},
     {"rerouted", "operations", "that went past hardware that had failed", &WireCounters::rerouted},
     {"corrupted", "packets", "that a fault damaged", &WireCounters::corrupted},
     {"delayed", "packets", "that a fault held up", &WireCounters::delayed},
@@ -60,13 +60,13 @@ inline WireCounters& WireCounters::operator+=(const WireCounters& other) {
   return *this;
 }
 
-/// One sending and one receiving process at a time, of one scheduler. Packet is movable, and copyable if a
-/// faults duplicate.
+/// Has one sending and one receiving process at a time, of one scheduler. Packet is movable; it must be
+/// copyable if faults duplicate.
 template <typename Packet>
 class Wire {
  public:
-  /// id (see Link) and first_packet select the packets' fates; a wire built anew for the same link goes on
-  /// where the last one ended. epoch: the modelled time at which this network's clocks show zero.
+  /// id (see Link) and first_packet select the packets' fates; a new wire of the same link continues at the
+  /// last wire's packet number. epoch: the modelled time at which this network's clocks are zero.
   Wire(Scheduler& scheduler, const WireSpec& spec, std::size_t receiver_slots, std::uint64_t id = 0,
        const FaultRates& faults = {}, std::uint64_t first_packet = 0, Time epoch = {})
       : spec_(spec),
@@ -77,13 +77,15 @@ class Wire {
         number_(first_packet),
         epoch_(epoch) {}
 
-  /// co_await send(packet, bytes): the clock moves on by the time that the packet occupies the link, and
-  /// further while the receiver has no slot. bytes: without framing, at most max_packet_bytes.
+  /// co_await send(packet, bytes): advances the clock by the time for which the packet occupies the link, and
+  /// further while the receiver has no free slot. bytes: without framing, at most max_packet_bytes.
   ///
-  /// A lost or corrupted packet occupies the link and takes no slot. A delayed one comes later, and so does
-  /// what is behind it. Of a duplicated one the second copy follows at the
-  /// same time. A reordered packet is held back and follows the next one, or the next one's loss; if no other
-  /// packet comes it is lost.
+  /// Effects of faults:
+  /// - A lost or corrupted packet occupies the link, but no slot.
+  /// - A delayed packet, and everything behind it, arrives later.
+  /// - A duplicated packet arrives twice at the same time.
+  /// - A reordered packet arrives after the next one (even if that is lost); without a next packet it is
+  ///   lost.
   Task<void> send(Packet packet, std::uint32_t bytes) {
     Time visible = occupy(co_await this_process(), bytes);
     const Fault fault =
@@ -122,14 +124,14 @@ class Wire {
 
   /// co_await receive(): the next packet; see Channel::read().
   auto receive() { return channel_.read(); }
-  /// co_await receive_until(t): the next packet or nothing; see Channel::read_until().
+  /// co_await receive_until(t): the next packet, or nullopt; see Channel::read_until().
   auto receive_until(Time deadline) { return channel_.read_until(deadline); }
 
   [[nodiscard]] const WireCounters& counters() const { return counters_; }
   [[nodiscard]] const WireSpec& spec() const { return spec_; }
 
  private:
-  /// Puts a packet on the link; returns when it reaches the receiver.
+  /// Puts a packet on the link; returns the time at which it reaches the receiver.
   Time occupy(Process& sender, std::uint32_t bytes) {
     assert(spec_.max_packet_bytes == 0 || bytes <= spec_.max_packet_bytes);
     const std::uint64_t framed = std::uint64_t{bytes} + spec_.overhead_bytes;
@@ -148,7 +150,7 @@ class Wire {
   std::uint64_t id_;
   FaultRates faults_;
   bool faulty_;
-  std::uint64_t number_;  // of the next packet
+  std::uint64_t number_;  // number of the next packet
   Time epoch_;
   std::optional<Packet> held_;
   WireCounters counters_;

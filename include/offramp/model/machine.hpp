@@ -1,7 +1,7 @@
-// The machine that the ranks of a program are on: which of them share a node, and what of it.
+// The machine on which the ranks of a program run: which ranks share nodes, sockets, cards, and links.
 //
-// One description for all backends, so that every side of a comparison stands on the same nodes. A card is
-// what connects a node with the others: a NIC, an FPGA, a DPU.
+// All backends use one description, so that every side of a comparison has the same nodes. A card connects a
+// node with the others: a NIC, an FPGA, a DPU.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace offramp {
 
-/// The switches between the nodes, for hardware that works in them. A link is one direction of a cable
-/// between two switches. Switches and links have the network's numbers, from 0 on; nodes are the program's.
+/// The switches between the nodes, for hardware inside them. A link is one direction of a cable between two
+/// switches. Switches and links are numbered by the network, from 0; nodes by the program.
 class SwitchMap {
  public:
   struct Ends {
@@ -23,22 +23,22 @@ class SwitchMap {
     int to = 0;
   };
   virtual ~SwitchMap() = default;
-  /// 0: the network does not describe its switches.
+  /// 0 if the network does not describe its switches.
   [[nodiscard]] virtual int switches() const = 0;
   [[nodiscard]] virtual int switch_of(int node) const = 0;
   [[nodiscard]] virtual std::size_t links() const = 0;
   [[nodiscard]] virtual Ends ends(std::size_t link) const = 0;
 };
 
-/// World ranks lie block by block on the nodes, and those of a node block by block on its sockets. Its cards
-/// are dealt to them one by one, and each card's links to the ranks of the card. Numbers count through the
-/// whole machine, node by node. All counts are at least 1.
+/// Block distribution of world ranks over nodes, and of a node's ranks over its sockets. A node's ranks use
+/// its cards round-robin, and the ranks of a card use its links round-robin. Sockets, cards, and links are
+/// numbered through the whole machine, node by node. All counts are at least 1.
 struct MachineLayout {
   int ranks_per_node = 1;
   int sockets_per_node = 1;
   int cards_per_node = 1;
   int links_per_card = 1;
-  std::shared_ptr<const SwitchMap> switches = {};  // null: one switch connects all nodes
+  std::shared_ptr<const SwitchMap> switches = {};  // nullptr: one switch connects all nodes
 
   [[nodiscard]] int node(int rank) const { return rank / ranks_per_node; }
   [[nodiscard]] int local_rank(int rank) const { return rank % ranks_per_node; }
@@ -55,27 +55,28 @@ struct MachineLayout {
   }
 
   [[nodiscard]] bool on_one_node(int rank, int other) const { return node(rank) == node(other); }
-  /// A message between them stays within a node, and is not one of a rank to itself.
+  /// True for two different ranks of one node, whose messages stay within it.
   [[nodiscard]] bool is_within_node(int rank, int other) const {
     return ranks_per_node > 1 && rank != other && on_one_node(rank, other);
   }
-  /// The most ranks that share a card, and a link.
+  /// The maximum number of ranks that share a card.
   [[nodiscard]] int ranks_per_card() const { return (ranks_per_node - 1) / cards_per_node + 1; }
   [[nodiscard]] int links_per_node() const { return cards_per_node * links_per_card; }
 };
 
-/// What machines of a class have at least and at most of a parameter whose value is that of the class.
+/// The smallest and largest value within a class of machines, for a parameter that has the value of the
+/// class.
 struct ParameterBand {
   std::string_view parameter;
   double least = 0;
   double most = 0;
 };
 
-/// What hardware stands on in the machine.
-struct Footing {
+/// The part of the machine that the hardware uses.
+struct Deployment {
   std::string text;                       // a noun phrase: "4 nodes of 16 ranks, 1 NIC each, of 100 Gb/s"
-  std::int64_t node_bits_per_second = 0;  // out of a node, over all its cards; 0: it does not stand on nodes
-  std::vector<ParameterBand> bands = {};  // they vary together; empty: nothing is the value of a class
+  std::int64_t node_bits_per_second = 0;  // out of a node, over all its cards; 0: independent of nodes
+  std::vector<ParameterBand> bands = {};  // they vary together; empty: no parameter is that of a class
 };
 
 }  // namespace offramp

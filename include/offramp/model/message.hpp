@@ -1,4 +1,5 @@
-// One point-to-point message as a model sees it: what is sent, and when it passes the stages of the hardware.
+// One point-to-point message in a model: its contents, and the times at which it passes the stages of the
+// hardware.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +14,9 @@ namespace offramp {
 using Bytes = std::span<const std::byte>;
 using MutableBytes = std::span<std::byte>;
 
-/// One point-to-point message. Ranks are world ranks. number counts the messages of this (source,
-/// destination) pair that this backend has carried, those of the program from 0, those of collectives from
-/// kFirstOfCollectives: with the seed of the fault script it fixes the message's fate.
+/// One point-to-point message between world ranks. number counts the messages of this (source, destination)
+/// pair that this backend has carried: those of the program from 0, those of collectives from
+/// kFirstOfCollectives. With the seed or script it determines the message's fate.
 struct Transfer {
   int source = 0;
   int destination = 0;
@@ -24,72 +25,71 @@ struct Transfer {
   int tag = 0;
   std::uint64_t context = 0;
   bool synchronous = false;  // complete only after the receive is matched (MPI_Ssend)
-  bool signal = false;  // in a world: says that a rank has come so far, and carries nothing: of a barrier
+  bool signal = false;       // in a world: part of a barrier, without data
   std::uint32_t number = 0;
   std::size_t footprint = 0;    // in a world: see Team::footprint
   std::uint64_t operation = 0;  // for spans
-  std::uint64_t detail = 0;     // of a token that crosses the network (Team::send_crossing()): Stamp::detail
-  Bytes data = {};              // the payload for a packet capture; empty where it is not wanted or not known
+  std::uint64_t detail = 0;     // Stamp::detail of a token that crosses the network (Team::send_crossing())
+  Bytes data = {};              // payload for a packet capture; otherwise empty
 };
 
-/// What decides when the data of a message may leave.
+/// The condition under which the data of a message may leave.
 enum class Protocol : std::uint8_t {
-  kDirect,      // the sender's device alone: the data leaves at once
-  kGranted,     // the receiver's device answers a request by itself, and keeps the data for a later receive
-  kRendezvous,  // the receiver's device answers a request once a receive was posted
-  kConfirmed,   // as kDirect, but the send is complete only once the receiver has taken the message
+  kDirect,      // none: the sender's device sends it at once
+  kGranted,     // the receiver's device answers a request at once, and keeps the data for a later receive
+  kRendezvous,  // the receiver's device answers a request once a receive is posted
+  kConfirmed,   // as kDirect, but the send completes once the receiver has received the message
 };
 
-/// Where a message found its receive: among those that were posted before its data came, or only later, so
-/// that the data waited in memory of the library.
+/// kPosted: the receive was posted before the data came. kUnexpected: later, so the library buffered the
+/// data.
 enum class Matched : std::uint8_t { kPosted, kUnexpected };
 
-/// No program sends so many messages to one rank. The low bits keep the numbers of both kinds apart where
-/// only those count.
+/// More messages than any program sends to one rank. The low bits distinguish both sequences where only those
+/// are used.
 inline constexpr std::uint32_t kFirstOfCollectives = (1U << 28U) + (1U << 11U);
 
-/// One message on its way: the moments of modelled time at which it passes the stages of the hardware. Each
-/// stage (see Backend) reads what earlier ones have found, and sets its own.
+/// The modelled times at which one message passes the stages of the hardware. Each stage (see Backend) reads
+/// the results of earlier ones and sets its own.
 struct Passage {
-  Time issued;     // the program calls
+  Time issued;     // the program's call
   Time host_free;  // a nonblocking call returns to the program
-  Time begin;      // the sender's device begins with it
-  // Between the devices, unless the data leaves at once.
+  Time begin;      // the sender's device starts to process it
+  // Request and answer; unused by direct messages.
   Time requested;              // the request is at the receiver's device
-  Time posted = Time::ps(-1);  // the receive that the message is for; negative: not known, taken to be early
-  Time granted;                // the receiver's device answers
+  Time posted = Time::ps(-1);  // when the matching receive was posted; negative: unknown, assumed early
+  Time granted;                // the receiver's device starts to answer
   Time answered;               // the answer is at the sender's device
-  // The data: at the sender's port, how long the way is, at the receiver's port.
+  // The data, at the sender's port, on the way, and at the receiver's port.
   Time leaves;  // first byte
   Time left;    // last byte
   Time latency;
   Time first;
   Time last;
   Time stored;                   // all of it is in the receiver's memory
-  Time by_processor;             // so long the receiver's processor has moved the data there itself
+  Time by_processor;             // time for which the receiver's processor moved the data itself
   Time complete = Time::ps(-1);  // the send is complete at the sender; negative: not known yet
-  Time freed = Time::ps(-1);  // what one message holds at the sender takes the next; negative: once complete
-  // A stage that has to wait for what it needs sets this, and is called again then. Negative at its first
-  // call.
+  Time freed = Time::ps(-1);  // when the sender's kBySender resource is free again; negative: at `complete`
+  // Set by a stage that must wait: the time at which it wants to be called again. Negative at its first call.
   Time again = Time::ps(-1);
   Protocol protocol = Protocol::kDirect;
-  bool failed = false;      // the protocol gave up on the message: both ends get an error
-  bool notified = false;    // the receiver tells the sender that it has the data: a slow network delays that
+  bool failed = false;      // the protocol gave up: both ends get an error
+  bool notified = false;    // the receiver notifies the sender of completion; a slow network delays that
   std::uint8_t reason = 0;  // of a failure, for Backend::failure()
 
-  /// When a resource that is held by senders is free again.
+  /// The time at which the sender's kBySender resource is free again.
   [[nodiscard]] Time free_at() const { return freed >= Time() ? freed : complete; }
-  /// Whether the data came before the receive and had to be kept.
-  [[nodiscard]] bool came_before(Time receive) const {
-    return asks() ? protocol == Protocol::kGranted && receive > granted : receive > last;
+  /// True if the data arrived before the receive and had to be buffered.
+  [[nodiscard]] bool arrived_before(Time receive) const {
+    return waits_for_answer() ? protocol == Protocol::kGranted && receive > granted : receive > last;
   }
-  /// Whether the data waits for an answer.
-  [[nodiscard]] bool asks() const {
+  /// True if the sender requests permission before it sends the data.
+  [[nodiscard]] bool waits_for_answer() const {
     return protocol == Protocol::kGranted || protocol == Protocol::kRendezvous;
   }
 };
 
-/// Calls a stage until it has nothing more to wait for: where nothing else happens in between.
+/// Calls a stage until it requests no further call, for callers without concurrent events.
 template <typename Stage>
 void to_its_end(Passage& passage, Stage stage) {
   for (Time asked = passage.again;; asked = passage.again) {
@@ -99,8 +99,7 @@ void to_its_end(Passage& passage, Stage stage) {
   passage.again = Time::ps(-1);
 }
 
-/// What comes with a token in a world (Team::send_token()). The algorithm that sends it gives the fields
-/// their meaning.
+/// The data of a token in a world (Team::send_token()). The algorithm that sends it defines the fields.
 struct Stamp {
   Time first;
   Time last;
@@ -119,8 +118,8 @@ enum class Outcome : std::uint8_t {
   kCancelled
 };
 
-/// The first step that fails gives an algorithm its outcome. The algorithm itself goes on, so that the other
-/// ranks do not wait for ever.
+/// Records the first failure as an algorithm's outcome. The algorithm itself continues, so that other ranks
+/// do not wait forever.
 inline void note(Outcome& outcome, Outcome step) {
   if (outcome == Outcome::kOk) outcome = step;
 }
@@ -128,21 +127,21 @@ inline void note(Outcome& outcome, Outcome step) {
 inline constexpr int kAnySource = -1;
 inline constexpr int kAnyTag = -1;
 
-/// How an operation came to what carries it.
+/// The reason for an operation's carrier.
 enum class Handling : std::uint8_t {
   kOffloaded,  // to the chosen backend
-  kRouted,     // a route gives it to another one
+  kRouted,     // to another backend, by a route
   kDeclined    // the host carries it instead
 };
 
-/// What a receive or a probe found.
+/// The result of a receive or a probe.
 struct Received {
   Outcome outcome = Outcome::kOk;
   int source = 0;  // rank in the communicator
   int tag = 0;
   std::size_t bytes = 0;
-  Handling handling = Handling::kOffloaded;  // of a received message, as its sender's
-  Time spent = {};                           // by which learning of it has moved the program's clock
+  Handling handling = Handling::kOffloaded;  // for a received message: chosen by its sender
+  Time spent = {};                           // how far receiving it has advanced the program's clock
 };
 
 }  // namespace offramp

@@ -1,4 +1,4 @@
-// The operations that a model is asked about: MPI's messages and collectives, without MPI's types.
+// Operations as models see them: MPI's messages and collectives, without MPI's types.
 #pragma once
 
 #include <array>
@@ -33,7 +33,8 @@ enum class OperationKind : std::uint8_t {
   kCount
 };
 
-/// Kinds of operation. The numbers of the kinds mean nothing: ask a set, the table of kinds, or a predicate.
+/// A set of operation kinds. The numeric values of kinds have no meaning: use a set, the table of kinds, or a
+/// predicate.
 class OperationSet {
  public:
   // NOLINTNEXTLINE(google-explicit-constructor): a list of kinds is a set
@@ -49,24 +50,24 @@ class OperationSet {
  private:
   static constexpr std::uint64_t bit(OperationKind kind) {
     const auto index = static_cast<unsigned>(kind);
-    return index < 64 ? std::uint64_t{1} << index : 0;  // no set holds kinds beyond
+    return index < 64 ? std::uint64_t{1} << index : 0;  // larger kinds are in no set
   }
   std::uint64_t bits_ = 0;
 };
 
-/// What the ranks of a collective exchange. kNone: whole messages, or nothing. kEqual: blocks of one size,
-/// one for each rank. kDifferent: blocks with a size each.
+/// Data exchanged by the ranks of a collective. kNone: whole messages, or nothing. kEqual: one block per
+/// rank, of one size. kDifferent: one block per rank, of individual sizes.
 enum class Blocks : std::uint8_t { kNone, kEqual, kDifferent };
 
-/// One row for each kind: everything that follows from the kind alone.
+/// One row per kind, with everything that follows from the kind alone.
 struct KindTraits {
   OperationKind kind = OperationKind::kCount;
   std::string_view name = "unknown";  // in settings, options and reports
-  /// That ask for it, in lower case, without MPI_, the I of nonblocking forms, _init and _c.
+  /// MPI functions of this kind, in lower case, without MPI_, the I of nonblocking forms, _init, and _c.
   std::string_view mpi_functions = {};
-  bool has_root = false;  // one rank differs from the others: of a message in a forecast, the sender
+  bool has_root = false;  // one rank differs from the others; for a message in a forecast, the sender
   bool reduces = false;
-  bool is_prefix = false;  // each rank's result is of the ranks up to it
+  bool is_prefix = false;  // each rank's result covers the ranks up to it
   Blocks blocks = Blocks::kNone;
 };
 inline constexpr std::array<KindTraits, static_cast<std::size_t>(OperationKind::kCount)> kOperationKinds = {{
@@ -129,7 +130,7 @@ inline constexpr std::array<KindTraits, static_cast<std::size_t>(OperationKind::
      .name = "allgatherv",
      .mpi_functions = "allgatherv",
      .blocks = Blocks::kDifferent},
-    // MPI_Reduce_scatter with counts that differ; which they are is known at the call.
+    // MPI_Reduce_scatter with different counts, which are known only at the call.
     {.kind = OperationKind::kReduceScatterv,
      .name = "reduce_scatterv",
      .reduces = true,
@@ -141,7 +142,7 @@ inline constexpr std::array<KindTraits, static_cast<std::size_t>(OperationKind::
 }};
 inline constexpr KindTraits kNoKind;
 
-/// kNoKind: it is none.
+/// The row of a kind; kNoKind if it has none.
 constexpr const KindTraits& traits_of(OperationKind kind) {
   const auto index = static_cast<std::size_t>(kind);
   return index < kOperationKinds.size() ? kOperationKinds[index] : kNoKind;
@@ -151,12 +152,12 @@ constexpr std::string_view to_string(OperationKind kind) {
   return traits_of(kind).name;
 }
 
-/// The kinds whose row is as asked.
+/// The set of all kinds whose row satisfies the predicate.
 template <typename Asked>
 constexpr OperationSet kinds_where(Asked asked) {
   OperationSet found = {};
   for (std::size_t i = 0; i < kOperationKinds.size(); ++i) {
-    // A row in another's place: calling this in a constant expression does not compile.
+    // A row at the wrong index: evaluation as a constant expression does not compile.
     if (static_cast<std::size_t>(kOperationKinds[i].kind) != i) std::abort();
     if (asked(kOperationKinds[i])) found = found | OperationSet{kOperationKinds[i].kind};
   }
@@ -166,12 +167,12 @@ constexpr OperationSet kinds_where(Asked asked) {
 /// Collectives whose ranks exchange blocks of one size with each other.
 inline constexpr OperationSet kBlockCollectives =
     kinds_where([](const KindTraits& kind) { return kind.blocks == Blocks::kEqual; });
-/// Their variants with a size per block.
+/// The variants with individual block sizes.
 inline constexpr OperationSet kVectorCollectives =
     kinds_where([](const KindTraits& kind) { return kind.blocks == Blocks::kDifferent; });
 inline constexpr OperationSet kPrefixReductions =
     kinds_where([](const KindTraits& kind) { return kind.is_prefix; });
-/// Messages, and the collectives without prefix reductions and without the vector variants.
+/// Messages and collectives, without prefix reductions and vector variants.
 inline constexpr OperationSet kRegularOperations =
     kinds_where([](const KindTraits& kind) { return kind.blocks != Blocks::kDifferent && !kind.is_prefix; });
 
@@ -188,7 +189,8 @@ constexpr bool has_root(OperationKind kind) {
   return traits_of(kind).has_root;
 }
 
-/// What an MPI function asks for, by its name as in KindTraits. Nothing: no operation of a model.
+/// The kind of an MPI function, whose name is written as in KindTraits. nullopt if no model has such an
+/// operation.
 constexpr std::optional<OperationKind> kind_of_function(std::string_view name) {
   for (const KindTraits& row : kOperationKinds) {
     std::string_view left = row.mpi_functions;
@@ -201,7 +203,8 @@ constexpr std::optional<OperationKind> kind_of_function(std::string_view name) {
   return std::nullopt;
 }
 
-/// The class of an MPI datatype's elements. kMixed: a derived type of several, or one that has no class here.
+/// The class of an MPI datatype's elements. kMixed: a derived type of several classes, or a type without a
+/// class here.
 enum class ElementType : std::uint8_t {
   kByte,
   kInt8,
@@ -222,7 +225,7 @@ enum class ElementType : std::uint8_t {
 };
 std::string_view to_string(ElementType type);
 
-/// Bytes of one element; 1 for types without one size.
+/// Bytes of one element; 1 for types without a fixed size.
 constexpr std::size_t element_bytes(ElementType type) {
   switch (type) {
     case ElementType::kInt16:
@@ -289,10 +292,11 @@ constexpr bool is_bitwise(ReduceFunction function) {
          function == ReduceFunction::kBitXor;
 }
 
-/// What supports() may look at: only what all ranks of a collective know alike.
-/// bytes: kSend, kBcast, kReduce, kAllreduce, kScan, kExscan: the message; the others: one rank's block; 0
-/// where blocks differ. elements: of a reduction, as many as the bytes hold. ranks: of the communicator; a
-/// send has 2.
+/// The arguments of supports(): only values that all ranks of a collective agree on.
+/// - bytes: the message for kSend, kBcast, kReduce, kAllreduce, kScan, kExscan; else one rank's block; 0
+///   where blocks differ.
+/// - elements: of a reduction, number of elements in `bytes`.
+/// - ranks: size of the communicator; 2 for a send.
 struct Operation {
   OperationKind kind = OperationKind::kSend;
   ElementType element = ElementType::kByte;
@@ -303,8 +307,8 @@ struct Operation {
   int ranks = 2;
   int root = 0;
   int tag = 0;               // point-to-point only
-  bool nonblocking = false;  // of a collective: the program goes on beside it (MPI_Iallreduce and so on)
-  bool on_one_node = false;  // of a message: to another rank of the same node
+  bool nonblocking = false;  // of a collective: the program continues meanwhile (MPI_Iallreduce and so on)
+  bool on_one_node = false;  // of a message: both ranks are on one node
 
   bool operator==(const Operation&) const = default;
 };

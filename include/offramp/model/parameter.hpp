@@ -1,5 +1,5 @@
-// Parameters of a backend: described once, as data. From the table come the configuration's checks, `offramp
-// info`, the documentation and the values that the model reads.
+// Parameters of a backend, described once in a table. The configuration's checks, `offramp info`, the
+// documentation, and the model's values are derived from it.
 //
 //   real("latency", "ns", 1000, {0, 1e9}, "assumed", "first bit out to first bit in")   a row of the table
 //   settings.nanoseconds("latency")                                                     its value, as a Time
@@ -20,7 +20,7 @@ namespace offramp {
 enum class ParameterKind : std::uint8_t { kInteger, kReal, kBoolean, kChoice };
 
 /// Texts are literals. For kChoice the default and the allowed values are names; otherwise they are numbers
-/// (booleans: 0 or 1) between minimum and maximum, both allowed.
+/// (booleans: 0 or 1) from minimum to maximum, inclusive.
 struct Parameter {
   struct Range {
     double minimum = 0;
@@ -36,13 +36,14 @@ struct Parameter {
   std::string_view default_choice;
   std::vector<std::string_view> choices;
   std::string_view
-      source;  // where the default is from: a key of `offramp info --sources` and a place, or "assumed"
+      source;  // origin of the default: a key of `offramp info --sources` and a place, or "assumed"
   std::string_view description;  // one line
-  /// A plausible value of a parameter whose default is 0 because nothing is published. advise tries it; the
-  /// source says where it is from.
+  /// A plausible value if the default is 0 because nothing is published. advise tries it; `source` has its
+  /// origin.
   double plausible = 0;
 };
 
+// Constructors of table rows.
 inline Parameter real(std::string_view name, std::string_view unit, double value, Parameter::Range range,
                       std::string_view source, std::string_view description) {
   return {name, ParameterKind::kReal, unit, value, range.minimum, range.maximum, {}, {}, source, description};
@@ -73,8 +74,8 @@ inline Parameter choice(std::string_view name, std::string_view value, std::vect
   return {name, ParameterKind::kChoice, unit, 0, 0, 0, value, std::move(choices), source, description};
 }
 
-// What a simulator's specification says, as the default of a parameter in that unit. A default stands in one
-// place: the specification, if it has the value, else the table.
+// Convert a value of a simulator's specification to a parameter's unit. A default is written once: in the
+// specification if it has the value, else in the table.
 constexpr double in_nanoseconds(Time time) {
   return static_cast<double>(time.count()) / 1e3;
 }
@@ -92,7 +93,7 @@ constexpr double in_megahertz(Frequency clock) {
 }
 
 /// The values of one backend's parameters: complete (defaults filled in) and checked against its table.
-/// Reading a name that is not in the table is a bug of the backend and throws std::out_of_range at creation.
+/// Reading a name outside the table is a bug of the backend and throws std::out_of_range at creation.
 class Settings {
  public:
   struct Value {
@@ -100,6 +101,7 @@ class Settings {
     std::string text;
   };
 
+  // Values of the named parameters, as numbers in their units or as texts.
   [[nodiscard]] std::int64_t integer(const std::string& name) const {
     return static_cast<std::int64_t>(values_.at(name).number);
   }
@@ -107,7 +109,7 @@ class Settings {
   [[nodiscard]] bool flag(const std::string& name) const { return values_.at(name).number != 0; }
   [[nodiscard]] const std::string& choice(const std::string& name) const { return values_.at(name).text; }
 
-  // Values in the units of their names, rounded to a picosecond, a bit per second, a hertz.
+  // Values in the named units, rounded to a picosecond, a bit per second, a hertz.
   [[nodiscard]] Time nanoseconds(const std::string& name) const { return Time::ps(scaled(name, 1e3)); }
   [[nodiscard]] Time microseconds(const std::string& name) const { return Time::ps(scaled(name, 1e6)); }
   [[nodiscard]] Time milliseconds(const std::string& name) const { return Time::ps(scaled(name, 1e9)); }
@@ -120,7 +122,7 @@ class Settings {
 
   void set(std::string_view name, Value value) { values_[std::string(name)] = std::move(value); }
 
-  /// All defaults of a table.
+  /// The defaults of a table.
   static Settings defaults(std::span<const Parameter> table) {
     Settings settings;
     for (const Parameter& p : table) settings.set(p.name, {p.default_number, std::string(p.default_choice)});

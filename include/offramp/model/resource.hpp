@@ -1,8 +1,8 @@
-// Resources: what serves one thing at a time or has a rate (an engine, a NIC, a link), and who shares it.
+// Resources: units that serve one request at a time or have a rate (an engine, a NIC, a link), and the ranks
+// that share them.
 //
-// A backend describes its resources once, and names them by index. It never learns which ranks a resource
-// really serves: a stage of a message asks its view for "the NIC", and gets the one of the rank's node in a
-// world.
+// A backend describes its resources once and refers to them by index. Which ranks share one is hidden from
+// it: in a world, a stage that uses "the NIC" gets the NIC of the rank's node.
 #pragma once
 
 #include <cassert>
@@ -18,37 +18,37 @@ namespace offramp {
 
 /// The ranks that share one resource.
 enum class Scope : std::uint8_t {
-  kRank,     // it has one of its own
-  kNode,     // the ranks of a node; this and the next three by MachineLayout
+  kRank,     // one rank
+  kNode,     // the ranks of a node; this and the next three follow MachineLayout
   kSocket,   // the ranks of one of its sockets
-  kCard,     // the ranks to which one of its cards is dealt
-  kLink,     // the ranks to which one of the card's links is dealt
-  kGroup,    // so many neighbouring ranks (of a board, an array): ResourceDescription::ranks
+  kCard,     // the ranks that use one of its cards
+  kLink,     // the ranks that use one of a card's links
+  kGroup,    // ResourceDescription::ranks neighbouring ranks (of a board, an array)
   kMachine,  // all ranks
   kCount
 };
 
-/// How messages occupy a resource, first come first served in either case.
+/// How messages occupy a resource; always first come, first served.
 enum class Occupation : std::uint8_t {
-  kForAWhile,   // for times that the stages of a message know: Resources::occupy(), carry()
+  kForAWhile,   // for durations computed by the stages: Resources::occupy(), carry()
   kBySender,    // one message from its departure until the send is complete (or Passage::freed)
-  kByReceiver,  // one message from the answer to its request until all of it has arrived
+  kByReceiver,  // one message from the answer to its request until it has arrived completely
 };
 
 struct ResourceDescription {
   std::string_view name;  // a literal, as in traces: "host.link"
   Scope scope = Scope::kRank;
   Occupation occupation = Occupation::kForAWhile;
-  std::int64_t bits_per_second = 0;  // of what carries bytes; 0: it has no rate
-  int ranks = 1;                     // of a kGroup; one number for all of a backend
-  // Stages reserve it for moments that are still to come, so that it can be idle while something waits: the
-  // audit of a world lets that pass here.
+  std::int64_t bits_per_second = 0;  // transfer rate; 0: none
+  int ranks = 1;                     // of a kGroup; one number per backend
+  // Stages reserve it for later moments, so it can be idle while a message waits. The audit of a world
+  // tolerates that here.
   bool reserved_ahead = false;
 };
 
 inline constexpr std::size_t kNoResource = SIZE_MAX;
 
-/// The index of the resource that is held in this way: the first one, or kNoResource.
+/// The index of the first resource with this occupation, or kNoResource.
 constexpr std::size_t held(std::span<const ResourceDescription> resources, Occupation occupation) {
   for (std::size_t i = 0; i < resources.size(); ++i) {
     if (resources[i].occupation == occupation) return i;
@@ -59,11 +59,11 @@ constexpr std::size_t held(std::span<const ResourceDescription> resources, Occup
 /// The state of one resource.
 struct Resource {
   Arbiter timeline;
-  Time waited;              // by all that found it occupied
+  Time waited;              // total waiting time of its users
   std::uint64_t bytes = 0;  // carried so far
 };
 
-/// Hears of every occupation, to check it.
+/// Called for every occupation, to check it.
 class ResourceObserver {
  public:
   virtual void occupied(const Resource& resource, const ResourceDescription& description, Time asked,
@@ -73,21 +73,21 @@ class ResourceObserver {
   ~ResourceObserver() = default;
 };
 
-/// The resources that one rank's device reaches. A view: cheap to make and to copy.
+/// The resources within reach of one rank's device. A view: cheap to construct and copy.
 class Resources {
  public:
-  /// Where a world has a resource: which one it is in an array of those that the same ranks share.
-  struct Place {
-    std::uint32_t scope;  // of the array, as a number
+  /// Location of a resource in a world: the array of its scope, and the index there.
+  struct ResourceSlot {
+    std::uint32_t scope;  // index of the array
     std::uint32_t number;
   };
   using Blocks = Resource* const*;
 
-  /// Outside of a world: all of them are one device's own.
+  /// Outside of a world: all resources belong to one device.
   Resources(std::span<const ResourceDescription> descriptions, Resource* own)
       : descriptions_(descriptions), own_(own) {}
-  /// In a world. places: by resource; blocks: the arrays by scope.
-  Resources(std::span<const ResourceDescription> descriptions, const Place* places, Blocks blocks,
+  /// In a world. places: by resource; blocks: the arrays, by scope.
+  Resources(std::span<const ResourceDescription> descriptions, const ResourceSlot* places, Blocks blocks,
             ResourceObserver* observer)
       : descriptions_(descriptions), places_(places), blocks_(blocks), observer_(observer) {}
 
@@ -97,7 +97,7 @@ class Resources {
     return blocks_[places_[index].scope][places_[index].number];
   }
 
-  /// Occupies a resource for `duration`, from `at` or from when it is free.
+  /// Occupies a resource for `duration`, from `at` or as soon as it is free.
   Arbiter::Grant occupy(std::size_t index, Time at, Time duration, std::uint64_t bytes = 0) const {
     Resource& resource = (*this)[index];
     const Arbiter::Grant grant = resource.timeline.acquire(at, duration);
@@ -107,10 +107,11 @@ class Resources {
     return grant;
   }
 
-  /// Occupies a resource that has a rate for as long as it takes to carry that many bytes.
+  /// Occupies a resource with a rate for the time that it needs for these bytes.
   Arbiter::Grant carry(std::size_t index, Time at, std::size_t bytes) const {
     return occupy(index, at, time_of(index, bytes), bytes);
   }
+  /// The time to carry these bytes on an idle resource with a rate.
   [[nodiscard]] Time time_of(std::size_t index, std::size_t bytes) const {
     return Bandwidth::bits_per_second(descriptions_[index].bits_per_second)
         .bytes(static_cast<std::int64_t>(bytes));
@@ -119,7 +120,7 @@ class Resources {
  private:
   std::span<const ResourceDescription> descriptions_;
   Resource* own_ = nullptr;
-  const Place* places_ = nullptr;
+  const ResourceSlot* places_ = nullptr;
   Blocks blocks_ = nullptr;
   ResourceObserver* observer_ = nullptr;
 };

@@ -1,4 +1,4 @@
-// The ranks of one collective, as the algorithm of a backend sees them.
+// Team: the ranks of one collective, as seen by a backend's algorithm.
 #pragma once
 
 #include <coroutine>
@@ -16,31 +16,31 @@ namespace offramp {
 
 class WorldDevices;
 
-/// What the algorithm of a collective reaches of the hardware. It exists only where modelled time is
-/// computed: see Team::hardware().
+/// Hardware access of a collective algorithm. It exists only where modelled time is computed: see
+/// Team::hardware().
 class TeamHardware {
  public:
-  /// What the device of a world rank reaches. Outside of a world only the team's own rank may be asked for.
+  /// The resources of a world rank's device. Outside of a world only the team's own rank is allowed.
   [[nodiscard]] virtual Resources resources(int world_rank) = 0;
-  /// Null outside of a world.
+  /// nullptr outside of a world.
   [[nodiscard]] virtual WorldDevices* devices() { return nullptr; }
 
  protected:
   ~TeamHardware() = default;
 };
 
-/// The devices of all ranks in a world, for hardware that works on a collective by itself: what happens there
-/// is not told by messages. The world takes its steps in the order of modelled time, with all others. Lives
-/// as long as the backend.
+/// The devices of all ranks in a world, for hardware that executes a collective itself rather than by
+/// messages. The world runs its steps in the order of modelled time with all other events. Lives as long as
+/// the backend.
 class WorldDevices : public TeamHardware {
  public:
-  /// What a device does from moment to moment.
+  /// Callbacks of a device.
   class Work {
    public:
-    /// The moment has come that schedule() was called for.
+    /// Called at the time requested by schedule().
     virtual void step(Time at, std::uint32_t number) = 0;
-    /// What cross() was called for is at the far end of its link: the first and the last byte. Called once
-    /// nothing can change these times any more, which may be after the first byte has come.
+    /// The bytes of cross() are at the far end of the link, with the times of the first and last byte. Called
+    /// once these times are final, possibly after the first byte has arrived.
     virtual void crossed(std::uint32_t /*number*/, Time /*first*/, Time /*last*/) {}
 
    protected:
@@ -48,12 +48,12 @@ class WorldDevices : public TeamHardware {
   };
 
   [[nodiscard]] WorldDevices* devices() final { return this; }
-  /// Calls work.step(at, number), not before the present moment. work lives until then.
+  /// Calls work.step(at, number); `at` is not in the past. work must live until then.
   virtual void schedule(Time at, Work& work, std::uint32_t number) = 0;
-  /// For devices in switches: sends bytes over one link of the network (SwitchMap), which they share with all
-  /// messages. first, last: when these bytes are at the near end if nothing else uses the link, not before
-  /// the present moment. What has at most 16 KiB passes several links cut-through; more is cut up by the
-  /// network and known at the far end only when all of it is there. Calls work.crossed(number, ...).
+  /// Sends bytes over one link of the network (SwitchMap), which is shared with all messages; for devices in
+  /// switches. first, last: when the bytes are at the near end if nothing else uses the link, not in the
+  /// past. Up to 16 KiB pass several links cut-through; the network splits larger data and reports its
+  /// arrival only when it is complete. Calls work.crossed(number, ...).
   virtual void cross(std::size_t link, std::size_t bytes, Time first, Time last, Work& work,
                      std::uint32_t number) = 0;
 
@@ -61,8 +61,8 @@ class WorldDevices : public TeamHardware {
   ~WorldDevices() = default;
 };
 
-/// The ranks of one collective operation as its algorithm sees them: ranks are those of the communicator. The
-/// clock is the algorithm's position in modelled time. Implemented by the library; used by one coroutine.
+/// One collective operation as its algorithm sees it: ranks are those of the communicator, and the clock is
+/// the algorithm's position in modelled time. Implemented by the library; used by one coroutine.
 class Team {
  public:
   using Handle = void*;
@@ -70,46 +70,47 @@ class Team {
 
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
-  /// False: the buffers are sizes, and there is nothing to read in them.
+  /// False if buffers have sizes only, and no contents.
   [[nodiscard]] bool carries_data() const { return carries_data_; }
-  /// Where the members are, for hardware to which their places matter: the world rank of a rank.
+  /// The world rank of a rank, for hardware that depends on the location of its members.
   [[nodiscard]] virtual int world_rank(int rank) const { return rank; }
-  /// The communicator: the same on all members, and never used again in a run. See Backend::forget().
+  /// Identifies the communicator: equal on all members, and unique in a run. See Backend::forget().
   [[nodiscard]] virtual std::uint64_t context() const { return 0; }
-  /// The context under which the hardware keeps what it sets up for the communicator. It differs from
-  /// context() for a persistent collective: its messages have a context of their own, and it uses the set-up
-  /// of the communicator that it was made on.
+  /// The context of the hardware's per-communicator state. It differs from context() for a persistent
+  /// collective: its messages have their own context, but it uses the state of its communicator.
   [[nodiscard]] virtual std::uint64_t setup_context() const { return context(); }
-  /// Null in a run: only data moves. Then the clock and the stamps of tokens mean nothing, a token is a
-  /// message like any other, no message waits for its receiver, and an algorithm leaves out what serves only
-  /// the time: credits, windows, segments, registers. What it combines, and in which order, stays the same.
-  /// All members have hardware, or none has.
+  /// The modelled hardware; all members have it, or none. Returns nullptr in a run, where only data moves:
+  /// - The clock and the stamps of tokens are meaningless, and a token is an ordinary message.
+  /// - Messages never wait for their receiver.
+  /// - An algorithm omits what affects only the time: credits, windows, segments, registers. It combines the
+  ///   same data in the same order.
   [[nodiscard]] virtual TeamHardware* hardware() { return nullptr; }
-  /// The devices of all members; null without a world.
+  /// The devices of all members; nullptr outside of a world.
   [[nodiscard]] WorldDevices* devices() {
     TeamHardware* const own = hardware();
     return own != nullptr ? own->devices() : nullptr;
   }
   Time clock;
-  /// For spans of what belongs to the whole operation and not to one of its messages.
+  /// For spans of the whole operation rather than one of its messages.
   std::uint64_t operation = 0;
-  /// How the messages of this algorithm go, for hardware to which it makes a difference: see Transfer.
+  /// Properties of this algorithm's messages, for hardware that distinguishes them: see Transfer.
   bool synchronous = false;
   bool signals = false;
-  /// Bytes of the buffers that this rank's call has, for memory with caches; 0: only the message's own count.
+  /// Bytes of the buffers in this rank's call, for memory with caches; 0: count each message alone.
   std::size_t footprint = 0;
 
   // For hardware that works while the program computes.
-  /// When a nonblocking call returns to the program. Set before the first co_await; 0: at once.
+  /// The time at which a nonblocking call returns to the program. Set it before the first co_await; 0: at
+  /// once.
   Time host_free;
-  /// Work of the host itself that is left: it begins when the program waits, not before host_begin, and goes
-  /// on beside the hardware's. The operation is complete when both are done.
+  /// Remaining work of the host. It begins when the program waits, at host_begin or later, and overlaps with
+  /// the hardware's. The operation completes when both are done.
   Time host_begin;
   Time host_work;
-  /// When such work ends that begins at a moment, in place of host_work: of work that needs what others use,
-  /// too. Asked once.
+  /// Computes the end of that work from its beginning, instead of host_work, if it uses shared resources.
+  /// Called once.
   std::function<Time(Time begin)> host_end;
-  /// How long it takes from then on.
+  /// Duration of the host's work if it begins then.
   [[nodiscard]] Time host_time(Time begin) const { return host_end ? host_end(begin) - begin : host_work; }
 
   class [[nodiscard]] Pending {
@@ -117,7 +118,7 @@ class Team {
     Pending(Team& team, Handle handle) : team_(team), handle_(handle) {}
     [[nodiscard]] bool await_ready() const { return team_.ready(handle_); }
     void await_suspend(std::coroutine_handle<> waiter) const { team_.wait(handle_, waiter); }
-    /// Takes the clock to the completion; the handle is used up.
+    /// Advances the clock to the completion and releases the handle.
     Outcome await_resume() const { return team_.finish(handle_); }
 
    private:
@@ -125,13 +126,13 @@ class Team {
     Handle handle_;
   };
 
-  /// Starts a send or a receive of exactly data.size() bytes; co_await it once. Buffers stay valid until
-  /// then. They cost what the backend's point-to-point model says.
+  /// Start a send or a receive of exactly data.size() bytes; co_await the result once. Buffers must be valid
+  /// until then. The costs are those of the backend's point-to-point model.
   Pending send(int peer, Bytes data) { return {*this, start_send(peer, data, nullptr)}; }
   Pending receive(int peer, MutableBytes data) { return {*this, start_receive(peer, data, false)}; }
 
-  /// What came with a token: the stamp that its sender gave it. Of one that has crossed a network, first and
-  /// last are when it came, and stored is what Backend::arrive() said; otherwise that is negative.
+  /// A received token with its sender's stamp. If it has crossed a network, first and last are its arrival
+  /// times and stored is the result of Backend::arrive(); otherwise stored is negative.
   struct Arrival {
     Outcome outcome = Outcome::kOk;
     Stamp stamp;
@@ -142,25 +143,23 @@ class Team {
     PendingToken(Team& team, Handle handle) : team_(team), handle_(handle) {}
     [[nodiscard]] bool await_ready() const { return team_.ready(handle_); }
     void await_suspend(std::coroutine_handle<> waiter) const { team_.wait(handle_, waiter); }
-    /// The clock stays; the handle is used up.
-    Arrival await_resume() const { return team_.take(handle_); }
+    /// Leaves the clock unchanged and releases the handle.
+    Arrival await_resume() const { return team_.finish_token(handle_); }
 
    private:
     Team& team_;
     Handle handle_;
   };
 
-  /// The same for models with processes of their own on both sides, which know when each byte leaves and
-  /// arrives: a token of their network, with data or without. The library carries it and adds no time;
-  /// neither clock moves. Tokens of one pair arrive in order, and in order with send(): a token is received
-  /// as a token.
+  /// Sends a token, for models that compute the time of each byte at both ends. A token may have data. The
+  /// library delivers it without adding time to either clock. Tokens and messages of one pair arrive in
+  /// order; receive a token as a token.
   PendingToken send_token(int peer, Bytes data, const Stamp& stamp) {
     return {*this, start_send(peer, data, &stamp)};
   }
-  /// The same, but in a world the token crosses its network as a message does, and is there at its time: the
-  /// receiver's device is charged then (Backend::arrive()). stamp: when its first and its last byte are there
-  /// if others leave it the way, which takes `latency` of that. Not to be sent before the world has come to
-  /// the moment at which it leaves.
+  /// As send_token(), but in a world the token crosses the network as a message does, and arrives at the
+  /// modelled time, when the receiver's device is charged (Backend::arrive()). stamp: arrival of the first
+  /// and last byte on an idle network, including `latency`. Must not be called before the modelled departure.
   PendingToken send_crossing(int peer, Bytes data, const Stamp& stamp, Time latency) {
     latency_ = latency;
     const Handle handle = start_send(peer, data, &stamp);
@@ -169,31 +168,30 @@ class Team {
   }
   PendingToken receive_token(int peer, MutableBytes data) { return {*this, start_receive(peer, data, true)}; }
 
-  /// inout = in (op) inout on whole elements: MPI's operand order, `in` comes from the lower ranks.
+  /// inout = in (op) inout on whole elements. As in MPI's operand order, `in` comes from the lower ranks.
   void combine(Bytes in, MutableBytes inout) {
     if (carries_data_) combine_elements(in, inout);
   }
-  /// Local copy; the sizes are equal. Use it instead of memcpy: an algorithm that is only watched has no
-  /// data.
+  /// Local copy; the sizes are equal. Replaces memcpy, because buffers may have no contents (carries_data()).
   void copy(Bytes from, MutableBytes to) const {
     if (carries_data_ && !from.empty() && from.data() != to.data())
       std::memcpy(to.data(), from.data(), from.size());
   }
-  /// Working memory that lives until the operation ends; uninitialised.
+  /// Uninitialised working memory, valid until the operation ends.
   virtual MutableBytes scratch(std::size_t bytes) = 0;
 
  protected:
   Team(int rank, int size, bool carries_data) : rank_(rank), size_(size), carries_data_(carries_data) {}
   virtual void combine_elements(Bytes in, MutableBytes inout) = 0;
-  /// stamp: of a token; null: the backend's point-to-point model prices the message.
+  /// stamp: that of a token; nullptr: the backend's point-to-point model computes the message's time.
   virtual Handle start_send(int peer, Bytes data, const Stamp* stamp) = 0;
   virtual Handle start_receive(int peer, MutableBytes data, bool token) = 0;
   virtual bool ready(Handle handle) = 0;
   virtual void wait(Handle handle, std::coroutine_handle<> waiter) = 0;
   virtual Outcome finish(Handle handle) = 0;
-  virtual Arrival take(Handle handle) = 0;
+  virtual Arrival finish_token(Handle handle) = 0;
 
-  Time latency_ = Time::ps(-1);  // of the token that is being sent; negative: it crosses nothing
+  Time latency_ = Time::ps(-1);  // of the token being sent; negative: it does not cross the network
 
  private:
   int rank_;
@@ -202,15 +200,15 @@ class Team {
 };
 
 /// Buffers of a collective, packed (contiguous, in type-map order). send: this rank's contribution; receive:
-/// where this rank's result goes (empty where MPI gives it none). For bcast, receive is the buffer on every
-/// rank. Blocks of gather, scatter, allgather, reduce_scatter and alltoall lie in rank order. send and
-/// receive never overlap, except that they are the same memory where MPI_IN_PLACE says so (bcast always).
+/// this rank's result (empty where MPI defines none). For bcast, receive is the buffer on every rank. Blocks
+/// of gather, scatter, allgather, reduce_scatter, and alltoall are in rank order. send and receive are
+/// identical for MPI_IN_PLACE and bcast, and never overlap otherwise.
 struct CollectiveBuffers {
   Bytes send;
   MutableBytes receive;
   std::size_t block = 0;  // bytes of one rank's block
-  // Where blocks differ, one per rank, anywhere in memory. send_blocks: kScatterv at the root,
-  // kReduceScatterv (the parts of send), kAlltoallv. receive_blocks: kGatherv at the root, kAllgatherv,
+  // For different block sizes: one block per rank, anywhere in memory. send_blocks: kScatterv at the root,
+  // kReduceScatterv (parts of send), kAlltoallv. receive_blocks: kGatherv at the root, kAllgatherv,
   // kAlltoallv.
   std::span<const Bytes> send_blocks = {};
   std::span<const MutableBytes> receive_blocks = {};

@@ -1,9 +1,8 @@
-// What a backend says to an operation: yes, or no and why.
+// A backend's answer about an operation: accepted, or declined with a reason.
 //
-// There is no yes without a list of kinds. A backend that was written, or compiled, before a kind of
-// operation existed cannot have it in its list, and so declines it whatever else its supports() looks at. A
-// switch over kinds would give that only to authors who remember its default, and a list in the description
-// would be a second place that has to agree with supports().
+// Acceptance requires a list of kinds. A backend that was written or compiled before a kind existed cannot
+// list it, and so declines it, whatever else its supports() checks. A switch over kinds would depend on its
+// default, and a list in the description would have to agree with supports().
 #pragma once
 
 #include <string>
@@ -13,30 +12,29 @@
 
 namespace offramp {
 
-/// Hardware that would carry what this one declines because a memory is full: the same with a parameter
-/// raised to `value`. There may be further reasons behind the one that it lifts: offramp predict --what-if
-/// asks again.
+/// A change of a parameter with which the hardware would carry an operation that it declines because a memory
+/// is full. Further reasons may remain: offramp predict --what-if checks again.
 struct Remedy {
-  std::string_view parameter;  // a literal: a number of the backend's table
+  std::string_view parameter;  // a literal: a numeric parameter of the backend
   double value = 0;
   std::string note;  // "with an exchange memory of 16384 bytes"
 };
 
 struct Verdict {
-  std::string_view reason;         // for the user; empty: yes. Lives as long as the backend.
-  const Remedy* remedy = nullptr;  // of a decline only; lives as long as the backend
+  std::string_view reason;         // for the user; empty: accepted. Lives as long as the backend.
+  const Remedy* remedy = nullptr;  // for declines only; lives as long as the backend
 
   [[nodiscard]] bool yes() const { return reason.empty(); }
 
-  /// Yes to the kinds in `carried`; `otherwise` is the reason for the others.
+  /// Accepts the kinds in `carried`; `otherwise` is the reason for the others.
   static Verdict accept(const Operation& operation, OperationSet carried,
                         std::string_view otherwise = "the hardware has no such collective") {
     return {carried.contains(operation.kind) ? std::string_view() : otherwise, nullptr};
   }
-  /// why: not empty.
+  /// why: must not be empty.
   static Verdict decline(std::string_view why, const Remedy* remedy = nullptr) { return {why, remedy}; }
 
-  /// This verdict where it is a no; else a decline for the objection, if there is one (not empty).
+  /// Returns this verdict if it is a decline, else declines for the objection unless that is empty.
   [[nodiscard]] Verdict unless(std::string_view objection, const Remedy* lifts_it = nullptr) const {
     return yes() ? Verdict(objection, lifts_it) : *this;
   }

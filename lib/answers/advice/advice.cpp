@@ -41,8 +41,6 @@ constexpr int kFirstTurn = 32;
 constexpr double kTurns = 0.75;
 /// The first turn where nothing limits the time.
 constexpr std::chrono::seconds kUnlimitedTurn(1);
-/// Of a model whose times are off by more than this, nothing is known.
-constexpr double kLargestError = 0.9;
 /// Classes of sizes, among which a mix may change hardware: what is small, and what bandwidth decides.
 struct SizeClass {
   std::size_t from;
@@ -237,7 +235,7 @@ std::optional<WorldSetting> Advisor::baseline_with(std::string_view choice, cons
 std::optional<Time> Advisor::end_of(const WorldSetting& setting, double communication) {
   ReplayOptions how = options_.replay;
   if (has_computing_) {
-    how.compute.kind = Compute::Kind::kFactor;
+    how.compute.kind = Compute::Mode::kFactor;
     how.compute.factor = 1 / communication;
   }
   how.compare_undisturbed = false;
@@ -280,7 +278,7 @@ bool Advisor::equalize_link(const BackendDescription& backend, std::int64_t want
   const double rate = static_cast<double>(wanted) / 1e9 / setting->machine.links_per_node();
   section["link"] = {fmt::format("{}", rate), RawValue::Type::kNumber, "advice"};
   const Result<WorldSetting> equal = setting_of(backend);
-  if (equal && footing_of(*equal, source_.ranks).node_bits_per_second <= wanted) return true;
+  if (equal && deployment_of(*equal, source_.ranks).node_bits_per_second <= wanted) return true;
   section = before;
   return false;
 }
@@ -295,7 +293,7 @@ bool Advisor::try_backend(const BackendDescription& backend, Clock::time_point u
   const Result<WorldSetting> setting = world_setting(configuration_, registry_, backend, source_.ranks);
   ReplayOptions whole = options_.replay;
   whole.sizes = !options_.runs_alone;
-  if (options_.runs_alone) whole.compute.kind = Compute::Kind::kMeasured;
+  if (options_.runs_alone) whole.compute.kind = Compute::Mode::kMeasured;
   Result<ReplayResult> result = setting ? replay(*setting, source_, whole) : failure(setting.error());
   if (!result) {
     candidate.refused = result.error();
@@ -306,14 +304,14 @@ bool Advisor::try_backend(const BackendDescription& backend, Clock::time_point u
   candidate.result = std::move(*result);
   const bool has_computing = computing_of(candidate.result).any();
   if (!options_.runs_alone) {
-    candidate.run = runs_.of(*setting, source_, options_.replay, candidate.result);
+    candidate.run = runs_.run_of(*setting, source_, options_.replay, candidate.result);
     if (has_computing && !candidate.run && Clock::now() >= std::min(until_, options_.until)) return false;
   }
-  has_computing_ = has_computing_ || (has_computing && options_.replay.compute.kind == Compute::Kind::kNone);
+  has_computing_ = has_computing_ || (has_computing && options_.replay.compute.kind == Compute::Mode::kNone);
   if (!compare_carried(candidate, *setting)) return false;
   const Candidate* const base = baseline();
-  const std::int64_t rate = candidate.result.footing.node_bits_per_second;
-  const std::int64_t wanted = base == nullptr ? 0 : base->result.footing.node_bits_per_second;
+  const std::int64_t rate = candidate.result.deployment.node_bits_per_second;
+  const std::int64_t wanted = base == nullptr ? 0 : base->result.deployment.node_bits_per_second;
   if (wanted > 0 && rate > wanted && candidate.counts() && equalize_link(backend, wanted)) {
     const Result<WorldSetting> equal = setting_of(backend);
     Result<ReplayResult> again = replay(*equal, source_, whole);

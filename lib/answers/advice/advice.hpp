@@ -32,6 +32,9 @@ namespace offramp {
 /// A gain of a smaller part of the run is not worth a word.
 inline constexpr double kWorthwhile = 0.01;
 
+/// A model's error counts as at most this part of a time.
+inline constexpr double kLargestError = 0.9;
+
 /// 1 where there is nothing to divide by.
 inline double ratio_of(Time time, Time base) {
   return base > Time() ? time.seconds() / base.seconds() : 1;
@@ -212,11 +215,11 @@ class Advisor {
   /// Where the recording has computing.
   [[nodiscard]] const std::optional<ProgramTimes>& program() const { return program_; }
   /// With all results, which leave the advisor.
-  [[nodiscard]] std::vector<Candidate> take_candidates() { return std::move(candidates_); }
+  [[nodiscard]] std::vector<Candidate> release_candidates() { return std::move(candidates_); }
   /// The five that move the answer most, first those that turn it round.
   [[nodiscard]] const std::vector<Influence>& influences() const { return influences_; }
   /// Parameters that were tried.
-  [[nodiscard]] std::size_t tried() const { return tried_; }
+  [[nodiscard]] std::size_t tried_count() const { return tried_; }
   /// At equal links. `nullopt`: no mix is faster than the best single backend by more than half a percent.
   [[nodiscard]] const std::optional<Mix>& mix() const { return mix_; }
   /// Collectives that are slower than need be, the largest gain first.

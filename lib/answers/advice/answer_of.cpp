@@ -15,6 +15,7 @@
 #include <array>
 #include <cmath>
 
+#include "lib/answers/report/sentences.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/text_format.hpp"
 
@@ -30,23 +31,14 @@ constexpr double kNear = 0.05;
 /// A mix of hardware is named if it saves that much.
 constexpr double kMixWorthwhile = 0.03;
 
-std::string percent(double part) {
-  return percent_text(part, 1, part < 0.0995 ? 1 : 0);
-}
-
 /// "7.5 % slower", "2.2 times slower"; "19 % shorter".
 std::string slower_text(double ratio) {
-  if (ratio < 1) return percent(1 - ratio) + " shorter";
-  return ratio < 2 ? percent(ratio - 1) + " slower" : fmt::format("{:.2g} times slower", ratio);
+  if (ratio < 1) return share_text(1 - ratio) + " shorter";
+  return ratio < 2 ? share_text(ratio - 1) + " slower" : fmt::format("{:.2g} times slower", ratio);
 }
 
-/// "37.7 instead of 46.5 ms"
-std::string ends_text(Time end, Time instead_of) {
-  const std::string longer = time_text(instead_of);
-  const std::string_view unit = std::string_view(longer).substr(longer.find(' ') + 1);
-  const double scale = unit == "s" ? 1 : unit == "ms" ? 1e3 : unit == "us" ? 1e6 : 1e9;
-  return fmt::format("{:.3g} instead of {:.3g} {}", scale * end.seconds(), scale * instead_of.seconds(),
-                     unit);
+Time times(Time time, double factor) {
+  return Time::ps(std::llround(static_cast<double>(time.count()) * factor));
 }
 
 /// What one size class of operations takes over both sides, all ranks together.
@@ -90,11 +82,11 @@ std::optional<SizeDifference> largest_difference(const ReplayResult& baseline, c
   return largest;
 }
 
-std::string speed_text(const Candidate& baseline, const Candidate& hardware, bool gains) {
-  const auto one = largest_difference(baseline.result, hardware.fair_result(), gains);
+std::string speed_text(const ReplayResult& baseline, const ReplayResult& hardware, bool gains) {
+  const auto one = largest_difference(baseline, hardware, gains);
   if (!one || (one->gain() > 0) != gains) return {};
   constexpr std::array kKinds = {"sends", "receives", "collectives"};
-  const bool collective = one->kind == static_cast<std::size_t>(SizeTable::Kind::kCollective);
+  const bool collective = one->kind == static_cast<std::size_t>(SizeTable::OperationClass::kCollective);
   const double nanoseconds = 1e9 / one->calls;
   return fmt::format("{}: {} of {} take {} instead of {}",
                      one->bytes >= kLong ? "bandwidth"
@@ -105,44 +97,90 @@ std::string speed_text(const Candidate& baseline, const Candidate& hardware, boo
 }
 
 std::string rate_text(const Candidate& candidate) {
-  return fmt::format("{:g} Gb/s", static_cast<double>(candidate.result.footing.node_bits_per_second) / 1e9);
+  return fmt::format("{:g} Gb/s",
+                     static_cast<double>(candidate.result.deployment.node_bits_per_second) / 1e9);
 }
 
-/// Why the hardware takes less than the baseline, or more.
-std::vector<std::string> reasons_of(const Candidate& baseline, const Candidate& hardware,
+/// Compares runs, or communication if no computing is known.
+Time end_of(const ReplayedSide& side) {
+  return side.run != nullptr ? side.run->end : side.result->modelled_time;
+}
+
+/// Why the hardware takes less than the baseline, or more. Both have results.
+std::vector<std::string> reasons_of(const ReplayedSide& baseline, const ReplayedSide& hardware,
                                     const std::optional<ProgramTimes>& program) {
-  struct Part {
+  struct Contribution {
     double seconds;  // that the run is shorter
     std::string text;
   };
-  const bool gains = hardware.fair_end() < baseline.end();
-  const Time own = baseline.result.modelled_time;
-  const Time other = hardware.fair_result().modelled_time;
+  const bool gains = end_of(hardware) < end_of(baseline);
+  const Time own = baseline.result->modelled_time;
+  const Time other = hardware.result->modelled_time;
   double hidden = 0;
   double speed = (own - other).seconds();
   std::string overlap;
-  if (program && baseline.run && hardware.run) {
-    WholeRun run = *hardware.run;
-    run.end = hardware.fair_end();
+  if (program && baseline.run != nullptr && hardware.run != nullptr) {
     const double here = hidden_share(own, *baseline.run, program->free);
-    const double there = hidden_share(other, run, program->free);
+    const double there = hidden_share(other, *hardware.run, program->free);
     hidden = own.seconds() * (there - here);
     speed *= 1 - there;
-    overlap = fmt::format("{} of communication is hidden, over {} {}", percent(there), baseline.backend->name,
-                          percent(here));
+    overlap = fmt::format("{} of communication is hidden, over {} {}", share_text(there), baseline.backend,
+                          share_text(here));
   }
-  std::vector<Part> parts = {{hidden, overlap}, {speed, speed_text(baseline, hardware, gains)}};
+  std::vector<Contribution> parts = {{hidden, overlap},
+                                     {speed, speed_text(*baseline.result, *hardware.result, gains)}};
   const double sign = gains ? 1 : -1;
-  std::stable_sort(parts.begin(), parts.end(),
-                   [sign](const Part& a, const Part& b) { return sign * a.seconds > sign * b.seconds; });
+  std::stable_sort(parts.begin(), parts.end(), [sign](const Contribution& a, const Contribution& b) {
+    return sign * a.seconds > sign * b.seconds;
+  });
   std::vector<std::string> texts;
-  for (const Part& part : parts) {
+  for (const Contribution& part : parts) {
     if (sign * part.seconds > 0) texts.push_back(part.text);
   }
+  return texts;
+}
+
+/// Compares at the baseline's link, and names the effect of the hardware's own link.
+std::vector<std::string> reasons_of(const Candidate& baseline, const Candidate& hardware,
+                                    const std::optional<ProgramTimes>& program) {
+  const auto side = [](const Candidate& one, std::optional<WholeRun>& run) {
+    run = one.run;
+    if (run) run->end = one.fair_end();
+    return ReplayedSide{one.backend->name, &one.fair_result(), run ? &*run : nullptr};
+  };
+  std::optional<WholeRun> first;
+  std::optional<WholeRun> second;
+  std::vector<std::string> texts = reasons_of(side(baseline, first), side(hardware, second), program);
   if (hardware.at_equal_link)
     texts.push_back(
         fmt::format("at {} {}", rate_text(hardware), slower_text(ratio_of(hardware.end(), baseline.end()))));
   return texts;
+}
+
+/// Why no errors of these models are known. Empty: they are.
+std::string unknown_errors_text(const BackendDescription& side, const BackendDescription& base) {
+  for (const BackendDescription* backend : {&side, &base}) {
+    const OperationErrors errors = operation_errors(*backend);
+    if (errors.compared > 0) continue;
+    return errors.measured == 0
+               ? fmt::format("not known: no operation was ever measured on {}", backend->name)
+               : fmt::format("not known: {} is fitted to all {} operations measured on it", backend->name,
+                             errors.measured);
+  }
+  return {};
+}
+
+/// "the answer holds: 0.75 to 0.86 if dpu is off by 12 % and host by 30 %"
+std::string range_text(const RatioRange& range, bool holds, const BackendDescription& side,
+                       const BackendDescription& base) {
+  const auto error = [](const BackendDescription& backend) {
+    return percent_text(operation_errors(backend).nine_tenths, 1, 0);
+  };
+  const std::string errors = &side == &base ? fmt::format("{} is off by {}", base.name, error(base))
+                                            : fmt::format("{} is off by {} and {} by {}", side.name,
+                                                          error(side), base.name, error(base));
+  return fmt::format("{}: {:.2f} to {:.2f} if {}", holds ? "the answer holds" : "open", range.low, range.high,
+                     errors);
 }
 
 /// The certainty, as far as it is known.
@@ -151,32 +189,27 @@ std::string sure_text(const Advisor& advisor) {
   if (all.kind == AnswerKind::kUnknown) return {};
   if (all.kind == AnswerKind::kNothing)
     return fmt::format("the answer holds: free communication would save {}",
-                       percent(std::max(0.0, 1 - ratio_of(*all.sides.free, all.sides.baseline))));
+                       share_text(std::max(0.0, 1 - ratio_of(*all.sides.free, all.sides.baseline))));
   if (all.kind != AnswerKind::kAlgorithm && all.hardware == nullptr) return {};
   const BackendDescription& base = *advisor.baseline()->backend;
   const BackendDescription& side = all.kind == AnswerKind::kAlgorithm ? base : *all.hardware->backend;
   if (!all.range) {
-    for (const BackendDescription* backend : {&side, &base}) {
-      const OperationErrors errors = operation_errors(*backend);
-      if (errors.compared > 0) continue;
-      return errors.measured == 0
-                 ? fmt::format("not known: no operation was ever measured on {}", backend->name)
-                 : fmt::format("not known: {} is fitted to all {} operations measured on it", backend->name,
-                               errors.measured);
-    }
-    return advisor.cut_short() ? "not computed (time)" : "not known: the models' errors give no result";
+    if (std::string text = unknown_errors_text(side, base); !text.empty()) return text;
+    return advisor.cut_short() ? "not computed (time limit)" : "not known: the models' errors give no result";
   }
-  const auto error = [](const BackendDescription& backend) {
-    return percent_text(operation_errors(backend).nine_tenths, 1, 0);
-  };
-  const std::string errors = &side == &base ? fmt::format("{} is off by {}", base.name, error(base))
-                                            : fmt::format("{} is off by {} and {} by {}", side.name,
-                                                          error(side), base.name, error(base));
-  const std::string memory =
-      all.memory ? fmt::format("; {:.2f} to {:.2f} by the nodes' memory", all.memory->low, all.memory->high)
-                 : std::string();
-  return fmt::format("{}: {:.2f} to {:.2f} if {}{}", all.holds ? "the answer holds" : "open", all.range->low,
-                     all.range->high, errors, memory);
+  return range_text(*all.range, all.holds, side, base);
+}
+
+/// Adds what the memory of the nodes makes of the ratio, if two digits show it: in front if one end of the
+/// range changes the answer.
+void add_memory(std::vector<std::string>& texts, const std::optional<RatioRange>& memory) {
+  if (!memory) return;
+  const std::string low = fmt::format("{:.2f}", memory->low);
+  const std::string high = fmt::format("{:.2f}", memory->high);
+  const auto gains = [](double ratio) { return ratio < 1 - kWorthwhile; };
+  if (low != high)
+    texts.insert(gains(memory->low) == gains(memory->high) ? texts.end() : texts.begin(),
+                 fmt::format("{} to {} by the range of the nodes' memory", low, high));
 }
 
 /// The best of the baseline's own choices: the algorithm that gains most, all algorithms, or the thread.
@@ -190,7 +223,10 @@ std::vector<std::string> objections_to(const Advisor& advisor) {
   const Weighing& all = advisor.weighing();
   const Candidate* const hardware = all.hardware;
   std::vector<std::string> texts;
-  if (hardware == nullptr || all.kind == AnswerKind::kNothing) return texts;
+  if (hardware == nullptr || all.kind == AnswerKind::kNothing) {
+    add_memory(texts, all.memory);
+    return texts;
+  }
   const double now = ratio_of(hardware->fair_end(), all.sides.baseline);
   const bool is_algorithm = all.kind == AnswerKind::kAlgorithm;
   if (is_algorithm)
@@ -203,7 +239,7 @@ std::vector<std::string> objections_to(const Advisor& advisor) {
     if (is_algorithm || !one.turns_round(now)) break;
     texts.push_back(one.at_half == now
                         ? fmt::format("{} is assumed to be 0; {} would change it", one.key, one.value)
-                        : fmt::format("{} at {} of {} would change it", one.key,
+                        : fmt::format("{} at {} its {} would change it", one.key,
                                       (one.at_half < 1) != (now < 1) ? "half" : "twice", one.value));
   }
   const bool is_hardware = all.kind == AnswerKind::kHardware;
@@ -211,7 +247,7 @@ std::vector<std::string> objections_to(const Advisor& advisor) {
   const Time end = is_algorithm ? *free : is_hardware ? hardware->fair_end() : all.sides.baseline;
   if (is_hardware && free && 1 - ratio_of(*free, all.sides.baseline) >= kWorthwhile)
     texts.push_back(fmt::format("{} alone saves {} and costs nothing", algorithm_of(advisor),
-                                percent(1 - ratio_of(*free, all.sides.baseline))));
+                                share_text(1 - ratio_of(*free, all.sides.baseline))));
   if (all.progressing && ratio_of(*all.progressing, all.sides.baseline) < 1 - kWorthwhile &&
       ratio_of(*all.progressing, end) < 1 + kNear)
     texts.push_back(
@@ -223,9 +259,10 @@ std::vector<std::string> objections_to(const Advisor& advisor) {
         ratio_of(one.fair_end(), end) < 1 + kNear)
       texts.push_back(fmt::format("{} takes {}", one.backend->name, time_text(one.fair_end())));
   }
-  if (const Footing& footing = hardware->result.footing;
-      is_hardware && footing.node_bits_per_second == 0 && !footing.text.empty())
-    texts.push_back(fmt::format("{} runs on {}", hardware->backend->name, footing.text));
+  if (const Deployment& deployment = hardware->result.deployment;
+      is_hardware && deployment.node_bits_per_second == 0 && !deployment.text.empty())
+    texts.push_back(fmt::format("{} runs on {}", hardware->backend->name, deployment.text));
+  add_memory(texts, all.memory);
   return texts;
 }
 
@@ -254,7 +291,7 @@ void add_bars(ReportAnswer& answer, const Advisor& advisor) {
   add_own("tuned", sides.tuned);
   add_own("thread", sides.threaded);
   for (const BackendDescription* backend : advisor.untried())
-    answer.bars.push_back({std::string(backend->name), Time(), "not tried (time)"});
+    answer.bars.push_back({std::string(backend->name), Time(), "not tried (time limit)"});
 }
 
 std::string_view name_of(AnswerKind kind) {
@@ -277,17 +314,17 @@ Sentence sentence_of(const Advisor& advisor) {
   const Sides& sides = all.sides;
   const std::string_view what = base != nullptr && base->run ? "run" : "communication";
   if (all.kind == AnswerKind::kUnknown)
-    return {fmt::format("nothing can be compared, {} has no result", baseline_name()), {}};
+    return {fmt::format("no comparison is possible: {} has no result", baseline_name()), {}};
   const std::string free_gain =
       sides.free ? fmt::format("communication that takes no time would save {}",
-                               percent(std::max(0.0, 1 - ratio_of(*sides.free, sides.baseline))))
+                               share_text(std::max(0.0, 1 - ratio_of(*sides.free, sides.baseline))))
                  : std::string();
   if (all.kind == AnswerKind::kNothing) {
     const WholeRun& run = *base->run;
     const double waiting = std::min(1.0, ratio_of(advisor.program()->free.in_calls, run.in_calls));
-    const std::string share = fmt::format("MPI calls are {} of the run", percent(run.share_in_calls()));
+    const std::string share = fmt::format("MPI calls are {} of the run", share_text(run.share_in_calls()));
     if (run.share_in_calls() < 2 * kWorthwhile) return {"none is worth it; " + share, {free_gain}};
-    return {fmt::format("none is worth it; {} of MPI time is waiting", percent(waiting)),
+    return {fmt::format("none is worth it; {} of MPI time is waiting", share_text(waiting)),
             {"ranks wait for other ranks' computing", free_gain, share},
             "--html advice.html"};
   }
@@ -295,14 +332,14 @@ Sentence sentence_of(const Advisor& advisor) {
     const double gain = 1 - ratio_of(*sides.at_no_cost(), sides.baseline);
     const bool hardware = all.hardware != nullptr && sides.hardware && *sides.hardware < sides.baseline;
     Sentence sentence{fmt::format("{}{} with {}, {} {} shorter, free", all.holds ? "" : "perhaps ",
-                                  baseline_name(), algorithm_of(advisor), what, percent(gain)),
+                                  baseline_name(), algorithm_of(advisor), what, share_text(gain)),
                       {},
                       sides.is_by_thread() ? "--set host.progress=thread" : "--tuning rules.conf"};
     if (hardware)
       sentence.more = fmt::format("; {} {}", all.hardware->backend->name,
-                                  percent(1 - ratio_of(*sides.hardware, sides.baseline)));
+                                  share_text(1 - ratio_of(*sides.hardware, sides.baseline)));
     if (sides.is_by_thread()) {
-      sentence.why.push_back("operations of the host go on while the program computes, on a core's time");
+      sentence.why.push_back("the host's operations progress during computing, at the cost of core time");
     } else if (!advisor.algorithms().empty()) {
       const AlgorithmChoice& one = advisor.algorithms().front();
       sentence.why.push_back(fmt::format("{} of {} on {} ranks: {} a call", to_string(one.kind),
@@ -330,7 +367,7 @@ Sentence sentence_of(const Advisor& advisor) {
                          slower_text(ratio_of(all.hardware->end(), sides.baseline)))}};
   why.push_back(free_gain);
   if (ratio < 1)
-    return {fmt::format("none is worth it; {}, the best, saves {}", name, percent(1 - ratio)),
+    return {fmt::format("none is worth it; {}, the best, saves {}", name, share_text(1 - ratio)),
             std::move(why)};
   // Its bar is that of its own link.
   const std::string link = all.hardware->at_equal_link ? " at " + rate_text(*base) : std::string();
@@ -372,13 +409,194 @@ ReportAnswer answer_of(const Advisor& advisor, const ProgramNames& program) {
     answer.end = all.hardware->fair_end();
   }
   if (all.range) {
-    const auto times = [&](double ratio) {
-      return Time::ps(std::llround(static_cast<double>(answer.baseline.count()) * ratio));
-    };
-    answer.earliest = times(all.range->low);
-    answer.latest = times(all.range->high);
+    answer.earliest = times(answer.baseline, all.range->low);
+    answer.latest = times(answer.baseline, all.range->high);
   }
   add_bars(answer, advisor);
+  return answer;
+}
+
+ReportAnswer answer_of_replays(std::span<const ReplayedSide> sides,
+                               const std::optional<ProgramTimes>& program, std::optional<Time> tuned,
+                               const ProgramNames& names) {
+  const ReplayedSide& base = sides.front();
+  ReportAnswer answer;
+  answer.baseline = end_of(base);
+  answer.of_run = base.run != nullptr;
+  answer.next = fmt::format("offramp advise {}", names.file);
+  const ReplayedSide* best = nullptr;
+  std::vector<ReportAnswerBar> without;  // a time that counts
+  std::vector<std::string> reasons;      // why not
+  for (const ReplayedSide& side : sides) {
+    ReportAnswerBar bar{std::string(side.backend), {}, "refused"};
+    if (side.result == nullptr) {
+      without.push_back(std::move(bar));
+      continue;
+    }
+    const Counters counters = side.result->total();
+    const CarriedTime carried{counters.times};
+    bar.note = carried.share().value_or(1) < 0.995 ? "carries " + carried.text() : std::string();
+    if (&side != &base && !carried.carries_program()) {
+      reasons.push_back(why_not_carried(side.backend, counters));
+      without.push_back(std::move(bar));
+      continue;
+    }
+    bar.end = end_of(side);
+    answer.bars.push_back(std::move(bar));
+    if (&side != &base && (best == nullptr || end_of(side) < end_of(*best))) best = &side;
+  }
+  std::stable_sort(
+      answer.bars.begin(), answer.bars.end(),
+      [](const ReportAnswerBar& one, const ReportAnswerBar& other) { return one.end < other.end; });
+  answer.bars.insert(answer.bars.end(), without.begin(), without.end());
+  const std::string name = cut_text(names.name, kLongestName);
+  answer.kind = name_of(AnswerKind::kBaseline);
+  if (best == nullptr) {
+    answer.answer = fmt::format("{}: no hardware carries it; stay with {}", name, base.backend);
+    answer.why = clauses_text(reasons);
+    return answer;
+  }
+  answer.candidate = best->backend;
+  answer.end = end_of(*best);
+  const double ratio = ratio_of(answer.end, answer.baseline);
+  if (ratio < 0.9995) {
+    answer.kind = name_of(AnswerKind::kHardware);
+    answer.answer =
+        fmt::format("{}: {}, {} {} ({})", name, best->backend, answer.of_run ? "run" : "communication",
+                    slower_text(ratio), ends_text(answer.end, answer.baseline));
+  } else {
+    answer.answer = fmt::format("{}: stay with {}; {}, the closest, is {}", name, base.backend, best->backend,
+                                ratio < 1.0005 ? std::string("as fast") : slower_text(ratio));
+  }
+  answer.why = clauses_text(reasons_of(base, *best, program));
+  answer.sure = "errors are weighed by advise alone";
+  std::vector<std::string> objections;
+  if (is_baseline(base.backend))
+    objections.push_back(other_ground_text(best->result->deployment, base.result->deployment));
+  if (tuned && ratio_of(*tuned, base.result->modelled_time) < 1 - kWorthwhile)
+    objections.push_back(fmt::format("{} with its fastest algorithms: communication {}", baseline_name(),
+                                     slower_text(ratio_of(*tuned, base.result->modelled_time))));
+  answer.but = clauses_text(objections);
+  return answer;
+}
+
+namespace {
+
+/// Why the operation takes less over `hardware` than over `baseline`, or more: the time of one element, and
+/// the time that its other bytes add.
+std::vector<std::string> reasons_of(const ForecastSide& baseline, const ForecastSide& hardware,
+                                    const Operation& operation) {
+  if (!baseline.shortest || !hardware.shortest) return {};
+  const std::string_view steps =
+      operation.kind != OperationKind::kSend && operation.ranks > 2 ? "rounds" : "latency";
+  if (operation.bytes <= element_bytes(operation.element))
+    return {fmt::format("{}; bandwidth plays no part at this size", steps)};
+  struct Contribution {
+    double seconds;  // that the operation is shorter
+    std::string text;
+  };
+  const auto rest = [](const ForecastSide& side) { return *side.time - earlier(*side.time, *side.shortest); };
+  const auto gain = [](Time one, Time other) { return one.seconds() - other.seconds(); };
+  std::vector<Contribution> parts = {
+      {gain(*baseline.shortest, *hardware.shortest),
+       fmt::format("{}: one element takes {}", steps, ends_text(*hardware.shortest, *baseline.shortest))},
+      {gain(rest(baseline), rest(hardware)),
+       fmt::format("bandwidth: the other bytes take {}", ends_text(rest(hardware), rest(baseline)))}};
+  const double sign = *hardware.time < *baseline.time ? 1 : -1;
+  std::ranges::stable_sort(parts, [sign](const Contribution& a, const Contribution& b) {
+    return sign * a.seconds > sign * b.seconds;
+  });
+  std::vector<std::string> texts;
+  for (const Contribution& part : parts) {
+    if (sign * part.seconds > 0) texts.push_back(part.text);
+  }
+  return texts;
+}
+
+/// As Weighing::range, of one operation. `nullopt`: the errors are not known.
+std::optional<RatioRange> range_of(const ForecastSide& baseline, const ForecastSide& hardware) {
+  const OperationErrors of_side = operation_errors(*hardware.backend);
+  const OperationErrors of_base = operation_errors(*baseline.backend);
+  if (of_side.compared == 0 || of_base.compared == 0) return std::nullopt;
+  const double ratio = ratio_of(*hardware.time, *baseline.time);
+  const double error = std::min(of_side.nine_tenths, kLargestError);
+  const double base_error = std::min(of_base.nine_tenths, kLargestError);
+  return RatioRange{ratio * (1 - error) / (1 + base_error), ratio * (1 + error) / (1 - base_error)};
+}
+
+/// As Weighing::memory, of one operation.
+std::optional<RatioRange> memory_range_of(const ForecastSide& baseline, const ForecastSide& hardware) {
+  if (!baseline.band || !hardware.band) return std::nullopt;
+  const auto [low, high] = std::minmax({ratio_of(hardware.band->first, baseline.band->first),
+                                        ratio_of(hardware.band->second, baseline.band->second)});
+  return RatioRange{low, high};
+}
+
+}  // namespace
+
+ReportAnswer answer_of_forecasts(std::span<const ForecastSide> sides, const Operation& operation,
+                                 const std::string& name) {
+  ReportAnswer answer;
+  const ForecastSide* base = nullptr;
+  const ForecastSide* best = nullptr;
+  std::vector<ReportAnswerBar> declining;
+  for (const ForecastSide& side : sides) {
+    if (!side.time) {
+      declining.push_back({std::string(side.backend->name), {}, "declined: " + side.declined});
+      continue;
+    }
+    answer.bars.push_back({std::string(side.backend->name), *side.time, {}});
+    if (base == nullptr) {
+      base = &side;
+    } else if (best == nullptr || *side.time < *best->time) {
+      best = &side;
+    }
+  }
+  std::ranges::stable_sort(answer.bars, {}, &ReportAnswerBar::end);
+  answer.bars.insert(answer.bars.end(), declining.begin(), declining.end());
+  answer.kind = name_of(AnswerKind::kBaseline);
+  if (base == nullptr) {
+    answer.answer = fmt::format("{}: declined by all", name);
+    return answer;
+  }
+  answer.baseline = *base->time;
+  if (best == nullptr) {
+    answer.answer =
+        fmt::format("{}: only {} carries it, {}", name, base->backend->name, time_text(*base->time));
+    return answer;
+  }
+  answer.candidate = best->backend->name;
+  answer.end = *best->time;
+  const double ratio = ratio_of(answer.end, answer.baseline);
+  const bool gains = ratio < 0.9995;
+  if (gains) {
+    answer.kind = name_of(AnswerKind::kHardware);
+    answer.answer = fmt::format("{}: {}, {}", name, best->backend->name, slower_text(ratio));
+  } else {
+    answer.answer = fmt::format("{}: {}; {} {}", name, base->backend->name, best->backend->name,
+                                ratio < 1.0005 ? std::string("as fast") : slower_text(ratio));
+  }
+  answer.why = clauses_text(reasons_of(*base, *best, operation));
+  answer.sure = unknown_errors_text(*best->backend, *base->backend);
+  const std::optional<RatioRange> memory = memory_range_of(*base, *best);
+  if (const auto range = range_of(*base, *best)) {
+    answer.holds = gains ? range->high < 1 - kWorthwhile : range->low > 1 - kWorthwhile;
+    answer.earliest = times(answer.baseline, range->low);
+    answer.latest = times(answer.baseline, range->high);
+    if (memory)
+      answer.holds = answer.holds && (gains ? memory->high < 1 - kWorthwhile : memory->low > 1 - kWorthwhile);
+    answer.sure = range_text(*range, answer.holds, *best->backend, *base->backend);
+  }
+  std::vector<std::string> objections;
+  if (is_baseline(base->backend->name))
+    objections.push_back(other_ground_text(best->deployment, base->deployment));
+  for (const ReportAnswerBar& bar : answer.bars) {
+    if (gains && bar.end > Time() && bar.name != answer.candidate &&
+        ratio_of(bar.end, answer.end) < 1 + kNear)
+      objections.push_back(fmt::format("{} takes {}", bar.name, time_text(bar.end)));
+  }
+  add_memory(objections, memory);
+  answer.but = clauses_text(objections);
   return answer;
 }
 

@@ -21,7 +21,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Questions = std::vector<std::pair<std::string, Json>>;
 
-Json ask(const Questions& questions) {
+Json decision_node(const Questions& questions) {
   Json node = Json::object();
   for (const auto& [question, next] : questions) node[question] = next;
   return node;
@@ -39,7 +39,7 @@ struct Names {
   /// On all communicators; with inter, on those within one group and between two.
   [[nodiscard]] Json allcomm(const std::string& name) const { return algorithm("allcomm", name); }
   [[nodiscard]] Json both(Json intra, Json inter) const {
-    return ask({{"comm_type=intra", std::move(intra)}, {"comm_type=inter", std::move(inter)}});
+    return decision_node({{"comm_type=intra", std::move(intra)}, {"comm_type=inter", std::move(inter)}});
   }
   [[nodiscard]] Json inter(const std::string& name) const { return algorithm("inter", name); }
   [[nodiscard]] std::string number(const char* of_blocking, const char* of_other) const {
@@ -50,8 +50,9 @@ struct Names {
 /// A reduction whose elements are split among the ranks: only if each gets one, and the operation is MPI's
 /// own.
 Json split(const Names& n, const std::string& split, const std::string& whole) {
-  return ask({{"is_op_built_in=yes", ask({{"count<pow2", n.intra(whole)}, {"count=any", n.intra(split)}})},
-              {"is_op_built_in=no", n.intra(whole)}});
+  return decision_node(
+      {{"is_op_built_in=yes", decision_node({{"count<pow2", n.intra(whole)}, {"count=any", n.intra(split)}})},
+       {"is_op_built_in=no", n.intra(whole)}});
 }
 
 // What MPICH 4.0 chooses within one group.
@@ -63,63 +64,68 @@ Json bcast(const Names& n) {
     if (power)
       sizes.emplace_back("avg_msg_size" + less + "524288", n.intra("scatter_recursive_doubling_allgather"));
     sizes.emplace_back("avg_msg_size=any", n.intra("scatter_ring_allgather"));
-    return ask(sizes);
+    return decision_node(sizes);
   };
-  Json flat = ask({{"comm_size<8", n.intra("binomial")},
-                   {"comm_size=pow2", by_size(true)},
-                   {"comm_size=any", by_size(false)}});
+  Json flat = decision_node({{"comm_size<8", n.intra("binomial")},
+                             {"comm_size=pow2", by_size(true)},
+                             {"comm_size=any", by_size(false)}});
   if (n.blocking) return flat;
-  return ask({{"comm_hierarchy=parent", n.intra("smp")}, {"comm_hierarchy=any", std::move(flat)}});
+  return decision_node({{"comm_hierarchy=parent", n.intra("smp")}, {"comm_hierarchy=any", std::move(flat)}});
 }
 
 Json allreduce(const Names& n) {
-  return ask({{"avg_msg_size<=" + n.number("8", "2048"), n.intra("recursive_doubling")},
-              {"avg_msg_size=any", split(n, "reduce_scatter_allgather", "recursive_doubling")}});
+  return decision_node({{"avg_msg_size<=" + n.number("8", "2048"), n.intra("recursive_doubling")},
+                        {"avg_msg_size=any", split(n, "reduce_scatter_allgather", "recursive_doubling")}});
 }
 
 Json reduce(const Names& n) {
-  Json flat = ask({{"avg_msg_size<=2048", n.intra("binomial")},
-                   {"avg_msg_size=any", split(n, "reduce_scatter_gather", "binomial")}});
+  Json flat = decision_node({{"avg_msg_size<=2048", n.intra("binomial")},
+                             {"avg_msg_size=any", split(n, "reduce_scatter_gather", "binomial")}});
   if (n.blocking) return flat;
-  return ask({{"comm_hierarchy=parent",
-               ask({{"is_commutative=yes", n.intra("smp")}, {"is_commutative=no", n.intra("binomial")}})},
-              {"comm_hierarchy=any", std::move(flat)}});
+  return decision_node(
+      {{"comm_hierarchy=parent",
+        decision_node({{"is_commutative=yes", n.intra("smp")}, {"is_commutative=no", n.intra("binomial")}})},
+       {"comm_hierarchy=any", std::move(flat)}});
 }
 
 /// Of both allgather and allgatherv.
 Json allgather(const Names& n) {
-  return ask({{"comm_size=pow2", ask({{"total_msg_size<524288", n.intra("recursive_doubling")},
-                                      {"total_msg_size=any", n.intra("ring")}})},
-              {"comm_size=any",
-               ask({{"total_msg_size<81920", n.intra("brucks")}, {"total_msg_size=any", n.intra("ring")}})}});
+  return decision_node(
+      {{"comm_size=pow2", decision_node({{"total_msg_size<524288", n.intra("recursive_doubling")},
+                                         {"total_msg_size=any", n.intra("ring")}})},
+       {"comm_size=any", decision_node({{"total_msg_size<81920", n.intra("brucks")},
+                                        {"total_msg_size=any", n.intra("ring")}})}});
 }
 
 Json alltoall(const Names& n) {
   const Json medium = n.intra(n.number("scattered", "permuted_sendrecv"));
-  return ask({{"is_sendbuf_inplace=yes", n.intra(n.number("pairwise_sendrecv_replace", "inplace"))},
-              {"is_sendbuf_inplace=no",
-               ask({{"comm_size<8",
-                     ask({{"avg_msg_size<=32768", medium}, {"avg_msg_size=any", n.intra("pairwise")}})},
-                    {"comm_size=any", ask({{"avg_msg_size<=" + n.number("256", "2048"), n.intra("brucks")},
-                                           {"avg_msg_size<=32768", medium},
-                                           {"avg_msg_size=any", n.intra("pairwise")}})}})}});
+  return decision_node(
+      {{"is_sendbuf_inplace=yes", n.intra(n.number("pairwise_sendrecv_replace", "inplace"))},
+       {"is_sendbuf_inplace=no",
+        decision_node(
+            {{"comm_size<8",
+              decision_node({{"avg_msg_size<=32768", medium}, {"avg_msg_size=any", n.intra("pairwise")}})},
+             {"comm_size=any", decision_node({{"avg_msg_size<=" + n.number("256", "2048"), n.intra("brucks")},
+                                              {"avg_msg_size<=32768", medium},
+                                              {"avg_msg_size=any", n.intra("pairwise")}})}})}});
 }
 
 /// Of both alltoallv and alltoallw.
 Json alltoallv(const Names& n) {
-  return ask({{"is_sendbuf_inplace=yes", n.intra(n.number("pairwise_sendrecv_replace", "inplace"))},
-              {"is_sendbuf_inplace=no", n.intra(n.number("scattered", "blocked"))}});
+  return decision_node({{"is_sendbuf_inplace=yes", n.intra(n.number("pairwise_sendrecv_replace", "inplace"))},
+                        {"is_sendbuf_inplace=no", n.intra(n.number("scattered", "blocked"))}});
 }
 
 Json reduce_scatter(const Names& n, bool in_blocks) {
-  Json regular =
-      ask({{"comm_size=pow2", n.intra("noncommutative")}, {"comm_size=any", n.intra("recursive_doubling")}});
+  Json regular = decision_node(
+      {{"comm_size=pow2", n.intra("noncommutative")}, {"comm_size=any", n.intra("recursive_doubling")}});
   if (!in_blocks)
-    regular = ask({{"is_block_regular=yes", std::move(regular)},
-                   {"is_block_regular=no", n.intra("recursive_doubling")}});
-  return ask({{"is_commutative=yes", ask({{"total_msg_size<524288", n.intra("recursive_halving")},
-                                          {"total_msg_size=any", n.intra("pairwise")}})},
-              {"is_commutative=no", std::move(regular)}});
+    regular = decision_node({{"is_block_regular=yes", std::move(regular)},
+                             {"is_block_regular=no", n.intra("recursive_doubling")}});
+  return decision_node(
+      {{"is_commutative=yes", decision_node({{"total_msg_size<524288", n.intra("recursive_halving")},
+                                             {"total_msg_size=any", n.intra("pairwise")}})},
+       {"is_commutative=no", std::move(regular)}});
 }
 
 /// The entries of all collectives, blocking or not.
@@ -155,20 +161,20 @@ void add_collectives(Json& tree, bool blocking) {
        {std::tuple("Gather", blocking ? "local_gather_remote_send" : "short", blocking ? "linear" : "long"),
         std::tuple("Scatter", "remote_send_local_scatter", "linear")}) {
     const Names n = names(function);
-    add(n, n.both(n.intra("binomial"),
-                  ask({{"total_msg_size<2048", n.inter(few)}, {"total_msg_size=any", n.inter(many)}})));
+    add(n, n.both(n.intra("binomial"), decision_node({{"total_msg_size<2048", n.inter(few)},
+                                                      {"total_msg_size=any", n.inter(many)}})));
   }
   for (const char* function : {"Gatherv", "Scatterv"})
     add(names(function), names(function).allcomm("linear"));
   add(names("Exscan"), names("Exscan").intra("recursive_doubling"));
   const Names scan = names("Scan");
-  add(scan, blocking ? ask({{"is_node_consecutive=yes", scan.intra("smp")},
-                            {"is_node_consecutive=no", scan.intra("recursive_doubling")}})
-                     : ask({{"comm_hierarchy=parent", scan.intra("smp")},
-                            {"comm_hierarchy=any", scan.intra("recursive_doubling")}}));
+  add(scan, blocking ? decision_node({{"is_node_consecutive=yes", scan.intra("smp")},
+                                      {"is_node_consecutive=no", scan.intra("recursive_doubling")}})
+                     : decision_node({{"comm_hierarchy=parent", scan.intra("smp")},
+                                      {"comm_hierarchy=any", scan.intra("recursive_doubling")}}));
   const Names barrier = names("Barrier");
-  add(barrier, barrier.both(blocking ? ask({{"comm_hierarchy=parent", barrier.intra("smp")},
-                                            {"comm_hierarchy=any", barrier.intra("dissemination")}})
+  add(barrier, barrier.both(blocking ? decision_node({{"comm_hierarchy=parent", barrier.intra("smp")},
+                                                      {"comm_hierarchy=any", barrier.intra("dissemination")}})
                                      : barrier.intra("recursive_doubling"),
                             barrier.inter("bcast")));
   for (const char* function : {"Neighbor_allgather", "Neighbor_allgatherv", "Neighbor_alltoall",
@@ -220,8 +226,8 @@ Json branch_of(const MpichAlgorithm& algorithm) {
   Json one =
       algorithm.whole == nullptr ? n.intra(algorithm.theirs) : split(n, algorithm.theirs, algorithm.whole);
   if (algorithm.kind != OperationKind::kAlltoall) return one;
-  return ask({{"is_sendbuf_inplace=yes", n.intra("pairwise_sendrecv_replace")},
-              {"is_sendbuf_inplace=no", std::move(one)}});
+  return decision_node({{"is_sendbuf_inplace=yes", n.intra("pairwise_sendrecv_replace")},
+                        {"is_sendbuf_inplace=no", std::move(one)}});
 }
 
 /// Of one size of communicator. usual: what is chosen at sizes of messages that nothing is known about.
@@ -244,7 +250,7 @@ Json by_message_size(OperationKind kind, int ranks, const std::map<std::size_t, 
     before = algorithm;
   }
   questions.emplace_back(size + "=any", usual);
-  return ask(questions);
+  return decision_node(questions);
 }
 
 }  // namespace
@@ -273,7 +279,7 @@ std::string mpich_rules(const std::vector<AlgorithmChoice>& choices) {
       before = ranks;
     }
     questions.emplace_back("comm_size=any", usual);
-    intra = ask(questions);
+    intra = decision_node(questions);
   }
   return tree.dump(1) + "\n";
 }

@@ -10,15 +10,15 @@
 
 namespace offramp {
 
-const CurveCell* CurvePoint::of(std::string_view backend) const {
+const CurveCell* CurvePoint::cell_of(std::string_view backend) const {
   const auto found =
       std::ranges::find_if(cells, [&](const CurveCell& one) { return one.backend->name == backend; });
   return found == cells.end() ? nullptr : &*found;
 }
 
 std::optional<double> CurvePoint::ratio(std::string_view backend) const {
-  const CurveCell* const host = of(baseline_name());
-  const CurveCell* const other = of(backend);
+  const CurveCell* const host = cell_of(baseline_name());
+  const CurveCell* const other = cell_of(backend);
   if (host == nullptr || other == nullptr || !host->counts() || !other->counts()) return std::nullopt;
   return ratio_of(*other->end, *host->end);
 }
@@ -39,7 +39,7 @@ const CurveCell* RankCurve::outgrown(std::string_view backend) const {
   const CurveCell* last = nullptr;
   bool has_counted = false;
   for (const CurvePoint& point : points_) {
-    const CurveCell* const cell = point.of(backend);
+    const CurveCell* const cell = point.cell_of(backend);
     if (cell == nullptr) continue;
     has_counted = has_counted || cell->counts();
     last = cell;
@@ -71,7 +71,7 @@ bool RankCurve::add(const ReplaySource& source) {
       cell.why_not = one.refused.empty() ? one.why_not : one.refused;
       if (one.refused.empty()) cell.end = one.fair_end();
       cell.carried = one.carried.share().value_or(1);
-      cell.footing = one.result.footing;
+      cell.deployment = one.result.deployment;
     }
   }
   cut_short_ = cut_short_ || advisor.cut_short();
@@ -96,8 +96,8 @@ struct Compared {
 std::vector<Compared> compared(const RankCurve& curve, std::string_view backend) {
   std::vector<Compared> all;
   for (const CurvePoint& point : curve.points()) {
-    const CurveCell* const host = point.of(baseline_name());
-    if (host == nullptr || !host->counts() || point.of(backend) == nullptr) continue;
+    const CurveCell* const host = point.cell_of(baseline_name());
+    if (host == nullptr || !host->counts() || point.cell_of(backend) == nullptr) continue;
     all.push_back({point.ranks, point.ratio(backend)});
   }
   return all;
@@ -157,7 +157,7 @@ std::string paying_text(const RankCurve& curve, std::string_view backend) {
   if (least == all.end() || !least->ratio) return {};
   const std::vector<PayingRange> ranges = paying_ranges(curve, backend);
   if (ranges.empty())
-    return fmt::format("{} pays nowhere: {:.3f} of the host's time at {} ranks is the least", backend,
+    return fmt::format("{} never pays: its lowest ratio to the host's time is {:.3f} at {} ranks", backend,
                        *least->ratio, number(least->ranks));
   std::vector<std::string> texts;
   for (const PayingRange& range : ranges) {
@@ -166,7 +166,7 @@ std::string paying_text(const RankCurve& curve, std::string_view backend) {
     std::vector<std::string> limits = {range_text(range, all)};
     const auto limit = [&](std::string_view what, const Compared& one) {
       limits.push_back(one.ratio ? fmt::format("{} at {} ({:.3f})", what, number(one.ranks), *one.ratio)
-                                 : fmt::format("has no time at {}", number(one.ranks)));
+                                 : fmt::format("no result at {}", number(one.ranks)));
     };
     if (begin != all.begin()) limit("not yet", *(begin - 1));
     if (end + 1 != all.end()) limit("no longer", *(end + 1));
@@ -180,7 +180,7 @@ std::string lacking_text(const RankCurve& curve, std::string_view backend) {
   std::string why;
   std::size_t tried = 0;
   for (const CurvePoint& point : curve.points()) {
-    const CurveCell* const cell = point.of(backend);
+    const CurveCell* const cell = point.cell_of(backend);
     if (cell == nullptr) continue;
     ++tried;
     if (cell->counts()) continue;
@@ -191,8 +191,8 @@ std::string lacking_text(const RankCurve& curve, std::string_view backend) {
   std::vector<std::string> numbers;
   numbers.reserve(lacking.size());
   for (const int ranks : lacking) numbers.push_back(number(ranks));
-  return fmt::format("{} has no time that counts at {} ranks{}: {}", backend, fmt::join(numbers, ", "),
-                     lacking.size() == tried && tried > 1 ? ", which is nowhere" : "", why);
+  return fmt::format("{} has no valid result at {} ranks{}: {}", backend, fmt::join(numbers, ", "),
+                     lacking.size() == tried && tried > 1 ? ", which are all" : "", why);
 }
 
 ReportAnswer answer_of(const RankCurve& curve, const std::string& program) {
@@ -201,7 +201,7 @@ ReportAnswer answer_of(const RankCurve& curve, const std::string& program) {
   const std::string name = cut_text(program, 28);
   const auto closest = closest_at_last(curve);
   if (!closest) {
-    answer.answer = fmt::format("{}: no hardware can be compared at any of these numbers", name);
+    answer.answer = fmt::format("{}: no hardware has a result at any of these numbers of ranks", name);
     answer.kind = "unknown";
     return answer;
   }
@@ -222,9 +222,9 @@ ReportAnswer answer_of(const RankCurve& curve, const std::string& program) {
                                     paying.size() > 1 ? "; " + and_more_text(paying.size() - 1) : "");
   answer.kind = paying.empty() ? "baseline" : "hardware";
   answer.candidate = closest->backend;
-  const CurveCell& best = *closest->point->of(closest->backend);
+  const CurveCell& best = *closest->point->cell_of(closest->backend);
   answer.end = *best.end;
-  answer.baseline = *closest->point->of(baseline_name())->end;
+  answer.baseline = *closest->point->cell_of(baseline_name())->end;
   paying.erase(paying.begin(), paying.begin() + (paying.empty() ? 0 : 1));
   std::vector<std::string> why = {fmt::format("at {} ranks {} takes {}, {} {}", number(last),
                                               closest->backend, time_text(answer.end), baseline_name(),
@@ -235,10 +235,10 @@ ReportAnswer answer_of(const RankCurve& curve, const std::string& program) {
     lacking.insert(lacking.begin(),
                    fmt::format("{} carries {} of {}'s time in operations, {} the rest", closest->backend,
                                percent_text(best.carried, 1), baseline_name(), baseline_name()));
-  if (best.footing.node_bits_per_second == 0 && !best.footing.text.empty())
-    lacking.push_back(fmt::format("{} runs on {}", closest->backend, best.footing.text));
+  if (best.deployment.node_bits_per_second == 0 && !best.deployment.text.empty())
+    lacking.push_back(fmt::format("{} runs on {}", closest->backend, best.deployment.text));
   answer.but = clauses_text(lacking);
-  answer.next = fmt::format("--ranks {} alone says how sure that is, and why", last);
+  answer.next = fmt::format("--ranks {} alone shows the confidence and the reasons", last);
   return answer;
 }
 

@@ -18,7 +18,7 @@ struct CurveCell {
   std::optional<Time> end;  // of the run at the baseline's link, or of communication if no computing is known
   std::string why_not;      // why there is no time that counts; empty: there is one
   double carried = 1;       // the part of the baseline's time of operations that the hardware carries
-  Footing footing = {};
+  Deployment deployment = {};
 
   [[nodiscard]] bool counts() const { return end.has_value() && why_not.empty(); }
 };
@@ -28,7 +28,7 @@ struct CurvePoint {
   std::string refused;           // why there is no such program; empty: there is one
   std::vector<CurveCell> cells;  // in the order of the backends; fewer where the search was cut short
 
-  [[nodiscard]] const CurveCell* of(std::string_view backend) const;
+  [[nodiscard]] const CurveCell* cell_of(std::string_view backend) const;
   /// The hardware's time over that of the host. Nothing: one of them has none that counts.
   [[nodiscard]] std::optional<double> ratio(std::string_view backend) const;
 };

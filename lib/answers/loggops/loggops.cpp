@@ -61,7 +61,7 @@ class LogGopsRun {
     for (std::uint32_t rank = 0; rank < hosts_.size(); ++rank) {
       const Host& host = hosts_[rank];
       times.ends.push_back(*std::max_element(host.processors.begin(), host.processors.end()));
-      tell_left(rank, host, times.left);
+      report_leftovers(rank, host, times.left);
     }
     return times;
   }
@@ -105,7 +105,7 @@ class LogGopsRun {
     for (const std::uint32_t number : nodes) {
       const Graph::Node& node = host.graph.nodes[number];
       Time64 time = host.processors[node.cpu];
-      if (node.kind == Graph::Kind::kSend) time = std::max(time, host.sends[node.nic]);
+      if (node.kind == Graph::NodeKind::kSend) time = std::max(time, host.sends[node.nic]);
       queue_.push({time, numbers_++, rank, false, number, rank});
     }
   }
@@ -128,12 +128,12 @@ class LogGopsRun {
   void step(const Entry& entry) {
     if (entry.is_arrival) return arrive(entry);
     switch (node_of(entry).kind) {
-      case Graph::Kind::kSend:
+      case Graph::NodeKind::kSend:
         return send(entry);
-      case Graph::Kind::kReceive:
+      case Graph::NodeKind::kReceive:
         return receive(entry);
-      case Graph::Kind::kCompute:
-      case Graph::Kind::kCollective:
+      case Graph::NodeKind::kCompute:
+      case Graph::NodeKind::kCollective:
         return compute(entry);
     }
   }
@@ -213,11 +213,11 @@ class LogGopsRun {
     release(entry.host, entry.node, true);
   }
 
-  static void tell_left(std::uint32_t rank, const Host& host, std::vector<std::string>& left) {
+  static void report_leftovers(std::uint32_t rank, const Host& host, std::vector<std::string>& left) {
     if (!host.posted.empty())
-      left.push_back(fmt::format("rank {}: {} of its receives get nothing", rank, host.posted.size()));
+      left.push_back(fmt::format("rank {}: {} of its receives never complete", rank, host.posted.size()));
     if (!host.unexpected.empty())
-      left.push_back(fmt::format("rank {}: {} messages are not received", rank, host.unexpected.size()));
+      left.push_back(fmt::format("rank {}: {} messages are never received", rank, host.unexpected.size()));
     if (host.begun < host.graph.nodes.size())
       left.push_back(
           fmt::format("rank {}: {} operations never begin", rank, host.graph.nodes.size() - host.begun));
@@ -249,8 +249,9 @@ Result<LogGopsParameters> parse_loggops(std::string_view text) {
     const auto value =
         part.size() > name.size() ? number_in<std::uint32_t>(part.substr(name.size() + 1)) : std::nullopt;
     if (to == nullptr || !value || *value > INT32_MAX)
-      return failure(fmt::format("{} is none of L, o, g, G, O and S with a whole number below 2^31: o=1500",
-                                 in_quotes(part)));
+      return failure(
+          fmt::format("{} is not one of L, o, g, G, O, and S with a whole number below 2^31, such as o=1500",
+                      in_quotes(part)));
     *to = *value;
   }
   return parameters;
@@ -259,16 +260,16 @@ Result<LogGopsParameters> parse_loggops(std::string_view text) {
 Result<LogGopsTimes> run_by_loggops(const Program& program, const LogGopsParameters& parameters) {
   if (program.graph == nullptr)
     return failure(
-        "its calls are a sequence, and no schedule: offramp convert --to goal makes one of messages");
+        "it is a sequence of calls, not a schedule: convert its messages with offramp convert --to goal");
   std::vector<Graph> graphs;
   for (int rank = 0; rank < program.description.ranks; ++rank) {
     Result<Graph> graph = program.graph(rank);
     if (!graph) return failure(graph.error());
     if (!graph->collectives.empty() || !graph->communicators.empty())
-      return failure(fmt::format("rank {} has collectives, which LogGOPSim has not", rank));
+      return failure(fmt::format("rank {} has collectives, which LogGOPSim does not support", rank));
     for (const Graph::Node& node : graph->nodes) {
-      if (node.kind == Graph::Kind::kSend && (node.peer < 0 || node.peer >= program.description.ranks))
-        return failure(fmt::format("rank {} sends to rank {}, which there is not", rank, node.peer));
+      if (node.kind == Graph::NodeKind::kSend && (node.peer < 0 || node.peer >= program.description.ranks))
+        return failure(fmt::format("rank {} sends to rank {}, which does not exist", rank, node.peer));
     }
     graphs.push_back(std::move(*graph));
   }

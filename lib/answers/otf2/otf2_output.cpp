@@ -24,10 +24,10 @@ std::string otf2_problem(const std::string& folder) {
                ? std::string()
                : fmt::format("there is no folder {}", in_quotes(above.string()));
   }
-  if (!fs::is_directory(folder, error)) return "it is a file, and an archive is a folder";
+  if (!fs::is_directory(folder, error)) return "it is a file, but an archive is a folder";
   const Result<std::optional<std::string>> found = trace::otf2_anchor(folder);
   const bool is_free = found && !found->has_value();
-  return is_free ? std::string() : "there is an archive already: name another folder, or remove it";
+  return is_free ? std::string() : "an archive already exists there: name another folder, or remove it";
 }
 
 std::string write_otf2(const Timeline& timeline, const std::string& program, const std::string& folder) {
@@ -36,9 +36,9 @@ std::string write_otf2(const Timeline& timeline, const std::string& program, con
 }
 
 std::string write_otf2(const trace::Program& program, const std::string& folder,
-                       std::vector<std::string>& unsaid) {
+                       std::vector<std::string>& unsupported) {
   const std::string problem = otf2_problem(folder);
-  return problem.empty() ? otf2::write_program(program, folder, unsaid) : problem;
+  return problem.empty() ? otf2::write_program(program, folder, unsupported) : problem;
 }
 
 #else

@@ -20,6 +20,6 @@ std::string write_otf2(const Timeline& timeline, const std::string& program, con
 /// Writes a program by itself: computing takes what was recorded, and communication takes no time. unsaid
 /// receives a line for each kind of thing that the format cannot express.
 std::string write_otf2(const trace::Program& program, const std::string& folder,
-                       std::vector<std::string>& unsaid);
+                       std::vector<std::string>& unsupported);
 
 }  // namespace offramp

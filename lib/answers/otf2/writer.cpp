@@ -139,34 +139,34 @@ class Writer {
         one.peer == Timeline::kNoRoot ? static_cast<std::uint32_t>(OTF2_COLLECTIVE_ROOT_NONE) : peer;
     const OTF2_CollectiveOp operation = operation_of(static_cast<OperationKind>(one.number));
     switch (one.kind) {
-      case Timeline::Kind::kEnter:
+      case Timeline::EntryKind::kEnter:
         return OTF2_EvtWriter_Enter(writer, nullptr, at, kProgram + 1U + one.number);
-      case Timeline::Kind::kLeave:
+      case Timeline::EntryKind::kLeave:
         return OTF2_EvtWriter_Leave(writer, nullptr, at, kProgram + 1U + one.number);
-      case Timeline::Kind::kSend:
+      case Timeline::EntryKind::kSend:
         return OTF2_EvtWriter_MpiSend(writer, nullptr, at, peer, one.communicator, tag, one.bytes);
-      case Timeline::Kind::kSendBegun:
+      case Timeline::EntryKind::kSendBegun:
         return OTF2_EvtWriter_MpiIsend(writer, nullptr, at, peer, one.communicator, tag, one.bytes,
                                        one.request);
-      case Timeline::Kind::kSendDone:
+      case Timeline::EntryKind::kSendDone:
         return OTF2_EvtWriter_MpiIsendComplete(writer, nullptr, at, one.request);
-      case Timeline::Kind::kReceive:
+      case Timeline::EntryKind::kReceive:
         return OTF2_EvtWriter_MpiRecv(writer, nullptr, at, peer, one.communicator, tag, one.bytes);
-      case Timeline::Kind::kReceiveBegun:
+      case Timeline::EntryKind::kReceiveBegun:
         return OTF2_EvtWriter_MpiIrecvRequest(writer, nullptr, at, one.request);
-      case Timeline::Kind::kReceiveDone:
+      case Timeline::EntryKind::kReceiveDone:
         return OTF2_EvtWriter_MpiIrecv(writer, nullptr, at, peer, one.communicator, tag, one.bytes,
                                        one.request);
-      case Timeline::Kind::kCancelled:
+      case Timeline::EntryKind::kCancelled:
         return OTF2_EvtWriter_MpiRequestCancelled(writer, nullptr, at, one.request);
-      case Timeline::Kind::kCollectiveBegun:
+      case Timeline::EntryKind::kCollectiveBegun:
         return OTF2_EvtWriter_MpiCollectiveBegin(writer, nullptr, at);
-      case Timeline::Kind::kCollective:
+      case Timeline::EntryKind::kCollective:
         return OTF2_EvtWriter_MpiCollectiveEnd(writer, nullptr, at, operation, one.communicator, root,
                                                one.bytes, one.received);
-      case Timeline::Kind::kCollectiveRequest:
+      case Timeline::EntryKind::kCollectiveRequest:
         return OTF2_EvtWriter_NonBlockingCollectiveRequest(writer, nullptr, at, one.request);
-      case Timeline::Kind::kCollectiveDone:
+      case Timeline::EntryKind::kCollectiveDone:
         return OTF2_EvtWriter_NonBlockingCollectiveComplete(writer, nullptr, at, operation, one.communicator,
                                                             root, one.bytes, one.received, one.request);
     }
@@ -300,8 +300,8 @@ std::string try_to_read_back(const std::string& anchor,
   const std::optional<std::string> problem =
       in_trial_process(seconds, [&] { return read_back(anchor, events).error(); });
   if (problem && problem->empty()) return {};
-  return fmt::format("it is not whole ({}); the disk may be full, or files may have a limit (ulimit -f)",
-                     problem.value_or("the library of OTF2 cannot read it back"));
+  return fmt::format("it is incomplete ({}); the disk may be full, or the size of files limited (ulimit -f)",
+                     problem.value_or("the OTF2 library cannot read it back"));
 }
 
 }  // namespace
@@ -312,7 +312,7 @@ std::string write_archive(const Timeline& timeline, const std::string& program, 
   };
   Result<OutputFolder> output = OutputFolder::create(folder);
   if (!output) return unwritten(output.error());
-  listen();
+  install_error_handler();
   const PrivateFiles files;
   constexpr std::uint64_t kChunk = std::uint64_t{1} << 20U;
   ArchiveHandle archive(OTF2_Archive_Open(output->path().c_str(), "traces", OTF2_FILEMODE_WRITE, kChunk,
@@ -327,14 +327,14 @@ std::string write_archive(const Timeline& timeline, const std::string& program, 
 }
 
 std::string write_program(const trace::Program& program, const std::string& folder,
-                          std::vector<std::string>& unsaid) {
+                          std::vector<std::string>& unsupported) {
   const Registry registry(built_in_backends());
   Result<WorldSetting> setting =
       world_setting(Configuration(), registry, registry.baseline(), program.description.ranks);
   if (!setting) return setting.error();
   ReplayRecords records(program.description.ranks, {.timeline = true});
   ReplayOptions options;
-  options.compute.kind = Compute::Kind::kMeasured;
+  options.compute.kind = Compute::Mode::kMeasured;
   options.observer = &records;
   const ReplaySource source{
       .ranks = program.description.ranks, .read = program.read, .has_arrival = program.has_arrival};
@@ -343,8 +343,8 @@ std::string write_program(const trace::Program& program, const std::string& fold
   if (!result->unfinished.empty()) return result->unfinished.front().text();
   const Timeline& timeline = *records.timeline();
   if (timeline.dropped() > 0)
-    return fmt::format("it has {} calls more than an archive is made of here", timeline.dropped());
-  for (const std::string& one : timeline.unsaid()) unsaid.push_back(one);
+    return fmt::format("it has {} more calls than Offramp writes into an archive", timeline.dropped());
+  for (const std::string& one : timeline.unsupported()) unsupported.push_back(one);
   std::string name;
   for (const auto& [key, value] : program.description.facts) {
     if (key == "program") name = std::filesystem::path(value).filename().string();

@@ -11,6 +11,6 @@ namespace offramp::otf2 {
 
 std::string write_archive(const Timeline& timeline, const std::string& program, const std::string& folder);
 std::string write_program(const trace::Program& program, const std::string& folder,
-                          std::vector<std::string>& unsaid);
+                          std::vector<std::string>& unsupported);
 
 }  // namespace offramp::otf2

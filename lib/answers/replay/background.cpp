@@ -14,7 +14,7 @@ namespace offramp {
 namespace {
 
 /// Takes those that are done from the front.
-Task<void> take_done(RankHandle& rank, std::deque<RankRequest>& requests) {
+Task<void> retire_done(RankHandle& rank, std::deque<RankRequest>& requests) {
   while (!requests.empty()) {
     const std::optional<Received> done = co_await rank.test(requests.front());
     if (!done) co_return;
@@ -26,8 +26,8 @@ Task<void> take_done(RankHandle& rank, std::deque<RankRequest>& requests) {
 
 int BackgroundTraffic::destination(int own, std::uint64_t round) const {
   const auto all = static_cast<int>(ranks.size());
-  if (kind == Kind::kIncast) return own == 0 ? -1 : 0;
-  if (kind == Kind::kShift) return (own + all / 2) % all;
+  if (kind == Pattern::kIncast) return own == 0 ? -1 : 0;
+  if (kind == Pattern::kShift) return (own + all / 2) % all;
   const std::uint64_t node = splitmix_finaliser(seed) + static_cast<std::uint64_t>(own);
   const std::uint64_t draw = splitmix_finaliser(splitmix_finaliser(node) + round);
   return (own + 1 + static_cast<int>(draw % static_cast<std::uint64_t>(all - 1))) % all;
@@ -39,20 +39,20 @@ Task<void> BackgroundTraffic::play(RankHandle& rank, std::function<bool()> is_ov
   std::deque<RankRequest> sends;
   std::deque<RankRequest> receives;
   for (std::uint64_t round = 0; ranks.size() > 1; ++round) {
-    co_await rank.let_world_come_up();
+    co_await rank.wait_for_world();
     if (is_over()) break;
-    co_await take_done(rank, sends);
-    co_await take_done(rank, receives);
+    co_await retire_done(rank, sends);
+    co_await retire_done(rank, receives);
     while (receives.size() < kWindow) receives.push_back(rank.irecv(kAnySource, kBytes));
     const int to = destination(own, round);
     if (to >= 0 && sends.size() < kWindow)
-      sends.push_back(rank.isend(rank.everyone(), ranks[static_cast<std::size_t>(to)], kBytes, 0,
+      sends.push_back(rank.isend(rank.world_communicator(), ranks[static_cast<std::size_t>(to)], kBytes, 0,
                                  ElementType::kByte, Synchronous::kYes));
     const Time next = period * static_cast<std::int64_t>(round + 1);
     rank.rest_until(next);
   }
   for (std::deque<RankRequest>* const left : {&sends, &receives}) {
-    for (RankRequest& request : *left) rank.give_up(request);
+    for (RankRequest& request : *left) rank.abandon(request);
   }
 }
 
@@ -66,9 +66,9 @@ Result<BackgroundTraffic> parse_background(const std::string& text) {
   if (!known || !(gigabits >= 1e-3 && gigabits <= 1e5))
     return failure(fmt::format(
         "{} is not uniform:RATE, incast:RATE or shift:RATE, in Gb/s from 0.001 to 100000", in_quotes(text)));
-  traffic.kind = kind == "uniform"  ? BackgroundTraffic::Kind::kUniform
-                 : kind == "incast" ? BackgroundTraffic::Kind::kIncast
-                                    : BackgroundTraffic::Kind::kShift;
+  traffic.kind = kind == "uniform"  ? BackgroundTraffic::Pattern::kUniform
+                 : kind == "incast" ? BackgroundTraffic::Pattern::kIncast
+                                    : BackgroundTraffic::Pattern::kShift;
   traffic.rate = Bandwidth::bits_per_second(static_cast<std::int64_t>(gigabits * 1e9 + 0.5));
   return traffic;
 }

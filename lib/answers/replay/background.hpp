@@ -17,12 +17,12 @@ struct BackgroundTraffic {
   /// rate, it carries what it can, as with any transport that has a window.
   static constexpr std::size_t kWindow = 4;
 
-  enum class Kind : std::uint8_t {
+  enum class Pattern : std::uint8_t {
     kUniform,  // each message to a node that is drawn
     kIncast,   // all to the first of them
     kShift     // to the node that is half of them further on
   };
-  Kind kind = Kind::kUniform;
+  Pattern kind = Pattern::kUniform;
   Bandwidth rate = Bandwidth::gigabits_per_second(1);  // that each sends
   std::uint64_t seed = 0;
   std::vector<int> ranks = {};  // of the world, one for each node; empty: there is no traffic

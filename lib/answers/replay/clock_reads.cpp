@@ -27,7 +27,7 @@ void put(std::string& bytes, Word word) {
 }
 
 /// So many words from the file's current place; fewer than that: the file has no more.
-std::vector<Word> take(std::ifstream& file, std::size_t words) {
+std::vector<Word> read_words(std::ifstream& file, std::size_t words) {
   std::string bytes(words * sizeof(Word), '\0');
   file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   std::vector<Word> taken(static_cast<std::size_t>(file.gcount()) / sizeof(Word));
@@ -61,13 +61,13 @@ Result<std::vector<ClockRead>> read_clock_reads(const std::string& path, int ran
   if (!file) return failure(fmt::format("{}: {}", path, std::strerror(errno)));
   std::string mark(kMark.size(), '\0');
   file.read(mark.data(), static_cast<std::streamsize>(mark.size()));
-  const std::vector<Word> in_file = take(file, 1);
+  const std::vector<Word> in_file = read_words(file, 1);
   if (mark != kMark || in_file.empty())
-    return failure(fmt::format("{}: this is no file of times of MPI_Wtime", path));
+    return failure(fmt::format("{}: it is not a file of MPI_Wtime times", path));
   if (in_file.front() != static_cast<Word>(ranks))
-    return failure(
-        fmt::format("{}: the times are of {} ranks, and these are {}", path, in_file.front(), ranks));
-  const std::vector<Word> counts = take(file, static_cast<std::size_t>(ranks));
+    return failure(fmt::format("{}: the times are those of {} ranks, but the program has {}", path,
+                               in_file.front(), ranks));
+  const std::vector<Word> counts = read_words(file, static_cast<std::size_t>(ranks));
   const auto header = static_cast<Word>(file.tellg() < 0 ? std::streamoff{0} : std::streamoff{file.tellg()});
   file.clear();
   file.seekg(0, std::ios::end);
@@ -82,9 +82,9 @@ Result<std::vector<ClockRead>> read_clock_reads(const std::string& path, int ran
     all += counts[i];
   }
   if (counts.size() != static_cast<std::size_t>(ranks) || size != header + all * kReadBytes)
-    return failure(fmt::format("{}: the file has {} bytes, and its head says otherwise", path, size));
+    return failure(fmt::format("{}: the file has {} bytes, but its header states another size", path, size));
   file.seekg(static_cast<std::streamoff>(header + before * kReadBytes));
-  const std::vector<Word> words = take(file, counts[static_cast<std::size_t>(rank)] * kWordsPerRead);
+  const std::vector<Word> words = read_words(file, counts[static_cast<std::size_t>(rank)] * kWordsPerRead);
   std::vector<ClockRead> reads(words.size() / kWordsPerRead);
   for (std::size_t i = 0; i < reads.size(); ++i) {
     const Word time = words[kWordsPerRead * i];

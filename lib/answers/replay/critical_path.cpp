@@ -14,7 +14,7 @@ void sort(std::vector<MessageWait>& waits) {
 }
 
 /// The last message that the rank waited for until `time`, taken from the waits behind it.
-std::optional<MessageWait> take_last(std::vector<MessageWait>& waits, Time time) {
+std::optional<MessageWait> pop_last_before(std::vector<MessageWait>& waits, Time time) {
   while (!waits.empty()) {
     const MessageWait wait = waits.back();
     waits.pop_back();
@@ -23,7 +23,7 @@ std::optional<MessageWait> take_last(std::vector<MessageWait>& waits, Time time)
   return std::nullopt;
 }
 
-void keep_longest(std::vector<CriticalPath::Step>& steps, const CriticalPath::Step& step) {
+void retain_longest(std::vector<CriticalPath::Step>& steps, const CriticalPath::Step& step) {
   const auto longer = [](const CriticalPath::Step& a, const CriticalPath::Step& b) {
     return a.end - a.begin > b.end - b.begin;
   };
@@ -45,7 +45,7 @@ std::optional<CriticalPath> critical_path(std::vector<RankWaits> ranks) {
   path.by_rank.resize(ranks.size());
   // Backwards from the end. Every turn uses up a wait, so it ends.
   for (Time time = ranks[rank].end;;) {
-    const std::optional<MessageWait> wait = take_last(ranks[rank].waits, time);
+    const std::optional<MessageWait> wait = pop_last_before(ranks[rank].waits, time);
     const Time since = wait ? wait->at : Time();
     path.on_ranks += time - since;
     path.by_rank[rank] += time - since;
@@ -58,8 +58,8 @@ std::optional<CriticalPath> critical_path(std::vector<RankWaits> ranks) {
       const Time shared = earlier(wait->shared, time - wait->begin);
       path.shared += shared;
       ++path.messages;
-      keep_longest(path.longest, {static_cast<std::uint32_t>(source), static_cast<std::uint32_t>(rank),
-                                  wait->bytes, wait->begin, time, shared});
+      retain_longest(path.longest, {static_cast<std::uint32_t>(source), static_cast<std::uint32_t>(rank),
+                                    wait->bytes, wait->begin, time, shared});
     }
     rank = source;
     time = wait->begin;

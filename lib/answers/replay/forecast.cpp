@@ -77,10 +77,10 @@ Result<Forecast> in_one_world(const ForecastSetting& setting, const Operation& o
   const std::string stuck =
       world->run([&](RankHandle& rank) { return one_rank(rank, operation, repeat, outcome, observer); });
   if (!world->declined().empty()) return failure(world->declined());
-  if (!stuck.empty()) return failure("the model does not come to an end:\n" + stuck);
-  if (outcome != Outcome::kOk) return failure("the modelled protocol could not repair a fault");
+  if (!stuck.empty()) return failure("the model does not finish:\n" + stuck);
+  if (outcome != Outcome::kOk) return failure("the modelled protocol could not recover from a fault");
   if (const std::vector<std::string> broken = world->violations(); !broken.empty())
-    return failure(fmt::format("the simulation breaks its invariants:\n{}", fmt::join(broken, "\n")));
+    return failure(fmt::format("the simulation violates its invariants:\n{}", fmt::join(broken, "\n")));
   Forecast forecast;
   forecast.time = world->end();
   forecast.engine = world->engine_time();
@@ -165,8 +165,8 @@ bool could_be_larger(const ForecastSetting& setting, const Operation& operation)
 Result<Forecast> forecast(const ForecastSetting& setting, const Operation& operation, int repeat,
                           bool what_if, ReplayObserver* observer) {
   if (has_blocks_of_different_sizes(operation.kind))
-    return failure(
-        fmt::format("{} has blocks of different sizes: no one size describes it", to_string(operation.kind)));
+    return failure(fmt::format("{} has blocks of different sizes, which a single size cannot describe",
+                               to_string(operation.kind)));
   const int least = operation.kind == OperationKind::kSend ? 2 : 1;
   if (operation.ranks < least)
     return failure(fmt::format("{} needs {} ranks", to_string(operation.kind), least));

@@ -91,7 +91,7 @@ WorldSetting free_communication(const WorldSetting& like) {
 
 std::optional<ReplayResult> replay_with_computing(const WorldSetting& setting, const ReplaySource& source,
                                                   ReplayOptions options) {
-  options.compute.kind = Compute::Kind::kMeasured;
+  options.compute.kind = Compute::Mode::kMeasured;
   options.details = options.sizes = options.certificate = false;
   options.compare_undisturbed = false;
   options.observer = nullptr;
@@ -100,10 +100,10 @@ std::optional<ReplayResult> replay_with_computing(const WorldSetting& setting, c
   return result && !result->stopped ? std::optional(std::move(*result)) : std::nullopt;
 }
 
-std::optional<WholeRun> WholeRuns::of(const WorldSetting& setting, const ReplaySource& source,
-                                      const ReplayOptions& options, const ReplayResult& result) {
+std::optional<WholeRun> WholeRuns::run_of(const WorldSetting& setting, const ReplaySource& source,
+                                          const ReplayOptions& options, const ReplayResult& result) {
   const Computing computing = computing_of(result);
-  if (options.compute.kind != Compute::Kind::kNone || !computing.any()) return std::nullopt;
+  if (options.compute.kind != Compute::Mode::kNone || !computing.any()) return std::nullopt;
   if (!program_) {
     if (const auto free = replay_with_computing(free_communication(setting), source, options))
       program_ = {computing, whole_run_of(*free)};

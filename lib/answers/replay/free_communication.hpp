@@ -23,8 +23,8 @@ class WholeRuns {
  public:
   /// The run over hardware, a replay of which has this result. Nothing: the recording has no computing, or
   /// the result has it already.
-  std::optional<WholeRun> of(const WorldSetting& setting, const ReplaySource& source,
-                             const ReplayOptions& options, const ReplayResult& result);
+  std::optional<WholeRun> run_of(const WorldSetting& setting, const ReplaySource& source,
+                                 const ReplayOptions& options, const ReplayResult& result);
   /// From the first of them on.
   [[nodiscard]] const std::optional<ProgramTimes>& program() const { return program_; }
 

@@ -21,14 +21,15 @@ struct Begun {
 
 struct OpenRequest {
   static constexpr std::uint64_t kNone = UINT64_MAX;
+  [[no_unique_address]] Begun begun;  // its padding holds the flags
+  bool by_arrival = false;            // a wildcard, whose cancelling is recorded
+  bool is_expected = false;           // the recorded program learned of it
   std::uint64_t number = kNone;
   RankRequest request;  // empty: one that never ends
-  Begun begun;
-  bool by_arrival = false;   // a wildcard, whose cancelling is recorded
-  bool is_expected = false;  // the recorded program learned of it
 };
+static_assert(sizeof(OpenRequest) == 32, "a rank has as many as it has open requests");
 
-/// A hash table with room for twice as many. Programs begin requests in long runs and end them from the
+/// A hash table, filled to three quarters at most. Programs begin requests in long runs and end them from the
 /// front: numbers that follow each other lie side by side in groups of four, and the groups lie anywhere, so
 /// that no run of slots grows with the requests that are open.
 class OpenRequests {
@@ -38,7 +39,7 @@ class OpenRequests {
   [[nodiscard]] std::size_t slots() const { return slots_.size(); }
 
   OpenRequest& add(std::uint64_t number) {
-    if (2 * (size_ + 1) > slots_.size()) grow();
+    if (4 * (size_ + 1) > 3 * slots_.size()) grow();
     ++size_;
     OpenRequest& slot = slots_[free_for(number)];
     slot.number = number;
@@ -55,7 +56,7 @@ class OpenRequests {
   }
 
   /// Takes one that find() gave.
-  OpenRequest take(OpenRequest& open) {
+  OpenRequest remove(OpenRequest& open) {
     OpenRequest taken = std::exchange(open, OpenRequest());
     --size_;
     // What lay behind it because it was there moves up.
@@ -71,7 +72,7 @@ class OpenRequests {
   }
 
   /// All of them, the oldest first.
-  std::vector<OpenRequest> take_all();
+  std::vector<OpenRequest> remove_all();
 
  private:
   [[nodiscard]] std::size_t mask() const { return slots_.size() - 1; }

@@ -52,7 +52,7 @@ bool RankThreads::Stream::next(Event& event) {
   event = dealt_.event;
   all_.queued_ -= size_of(dealt_);
   if (all_.queued_ < kMostQueued / 2) {
-    for (RankHandle* const starved : std::exchange(all_.starved_, {})) starved->rouse();
+    for (RankHandle* const starved : std::exchange(all_.starved_, {})) starved->wake();
   }
   if (this == all_.first_stream_) all_.begin_threads_before(dealt_.number);
   return true;
@@ -220,7 +220,7 @@ void RankThreads::begun(const Stream& stream) {
   }
   if (dealt.event.kind == EventKind::kCommunicator) unmade_.erase(dealt.made);
   const auto [first, last] = sleepers_.equal_range(dealt.number);
-  std::for_each(first, last, [](const auto& sleeper) { sleeper.second->rouse(); });
+  std::for_each(first, last, [](const auto& sleeper) { sleeper.second->wake(); });
   sleepers_.erase(first, last);
 }
 

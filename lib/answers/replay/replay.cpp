@@ -26,7 +26,7 @@ constexpr std::size_t kShown = 8;                    // ranks that wait
 
 }  // namespace
 
-std::vector<OpenRequest> OpenRequests::take_all() {
+std::vector<OpenRequest> OpenRequests::remove_all() {
   std::vector<OpenRequest> all;
   for (OpenRequest& slot : slots_) {
     if (slot.number != OpenRequest::kNone) all.push_back(std::exchange(slot, OpenRequest()));
@@ -49,7 +49,7 @@ ReplayRun::ReplayRun(const ReplaySource& source, const ReplayOptions& options_)
       arrival(source.has_arrival ? options_.arrival : Arrival::kModelled),
       result(result_of(source.ranks)),
       log(options_, result.ranks),
-      places(static_cast<std::size_t>(source.ranks)),
+      rank_states(static_cast<std::size_t>(source.ranks)),
       jobs(source.jobs) {
   if (options.clock_reads != nullptr) options.clock_reads->assign(result.ranks.size(), {});
   if (jobs.empty()) jobs.push_back({0, source.ranks});
@@ -77,20 +77,22 @@ void ReplayRun::count_event() {
 std::uint16_t ReplayRun::number_of_function(std::string_view name) {
   const auto known = std::find(result.functions.begin(), result.functions.end(), name);
   const auto number = static_cast<std::uint16_t>(known - result.functions.begin());
-  if (known == result.functions.end()) result.functions.emplace_back(name);
+  if (known != result.functions.end()) return number;
+  result.functions.emplace_back(name);
+  if (name == "MPI_Finalize") finalize_ = number;
   return number;
 }
 
 void ReplayRun::chosen(int rank, const Operation& operation, Handling handling, std::string_view reason) {
   const auto index = static_cast<std::size_t>(rank);
-  Place& place = places[index];
+  RankState& place = rank_states[index];
   Counters& counters = result.ranks[index].counters;
-  counters.of(place.call).note(handling);
+  counters.counter_of(place.call).note(handling);
   (place.handling != nullptr ? *place.handling : untold_) = handling;
   if (handling == Handling::kDeclined) place.declines.count(counters, operation.kind, reason);
 }
 
-void ReplayRun::gave_up(int rank) {
+void ReplayRun::send_failed(int rank) {
   ++result.ranks[static_cast<std::size_t>(rank)].counters.given_up;
 }
 
@@ -129,7 +131,7 @@ std::size_t ReplayRun::phase(std::int64_t level, const std::string& name) {
     ReplayPhase& phase = result.phases.emplace_back();
     phase.name = name.empty() ? fmt::format("level {}", level) : name;
     phase.level = level;
-    phase.per_rank.resize(places.size());
+    phase.per_rank.resize(rank_states.size());
   }
   ++result.phases[place->second].count;
   return place->second;
@@ -153,7 +155,7 @@ std::string ReplayRun::disagreement(const Communicator& communicator, std::uint3
   const bool alike = agreed.operation.has_value() == operation.has_value() &&
                      (!operation || same(*agreed.operation, *operation));
   if (!alike)
-    return fmt::format("its communicator's collective {} is {} here and {} on another rank", number + 1,
+    return fmt::format("collective {} of its communicator is {} here and {} on another rank", number + 1,
                        name(operation), name(agreed.operation));
   if (--agreed.missing == 0) agreed_.erase(place);
   return {};
@@ -214,7 +216,7 @@ bool begin_another_thread(const ReplayRun& run) {
 }
 
 std::string place_of(const ReplayRun& run, std::size_t rank) {
-  const ReplayRun::Place& place = run.places[rank];
+  const ReplayRun::RankState& place = run.rank_states[rank];
   if (place.events == 0) return fmt::format("rank {} before its first event", rank);
   return fmt::format("rank {} at event {} ({})", rank, place.events, run.result.functions[place.call]);
 }
@@ -223,7 +225,7 @@ std::vector<UnfinishedRank> unfinished(const ReplayRun& run) {
   std::vector<UnfinishedRank> all;
   for (const ReplayJob& job : run.jobs) {
     for (int rank = job.first; rank < job.first + job.ranks; ++rank) {
-      const ReplayRun::Place& place = run.places[static_cast<std::size_t>(rank)];
+      const ReplayRun::RankState& place = run.rank_states[static_cast<std::size_t>(rank)];
       if (place.ended && place.why_early.empty()) continue;
       all.push_back({rank, place_of(run, static_cast<std::size_t>(rank)),
                      place.ended ? place.why_early : place.cut, !place.ended});
@@ -234,9 +236,9 @@ std::vector<UnfinishedRank> unfinished(const ReplayRun& run) {
 
 std::string deadlock(const ReplayRun& run, const std::string& stuck) {
   const std::vector<UnfinishedRank> waiting = unfinished(run);
-  std::string text = "the replay does not come to an end:\n" + stuck;
+  std::string text = "the replay does not finish:\n" + stuck;
   for (std::size_t i = 0; i < std::min(waiting.size(), kShown); ++i) text += waiting[i].text() + '\n';
-  if (waiting.size() > kShown) text += fmt::format("and {} ranks more\n", waiting.size() - kShown);
+  if (waiting.size() > kShown) text += fmt::format("and {} more ranks\n", waiting.size() - kShown);
   return text;
 }
 
@@ -246,7 +248,7 @@ void collect(ReplayRun& run, const World& world, const std::vector<int>& backgro
   for (int rank = 0; rank < world.ranks(); ++rank) {
     ReplayedRank& replayed = result.ranks[static_cast<std::size_t>(rank)];
     replayed.clock = world.clock(rank);
-    replayed.held_up = world.held_up(rank);
+    replayed.straggler_delay = world.straggler_delay(rank);
     replayed.counters.calls.resize(result.functions.size());
   }
   for (const int rank : background) result.ranks[static_cast<std::size_t>(rank)].clock = Time();
@@ -272,7 +274,7 @@ std::vector<int> working_ranks(const ReplayRun& run, const ReplaySource& source)
 static Result<ReplayResult> replay_once(const WorldSetting& setting, const ReplaySource& source,
                                         const ReplayOptions& options) {
   if (source.ranks < 1 || source.ranks > static_cast<int>(EventQueue<int>::kMaximumRank))
-    return failure(fmt::format("a recording of {} ranks", source.ranks));
+    return failure(fmt::format("a recording of {} ranks cannot be replayed", source.ranks));
   ReplayRun run(source, options);
   auto made = make_world(setting, source.ranks, run.observed());
   if (!made) return failure(made.error());
@@ -284,7 +286,7 @@ static Result<ReplayResult> replay_once(const WorldSetting& setting, const Repla
     if (job == run.jobs.end())
       return source.background.play(rank, [&run] { return run.over || run.ranks_ended == run.ranks; });
     std::unique_ptr<recording::Reader> reader = source.read(rank.rank());
-    run.places[static_cast<std::size_t>(rank.rank())].cut = reader->cut();
+    run.rank_states[static_cast<std::size_t>(rank.rank())].cut = reader->cut();
     return reader->has_threads() ? play_threads(run, rank, *job, std::move(reader))
                                  : play(run, rank, *job, std::move(reader));
   };
@@ -292,16 +294,16 @@ static Result<ReplayResult> replay_once(const WorldSetting& setting, const Repla
       world->run(program, working_ranks(run, source), [&run] { return begin_another_thread(run); });
   if (!run.error.empty()) return failure(run.error);
   if (!world->declined().empty()) return failure(world->declined());
-  const bool cut = std::any_of(run.places.begin(), run.places.end(),
-                               [](const ReplayRun::Place& place) { return !place.why_early.empty(); });
+  const bool cut = std::any_of(run.rank_states.begin(), run.rank_states.end(),
+                               [](const ReplayRun::RankState& place) { return !place.why_early.empty(); });
   if (!stuck.empty() && !cut && !run.over) return failure(deadlock(run, stuck));
   if (!run.over) run.result.unfinished = unfinished(run);
   const bool whole = stuck.empty() && !cut && !run.over;
   if (const std::vector<std::string> broken = world->violations(false); whole && !broken.empty())
-    return failure(fmt::format("the simulation breaks its invariants:\n{}", fmt::join(broken, "\n")));
+    return failure(fmt::format("the simulation violates its invariants:\n{}", fmt::join(broken, "\n")));
   collect(run, *world, source.background.ranks);
-  run.result.path = run.log.take_path();
-  run.result.footing = footing_of(setting, source.ranks);
+  run.result.path = run.log.release_path();
+  run.result.deployment = deployment_of(setting, source.ranks);
   return std::move(run.result);
 }
 

@@ -53,12 +53,12 @@ class ReplayEvents {
   /// A request that there is none of: what blocks has none.
   static constexpr std::uint64_t kNoRequest = UINT64_MAX;
 
-  struct Place {
+  struct ThreadPosition {
     int rank = 0;
     std::uint32_t thread = 0;
     Time at;  // on the thread's clock
   };
-  struct Happening {
+  struct ReplayedEvent {
     const recording::Event& event;
     const recording::Reader& reader;  // for the event's lists
     std::string_view function;
@@ -68,10 +68,10 @@ class ReplayEvents {
 
   virtual ~ReplayEvents() = default;
   /// What the program computes before it is over.
-  virtual void begins(const Place& place, const Happening& happening) = 0;
+  virtual void begins(const ThreadPosition& place, const ReplayedEvent& replayed) = 0;
   /// The program has learned, within the event that began last, that an operation is over.
-  virtual void learned(const Place& place, std::uint64_t request, const Received& received) = 0;
-  virtual void ended(const Place& place) = 0;
+  virtual void completed(const ThreadPosition& place, std::uint64_t request, const Received& received) = 0;
+  virtual void ended(const ThreadPosition& place) = 0;
 };
 
 /// Is told what the ranks do in a replay. Of the order only this is certain: the calls of a rank's thread,

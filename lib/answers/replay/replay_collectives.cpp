@@ -26,7 +26,7 @@ constexpr int kSubjects = 1 << 30;  // of RankHandle::exchange()
 RankRequest ReplayThread::start(std::uint64_t& bytes) {
   if (event_.kind == EventKind::kExchange) {
     if (event_.tag < 0 || event_.tag >= kSubjects) {
-      refuse(fmt::format("the subject is {}", event_.tag));
+      refuse(fmt::format("invalid kind of exchange {}", event_.tag));
       return {};
     }
     if (!ranks_of(to_, event_.list, communicator_->size()) ||
@@ -60,7 +60,7 @@ bool ReplayThread::ranks_of(std::vector<int>& ranks, std::uint32_t list, int lim
   ranks.clear();
   for (const std::uint64_t rank : reader_.list(list)) {
     if (rank >= static_cast<std::uint64_t>(limit))
-      return refuse(fmt::format("rank {} is none of {}", rank, limit));
+      return refuse(fmt::format("rank {} is not one of {}", rank, limit));
     ranks.push_back(static_cast<int>(rank));
   }
   return true;
@@ -77,13 +77,13 @@ bool ReplayThread::blocks(std::vector<std::size_t>& sizes, std::uint32_t list, b
   const bool fit = std::all_of(listed.begin(), listed.end(), [&](std::uint64_t block) {
     return block <= kMostBytes && (sum += block) <= kMostBytes;
   });
-  return fit || refuse("its blocks are larger than a world can send");
+  return fit || refuse("its blocks exceed the largest message of the simulation");
 }
 
 bool ReplayThread::collective(Operation& operation, CollectiveSizes& sizes) {
   const int ranks = communicator_->size();
   operation.kind = event_.operation;
-  if (operation.kind == OperationKind::kSend) return refuse("a send is no collective");
+  if (operation.kind == OperationKind::kSend) return refuse("a send is not a collective");
   operation.element = event_.element;
   operation.function = event_.function;
   operation.commutative = !has(recording::kNotCommutative);
@@ -93,14 +93,14 @@ bool ReplayThread::collective(Operation& operation, CollectiveSizes& sizes) {
   if (reduces(operation.kind)) operation.elements = static_cast<std::size_t>(event_.extra);
   if (has_root(operation.kind)) operation.root = event_.peer;
   if (operation.root < 0 || operation.root >= ranks)
-    return refuse(fmt::format("root {} is none of {}", operation.root, ranks));
+    return refuse(fmt::format("root {} is not one of {}", operation.root, ranks));
   const std::uint64_t most =
       has_block_per_rank(operation.kind) ? kMostBytes / static_cast<std::uint64_t>(ranks) : kMostBytes;
   const bool varies = has_blocks_of_different_sizes(operation.kind);
   const bool counts_received = varies && !reduces(operation.kind);
   if (event_.bytes > most || (reduces(operation.kind) && event_.extra > kMostBytes) ||
       (counts_received && event_.extra > kMostBytes) || (own_.sent += event_.bytes) > kMostSent)
-    return refuse(fmt::format("{} bytes are more than a world can send", event_.bytes));
+    return refuse(fmt::format("{} bytes exceed the largest message of the simulation", event_.bytes));
   if (!varies) {
     operation.bytes = static_cast<std::size_t>(event_.bytes);
     sizes = sizes_of(operation, communicator_->rank());
@@ -132,7 +132,7 @@ bool ReplayThread::collective(Operation& operation, CollectiveSizes& sizes) {
 
 void ReplayThread::make_communicator() {
   const auto refuse_members = [this] {
-    refuse("a communicator has each member once, and this rank among them");
+    refuse("a communicator has to list each member once, including this rank");
   };
   const ReplayRun::Members* members = run_.last_members(reader_.list(event_.list), own_.job);
   if (members == nullptr) {
@@ -151,7 +151,7 @@ void ReplayThread::make_communicator() {
   }
   if (place_in(members->first, rank_.rank()) == members->first.size()) return refuse_members();
   if (has(recording::kPersistent) && event_.communicator >= own_.communicators.size()) {
-    refuse(fmt::format("there is no communicator {}", event_.communicator));
+    refuse(fmt::format("communicator {} does not exist", event_.communicator));
     return;
   }
   const std::uint32_t number = run_.number_of(*members, event_.extra);

@@ -22,7 +22,7 @@ WorldOptions ReplayLog::options() {
   return options;
 }
 
-std::optional<CriticalPath> ReplayLog::take_path() {
+std::optional<CriticalPath> ReplayLog::release_path() {
   if (!details_ || waits_in_all_ > kMostWaits) return std::nullopt;
   std::vector<RankWaits> all;
   for (std::size_t i = 0; i < ranks_.size(); ++i) all.push_back({std::move(waits_[i]), ranks_[i].clock});
@@ -34,8 +34,8 @@ void ReplayLog::record(const Span& span) {
   if (spans_ != nullptr) spans_->record(span);
 }
 
-void ReplayLog::turn(int rank, std::uint32_t thread) {
-  if (observer_ != nullptr) observer_->turn(rank, thread);
+void ReplayLog::select_thread(int rank, std::uint32_t thread) {
+  if (observer_ != nullptr) observer_->select_thread(rank, thread);
 }
 
 void ReplayLog::used(int rank, std::uint64_t operation) {
@@ -46,8 +46,8 @@ void ReplayLog::began(std::uint64_t operation, const OperationFacts& facts) {
   if (observer_ != nullptr) observer_->began(operation, facts);
 }
 
-void ReplayLog::part(int rank, std::uint64_t message, std::uint64_t collective) {
-  if (observer_ != nullptr) observer_->part(rank, message, collective);
+void ReplayLog::add_part(int rank, std::uint64_t message, std::uint64_t collective) {
+  if (observer_ != nullptr) observer_->add_part(rank, message, collective);
 }
 
 void ReplayLog::host(int rank, std::uint64_t operation, std::string_view what, Time begin, Time end) {

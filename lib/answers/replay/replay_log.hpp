@@ -21,13 +21,13 @@ class ReplayLog final : public WorldLog, public SpanSink {
   [[nodiscard]] WorldOptions options();
   /// Once; the ranks' clocks are those at the end. Nothing without details, and where ranks have waited too
   /// often for the memory.
-  [[nodiscard]] std::optional<CriticalPath> take_path();
+  [[nodiscard]] std::optional<CriticalPath> release_path();
 
   void record(const Span& span) override;
-  void turn(int rank, std::uint32_t thread) override;
+  void select_thread(int rank, std::uint32_t thread) override;
   void used(int rank, std::uint64_t operation) override;
   void began(std::uint64_t operation, const OperationFacts& facts) override;
-  void part(int rank, std::uint64_t message, std::uint64_t collective) override;
+  void add_part(int rank, std::uint64_t message, std::uint64_t collective) override;
   void host(int rank, std::uint64_t operation, std::string_view what, Time begin, Time end) override;
   void waited(int rank, const MessageWait& wait) override;
   void carried(const Network& network, std::size_t link, Time begin, Time end, Bandwidth rate) override;

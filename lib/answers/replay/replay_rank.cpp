@@ -34,13 +34,22 @@ constexpr bool is_meeting(EventKind kind) {
 constexpr bool is_over_when_done(EventKind kind) {
   return kind == EventKind::kProbe || kind == EventKind::kClaim || kind == EventKind::kCancel;
 }
+RequestSet::Note note_of(const Begun& begun) {
+  return {begun.bytes, static_cast<std::uint64_t>(begun.call) << 16U |
+                           static_cast<std::uint64_t>(begun.kind) << 8U |
+                           static_cast<std::uint64_t>(begun.handling)};
+}
+Begun begun_of(const RequestSet::Note& note) {
+  return {note[0], static_cast<std::uint16_t>(note[1] >> 16U), static_cast<EventKind>(note[1] >> 8U & 0xffU),
+          static_cast<Handling>(note[1] & 0xffU)};
+}
 /// Neither communicates nor takes modelled time.
 constexpr bool is_local(EventKind kind) {
   return kind == EventKind::kNative || kind == EventKind::kClock;
 }
 
-constexpr SizeTable::Kind size_kind(EventKind kind) {
-  return kind == EventKind::kSend ? SizeTable::Kind::kSend : SizeTable::Kind::kCollective;
+constexpr SizeTable::OperationClass size_kind(EventKind kind) {
+  return kind == EventKind::kSend ? SizeTable::OperationClass::kSend : SizeTable::OperationClass::kCollective;
 }
 
 constexpr bool has_communicator(EventKind kind) {
@@ -52,12 +61,12 @@ constexpr bool has_communicator(EventKind kind) {
 // --- a rank and its events ---
 
 ReplayRank::ReplayRank(ReplayRun& run, RankHandle& rank, const ReplayJob& job_)
-    : place(run.places[static_cast<std::size_t>(rank.rank())]),
+    : state(run.rank_states[static_cast<std::size_t>(rank.rank())]),
       replayed(run.result.ranks[static_cast<std::size_t>(rank.rank())]),
       job(job_),
       communicators(recording::kFirstMade) {
   std::optional<Communicator>& everyone = communicators[recording::kWorld].communicator;
-  everyone = rank.everyone();
+  everyone = rank.world_communicator();
   if (job.ranks < rank.size()) {
     std::vector<int> members(static_cast<std::size_t>(job.ranks));
     std::iota(members.begin(), members.end(), job.first);
@@ -74,19 +83,23 @@ ReplayThread::ReplayThread(ReplayRun& run, ReplayRank& own, RankHandle& rank, re
       reader_(reader),
       order_(order),
       events_(run.options.observer != nullptr ? run.options.observer->events() : nullptr),
-      began_(rank.clock()) {}
+      began_(rank.clock()),
+      all_in_set_(order == nullptr && reader.waits_for_open()),
+      open_(rank) {
+  rank.uses(std::as_bytes(std::span(this, 1)));
+}
 
 Task<void> ReplayThread::play() {
   for (;;) {
-    if (order_ != nullptr) co_await come_to_event();
+    if (order_ != nullptr) co_await advance_to_event();
     if (!next()) break;
     if (order_ != nullptr) {
       co_await take_turn();
     } else if (rank_.is_far_ahead()) {
-      co_await rank_.let_world_come_up();
+      co_await rank_.wait_for_world();
     }
-    own_.place.call = event_.call;  // another thread may have been there meanwhile
-    own_.place.handling = &handling_;
+    own_.state.call = event_.call;  // another thread may have been there meanwhile
+    own_.state.handling = &handling_;
     if (!check()) break;
     switch (event_.kind) {
       case EventKind::kSend: {
@@ -97,7 +110,7 @@ Task<void> ReplayThread::play() {
           RankRequest request =
               rank_.isend(*communicator_, event_.peer, bytes, event_.tag, event_.element,
                           has(recording::kSynchronous) ? Synchronous::kYes : Synchronous::kNo);
-          has(recording::kBuffered) ? rank_.give_up(request) : open(std::move(request), bytes);
+          has(recording::kBuffered) ? rank_.abandon(request) : open(std::move(request), bytes);
         } else if (has(recording::kSynchronous)) {
           (void)co_await rank_.ssend(*communicator_, event_.peer, bytes, event_.tag, event_.element);
         } else {
@@ -117,8 +130,8 @@ Task<void> ReplayThread::play() {
           break;
         }
         const Received received = co_await rank_.receive(*communicator_, source_, room, tag_);
-        count_learned(begun(0), received);
-        tell_learned(ReplayEvents::kNoRequest, received);
+        count_completed(begun(0), received);
+        notify_completed(ReplayEvents::kNoRequest, received);
         break;
       }
       case EventKind::kCollective:
@@ -130,15 +143,21 @@ Task<void> ReplayThread::play() {
         break;
       }
       case EventKind::kWait: {
+        if (all_in_set_) {
+          if (open_.size() > 1) depends(Dependence::kChoice);
+          if (open_.size() > 0) co_await rank_.wait_some(open_, learned_);
+          learn_of_open();
+          break;
+        }
         if (event_.extra == 0 || has(recording::kAny) || has(recording::kSome)) {
           co_await wait_for_list();
           break;
         }
-        if (!find_requests() || !take_found()) break;
+        if (!find_requests() || !resolve_found()) break;
         for (OpenRequest& one : taken_requests_) {  // or none
           const Received received = co_await rank_.wait(one.request);
-          count_learned(one.begun, received);
-          learn(one.number, received);
+          count_completed(one.begun, received);
+          on_completed(one.number, received);
         }
         break;
       }
@@ -175,14 +194,14 @@ Task<void> ReplayThread::play() {
 }
 
 bool ReplayThread::refuse(const std::string& what) {
-  const std::uint64_t number = order_ != nullptr ? stream().dealt().number : own_.place.events;
+  const std::uint64_t number = order_ != nullptr ? stream().dealt().number : own_.state.events;
   run_.fail(fmt::format("rank {}, event {} ({}): {}", rank_.rank(), number,
                         run_.result.functions[event_.call], what));
   return false;
 }
 
 bool ReplayThread::end_early(const std::string& why) {
-  own_.place.why_early = why;
+  own_.state.why_early = why;
   ends_ = true;
   return false;
 }
@@ -208,8 +227,8 @@ bool ReplayThread::next() {
   if (function == ReplayRank::kUnknown) function = run_.number_of_function(reader_.call(event_.call));
   event_.call = function;
   if (order_ != nullptr) begun_ = stream().dealt().begun;
-  ++own_.place.events;
-  own_.place.call = event_.call;
+  ++own_.state.events;
+  own_.state.call = event_.call;
   if (run_.over) return false;
   if (!has(recording::kContinues)) end_call();
   if (const std::uint64_t polls = reader_.polls(); polls > 0) depends(Dependence::kPolling, polls);
@@ -218,13 +237,13 @@ bool ReplayThread::next() {
   begin_call();
   if (events_ != nullptr) {
     const std::size_t made = order_ != nullptr ? stream().dealt().made : own_.communicators.size();
-    events_->begins(told_at(), {event_, reader_, run_.result.functions[event_.call], begun_, made});
+    events_->begins(position(), {event_, reader_, run_.result.functions[event_.call], begun_, made});
   }
   return true;
 }
 
 /// The next event of this thread is known, or there is none.
-Task<void> ReplayThread::come_to_event() {
+Task<void> ReplayThread::advance_to_event() {
   auto& own = static_cast<RankThreads::Stream&>(reader_);
   while (!order_->fetch(own, rank_)) co_await rank_.sleep();
 }
@@ -238,13 +257,13 @@ Task<void> ReplayThread::take_turn() {
     co_await rank_.sleep();
   }
   if (is_last) own_.last_thread = nullptr;
-  co_await rank_.let_world_come_up();
+  co_await rank_.wait_for_world();
   while (!order_->may_begin(stream(), rank_)) co_await rank_.sleep();
   if (!is_over_when_done(event_.kind)) order_->begun(stream());
 }
 
 /// CPU time between the questions before the event that counts as work, in nanoseconds.
-std::uint64_t ReplayThread::worked_between_questions() {
+std::uint64_t ReplayThread::computed_between_polls() {
   const recording::Gaps gaps = reader_.gaps();
   const auto add = [](Time& sum, std::uint64_t nanoseconds) {
     if (sum < kLatest && nanoseconds < kMostComputed) sum += Time::ns(static_cast<std::int64_t>(nanoseconds));
@@ -265,7 +284,7 @@ std::uint64_t ReplayThread::worked_between_questions() {
 /// The program computes. Of its questions that found nothing it is known only that they lie where there are
 /// gaps between them.
 bool ReplayThread::pass_time() {
-  const std::uint64_t between = worked_between_questions();
+  const std::uint64_t between = computed_between_polls();
   const std::uint64_t questions = reader_.polls();
   const bool has_gaps = reader_.gaps().any();
   return compute(reader_.computed(), has_gaps ? 0 : questions) && compute(between, questions);
@@ -274,14 +293,14 @@ bool ReplayThread::pass_time() {
 bool ReplayThread::compute(std::uint64_t recorded, std::uint64_t questions) {
   const Compute& compute = run_.options.compute;
   if (recorded == 0) return true;
-  const double factor = compute.kind == Compute::Kind::kFactor ? compute.factor : 1;
+  const double factor = compute.kind == Compute::Mode::kFactor ? compute.factor : 1;
   const double picoseconds = static_cast<double>(recorded) * 1000 * factor;
   const bool is_sane = recorded < kMostComputed;
   if (is_sane && own_.replayed.computing < kLatest)
     own_.replayed.computing += Time::ns(static_cast<std::int64_t>(recorded));
-  if (compute.kind == Compute::Kind::kNone) return true;
+  if (compute.kind == Compute::Mode::kNone) return true;
   if (!is_sane || !(picoseconds < static_cast<double>(kLatest.count())))
-    return refuse(fmt::format("the program computes for {} ns before it", recorded));
+    return refuse(fmt::format("the program computes for {} ns before it, which is too long", recorded));
   // Whole numbers of nanoseconds stay what they are.
   rank_.compute(
       factor == 1 ? Time::ns(static_cast<std::int64_t>(recorded)) : Time::ps(std::llround(picoseconds)),
@@ -290,8 +309,8 @@ bool ReplayThread::compute(std::uint64_t recorded, std::uint64_t questions) {
 }
 
 void ReplayThread::end_event() {
-  if (events_ != nullptr) events_->ended(told_at());
-  if (rank_.clock() > kLatest) refuse("the modelled time goes beyond 26 days");
+  if (events_ != nullptr) events_->ended(position());
+  if (rank_.clock() > kLatest) refuse("the modelled time exceeds 26 days");
 }
 
 /// Unless the event continues one.
@@ -301,10 +320,10 @@ void ReplayThread::begin_call() {
   call_ = event_.call;
   call_site_ = event_.site;
   in_call_ = event_.kind != EventKind::kPhase && !run_.is_end(call_);  // which no report counts as calls
-  is_told_ = in_call_ && run_.options.observer != nullptr && !is_local(event_.kind);
+  is_reported_ = in_call_ && run_.options.observer != nullptr && !is_local(event_.kind);
   if (in_call_ && is_local(event_.kind)) ++counter_of(call_).native;
-  if (!is_told_) return;
-  turn();
+  if (!is_reported_) return;
+  select_thread();
   run_.options.observer->enter(rank_.rank());
 }
 
@@ -316,8 +335,8 @@ void ReplayThread::end_call() {
   counter.modelled += rank_.clock() - call_began_;
   in_call_ = false;
   if (own_.certificate != nullptr) own_.certificate->note_time(rank_.clock());
-  if (!is_told_) return;
-  turn();
+  if (!is_reported_) return;
+  select_thread();
   run_.options.observer->leave(rank_.rank(), call_, run_.result.functions[call_], reader_.site(call_site_),
                                call_began_, rank_.clock());
 }
@@ -330,7 +349,7 @@ void ReplayThread::count_begun(const Begun& what, Time spent) {
 }
 
 /// The program has learned that an operation is over.
-void ReplayThread::count_learned(const Begun& what, const Received& received) {
+void ReplayThread::count_completed(const Begun& what, const Received& received) {
   const bool receives = what.kind == EventKind::kReceive || what.kind == EventKind::kClaim;
   if (own_.certificate != nullptr)
     own_.certificate->note({static_cast<std::uint64_t>(received.outcome),
@@ -348,7 +367,7 @@ void ReplayThread::count_learned(const Begun& what, const Received& received) {
   own_.replayed.counters.times.add(receives ? received.handling : what.handling, spent);
   if (own_.replayed.sizes == nullptr) return;
   if (receives) {
-    own_.replayed.sizes->add(SizeTable::Kind::kReceive, received.bytes, spent);
+    own_.replayed.sizes->add(SizeTable::OperationClass::kReceive, received.bytes, spent);
   } else {
     own_.replayed.sizes->add_time(size_kind(what.kind), what.bytes, spent);
   }
@@ -375,13 +394,13 @@ void ReplayThread::certify_event() {
 
 bool ReplayThread::check() {
   if (event_.kind >= EventKind::kCount)
-    return refuse(fmt::format("there is no kind {}", static_cast<int>(event_.kind)));
+    return refuse(fmt::format("unknown kind {}", static_cast<int>(event_.kind)));
   if (event_.element > ElementType::kMixed || event_.function > ReduceFunction::kUser ||
       event_.operation >= OperationKind::kCount)
-    return refuse("its element, function or operation is none");
+    return refuse("its element, function, or operation is unknown");
   if (!has_communicator(event_.kind)) return true;
   if (event_.communicator >= own_.communicators.size())
-    return refuse(fmt::format("there is no communicator {}", event_.communicator));
+    return refuse(fmt::format("communicator {} does not exist", event_.communicator));
   std::optional<Communicator>& named = own_.communicators[event_.communicator].communicator;
   if (!named) {  // the rank alone
     const int self[] = {rank_.rank()};
@@ -395,11 +414,11 @@ bool ReplayThread::check() {
 bool ReplayThread::check_message() {
   const bool sends = event_.kind == EventKind::kSend;
   if (event_.peer >= communicator_->size() || event_.peer < (sends ? 0 : kAnySource))
-    return refuse(fmt::format("rank {} is none of {}", event_.peer, communicator_->size()));
-  if (event_.tag < (sends ? 0 : kAnyTag)) return refuse(fmt::format("the tag is {}", event_.tag));
+    return refuse(fmt::format("rank {} is not one of {}", event_.peer, communicator_->size()));
+  if (event_.tag < (sends ? 0 : kAnyTag)) return refuse(fmt::format("invalid tag {}", event_.tag));
   if (!sends) return resolve();
   if (event_.bytes > kMostBytes || (own_.sent += event_.bytes) > kMostSent)
-    return refuse(fmt::format("{} bytes are more than a world can send", event_.bytes));
+    return refuse(fmt::format("{} bytes exceed the largest message of the simulation", event_.bytes));
   return true;
 }
 
@@ -427,7 +446,7 @@ bool ReplayThread::resolve() {
   if (match->source >= communicator_->size() || match->tag < 0 ||
       (source_ != kAnySource && source_ != match->source) || (tag_ != kAnyTag && tag_ != match->tag))
     return refuse(
-        fmt::format("it took tag {} from rank {}, which it does not match", match->tag, match->source));
+        fmt::format("it received tag {} from rank {}, which it does not match", match->tag, match->source));
   source_ = match->source;
   tag_ = match->tag;
   return true;
@@ -453,6 +472,7 @@ void ReplayThread::follow_probe() {
 // --- requests ---
 
 void ReplayThread::open(RankRequest&& request, std::uint64_t bytes) {
+  if (all_in_set_) return open_.add(std::move(request), begun_++, note_of(begun(bytes)));
   OpenRequest& one = own_.requests.add(begun_++);
   one.request = std::move(request);
   one.begun = begun(bytes);
@@ -464,7 +484,7 @@ void ReplayThread::open(RankRequest&& request, std::uint64_t bytes) {
 void ReplayThread::leave_open() {
   rank_.work(rank_.post_cost());
   if (has(recording::kBlocking)) {
-    end_early("no message ever came");
+    end_early("no message ever arrived");
   } else if (taken_ == Taken::kNothing) {
     open({}, 0);
   } else {
@@ -477,7 +497,8 @@ bool ReplayThread::find_requests() {
   numbers_.clear();
   const auto add = [this](std::uint64_t distance) {
     if (distance == 0 || distance > begun_)
-      return refuse(fmt::format("{} requests back there is none: {} were begun", distance, begun_));
+      return refuse(
+          fmt::format("it refers to the request {} back, but only {} were started", distance, begun_));
     numbers_.push_back(begun_ - distance);
     return true;
   };
@@ -493,7 +514,7 @@ bool ReplayThread::choose() {
   std::vector<std::uint64_t> chosen;
   for (const std::uint32_t position : reader_.choice()) {
     if (position >= numbers_.size())
-      return refuse(fmt::format("it came to request {} of {}", position, numbers_.size()));
+      return refuse(fmt::format("it completed request {} of {}", position, numbers_.size()));
     chosen.push_back(numbers_[position]);
     if (OpenRequest* const one = own_.requests.find(chosen.back()); one != nullptr) one->is_expected = true;
   }
@@ -529,13 +550,13 @@ void ReplayThread::join_loop() {
 }
 
 /// Those of numbers_ that are open, into taken_requests_.
-bool ReplayThread::take_found() {
+bool ReplayThread::resolve_found() {
   taken_requests_.clear();
   for (const std::uint64_t number : numbers_) {
     OpenRequest* const one = own_.requests.find(number);
     if (one == nullptr) continue;
-    if (one->request.empty()) return end_early("no message ever came");
-    taken_requests_.push_back(own_.requests.take(*one));
+    if (one->request.empty()) return end_early("no message ever arrived");
+    taken_requests_.push_back(own_.requests.remove(*one));
   }
   return true;
 }
@@ -543,15 +564,15 @@ bool ReplayThread::take_found() {
 void ReplayThread::put_back(std::size_t index) {
   OpenRequest& one = taken_requests_[index];
   if (!waited_[index].empty())
-    own_.requests.add(one.number) = {one.number, std::move(waited_[index]), one.begun, one.by_arrival,
-                                     one.is_expected};
+    own_.requests.add(one.number) = {one.begun, one.by_arrival, one.is_expected, one.number,
+                                     std::move(waited_[index])};
 }
 
 Task<void> ReplayThread::wait_for_list() {
   if (!find_requests()) co_return;
   const bool one_of_them = has(recording::kAny) || has(recording::kSome);
   if (one_of_them && !choose()) co_return;
-  if (!take_found() || taken_requests_.empty()) co_return;
+  if (!resolve_found() || taken_requests_.empty()) co_return;
   for (OpenRequest& one : taken_requests_) waited_.push_back(std::move(one.request));
   if (one_of_them && run_.arrival == Arrival::kModelled && !waits_for_all_) {
     co_await wait_for_first();
@@ -560,22 +581,31 @@ Task<void> ReplayThread::wait_for_list() {
   received_.clear();
   (void)co_await rank_.wait_all(waited_, &received_);
   for (std::size_t i = 0; i < received_.size(); ++i) {
-    count_learned(taken_requests_[i].begun, received_[i]);
-    learn(taken_requests_[i].number, received_[i]);
+    count_completed(taken_requests_[i].begun, received_[i]);
+    on_completed(taken_requests_[i].number, received_[i]);
   }
+}
+
+/// After a wait for some of all open requests.
+void ReplayThread::learn_of_open() {
+  for (const RequestSet::Learned& one : learned_) {
+    count_completed(begun_of(one.note), one.received);
+    on_completed(one.name, one.received);
+  }
+  learned_.clear();
 }
 
 Task<void> ReplayThread::wait_for_first() {
   if (has(recording::kSome)) {
     const auto found = co_await rank_.wait_some(waited_);
     for (const auto& [index, received] : found) {
-      count_learned(taken_requests_[index].begun, received);
-      learn(taken_requests_[index].number, received);
+      count_completed(taken_requests_[index].begun, received);
+      on_completed(taken_requests_[index].number, received);
     }
   } else {
     const std::pair<std::size_t, Received> found = co_await rank_.wait_any(waited_);
-    count_learned(taken_requests_[found.first].begun, found.second);
-    learn(taken_requests_[found.first].number, found.second);
+    count_completed(taken_requests_[found.first].begun, found.second);
+    on_completed(taken_requests_[found.first].number, found.second);
   }
   for (std::size_t i = 0; i < waited_.size(); ++i) put_back(i);
   waited_.clear();
@@ -588,23 +618,23 @@ Task<void> ReplayThread::complete(RankRequest& request, std::uint64_t bytes) {
   }
   const Begun what = begun(bytes);
   const Received received = co_await rank_.wait(request);
-  count_learned(what, received);
-  tell_learned(ReplayEvents::kNoRequest, received);
+  count_completed(what, received);
+  notify_completed(ReplayEvents::kNoRequest, received);
 }
 
 Task<void> ReplayThread::probe() {
   if (taken_ != Taken::kSomething) {
-    end_early("no message ever came");
+    end_early("no message ever arrived");
   } else if (event_.kind == EventKind::kProbe) {
     const Received found = co_await rank_.probe(*communicator_, source_, tag_);
-    if (run_.arrival == Arrival::kModelled && (source_ == kAnySource || tag_ == kAnyTag)) keep_probed(found);
+    if (run_.arrival == Arrival::kModelled && (source_ == kAnySource || tag_ == kAnyTag)) store_probed(found);
   } else {
     RankRequest request = co_await rank_.claim(*communicator_, source_, tag_);
     co_await complete(request, 0);
   }
 }
 
-void ReplayThread::keep_probed(const Received& found) {
+void ReplayThread::store_probed(const Received& found) {
   const auto match = reader_.match();
   if (!match || match->source < 0) return;
   const auto known = find_probed(match->source, match->tag);  // it has looked twice
@@ -617,7 +647,7 @@ void ReplayThread::keep_probed(const Received& found) {
 
 Task<void> ReplayThread::cancel() {
   if (!find_requests()) co_return;
-  co_await rank_.come_to_cancel();
+  co_await rank_.prepare_cancel();
   for (const std::uint64_t number : numbers_) {
     OpenRequest* const one = own_.requests.find(number);
     if (one != nullptr && !one->request.empty() && !one->by_arrival) (void)rank_.cancel_now(one->request);
@@ -629,67 +659,68 @@ void ReplayThread::free() {
   for (const std::uint64_t number : numbers_) {
     OpenRequest* const one = own_.requests.find(number);
     if (one == nullptr) continue;
-    OpenRequest freed = own_.requests.take(*one);
-    if (!freed.request.empty()) rank_.give_up(freed.request);
+    OpenRequest freed = own_.requests.remove(*one);
+    if (!freed.request.empty()) rank_.abandon(freed.request);
   }
 }
 
 Task<void> ReplayThread::finish() {
   end_call();
   for (OpenRequest& one : taken_requests_) {  // where a wait was not begun
-    if (!one.request.empty()) rank_.give_up(one.request);
+    if (!one.request.empty()) rank_.abandon(one.request);
   }
-  if (order_ != nullptr) co_await rank_.let_world_come_up();  // the others go on no sooner than it has ended
+  if (order_ != nullptr) co_await rank_.wait_for_world();  // the others go on no sooner than it has ended
   own_.replayed.of_threads += rank_.clock() - began_;
   if (own_.playing > 1) {
-    if (own_.place.handling == &handling_) own_.place.handling = nullptr;
+    if (own_.state.handling == &handling_) own_.state.handling = nullptr;
     --own_.playing;
-    rouse_last();
+    wake_last();
     co_return;
   }
-  own_.place.handling = nullptr;
-  const bool goes_on = own_.place.why_early.empty() && !run_.over;
-  std::vector<OpenRequest> left = own_.requests.take_all();
+  own_.state.handling = nullptr;
+  open_.abandon();
+  const bool goes_on = own_.state.why_early.empty() && !run_.over;
+  std::vector<OpenRequest> left = own_.requests.remove_all();
   for (OpenRequest& one : left) {
     if (one.request.empty()) continue;
     if (goes_on && one.is_expected) {
       const Received received = co_await rank_.wait(one.request);
-      count_learned(one.begun, received);
+      count_completed(one.begun, received);
     } else {
-      rank_.give_up(one.request);
+      rank_.abandon(one.request);
     }
   }
   end_phases(0);
   if (own_.certificate != nullptr) own_.replayed.certificate = own_.certificate->of_run();
-  own_.place.ended = !run_.over;
+  own_.state.ended = !run_.over;
   ++run_.ranks_ended;
   --own_.playing;  // not sooner: the rank goes with the last one
-  rouse_last();
+  wake_last();
 }
 
-void ReplayThread::rouse_last() {
+void ReplayThread::wake_last() {
   for (RankHandle* const waiting : {own_.last_thread, own_.keeper}) {
-    if (waiting != nullptr && waiting != &rank_) waiting->rouse();
+    if (waiting != nullptr && waiting != &rank_) waiting->wake();
   }
 }
 
-ReplayEvents::Place ReplayThread::told_at() const {
+ReplayEvents::ThreadPosition ReplayThread::position() const {
   return {rank_.rank(), order_ != nullptr ? rank_.thread() : 0, rank_.clock()};
 }
 
-void ReplayThread::tell_learned(std::uint64_t request, const Received& received) {
-  if (events_ != nullptr) events_->learned(told_at(), request, received);
+void ReplayThread::notify_completed(std::uint64_t request, const Received& received) {
+  if (events_ != nullptr) events_->completed(position(), request, received);
 }
 
 /// The program has learned that a request is done.
-void ReplayThread::learn(std::uint64_t number, const Received& received) {
-  reader_.learned(number);
-  tell_learned(number, received);
+void ReplayThread::on_completed(std::uint64_t number, const Received& received) {
+  reader_.on_completed(number);
+  notify_completed(number, received);
 }
 
 /// What the observer is told from here on is of this thread.
-void ReplayThread::turn() {
-  if (order_ != nullptr) run_.options.observer->turn(rank_.rank(), rank_.thread());
+void ReplayThread::select_thread() {
+  if (order_ != nullptr) run_.options.observer->select_thread(rank_.rank(), rank_.thread());
 }
 
 }  // namespace offramp

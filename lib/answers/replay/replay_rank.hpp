@@ -21,11 +21,11 @@
 namespace offramp {
 
 /// What the ranks of a replay find out together.
-class ReplayRun final : public Choices {
+class ReplayRun final : public ChoiceObserver {
  public:
   ReplayRun(const ReplaySource& source, const ReplayOptions& options);
 
-  struct Place {
+  struct RankState {
     std::uint64_t events = 0;
     std::uint16_t call = 0;  // of the last one
     bool ended = false;
@@ -41,7 +41,7 @@ class ReplayRun final : public Choices {
   ReplayLog log;
   std::string error;
   bool over = false;  // stopped, or an error: no rank goes on
-  std::vector<Place> places;
+  std::vector<RankState> rank_states;
   std::vector<ReplayJob> jobs;  // one of all ranks if the source names none
   int ranks = 0;                // of the jobs
   int ranks_ended = 0;
@@ -53,9 +53,7 @@ class ReplayRun final : public Choices {
 
   /// Of a function, alike for all ranks: the index of its counter.
   std::uint16_t number_of_function(std::string_view name);
-  [[nodiscard]] bool is_end(std::uint16_t function) const {
-    return result.functions[function] == "MPI_Finalize";
-  }
+  [[nodiscard]] bool is_end(std::uint16_t function) const { return function == finalize_; }
   /// The program waits in the call itself: MPI_Allreduce, as against MPI_Iallreduce and MPI_Start.
   [[nodiscard]] bool is_blocking(std::uint16_t function) const {
     const std::string_view name = result.functions[function];
@@ -63,7 +61,7 @@ class ReplayRun final : public Choices {
   }
   [[nodiscard]] WorldOptions observed();
   void chosen(int rank, const Operation& operation, Handling handling, std::string_view reason) override;
-  void gave_up(int rank) override;
+  void send_failed(int rank) override;
 
   /// Ranks of the world, and the number of their list.
   using Members = std::pair<const std::vector<int>, std::uint32_t>;
@@ -102,6 +100,7 @@ class ReplayRun final : public Choices {
   std::unordered_map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t, Hash> known_;  // by id and list
   std::unordered_map<std::pair<std::uint64_t, std::uint32_t>, Agreed, Hash> agreed_;
   std::map<std::pair<std::int64_t, std::string>, std::size_t> phases_;
+  std::uint16_t finalize_ = UINT16_MAX;     // the number of MPI_Finalize, once a rank calls it
   Handling untold_ = Handling::kOffloaded;  // of what no replayed program begins
 };
 
@@ -123,7 +122,7 @@ struct ReplayRank {
   };
   static constexpr std::uint16_t kUnknown = 0xffff;
 
-  ReplayRun::Place& place;
+  ReplayRun::RankState& state;
   ReplayedRank& replayed;
   ReplayJob job;
   std::vector<std::uint16_t> functions;  // by the reader's number, that of the run
@@ -163,14 +162,14 @@ class ReplayThread {
   [[nodiscard]] const RankThreads::Stream& stream() const {
     return static_cast<const RankThreads::Stream&>(reader_);
   }
-  Task<void> come_to_event();
+  Task<void> advance_to_event();
   Task<void> take_turn();
-  void rouse_last();
-  void turn();
-  [[nodiscard]] ReplayEvents::Place told_at() const;
-  void tell_learned(std::uint64_t request, const Received& received);
-  void learn(std::uint64_t number, const Received& received);
-  std::uint64_t worked_between_questions();
+  void wake_last();
+  void select_thread();
+  [[nodiscard]] ReplayEvents::ThreadPosition position() const;
+  void notify_completed(std::uint64_t request, const Received& received);
+  void on_completed(std::uint64_t number, const Received& received);
+  std::uint64_t computed_between_polls();
   bool pass_time();
   bool compute(std::uint64_t recorded, std::uint64_t questions);
   bool check();
@@ -181,11 +180,12 @@ class ReplayThread {
   void end_call();
 
   Task<void> wait_for_list();
+  void learn_of_open();
   Task<void> wait_for_first();
   Task<void> probe();
   std::vector<Probed>::iterator find_probed(int source, int tag);
   void follow_probe();
-  void keep_probed(const Received& found);
+  void store_probed(const Received& found);
   Task<void> complete(RankRequest& request, std::uint64_t bytes);
   Task<void> cancel();
   Task<void> finish();
@@ -201,16 +201,18 @@ class ReplayThread {
   bool find_requests();
   bool choose();
   void join_loop();
-  bool take_found();
+  bool resolve_found();
   void put_back(std::size_t index);
   [[nodiscard]] Begun begun(std::uint64_t bytes) const {
     return {bytes, event_.call, event_.kind, handling_};
   }
   void count_begun(const Begun& what, Time spent);
-  void count_learned(const Begun& what, const Received& received);
+  void count_completed(const Begun& what, const Received& received);
   void certify_event();
   void certify_list(std::uint32_t list);
-  [[nodiscard]] CallCounter& counter_of(std::uint16_t call) { return own_.replayed.counters.of(call); }
+  [[nodiscard]] CallCounter& counter_of(std::uint16_t call) {
+    return own_.replayed.counters.counter_of(call);
+  }
   void depends(Dependence dependence, std::uint64_t times = 1) {
     own_.replayed.counters.dependences[static_cast<std::size_t>(dependence)] += times;
   }
@@ -226,13 +228,17 @@ class ReplayThread {
   RankThreads* order_;
   ReplayEvents* events_;  // null: the observer wants none
   Time began_;
+  bool all_in_set_;  // the reader's waits are for all open requests, which are in open_ instead of
+                     // OpenRequests
+  RequestSet open_;
+  std::vector<RequestSet::Learned> learned_;
   recording::Event event_;
   const Communicator* communicator_ = nullptr;  // of the event
   std::optional<Communicator> held_;            // the same, where other threads may make more meanwhile
   bool ends_ = false;                           // early
   bool in_call_ = false;
-  bool is_told_ = false;    // to the observer
-  std::uint16_t call_ = 0;  // Event::call of the call that goes on
+  bool is_reported_ = false;  // to the observer
+  std::uint16_t call_ = 0;    // Event::call of the call that goes on
   std::uint32_t call_site_ = 0;
   Time call_began_;
   int source_ = 0;  // of a receive or probe, once that is decided

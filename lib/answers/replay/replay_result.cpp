@@ -44,7 +44,7 @@ std::optional<ReplayResult::Disturbance> ReplayResult::disturbance(const ReplayJ
   for (auto rank = static_cast<std::size_t>(job.first);
        rank < static_cast<std::size_t>(job.first + job.ranks); ++rank) {
     all.undisturbed = later(all.undisturbed, undisturbed[rank]);
-    all.longest = later(all.longest, ranks[rank].held_up);
+    all.longest = later(all.longest, ranks[rank].straggler_delay);
   }
   return all;
 }
@@ -86,6 +86,14 @@ WholeRun whole_run_of(const ReplayResult& result, const ReplayJob& job) {
 double hidden_share(Time communication, const WholeRun& run, const WholeRun& free) {
   if (communication <= Time()) return 0;
   return std::clamp(1 - (run.end - free.end).seconds() / communication.seconds(), 0.0, 1.0);
+}
+
+std::optional<Efficiencies> efficiencies_of(const Computing& computing, const WholeRun& run,
+                                            const WholeRun& free) {
+  if (!computing.any() || computing.largest > free.end || run.end <= Time()) return std::nullopt;
+  return Efficiencies{.load_balance = 1 / computing.imbalance(),
+                      .serialisation = computing.largest.seconds() / free.end.seconds(),
+                      .transfer = free.end.seconds() / run.end.seconds()};
 }
 
 }  // namespace offramp

@@ -45,7 +45,7 @@ struct ReplayedRank {
   Time computing = {};               // as recorded and as ReplayOptions say, whether or not the replay has it
   Time brief_gaps = {};              // between questions that found nothing, whether or not it is computing
   Time longer_gaps = {};
-  Time held_up = {};  // its processor by stragglers, whether or not anything waited for it
+  Time straggler_delay = {};  // its processor by stragglers, whether or not anything waited for it
   /// Of what the rank did and took, and of its clock at the end of each call.
   std::uint64_t certificate = 0;
 };
@@ -75,7 +75,7 @@ struct ReplayResult {
   std::vector<Time> undisturbed;     // the ranks' clocks without stragglers; empty: there are none
   std::optional<CriticalPath> path;  // with details, if it is known
   std::vector<ReplayPhase> phases;   // in the order in which the first rank began them
-  Footing footing;                   // what the ranks stand on
+  Deployment deployment;             // what the ranks stand on
   WireCounters wire;
   std::vector<ReplayResource> resources;
   std::vector<LinkUse> links;  // of the network between the nodes, those that were used
@@ -150,5 +150,18 @@ struct ProgramTimes {
 /// The part of a program's communication, which alone takes so long, that does not make its run longer: it
 /// goes on while the program computes, or waits for others anyway.
 double hidden_share(Time communication, const WholeRun& run, const WholeRun& free);
+
+/// Where a run loses its ranks' time: the efficiencies of the POP project, each a share of 1.
+struct Efficiencies {
+  double load_balance = 1;   // the mean computing of a rank over the largest
+  double serialisation = 1;  // the largest computing over the run with communication that takes no time
+  double transfer = 1;       // that run over the run
+
+  /// The computing of all ranks over their time.
+  [[nodiscard]] double parallel() const { return load_balance * serialisation * transfer; }
+};
+/// `nullopt`: nothing is computed, or the threads of a rank compute longer together than the run lasts.
+std::optional<Efficiencies> efficiencies_of(const Computing& computing, const WholeRun& run,
+                                            const WholeRun& free);
 
 }  // namespace offramp

@@ -78,8 +78,9 @@ std::vector<const Timeline::Track*> Timeline::tracks() const {
   return all;
 }
 
-void Timeline::unsaid(std::string_view kind) {
-  if (std::find(unsaid_.begin(), unsaid_.end(), kind) == unsaid_.end()) unsaid_.emplace_back(kind);
+void Timeline::unsupported(std::string_view kind) {
+  if (std::find(unsupported_.begin(), unsupported_.end(), kind) == unsupported_.end())
+    unsupported_.emplace_back(kind);
 }
 
 std::uint16_t Timeline::number_of(std::string_view function) {
@@ -97,7 +98,7 @@ const Timeline::Known& Timeline::communicator_of(const Rank& rank, std::uint32_t
 
 // --- entries ---
 
-Timeline::Growing& Timeline::thread_of(const Place& place) {
+Timeline::Growing& Timeline::thread_of(const ThreadPosition& place) {
   Growing& thread = ranks_[static_cast<std::size_t>(place.rank)].threads[place.thread];
   thread.track.rank = place.rank;
   thread.track.thread = place.thread;
@@ -118,28 +119,30 @@ void Timeline::end_call(Growing& thread) {
   std::vector<Entry>& entries = thread.track.entries;
   const auto begin = entries.begin() + static_cast<std::ptrdiff_t>(thread.open);
   for (auto one = begin; one != entries.end(); ++one) {
-    const bool sends = one->kind == Kind::kSendBegun;
-    const bool collects = one->kind == Kind::kCollectiveRequest;
-    if (!sends && !collects && one->kind != Kind::kReceiveBegun) continue;
-    const Kind end = sends ? Kind::kSendDone : collects ? Kind::kCollectiveDone : Kind::kReceiveDone;
+    const bool sends = one->kind == EntryKind::kSendBegun;
+    const bool collects = one->kind == EntryKind::kCollectiveRequest;
+    if (!sends && !collects && one->kind != EntryKind::kReceiveBegun) continue;
+    const EntryKind end = sends      ? EntryKind::kSendDone
+                          : collects ? EntryKind::kCollectiveDone
+                                     : EntryKind::kReceiveDone;
     const auto done = std::find_if(one, entries.end(), [&](const Entry& other) {
       return other.kind == end && other.request == one->request;
     });
     if (done == entries.end()) continue;
     if (sends) {
-      one->kind = Kind::kSend;
+      one->kind = EntryKind::kSend;
       done->number = kSpare;
     } else if (collects) {
-      one->kind = Kind::kCollectiveBegun;
-      done->kind = Kind::kCollective;
+      one->kind = EntryKind::kCollectiveBegun;
+      done->kind = EntryKind::kCollective;
     } else {
       one->number = kSpare;
-      done->kind = Kind::kReceive;
+      done->kind = EntryKind::kReceive;
     }
   }
   entries.erase(std::remove_if(begin, entries.end(), [](const Entry& one) { return one.number == kSpare; }),
                 entries.end());
-  add(thread, {.number = entries[thread.open].number, .kind = Kind::kLeave}, thread.last);
+  add(thread, {.number = entries[thread.open].number, .kind = EntryKind::kLeave}, thread.last);
 }
 
 void Timeline::close() {
@@ -148,16 +151,16 @@ void Timeline::close() {
   }
 }
 
-void Timeline::ended(const Place& place) {
+void Timeline::ended(const ThreadPosition& place) {
   thread_of(place).last = place.at;
 }
 
 // --- events ---
 
-void Timeline::begins(const Place& place, const Happening& happening) {
+void Timeline::begins(const ThreadPosition& place, const ReplayedEvent& replayed) {
   Rank& rank = ranks_[static_cast<std::size_t>(place.rank)];
   Growing& thread = thread_of(place);
-  const Event& event = happening.event;
+  const Event& event = replayed.event;
   const bool continues = (event.flags & recording::kContinues) != 0 && thread.is_open;
   if (!continues) {
     end_call(thread);
@@ -166,26 +169,26 @@ void Timeline::begins(const Place& place, const Happening& happening) {
     thread.open = thread.track.entries.size();
     thread.is_open = true;
     thread.last = place.at;
-    add(thread, {.number = number_of(happening.function), .kind = Kind::kEnter}, place.at);
+    add(thread, {.number = number_of(replayed.function), .kind = EntryKind::kEnter}, place.at);
   }
   switch (event.kind) {
     case EventKind::kSend:
     case EventKind::kReceive:
     case EventKind::kClaim:
-      return message(place, happening);
+      return message(place, replayed);
     case EventKind::kCollective:
-      return collective(place, happening);
+      return collective(place, replayed);
     case EventKind::kCommunicator:
-      return make_communicator(rank, place, happening);
+      return make_communicator(rank, place, replayed);
     case EventKind::kFree:
-      return free(place, happening);
+      return free(place, replayed);
     case EventKind::kProbe:
-      return unsaid("what probes look for");
+      return unsupported("the source and tag of probes");
     case EventKind::kMeet:
     case EventKind::kExchange:
-      return unsaid("that ranks wait for each other in windows and files: their calls are there alone");
+      return unsupported("waiting between ranks in windows and files: only the calls are written");
     case EventKind::kPhase:
-      return unsaid("names of phases");
+      return unsupported("names of phases");
     case EventKind::kWait:
     case EventKind::kCancel:
     case EventKind::kNative:
@@ -195,64 +198,65 @@ void Timeline::begins(const Place& place, const Happening& happening) {
   }
 }
 
-void Timeline::message(const Place& place, const Happening& happening) {
+void Timeline::message(const ThreadPosition& place, const ReplayedEvent& replayed) {
   Rank& rank = ranks_[static_cast<std::size_t>(place.rank)];
   Growing& thread = thread_of(place);
-  const Event& event = happening.event;
+  const Event& event = replayed.event;
   const bool sends = event.kind == EventKind::kSend;
   const bool has_request = begins_request(event);
   Entry entry{.bytes = event.bytes,
-              .request = happening.request,
+              .request = replayed.request,
               .communicator = communicator_of(rank, event.communicator).number,
               .peer = event.peer,
               .tag = event.tag};
   if (!sends && (event.peer < 0 || event.tag < 0))
-    unsaid("that a receive takes messages of any source or tag: those of the one that it took are there");
+    unsupported("wildcards of receives: the source and tag of the received message are written");
   if (!has_request && sends) {
-    entry.kind = Kind::kSend;
+    entry.kind = EntryKind::kSend;
     return add(thread, entry, place.at);
   }
   Entry end = entry;
-  end.kind = sends ? Kind::kSendDone : has_request ? Kind::kReceiveDone : Kind::kReceive;
-  rank.begun[has_request ? happening.request : kNoRequest - place.thread] = end;
+  end.kind = sends ? EntryKind::kSendDone : has_request ? EntryKind::kReceiveDone : EntryKind::kReceive;
+  rank.begun[has_request ? replayed.request : kNoRequest - place.thread] = end;
   if (!has_request) return;
-  entry.kind = sends ? Kind::kSendBegun : Kind::kReceiveBegun;
+  entry.kind = sends ? EntryKind::kSendBegun : EntryKind::kReceiveBegun;
   add(thread, entry, place.at);
 }
 
-void Timeline::collective(const Place& place, const Happening& happening) {
+void Timeline::collective(const ThreadPosition& place, const ReplayedEvent& replayed) {
   Rank& rank = ranks_[static_cast<std::size_t>(place.rank)];
   Growing& thread = thread_of(place);
-  const Event& event = happening.event;
+  const Event& event = replayed.event;
   const bool has_request = begins_request(event);
   const Known& known = communicator_of(rank, event.communicator);
-  const Traffic traffic = traffic_of(event, happening.reader, known.rank, known.size);
-  if (reduces(event.operation)) unsaid("types and functions of reductions");
+  const Traffic traffic = traffic_of(event, replayed.reader, known.rank, known.size);
+  if (reduces(event.operation)) unsupported("types and functions of reductions");
   if (event.operation == OperationKind::kAlltoallv)
-    unsaid("the blocks of collectives in which each pair has one: their sums are there");
+    unsupported("block sizes of collectives with one block per pair: their sums are written");
   Entry entry{.bytes = traffic.sent,
               .received = traffic.received,
-              .request = has_request ? happening.request : kNoRequest,
+              .request = has_request ? replayed.request : kNoRequest,
               .communicator = known.number,
               .peer = has_root(event.operation) ? event.peer : kNoRoot,
               .number = static_cast<std::uint16_t>(event.operation)};
-  entry.kind = has_request ? Kind::kCollectiveDone : Kind::kCollective;
-  rank.begun[has_request ? happening.request : kNoRequest - place.thread] = entry;
+  entry.kind = has_request ? EntryKind::kCollectiveDone : EntryKind::kCollective;
+  rank.begun[has_request ? replayed.request : kNoRequest - place.thread] = entry;
   add(thread,
-      {.request = entry.request, .kind = has_request ? Kind::kCollectiveRequest : Kind::kCollectiveBegun},
+      {.request = entry.request,
+       .kind = has_request ? EntryKind::kCollectiveRequest : EntryKind::kCollectiveBegun},
       place.at);
 }
 
-void Timeline::learned(const Place& place, std::uint64_t request, const Received& received) {
+void Timeline::completed(const ThreadPosition& place, std::uint64_t request, const Received& received) {
   Rank& rank = ranks_[static_cast<std::size_t>(place.rank)];
   const auto found = rank.begun.find(request == kNoRequest ? kNoRequest - place.thread : request);
   if (found == rank.begun.end()) return;
   Entry entry = found->second;
   rank.begun.erase(found);
   if (received.outcome == Outcome::kCancelled) {
-    entry.kind = Kind::kCancelled;
-  } else if (entry.kind == Kind::kReceive || entry.kind == Kind::kReceiveDone) {
-    if (entry.bytes != received.bytes) unsaid("room of receives that their messages do not fill");
+    entry.kind = EntryKind::kCancelled;
+  } else if (entry.kind == EntryKind::kReceive || entry.kind == EntryKind::kReceiveDone) {
+    if (entry.bytes != received.bytes) unsupported("receive buffers that are larger than the message");
     entry.peer = received.source;
     entry.tag = received.tag;
     entry.bytes = received.bytes;
@@ -261,37 +265,37 @@ void Timeline::learned(const Place& place, std::uint64_t request, const Received
 }
 
 /// The call is where the program learns that a send goes on without it; of a receive nothing is known.
-void Timeline::free(const Place& place, const Happening& happening) {
+void Timeline::free(const ThreadPosition& place, const ReplayedEvent& replayed) {
   Rank& rank = ranks_[static_cast<std::size_t>(place.rank)];
   const auto one = [&](std::uint64_t distance) {
-    if (distance == 0 || distance > happening.request) return;
-    const auto found = rank.begun.find(happening.request - distance);
+    if (distance == 0 || distance > replayed.request) return;
+    const auto found = rank.begun.find(replayed.request - distance);
     if (found == rank.begun.end()) return;
     const Entry entry = found->second;
     rank.begun.erase(found);
-    if (entry.kind == Kind::kSendDone) return add(thread_of(place), entry, place.at);
-    unsaid("receives and collectives whose requests are freed: they have no end");
+    if (entry.kind == EntryKind::kSendDone) return add(thread_of(place), entry, place.at);
+    unsupported("the end of receives and collectives whose requests are freed");
   };
-  if (happening.event.extra != 0) return one(happening.event.extra);
-  for (const std::uint64_t distance : happening.reader.list(happening.event.list)) one(distance);
+  if (replayed.event.extra != 0) return one(replayed.event.extra);
+  for (const std::uint64_t distance : replayed.reader.list(replayed.event.list)) one(distance);
 }
 
-void Timeline::make_communicator(Rank& rank, const Place& place, const Happening& happening) {
+void Timeline::make_communicator(Rank& rank, const ThreadPosition& place, const ReplayedEvent& replayed) {
   std::vector<int> members;
-  for (const std::uint64_t member : happening.reader.list(happening.event.list)) {
+  for (const std::uint64_t member : replayed.reader.list(replayed.event.list)) {
     if (member >= ranks_.size()) return;  // the replay refuses it
     members.push_back(static_cast<int>(member));
   }
   const auto own = std::find(members.begin(), members.end(), place.rank) - members.begin();
-  const std::uint64_t id = happening.event.extra;
+  const std::uint64_t id = replayed.event.extra;
   const std::uint32_t nth = rank.made[{members, id}]++;
   const auto next = static_cast<std::uint32_t>(communicators_.size());
   const auto [known, is_new] = known_.try_emplace({members, id, nth}, next);
   if (is_new) communicators_.push_back(members);
-  if (happening.made >= rank.communicators.size())
-    rank.communicators.resize(happening.made + 1, rank.communicators[recording::kSelf]);
-  rank.communicators[happening.made] = {known->second, static_cast<int>(own),
-                                        static_cast<int>(members.size())};
+  if (replayed.made >= rank.communicators.size())
+    rank.communicators.resize(replayed.made + 1, rank.communicators[recording::kSelf]);
+  rank.communicators[replayed.made] = {known->second, static_cast<int>(own),
+                                       static_cast<int>(members.size())};
 }
 
 }  // namespace offramp

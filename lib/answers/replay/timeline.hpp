@@ -19,7 +19,7 @@ class Timeline final : public ReplayEvents {
  public:
   static constexpr std::uint64_t kMost = 16'000'000;  // 0.9 GB
 
-  enum class Kind : std::uint8_t {
+  enum class EntryKind : std::uint8_t {
     kEnter,  // number: an index into functions()
     kLeave,
     kSend,               // of a call that ends when the message is on its way, or that waits for it
@@ -44,7 +44,7 @@ class Timeline final : public ReplayEvents {
     std::int32_t peer = 0;           // rank in it
     std::int32_t tag = 0;
     std::uint16_t number = 0;
-    Kind kind = Kind::kEnter;
+    EntryKind kind = EntryKind::kEnter;
   };
   /// The entries of a thread, in the order of their times.
   struct Track {
@@ -67,13 +67,13 @@ class Timeline final : public ReplayEvents {
   /// have no list.
   [[nodiscard]] const std::vector<std::vector<int>>& communicators() const { return communicators_; }
   /// What the program does that entries do not say, a line for each kind.
-  [[nodiscard]] const std::vector<std::string>& unsaid() const { return unsaid_; }
+  [[nodiscard]] const std::vector<std::string>& unsupported() const { return unsupported_; }
   /// Calls that there was no room for.
   [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
 
-  void begins(const Place& place, const Happening& happening) override;
-  void learned(const Place& place, std::uint64_t request, const Received& received) override;
-  void ended(const Place& place) override;
+  void begins(const ThreadPosition& place, const ReplayedEvent& replayed) override;
+  void completed(const ThreadPosition& place, std::uint64_t request, const Received& received) override;
+  void ended(const ThreadPosition& place) override;
 
  private:
   struct Known {
@@ -95,16 +95,16 @@ class Timeline final : public ReplayEvents {
     std::unordered_map<std::uint64_t, Entry> begun;  // by request: what its end will be
   };
 
-  Growing& thread_of(const Place& place);
+  Growing& thread_of(const ThreadPosition& place);
   void add(Growing& thread, Entry entry, Time at);
   void end_call(Growing& thread);
-  void message(const Place& place, const Happening& happening);
-  void collective(const Place& place, const Happening& happening);
-  void make_communicator(Rank& rank, const Place& place, const Happening& happening);
-  void free(const Place& place, const Happening& happening);
+  void message(const ThreadPosition& place, const ReplayedEvent& replayed);
+  void collective(const ThreadPosition& place, const ReplayedEvent& replayed);
+  void make_communicator(Rank& rank, const ThreadPosition& place, const ReplayedEvent& replayed);
+  void free(const ThreadPosition& place, const ReplayedEvent& replayed);
   [[nodiscard]] const Known& communicator_of(const Rank& rank, std::uint32_t number) const;
   std::uint16_t number_of(std::string_view function);
-  void unsaid(std::string_view kind);
+  void unsupported(std::string_view kind);
 
   std::vector<Rank> ranks_;
   std::vector<std::string> functions_;
@@ -112,7 +112,7 @@ class Timeline final : public ReplayEvents {
   std::vector<std::vector<int>> communicators_;
   /// By members, id and how many of those a rank has made before: the same number for all members.
   std::map<std::tuple<std::vector<int>, std::uint64_t, std::uint32_t>, std::uint32_t> known_;
-  std::vector<std::string> unsaid_;
+  std::vector<std::string> unsupported_;
   std::uint64_t entries_ = 0;
   std::uint64_t dropped_ = 0;
 };

@@ -69,7 +69,7 @@ Result<WorldSetting> world_setting(const Configuration& configuration, const Reg
       const BackendDescription* const further = registry.find(route.backend);
       if (further == nullptr)
         return failure(
-            fmt::format("the route at {} names {}: there is no such backend", route.origin, route.backend));
+            fmt::format("the route at {} names {}, which is not a backend", route.origin, route.backend));
       Result<Settings> further_settings = configuration.settings_for(*further);
       if (!further_settings) return failure(further_settings.error());
       setting.further.push_back({further, std::move(*further_settings)});
@@ -80,9 +80,9 @@ Result<WorldSetting> world_setting(const Configuration& configuration, const Reg
   return setting;
 }
 
-Footing footing_of(const WorldSetting& setting, int ranks) {
-  if (setting.backend.footing == nullptr) return {};
-  return setting.backend.footing(setting.settings, setting.machine, ranks);
+Deployment deployment_of(const WorldSetting& setting, int ranks) {
+  if (setting.backend.deployment == nullptr) return {};
+  return setting.backend.deployment(setting.settings, setting.machine, ranks);
 }
 
 std::optional<WorldSetting> at_end_of_band(const WorldSetting& setting, const BackendDescription& baseline,
@@ -91,11 +91,11 @@ std::optional<WorldSetting> at_end_of_band(const WorldSetting& setting, const Ba
   const Settings* const settings = is_baseline             ? &setting.settings
                                    : setting.host_settings ? &*setting.host_settings
                                                            : nullptr;
-  if (settings == nullptr || baseline.footing == nullptr) return std::nullopt;
-  const Footing footing = baseline.footing(*settings, setting.machine, ranks);
-  if (footing.bands.empty()) return std::nullopt;
+  if (settings == nullptr || baseline.deployment == nullptr) return std::nullopt;
+  const Deployment deployment = baseline.deployment(*settings, setting.machine, ranks);
+  if (deployment.bands.empty()) return std::nullopt;
   WorldSetting end = setting;
-  for (const ParameterBand& band : footing.bands) {
+  for (const ParameterBand& band : deployment.bands) {
     const Settings::Value value{most ? band.most : band.least, {}};
     if (is_baseline) end.settings.set(band.parameter, value);
     if (end.host_settings) end.host_settings->set(band.parameter, value);

@@ -41,10 +41,10 @@ Result<WorldSetting> world_setting(const Configuration& configuration, const Reg
                                    const BackendDescription& backend, int ranks);
 
 /// What that many ranks stand on; without a text: the backend says nothing of it.
-Footing footing_of(const WorldSetting& setting, int ranks);
+Deployment deployment_of(const WorldSetting& setting, int ranks);
 
 /// The setting with the least or the most of what the baseline takes from a class of machines
-/// (Footing::bands). `nullopt`: it takes nothing from one.
+/// (Deployment::bands). `nullopt`: it takes nothing from one.
 std::optional<WorldSetting> at_end_of_band(const WorldSetting& setting, const BackendDescription& baseline,
                                            int ranks, bool most);
 

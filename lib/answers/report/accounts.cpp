@@ -133,7 +133,7 @@ ReportAccounts add_up(const Receipts& receipts, Time in_calls, const ReplayRecor
       accounted += later(call.end - call.begin, {});
       for (const ReceiptLine& line : book.lines(static_cast<int>(rank), call)) {
         for (TimeParts* const parts : {&row.parts, &size.parts, &phase.parts, &site.parts})
-          parts->of(line.kind) += line.end - line.begin;
+          parts->at(line.kind) += line.end - line.begin;
         if (is_waiting(line.kind) && line.rank >= 0 && static_cast<std::size_t>(line.rank) != rank)
           waits[{rank, static_cast<std::uint64_t>(line.rank)}] += line.end - line.begin;
       }
@@ -160,12 +160,12 @@ std::optional<ReportAccounts> accounts_of(const WorldSetting& setting, const Rep
   how.details = how.sizes = how.certificate = how.compare_undisturbed = false;
   how.clock_reads = nullptr;
   how.observer = &records;
-  const bool with_computing = how.compute.kind == Compute::Kind::kNone && computing_of(result).any();
-  if (with_computing) how.compute.kind = Compute::Kind::kMeasured;
+  const bool with_computing = how.compute.kind == Compute::Mode::kNone && computing_of(result).any();
+  if (with_computing) how.compute.kind = Compute::Mode::kMeasured;
   Result<ReplayResult> again = replay(setting, source, how);
   if (!again || again->stopped) return std::nullopt;
   ReportAccounts all = add_up(records.receipts(), whole_run_of(*again).in_calls, &records);
-  all.with_computing = how.compute.kind != Compute::Kind::kNone;
+  all.with_computing = how.compute.kind != Compute::Mode::kNone;
   all.traffic = traffic_of(source);
   return all;
 }
@@ -203,10 +203,10 @@ std::string accounts_text(const ReportAccounts& accounts) {
     std::string text;
   };
   std::vector<Share> shares = {{sum.waiting(), "waiting for other ranks"},
-                               {sum.of(TimeKind::kTransfer), "transfer"},
-                               {sum.of(TimeKind::kSoftware), "software"},
-                               {sum.of(TimeKind::kLinkWait), "waiting for shared links"},
-                               {sum.of(TimeKind::kBusyHardware), "waiting for busy hardware"}};
+                               {sum.at(TimeKind::kTransfer), "transfer"},
+                               {sum.at(TimeKind::kSoftware), "software"},
+                               {sum.at(TimeKind::kLinkWait), "waiting for shared links"},
+                               {sum.at(TimeKind::kBusyHardware), "waiting for busy hardware"}};
   std::stable_sort(shares.begin(), shares.end(),
                    [](const Share& a, const Share& b) { return a.time > b.time; });
   std::vector<std::string> parts;
@@ -214,9 +214,9 @@ std::string accounts_text(const ReportAccounts& accounts) {
     if (share.time > Time()) parts.push_back(fmt::format("{} {}", percent_text(share.time, all), share.text));
   }
   const ReportAccount& most = accounts.functions.front();
-  std::string text = fmt::format("Of the time in MPI calls{} {}. {} has {} of it",
-                                 accounts.with_computing ? ", in the run," : "", fmt::join(parts, ", "),
-                                 printable(most.function), percent_text(most.parts.sum(), all));
+  std::string text =
+      fmt::format("Time in MPI calls{}: {}. {} has {} of it", accounts.with_computing ? " (in the run)" : "",
+                  fmt::join(parts, ", "), printable(most.function), percent_text(most.parts.sum(), all));
   if (!accounts.waits.empty()) {
     const ReportWait& longest = accounts.waits.front();
     text += fmt::format("; rank {} waits the longest, {} for rank {}", longest.rank,
@@ -224,7 +224,7 @@ std::string accounts_text(const ReportAccounts& accounts) {
   }
   text += '.';
   if (accounts.not_accounted > Time())
-    text += fmt::format(" {} in calls is not accounted for: there is no memory for more calls.",
+    text += fmt::format(" {} in calls is unaccounted for: the memory for calls is full.",
                         time_text(accounts.not_accounted));
   return text;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "lib/base/format.hpp"
 #include "lib/base/printable.hpp"
@@ -15,8 +16,8 @@ constexpr std::size_t kColumns = 80;
 constexpr std::size_t kLines = 12;
 constexpr std::size_t kLabel = 6;  // "sure  "
 constexpr std::size_t kBar = 28;
-/// Bars of candidates that take longer than so many times the fastest one are cut.
-constexpr double kLongestBar = 3;
+/// The longest bar is this multiple of the fastest candidate; bars beyond it are cut.
+constexpr std::int64_t kLongestBar = 3;
 
 std::string bar_text(const ReportAnswerBar& bar, Time baseline, Time longest, std::size_t names) {
   std::string text = fmt::format("  {:<{}}  ", printable(bar.name), names);
@@ -31,7 +32,33 @@ std::string bar_text(const ReportAnswerBar& bar, Time baseline, Time longest, st
   return cut_text(text, kColumns);
 }
 
+/// Two times in the unit of the longer one, with three digits.
+std::tuple<std::string, std::string, std::string> figures(Time one, Time other) {
+  const std::string longer = time_text(later(one, other));
+  const std::string unit = longer.substr(longer.find(' ') + 1);
+  const double scale = unit == "s" ? 1 : unit == "ms" ? 1e3 : unit == "us" ? 1e6 : 1e9;
+  const auto figure = [scale](Time time) {
+    const double value = scale * time.seconds();
+    return value < 999.5 ? fmt::format("{:.3g}", value) : fmt::format("{:.0f}", value);
+  };
+  return {figure(one), figure(other), unit};
+}
+
 }  // namespace
+
+std::string share_text(double part) {
+  return percent_text(part, 1, part < 0.0995 ? 1 : 0);
+}
+
+std::string ends_text(Time end, Time instead_of) {
+  const auto [first, second, unit] = figures(end, instead_of);
+  return fmt::format("{} instead of {} {}", first, second, unit);
+}
+
+std::string arrow_text(Time before, Time after) {
+  const auto [first, second, unit] = figures(before, after);
+  return fmt::format("{} -> {} {}", first, second, unit);
+}
 
 std::string cut_text(std::string_view text, std::size_t columns) {
   constexpr std::string_view kCut = "...";
@@ -66,9 +93,8 @@ std::string answer_text(const ReportAnswer& answer) {
     names = std::max(names, std::min<std::size_t>(printable(bar.name).size(), 24));
     if (bar.end > Time() && (fastest <= Time() || bar.end < fastest)) fastest = bar.end;
   }
-  for (const ReportAnswerBar& bar : answer.bars) {
-    if (bar.end.seconds() <= kLongestBar * fastest.seconds()) longest = later(longest, bar.end);
-  }
+  for (const ReportAnswerBar& bar : answer.bars) longest = later(longest, bar.end);
+  longest = earlier(longest, kLongestBar * fastest);
   const std::size_t room = kLines - lines.size();
   const bool all = answer.bars.size() <= room;
   for (std::size_t i = 0; i < (all ? answer.bars.size() : room - 1); ++i)

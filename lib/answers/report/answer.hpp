@@ -25,10 +25,11 @@ struct ReportAnswer {
   std::string sure;
   std::string but;
   std::string next;
-  std::vector<ReportAnswerBar> bars;  // the fastest first
+  std::vector<ReportAnswerBar> bars;  // the fastest first; of a change before and after
   std::vector<std::string> details;   // texts of several lines
   // The same for programs that read it.
-  std::string kind;       // "hardware", "algorithm", "link", "baseline", "nothing", or "unknown"
+  std::string kind;       // "hardware", "algorithm", "link", "baseline", "nothing", "unknown"; of a change
+                          // "change", "none"; of a program at more ranks "scaled"
   std::string candidate;  // the best hardware, or the algorithm that is better; empty: none was compared
   Time baseline;          // takes so long as it is
   Time end;               // the candidate does, at the baseline's link
@@ -45,6 +46,14 @@ std::string answer_text(const ReportAnswer& answer);
 /// As many clauses as fit into one line of an answer, with "; " between them. The first one is cut if need
 /// be; empty clauses are skipped.
 std::string clauses_text(const std::vector<std::string>& clauses);
+
+/// A part of 1 in percent: "19 %", below 10 % with a decimal.
+std::string share_text(double part);
+
+/// "37.7 instead of 46.5 ms"
+std::string ends_text(Time end, Time instead_of);
+/// "46.5 -> 37.7 ms"
+std::string arrow_text(Time before, Time after);
 
 /// A text that is cut to so many columns, with "..." at its end.
 std::string cut_text(std::string_view text, std::size_t columns);

@@ -18,20 +18,22 @@ struct CarriedTime : OperationTimes {
   /// Of the time that operations take in MPI calls, the part of those that the hardware carries. Nothing: no
   /// operation takes any, or the times are not known.
   [[nodiscard]] std::optional<double> share() const {
-    return all() > Time() ? std::optional(carried.seconds() / all().seconds()) : std::nullopt;
+    return total() > Time() ? std::optional(carried.seconds() / total().seconds()) : std::nullopt;
   }
   /// Hardware that declines more than nine tenths of the time does not carry the program: times over it are
   /// those of the host that does, and no gain of the hardware. What routes give to other hardware is asked
   /// for.
   [[nodiscard]] bool carries_program() const {
-    return all() <= Time() || (carried + routed).seconds() >= kLeast * all().seconds();
+    return total() <= Time() || (carried + routed).seconds() >= kLeast * total().seconds();
   }
-  [[nodiscard]] std::string text() const { return share() ? percent_text(carried, all()) : std::string("-"); }
+  [[nodiscard]] std::string text() const {
+    return share() ? percent_text(carried, total()) : std::string("-");
+  }
 
   static constexpr double kLeast = 0.1;
 
  private:
-  [[nodiscard]] Time all() const { return carried + routed + declined; }
+  [[nodiscard]] Time total() const { return carried + routed + declined; }
 };
 
 /// "aie does not carry this program (3.1 % of the time in its operations): more than 65 ranks"; declines: of
@@ -45,8 +47,8 @@ std::string not_carried_text(std::string_view backend, const CarriedTime& time, 
     most = decline.count;
     reason = decline.reason;
   }
-  return fmt::format("{} does not carry this program ({} of the time of its operations){}{}", backend,
-                     time.text(), reason.empty() ? "" : ": ", reason);
+  return fmt::format("{} does not carry this program ({} of its operations' time){}{}", backend, time.text(),
+                     reason.empty() ? "" : ": ", reason);
 }
 
 }  // namespace offramp

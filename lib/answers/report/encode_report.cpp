@@ -129,7 +129,7 @@ Result<RunReport> decode_report(std::string_view bytes) {
   Decoder decoder(bytes);
   describe(decoder, report);
   if (const char* const problem = decoder.problem(); problem != nullptr) return failure(problem);
-  if (report.version != OFFRAMP_VERSION) return failure("another version of Offramp made it");
+  if (report.version != OFFRAMP_VERSION) return failure("another version of Offramp wrote it");
   return report;
 }
 

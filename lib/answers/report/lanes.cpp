@@ -164,6 +164,14 @@ ReportComputing computing_of(const ProgramTimes& program) {
   return {computing.sum, computing.largest, computing.brief_gaps, computing.longer_gaps, {}, program.free};
 }
 
+void add_efficiencies(RunReport& report) {
+  if (!report.computing) return;
+  const Computing computing{report.computing->sum, report.computing->largest, static_cast<int>(report.ranks)};
+  for (ReportLane& lane : report.lanes) {
+    if (lane.run) lane.efficiencies = efficiencies_of(computing, *lane.run, report.computing->free);
+  }
+}
+
 ReportLane lane_of_run(std::string backend, std::size_t rank, const Counters& counters,
                        const char* const* names) {
   ReportLane own = lane_of(std::move(backend), rank, {}, counters,
@@ -191,7 +199,7 @@ ReportLane settled_lane(const Settled& settled, std::span<const RunReport> parts
   std::string certificates;
   for (const ReportRank& rank : lane.ranks) certificates += rank.certificate;
   lane.certificate = certificate_of_all(certificates);
-  lane.footing = result.footing;
+  lane.deployment = result.deployment;
   lane.path = result.path;
   lane.accounts = settled.accounts;
   lane.run = settled.run;

@@ -27,6 +27,9 @@ void add_lane(ReportLane& sum, const ReportLane& part);
 /// What a report says of the program's computing, apart from what the gaps count as.
 ReportComputing computing_of(const ProgramTimes& program);
 
+/// Computes the efficiencies of the report's lanes, where it has their runs and the computing.
+void add_efficiencies(RunReport& report);
+
 /// A certificate as text; empty: there is none.
 std::string certificate_text(std::uint64_t certificate);
 /// Several come in their order; empty if there are none.

@@ -10,6 +10,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "lib/answers/report/lanes.hpp"
 #include "lib/answers/report/report_fields.hpp"
 #include "lib/base/configuration/configuration_file.hpp"
 #include "lib/base/text_format.hpp"
@@ -65,7 +66,7 @@ class Preview : public nlohmann::json_sax<Json> {
   }
 
  private:
-  static constexpr const char* kForeign = "offramp wrote no such file";
+  static constexpr const char* kForeign = "Offramp did not write this file";
   static constexpr std::uint64_t kFewKeys = 256;
   static constexpr std::uint64_t kMostComparisons = 200'000'000;
 
@@ -114,7 +115,7 @@ class Node {
     return json_.get<bool>();
   }
   [[nodiscard]] std::string text() const {
-    if (!json_.is_string()) fail("has to be a text");
+    if (!json_.is_string()) fail("has to be a string");
     auto text = json_.get<std::string>();
     if (text.size() > kLongestText) fail(fmt::format("is longer than {} KiB", kLongestText >> 10).c_str());
     return text;
@@ -251,22 +252,24 @@ std::string place_of(std::string_view text, std::size_t byte) {
 
 Result<RunReport> parse_report(std::string_view text, const std::string& file) {
   const auto refusal = [&file](const std::string& what) {
-    return failure(fmt::format("{} is no report: {}", printable(file), what));
+    return failure(fmt::format("{} is not a report: {}", printable(file), what));
   };
   try {
     Preview preview;
     (void)Json::sax_parse(text, &preview);
     if (!preview.problem().empty()) return refusal(preview.problem());
     const Json document = Json::parse(text);
-    if (!document.is_object() || !document.contains("offramp")) return refusal("offramp wrote no such file");
+    if (!document.is_object() || !document.contains("offramp"))
+      return refusal("Offramp did not write this file");
     if (!document.contains("schema"))
-      return refusal("it has no schema; an older offramp wrote it, run the program again");
+      return refusal("it has no schema: an older Offramp wrote it; run the program again");
     const Node root(document, "");
     if (const std::uint64_t schema = root.at("schema").whole(); schema != kReportSchema)
-      return refusal(fmt::format("its schema is {}, and this offramp reads {}", schema, kReportSchema));
+      return refusal(fmt::format("its schema is {}, but this Offramp reads {}", schema, kReportSchema));
     RunReport report;
     Reader reader(root);
     describe(reader, report);
+    add_efficiencies(report);
     report.file = file;
     return report;
   } catch (const Malformed& malformed) {
@@ -274,7 +277,7 @@ Result<RunReport> parse_report(std::string_view text, const std::string& file) {
   } catch (const Json::parse_error& e) {
     return refusal("it is not valid JSON, " + place_of(text, e.byte));
   } catch (const Json::exception&) {  // a number that no type holds, say
-    return refusal("a value in it is not what a report has there");
+    return refusal("a value has the wrong type");
   }
 }
 

@@ -119,7 +119,8 @@ class Accountant {
   };
 
   template <typename What>
-  static const std::vector<What>& of(const ReceiptBook::OfOperation<What>& map, std::uint64_t operation) {
+  static const std::vector<What>& entries_of(const ReceiptBook::OfOperation<What>& map,
+                                             std::uint64_t operation) {
     static const std::vector<What> nothing;
     const auto found = map.find(operation);
     return found == map.end() ? nothing : found->second;
@@ -129,14 +130,14 @@ class Accountant {
   void collect_operations() {
     operations_.insert(call_.operations.begin(), call_.operations.end());
     for (const std::uint64_t operation : call_.operations) {
-      const std::vector<std::uint64_t>& messages = of(book_.messages_, operation);
+      const std::vector<std::uint64_t>& messages = entries_of(book_.messages_, operation);
       if ((operation & kCollectiveOperation) != 0 || !messages.empty()) collective_.insert(operation);
       collective_.insert(messages.begin(), messages.end());
       operations_.insert(messages.begin(), messages.end());
     }
     const std::vector<std::uint64_t> own(operations_.begin(), operations_.end());
     for (const std::uint64_t operation : own) {
-      for (const ReceiptBook::Use& use : of(book_.uses_, operation)) {
+      for (const ReceiptBook::Use& use : entries_of(book_.uses_, operation)) {
         if (use.rank == rank_) continue;
         partners_[operation] = use.rank;
         // What a peer does for its part of the collective may be what this rank waits for.
@@ -148,7 +149,7 @@ class Accountant {
 
   void collect_candidates() {
     for (const std::uint64_t operation : operations_) {
-      for (const ReceiptBook::Place& place : of(book_.spans_, operation)) {
+      for (const ReceiptBook::SpanIndex& place : entries_of(book_.spans_, operation)) {
         const Receipts::Rank& rank = book_.receipts_.ranks[static_cast<std::size_t>(place.rank)];
         const Receipts::KnownSpan& span = rank.spans[place.span];
         const Receipts::Stage& stage = rank.stages[span.stage];
@@ -250,7 +251,7 @@ Result<Receipts> read_receipts(const std::string& report) {
     for (const SortedJson& rank : json.at("receipts")) receipts.ranks.push_back(read_rank(rank));
     return receipts;
   } catch (const std::exception& e) {
-    return failure(fmt::format("this is no report of Offramp's: {}", e.what()));
+    return failure(fmt::format("this is not a report of Offramp: {}", e.what()));
   }
 }
 
@@ -260,7 +261,7 @@ ReceiptBook::ReceiptBook(const Receipts& receipts) : receipts_(receipts) {
     const int number = static_cast<int>(i);
     for (std::size_t span = 0; span < rank.spans.size(); ++span)
       spans_[rank.spans[span].operation].push_back({number, span});
-    for (const Receipts::Part& part : rank.parts) {
+    for (const Receipts::MessagePart& part : rank.parts) {
       messages_[part.collective].push_back(part.message);
       uses_[part.message].push_back({number, part.collective});
     }

@@ -45,14 +45,14 @@ struct Receipts {
     Time end;
     std::uint64_t operation = 0;
   };
-  struct Part {
+  struct MessagePart {
     std::uint64_t message = 0;
     std::uint64_t collective = 0;
   };
   struct Rank {
     std::uint64_t dropped = 0;
     std::vector<Call> calls;  // by number
-    std::vector<Part> parts;
+    std::vector<MessagePart> parts;
     std::vector<Stage> stages;
     std::vector<KnownSpan> spans;
   };
@@ -83,7 +83,7 @@ class ReceiptBook {
 
  private:
   friend class Accountant;
-  struct Place {
+  struct SpanIndex {
     int rank;
     std::size_t span;
   };
@@ -95,7 +95,7 @@ class ReceiptBook {
   using OfOperation = std::unordered_map<std::uint64_t, std::vector<What>>;
 
   const Receipts& receipts_;
-  OfOperation<Place> spans_;
+  OfOperation<SpanIndex> spans_;
   OfOperation<std::uint64_t> messages_;  // of a collective, which is one rank's
   OfOperation<Use> uses_;                // by rank
 };

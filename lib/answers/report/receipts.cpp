@@ -9,7 +9,7 @@
 
 namespace offramp {
 
-void ReceiptRecorder::turn(std::uint32_t thread) {
+void ReceiptRecorder::select_thread(std::uint32_t thread) {
   if (thread == thread_) return;
   others_.resize(std::max<std::size_t>(others_.size(), std::max(thread, thread_) + std::size_t{1}));
   others_[thread_] = std::exchange(current_, others_[thread]);
@@ -17,7 +17,7 @@ void ReceiptRecorder::turn(std::uint32_t thread) {
 }
 
 void ReceiptRecorder::leave(const char* function, std::uint32_t site, Time begin, Time end) {
-  if (is_wanted()) keep(ended_, {current_, function, begin, end, phase_, site}, kMostCalls);
+  if (is_wanted()) store(ended_, {current_, function, begin, end, phase_, site}, kMostCalls);
   current_ = 0;
 }
 
@@ -26,7 +26,7 @@ void ReceiptRecorder::used(std::uint64_t operation) {
   // A blocking call begins an operation and learns of its end.
   const Use use{current_, operation};
   if (!uses_.empty() && uses_.back().call == use.call && uses_.back().operation == use.operation) return;
-  keep(uses_, use, kMostSpans);
+  store(uses_, use, kMostSpans);
 }
 
 Receipts::Rank ReceiptRecorder::entry() const {

@@ -23,7 +23,7 @@ class ReceiptRecorder {
   explicit ReceiptRecorder(const CallRange& range) : range_(range) {}
 
   /// What follows is of the calls of this thread of the program.
-  void turn(std::uint32_t thread);
+  void select_thread(std::uint32_t thread);
   /// The program is in a new call, which gets the next number.
   void enter() { current_ = ++calls_; }
   /// It has ended: what comes now belongs to none. function: a literal.
@@ -38,11 +38,11 @@ class ReceiptRecorder {
   /// Whether the receipt of the current call is wanted.
   [[nodiscard]] bool is_wanted() const { return range_.contains(current_); }
   // Whatever the current call is.
-  void keep(const Span& span) {
-    if (span.operation != 0 && span.end > span.begin) keep(spans_, span, kMostSpans);
+  void store(const Span& span) {
+    if (span.operation != 0 && span.end > span.begin) store(spans_, span, kMostSpans);
   }
-  void keep_part(std::uint64_t message, std::uint64_t collective) {
-    keep(parts_, {message, collective}, kMostSpans);
+  void store_part(std::uint64_t message, std::uint64_t collective) {
+    store(parts_, {message, collective}, kMostSpans);
   }
 
   /// What is kept, and the same as this rank's entry of the report: a JSON object.
@@ -65,7 +65,7 @@ class ReceiptRecorder {
   };
 
   template <typename Entry>
-  void keep(std::vector<Entry>& list, const Entry& entry, std::size_t most) {
+  void store(std::vector<Entry>& list, const Entry& entry, std::size_t most) {
     list.size() < most ? list.push_back(entry) : static_cast<void>(++dropped_);
   }
 

@@ -15,7 +15,7 @@ namespace offramp {
 namespace {
 
 template <typename T>
-T& of(std::vector<T>& by_rank, int rank) {
+T& at_rank(std::vector<T>& by_rank, int rank) {
   return by_rank[static_cast<std::size_t>(rank)];
 }
 
@@ -36,8 +36,8 @@ ReplayRecords::ReplayRecords(int ranks, const Wanted& wanted) : wanted_(wanted) 
 // --- calls ---
 
 void ReplayRecords::enter(int rank) {
-  if (!about_.empty()) of(about_, rank) = 0;
-  if (!receipts_.empty()) of(receipts_, rank).enter();
+  if (!about_.empty()) at_rank(about_, rank) = 0;
+  if (!receipts_.empty()) at_rank(receipts_, rank).enter();
 }
 
 /// The numbers of functions are small and without holes.
@@ -60,9 +60,10 @@ std::uint32_t ReplayRecords::number_of_site(std::string_view site) {
 void ReplayRecords::leave(int rank, std::uint16_t function, std::string_view name, std::string_view site,
                           Time begin, Time end) {
   const char* const known = name_of(function, name);
-  if (!traces_.empty() && end > begin) keep(rank, {kTraceCalls, known, begin, end, of(about_, rank), rank});
+  if (!traces_.empty() && end > begin)
+    store(rank, {kTraceCalls, known, begin, end, at_rank(about_, rank), rank});
   if (receipts_.empty()) return;
-  ReceiptRecorder& own = of(receipts_, rank);
+  ReceiptRecorder& own = at_rank(receipts_, rank);
   // A call of which stages may be missing has no account.
   const bool is_whole = !wanted_.accounts || (accounted_ < kMostAccounted && own.dropped() == 0);
   is_whole ? own.leave(known, number_of_site(site), begin, end) : own.leave();
@@ -70,40 +71,40 @@ void ReplayRecords::leave(int rank, std::uint16_t function, std::string_view nam
 
 void ReplayRecords::phase(int rank, const ReplayPhase* phase) {
   if (receipts_.empty()) return;
-  if (phase == nullptr) return of(receipts_, rank).phase(0);
+  if (phase == nullptr) return at_rank(receipts_, rank).phase(0);
   const Phase named{phase->name, phase->level};
   auto found = std::find(phases_.begin(), phases_.end(), named);
   if (found == phases_.end()) found = phases_.insert(found, named);
-  of(receipts_, rank).phase(static_cast<std::uint32_t>(found - phases_.begin()) + 1);
+  at_rank(receipts_, rank).phase(static_cast<std::uint32_t>(found - phases_.begin()) + 1);
 }
 
 // --- operations ---
 
-void ReplayRecords::turn(int rank, std::uint32_t thread) {
-  if (!about_.empty()) of(about_, rank) = 0;
-  if (!receipts_.empty()) of(receipts_, rank).turn(thread);
+void ReplayRecords::select_thread(int rank, std::uint32_t thread) {
+  if (!about_.empty()) at_rank(about_, rank) = 0;
+  if (!receipts_.empty()) at_rank(receipts_, rank).select_thread(thread);
 }
 
 void ReplayRecords::used(int rank, std::uint64_t operation) {
-  if (!about_.empty() && of(about_, rank) == 0) of(about_, rank) = operation;
+  if (!about_.empty() && at_rank(about_, rank) == 0) at_rank(about_, rank) = operation;
   if (receipts_.empty()) return;
-  of(receipts_, rank).used(operation);
-  if (!wants_all_ && of(receipts_, rank).is_wanted()) operations_.insert(operation);
+  at_rank(receipts_, rank).used(operation);
+  if (!wants_all_ && at_rank(receipts_, rank).is_wanted()) operations_.insert(operation);
 }
 
 void ReplayRecords::began(std::uint64_t operation, const OperationFacts& facts) {
   if ((!traces_.empty() || wanted_.accounts) && facts_.size() < kMostSpans) facts_.emplace(operation, facts);
 }
 
-void ReplayRecords::part(int rank, std::uint64_t message, std::uint64_t collective) {
+void ReplayRecords::add_part(int rank, std::uint64_t message, std::uint64_t collective) {
   if (receipts_.empty() || (!is_wanted(message) && !is_wanted(collective))) return;
-  of(receipts_, rank).keep_part(message, collective);
+  at_rank(receipts_, rank).store_part(message, collective);
   if (!wants_all_) operations_.insert({message, collective});
 }
 
 void ReplayRecords::host(int rank, std::uint64_t operation, std::string_view what, Time begin, Time end) {
   if (!receipts_.empty() && is_wanted(operation))
-    keep_receipt(rank, {kHostUnit, what, begin, end, operation, rank});
+    store_receipt(rank, {kHostUnit, what, begin, end, operation, rank});
 }
 
 void ReplayRecords::carried(const Network& network, std::size_t link, Time begin, Time end, Bandwidth rate) {
@@ -111,24 +112,24 @@ void ReplayRecords::carried(const Network& network, std::size_t link, Time begin
 }
 
 void ReplayRecords::record(const Span& span) {
-  if (!traces_.empty()) keep(span.rank, span);
-  if (!receipts_.empty() && is_wanted(span.operation)) keep_receipt(span.rank, span);
+  if (!traces_.empty()) store(span.rank, span);
+  if (!receipts_.empty() && is_wanted(span.operation)) store_receipt(span.rank, span);
 }
 
-void ReplayRecords::keep_receipt(int rank, const Span& span) {
-  if (!wanted_.accounts || ++accounted_ < kMostAccounted) of(receipts_, rank).keep(span);
+void ReplayRecords::store_receipt(int rank, const Span& span) {
+  if (!wanted_.accounts || ++accounted_ < kMostAccounted) at_rank(receipts_, rank).store(span);
 }
 
-void ReplayRecords::keep(int rank, const Span& span) {
+void ReplayRecords::store(int rank, const Span& span) {
   if (++spans_ > kMostSpans) {
     ++too_many_;
   } else {
-    of(traces_, rank).record(span);
+    at_rank(traces_, rank).record(span);
   }
 }
 
 void ReplayRecords::record(const Packet& packet) {
-  of(captures_, packet.source).record(packet);
+  at_rank(captures_, packet.source).record(packet);
 }
 
 // --- files ---
@@ -184,17 +185,17 @@ std::vector<std::string> ReplayRecords::dropped() const {
   const auto tell = [&lines](const auto& by_rank, const char* what) {
     for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
       const std::uint64_t count = by_rank[rank].dropped();
-      if (count > 0) lines.push_back(fmt::format("rank {}: {}, without {} more", rank, what, count));
+      if (count > 0) lines.push_back(fmt::format("rank {}: {}; {} entries were dropped", rank, what, count));
     }
   };
   tell(traces_, "the trace is full");
   tell(receipts_, "the receipts are full");
   tell(captures_, "the capture is full");
   if (links_.dropped() > 0)
-    lines.push_back(fmt::format("the loads of links are full, without {} more", links_.dropped()));
+    lines.push_back(fmt::format("the loads of links are full; {} entries were dropped", links_.dropped()));
   if (timeline_ && timeline_->dropped() > 0)
-    lines.push_back(fmt::format("the timeline is full, without {} more calls", timeline_->dropped()));
-  if (too_many_ > 0) lines.push_back(fmt::format("the trace is full, without {} more", too_many_));
+    lines.push_back(fmt::format("the timeline is full; {} calls were dropped", timeline_->dropped()));
+  if (too_many_ > 0) lines.push_back(fmt::format("the trace is full; {} entries were dropped", too_many_));
   return lines;
 }
 

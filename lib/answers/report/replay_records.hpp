@@ -75,10 +75,10 @@ class ReplayRecords final : public ReplayObserver, private SpanSink, private Pac
   void leave(int rank, std::uint16_t function, std::string_view name, std::string_view site, Time begin,
              Time end) override;
   void phase(int rank, const ReplayPhase* phase) override;
-  void turn(int rank, std::uint32_t thread) override;
+  void select_thread(int rank, std::uint32_t thread) override;
   void used(int rank, std::uint64_t operation) override;
   void began(std::uint64_t operation, const OperationFacts& facts) override;
-  void part(int rank, std::uint64_t message, std::uint64_t collective) override;
+  void add_part(int rank, std::uint64_t message, std::uint64_t collective) override;
   void host(int rank, std::uint64_t operation, std::string_view what, Time begin, Time end) override;
   void carried(const Network& network, std::size_t link, Time begin, Time end, Bandwidth rate) override;
 
@@ -89,8 +89,8 @@ class ReplayRecords final : public ReplayObserver, private SpanSink, private Pac
   [[nodiscard]] bool is_wanted(std::uint64_t operation) const {
     return wants_all_ || operations_.contains(operation);
   }
-  void keep(int rank, const Span& span);
-  void keep_receipt(int rank, const Span& span);
+  void store(int rank, const Span& span);
+  void store_receipt(int rank, const Span& span);
   [[nodiscard]] const char* name_of(std::uint16_t function, std::string_view name);
 
   Wanted wanted_;

@@ -41,7 +41,7 @@ struct Gathered {
     const bool is_part = part && part->lanes.front().ranks.size() == 1;
     if (!is_part) {
       report.warnings.push_back(fmt::format("the contribution of rank {} is not readable: {}", number,
-                                            part ? "it is not one rank's" : part.error()));
+                                            part ? "it does not belong to a single rank" : part.error()));
       return;
     }
     part->lanes.front().ranks.front().rank = number;
@@ -64,8 +64,8 @@ struct Gathered {
 void add_comparison_warnings(RunReport& report) {
   if (report.arrival_order_dependences > 0)
     report.warnings.push_back(
-        fmt::format("at {} it looked {} at which message came first, or whether one had come; all "
-                    "backends are given the same answer, and a run over other hardware may see another",
+        fmt::format("at {} it depended {} on arrival order or a poll; all backends get the same answer, but "
+                    "a run over other hardware may get another",
                     counted(report.place_count, "place") + " of the program",
                     counted(report.arrival_order_dependences, "time")));
 }
@@ -84,11 +84,11 @@ void add_untimely_end(RunReport& report, const RunFacts& facts) {
 
 std::string compute_text(const Configuration& configuration, bool is_replay) {
   switch (configuration.compute.kind) {
-    case Compute::Kind::kNone:
+    case Compute::Mode::kNone:
       return "none";
-    case Compute::Kind::kMeasured:
+    case Compute::Mode::kMeasured:
       return is_replay ? "recorded" : "measured";
-    case Compute::Kind::kFactor:
+    case Compute::Mode::kFactor:
       break;
   }
   return fmt::format("{}", configuration.compute.factor);
@@ -145,7 +145,7 @@ void add_lanes(Gathered& gathered, const std::vector<Settled>& settled) {
     report.lanes.push_back(settled_lane(other, gathered.parts, report.ranks));
     if (const std::uint64_t lost = report.lanes.back().given_up; lost > 0)
       report.warnings.push_back(
-          fmt::format("{} could not repair the faults of {}: a run over it would end with an error",
+          fmt::format("{} could not recover from the faults of {}: a run over it would end with an error",
                       other.backend, counted(lost, "operation")));
   }
 }
@@ -156,6 +156,7 @@ RunReport finished(Gathered& gathered, std::size_t ranks, const RunFacts& facts,
   RunReport& report = gathered.report;
   add_facts(report, ranks, facts, configuration, program);
   add_lanes(gathered, settled);
+  add_efficiencies(report);
   sort_places(report);
   report.data_certificate = certificate_of_all(gathered.data);
   if (report.lanes.size() > 1) add_comparison_warnings(report);

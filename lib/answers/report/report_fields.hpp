@@ -188,7 +188,7 @@ void describe(auto& a, Described<decltype(a), CriticalPath> path) {
 /// What calls spend their time on: of any struct that has calls and parts.
 void describe_calls(auto& a, auto& account) {
   a.field("calls", account.calls);
-  for (const TimeKindName& kind : kTimeKinds) a.field(kind.field, account.parts.of(kind.kind));
+  for (const TimeKindName& kind : kTimeKinds) a.field(kind.field, account.parts.at(kind.kind));
 }
 
 void describe(auto& a, Described<decltype(a), ReportAccount> account) {
@@ -297,15 +297,26 @@ void describe(auto& a, Described<decltype(a), ReportJob> job) {
   if (a.has("calls", true)) a.named("calls", job.calls);
 }
 
-void describe(auto& a, Described<decltype(a), Footing> footing) {
-  a.field("text", footing.text);
-  a.field("node_bits_per_second", footing.node_bits_per_second);
+void describe(auto& a, Described<decltype(a), Deployment> deployment) {
+  a.field("text", deployment.text);
+  a.field("node_bits_per_second", deployment.node_bits_per_second);
 }
 
 void describe(auto& a, Described<decltype(a), CarriedTime> time) {
   a.field("carried", time.carried);
   a.field("routed", time.routed);
   a.field("declined", time.declined);
+}
+
+/// All of them follow from the run.
+void describe_efficiencies(auto& a, const std::optional<Efficiencies>& efficiencies) {
+  if (!efficiencies) return;
+  a.object("efficiencies", [&] {
+    a.derived("parallel", [&] { return efficiencies->parallel(); });
+    a.derived("load_balance", [&] { return efficiencies->load_balance; });
+    a.derived("serialisation", [&] { return efficiencies->serialisation; });
+    a.derived("transfer", [&] { return efficiencies->transfer; });
+  });
 }
 
 void describe(auto& a, Described<decltype(a), ReportLane> lane) {
@@ -322,11 +333,12 @@ void describe(auto& a, Described<decltype(a), ReportLane> lane) {
   a.field("sizes", lane.sizes);
   a.field("units", lane.units);
   a.field("each_rank", lane.ranks, kMostRanksOfReport);
-  if (a.has("stands_on", !lane.footing.text.empty()))
-    a.object("stands_on", [&] { describe(a, lane.footing); });
+  if (a.has("stands_on", !lane.deployment.text.empty()))
+    a.object("stands_on", [&] { describe(a, lane.deployment); });
   a.if_any("critical_path", lane.path);
   a.if_any("accounts", lane.accounts);
   a.if_any("whole_run", lane.run);
+  if constexpr (!is_reader<decltype(a)>) describe_efficiencies(a, lane.efficiencies);
   a.later("phases", lane.phases);
   a.later("resources", lane.resources);
   a.later("links", lane.links, kMostLinks);

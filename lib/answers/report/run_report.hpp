@@ -178,8 +178,9 @@ struct ReportLane {
   Time modelled_time;           // of the rank that ends last
   Time communication;           // in MPI calls, of the rank that spends most there
   std::optional<WholeRun> run;  // with the program's computing; none: not recorded, or in all times
-  CarriedTime time;             // of operations, of all ranks together; none in older reports
-  Footing footing;              // no text in older reports
+  std::optional<Efficiencies> efficiencies;  // of the run; follow from it and from the report's computing
+  CarriedTime time;                          // of operations, of all ranks together; none in older reports
+  Deployment deployment;                     // no text in older reports
   std::uint64_t given_up = 0;
   std::string certificate;  // empty: none was made
   std::vector<ReportCall> calls;
@@ -216,9 +217,9 @@ struct ReportDependences {
   std::uint64_t choice = 0;
 };
 inline constexpr CounterField<ReportDependences> kDependenceFields[] = {
-    {"any_source", "times", "a receive or a probe named no source", &ReportDependences::any_source},
-    {"polling", "times", "a question found nothing", &ReportDependences::polling},
-    {"choice", "times", "one or some of several requests were asked for", &ReportDependences::choice},
+    {"any_source", "times", "a receive or a probe from any source", &ReportDependences::any_source},
+    {"polling", "times", "a failed poll", &ReportDependences::polling},
+    {"choice", "times", "a wait for one or some of several requests", &ReportDependences::choice},
 };
 static_assert(std::size(kDependenceFields) == static_cast<std::size_t>(Dependence::kCount));
 
@@ -238,7 +239,8 @@ struct ReportEnd {
 };
 
 struct RunReport {
-  std::string file;  // from which it was read
+  std::string file;                     // from which it was read
+  std::string version_of_program = {};  // the name of several recordings of one version; empty: there is one
   std::string version;
   std::string command;
   // The same in parts; these and the next three are empty in reports of earlier versions.

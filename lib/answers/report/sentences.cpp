@@ -7,30 +7,29 @@
 
 namespace offramp {
 
-std::string other_ground_text(const Footing& hardware, const Footing& host) {
+std::string other_ground_text(const Deployment& hardware, const Deployment& host) {
   if (hardware.text.empty() || host.text.empty() ||
       hardware.node_bits_per_second == host.node_bits_per_second)
     return {};
   if (hardware.node_bits_per_second == 0)
-    return fmt::format("it stands on {}, not on the host's nodes", hardware.text);
+    return fmt::format("it runs on {}, not on the host's nodes", hardware.text);
   constexpr double kGiga = 1e9;
-  return fmt::format("it has {:g} Gb/s out of a node, where the host has {:g} Gb/s",
+  return fmt::format("it has {:g} Gb/s per node; the host has {:g} Gb/s",
                      static_cast<double>(hardware.node_bits_per_second) / kGiga,
                      static_cast<double>(host.node_bits_per_second) / kGiga);
 }
 
 std::string share_in_calls_text(std::string_view backend, Time in_calls, Time sum, Time free_in_calls) {
   return fmt::format(
-      "MPI calls are {} of the run over {}, and {} of that is waiting for other ranks' computing, which no "
-      "hardware changes",
+      "MPI calls are {} of the run over {}, and {} of that is load imbalance, which no hardware changes",
       percent_text(in_calls, sum), backend, percent_text(earlier(free_in_calls, in_calls), in_calls));
 }
 
 std::string gaps_text(Time brief, Time longer, std::string_view polling) {
   const auto as = [](bool work) { return work ? "work" : "waiting"; };
   return fmt::format(
-      "between questions that found nothing the ranks spent {} in gaps of up to {}, which count as {}, and "
-      "{} in longer ones, which count as {} (polling = {})",
+      "between failed polls, the ranks spent {} in gaps of up to {}, counted as {}, and {} in longer ones, "
+      "counted as {} (polling = {})",
       time_text(brief), time_text(static_cast<double>(recording::kBriefGap)), as(polling == "work"),
       time_text(longer), as(polling != "wait"), polling);
 }

@@ -14,7 +14,7 @@ namespace offramp {
 
 /// What makes a comparison one between different machines: "it has 200 Gb/s out of a node, where the host has
 /// 100 Gb/s", or that hardware does not stand on the nodes. Empty: both have the same, or it is not known.
-std::string other_ground_text(const Footing& hardware, const Footing& host);
+std::string other_ground_text(const Deployment& hardware, const Deployment& host);
 
 /// "MPI calls are 8.0 % of the run over host, and 35.0 % of that is waiting for other ranks' computing, which
 /// no hardware changes". in_calls, sum: of all ranks together, of the run; free_in_calls: with communication

@@ -25,8 +25,8 @@ std::string why_not_one_each(const std::vector<ReportCall>& calls) {
   const auto add = [&parts](const std::vector<std::string>& names, const char* how_many) {
     if (names.empty()) return;
     const bool one = names.size() == 1;
-    parts.push_back(
-        fmt::format("{}{} {} {}", names.front(), one ? "" : " and others", one ? "makes" : "make", how_many));
+    parts.push_back(fmt::format("{}{} {} {}", names.front(), one ? "" : " and others",
+                                one ? "counts as" : "count as", how_many));
   };
   add(several, "several");
   add(none, "none");
@@ -82,7 +82,7 @@ std::string whole_run_text(const RunReport& report) {
   const ReportComputing& computing = *report.computing;
   const double ranks = std::max(1.0, static_cast<double>(report.ranks));
   std::string out = fmt::format(
-      "offramp: with the program's computing ({} a rank, the longest {} of the mean) the run takes {}; {}\n",
+      "offramp: with the program's computing ({} per rank, imbalance {}), the run takes {}; {}\n",
       time_text(in_nanoseconds(computing.sum) / ranks),
       ratio_text(in_nanoseconds(computing.largest) * ranks, in_nanoseconds(computing.sum)),
       time_text(lane.run->end),
@@ -101,8 +101,8 @@ std::string phases_text(const ReportLane& lane) {
   constexpr std::size_t kNamed = 8;
   std::string out;
   for (std::size_t i = 0; i < std::min(kNamed, lane.phases.size()); ++i)
-    out += fmt::format("offramp: phase {}: {} on the rank that it takes longest\n",
-                       printable(lane.phases[i].name), time_text(lane.phases[i].longest()));
+    out += fmt::format("offramp: phase {}: {} on its slowest rank\n", printable(lane.phases[i].name),
+                       time_text(lane.phases[i].longest()));
   if (lane.phases.size() > kNamed)
     out += fmt::format("offramp: {} more\n", counted(lane.phases.size() - kNamed, "phase"));
   return out;
@@ -112,11 +112,12 @@ std::string links_text(const ReportLane& lane) {
   constexpr std::size_t kNamed = 3;
   if (lane.links.empty()) return {};
   std::string out =
-      fmt::format("offramp: {} of the network used; messages waited {} in all for one another\n",
+      fmt::format("offramp: {} of the network used; messages waited {} in total for other messages\n",
                   counted(lane.links.size(), "link"), time_text(waited_for(lane.links)));
   for (const LinkUse* link : busiest(lane.links, kNamed))
-    out += fmt::format("offramp: link {}: busy {} of the time, waited for {}\n", printable(link->name),
-                       percent_text(link->busy, lane.modelled_time), time_text(link->waited));
+    out += fmt::format("offramp: link {}: busy {} of the run; messages waited {} for it\n",
+                       printable(link->name), percent_text(link->busy, lane.modelled_time),
+                       time_text(link->waited));
   return out;
 }
 
@@ -125,37 +126,36 @@ std::string stragglers_text(const ReportLane& lane) {
   const Time run = lane.modelled_time;
   const Time without = lane.stragglers->undisturbed;
   const Time cost = later(run, without) - earlier(run, without);
-  return fmt::format(
-      "offramp: stragglers made the run {} {}, {} of it; they held up one processor for up to {}\n",
-      time_text(cost), run < without ? "shorter" : "longer", percent_text(cost, run),
-      time_text(lane.stragglers->longest));
+  return fmt::format("offramp: stragglers made the run {} {}, {} of it; longest delay of one processor {}\n",
+                     time_text(cost), run < without ? "shorter" : "longer", percent_text(cost, run),
+                     time_text(lane.stragglers->longest));
 }
 
 /// Every lane on a line, against the host.
 std::string comparison(const RunReport& report) {
   if (report.lanes.size() < 2) return {};
   Time host;
-  Footing ground;
+  Deployment ground;
   for (const ReportLane& lane : report.lanes) {
     if (!is_baseline(lane.backend)) continue;
     host = lane.communication;
-    ground = lane.footing;
+    ground = lane.deployment;
   }
-  std::string out = "offramp: the same run over other hardware, longest time in MPI calls of a rank:\n";
+  std::string out = "offramp: the same run over other hardware, longest time of any rank in MPI calls:\n";
   std::string notes;
   for (const ReportLane& lane : report.lanes) {
     const bool has_ratio = !is_baseline(lane.backend) && host > Time() && lane.time.carries_program();
-    out += fmt::format("offramp: {:>12} {:>12} {:>15}  {:>7} of the time carried by it\n", lane.backend,
+    out += fmt::format("offramp: {:>12} {:>12} {:>15}  carried {:>7} of the time\n", lane.backend,
                        time_text(lane.communication),
                        has_ratio ? fmt::format("{} of host", ratio_text(lane.communication, host)) : "",
                        lane.time.text());
     if (!lane.time.carries_program()) {
       notes += fmt::format("offramp: {}\n", not_carried_text(lane.backend, lane.time, lane.declines));
-    } else if (const std::string other = other_ground_text(lane.footing, ground); !other.empty()) {
+    } else if (const std::string other = other_ground_text(lane.deployment, ground); !other.empty()) {
       notes += fmt::format("offramp: {}: {}\n", lane.backend, other);
     }
   }
-  if (!ground.text.empty()) notes += fmt::format("offramp: host stands on {}\n", ground.text);
+  if (!ground.text.empty()) notes += fmt::format("offramp: host runs on {}\n", ground.text);
   return out + notes;
 }
 
@@ -180,7 +180,7 @@ std::string summary(const RunReport& report) {
   std::string out = overview(report) + time_spent(lane) + whole_run_text(report) + phases_text(lane) +
                     links_text(lane) + stragglers_text(lane) + comparison(report) + places_text(report);
   if (lane.wire.rerouted > 0)
-    out += fmt::format("offramp: {} went another way, past hardware that had failed\n",
+    out += fmt::format("offramp: {} rerouted around failed hardware\n",
                        counted(lane.wire.rerouted, "operation"));
   for (const std::string& warning : report.warnings) out += fmt::format("offramp: {}\n", warning);
   return out;

@@ -26,8 +26,8 @@ class TimeParts {
  public:
   static constexpr std::size_t kKinds = static_cast<std::size_t>(TimeKind::kCount);
 
-  [[nodiscard]] Time& of(TimeKind kind) { return parts_[static_cast<std::size_t>(kind)]; }
-  [[nodiscard]] const Time& of(TimeKind kind) const { return parts_[static_cast<std::size_t>(kind)]; }
+  [[nodiscard]] Time& at(TimeKind kind) { return parts_[static_cast<std::size_t>(kind)]; }
+  [[nodiscard]] const Time& at(TimeKind kind) const { return parts_[static_cast<std::size_t>(kind)]; }
   [[nodiscard]] Time sum() const {
     Time all;
     for (const Time part : parts_) all += part;
@@ -35,7 +35,7 @@ class TimeParts {
   }
   /// The time spent waiting for other ranks.
   [[nodiscard]] Time waiting() const {
-    return of(TimeKind::kLateSender) + of(TimeKind::kLateReceiver) + of(TimeKind::kCollectiveWait);
+    return at(TimeKind::kLateSender) + at(TimeKind::kLateReceiver) + at(TimeKind::kCollectiveWait);
   }
   void operator+=(const TimeParts& more) {
     for (std::size_t i = 0; i < kKinds; ++i) parts_[i] += more.parts_[i];
@@ -53,12 +53,12 @@ struct TimeKindName {
   const char* what;
 };
 inline constexpr TimeKindName kTimeKinds[] = {
-    {TimeKind::kTransfer, "transfer", "transfer", "hardware or wires work for the call, at either end"},
-    {TimeKind::kSoftware, "software", "software", "the rank's own processor works for it"},
+    {TimeKind::kTransfer, "transfer", "transfer", "hardware or links work on the call, at either end"},
+    {TimeKind::kSoftware, "software", "software", "the rank's own processor works on it"},
     {TimeKind::kLateSender, "late_sender", "late send", "a receive waits for its sender"},
     {TimeKind::kLateReceiver, "late_receiver", "late recv", "a send waits for its receiver"},
     {TimeKind::kCollectiveWait, "collective_wait", "coll. wait",
-     "a collective or a meeting waits for other ranks' part of it"},
+     "a collective or a synchronization waits for other ranks"},
     {TimeKind::kLinkWait, "shared_link", "link", "other messages are on the links"},
     {TimeKind::kBusyHardware, "busy_hardware", "busy hw.",
      "the rank's own hardware is busy with something else"},

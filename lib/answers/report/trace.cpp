@@ -65,7 +65,7 @@ class Writer {
     for (const Slice& one : slices_) slice(one);
   }
 
-  std::string take() { return std::string(text_.data(), text_.size()); }
+  std::string release_text() { return std::string(text_.data(), text_.size()); }
 
  private:
   template <typename... Arguments>
@@ -205,7 +205,7 @@ std::string trace_events(const TraceRecorder& recorder, const TraceFacts& facts,
   }
   for (auto& [name, spans] : units) writer.unit(name, spans);
   writer.slices(recorder.rank());
-  return writer.take();
+  return writer.release_text();
 }
 
 }  // namespace offramp

@@ -56,7 +56,7 @@ Result<TraceFile> TraceFile::create(const std::string& path) {
   Result<OutputFile> file = OutputFile::create(path);
   if (!file) return failure(file.error());
   std::unique_ptr<Deflater> deflater = is_compressed(path) ? std::make_unique<Deflater>() : nullptr;
-  if (deflater != nullptr && !deflater->is_open()) return failure("zlib has no memory to compress with");
+  if (deflater != nullptr && !deflater->is_open()) return failure("zlib is out of memory");
   return TraceFile(std::move(*file), std::move(deflater));
 }
 

@@ -134,8 +134,8 @@ Json json_of_facts(const RunReport& report) {
   });
 }
 
-Json json_of(const Footing& footing) {
-  return written([&](Writer& writer) { describe(writer, footing); });
+Json json_of(const Deployment& deployment) {
+  return written([&](Writer& writer) { describe(writer, deployment); });
 }
 
 Json json_of(const WireCounters& wire) {

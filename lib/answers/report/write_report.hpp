@@ -15,7 +15,7 @@ nlohmann::ordered_json json_of(const ReportAnswer& answer);
 nlohmann::ordered_json json_of(const ReportLane& lane);
 /// When, where and with what it was made, and "computing" where it is known.
 nlohmann::ordered_json json_of_facts(const RunReport& report);
-nlohmann::ordered_json json_of(const Footing& footing);
+nlohmann::ordered_json json_of(const Deployment& deployment);
 nlohmann::ordered_json json_of(const WireCounters& wire);
 nlohmann::ordered_json json_of(const ReportDependences& dependences);
 

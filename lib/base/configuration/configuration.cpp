@@ -1,4 +1,4 @@
-// What the configuration says of itself, and the table of keys with what depends on the backends.
+// Helpers of Configuration, and the parts of the key table that depend on the backends.
 #include "lib/base/configuration/configuration.hpp"
 
 #include <fmt/format.h>
@@ -19,9 +19,8 @@ MachineLayout MachineOptions::layout(int ranks) const {
 Result<void> MachineOptions::fits(int ranks) const {
   const MachineLayout machine = layout(ranks);
   if (nodes == 0 || machine.nodes(ranks) <= nodes) return {};
-  return failure(
-      fmt::format("machine.nodes: {} ranks with {} on a node take {} nodes, and the machine has {}", ranks,
-                  machine.ranks_per_node, machine.nodes(ranks), nodes));
+  return failure(fmt::format("machine.nodes: {} ranks with {} per node need {} nodes, but the machine has {}",
+                             ranks, machine.ranks_per_node, machine.nodes(ranks), nodes));
 }
 
 std::optional<CallRange> parse_calls(std::string_view text) {

@@ -1,8 +1,8 @@
-// Configuration: what the user asked for, read once, checked completely, before anything else happens.
+// Configuration: the user's settings, read once and checked completely before anything else happens.
 //
-// Later sources win: built-in defaults, offramp.toml, OFFRAMP_* variables, overrides from a command line. One
-// table (configuration_keys) names every key; the backends' parameter tables add theirs. Anything that is not
-// known or not allowed is an error, because a setting that is silently ignored is a wrong measurement.
+// Later sources win: built-in defaults, offramp.toml, OFFRAMP_* variables, overrides from a command line. The
+// table in configuration_keys has all general keys; the backends' parameter tables add theirs. Unknown keys
+// and invalid values are errors, because silently ignoring a setting would falsify the measurement.
 #pragma once
 
 #include <cstdint>
@@ -22,41 +22,41 @@
 
 namespace offramp {
 
-/// What MPI_Wtime returns: the machine's time, or what a world has computed of an earlier run of the program.
+/// The result of MPI_Wtime: wall-clock time, or the modelled time of an earlier run of the program.
 enum class Clock : std::uint8_t { kWall, kSettled };
 constexpr std::string_view to_string(Clock clock) {
   return clock == Clock::kSettled ? "settled" : "wall";
 }
 
-/// What the program did between questions that found nothing (recording::Gaps): it computed, it waited, or
-/// it waited where the gap was brief.
+/// The meaning of CPU time between failed polls (recording::Gaps): work of the program, waiting, or waiting
+/// if the gap is brief.
 enum class Polling : std::uint8_t { kThreshold, kWork, kWait };
 constexpr std::string_view to_string(Polling polling) {
   return polling == Polling::kThreshold ? "threshold" : polling == Polling::kWork ? "work" : "wait";
 }
 
-/// How CPU time between MPI calls moves the host clock: not at all, as measured, or measured times a factor.
+/// The effect of CPU time between MPI calls on the host clock: none, as measured, or scaled.
 struct Compute {
-  enum class Kind : std::uint8_t { kNone, kMeasured, kFactor };
-  Kind kind = Kind::kNone;
+  enum class Mode : std::uint8_t { kNone, kMeasured, kFactor };
+  Mode kind = Mode::kNone;
   double factor = 1;
   Polling polling = Polling::kThreshold;
 };
 
-/// Whose algorithm computes the results of reductions. Modelled time is that of the hardware's either way.
+/// The algorithm that computes reduction results. Modelled time is the hardware's in either case.
 enum class Reductions : std::uint8_t { kHardware, kNative };
 
-/// One [[route]]: the first that matches wins. Limits are inclusive, sizes in bytes as in Operation.
+/// One [[route]]; the first match wins. Limits are inclusive; sizes are in bytes as in Operation.
 struct Route {
-  std::optional<OperationKind> operation;  // nothing: any
+  std::optional<OperationKind> operation;  // nullopt: any
   std::size_t min_bytes = 0;
   std::size_t max_bytes = std::numeric_limits<std::size_t>::max();
   int min_ranks = 0;
   int max_ranks = std::numeric_limits<int>::max();
   std::string backend;
-  std::string origin;  // where it begins: "offramp.toml:7"
+  std::string origin;  // place of its first line: "offramp.toml:7"
 
-  /// index: of the backend with this name among those of the run.
+  /// index: the position of `backend` among the backends of the run.
   [[nodiscard]] RouteRule rule(std::uint8_t index) const {
     return {.operation = operation.value_or(OperationKind::kCount),
             .min_bytes = min_bytes,
@@ -67,7 +67,7 @@ struct Route {
   }
 };
 
-/// Calls of a rank by number, from 1 on. The last one counts too; none: first is 0.
+/// A range of a rank's call numbers, inclusive, from 1. Empty if first is 0.
 struct CallRange {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
@@ -75,19 +75,19 @@ struct CallRange {
   [[nodiscard]] bool contains(std::uint64_t call) const { return any() && call >= first && call <= last; }
 };
 
-/// "none", "all", a call ("127"), or several ("100-200"). Nothing: it is none of these.
+/// Parses "none", "all", a call ("127"), or a range ("100-200"). nullopt for other texts.
 std::optional<CallRange> parse_calls(std::string_view text);
 
-/// [machine]: what every backend stands on, as far as its hardware has nodes.
+/// [machine]: the nodes used by every backend whose hardware has nodes.
 struct MachineOptions {
-  int nodes = 0;           // 0: as many as the ranks take
-  int ranks_per_node = 0;  // 0: what the nodes' number says, or 1
+  int nodes = 0;           // 0: as many as the ranks need
+  int ranks_per_node = 0;  // 0: derived from `nodes`, or 1
   int sockets_per_node = 1;
   int cards_per_node = 1;
   int links_per_card = 1;
 
   [[nodiscard]] MachineLayout layout(int ranks) const;
-  /// A failure if the machine has too few nodes for so many ranks.
+  /// Fails if the machine has too few nodes for this number of ranks.
   [[nodiscard]] Result<void> fits(int ranks) const;
 };
 
@@ -95,7 +95,7 @@ struct Configuration {
   static constexpr std::string_view kOff = "off";
 
   std::string backend{baseline_name()};  // a name in the registry, or "off"
-  std::vector<std::string> compared;     // for which the run is settled too; see settled_backends()
+  std::vector<std::string> compared;     // backends that are settled, too; see settled_backends()
   Clock clock = Clock::kWall;
   Compute compute;
   Reductions reductions = Reductions::kHardware;
@@ -103,50 +103,50 @@ struct Configuration {
   NetworkOptions network;
   StragglerOptions stragglers;
   FaultRates faults;
-  std::string fault_script;  // its text, which may have come from a file
+  std::string fault_script;  // text of the script, possibly read from a file
   std::string fault_record;  // a path; empty: none
   MachineOptions machine;
   double hang_timeout = 0;  // seconds; 0: never
   std::string report;       // paths; empty: none
   std::string record;
-  bool joins_parts = true;  // of a recording, into one file
+  bool joins_parts = true;  // join the parts of a recording into one file
   std::string trace;
   std::string capture;
-  std::string times;  // with clock = settled: what MPI_Wtime says
+  std::string times;  // with clock = settled: file with the results of MPI_Wtime
   CallRange receipts;
   std::string plugin_path;
   bool summary = true;
-  bool certificate = false;  // hash calls, times and data
+  bool certificate = false;  // hash calls, times, and data
   bool details = false;      // units and critical path, for the report
-  /// Events of all ranks up to which a run is settled at MPI_Finalize: a world computes its modelled times. A
-  /// longer one leaves its recording beside the report.
+  /// A run of at most this many events over all ranks is settled at MPI_Finalize: a world computes its
+  /// modelled times. A longer run leaves its recording beside the report.
   std::uint64_t settle_limit = 20'000'000;
 
-  std::string file;                         // the file that was read; empty: none
-  std::size_t file_keys = 0;                // that it sets
-  std::vector<std::string> variables;       // of the environment that were read
-  std::vector<std::string> notes;           // what the user should know although nothing is wrong
+  std::string file;                         // configuration file; empty: none
+  std::size_t file_keys = 0;                // number of keys that it sets
+  std::vector<std::string> variables;       // environment variables that were used
+  std::vector<std::string> notes;           // remarks for the user about a valid configuration
   std::map<std::string, Section> sections;  // by backend
-  Section written;                          // the general keys that a source has set, by path
+  Section written;                          // general keys set by any source, by path
 
   [[nodiscard]] bool off() const { return backend == kOff; }
-  /// The program is recorded, and the MPI library carries all that it does.
+  /// True if the MPI library carries all operations and the program is recorded.
   [[nodiscard]] bool records_only() const { return off() && !record.empty(); }
 
-  /// The backends whose modelled times the run has: first the one that carries the data. When others are
-  /// compared, the host is always among them.
+  /// The backends with modelled times, starting with the one that carries the data. If others are compared,
+  /// the host is always included.
   [[nodiscard]] std::vector<std::string> settled_backends() const;
-  /// They and those that routes name, each once.
+  /// The settled backends and those of routes, without duplicates.
   [[nodiscard]] std::vector<std::string> backends_in_use() const;
 
-  /// The values of a backend's parameters. Cannot fail for a registered backend once load_configuration
-  /// succeeded.
+  /// The values of a backend's parameters. Always succeeds for a registered backend after
+  /// load_configuration().
   Result<Settings> settings_for(const BackendDescription& description) const;
 };
 
-/// A setting from a command line; key as in the file ("clock", "zrlmpi.preset"), origin for messages.
-/// backends: those that the command line names, whose parameters may be named alone ("preset"); all that have
-/// one of that name get it. The key "route" has a whole route for value: "bcast:0-64KiB=tinsel".
+/// A setting from a command line. key: as in the file ("clock", "zrlmpi.preset"). origin: for messages.
+/// backends: those on the command line; each of them that has a parameter named `key` gets the value. The key
+/// "route" has a whole route as its value: "bcast:0-64KiB=tinsel".
 struct Override {
   std::string key;
   std::string value;
@@ -154,29 +154,29 @@ struct Override {
   std::vector<std::string> backends = {};
 };
 
-/// The whole keys that an override means. A name that is a general key and a parameter of the one backend
-/// that has it ("clock") is the parameter's if its value fits that. in_use: the backends to which a parameter
-/// belongs if the override names none.
+/// The full keys of an override. If the name is both a general key and a parameter of exactly one of the
+/// backends ("clock"), it is the parameter if the value is valid for that. in_use: the backends to search if
+/// the override names none.
 std::vector<std::string> resolved_keys(const Override& override, const Registry& registry,
                                        const std::vector<std::string>& in_use);
 
-/// What load_configuration looks at, so that tests need not touch the process.
-struct Surroundings {
-  std::map<std::string, std::string> environment;  // only names that begin with OFFRAMP_ matter
-  std::string directory = ".";                     // where offramp.toml is looked for
+/// The inputs of load_configuration(), so that tests are independent of the process.
+struct ConfigSources {
+  std::map<std::string, std::string> environment;  // only names that begin with OFFRAMP_ are used
+  std::string directory = ".";                     // folder of offramp.toml
   std::vector<Override> overrides;
-  bool privileged = false;  // setuid or setgid: ignore everything and stay out of the way
+  bool privileged = false;  // setuid or setgid: ignore all settings
 
-  static Surroundings of_process();
+  static ConfigSources of_process();
 };
 
-/// Reads and checks everything, loading the plugins that the configuration asks for into the registry. A file
-/// found in the directory is used when it belongs to the user or root and not everybody may write it;
-/// otherwise a note says so. A privileged program gets backend "off". Call once, from one thread.
-Result<Configuration> load_configuration(const Surroundings& surroundings, Registry& registry);
+/// Reads and checks everything, and loads the configured plugins into the registry. A file in the directory
+/// is used if it belongs to the user or root and is not writable by everybody; otherwise a note explains why
+/// not. A privileged program gets backend "off". Call once, from one thread.
+Result<Configuration> load_configuration(const ConfigSources& config_sources, Registry& registry);
 
-/// A value in force and where it comes from: "default", "offramp.toml:3", "OFFRAMP_CLOCK", or "option
-/// (OFFRAMP_CLOCK)" for what offramp run was told.
+/// An effective value and its source: "default", "offramp.toml:3", "OFFRAMP_CLOCK", or "option
+/// (OFFRAMP_CLOCK)" for an option of offramp run.
 struct SettingInForce {
   std::string key;    // "clock", "cclo.link", "route 1"
   std::string value;  // with its unit
@@ -187,27 +187,26 @@ struct SettingInForce {
 /// All general keys, routes, and the parameters of every backend that is settled or routed to.
 std::vector<SettingInForce> settings_in_force(const Configuration& configuration, const Registry& registry);
 
-/// Where settings come from besides defaults and options: "settings: offramp.toml (3 keys), OFFRAMP_CLOCK";
-/// empty: nowhere.
+/// The sources of settings besides defaults and options: "settings: offramp.toml (3 keys), OFFRAMP_CLOCK".
+/// Empty if there are none.
 std::string settings_read(const Configuration& configuration);
 
-/// What all ranks must have alike, as one text to compare: the values of the keys that the table says so of,
-/// the routes, and what is written in the sections of the backends.
+/// The settings that must be equal on all ranks, as one text: keys marked so in the table, routes, and the
+/// sections of the backends.
 std::string agreed_settings(const Configuration& configuration);
 
-/// Parameters that the user has set and that have no effect or next to none, each with what limits or decides
-/// instead.
+/// The user's parameters with little or no effect, each with the actual limit.
 std::vector<std::string> settings_without_effect(const Configuration& configuration,
                                                  const BackendDescription& description);
-/// The same of general keys: those of a network and of stragglers that other keys decide.
+/// As above, for general keys: those of a network and of stragglers that other keys override.
 std::vector<std::string> settings_without_effect(const Configuration& configuration);
-/// The same of parameters that --set has given to hardware other than that named and what routes name.
+/// As above, for --set parameters of hardware that is neither in `names` nor in a route.
 std::vector<std::string> settings_of_others(const Configuration& configuration,
                                             const std::vector<std::string>& names);
 
-/// One row of the table of keys. A key without a variable can only stand in a file, one without a path only
-/// in the environment. default_text and allowed are for people; quoted says whether the file wants the value
-/// in quotes.
+/// One row of the table of keys. A key without a variable can be set in a file only, a key without a path in
+/// the environment only. default_text and allowed are for display. quoted: the file needs quotes around the
+/// value.
 struct Key {
   std::string_view path;  // "clock", "faults.loss", "route.operation"
   std::string_view variable;
@@ -215,15 +214,14 @@ struct Key {
   bool quoted;
   std::string_view allowed;
   std::string_view description;
-  std::string_view unit = {};  // of a number without one
+  std::string_view unit = {};  // assumed for a number without a unit
 };
 std::span<const Key> configuration_keys();
 
-/// What a key allows, with the names of the backends that there are.
+/// The allowed values of a key, including the names of the registered backends.
 std::string allowed_text(const Key& key, const Registry& registry);
 
-/// Every key that can be set from outside a file, with its variable: the table's and all backends'
-/// parameters.
+/// Every key that has an environment variable, with that variable: general keys and all backends' parameters.
 std::map<std::string, std::string> variables_by_key(const Registry& registry);
 
 }  // namespace offramp

@@ -1,8 +1,7 @@
-// toml++ under guard. The parser is compiled into this file, hidden, with its assertions turned into
-// exceptions, its nesting bounded line by line, and its input reduced to ASCII by an escape that
-// from_ascii() undoes: each of these closes a hole through which a file could end the process. TOML's
-// tables become a flat list of entries in the order of their lines, which is the order in which settings
-// take effect.
+// Protects the process from toml++. The parser is compiled into this file, hidden, with its assertions turned
+// into exceptions. Nesting is bounded line by line, and the input is escaped to ASCII, which from_ascii()
+// reverses. Each measure closes a hole through which a file could end the process. Tables become a flat list
+// of entries in the order of their lines, the order in which settings take effect.
 #include "lib/base/configuration/configuration_file.hpp"
 
 #include <fcntl.h>
@@ -20,9 +19,9 @@
 
 #include "lib/base/text_format.hpp"
 
-// Compiled in and hidden: a preloaded library must not depend on, or clash with, a parser of the program's.
-// Junk such as "[&" makes preconditions of toml++ 3.3 fail, which ends the process or, with NDEBUG, is
-// undefined. Here they are exceptions.
+// Compiled in and hidden: a preloaded library must not depend on, or clash with, a parser of the program.
+// Input such as "[&" violates preconditions of toml++ 3.3, which aborts or, with NDEBUG, is undefined; here
+// it throws.
 #undef NDEBUG
 #undef TOML_HEADER_ONLY
 #undef TOML_SHARED_LIB
@@ -42,19 +41,18 @@ namespace {
 using std::string;
 using std::string_view;
 
-// toml++ destroys nested tables recursively; dotted keys are the one way to nest deeper than
-// TOML_MAX_NESTED_VALUES.
+// toml++ destroys nested tables recursively, and dotted keys can nest deeper than TOML_MAX_NESTED_VALUES.
 constexpr std::ptrdiff_t kMostDotsInALine = 128;
 
 bool is_trusted(const struct stat& status) {
   return status.st_uid == geteuid() || status.st_uid == 0;
 }
 
-/// What keeps an open file from being used.
-FileText judge(int file, bool asked_for) {
+/// Returns the reason why an open file must not be used, if any.
+FileText check_trust(int file, bool asked_for) {
   struct stat status {};
   if (fstat(file, &status) != 0) return {"", std::strerror(errno)};
-  // A group with the number of its user is that user's own, where each user has one.
+  // A group with the same number as its user is usually that user's private group.
   const mode_t others = S_IWOTH | (status.st_gid == status.st_uid ? 0U : mode_t{S_IWGRP});
   if (!asked_for && (!is_trusted(status) || (status.st_mode & others) != 0)) {
     return {
@@ -67,9 +65,8 @@ FileText judge(int file, bool asked_for) {
   return {};
 }
 
-// The parser's table of white space is undefined for many characters that are not ASCII. So it
-// only sees ASCII: other bytes, wherever they stand, are written as ` and two hexadecimal digits, and so is `
-// itself.
+// The parser's table of white space is undefined for many non-ASCII characters, so it sees ASCII only: other
+// bytes, and ` itself, become ` and two hexadecimal digits.
 constexpr char kEscape = '`';
 
 string to_ascii(string_view text) {
@@ -98,7 +95,7 @@ string from_ascii(string_view text) {
   return result;
 }
 
-/// Texts as they are, numbers as parse_quantity reads them. False: nothing that can be a value here.
+/// Converts a scalar: texts unchanged, numbers as parse_quantity reads them. Returns false for other nodes.
 bool read_scalar(const toml::node& node, RawValue& value) {
   if (const auto* text = node.as_string()) {
     value.text = from_ascii(text->get());
@@ -141,7 +138,7 @@ class FileReader {
     for (std::size_t line = 1; !text.empty(); ++line) {
       const string_view one = text.substr(0, text.find('\n'));
       if (std::count(one.begin(), one.end(), '.') > kMostDotsInALine) {
-        return failure(fmt::format("{}:{}: far too many dots in one line", path_, line));
+        return failure(fmt::format("{}:{}: too many dots in one line", path_, line));
       }
       text.remove_prefix(std::min(text.size(), one.size() + 1));
     }
@@ -155,7 +152,7 @@ class FileReader {
     return text.substr(0, text.find('\n'));
   }
 
-  /// For `backend = cclo` and `max_bytes = 1MiB`, which TOML does not take: how to write it.
+  /// Suggests quotes for `backend = cclo` and `max_bytes = 1MiB`, which are invalid TOML.
   static string missing_quotes(string_view line) {
     const auto equals = line.find('=');
     if (equals == string_view::npos || equals == 0) return {};
@@ -165,7 +162,7 @@ class FileReader {
     if (std::none_of(word.begin(), word.end(), [](unsigned char c) { return std::isalpha(c) != 0; }))
       return {};
     const string_view key = line.substr(0, line.find_last_not_of(" \t", equals - 1) + 1);
-    return fmt::format("; a text stands in quotes: {} = {}", printable(key, 60), in_quotes(word));
+    return fmt::format("; write text in quotes: {} = {}", printable(key, 60), in_quotes(word));
   }
 
   [[nodiscard]] string where(const toml::source_region& source) const {
@@ -204,8 +201,8 @@ class FileReader {
     Entry entry{
         section, name, {"", RawValue::Type::kText, where(node.source())}, route, node.source().begin.line};
     if (!read_scalar(node, entry.value) && !node.is_string()) {
-      return failure(
-          fmt::format("{}: {} has to be one text, number or boolean", entry.value.origin, in_quotes(name)));
+      return failure(fmt::format("{}: {} has to be a single string, number, or boolean", entry.value.origin,
+                                 in_quotes(name)));
     }
     entries_.push_back(std::move(entry));
     return {};
@@ -221,13 +218,13 @@ FileText read_file(const string& path, bool asked_for, std::size_t largest) {
   struct stat link {};
   if (!asked_for && lstat(path.c_str(), &link) == 0 && S_ISLNK(link.st_mode) && !is_trusted(link))
     return {"", "it is a link of another user; name it in OFFRAMP_CONFIG to use it", true};
-  // Not blocking: a pipe or a device must not hang MPI_Init before it is refused.
+  // Non-blocking: a pipe or a device must not hang MPI_Init before it is refused.
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (file < 0) {
     if (errno == ENOENT && !asked_for) return {"", "", true};
     return {"", std::strerror(errno), !asked_for && errno == EACCES};
   }
-  FileText result = judge(file, asked_for);
+  FileText result = check_trust(file, asked_for);
   while (result.problem.empty()) {
     char block[1 << 16];
     const ssize_t got = read(file, block, sizeof block);

@@ -1,6 +1,6 @@
-// A row per key: how its value is set, what it is by default, and how it reads back.
-// text_of<&Configuration::member> and its sisters make the reading side from the member alone, set_*() the
-// writing side, which accept a value only in the form that `offramp info` lists as allowed.
+// One row per key: its setter, default, and text form. text_of<&Configuration::member> and similar templates
+// derive the text form from the member. The set_*() functions accept a value only in the form that `offramp
+// info` lists as allowed.
 #include "lib/base/configuration/configuration_keys.hpp"
 
 #include <fmt/format.h>
@@ -42,7 +42,7 @@ string plain(const CallRange& calls) {
   return fmt::format("{}-{}", calls.first, calls.last);
 }
 
-/// The value of a member.
+/// The text form of a member.
 template <auto member>
 string text_of(const Configuration& configuration) {
   return plain(configuration.*member);
@@ -85,9 +85,9 @@ bool set_count(Integer& where, const RawValue& value, string_view unit) {
 }
 
 constexpr int kMostRanks = 1'000'000;
-constexpr int kMostParts = 64;  // of a node
+constexpr int kMostParts = 64;  // per node
 
-/// Of [machine]: how many there are of something.
+/// Sets a count of [machine].
 bool set_of_machine(int& where, const RawValue& value, int least, int most) {
   return set_count(where, value, "1") && where >= least && where <= most;
 }
@@ -139,11 +139,11 @@ bool set_clock(Clock& where, const RawValue& value) {
 
 bool set_compute(Compute& where, const RawValue& value) {
   if (value.text == "none" || value.text == "measured") {
-    where.kind = value.text == "none" ? Compute::Kind::kNone : Compute::Kind::kMeasured;
+    where.kind = value.text == "none" ? Compute::Mode::kNone : Compute::Mode::kMeasured;
     where.factor = 1;
     return true;
   }
-  where.kind = Compute::Kind::kFactor;
+  where.kind = Compute::Mode::kFactor;
   return set_real(where.factor, value, 0x1p-40, 0x1p40);
 }
 
@@ -173,21 +173,21 @@ bool set_sharing(Sharing& where, const RawValue& value) {
   return true;
 }
 
-/// Empty for a text that is like none of the forms: then all of them are listed.
+/// Returns "" if the text resembles no topology; the message then lists all forms.
 string why_no_topology(const string& text) {
   constexpr string_view kKinds[] = {"star", "fat-tree", "torus", "dragonfly"};
   const string_view kind = string_view(text).substr(0, text.find(':'));
   if (std::find(std::begin(kKinds), std::end(kKinds), kind) != std::end(kKinds)) return check_topology(text);
   const string_view close = closest(kind, kKinds);
   return close.empty() ? string()
-                       : fmt::format("{} is no topology; did you mean \"{}\"?", in_quotes(kind), close);
+                       : fmt::format("unknown topology {}; did you mean \"{}\"?", in_quotes(kind), close);
 }
 
 bool set_topology(string& where, const RawValue& value) {
   return set_text(where, value) && (is_platform_file(where) || check_topology(where).empty());
 }
 
-/// Keeps what other keys say of the noise.
+/// Keeps `is_aligned`, which another key sets.
 bool set_noise(Noise& where, const RawValue& value) {
   const std::optional<Noise> noise = parse_noise(value.text);
   if (!noise) return false;
@@ -218,7 +218,7 @@ bool set_backend(string& where, const RawValue& value, const Registry& registry,
   return registry.find(value.text) != nullptr || (may_be_off && value.text == Configuration::kOff);
 }
 
-/// Names with commas between them, or "all".
+/// Parses names separated by commas, or "all".
 bool set_compared(std::vector<string>& where, const RawValue& value, const Registry& registry) {
   where.clear();
   if (value.type != RawValue::Type::kText) return false;
@@ -241,37 +241,35 @@ constexpr string_view kOffOrBackends = "off, BACKENDS";
 constexpr string_view kAPath = "a path in quotes; empty: none";
 
 constexpr Row kRows[] = {
-    {{"backend", "OFFRAMP_BACKEND", "host", true, kOffOrBackends,
-      "the hardware that carries the communication"},
+    {{"backend", "OFFRAMP_BACKEND", "host", true, kOffOrBackends, "hardware that carries the communication"},
      [](Target& t, const RawValue& v) { return set_backend(t.all.backend, v, t.registry, true); },
      text_of<&Configuration::backend>},
-    {{"compare", "OFFRAMP_COMPARE", "", true, "all, or some with commas between them: BACKENDS",
-      "other hardware over which the run is simulated at its end; the host is always among them"},
+    {{"compare", "OFFRAMP_COMPARE", "", true, "all, or a list separated by commas: BACKENDS",
+      "further hardware to simulate the run on at its end; the host is always included"},
      [](Target& t, const RawValue& v) { return set_compared(t.all.compared, v, t.registry); },
      [](const Configuration& c) { return fmt::format("{}", fmt::join(c.settled_backends(), ",")); }},
     {{"clock", "OFFRAMP_CLOCK", "wall", true, "wall, settled, model",
-      "what MPI_Wtime returns: the machine's time, or modelled time as an earlier run of the program has it; "
-      "model is another name for settled"},
+      "time that MPI_Wtime returns: the machine's, or the modelled time of an earlier run (settled; model is "
+      "an alias)"},
      [](Target& t, const RawValue& v) { return set_clock(t.all.clock, v); },
      text_of<&Configuration::clock>},
     {{"times", "OFFRAMP_TIMES", "", true, kAPath,
-      "with clock = settled, what MPI_Wtime returns: a run without this file writes it, the next one reads "
-      "it"},
+      "with clock = settled: file of the times that MPI_Wtime returns; the first run writes it, the next "
+      "ones read it"},
      [](Target& t, const RawValue& v) { return set_text(t.all.times, v); },
-     // Every rank reads its part.
+     // Every rank reads its part of the file.
      [](const Configuration& c) { return plain(c.times.empty()); }},
     {{"compute", "OFFRAMP_COMPUTE", "none", true, "none, measured, a factor above 0",
-      "how CPU time between MPI calls moves the modelled clock"},
+      "CPU time between MPI calls in the model: none, as measured, or as measured times a factor"},
      [](Target& t, const RawValue& v) { return set_compute(t.all.compute, v); },
      text_of<&Configuration::compute>},
     {{"polling", "OFFRAMP_POLLING", "threshold", true, "work, wait, threshold",
-      "what CPU time between questions that found nothing (MPI_Test, MPI_Iprobe) counts as: work of the "
-      "program, waiting, or waiting in gaps of up to 1 us and work in longer ones"},
+      "CPU time between failed polls (MPI_Test, MPI_Iprobe): work, wait, or threshold (waiting in gaps of up "
+      "to 1 us, work in longer ones)"},
      [](Target& t, const RawValue& v) { return set_polling(t.all.compute.polling, v); },
      [](const Configuration& c) { return plain(c.compute.polling); }},
     {{"reductions", "OFFRAMP_REDUCTIONS", "hardware", true, "hardware, native",
-      "whose order of operands the results of reductions have: the hardware's, or the MPI library's own, bit "
-      "for bit"},
+      "order of operands in reductions: the hardware's, or the MPI library's own, bit for bit"},
      [](Target& t, const RawValue& v) { return set_reductions(t.all.reductions, v); },
      text_of<&Configuration::reductions>},
     {{"summary", "OFFRAMP_SUMMARY", "true", false, "true, false",
@@ -279,16 +277,15 @@ constexpr Row kRows[] = {
      [](Target& t, const RawValue& v) { return set_flag(t.all.summary, v); }},
     {{"report", "OFFRAMP_REPORT", "", true, kAPath, "write a report in JSON at MPI_Finalize"},
      [](Target& t, const RawValue& v) { return set_text(t.all.report, v); },
-     // All ranks write the receipts into one report; otherwise only whether there is one matters.
+     // With receipts, all ranks write into one report; otherwise only its existence must be equal.
      [](const Configuration& c) { return c.receipts.any() ? c.report : plain(c.report.empty()); }},
     {{"record", "OFFRAMP_RECORD", "", true, kAPath,
-      "write what the program does, without its data, to a file for offramp replay"},
+      "record the program's MPI calls, without data, for offramp replay"},
      [](Target& t, const RawValue& v) { return set_text(t.all.record, v); },
-     // The ranks bring their parts together.
+     // The ranks join their parts.
      [](const Configuration& c) { return plain(c.record.empty()); }},
     {{"record_parts", "OFFRAMP_RECORD_PARTS", "join", true, "join, keep",
-      "what becomes of the parts that the ranks write with record: one file, or files beside an index, which "
-      "are not copied"},
+      "with record: join the ranks' parts into one file, or keep them beside an index"},
      [](Target& t, const RawValue& v) {
        if (v.text != "join" && v.text != "keep") return false;
        t.all.joins_parts = v.text == "join";
@@ -296,60 +293,59 @@ constexpr Row kRows[] = {
      },
      [](const Configuration& c) { return plain(c.joins_parts); }},
     {{"certificate", "OFFRAMP_CERTIFICATE", "false", false, "true, false",
-      "hash every call, its time and its data for the report; reads all data once more"},
+      "hash every call, its time, and its data for the report; reads all data once more"},
      [](Target& t, const RawValue& v) { return set_flag(t.all.certificate, v); }},
     {{"details", "OFFRAMP_DETAILS", "false", false, "true, false",
-      "report also how long each unit of the hardware is busy, the critical path, and where the time in MPI "
-      "calls goes; costs time"},
+      "report also busy times of the hardware, the critical path, and where the time in MPI calls goes; "
+      "takes longer"},
      [](Target& t, const RawValue& v) { return set_flag(t.all.details, v); },
      text_of<&Configuration::details>},
-    {{"trace", "OFFRAMP_TRACE", "", true, kAPath, "write a trace of modelled time that Perfetto opens"},
+    {{"trace", "OFFRAMP_TRACE", "", true, kAPath, "write a trace of modelled time for Perfetto"},
      [](Target& t, const RawValue& v) { return set_text(t.all.trace, v); },
      text_of<&Configuration::trace>},
     {{"capture", "OFFRAMP_CAPTURE", "", true, kAPath,
       "write the modelled packets as pcap, one file per rank"},
      [](Target& t, const RawValue& v) { return set_text(t.all.capture, v); }},
-    {{"receipts", "OFFRAMP_RECEIPTS", "none", true, "none, all, a call (127), several (100-200)",
-      "calls whose stages the report keeps, for offramp explain --call; of each rank, counted from 1"},
+    {{"receipts", "OFFRAMP_RECEIPTS", "none", true, "none, all, a call (127), a range (100-200)",
+      "calls whose stages the report lists for offramp explain --call, counted per rank from 1"},
      [](Target& t, const RawValue& v) { return set_calls(t.all.receipts, v); },
      text_of<&Configuration::receipts>},
     {{"settle_limit", "OFFRAMP_SETTLE_LIMIT", "20000000", false, "a whole number from 0",
-      "events of all ranks up to which a run's modelled times come from a simulation of all ranks at "
-      "MPI_Finalize; a longer one writes its recording beside the report, for offramp replay"},
+      "most events that MPI_Finalize simulates for the modelled times; a longer run leaves its recording "
+      "beside the report, for offramp replay"},
      [](Target& t, const RawValue& v) { return set_count(t.all.settle_limit, v, "1"); },
      text_of<&Configuration::settle_limit>},
     {{"hang_timeout", "OFFRAMP_HANG_TIMEOUT", "0", false, "0 .. 1e9 s, or a time such as \"90s\"",
-      "every rank prints what it waits for after this long without progress; 0: never", "s"},
+      "time without progress after which every rank prints what it waits for; 0: never", "s"},
      [](Target& t, const RawValue& v) { return set_real(t.all.hang_timeout, v, 0, 1e9, "s"); }},
     {{"plugin_path", "OFFRAMP_PLUGIN_PATH", "", true, "absolute paths separated by colons; empty: none",
-      "directories of backend plugins (*.so)"},
+      "folders of backend plugins (*.so)"},
      [](Target& t, const RawValue& v) { return set_text(t.all.plugin_path, v); }},
     {{"machine.nodes", "OFFRAMP_MACHINE_NODES", "0", false, "a whole number from 0 to 1e6",
-      "nodes of the modelled machine, over which the ranks are dealt block by block; 0: as many as they "
-      "take"},
+      "nodes of the modelled machine, filled block by block; 0: as many as the ranks need"},
      [](Target& t, const RawValue& v) { return set_of_machine(t.all.machine.nodes, v, 0, kMostRanks); },
      text_of_machine<&MachineOptions::nodes>},
     {{"machine.ranks_per_node", "OFFRAMP_MACHINE_RANKS_PER_NODE", "0", false, "a whole number from 0 to 1e6",
-      "so many neighbouring ranks share what a node has; 0: the ranks over the nodes, or 1"},
+      "ranks per node, neighbours together; 0: from the number of nodes, or 1"},
      [](Target& t, const RawValue& v) {
        return set_of_machine(t.all.machine.ranks_per_node, v, 0, kMostRanks);
      },
      text_of_machine<&MachineOptions::ranks_per_node>},
     {{"machine.sockets_per_node", "OFFRAMP_MACHINE_SOCKETS_PER_NODE", "1", false,
       "a whole number from 1 to 64",
-      "a node's ranks lie block by block on them; each has its part of the node's memory"},
+      "sockets of a node, filled block by block; each has its share of the node's memory"},
      [](Target& t, const RawValue& v) {
        return set_of_machine(t.all.machine.sockets_per_node, v, 1, kMostParts);
      },
      text_of_machine<&MachineOptions::sockets_per_node>},
     {{"machine.cards_per_node", "OFFRAMP_MACHINE_CARDS_PER_NODE", "1", false, "a whole number from 1 to 64",
-      "what connects a node, NICs, FPGAs or DPUs, which are dealt to its ranks in turn"},
+      "NICs, FPGAs, or DPUs of a node, assigned to its ranks round-robin"},
      [](Target& t, const RawValue& v) {
        return set_of_machine(t.all.machine.cards_per_node, v, 1, kMostParts);
      },
      text_of_machine<&MachineOptions::cards_per_node>},
     {{"machine.links_per_card", "OFFRAMP_MACHINE_LINKS_PER_CARD", "1", false, "a whole number from 1 to 64",
-      "ports of a NIC or DPU to the network, which are dealt to the ranks of the card in turn"},
+      "network ports of a NIC or DPU, assigned to the ranks of the card round-robin"},
      [](Target& t, const RawValue& v) {
        return set_of_machine(t.all.machine.links_per_card, v, 1, kMostParts);
      },
@@ -358,65 +354,63 @@ constexpr Row kRows[] = {
       "star, fat-tree:DOWN[,DOWN...][:OVERSUBSCRIPTION], fat-tree:LEVELS;DOWN,...;UP,...;CABLES,..., "
       "torus:AxBx..., "
       "dragonfly:GROUPS:ROUTERS:NODES:GLOBAL, FILE.xml",
-      "the switches between the nodes; a star has one, and nothing is shared but the nodes' own ports"},
+      "network between the nodes; in a star, only the nodes' own ports are shared"},
      [](Target& t, const RawValue& v) { return set_topology(t.all.network.topology, v); },
      text_of_network<&NetworkOptions::topology>,
      why_no_topology},
     {{"network.link", "OFFRAMP_NETWORK_LINK", "100", false, "0.001 .. 100000 Gb/s",
-      "the rate of a link between switches in each direction", "Gb/s"},
+      "rate of a link between switches, per direction", "Gb/s"},
      [](Target& t, const RawValue& v) { return set_rate(t.all.network.link, v); },
      text_of_network<&NetworkOptions::link>},
     {{"network.hop", "OFFRAMP_NETWORK_HOP", "150", false, "0 .. 1e9 ns, or a time such as \"1us\"",
-      "what each switch behind the first one and its cable add to a way; assumed", "ns"},
+      "latency that each further switch and its cable add to a route; assumed", "ns"},
      [](Target& t, const RawValue& v) { return set_nanoseconds(t.all.network.hop, v); },
      text_of_network<&NetworkOptions::hop>},
     {{"network.routing", "OFFRAMP_NETWORK_ROUTING", "static", true, "static, adaptive, valiant",
-      "static: by destination (fat tree: D-mod-k; torus: dimension order; dragonfly: minimal); adaptive: fat "
-      "tree, "
-      "of the ways up the one that is free first; valiant: dragonfly, over a group that is drawn"},
+      "static: by destination (fat tree: D-mod-k; torus: dimension order; dragonfly: minimal); adaptive: the "
+      "upward link that is free first (fat tree); valiant: through a random group (dragonfly)"},
      [](Target& t, const RawValue& v) { return set_routing(t.all.network.routing, v); },
      text_of_network<&NetworkOptions::routing>},
     {{"network.sharing", "OFFRAMP_NETWORK_SHARING", "trains", true, "trains, fair",
-      "how messages share a link: in trains of 16 KiB, first come first served; or all at once, by max-min "
-      "fairness"},
+      "how messages share a link: trains of 16 KiB, first come first served, or max-min fairness"},
      [](Target& t, const RawValue& v) { return set_sharing(t.all.network.sharing, v); },
      text_of_network<&NetworkOptions::sharing>},
     {{"network.placement", "OFFRAMP_NETWORK_PLACEMENT", "order", true,
-      "order, scattered, random, random:SEED, list:A,B,...", "on which nodes of the machine the program is"},
+      "order, scattered, random, random:SEED, list:A,B,...", "nodes of the network that the program runs on"},
      [](Target& t, const RawValue& v) { return set_text(t.all.network.placement, v); },
      text_of_network<&NetworkOptions::placement>},
     {{"network.seed", "OFFRAMP_NETWORK_SEED", "0", false, "a whole number from 0",
-      "for the groups that routing draws"},
+      "seed of the groups that valiant routing chooses"},
      [](Target& t, const RawValue& v) { return set_seed(t.all.network.seed, v); },
      text_of_network<&NetworkOptions::seed>},
     {{"stragglers.noise", "OFFRAMP_STRAGGLERS_NOISE", "none", true,
       "none, PERIOD:LENGTH, PERIOD:LENGTH:JITTER, times in us or with a unit (\"1ms:25us\"), LENGTH up to "
       "0.99 "
       "of PERIOD, JITTER 0 .. 1",
-      "once in each period the operating system takes each rank's processor for so long"},
+      "operating system noise: each rank loses its processor for LENGTH once per PERIOD"},
      [](Target& t, const RawValue& v) { return set_noise(t.all.stragglers.noise, v); },
      [](const Configuration& c) {
        const Noise& noise = c.stragglers.noise;
        return fmt::format("{} {} {}", noise.period.count(), noise.length.count(), noise.jitter);
      }},
     {{"stragglers.noise_phase", "OFFRAMP_STRAGGLERS_NOISE_PHASE", "random", true, "random, same",
-      "whether this comes to each rank at times of its own, or to all at the same ones"},
+      "start of the noise: random for each rank, or the same for all"},
      [](Target& t, const RawValue& v) { return set_phase(t.all.stragglers.noise.is_aligned, v); },
      [](const Configuration& c) { return plain(c.stragglers.noise.is_aligned); }},
     {{"stragglers.slow_nodes", "OFFRAMP_STRAGGLERS_SLOW_NODES", "none", true,
       "none, A,B-C,...:FACTOR, random:N:FACTOR, FACTOR 1 .. 1000",
-      "nodes on which the program computes so many times longer: these, or so many that are drawn"},
+      "nodes that compute more slowly, by FACTOR: these nodes, or N random ones"},
      [](Target& t, const RawValue& v) { return set_slow_nodes(t.all.stragglers.slow, v); },
      [](const Configuration& c) {
        const SlowNodes& slow = c.stragglers.slow;
        return fmt::format("{} {} {}", fmt::join(slow.nodes, ","), slow.drawn, slow.factor);
      }},
     {{"stragglers.seed", "OFFRAMP_STRAGGLERS_SEED", "0", false, "a whole number from 0",
-      "for all that stragglers draw; the same seed gives the same times"},
+      "seed of the random choices of stragglers; the same seed gives the same times"},
      [](Target& t, const RawValue& v) { return set_seed(t.all.stragglers.seed, v); },
      [](const Configuration& c) { return plain(c.stragglers.seed); }},
     {{"faults.seed", "OFFRAMP_FAULTS_SEED", "0", false, "a whole number from 0",
-      "the same seed gives the same faults on every run"},
+      "seed of the faults; the same seed gives the same faults on every run"},
      [](Target& t, const RawValue& v) { return set_seed(t.all.faults.seed, v); },
      text_of_fault<&FaultRates::seed>},
     {{"faults.loss", "OFFRAMP_FAULTS_LOSS", "0", false, "0 .. 1", "the probability that a packet is lost"},
@@ -431,19 +425,19 @@ constexpr Row kRows[] = {
      [](Target& t, const RawValue& v) { return set_real(t.all.faults.reordering, v, 0, 1); },
      text_of_fault<&FaultRates::reordering>},
     {{"faults.corruption", "OFFRAMP_FAULTS_CORRUPTION", "0", false, "0 .. 1",
-      "the probability that a packet arrives damaged, and is dropped for its checksum"},
+      "the probability that a packet arrives damaged and is dropped because of its checksum"},
      [](Target& t, const RawValue& v) { return set_real(t.all.faults.corruption, v, 0, 1); },
      text_of_fault<&FaultRates::corruption>},
     {{"faults.delay", "OFFRAMP_FAULTS_DELAY", "0", false, "0 .. 1",
-      "the probability that a packet, and what is behind it, is held up"},
+      "the probability that a packet, with those behind it, is delayed"},
      [](Target& t, const RawValue& v) { return set_real(t.all.faults.delay, v, 0, 1); },
      text_of_fault<&FaultRates::delay>},
     {{"faults.delay_time", "OFFRAMP_FAULTS_DELAY_TIME", "10", false, "0 .. 1e9 us, or a time such as \"2ms\"",
-      "how long such a packet is held up", "us"},
+      "length of such a delay", "us"},
      [](Target& t, const RawValue& v) { return set_time(t.all.faults.delay_time, v, 0); },
      text_of_fault<&FaultRates::delay_time>},
     {{"faults.outage", "OFFRAMP_FAULTS_OUTAGE", "0", false, "0 .. 1",
-      "the probability that a link is down, both ways, for one outage_time"},
+      "the probability that a link is down in both directions for one outage_time"},
      [](Target& t, const RawValue& v) { return set_real(t.all.faults.outage, v, 0, 1); },
      text_of_fault<&FaultRates::outage>},
     {{"faults.outage_time", "OFFRAMP_FAULTS_OUTAGE_TIME", "100", false,
@@ -451,17 +445,17 @@ constexpr Row kRows[] = {
      [](Target& t, const RawValue& v) { return set_time(t.all.faults.outage_time, v, 0.001); },
      text_of_fault<&FaultRates::outage_time>},
     {{"faults.script", "OFFRAMP_FAULTS_SCRIPT", "", true, "lines such as lose 0>1 packet 3, or @ and a path",
-      "faults that happen for certain: see docs/reliability.md"},
+      "faults at given packets or times: see docs/reliability.md"},
      [](Target& t, const RawValue& v) { return set_text(t.all.fault_script, v); },
      text_of<&Configuration::fault_script>},
     {{"faults.record", "OFFRAMP_FAULTS_RECORD", "", true, kAPath,
-      "write every fault that happens, as a script that repeats it"},
+      "write every fault as a script that reproduces it"},
      [](Target& t, const RawValue& v) { return set_text(t.all.fault_record, v); },
      text_of<&Configuration::fault_record>},
     {{"route.operation", "", "any", true,
       "any, send, bcast, reduce, gather, allreduce, scatter, allgather, reduce_scatter, alltoall, barrier, "
       "scan, exscan, gatherv, scatterv, allgatherv, reduce_scatterv, alltoallv",
-      "the operations that this route takes"},
+      "the operations that this route applies to"},
      [](Target& t, const RawValue& v) { return set_operation(t.route.operation, v); }},
     {{"route.min_bytes", "", "0", false, "a size in bytes, or \"64K\", \"1MiB\"", "the smallest message",
       "B"},
@@ -475,10 +469,11 @@ constexpr Row kRows[] = {
      [](Target& t, const RawValue& v) { return set_count(t.route.max_ranks, v, "1"); }},
     {{"route.backend", "", "host", true, kBackends, "the backend that carries them; required"},
      [](Target& t, const RawValue& v) { return set_backend(t.route.backend, v, t.registry, false); }},
-    {{"", "OFFRAMP_CONFIG", "", false, "the path of a file", "read this file instead of ./offramp.toml"},
+    {{"", "OFFRAMP_CONFIG", "", false, "the path of a file",
+      "read settings from this file instead of ./offramp.toml"},
      nullptr},
-    {{"", "OFFRAMP_OPTIONS", "", false, "VARIABLE=OPTION, with commas between them",
-      "set by offramp run: which variables stand for which of its options, for the report"},
+    {{"", "OFFRAMP_OPTIONS", "", false, "VARIABLE=OPTION, separated by commas",
+      "set by offramp run for the report: the options that its variables come from"},
      nullptr},
 };
 

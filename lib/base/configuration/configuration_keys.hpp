@@ -1,4 +1,4 @@
-// The table of the configuration's general keys: what each is, and how its text becomes a value.
+// The table of the configuration's general keys: their descriptions, and how text becomes a value.
 #pragma once
 
 #include <span>
@@ -10,33 +10,32 @@
 
 namespace offramp {
 
-/// Where a value goes.
+/// The destination of a value.
 struct Target {
   Configuration& all;
-  Route& route;  // of the [[route]] being read; otherwise not used
+  Route& route;  // the [[route]] being read; otherwise unused
   const Registry& registry;
 };
 
 struct Row : Key {
-  bool (*set)(Target& target, const RawValue& value);  // false: not allowed
-  /// What of it all ranks must have alike. Null: each may have its own.
+  bool (*set)(Target& target, const RawValue& value);  // returns false if the value is not allowed
+  /// The part of the value that must be equal on all ranks. nullptr: it may differ.
   std::string (*agreed)(const Configuration& configuration) = nullptr;
-  /// What is wrong with a value that is not allowed, where that is more than what is; empty: no more. May be
-  /// null.
+  /// Explains why a value is not allowed, beyond the list of allowed values; may return "". May be nullptr.
   std::string (*why)(const std::string& text) = nullptr;
 };
 
 std::span<const Row> configuration_rows();
-/// Null: there is none. path: as in Key.
+/// The row of a path as in Key, or nullptr.
 const Row* find_row(std::string_view path);
-/// "faults" of "faults.loss"; empty: it stands at the top.
+/// "faults" for "faults.loss"; empty for top-level keys.
 std::string_view section_of(std::string_view path);
-/// Of general keys, and not of a backend's parameters.
+/// True for sections of general keys, false for backends.
 bool is_section(std::string_view name);
-/// The keys that name a file that is written.
+/// The keys that name output files.
 inline constexpr std::string_view kOutputKeys[] = {"report",  "record", "trace",
                                                    "capture", "times",  "faults.record"};
-/// In a key's `allowed`: stands for the names of the backends.
+/// Placeholder in a key's `allowed` for the names of the backends.
 inline constexpr std::string_view kBackends = "BACKENDS";
 
 }  // namespace offramp

@@ -1,5 +1,5 @@
-// Reader, writer and log of one line of a fault script. to_string() writes what read_line() reads. The log
-// appends with one write() per line and no lock, so that the processes of a run can share the file.
+// Parser, formatter, and log for lines of a fault script; read_line() parses the output of to_string(). The
+// log appends with one write() per line and no lock, so that the processes of a run can share the file.
 #include "lib/base/configuration/fault_script.hpp"
 
 #include <fmt/core.h>
@@ -30,7 +30,7 @@ constexpr string_view kDown = "down";
 
 constexpr std::uint32_t kMostEnds = 1U << 24;
 constexpr std::uint32_t kMostChannels = 1U << 16;
-constexpr double kLatest = 1e12;  // us; as far as stamps go
+constexpr double kLatest = 1e12;  // us; the limit of time stamps
 
 template <typename Integer>
 bool read_integer(string_view text, std::optional<Integer>& where) {
@@ -76,31 +76,30 @@ std::vector<string_view> words_of(string_view line) {
   }
 }
 
-/// A link that is down is two events.
+/// Expands "down" to two events, one per direction.
 Result<void> read_line(const std::vector<string_view>& words, std::vector<FaultEvent>& events) {
   FaultEvent event;
   const bool down = words[0] == kDown;
   const auto* const kind =
       std::find_if(kKinds.begin(), kKinds.end(), [&](const KindName& k) { return k.name == words[0]; });
   if (!down && kind == kKinds.end())
-    return failure(
-        fmt::format("{} is no kind of fault; lose, duplicate, reorder, corrupt, delay and down are",
-                    in_quotes(words[0])));
+    return failure(fmt::format("unknown fault {}; known: lose, duplicate, reorder, corrupt, delay, down",
+                               in_quotes(words[0])));
   if (!down) event.kind = kind->kind;
   std::size_t i = 1;
   if (i < words.size() && words[i].find('>') != string_view::npos && !read_link(words[i++], event))
-    return failure(fmt::format("{} is no link; 0>1, *>2 and 0>1/3 are", in_quotes(words[i - 1])));
+    return failure(fmt::format("{} is not a link such as 0>1, *>2, or 0>1/3", in_quotes(words[i - 1])));
   for (; i < words.size(); i += 2) {
     const string_view value = i + 1 < words.size() ? words[i + 1] : string_view();
     bool ok = false;
     if (std::find(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(i), words[i]) !=
         words.begin() + static_cast<std::ptrdiff_t>(i))
-      return failure(fmt::format("{} is said twice", in_quotes(words[i])));
+      return failure(fmt::format("{} is given twice", in_quotes(words[i])));
     if (words[i] == "packet") ok = read_integer(value, event.packet);
     if (words[i] == "from") ok = read_time(value, event.begin);
     if (words[i] == "to") ok = read_time(value, event.end);
     if (!ok)
-      return failure(fmt::format("{} {} is not understood; packet NUMBER, from TIME and to TIME are",
+      return failure(fmt::format("unknown condition {} {}; known: packet NUMBER, from TIME, to TIME",
                                  in_quotes(words[i]), in_quotes(value)));
   }
   if (event.end <= event.begin) return failure("it ends before it begins");
@@ -116,7 +115,7 @@ class LogFile final : public FaultLog {
  public:
   LogFile(OpenFile file, string path) : file_(std::move(file)), path_(std::move(path)) {}
 
-  void happened(std::uint64_t link, std::uint64_t packet, Fault kind) override {
+  void record(std::uint64_t link, std::uint64_t packet, Fault kind) override {
     if (known_.size() >= kMost || !known_.emplace(link, packet).second) return;
     FaultEvent event;
     event.kind = kind;
@@ -125,15 +124,15 @@ class LogFile final : public FaultLog {
     event.channel = Link::channel(link);
     event.packet = packet;
     const string line = to_string(event) + "\n";
-    // One call, so that the lines of several processes do not mix. A disk that is full costs the lines.
+    // One call, so that lines of several processes do not interleave. A full disk loses lines.
     ssize_t written = 0;
     while ((written = write_or_fail(file_.get(), line.data(), line.size())) < 0 && errno == EINTR) continue;
     if (written < static_cast<ssize_t>(line.size()) && !std::exchange(lost_, true))
-      tell_lost("record of faults", path_, written < 0 ? std::strerror(errno) : std::strerror(ENOSPC));
+      report_lost("record of faults", path_, written < 0 ? std::strerror(errno) : std::strerror(ENOSPC));
   }
 
  private:
-  static constexpr std::size_t kMost = 1 << 20;  // of memory and of disk: some 40 MB of each
+  static constexpr std::size_t kMost = 1 << 20;  // bounds memory and disk: some 40 MB of each
   OpenFile file_;
   string path_;
   bool lost_ = false;

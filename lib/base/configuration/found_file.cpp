@@ -20,10 +20,10 @@ bool is_below(const fs::path& path, const fs::path& folder) {
   return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
 }
 
-/// Whether an output of this name stays in the folder, and so do the files that may be written beside it,
-/// whose names begin in the same way: the parts of a recording, the captures of ranks. A link may lead out.
-bool stays_in(const string& name, const string& folder) {
-  const fs::path path = fs::path(folder) / name;  // the name alone if it is absolute
+/// True if an output of this name stays in the folder, together with companion files whose names begin with
+/// it: parts of a recording, captures of ranks. Considers links that lead out of the folder.
+bool is_inside(const string& name, const string& folder) {
+  const fs::path path = fs::path(folder) / name;  // an absolute name replaces the folder
   if (is_stream(path.string())) return true;
   std::error_code error;
   const fs::path root = fs::canonical(folder, error);
@@ -46,17 +46,17 @@ Result<void> check_found_file(const std::vector<Entry>& entries, const string& f
     const string key = entry.section.empty() ? entry.name : entry.section + "." + entry.name;
     if (entry.value.text.empty()) continue;
     if (key == "plugin_path")
-      return failure(fmt::format(
-          "{}: plugin_path loads code, and is not read from a file that was only found in the folder; name "
-          "the file with --config or OFFRAMP_CONFIG, or set OFFRAMP_PLUGIN_PATH",
-          entry.value.origin));
+      return failure(
+          fmt::format("{}: plugin_path loads code and is ignored in a file that was only found in the "
+                      "folder; name the file with --config or OFFRAMP_CONFIG, or set OFFRAMP_PLUGIN_PATH",
+                      entry.value.origin));
     const bool is_output =
         std::find(std::begin(kOutputKeys), std::end(kOutputKeys), key) != std::end(kOutputKeys);
-    if (is_output && !stays_in(entry.value.text, folder))
-      return failure(fmt::format(
-          "{}: {} = {} leads out of the folder of the file, which was only found there; name the file with "
-          "--config or OFFRAMP_CONFIG to use it",
-          entry.value.origin, key, in_quotes(entry.value.text)));
+    if (is_output && !is_inside(entry.value.text, folder))
+      return failure(
+          fmt::format("{}: {} = {} points outside the folder in which the file was found; name the file with "
+                      "--config or OFFRAMP_CONFIG to use it",
+                      entry.value.origin, key, in_quotes(entry.value.text)));
   }
   return {};
 }

@@ -1,6 +1,6 @@
-// What an offramp.toml may do that nobody named: it lies in the folder in which a command was started, and
-// may have come there with an archive or a repository. It sets parameters. It does not choose code that is
-// loaded, and it names no output outside of its folder.
+// Restrictions on an offramp.toml that the user did not name: it is in the folder in which a command was
+// started, and may have come with an archive or a repository. It may set parameters. It may not load code or
+// name outputs outside of its folder.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace offramp {
 
-/// Refuses entries that a file that was found in the folder may not have. The failure names the place.
+/// Fails for entries that a found file may not have. The failure includes the place.
 Result<void> check_found_file(const std::vector<Entry>& entries, const std::string& folder);
 
 }  // namespace offramp

@@ -1,7 +1,6 @@
-// Where no job names its nodes, all of them are placed as one program by network.placement; where one does,
-// the others get the lowest free nodes, in the order of the jobs. What is left over is for background
-// traffic, if that is asked for. The result is written back as a list, so that the network places the ranks
-// there.
+// If no job names its nodes, network.placement places all jobs as one program. If any does, the others get
+// the lowest free nodes in the order of the jobs. The remaining nodes are for background traffic, if
+// requested. The result is stored as a placement list, so that the network uses it for the ranks.
 #include "lib/base/configuration/job_places.hpp"
 
 #include <fmt/format.h>
@@ -24,7 +23,7 @@ std::optional<int> number(std::string_view text) {
   return value;
 }
 
-/// Of the machine that has room for so many, or for all that are named.
+/// Size of the machine that has at least `needed` nodes.
 Result<int> size_of_machine(const NetworkOptions& network, int needed) {
   needed = std::max(needed, network.least_nodes);
   if (network.is_star()) return needed;
@@ -65,7 +64,7 @@ Result<std::vector<int>> place_jobs(NetworkOptions& network, const std::vector<J
   const Result<int> machine = size_of_machine(network, std::max(needed, highest));
   if (!machine) return failure(machine.error());
   if (*machine < needed)
-    return failure(fmt::format("the network has {} nodes, and the jobs need {}", *machine, needed));
+    return failure(fmt::format("the network has {} nodes, but the jobs need {}", *machine, needed));
   if (network.is_star() && others) return failure("background traffic needs a network: see --network");
   std::vector<int> placed;
   std::vector<bool> taken(static_cast<std::size_t>(std::max(*machine, highest)));
@@ -80,12 +79,12 @@ Result<std::vector<int>> place_jobs(NetworkOptions& network, const std::vector<J
     if (!job.asked) continue;
     if (static_cast<int>(job.asked->size()) != job.nodes)
       return failure(
-          fmt::format("job {} needs {} nodes, and {} are named", i + 1, job.nodes, job.asked->size()));
+          fmt::format("job {} needs {} nodes, but {} are named", i + 1, job.nodes, job.asked->size()));
     for (const int node : *job.asked) {
       if (node >= *machine)
-        return failure(fmt::format("job {}: the network has the nodes 0 to {}", i + 1, *machine - 1));
+        return failure(fmt::format("job {}: the network has only nodes 0 to {}", i + 1, *machine - 1));
       if (taken[static_cast<std::size_t>(node)])
-        return failure(fmt::format("job {}: node {} is taken already", i + 1, node));
+        return failure(fmt::format("job {}: node {} is already in use", i + 1, node));
       taken[static_cast<std::size_t>(node)] = true;
     }
   }

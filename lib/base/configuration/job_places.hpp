@@ -1,4 +1,4 @@
-// On which nodes of a machine several jobs are, and which are left.
+// Assigns nodes of a machine to several jobs.
 #pragma once
 
 #include <optional>
@@ -11,18 +11,17 @@
 
 namespace offramp {
 
-/// "0-7,12": these nodes. Nothing: the text is no list of fewer than 2^20 nodes.
+/// Parses a list of nodes such as "0-7,12". nullopt if it is invalid, or has more than 2^20 nodes.
 std::optional<std::vector<int>> parse_nodes(std::string_view text);
 
 struct JobNodes {
-  int nodes = 0;                          // that it needs
-  std::optional<std::vector<int>> asked;  // nothing: any
+  int nodes = 0;                          // number of nodes that it needs
+  std::optional<std::vector<int>> asked;  // nullopt: any
 };
 
-/// Sets the placement of `network` so that the nodes of each job, one job after the other, are where they are
-/// asked to be, and those of the others where network.placement says or, beside jobs that asked, on the first
-/// that are left. Returns all nodes of the jobs in that order. others: all nodes that no job has follow in
-/// the placement, and in what is returned. An error says which job does not fit.
+/// Sets network.placement to the nodes of the jobs, one job after the other, and returns them. A job gets the
+/// nodes that it names. Other jobs follow network.placement or, if any job names nodes, get the first free
+/// nodes. others: append all free nodes. A failure names the job that does not fit.
 Result<std::vector<int>> place_jobs(NetworkOptions& network, const std::vector<JobNodes>& jobs, bool others);
 
 }  // namespace offramp

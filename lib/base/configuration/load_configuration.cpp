@@ -1,7 +1,7 @@
-// class Loader reads the sources in order of rank and appends what they say to one list of entries, each
-// with its origin; apply_all() then applies the list from front to back, so that the last word wins and an
-// error names the place where it was said. Two keys are needed before that, the file and the plugins, whose
-// parameters are keys themselves (early()). check_together() judges what no key can judge alone.
+// class Loader appends the settings of all sources, in order of priority, to one list of entries with their
+// origins. apply_all() applies the list from front to back, so that the last source wins and an error names
+// its origin. Two keys are needed earlier, because plugins add keys: file and plugin path (early()).
+// check_together() checks conditions on several keys.
 #include <fmt/format.h>
 #include <sys/auxv.h>
 
@@ -14,7 +14,7 @@
 #include "lib/base/configuration/fault_script.hpp"
 #include "lib/base/configuration/found_file.hpp"
 #include "lib/base/text_format.hpp"
-#include "simulators/network/words.hpp"
+#include "simulators/network/text_fields.hpp"
 
 namespace offramp {
 
@@ -39,8 +39,8 @@ std::vector<string_view> listed(string_view list) {
 
 class Loader {
  public:
-  Loader(const Surroundings& surroundings, Registry& registry)
-      : surroundings_(surroundings), registry_(registry) {}
+  Loader(const ConfigSources& config_sources, Registry& registry)
+      : surroundings_(config_sources), registry_(registry) {}
 
   Result<Configuration> load() {
     for (const auto step : {&Loader::read_configuration_file, &Loader::load_plugins, &Loader::read_variables,
@@ -51,7 +51,7 @@ class Loader {
   }
 
  private:
-  /// The text of a key that has to be known early.
+  /// The text of a key that is needed early.
   [[nodiscard]] RawValue early(const string& key, const string& variable) const {
     RawValue value;
     for (const Entry& e : entries_) {
@@ -107,7 +107,7 @@ class Loader {
                         string(in_section ? path.substr(dot + 1) : path), std::move(value)});
   }
 
-  /// Where a variable's value comes from, for messages and the report.
+  /// The origin of a variable's value, for messages and the report.
   [[nodiscard]] string origin_of(const string& variable) const {
     const auto options = surroundings_.environment.find(kOptionsVariable);
     if (options == surroundings_.environment.end()) return variable;
@@ -131,7 +131,7 @@ class Loader {
       const auto found = keys.find(variable);
       if (found == keys.end()) return unknown("environment", "variable", variable, views(keys));
       const Row* row = find_row(found->second);
-      // An empty variable is as good as none, except where an empty text means something.
+      // An empty variable counts as not set, unless an empty text is meaningful.
       if (text.empty() && (row == nullptr || !row->default_text.empty())) continue;
       string origin = origin_of(variable);
       if (origin == variable) configuration_.variables.push_back(variable);
@@ -147,7 +147,7 @@ class Loader {
     return result;
   }
 
-  /// The backends that are chosen, and the host, which carries what they decline.
+  /// The selected backends, and the host, which carries what they decline.
   [[nodiscard]] std::vector<string> names_in_use() const {
     std::vector<string> names;
     for (const auto& [key, variable] :
@@ -173,8 +173,9 @@ class Loader {
         if (!keys.contains(key)) {
           const string same = parameters_named(key);
           if (!same.empty())
-            return failure(fmt::format("{}: {} is a parameter of other backends than are asked for; write {}",
-                                       o.origin, in_quotes(key), same));
+            return failure(
+                fmt::format("{}: {} is a parameter of other backends than the chosen ones; write {}",
+                            o.origin, in_quotes(key), same));
           return unknown(o.origin, "key", key, views(keys));
         }
         add(key, {o.value, RawValue::Type::kText, o.origin});
@@ -206,7 +207,7 @@ class Loader {
       if (value.empty() && *key != '\0') return;
       entries_.push_back({"route", key, {value, RawValue::Type::kText, override.origin}, number});
     };
-    add_key("", {});  // its heading
+    add_key("", {});  // heading
     add_key("operation", text.substr(0, std::min(colon, equals)));
     if (colon != string::npos) {
       add_key("min_bytes", text.substr(colon + 1, dash - colon - 1));
@@ -216,7 +217,7 @@ class Loader {
     return {};
   }
 
-  /// "cclo.link, dpu.link": the parameters of that name; empty: there is none.
+  /// All parameters of that name: "cclo.link, dpu.link". May be empty.
   [[nodiscard]] string parameters_named(string_view name) const {
     std::vector<string> found;
     for (const BackendDescription* backend : registry_.all()) {
@@ -232,31 +233,32 @@ class Loader {
       if (const Result<void> done = entry.name.empty() ? open_section(entry) : apply(entry); !done)
         return done;
     }
-    // Routes of the command line win.
+    // Routes of the command line have priority.
     auto& routes = configuration_.routes;
     std::rotate(routes.begin(), routes.end() - static_cast<std::ptrdiff_t>(routes_given_), routes.end());
     return apply_factors();
   }
 
-  /// "x0.5": so many times what the parameter would be.
+  /// Applies factors such as "x0.5" to the parameters' other values.
   Result<void> apply_factors() {
     for (const auto& [name, factors] : factors_) {
       const BackendDescription* const backend = registry_.find(name);
       if (backend == nullptr) continue;
       Section& section = configuration_.sections[name];
       const Result<Settings> settings = read_settings(*backend, section);
-      if (!settings) continue;  // which is said once everything is there
+      if (!settings) continue;  // reported after everything is read
       for (const auto& [key, raw] : factors) {
         const Parameter& parameter = *find_parameter(backend->parameters, key);
         const double usual = value_in_force(*backend, *settings, parameter);
         if (usual == 0)
-          return failure(fmt::format("{}: {}.{} is 0, which has no multiple; give a value instead of {}",
-                                     raw.origin, name, key, raw.text));
+          return failure(
+              fmt::format("{}: {}.{} is 0, which cannot be multiplied; write a value instead of {}",
+                          raw.origin, name, key, raw.text));
         double value = usual * *factor_of(raw);
         if (parameter.kind == ParameterKind::kInteger) value = std::round(value);
         if (value == 0)
           return failure(fmt::format(
-              "{}: {} of {}.{} ({:g}) is 0, which may stand for something else; write 0 if 0 is meant",
+              "{}: {} of {}.{} ({:g}) is 0, which may have a special meaning; write 0 if it is intended",
               raw.origin, raw.text, name, key, usual));
         section[key] = {fmt::format("{}", value), raw.type, raw.origin};
         if (const Result<void> done = check_in_force(*backend, section, parameter, raw, value); !done)
@@ -266,17 +268,18 @@ class Loader {
     return {};
   }
 
-  /// Refuses a value that is as good as none, so that another one holds. One that is not allowed is refused
-  /// later, with all others that are not.
+  /// Refuses a value that is too small to have an effect, so that another value is in force. Invalid values
+  /// are reported later, together.
   static Result<void> check_in_force(const BackendDescription& backend, const Section& section,
                                      const Parameter& parameter, const RawValue& raw, double value) {
-    constexpr double kRounding = 0.01;  // to a picosecond, a bit per second
+    constexpr double kRounding = 0.01;  // of a picosecond, a bit per second
     const Result<Settings> settings = read_settings(backend, section);
     if (!settings) return {};
     const double now = value_in_force(backend, *settings, parameter);
     if (std::abs(now - value) <= kRounding * std::abs(value)) return {};
-    return failure(fmt::format("{}: {} of {}.{} is {:g}, which is too little: in force would be {:g}",
-                               raw.origin, raw.text, backend.name, parameter.name, value, now));
+    return failure(
+        fmt::format("{}: {} of {}.{} is {:g}, which is too small: the value in force would be {:g}",
+                    raw.origin, raw.text, backend.name, parameter.name, value, now));
   }
 
   static std::optional<double> factor_of(const RawValue& raw) {
@@ -299,7 +302,8 @@ class Loader {
     }
     const bool known = is_section(name) || registry_.find(name) != nullptr;
     if (known && entry.in_list)
-      return failure(fmt::format("{}: there is one section {}; write [{}]", entry.value.origin, name, name));
+      return failure(
+          fmt::format("{}: there is only one section {}; write [{}]", entry.value.origin, name, name));
     if (known) return {};
     if (find_row(name) != nullptr)
       return failure(fmt::format("{}: {} is a key, not a section", entry.value.origin, name));
@@ -315,7 +319,7 @@ class Loader {
       }
       if (const auto before = factors_.find(entry.section); before != factors_.end())
         before->second.erase(entry.name);
-      configuration_.sections[entry.section][entry.name] = entry.value;  // checked at the end, in one place
+      configuration_.sections[entry.section][entry.name] = entry.value;  // checked at the end, together
       return {};
     }
     const string path = entry.section.empty() ? entry.name : entry.section + "." + entry.name;
@@ -358,7 +362,7 @@ class Loader {
         fmt::format("{}: unknown {} {}{}", origin, what, in_quotes(name), suggestion(name, candidates)));
   }
 
-  /// What can stand at the top of a file: sections, and if asked for keys, also those of sections.
+  /// Names at the top level of a file: sections and, if requested, all keys.
   [[nodiscard]] std::vector<string_view> top_names(bool keys) const {
     std::vector<string_view> names = registry_.names();
     names.insert(names.end(), {"faults", "machine", "network", "route", "stragglers"});
@@ -373,7 +377,7 @@ class Loader {
       const Route& route = configuration_.routes[i];
       const string& origin = route.origin;
       if (route.backend.empty())
-        return failure(fmt::format("{}: this route names no backend; add backend", origin));
+        return failure(fmt::format("{}: this route lacks a backend; add backend", origin));
       if (route.min_bytes > route.max_bytes)
         return failure(fmt::format("{}: min_bytes is above max_bytes", origin));
       if (route.min_ranks > route.max_ranks)
@@ -384,7 +388,7 @@ class Loader {
         faults.loss + faults.duplication + faults.reordering + faults.corruption + faults.delay;
     if (sum > 1)
       return failure(fmt::format(
-          "faults: loss, duplication, reordering, corruption and delay add up to {}; at most 1 is possible",
+          "faults: loss, duplication, reordering, corruption, and delay add up to {}; the maximum is 1",
           sum));
     if (const Result<void> done = read_fault_script(); !done) return done;
     if (const Result<void> done = read_platform(); !done) return done;
@@ -445,12 +449,12 @@ class Loader {
     return {};
   }
 
-  const Surroundings& surroundings_;
+  const ConfigSources& surroundings_;
   Registry& registry_;
   Configuration configuration_;
   std::vector<Entry> entries_;
-  std::size_t routes_given_ = 0;       // on the command line
-  std::map<string, Section> factors_;  // by backend: values that are "x0.5"
+  std::size_t routes_given_ = 0;       // routes of the command line
+  std::map<string, Section> factors_;  // values such as "x0.5", by backend
 };
 
 }  // namespace
@@ -473,7 +477,7 @@ std::vector<string> resolved_keys(const Override& override, const Registry& regi
     if (backend == nullptr || find_parameter(backend->parameters, override.key) == nullptr) continue;
     if (std::find(owners.begin(), owners.end(), backend) == owners.end()) owners.push_back(backend);
   }
-  if (owners.empty()) {  // for the message: what the one backend has
+  if (owners.empty()) {  // for the message: the key of the only backend
     const bool one = named && names.size() == 1 && registry.find(names.front()) != nullptr;
     return {general || !one ? override.key : names.front() + "." + override.key};
   }
@@ -487,27 +491,27 @@ std::vector<string> resolved_keys(const Override& override, const Registry& regi
   return keys;
 }
 
-Surroundings Surroundings::of_process() {
-  Surroundings surroundings;
-  surroundings.privileged = getauxval(AT_SECURE) != 0;
+ConfigSources ConfigSources::of_process() {
+  ConfigSources config_sources;
+  config_sources.privileged = getauxval(AT_SECURE) != 0;
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
     const string_view text = *variable;
     const auto equals = text.find('=');
     if (!text.starts_with("OFFRAMP_") || equals == string_view::npos) continue;
-    surroundings.environment.emplace(text.substr(0, equals), text.substr(equals + 1));
+    config_sources.environment.emplace(text.substr(0, equals), text.substr(equals + 1));
   }
-  return surroundings;
+  return config_sources;
 }
 
-Result<Configuration> load_configuration(const Surroundings& surroundings, Registry& registry) {
-  if (surroundings.privileged) {
+Result<Configuration> load_configuration(const ConfigSources& config_sources, Registry& registry) {
+  if (config_sources.privileged) {
     Configuration nothing;
     nothing.backend = Configuration::kOff;
     nothing.summary = false;
     return nothing;
   }
   try {
-    return Loader(surroundings, registry).load();
+    return Loader(config_sources, registry).load();
   } catch (const std::exception& e) {
     return failure(fmt::format("cannot read the configuration: {}", e.what()));
   }

@@ -1,4 +1,4 @@
-// What is in force once everything is read: every setting with its source, and those that change nothing.
+// Lists every effective setting with its source, and the settings without effect.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 using std::string;
 using std::string_view;
 
-/// A value of a key in the key's unit, in whatever unit it was written.
+/// Converts a value to the key's unit.
 string text_in_unit(const Key& key, string_view written) {
   const auto number = key.unit.empty() ? std::nullopt : parse_quantity(written, key.unit);
   return number ? fmt::format("{} {}", *number, key.unit) : string(written);
@@ -105,10 +105,10 @@ std::vector<string> settings_without_effect(const Configuration& configuration) 
   const NetworkOptions& network = configuration.network;
   if (network.is_star())
     note({"network.link", "network.hop", "network.routing", "network.sharing"},
-         "has no effect in a star, which is the backend's own wires; see --network");
+         "has no effect in a star, where messages share only the backend's own links; see --network");
   if (network.platform != nullptr)
     note({"network.link", "network.hop", "network.routing"},
-         fmt::format("has no effect beside {}, which has rates, latencies and routes of its own",
+         fmt::format("has no effect with {}, which defines its own rates, latencies, and routes",
                      printable(network.topology)));
   if (network.platform != nullptr) {
     for (const string& unread : network.platform->notes())
@@ -117,7 +117,7 @@ std::vector<string> settings_without_effect(const Configuration& configuration) 
   const StragglerOptions& stragglers = configuration.stragglers;
   if (!stragglers.noise.any()) note({"stragglers.noise_phase"}, "has no effect without stragglers.noise");
   if (!stragglers.any()) note({"stragglers.seed"}, "has no effect without stragglers");
-  if (stragglers.slow.any() && configuration.compute.kind == Compute::Kind::kNone)
+  if (stragglers.slow.any() && configuration.compute.kind == Compute::Mode::kNone)
     note({"stragglers.slow_nodes"}, "has no effect: slow nodes compute longer, and compute is \"none\"");
   return texts;
 }
@@ -125,14 +125,14 @@ std::vector<string> settings_without_effect(const Configuration& configuration) 
 std::vector<string> settings_of_others(const Configuration& configuration, const std::vector<string>& names) {
   std::vector<string> texts;
   for (const auto& [backend, section] : configuration.sections) {
-    // What hardware declines is the host's.
+    // The host carries what hardware declines.
     const bool used = is_baseline(backend) || std::find(names.begin(), names.end(), backend) != names.end() ||
                       std::any_of(configuration.routes.begin(), configuration.routes.end(),
                                   [&name = backend](const Route& route) { return route.backend == name; });
     for (const auto& [parameter, written] : section) {
       if (used || written.origin.find("--set ") == string::npos) continue;
-      texts.push_back(fmt::format("{}: {}.{} = {} has no effect: nothing is carried by {} here",
-                                  written.origin, backend, parameter, written.text, backend));
+      texts.push_back(fmt::format("{}: {}.{} = {} has no effect: {} carries nothing here", written.origin,
+                                  backend, parameter, written.text, backend));
     }
   }
   return texts;

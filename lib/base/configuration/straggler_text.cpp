@@ -5,7 +5,7 @@
 
 #include "lib/base/configuration/job_places.hpp"
 #include "lib/base/text_format.hpp"
-#include "simulators/network/words.hpp"
+#include "simulators/network/text_fields.hpp"
 
 namespace offramp {
 namespace {
@@ -14,7 +14,7 @@ constexpr double kShortestPeriod = 1e-3;  // microseconds
 constexpr double kLongestPeriod = 1e9;
 constexpr int kMostNodes = 1 << 20;
 
-/// Nothing: it is no number from `least` to `most`.
+/// Returns nullopt unless the text is a number from `least` to `most`.
 std::optional<double> number(std::string_view text, std::string_view unit, double least, double most) {
   const std::optional<double> value = parse_quantity(text, unit);
   return value && *value >= least && *value <= most ? value : std::nullopt;

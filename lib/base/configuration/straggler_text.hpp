@@ -1,4 +1,4 @@
-// How a user writes stragglers.
+// Parses the user's descriptions of stragglers.
 #pragma once
 
 #include <optional>
@@ -8,13 +8,13 @@
 
 namespace offramp {
 
-/// "1ms:25us", "10ms:100us:1": a period, the length of the detour in it, and the jitter from 0 to 1; times
-/// without a unit are microseconds. "none": no noise. Nothing: it is none of these, or out of bounds. The
-/// rest of what `Noise` has is as it is by default.
+/// Parses "1ms:25us" or "10ms:100us:1": period, length of the detour per period, and jitter from 0 to 1;
+/// times without a unit are microseconds. "none": no noise. nullopt for other texts or values out of bounds.
+/// The other fields of `Noise` have their defaults.
 std::optional<Noise> parse_noise(std::string_view text);
 
-/// "3,8-11:1.5": nodes and a factor. "random:4:1.5": so many nodes. "none": no node is slow. Nothing: it is
-/// none of these, or out of bounds.
+/// Parses "3,8-11:1.5" (nodes and a factor), "random:4:1.5" (number of random nodes), or "none". nullopt for
+/// other texts or values out of bounds.
 std::optional<SlowNodes> parse_slow_nodes(std::string_view text);
 
 }  // namespace offramp

@@ -1,7 +1,6 @@
-// One door for built-in backends and plugins: add() checks a description as a whole (ABI, names, parameters
-// that hold together) before it is listed, because everything behind it takes the tables on trust. A
-// plugin's library stays open for as long as the process lives: its description, texts and vtables are in
-// it.
+// add() checks a complete description (ABI, names, consistent parameters) before it is listed, because all
+// other code trusts the tables. Built-in backends and plugins use the same path. A plugin's library stays
+// open until the process ends, since it contains the description, its texts, and vtables.
 #include "lib/base/registry/registry.hpp"
 
 #include <dlfcn.h>
@@ -29,14 +28,14 @@ namespace {
 
 constexpr const char* kEntryPoint = "offramp_backend_v1";
 
-/// Names become keys in a file and parts of a variable's name: lower-case letters, digits, and _ inside.
+/// Names are keys in a file and parts of a variable's name: lower-case letters, digits, and _.
 bool well_formed(std::string_view name) {
   const auto allowed = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
   return !name.empty() && name.front() >= 'a' && name.front() <= 'z' &&
          std::all_of(name.begin(), name.end(), allowed);
 }
 
-bool holds_together(const Parameter& p) {
+bool has_valid_default(const Parameter& p) {
   if (p.kind == ParameterKind::kChoice) {
     return std::find(p.choices.begin(), p.choices.end(), p.default_choice) != p.choices.end();
   }
@@ -49,17 +48,16 @@ Result<void> check(std::span<const Parameter> table) {
     const std::string name = in_quotes(table[i].name);
     if (!well_formed(table[i].name))
       return failure(fmt::format("parameter name {} is not lower-case letters, digits, _", name));
-    if (!holds_together(table[i]))
+    if (!has_valid_default(table[i]))
       return failure(fmt::format("the default of parameter {} is not an allowed value", name));
     for (std::size_t j = 0; j < i; ++j) {
-      if (table[j].name == table[i].name)
-        return failure(fmt::format("parameter {} is described twice", name));
+      if (table[j].name == table[i].name) return failure(fmt::format("parameter {} is defined twice", name));
     }
   }
   return {};
 }
 
-/// Nothing: not allowed.
+/// Returns nullopt if the value is not allowed.
 std::optional<Settings::Value> read_value(const Parameter& p, const RawValue& raw) {
   if (p.kind == ParameterKind::kChoice) {
     if (std::find(p.choices.begin(), p.choices.end(), raw.text) == p.choices.end()) return std::nullopt;
@@ -76,7 +74,7 @@ std::optional<Settings::Value> read_value(const Parameter& p, const RawValue& ra
   return Settings::Value{*number, {}};
 }
 
-/// What is allowed; and the units that there are, where a value has one that is not known.
+/// The allowed values, plus the known units if the text has an unknown one.
 std::string allowed_with_units(const Parameter& parameter, std::string_view text) {
   std::string allowed = allowed_text(parameter);
   const std::string_view units = units_beside(parameter.unit);
@@ -86,7 +84,7 @@ std::string allowed_with_units(const Parameter& parameter, std::string_view text
   return allowed;
 }
 
-bool everybody_may_write(const std::string& path) {
+bool is_world_writable(const std::string& path) {
   struct stat status {};
   return stat(path.c_str(), &status) == 0 && (status.st_mode & S_IWOTH) != 0;
 }
@@ -187,7 +185,7 @@ Registry::Registry(std::span<const BackendDescription* const> built_ins) {
 Result<void> Registry::add(const BackendDescription* description, std::string_view origin) {
   if (description == nullptr)
     return failure(fmt::format("{}: {} returned no description", origin, kEntryPoint));
-  // Nothing else may be read from a description of another ABI.
+  // A description of another ABI has no other valid field.
   if (description->abi != BackendDescription::kAbi) {
     return failure(fmt::format(
         "{}: built for backend abi {}, but this offramp has abi {}; rebuild the plugin against its headers",
@@ -198,9 +196,9 @@ Result<void> Registry::add(const BackendDescription* description, std::string_vi
     return failure(fmt::format("{}: backend name {} is not lower-case letters, digits, _", origin, name));
   }
   if (description->name == "off")
-    return failure(fmt::format("{}: the backend name {} is taken", origin, name));
+    return failure(fmt::format("{}: the backend name {} is reserved", origin, name));
   if (find(description->name) != nullptr)
-    return failure(fmt::format("{}: there already is a backend {}", origin, name));
+    return failure(fmt::format("{}: backend {} already exists", origin, name));
   if (description->create == nullptr)
     return failure(fmt::format("{}: backend {} has no create function", origin, name));
   if (const Result<void> done = check(description->parameters); !done)
@@ -219,9 +217,9 @@ Result<void> Registry::load_plugins(std::string_view path) {
       return failure(
           fmt::format("plugin path: {} is not absolute; write the whole path", in_quotes(directory)));
     }
-    if (everybody_may_write(directory))
+    if (is_world_writable(directory))
       return failure(
-          fmt::format("plugin path: everybody may write to {}, so nothing is loaded from it (chmod o-w)",
+          fmt::format("plugin path: {} is writable by all users, so nothing is loaded from it (chmod o-w)",
                       in_quotes(directory)));
     if (const Result<void> done = load_directory(directory); !done) return done;
   }
@@ -240,8 +238,8 @@ Result<void> Registry::load_directory(const std::string& directory) {
   std::sort(files.begin(), files.end());
   for (const std::string& file : files) {
     if (!loaded_.insert(file).second) continue;
-    if (everybody_may_write(file))
-      return failure(fmt::format("cannot load plugin {}: everybody may write it (chmod o-w)", file));
+    if (is_world_writable(file))
+      return failure(fmt::format("cannot load plugin {}: it is writable by all users (chmod o-w)", file));
     if (const Result<void> done = load_file(file); !done) return done;
   }
   return {};
@@ -250,9 +248,9 @@ Result<void> Registry::load_directory(const std::string& directory) {
 Result<void> Registry::load_file(const std::string& file) {
   void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return failure(fmt::format("cannot load plugin {}: {}", file, dlerror()));
-  // POSIX lets an object pointer from dlsym be used as a function's address.
+  // POSIX allows the use of dlsym's object pointer as a function address.
   const auto entry = reinterpret_cast<offramp_backend_v1_function>(dlsym(library, kEntryPoint));
-  if (entry == nullptr) return {};  // some other library
+  if (entry == nullptr) return {};  // an unrelated library
   try {
     return add(entry(), file);
   } catch (const std::exception& e) {

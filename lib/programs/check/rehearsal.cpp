@@ -1,8 +1,7 @@
-// A queue of ranks that can go on; a rank that waits leaves it and comes back when what it waits for has
-// happened. So the order of ranks does not matter to whether all come to their ends, except for receives
-// from any source, which take what comes first unless the program says what they took. What is left at the
-// end are the findings: ranks that wait and for whom, a cycle among them (find_cycle()), messages never
-// received, receives never matched.
+// A queue contains the ranks that can continue. A rank that waits leaves the queue and returns when its
+// condition may hold. The order of ranks does not affect the result, except for receives from any source:
+// they match the first message unless the program records the match. The remaining waits are the findings:
+// waiting ranks, a cycle among them (find_cycle()), messages never received, and receives never matched.
 #include "lib/programs/check/rehearsal.hpp"
 
 #include <fmt/format.h>
@@ -28,27 +27,27 @@ using recording::EventKind;
 
 constexpr std::size_t kNamed = 10;  // of each kind of finding
 
-struct Place {
+struct EventPosition {
   int rank = 0;
   std::uint64_t event = 0;
   std::string call;
   [[nodiscard]] std::string text() const { return fmt::format("rank {}, event {} ({})", rank, event, call); }
 };
 
-/// What a request, or a call, waits for.
+/// The condition for which a request or a call waits.
 struct Waiting {
   enum class What : std::uint8_t { kMessage, kReceive, kCollective } what = What::kMessage;
-  int peer = kAnySource;  // of the world
+  int peer = kAnySource;  // world rank
   int tag = kAnyTag;
-  std::pair<std::uint32_t, std::uint32_t> collective;  // communicator, and which of its collectives
+  std::pair<std::uint32_t, std::uint32_t> collective;  // communicator, and index of the collective on it
 };
 
-struct Message {
-  int source = 0;  // of the world
+struct SentMessage {
+  int source = 0;  // world rank
   int tag = 0;
   std::uint64_t bytes = 0;
-  Place from;
-  std::uint64_t request = 0;  // that waits for its receive
+  EventPosition from;
+  std::uint64_t request = 0;  // the sender's request, which waits for the receive
   bool synchronous = false;
 };
 
@@ -57,8 +56,8 @@ struct Receive {
   int tag = 0;
   std::uint64_t room = 0;
   std::uint64_t request = 0;
-  Place from;
-  [[nodiscard]] bool takes(const Message& message) const {
+  EventPosition from;
+  [[nodiscard]] bool accepts(const SentMessage& message) const {
     return (source == kAnySource || source == message.source) && (tag == kAnyTag || tag == message.tag);
   }
 };
@@ -76,16 +75,16 @@ struct Rank {
   std::uint64_t begun = 0;
   bool ended = false;
   bool acted = false;                     // called anything but MPI_Init and MPI_Finalize
-  bool in_event = false;                  // and waits in it
-  std::uint64_t in_call = 0;              // the request of a call that blocks
-  std::map<std::uint64_t, Waiting> open;  // requests that are not done, by number
-  std::vector<std::uint64_t> waited;      // of a wait: the requests
-  Receive looks;                          // of a probe
+  bool in_event = false;                  // waits within its current event
+  std::uint64_t in_call = 0;              // request of a blocking call
+  std::map<std::uint64_t, Waiting> open;  // incomplete requests, by number
+  std::vector<std::uint64_t> waited;      // requests of a wait
+  Receive looks;                          // pattern of a probe
   std::vector<Communicator> communicators;
   std::map<std::pair<std::vector<int>, std::uint64_t>, std::uint32_t> made;
 };
 
-/// Requests of calls that block are numbered from here.
+/// Requests of blocking calls are numbered from here.
 constexpr std::uint64_t kBlockingCalls = std::uint64_t{1} << 62U;
 
 class Rehearsal {
@@ -123,18 +122,18 @@ class Rehearsal {
     if (++count <= kNamed) list.push_back(std::move(text));
   }
   void problem(std::string_view kind, std::string text) { note(findings_.problems, kind, std::move(text)); }
-  Place place(int rank) {
+  EventPosition place(int rank) {
     Rank& one = at(rank);
     return {rank, one.events, std::string(one.reader->call(one.event.call))};
   }
 
   // --- events ---
 
-  /// False: the rank has ended, or waits.
+  /// Returns false if the rank has ended or waits.
   bool step(int rank) {
     Rank& one = at(rank);
     if (one.ended) return false;
-    if (one.in_event) return go_on(rank);
+    if (one.in_event) return resume(rank);
     if (!one.reader->next(one.event)) {
       if (!one.reader->error().empty()) problem_ = one.reader->error();
       if (const auto cut = one.reader->cut(); !cut.empty())
@@ -190,13 +189,13 @@ class Rehearsal {
     one.in_event = blocks && one.open.contains(kBlockingCalls);
   }
 
-  /// The event in which the rank waits: whether it is over.
-  bool go_on(int rank) {
+  /// Returns true if the event in which the rank waits is over.
+  bool resume(int rank) {
     Rank& one = at(rank);
     if (one.event.kind == EventKind::kProbe) {
       const auto& messages = unexpected_[key_of(rank)];
       const bool found = std::any_of(messages.begin(), messages.end(),
-                                     [&](const Message& message) { return one.looks.takes(message); });
+                                     [&](const SentMessage& message) { return one.looks.accepts(message); });
       return found && end_event(one);
     }
     if (one.event.kind == EventKind::kWait) {
@@ -206,7 +205,7 @@ class Rehearsal {
                             : std::all_of(one.waited.begin(), one.waited.end(), done);
       if (!over && !one.waited.empty()) return false;
       for (const std::uint64_t request : one.waited) {
-        if (done(request)) one.reader->learned(request);
+        if (done(request)) one.reader->on_completed(request);
       }
       return end_event(one);
     }
@@ -221,19 +220,19 @@ class Rehearsal {
   Communicator* communicator_of(int rank) {
     Rank& one = at(rank);
     if (one.event.communicator < one.communicators.size()) return &one.communicators[one.event.communicator];
-    problem_ = fmt::format("{}: there is no communicator {}", place(rank).text(), one.event.communicator);
+    problem_ = fmt::format("{}: communicator {} does not exist", place(rank).text(), one.event.communicator);
     return nullptr;
   }
   Key key_of(int destination) {
     const Communicator* const communicator = communicator_of(destination);
     return {communicator != nullptr ? communicator->number : 0, destination};
   }
-  /// The world's rank of a peer. Nothing: there is none.
+  /// The world rank of a peer. `nullopt` if it does not exist.
   std::optional<int> world_rank(const Communicator& communicator, int rank, int peer) {
     const std::size_t size = communicator.members.empty() ? ranks_.size() : communicator.members.size();
     if (peer >= 0 && static_cast<std::size_t>(peer) < size)
       return communicator.members.empty() ? peer : communicator.members[static_cast<std::size_t>(peer)];
-    problem("rank", fmt::format("{}: there is no rank {} of {}", place(rank).text(), peer, size));
+    problem("rank", fmt::format("{}: rank {} does not exist among {} ranks", place(rank).text(), peer, size));
     return std::nullopt;
   }
 
@@ -245,23 +244,23 @@ class Rehearsal {
     if (one.event.bytes == 0) zero("messages", rank);
     const auto to = world_rank(*communicator, rank, one.event.peer);
     if (!to) return;
-    Message message{rank, one.event.tag, one.event.bytes, place(rank), request, false};
+    SentMessage message{rank, one.event.tag, one.event.bytes, place(rank), request, false};
     message.synchronous = (one.event.flags & recording::kSynchronous) != 0;
     if (message.synchronous) one.open[request] = {Waiting::What::kReceive, *to, message.tag, {}};
     const Key key{communicator->number, *to};
     std::list<Receive>& posted = posted_[key];
     const auto found = std::find_if(posted.begin(), posted.end(),
-                                    [&](const Receive& receive) { return receive.takes(message); });
+                                    [&](const Receive& receive) { return receive.accepts(message); });
     if (found == posted.end()) {
       unexpected_[key].push_back(std::move(message));
       if (at(*to).in_event) runnable_.push_back(*to);
       return;
     }
-    meet(message, *found, *to);
+    match(message, *found, *to);
     posted.erase(found);
   }
 
-  /// Whom a receive names, by what it took if that is known. False: it never took anything.
+  /// The source and tag of a receive, as matched if that is recorded. Returns false if it never matched.
   bool names(int rank, int& source, int& tag) {
     Rank& one = at(rank);
     source = one.event.peer;
@@ -289,20 +288,20 @@ class Rehearsal {
     receive.from = place(rank);
     one.open[request] = {Waiting::What::kMessage, receive.source, receive.tag, {}};
     const Key key = key_of(rank);
-    std::list<Message>& messages = unexpected_[key];
+    std::list<SentMessage>& messages = unexpected_[key];
     const auto found = std::find_if(messages.begin(), messages.end(),
-                                    [&](const Message& message) { return receive.takes(message); });
+                                    [&](const SentMessage& message) { return receive.accepts(message); });
     if (found == messages.end()) {
       posted_[key].push_back(std::move(receive));
       return;
     }
-    meet(*found, receive, rank);
+    match(*found, receive, rank);
     messages.erase(found);
   }
 
-  void meet(const Message& message, const Receive& receive, int destination) {
+  void match(const SentMessage& message, const Receive& receive, int destination) {
     if (message.bytes > receive.room)
-      problem("long", fmt::format("{}: {} bytes for a receive of {} at {}", message.from.text(),
+      problem("long", fmt::format("{}: {} bytes do not fit into the receive of {} at {}", message.from.text(),
                                   message.bytes, receive.room, receive.from.text()));
     done(destination, receive.request);
     if (message.synchronous) done(message.source, message.request);
@@ -329,8 +328,8 @@ class Rehearsal {
       together.members = communicator->members;
     } else if (!alike(together.first, one.event)) {
       problem("alike",
-              fmt::format("{} and {} are one collective, and not alike: {} of {} bytes, root {}, and {} "
-                          "of {} bytes, root {}",
+              fmt::format("{} and {} belong to one collective but differ: {} of {} bytes, root {}, and {} of "
+                          "{} bytes, root {}",
                           together.from.text(), place(rank).text(), to_string(together.first.operation),
                           together.first.bytes, together.first.peer, to_string(one.event.operation),
                           one.event.bytes, one.event.peer));
@@ -364,7 +363,8 @@ class Rehearsal {
     }
     for (const std::uint64_t distance : distances) {
       if (distance == 0 || distance > one.begun) {
-        problem("request", fmt::format("{}: {} requests back there is none", place(rank).text(), distance));
+        problem("request",
+                fmt::format("{}: the request {} back does not exist", place(rank).text(), distance));
       } else {
         one.waited.push_back(one.begun - distance);
       }
@@ -390,7 +390,7 @@ class Rehearsal {
     std::vector<int> members;
     for (const std::uint64_t member : one.reader->list(one.event.list)) {
       if (member >= ranks_.size()) {
-        problem_ = fmt::format("{}: there is no rank {}", place(rank).text(), member);
+        problem_ = fmt::format("{}: rank {} does not exist", place(rank).text(), member);
         return;
       }
       members.push_back(static_cast<int>(member));
@@ -408,7 +408,7 @@ class Rehearsal {
 
   // --- the end ---
 
-  /// For what a rank waits, and if that is one rank, which.
+  /// What a rank waits for, and the rank responsible if it is a single one.
   std::pair<std::string, int> reason(int rank) {
     Rank& one = at(rank);
     std::vector<std::uint64_t> requests = one.waited;
@@ -453,19 +453,19 @@ class Rehearsal {
     }
     find_cycle(waits_for);
     for (const auto& [key, messages] : unexpected_) {
-      for (const Message& message : messages)
+      for (const SentMessage& message : messages)
         problem("unreceived", fmt::format("{}: its message of {} bytes to rank {}, tag {}, is never received",
                                           message.from.text(), message.bytes, key.second, message.tag));
     }
     for (const auto& [key, receives] : posted_) {
       for (const Receive& receive : receives) {
         if (at(key.second).ended)
-          problem("unsent", fmt::format("{}: no message ever comes for this receive", receive.from.text()));
+          problem("unsent", fmt::format("{}: no message ever matches this receive", receive.from.text()));
       }
     }
     for (const auto& [kind, count] : counts_) {
       if (count > kNamed)
-        findings_.problems.push_back(fmt::format("and {} more like those ({})", count - kNamed, kind));
+        findings_.problems.push_back(fmt::format("and {} more of this kind ({})", count - kNamed, kind));
     }
     for (const auto& [what, zeros] : zeros_)
       findings_.remarks.push_back(
@@ -498,7 +498,7 @@ class Rehearsal {
 
   struct Together {
     Event first;
-    Place from;
+    EventPosition from;
     std::vector<int> members;
     std::vector<std::pair<int, std::uint64_t>> came;
   };
@@ -506,7 +506,7 @@ class Rehearsal {
   const Program& program_;
   std::vector<Rank> ranks_;
   std::deque<int> runnable_;
-  std::map<Key, std::list<Message>> unexpected_;
+  std::map<Key, std::list<SentMessage>> unexpected_;
   std::map<Key, std::list<Receive>> posted_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Together> together_;
   std::map<std::tuple<std::vector<int>, std::uint64_t, std::uint32_t>, std::uint32_t> numbers_;

@@ -1,5 +1,5 @@
-// A program without time: whether its calls fit together, before any replay. Ranks go on until they wait for
-// something that has not happened; sends do not wait for their receives.
+// Checks before a replay, without timing, that the calls of a program fit together. Ranks run until they wait
+// for something that has not happened. Sends never wait for their receives.
 #pragma once
 
 #include <string>
@@ -10,18 +10,18 @@
 namespace offramp::trace {
 
 struct Findings {
-  /// What keeps the program from its end, or is not done by all ranks that should.
+  /// Reasons why the program cannot end, and calls that some ranks omit.
   std::vector<std::string> problems;
-  /// What may be meant so.
+  /// Oddities that may be intended.
   std::vector<std::string> remarks;
   std::uint64_t events = 0;
   std::uint64_t messages = 0;
   std::uint64_t collectives = 0;  // each rank's call counts
 };
 
-/// Unmatched messages, cycles of ranks that wait for each other, collectives that not all members call, or
-/// not alike, ranks without events, messages longer than their receives; and sizes of 0 as remarks. Of each
-/// kind the first few are named, and the others counted. An error: the program cannot be read.
+/// Finds unmatched messages, cycles of waiting ranks, incomplete or inconsistent collectives, ranks without
+/// events, and messages longer than their receives. Sizes of 0 are remarks. Names the first few findings of
+/// each kind and counts the others. Fails if the program cannot be read.
 Result<Findings> rehearse(const Program& program);
 
 }  // namespace offramp::trace

@@ -41,8 +41,8 @@ void put_message(std::string& file, std::string_view message) {
 
 class ChakraWriter {
  public:
-  ChakraWriter(int ranks, std::vector<std::string>& unsaid)
-      : ranks_(static_cast<std::uint64_t>(ranks)), unsaid_(unsaid) {}
+  ChakraWriter(int ranks, std::vector<std::string>& unsupported)
+      : ranks_(static_cast<std::uint64_t>(ranks)), unsupported_(unsupported) {}
 
   Result<void> write(int rank, const Graph& graph, const std::string& path) {
     rank_ = rank;
@@ -77,12 +77,14 @@ class ChakraWriter {
   void fail(std::string_view what) {
     if (problem_.empty()) problem_ = fmt::format("rank {}: {}", rank_, what);
   }
-  void unsaid(std::string_view kind) {
-    if (std::find(unsaid_.begin(), unsaid_.end(), kind) == unsaid_.end()) unsaid_.emplace_back(kind);
+  void unsupported(std::string_view kind) {
+    if (std::find(unsupported_.begin(), unsupported_.end(), kind) == unsupported_.end())
+      unsupported_.emplace_back(kind);
   }
 
-  /// What waits for a send, waits in Chakra until it is on its way, and for all others until they have ended:
-  /// what waits for the beginning of another waits for what that one waits for.
+  /// Dependences in Chakra's terms. A node that waits for a send waits in Chakra until the send is under way,
+  /// and for other nodes until they end. If it waits for the beginning of another node, it inherits that
+  /// node's waits.
   std::vector<std::vector<std::uint32_t>> waits_of(const Graph& graph) {
     std::vector<std::set<std::uint32_t>> waits(graph.nodes.size());
     std::vector<std::uint32_t> left;
@@ -97,9 +99,9 @@ class ChakraWriter {
       const Graph::Node& node = graph.nodes[number];
       for (std::uint32_t i = 0; i < node.at_end + node.at_begin; ++i) {
         const std::uint32_t next = graph.dependants[node.first + i];
-        const bool sends = node.kind == Graph::Kind::kSend;
+        const bool sends = node.kind == Graph::NodeKind::kSend;
         if (sends && i < node.at_end)
-          unsaid("waits until a send is received: what waits for it waits until it is on its way");
+          unsupported("waits until a send is received: they end when the message is on its way");
         if (sends || i < node.at_end) {
           waits[next].insert(number);
         } else {
@@ -119,16 +121,16 @@ class ChakraWriter {
     std::string node;
     if (number > 0) put_number(node, chakra::kId, number);
     switch (of.kind) {
-      case Graph::Kind::kCompute:
+      case Graph::NodeKind::kCompute:
         put_kind(node, "compute", NodeType::kCompute, waits);
         put_duration(node, of.size);
         put_attribute(node, "is_cpu_op", chakra::kBool, 1);
         break;
-      case Graph::Kind::kSend:
-      case Graph::Kind::kReceive:
+      case Graph::NodeKind::kSend:
+      case Graph::NodeKind::kReceive:
         put_communication(node, of, waits);
         break;
-      case Graph::Kind::kCollective:
+      case Graph::NodeKind::kCollective:
         put_collective(node, graph, graph.collectives[of.size], waits);
         break;
     }
@@ -144,21 +146,20 @@ class ChakraWriter {
     if (!packed.empty()) put_bytes(node, chakra::kDataDependencies, packed);
   }
 
-  /// In whole microseconds; what is left over belongs to the next one.
+  /// In whole microseconds; the remainder is added to the next duration.
   void put_duration(std::string& node, std::uint64_t nanoseconds) {
     constexpr std::uint64_t kMicrosecond = 1000;
     if (nanoseconds % kMicrosecond != 0)
-      unsaid("computing of less than a microsecond: what is left over is part of the next");
+      unsupported("computing of less than a microsecond: the remainder is added to the next");
     if (__builtin_add_overflow(nanoseconds_, nanoseconds, &nanoseconds_))
-      fail("its computing is beyond 64 bits");
+      fail("its computing exceeds 64 bits");
     if (nanoseconds_ >= kMicrosecond) put_number(node, chakra::kDuration, nanoseconds_ / kMicrosecond);
     nanoseconds_ %= kMicrosecond;
   }
 
   void put_communication(std::string& node, const Graph::Node& of, const std::vector<std::uint32_t>& waits) {
-    const bool sends = of.kind == Graph::Kind::kSend;
-    if (of.peer < 0 || of.tag < 0)
-      return fail("a receive from any, and the program does not say what it took");
+    const bool sends = of.kind == Graph::NodeKind::kSend;
+    if (of.peer < 0 || of.tag < 0) return fail("a receive from any source, whose message is not recorded");
     put_kind(node, sends ? "send" : "receive", sends ? NodeType::kSend : NodeType::kReceive, waits);
     const auto own = static_cast<std::uint64_t>(rank_);
     const auto peer = static_cast<std::uint64_t>(of.peer);
@@ -174,9 +175,9 @@ class ChakraWriter {
     const auto* const type =
         std::find(chakra::kCollectives.begin(), chakra::kCollectives.end(), event.operation);
     if (type == chakra::kCollectives.end())
-      return fail(fmt::format("{}, and Chakra has no such collective", to_string(event.operation)));
-    if (has_root(event.operation) && event.peer != 0) unsaid("roots of collectives: rank 0 stands for them");
-    if (reduces(event.operation)) unsaid("types and functions of reductions");
+      return fail(fmt::format("{}, which Chakra does not have", to_string(event.operation)));
+    if (has_root(event.operation) && event.peer != 0) unsupported("roots of collectives: rank 0 is written");
+    if (reduces(event.operation)) unsupported("types and functions of reductions");
     put_kind(node, to_string(event.operation), NodeType::kCollective, waits);
     put_attribute(node, "is_cpu_op", chakra::kBool, 0);
     put_attribute(node, "comm_type", chakra::kInt64,
@@ -190,26 +191,28 @@ class ChakraWriter {
     }
     std::uint64_t size = event.bytes;
     if (chakra::size_is_of_all_blocks(event.operation) && __builtin_mul_overflow(size, members, &size))
-      fail("the size of a collective is beyond 64 bits");
+      fail("the size of a collective exceeds 64 bits");
     put_attribute(node, "comm_size", chakra::kInt64, size);
   }
 
   std::uint64_t ranks_;
-  std::vector<std::string>& unsaid_;
+  std::vector<std::string>& unsupported_;
   int rank_ = 0;
-  std::uint64_t nanoseconds_ = 0;  // that no microsecond was made of
+  std::uint64_t nanoseconds_ = 0;  // less than a microsecond, not written yet
   std::map<std::uint64_t, std::vector<std::uint64_t>> groups_;
   std::string problem_;
 };
 
 }  // namespace
 
-Result<void> write_chakra(const Program& program, const std::string& path, std::vector<std::string>& unsaid) {
-  const auto graph_of = graphs_of(program, unsaid, "");
+Result<void> write_chakra(const Program& program, const std::string& path,
+                          std::vector<std::string>& unsupported) {
+  const auto graph_of = graphs_of(program, unsupported, "");
   const int ranks = program.description.ranks;
   if (const std::string beyond = fmt::format("{}.{}.et", path, ranks); access(beyond.c_str(), F_OK) == 0)
-    return failure(fmt::format("{} is there, and would count as rank {} of this program", beyond, ranks));
-  ChakraWriter writer(ranks, unsaid);
+    return failure(
+        fmt::format("{} exists and would count as rank {} of this program; remove it", beyond, ranks));
+  ChakraWriter writer(ranks, unsupported);
   for (int rank = 0; rank < ranks; ++rank) {
     const Result<Graph> graph = graph_of(rank);
     if (!graph) return failure(graph.error());

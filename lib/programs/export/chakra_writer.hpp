@@ -1,4 +1,4 @@
-// Chakra's execution traces: see chakra.cpp and chakra_format.hpp.
+// Writes Chakra's execution traces: see chakra.cpp and chakra_format.hpp.
 #pragma once
 
 #include <string>
@@ -8,8 +8,9 @@
 
 namespace offramp::trace {
 
-/// Writes PATH.0.et and so on, one for each rank, and PATH.json with the groups of collectives.
-/// unsaid: gets a line for each kind of thing that the format cannot say.
-Result<void> write_chakra(const Program& program, const std::string& path, std::vector<std::string>& unsaid);
+/// Writes PATH.0.et and so on, one file per rank, and PATH.json with the groups of collectives. unsaid:
+/// receives a line for each kind of construct that the format cannot express.
+Result<void> write_chakra(const Program& program, const std::string& path,
+                          std::vector<std::string>& unsupported);
 
 }  // namespace offramp::trace

@@ -1,6 +1,5 @@
-// A program that is a graph is written as it is; any other is a sequence of calls (class Sequence), in
-// which an operation waits for the end of the last one that blocked, or for the beginning of one that did
-// not. A rank's graph is in memory while it is written, and no other's.
+// Graph programs are written as they are. Others are sequences of calls (class Sequence): an operation waits
+// for the end of the previous one, or for its beginning if it did not block. Handles one rank at a time.
 #include "lib/programs/export/goal_writer.hpp"
 
 #include <fmt/format.h>
@@ -25,15 +24,15 @@ void put_text(std::string& text, const Graph& graph) {
   std::size_t number = 0;
   for (const Node& node : graph.nodes) {
     fmt::format_to(out, "l{}: ", ++number);
-    if (node.kind == Graph::Kind::kCompute) {
+    if (node.kind == Graph::NodeKind::kCompute) {
       fmt::format_to(out, "calc {}", node.size);
     } else {
-      const bool sends = node.kind == Graph::Kind::kSend;
+      const bool sends = node.kind == Graph::NodeKind::kSend;
       fmt::format_to(out, "{} {}b {} {} tag {}", sends ? "send" : "recv", node.size, sends ? "to" : "from",
                      node.peer, node.tag);
     }
     if (node.cpu != 0) fmt::format_to(out, " cpu {}", node.cpu);
-    if (node.nic != 0 && node.kind != Graph::Kind::kCompute) fmt::format_to(out, " nic {}", node.nic);
+    if (node.nic != 0 && node.kind != Graph::NodeKind::kCompute) fmt::format_to(out, " nic {}", node.nic);
     text += '\n';
   }
   number = 0;
@@ -66,7 +65,7 @@ std::string block_of(const Graph& graph) {
   put(bytes, static_cast<std::uint32_t>(roots.size()));
   for (const std::uint32_t root : roots) put(bytes, root);
   for (const Node& node : graph.nodes) {
-    const bool computes = node.kind == Graph::Kind::kCompute;
+    const bool computes = node.kind == Graph::NodeKind::kCompute;
     put(bytes, node.waits);
     put(bytes, static_cast<std::uint8_t>(node.kind));
     put(bytes, computes ? 0U : word_of(node.peer));
@@ -86,8 +85,8 @@ std::string block_of(const Graph& graph) {
 }  // namespace
 
 Result<void> write_goal_text(const Program& program, const std::string& path,
-                             std::vector<std::string>& unsaid) {
-  const auto graph_of = graphs_of(program, unsaid, "GOAL has messages alone");
+                             std::vector<std::string>& unsupported) {
+  const auto graph_of = graphs_of(program, unsupported, "GOAL has only messages");
   Result<OutputFile> file = OutputFile::create(path);
   if (!file) return cannot_write(path, failure(file.error()));
   file->write(fmt::format("num_ranks {}\n", program.description.ranks));
@@ -101,10 +100,10 @@ Result<void> write_goal_text(const Program& program, const std::string& path,
   return cannot_write(path, file->finish());
 }
 
-/// Twice through the program: the table in front has the sizes of all ranks.
+/// Reads the program twice: the table at the start contains the sizes of all ranks.
 Result<void> write_goal_binary(const Program& program, const std::string& path,
-                               std::vector<std::string>& unsaid) {
-  auto graph_of = graphs_of(program, unsaid, "GOAL has messages alone");
+                               std::vector<std::string>& unsupported) {
+  auto graph_of = graphs_of(program, unsupported, "GOAL has only messages");
   const auto ranks = static_cast<std::uint32_t>(program.description.ranks);
   std::uint64_t begin = kGoalHeader - kGoalBase + std::uint64_t{ranks} * kGoalRankEntry;
   std::string table;
@@ -130,7 +129,7 @@ Result<void> write_goal_binary(const Program& program, const std::string& path,
   Result<OutputFile> file = OutputFile::create(path);
   if (!file) return cannot_write(path, failure(file.error()));
   file->write(header + table);
-  graph_of = graphs_of(program, unsaid, "GOAL has messages alone");
+  graph_of = graphs_of(program, unsupported, "GOAL has only messages");
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     const Result<Graph> graph = graph_of(static_cast<int>(rank));
     if (!graph) return failure(graph.error());

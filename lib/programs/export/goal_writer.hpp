@@ -8,11 +8,11 @@
 
 namespace offramp::trace {
 
-/// Of programs of messages alone: GOAL has no collectives. unsaid: gets a line for each kind of thing that
-/// the format cannot say.
+/// For programs without collectives, which GOAL cannot express. unsaid: receives a line for each kind of
+/// construct that the format cannot express.
 Result<void> write_goal_text(const Program& program, const std::string& path,
-                             std::vector<std::string>& unsaid);
+                             std::vector<std::string>& unsupported);
 Result<void> write_goal_binary(const Program& program, const std::string& path,
-                               std::vector<std::string>& unsaid);
+                               std::vector<std::string>& unsupported);
 
 }  // namespace offramp::trace

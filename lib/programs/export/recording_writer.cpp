@@ -16,12 +16,12 @@ using recording::Event;
 using recording::Reader;
 using recording::Recorder;
 
-/// The functions that the events of all ranks name.
+/// The function names used by the events of all ranks.
 class Names {
  public:
   Names() { pointers_.resize(kMost, ""); }
   [[nodiscard]] std::span<const char* const> all() const { return pointers_; }
-  /// Nothing: there are too many.
+  /// `nullopt` if there are too many names.
   std::optional<std::uint16_t> number(std::string_view name) {
     const auto known = numbers_.find(name);
     if (known != numbers_.end()) return known->second;
@@ -34,13 +34,13 @@ class Names {
   }
 
  private:
-  static constexpr std::size_t kMost = 1024;  // MPI has some 600
+  static constexpr std::size_t kMost = 1024;  // MPI has about 600
   std::deque<std::string> names_;
   std::vector<const char*> pointers_;
   std::unordered_map<std::string_view, std::uint16_t> numbers_;
 };
 
-/// Places in the program, as the recorder of one rank counts them.
+/// Call sites in the program, numbered as in the recorder of one rank.
 class Sites {
  public:
   std::uint32_t number(std::string_view name, Recorder& recorder) {
@@ -54,17 +54,17 @@ class Sites {
   std::unordered_map<std::string, std::uint32_t> numbers_;
 };
 
-/// One rank.
+/// Records one rank.
 Result<void> record(Reader& reader, Recorder& recorder, Names& names, bool has_arrival) {
   Sites sites;
   for (Event event; reader.next(event);) {
     const auto name = names.number(reader.call(event.call));
-    if (!name) return failure("there are more functions than a recording can name");
+    if (!name) return failure("the program calls more functions than a recording can name");
     event.call = *name;
     event.site = sites.number(reader.site(event.site), recorder);
     recorder.switch_to(reader.thread());
     for (std::uint64_t i = reader.polls(); i > 0; --i) recorder.polled(event.call);
-    recorder.asked_between(reader.gaps());
+    recorder.add_poll_gaps(reader.gaps());
     if (const std::uint64_t time = reader.computed(); time > 0) recorder.computed(time);
     event.list = recorder.list(reader.list(event.list));
     event.second_list = recorder.list(reader.list(event.second_list));

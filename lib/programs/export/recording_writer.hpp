@@ -1,4 +1,4 @@
-// Any program as a recording.
+// Writes any program as a recording.
 #pragma once
 
 #include <string>
@@ -7,10 +7,9 @@
 
 namespace offramp::trace {
 
-/// Rank by rank, in memory. A failure is of the program: it cannot be read, or is more than a recording
-/// holds.
+/// Builds the recording in memory. Fails if the program cannot be read or exceeds a recording's limits.
 Result<recording::Recording> recording_of(const Program& program);
-/// Writes that into a file.
+/// Writes the recording to a file.
 Result<void> write_recording(const Program& program, const std::string& path);
 
 }  // namespace offramp::trace

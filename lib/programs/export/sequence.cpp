@@ -7,25 +7,25 @@
 #include <memory>
 #include <unordered_map>
 
-#include "lib/programs/export/walk.hpp"
+#include "lib/programs/export/program_visitor.hpp"
 
 namespace offramp::trace {
 namespace {
 
 using Node = Graph::Node;
 
-/// The graph of a rank that is a sequence of calls: each waits for the end of the one before, or where that
-/// one did not block, for its beginning.
-class Sequence final : public Walk {
+/// The graph of a rank that is a sequence of calls. Each call waits for the end of the previous one, or for
+/// its beginning if it did not block.
+class Sequence final : public ProgramVisitor {
  public:
-  Sequence(const Program& program, std::vector<std::string>& unsaid, std::string_view no_collectives)
-      : Walk(program, unsaid), no_collectives_(no_collectives) {}
+  Sequence(const Program& program, std::vector<std::string>& unsupported, std::string_view no_collectives)
+      : ProgramVisitor(program, unsupported), no_collectives_(no_collectives) {}
 
   Result<Graph> graph(int rank) {
     has_last_ = false;
     requests_.clear();
     communicators_.clear();
-    if (const Result<void> done = walk(rank); !done) return failure(done.error());
+    if (const Result<void> done = visit(rank); !done) return failure(done.error());
     return builder_.build();
   }
 
@@ -41,10 +41,10 @@ class Sequence final : public Walk {
   void compute(std::uint64_t nanoseconds) final {
     (void)follow(builder_.add(Node{.size = nanoseconds}), true);
   }
-  void message(const Message& message) final {
-    if (message.synchronous) unsaid("sends that wait for their receive: they are plain ones");
+  void message(const MessageCall& message) final {
+    if (message.synchronous) unsupported("synchronous sends: they become plain sends");
     Node node;
-    node.kind = message.sends ? Graph::Kind::kSend : Graph::Kind::kReceive;
+    node.kind = message.sends ? Graph::NodeKind::kSend : Graph::NodeKind::kReceive;
     node.peer = message.peer;
     node.tag = message.tag;
     node.size = message.bytes;
@@ -61,11 +61,12 @@ class Sequence final : public Walk {
   [[nodiscard]] bool holds_nonblocking_collectives() const final { return no_collectives_.empty(); }
   void collective(const recording::Event& event, const recording::Reader&, std::span<const int> members,
                   std::optional<std::uint64_t> request) final {
-    if (members.size() == 1) return unsaid("collectives of a rank with itself: they are left out");
-    if (!no_collectives_.empty()) return fail(fmt::format("a collective, and {}", no_collectives_));
+    if (members.size() == 1)
+      return unsupported("collectives on a communicator of one rank: they are left out");
+    if (!no_collectives_.empty()) return fail(fmt::format("a collective, but {}", no_collectives_));
     if (event.list != 0 || event.second_list != 0 || event.operation == OperationKind::kGatherv ||
         event.operation == OperationKind::kScatterv)
-      return fail("a collective with blocks of different sizes, and the format has one size for all");
+      return fail("a collective with blocks of different sizes, but the format has one size for all");
     recording::Event kept = event;
     kept.communicator = communicator(members);
     const std::uint32_t number = follow(builder_.add(kept), !request);
@@ -77,7 +78,7 @@ class Sequence final : public Walk {
     const std::vector<std::uint64_t> list(members.begin(), members.end());
     const auto known = communicators_.find(list);
     if (known != communicators_.end()) return known->second;
-    // The same number for all members: they walk one after the other.
+    // Members are visited one after the other and get the same number.
     const std::uint64_t id = ids_.try_emplace(list, ids_.size() + 1).first->second;
     const std::uint32_t number = builder_.add(Graph::Communicator{list, id});
     communicators_.emplace(list, number);
@@ -89,7 +90,7 @@ class Sequence final : public Walk {
   GraphBuilder builder_;
   bool has_last_ = false;
   std::uint32_t last_ = 0;
-  bool blocks_ = true;  // the last one
+  bool blocks_ = true;  // the last call blocked
   std::unordered_map<std::uint64_t, std::uint32_t> requests_;
   std::map<std::vector<std::uint64_t>, std::uint32_t> communicators_;  // of this rank
   std::map<std::vector<std::uint64_t>, std::uint64_t> ids_;
@@ -97,17 +98,18 @@ class Sequence final : public Walk {
 
 }  // namespace
 
-std::function<Result<Graph>(int rank)> graphs_of(const Program& program, std::vector<std::string>& unsaid,
+std::function<Result<Graph>(int rank)> graphs_of(const Program& program,
+                                                 std::vector<std::string>& unsupported,
                                                  std::string_view no_collectives) {
   if (program.graph) {
     return [graph = program.graph, no_collectives](int rank) -> Result<Graph> {
       Result<Graph> made = graph(rank);
       if (made && !no_collectives.empty() && !made->collectives.empty())
-        return failure(fmt::format("rank {}: a collective, and {}", rank, no_collectives));
+        return failure(fmt::format("rank {}: a collective, but {}", rank, no_collectives));
       return made;
     };
   }
-  const auto sequence = std::make_shared<Sequence>(program, unsaid, no_collectives);
+  const auto sequence = std::make_shared<Sequence>(program, unsupported, no_collectives);
   return [sequence](int rank) { return sequence->graph(rank); };
 }
 

@@ -1,4 +1,4 @@
-// Programs as graphs, for formats that have graphs alone: what is a sequence of calls becomes one.
+// Converts programs to graphs for formats that only have graphs.
 #pragma once
 
 #include <functional>
@@ -10,9 +10,10 @@
 
 namespace offramp::trace {
 
-/// The graph of each rank; ranks come in order. unsaid: gets a line for each kind of thing that graphs cannot
-/// say. no_collectives: why the format has none; empty: it has them.
-std::function<Result<Graph>(int rank)> graphs_of(const Program& program, std::vector<std::string>& unsaid,
+/// Returns the graph of each rank; ranks must come in order. unsaid: receives a line per kind of construct
+/// that graphs cannot express. no_collectives: why the format has no collectives, or empty.
+std::function<Result<Graph>(int rank)> graphs_of(const Program& program,
+                                                 std::vector<std::string>& unsupported,
                                                  std::string_view no_collectives);
 
 }  // namespace offramp::trace

@@ -1,6 +1,6 @@
-// A program as a time-independent trace of SMPI, the other direction of smpi.cpp. SMPI counts elements in
-// int and has no communicators: bytes that do not fit are written as doubles, and communicators become tags
-// (walk.cpp). What the format cannot say is told once for each kind.
+// Writes a program as a time-independent trace of SMPI, the reverse of smpi.cpp. SMPI counts elements in int
+// and has no communicators: larger sizes are written as doubles, and communicators become tags
+// (program_visitor.cpp). Each kind of construct that the format cannot express is reported once.
 #include "lib/programs/export/smpi_writer.hpp"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 
 #include "lib/base/output_file.hpp"
 #include "lib/base/output_folder.hpp"
-#include "lib/programs/export/walk.hpp"
+#include "lib/programs/export/program_visitor.hpp"
 #include "lib/programs/import/smpi_types.hpp"
 #include "offramp/model/message.hpp"
 
@@ -26,9 +26,9 @@ constexpr int kAnySourceOfSmpi = -555;              // smpi.h
 constexpr int kAnyTagOfSmpi = -444;
 constexpr std::size_t kBufferBytes = std::size_t{64} << 10U;
 
-class SmpiWriter final : public Walk {
+class SmpiWriter final : public ProgramVisitor {
  public:
-  using Walk::Walk;
+  using ProgramVisitor::ProgramVisitor;
 
   Result<void> write(int rank, const std::string& path) {
     Result<OutputFile> file = OutputFile::create(path);
@@ -36,7 +36,7 @@ class SmpiWriter final : public Walk {
     file_ = &*file;
     keys_.clear();
     text_ = fmt::format("{} init\n", rank);
-    if (const Result<void> done = walk(rank); !done) return done;
+    if (const Result<void> done = visit(rank); !done) return done;
     file->write(text_);
     return cannot_write(path, file->finish());
   }
@@ -57,12 +57,12 @@ class SmpiWriter final : public Walk {
     text_.clear();
   }
 
-  /// Bytes where they can be counted, else doubles.
+  /// In bytes if their number fits, otherwise in doubles.
   Counted counted(std::uint64_t bytes) {
     if (bytes <= kMostElements) return {bytes, kSmpiByte};
     const std::uint64_t size = smpi_types()[kSmpiDouble].bytes;
     if (bytes % size != 0 || bytes / size > kMostElements)
-      fail(fmt::format("{} bytes are more than SMPI counts", bytes));
+      fail(fmt::format("{} bytes exceed the limit of SMPI's traces", bytes));
     return {bytes / size, kSmpiDouble};
   }
   Counted counted(const Event& event) {
@@ -71,7 +71,7 @@ class SmpiWriter final : public Walk {
     if (type == kSmpiByte || event.extra > kMostElements) return counted(event.bytes);
     return {event.extra, type};
   }
-  /// A receive may have more room than the format can say, and need not.
+  /// A receive buffer may be larger than the format can express; the exact size does not matter.
   Counted room(std::uint64_t bytes) {
     const std::uint64_t size = smpi_types()[kSmpiDouble].bytes;
     if (bytes <= kMostElements) return {bytes, kSmpiByte};
@@ -86,11 +86,11 @@ class SmpiWriter final : public Walk {
 
   void compute(std::uint64_t nanoseconds) final { line("compute {}", nanoseconds); }
 
-  void message(const Message& message) final {
+  void message(const MessageCall& message) final {
     const Counted size = message.sends ? counted(message.bytes) : room(message.bytes);
     const int peer = message.peer < 0 ? kAnySourceOfSmpi : message.peer;
     const int tag = message.tag < 0 ? kAnyTagOfSmpi : message.tag;
-    if (message.synchronous) unsaid("sends that wait for their receive: they are plain ones");
+    if (message.synchronous) unsupported("synchronous sends: they become plain sends");
     line("{}{} {} {} {} {}", message.blocking ? "" : "i", message.sends ? "send" : "recv", peer, tag,
          size.count, size.type);
     if (!message.blocking && !message.buffered)
@@ -112,9 +112,10 @@ class SmpiWriter final : public Walk {
 
   void collective(const Event& event, const Reader& reader, std::span<const int> members,
                   std::optional<std::uint64_t>) final {
-    if (members.size() == 1) return unsaid("collectives of a rank with itself: they are left out");
+    if (members.size() == 1)
+      return unsupported("collectives on a communicator of one rank: they are left out");
     if (members.size() < static_cast<std::size_t>(ranks()))
-      return fail("a collective of some ranks: SMPI's traces have those of all ranks alone");
+      return fail("a collective of some ranks: SMPI's traces have only those of all ranks");
     const Counted size = counted(event);
     const std::uint64_t n = size.count;
     const std::size_t type = size.type;
@@ -171,12 +172,12 @@ class SmpiWriter final : public Walk {
                     kSmpiByte, kSmpiByte);
       case OperationKind::kSend:
       case OperationKind::kCount:
-        return fail("it is no collective");
+        return fail("it is not a collective");
     }
   }
 
   void note_function(const Event& event) {
-    if (event.function != ReduceFunction::kSum) unsaid("functions of reductions other than sums");
+    if (event.function != ReduceFunction::kSum) unsupported("functions of reductions other than sums");
   }
 
   void end() final { line("finalize"); }
@@ -188,17 +189,18 @@ class SmpiWriter final : public Walk {
   };
   OutputFile* file_ = nullptr;
   std::string text_;
-  std::unordered_map<std::uint64_t, Key> keys_;  // of requests that are not waited for
+  std::unordered_map<std::uint64_t, Key> keys_;  // of requests without a wait so far
 };
 
 }  // namespace
 
-Result<void> write_smpi(const Program& program, const std::string& path, std::vector<std::string>& unsaid) {
+Result<void> write_smpi(const Program& program, const std::string& path,
+                        std::vector<std::string>& unsupported) {
   if (program.graph)
-    return failure("graphs of dependencies are no sequence of calls, which SMPI's traces are");
+    return failure("it is a graph of dependencies, but an SMPI trace is a sequence of calls");
   const std::string folder = path + "_files";
   if (const Result<void> done = make_output_folder(folder); !done) return cannot_write(folder, done);
-  SmpiWriter writer(program, unsaid);
+  SmpiWriter writer(program, unsupported);
   Result<OutputFile> list = OutputFile::create(path);
   if (!list) return cannot_write(path, failure(list.error()));
   for (int rank = 0; rank < program.description.ranks; ++rank) {

@@ -1,5 +1,5 @@
 // Time-independent traces of SimGrid's SMPI: `smpirun -trace-ti` writes them, `smpirun -replay` reads them. A
-// list names the files; each line of those is "RANK ACTION ARGUMENTS".
+// list names the files, whose lines are "RANK ACTION ARGUMENTS".
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace offramp::trace {
 
-/// Writes the list, and beside it the folder PATH_files with one file for each rank. The names in the list
-/// are relative to this process's folder, as SMPI's own are. unsaid: gets a line for each kind of thing that
-/// the format cannot say.
-Result<void> write_smpi(const Program& program, const std::string& path, std::vector<std::string>& unsaid);
+/// Writes the list, and a file per rank to the folder PATH_files beside it. Names in the list are relative to
+/// the working directory, as in SMPI. unsaid: receives a line per kind of construct that cannot be expressed.
+Result<void> write_smpi(const Program& program, const std::string& path,
+                        std::vector<std::string>& unsupported);
 
 }  // namespace offramp::trace

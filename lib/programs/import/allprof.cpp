@@ -1,4 +1,4 @@
-// Traces of liballprof, which LogGOPSim's Schedgen reads: one file for each rank, one line for each call.
+// Reads traces of liballprof, the input of LogGOPSim's Schedgen: one file per rank, one line per call.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,10 +11,10 @@ namespace offramp::trace {
 namespace {
 
 struct Prototype {
-  std::string_view functions;  // with blanks between them
-  std::string_view arguments;  // in their order; "_" for what is an address here and says nothing
+  std::string_view functions;  // separated by blanks
+  std::string_view arguments;  // in order; "_" for addresses, which are not used
 };
-/// A line has the arguments of the C function in their order.
+/// A line contains the arguments of the C function in order.
 constexpr Prototype kPrototypes[] = {
     {"MPI_Send MPI_Ssend MPI_Bsend MPI_Rsend", "_ count datatype dest tag comm"},
     {"MPI_Isend MPI_Issend MPI_Ibsend MPI_Irsend MPI_Send_init MPI_Ssend_init MPI_Bsend_init MPI_Rsend_init",
@@ -52,7 +52,7 @@ constexpr Prototype kPrototypes[] = {
     {"MPI_Cart_sub", "oldcomm _ _"},
 };
 
-/// Its arguments; those of a nonblocking collective are the blocking one's, and a request.
+/// The arguments of a function. A nonblocking collective has those of the blocking one and a request.
 std::vector<std::string_view> arguments_of(std::string_view function) {
   std::vector<std::string_view> arguments;
   const auto find = [](std::string_view name) {
@@ -78,7 +78,7 @@ std::vector<std::string_view> arguments_of(std::string_view function) {
   return arguments;
 }
 
-/// By liballprof's numbers (numbers.h); those beyond are handles of types that a program made.
+/// By liballprof's numbers (numbers.h). Larger numbers are handles of derived types.
 constexpr auto kAllprofElements = [] {
   using enum ElementType;
   return std::array{kMixed,   kInt32,   kInt32,   kInt64,   kInt16,         kUint32,  kUint64, kUint16,
@@ -95,7 +95,7 @@ constexpr std::array<ReduceFunction, 13> kAllprofFunctions = {
     ReduceFunction::kBitXor,         ReduceFunction::kMinimumLocation,
     ReduceFunction::kMaximumLocation};
 
-/// Microseconds with decimals, as nanoseconds.
+/// Converts microseconds with decimals to nanoseconds.
 std::optional<std::uint64_t> nanoseconds_in(std::string_view word) {
   const std::size_t point = std::min(word.find('.'), word.size());
   const auto whole = number_in<std::uint64_t>(word.substr(0, point));
@@ -134,7 +134,7 @@ class AllprofCalls final : public LineCalls {
     }
     return values;
   }
-  /// "id,size,extent"; old versions write no extent, or one that makes no sense.
+  /// "id,size,extent"; old versions omit the extent or write an invalid one.
   std::optional<Datatype> datatype(std::string_view name) final {
     const auto text = field(name);
     if (!text) return std::nullopt;
@@ -184,7 +184,7 @@ class AllprofCalls final : public LineCalls {
       fields_.push_back(line.substr(begin, end - begin));
       begin = end + 1;
     }
-    return is_call() || fail("this is no line MPI_NAME:START:ARGUMENTS:END");
+    return is_call() || fail("this line is not MPI_NAME:START:ARGUMENTS:END");
   }
   bool is_call() {
     constexpr std::string_view kNoTime = "-";
@@ -194,7 +194,7 @@ class AllprofCalls final : public LineCalls {
     end(nanoseconds_in(fields_.back()));
     return (begun() || fields_[1] == kNoTime) && (ended() || fields_.back() == kNoTime);
   }
-  /// An array of counts is its address, and behind a further colon its values.
+  /// An array of counts is written as its address and, after another colon, its values.
   std::optional<std::string_view> field(std::string_view name) {
     std::size_t at = 2;
     for (const std::string_view argument : arguments_) {
@@ -208,10 +208,10 @@ class AllprofCalls final : public LineCalls {
   }
 
   std::vector<std::string_view> fields_;
-  std::vector<std::string_view> arguments_;  // of the function, by place
+  std::vector<std::string_view> arguments_;  // of the function, by position
 };
 
-/// Its first line that is no comment is one of a call.
+/// Returns true if the first line that is no comment is a call.
 bool is_allprof(std::string_view begin) {
   while (!begin.empty()) {
     const std::size_t end = std::min(begin.find('\n'), begin.size());
@@ -231,9 +231,9 @@ Result<std::optional<Program>> open_allprof(const Candidate& candidate) {
   return program_of_lines<AllprofCalls>(
       candidate,
       {"computing is the time between calls",
-       "requests are the addresses of variables: a program that copies requests waits for none of the copies",
-       "of several communicators with the same size and own rank the first one used is the first one made",
-       "a test does not say whether it found something: it takes no time"});
+       "requests are identified by the address of their variable: waits on copies of a request are ignored",
+       "among communicators with the same size and own rank, the first one used is the first one created",
+       "the outcome of tests is not recorded: they take no time"});
 }
 
 }  // namespace

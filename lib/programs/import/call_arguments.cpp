@@ -13,8 +13,8 @@ using recording::Event;
 
 std::int64_t CallArguments::integer(std::string_view name, std::int64_t least, std::int64_t most) {
   const auto value = calls_->integer(name);
-  if (!value || *value < least || *value > most) bad(fmt::format("its {} makes no sense", name));
-  return good() ? *value : 0;
+  if (!value || *value < least || *value > most) reject(fmt::format("its {} is invalid", name));
+  return is_valid() ? *value : 0;
 }
 
 std::uint64_t CallArguments::count(std::string_view name) {
@@ -23,7 +23,7 @@ std::uint64_t CallArguments::count(std::string_view name) {
 
 Datatype CallArguments::datatype(std::string_view name) {
   const auto type = calls_->datatype(name);
-  if (!type) bad(fmt::format("the size of its {} is not known", name));
+  if (!type) reject(fmt::format("the size of its {} is not known", name));
   return type.value_or(Datatype());
 }
 
@@ -34,13 +34,13 @@ ElementType CallArguments::element(std::string_view name) {
 
 std::uint64_t CallArguments::bytes_of(std::uint64_t elements, const Datatype& type) {
   std::uint64_t bytes = 0;
-  if (__builtin_mul_overflow(elements, type.bytes, &bytes)) bad("its size is beyond 64 bits");
+  if (__builtin_mul_overflow(elements, type.bytes, &bytes)) reject("its size exceeds 64 bits");
   return bytes;
 }
 
 std::uint64_t CallArguments::bytes(std::string_view count_name, std::string_view type_name) {
   const std::uint64_t elements = count(count_name);
-  return good() ? bytes_of(elements, datatype(type_name)) : 0;
+  return is_valid() ? bytes_of(elements, datatype(type_name)) : 0;
 }
 
 Event CallArguments::block(OperationKind operation, std::string_view own, std::string_view other) {
@@ -61,7 +61,7 @@ Event CallArguments::sized(OperationKind operation, std::string_view count_name,
 std::uint32_t CallArguments::communicator() {
   const auto named = calls_->communicator("comm");
   const auto number = named ? communicators_.find(*named) : std::nullopt;
-  if (!number) bad("the trace does not say who is in its communicator");
+  if (!number) reject("the members of its communicator are not in the trace");
   return number.value_or(0);
 }
 
@@ -80,11 +80,12 @@ std::vector<std::uint64_t> CallArguments::counts(std::string_view name, std::uin
   const auto values = calls_->integers(name);
   std::vector<std::uint64_t> counts;
   if (!values || values->size() != communicators_.size(communicator)) {
-    bad(fmt::format("its {} are not one for each of the {} ranks", name, communicators_.size(communicator)));
+    reject(fmt::format("its {} do not list one value for each of the {} ranks", name,
+                       communicators_.size(communicator)));
     return counts;
   }
   for (const std::int64_t value : *values) {
-    if (value < 0) bad(fmt::format("one of its {} is negative", name));
+    if (value < 0) reject(fmt::format("one of its {} is negative", name));
     counts.push_back(static_cast<std::uint64_t>(value));
   }
   return counts;
@@ -93,7 +94,7 @@ std::vector<std::uint64_t> CallArguments::counts(std::string_view name, std::uin
 std::vector<std::uint64_t> CallArguments::blocks(std::string_view name, std::string_view type,
                                                  std::uint32_t communicator) {
   std::vector<std::uint64_t> values = counts(name, communicator);
-  if (!good()) return values;
+  if (!is_valid()) return values;
   const Datatype of = datatype(type);
   for (std::uint64_t& value : values) value = bytes_of(value, of);
   return values;
@@ -104,7 +105,7 @@ int CallArguments::peer(std::string_view name, std::uint32_t communicator, bool 
   none = value < 0 && (sends || value != library_.any_source);
   if (none) return 0;
   if (value >= static_cast<std::int64_t>(communicators_.size(communicator)))
-    bad(fmt::format("its communicator has no rank {}", value));
+    reject(fmt::format("its communicator has no rank {}", value));
   return value < 0 ? kAnySource : static_cast<int>(value);
 }
 

@@ -1,5 +1,5 @@
-// The arguments of a call as a replay needs them: sizes in bytes, peers and roots that there are, blocks of
-// all ranks. What is wrong with them is kept, and stops the call.
+// The arguments of a call as a replay needs them: sizes in bytes, valid peers and roots, blocks of all ranks.
+// The first problem is kept and stops the call.
 #pragma once
 
 #include <cstdint>
@@ -27,34 +27,34 @@ class CallArguments {
   [[nodiscard]] const MpiLibrary& library() const { return library_; }
 
   void begin_call() { problem_.clear(); }
-  /// The first one counts.
-  void bad(std::string what) {
+  /// Only the first problem counts.
+  void reject(std::string what) {
     if (problem_.empty()) problem_ = std::move(what);
   }
-  [[nodiscard]] bool good() const { return problem_.empty(); }
+  [[nodiscard]] bool is_valid() const { return problem_.empty(); }
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
   std::int64_t integer(std::string_view name, std::int64_t least, std::int64_t most);
   std::uint64_t count(std::string_view name);
   Datatype datatype(std::string_view name);
-  /// The class of bytes where the trace does not say it.
+  /// The class of bytes if the trace does not contain it.
   ElementType element(std::string_view name);
   std::uint64_t bytes(std::string_view count_name, std::string_view type_name);
-  /// A collective of equal blocks, with size and class from the arguments of one side, "send" or "recv".
-  /// In a call in place, one side's arguments may be 0 or senseless: then the other side's count.
+  /// A collective of equal blocks, with size and class from the arguments of side `own`, "send" or "recv".
+  /// With MPI_IN_PLACE these may be 0 or invalid; then uses the other side.
   recording::Event block(OperationKind operation, std::string_view own, std::string_view other);
   recording::Event sized(OperationKind operation, std::string_view count_name, std::string_view type_name);
 
-  /// Its number.
+  /// The communicator's number.
   std::uint32_t communicator();
   int root(std::uint32_t communicator);
-  /// This rank's in it.
+  /// This rank's rank in it.
   [[nodiscard]] int own_rank(std::uint32_t communicator) const;
-  /// One for each of its ranks.
+  /// One value per rank of the communicator.
   std::vector<std::uint64_t> counts(std::string_view name, std::uint32_t communicator);
-  /// The same in bytes.
+  /// counts() in bytes.
   std::vector<std::uint64_t> blocks(std::string_view name, std::string_view type, std::uint32_t communicator);
-  /// The other rank of a send or a receive: one of the communicator, any, or none.
+  /// The other rank of a send or a receive: a rank of the communicator, any, or none.
   int peer(std::string_view name, std::uint32_t communicator, bool sends, bool& none);
   int tag(std::string_view name, bool sends);
 

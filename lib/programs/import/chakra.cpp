@@ -1,5 +1,5 @@
-// Chakra's execution traces, one file for each rank: a graph of computing, messages and collectives, as
-// messages of protocol buffers with their lengths in front.
+// Reads Chakra's execution traces, one file per rank: a graph of computing, messages, and collectives, as
+// length-prefixed protocol buffers.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,30 +25,32 @@ using chakra::NodeType;
 using recording::ByteSpan;
 using recording::Event;
 
-/// The size of a message: the metadata of a file may hold the algorithm that it was made from.
+/// The maximum size of a message in bytes. The metadata of a file may contain the algorithm from which it was
+/// made.
 constexpr std::size_t kLongestMessage = std::size_t{64} << 20U;
 
-/// What is read of a file at a time, or as much as a longer message has.
+/// The number of bytes read at a time, unless a message is longer.
 constexpr std::size_t kReadAtOnce = std::size_t{64} << 10U;
 
-/// The messages of a file, which is open while they are read.
+/// Iterates over the messages of a file, which stays open meanwhile.
 class Messages {
  public:
   explicit Messages(const std::string& path)
       : name_(path), source_(recording::Source::open(path)), problem_(source_.error()) {}
 
-  /// False: there are no more, or problem() says why not.
+  /// Returns false at the end or on an error, see problem().
   bool next(ByteSpan& message) {
     begin_ = next_;
     ByteSpan front = at(begin_, recording::kMostVarintBytes);
     if (!problem_.empty() || front.empty()) return false;
     const std::size_t looked_at = front.size();
-    const auto size = take_varint(front);
-    if (!size || *size > kLongestMessage) return fail("this is no length of a message");
+    const auto size = read_varint(front);
+    if (!size || *size > kLongestMessage) return fail("this is not the length of a message");
     const std::uint64_t first = begin_ + looked_at - front.size();
     message = at(first, static_cast<std::size_t>(*size));
     if (!problem_.empty()) return false;
-    if (message.size() != *size) return fail(fmt::format("a message of {} bytes, and the file ends", *size));
+    if (message.size() != *size)
+      return fail(fmt::format("the file ends within a message of {} bytes", *size));
     next_ = first + *size;
     return true;
   }
@@ -59,7 +61,7 @@ class Messages {
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
  private:
-  /// Fewer bytes than asked for: the file ends, or problem() says why not.
+  /// Returns fewer bytes than requested at the end of the file or on an error, see problem().
   ByteSpan at(std::uint64_t offset, std::size_t count) {
     if (problem_.empty() && (offset < block_begin_ || offset + count > block_begin_ + block_.size())) {
       block_begin_ = offset;
@@ -86,7 +88,7 @@ struct Attribute {
   std::string name;
   std::optional<std::int64_t> number;
   std::string text;
-  bool has_false = false;  // a list of booleans
+  bool has_false = false;  // for lists of booleans
 };
 
 std::optional<Attribute> attribute_in(ByteSpan bytes) {
@@ -130,10 +132,10 @@ std::optional<Attribute> attribute_in(ByteSpan bytes) {
         if (field.number > chakra::kLastMember) return std::nullopt;
     }
   }
-  return fields.good() ? std::optional(std::move(attribute)) : std::nullopt;
+  return fields.is_valid() ? std::optional(std::move(attribute)) : std::nullopt;
 }
 
-/// What makes a message or a collective of a node.
+/// The attributes of nodes that determine messages and collectives.
 constexpr std::string_view kKnownNumbers[] = {"comm_type", "comm_size", "tensor_size", "comm_src",
                                               "comm_dst",  "comm_tag",  "is_cpu_op"};
 
@@ -153,8 +155,9 @@ struct ChakraNode {
     const auto found = numbers.find(wanted);
     return found == numbers.end() ? std::nullopt : std::optional(found->second);
   }
-  /// PyTorch's traces have an operation of the host that launches a collective beside the accelerator's that
-  /// is the collective. Both have its type of node; the first one lacks what the collective is of.
+  /// PyTorch's traces contain a host operation that launches a collective and the accelerator's operation
+  /// that is the collective. Both have the same type of node, but the former lacks the collective's
+  /// attributes.
   [[nodiscard]] bool launches_only() const {
     const bool lacks = (type == NodeType::kCollective && !number("comm_type")) ||
                        (type == NodeType::kSend && !number("comm_dst")) ||
@@ -163,8 +166,8 @@ struct ChakraNode {
   }
 };
 
-/// Keeps what the node needs of an attribute. PyTorch's nodes have a dozen of others.
-void take_attribute(ChakraNode& node, const Attribute& attribute) {
+/// Keeps the attributes that the node needs. PyTorch's nodes have a dozen others.
+void store_attribute(ChakraNode& node, const Attribute& attribute) {
   const bool is_known = std::find(std::begin(kKnownNumbers), std::end(kKnownNumbers), attribute.name) !=
                         std::end(kKnownNumbers);
   if (attribute.number && is_known) node.numbers.insert_or_assign(attribute.name, *attribute.number);
@@ -200,13 +203,13 @@ std::optional<ChakraNode> node_in(ByteSpan bytes) {
         for (Field input; inputs.next(input);) {
           if (input.number == chakra::kValues) node.values = recording::text_of(input.bytes);
         }
-        good = is_bytes && inputs.good();
+        good = is_bytes && inputs.is_valid();
         break;
       }
       case chakra::kAttribute: {
         std::optional<Attribute> attribute = attribute_in(field.bytes);
         good = is_bytes && attribute.has_value();
-        if (good) take_attribute(node, *attribute);
+        if (good) store_attribute(node, *attribute);
         break;
       }
       case chakra::kName:
@@ -223,7 +226,7 @@ std::optional<ChakraNode> node_in(ByteSpan bytes) {
     }
   }
   if (node.type != NodeType::kMetadata) node.values = {};
-  return good && fields.good() ? std::optional(std::move(node)) : std::nullopt;
+  return good && fields.is_valid() ? std::optional(std::move(node)) : std::nullopt;
 }
 
 bool is_metadata(ByteSpan bytes) {
@@ -233,13 +236,13 @@ bool is_metadata(ByteSpan bytes) {
     if (field.number == chakra::kMetadataAttribute && !attribute_in(field.bytes)) return false;
     if (field.number != chakra::kMetadataAttribute && field.number != chakra::kVersion) return false;
   }
-  return fields.good();
+  return fields.is_valid();
 }
 
-/// Process groups by name. Without members: all ranks.
+/// Process groups by name. Empty: all ranks.
 using Groups = std::map<std::string, std::vector<std::uint64_t>, std::less<>>;
 
-/// Members that are ranks, each of them once.
+/// Returns a list of distinct valid ranks, or `nullopt`.
 std::optional<std::vector<std::uint64_t>> members_in(const nlohmann::json& list, std::size_t ranks) {
   if (!list.is_array()) return std::nullopt;
   std::vector<std::uint64_t> members;
@@ -259,19 +262,19 @@ Result<Groups> groups_of_file(const recording::Source& file, std::size_t ranks) 
   const Result<ByteSpan> bytes = file.read(0, size, buffer);
   if (!bytes) return failure(bytes.error());
   const nlohmann::json root = nlohmann::json::parse(recording::text_of(*bytes), nullptr, false);
-  if (!root.is_object()) return failure(fmt::format("{}: it is no JSON object of groups", file.name()));
+  if (!root.is_object()) return failure(fmt::format("{}: it is not a JSON object of groups", file.name()));
   Groups groups;
   for (const auto& [name, list] : root.items()) {
     auto members = members_in(list, ranks);
     if (!members)
       return failure(
-          fmt::format("{}: group {} is no list of different ranks below {}", file.name(), name, ranks));
+          fmt::format("{}: group {} is not a list of different ranks below {}", file.name(), name, ranks));
     groups.insert_or_assign(name, std::move(*members));
   }
   return groups;
 }
 
-/// What PyTorch's metadata says: [{"pg_name": "1", "ranks": [0, 1]}, ...], with something around it.
+/// Reads PyTorch's metadata: [{"pg_name": "1", "ranks": [0, 1]}, ...], within other text.
 void groups_of_node(const ChakraNode& node, std::size_t ranks, Groups& groups) {
   const std::size_t begin = node.values.find("[{");
   const std::size_t end = node.values.rfind("}]");
@@ -287,15 +290,15 @@ void groups_of_node(const ChakraNode& node, std::size_t ranks, Groups& groups) {
   }
 }
 
-/// The same number for all members of a group, and for no other group.
+/// Equal for all members of a group, and distinct from other groups.
 std::uint64_t id_of(std::string_view group) {
   if (const auto number = number_in<std::uint32_t>(group)) return *number;
-  std::uint64_t hash = 0xCBF29CE484222325U;  // FNV-1a; above all numbers of 32 bits in practice
+  std::uint64_t hash = 0xCBF29CE484222325U;  // FNV-1a; larger than any 32-bit number in practice
   for (const char c : group) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
   return hash | std::uint64_t{1} << 63U;
 }
 
-/// Makes the graph of one rank from its file.
+/// Builds the graph of one rank from its file.
 class ChakraRank {
  public:
   ChakraRank(const RankFiles& files, Groups groups, int rank)
@@ -306,12 +309,12 @@ class ChakraRank {
 
   Result<Graph> graph() {
     ByteSpan message;
-    if (messages_.next(message) && !is_metadata(message)) (void)messages_.fail("this is no metadata");
+    if (messages_.next(message) && !is_metadata(message)) (void)messages_.fail("this is not metadata");
     std::vector<ChakraNode> nodes;
     while (messages_.next(message)) {
       std::optional<ChakraNode> node = node_in(message);
       if (!node) {
-        (void)messages_.fail("this is no node");
+        (void)messages_.fail("this is not a node");
       } else if (node->type == NodeType::kMetadata) {
         groups_of_node(*node, ranks_, groups_);
       }
@@ -325,12 +328,12 @@ class ChakraRank {
     Graph made = builder_.build();
     const std::size_t circle = node_on_circle(made);
     if (circle == made.nodes.size()) return made;
-    bad(nodes[circle], "it waits for itself through others");
+    reject(nodes[circle], "it depends on itself through others");
     return failure(messages_.problem());
   }
 
  private:
-  void bad(const ChakraNode& node, std::string_view what) {
+  void reject(const ChakraNode& node, std::string_view what) {
     const std::string name = node.name.empty() ? "" : fmt::format(" ({})", node.name.substr(0, 60));
     (void)messages_.fail(fmt::format("rank {}: node {}{}: {}", rank_, node.id, name, what));
   }
@@ -354,29 +357,29 @@ class ChakraRank {
       case NodeType::kCompute: {
         Graph::Node computing;
         if (__builtin_mul_overflow(node.microseconds, std::uint64_t{1000}, &computing.size))
-          bad(node, "its duration is beyond 64 bits");
+          reject(node, "its duration exceeds 64 bits");
         number = builder_.add(computing);
         break;
       }
     }
-    if (!numbers_.emplace(node.id, number).second) bad(node, "there is another one with its id");
+    if (!numbers_.emplace(node.id, number).second) reject(node, "another node has the same id");
   }
 
   static bool sends(const ChakraNode& node) { return node.type == NodeType::kSend && !node.launches_only(); }
 
-  /// ASTRA-sim's senders do not wait for their receivers: what waits for a send waits until it is on its way.
+  /// ASTRA-sim's senders do not wait for receivers: nodes that depend on a send wait until it is under way.
   void connect(const ChakraNode& node, const std::vector<ChakraNode>& nodes) {
     for (const std::uint64_t before : node.waits_for) {
       const auto found = numbers_.find(before);
       if (found == numbers_.end())
-        return bad(node, fmt::format("it waits for node {}, which is missing", before));
+        return reject(node, fmt::format("it waits for node {}, which is missing", before));
       builder_.depend(numbers_[node.id], found->second, sends(nodes[found->second]));
     }
   }
 
   std::uint64_t size_of(const ChakraNode& node) {
     const auto size = node.number("comm_size") ? node.number("comm_size") : node.number("tensor_size");
-    if (!size || *size < 0) bad(node, "its comm_size is missing, or makes no sense");
+    if (!size || *size < 0) reject(node, "its comm_size is missing or invalid");
     return size && *size >= 0 ? static_cast<std::uint64_t>(*size) : 0;
   }
 
@@ -386,10 +389,10 @@ class ChakraRank {
     const auto peer = node.number(name);
     const auto tag = node.number("comm_tag").value_or(0);
     if (!peer || *peer < 0 || static_cast<std::uint64_t>(*peer) >= ranks_)
-      bad(node, fmt::format("its {} is no rank below {}", name, ranks_));
-    if (tag < 0 || tag > INT32_MAX) bad(node, "its comm_tag is not from 0 to 2^31 - 1");
+      reject(node, fmt::format("its {} is not a rank below {}", name, ranks_));
+    if (tag < 0 || tag > INT32_MAX) reject(node, "its comm_tag is not from 0 to 2^31 - 1");
     Graph::Node made;
-    made.kind = sends ? Graph::Kind::kSend : Graph::Kind::kReceive;
+    made.kind = sends ? Graph::NodeKind::kSend : Graph::NodeKind::kReceive;
     made.peer = static_cast<std::int32_t>(peer.value_or(0));
     made.tag = static_cast<std::int32_t>(tag);
     made.size = size_of(node);
@@ -400,13 +403,13 @@ class ChakraRank {
     Event event;
     const auto type = node.number("comm_type");
     if (node.leaves_out_dimensions)
-      bad(node, "its involved_dim leaves out dimensions: only pg_name says here who takes part");
+      reject(node, "its involved_dim leaves out dimensions: its members have to be named by pg_name");
     if (!type) {
-      bad(node, "it is a collective without comm_type, and no is_cpu_op says that it only launches one");
+      reject(node, "it is a collective without comm_type, and is_cpu_op does not mark it as a launch");
       return event;
     }
     if (*type < 0 || static_cast<std::size_t>(*type) >= chakra::kCollectives.size()) {
-      bad(node, "its comm_type is none of the ten collectives");
+      reject(node, "its comm_type is not one of the ten collectives");
       return event;
     }
     const OperationKind operation = chakra::kCollectives[static_cast<std::size_t>(*type)];
@@ -423,12 +426,12 @@ class ChakraRank {
     const auto group = groups_.find(node.group);
     if (group == groups_.end() || group->second.empty()) {
       if (group == groups_.end() && !node.group.empty() && node.group != "0")
-        bad(node, fmt::format("nothing says who is in its group {}", node.group.substr(0, 60)));
+        reject(node, fmt::format("the members of its group {} are unknown", node.group.substr(0, 60)));
       return recording::kWorld;
     }
     const std::vector<std::uint64_t>& list = group->second;
     if (std::find(list.begin(), list.end(), rank_) == list.end())
-      bad(node, fmt::format("the rank is not in its group {}", node.group.substr(0, 60)));
+      reject(node, fmt::format("the rank is not in its group {}", node.group.substr(0, 60)));
     members = list.size();
     const auto known = communicators_.find(node.group);
     if (known != communicators_.end()) return known->second;
@@ -446,7 +449,7 @@ class ChakraRank {
   std::map<std::string, std::uint32_t, std::less<>> communicators_;
 };
 
-/// Goes through the nodes of all ranks and notes what is not read of them.
+/// Reads the nodes of all ranks and reports what is not used.
 Result<void> look_through(const RankFiles& files, std::vector<std::string>& notes) {
   std::uint64_t launches = 0;
   std::set<std::string> unread;
@@ -463,17 +466,17 @@ Result<void> look_through(const RankFiles& files, std::vector<std::string>& note
     if (!messages.problem().empty()) return failure(messages.problem());
   }
   if (launches > 0)
-    notes.push_back(fmt::format(
-        "operations of the host that launch communication compute for their duration: {} with is_cpu_op, "
-        "without comm_type, comm_dst or comm_src",
-        launches));
+    notes.push_back(
+        fmt::format("host operations that launch communication compute for their duration: {} with "
+                    "is_cpu_op, without comm_type, comm_dst, or comm_src",
+                    launches));
   if (!unread.empty())
     notes.push_back(fmt::format("attributes of communication that are not read: {}",
                                 printable(fmt::format("{}", fmt::join(unread, ", ")), 400)));
   return {};
 }
 
-/// Metadata, and behind it a node that says something, or nothing.
+/// Returns true for metadata followed by a non-empty node, or by nothing.
 bool is_chakra(const std::string& path) {
   Messages messages(path);
   ByteSpan message;
@@ -501,9 +504,9 @@ Result<std::optional<Program>> open_chakra(const Candidate& candidate) {
     return ChakraRank(*shared, groups, rank).graph();
   });
   program.notes = {"operations compute for their duration: num_ops and tensor_size need a machine's roofline",
-                   "what waits for a send waits until it is on its way, not until it is received",
+                   "a dependency on a send ends when the message is on its way, not when it is received",
                    "a rank computes one thing at a time, on the host or on an accelerator",
-                   "reductions do not name type and function: they are sums of 32-bit floats",
+                   "types and functions of reductions are not in the trace: they are sums of 32-bit floats",
                    "collectives of one group begin in the order of their ids"};
   if (const Result<void> done = look_through(*shared, program.notes); !done) return failure(done.error());
   return std::optional(std::move(program));

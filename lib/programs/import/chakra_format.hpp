@@ -1,4 +1,4 @@
-// Chakra's execution traces: numbers of fields and of kinds, read in et_def.proto of version 1.0.0.
+// Chakra's execution traces: numbers of fields and of kinds, from et_def.proto of version 1.0.0.
 #pragma once
 
 #include <array>
@@ -61,8 +61,7 @@ inline constexpr std::array<OperationKind, 10> kCollectives = {
     OperationKind::kAlltoall,  OperationKind::kReduceScatter, OperationKind::kReduceScatter,
     OperationKind::kBarrier};
 
-/// comm_size is what a rank puts in of these as a whole: of as many blocks as there are ranks. Of the others
-/// it is a block, or all that there is.
+/// Returns true if comm_size is the sum of a rank's blocks. Otherwise it is one block or the whole data.
 constexpr bool size_is_of_all_blocks(OperationKind operation) {
   return operation == OperationKind::kAlltoall || operation == OperationKind::kReduceScatter ||
          operation == OperationKind::kScatter;

@@ -10,16 +10,16 @@
 namespace offramp::trace {
 namespace {
 
-/// Position in the members: the rank in the communicator.
+/// The index in the members, which is the rank in the communicator. -1 if it is no member.
 std::int64_t position(const std::vector<int>& members, int rank) {
   const auto found = std::find(members.begin(), members.end(), rank);
   return found == members.end() ? -1 : found - members.begin();
 }
 
-/// All ranks at once: each goes on until it makes a communicator that others have not come to yet.
-class Settling {
+/// Simulates all ranks: each continues until it makes a communicator that other members have not reached yet.
+class CommunicatorResolver {
  public:
-  explicit Settling(const std::vector<std::vector<Making>>& makings) : makings_(makings) {
+  explicit CommunicatorResolver(const std::vector<std::vector<Making>>& makings) : makings_(makings) {
     const auto ranks = static_cast<int>(makings.size());
     std::vector<int> all(makings.size());
     std::iota(all.begin(), all.end(), 0);
@@ -40,7 +40,7 @@ class Settling {
     for (std::size_t rank = 0; problem_.empty() && rank < makings_.size(); ++rank) {
       if (ranks_[rank].next < makings_[rank].size())
         problem_ = making_of(static_cast<int>(rank)).where +
-                   ": not all ranks of its communicator make this one, or what it is made from is not known";
+                   ": not all ranks of its communicator create this one, or its parent is not known";
     }
     if (!problem_.empty()) return failure(problem_);
     return std::move(made_);
@@ -51,7 +51,7 @@ class Settling {
     RankCommunicators communicators;
     std::size_t next;
     std::map<std::uint64_t, std::vector<int>> groups;
-    std::map<std::uint64_t, std::uint32_t> made_from;  // so many from a communicator
+    std::map<std::uint64_t, std::uint32_t> made_from;  // number of communicators made from each
   };
   struct Meeting {
     std::vector<int> came;
@@ -65,23 +65,23 @@ class Settling {
     Rank& one = at(rank);
     while (problem_.empty() && one.next < makings_[static_cast<std::size_t>(rank)].size()) {
       const Making& making = making_of(rank);
-      if (making.kind == Making::Kind::kInclude || making.kind == Making::Kind::kExclude) {
+      if (making.kind == Making::Method::kInclude || making.kind == Making::Method::kExclude) {
         choose(one, making);
         ++one.next;
         continue;
       }
       const auto number = one.communicators.find(making.from);
       if (!number) {
-        problem_ = making.where + ": the communicator that it is made from is not known";
+        problem_ = making.where + ": its parent communicator is not known";
         return;
       }
       Members members = members_of(rank, *number);
-      if (making.kind == Making::Kind::kGroup) {
+      if (making.kind == Making::Method::kGroup) {
         if (making.made) one.groups[*making.made] = *members;
         ++one.next;
         continue;
       }
-      return come(rank, one.communicators.id(*number), std::move(members));
+      return arrive(rank, one.communicators.id(*number), std::move(members));
     }
   }
 
@@ -103,16 +103,16 @@ class Settling {
         return;
       }
       chosen[index] = true;
-      if (making.kind == Making::Kind::kInclude) members.push_back(group[index]);
+      if (making.kind == Making::Method::kInclude) members.push_back(group[index]);
     }
-    for (std::size_t i = 0; making.kind == Making::Kind::kExclude && i < group.size(); ++i) {
+    for (std::size_t i = 0; making.kind == Making::Method::kExclude && i < group.size(); ++i) {
       if (!chosen[i]) members.push_back(group[i]);
     }
     one.groups[*making.made] = std::move(members);
   }
 
-  void come(int rank, std::uint64_t id, Members members) {
-    // What is made from MPI_COMM_SELF is made by this rank alone.
+  void arrive(int rank, std::uint64_t id, Members members) {
+    // Only this rank takes part in making a communicator from MPI_COMM_SELF.
     const std::uint64_t alone = id == 1 ? 2 * static_cast<std::uint64_t>(rank) + 1 : 2 * id;
     const std::pair key{alone, at(rank).made_from[id]++};
     Meeting& meeting = meetings_[key];
@@ -129,14 +129,14 @@ class Settling {
     const Making& first = making_of(members.front());
     for (const int member : members) {
       if (making_of(member).kind != first.kind) {
-        problem_ = fmt::format("{} and {} make different things of one communicator", first.where,
+        problem_ = fmt::format("{} and {} create different objects from one communicator", first.where,
                                making_of(member).where);
         return;
       }
     }
     check_grid(members);
     if (!problem_.empty()) return;
-    // Color, and by key and rank in the communicator who has it.
+    // By color: members with key and rank in the parent.
     std::map<std::int64_t, std::vector<std::pair<std::int64_t, int>>> parts;
     for (const int member : members) {
       const auto [color, key] = place_of(making_of(member), meeting, member, from);
@@ -163,17 +163,17 @@ class Settling {
     }
   }
 
-  /// All members make a grid of the same sides, which are its ranks or fewer, and keep the same sides of it.
+  /// Checks that all members make the same grid, within the number of ranks, and keep the same sides.
   void check_grid(const std::vector<int>& members) {
     const Making& first = making_of(members.front());
-    const bool is_grid = first.kind == Making::Kind::kGrid;
-    if (!is_grid && first.kind != Making::Kind::kSubgrid) return;
+    const bool is_grid = first.kind == Making::Method::kGrid;
+    if (!is_grid && first.kind != Making::Method::kSubgrid) return;
     for (const int member : members) {
       const Making& other = making_of(member);
       if (std::equal(other.numbers.begin(), other.numbers.end(), first.numbers.begin(), first.numbers.end(),
                      [&](std::int64_t a, std::int64_t b) { return is_grid ? a == b : (a != 0) == (b != 0); }))
         continue;
-      problem_ = fmt::format("{}: {} [{}], and at {} [{}]", other.where,
+      problem_ = fmt::format("{}: {} [{}], but at {} [{}]", other.where,
                              is_grid ? "the sides of the grid are" : "what remains of the grid is",
                              fmt::join(other.numbers, ", "), first.where, fmt::join(first.numbers, ", "));
       return;
@@ -189,39 +189,39 @@ class Settling {
     }
   }
 
-  /// Every way to make a communicator as a split: the color and the key of a member.
+  /// Expresses each constructor as a split: the color and the key of a member.
   std::pair<std::int64_t, std::int64_t> place_of(const Making& making, const Meeting& meeting, int member,
                                                  std::uint64_t from) {
     const std::int64_t own = position(*meeting.members, member);
     switch (making.kind) {
-      case Making::Kind::kSplit:
+      case Making::Method::kSplit:
         return {making.color, making.key};
-      case Making::Kind::kCreate: {
+      case Making::Method::kCreate: {
         const auto group = at(member).groups.find(making.group);
         if (group == at(member).groups.end()) {
-          problem_ = making.where + ": the group that it is made from is not known";
+          problem_ = making.where + ": its parent group is not known";
           return {-1, 0};
         }
         const std::int64_t place = position(group->second, member);
         return {place < 0 ? -1 : 0, place};
       }
-      case Making::Kind::kGrid: {
+      case Making::Method::kGrid: {
         const std::int64_t size = std::accumulate(making.numbers.begin(), making.numbers.end(),
                                                   std::int64_t{1}, std::multiplies<>());
         return {own < size || making.numbers.empty() ? 0 : -1, own};
       }
-      case Making::Kind::kSubgrid:
+      case Making::Method::kSubgrid:
         return {line_of(making, own, from), own};
-      case Making::Kind::kDuplicate:
-      case Making::Kind::kGroup:
-      case Making::Kind::kInclude:
-      case Making::Kind::kExclude:
+      case Making::Method::kDuplicate:
+      case Making::Method::kGroup:
+      case Making::Method::kInclude:
+      case Making::Method::kExclude:
         break;
     }
     return {0, own};
   }
 
-  /// The number of the coordinates that a subgrid leaves out.
+  /// The index of the coordinates that a subgrid drops.
   std::int64_t line_of(const Making& making, std::int64_t rank, std::uint64_t from) {
     const auto grid = grids_.find(from);
     if (grid == grids_.end() || grid->second.size() != making.numbers.size()) {
@@ -240,11 +240,12 @@ class Settling {
   }
 
   std::vector<std::int64_t> sides_of(const Making& making, std::uint64_t from) {
-    if (making.kind == Making::Kind::kGrid) return making.numbers;
+    if (making.kind == Making::Method::kGrid) return making.numbers;
     std::vector<std::int64_t> sides;
-    if (const auto grid = grids_.find(from); making.kind == Making::Kind::kDuplicate && grid != grids_.end())
+    if (const auto grid = grids_.find(from);
+        making.kind == Making::Method::kDuplicate && grid != grids_.end())
       return grid->second;
-    for (std::size_t i = 0; making.kind == Making::Kind::kSubgrid && i < making.numbers.size(); ++i) {
+    for (std::size_t i = 0; making.kind == Making::Method::kSubgrid && i < making.numbers.size(); ++i) {
       if (making.numbers[i] != 0) sides.push_back(grids_[from][i]);
     }
     return sides;
@@ -282,7 +283,7 @@ std::optional<std::uint32_t> RankCommunicators::find(const CommunicatorName& nam
     return name.handle < kFirst ? std::optional(static_cast<std::uint32_t>(name.handle)) : std::nullopt;
   }
   const auto fits = [&](std::uint32_t number) {
-    // The rank in all of them is that of the file: some old traces have 0 for all.
+    // The rank in all communicators is that of the file: some old traces always contain 0.
     const std::int64_t own = number >= kFirst ? position(*members(number), rank_) : name.rank;
     return size(number) == static_cast<std::size_t>(name.size) && own == name.rank;
   };
@@ -306,12 +307,13 @@ std::optional<std::uint32_t> RankCommunicators::claim(const CommunicatorName& na
     named_[i] = true;
     return kFirst + static_cast<std::uint32_t>(i);
   }
-  if (name.size == ranks_ && name.rank == rank_) return 0;  // by another handle, as Fortran's
+  if (name.size == ranks_ && name.rank == rank_) return 0;  // under another handle, such as Fortran's
   return name.size == 1 ? std::optional(std::uint32_t{1}) : std::nullopt;
 }
 
-Result<std::vector<std::vector<MadeCommunicator>>> settle(const std::vector<std::vector<Making>>& makings) {
-  return Settling(makings).run();
+Result<std::vector<std::vector<MadeCommunicator>>> resolve_communicators(
+    const std::vector<std::vector<Making>>& makings) {
+  return CommunicatorResolver(makings).run();
 }
 
 }  // namespace offramp::trace

@@ -1,4 +1,4 @@
-// What a datatype of a trace is here: its size, and the class of its elements.
+// A datatype of a trace: its size, and the class of its elements.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Traces of DUMPI as dumpi2ascii writes them: one file for each rank; a call is a line when it begins, a line
-// for each argument, and a line when it returns.
+// Reads traces of DUMPI in the text form of dumpi2ascii: one file per rank. A call has one line at its
+// beginning, one per argument, and one at its return.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,9 +15,9 @@ namespace {
 constexpr std::string_view kEntering = " entering at walltime ";
 constexpr std::string_view kReturning = " returning at walltime ";
 constexpr std::string_view kIgnored = " times and ignored ";
-constexpr std::string_view kTypeSize = "Datatype ";  // a line of what dumpi2ascii -X adds
+constexpr std::string_view kTypeSize = "Datatype ";  // added by dumpi2ascii -X
 
-/// By DUMPI's numbers (types.h), with sizes as on x86-64. From 28 on a program made them.
+/// By DUMPI's numbers (types.h), with sizes on x86-64. Numbers from 28 on are derived types.
 constexpr auto kDumpiTypes = [] {
   using enum ElementType;
   return std::array<Datatype, 28>{
@@ -42,10 +42,10 @@ constexpr std::array<ReduceFunction, 14> kDumpiFunctions = {ReduceFunction::kUse
                                                             ReduceFunction::kMaximumLocation,
                                                             ReduceFunction::kReplace};
 
-/// By number, those that the program made.
+/// Sizes of derived types by number.
 using TypeSizes = std::map<std::uint64_t, std::uint64_t>;
 
-/// "1296777956.737669000": nanoseconds.
+/// Converts "1296777956.737669000" to nanoseconds.
 std::optional<std::uint64_t> wall_time_in(std::string_view text) {
   constexpr std::size_t kDecimals = 9;
   const std::size_t point = text.find('.');
@@ -58,7 +58,7 @@ std::optional<std::uint64_t> wall_time_in(std::string_view text) {
   return time + *part;
 }
 
-/// "Datatype 28 (user-defined) has size 24", of the last lines, where dumpi2ascii -X writes them.
+/// Reads "Datatype 28 (user-defined) has size 24" from the last lines, written by dumpi2ascii -X.
 TypeSizes sizes_at_end(const std::shared_ptr<const recording::Source>& source) {
   constexpr std::uint64_t kLookedThrough = std::uint64_t{1} << 20U;
   TypeSizes sizes;
@@ -137,9 +137,9 @@ class DumpiCalls final : public LineCalls {
     const std::size_t entering = line.find(kEntering);
     if (entering == std::string_view::npos) {
       if (const std::size_t returning = line.find(kReturning); returning != std::string_view::npos)
-        return fail(fmt::format("{} returns, and was not entered",
+        return fail(fmt::format("{} returns but was not entered",
                                 line.substr(0, std::min<std::size_t>(returning, 60))));
-      // What stands around the calls is the tracer's own, but for the calls that it was to ignore.
+      // Lines around the calls belong to the tracer, except lines about ignored calls.
       const bool is_between = !function().empty() && function() != "MPI_Finalize";
       if (is_between || (line.find(kIgnored) != std::string_view::npos &&
                          line.find(" ignored 0 times") == std::string_view::npos))
@@ -151,7 +151,7 @@ class DumpiCalls final : public LineCalls {
     learn_type();
     return true;
   }
-  /// Up to the line that it returns on.
+  /// Reads up to the line of the return.
   bool read_arguments() {
     constexpr std::size_t kMostArguments = 64;
     arguments_.clear();
@@ -160,7 +160,7 @@ class DumpiCalls final : public LineCalls {
       if (const std::size_t returning = line.find(kReturning); returning != std::string_view::npos) {
         end(wall_time_in(line.substr(returning + kReturning.size())));
         if (line.substr(0, returning) == function() && begun() && ended()) return true;
-        return fail(fmt::format("{} returns, or has no walltime, and {} was entered",
+        return fail(fmt::format("{} returns or has no walltime, but {} was entered",
                                 short_name(line.substr(0, returning)), short_name(function())));
       }
       if (const std::size_t entering = line.find(kEntering); entering != std::string_view::npos)
@@ -196,7 +196,7 @@ class DumpiCalls final : public LineCalls {
     return number > 1 && number < kDumpiTypes.size() ? std::optional(kDumpiTypes[number]) : std::nullopt;
   }
 
-  /// The size of a type that is made of others. Older calls have "lengths", newer ones "blocklengths".
+  /// Computes the size of a derived type. Older calls have "lengths", newer ones "blocklengths".
   void learn_type() {
     const std::string_view name = function();
     if (!name.starts_with("MPI_Type_")) return;
@@ -208,7 +208,7 @@ class DumpiCalls final : public LineCalls {
     }
     const auto made = handle("newtype");
     if (!made) return;
-    // A number is used again once its type is freed: what is not known of the new one is not that of the old.
+    // Numbers are reused after a type is freed: the old size must not remain if the new one is unknown.
     learned_.erase(*made);
     const auto bytes = name == "MPI_Type_struct" || name == "MPI_Type_create_struct"
                            ? bytes_of_struct()
@@ -280,8 +280,8 @@ Result<std::optional<Program>> open_dumpi(const Candidate& candidate) {
   if (!std::string_view(candidate.begin).substr(first).starts_with("MPI")) return std::optional<Program>();
   return program_of_lines<DumpiCalls>(
       candidate,
-      {"computing is the wall time between calls", "calls of several threads go on one after the other",
-       "receives from any rank do not say whom they took: statuses are not read"});
+      {"computing is the wall time between calls", "calls of several threads run one after the other",
+       "sources of receives from any rank are not known: statuses are not read"});
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// GOAL, the schedules of LogGOPSim and ATLAHS, as text and in their binary form: per rank a graph of sends,
-// receives and computing.
+// GOAL, the schedules of LogGOPSim and ATLAHS, as text and binary: per rank a graph of messages and
+// computing.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace offramp::trace {
 
-/// What both forms have in common. several: cpus or nics.
+/// The common part of both forms. several: uses several cpus or nics.
 Program goal_program(const std::string& name, int ranks, bool several,
                      std::function<Result<Graph>(int rank)> graph);
 

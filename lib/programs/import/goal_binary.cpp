@@ -1,6 +1,6 @@
 // The binary form of a GOAL schedule: a header with a table of the ranks' blocks, and blocks of nodes that
-// name their dependants. Offsets in the file are checked against the block before they are followed, and
-// each node's number of dependencies, which the file states, against those that name it.
+// list their dependants. Offsets are checked against the block before they are used. The number of
+// dependencies stated for each node is checked against the nodes that list it.
 #include <fmt/format.h>
 
 #include <utility>
@@ -29,7 +29,7 @@ struct BinarySchedule {
   std::vector<RankRange> ranks;
 };
 
-/// One rank's block. Errors name the offset in the file.
+/// Reads one rank's block. Errors name the offset in the file.
 class RankBlock {
  public:
   RankBlock(const BinarySchedule& schedule, int rank)
@@ -42,7 +42,7 @@ class RankBlock {
     const Result<ByteSpan> bytes = schedule.source.read(begin_, size, buffer_);
     problem_ = bytes.error();
     if (bytes) bytes_ = *bytes;
-    if (bytes && bytes_.size() != size) bad(bytes_.size(), "the file ends here");
+    if (bytes && bytes_.size() != size) reject(bytes_.size(), "the file ends here");
   }
 
   Result<Graph> graph() {
@@ -50,29 +50,29 @@ class RankBlock {
     if (problem_.empty()) read(graph);
     if (problem_.empty()) count_dependencies(graph);
     if (problem_.empty() && node_on_circle(graph) < graph.nodes.size())
-      bad(0, fmt::format("operation {} waits for itself through others", node_on_circle(graph) + 1));
+      reject(0, fmt::format("operation {} depends on itself through others", node_on_circle(graph) + 1));
     return problem_.empty() ? Result<Graph>(std::move(graph)) : failure(problem_);
   }
 
  private:
-  void bad(std::size_t at, std::string_view what) {
+  void reject(std::size_t at, std::string_view what) {
     if (problem_.empty())
       problem_ = fmt::format("{}: offset {}: rank {}: {}", name_, begin_ + at, rank_, what);
   }
 
   void read(Graph& graph) {
-    if (bytes_.size() < 8) return bad(0, "it is too short");
+    if (bytes_.size() < 8) return reject(0, "it is too short");
     const std::size_t nodes = get_word<std::uint32_t>(bytes_.data());
     const std::size_t roots = get_word<std::uint32_t>(bytes_.data() + 4);
     const std::size_t first = 8 + 4 * roots;
     if (roots > nodes || first + nodes * kGoalNode > bytes_.size())
-      return bad(0, fmt::format("{} operations do not fit in {} bytes", nodes, bytes_.size()));
+      return reject(0, fmt::format("{} operations do not fit in {} bytes", nodes, bytes_.size()));
     const std::size_t appendix = first + nodes * kGoalNode;
     const std::size_t listed = (bytes_.size() - appendix) / 4;
     graph.dependants.reserve(listed);
     for (std::size_t i = 0; i < listed; ++i) {
       const auto node = get_word<std::uint32_t>(bytes_.data() + appendix + 4 * i);
-      if (node >= nodes) return bad(appendix + 4 * i, fmt::format("there is no operation {}", node));
+      if (node >= nodes) return reject(appendix + 4 * i, fmt::format("operation {} does not exist", node));
       graph.dependants.push_back(node);
     }
     graph.nodes.reserve(nodes);
@@ -83,8 +83,8 @@ class RankBlock {
     const std::uint8_t* const at = bytes_.data() + offset;
     Graph::Node node;
     node.waits = get_word<std::uint32_t>(at);
-    if (at[4] < 1 || at[4] > 3) return bad(offset + 4, fmt::format("there is no kind {}", at[4]));
-    node.kind = static_cast<Graph::Kind>(at[4]);
+    if (at[4] < 1 || at[4] > 3) return reject(offset + 4, fmt::format("unknown kind {}", at[4]));
+    node.kind = static_cast<Graph::NodeKind>(at[4]);
     const auto peer = get_word<std::uint32_t>(at + 5);
     node.size = get_word<std::uint64_t>(at + 9);
     const auto tag = get_word<std::uint32_t>(at + 17);
@@ -96,13 +96,13 @@ class RankBlock {
     const auto second = get_word<std::uint32_t>(at + 35);
     const std::uint64_t last = std::uint64_t{node.first} + node.at_end + node.at_begin;
     if (last > graph.dependants.size() || (node.at_begin > 0 && second != node.first + node.at_end))
-      return bad(offset + 23, "its dependants are not listed");
-    const bool receives = node.kind == Graph::Kind::kReceive;
-    if (node.kind != Graph::Kind::kCompute) {
+      return reject(offset + 23, "its dependants are not listed");
+    const bool receives = node.kind == Graph::NodeKind::kReceive;
+    if (node.kind != Graph::NodeKind::kCompute) {
       if (peer >= ranks_ && !(receives && peer == kGoalAny))
-        return bad(offset + 5, fmt::format("there is no rank {}", peer));
+        return reject(offset + 5, fmt::format("rank {} does not exist", peer));
       if (tag > INT32_MAX && !(receives && tag == kGoalAny))
-        return bad(offset + 17, fmt::format("tag {} is not below 2^31", tag));
+        return reject(offset + 17, fmt::format("tag {} is not below 2^31", tag));
       node.peer = peer == kGoalAny ? kAnySource : static_cast<std::int32_t>(peer);
       node.tag = tag == kGoalAny ? kAnyTag : static_cast<std::int32_t>(tag);
     }
@@ -114,13 +114,13 @@ class RankBlock {
     std::uint64_t listed = 0;
     for (const Graph::Node& node : graph.nodes) {
       const std::size_t count = std::size_t{node.at_end} + node.at_begin;
-      if ((listed += count) > graph.dependants.size()) return bad(0, "dependants are listed twice");
+      if ((listed += count) > graph.dependants.size()) return reject(0, "dependants are listed twice");
       for (std::size_t i = 0; i < count; ++i) ++counted[graph.dependants[node.first + i]];
     }
     for (std::size_t i = 0; i < counted.size(); ++i) {
       if (counted[i] != graph.nodes[i].waits)
-        return bad(0, fmt::format("operation {} waits for {} others, and {} say so", i + 1,
-                                  graph.nodes[i].waits, counted[i]));
+        return reject(0, fmt::format("operation {} depends on {} others, but {} list it", i + 1,
+                                     graph.nodes[i].waits, counted[i]));
     }
   }
 
@@ -143,7 +143,7 @@ Result<std::optional<Program>> open_binary(const Candidate& candidate) {
   if (bytes.size() < kGoalHeader) return std::optional<Program>();
   const auto magic = get_word<std::uint64_t>(bytes.data());
   if (magic == kGoalUsedUp)
-    return failure(path + ": LogGOPSim has used this file up (--save-mem): make it again with txt2bin");
+    return failure(path + ": LogGOPSim has consumed this file (--save-mem): create it again with txt2bin");
   if (magic != kGoalMagic) return std::optional<Program>();
   const auto ranks = get_word<std::uint32_t>(bytes.data() + 8);
   const bool several = bytes[12] > 0 || bytes[13] > 0;
@@ -167,7 +167,7 @@ Result<std::optional<Program>> open_binary(const Candidate& candidate) {
   Program program = goal_program(path, static_cast<int>(ranks), several,
                                  [schedule](int rank) { return RankBlock(*schedule, rank).graph(); });
   if (const std::uint64_t beyond = schedule->source.size() - begin; beyond > 0)
-    program.notes.push_back(fmt::format("{} bytes behind the last rank are not read", beyond));
+    program.notes.push_back(fmt::format("{} bytes after the last rank are ignored", beyond));
   return std::optional(std::move(program));
 }
 
@@ -179,11 +179,11 @@ const Opener kGoalBinaries = {
 Program goal_program(const std::string& name, int ranks, bool several,
                      std::function<Result<Graph>(int rank)> graph) {
   Program program = program_of_graphs(name, ranks, std::move(graph));
-  program.notes = {"the unit of its computing is taken as 1 ns"};
+  program.notes = {"its unit of computing is assumed to be 1 ns"};
   if (several)
     program.notes.emplace_back(
-        "several cpus and NICs of a rank: its computing goes on one after the other, and the backend says "
-        "what carries its messages");
+        "several cpus and NICs of a rank: its computing is serialized, and the backend determines the path "
+        "of its messages");
   return program;
 }
 

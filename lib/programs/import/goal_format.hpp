@@ -1,4 +1,4 @@
-// The binary form of GOAL schedules: packed, little-endian; read in LogGOPSim's Goal.hpp.
+// The binary form of GOAL schedules: packed, little-endian; from LogGOPSim's Goal.hpp.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 namespace offramp::trace {
 
 inline constexpr std::uint64_t kGoalMagic = 4223;
-/// LogGOPSim's --save-mem uses a file up in place.
+/// LogGOPSim's --save-mem overwrites the file.
 inline constexpr std::uint64_t kGoalUsedUp = 2342;
 inline constexpr std::size_t kGoalHeader = 14;
 inline constexpr std::size_t kGoalRankEntry = 16;

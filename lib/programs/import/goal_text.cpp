@@ -1,8 +1,10 @@
-// The text of a GOAL schedule, in two passes: find_ranks() notes where each rank's block begins, RankText
-// reads one block into a graph when it is asked for. Comments may span lines and blocks, so a place in the
-// file comes with the state of the comment there.
+// Reads the text of a GOAL schedule in two passes: find_ranks() finds each rank's block, and RankText reads a
+// block into a graph on demand. Comments may span lines and blocks, so scans keep their state.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
+#include <string>
 #include <unordered_map>
 
 #include "lib/programs/import/goal.hpp"
@@ -10,16 +12,18 @@
 #include "lib/programs/import/lines.hpp"
 #include "lib/programs/import/made_events.hpp"
 #include "lib/programs/import/openers.hpp"
+#include "offramp/kernel/frame_pool.hpp"
 #include "offramp/model/message.hpp"
 
 namespace offramp::trace {
 namespace {
 
-/// Takes comments out of lines. What follows a comment counts.
+/// Removes comments from lines. Text after a comment on the same line counts.
 class Comments {
  public:
   /// Valid until the next line.
   std::string_view strip(std::string_view line) {
+    if (!inside_ && line.find('/') == std::string_view::npos) return line;
     kept_.clear();
     while (!line.empty()) {
       if (inside_) {
@@ -47,7 +51,12 @@ class Comments {
   std::string kept_;
 };
 
-/// "rank 12 {": 12.
+std::string_view first_word(std::string_view line) {
+  const char* const begin = std::find_if_not(line.begin(), line.end(), is_blank);
+  return {begin, std::find_if(begin, line.end(), is_blank)};
+}
+
+/// Returns 12 for "rank 12 {".
 std::optional<std::uint32_t> rank_begun(const std::vector<std::string_view>& words) {
   if (words.size() == 2 && words[0] == "rank" && words[1].ends_with('{'))
     return number_in<std::uint32_t>(words[1].substr(0, words[1].size() - 1));
@@ -55,7 +64,7 @@ std::optional<std::uint32_t> rank_begun(const std::vector<std::string_view>& wor
   return number_in<std::uint32_t>(words[1]);
 }
 
-/// The graph of one rank, statement by statement.
+/// Builds the graph of one rank, statement by statement.
 class RankText {
  public:
   explicit RankText(std::uint32_t ranks) : ranks_(ranks) {}
@@ -63,9 +72,9 @@ class RankText {
   Result<void> statement(std::string_view text) {
     std::string_view label;
     if (const std::size_t colon = text.find(':'); colon != std::string_view::npos) {
-      split(text.substr(0, colon), words_);
-      if (words_.size() != 1) return failure("a label is one word before a colon");
-      label = words_[0];
+      label = first_word(text.substr(0, colon));
+      const bool is_one = std::all_of(label.end(), text.begin() + colon, is_blank);
+      if (label.empty() || !is_one) return failure("a label is one word before a colon");
       text.remove_prefix(colon + 1);
     }
     split(text, words_);
@@ -82,7 +91,7 @@ class RankText {
     const auto before = labels_.find(std::string(words_[2]));
     for (const auto& [found, word] : {std::pair(node, words_[0]), {before, words_[2]}}) {
       if (found == labels_.end())
-        return failure(fmt::format("no label {} stands before", word.substr(0, 60)));
+        return failure(fmt::format("label {} is not defined before this line", word.substr(0, 60)));
     }
     builder_.depend(node->second, before->second, words_[1] == "irequires");
     return {};
@@ -95,7 +104,7 @@ class RankText {
     const std::string_view what = next();
     std::string_view size = next();
     if (what == "send" || what == "recv") {
-      node.kind = what == "send" ? Graph::Kind::kSend : Graph::Kind::kReceive;
+      node.kind = what == "send" ? Graph::NodeKind::kSend : Graph::NodeKind::kReceive;
       std::string_view unit = "b";
       if (size.ends_with('b')) {
         size.remove_suffix(1);
@@ -111,36 +120,36 @@ class RankText {
       } else if (const auto rank = number_in<std::uint32_t>(peer); rank && *rank < ranks_) {
         node.peer = static_cast<std::int32_t>(*rank);
       } else {
-        return failure(fmt::format("{} is no rank below {}", peer.substr(0, 40), ranks_));
+        return failure(fmt::format("{} is not a rank below {}", peer.substr(0, 40), ranks_));
       }
     } else if (what != "calc") {
-      return failure(fmt::format("{} is no statement: send, recv, calc, requires or irequires are",
+      return failure(fmt::format("unknown statement {}; known: send, recv, calc, requires, irequires",
                                  words_[0].substr(0, 40)));
     }
     const auto amount = number_in<std::uint64_t>(size);
-    if (!amount) return failure(fmt::format("{} is no size", size.substr(0, 40)));
+    if (!amount) return failure(fmt::format("{} is not a size", size.substr(0, 40)));
     node.size = *amount;
     if (const Result<void> done = options(node, at); !done) return done;
     const std::uint32_t number = builder_.add(node);
-    if (!label.empty()) labels_.try_emplace(std::string(label), number);  // the first meaning stays
+    if (!label.empty()) labels_.try_emplace(std::string(label), number);  // the first definition counts
     return {};
   }
 
   Result<void> options(Graph::Node& node, std::size_t at) const {
-    const bool computes = node.kind == Graph::Kind::kCompute;
+    const bool computes = node.kind == Graph::NodeKind::kCompute;
     for (; at < words_.size(); at += 2) {
       const std::string_view name = words_[at];
       const std::string_view text = at + 1 < words_.size() ? words_[at + 1] : std::string_view();
       const auto value = number_in<std::uint32_t>(text);
       if (name == "tag" && !computes) {
-        const bool any = text == "-1" && node.kind == Graph::Kind::kReceive;
+        const bool any = text == "-1" && node.kind == Graph::NodeKind::kReceive;
         if (!any && (!value || *value > INT32_MAX))
-          return failure(fmt::format("{} is no tag below 2^31", text.substr(0, 40)));
+          return failure(fmt::format("{} is not a tag below 2^31", text.substr(0, 40)));
         node.tag = any ? kAnyTag : static_cast<std::int32_t>(*value);
       } else if ((name == "cpu" || (name == "nic" && !computes)) && value && *value <= UINT8_MAX) {
         (name == "cpu" ? node.cpu : node.nic) = static_cast<std::uint8_t>(*value);
       } else {
-        return failure(fmt::format("{} {} does not belong here", name.substr(0, 40), text.substr(0, 40)));
+        return failure(fmt::format("{} {} is not allowed here", name.substr(0, 40), text.substr(0, 40)));
       }
     }
     return {};
@@ -148,77 +157,84 @@ class RankText {
 
   std::uint32_t ranks_;
   GraphBuilder builder_;
-  std::unordered_map<std::string, std::uint32_t> labels_;
+  using Allocator = offramp::detail::PoolAllocator<std::pair<const std::string, std::uint32_t>>;
+  std::unordered_map<std::string, std::uint32_t, std::hash<std::string>, std::equal_to<>, Allocator> labels_;
   std::vector<std::string_view> words_;
 };
 
-/// Behind the line that begins a rank.
+/// The statements of a rank.
 struct RankPlace {
   std::uint64_t offset = 0;
+  std::uint64_t end = 0;
   std::uint64_t lines_before = 0;
 };
 
 struct TextSchedule {
   std::shared_ptr<const recording::Source> source;
-  std::vector<RankPlace> ranks;  // of those without statements: 0 lines before
-  bool several = false;          // cpus or nics
+  std::vector<RankPlace> ranks;  // lines_before is 0 for ranks without statements
+  bool several = false;          // uses cpus or nics
 };
 
 Result<Graph> read_rank(const TextSchedule& schedule, int rank) {
   const RankPlace& place = schedule.ranks[static_cast<std::size_t>(rank)];
-  Lines lines(schedule.source, place.offset, place.lines_before);
+  Lines lines(schedule.source, place.offset, place.lines_before, place.end);
   Comments comments;
   RankText text(static_cast<std::uint32_t>(schedule.ranks.size()));
-  std::vector<std::string_view> words;
   for (std::string_view line; lines.next(line);) {
     const std::string_view statement = comments.strip(line);
-    split(statement, words);
-    if (words.empty()) continue;
-    if (words[0] == "}") {
+    const std::string_view word = first_word(statement);
+    if (word.empty()) continue;
+    if (word == "}") {
       Graph graph = text.build();
       if (const std::size_t node = node_on_circle(graph); node < graph.nodes.size())
         return failure(
-            lines.at(fmt::format("rank {}: operation {} waits for itself through others", rank, node + 1)));
+            lines.at(fmt::format("rank {}: operation {} depends on itself through others", rank, node + 1)));
       return graph;
     }
     if (const Result<void> done = text.statement(statement); !done) return failure(lines.at(done.error()));
   }
-  return failure(lines.error().empty() ? lines.at(fmt::format("rank {} has no end", rank)) : lines.error());
+  return failure(lines.error().empty() ? lines.at(fmt::format("rank {} has no closing brace", rank))
+                                       : lines.error());
 }
 
-/// Where the ranks are. What they do is read when they do it.
+/// The text contains the word between blanks.
+bool contains_word(std::string_view text, std::string_view word) {
+  for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+    if (at > 0 && text[at - 1] == ' ' && at + word.size() < text.size() && text[at + word.size()] == ' ')
+      return true;
+  }
+  return false;
+}
+
+/// Finds the ranks. Their statements are read on demand.
 Result<TextSchedule> find_ranks(Lines& lines, std::uint32_t ranks, TextSchedule schedule, Comments comments) {
   schedule.ranks.resize(ranks);
   std::vector<std::string_view> words;
-  bool inside = false;  // of a rank's block
+  RankPlace* inside = nullptr;  // its block contains the line
   for (std::string_view line; lines.next(line);) {
     const std::string_view statement = comments.strip(line);
-    if (statement.find(" cpu ") != std::string_view::npos ||
-        statement.find(" nic ") != std::string_view::npos)
-      schedule.several = true;
-    const std::size_t first = statement.find_first_not_of(" \t\r");
-    if (first == std::string_view::npos) continue;
-    if (inside && statement[first] != 'r' && statement[first] != '}') continue;
+    schedule.several = schedule.several || contains_word(statement, "cpu") || contains_word(statement, "nic");
+    const std::string_view word = first_word(statement);
+    if (word.empty() || (inside != nullptr && word != "}" && word != "rank")) continue;
     split(statement, words);
-    if (inside && words[0] == "}") {
-      if (words.size() > 1) return failure(lines.at("a rank's block ends with a line of its own"));
-      inside = false;
+    if (inside != nullptr && word == "}") {
+      if (words.size() > 1) return failure(lines.at("the } of a rank has to be alone on its line"));
+      std::exchange(inside, nullptr)->end = lines.next_offset();
       continue;
     }
-    if (inside && words[0] != "rank") continue;
-    if (inside) return failure(lines.at("a rank begins before the one above has its }"));
-    inside = true;
+    if (inside != nullptr) return failure(lines.at("a rank begins before the } of the previous one"));
     const auto rank = rank_begun(words);
     if (!rank || *rank >= ranks)
       return failure(lines.at(fmt::format("rank R {{ is expected, R below {}", ranks)));
     RankPlace& place = schedule.ranks[*rank];
-    if (place.lines_before != 0) return failure(lines.at(fmt::format("a second rank {}", *rank)));
-    place = {lines.next_offset(), lines.number()};
+    if (place.lines_before != 0) return failure(lines.at(fmt::format("rank {} occurs twice", *rank)));
+    place = {lines.next_offset(), UINT64_MAX, lines.number()};
+    inside = &place;
   }
   if (!lines.error().empty()) return failure(lines.error());
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     if (schedule.ranks[rank].lines_before == 0)
-      return failure(fmt::format("{}: there is no rank {} of {}", lines.file(), rank, ranks));
+      return failure(fmt::format("{}: rank {} does not exist among {} ranks", lines.file(), rank, ranks));
   }
   return schedule;
 }
@@ -226,7 +242,7 @@ Result<TextSchedule> find_ranks(Lines& lines, std::uint32_t ranks, TextSchedule 
 Result<std::optional<Program>> open_text(const Candidate& candidate) {
   if (!candidate.is_text()) return std::optional<Program>();
   const std::string& path = candidate.name;
-  Result<recording::Source> source = recording::Source::look(path);
+  Result<recording::Source> source = recording::Source::open(path);
   if (!source) return failure(source.error());
   TextSchedule schedule;
   schedule.source = std::make_shared<const recording::Source>(std::move(*source));
@@ -237,7 +253,7 @@ Result<std::optional<Program>> open_text(const Candidate& candidate) {
   if (words.size() != 2 || words[0] != "num_ranks") return std::optional<Program>();
   const auto ranks = number_in<std::uint32_t>(words[1]);
   if (!ranks || *ranks == 0 || *ranks > std::uint32_t{kMostRanks})
-    return failure(lines.at(fmt::format("num_ranks is from 1 to {}", kMostRanks)));
+    return failure(lines.at(fmt::format("num_ranks has to be from 1 to {}", kMostRanks)));
   Result<TextSchedule> found = find_ranks(lines, *ranks, std::move(schedule), comments);
   if (!found) return failure(found.error());
   const bool several = found->several;

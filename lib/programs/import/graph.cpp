@@ -1,11 +1,10 @@
-// A graph is played as events: whatever may begin begins, messages first, then computing; when nothing more
-// may, the rank waits for some of its open messages and learns which (learned()). A node counts the
-// dependencies that are still open, so a circle is a graph whose count never comes to 0: node_on_circle()
-// finds one before anything is played.
+// Executes a graph as events: all ready operations begin, messages before computing. If no more can begin,
+// the rank waits for some of all open requests and learns which have completed (on_completed()). Nodes count
+// open dependencies; with a cycle some never reach 0, which node_on_circle() detects before execution.
 #include "lib/programs/import/graph.hpp"
 
 #include <algorithm>
-#include <deque>
+#include <array>
 #include <map>
 #include <span>
 #include <utility>
@@ -33,87 +32,118 @@ class GraphRun final : public MadeEvents {
     }
   }
 
-  void learned(std::uint64_t number) final {
+  void on_completed(std::uint64_t number) final {
     waits_ = false;
-    const auto found = open_.find(number);
-    if (found == open_.end()) return;
-    const std::uint32_t node = found->second;
-    open_.erase(found);
-    release(at_end(graph_, graph_.nodes[node]));
+    if (number >= nodes_.size() || nodes_[number] == kNone) return;
+    end(std::exchange(nodes_[number], kNone));
+    while (first_open_ < nodes_.size() && nodes_[first_open_] == kNone) ++first_open_;
+  }
+
+  [[nodiscard]] bool waits_for_open() const final { return true; }
+  /// A wait's list is made on demand, since a replay does not need it.
+  [[nodiscard]] std::span<const std::uint64_t> list(std::uint32_t number) const final {
+    if (!waits_ || number != kOpenList) return MadeEvents::list(number);
+    distances_.clear();
+    for (std::size_t i = first_open_; i < nodes_.size(); ++i) {
+      if (nodes_[i] != kNone) distances_.push_back(nodes_.size() - i);
+    }
+    return distances_;
   }
 
  private:
-  bool more() final {
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+  static constexpr std::uint32_t kOpenList = 1;
+  /// Ready nodes of one kind, first come first served. Node::waits of each is the next one.
+  struct Queue {
+    std::uint32_t first = kNone;
+    std::uint32_t last = kNone;
+    [[nodiscard]] bool empty() const { return first == kNone; }
+  };
+
+  /// Makes one event, or those of all communicators.
+  bool make_more() final {
     if (std::exchange(waits_, false)) end_all();
-    const std::uint64_t before = made();
-    for (const Graph::Communicator& one : std::exchange(graph_.communicators, {}))
-      make_communicator(one.members, one.id);
-    while (!sends_.empty() || !receives_.empty() || !collectives_.empty() || !computing_.empty()) {
-      if (!sends_.empty()) {
-        begin(sends_, EventKind::kSend, Call::kIsend);
-      } else if (!receives_.empty()) {
-        begin(receives_, EventKind::kReceive, Call::kIrecv);
-      } else if (!collectives_.empty()) {
-        const std::uint32_t number = take(collectives_);
-        const Graph::Node& node = graph_.nodes[number];
-        open_.emplace(collective(graph_.collectives[node.size], false), number);
-        release(at_begin(graph_, node));
-      } else {
-        const Graph::Node& node = graph_.nodes[take(computing_)];
-        release(at_begin(graph_, node));
-        compute(node.size);
-        release(at_end(graph_, node));
-      }
+    if (!graph_.communicators.empty()) {
+      for (const Graph::Communicator& one : std::exchange(graph_.communicators, {}))
+        make_communicator(one.members, one.id);
+      return true;
     }
-    if (made() != before) return true;
-    if (open_.empty()) return false;
-    std::vector<std::uint64_t> all;
-    for (const auto& [request, node] : open_) all.push_back(request);
-    wait_for(all, Call::kWaitsome, recording::kSome);
+    while (true) {
+      if (Queue& sends = ready_of(Graph::NodeKind::kSend); !sends.empty()) {
+        begin(pop(sends), EventKind::kSend, MpiFunction::kIsend);
+        return true;
+      }
+      if (Queue& receives = ready_of(Graph::NodeKind::kReceive); !receives.empty()) {
+        begin(pop(receives), EventKind::kReceive, MpiFunction::kIrecv);
+        return true;
+      }
+      if (Queue& collectives = ready_of(Graph::NodeKind::kCollective); !collectives.empty()) {
+        const std::uint32_t number = pop(collectives);
+        (void)collective(graph_.collectives[graph_.nodes[number].size], false);
+        begun(number);
+        return true;
+      }
+      Queue& computing = ready_of(Graph::NodeKind::kCompute);
+      if (computing.empty()) break;
+      const Graph::Node& node = graph_.nodes[pop(computing)];
+      release(at_begin(graph_, node));
+      compute(node.size);
+      release(at_end(graph_, node));
+    }
+    if (open_ == 0) return false;
+    recording::Event event;
+    event.kind = EventKind::kWait;
+    event.call = static_cast<std::uint16_t>(MpiFunction::kWaitsome);
+    event.flags = recording::kSome;
+    event.list = kOpenList;
+    add(event);
     waits_ = true;
     return true;
   }
-  /// Who only reads says nothing of the wait.
+  /// Plain readers do not report which requests completed, so all count as complete.
   void end_all() {
-    for (const auto& [request, node] : std::exchange(open_, {})) release(at_end(graph_, graph_.nodes[node]));
+    for (; first_open_ < nodes_.size(); ++first_open_) {
+      if (const std::uint32_t node = std::exchange(nodes_[first_open_], kNone); node != kNone) end(node);
+    }
   }
 
-  static std::uint32_t take(std::deque<std::uint32_t>& queue) {
-    const std::uint32_t node = queue.front();
-    queue.pop_front();
-    return node;
-  }
-  void begin(std::deque<std::uint32_t>& queue, EventKind kind, Call call) {
-    const std::uint32_t number = take(queue);
+  void begin(std::uint32_t number, EventKind kind, MpiFunction call) {
     const Graph::Node& node = graph_.nodes[number];
-    open_.emplace(message(kind, call, node.peer, node.tag, node.size, 0), number);
-    release(at_begin(graph_, node));
+    (void)message(kind, call, node.peer, node.tag, node.size, 0);
+    begun(number);
+  }
+  /// The node's request has the next number.
+  void begun(std::uint32_t number) {
+    nodes_.push_back(number);
+    ++open_;
+    release(at_begin(graph_, graph_.nodes[number]));
+  }
+  void end(std::uint32_t node) {
+    --open_;
+    release(at_end(graph_, graph_.nodes[node]));
   }
   void release(std::span<const std::uint32_t> dependants) {
     for (const std::uint32_t node : dependants) {
       if (--graph_.nodes[node].waits == 0) make_ready(node);
     }
   }
+
+  Queue& ready_of(Graph::NodeKind kind) { return ready_[static_cast<std::size_t>(kind) - 1]; }
   void make_ready(std::uint32_t node) {
-    switch (graph_.nodes[node].kind) {
-      case Graph::Kind::kSend:
-        return sends_.push_back(node);
-      case Graph::Kind::kReceive:
-        return receives_.push_back(node);
-      case Graph::Kind::kCollective:
-        return collectives_.push_back(node);
-      case Graph::Kind::kCompute:
-        return computing_.push_back(node);
-    }
+    Queue& queue = ready_of(graph_.nodes[node].kind);
+    graph_.nodes[node].waits = kNone;
+    (queue.empty() ? queue.first : graph_.nodes[queue.last].waits) = node;
+    queue.last = node;
   }
+  std::uint32_t pop(Queue& queue) { return std::exchange(queue.first, graph_.nodes[queue.first].waits); }
 
   Graph graph_;
-  std::deque<std::uint32_t> sends_;  // that may begin
-  std::deque<std::uint32_t> receives_;
-  std::deque<std::uint32_t> collectives_;
-  std::deque<std::uint32_t> computing_;
-  std::map<std::uint64_t, std::uint32_t> open_;  // by request, the node
-  bool waits_ = false;                           // and nothing has been learned since
+  std::array<Queue, 4> ready_;
+  std::vector<std::uint32_t> nodes_;  // by request; kNone: complete
+  std::size_t first_open_ = 0;        // all requests before it are complete
+  std::size_t open_ = 0;              // number of requests
+  bool waits_ = false;                // the last event is a wait, and no completion has been reported since
+  mutable std::vector<std::uint64_t> distances_;  // see list()
 };
 
 class NoGraph final : public MadeEvents {
@@ -121,7 +151,7 @@ class NoGraph final : public MadeEvents {
   explicit NoGraph(std::string problem) : problem_(std::move(problem)) {}
 
  private:
-  bool more() final { return fail(problem_); }
+  bool make_more() final { return fail(problem_); }
   std::string problem_;
 };
 
@@ -132,16 +162,15 @@ void GraphBuilder::order_collectives() {
   for (const Edge& edge : edges_) before[edge.node].push_back(edge.before);
   std::map<std::uint32_t, std::uint32_t> last;  // by communicator
   const auto place = [&](std::uint32_t number) {
-    if (graph_.nodes[number].kind != Graph::Kind::kCollective) return;
+    if (graph_.nodes[number].kind != Graph::NodeKind::kCollective) return;
     const auto [found, first] =
         last.try_emplace(graph_.collectives[graph_.nodes[number].size].communicator, number);
     if (!first) depend(number, std::exchange(found->second, number), true);
   };
-  // Depth first: what a collective waits for has its place before it. Not by what could begin first, which is
-  // not the same on all ranks.
+  // Depth first: a collective comes after those on which it depends. The order of readiness differs by rank.
   struct Visit {
     std::uint32_t node = 0;
-    std::size_t next = 0;  // of those that it waits for
+    std::size_t next = 0;  // index of the next dependency
   };
   std::vector<bool> seen(graph_.nodes.size(), false);
   std::vector<Visit> stack;
@@ -152,7 +181,7 @@ void GraphBuilder::order_collectives() {
     stack.push_back({node});
   };
   for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i) {
-    if (graph_.nodes[i].kind == Graph::Kind::kCollective) visit(i);
+    if (graph_.nodes[i].kind == Graph::NodeKind::kCollective) visit(i);
     while (!stack.empty()) {
       Visit& top = stack.back();
       if (top.next < before[top.node].size()) {
@@ -184,6 +213,7 @@ Graph GraphBuilder::build() {
     graph_.dependants[edge.begun ? at_begin++ : at_end++] = edge.node;
   }
   edges_.clear();
+  nodes.shrink_to_fit();
   return std::exchange(graph_, {});
 }
 

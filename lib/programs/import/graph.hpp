@@ -1,4 +1,4 @@
-// The operations of one rank as a graph: each may begin when others have ended, or have begun.
+// The operations of one rank as a graph: each begins when certain others have ended or begun.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +14,20 @@
 namespace offramp::trace {
 
 struct Graph {
-  enum class Kind : std::uint8_t { kSend = 1, kReceive = 2, kCompute = 3, kCollective = 4 };
+  enum class NodeKind : std::uint8_t { kSend = 1, kReceive = 2, kCompute = 3, kCollective = 4 };
   struct Node {
-    Kind kind = Kind::kCompute;
+    NodeKind kind = NodeKind::kCompute;
     std::uint8_t cpu = 0;
     std::uint8_t nic = 0;
     std::int32_t peer = 0;       // of a message; a receive may name any
-    std::int32_t tag = 0;        // the same
-    std::uint64_t size = 0;      // bytes, nanoseconds, or the number of a collective
-    std::uint32_t waits = 0;     // on so many others
-    std::uint32_t first = 0;     // where its dependants are listed
-    std::uint32_t at_end = 0;    // so many that wait for its end, then
-    std::uint32_t at_begin = 0;  // those that wait for its beginning
+    std::int32_t tag = 0;        // of a message; a receive may name any
+    std::uint64_t size = 0;      // bytes, nanoseconds, or the index of a collective
+    std::uint32_t waits = 0;     // number of dependencies
+    std::uint32_t first = 0;     // index of its first dependant
+    std::uint32_t at_end = 0;    // number of dependants on its end, listed first
+    std::uint32_t at_begin = 0;  // number of dependants on its beginning
   };
-  /// What the rank makes before all else: its communicators from recording::kFirstMade on.
+  /// Communicators that the rank makes at the start, numbered from recording::kFirstMade on.
   struct Communicator {
     std::vector<std::uint64_t> members;
     std::uint64_t id = 0;  // see recording::Event::extra
@@ -38,32 +38,32 @@ struct Graph {
   std::vector<Communicator> communicators;
 };
 
-/// Makes a graph from operations and what they wait for, in any order.
+/// Builds a graph from operations and dependencies, in any order.
 class GraphBuilder {
  public:
-  /// Its number.
+  /// Returns the node's number.
   std::uint32_t add(const Graph::Node& node) {
     graph_.nodes.push_back(node);
     return static_cast<std::uint32_t>(graph_.nodes.size() - 1);
   }
-  /// node waits until before has ended; or with begun, until it has begun.
+  /// `node` waits until `before` has ended, or with `begun`, until it has begun.
   void depend(std::uint32_t node, std::uint32_t before, bool begun = false) {
     edges_.push_back({before, node, begun});
   }
-  /// Its number.
+  /// Returns the node's number.
   std::uint32_t add(const recording::Event& collective) {
     graph_.collectives.push_back(collective);
-    return add(Graph::Node{.kind = Graph::Kind::kCollective, .size = graph_.collectives.size() - 1});
+    return add(Graph::Node{.kind = Graph::NodeKind::kCollective, .size = graph_.collectives.size() - 1});
   }
-  /// The number that collectives on it have.
+  /// Returns the number for its collectives.
   std::uint32_t add(Graph::Communicator communicator) {
     graph_.communicators.push_back(std::move(communicator));
     return static_cast<std::uint32_t>(recording::kFirstMade + graph_.communicators.size() - 1);
   }
-  /// Collectives of one communicator begin one after the other on all ranks alike: in the order of their
-  /// numbers, whatever they wait for, unless one waits for a later one.
+  /// Makes collectives of one communicator begin one after the other, on all ranks alike: in the order of
+  /// their numbers, unless one depends on a later one.
   void order_collectives();
-  /// Nothing is left of the builder.
+  /// Returns the graph and resets the builder.
   Graph build();
 
  private:
@@ -76,14 +76,13 @@ class GraphBuilder {
   std::vector<Edge> edges_;
 };
 
-/// A node that is on a circle of dependencies, or waits for one; the number of nodes if there is none.
+/// A node on a cycle of dependencies, or depending on one. The number of nodes if there is none.
 std::size_t node_on_circle(const Graph& graph);
 
-/// Runs a graph: what may begin begins, sends before receives before collectives before computing, and where
-/// nothing may, the rank waits for the first of what it has begun. It computes one thing at a time, on
-/// whatever cpu.
+/// Executes a graph. Ready operations begin: sends, then receives, collectives, and computing. If none is
+/// ready, the rank waits for the first of its open operations. It computes one thing at a time, on any cpu.
 std::unique_ptr<recording::Reader> run_graph(Graph graph);
-/// A rank whose graph could not be read.
+/// For a rank whose graph could not be read.
 std::unique_ptr<recording::Reader> no_graph(std::string problem);
 
 }  // namespace offramp::trace

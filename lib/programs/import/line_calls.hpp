@@ -1,4 +1,4 @@
-// What the readers of calls share whose traces are texts, one for each rank: a call begins on a line.
+// Base of readers for text traces of calls with one file per rank; each call begins on a line.
 #pragma once
 
 #include <fmt/format.h>
@@ -36,10 +36,10 @@ class LineCalls : public Calls {
   [[nodiscard]] std::string at(std::string_view what) const final { return lines_.at(what); }
 
  protected:
-  /// Reads the call that begins on the line. False: none begins there, or fail() said what is wrong.
+  /// Reads the call that begins on the line. Returns false if there is none, or after fail().
   virtual bool read(std::string_view line) = 0;
 
-  /// Which function it is, and when it was called.
+  /// Sets the function and the time of the call.
   void begin(std::string_view function, std::optional<std::uint64_t> when) {
     function_ = function;
     begun_ = when;
@@ -50,9 +50,9 @@ class LineCalls : public Calls {
     if (line.find_first_not_of(" \t") == std::string_view::npos || unread_.lines++ > 0) return;
     unread_.first = fmt::format("{}:{}", lines_.file(), lines_.number());
   }
-  /// A further line of the call. False: there is none.
+  /// Reads another line of the call. Returns false at the end.
   bool next_line(std::string_view& line) { return lines_.next(line); }
-  /// What is wrong with the line that was read last, unless the file itself could not be read on.
+  /// Reports a problem with the last line, or the failure to read the file.
   bool fail(std::string_view what) {
     error_ = lines_.error().empty() ? lines_.at(what) : lines_.error();
     return false;
@@ -67,7 +67,7 @@ class LineCalls : public Calls {
   std::string error_;
 };
 
-/// The program of the file that was named and of those beside it, with readers of that class.
+/// The program of the named file and those beside it, read by CallsOfRank.
 template <typename CallsOfRank>
 Result<std::optional<Program>> program_of_lines(const Candidate& candidate, std::vector<std::string> notes) {
   Result<RankFiles> files = rank_files(candidate.name);

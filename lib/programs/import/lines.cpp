@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace offramp::trace {
@@ -11,11 +12,14 @@ constexpr std::size_t kBlock = std::size_t{64} << 10U;
 
 }  // namespace
 
-Lines::Lines(std::shared_ptr<const recording::Source> source, std::uint64_t offset, std::uint64_t number)
-    : source_(std::move(source)), read_(offset), number_(number), begin_(offset) {}
+Lines::Lines(std::shared_ptr<const recording::Source> source, std::uint64_t offset, std::uint64_t number,
+             std::uint64_t end)
+    : source_(std::move(source)), read_(offset), end_(end), number_(number), begin_(offset) {}
 
 bool Lines::fill() {
-  const Result<recording::ByteSpan> block = source_->read(read_, kBlock, buffer_);
+  const std::uint64_t left = end_ - std::min(read_, end_);
+  const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(left, kBlock));
+  const Result<recording::ByteSpan> block = source_->read(read_, count, buffer_);
   if (!block) error_ = block.error();
   rest_ = block ? recording::text_of(*block) : std::string_view();
   read_ += rest_.size();
@@ -61,12 +65,15 @@ std::string Lines::at(std::string_view what) const {
 }
 
 void split(std::string_view line, std::vector<std::string_view>& words) {
-  constexpr std::string_view kBlanks = " \t\r";
   words.clear();
-  for (std::size_t at = line.find_first_not_of(kBlanks); at != std::string_view::npos;) {
-    const std::size_t end = std::min(line.find_first_of(kBlanks, at), line.size());
-    words.push_back(line.substr(at, end - at));
-    at = line.find_first_not_of(kBlanks, end);
+  const char* at = line.data();
+  const char* const end = at + line.size();
+  while (true) {
+    while (at != end && is_blank(*at)) ++at;
+    if (at == end) return;
+    const char* const begin = at;
+    while (at != end && !is_blank(*at)) ++at;
+    words.emplace_back(begin, static_cast<std::size_t>(at - begin));
   }
 }
 

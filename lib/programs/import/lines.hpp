@@ -1,4 +1,4 @@
-// A text file line by line, whatever its length: of the file there is one block in memory, and the line.
+// Reads a text file of any length line by line, with one block and one line in memory.
 #pragma once
 
 #include <charconv>
@@ -13,26 +13,27 @@
 
 namespace offramp::trace {
 
-/// Of one line: an all-to-all with a size per rank has two numbers for each of a million ranks.
+/// The limit for one line: an all-to-all with sizes per rank has two numbers for each of a million ranks.
 inline constexpr std::size_t kLongestLine = std::size_t{32} << 20U;
 
 class Lines {
  public:
+  /// Reads from `offset`, behind line `number`, up to `end` or the end of the file.
   explicit Lines(std::shared_ptr<const recording::Source> source, std::uint64_t offset = 0,
-                 std::uint64_t number = 0);
+                 std::uint64_t number = 0, std::uint64_t end = UINT64_MAX);
 
-  /// Without its end. False: there are no more, or error() says why not.
+  /// Returns the next line without its end. Returns false at the end or on an error().
   bool next(std::string_view& line);
-  /// Of the line that next() gave, counted from 1.
+  /// The number of the last line, counted from 1.
   [[nodiscard]] std::uint64_t number() const { return number_; }
-  /// Where it begins.
+  /// The offset of the last line.
   [[nodiscard]] std::uint64_t offset() const { return begin_; }
-  /// Where the next one begins.
+  /// The offset of the next line.
   [[nodiscard]] std::uint64_t next_offset() const { return read_ - rest_.size(); }
-  /// It ended with the character of a line's end, not with the file.
+  /// Returns true if the line ended with a newline instead of the end of the file.
   [[nodiscard]] bool whole() const { return whole_; }
   [[nodiscard]] const std::string& error() const { return error_; }
-  /// "FILE:12: what", of that line.
+  /// "FILE:12: what", for the last line.
   [[nodiscard]] std::string at(std::string_view what) const;
   [[nodiscard]] const std::string& file() const { return source_->name(); }
 
@@ -41,19 +42,24 @@ class Lines {
 
   std::shared_ptr<const recording::Source> source_;
   std::vector<std::uint8_t> buffer_;
-  std::string_view rest_;  // of the block, not given yet
-  std::uint64_t read_;     // where the next block begins
+  std::string_view rest_;  // rest of the block
+  std::uint64_t read_;     // offset of the next block
+  std::uint64_t end_;
   std::uint64_t number_;
   std::uint64_t begin_;
   bool whole_ = false;
-  std::string long_line_;  // a line that lies in several blocks
+  std::string long_line_;  // a line across several blocks
   std::string error_;
 };
 
-/// The words between blanks and tabs. words: used again.
+constexpr bool is_blank(char letter) {
+  return letter == ' ' || letter == '\t' || letter == '\r';
+}
+
+/// Splits at blanks and tabs. words: reused.
 void split(std::string_view line, std::vector<std::string_view>& words);
 
-/// The whole word as a number without a sign in front, unless the type has one.
+/// The whole word as a number. A sign is only allowed for signed types.
 template <typename Number>
 std::optional<Number> number_in(std::string_view word) {
   Number value = 0;

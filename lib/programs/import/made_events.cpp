@@ -1,5 +1,5 @@
-// Readers make events a few at a time in more() and hand them out one by one. Requests are numbered in the
-// order in which they begin, as in a recording.
+// Readers make a few events at a time in make_more(), and next() returns them one by one. Requests are
+// numbered in the order in which they begin, as in a recording.
 #include "lib/programs/import/made_events.hpp"
 
 #include <algorithm>
@@ -15,8 +15,8 @@ using recording::EventKind;
 namespace {
 
 constexpr auto kKinds = static_cast<std::size_t>(OperationKind::kCount);
-constexpr auto kFirst = static_cast<std::size_t>(Call::kCollectives);
-// With nothing for OperationKind::kSend.
+constexpr auto kFirst = static_cast<std::size_t>(MpiFunction::kCollectives);
+// The entry for OperationKind::kSend is empty.
 constexpr auto kNames = [] {
   std::string_view left =
       "MPI_Init MPI_Finalize MPI_Send MPI_Ssend MPI_Bsend MPI_Isend MPI_Issend MPI_Ibsend MPI_Recv "
@@ -63,11 +63,11 @@ bool MadeEvents::next(Event& event) {
     made_.clear();
     lists_.clear();
     taken_ = 0;
-    if (!ended_ && !more()) {
+    if (!ended_ && !make_more()) {
       ended_ = true;
-      // What is computed last belongs to the end, which not every format has.
-      turn(0);
-      if (error_.empty() && !initialized_ && !finalized_) native(Call::kFinalize);
+      // Final computing belongs to MPI_Finalize, which some formats lack.
+      switch_thread(0);
+      if (error_.empty() && !initialized_ && !finalized_) native(MpiFunction::kFinalize);
     }
     if (made_.empty()) return false;
   }
@@ -89,7 +89,7 @@ void MadeEvents::compute(std::uint64_t nanoseconds) {
   computing_ = nanoseconds > UINT64_MAX - computing_ ? UINT64_MAX : computing_ + nanoseconds;
 }
 
-std::uint32_t MadeEvents::keep(std::span<const std::uint64_t> values) {
+std::uint32_t MadeEvents::intern(std::span<const std::uint64_t> values) {
   lists_.emplace_back(values.begin(), values.end());
   return static_cast<std::uint32_t>(lists_.size());
 }
@@ -101,16 +101,16 @@ void MadeEvents::add(const Event& event) {
   if (begins_request(event)) ++begun_;
 }
 
-void MadeEvents::native(Call call) {
+void MadeEvents::native(MpiFunction call) {
   Event event;
   event.kind = EventKind::kNative;
   event.call = static_cast<std::uint16_t>(call);
-  initialized_ = initialized_ || call == Call::kInit;
-  finalized_ = finalized_ || call == Call::kFinalize;
+  initialized_ = initialized_ || call == MpiFunction::kInit;
+  finalized_ = finalized_ || call == MpiFunction::kFinalize;
   add(event);
 }
 
-std::uint64_t MadeEvents::message(EventKind kind, Call call, int peer, int tag, std::uint64_t bytes,
+std::uint64_t MadeEvents::message(EventKind kind, MpiFunction call, int peer, int tag, std::uint64_t bytes,
                                   std::uint8_t flags, ElementType element, std::uint32_t communicator) {
   Event event;
   event.kind = kind;
@@ -130,7 +130,7 @@ Event MadeEvents::gatherv(std::uint64_t sent, std::span<const std::uint64_t> blo
   event.operation = OperationKind::kGatherv;
   event.peer = root;
   event.bytes = sent;
-  if (at_root) event.second_list = keep(blocks);
+  if (at_root) event.second_list = intern(blocks);
   return event;
 }
 
@@ -140,7 +140,7 @@ Event MadeEvents::scatterv(std::span<const std::uint64_t> blocks, std::uint64_t 
   event.operation = OperationKind::kScatterv;
   event.peer = root;
   event.extra = received;
-  if (at_root) event.list = keep(blocks);
+  if (at_root) event.list = intern(blocks);
   return event;
 }
 
@@ -149,15 +149,15 @@ Event MadeEvents::allgatherv(std::uint64_t sent, std::span<const std::uint64_t> 
   event.operation = OperationKind::kAllgatherv;
   event.bytes = sent;
   event.extra = std::accumulate(blocks.begin(), blocks.end(), std::uint64_t{0});
-  event.second_list = keep(blocks);
+  event.second_list = intern(blocks);
   return event;
 }
 
 Event MadeEvents::alltoallv(std::span<const std::uint64_t> sent, std::span<const std::uint64_t> received) {
   Event event;
   event.operation = OperationKind::kAlltoallv;
-  event.list = keep(sent);
-  event.second_list = keep(received);
+  event.list = intern(sent);
+  event.second_list = intern(received);
   event.bytes = std::accumulate(sent.begin(), sent.end(), std::uint64_t{0});
   event.extra = std::accumulate(received.begin(), received.end(), std::uint64_t{0});
   return event;
@@ -176,15 +176,15 @@ std::optional<Event> MadeEvents::reduce_scatter(std::span<const std::uint64_t> b
   for (std::uint64_t& block : bytes) {
     if (__builtin_mul_overflow(block, of.bytes, &block)) return std::nullopt;
   }
-  event.list = keep(bytes);
+  event.list = intern(bytes);
   return event;
 }
 
 void MadeEvents::make_communicator(std::span<const std::uint64_t> members, std::uint64_t id) {
   Event event;
   event.kind = EventKind::kCommunicator;
-  event.call = static_cast<std::uint16_t>(Call::kOther);
-  event.list = keep(members);
+  event.call = static_cast<std::uint16_t>(MpiFunction::kOther);
+  event.list = intern(members);
   event.extra = id;
   add(event);
 }
@@ -200,19 +200,19 @@ std::uint64_t MadeEvents::collective(Event event, bool blocking) {
 void MadeEvents::wait_for(std::uint64_t request) {
   Event event;
   event.kind = EventKind::kWait;
-  event.call = static_cast<std::uint16_t>(Call::kWait);
+  event.call = static_cast<std::uint16_t>(MpiFunction::kWait);
   event.extra = begun_ - request;
   add(event);
 }
 
-void MadeEvents::wait_for(std::span<const std::uint64_t> requests, Call call, std::uint8_t flags) {
+void MadeEvents::wait_for(std::span<const std::uint64_t> requests, MpiFunction call, std::uint8_t flags) {
   std::vector<std::uint64_t> distances(requests.begin(), requests.end());
   for (std::uint64_t& request : distances) request = begun_ - request;
   Event event;
   event.kind = EventKind::kWait;
   event.call = static_cast<std::uint16_t>(call);
   event.flags = flags;
-  event.list = keep(distances);
+  event.list = intern(distances);
   add(event);
 }
 

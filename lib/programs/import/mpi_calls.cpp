@@ -29,7 +29,7 @@ class CallEvents final : public MadeEvents, private CallArguments {
         rank_(rank),
         made_communicators_(std::move(made)) {}
 
-  void learned(std::uint64_t number) final {
+  void on_completed(std::uint64_t number) final {
     asked_.clear();
     drop(number);
   }
@@ -45,8 +45,8 @@ class CallEvents final : public MadeEvents, private CallArguments {
     bool to_none = false;
   };
 
-  bool more() final {
-    // Who only reads says nothing of a wait.
+  bool make_more() final {
+    // Plain readers do not report which requests completed, so all count as complete.
     for (const std::uint64_t number : std::exchange(asked_, {})) drop(number);
     while (calls().next()) {
       begin_call();
@@ -55,7 +55,7 @@ class CallEvents final : public MadeEvents, private CallArguments {
       if (const auto ended = calls().ended()) last_ = ended;
       const std::uint64_t before = made();
       act(function_of(calls().function()));
-      if (!good()) return fail(calls().at(fmt::format("{}: {}", calls().function(), problem())));
+      if (!is_valid()) return fail(calls().at(fmt::format("{}: {}", calls().function(), problem())));
       if (made() != before) return true;
     }
     return calls().error().empty() ? false : fail(calls().error());
@@ -80,13 +80,13 @@ class CallEvents final : public MadeEvents, private CallArguments {
       case kSendrecvReplace:
         return send_and_receive(function.kind == kSendrecvReplace);
       case kWait:
-        return wait(keys("request", 1), Call::kWait);
+        return wait(keys("request", 1), MpiFunction::kWait);
       case kWaitall:
-        return wait(keys("requests", count("count")), Call::kWaitall);
+        return wait(keys("requests", count("count")), MpiFunction::kWaitall);
       case kWaitany:
-        return wait_for_any(recording::kAny, Call::kWaitany);
+        return wait_for_any(recording::kAny, MpiFunction::kWaitany);
       case kWaitsome:
-        return wait_for_any(recording::kSome, Call::kWaitsome);
+        return wait_for_any(recording::kSome, MpiFunction::kWaitsome);
       case kTest:
       case kTestall:
       case kTestany:
@@ -97,7 +97,7 @@ class CallEvents final : public MadeEvents, private CallArguments {
         return probe(function.kind == kProbe);
       case kCancel:
       case kRequestFree:
-        return give_up(function.kind == kCancel ? EventKind::kCancel : EventKind::kFree);
+        return cancel_or_free(function.kind == kCancel ? EventKind::kCancel : EventKind::kFree);
       case kCollective:
         return collective_call(function);
       case kMaking:
@@ -109,13 +109,13 @@ class CallEvents final : public MadeEvents, private CallArguments {
 
   std::vector<std::uint64_t> keys(std::string_view name, std::uint64_t number) {
     constexpr std::uint64_t kMost = 1U << 24U;
-    if (!good()) return {};
+    if (!is_valid()) return {};
     if (number == 0) return {};
     auto requests = number > kMost ? std::nullopt : calls().requests(name, number);
-    if (!requests) bad(fmt::format("its {} make no sense", name));
-    if (!good()) return {};
+    if (!requests) reject(fmt::format("its {} are invalid", name));
+    if (!is_valid()) return {};
     if (!requests->are_addresses || number < 2) return requests->keys;
-    // Where it is not known how far the next one is behind: so far that most of them are known.
+    // The distance between requests is unknown: chooses the one with most known requests.
     std::vector<std::uint64_t> best;
     for (const std::uint64_t size : library().request_sizes) {
       std::vector<std::uint64_t> known = known_from(requests->keys[0], size, number);
@@ -142,7 +142,7 @@ class CallEvents final : public MadeEvents, private CallArguments {
     open_.erase(found->second);
     names_.erase(found);
   }
-  /// The requests among these that go on.
+  /// The open requests among these.
   std::vector<std::uint64_t> open(const std::vector<std::uint64_t>& keys) const {
     std::vector<std::uint64_t> numbers;
     for (const std::uint64_t key : keys) {
@@ -153,7 +153,7 @@ class CallEvents final : public MadeEvents, private CallArguments {
   std::uint64_t own_key() {
     const std::vector<std::uint64_t> key = keys("request", 1);
     if (key.empty()) return 0;
-    // What had the name before has ended, and a test has told so.
+    // The earlier request with this name has ended, as a test has found.
     if (const auto before = open_.find(key[0]); before != open_.end()) {
       const std::uint64_t number = before->second;
       wait_for(number);
@@ -166,9 +166,9 @@ class CallEvents final : public MadeEvents, private CallArguments {
     names_[number] = key;
   }
 
-  void wait(const std::vector<std::uint64_t>& keys, Call call) {
+  void wait(const std::vector<std::uint64_t>& keys, MpiFunction call) {
     const std::vector<std::uint64_t> numbers = open(keys);
-    if (!good()) return;
+    if (!is_valid()) return;
     if (numbers.empty()) return native(call);
     if (numbers.size() == 1) {
       wait_for(numbers[0]);
@@ -178,10 +178,10 @@ class CallEvents final : public MadeEvents, private CallArguments {
     for (const std::uint64_t number : numbers) drop(number);
   }
 
-  /// Which it came to: from the trace, or else the world decides.
-  void wait_for_any(std::uint8_t flag, Call call) {
+  /// The completed request is taken from the trace. Otherwise the world decides.
+  void wait_for_any(std::uint8_t flag, MpiFunction call) {
     const std::vector<std::uint64_t> all = keys("requests", count("count"));
-    if (!good()) return;
+    if (!is_valid()) return;
     if (const auto chosen = outcome(all, flag == recording::kAny)) return wait(*chosen, call);
     asked_ = open(all);
     if (asked_.empty()) return native(call);
@@ -206,30 +206,29 @@ class CallEvents final : public MadeEvents, private CallArguments {
     return chosen;
   }
 
-  /// A test that found something is a wait that does not wait; where the trace does not say whether it did,
-  /// the next call that knows tells.
+  /// A successful test becomes a wait that does not block. If its result is missing, a later call shows it.
   void test(FunctionKind kind) {
     const bool one = kind == FunctionKind::kTest;
     const std::vector<std::uint64_t> all = keys(one ? "request" : "requests", one ? 1 : count("count"));
-    if (!good()) return;
+    if (!is_valid()) return;
     if (kind == FunctionKind::kTestsome) {
       const auto chosen = outcome(all, false);
-      return chosen && !chosen->empty() ? wait(*chosen, Call::kTest) : native(Call::kTest);
+      return chosen && !chosen->empty() ? wait(*chosen, MpiFunction::kTest) : native(MpiFunction::kTest);
     }
     const auto flag = calls().integer("flag");
-    if (!flag || *flag == 0) return native(Call::kTest);
-    if (kind != FunctionKind::kTestany) return wait(all, Call::kTest);
+    if (!flag || *flag == 0) return native(MpiFunction::kTest);
+    if (kind != FunctionKind::kTestany) return wait(all, MpiFunction::kTest);
     const auto chosen = outcome(all, true);
-    return chosen ? wait(*chosen, Call::kTest) : native(Call::kTest);
+    return chosen ? wait(*chosen, MpiFunction::kTest) : native(MpiFunction::kTest);
   }
 
-  void give_up(EventKind kind) {
+  void cancel_or_free(EventKind kind) {
     const std::vector<std::uint64_t> numbers = open(keys("request", 1));
-    if (!good()) return;
-    if (numbers.empty()) return native(Call::kOther);
+    if (!is_valid()) return;
+    if (numbers.empty()) return native(MpiFunction::kOther);
     Event event;
     event.kind = kind;
-    event.call = static_cast<std::uint16_t>(Call::kOther);
+    event.call = static_cast<std::uint16_t>(MpiFunction::kOther);
     event.extra = begun() - numbers[0];
     add(event);
     if (kind == EventKind::kFree) drop(numbers[0]);
@@ -245,7 +244,7 @@ class CallEvents final : public MadeEvents, private CallArguments {
     message.peer = peer(sends ? "dest" : "source", message.communicator, sends, message.to_none);
     if (!message.to_none) message.tag = tag("tag", sends);
     message.bytes = bytes("count", "datatype");
-    if (good()) message.element = datatype("datatype").element;
+    if (is_valid()) message.element = datatype("datatype").element;
     return message;
   }
   std::uint64_t begin(const Persistent& of) {
@@ -256,8 +255,8 @@ class CallEvents final : public MadeEvents, private CallArguments {
   void one_message(const Function& function) {
     const Persistent one = described(function, function.kind == FunctionKind::kSend);
     const bool has_request = (function.flags & (recording::kBlocking | recording::kBuffered)) == 0;
-    const std::uint64_t key = has_request && good() ? own_key() : 0;
-    if (!good()) return;
+    const std::uint64_t key = has_request && is_valid() ? own_key() : 0;
+    if (!is_valid()) return;
     if (one.to_none) return native(function.call);
     const std::uint64_t number = begin(one);
     if (has_request) begin(key, number);
@@ -265,16 +264,17 @@ class CallEvents final : public MadeEvents, private CallArguments {
 
   void prepare(const Function& function) {
     const Persistent one = described(function, function.sends);
-    const std::uint64_t key = good() ? own_key() : 0;
-    if (!good()) return;
+    const std::uint64_t key = is_valid() ? own_key() : 0;
+    if (!is_valid()) return;
     persistent_[key] = one;
-    native(Call::kOther);
+    native(MpiFunction::kOther);
   }
   void start(const std::vector<std::uint64_t>& keys, std::uint64_t wanted) {
-    if (good() && keys.size() != wanted) return bad("its requests are none that are started");
+    if (is_valid() && keys.size() != wanted)
+      return reject("its requests are not requests that can be started");
     for (const std::uint64_t key : keys) {
       const auto found = persistent_.find(key);
-      if (found == persistent_.end()) return bad("its request is none that is started");
+      if (found == persistent_.end()) return reject("its request is not a request that can be started");
       if (found->second.to_none) continue;
       const std::uint64_t number = begin(found->second);
       if ((found->second.function.flags & recording::kBuffered) == 0) begin(key, number);
@@ -293,38 +293,38 @@ class CallEvents final : public MadeEvents, private CallArguments {
     const std::uint64_t room = bytes(replace ? "count" : "recvcount", receive_type);
     const int send_tag = to_none ? 0 : tag("sendtag", true);
     const int receive_tag = from_none ? 0 : tag("recvtag", false);
-    if (!good()) return;
+    if (!is_valid()) return;
     std::vector<std::uint64_t> both;
     if (!from_none)
-      both.push_back(message(EventKind::kReceive, Call::kSendrecv, from, receive_tag, room, 0,
+      both.push_back(message(EventKind::kReceive, MpiFunction::kSendrecv, from, receive_tag, room, 0,
                              datatype(receive_type).element, number));
     if (!to_none)
-      both.push_back(message(EventKind::kSend, Call::kSendrecv, to, send_tag, sent,
+      both.push_back(message(EventKind::kSend, MpiFunction::kSendrecv, to, send_tag, sent,
                              both.empty() ? 0 : recording::kContinues, datatype(send_type).element, number));
-    if (both.empty()) return native(Call::kSendrecv);
-    wait_for(both, Call::kSendrecv, recording::kContinues);
+    if (both.empty()) return native(MpiFunction::kSendrecv);
+    wait_for(both, MpiFunction::kSendrecv, recording::kContinues);
   }
 
   void probe(bool blocking) {
     const auto flag = calls().integer("flag");
-    if (!blocking && (!flag || *flag == 0)) return native(Call::kOther);
+    if (!blocking && (!flag || *flag == 0)) return native(MpiFunction::kOther);
     const std::uint32_t number = communicator();
     bool none = false;
     const int source = peer("source", number, false, none);
     const int wanted = none ? 0 : tag("tag", false);
-    if (!good()) return;
-    if (none) return native(Call::kProbe);
-    (void)message(EventKind::kProbe, Call::kProbe, source, wanted, 0, recording::kBlocking,
+    if (!is_valid()) return;
+    if (none) return native(MpiFunction::kProbe);
+    (void)message(EventKind::kProbe, MpiFunction::kProbe, source, wanted, 0, recording::kBlocking,
                   ElementType::kByte, number);
   }
 
   // --- communicators ---
 
-  void make(Making::Kind kind) {
-    native(Call::kOther);
-    if (kind >= Making::Kind::kGroup) return;
+  void make(Making::Method kind) {
+    native(MpiFunction::kOther);
+    if (kind >= Making::Method::kGroup) return;
     const RankMade& all = (*made_communicators_)[static_cast<std::size_t>(rank_)];
-    if (next_made_ >= all.size()) return bad("it is not what was read before");
+    if (next_made_ >= all.size()) return reject("the file changed while it was read");
     const MadeCommunicator& made = all[next_made_++];
     Making making;
     making.made = calls().handle("newcomm");
@@ -339,10 +339,10 @@ class CallEvents final : public MadeEvents, private CallArguments {
 
   void collective_call(const Function& function) {
     const std::uint32_t number = communicator();
-    if (!good()) return;
+    if (!is_valid()) return;
     std::optional<Event> event = shaped(function.operation, number);
-    const std::uint64_t key = function.blocking || !good() ? 0 : own_key();
-    if (!event || !good()) return bad("its size is beyond 64 bits");
+    const std::uint64_t key = function.blocking || !is_valid() ? 0 : own_key();
+    if (!event || !is_valid()) return reject("its size exceeds 64 bits");
     event->communicator = number;
     if (reduces(event->operation)) event->function = calls().reduce_function();
     const std::uint64_t request = collective(*event, function.blocking);
@@ -382,7 +382,7 @@ class CallEvents final : public MadeEvents, private CallArguments {
         const auto received =
             at_root ? blocks("recvcounts", "recvtype", number) : std::vector<std::uint64_t>();
         const std::uint64_t own =
-            at_root && good() ? received[static_cast<std::size_t>(to)] : bytes("sendcount", "sendtype");
+            at_root && is_valid() ? received[static_cast<std::size_t>(to)] : bytes("sendcount", "sendtype");
         event = gatherv(own, received, to, at_root);
         event.element = element(at_root ? "recvtype" : "sendtype");
         break;
@@ -390,14 +390,14 @@ class CallEvents final : public MadeEvents, private CallArguments {
       case OperationKind::kScatterv: {
         const auto sent = at_root ? blocks("sendcounts", "sendtype", number) : std::vector<std::uint64_t>();
         const std::uint64_t own =
-            at_root && good() ? sent[static_cast<std::size_t>(to)] : bytes("recvcount", "recvtype");
+            at_root && is_valid() ? sent[static_cast<std::size_t>(to)] : bytes("recvcount", "recvtype");
         event = scatterv(sent, own, to, at_root);
         event.element = element(at_root ? "sendtype" : "recvtype");
         break;
       }
       case OperationKind::kAllgatherv: {
         const auto received = blocks("recvcounts", "recvtype", number);
-        if (!good()) return std::nullopt;
+        if (!is_valid()) return std::nullopt;
         event = allgatherv(received[static_cast<std::size_t>(own_rank(number))], received);
         event.element = element("recvtype");
         break;
@@ -417,50 +417,50 @@ class CallEvents final : public MadeEvents, private CallArguments {
     return event;
   }
 
-  /// MPI_Reduce_scatter, and MPI_Reduce_scatter_block, which has one size for all.
+  /// MPI_Reduce_scatter, and MPI_Reduce_scatter_block with one size for all.
   std::optional<Event> reduce_blocks(std::uint32_t number) {
     const Datatype of = datatype("datatype");
     const auto alike = calls().integer("recvcount");
     const auto size = communicators().size(number);
     const std::vector<std::uint64_t> elements =
         alike ? std::vector<std::uint64_t>(size, count("recvcount")) : counts("recvcounts", number);
-    return good() ? reduce_scatter(elements, of) : std::nullopt;
+    return is_valid() ? reduce_scatter(elements, of) : std::nullopt;
   }
 
   int rank_;
   std::shared_ptr<const std::vector<RankMade>> made_communicators_;
   std::size_t next_made_ = 0;
-  std::optional<std::uint64_t> last_;             // when the call before ended
-  std::map<std::uint64_t, std::uint64_t> open_;   // by what the trace calls a request, its number
-  std::map<std::uint64_t, std::uint64_t> names_;  // and the other way
+  std::optional<std::uint64_t> last_;             // end of the previous call
+  std::map<std::uint64_t, std::uint64_t> open_;   // request number by the trace's name
+  std::map<std::uint64_t, std::uint64_t> names_;  // the trace's name by request number
   std::map<std::uint64_t, Persistent> persistent_;
-  std::vector<std::uint64_t> asked_;  // by a wait for one of several, of which nothing is known yet
+  std::vector<std::uint64_t> asked_;  // of the last wait for some, if its outcome is missing
 };
 
-/// What a call makes, as far as the trace says.
-Making making_of(Calls& calls, Making::Kind kind) {
+/// What a call makes, as far as the trace contains it.
+Making making_of(Calls& calls, Making::Method kind) {
   Making making;
   making.kind = kind;
   making.where = calls.at(calls.function());
-  const bool from_group = kind == Making::Kind::kInclude || kind == Making::Kind::kExclude;
-  const std::string_view from = kind == Making::Kind::kGroup ? "comm" : "oldcomm";
+  const bool from_group = kind == Making::Method::kInclude || kind == Making::Method::kExclude;
+  const std::string_view from = kind == Making::Method::kGroup ? "comm" : "oldcomm";
   if (!from_group) making.from = calls.communicator(from).value_or(CommunicatorName{UINT64_MAX, -1, -1});
   making.group = calls.handle("group").value_or(0);
-  making.made = kind == Making::Kind::kGroup ? calls.handle("group")
-                                             : calls.handle(from_group ? "newgroup" : "newcomm");
+  making.made = kind == Making::Method::kGroup ? calls.handle("group")
+                                               : calls.handle(from_group ? "newgroup" : "newcomm");
   making.color = calls.integer("color").value_or(0);
   making.key = calls.integer("key").value_or(0);
-  const std::string_view numbers = kind == Making::Kind::kGrid      ? "dims"
-                                   : kind == Making::Kind::kSubgrid ? "remain_dims"
-                                                                    : "ranks";
+  const std::string_view numbers = kind == Making::Method::kGrid      ? "dims"
+                                   : kind == Making::Method::kSubgrid ? "remain_dims"
+                                                                      : "ranks";
   making.numbers = calls.integers(numbers).value_or(std::vector<std::int64_t>());
   return making;
 }
 
-/// What a first look at all ranks tells.
+/// Facts found by reading all ranks.
 struct Seen {
   std::vector<std::vector<Making>> makings;  // by rank
-  std::set<std::string> unknown;             // what is not carried
+  std::set<std::string> unknown;             // functions that are not carried
   std::vector<std::size_t> cut;              // ranks with MPI_Init and without MPI_Finalize
   Calls::Unread unread;                      // of all ranks
   MpiLibraryEvidence library;
@@ -475,8 +475,8 @@ Result<Seen> look_through(int ranks, const std::function<std::unique_ptr<Calls>(
     bool ends = false;
     while (calls->next()) {
       const Function function = function_of(calls->function());
-      begins = begins || function.call == Call::kInit;
-      ends = ends || function.call == Call::kFinalize;
+      begins = begins || function.call == MpiFunction::kInit;
+      ends = ends || function.call == MpiFunction::kFinalize;
       seen.library.look_at(*calls, function);
       if (function.kind == FunctionKind::kUnknown) seen.unknown.emplace(calls->function());
       if (function.kind == FunctionKind::kMaking)
@@ -498,7 +498,7 @@ Result<std::optional<Program>> program_of_calls(const std::string& name, int ran
   const Result<Seen> looked = look_through(ranks, calls);
   if (!looked) return failure(looked.error());
   const Seen& seen = *looked;
-  Result<std::vector<RankMade>> made = settle(seen.makings);
+  Result<std::vector<RankMade>> made = resolve_communicators(seen.makings);
   if (!made) return failure(made.error());
   Program program;
   program.has_arrival = false;
@@ -509,9 +509,9 @@ Result<std::optional<Program>> program_of_calls(const std::string& name, int ran
   for (std::string& note : seen.library.notes()) program.notes.push_back(std::move(note));
   if (!seen.unknown.empty())
     program.notes.push_back(
-        fmt::format("calls that are not carried and take no time: {}", fmt::join(seen.unknown, ", ")));
+        fmt::format("unsupported calls, which take no time: {}", fmt::join(seen.unknown, ", ")));
   if (seen.unread.lines > 0)
-    program.notes.push_back(fmt::format("lines that belong to no call are not read: {}, the first at {}",
+    program.notes.push_back(fmt::format("lines outside of calls are ignored: {}, the first at {}",
                                         seen.unread.lines, seen.unread.first));
   const auto shared = std::make_shared<const std::vector<RankMade>>(std::move(*made));
   program.read = [shared, open = std::move(calls), ranks, library = seen.library.library()](int rank) {

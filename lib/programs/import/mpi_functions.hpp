@@ -1,4 +1,4 @@
-// The functions of MPI that a trace of calls may have, and what each of them is here.
+// The MPI functions in traces of calls, and their meaning for a replay.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace offramp::trace {
 
 enum class FunctionKind : std::uint8_t {
   kOther,    // takes no modelled time
-  kUnknown,  // the same, and that may be wrong: it moves data, waits, or is no function of MPI
-  kSend,     // and what else begins a message: Function::call and flags
+  kUnknown,  // counts as kOther, possibly wrongly: it moves data, waits, or is no MPI function
+  kSend,     // any function that begins a send, see Function::call and flags
   kReceive,
-  kPersistent,  // of the two
+  kPersistent,  // a persistent send or receive
   kStart,
   kStartall,
   kSendrecv,
@@ -33,17 +33,17 @@ enum class FunctionKind : std::uint8_t {
   kCancel,
   kRequestFree,
   kCollective,
-  kMaking,  // of a communicator or a group
+  kMaking,  // makes a communicator or a group
 };
 
 struct Function {
   FunctionKind kind = FunctionKind::kOther;
-  Call call = Call::kOther;
-  std::uint8_t flags = 0;  // of a message; of a persistent one those of what it starts
+  MpiFunction call = MpiFunction::kOther;
+  std::uint8_t flags = 0;  // of a message; of a persistent one, those of its starts
   bool sends = false;      // of a persistent message
   OperationKind operation = OperationKind::kCount;
   bool blocking = true;  // of a collective
-  Making::Kind making = Making::Kind::kDuplicate;
+  Making::Method making = Making::Method::kDuplicate;
 };
 
 /// name: "MPI_Send".

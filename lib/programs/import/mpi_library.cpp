@@ -5,12 +5,11 @@
 namespace offramp::trace {
 namespace {
 
-/// The handles of MPICH's MPI_COMM_WORLD and MPI_COMM_SELF (mpi.h), in C and in Fortran, and of libraries
-/// made from it.
+/// The handles of MPI_COMM_WORLD and MPI_COMM_SELF of MPICH (mpi.h) and its derivatives, in C and Fortran.
 constexpr std::uint64_t kMpichWorld = 0x44000000;
 constexpr std::uint64_t kMpichSelf = 0x44000001;
-/// In Fortran Open MPI counts its communicators: MPI_COMM_WORLD is 0. Predefined handles of the standard's
-/// ABI begin here, and pointers lie above its last one.
+/// In Fortran, Open MPI numbers communicators from 0, MPI_COMM_WORLD. Predefined handles of the standard's
+/// ABI begin at the first value; pointers are larger than the last.
 constexpr std::uint64_t kFirstOfAbi = 256;
 constexpr std::uint64_t kLastOfAbi = 4095;
 
@@ -27,7 +26,7 @@ void MpiLibraryEvidence::look_at_handle(std::uint64_t communicator) {
 }
 
 void MpiLibraryEvidence::look_at(Calls& calls, const Function& function) {
-  constexpr std::uint64_t kPointer = 8;  // bytes, and what their addresses are multiples of
+  constexpr std::uint64_t kPointer = 8;  // bytes; addresses of pointers are multiples of this
   if (calls.has_library_values()) {
     has_library_values_ = true;
     for (const char* const name : {"comm", "oldcomm"}) {
@@ -73,19 +72,19 @@ std::vector<std::string> MpiLibraryEvidence::notes() const {
   if (!has_library_values_) {
     if (sends_to_minus_1_ && !sends_to_minus_2_ && receives_from_minus_1_)
       return {
-          "the program ran on MPICH or a library made from it, whose MPI_PROC_NULL (-1) the format has for "
-          "MPI_ANY_SOURCE, too: receives from -1 count as receives from any rank"};
+          "the program ran on MPICH or a library based on it, and the format writes both MPI_PROC_NULL and "
+          "MPI_ANY_SOURCE as -1: receives from -1 count as receives from any rank"};
     return {};
   }
   if (is_mpich())
     return {
-        "the program ran on MPICH or a library made from it, as its handles say: MPI_ANY_SOURCE is -2, "
+        "the program ran on MPICH or a library based on it, as its handles show: MPI_ANY_SOURCE is -2, "
         "MPI_PROC_NULL -1, and a request has 4 bytes"};
   const bool is_known = has_pointers_ || has_small_handles_ || sends_to_minus_2_;
   if (!is_known && (receives_from_minus_1_ || receives_from_minus_2_))
     return {
-        "nothing says which MPI library the program ran on: MPI_ANY_SOURCE counts as -1 and MPI_PROC_NULL as "
-        "-2, as in Open MPI"};
+        "the MPI library of the program is not known: MPI_ANY_SOURCE counts as -1 and MPI_PROC_NULL as -2, "
+        "as in Open MPI"};
   return {};
 }
 

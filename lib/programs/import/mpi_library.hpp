@@ -1,4 +1,4 @@
-// Which MPI library a traced program ran on, where its trace has ranks and handles as that library has them.
+// Determines the MPI library of a traced program if the trace contains that library's ranks and handles.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,20 @@ namespace offramp::trace {
 class Calls;
 
 struct MpiLibrary {
-  /// MPI_ANY_SOURCE. All other negative ranks are MPI_PROC_NULL: in Open MPI -2, and in MPICH -1.
+  /// MPI_ANY_SOURCE. All other negative ranks are MPI_PROC_NULL: -2 in Open MPI, -1 in MPICH.
   std::int64_t any_source = -1;
-  /// How far requests of an array may be apart, in bytes: pointers, or the integers of MPICH and of Fortran.
-  /// Of several, the one that explains an array counts.
+  /// Possible distances between the requests of an array, in bytes: pointers, or the integers of MPICH and of
+  /// Fortran. The distance that explains an array is used.
   std::vector<std::uint64_t> request_sizes = {8};
 };
 
-/// Goes through the calls of all ranks.
+/// Collects evidence from the calls of all ranks.
 class MpiLibraryEvidence {
  public:
   void look_at(Calls& calls, const Function& function);
-  /// Open MPI, where nothing says otherwise.
+  /// Open MPI without other evidence.
   [[nodiscard]] MpiLibrary library() const;
-  /// What its user should know, a sentence each.
+  /// Remarks for the user, one sentence each.
   [[nodiscard]] std::vector<std::string> notes() const;
 
  private:
@@ -36,7 +36,7 @@ class MpiLibraryEvidence {
   bool has_mpich_handles_ = false;
   bool has_pointers_ = false;          // as handles: C programs of Open MPI
   bool has_small_handles_ = false;     // Fortran programs of Open MPI
-  bool has_integer_requests_ = false;  // at an address that no pointer has
+  bool has_integer_requests_ = false;  // at an address that cannot contain a pointer
   bool sends_to_minus_1_ = false;
   bool sends_to_minus_2_ = false;
   bool receives_from_minus_1_ = false;

@@ -1,4 +1,4 @@
-// The door: asks each opener, and says what was found where none takes the name.
+// Opens programs: tries each opener, and describes what was found if none accepts the name.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ Candidate look_at(const std::string& name) {
   return candidate;
 }
 
-/// What a file is that holds no program, as far as its first bytes tell.
+/// Describes a file that contains no program, from its first bytes.
 std::string found_in(const Candidate& candidate) {
   struct Known {
     std::string_view begin;
@@ -43,10 +43,10 @@ std::string found_in(const Candidate& candidate) {
        "it is compressed by xz: unpack it first"},
       {"\xff\xaa\xdd"
        "DUMPI"sv,
-       "it is a binary trace of DUMPI: dumpi2ascii -f FILE > FILE.txt makes the text that is read here"},
+       "it is a binary DUMPI trace: convert it to text with dumpi2ascii -f FILE > FILE.txt"},
       {"\x7f"
        "ELF"sv,
-       "it is a compiled program: offramp record writes down what it does"}};
+       "it is a compiled program: record it first with offramp record"}};
   if (candidate.begin.empty()) return "it is empty";
   for (const Known& known : kKnown) {
     if (candidate.begin.starts_with(known.begin)) return std::string(known.text);
@@ -55,10 +55,9 @@ std::string found_in(const Candidate& candidate) {
   const std::string_view begin = candidate.begin;
   if (candidate.is_text() && begin.find("fileprefix=") != std::string_view::npos &&
       begin.find("numprocs=") != std::string_view::npos)
-    return "it describes binary traces of DUMPI: dumpi2ascii makes a text of each, and one of those is read "
-           "here";
+    return "it lists binary DUMPI traces: convert each to text with dumpi2ascii, and name one of the texts";
   if (candidate.is_text())
-    return fmt::format("it is a text that begins {}",
+    return fmt::format("it is a text file that begins {}",
                        in_quotes(begin.substr(0, std::min(begin.find('\n'), kShown))));
   std::string bytes;
   for (const char c : begin.substr(0, 8)) bytes += fmt::format(" {:02x}", static_cast<unsigned char>(c));
@@ -84,7 +83,7 @@ std::string missing_text(const std::vector<std::size_t>& cut, std::string_view b
   if (!cut.empty())
     parts.push_back(
         fmt::format("{} {} off before {}", ranks_text(cut), cut.size() == 1 ? "is cut" : "are cut", before));
-  if (!absent.empty()) parts.push_back(fmt::format("nothing is there of {}", ranks_text(absent)));
+  if (!absent.empty()) parts.push_back(fmt::format("nothing exists of {}", ranks_text(absent)));
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
@@ -98,7 +97,7 @@ Result<Program> open_program(const std::string& name) {
     return std::move(**opened);
   }
   if (!candidate.is_file()) return failure(candidate.problem);
-  return failure(fmt::format("cannot read {}: {}; what can be opened: {}", printable(name),
+  return failure(fmt::format("cannot read {}: {}; supported formats: {}", printable(name),
                              found_in(candidate), what_can_be_opened()));
 }
 

@@ -1,5 +1,5 @@
-// All kinds of programs. The first that takes a name opens it; kinds with a magic number stand before those
-// that are told by their text.
+// All kinds of programs. The first opener that accepts a name opens it. Kinds with a magic number come before
+// those recognised by their text.
 #pragma once
 
 #include "lib/programs/import/program.hpp"

@@ -1,5 +1,4 @@
-// What a candidate is shows its anchor file, whose bytes need no library. The rest is in otf2_*.cpp, which is
-// compiled where there is one.
+// Recognises archives by their anchor file. The rest (otf2_*.cpp) is only compiled with OTF2's library.
 #include "lib/programs/import/otf2.hpp"
 
 #include <fmt/format.h>
@@ -18,9 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kAnchor = ".otf2";  // the ending of its name
+constexpr std::string_view kAnchor = ".otf2";  // the anchor's file extension
 
-/// The first byte is the length of the mark behind it, whose first letter is the order of bytes.
+/// The first byte is the length of the mark after it, whose first letter is the byte order.
 bool is_anchor(std::string_view begin) {
   constexpr std::size_t kMark = 2;
   constexpr std::string_view kName = "OTF2";
@@ -61,9 +60,8 @@ std::string_view otf2_version() {
 }
 
 std::string otf2_is_missing() {
-  return "this Offramp was built without the library of OTF2: install it (libopen-trace-format2-dev of "
-         "Debian) "
-         "and build again";
+  return "this Offramp was built without the OTF2 library: install it (Debian: libopen-trace-format2-dev) "
+         "and rebuild";
 }
 
 Result<std::optional<std::string>> otf2_anchor(const std::string& folder) {
@@ -76,8 +74,8 @@ Result<std::optional<std::string>> otf2_anchor(const std::string& folder) {
   if (anchors.empty()) return std::optional<std::string>();
   std::sort(anchors.begin(), anchors.end());
   if (anchors.size() > 1)
-    return failure(fmt::format("{} has {} archives of OTF2: name one of them, {} for example",
-                               printable(folder), anchors.size(), printable(anchors.front())));
+    return failure(fmt::format("{} has {} OTF2 archives: name one of them, for example {}", printable(folder),
+                               anchors.size(), printable(anchors.front())));
   return std::optional(anchors.front());
 }
 

@@ -1,5 +1,5 @@
-// Archives of the Open Trace Format 2, which Score-P and others write and Vampir, Scalasca and otf2-print
-// read. OTF2's own library reads the bytes; a build without it names the format and refuses.
+// Archives of the Open Trace Format 2, written by Score-P and others, and read by Vampir, Scalasca, and
+// otf2-print. OTF2's own library reads them; a build without it recognises and rejects the format.
 #pragma once
 
 #include <optional>
@@ -16,8 +16,7 @@ std::string_view otf2_version();
 /// The message of a build without the library.
 std::string otf2_is_missing();
 
-/// The anchor file of the archive in a folder. nullopt if the folder has no archive, an error if it has
-/// several.
+/// The anchor file of the archive in a folder. `nullopt` if there is no archive. Fails if there are several.
 Result<std::optional<std::string>> otf2_anchor(const std::string& folder);
 
 }  // namespace offramp::trace

@@ -1,4 +1,4 @@
-// Archives of OTF2 as programs, read by its own library.
+// Opens archives of OTF2 as programs with OTF2's library.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace offramp::otf2 {
 
-/// anchor: the path of the file that ends in .otf2. All events are read once: what an archive lacks, and
-/// what is damaged, is known then. An error names the file.
+/// anchor: path of the .otf2 file. Reads all events once to find missing or damaged data. Errors name the
+/// file.
 Result<trace::Program> open_archive(const std::string& anchor);
 
 }  // namespace offramp::otf2

@@ -1,7 +1,6 @@
-// The library merges the threads' records by time (records.hpp). Records between the
-// entry of a function of MPI and its end are a call (Call); one outside is a call by itself. At the end of a
-// call its records become items: what blocks with something else in one call, as MPI_Sendrecv does, begins
-// before either is waited for.
+// The library merges the threads' records by time (otf2_records.hpp). Records between entry and exit of an
+// MPI function form a call (Call); others are a call each. At the end of a call its records become items.
+// Operations that block together in one call, as in MPI_Sendrecv, all begin before the first wait.
 #include "lib/programs/import/otf2_calls.hpp"
 
 #include <fmt/format.h>
@@ -21,11 +20,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Between the beginning and the end of a receive.
+/// The number of items between the beginning and the end of a receive.
 constexpr std::size_t kMostHeld = std::size_t{1} << 22U;
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50U;  // of one message, or of one rank's collective
 
-/// A location has a file of its own definitions.
+/// Returns true if a location has its own file of definitions.
 bool has_definitions_of(const std::string& anchor, std::uint64_t location) {
   std::error_code error;
   return fs::exists(fs::path(anchor).replace_extension() / fmt::format("{}.def", location), error);
@@ -33,17 +32,17 @@ bool has_definitions_of(const std::string& anchor, std::uint64_t location) {
 
 }  // namespace
 
-struct RankCalls::Call {
+struct RankCalls::OpenCall {
   const Region* region = nullptr;
   std::uint64_t begin = 0;
   std::vector<Record> records;
 };
 
 struct RankCalls::OneThread {
-  std::uint32_t depth = 0;  // of functions of MPI within each other
-  Call call;
-  std::optional<std::uint64_t> last;  // at which the call before ended
-  std::uint64_t flushed = 0;          // ticks since
+  std::uint32_t depth = 0;  // nesting of MPI functions
+  OpenCall call;
+  std::optional<std::uint64_t> last;  // end of the previous call
+  std::uint64_t flushed = 0;          // ticks of flushes since then
   bool calls = false;
 };
 
@@ -69,13 +68,13 @@ void RankCalls::open_source() {
         fmt::format("{}: rank {}: {}", printable(definitions_->anchor), rank_, printable(text_of(code), 400));
     source_.reset();
   };
-  listen();
+  install_error_handler();
   source_ = std::make_unique<Source>();
   source_->reader.reset(OTF2_Reader_Open(definitions_->anchor.c_str()));
   OTF2_Reader* const reader = source_->reader.get();
   if (reader == nullptr) return failed(OTF2_ERROR_INVALID);
   OTF2_ErrorCode code = OTF2_Reader_SetSerialCollectiveCallbacks(reader);
-  // Those without events need have no file.
+  // Locations without events may lack a file.
   for (std::uint32_t i = 0; i < threads.size() && code == OTF2_SUCCESS; ++i) {
     if (threads[i].events == 0) continue;
     threads_by_location_[threads[i].location] = i;
@@ -84,7 +83,7 @@ void RankCalls::open_source() {
   }
   if (code != OTF2_SUCCESS) return failed(code);
   if (source_->expected == 0) return source_.reset();
-  // Each location may have numbers and a clock of its own, which its definitions map to those of all.
+  // Each location may have its own numbers and clock, which its definitions map to the global ones.
   const bool has_definitions = OTF2_Reader_OpenDefFiles(reader) == OTF2_SUCCESS;
   code = OTF2_Reader_OpenEvtFiles(reader);
   for (const Thread& thread : threads) {
@@ -98,7 +97,7 @@ void RankCalls::open_source() {
     } else if (has_definitions && has_definitions_of(definitions_->anchor, thread.location)) {
       code = OTF2_ERROR_INVALID;
     } else {
-      listen();  // it has none
+      install_error_handler();  // it has none
     }
     if (code == OTF2_SUCCESS && OTF2_Reader_GetEvtReader(reader, thread.location) == nullptr)
       code = OTF2_ERROR_INVALID;
@@ -107,7 +106,7 @@ void RankCalls::open_source() {
   if (code != OTF2_SUCCESS) return failed(code);
   source_->events = OTF2_Reader_GetGlobalEvtReader(reader);
   if (source_->events == nullptr) return failed(OTF2_ERROR_INVALID);
-  code = give_records(reader, source_->events, *this);
+  code = read_records(reader, source_->events, *this);
   if (code != OTF2_SUCCESS) failed(code);
 }
 
@@ -121,7 +120,7 @@ std::size_t RankCalls::threads() const {
 bool RankCalls::next(Item& item) {
   while (error_.empty() && (items_.empty() || items_.front().is_held)) {
     if (items_.size() > kMostHeld) {
-      error_ = fmt::format("{}: rank {}: more than {} things are done while a receive goes on",
+      error_ = fmt::format("{}: rank {}: more than {} events occur during one receive",
                            printable(definitions_->anchor), rank_, kMostHeld);
     } else if (!read_more()) {
       return false;
@@ -134,11 +133,11 @@ bool RankCalls::next(Item& item) {
   return true;
 }
 
-/// False: nothing more comes.
+/// Returns false at the end.
 bool RankCalls::read_more() {
   constexpr std::uint64_t kAtOnce = 4096;
   if (source_ == nullptr) return false;
-  listen();
+  install_error_handler();
   const std::uint64_t before = records_;
   std::uint64_t read = 0;
   const OTF2_ErrorCode code =
@@ -146,7 +145,7 @@ bool RankCalls::read_more() {
   source_->expected -= std::min(read, source_->expected);
   if (!error_.empty()) return false;
   if (code != OTF2_SUCCESS) {
-    error_ = fmt::format("{}: rank {}, behind record {}: {}", printable(definitions_->anchor), rank_,
+    error_ = fmt::format("{}: rank {}, after record {}: {}", printable(definitions_->anchor), rank_,
                          before + read, printable(text_of(code), 400));
     source_.reset();
     return false;
@@ -158,12 +157,12 @@ bool RankCalls::read_more() {
     source_.reset();
     return false;
   }
-  source_.reset();  // its files are closed
+  source_.reset();  // closes its files
   at_end();
   return true;
 }
 
-/// What is open stays so.
+/// Closes open calls; open receives and collectives become native items.
 void RankCalls::at_end() {
   for (std::uint32_t i = 0; i < threads_.size() && error_.empty(); ++i) {
     OneThread& thread = threads_[i];
@@ -175,7 +174,7 @@ void RankCalls::at_end() {
   for (Item& item : items_) {
     if (!item.is_held) continue;
     item.is_held = false;
-    item.kind = Item::Kind::kNative;
+    item.kind = Item::Action::kNative;
     notes_.insert("receives and collectives without an end are left out");
   }
 }
@@ -186,7 +185,7 @@ void RankCalls::fail(const Record& record, std::string_view what) {
                          record.number, name_of(record.what), what);
 }
 
-bool RankCalls::take(const Record& given) {
+bool RankCalls::add_record(const Record& given) {
   Record record = given;
   record.number = ++records_;
   add(record);
@@ -212,7 +211,7 @@ void RankCalls::add(const Record& record) {
       return;
     case What::kSwitched:
       if (record.operation == OTF2_MEASUREMENT_OFF)
-        notes_.insert("measuring was switched off at times: what was done meanwhile is missing");
+        notes_.insert("measurement was switched off at times: events of these periods are missing");
       return;
     case What::kCollectiveBegun:
       if (thread.depth == 0) thread.call.begin = record.time;
@@ -251,7 +250,7 @@ std::uint64_t RankCalls::nanoseconds(std::uint64_t ticks) const {
 // --- calls ---
 
 void RankCalls::end_call(std::uint32_t number, OneThread& thread, std::uint64_t end) {
-  Call call = std::exchange(thread.call, Call());
+  OpenCall call = std::exchange(thread.call, OpenCall());
   thread.depth = 0;
   thread.calls = true;
   std::vector<Item> items;
@@ -265,7 +264,7 @@ void RankCalls::end_call(std::uint32_t number, OneThread& thread, std::uint64_t 
   const bool frees = call.region != nullptr && call.region->function.kind == FunctionKind::kRequestFree;
   if (!ended.empty()) {
     Item wait;
-    wait.kind = frees ? Item::Kind::kFree : Item::Kind::kWait;
+    wait.kind = frees ? Item::Action::kFree : Item::Action::kWait;
     wait.requests = std::move(ended);
     items.push_back(std::move(wait));
   }
@@ -274,7 +273,7 @@ void RankCalls::end_call(std::uint32_t number, OneThread& thread, std::uint64_t 
     const FunctionKind kind = call.region->function.kind;
     if (kind == FunctionKind::kUnknown && call.records.empty()) unknown_.insert(call.region->name);
     if (kind == FunctionKind::kProbe || kind == FunctionKind::kIprobe)
-      notes_.insert("probes take no time: what they look for is not in it");
+      notes_.insert("probes take no time: their source and tag are not in the archive");
   }
   const std::uint64_t since = thread.last && call.begin > *thread.last ? call.begin - *thread.last : 0;
   items.front().computed = nanoseconds(since - std::min(since, thread.flushed));
@@ -288,10 +287,10 @@ void RankCalls::end_call(std::uint32_t number, OneThread& thread, std::uint64_t 
   }
 }
 
-/// Messages that block together begin before either is waited for, receives first.
-void RankCalls::messages_at_once(const Call& call, std::vector<Item>& items) {
+/// Messages that block together begin before the first wait, receives first.
+void RankCalls::messages_at_once(const OpenCall& call, std::vector<Item>& items) {
   Item wait;
-  wait.kind = Item::Kind::kWait;
+  wait.kind = Item::Action::kWait;
   for (const What what : {What::kReceive, What::kSend}) {
     for (const Record& record : call.records) {
       if (record.what != what) continue;
@@ -311,7 +310,7 @@ void RankCalls::one_of_call(const Record& record, std::vector<Item>& items,
     case What::kSend:
     case What::kReceive:
       if (std::none_of(items.begin(), items.end(),
-                       [](const Item& one) { return one.kind == Item::Kind::kWait; }))
+                       [](const Item& one) { return one.kind == Item::Action::kWait; }))
         items.push_back(message_of(record, record.what == What::kSend));
       return;
     case What::kSendBegun: {
@@ -323,9 +322,9 @@ void RankCalls::one_of_call(const Record& record, std::vector<Item>& items,
       return;
     }
     case What::kReceiveBegun:
-      return hold(record, items, {.kind = Item::Kind::kReceive});
+      return defer(record, items, {.kind = Item::Action::kReceive});
     case What::kCollectiveRequest:
-      return hold(record, items, {.kind = Item::Kind::kCollective});
+      return defer(record, items, {.kind = Item::Action::kCollective});
     case What::kSendDone:
       return end_of_request(record, ended);
     case What::kReceiveDone:
@@ -351,7 +350,7 @@ void RankCalls::one_of_call(const Record& record, std::vector<Item>& items,
 std::optional<RankCalls::Open> RankCalls::closed(std::uint64_t id) {
   const auto found = open_.find(id);
   if (found == open_.end()) {
-    notes_.insert("ends of requests whose beginning is missing are left out");
+    notes_.insert("completions of requests whose start is missing are left out");
     return std::nullopt;
   }
   const Open open = found->second;
@@ -359,7 +358,7 @@ std::optional<RankCalls::Open> RankCalls::closed(std::uint64_t id) {
   return open;
 }
 
-void RankCalls::hold(const Record& record, std::vector<Item>& items, Item item) {
+void RankCalls::defer(const Record& record, std::vector<Item>& items, Item item) {
   item.blocking = false;
   item.is_held = true;
   item.request = requests_++;
@@ -368,7 +367,7 @@ void RankCalls::hold(const Record& record, std::vector<Item>& items, Item item) 
 }
 
 /// items: those of the call that is not queued yet.
-Item& RankCalls::held_by(const Open& open, std::vector<Item>& items) {
+Item& RankCalls::deferred_item(const Open& open, std::vector<Item>& items) {
   const std::uint64_t queued = first_ + items_.size();
   return open.item < queued ? items_[open.item - first_] : items[open.item - queued];
 }
@@ -387,9 +386,9 @@ void RankCalls::end_of_receive(const Record& record, std::vector<Item>& items,
   } else if (!collective_of(record, known)) {
     known = Item();
   }
-  Item& held = held_by(*open, items);
-  if (known.kind != held.kind && known.kind != Item::Kind::kNative)
-    return fail(record, fmt::format("request {} began as something else", record.request));
+  Item& held = deferred_item(*open, items);
+  if (known.kind != held.kind && known.kind != Item::Action::kNative)
+    return fail(record, fmt::format("request {} was started as another operation", record.request));
   known.blocking = false;
   known.request = held.request;
   known.continues = held.continues;
@@ -397,7 +396,7 @@ void RankCalls::end_of_receive(const Record& record, std::vector<Item>& items,
   known.region = held.region;
   known.computed = held.computed;
   held = std::move(known);
-  if (held.kind != Item::Kind::kNative) ended.push_back(open->request);
+  if (held.kind != Item::Action::kNative) ended.push_back(open->request);
 }
 
 void RankCalls::cancelled(const Record& record, std::vector<Item>& items) {
@@ -405,14 +404,14 @@ void RankCalls::cancelled(const Record& record, std::vector<Item>& items) {
   if (!open) return;
   if (open->sends) {
     Item free;
-    free.kind = Item::Kind::kFree;
+    free.kind = Item::Action::kFree;
     free.requests.push_back(open->request);
     items.push_back(std::move(free));
     return;
   }
-  Item& held = held_by(*open, items);
+  Item& held = deferred_item(*open, items);
   held.is_held = false;
-  held.kind = Item::Kind::kNative;
+  held.kind = Item::Action::kNative;
   notes_.insert("receives that were cancelled are left out");
 }
 
@@ -431,7 +430,7 @@ const Communicator* RankCalls::communicator_of(const Record& record) {
                      std::find(communicator.members.begin(), communicator.members.end(), rank_) !=
                          communicator.members.end();
   if (is_in) return communicators_[record.reference] = &communicator;
-  fail(record, fmt::format("communicator {} is not one of this rank's", record.reference));
+  fail(record, fmt::format("this rank is not a member of communicator {}", record.reference));
   return nullptr;
 }
 
@@ -452,10 +451,10 @@ int RankCalls::rank_in(const Communicator& communicator, std::uint32_t rank, con
 
 Item RankCalls::message_of(const Record& record, bool sends) {
   Item item;
-  item.kind = sends ? Item::Kind::kSend : Item::Kind::kReceive;
+  item.kind = sends ? Item::Action::kSend : Item::Action::kReceive;
   const Communicator* const communicator = communicator_of(record);
   if (communicator == nullptr) return item;
-  if (record.tag > INT32_MAX) fail(record, fmt::format("the tag is {}", record.tag));
+  if (record.tag > INT32_MAX) fail(record, fmt::format("invalid tag {}", record.tag));
   if (record.bytes > kMostBytes) fail(record, fmt::format("{} bytes are too many", record.bytes));
   item.communicator = record.reference;
   item.peer = rank_in(*communicator, record.peer, record);
@@ -464,7 +463,7 @@ Item RankCalls::message_of(const Record& record, bool sends) {
   return item;
 }
 
-/// False: it is none that moves data.
+/// Returns false if the record is no collective that moves data.
 bool RankCalls::collective_of(const Record& record, Item& item) {
   const auto operation = kind_of(record.operation);
   if (!operation) return false;
@@ -472,7 +471,7 @@ bool RankCalls::collective_of(const Record& record, Item& item) {
   if (communicator == nullptr) return false;
   if (record.bytes > kMostBytes || record.received > kMostBytes)
     fail(record, fmt::format("{} and {} bytes are too many", record.bytes, record.received));
-  item.kind = Item::Kind::kCollective;
+  item.kind = Item::Action::kCollective;
   item.operation = *operation;
   item.communicator = record.reference;
   item.bytes = record.bytes;

@@ -1,5 +1,5 @@
-// The calls of one rank of an archive, thread by thread, in the order in which they end; those that begin a
-// receive are held back until its end says what it took.
+// The calls of one rank of an archive, thread by thread, in the order of their ends. Receives are held back
+// until their end shows the matched message.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +17,21 @@
 
 namespace offramp::otf2 {
 
-/// What a call does, one of each thing that it does.
+/// One action of a call.
 struct Item {
-  enum class Kind : std::uint8_t { kNative, kSend, kReceive, kCollective, kWait, kFree };
-  Kind kind = Kind::kNative;
-  bool continues = false;  // the call that the item before it is of
+  enum class Action : std::uint8_t { kNative, kSend, kReceive, kCollective, kWait, kFree };
+  Action kind = Action::kNative;
+  bool continues = false;  // belongs to the same call as the previous item
   bool blocking = true;
-  bool is_held = false;            // what it does is not known before its end
+  bool is_held = false;            // unknown until its end
   std::uint32_t thread = 0;        // of the rank
-  const Region* region = nullptr;  // null: the archive does not say in which function
+  const Region* region = nullptr;  // null: the archive does not contain the function
   std::uint64_t computed = 0;      // nanoseconds before it
-  std::uint64_t request = 0;  // that it begins, unless it blocks: no other one of the rank has the number
+  std::uint64_t request = 0;       // begun by it, unless it blocks; unique within the rank
   std::uint32_t communicator = 0;  // its reference
   int peer = 0;                    // rank in the communicator, or root
   int tag = 0;
-  std::uint64_t bytes = 0;     // of a message; of a collective what this rank sends
+  std::uint64_t bytes = 0;     // of a message; of a collective, sent by this rank
   std::uint64_t received = 0;  // of a collective
   OperationKind operation = OperationKind::kCount;
   std::vector<std::uint64_t> requests = {};  // of a wait
@@ -42,24 +42,24 @@ class RankCalls final : private RecordSink {
   RankCalls(std::shared_ptr<const Definitions> definitions, int rank);
   ~RankCalls() override;
 
-  /// False: there are no more, or error() says why not.
+  /// Returns false at the end or on an error().
   bool next(Item& item);
-  /// Names the file, the rank and the record.
+  /// Names the file, the rank, and the record.
   [[nodiscard]] const std::string& error() const { return error_; }
 
-  /// What is left out of what was read so far, a line for each kind.
+  /// What was left out so far, one line per kind.
   [[nodiscard]] const std::set<std::string>& notes() const { return notes_; }
-  /// Functions that move data or wait, and that nothing stands for.
+  /// Functions that move data or wait but have no equivalent.
   [[nodiscard]] const std::set<std::string>& unknown() const { return unknown_; }
-  /// Threads that call MPI.
+  /// The number of threads that call MPI.
   [[nodiscard]] std::size_t threads() const;
 
  private:
-  struct Call;
+  struct OpenCall;
   struct Source;
   struct OneThread;
   struct Open {
-    std::uint64_t item = 0;  // counted from the first one of the rank
+    std::uint64_t item = 0;  // counted from the rank's first item
     std::uint64_t request = 0;
     bool sends = false;
   };
@@ -67,20 +67,20 @@ class RankCalls final : private RecordSink {
   void open_source();
   bool read_more();
   void at_end();
-  bool take(const Record& record) override;
+  bool add_record(const Record& record) override;
   [[nodiscard]] std::uint32_t region_of(std::uint32_t context) const override;
   void add(const Record& record);
   void enter(OneThread& thread, const Record& record);
   void leave(OneThread& thread, const Record& record);
   void end_call(std::uint32_t number, OneThread& thread, std::uint64_t end);
-  void messages_at_once(const Call& call, std::vector<Item>& items);
+  void messages_at_once(const OpenCall& call, std::vector<Item>& items);
   void one_of_call(const Record& record, std::vector<Item>& items, std::vector<std::uint64_t>& ended);
   void end_of_receive(const Record& record, std::vector<Item>& items, std::vector<std::uint64_t>& ended);
   void end_of_request(const Record& record, std::vector<std::uint64_t>& ended);
   void cancelled(const Record& record, std::vector<Item>& items);
   std::optional<Open> closed(std::uint64_t id);
-  Item& held_by(const Open& open, std::vector<Item>& items);
-  void hold(const Record& record, std::vector<Item>& items, Item item);
+  Item& deferred_item(const Open& open, std::vector<Item>& items);
+  void defer(const Record& record, std::vector<Item>& items, Item item);
   [[nodiscard]] Item message_of(const Record& record, bool sends);
   bool collective_of(const Record& record, Item& item);
   const Communicator* communicator_of(const Record& record);
@@ -90,13 +90,13 @@ class RankCalls final : private RecordSink {
 
   std::shared_ptr<const Definitions> definitions_;
   int rank_;
-  std::unique_ptr<Source> source_;  // null: all is read
+  std::unique_ptr<Source> source_;  // null: all records have been read
   std::unordered_map<std::uint64_t, std::uint32_t> threads_by_location_;
   std::vector<OneThread> threads_;
   std::deque<Item> items_;
-  std::uint64_t first_ = 0;                       // the number of the first one of them
+  std::uint64_t first_ = 0;                       // number of the first of items_
   std::unordered_map<std::uint64_t, Open> open_;  // by the archive's number of a request
-  std::unordered_map<std::uint32_t, const Communicator*> communicators_;  // of this rank, that were used
+  std::unordered_map<std::uint32_t, const Communicator*> communicators_;  // of this rank, used so far
   std::uint64_t requests_ = 0;
   std::uint64_t records_ = 0;
   std::set<std::string> notes_;

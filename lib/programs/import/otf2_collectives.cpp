@@ -14,7 +14,7 @@ __extension__ using Wide = unsigned __int128;
 
 constexpr std::size_t kMostValues = std::size_t{1} << 28U;  // 2 GiB
 
-/// The block of which a sum is as many as there are members, or one less, where each has one buffer for both.
+/// The block size from a rank's sum, which contains one block per member, or one less with MPI_IN_PLACE.
 std::uint64_t block_of(std::uint64_t sum, std::uint64_t members) {
   const bool in_place = sum % members != 0 && members > 1 && sum % (members - 1) == 0;
   return in_place ? sum / (members - 1) : sum / members;
@@ -84,7 +84,7 @@ std::span<const std::uint64_t> Collectives::values(std::size_t first, std::size_
   return std::span(values_).subspan(first, size);
 }
 
-/// What each member puts in, of an allgather, or gets out, of a reduction.
+/// Each member's contribution to an allgather, or its part of the result of a reduction.
 std::vector<std::uint64_t> Collectives::parts(const Sums& sums, std::size_t size) const {
   const bool gathers = sums.operation == OperationKind::kAllgatherv;
   const auto own = values(gathers ? sums.sent : sums.received, size);
@@ -96,7 +96,7 @@ std::vector<std::uint64_t> Collectives::parts(const Sums& sums, std::size_t size
   };
   std::vector<std::uint64_t> parts = divided(size);
   if (sum_of(parts) == whole || size == 1) return parts;
-  // In place everywhere, a member's own part is in no sum.
+  // If all members use MPI_IN_PLACE, no sum contains a member's own part.
   std::vector<std::uint64_t> in_place = divided(size - 1);
   const std::uint64_t least = *std::min_element(in_place.begin(), in_place.end());
   return sum_of(in_place) == whole + least ? in_place : parts;
@@ -147,7 +147,7 @@ CollectiveCall Collectives::settled(const Sums& sums, int position, std::size_t 
       call.sent = parts(sums, size);
       break;
     case OperationKind::kAlltoallv: {
-      // In proportion to what each sends and receives, the same seen from both sides.
+      // In proportion to what each rank sends and receives, consistently for both sides.
       const auto sent = values(sums.sent, size);
       const auto received = values(sums.received, size);
       const std::uint64_t all = sum_of(received);

@@ -1,8 +1,8 @@
-// The sizes of collectives. Each rank of an archive has the sum of what it sent and of what it received; what
-// the call said of its blocks follows from those of all members together.
+// Reconstructs the sizes of collectives. An archive contains the sums of the bytes that each rank sent and
+// received; the arguments of the call follow from those of all members.
 //
-// Sums are as Score-P makes them, see traffic_of(): they count a rank's own part, too, but where one buffer
-// is both (MPI_IN_PLACE).
+// Sums are computed as in Score-P, see traffic_of(): they include a rank's own part, except with
+// MPI_IN_PLACE.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@
 
 namespace offramp::otf2 {
 
-/// One call of one rank, as MPI has it.
+/// One rank's arguments of a collective, as in MPI.
 struct CollectiveCall {
   OperationKind operation = OperationKind::kCount;
   int root = 0;
-  std::uint64_t bytes = 0;  // Operation::bytes, where blocks do not differ
-  // One for each member, where they differ; in what this rank sends, or receives, or of a reduction all.
+  std::uint64_t bytes = 0;  // Operation::bytes, if blocks do not differ
+  // One per member if blocks differ: sent or received by this rank; for reductions, of all ranks.
   std::vector<std::uint64_t> sent = {};
   std::vector<std::uint64_t> received = {};
 };
@@ -32,9 +32,10 @@ class Collectives {
   explicit Collectives(std::shared_ptr<const Definitions> definitions)
       : definitions_(std::move(definitions)) {}
 
-  /// The next one of a rank on the item's communicator. Fails if it does not fit to what other ranks do.
+  /// Adds the rank's next collective on the item's communicator. Fails if it does not match other ranks'
+  /// calls.
   Result<void> add(int rank, const Item& item);
-  /// After all ranks have been added. Counts on from the rank's first one for each communicator.
+  /// Iterates over a rank's collectives after all ranks have been added, separately for each communicator.
   class OfRank {
    public:
     OfRank(const Collectives& all, int rank) : all_(all), rank_(rank) {}
@@ -46,7 +47,7 @@ class Collectives {
     std::unordered_map<std::uint32_t, std::size_t> done_;
   };
 
-  /// Blocks differ in one of them, and a sum for each pair of ranks is all that is known.
+  /// True for collectives whose blocks differ per pair of ranks but are only known as sums.
   [[nodiscard]] bool has_pairs() const { return has_pairs_; }
   [[nodiscard]] bool has_reductions() const { return has_reductions_; }
 
@@ -59,7 +60,7 @@ class Collectives {
     std::uint64_t most_received = 0;
     std::uint64_t first_sent = 0;  // by the member with rank 0
     std::uint64_t first_received = 0;
-    std::size_t sent = kNone;  // where those of all members begin, where blocks differ
+    std::size_t sent = kNone;  // offset of all members' values, if blocks differ
     std::size_t received = kNone;
   };
   struct OfCommunicator {

@@ -1,5 +1,4 @@
-// The library calls back for each definition; what refers to what is put together when all are there, since
-// archives need not define things before they are referred to.
+// The library calls back for each definition, in any order. References are resolved at the end.
 #include "lib/programs/import/otf2_definitions.hpp"
 
 #include <fmt/format.h>
@@ -31,7 +30,7 @@ struct Location {
   std::uint32_t group = 0;
 };
 
-/// What callbacks fill.
+/// Filled by the callbacks.
 struct Read {
   std::uint64_t ticks = 0;
   std::unordered_map<std::uint32_t, std::string> strings;
@@ -98,7 +97,7 @@ OTF2_CallbackCode on_communicator(void* user, OTF2_CommRef self, OTF2_StringRef 
 }
 
 Result<void> read_all(const std::string& anchor, Read& read) {
-  listen();
+  install_error_handler();
   const ReaderHandle reader(OTF2_Reader_Open(anchor.c_str()));
   if (reader == nullptr) return failure(text_of(OTF2_ERROR_INVALID));
   OTF2_ErrorCode code = OTF2_Reader_SetSerialCollectiveCallbacks(reader.get());
@@ -120,13 +119,13 @@ Result<void> read_all(const std::string& anchor, Read& read) {
   return code == OTF2_SUCCESS ? Result<void>() : failure(text_of(code));
 }
 
-/// "MPI_Send()" is what some tools write.
+/// Some tools write "MPI_Send()".
 std::string name_of_function(std::string name) {
   name.resize(std::min(name.find('('), name.size()));
   return name;
 }
 
-/// The locations that stand for the ranks. Null: there are no ranks of MPI.
+/// The locations that represent the ranks. Null without MPI ranks.
 const Group* ranks_in(const Read& read) {
   for (const auto& [number, group] : read.groups) {
     if (group.type == OTF2_GROUP_TYPE_COMM_LOCATIONS && group.paradigm == OTF2_PARADIGM_MPI) return &group;
@@ -136,19 +135,19 @@ const Group* ranks_in(const Read& read) {
 
 Result<void> find_ranks(const Read& read, Definitions& definitions) {
   const Group* const ranks = ranks_in(read);
-  if (ranks == nullptr || ranks->members.empty()) return failure("it has no ranks of MPI");
+  if (ranks == nullptr || ranks->members.empty()) return failure("it has no MPI ranks");
   if (ranks->members.size() > static_cast<std::size_t>(trace::kMostRanks))
     return failure(
-        fmt::format("it has {} ranks, and a world at most {}", ranks->members.size(), trace::kMostRanks));
-  std::unordered_map<std::uint32_t, std::vector<std::size_t>> of_process;  // its ranks
+        fmt::format("it has {} ranks; at most {} are supported", ranks->members.size(), trace::kMostRanks));
+  std::unordered_map<std::uint32_t, std::vector<std::size_t>> of_process;  // ranks of a process
   std::unordered_map<std::uint64_t, std::size_t> standing;
   for (const std::uint64_t location : ranks->members) {
     const auto found = read.locations.find(location);
     if (found == read.locations.end())
       return failure(
-          fmt::format("there is no location {}, which is to be rank {}", location, definitions.ranks.size()));
+          fmt::format("location {} of rank {} does not exist", location, definitions.ranks.size()));
     if (!standing.emplace(location, definitions.ranks.size()).second)
-      return failure(fmt::format("location {} is to be two ranks", location));
+      return failure(fmt::format("location {} belongs to two ranks", location));
     of_process[found->second.group].push_back(definitions.ranks.size());
     definitions.ranks.push_back({{location, found->second.events}});
   }
@@ -182,7 +181,7 @@ Result<void> find_communicators(const Read& read, Definitions& definitions) {
       for (const std::uint64_t member : group->second.members) {
         if (member >= ranks)
           return failure(
-              fmt::format("communicator {} has a rank {}, and there are {}", number, member, ranks));
+              fmt::format("communicator {} contains rank {}, but there are {} ranks", number, member, ranks));
         if (is_in[member]) return failure(fmt::format("communicator {} has rank {} twice", number, member));
         is_in[member] = true;
         in_order = in_order && member == made.members.size();
@@ -198,8 +197,7 @@ Result<void> find_communicators(const Read& read, Definitions& definitions) {
   return {};
 }
 
-/// The library opens the files of an archive by their names, and would wait for the other end of a FIFO.
-/// Fails with the first that is not a file.
+/// The library opens an archive's files by name and would block on a FIFO. Fails if one is not regular.
 Result<void> check_files(const std::string& anchor) {
   const fs::path path(anchor);
   const fs::path stem = path.parent_path() / path.stem();
@@ -216,11 +214,11 @@ Result<void> check_files(const std::string& anchor) {
   return {};
 }
 
-/// The library crashes on some files that are damaged, and takes minutes for numbers that a few bytes claim:
-/// it reads in another process first.
+/// The library crashes on some damaged files, and takes minutes for large numbers claimed by a few bytes. So
+/// another process tries to read the archive first.
 Result<void> try_to_read(const std::string& anchor) {
   if (const Result<void> done = check_files(anchor); !done) return done;
-  constexpr std::uintmax_t kBytesInASecond = std::uintmax_t{4} << 20U;  // a tenth of what OTF2 3.0 reads
+  constexpr std::uintmax_t kBytesInASecond = std::uintmax_t{4} << 20U;  // a tenth of the speed of OTF2 3.0
   constexpr unsigned kSeconds = 2;
   std::error_code error;
   const std::uintmax_t bytes = fs::file_size(fs::path(anchor).replace_extension(".def"), error);
@@ -230,7 +228,7 @@ Result<void> try_to_read(const std::string& anchor) {
     return read_all(anchor, trial).error();
   });
   return success_or(problem.value_or(
-      fmt::format("the library of OTF2 crashes on it, or takes longer than {} s for so few bytes", seconds)));
+      fmt::format("the OTF2 library crashes on it, or needs more than {} s for so few bytes", seconds)));
 }
 
 }  // namespace
@@ -245,7 +243,7 @@ Result<std::shared_ptr<const Definitions>> read_definitions(const std::string& a
   auto definitions = std::make_shared<Definitions>();
   definitions->anchor = anchor;
   definitions->ticks = read.ticks;
-  if (read.ticks == 0) return refused("it does not say how fast its clock ticks");
+  if (read.ticks == 0) return refused("the resolution of its clock is missing");
   for (const auto& [number, region] : read.regions) {
     Region& known = definitions->regions[number];
     known.name = name_of_function(read.text(region.name));

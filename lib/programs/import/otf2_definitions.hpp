@@ -1,4 +1,4 @@
-// What the events of an archive refer to: functions, ranks with their threads, communicators.
+// The definitions to which an archive's events refer: functions, ranks with their threads, communicators.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ namespace offramp::otf2 {
 struct Region {
   std::string name;
   bool is_mpi = false;
-  trace::Function function;  // of one that is
+  trace::Function function;  // of an MPI function
 };
 
 struct Communicator {
   std::vector<int> members;  // ranks of the program
   bool is_world = false;
   bool is_self = false;  // each rank's own
-  /// Events name ranks of the program, and not of the communicator.
+  /// Events name ranks of the program instead of the communicator.
   bool has_global_ranks = false;
   std::string name;
 
@@ -38,15 +38,15 @@ struct Thread {
 
 struct Definitions {
   std::string anchor;
-  std::uint64_t ticks = 1;  // of the clock, in a second
+  std::uint64_t ticks = 1;  // of the clock, per second
   std::unordered_map<std::uint32_t, Region> regions;
-  std::unordered_map<std::uint32_t, std::uint32_t> regions_of_contexts;  // of calls, that sampling tells
+  std::unordered_map<std::uint32_t, std::uint32_t> regions_of_contexts;  // of calling contexts from sampling
   std::unordered_map<std::uint32_t, Communicator> communicators;
-  std::vector<std::vector<Thread>> ranks;  // the thread that stands for the rank first
-  std::uint64_t left_out = 0;              // threads of processes that are several ranks
+  std::vector<std::vector<Thread>> ranks;  // the thread that represents the rank comes first
+  std::uint64_t left_out = 0;              // threads of processes with several ranks
 };
 
-/// An error names the file.
+/// Errors name the file.
 Result<std::shared_ptr<const Definitions>> read_definitions(const std::string& anchor);
 
 }  // namespace offramp::otf2

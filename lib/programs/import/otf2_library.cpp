@@ -10,31 +10,31 @@
 namespace offramp::otf2 {
 namespace {
 
-thread_local std::string said;
+thread_local std::string last_error;
 
-OTF2_ErrorCode hear(void*, const char*, std::uint64_t, const char*, OTF2_ErrorCode code, const char* format,
-                    va_list arguments) {
-  // The first message says what is wrong, those behind it what follows from that.
-  if (!said.empty()) return code;
+OTF2_ErrorCode on_error(void*, const char*, std::uint64_t, const char*, OTF2_ErrorCode code,
+                        const char* format, va_list arguments) {
+  // The first message names the cause; later ones are consequences.
+  if (!last_error.empty()) return code;
   std::array<char, 512> text{};
   if (format != nullptr) std::vsnprintf(text.data(), text.size(), format, arguments);
   const char* const means = OTF2_Error_GetDescription(code);
-  said = means != nullptr ? means : "";
-  if (text[0] != '\0') said += fmt::format("{}{}", said.empty() ? "" : ": ", text.data());
+  last_error = means != nullptr ? means : "";
+  if (text[0] != '\0') last_error += fmt::format("{}{}", last_error.empty() ? "" : ": ", text.data());
   return code;
 }
 
 }  // namespace
 
-void listen() {
-  said.clear();
-  static const bool is_set = (OTF2_Error_RegisterCallback(hear, nullptr), true);
+void install_error_handler() {
+  last_error.clear();
+  static const bool is_set = (OTF2_Error_RegisterCallback(on_error, nullptr), true);
   (void)is_set;
 }
 
 Result<void> read_back(const std::string& anchor,
                        const std::vector<std::pair<OTF2_LocationRef, std::uint64_t>>& events) {
-  listen();
+  install_error_handler();
   const ReaderHandle reader(OTF2_Reader_Open(anchor.c_str()));
   if (reader == nullptr) return failure(text_of(OTF2_ERROR_INVALID));
   OTF2_ErrorCode code = OTF2_Reader_SetSerialCollectiveCallbacks(reader.get());
@@ -52,8 +52,8 @@ Result<void> read_back(const std::string& anchor,
     count = 0;
     code = OTF2_Reader_ReadAllLocalEvents(reader.get(), track, &count);
     if (code != OTF2_SUCCESS || count != written)
-      return failure(
-          fmt::format("of {} events of location {}, {} are in the archive", written, location, count));
+      return failure(fmt::format("{} events of location {} are announced, but {} are in the archive", written,
+                                 location, count));
     code = OTF2_Reader_CloseEvtReader(reader.get(), track);
   }
   return code == OTF2_SUCCESS ? Result<void>() : failure(text_of(code));
@@ -67,9 +67,9 @@ void allow_many_files() {
 }
 
 std::string text_of(OTF2_ErrorCode code) {
-  if (!said.empty()) return said;
+  if (!last_error.empty()) return last_error;
   const char* const means = OTF2_Error_GetDescription(code);
-  return means != nullptr ? means : fmt::format("error {} of OTF2", static_cast<int>(code));
+  return means != nullptr ? means : fmt::format("OTF2 error {}", static_cast<int>(code));
 }
 
 }  // namespace offramp::otf2

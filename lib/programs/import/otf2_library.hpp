@@ -1,4 +1,4 @@
-// OTF2's handles, which close themselves, and what its library says when something is wrong.
+// OTF2's handles, which close themselves, and its library's error messages.
 #pragma once
 
 #include <otf2/otf2.h>
@@ -11,19 +11,18 @@
 
 namespace offramp::otf2 {
 
-/// From here on the library's messages are kept for this thread and not printed. What was kept before is
-/// forgotten.
-void listen();
+/// From here on the library's messages are kept for this thread instead of printed. Discards earlier ones.
+void install_error_handler();
 
-/// In words: what the library has said since listen(), or else what the code means.
+/// The library's message since install_error_handler(), or else the meaning of the code.
 std::string text_of(OTF2_ErrorCode code);
 
-/// The library does not say that a write was cut short, as by a full disk. Reads all definitions, and the
-/// events of all locations. Fails if a location has not so many events as were written to it.
+/// Reads all definitions and events of an archive. Fails if a location has fewer events than were written:
+/// the library does not report a truncated write, as on a full disk.
 Result<void> read_back(const std::string& anchor,
                        const std::vector<std::pair<OTF2_LocationRef, std::uint64_t>>& events);
 
-/// Readers of all ranks may each have a file open: as many as the system lets this process have.
+/// Readers of all ranks may each have a file open: raises the limit as far as the system allows.
 void allow_many_files();
 
 struct CloseReader {

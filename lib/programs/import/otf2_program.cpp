@@ -1,5 +1,5 @@
-// An archive as a program: its calls are read once when it is opened, for the sizes of its collectives and
-// for what is to be said of it, and once more by each reader of a rank.
+// An archive as a program. Its calls are read once when it is opened, for the sizes of collectives and for
+// notes, and again by each rank's reader.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,10 +17,10 @@ namespace {
 
 using recording::Event;
 using recording::EventKind;
-using trace::Call;
 using trace::FunctionKind;
+using trace::MpiFunction;
 
-/// What all readers of an archive share.
+/// Shared by all readers of an archive.
 struct Archive {
   std::shared_ptr<const Definitions> definitions;
   Collectives collectives;
@@ -40,53 +40,54 @@ class Events final : public trace::MadeEvents {
   }
 
  private:
-  bool more() final {
+  bool make_more() final {
     Item item;
     if (!calls_.next(item)) return calls_.error().empty() ? false : fail(calls_.error());
-    turn(item.thread);
+    switch_thread(item.thread);
     compute(item.computed);
     switch (item.kind) {
-      case Item::Kind::kNative:
+      case Item::Action::kNative:
         native(call_of(item.region));
         break;
-      case Item::Kind::kSend:
-      case Item::Kind::kReceive:
+      case Item::Action::kSend:
+      case Item::Action::kReceive:
         one_message(item);
         break;
-      case Item::Kind::kCollective:
+      case Item::Action::kCollective:
         one_collective(item);
         break;
-      case Item::Kind::kWait:
+      case Item::Action::kWait:
         one_wait(item);
         break;
-      case Item::Kind::kFree:
+      case Item::Action::kFree:
         free(item);
         break;
     }
     return true;
   }
 
-  static Call call_of(const Region* region) {
-    return region != nullptr ? region->function.call : Call::kOther;
+  static MpiFunction call_of(const Region* region) {
+    return region != nullptr ? region->function.call : MpiFunction::kOther;
   }
 
   void one_message(const Item& item) {
     const std::uint32_t communicator = number_of(item.communicator);
-    const bool sends = item.kind == Item::Kind::kSend;
+    const bool sends = item.kind == Item::Action::kSend;
     const FunctionKind kind = item.region != nullptr ? item.region->function.kind : FunctionKind::kOther;
     const bool is_named = kind == (sends ? FunctionKind::kSend : FunctionKind::kReceive);
-    Call call = sends           ? (item.blocking ? Call::kSend : Call::kIsend)
-                : item.blocking ? Call::kRecv
-                                : Call::kIrecv;
+    MpiFunction call = sends           ? (item.blocking ? MpiFunction::kSend : MpiFunction::kIsend)
+                       : item.blocking ? MpiFunction::kRecv
+                                       : MpiFunction::kIrecv;
     if (is_named) call = item.region->function.call;
-    if (kind == FunctionKind::kSendrecv || kind == FunctionKind::kSendrecvReplace) call = Call::kSendrecv;
+    if (kind == FunctionKind::kSendrecv || kind == FunctionKind::kSendrecvReplace)
+      call = MpiFunction::kSendrecv;
     std::uint8_t flags = 0;
     if (is_named) flags = item.region->function.flags & (recording::kSynchronous | recording::kBuffered);
-    if (item.blocking && call != Call::kIbsend) flags |= recording::kBlocking;
+    if (item.blocking && call != MpiFunction::kIbsend) flags |= recording::kBlocking;
     if (item.continues) flags |= recording::kContinues;
     const std::uint64_t number = message(sends ? EventKind::kSend : EventKind::kReceive, call, item.peer,
                                          item.tag, item.bytes, flags, ElementType::kByte, communicator);
-    // Nothing waits for a buffered send.
+    // Buffered sends have no wait.
     if ((flags & (recording::kBlocking | recording::kBuffered)) == 0) numbers_[item.request] = number;
   }
 
@@ -127,7 +128,7 @@ class Events final : public trace::MadeEvents {
     const trace::Datatype of{floats ? sizeof(float) : 1, floats ? ElementType::kFloat32 : ElementType::kByte};
     std::vector<std::uint64_t> elements = bytes;
     for (std::uint64_t& part : elements) part /= of.bytes;
-    // The parts are not above what one rank sends, which is bounded.
+    // The parts do not exceed what one rank sends, which is bounded.
     Event event = reduce_scatter(elements, of).value_or(Event());
     event.function = floats ? ReduceFunction::kSum : ReduceFunction::kBitOr;
     return event;
@@ -143,8 +144,8 @@ class Events final : public trace::MadeEvents {
     if (requests.empty()) return native(call_of(item.region));
     if (requests.size() == 1 && flags == 0 && (kind == FunctionKind::kWait || item.region == nullptr))
       return wait_for(requests.front());
-    const Call call = call_of(item.region);
-    wait_for(requests, call != Call::kOther ? call : Call::kWaitall, flags);
+    const MpiFunction call = call_of(item.region);
+    wait_for(requests, call != MpiFunction::kOther ? call : MpiFunction::kWaitall, flags);
   }
 
   void free(const Item& item) {
@@ -153,13 +154,13 @@ class Events final : public trace::MadeEvents {
       if (!number) continue;
       Event event;
       event.kind = EventKind::kFree;
-      event.call = static_cast<std::uint16_t>(Call::kOther);
+      event.call = static_cast<std::uint16_t>(MpiFunction::kOther);
       event.extra = begun() - number.mapped();
       add(event);
     }
   }
 
-  /// All members make it where they first use it, under the archive's own number.
+  /// All members make it at its first use, with the archive's number as id.
   std::uint32_t number_of(std::uint32_t reference) {
     const Communicator& communicator = archive_->definitions->communicators.at(reference);
     if (communicator.is_world) return recording::kWorld;
@@ -181,14 +182,14 @@ class Events final : public trace::MadeEvents {
   std::unordered_map<std::uint32_t, std::uint32_t> made_;     // communicators, by reference
 };
 
-/// What a first look at all ranks finds.
+/// Facts found by reading all ranks.
 struct Seen {
   std::set<std::string> notes;
   std::set<std::string> unknown;
   std::vector<std::size_t> cut;  // ranks with MPI_Init and without MPI_Finalize
 };
 
-/// Fills in what is known of all ranks.
+/// Reads all ranks and fills in the archive's facts.
 Result<void> look_through(Archive& archive, Seen& seen) {
   const auto ranks = static_cast<int>(archive.definitions->ranks.size());
   for (int rank = 0; rank < ranks; ++rank) {
@@ -196,9 +197,9 @@ Result<void> look_through(Archive& archive, Seen& seen) {
     bool begins = false;
     bool ends = false;
     for (Item item; calls.next(item);) {
-      begins = begins || (item.region != nullptr && item.region->function.call == Call::kInit);
-      ends = ends || (item.region != nullptr && item.region->function.call == Call::kFinalize);
-      if (item.kind != Item::Kind::kCollective) continue;
+      begins = begins || (item.region != nullptr && item.region->function.call == MpiFunction::kInit);
+      ends = ends || (item.region != nullptr && item.region->function.call == MpiFunction::kFinalize);
+      if (item.kind != Item::Action::kCollective) continue;
       if (const Result<void> done = archive.collectives.add(rank, item); !done) return done;
     }
     if (!calls.error().empty()) return failure(calls.error());
@@ -223,24 +224,23 @@ Result<trace::Program> open_archive(const std::string& anchor) {
   program.has_arrival = false;
   program.description.ranks = static_cast<int>(archive->definitions->ranks.size());
   program.description.facts = {{"program", anchor}};
-  program.notes = {"computing is the time between calls of MPI",
-                   "receives name the source and the tag that they took, and have the room of what came"};
+  program.notes = {"computing is the time between MPI calls",
+                   "receives have the source, tag, and size of the message that they received"};
   if (archive->collectives.has_reductions())
     program.notes.emplace_back(
-        "reductions do not say their types and functions: they add 32-bit floats, or combine bytes");
+        "types and functions of reductions are not in the archive: they add 32-bit floats, or combine bytes");
   if (archive->collectives.has_pairs())
     program.notes.emplace_back(
-        "alltoalls whose blocks differ say how much each rank sends and receives: it is spread in "
-        "proportion");
+        "alltoalls with different blocks have only totals per rank: these are spread in proportion");
   if (std::ranges::count(archive->has_threads, true) > 0)
-    program.notes.emplace_back("calls of several threads stand in the order in which they ended");
+    program.notes.emplace_back("calls of several threads are in the order in which they ended");
   if (archive->definitions->left_out > 0)
-    program.notes.push_back(fmt::format("{} threads of processes that are several ranks are left out",
+    program.notes.push_back(fmt::format("{} threads of processes with several ranks are left out",
                                         archive->definitions->left_out));
   program.missing = trace::missing_text(seen.cut, "MPI_Finalize", {});
   program.notes.insert(program.notes.end(), seen.notes.begin(), seen.notes.end());
   if (!seen.unknown.empty())
-    program.notes.push_back(fmt::format("calls that are not carried and take no time: {}",
+    program.notes.push_back(fmt::format("unsupported calls, which take no time: {}",
                                         printable(fmt::format("{}", fmt::join(seen.unknown, ", ")), 1000)));
   const std::shared_ptr<const Archive> shared = archive;
   program.read = [shared](int rank) { return std::make_unique<Events>(shared, rank); };

@@ -1,4 +1,4 @@
-// The one place that knows OTF2's callbacks, their arguments and its numbers of collectives.
+// All of OTF2's callbacks, their arguments, and its numbers of collectives.
 #include "lib/programs/import/otf2_records.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ struct Collective {
   OTF2_CollectiveOp operation;
   OperationKind kind;
 };
-/// Where a kind has several, the first is the one that is written.
+/// The first entry of a kind is used for writing.
 constexpr Collective kCollectives[] = {
     {OTF2_COLLECTIVE_OP_BARRIER, OperationKind::kBarrier},
     {OTF2_COLLECTIVE_OP_BCAST, OperationKind::kBcast},
@@ -33,121 +33,126 @@ constexpr Collective kCollectives[] = {
     {OTF2_COLLECTIVE_OP_EXSCAN, OperationKind::kExscan},
 };
 
-OTF2_CallbackCode give(void* user, OTF2_LocationRef location, OTF2_TimeStamp time, Record record) {
+OTF2_CallbackCode forward(void* user, OTF2_LocationRef location, OTF2_TimeStamp time, Record record) {
   record.location = location;
   record.time = time;
-  return static_cast<RecordSink*>(user)->take(record) ? OTF2_CALLBACK_SUCCESS : OTF2_CALLBACK_INTERRUPT;
+  return static_cast<RecordSink*>(user)->add_record(record) ? OTF2_CALLBACK_SUCCESS : OTF2_CALLBACK_INTERRUPT;
 }
 
 std::uint32_t region_of(void* user, std::uint32_t context) {
   return static_cast<RecordSink*>(user)->region_of(context);
 }
 
-/// One function for each kind of record.
+/// Sets one function per kind of record.
 void set(OTF2_GlobalEvtReaderCallbacks* calls) {
-  using Place = OTF2_LocationRef;
+  using LocationRef = OTF2_LocationRef;
   using Time = OTF2_TimeStamp;
   using List = OTF2_AttributeList;
   using U32 = std::uint32_t;
   using U64 = std::uint64_t;
-  OTF2_GlobalEvtReaderCallbacks_SetEnterCallback(calls, [](Place l, Time t, void* u, List*, U32 region) {
-    return give(u, l, t, {.what = What::kEnter, .reference = region});
-  });
-  OTF2_GlobalEvtReaderCallbacks_SetLeaveCallback(calls, [](Place l, Time t, void* u, List*, U32 region) {
-    return give(u, l, t, {.what = What::kLeave, .reference = region});
-  });
+  OTF2_GlobalEvtReaderCallbacks_SetEnterCallback(
+      calls, [](LocationRef l, Time t, void* u, List*, U32 region) {
+        return forward(u, l, t, {.what = What::kEnter, .reference = region});
+      });
+  OTF2_GlobalEvtReaderCallbacks_SetLeaveCallback(
+      calls, [](LocationRef l, Time t, void* u, List*, U32 region) {
+        return forward(u, l, t, {.what = What::kLeave, .reference = region});
+      });
   OTF2_GlobalEvtReaderCallbacks_SetCallingContextEnterCallback(
-      calls, [](Place l, Time t, void* u, List*, U32 context, U32) {
-        return give(u, l, t, {.what = What::kEnter, .reference = region_of(u, context)});
+      calls, [](LocationRef l, Time t, void* u, List*, U32 context, U32) {
+        return forward(u, l, t, {.what = What::kEnter, .reference = region_of(u, context)});
       });
   OTF2_GlobalEvtReaderCallbacks_SetCallingContextLeaveCallback(
-      calls, [](Place l, Time t, void* u, List*, U32 context) {
-        return give(u, l, t, {.what = What::kLeave, .reference = region_of(u, context)});
+      calls, [](LocationRef l, Time t, void* u, List*, U32 context) {
+        return forward(u, l, t, {.what = What::kLeave, .reference = region_of(u, context)});
       });
-  OTF2_GlobalEvtReaderCallbacks_SetMpiSendCallback(calls, [](Place l, Time t, void* u, List*, U32 peer,
+  OTF2_GlobalEvtReaderCallbacks_SetMpiSendCallback(calls, [](LocationRef l, Time t, void* u, List*, U32 peer,
                                                              U32 communicator, U32 tag, U64 bytes) {
-    return give(u, l, t,
-                {.what = What::kSend, .reference = communicator, .peer = peer, .tag = tag, .bytes = bytes});
+    return forward(
+        u, l, t, {.what = What::kSend, .reference = communicator, .peer = peer, .tag = tag, .bytes = bytes});
   });
   OTF2_GlobalEvtReaderCallbacks_SetMpiIsendCallback(
       calls,
-      [](Place l, Time t, void* u, List*, U32 peer, U32 communicator, U32 tag, U64 bytes, U64 request) {
-        return give(u, l, t,
-                    {.what = What::kSendBegun,
-                     .reference = communicator,
-                     .peer = peer,
-                     .tag = tag,
-                     .bytes = bytes,
-                     .request = request});
+      [](LocationRef l, Time t, void* u, List*, U32 peer, U32 communicator, U32 tag, U64 bytes, U64 request) {
+        return forward(u, l, t,
+                       {.what = What::kSendBegun,
+                        .reference = communicator,
+                        .peer = peer,
+                        .tag = tag,
+                        .bytes = bytes,
+                        .request = request});
       });
   OTF2_GlobalEvtReaderCallbacks_SetMpiIsendCompleteCallback(
-      calls, [](Place l, Time t, void* u, List*, U64 request) {
-        return give(u, l, t, {.what = What::kSendDone, .request = request});
+      calls, [](LocationRef l, Time t, void* u, List*, U64 request) {
+        return forward(u, l, t, {.what = What::kSendDone, .request = request});
       });
   OTF2_GlobalEvtReaderCallbacks_SetMpiRecvCallback(
-      calls, [](Place l, Time t, void* u, List*, U32 peer, U32 communicator, U32 tag, U64 bytes) {
-        return give(
+      calls, [](LocationRef l, Time t, void* u, List*, U32 peer, U32 communicator, U32 tag, U64 bytes) {
+        return forward(
             u, l, t,
             {.what = What::kReceive, .reference = communicator, .peer = peer, .tag = tag, .bytes = bytes});
       });
   OTF2_GlobalEvtReaderCallbacks_SetMpiIrecvRequestCallback(
-      calls, [](Place l, Time t, void* u, List*, U64 request) {
-        return give(u, l, t, {.what = What::kReceiveBegun, .request = request});
+      calls, [](LocationRef l, Time t, void* u, List*, U64 request) {
+        return forward(u, l, t, {.what = What::kReceiveBegun, .request = request});
       });
   OTF2_GlobalEvtReaderCallbacks_SetMpiIrecvCallback(
       calls,
-      [](Place l, Time t, void* u, List*, U32 peer, U32 communicator, U32 tag, U64 bytes, U64 request) {
-        return give(u, l, t,
-                    {.what = What::kReceiveDone,
-                     .reference = communicator,
-                     .peer = peer,
-                     .tag = tag,
-                     .bytes = bytes,
-                     .request = request});
+      [](LocationRef l, Time t, void* u, List*, U32 peer, U32 communicator, U32 tag, U64 bytes, U64 request) {
+        return forward(u, l, t,
+                       {.what = What::kReceiveDone,
+                        .reference = communicator,
+                        .peer = peer,
+                        .tag = tag,
+                        .bytes = bytes,
+                        .request = request});
       });
   OTF2_GlobalEvtReaderCallbacks_SetMpiRequestTestCallback(
-      calls, [](Place l, Time t, void* u, List*, U64 request) {
-        return give(u, l, t, {.what = What::kTested, .request = request});
+      calls, [](LocationRef l, Time t, void* u, List*, U64 request) {
+        return forward(u, l, t, {.what = What::kTested, .request = request});
       });
   OTF2_GlobalEvtReaderCallbacks_SetMpiRequestCancelledCallback(
-      calls, [](Place l, Time t, void* u, List*, U64 request) {
-        return give(u, l, t, {.what = What::kCancelled, .request = request});
+      calls, [](LocationRef l, Time t, void* u, List*, U64 request) {
+        return forward(u, l, t, {.what = What::kCancelled, .request = request});
       });
   OTF2_GlobalEvtReaderCallbacks_SetMpiCollectiveBeginCallback(
-      calls, [](Place l, Time t, void* u, List*) { return give(u, l, t, {.what = What::kCollectiveBegun}); });
+      calls, [](LocationRef l, Time t, void* u, List*) {
+        return forward(u, l, t, {.what = What::kCollectiveBegun});
+      });
   OTF2_GlobalEvtReaderCallbacks_SetMpiCollectiveEndCallback(
-      calls, [](Place l, Time t, void* u, List*, OTF2_CollectiveOp operation, U32 communicator, U32 root,
-                U64 sent, U64 received) {
-        return give(u, l, t,
-                    {.what = What::kCollective,
-                     .reference = communicator,
-                     .peer = root,
-                     .operation = operation,
-                     .bytes = sent,
-                     .received = received});
+      calls, [](LocationRef l, Time t, void* u, List*, OTF2_CollectiveOp operation, U32 communicator,
+                U32 root, U64 sent, U64 received) {
+        return forward(u, l, t,
+                       {.what = What::kCollective,
+                        .reference = communicator,
+                        .peer = root,
+                        .operation = operation,
+                        .bytes = sent,
+                        .received = received});
       });
   OTF2_GlobalEvtReaderCallbacks_SetNonBlockingCollectiveRequestCallback(
-      calls, [](Place l, Time t, void* u, List*, U64 request) {
-        return give(u, l, t, {.what = What::kCollectiveRequest, .request = request});
+      calls, [](LocationRef l, Time t, void* u, List*, U64 request) {
+        return forward(u, l, t, {.what = What::kCollectiveRequest, .request = request});
       });
   OTF2_GlobalEvtReaderCallbacks_SetNonBlockingCollectiveCompleteCallback(
-      calls, [](Place l, Time t, void* u, List*, OTF2_CollectiveOp operation, U32 communicator, U32 root,
-                U64 sent, U64 received, U64 request) {
-        return give(u, l, t,
-                    {.what = What::kCollectiveDone,
-                     .reference = communicator,
-                     .peer = root,
-                     .operation = operation,
-                     .bytes = sent,
-                     .received = received,
-                     .request = request});
+      calls, [](LocationRef l, Time t, void* u, List*, OTF2_CollectiveOp operation, U32 communicator,
+                U32 root, U64 sent, U64 received, U64 request) {
+        return forward(u, l, t,
+                       {.what = What::kCollectiveDone,
+                        .reference = communicator,
+                        .peer = root,
+                        .operation = operation,
+                        .bytes = sent,
+                        .received = received,
+                        .request = request});
       });
-  OTF2_GlobalEvtReaderCallbacks_SetBufferFlushCallback(calls, [](Place l, Time t, void* u, List*, Time stop) {
-    return give(u, l, t, {.what = What::kFlush, .bytes = stop});
-  });
+  OTF2_GlobalEvtReaderCallbacks_SetBufferFlushCallback(
+      calls, [](LocationRef l, Time t, void* u, List*, Time stop) {
+        return forward(u, l, t, {.what = What::kFlush, .bytes = stop});
+      });
   OTF2_GlobalEvtReaderCallbacks_SetMeasurementOnOffCallback(
-      calls, [](Place l, Time t, void* u, List*, OTF2_MeasurementMode mode) {
-        return give(u, l, t, {.what = What::kSwitched, .operation = mode});
+      calls, [](LocationRef l, Time t, void* u, List*, OTF2_MeasurementMode mode) {
+        return forward(u, l, t, {.what = What::kSwitched, .operation = mode});
       });
 }
 
@@ -195,7 +200,7 @@ std::string_view name_of(What what) {
   return "record";
 }
 
-OTF2_ErrorCode give_records(OTF2_Reader* reader, OTF2_GlobalEvtReader* events, RecordSink& sink) {
+OTF2_ErrorCode read_records(OTF2_Reader* reader, OTF2_GlobalEvtReader* events, RecordSink& sink) {
   const std::unique_ptr<OTF2_GlobalEvtReaderCallbacks, DeleteCallbacks> calls(
       OTF2_GlobalEvtReaderCallbacks_New());
   set(calls.get());

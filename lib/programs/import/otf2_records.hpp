@@ -1,4 +1,4 @@
-// What the library of OTF2 calls back with, as records of one form.
+// The callbacks of OTF2's library as records of one form.
 #pragma once
 
 #include <otf2/otf2.h>
@@ -11,7 +11,7 @@
 
 namespace offramp::otf2 {
 
-/// The kinds of records that are read; all others are passed over.
+/// The kinds of records that are read. Others are skipped.
 enum class What : std::uint8_t {
   kEnter,
   kLeave,
@@ -48,13 +48,13 @@ struct Record {
   std::uint64_t number = 0;  // of the rank's records
 };
 
-/// Takes records in the order in which the library has them.
+/// Receives records in the library's order.
 class RecordSink {
  public:
   virtual ~RecordSink() = default;
-  /// False: no more are wanted.
-  virtual bool take(const Record& record) = 0;
-  /// The region that a calling context stands for, or OTF2_UNDEFINED_REGION.
+  /// Returns false to stop reading.
+  virtual bool add_record(const Record& record) = 0;
+  /// The region of a calling context, or OTF2_UNDEFINED_REGION.
   [[nodiscard]] virtual std::uint32_t region_of(std::uint32_t context) const = 0;
 
   RecordSink() = default;
@@ -62,12 +62,12 @@ class RecordSink {
   RecordSink& operator=(const RecordSink&) = delete;
 };
 
-/// Has a reader of events give them to a sink, which outlives it.
-OTF2_ErrorCode give_records(OTF2_Reader* reader, OTF2_GlobalEvtReader* events, RecordSink& sink);
+/// Makes a reader pass its events to a sink, which must outlive it.
+OTF2_ErrorCode read_records(OTF2_Reader* reader, OTF2_GlobalEvtReader* events, RecordSink& sink);
 
-/// Nothing: it moves no data, or there is none of that number.
+/// `nullopt` if it moves no data or is unknown.
 std::optional<OperationKind> kind_of(OTF2_CollectiveOp operation);
-/// OTF2_COLLECTIVE_OP_BARRIER for what is no collective.
+/// OTF2_COLLECTIVE_OP_BARRIER for kinds that are no collectives.
 OTF2_CollectiveOp operation_of(OperationKind kind);
 
 }  // namespace offramp::otf2

@@ -1,6 +1,6 @@
-// A class per pattern, most of them a Script: the events of one round, which are told again with every
-// round. Those whose rounds differ or have too many messages to list (AllToAll, Random) make them as they
-// are read. Every rank makes its own events from the pattern and its number alone.
+// One class per pattern. Most are a PatternScript: the events of one round, repeated every round. Patterns
+// whose rounds differ or have too many messages to list (AllToAll, Random) make them on reading. Each rank
+// makes its events from the pattern and its number alone.
 #include "lib/programs/import/pattern.hpp"
 
 #include <fmt/format.h>
@@ -68,7 +68,7 @@ class Ring final : public PatternScript {
   }
 };
 
-/// Both neighbours in each of several directions on a torus, whose sides are as equal as they can be.
+/// Exchanges with both neighbours in each of several directions on a torus with sides as equal as possible.
 class Stencil final : public PatternScript {
  public:
   Stencil(const Pattern& pattern, int own, int dimensions) : PatternScript(pattern, own) {
@@ -84,7 +84,7 @@ class Stencil final : public PatternScript {
       stride *= side;
       left /= side;
     }
-    // The tag says in which direction a message goes.
+    // The tag encodes the direction of a message.
     const auto count = static_cast<int>(neighbours.size());
     for (int i = 0; i < count; ++i) begin_receive(neighbours[static_cast<std::size_t>(i)], i);
     for (int i = 0; i < count; ++i) begin_send(neighbours[static_cast<std::size_t>(i)], i ^ 1);
@@ -120,7 +120,7 @@ class Bisection final : public PatternScript {
   }
 };
 
-/// Everyone with everyone, all at once; the nearest first.
+/// All pairs at once, nearest first.
 class AllToAll final : public PatternRounds {
  public:
   AllToAll(const Pattern& pattern, int own) : PatternRounds(pattern, own), wait_(wait_for(2 * others())) {}
@@ -139,7 +139,7 @@ class AllToAll final : public PatternRounds {
   Event wait_;
 };
 
-/// Each round another distance, the same for all ranks, and sizes up to that of a message.
+/// Each round has another distance, equal for all ranks, and sizes of up to BYTES.
 class Random final : public PatternRounds {
  public:
   Random(const Pattern& pattern, int own) : PatternRounds(pattern, own), wait_(wait_for(1)) {}
@@ -159,7 +159,7 @@ class Random final : public PatternRounds {
   Event wait_;
 };
 
-enum Kind : std::uint8_t {
+enum PatternIndex : std::uint8_t {
   kPingPong,
   kIncast,
   kShift,
@@ -178,41 +178,41 @@ enum Kind : std::uint8_t {
   kSparse,
   kKinds
 };
-// What a rank does in a round is written down for each of the ranks.
+// The events of a round are stored for each rank.
 constexpr std::uint64_t kMostInARound = 1U << 16U;
 constexpr std::uint64_t kMostNeighbours = 1U << 10U;
 constexpr std::array<PatternKind, kKinds> kTable = {{
-    {"pingpong", "", "between rank 0 and the last one, there and back"},
+    {"pingpong", "", "a message from rank 0 to the last rank and back"},
     {"incast", "", "all ranks send to rank 0 at once"},
-    {"shift", "DISTANCE", "every rank sends to the one DISTANCE further, all at once"},
-    {"ring", "", "one message goes around through all ranks"},
-    {"stencil2d", "", "with the four neighbours on a torus, all at once"},
-    {"stencil3d", "", "with the six neighbours on a torus, all at once"},
-    {"tree", "", "up a binomial tree to rank 0, and down again"},
-    {"alltoall", "", "every rank with every other, all at once"},
-    {"bisection", "", "every rank with its partner in the other half, both ways at once"},
+    {"shift", "DISTANCE", "every rank sends to the rank DISTANCE further, all at once"},
+    {"ring", "", "one message passes through all ranks in turn"},
+    {"stencil2d", "", "every rank exchanges with its four neighbours on a torus, all at once"},
+    {"stencil3d", "", "every rank exchanges with its six neighbours on a torus, all at once"},
+    {"tree", "", "messages up a binomial tree to rank 0 and down again"},
+    {"alltoall", "", "every rank exchanges with every other, all at once"},
+    {"bisection", "", "every rank exchanges with its partner in the other half, both ways at once"},
     {"random", "SEED",
-     "each round every rank sends as far as all others, up to BYTES; distance and size are drawn"},
-    {"data-parallel", "BUCKETS", "so many sums of BYTES over all ranks, begun one after the other", true,
-     kMostInARound},
-    {"pipeline", "BATCHES", "so many batches through all ranks, and back again", false, kMostInARound},
+     "in each round, every rank sends over the same distance; distance and size (up to BYTES) are random"},
+    {"data-parallel", "BUCKETS",
+     "BUCKETS nonblocking sums of BYTES over all ranks, started one after the other", true, kMostInARound},
+    {"pipeline", "BATCHES", "BATCHES batches pass through all ranks and back", false, kMostInARound},
     {"experts", "SEED",
-     "every rank sends tokens to every other and gets them back; up to 2 BYTES, drawn each round", true},
-    {"transpose2d", "", "a matrix in slabs: blocks of BYTES between all ranks", true},
-    {"transpose3d", "", "a cube in pencils: blocks of BYTES in the rows of a grid, then in its columns",
-     true},
-    {"sparse", "NEIGHBOURS", "with so many others, as far away as is drawn, all at once", false,
-     kMostNeighbours},
+     "every rank sends tokens to every other and receives them back; sizes are random, up to 2 BYTES", true},
+    {"transpose2d", "", "transpose of a matrix in slabs: blocks of BYTES between all ranks", true},
+    {"transpose3d", "",
+     "transpose of a cube in pencils: blocks of BYTES in the rows of a grid, then in its columns", true},
+    {"sparse", "NEIGHBOURS", "every rank exchanges with NEIGHBOURS others at random distances, all at once",
+     false, kMostNeighbours},
 }};
 
-/// A whole number, or what is wrong with it.
+/// Parses a whole number, or describes the problem.
 Result<std::uint64_t> number(const std::string& text, std::string_view what, std::string_view unit,
                              double least, double most) {
   const std::optional<double> value = parse_quantity(text, unit);
   if (value && *value >= least && *value <= most && *value == std::floor(*value))
     return static_cast<std::uint64_t>(*value);
-  return failure(
-      fmt::format("{} is no {}: a whole number from {:.0f} to {:.0f}", in_quotes(text), what, least, most));
+  return failure(fmt::format("{} is not a valid {}: a whole number from {:.0f} to {:.0f}", in_quotes(text),
+                             what, least, most));
 }
 
 }  // namespace
@@ -222,7 +222,7 @@ std::span<const PatternKind> pattern_kinds() {
 }
 
 std::unique_ptr<recording::Reader> Pattern::read(int rank) const {
-  switch (static_cast<Kind>(kind - kTable.data())) {
+  switch (static_cast<PatternIndex>(kind - kTable.data())) {
     case kPingPong:
       return std::make_unique<PingPong>(*this, rank);
     case kIncast:
@@ -299,7 +299,8 @@ Result<Pattern> parse_pattern(const std::string& text) {
   pattern.ranks = static_cast<int>(*ranks);
   pattern.bytes = *bytes;
   if (pattern.kind == &kTable[kSparse] && pattern.parameter >= *ranks)
-    return failure(fmt::format("{} neighbours, and there are {} other ranks", pattern.parameter, *ranks - 1));
+    return failure(
+        fmt::format("{} neighbours, but there are only {} other ranks", pattern.parameter, *ranks - 1));
   if (parts.size() > first + 2) {
     Result<std::uint64_t> rounds = number(parts[first + 2], "number of rounds", "", 1, kMostRounds);
     if (!rounds) return failure(rounds.error());

@@ -1,8 +1,8 @@
-// Patterns: small programs that a world runs without a recording, made up as they are read. For questions
-// about hardware and networks that need no program of one's own: what an incast takes, a stencil, a shift.
+// Patterns: small programs that a world runs without a recording, generated on reading. They answer questions
+// about hardware and networks that need no real program: the time of an incast, a stencil, a shift.
 //
-// All ranks begin at time 0. Each round is the same, but for random and experts; messages of different rounds
-// may overlap where a rank does not wait for another.
+// All ranks begin at time 0. All rounds are equal, except for random and experts. Messages of different
+// rounds may overlap if a rank does not wait for another.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@
 
 namespace offramp {
 
-/// What begins a pattern where the path of a recording could stand.
+/// Prefix of a pattern in place of the path of a recording.
 inline constexpr std::string_view kPatternPrefix = "pattern:";
 
 struct PatternKind {
   std::string_view name;
-  std::string_view parameter;  // what its own number means; empty: it has none
+  std::string_view parameter;  // meaning of its own number; empty if it has none
   std::string_view description;
-  bool has_collectives = false;     // of the backend; else it has messages alone
-  std::uint64_t most = 1000000000;  // that its own number may be
+  bool has_collectives = false;     // of the backend; otherwise only messages
+  std::uint64_t most = 1000000000;  // maximum of its own number
 };
 std::span<const PatternKind> pattern_kinds();
 
@@ -38,8 +38,8 @@ struct Pattern {
   [[nodiscard]] std::unique_ptr<recording::Reader> read(int rank) const;
 };
 
-/// "pattern:NAME[:NUMBER]:RANKS:BYTES[:ROUNDS]", the first number for those that have one of their own; sizes
-/// may have a unit. An error names the part that is wrong and what is allowed.
+/// "pattern:NAME[:NUMBER]:RANKS:BYTES[:ROUNDS]", with NUMBER for kinds that have a parameter. Sizes may have
+/// a unit. Errors name the wrong part and what is allowed.
 Result<Pattern> parse_pattern(const std::string& text);
 
 }  // namespace offramp

@@ -1,4 +1,4 @@
-// Patterns: programs that are made up, and have no file.
+// Patterns: generated programs without a file.
 #include "lib/programs/import/openers.hpp"
 #include "lib/programs/import/pattern.hpp"
 

@@ -11,7 +11,7 @@ namespace {
 
 using recording::Event;
 
-/// The gradients of a step, a bucket after the other: each begins while those before go on.
+/// The gradients of a step in buckets: each allreduce begins while earlier ones are active.
 class DataParallel final : public PatternScript {
  public:
   DataParallel(const Pattern& pattern, int own) : PatternScript(pattern, own) {
@@ -21,7 +21,7 @@ class DataParallel final : public PatternScript {
   }
 };
 
-/// Forward, batch after batch, then back; a rank takes the next batch while it sends the one before.
+/// Forward, batch after batch, then back. A rank receives the next batch while it sends the previous one.
 class Pipeline final : public PatternScript {
  public:
   Pipeline(const Pattern& pattern, int own) : PatternScript(pattern, own) {
@@ -37,13 +37,13 @@ class Pipeline final : public PatternScript {
   }
 };
 
-/// Tokens of all ranks go to the experts, of which each rank has one, and back. Who gets how many is drawn.
+/// Tokens of all ranks are sent to the experts, one per rank, and back. Their numbers are random.
 class Experts final : public PatternRounds {
  public:
   Experts(const Pattern& pattern, int own) : PatternRounds(pattern, own) {
     const auto size = static_cast<std::size_t>(ranks());
-    sent_ = keep(std::vector<std::uint64_t>(size));
-    received_ = keep(std::vector<std::uint64_t>(size));
+    sent_ = intern(std::vector<std::uint64_t>(size));
+    received_ = intern(std::vector<std::uint64_t>(size));
   }
 
  private:
@@ -56,8 +56,8 @@ class Experts final : public PatternRounds {
     const auto sum = [](const std::vector<std::uint64_t>& blocks) {
       return std::accumulate(blocks.begin(), blocks.end(), std::uint64_t{0});
     };
-    event.bytes = sum(kept(event.list));
-    event.extra = sum(kept(event.second_list));
+    event.bytes = sum(interned(event.list));
+    event.extra = sum(interned(event.second_list));
     return event;
   }
 
@@ -67,8 +67,8 @@ class Experts final : public PatternRounds {
       return (drawn_for(drawn_for(pair + 1) ^ (round + 1 + parameter())) >> 20U) % (2 * bytes() + 1);
     };
     for (int other = 0; other < ranks(); ++other) {
-      kept(sent_)[static_cast<std::size_t>(other)] = tokens(rank(), other);
-      kept(received_)[static_cast<std::size_t>(other)] = tokens(other, rank());
+      interned(sent_)[static_cast<std::size_t>(other)] = tokens(rank(), other);
+      interned(received_)[static_cast<std::size_t>(other)] = tokens(other, rank());
     }
   }
 
@@ -100,7 +100,7 @@ class Sparse final : public PatternScript {
  public:
   Sparse(const Pattern& pattern, int own) : PatternScript(pattern, own) {
     const auto others = static_cast<std::uint64_t>(ranks() - 1);
-    // Distances that differ: a drawn one that is taken gives way to the next that is free.
+    // Distinct distances: a duplicate is replaced by the next free one.
     std::set<std::uint64_t> distances;
     for (std::uint64_t i = 0; i < parameter(); ++i) {
       std::uint64_t distance = 1 + (drawn_for(i + 1) >> 32U) % others;

@@ -11,7 +11,7 @@ using recording::EventKind;
 
 namespace {
 
-std::uint16_t number_of(trace::Call call) {
+std::uint16_t number_of(trace::MpiFunction call) {
   return static_cast<std::uint16_t>(call);
 }
 
@@ -21,7 +21,7 @@ Event pattern_message(EventKind kind, int peer, std::uint64_t bytes, bool blocki
   Event event;
   event.kind = kind;
   event.flags = blocking ? recording::kBlocking : 0;
-  using enum trace::Call;
+  using enum trace::MpiFunction;
   event.call =
       number_of(kind == EventKind::kSend ? (blocking ? kSend : kIsend) : (blocking ? kRecv : kIrecv));
   event.peer = peer;
@@ -59,22 +59,22 @@ Event PatternRounds::wait_for(std::size_t requests) {
   for (std::size_t i = 0; i < requests; ++i) distances[i] = requests - i;
   Event event;
   event.kind = EventKind::kWait;
-  event.call = number_of(trace::Call::kWaitall);
-  event.list = keep(std::move(distances));
+  event.call = number_of(trace::MpiFunction::kWaitall);
+  event.list = intern(std::move(distances));
   return event;
 }
 
 std::uint32_t PatternRounds::communicator(std::vector<std::uint64_t> members, std::uint64_t id) {
   Event event;
   event.kind = EventKind::kCommunicator;
-  event.call = number_of(trace::Call::kSplit);
-  event.list = keep(std::move(members));
+  event.call = number_of(trace::MpiFunction::kSplit);
+  event.list = intern(std::move(members));
   event.extra = id;
   communicators_.push_back(event);
   return static_cast<std::uint32_t>(recording::kFirstMade + communicators_.size() - 1);
 }
 
-std::uint32_t PatternRounds::keep(std::vector<std::uint64_t> values) {
+std::uint32_t PatternRounds::intern(std::vector<std::uint64_t> values) {
   lists_.push_back(std::move(values));
   return static_cast<std::uint32_t>(lists_.size());
 }

@@ -1,5 +1,4 @@
-// What patterns are written with: the events of a round, which are made as they are read or written down
-// once.
+// Bases of patterns: the events of a round are made on reading (PatternRounds) or listed (PatternScript).
 #pragma once
 
 #include <cstdint>
@@ -17,15 +16,15 @@ namespace offramp {
 recording::Event pattern_message(recording::EventKind kind, int peer, std::uint64_t bytes, bool blocking,
                                  int tag = 0);
 
-/// The first side of a grid of so many dimensions, whose sides are as equal as they can be.
+/// The first side of a grid with sides as equal as possible.
 int side_of_grid(int ranks, int dimensions);
 
-/// Fibonacci hashing: neighbouring numbers have nothing in common.
+/// Fibonacci hashing: neighbouring numbers give unrelated results.
 constexpr std::uint64_t drawn_for(std::uint64_t number) {
   return number * 0x9E3779B97F4A7C15U;
 }
 
-/// One rank's events, the same number of them each round.
+/// One rank's events, with the same number in each round.
 class PatternRounds : public recording::UnrecordedReader {
  public:
   PatternRounds(const Pattern& pattern, int rank) : pattern_(pattern), rank_(rank) {}
@@ -39,7 +38,7 @@ class PatternRounds : public recording::UnrecordedReader {
   [[nodiscard]] const std::string& error() const final { return error_; }
 
  protected:
-  /// How many events a round has.
+  /// The number of events in a round.
   [[nodiscard]] virtual std::size_t count() const = 0;
   [[nodiscard]] virtual recording::Event event(std::size_t number, int round) = 0;
 
@@ -47,19 +46,19 @@ class PatternRounds : public recording::UnrecordedReader {
   [[nodiscard]] int ranks() const { return pattern_.ranks; }
   [[nodiscard]] std::uint64_t bytes() const { return pattern_.bytes; }
   [[nodiscard]] std::uint64_t parameter() const { return pattern_.parameter; }
-  /// So many ranks further round.
+  /// The rank at this distance, periodic.
   [[nodiscard]] int around(std::int64_t distance) const {
     const std::int64_t to = (rank_ + distance) % ranks();
     return static_cast<int>(to < 0 ? to + ranks() : to);
   }
-  /// A wait for so many requests, the newest ones.
+  /// A wait for the newest `requests` requests.
   recording::Event wait_for(std::size_t requests);
-  /// Makes a communicator before the first round; its number. id: see recording::Event::extra.
+  /// Makes a communicator before the first round and returns its number. id: see recording::Event::extra.
   std::uint32_t communicator(std::vector<std::uint64_t> members, std::uint64_t id);
-  /// Its number for events. The values may be changed for each round.
-  std::uint32_t keep(std::vector<std::uint64_t> values);
-  std::vector<std::uint64_t>& kept(std::uint32_t number) { return lists_[number - 1]; }
-  /// It adds 32-bit floats where it reduces, or combines bytes that those do not fit.
+  /// Returns the list's number for events. The values may be changed each round.
+  std::uint32_t intern(std::vector<std::uint64_t> values);
+  std::vector<std::uint64_t>& interned(std::uint32_t number) { return lists_[number - 1]; }
+  /// Reductions add 32-bit floats, or combine bytes if the size does not allow that.
   [[nodiscard]] recording::Event collective(OperationKind operation, bool blocking,
                                             std::uint32_t on = recording::kWorld) const;
 
@@ -68,13 +67,13 @@ class PatternRounds : public recording::UnrecordedReader {
   int rank_;
   int round_ = 0;
   std::size_t at_ = 0;
-  std::vector<recording::Event> communicators_;  // that are made first
+  std::vector<recording::Event> communicators_;  // made first
   std::size_t made_ = 0;
   std::vector<std::vector<std::uint64_t>> lists_;
   std::string error_;
 };
 
-/// What stays the same is written down once.
+/// A pattern whose rounds are equal, listed once.
 class PatternScript : public PatternRounds {
  public:
   using PatternRounds::PatternRounds;
@@ -92,12 +91,12 @@ class PatternScript : public PatternRounds {
     if (begins_request(event)) ++begun_;
     events_.push_back(event);
   }
-  /// For all that was begun since the last wait.
+  /// Waits for everything begun since the last wait.
   void wait() {
     if (begun_ > 0) events_.push_back(wait_for(begun_));
     begun_ = 0;
   }
-  /// A message to one rank while one comes from another, and a wait for both.
+  /// Sends to one rank while receiving from another, and waits for both.
   void exchange(int to, int from) {
     begin_receive(from);
     begin_send(to);
@@ -107,7 +106,7 @@ class PatternScript : public PatternRounds {
  private:
   [[nodiscard]] std::size_t count() const final { return events_.size(); }
   [[nodiscard]] recording::Event event(std::size_t number, int round) final {
-    if (number == 0 && round == 0) events_.shrink_to_fit();  // large worlds have many of them
+    if (number == 0 && round == 0) events_.shrink_to_fit();  // large worlds have many
     return events_[number];
   }
 

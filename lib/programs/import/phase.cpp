@@ -19,12 +19,12 @@ using recording::Event;
 using recording::EventKind;
 using recording::Reader;
 
-/// Whether a rank is in a phase of the name, event by event.
-class Within {
+/// Tracks, event by event, whether a rank is in a phase with the given name.
+class PhaseTracker {
  public:
-  explicit Within(std::string name) : name_(std::move(name)) {}
+  explicit PhaseTracker(std::string name) : name_(std::move(name)) {}
 
-  void see(const Reader& reader, const Event& event) {
+  void follow(const Reader& reader, const Event& event) {
     const std::int64_t level = event.tag;
     std::erase_if(open_, [&](const std::pair<std::int64_t, bool>& one) {
       return level == 0 || one.first == (level > 0 ? level : -level);
@@ -40,13 +40,13 @@ class Within {
   std::vector<std::pair<std::int64_t, bool>> open_;  // level, and whether it has the name
 };
 
-/// A communicator by what its members agree on: their numbers, Event::extra, and how many there were of both.
+/// Identifies a communicator: its members' ranks, Event::extra, and how many with both came before.
 using Identity = std::tuple<std::vector<std::uint64_t>, std::uint64_t, std::uint32_t>;
 
-/// What all ranks have to know of each other's communicators.
+/// The communicators of all ranks.
 struct PartCommunicators {
-  std::vector<std::vector<std::uint32_t>> of_ranks;  // a number for each one that the rank makes
-  std::vector<bool> is_used;                         // by number: in the phase, by any rank
+  std::vector<std::vector<std::uint32_t>> of_ranks;  // a number for each communicator that the rank makes
+  std::vector<bool> is_used;                         // by number: used in the phase by any rank
 
   [[nodiscard]] bool is_kept(int rank, std::size_t made) const {
     return is_used[of_ranks[static_cast<std::size_t>(rank)][made]];
@@ -55,63 +55,64 @@ struct PartCommunicators {
 
 // --- what belongs together ---
 
-/// Looks through all ranks, and finds what the phase needs, and what it cannot do without.
+/// Reads all ranks to find what the phase needs, and reasons why it cannot be separated.
 class Survey {
  public:
   Survey(const Program& program, std::string phase)
       : program_(program), phase_(std::move(phase)), words_(fmt::format("phase \"{}\"", printable(phase_))) {}
 
-  /// Fails if something stands against it.
+  /// Fails if the phase cannot be separated.
   Result<void> run() {
     for (int rank = 0; rank < program_.description.ranks; ++rank) {
       if (const Result<void> done = look_at(rank); !done) return done;
     }
     if (!found_) {
       std::string others = names_.empty()
-                               ? "it has none: MPI_Pcontrol(1, \"NAME\") in a program begins one"
-                               : "there are: " + printable(fmt::format("{}", fmt::join(names_, ", ")));
+                               ? "it has no phases: MPI_Pcontrol(1, \"NAME\") in a program begins one"
+                               : "known: " + printable(fmt::format("{}", fmt::join(names_, ", ")));
       return failure(fmt::format("it has no {}; {}", words_, others));
     }
     if (const Result<void> done = check_collectives(); !done) return done;
     return check_messages();
   }
-  std::shared_ptr<const PartCommunicators> take() {
+  std::shared_ptr<const PartCommunicators> release() {
     return std::make_shared<const PartCommunicators>(std::move(communicators_));
   }
 
  private:
-  /// A communicator of the rank that is looked at.
+  /// A communicator of the current rank.
   struct Own {
     std::uint32_t number = kWorld;
     std::int64_t rank = 0;  // its own rank in it
   };
-  // Numbers of communicators; those that ranks make have the next ones.
+  // Numbers of predefined communicators; those that ranks make follow.
   static constexpr std::uint32_t kWorld = 0;
   static constexpr std::uint32_t kSelf = 1;
 
   Result<void> look_at(int rank) {
     const std::unique_ptr<Reader> reader = program_.read(rank);
-    Within within(phase_);
+    PhaseTracker within(phase_);
     std::vector<Own> own = {{kWorld, rank}, {kSelf, 0}};
-    std::vector<std::uint64_t> borders = {0};  // requests begun where a phase begins or ends, in turn
+    std::vector<std::uint64_t> borders = {0};  // requests begun at each border of a phase
     std::map<std::pair<std::vector<std::uint64_t>, std::uint64_t>, std::uint32_t> alike;
     std::vector<std::uint32_t>& made = communicators_.of_ranks.emplace_back();
     std::uint64_t begun = 0;
     std::optional<std::uint32_t> thread;
     for (Event event; reader->next(event);) {
       if (thread.value_or(reader->thread()) != reader->thread())
-        return failure(fmt::format("rank {}: several of its threads call MPI, and a phase is of one", rank));
+        return failure(
+            fmt::format("rank {}: several of its threads call MPI, but a phase needs a single thread", rank));
       thread = reader->thread();
       if (event.kind == EventKind::kPhase) {
         const bool was = static_cast<bool>(within);
-        within.see(*reader, event);
+        within.follow(*reader, event);
         if (static_cast<bool>(within) != was) borders.push_back(begun);
         if (event.tag > 0) names_.insert(phase_name(*reader, event));
         found_ = found_ || within;
         continue;
       }
       if (event.communicator >= own.size())
-        return failure(fmt::format("rank {}: there is no communicator {}", rank, event.communicator));
+        return failure(fmt::format("rank {}: communicator {} does not exist", rank, event.communicator));
       if (event.kind == EventKind::kCommunicator) {
         const auto list = reader->list(event.list);
         std::vector<std::uint64_t> members(list.begin(), list.end());
@@ -127,11 +128,11 @@ class Survey {
         const auto list = event.extra != 0 ? std::span(&event.extra, 1) : reader->list(event.list);
         for (const std::uint64_t distance : list) {
           if (is_across(borders, begun, distance))
-            return failure(fmt::format(
-                "rank {}: its {} {} {} belongs to a request that was begun {}; a phase has to begin and end "
-                "what it waits for",
-                rank, reader->call(event.call), within ? "in" : "outside of", words_,
-                within ? "before" : "in it"));
+            return failure(
+                fmt::format("rank {}: its {} {} {} belongs to a request that was started {}; a phase has to "
+                            "start and complete its own requests",
+                            rank, reader->call(event.call), within ? "in" : "outside of", words_,
+                            within ? "before" : "in it"));
         }
       }
       begun += recording::begins_request(event) ? 1 : 0;
@@ -142,10 +143,10 @@ class Survey {
     return event.kind == EventKind::kWait || event.kind == EventKind::kCancel ||
            event.kind == EventKind::kFree;
   }
-  /// Whether a request so far back was begun in a phase that is over, or before the one that is open.
+  /// Returns true if a request this far back was begun in an earlier phase, or before the current one.
   static bool is_across(const std::vector<std::uint64_t>& borders, std::uint64_t begun,
                         std::uint64_t distance) {
-    if (distance == 0 || distance > begun) return false;  // what is wrong anyway
+    if (distance == 0 || distance > begun) return false;  // invalid in any case
     const auto now = static_cast<std::size_t>(borders.size() - 1);
     const auto then = static_cast<std::size_t>(
         std::upper_bound(borders.begin(), borders.end(), begun - distance) - borders.begin() - 1);
@@ -178,7 +179,7 @@ class Survey {
         if (source == kAnySource || tag == kAnyTag) {
           const auto match = reader.match();
           are_known_ = are_known_ && (match.has_value() || program_.has_arrival);
-          source = match ? match->source : -1;  // it took nothing
+          source = match ? match->source : -1;  // it matched no message
           tag = match ? match->tag : 0;
         }
         if (source >= 0) --messages_[{own.number, source, own.rank, tag}];
@@ -210,10 +211,10 @@ class Survey {
         const auto member = static_cast<int>(world_rank(communicator, static_cast<std::int64_t>(place)));
         if (!calls.contains(member)) rank = member;
       }
-      return failure(fmt::format(
-          "rank {} takes part in {} collective calls in {} that rank {} does outside of it; a phase has to "
-          "begin and end behind the same calls at all ranks",
-          most->first, most->second - (calls.contains(rank) ? calls.at(rank) : 0), words_, rank));
+      return failure(
+          fmt::format("rank {} makes {} collective calls in {} that rank {} makes outside of it; a phase has "
+                      "to begin and end after the same calls on all ranks",
+                      most->first, most->second - (calls.contains(rank) ? calls.at(rank) : 0), words_, rank));
     }
     return {};
   }
@@ -223,8 +224,8 @@ class Survey {
       if (more == 0) continue;
       const auto& [communicator, source, receiver, tag] = message;
       return failure(fmt::format(
-          "rank {} {} a message (tag {}) in {} that rank {} {} outside of it; what is sent in a phase has to "
-          "be received in it",
+          "rank {} {} a message (tag {}) in {} that rank {} {} outside of it; messages sent in a phase have "
+          "to be received in it",
           world_rank(communicator, more > 0 ? source : receiver), more > 0 ? "sends" : "receives", tag,
           words_, world_rank(communicator, more > 0 ? receiver : source), more > 0 ? "receives" : "sends"));
     }
@@ -238,11 +239,11 @@ class Survey {
   std::set<std::string> names_;
   PartCommunicators communicators_{{}, {true, true}};
   std::map<Identity, std::uint32_t> numbers_;
-  std::vector<const Identity*> identities_;                            // by number, behind world and self
+  std::vector<const Identity*> identities_;                            // by number, after world and self
   std::map<std::uint32_t, std::map<int, std::uint64_t>> collectives_;  // by communicator and rank
-  // By communicator, its ranks that send and receive, and tag: how many more are sent than received.
+  // Messages sent minus received, by communicator, sending and receiving rank, and tag.
   std::map<std::tuple<std::uint32_t, std::int64_t, std::int64_t, std::int64_t>, std::int64_t> messages_;
-  bool are_known_ = true;  // what receives from any source take
+  bool are_known_ = true;  // whether the matches of receives from any source are known
 };
 
 // --- the part ---
@@ -274,7 +275,7 @@ class PhaseReader final : public Reader {
   }
   [[nodiscard]] std::optional<recording::Match> match() override { return inner_->match(); }
   [[nodiscard]] std::span<const std::uint32_t> choice() const override { return inner_->choice(); }
-  void learned(std::uint64_t number) override { inner_->learned(number + skipped_); }
+  void on_completed(std::uint64_t number) override { inner_->on_completed(number + skipped_); }
   [[nodiscard]] std::uint64_t polls() const override { return is_before_ ? 0 : inner_->polls(); }
   [[nodiscard]] recording::Gaps gaps() const override {
     return is_before_ ? recording::Gaps() : inner_->gaps();
@@ -289,13 +290,13 @@ class PhaseReader final : public Reader {
  private:
   bool is_kept_phase(Event& event) {
     const bool was = static_cast<bool>(within_);
-    within_.see(*inner_, event);
+    within_.follow(*inner_, event);
     if (!was && within_) {
       is_before_ = true;
       skipped_ += begun_ - left_;
     } else if (was && !within_) {
       left_ = begun_;
-      if (event.tag > 0) {  // another phase begins; this one ends
+      if (event.tag > 0) {  // another phase begins and ends this one
         event.tag = -event.tag;
         event.list = 0;
       }
@@ -321,16 +322,16 @@ class PhaseReader final : public Reader {
 
   std::unique_ptr<Reader> inner_;
   int rank_;
-  Within within_;
+  PhaseTracker within_;
   std::shared_ptr<const PartCommunicators> communicators_;
-  bool is_before_ = false;  // the event is kept, not the time before it
+  bool is_before_ = false;  // the event is kept, but not the time before it
   std::uint64_t begun_ = 0;
-  std::uint64_t left_ = 0;     // requests begun when the last phase ended
-  std::uint64_t skipped_ = 0;  // requests begun outside, up to the phase that is open
+  std::uint64_t left_ = 0;     // requests begun at the end of the last phase
+  std::uint64_t skipped_ = 0;  // requests begun outside of phases, up to the current phase
   std::size_t made_ = 0;
   std::uint32_t kept_ = recording::kFirstMade;
   std::vector<std::uint32_t> numbers_ = {recording::kWorld,
-                                         recording::kSelf};  // here, by those of the program
+                                         recording::kSelf};  // numbers here, by those of the program
 };
 
 }  // namespace
@@ -342,14 +343,14 @@ std::string phase_name(const Reader& reader, const Event& event) {
 }
 
 Result<Program> part_of(const Program& program, const std::string& phase) {
-  if (program.graph) return failure("its operations depend on each other as in a graph, without phases");
+  if (program.graph) return failure("it is a graph of operations, without phases");
   Survey survey(program, phase);
   if (const Result<void> done = survey.run(); !done) return failure(done.error());
   Program part = program;
   part.recording = nullptr;
   std::erase_if(part.description.facts, [](const auto& fact) { return fact.first == "events"; });
   part.description.facts.emplace_back("phase", phase);
-  part.read = [read = program.read, phase, communicators = survey.take()](int rank) {
+  part.read = [read = program.read, phase, communicators = survey.release()](int rank) {
     return std::make_unique<PhaseReader>(read(rank), rank, phase, communicators);
   };
   return part;

@@ -1,4 +1,4 @@
-// A part of a program: what it does in the phases of one name (MPI_Pcontrol).
+// A part of a program: the phases with one name (MPI_Pcontrol).
 #pragma once
 
 #include <string>
@@ -7,14 +7,13 @@
 
 namespace offramp::trace {
 
-/// As a program names the phase that the event, a kPhase of a level above 0, begins: "level 2" without a
-/// name.
+/// The name of the phase that a kPhase event with a level above 0 begins: "level 2" if it has no name.
 std::string phase_name(const recording::Reader& reader, const recording::Event& event);
 
-/// The calls of all phases of that name, the phases themselves, and what they need from before: the
-/// communicators that they use. Each phase begins with its first call: the time before counts no more. The
-/// program is read once, to the end. An error says why there is no such part, of which ranks: no phase has
-/// the name, or calls in it belong to calls outside (requests, messages, collectives).
+/// Returns the calls of all phases with that name, the phase events, and the communicators that they use.
+/// Phases begin with their first call, without the time before it. Reads the whole program. Fails, with the
+/// ranks, if no phase has the name, or if its calls are connected to others (requests, messages,
+/// collectives).
 Result<Program> part_of(const Program& program, const std::string& phase);
 
 }  // namespace offramp::trace

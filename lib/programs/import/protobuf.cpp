@@ -4,7 +4,7 @@ namespace offramp::trace {
 
 using recording::ByteSpan;
 
-std::optional<std::uint64_t> take_varint(ByteSpan& bytes) {
+std::optional<std::uint64_t> read_varint(ByteSpan& bytes) {
   std::uint64_t value = 0;
   for (std::size_t i = 0; i < bytes.size() && i < recording::kMostVarintBytes; ++i) {
     const std::uint64_t part = bytes[i] & 0x7FU;
@@ -19,13 +19,13 @@ std::optional<std::uint64_t> take_varint(ByteSpan& bytes) {
 
 bool Fields::next(Field& field) {
   if (!good_ || left_.empty()) return false;
-  const auto tag = take_varint(left_);
+  const auto tag = read_varint(left_);
   good_ = tag && *tag >> 3U != 0 && *tag <= UINT32_MAX;
   if (!good_) return false;
   field = {static_cast<std::uint32_t>(*tag >> 3U), static_cast<Wire>(*tag & 7U), 0, {}};
   switch (field.wire) {
     case Wire::kVarint: {
-      const auto value = take_varint(left_);
+      const auto value = read_varint(left_);
       good_ = value.has_value();
       field.value = value.value_or(0);
       return good_;
@@ -41,7 +41,7 @@ bool Fields::next(Field& field) {
       return true;
     }
     case Wire::kBytes: {
-      const auto size = take_varint(left_);
+      const auto size = read_varint(left_);
       good_ = size && *size <= left_.size();
       if (!good_) return false;
       field.bytes = left_.first(static_cast<std::size_t>(*size));
@@ -59,7 +59,7 @@ bool add_numbers(const Field& field, std::vector<std::uint64_t>& values) {
     return true;
   }
   for (ByteSpan left = field.bytes; !left.empty();) {
-    const auto value = take_varint(left);
+    const auto value = read_varint(left);
     if (!value) return false;
     values.push_back(*value);
   }

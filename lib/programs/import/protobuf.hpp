@@ -1,5 +1,4 @@
-// The wire format of protocol buffers, as much of it as Chakra's traces need: fields of a message, one after
-// the other, and how they are written.
+// The wire format of protocol buffers, as far as Chakra's traces need it: reads and writes fields.
 #pragma once
 
 #include <cstdint>
@@ -22,23 +21,23 @@ struct Field {
   recording::ByteSpan bytes = {};
 };
 
-/// A varint at the front, which is taken off. Nothing: there is none of up to 64 bits.
-std::optional<std::uint64_t> take_varint(recording::ByteSpan& bytes);
+/// Removes a varint from the front. `nullopt` if there is none of up to 64 bits.
+std::optional<std::uint64_t> read_varint(recording::ByteSpan& bytes);
 
-/// The fields of a message.
+/// Iterates over the fields of a message.
 class Fields {
  public:
   explicit Fields(recording::ByteSpan bytes) : left_(bytes) {}
-  /// False: there are no more, or the bytes are none of a message.
+  /// Returns false at the end, or if the bytes are no message.
   bool next(Field& field);
-  [[nodiscard]] bool good() const { return good_; }
+  [[nodiscard]] bool is_valid() const { return good_; }
 
  private:
   recording::ByteSpan left_;
   bool good_ = true;
 };
 
-/// The values of a repeated number, packed or not; false: they make no sense.
+/// Adds the values of a repeated number, packed or not. Returns false if they are invalid.
 bool add_numbers(const Field& field, std::vector<std::uint64_t>& values);
 
 void put_varint(std::string& bytes, std::uint64_t value);

@@ -26,7 +26,7 @@ struct NumberedName {
   std::string behind;
 };
 
-std::optional<NumberedName> take_apart(const std::string& name) {
+std::optional<NumberedName> split_numbered_name(const std::string& name) {
   const std::size_t slash = name.rfind('/');
   const std::size_t begin = slash == std::string::npos ? 0 : slash + 1;
   const std::string file = name.substr(begin);
@@ -37,7 +37,7 @@ std::optional<NumberedName> take_apart(const std::string& name) {
   return NumberedName{name.substr(0, begin), file.substr(0, first), file.substr(last + 1)};
 }
 
-/// The number in a file's name, where the rest of it is that of the others.
+/// The number in a file's name, if the rest matches.
 std::optional<int> number_of(std::string_view file, const NumberedName& name) {
   if (file.size() <= name.before.size() + name.behind.size() || !file.starts_with(name.before) ||
       !file.ends_with(name.behind))
@@ -50,7 +50,7 @@ std::optional<int> number_of(std::string_view file, const NumberedName& name) {
 
 using NamedByRank = std::map<int, std::string>;
 
-/// Those beside the named one, by their numbers.
+/// The matching files beside the named one, by number.
 Result<NamedByRank> look_beside(const NumberedName& name) {
   const std::string folder = name.folder.empty() ? "." : name.folder;
   DIR* const listing = opendir(folder.c_str());
@@ -63,7 +63,7 @@ Result<NamedByRank> look_beside(const NumberedName& name) {
     if (!number) continue;
     const auto [other, is_new] = found.emplace(*number, name.folder + file);
     if (!is_new)
-      problem = fmt::format("{} and {}{} are both of rank {}", other->second, name.folder, file, *number);
+      problem = fmt::format("{} and {}{} both belong to rank {}", other->second, name.folder, file, *number);
   }
   closedir(listing);
   if (!problem.empty()) return failure(problem);
@@ -78,7 +78,7 @@ Result<void> check_for_gaps(const NamedByRank& found) {
     if (!found.contains(static_cast<int>(rank))) missing.push_back(rank);
   }
   if (missing.empty()) return {};
-  return failure(fmt::format("nothing is there of {}, and there is {}{}", ranks_text(missing),
+  return failure(fmt::format("nothing exists of {}, but there is {}{}", ranks_text(missing),
                              found.rbegin()->second,
                              found.size() == 1 ? ": the last number in the name of a file is its rank" : ""));
 }
@@ -86,7 +86,7 @@ Result<void> check_for_gaps(const NamedByRank& found) {
 }  // namespace
 
 Result<RankFiles> rank_files(const std::string& name) {
-  const std::optional<NumberedName> numbered = take_apart(name);
+  const std::optional<NumberedName> numbered = split_numbered_name(name);
   Result<NamedByRank> found = numbered ? look_beside(*numbered) : NamedByRank();
   if (!found) return failure(found.error());
   if (found->empty()) found = NamedByRank{{0, name}};
@@ -103,7 +103,7 @@ Result<RankFiles> rank_files(const std::string& name) {
 }
 
 std::string prefix_of_rank_file(const std::string& name) {
-  const std::optional<NumberedName> numbered = take_apart(name);
+  const std::optional<NumberedName> numbered = split_numbered_name(name);
   if (!numbered) {
     const std::size_t point = name.rfind('.');
     return point == std::string::npos || name.find('/', point) != std::string::npos ? name

@@ -1,5 +1,4 @@
-// Traces of one file for each rank: the last number in a file's name is the rank, and the others lie beside
-// it.
+// Traces with one file per rank: the last number in a file's name is the rank, and the others are beside it.
 #pragma once
 
 #include <memory>
@@ -13,12 +12,11 @@ namespace offramp::trace {
 
 using RankFiles = std::vector<std::shared_ptr<const recording::Source>>;
 
-/// In rank order, whichever of them is named. A file without a number in its name is that of rank 0, and has
-/// no others. An error names the ranks that are missing, or one that is there twice.
+/// Returns the files in rank order, whichever of them is named. A file without a number is that of rank 0,
+/// and the only one. Errors name missing or duplicate ranks.
 Result<RankFiles> rank_files(const std::string& name);
 
-/// What stands before the number of a file's name, without the separator: "run" of "run.12.et" and of
-/// "run.et".
+/// The part of a file's name before the number, without the separator: "run" for "run.12.et" and "run.et".
 std::string prefix_of_rank_file(const std::string& name);
 
 }  // namespace offramp::trace

@@ -1,4 +1,4 @@
-// Offramp's own recordings: one file, or the parts that a run left which did not come to its end.
+// Opens Offramp's own recordings: one file, or the parts of a run that did not finish.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ std::string gaps_of(const Recording& recording) {
   std::vector<std::string> parts;
   if (!recording.breaks_off().empty()) parts.push_back(recording.breaks_off());
   std::vector<std::size_t> empty;
-  std::map<std::string, std::vector<std::size_t>, std::less<>> ended;  // by the reason
+  std::map<std::string, std::vector<std::size_t>, std::less<>> ended;  // by reason
   for (int rank = 0; rank < recording.description().ranks; ++rank) {
     const auto number = static_cast<std::size_t>(rank);
     if (recording.bytes(rank) == 0) {
@@ -41,7 +41,7 @@ Result<std::optional<Program>> open_recording(const Candidate& candidate) {
     return std::optional<Program>();
   Result<Recording> opened = Recording::open(candidate.name);
   if (!opened) {
-    // Without a file there may be parts of one; else the name may mean something else.
+    // Without a file there may be parts; otherwise the name may mean something else.
     if (!candidate.is_file() && opened.error() == candidate.problem) return std::optional<Program>();
     return failure(opened.error());
   }
@@ -51,8 +51,9 @@ Result<std::optional<Program>> open_recording(const Candidate& candidate) {
   program.read = [recording](int rank) { return recording->read(rank); };
   program.missing = gaps_of(*recording);
   if (recording->beyond() > 0)
-    program.notes.push_back(fmt::format("{} behind the end of {} are none of the recording, and are not read",
-                                        counted(recording->beyond(), "byte"), in_quotes(candidate.name)));
+    program.notes.push_back(
+        fmt::format("{} after the end of {} do not belong to the recording and are ignored",
+                    counted(recording->beyond(), "byte"), in_quotes(candidate.name)));
   program.recording = recording;
   program.has_arrival = std::ranges::none_of(program.description.facts,
                                              [](const auto& fact) { return fact.first == kArrivalFact; });

@@ -1,8 +1,7 @@
-// Two things: where the lines of each rank are (one file for all ranks, or a list with a file for each),
-// and SmpiRank, which reads a rank's lines as events. In a shared file every rank has a reader of its own
-// from its first line to its last, which skips the others' lines: no rank's events are kept in memory. What
-// the format leaves out (names of requests of collectives, tags of sendrecv, sizes of some collectives) is
-// completed as SMPI's own replay does, and what cannot be is in the notes of program_of().
+// Finds the lines of each rank, in one file for all ranks or in a list with a file per rank. SmpiRank reads
+// them as events. In a shared file each rank has its own reader, which skips other ranks' lines, so no events
+// are kept in memory. Data that the format omits (requests of collectives, tags of sendrecv, sizes of some
+// collectives) is completed as in SMPI's own replay. The notes of program_of() list what cannot be.
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -16,7 +15,7 @@
 namespace offramp::trace {
 namespace {
 
-/// Of the next line that is neither empty nor a comment: its rank, if it is one of a trace.
+/// The rank in the next line that is neither empty nor a comment, if it is a line of a trace.
 std::optional<int> next_rank(Lines& lines) {
   std::vector<std::string_view> words;
   for (std::string_view line; lines.next(line);) {
@@ -29,7 +28,7 @@ std::optional<int> next_rank(Lines& lines) {
   return std::nullopt;
 }
 
-/// Where the lines of each rank are in a file: all its lines are looked at, for their ranks and actions.
+/// Finds the lines of each rank in a file, by reading rank and action of all lines.
 Result<std::vector<SmpiPart>> find_parts(const std::shared_ptr<const recording::Source>& source) {
   std::vector<SmpiPart> parts;
   constexpr std::size_t kLookedAtOfLine = 64;
@@ -39,8 +38,8 @@ Result<std::vector<SmpiPart>> find_parts(const std::shared_ptr<const recording::
     split(line.substr(0, kLookedAtOfLine), words);
     if (words.empty() || words[0].starts_with('#')) continue;
     const std::optional<int> rank = smpi_rank_in(words[0]);
-    if (!rank) return failure(lines.at("it begins with no rank below 2^20"));
-    if (words.size() < 2) return failure(lines.at("it has a rank, and no action"));
+    if (!rank) return failure(lines.at("it does not begin with a rank below 2^20"));
+    if (words.size() < 2) return failure(lines.at("it has a rank but no action"));
     const auto index = static_cast<std::size_t>(*rank);
     if (index >= parts.size()) parts.resize(index + 1);
     SmpiPart& part = parts[index];
@@ -52,13 +51,13 @@ Result<std::vector<SmpiPart>> find_parts(const std::shared_ptr<const recording::
   return parts;
 }
 
-/// One file with the lines of all ranks. Each rank reads from its first line to its last one.
+/// One file with the lines of all ranks. Each rank reads from its first line to its last.
 Result<std::vector<SmpiPart>> parts_of_shared(const std::shared_ptr<const recording::Source>& source) {
   Result<std::vector<SmpiPart>> parts = find_parts(source);
-  // A few bytes must not become a million ranks.
+  // A few bytes must not create a million ranks.
   for (std::size_t rank = 0; parts && rank < parts->size(); ++rank) {
     if ((*parts)[rank].source == nullptr)
-      return failure(fmt::format("cannot read {}: it has lines of rank {}, and none of rank {}",
+      return failure(fmt::format("cannot read {}: it has lines of rank {} but none of rank {}",
                                  printable(source->name()), parts->size() - 1, rank));
   }
   return parts;
@@ -69,8 +68,8 @@ bool is_regular_file(const std::string& path) {
   return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
-/// A name in a list: relative to this process's folder, as for SMPI, to that of the list, or to the one
-/// above, from where SimGrid replays its own examples.
+/// Finds a name in a list. It is relative to the working directory, as in SMPI, to the folder of the list, or
+/// to its parent, as in SimGrid's own examples.
 std::string found_file(const std::string& list, const std::string& name) {
   if (is_regular_file(name) || name.starts_with('/')) return name;
   const std::size_t slash = list.rfind('/');
@@ -89,18 +88,17 @@ std::string trimmed(std::string_view line) {
   return std::string(line.substr(begin, line.find_last_not_of(" \t") + 1 - begin));
 }
 
-/// One file for each rank. Tracers list them in the order in which they made them: their lines say whose they
-/// are.
+/// One file per rank. Tracers list them in any order, so the rank is taken from the lines.
 Result<std::vector<SmpiPart>> parts_of_list(
     const std::vector<std::shared_ptr<const recording::Source>>& files) {
   std::vector<SmpiPart> parts(files.size());
   for (const auto& file : files) {
     Lines lines(file);
     const std::optional<int> rank = next_rank(lines);
-    if (!rank && lines.number() > 0) return failure(lines.at("this is no line RANK ACTION of a trace"));
+    if (!rank && lines.number() > 0) return failure(lines.at("this line does not begin with RANK ACTION"));
     if (!rank) continue;  // an empty file
     if (static_cast<std::size_t>(*rank) >= parts.size())
-      return failure(lines.at(fmt::format("rank {}, and the list has {} files", *rank, files.size())));
+      return failure(lines.at(fmt::format("rank {}, but the list has {} files", *rank, files.size())));
     Result<std::vector<SmpiPart>> found = find_parts(file);
     if (!found) return found;
     for (std::size_t other = 0; other < found->size(); ++other) {
@@ -110,7 +108,7 @@ Result<std::vector<SmpiPart>> parts_of_list(
     }
     SmpiPart& part = parts[static_cast<std::size_t>(*rank)];
     if (part.source != nullptr)
-      return failure(lines.at(fmt::format("{} is of rank {}, too", part.source->name(), *rank)));
+      return failure(lines.at(fmt::format("{} also belongs to rank {}", part.source->name(), *rank)));
     part = std::move(found->back());
   }
   return parts;
@@ -132,12 +130,12 @@ Result<std::optional<Program>> program_of(const std::string& name, std::vector<S
   trace.description.facts = {{"program", name}};
   trace.description.ranks = static_cast<int>(parts.size());
   trace.missing = missing_of(parts);
-  trace.notes = {"computing is in flops: one takes 1 ns (--compute FACTOR takes another speed)",
-                 "reductions do not name their function: they are sums",
-                 "MPI_Reduce_scatter_block is written without its sizes: they are 0",
+  trace.notes = {"computing is in flops: each takes 1 ns (--compute FACTOR sets another speed)",
+                 "functions of reductions are not in the trace: they are sums",
+                 "sizes of MPI_Reduce_scatter_block are not in the trace: they are 0",
                  "all collectives are on the communicator of all ranks",
-                 "types that the program made are written without their size: they count as the default type",
-                 "a test does not say whether it found something: it takes no time"};
+                 "sizes of derived types are not in the trace: they count as the default type",
+                 "the outcome of tests is not recorded: they take no time"};
   const auto shared = std::make_shared<const std::vector<SmpiPart>>(std::move(parts));
   trace.read = [shared](int rank) {
     return read_smpi((*shared)[static_cast<std::size_t>(rank)], rank, static_cast<int>(shared->size()));
@@ -145,7 +143,7 @@ Result<std::optional<Program>> program_of(const std::string& name, std::vector<S
   return std::optional(std::move(trace));
 }
 
-/// Each line has one word, which looks like the path of a file.
+/// Returns true if each line is one word that looks like a path.
 bool is_list_of_paths(std::string_view text) {
   constexpr std::string_view kOfPaths =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+~@%=\r";
@@ -183,8 +181,8 @@ Result<std::optional<Program>> open_smpi(const Candidate& candidate) {
         file.empty() ? failure("its name is too long") : recording::Source::look(file);
     if (!listed && files.empty() && !is_list_of_paths(candidate.begin)) return std::optional<Program>();
     if (!listed && files.empty())
-      return failure(list.at(fmt::format(
-          "{}; if this is a list of SMPI's traces, it names a file on each line", listed.error())));
+      return failure(
+          list.at(fmt::format("{}; a list of SMPI's traces names one file per line", listed.error())));
     if (!listed) return failure(list.at(listed.error()));
     files.push_back(std::make_shared<const recording::Source>(std::move(*listed)));
     Lines lines(files.back());

@@ -22,10 +22,9 @@ using recording::Event;
 using recording::EventKind;
 
 constexpr double kExact = 9007199254740992.0;  // 2^53: SMPI reads every number as a double
-// MPI_PROC_NULL in SMPI's smpi.h. All other negative ranks count as MPI_ANY_SOURCE: for that, SMPI's tracer
-// writes MPI_UNDEFINED (-333).
+// MPI_PROC_NULL in smpi.h. Other negative ranks count as MPI_ANY_SOURCE, written as MPI_UNDEFINED (-333).
 constexpr int kNoRank = -666;
-/// Room for any message: a receive with a negative count asks for the size first.
+/// Room for any message: a receive with a negative count probes for the size first.
 constexpr std::uint64_t kAnyRoom = std::uint64_t{1} << 44U;
 
 enum class ActionKind : std::uint8_t { kFunction, kNothing, kIgnored, kCompute, kSleep };
@@ -41,8 +40,8 @@ struct Action {
   }
 };
 
-/// The actions that SMPI's replayer knows, and those that its tracer writes and its replayer refuses: here
-/// those that are no function of MPI, that have another name, or that take no time.
+/// Actions of SMPI's replayer, and actions that its tracer writes but its replayer rejects. Lists those that
+/// are no MPI function, have another name, or take no time.
 struct OwnAction {
   std::string_view name;  // in lower case
   ActionKind kind = ActionKind::kFunction;
@@ -63,8 +62,7 @@ constexpr OwnAction kOwnActions[] = {
     {"ireducescatter", ActionKind::kFunction, "MPI_Ireduce_scatter"},
 };
 
-/// All others are called as MPI's functions are, without MPI_ and in any case. Requests of nonblocking
-/// collectives have no name.
+/// Others are named like MPI functions, without MPI_ and in any case. Requests of collectives have no name.
 std::optional<Action> action_of(std::string_view word) {
   constexpr std::size_t kLongest = 16;
   if (word.size() > kLongest || word.empty()) return std::nullopt;
@@ -80,7 +78,8 @@ std::optional<Action> action_of(std::string_view word) {
                                      FunctionKind::kWait, FunctionKind::kWaitall,   FunctionKind::kWaitany,
                                      FunctionKind::kTest, FunctionKind::kCollective};
   const bool is_known = std::find(std::begin(kKnown), std::end(kKnown), function.kind) != std::end(kKnown);
-  if (!is_known && function.call != Call::kInit && function.call != Call::kFinalize) return std::nullopt;
+  if (!is_known && function.call != MpiFunction::kInit && function.call != MpiFunction::kFinalize)
+    return std::nullopt;
   return Action{ActionKind::kFunction, function};
 }
 
@@ -95,19 +94,19 @@ class SmpiRank final : public MadeEvents {
  private:
   using Key = std::tuple<int, int, int>;  // source, destination, tag
 
-  bool more() final {
+  bool make_more() final {
     std::string_view line;
     while (lines_.next(line) && lines_.offset() <= last_) {
       split(line, words_);
       if (words_.size() < 2 || words_[0].starts_with('#') || smpi_rank_in(words_[0]) != rank_) continue;
       const std::optional<Action> action = action_of(words_[1]);
-      if (!action) return refuse(fmt::format("there is no action {}", printable(words_[1], 40)));
+      if (!action) return refuse(fmt::format("unknown action {}", printable(words_[1], 40)));
       read_ = 2;
       bad_.clear();
       const std::uint64_t before = made();
       act(*action);
       if (bad_.empty() && action->reads_arguments() && left() > 0)
-        bad(fmt::format("{} and what follows is more than it has arguments", words_[read_].substr(0, 40)));
+        reject(fmt::format("too many arguments, from {} on", words_[read_].substr(0, 40)));
       if (!bad_.empty()) return refuse(fmt::format("{}: {}", words_[1], bad_));
       if (made() != before) return true;
     }
@@ -115,7 +114,7 @@ class SmpiRank final : public MadeEvents {
   }
 
   bool refuse(std::string_view what) { return fail(lines_.at(what)); }
-  void bad(std::string what) {
+  void reject(std::string what) {
     if (bad_.empty()) bad_ = std::move(what);
   }
 
@@ -124,14 +123,14 @@ class SmpiRank final : public MadeEvents {
   [[nodiscard]] std::size_t left() const { return words_.size() - read_; }
   double number() {
     if (left() == 0) {
-      bad("there are too few arguments");
+      reject("too few arguments");
       return 0;
     }
     const std::string_view word = words_[read_++];
     double value = 0;
     const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), value);
     if (problem != std::errc() || end != word.data() + word.size() || !(std::abs(value) <= kExact)) {
-      bad(fmt::format("{} is no number up to 2^53", word.substr(0, 40)));
+      reject(fmt::format("{} is not a number up to 2^53", word.substr(0, 40)));
       return 0;
     }
     return value;
@@ -139,17 +138,17 @@ class SmpiRank final : public MadeEvents {
   std::int64_t whole() {
     const double value = number();
     if (value != std::trunc(value))
-      bad(fmt::format("{} is no whole number", words_[read_ - 1].substr(0, 40)));
+      reject(fmt::format("{} is not a whole number", words_[read_ - 1].substr(0, 40)));
     return static_cast<std::int64_t>(value);
   }
   std::uint64_t count() {
     const std::int64_t value = whole();
-    if (value < 0) bad(fmt::format("{} is less than 0", value));
+    if (value < 0) reject(fmt::format("{} is less than 0", value));
     return value < 0 ? 0 : static_cast<std::uint64_t>(value);
   }
   int small() {
     const std::int64_t value = whole();
-    if (value < INT32_MIN || value > INT32_MAX) bad(fmt::format("{} is beyond 32 bits", value));
+    if (value < INT32_MIN || value > INT32_MAX) reject(fmt::format("{} exceeds 32 bits", value));
     return static_cast<int>(value);
   }
   Datatype type() {
@@ -161,10 +160,10 @@ class SmpiRank final : public MadeEvents {
   }
   std::uint64_t bytes(std::uint64_t elements, const Datatype& type) {
     std::uint64_t all = 0;
-    if (__builtin_mul_overflow(elements, type.bytes, &all)) bad("it is beyond 64 bits");
+    if (__builtin_mul_overflow(elements, type.bytes, &all)) reject("it exceeds 64 bits");
     return all;
   }
-  /// One for each rank, as they are: the type comes last.
+  /// One count per rank, in elements: the type comes last.
   void counts(std::vector<std::uint64_t>& values) {
     values.clear();
     for (std::size_t i = 0; i < ranks_ && bad_.empty(); ++i) values.push_back(count());
@@ -172,21 +171,21 @@ class SmpiRank final : public MadeEvents {
   void in_bytes(std::vector<std::uint64_t>& values, const Datatype& type) {
     for (std::uint64_t& value : values) value = bytes(value, type);
   }
-  /// A time, or flops, which take as many nanoseconds.
+  /// A time in nanoseconds, or flops at 1 ns each.
   void work(double value) {
-    if (value < 0) bad(fmt::format("{} is less than 0", value));
+    if (value < 0) reject(fmt::format("{} is less than 0", value));
     if (bad_.empty()) compute(static_cast<std::uint64_t>(value));
   }
 
   // --- messages ---
 
-  void send(Call call, std::uint8_t flags) {
+  void send(MpiFunction call, std::uint8_t flags) {
     const int peer = small();
     const int tag = small();
     const std::uint64_t elements = count();
     const Datatype of = type();
     if (peer == kNoRank) return native(call);
-    if (peer < 0 || tag < 0) bad("a send names its destination and its tag");
+    if (peer < 0 || tag < 0) reject("a send has to name its destination and its tag");
     if (!bad_.empty()) return;
     const std::uint64_t size = bytes(elements, of);
     const std::uint64_t request = message(EventKind::kSend, call, peer, tag, size, flags, of.element);
@@ -194,7 +193,7 @@ class SmpiRank final : public MadeEvents {
       pending_[{rank_, peer, tag}].push_back(request);
   }
 
-  void receive(Call call, bool blocking) {
+  void receive(MpiFunction call, bool blocking) {
     int peer = small();
     int tag = small();
     const std::int64_t elements = whole();
@@ -203,14 +202,15 @@ class SmpiRank final : public MadeEvents {
     if (!bad_.empty()) return;
     peer = peer < 0 ? kAnySource : peer;
     tag = tag < 0 ? kAnyTag : tag;
-    if (elements < 0) (void)message(EventKind::kProbe, Call::kProbe, peer, tag, 0, recording::kBlocking);
+    if (elements < 0)
+      (void)message(EventKind::kProbe, MpiFunction::kProbe, peer, tag, 0, recording::kBlocking);
     const std::uint64_t room = elements < 0 ? kAnyRoom : bytes(static_cast<std::uint64_t>(elements), of);
     const std::uint64_t request =
         message(EventKind::kReceive, call, peer, tag, room, blocking ? recording::kBlocking : 0, of.element);
     if (!blocking) pending_[{peer, rank_, tag}].push_back(request);
   }
 
-  /// SMPI drops the tags.
+  /// SMPI omits the tags.
   void send_and_receive() {
     const std::uint64_t sent = count();
     const int to = small();
@@ -218,21 +218,21 @@ class SmpiRank final : public MadeEvents {
     const int from = small();
     const Datatype send_type = type();
     const Datatype receive_type = left() > 0 ? type() : send_type;
-    if (to < kNoRank || (to < 0 && to != kNoRank)) bad("it names its destination");
+    if (to < kNoRank || (to < 0 && to != kNoRank)) reject("it has to name its destination");
     if (!bad_.empty()) return;
     std::vector<std::uint64_t> both;
     if (from != kNoRank)
-      both.push_back(message(EventKind::kReceive, Call::kSendrecv, from < 0 ? kAnySource : from, 0,
+      both.push_back(message(EventKind::kReceive, MpiFunction::kSendrecv, from < 0 ? kAnySource : from, 0,
                              bytes(received, receive_type), 0, receive_type.element));
     if (to != kNoRank)
-      both.push_back(message(EventKind::kSend, Call::kSendrecv, to, 0, bytes(sent, send_type),
+      both.push_back(message(EventKind::kSend, MpiFunction::kSendrecv, to, 0, bytes(sent, send_type),
                              both.empty() ? 0 : recording::kContinues, send_type.element));
-    if (both.empty()) return native(Call::kSendrecv);
-    wait_for(both, Call::kSendrecv, recording::kContinues);
+    if (both.empty()) return native(MpiFunction::kSendrecv);
+    wait_for(both, MpiFunction::kSendrecv, recording::kContinues);
   }
 
-  /// The oldest of those with this name. A receive with wildcards may be named by what it took.
-  std::optional<std::uint64_t> take(int source, int destination, int tag) {
+  /// Takes the oldest request with this name. A receive with wildcards may be named by its match.
+  std::optional<std::uint64_t> pop_pending(int source, int destination, int tag) {
     for (const auto& [from, by] : std::initializer_list<std::pair<int, int>>{
              {source, tag}, {kAnySource, tag}, {source, kAnyTag}, {kAnySource, kAnyTag}}) {
       const auto found = pending_.find({from, destination, by});
@@ -261,10 +261,10 @@ class SmpiRank final : public MadeEvents {
     if (!bad_.empty()) return;
     source = source < 0 ? kAnySource : source;
     tag = tag < 0 ? kAnyTag : tag;
-    if (const auto request = take(source, destination, tag)) return wait_for(*request);
-    // Requests of collectives have no name: one of them is meant, or one that a test has ended.
+    if (const auto request = pop_pending(source, destination, tag)) return wait_for(*request);
+    // Requests of collectives have no name: this is one of them, or a request that a test has ended.
     if (!collectives_.empty()) return wait_for_all();
-    native(Call::kWait);
+    native(MpiFunction::kWait);
   }
 
   void wait_for_all() {
@@ -274,8 +274,8 @@ class SmpiRank final : public MadeEvents {
 
   void wait_for_any() {
     const std::vector<std::uint64_t> all = all_pending();
-    if (all.empty()) return native(Call::kWaitany);
-    wait_for(all, Call::kWaitany, recording::kAny);
+    if (all.empty()) return native(MpiFunction::kWaitany);
+    wait_for(all, MpiFunction::kWaitany, recording::kAny);
   }
 
   // --- collectives ---
@@ -293,7 +293,7 @@ class SmpiRank final : public MadeEvents {
   int root() {
     const int value = left() > 0 ? small() : 0;
     if (value < 0 || static_cast<std::size_t>(value) >= ranks_)
-      bad(fmt::format("there is no rank {}", value));
+      reject(fmt::format("rank {} does not exist", value));
     return value;
   }
 
@@ -310,8 +310,7 @@ class SmpiRank final : public MadeEvents {
     work(flops);
   }
 
-  /// A receive count of 0 is left out by the tracer, and with it a column: where there are types, the number
-  /// of columns tells.
+  /// The tracer omits a receive count of 0. With types, the number of columns shows that.
   void blocks(OperationKind operation, bool nonblocking) {
     const bool rooted = has_root(operation);
     const std::size_t complete = rooted ? 5 : 4;
@@ -359,22 +358,21 @@ class SmpiRank final : public MadeEvents {
     put(allgatherv(bytes(sent, send_type), blocks_), send_type.element, nonblocking);
   }
 
-  /// MPI_Reduce_scatter_block is written with zeros for sizes, its type where the work should be, and none
-  /// behind it.
+  /// MPI_Reduce_scatter_block is written with zeros as sizes and its type in place of the work.
   void reduce_and_scatter(bool nonblocking) {
     counts(blocks_);
     const double next = number();
     const bool is_type = left() == 0 && next >= 0 && next < static_cast<double>(smpi_types().size());
     const Datatype of = is_type ? type_of(static_cast<std::uint64_t>(next)) : type();
     std::optional<Event> event = reduce_scatter(blocks_, of);
-    if (!event) return bad("it is beyond 64 bits");
+    if (!event) return reject("it exceeds 64 bits");
     event->function = ReduceFunction::kSum;
     put(*event, of.element, nonblocking);
     if (!is_type) work(next);
   }
 
   void exchange_blocks(bool nonblocking) {
-    (void)count();  // the size of a buffer, which the blocks give
+    (void)count();  // the size of a buffer, which the blocks determine
     counts(blocks_);
     (void)count();
     counts(more_blocks_);
@@ -423,14 +421,14 @@ class SmpiRank final : public MadeEvents {
         return blocks(operation, nonblocking);
       case OperationKind::kSend:
       case OperationKind::kCount:
-        return bad("it is no collective");
+        return reject("it is not a collective");
     }
   }
 
   void act(const Action& action) {
     const Function& function = action.function;
     if (action.kind == ActionKind::kNothing) return;
-    if (action.kind == ActionKind::kIgnored) return native(Call::kOther);
+    if (action.kind == ActionKind::kIgnored) return native(MpiFunction::kOther);
     if (action.kind == ActionKind::kCompute) return work(number());
     if (action.kind == ActionKind::kSleep) return work(std::min(number() * 1e9, kExact));
     switch (function.kind) {
@@ -449,8 +447,9 @@ class SmpiRank final : public MadeEvents {
       case FunctionKind::kCollective:
         return put_collective(function.operation, !function.blocking);
       default:
-        if (function.call == Call::kInit) default_ = smpi_types()[left() > 0 ? kSmpiDouble : kSmpiByte];
-        return native(function.call);  // whether a test found something, the wait that follows learns
+        if (function.call == MpiFunction::kInit)
+          default_ = smpi_types()[left() > 0 ? kSmpiDouble : kSmpiByte];
+        return native(function.call);  // the following wait shows whether a test succeeded
     }
   }
 
@@ -462,15 +461,15 @@ class SmpiRank final : public MadeEvents {
   std::vector<std::string_view> words_;
   std::size_t read_ = 0;
   std::string bad_;
-  std::map<Key, std::deque<std::uint64_t>> pending_;  // the oldest first
+  std::map<Key, std::deque<std::uint64_t>> pending_;  // oldest first
   std::vector<std::uint64_t> collectives_;
   std::vector<std::uint64_t> blocks_;
   std::vector<std::uint64_t> more_blocks_;
 };
 
-/// A rank of a list that has no line.
+/// A rank of a list without lines.
 class NoEvents final : public MadeEvents {
-  bool more() final { return false; }
+  bool make_more() final { return false; }
 };
 
 }  // namespace
@@ -485,9 +484,9 @@ bool is_smpi_action(std::string_view word) {
 }
 
 void note_boundary(std::string_view action, SmpiPart& part) {
-  const Call call = action_of(action).value_or(Action()).function.call;
-  part.begins = part.begins || call == Call::kInit;
-  part.ends = part.ends || call == Call::kFinalize;
+  const MpiFunction call = action_of(action).value_or(Action()).function.call;
+  part.begins = part.begins || call == MpiFunction::kInit;
+  part.ends = part.ends || call == MpiFunction::kFinalize;
 }
 
 std::unique_ptr<recording::Reader> read_smpi(const SmpiPart& part, int rank, int ranks) {

@@ -1,4 +1,4 @@
-// One rank of a trace of SMPI: its lines as events.
+// Reads the lines of one rank of an SMPI trace as events.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace offramp::trace {
 
-/// Where the lines of one rank are.
+/// The place of one rank's lines.
 struct SmpiPart {
   std::shared_ptr<const recording::Source> source;  // null: it has none
   std::uint64_t first = 0;                          // offset of its first line
@@ -21,11 +21,11 @@ struct SmpiPart {
   bool ends = false;       // it has "finalize"
 };
 
-/// The word as a rank that there may be.
+/// The word as a valid rank.
 std::optional<int> smpi_rank_in(std::string_view word);
-/// The word is the name of an action.
+/// Returns true if the word is the name of an action.
 bool is_smpi_action(std::string_view word);
-/// Notes in the part what an action says of MPI's beginning and end.
+/// Notes in the part whether an action begins or ends MPI.
 void note_boundary(std::string_view action, SmpiPart& part);
 
 std::unique_ptr<recording::Reader> read_smpi(const SmpiPart& part, int rank, int ranks);

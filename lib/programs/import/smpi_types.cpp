@@ -8,7 +8,7 @@ namespace {
 
 using enum ElementType;
 
-// Sizes as on x86-64; read in SimGrid's smpi_datatype.cpp.
+// Sizes on x86-64; from SimGrid's smpi_datatype.cpp.
 constexpr std::array<Datatype, 58> kSmpiTypes = {{
     {8, kFloat64},                     // 0 MPI_DOUBLE
     {4, kInt32},                       // 1 MPI_INT
@@ -65,7 +65,7 @@ constexpr std::array<Datatype, 58> kSmpiTypes = {{
     {8, kComplex},                     // 52 MPI_CXX_FLOAT_COMPLEX
     {16, kComplex},                    // 53 MPI_CXX_DOUBLE_COMPLEX
     {32, kComplex},                    // 54 MPI_CXX_LONG_DOUBLE_COMPLEX
-    {1, kByte},                        // 55, 56: none of those that its tracer writes
+    {1, kByte},                        // 55, 56: not written by its tracer
     {1, kByte},           {1, kByte},  // 57 MPI_PACKED
 }};
 

@@ -11,10 +11,10 @@ namespace offramp::trace {
 inline constexpr std::size_t kSmpiDouble = 0;
 inline constexpr std::size_t kSmpiByte = 6;
 
-/// In SMPI's order. Numbers beyond are those of derived types, which its replayer takes for the default.
+/// In SMPI's order. Larger numbers are derived types, which its replayer treats as the default type.
 std::span<const Datatype> smpi_types();
 
-/// The number of a type of these elements, for a reduction: kSmpiByte where the format has none.
+/// The number of a type with these elements, for a reduction. kSmpiByte if the format has none.
 std::size_t smpi_type_of(ElementType element, std::uint64_t bytes);
 
 }  // namespace offramp::trace

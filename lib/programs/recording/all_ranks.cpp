@@ -1,4 +1,4 @@
-// A table for each power of two, made when it is asked for first: none of them ever moves.
+// One table per power of two, created on first use and never moved.
 #include "lib/programs/recording/all_ranks.hpp"
 
 #include <array>

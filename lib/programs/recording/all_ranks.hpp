@@ -1,4 +1,4 @@
-// Lists of all ranks, which every rank of a program may have: they share one memory, and are known by it.
+// Lists of all ranks, which every rank may have. They share memory, by which they are recognised.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,10 @@ namespace offramp::recording {
 
 inline constexpr std::size_t kMostOfAllRanks = std::size_t{1} << 20;
 
-/// The numbers from 0 on, as many as count says, up to kMostOfAllRanks. They stay until the process ends. Any
-/// thread.
+/// The numbers 0 to count - 1, up to kMostOfAllRanks, valid until the process ends. Any thread may call it.
 std::span<const std::uint64_t> all_ranks(std::size_t count);
 
-/// The list is such a one: its values need not be looked at. False says nothing of them.
+/// Returns true if the list comes from all_ranks(). False does not exclude equal values.
 bool is_all_ranks(std::span<const std::uint64_t> list);
 
 }  // namespace offramp::recording

@@ -33,7 +33,7 @@ Word get_word(const std::uint8_t* at) {
   return static_cast<Word>(word);
 }
 
-/// Small magnitudes become small numbers: 0, -1, 1, -2, ... Modulo 2^64, as differences are taken.
+/// Maps small magnitudes to small numbers: 0, -1, 1, -2, ... Modulo 2^64, as for differences.
 constexpr std::uint64_t zigzag(std::uint64_t difference) {
   return difference << 1U ^ (0 - (difference >> 63U));
 }
@@ -43,7 +43,7 @@ constexpr std::uint64_t unzigzag(std::uint64_t number) {
 
 inline constexpr std::size_t kMostVarintBytes = 10;
 
-/// Returns the end of what it wrote.
+/// Returns the end of the written bytes.
 inline std::uint8_t* put_varint(std::uint8_t* at, std::uint64_t number) {
   for (; number >= 0x80; number >>= 7U) *at++ = static_cast<std::uint8_t>(number | 0x80U);
   *at++ = static_cast<std::uint8_t>(number);
@@ -55,8 +55,8 @@ constexpr std::size_t varint_bytes(std::uint64_t number) {
   return bytes;
 }
 
-/// The bytes of an open block. A signal handler may read what is committed at any moment: growing keeps the
-/// old bytes until the new ones are in place.
+/// The bytes of an open block. A signal handler may read the committed part at any time: growing keeps the
+/// old memory until the new one is in place.
 class Payload {
  public:
   void put(std::uint64_t number) {
@@ -68,7 +68,7 @@ class Payload {
     std::copy(bytes.begin(), bytes.end(), &data_[end_]);
     end_ += bytes.size();
   }
-  /// What was put belongs together and is whole.
+  /// Makes the bytes put so far visible to readers, as one unit.
   void commit() {
     std::atomic_signal_fence(std::memory_order_release);
     committed_ = end_;
@@ -98,7 +98,7 @@ class Payload {
   std::size_t capacity_ = 0;
 };
 
-/// Takes numbers from bytes that are not trusted. After the first problem all is zero.
+/// Reads numbers from untrusted bytes. After the first problem all values are 0.
 class Cursor {
  public:
   Cursor() = default;
@@ -107,7 +107,7 @@ class Cursor {
   [[nodiscard]] bool empty() const { return at_ == bytes_.size(); }
   [[nodiscard]] std::size_t left() const { return bytes_.size() - at_; }
   [[nodiscard]] std::size_t position() const { return at_; }
-  /// Null: none so far.
+  /// Null if there is no problem so far.
   [[nodiscard]] const char* problem() const { return problem_; }
   void fail(const char* problem) {
     if (problem_ == nullptr) problem_ = problem;
@@ -125,7 +125,7 @@ class Cursor {
     }
     return fail("a number has more than 64 bits"), 0;
   }
-  /// A number that must not be larger than that.
+  /// A number of at most `most`.
   std::uint64_t number(std::uint64_t most, const char* problem) {
     const std::uint64_t value = number();
     if (value <= most) return value;

@@ -10,7 +10,7 @@ std::string ColumnReader::text(std::uint64_t offset, std::string_view what) cons
 }
 
 void ColumnReader::fail(std::size_t position, std::string_view what) {
-  const BlockPlace& place = blocks_->of(column_)[next_ - 1];
+  const BlockPlace& place = blocks_->blocks_of(column_)[next_ - 1];
   if (!failed()) *error_ = text(place.offset + kBlockHeaderBytes + position, what);
 }
 
@@ -19,15 +19,14 @@ Result<void> ColumnReader::check(const BlockPlace& place) const {
   if (header_.length + kBlockHeaderBytes != place.size || !checksum_fits(block_))
     return failure("its checksum is wrong");
   if (header_.rank != rank_ || header_.column != column_)
-    return failure(fmt::format("here is a block of rank {}, {}", header_.rank, to_string(header_.column)));
-  if (header_.sequence != next_ - 1)
-    return failure(fmt::format("here is block {} instead", header_.sequence));
+    return failure(fmt::format("found a block of rank {}, {}", header_.rank, to_string(header_.column)));
+  if (header_.sequence != next_ - 1) return failure(fmt::format("found block {} instead", header_.sequence));
   return {};
 }
 
 bool ColumnReader::next() {
-  if (failed() || next_ == blocks_->of(column_).size()) return false;
-  const BlockPlace& place = blocks_->of(column_)[next_++];
+  if (failed() || next_ == blocks_->blocks_of(column_).size()) return false;
+  const BlockPlace& place = blocks_->blocks_of(column_)[next_++];
   const Result<ByteSpan> block = blocks_->source->read(place.offset, place.size, buffer_);
   if (!block) return *error_ = block.error(), false;
   block_ = *block;
@@ -36,7 +35,7 @@ bool ColumnReader::next() {
   return !failed();
 }
 
-bool EntryReader::more() {
+bool EntryReader::advance() {
   if (cursor_.problem() != nullptr) column_.fail(entry_, cursor_.problem());
   while (!column_.failed() && cursor_.empty()) {
     if (!column_.next()) return false;

@@ -1,4 +1,4 @@
-// Where the blocks of a rank lie, and reading one column of them after the other.
+// The places of a rank's blocks, and a reader for one column of them.
 #pragma once
 
 #include <array>
@@ -22,27 +22,26 @@ struct RankBlocks {
   std::shared_ptr<const Source> source;
   std::array<std::vector<BlockPlace>, kColumns> columns;
 
-  [[nodiscard]] const std::vector<BlockPlace>& of(Column column) const {
+  [[nodiscard]] const std::vector<BlockPlace>& blocks_of(Column column) const {
     return columns[static_cast<std::size_t>(column)];
   }
 };
 
-/// Blocks of one column, checked: their checksums, and that none is missing.
+/// Reads the blocks of one column and checks their checksums and sequence.
 class ColumnReader {
  public:
-  /// blocks: stay where they are. error: gets the first thing that is wrong, with any column that shares it;
-  /// then there is nothing more to read.
+  /// blocks: must outlive this object. error: receives the first error. Columns that share it stop then.
   ColumnReader(const RankBlocks& blocks, std::uint32_t rank, Column column, std::string& error)
       : blocks_(&blocks), rank_(rank), column_(column), error_(&error) {}
 
-  /// Goes to the next block. False: there is none, or an error.
+  /// Goes to the next block. Returns false at the end or on an error.
   bool next();
   [[nodiscard]] const BlockHeader& header() const { return header_; }
   [[nodiscard]] ByteSpan payload() const { return block_.subspan(kBlockHeaderBytes); }
-  /// With the header; until the next one.
+  /// With the header. Valid until next().
   [[nodiscard]] ByteSpan block() const { return block_; }
   [[nodiscard]] bool failed() const { return !error_->empty(); }
-  /// What is wrong at a position of the payload.
+  /// Reports a problem at a position of the payload.
   void fail(std::size_t position, std::string_view what);
 
  private:
@@ -65,11 +64,11 @@ class EntryReader {
   EntryReader(const RankBlocks& blocks, std::uint32_t rank, Column column, std::string& error)
       : column_(blocks, rank, column, error) {}
 
-  /// There is another entry: cursor() is at it. Else there are no more, or there is an error: what was wrong
-  /// with the last entry, too.
-  bool more();
+  /// Returns true if there is another entry, with cursor() at its beginning. Returns false at the end or on
+  /// an error, including errors of the previous entry.
+  bool advance();
   [[nodiscard]] Cursor& cursor() { return cursor_; }
-  /// The entry is the first of its block.
+  /// Returns true if the entry is the first of its block.
   [[nodiscard]] bool begins_block() const { return cursor_.position() == 0; }
   [[nodiscard]] const BlockHeader& block() const { return column_.header(); }
 

@@ -1,6 +1,6 @@
-// An event is written as the fields in which it differs from the last one of its kind: a number whose bits
-// say which (kFields, in the order in which they differ most often), then the differences. Lists are
-// differences as well, with runs of equal ones in one.
+// An event is encoded by its differences from the last event of its kind: a bit mask of the fields that
+// differ (kFields), then the differences. Lists are encoded as differences too; equal ones in a row form a
+// group.
 #include "lib/programs/recording/event_code.hpp"
 
 #include "lib/programs/recording/format.hpp"
@@ -13,7 +13,7 @@ enum class Width : std::uint8_t { kByte, kHalf, kWord, kSigned, kLong };
 struct Field {
   std::size_t offset;
   Width width;
-  std::uint64_t most;  // of what is not signed
+  std::uint64_t most;  // for unsigned fields
 };
 
 template <typename Enumerator>
@@ -21,7 +21,7 @@ constexpr std::uint64_t number(Enumerator last) {
   return static_cast<std::uint64_t>(last);
 }
 
-/// In the order of the bits that say which ones follow: what differs most often comes first.
+/// In the order of the bits of the mask. Fields that differ most often come first.
 constexpr std::array kFields = {
     Field{offsetof(Event, peer), Width::kSigned, 0},
     Field{offsetof(Event, bytes), Width::kLong, UINT64_MAX},
@@ -132,7 +132,7 @@ std::size_t run_length(std::span<const std::uint64_t> values, std::size_t begin,
   const std::uint64_t step = values[begin] - (begin == 0 ? 0 : values[begin - 1]);
   const std::size_t last = most < values.size() - begin ? begin + most : values.size();
   std::size_t end = begin + 1;
-  // Many at once, which the compiler makes one instruction of: lists of all ranks are long.
+  // Compares 32 at once, which compilers vectorise: lists of all ranks are long.
   constexpr std::size_t kAtOnce = 32;
   for (; end + kAtOnce <= last; end += kAtOnce) {
     std::uint64_t others = 0;
@@ -143,7 +143,7 @@ std::size_t run_length(std::span<const std::uint64_t> values, std::size_t begin,
   return end - begin;
 }
 
-// count; then groups: 2 n + 1 and one difference that n values have, or 2 n and n differences
+// count; then groups: 2 n + 1 and the difference common to n values, or 2 n and n differences
 void put_list(Payload& payload, std::span<const std::uint64_t> values) {
   payload.put(values.size());
   const auto put_difference = [&](std::size_t i) {

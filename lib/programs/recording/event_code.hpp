@@ -1,5 +1,5 @@
-// How the event column writes events, lists and names. A block's payload is a sequence of tokens, each begun
-// by one number: its kind in the two lowest bits, and a value.
+// Encoding of events, lists, and names in the event column. A block's payload is a sequence of tokens. Each
+// begins with a number: the kind of token in the two lowest bits, and a value.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace offramp::recording {
 
 enum class Token : std::uint8_t {
   kKnown,  // value: how many symbols are newer than this one
-  kCopy,   // value: events; then how far back they begin, 0: as in the last copy
-  kNew,    // value: the event's kind; then what differs from the last new one of that kind. The next symbol
+  kCopy,   // value: number of events; then the distance back to the first, 0: as in the last copy
+  kNew,    // value: the event's kind; then differences from the last new event of that kind. Adds a symbol
   kDefine  // value: see Definition
 };
 enum class Definition : std::uint8_t { kList, kName };
@@ -24,7 +24,7 @@ constexpr std::uint64_t token(Token kind, std::uint64_t value) {
   return value << 2U | static_cast<std::uint64_t>(kind);
 }
 
-/// What the columns beside the events count.
+/// Events counted by the columns for matches and choices.
 constexpr bool is_wildcard(const Event& event) {
   const bool asks =
       event.kind == EventKind::kReceive || event.kind == EventKind::kClaim || event.kind == EventKind::kProbe;
@@ -34,7 +34,7 @@ constexpr bool is_choice(const Event& event) {
   return event.kind == EventKind::kWait && (event.flags & (kAny | kSome)) != 0;
 }
 
-/// New events against the last one of the same kind. Writer and reader have one each per block.
+/// Encodes new events relative to the last one of the same kind. Writer and reader have one object per block.
 class EventDeltas {
  public:
   void put(Payload& payload, const Event& event);
@@ -46,12 +46,12 @@ class EventDeltas {
   std::array<Event, static_cast<std::size_t>(EventKind::kCount)> last_{};
 };
 
-/// From there on, how many differences in a row are the same, the one to the value before it the first.
-/// begin: below the number of values. most: more are not counted.
+/// The number of equal differences in a row from `begin` on; the first is the difference to the previous
+/// value. begin: below the number of values. most: stops counting there.
 std::size_t run_length(std::span<const std::uint64_t> values, std::size_t begin, std::size_t most = SIZE_MAX);
-/// Without the token. Runs of equal differences take a few bytes.
+/// Without the token. Runs of equal differences need a few bytes.
 void put_list(Payload& payload, std::span<const std::uint64_t> values);
-/// Appends to values.
+/// Appends to `values`.
 void get_list(Cursor& cursor, std::vector<std::uint64_t>& values);
 
 }  // namespace offramp::recording

@@ -8,14 +8,14 @@ namespace offramp::recording {
 namespace {
 
 constexpr std::size_t kFirstHistory = 256;
-constexpr std::size_t kFewRanks = 64;  // up to here lists of all ranks are as any others
+constexpr std::size_t kFewRanks = 64;  // lists of all ranks up to this length are stored like other lists
 
-/// The length of the list that comes next, if it is of more than a few ranks and has all of them in order.
-/// Then the cursor stands behind it; else, with 0, where it was.
-std::size_t take_all_ranks(Cursor& cursor) {
+/// The length of the next list if it consists of all ranks in order and is longer than kFewRanks; moves the
+/// cursor past it. Otherwise 0, without moving the cursor.
+std::size_t read_all_ranks(Cursor& cursor) {
   Cursor ahead = cursor;
   const std::uint64_t count = ahead.number(kMostOfAllRanks, "more than all ranks");
-  std::uint64_t next = 0;  // of the list, and its value
+  std::uint64_t next = 0;  // index into the list, equal to the value
   while (next < count && ahead.problem() == nullptr) {
     const std::uint64_t head = ahead.number();
     const std::uint64_t group = head >> 1U;
@@ -55,7 +55,7 @@ const Event* EventReader::next() {
     switch (static_cast<Token>(head & 3U)) {
       case Token::kKnown:
         if (value >= symbols_.size()) {
-          cursor_.fail("it repeats an event that it has not");
+          cursor_.fail("it repeats an event that it does not have");
         } else {
           remember(static_cast<std::uint16_t>(symbols_.size() - 1 - value));
         }
@@ -112,11 +112,11 @@ void EventReader::add_event(std::uint64_t kind) {
 void EventReader::define(std::uint64_t what) {
   if (what == static_cast<std::uint64_t>(Definition::kList)) return add_list();
   if (what == static_cast<std::uint64_t>(Definition::kName)) return add_name();
-  cursor_.fail("it defines what does not exist");
+  cursor_.fail("it has a definition of an unknown kind");
 }
 
 void EventReader::add_list() {
-  if (const std::size_t count = take_all_ranks(cursor_); count > 0)
+  if (const std::size_t count = read_all_ranks(cursor_); count > 0)
     return lists_.push_back({List::kAllRanks, count});
   const std::size_t begin = values_.size();
   get_list(cursor_, values_);

@@ -1,4 +1,4 @@
-// Unfolds the event column: the other side of EventWriter. Payloads are not trusted.
+// Decodes the event column, the reverse of EventWriter. Payloads are untrusted.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +16,18 @@ namespace offramp::recording {
 
 class EventReader {
  public:
-  /// Begins a block. The bytes stay until the next one.
+  /// Begins a block. The bytes must stay valid until the next begin().
   void begin(ByteSpan payload);
-  /// The next event of the block. Null: the block is over, or problem().
+  /// The next event of the block. Null at its end, or if there is a problem().
   const Event* next();
-  /// What is wrong with the block; null: nothing so far.
+  /// The problem of the block. Null if there is none so far.
   [[nodiscard]] const char* problem() const { return cursor_.problem(); }
-  /// In the payload.
+  /// The offset in the payload of the last token.
   [[nodiscard]] std::size_t position() const { return token_; }
 
-  /// Lists of the block begun last.
+  /// A list of the current block.
   [[nodiscard]] std::span<const std::uint64_t> list(std::uint32_t number) const;
-  /// Event::call and Event::site count the names in the order in which the blocks used them first, the latter
-  /// from 1.
+  /// A name. Event::call and Event::site number names in the order of their first use, the latter from 1.
   [[nodiscard]] std::string_view name(std::uint32_t number) const;
 
  private:
@@ -48,7 +47,7 @@ class EventReader {
   void add_name();
 
   Cursor cursor_;
-  std::size_t token_ = 0;  // where the last one begins
+  std::size_t token_ = 0;  // offset of the last token
   EventDeltas deltas_;
   std::vector<Event> symbols_;
   std::vector<std::uint16_t> history_;  // grows to kWindow
@@ -56,7 +55,7 @@ class EventReader {
   std::uint64_t copy_left_ = 0;
   std::uint64_t distance_ = 0;
   std::vector<std::uint64_t> values_;
-  std::vector<List> lists_;                 // number - 1
+  std::vector<List> lists_;                 // index: number - 1
   std::vector<std::uint16_t> block_names_;  // of the block: number in names_
   std::deque<std::string> names_;
   std::unordered_map<std::string_view, std::uint16_t> numbers_;

@@ -1,11 +1,11 @@
-// The common case is in the headers, where an event is compared with the predicted one; here is what
-// follows when they differ. Symbols, lists and names are numbered per block, so that a block can be read
-// alone. Where a copy may begin is looked up by the last three symbols in a hash table
-// (place_of_context()), which learns the positions of what was copied only up to kLearnt: the rest can be
-// found through the copy itself.
+// The common case, an event equal to the predicted one, is inlined from the header. This file handles all
+// others. Symbols, lists, and names are numbered per block, so that each block can be read alone.
 //
-// A signal handler may read the committed payload and the open copy at any moment. A copy is committed before
-// it counts as ended, so that no event is in neither of them.
+// A hash table finds the beginning of a copy by the last three symbols (place_of_context()). It learns at
+// most kLearnt positions of each copied sequence; the others can be found through the copy itself.
+//
+// A signal handler may read the committed payload and the open copy at any time. A copy is committed before
+// it counts as closed, so that no event is missing from both.
 #include "lib/programs/recording/event_writer.hpp"
 
 #include <algorithm>
@@ -16,13 +16,13 @@ namespace offramp::recording {
 namespace {
 
 constexpr std::uint32_t kFirstCapacity = 256;
-constexpr std::size_t kContext = 3;  // symbols that tell where a copy may begin
+constexpr std::size_t kContext = 3;  // symbols that determine where a copy may begin
 constexpr unsigned kContextBits = 14;
-/// A copy up to here is looked at: its symbols one by one may take fewer bytes.
+/// Copies up to this length may need more bytes than their symbols one by one, so both are compared.
 constexpr std::uint64_t kShortCopy = 4;
-/// From here on a list of numbers in equal steps is told by its first one.
+/// Runs of equal steps from this length on are identified by first value, count, and step.
 constexpr std::size_t kLongRun = 64;
-/// So much of a copy can be found again later.
+/// How many positions of a copy are learnt for later copies.
 constexpr std::uint64_t kLearnt = 1024;
 
 const EventWriter::Entry kNoEvent = [] {
@@ -121,7 +121,7 @@ EventWriter::OpenCopy EventWriter::open_copy() const {
   return open;
 }
 
-/// The symbol of an event, which is the next one if it is new.
+/// The symbol of an event. A new event gets the next one.
 std::uint16_t EventWriter::intern(const Event& event) {
   if (symbols_ == capacity_) grow_entries();
   const std::uint32_t hash = hash_of(event);
@@ -185,7 +185,7 @@ void EventWriter::put_known(std::uint16_t symbol) {
   payload_.put(token(Token::kKnown, symbols_ - 1U - symbol));
 }
 
-/// The bytes of the last events, each as a known event.
+/// The bytes needed to write each of the last events as a known event.
 std::size_t EventWriter::cost_of_known(std::uint64_t count) const {
   std::size_t bytes = 0;
   for (std::uint64_t i = count; i > 0; --i)
@@ -218,7 +218,7 @@ std::uint32_t* EventWriter::place_of_context(std::uint64_t position) {
   return &contexts_[context * 0x9e3779b97f4a7c15U >> (64U - kContextBits)];
 }
 
-/// The same symbols lie before that position as before this one.
+/// Returns true if the symbols before both positions are the same.
 bool EventWriter::same_context(std::uint64_t position) const {
   for (std::uint64_t i = 1; i <= kContext; ++i) {
     if (history_[(position - i) & kMask] != history_[(position_ - i) & kMask]) return false;
@@ -226,7 +226,8 @@ bool EventWriter::same_context(std::uint64_t position) const {
   return true;
 }
 
-/// Where the same symbols came last, or else as before: a sequence in which one event differs goes on.
+/// The distance to the last occurrence of these symbols, or else the previous distance: a sequence may
+/// continue after one different event.
 void EventWriter::find_distance() {
   distance_ = last_distance_;
   if (position_ >= kContext) {

@@ -1,6 +1,5 @@
-// Folds the events of a rank as they come: different ones become symbols, and what follows an earlier
-// sequence of symbols becomes a copy of it (LZ77). The next event of a copy is known before it comes, so that
-// to take it is to compare it.
+// Compresses the events of a rank as they come. Different events become symbols, and a repeated sequence of
+// symbols becomes a copy (LZ77). A copy predicts the next event, so adding it takes one comparison.
 #pragma once
 
 #include <array>
@@ -17,25 +16,25 @@
 
 namespace offramp::recording {
 
-/// Writes the event column of one block after the other.
+/// Writes the event column block by block.
 class EventWriter {
  public:
-  /// An event of the block's dictionary, and what it counts for.
+  /// An event of the block's dictionary, with its contribution to counters.
   struct alignas(64) Entry {
     Event event;
     std::uint32_t hash = 0;
-    std::uint8_t begins = 0;  // a request
+    std::uint8_t begins = 0;  // begins a request
     std::uint8_t wildcard = 0;
     std::uint8_t choice = 0;
   };
 
-  /// calls: names of the functions that Event::call counts.
+  /// calls: the names of the functions to which Event::call refers.
   explicit EventWriter(std::span<const char* const> calls);
-  /// With the names and the memory of one that is done, and no event. What is left of that is not used again.
+  /// Reuses the names and the memory of a finished writer, without its events. `done` must not be used again.
   EventWriter(EventWriter&& done) noexcept;
 
-  /// Takes the event that was predicted. Null: this is another one.
-  [[gnu::always_inline]] const Entry* take(const Event& event) {
+  /// Adds the predicted event. Returns null if `event` is a different one.
+  [[gnu::always_inline]] const Entry* match_prediction(const Event& event) {
     const Entry* entry = predicted_;
     if (!same(event, entry->event)) return nullptr;
     history_[position_++ & kMask] = symbol_;
@@ -43,24 +42,24 @@ class EventWriter {
     predict();
     return entry;
   }
-  /// Takes any other event.
+  /// Adds any other event.
   const Entry* add(const Event& event);
   std::uint32_t list(std::span<const std::uint64_t> values);
-  /// For Event::site: the number of a place that was not named before, or 0: there are too many.
+  /// For Event::site: the number of a call site without one so far. 0 if there are too many.
   std::uint32_t site(std::string_view name);
 
-  /// The block has to end here.
+  /// The block must end here.
   [[nodiscard]] bool full() const;
-  /// Ends the sequence of events, so that payload() is all of the block.
+  /// Closes the open copy, so that payload() is complete.
   void close();
   /// Begins the next block.
   void clear();
-  /// From now on every event goes to add().
+  /// From now on every event needs add().
   void predict_nothing();
   [[nodiscard]] const Payload& payload() const { return payload_; }
 
-  /// The copy that is still open, as a token that completes payload(). Async-signal-safe. If a call above was
-  /// interrupted, the last events may be in both.
+  /// The open copy as a token that completes payload(). Async-signal-safe. If it interrupts a function above,
+  /// the last events may be in both.
   struct OpenCopy {
     std::array<std::uint8_t, 2 * kMostVarintBytes> token{};
     std::size_t size = 0;
@@ -74,12 +73,12 @@ class EventWriter {
     std::size_t count = 0;
     std::uint64_t hash = 0;
     std::uint64_t step = 0;
-    bool is_run = false;  // every step-th number, and many of them: these are not kept
+    bool is_run = false;  // a long run with equal steps, whose values are not stored
   };
 
   using Words = std::array<std::uint64_t, sizeof(Event) / 8>;
-  /// The event as memory has it, out of its fields: the caller has just set them one by one, and a wide load
-  /// would have to wait until they are stored.
+  /// The event as in memory, assembled from its fields. The caller has just stored them one by one, and a
+  /// wide load would stall until the stores have completed.
   [[gnu::always_inline]] static Words words_of(const Event& event) {
     const auto word = [](auto low, auto high, int bits) {
       return static_cast<std::uint64_t>(low) | static_cast<std::uint64_t>(high) << bits;
@@ -123,7 +122,7 @@ class EventWriter {
   const Entry* predicted_ = nullptr;
   std::uint64_t position_ = 0;  // events of the block
   std::uint64_t distance_ = 0;  // of the prediction
-  std::uint64_t copied_ = 0;    // events at the end that are a copy over distance_
+  std::uint64_t copied_ = 0;    // last events that repeat those distance_ back
   std::uint16_t symbol_ = 0;    // predicted
   std::unique_ptr<std::uint16_t[]> history_;
   std::unique_ptr<Entry[]> entries_;
@@ -131,17 +130,17 @@ class EventWriter {
   std::uint32_t capacity_ = 0;
   std::uint64_t last_distance_ = 0;      // of the last copy in the payload
   std::vector<std::uint16_t> table_;     // hash of an event: its symbol + 1
-  std::vector<std::uint32_t> contexts_;  // hash of the last symbols: the position behind them
+  std::vector<std::uint32_t> contexts_;  // hash of the last symbols: the position after them
   Payload payload_;
   EventDeltas deltas_;
   std::span<const char* const> calls_;
   std::vector<std::uint16_t> written_calls_;  // number in the block, + 1
-  std::vector<std::string> sites_;            // number - 1
+  std::vector<std::string> sites_;            // index: number - 1
   std::vector<std::uint16_t> written_sites_;  // as written_calls_
   std::uint16_t names_ = 0;
-  std::vector<List> lists_;  // number - 1
+  std::vector<List> lists_;  // index: number - 1
   std::vector<std::uint64_t> values_;
-  std::size_t listed_ = 0;                 // values of all lists
+  std::size_t listed_ = 0;                 // values in all lists
   std::vector<std::uint32_t> list_table_;  // hash of a list: its number
 };
 static_assert(sizeof(EventWriter::Entry) == 64);  // a cache line

@@ -1,13 +1,12 @@
-// The layout of each piece stands as a comment at the function that encodes it. Checksums are XXH3,
-// compiled into this file: over the header of a block and its payload together, so that a block out of its
-// place does not pass.
+// The layout of each item is documented at its encoder. The checksum of a block is XXH3 over header and
+// payload, so a block in the wrong place is detected.
 #include "lib/programs/recording/format.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-// Compiled in: a preloaded library must not bring another one into the program.
+// Compiled into this file: a preloaded library must not load another one into the program.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -32,9 +31,8 @@ bool begins_with(ByteSpan bytes, std::string_view magic) {
 }
 
 std::string version_problem(std::uint32_t version) {
-  return fmt::format("it has version {} of the format, and this Offramp reads version {}: {}", version,
-                     kVersion,
-                     version < kVersion ? "record the program again" : "a newer Offramp has written it");
+  return fmt::format("it has version {} of the format, but this Offramp reads version {}: {}", version,
+                     kVersion, version < kVersion ? "record the program again" : "a newer Offramp wrote it");
 }
 
 void append(std::string& text, std::uint64_t number) {
@@ -109,7 +107,7 @@ std::array<std::uint8_t, kPartHeaderBytes> encode(const PartHeader& header) {
 }
 
 Result<PartHeader> decode_part_header(ByteSpan bytes) {
-  if (!begins_with(bytes, kPartMagic)) return failure("it is no part of a recording");
+  if (!begins_with(bytes, kPartMagic)) return failure("it is not a part of a recording");
   if (bytes.size() < kPartHeaderBytes) return failure("it ends within its header");
   PartHeader header;
   header.version = get_word<std::uint32_t>(&bytes[8]);
@@ -119,7 +117,7 @@ Result<PartHeader> decode_part_header(ByteSpan bytes) {
     return failure("the checksum of its header is wrong");
   if (header.version != kVersion) return failure(version_problem(header.version));
   if (header.ranks > kMostRanks || header.rank >= header.ranks)
-    return failure(fmt::format("its header says rank {} of {}", header.rank, header.ranks));
+    return failure(fmt::format("its header names rank {} of {}", header.rank, header.ranks));
   return header;
 }
 
@@ -142,12 +140,12 @@ std::string encode(const Description& description) {
 }
 
 Result<std::size_t> file_header_bytes(ByteSpan start) {
-  if (!begins_with(start, kFileMagic)) return failure("it is no recording");
+  if (!begins_with(start, kFileMagic)) return failure("it is not a recording");
   if (start.size() < kFileStartBytes) return failure("it ends within its header");
   const auto version = get_word<std::uint32_t>(&start[8]);
   if (version != kVersion) return failure(version_problem(version));
   const auto length = get_word<std::uint32_t>(&start[12]);
-  if (length > kMostHeader) return failure(fmt::format("its header says that it has {} bytes", length));
+  if (length > kMostHeader) return failure(fmt::format("its header claims a size of {} bytes", length));
   return kFileStartBytes + length;
 }
 

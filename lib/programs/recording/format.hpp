@@ -1,5 +1,4 @@
-// The layout of recordings: a header, blocks, an index, an end mark. docs/replay.md describes the same for
-// readers of other languages.
+// The layout of recordings: a header, blocks, an index, an end mark. Described in docs/replay.md.
 #pragma once
 
 #include <array>
@@ -19,20 +18,19 @@ namespace offramp::recording {
 inline constexpr std::string_view kFileMagic = "OFFRAMPR";
 inline constexpr std::string_view kPartMagic = "OFFRAMPP";
 
-/// The only version that is read. It is raised by every change after which an older reader would misread
-/// something.
+/// The only supported version. Any change that older readers would misread increments it.
 inline constexpr std::uint32_t kVersion = 5;
 
-// Limits of the format: readers refuse what is beyond.
+// Limits of the format. Readers reject larger values.
 inline constexpr std::uint32_t kMostRanks = 1U << 22U;
-inline constexpr std::uint32_t kMostThreads = 1U << 12U;           // of a rank, one after the other
-inline constexpr std::size_t kMostSites = std::size_t{1} << 14U;   // of a rank; others are not known
+inline constexpr std::uint32_t kMostThreads = 1U << 12U;           // of a rank, in sequence
+inline constexpr std::size_t kMostSites = std::size_t{1} << 14U;   // of a rank; further sites are unknown
 inline constexpr std::size_t kMostSymbols = 8192;                  // different events of a block
-inline constexpr std::size_t kWindow = std::size_t{64} << 10U;     // events that a copy can go back
+inline constexpr std::size_t kWindow = std::size_t{64} << 10U;     // maximum distance of a copy, in events
 inline constexpr std::size_t kMostValues = std::size_t{1} << 20U;  // of one list
 inline constexpr std::size_t kMostBlockValues = 3 * kMostValues;   // of all lists of a block
 inline constexpr std::size_t kMostPayload = std::size_t{64} << 20U;
-/// Of the open block; the event that goes beyond is its last.
+/// For an open block; the event that exceeds it is the last.
 inline constexpr std::size_t kPayloadTarget = std::size_t{64} << 10U;
 
 enum class Column : std::uint8_t {
@@ -50,8 +48,7 @@ enum class Column : std::uint8_t {
 };
 std::string_view to_string(Column column);
 inline constexpr std::size_t kColumns = static_cast<std::size_t>(Column::kCount);
-/// Those that hold something of a rank, in the order in which a file has them. The events come last: where a
-/// file is cut, there is all that stands beside those that it has.
+/// A rank's columns in the order of a file. Events come last: a cut file has all data beside its events.
 inline constexpr std::array kColumnsOfRank = {Column::kThreads, Column::kGaps,    Column::kTimes,
                                               Column::kPolls,   Column::kMatches, Column::kChoices,
                                               Column::kEvents,  Column::kEnd};
@@ -59,8 +56,8 @@ inline constexpr std::array kColumnsOfRank = {Column::kThreads, Column::kGaps,  
 /// The second number of the column kEnd.
 enum EndKind : std::uint64_t {
   kLimited,   // a limit ended the recording
-  kComplete,  // all of the program is there
-  kUntimely   // the program did not come to MPI_Finalize; length and bytes of the reason follow
+  kComplete,  // the recording is complete
+  kUntimely   // the program did not reach MPI_Finalize; length and bytes of the reason follow
 };
 inline constexpr std::size_t kLongestReason = 200;  // "signal 11 (Segmentation fault)"
 
@@ -75,16 +72,16 @@ struct BlockHeader {
 inline constexpr std::size_t kBlockHeaderBytes = 40;
 using BlockHeaderImage = std::array<std::uint8_t, kBlockHeaderBytes>;
 
-/// With the checksum of header and payload, whose second part may lie elsewhere. Async-signal-safe.
+/// Encodes the header with a checksum of header and payload (in two pieces). Async-signal-safe.
 BlockHeaderImage seal(const BlockHeader& header, ByteSpan payload, ByteSpan rest = {});
-/// Only what the header alone tells: nothing, if this is none.
+/// Decodes a header without checking the checksum. `nullopt` if it is not one.
 std::optional<BlockHeader> decode_block_header(ByteSpan bytes);
 /// bytes: header and payload.
 bool checksum_fits(ByteSpan bytes);
-/// Of what comes in pieces, up to an empty one.
+/// The checksum of data in pieces; an empty piece ends them.
 std::uint64_t checksum_of(const std::function<ByteSpan()>& next);
 
-/// Begins the part of one rank, in memory or in a file.
+/// The beginning of one rank's part, in memory or in a file.
 struct PartHeader {
   std::uint32_t version = kVersion;
   std::uint32_t rank = 0;
@@ -94,19 +91,19 @@ inline constexpr std::size_t kPartHeaderBytes = 32;
 std::array<std::uint8_t, kPartHeaderBytes> encode(const PartHeader& header);
 Result<PartHeader> decode_part_header(ByteSpan bytes);
 
-/// Begins a recording of all ranks.
+/// The beginning of a recording of all ranks.
 inline constexpr std::size_t kFileStartBytes = 24;
 std::string encode(const Description& description);
-/// Bytes of the whole header, by its first kFileStartBytes.
+/// The size of the whole header in bytes, from its first kFileStartBytes bytes.
 Result<std::size_t> file_header_bytes(ByteSpan start);
 Result<Description> decode_file_header(ByteSpan header);
 
-/// The blocks of a file, or of the parts beside it, are counted there.
+/// Returns true for the columns that index blocks in the file or in parts beside it.
 constexpr bool is_index(Column column) {
   return column == Column::kIndex || column == Column::kPartsIndex;
 }
 
-/// The last bytes of a complete recording: where the index is.
+/// The last bytes of a complete recording: the offset of the index.
 inline constexpr std::size_t kEndMarkBytes = 24;
 std::array<std::uint8_t, kEndMarkBytes> encode_end_mark(std::uint64_t index_offset);
 std::optional<std::uint64_t> decode_end_mark(ByteSpan bytes);

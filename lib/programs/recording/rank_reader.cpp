@@ -1,5 +1,5 @@
-// Columns beside the events are sparse: each entry says how many events, wildcards or choices it skips. So
-// RankReader counts those as it goes, and a column is looked at when its count has come.
+// Columns beside the events are sparse: each entry contains the number of events, wildcards, or choices that
+// it skips. RankReader counts these, and reads a column when the count is reached.
 #include "lib/programs/recording/rank_reader.hpp"
 
 #include <fmt/format.h>
@@ -13,8 +13,8 @@
 namespace offramp::recording {
 namespace {
 
-/// More events of a rank than any run makes: one in each microsecond for 19 hours. A few bytes can claim
-/// them, because what repeats is recorded once.
+/// An upper bound of the events of a rank: one per microsecond for 19 hours. A few bytes could claim more,
+/// because repetitions are stored once.
 constexpr std::uint64_t kMostEvents = std::uint64_t{1} << 36U;
 
 std::int32_t add(Cursor& cursor, std::int32_t last) {
@@ -29,7 +29,7 @@ std::int32_t add(Cursor& cursor, std::int32_t last) {
 
 template <std::size_t Values>
 void SparseColumn<Values>::read() {
-  if (!entries_.more()) {
+  if (!entries_.advance()) {
     event_ = kNever;
     return;
   }
@@ -40,7 +40,7 @@ void SparseColumn<Values>::read() {
   if (event < last || (begun_ && event <= event_)) cursor.fail("its entries are not in order");
   begun_ = true;
   event_ = cursor.problem() == nullptr ? event : kNever;
-  if (cursor.problem() != nullptr) entries_.more();  // which says where
+  if (cursor.problem() != nullptr) entries_.advance();  // reports the position
 }
 
 RankReader::RankReader(std::shared_ptr<const RankBlocks> blocks, std::uint32_t rank)
@@ -58,17 +58,17 @@ RankReader::RankReader(std::shared_ptr<const RankBlocks> blocks, std::uint32_t r
 
 void RankReader::read_end() {
   EntryReader end(*blocks_, rank_, Column::kEnd, error_);
-  if (end.more()) {
+  if (end.advance()) {
     Cursor& cursor = end.cursor();
     const std::uint64_t events = cursor.number();
-    const std::uint64_t kind = cursor.number(kUntimely, "it ends in a way that is not known");
+    const std::uint64_t kind = cursor.number(kUntimely, "the reason of its end is not known");
     if (kind == kComplete) cut_.clear();
     if (kind == kUntimely)
       cut_ = printable(text_of(cursor.bytes(cursor.number(kLongestReason, "its reason is too long"))));
     if (kind != kLimited) end_ = events;
-    end.more();
+    end.advance();
     if (end_ && events > kMostEvents && error_.empty())
-      error_ = fmt::format("{}: rank {} claims {} events, which is more than a run makes ({})",
+      error_ = fmt::format("{}: rank {} claims {} events, which exceeds the maximum ({})",
                            blocks_->source->name(), rank_, events, kMostEvents);
   }
 }
@@ -95,16 +95,16 @@ bool RankReader::next(Event& event) {
   choice_.clear();
   wildcard_ = false;
   if (!error_.empty()) return false;
-  if (end_ == count_ && !cut_.empty()) return false;  // what follows was not whole
+  if (end_ == count_ && !cut_.empty()) return false;  // data beyond is incomplete
   const Event* next = next_event();
   if (next != nullptr && count_ >= end_.value_or(kMostEvents)) {
-    error_ = fmt::format("{}: rank {} has more events than its end says, which is {}",
+    error_ = fmt::format("{}: rank {} has more events than its end states, which is {}",
                          blocks_->source->name(), rank_, end_.value_or(kMostEvents));
     return false;
   }
   if (next == nullptr) {
     if (error_.empty() && end_ && *end_ != count_ && cut_.empty())
-      error_ = fmt::format("{}: rank {} has {} events, and its end says {}", blocks_->source->name(), rank_,
+      error_ = fmt::format("{}: rank {} has {} events, but its end states {}", blocks_->source->name(), rank_,
                            count_, *end_);
     return false;
   }
@@ -127,11 +127,11 @@ std::span<const std::uint64_t> RankReader::list(std::uint32_t number) const {
   return reader_.list(number);
 }
 
-/// most: positions that there are.
+/// most: the number of positions.
 void RankReader::read_choice(std::uint64_t most) {
   Cursor& cursor = choices_.cursor();
   if (!choices_to_skip_) {
-    if (!choices_.more()) return;
+    if (!choices_.advance()) return;
     const std::uint64_t head = cursor.number();
     choice_size_ = head >> 1U;
     choices_to_skip_ = (head & 1U) != 0 ? cursor.number() : 0;
@@ -143,13 +143,13 @@ void RankReader::read_choice(std::uint64_t most) {
   choices_to_skip_.reset();
   if (choice_size_ > cursor.left()) cursor.fail("a choice is longer than its block");
   for (std::uint64_t i = 0; i < choice_size_ && cursor.problem() == nullptr; ++i)
-    choice_.push_back(
-        static_cast<std::uint32_t>(cursor.number(most - 1, "a choice is none of what was waited for")));
-  if (cursor.problem() != nullptr) choices_.more();  // which says where
+    choice_.push_back(static_cast<std::uint32_t>(
+        cursor.number(most - 1, "a choice is not one of the requests that were waited for")));
+  if (cursor.problem() != nullptr) choices_.advance();  // reports the position
 }
 
 std::optional<std::pair<std::uint64_t, Match>> RankReader::next_match() {
-  if (!matches_.more()) return std::nullopt;
+  if (!matches_.advance()) return std::nullopt;
   if (matches_.begins_block()) {
     matched_ = 0;
     match_ = {};
@@ -159,7 +159,7 @@ std::optional<std::pair<std::uint64_t, Match>> RankReader::next_match() {
   match_.source = add(cursor, match_.source);
   match_.tag = add(cursor, match_.tag);
   if (cursor.problem() == nullptr) return std::pair{matched_, match_};
-  matches_.more();  // which says where
+  matches_.advance();  // reports the position
   return std::nullopt;
 }
 

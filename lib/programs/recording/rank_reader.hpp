@@ -1,4 +1,4 @@
-// The columns of one rank side by side.
+// Reads the columns of one rank side by side.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace offramp::recording {
 
-/// A column whose entries are for some events: (events since the last entry, values).
+/// A column with entries for some events: (events since the last entry, values).
 template <std::size_t Values>
 class SparseColumn {
  public:
@@ -25,7 +25,7 @@ class SparseColumn {
                std::string& error)
       : entries_(blocks, rank, column, error), most_(most) {}
   using Entry = std::array<std::uint64_t, Values>;
-  /// The values for an event, 0 if there are none. Events come in order.
+  /// The values for an event, 0 without an entry. Events must come in order.
   Entry at(std::uint64_t event) {
     while (event_ < event) read();
     return event_ == event ? values_ : Entry{};
@@ -38,13 +38,13 @@ class SparseColumn {
   EntryReader entries_;
   std::uint64_t most_;
   bool begun_ = false;
-  std::uint64_t event_ = 0;  // of the entry that was read last, counted from 1
+  std::uint64_t event_ = 0;  // of the last entry read, counted from 1
   Entry values_{};
 };
 
 class RankReader final : public Reader {
  public:
-  /// blocks: of the recording, which stays as long as its readers.
+  /// blocks: of the recording, which lives as long as its readers.
   RankReader(std::shared_ptr<const RankBlocks> blocks, std::uint32_t rank);
 
   bool next(Event& event) override;
@@ -54,7 +54,7 @@ class RankReader final : public Reader {
   [[nodiscard]] std::span<const std::uint32_t> choice() const override { return choice_; }
   [[nodiscard]] std::uint64_t polls() const override { return polls_; }
   [[nodiscard]] Gaps gaps() const override { return gaps_; }
-  [[nodiscard]] bool has_threads() const override { return !blocks_->of(Column::kThreads).empty(); }
+  [[nodiscard]] bool has_threads() const override { return !blocks_->blocks_of(Column::kThreads).empty(); }
   [[nodiscard]] std::uint32_t thread() const override { return thread_; }
   [[nodiscard]] std::string_view call(std::uint16_t number) const override { return reader_.name(number); }
   [[nodiscard]] std::string_view site(std::uint32_t number) const override {
@@ -68,12 +68,12 @@ class RankReader final : public Reader {
   void read_end();
   const Event* next_event();
   void read_choice(std::uint64_t most);
-  /// What the next entry of the column of matches says. Nothing: there are no more.
+  /// The next entry of the matches column. `nullopt` at the end.
   std::optional<std::pair<std::uint64_t, Match>> next_match();
 
   std::shared_ptr<const RankBlocks> blocks_;
   std::uint32_t rank_;
-  std::string error_;  // of all columns
+  std::string error_;  // shared by all columns
   ColumnReader events_;
   EventReader reader_;
   SparseColumn<1> times_;
@@ -83,20 +83,20 @@ class RankReader final : public Reader {
   EntryReader matches_;
   EntryReader choices_;
 
-  std::uint64_t count_ = 0;                       // events given
-  std::uint64_t wildcards_ = 0;                   // of them
-  bool wildcard_ = false;                         // the last one is
-  std::uint64_t matched_ = 0;                     // the wildcard of the entry that was read last
-  Match match_;                                   // that entry's
+  std::uint64_t count_ = 0;                       // events returned
+  std::uint64_t wildcards_ = 0;                   // wildcards among them
+  bool wildcard_ = false;                         // the last event is a wildcard
+  std::uint64_t matched_ = 0;                     // wildcard number of the last entry read
+  Match match_;                                   // of that entry
   std::map<std::uint64_t, Match> early_;          // matches of later wildcards
-  std::optional<std::uint64_t> choices_to_skip_;  // before the entry at choices_; nothing: not read yet
+  std::optional<std::uint64_t> choices_to_skip_;  // before the entry at choices_; nullopt: not read yet
   std::uint64_t choice_size_ = 0;
   std::uint64_t computed_ = 0;
   std::uint64_t polls_ = 0;
   Gaps gaps_;
   std::uint32_t thread_ = 0;
   std::vector<std::uint32_t> choice_;
-  std::optional<std::uint64_t> end_;  // events of the program; where it was cut, of those that are whole
+  std::optional<std::uint64_t> end_;  // events of the program; if it was cut, of the complete ones
   std::string cut_ = std::string(kCut);
 };
 

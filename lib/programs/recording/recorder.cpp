@@ -1,7 +1,7 @@
-// Events go to the EventWriter, what lies beside them (gaps, times, matches, choices) to a column each,
-// which notes only the events that have something and how many were skipped. A column is closed when it is
-// full; flush() writes all open ones behind the file's end as a tail, which the next block that closes
-// replaces. So a process that is killed leaves a part that can be read, up to its last flush.
+// Events go to the EventWriter. Data beside them (gaps, times, matches, choices) go to one column each, with
+// entries for some events and the number of events skipped. A full column closes its block. flush() writes
+// all open blocks as a tail after the end of the file, which the next closed block overwrites. So the part of
+// a process that is killed is readable up to the last flush.
 #include "lib/programs/recording/recorder.hpp"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ const EventWriter::Entry* Recorder::add_other(const Event& event) {
     return &unwritten_;
   }
   const EventWriter::Entry* entry = writer_.add(event);
-  if (writer_.full()) close_events(events_ + 1);  // the dictionary stays in memory as it is
+  if (writer_.full()) close_events(events_ + 1);  // closes the block but keeps the dictionary's memory
   return entry;
 }
 
@@ -48,7 +48,7 @@ std::uint32_t Recorder::list(std::span<const std::uint64_t> values) {
 }
 
 Recorder::Beside& Recorder::open(Column column) {
-  Beside& beside = this->beside(column);
+  Beside& beside = this->side_column(column);
   if (beside.payload.size() == 0) {
     beside.first_event = events_;
     beside.match = {};
@@ -64,12 +64,12 @@ Recorder::Beside& Recorder::open_before_event(Column column) {
 }
 
 void Recorder::commit(Column column) {
-  Beside& beside = this->beside(column);
+  Beside& beside = this->side_column(column);
   beside.payload.commit();
   if (beside.payload.size() >= kPayloadTarget) close(column);
 }
 
-std::uint64_t Recorder::Sum::take() {
+std::uint64_t Recorder::Sum::take_code() {
   const std::uint64_t time = std::exchange(time_, 0) + remainder_;
   const std::uint64_t code = time_code(time);
   remainder_ = time - time_of_code(code);
@@ -98,13 +98,13 @@ void Recorder::note_beside() {
     commit(Column::kPolls);
   }
   if (since_.time.matters()) {
-    open_before_event(Column::kTimes).payload.put(since_.time.take());
+    open_before_event(Column::kTimes).payload.put(since_.time.take_code());
     commit(Column::kTimes);
   }
   if (since_.brief_gaps.matters() || since_.longer_gaps.matters()) {
     Payload& payload = open_before_event(Column::kGaps).payload;
-    payload.put(since_.brief_gaps.take());
-    payload.put(since_.longer_gaps.take());
+    payload.put(since_.brief_gaps.take_code());
+    payload.put(since_.longer_gaps.take_code());
     commit(Column::kGaps);
   }
 }
@@ -134,28 +134,28 @@ BlockHeader Recorder::header(Column column) const {
   return {column, rank_, beside.sequence, beside.first_event, 0, 0};
 }
 
-// In both, a signal handler that flushes in the middle sees the block once more or not at all; readers ignore
-// a block that they have.
+// In both functions, a signal handler that flushes in the middle writes the block twice or not at all.
+// Readers skip duplicate blocks.
 void Recorder::close_events(std::uint64_t events) {
   writer_.close();
   if (writer_.payload().size() == 0) return;
   const bool flushed = store_.has_tail();
   const bool goes_on = store_.append(header(Column::kEvents), writer_.payload().bytes());
   writer_.clear();
-  ++beside(Column::kEvents).sequence;
-  beside(Column::kEvents).first_event = events;
-  if (flushed) flush();  // what the block has replaced
+  ++side_column(Column::kEvents).sequence;
+  side_column(Column::kEvents).first_event = events;
+  if (flushed) flush();  // rewrites the tail that the block has overwritten
   if (!goes_on) end(events);
 }
 
 void Recorder::close(Column column) {
-  Beside& beside = this->beside(column);
+  Beside& beside = this->side_column(column);
   if (beside.payload.size() == 0) return;
   const bool flushed = store_.has_tail();
   const bool goes_on = store_.append(header(column), beside.payload.bytes());
   beside.payload.clear();
   ++beside.sequence;
-  if (flushed) flush();  // what the block has replaced
+  if (flushed) flush();  // rewrites the tail that the block has overwritten
   if (!goes_on) end(events_);
 }
 
@@ -165,7 +165,7 @@ void Recorder::close_all(std::uint64_t events) {
 }
 
 void Recorder::end(std::uint64_t events) {
-  const bool all_kept = finished_ && store_.problem().empty();  // the limit comes too late to matter
+  const bool all_kept = finished_ && store_.problem().empty();  // a limit reached in finish() loses nothing
   if (all_kept || std::exchange(ended_, true)) return;
   last_event_ = events;
   close_all(events);
@@ -176,7 +176,7 @@ void Recorder::flush(std::string_view reason) {
   if (finished_ || !store_.in_file()) return;
   const int error = errno;
   store_.drop_tail();
-  if (!reason.empty()) {  // first, because damaged memory may end what follows
+  if (!reason.empty()) {  // first, because damaged memory may stop the rest
     std::array<std::uint8_t, 3 * kMostVarintBytes> end;
     const auto head = {events(), std::uint64_t{kUntimely}, std::uint64_t{reason.size()}};
     std::uint8_t* at = end.data();
@@ -201,7 +201,7 @@ std::string Recorder::finish() {
   payload.put(complete() ? kComplete : kLimited);
   payload.commit();
   store_.append({Column::kEnd, rank_, 0, events(), 0, 0}, payload.bytes());
-  return store_.take();
+  return store_.release();
 }
 
 std::uint64_t Recorder::bytes() const {

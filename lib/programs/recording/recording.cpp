@@ -1,7 +1,7 @@
-// A recording is opened in one of two ways: by its index and end mark, or, where these are missing or
-// damaged, block by block from the front, up to where the blocks break off (breaks_off). Parts of ranks
-// beside a recording that was never brought together are read the same way. An index may be of blocks in the
-// file itself, or of those in parts beside it. No block's payload is read before its events are asked for.
+// A recording is opened through its index and end mark. If these are missing or damaged, its blocks are
+// scanned from the start to where they break off (breaks_off). Parts that were never joined are scanned too.
+// An index refers to blocks in the file or in parts beside it. Payloads are only read when events are
+// requested.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ std::string problem_with(const Source& source, std::string_view what) {
   return fmt::format("cannot read {}: {}", source.name(), what);
 }
 
-/// Finds blocks one behind the other. Returns where they end.
+/// Finds consecutive blocks. Returns their end.
 std::uint64_t scan(const std::shared_ptr<const Source>& source, std::uint64_t offset,
                    std::uint32_t first_rank, std::uint32_t end_rank, Ranks& ranks) {
   Buffer buffer;
@@ -39,12 +39,12 @@ std::uint64_t scan(const std::shared_ptr<const Source>& source, std::uint64_t of
     RankBlocks& rank = ranks[header->rank];
     rank.source = source;
     std::vector<BlockPlace>& places = rank.columns[static_cast<std::size_t>(header->column)];
-    if (header->sequence >= places.size()) places.push_back({offset, size});  // else it was flushed twice
+    if (header->sequence >= places.size()) places.push_back({offset, size});  // skips blocks flushed twice
     offset += size;
   }
 }
 
-/// Blocks as the index counts them, one behind the other. False: it does not fit the file.
+/// Reads an index of consecutive blocks. Returns false if it does not fit the file.
 bool read_index(const std::shared_ptr<const Source>& source, std::uint64_t begin, std::uint64_t end,
                 const Description& description, Cursor cursor, Ranks& ranks) {
   const auto count = static_cast<std::uint32_t>(description.ranks);
@@ -69,8 +69,8 @@ Result<PartHeader> part_header(const Source& source) {
   return header ? header : failure(problem_with(source, header.error()));
 }
 
-/// The part of a rank beside the recording at `path`, whose index knows where the part's last block lies and
-/// that block's checksum. A failure: there is none, or another run has written it.
+/// The part of a rank beside the recording at `path`, whose index contains the place and the checksum of the
+/// part's last block. Fails if the part is missing or another run has written it.
 Result<Source> indexed_part(const std::string& path, std::uint32_t rank, std::uint32_t ranks,
                             const BlockPlace& last, std::uint64_t checksum) {
   Result<Source> source = Source::look(part_path(path, static_cast<int>(rank)));
@@ -83,13 +83,13 @@ Result<Source> indexed_part(const std::string& path, std::uint32_t rank, std::ui
   const auto block = decode_block_header(*bytes);
   if (header->rank != rank || header->ranks != ranks || !block || block->checksum != checksum ||
       source->size() - last.offset < last.size)
-    return failure(problem_with(*source, fmt::format("it is not the part that {} was made of", path)));
+    return failure(problem_with(*source, fmt::format("it is not the part that {} refers to", path)));
   return source;
 }
 
-/// Of each rank the blocks of each column as (bytes since the end of the one before, length of the payload),
-/// and the checksum of the one that ends last. missing: the first part that is not there, and why. False: it
-/// is damaged.
+/// Reads an index of parts: per rank the blocks of each column as (bytes since the previous block, payload
+/// length), and the checksum of the block that ends last. missing: the first missing part, with the reason.
+/// Returns false if the index is damaged.
 bool read_parts_index(const std::string& path, const Description& description, Cursor cursor, Ranks& ranks,
                       std::string& missing) {
   const auto count = static_cast<std::uint32_t>(description.ranks);
@@ -109,7 +109,7 @@ bool read_parts_index(const std::string& path, const Description& description, C
         if (end >= kMostBytes) return false;
       }
     }
-    if (last.size == 0) continue;  // nothing is there of this rank
+    if (last.size == 0) continue;  // this rank has no part
     const std::uint64_t checksum = cursor.number();
     if (cursor.problem() != nullptr) return false;
     Result<Source> source = indexed_part(path, rank, count, last, checksum);
@@ -123,7 +123,8 @@ bool read_parts_index(const std::string& path, const Description& description, C
   return cursor.problem() == nullptr && cursor.empty();
 }
 
-/// By the index and the end mark, the last of so many bytes of the file. False: there is none that fits.
+/// Finds the blocks through the index and the end mark, which are the last of `size` bytes of the file.
+/// Returns false without a valid index.
 bool find_by_index(const std::shared_ptr<const Source>& source, std::uint64_t begin, std::uint64_t size,
                    const Description& description, Ranks& ranks, std::string& missing) {
   if (size < begin + kBlockHeaderBytes + kEndMarkBytes) return false;
@@ -140,7 +141,7 @@ bool find_by_index(const std::shared_ptr<const Source>& source, std::uint64_t be
   return header->column == Column::kIndex && read_index(source, begin, *offset, description, cursor, ranks);
 }
 
-/// Numbers of the ranks whose parts lie beside the recording.
+/// The ranks with parts beside the recording.
 std::vector<int> parts_beside(const std::string& path) {
   const std::filesystem::path file(path);
   const std::string begin = file.filename().string() + ".rank-";
@@ -173,7 +174,7 @@ struct Recording::Impl {
   std::string breaks_off;
   std::uint64_t beyond = 0;
 
-  /// The blocks of a file whose header ends there, or of the parts beside it.
+  /// Finds the blocks of a file whose header ends at `begin`, or of the parts beside it.
   void find(const std::shared_ptr<const Source>& source, std::uint64_t begin) {
     const auto count = static_cast<std::uint32_t>(description.ranks);
     if (find_by_index(source, begin, source->size(), description, ranks, breaks_off)) return;
@@ -191,8 +192,8 @@ struct Recording::Impl {
       beyond = source->size() - whole;
     } else {
       breaks_off = end < source->size()
-                       ? fmt::format("it breaks off, or is damaged, at byte {} of {}", end, source->size())
-                       : fmt::format("it breaks off at its byte {}", end);
+                       ? fmt::format("it is cut off or damaged at byte {} of {}", end, source->size())
+                       : fmt::format("it is cut off at byte {}", end);
     }
   }
 
@@ -206,9 +207,8 @@ struct Recording::Impl {
     const Result<PartHeader> header = part_header(source);
     if (!header) return failure(header.error());
     if (header->rank != rank || header->ranks != count)
-      return failure(
-          problem_with(source, fmt::format("it is the part of rank {} of {}, and not of rank {} of {}",
-                                           header->rank, header->ranks, rank, count)));
+      return failure(problem_with(source, fmt::format("it is the part of rank {} of {}, not of rank {} of {}",
+                                                      header->rank, header->ranks, rank, count)));
     scan(std::make_shared<const Source>(std::move(source)), kPartHeaderBytes, rank, rank + 1, ranks);
     return {};
   }
@@ -284,24 +284,24 @@ Result<Recording> Recording::from_parts_beside(const std::string& path) {
   impl->description.ranks = static_cast<int>(ranks);
   impl->description.facts.emplace_back(
       "unfinished",
-      fmt::format("the run did not come to its end; there are parts of {} of {} ranks", found.size(), ranks));
+      fmt::format("the run did not finish; parts of {} of {} ranks exist", found.size(), ranks));
   return Recording(std::move(impl));
 }
 
 Result<Recording> Recording::from_parts(Description description, std::vector<std::string> parts) {
-  std::vector<Part> all(parts.size());
+  std::vector<RecordingPart> all(parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) all[i].bytes = std::move(parts[i]);
   return from_parts(std::move(description), std::move(all));
 }
 
-Result<Recording> Recording::from_parts(Description description, std::vector<Part> parts) {
+Result<Recording> Recording::from_parts(Description description, std::vector<RecordingPart> parts) {
   auto impl = std::make_unique<Impl>();
   impl->description = std::move(description);
   impl->description.version = static_cast<int>(kVersion);
   impl->description.ranks = static_cast<int>(parts.size());
   const auto ranks = static_cast<std::uint32_t>(parts.size());
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-    Part& part = parts[rank];
+    RecordingPart& part = parts[rank];
     if (part.bytes.empty() && part.path.empty()) continue;
     Result<Source> source = part.bytes.empty()
                                 ? Source::look(part.path)
@@ -360,7 +360,7 @@ std::uint64_t Recording::bytes(int rank) const {
   return bytes;
 }
 
-/// Writes the header, what write_blocks() writes, which returns an index, and that.
+/// Writes the header, the blocks through write_blocks(), and the index that it returns.
 Result<void> Recording::write_file(const std::string& path, Column index_column,
                                    const WriteBlocks& write_blocks) const {
   Result<OutputFile> file = OutputFile::create(path);
@@ -390,7 +390,7 @@ Result<void> Recording::write(const std::string& path) const {
     for (std::uint32_t rank = 0; rank < static_cast<std::uint32_t>(impl_->description.ranks); ++rank) {
       const RankBlocks& blocks = impl_->blocks(static_cast<int>(rank));
       for (const Column column : kColumnsOfRank) {
-        append_varint(index, blocks.of(column).size());
+        append_varint(index, blocks.blocks_of(column).size());
         ColumnReader reader(blocks, rank, column, error);
         while (reader.next()) {
           append_varint(index, reader.payload().size());
@@ -404,7 +404,7 @@ Result<void> Recording::write(const std::string& path) const {
 }
 
 Result<void> Recording::write_index(const std::string& path) const {
-  if (!is_in_parts(path)) return failure(fmt::format("cannot write {}: not all parts lie beside it", path));
+  if (!is_in_parts(path)) return failure(fmt::format("cannot write {}: not all parts are beside it", path));
   return write_file(path, Column::kPartsIndex, [&](const auto& /*write*/) -> Result<std::string> {
     std::string index;
     Buffer buffer;
@@ -412,9 +412,9 @@ Result<void> Recording::write_index(const std::string& path) const {
       const RankBlocks& blocks = impl_->blocks(static_cast<int>(rank));
       BlockPlace last;
       for (const Column column : kColumnsOfRank) {
-        append_varint(index, blocks.of(column).size());
+        append_varint(index, blocks.blocks_of(column).size());
         std::uint64_t end = kPartHeaderBytes;
-        for (const BlockPlace& place : blocks.of(column)) {
+        for (const BlockPlace& place : blocks.blocks_of(column)) {
           append_varint(index, place.offset - end);
           append_varint(index, place.size - kBlockHeaderBytes);
           end = place.offset + place.size;

@@ -17,7 +17,7 @@ std::string problem_with(const std::string& path, int error) {
 }
 
 int open_to_read(const std::string& path) {
-  // Not blocking: a FIFO must not hang the command before it is refused.
+  // Nonblocking: opening a FIFO must not hang before it is rejected.
   return open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
@@ -32,7 +32,7 @@ Result<Source> Source::open(const std::string& path) {
   source.file_ = open_to_read(path);
   struct stat status {};
   if (source.file_ < 0 || fstat(source.file_, &status) != 0) return failure(problem_with(path, errno));
-  if (!S_ISREG(status.st_mode)) return failure(fmt::format("cannot read {}: it is no regular file", path));
+  if (!S_ISREG(status.st_mode)) return failure(fmt::format("cannot read {}: it is not a regular file", path));
   source.size_ = static_cast<std::uint64_t>(status.st_size);
   return source;
 }

@@ -14,9 +14,9 @@ class Source {
  public:
   /// name: for messages.
   Source(std::string bytes, std::string name);
-  /// A file that stays open: another one may get its name.
+  /// A file that stays open, because another one may get its name.
   static Result<Source> open(const std::string& path);
-  /// A file of which there may be more than a process can have open: it is opened for each read.
+  /// A file that is opened for each read, for more files than a process can have open.
   static Result<Source> look(const std::string& path);
   Source(Source&& other) noexcept;
   Source& operator=(Source&& other) noexcept;
@@ -26,11 +26,10 @@ class Source {
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] std::uint64_t size() const { return size_; }
-  /// The bytes lie in the source or in the buffer. Fewer than asked for: there are no more. Threads may read
-  /// at the same time.
+  /// The bytes are in the source or the buffer; fewer than `count` at the end. Threads may read concurrently.
   [[nodiscard]] Result<ByteSpan> read(std::uint64_t offset, std::size_t count,
                                       std::vector<std::uint8_t>& buffer) const;
-  /// read(), and no bytes after a failure.
+  /// As read(), but returns no bytes on failure.
   [[nodiscard]] ByteSpan try_to_read(std::uint64_t offset, std::size_t count,
                                      std::vector<std::uint8_t>& buffer) const {
     const Result<ByteSpan> bytes = read(offset, count, buffer);

@@ -64,7 +64,7 @@ bool BlockStore::append(const BlockHeader& header, ByteSpan payload) {
   }
   fail(std::strerror(errno));
   (void)!ftruncate(file_, static_cast<off_t>(end_));
-  close(std::exchange(file_, -1));  // what follows stays in memory
+  close(std::exchange(file_, -1));  // later blocks stay in memory
   return append(header, payload);
 }
 
@@ -80,7 +80,7 @@ void BlockStore::drop_tail() {
   if (std::exchange(tail_, 0) > 0) (void)!ftruncate(file_, static_cast<off_t>(end_));
 }
 
-std::string BlockStore::take() {
+std::string BlockStore::release() {
   return std::move(memory_);
 }
 

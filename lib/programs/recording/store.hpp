@@ -1,5 +1,4 @@
-// Keeps the finished blocks of one rank: in a file, or in memory if there is no file. Once the file cannot be
-// written any more, later blocks stay in memory.
+// Stores a rank's finished blocks in a file, or in memory without a file and after a write error.
 #pragma once
 
 #include <cstddef>
@@ -19,21 +18,20 @@ class BlockStore {
   BlockStore(const BlockStore&) = delete;
   BlockStore& operator=(const BlockStore&) = delete;
 
-  /// False: this block is not kept, or the limit is reached with it.
+  /// Returns false if the block was not stored, or if the limit is reached with it.
   bool append(const BlockHeader& header, ByteSpan payload);
-  /// Writes a block that is not finished behind the finished ones, until the next append().
-  /// Async-signal-safe. Needs a file.
+  /// Writes an open block after the finished ones, until the next append(). Needs a file. Async-signal-safe.
   void append_tail(const BlockHeader& header, ByteSpan payload, ByteSpan rest);
   void drop_tail();
   [[nodiscard]] bool has_tail() const { return tail_ > 0; }
 
-  /// What is in memory: nothing where all is in the file.
-  std::string take();
+  /// Returns the blocks in memory. Empty if all are in the file.
+  std::string release();
   [[nodiscard]] bool in_file() const { return file_ >= 0; }
-  /// Of the finished blocks in the file.
+  /// The size of the finished blocks in the file.
   [[nodiscard]] std::uint64_t bytes_in_file() const { return end_; }
   [[nodiscard]] std::uint64_t bytes() const { return end_ + memory_.size(); }
-  /// What went wrong with the file, or empty.
+  /// The first problem with the file, or empty.
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
  private:
@@ -43,10 +41,10 @@ class BlockStore {
 
   std::string path_;
   std::size_t limit_;
-  std::string memory_;  // from the part's header on
+  std::string memory_;  // begins with the part's header
   int file_ = -1;
-  std::uint64_t end_ = 0;   // of the finished blocks in the file
-  std::uint64_t tail_ = 0;  // bytes behind it
+  std::uint64_t end_ = 0;   // end of the finished blocks in the file
+  std::uint64_t tail_ = 0;  // size of the tail after them
   std::string problem_;
 };
 

@@ -1,5 +1,4 @@
-// What readers share whose events no run recorded: those of patterns, of traces of other tools, of programs
-// at more ranks than were run.
+// Base of readers without a recorded run: patterns, traces of other tools, extrapolated programs.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +9,7 @@
 
 namespace offramp::recording {
 
-/// Nothing is known of what wildcards took, which of several requests was done first, and which questions
-/// found nothing.
+/// Has no matches of wildcards, no choices among several requests, and no failed polls.
 class UnrecordedReader : public Reader {
  public:
   [[nodiscard]] std::optional<Match> match() final { return std::nullopt; }

@@ -17,7 +17,7 @@ bool same_list(const Reader& a, std::uint32_t one, const Reader& b, std::uint32_
   return std::ranges::equal(a.list(one), b.list(other));
 }
 
-/// What is different; null: nothing.
+/// Describes the first difference. Null if there is none.
 const char* difference(const Reader& recorded, Event event, const Reader& made, Event other) {
   if (recorded.call(event.call) != made.call(other.call)) return "is another function";
   if (event.peer != other.peer) return "has another peer";
@@ -33,13 +33,13 @@ const char* difference(const Reader& recorded, Event event, const Reader& made, 
   return event == other ? nullptr : "is of another kind";
 }
 
-/// One rank.
+/// Compares one rank.
 class Comparer {
  public:
   Comparer(Comparison& comparison, int rank, std::string role)
       : comparison_(comparison), rank_(rank), role_(std::move(role)) {}
 
-  /// made: null if there is no such rank. False: the recorded calls are of several threads.
+  /// made: null if the rank does not exist there. Returns false if several threads made the recorded calls.
   [[nodiscard]] bool compare(Reader& recorded, Reader* made) {
     Event event;
     Event other;
@@ -57,7 +57,7 @@ class Comparer {
     }
     for (; made != nullptr && made->next(other); ++number_) {
       ++comparison_.shares[{std::string(made->call(other.call)), role_}].wrong;
-      note(made->call(other.call), "is too much");
+      note(made->call(other.call), "is extra");
     }
     return true;
   }
@@ -106,7 +106,7 @@ std::string first_difference(Reader& recorded, Reader& made) {
     const bool is_made = made.next(other);
     if (!is_there && !is_made) return {};
     const char* const what = !is_made    ? "is missing"
-                             : !is_there ? "is too much"
+                             : !is_there ? "is extra"
                                          : difference(recorded, event, made, other);
     if (what != nullptr)
       return fmt::format("call {} ({}) {}", number,

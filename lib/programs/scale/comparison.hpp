@@ -1,4 +1,4 @@
-// Two programs of as many ranks, compared call by call: which calls come out exactly, by function and role.
+// Compares two programs with equal numbers of ranks call by call: exact calls by function and role.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ namespace offramp::scale {
 struct Share {
   std::uint64_t exact = 0;
   std::uint64_t wrong = 0;
-  std::uint64_t unknown = 0;  // of ranks that the made program does not have
+  std::uint64_t unknown = 0;  // of ranks that the made program lacks
 
-  [[nodiscard]] std::uint64_t all() const { return exact + wrong + unknown; }
+  [[nodiscard]] std::uint64_t count() const { return exact + wrong + unknown; }
   void add(const Share& other) {
     exact += other.exact;
     wrong += other.wrong;
@@ -27,19 +27,18 @@ struct Share {
 
 struct Comparison {
   std::map<std::pair<std::string, std::string>, Share> shares;  // by function and role
-  std::string first_difference;                                 // in words; empty: there is none
+  std::string first_difference;                                 // in words; empty if there is none
 
   [[nodiscard]] Share total() const;
 };
 
-/// made: what should be as the recorded one; nothing for ranks that it does not have. Neither CPU times nor
-/// what the order of arrival decided are compared, nor the ids of communicators. Fails where calls of a
-/// recorded rank are of several threads, or cannot be read.
+/// made: readers of the program to check; null for ranks that it lacks. Ignores CPU times, arrival order, and
+/// communicator ids. Fails if several threads of a recorded rank make calls, or if it cannot be read.
 Result<Comparison> compare(const trace::Program& recorded,
                            const std::function<std::unique_ptr<recording::Reader>(int rank)>& made,
                            const std::function<std::string(int rank)>& role);
 
-/// What two ranks do differently, in words; empty: nothing.
+/// Describes the first difference between two ranks. Empty if there is none.
 std::string first_difference(recording::Reader& recorded, recording::Reader& made);
 
 }  // namespace offramp::scale

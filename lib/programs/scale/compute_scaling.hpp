@@ -1,15 +1,15 @@
-// What is said of a problem at another number of ranks.
+// How the problem size changes with the number of ranks.
 #pragma once
 
 #include <cstdint>
 
 namespace offramp::scale {
 
-/// How the CPU time that was recorded at one number of ranks becomes that at another.
+/// Converts CPU time recorded at one number of ranks to another number.
 enum class ComputeScaling : std::uint8_t {
-  kStrong,    // all ranks together have as much to do
-  kWeak,      // each rank has as much to do
-  kRecorded,  // as recorded: nothing is said of the problem
+  kStrong,    // total work is constant
+  kWeak,      // work per rank is constant
+  kRecorded,  // as recorded: no assumption
 };
 
 }  // namespace offramp::scale

@@ -18,7 +18,7 @@ Number root(std::int64_t number, int degree) {
   return power == number ? Number(near) : std::nullopt;
 }
 
-/// The number is positive. Nothing: it is no power of two.
+/// number: positive. `nullopt` if it is no power of two.
 Number logarithm(std::int64_t number) {
   const auto bits = static_cast<std::uint64_t>(number);
   return std::has_single_bit(bits) ? Number(std::countr_zero(bits)) : std::nullopt;
@@ -42,22 +42,22 @@ std::int64_t around(std::int64_t value, std::int64_t size) {
   return (value % size + size) % size;
 }
 
-Number rank_in(std::int64_t value, const Place& place) {
+Number rank_in(std::int64_t value, const EvaluationPoint& place) {
   return value >= 0 && value < place.size ? Number(value) : std::nullopt;
 }
 
-/// Two to the turn, or to the turns that are left.
-Number power_of_turn(const Expression& expression, const Place& place) {
+/// 2^turn, or 2^(turns left).
+Number power_of_turn(const Expression& expression, const EvaluationPoint& place) {
   return power_of_two(expression.power < 0 ? place.turns - 1 - place.turn : place.turn);
 }
 
-/// number / divisor, where it is whole.
+/// number / divisor if that is whole.
 Number divided(Number number, Number divisor) {
   if (!number || !divisor || *divisor == 0 || *number % *divisor != 0) return std::nullopt;
   return *number / *divisor;
 }
 
-Number number_value(const Expression& e, const Place& place) {
+Number number_value(const Expression& e, const EvaluationPoint& place) {
   const Number measure = value_of(e.measure, place);
   if (!measure) return std::nullopt;
   Number numerator = e.a;
@@ -76,7 +76,7 @@ Number number_value(const Expression& e, const Place& place) {
   return added(added(*quotient, e.c), *step);
 }
 
-Number share_value(const Expression& e, const Place& place) {
+Number share_value(const Expression& e, const EvaluationPoint& place) {
   const Number parts = value_of(e.measure, place);
   if (!parts || *parts <= 0) return std::nullopt;
   std::int64_t units = e.a / *parts;
@@ -86,19 +86,19 @@ Number share_value(const Expression& e, const Place& place) {
   return multiplied(units, e.b);
 }
 
-/// The two sides that a face is made of.
+/// The two sides of a face.
 std::pair<std::int64_t, std::int64_t> sides_of(Measure face, const Sides& sides) {
   if (face == Measure::kFace01) return {sides[0], sides[1]};
   return {face == Measure::kFace02 ? sides[0] : sides[1], sides[2]};
 }
 
-Number face_value(const Expression& e, const Place& place) {
+Number face_value(const Expression& e, const EvaluationPoint& place) {
   const auto [one, other] = sides_of(e.measure, place.sides);
   const Number face = multiplied(e.a / one, e.a / other);
   return face ? multiplied(*face, e.b) : std::nullopt;
 }
 
-Number shifted(const Expression& e, const Place& place) {
+Number shifted(const Expression& e, const EvaluationPoint& place) {
   if (place.size != place.ranks) return std::nullopt;
   const Sides by = {e.a, e.b, e.c};
   Sides at = place.at;
@@ -106,7 +106,7 @@ Number shifted(const Expression& e, const Place& place) {
   return rank_at(place.sides, at);
 }
 
-Number transposed(const Place& place) {
+Number transposed(const EvaluationPoint& place) {
   if (place.size != place.ranks || place.sides[0] != place.sides[1] || place.sides[2] != 1)
     return std::nullopt;
   return rank_at(place.sides, {place.at[1], place.at[0], 0});
@@ -168,7 +168,7 @@ std::string number_text(const Expression& e) {
 
 }  // namespace
 
-std::optional<std::int64_t> value_of(Measure measure, const Place& place) {
+std::optional<std::int64_t> value_of(Measure measure, const EvaluationPoint& place) {
   switch (measure) {
     case Measure::kOne:
       return 1;
@@ -206,7 +206,7 @@ std::optional<std::int64_t> value_of(Measure measure, const Place& place) {
   return std::nullopt;
 }
 
-std::int64_t part_of(Measure measure, const Place& place) {
+std::int64_t part_of(Measure measure, const EvaluationPoint& place) {
   switch (measure) {
     case Measure::kRanks:
       return place.rank;
@@ -221,8 +221,8 @@ std::int64_t part_of(Measure measure, const Place& place) {
   }
 }
 
-std::optional<std::int64_t> Expression::value(const Place& place) const {
-  if (is_constant()) return c;  // as most are
+std::optional<std::int64_t> Expression::value(const EvaluationPoint& place) const {
+  if (is_constant()) return c;  // the most common case
   const Number of_turn = power_of_turn(*this, place);
   switch (form) {
     case Form::kNumber:

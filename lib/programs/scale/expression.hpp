@@ -1,5 +1,5 @@
-// Numbers of a program as functions of where they are asked for: the rank, the number of ranks, the place on
-// the grid, the turn of a loop. Values are whole, and exact or not there at all.
+// Numbers of a program as functions of the rank, the number of ranks, the place on the grid, and the turn of
+// a loop. Values are whole and exact, or undefined.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,20 @@
 
 namespace offramp::scale {
 
-/// Where a value is asked for.
-struct Place {
+/// The arguments of an expression.
+struct EvaluationPoint {
   std::int64_t ranks = 1;  // of the program
   std::int64_t rank = 0;
   Sides sides = {1, 1, 1};  // of the grid of all ranks
   Sides at = {};            // the rank's coordinates
   std::int64_t size = 1;    // of the communicator
   std::int64_t own = 0;     // rank in it
-  std::int64_t turn = 0;    // of the loop that the value depends on, from 0
+  std::int64_t turn = 0;    // of the loop on which the value depends, from 0
   std::int64_t turns = 1;
   std::int64_t peer = 0;  // of the same call
 };
 
-/// What numbers may be proportional to.
+/// Quantities to which numbers may be proportional.
 enum class Measure : std::uint8_t {
   kOne,
   kRanks,
@@ -39,43 +39,42 @@ enum class Measure : std::uint8_t {
   kFace12,
   kSquareRoot,  // of the ranks
   kCubeRoot,
-  kRanksBySize,    // ranks * size: what is spread over all ranks, and once more over a communicator
+  kRanksBySize,    // ranks * size: distributed over all ranks and again over a communicator
   kSquare,         // of the size
   kCommunicators,  // ranks / size
   kCount
 };
-/// Nothing: it is no whole number there.
-std::optional<std::int64_t> value_of(Measure measure, const Place& place);
-/// Which of as many parts as the measure says belongs to the place.
-std::int64_t part_of(Measure measure, const Place& place);
+/// `nullopt` if the measure is no whole number there.
+std::optional<std::int64_t> value_of(Measure measure, const EvaluationPoint& place);
+/// The index of the place's part if the measure is the number of parts.
+std::int64_t part_of(Measure measure, const EvaluationPoint& place);
 
 enum class Form : std::uint8_t {
   kNumber,  // (a / b) measure^(1 or -1) 2^(power turn) + c + d turn
-  kShare,   // of a, in units of b, of one part of as many as the measure says: see Rounding
-  kFace,  // of a cube of a units a side: its part in one direction times that in another, each rounded down,
-          // times b
+  kShare,   // one part of a, in units of b, with as many parts as the measure says: see Rounding
+  kFace,  // b times a face of a part of a cube with sides of a units; both sides of the face are rounded down
   kOwn,   // own + a
   kPeer,  // peer + a
-  kLowestBit,  // the number of the lowest bit that is set in own, + a
+  kLowestBit,  // the number of the lowest set bit of own, + a
   // Ranks.
-  kShift,        // on the grid by (a, b, c), around at the borders
-  kOffset,       // own + a + b turn, around
-  kOffsetPart,   // own + size / a, around
-  kOffsetPower,  // own + a 2^turn, around; power -1: the largest first
+  kShift,        // shifted on the grid by (a, b, c), periodic
+  kOffset,       // own + a + b turn, periodic
+  kOffsetPart,   // own + size / a, periodic
+  kOffsetPower,  // own + a 2^turn, periodic; power -1: the largest first
   kExclusiveOr,  // own xor a
   kFlipBit,      // own xor 2^turn; power -1: the largest first
   kFlipTurn,     // own xor (turn + a)
-  kPlusPower,    // own + a 2^turn where there is such a rank; power -1: the largest first
+  kPlusPower,    // own + a 2^turn if that rank exists; power -1: the largest first
   kClearLowest,  // own without its lowest bit
   kOthers,       // all but own, in order, from the a-th on
   kMirror,       // size - 1 - own + a
-  kTransposed,   // the rank with the coordinates exchanged, on a square grid
+  kTransposed,   // the rank with exchanged coordinates on a square grid
 };
 
 enum class Rounding : std::uint8_t {
   kDown,
   kUp,
-  kBalanced,  // the first parts have one unit more where it does not come out even
+  kBalanced,  // the first parts get one unit more each until the remainder is used up
 };
 
 struct Expression {
@@ -89,13 +88,13 @@ struct Expression {
   std::int64_t c = 0;
   std::int64_t d = 0;
 
-  [[nodiscard]] std::optional<std::int64_t> value(const Place& place) const;
+  [[nodiscard]] std::optional<std::int64_t> value(const EvaluationPoint& place) const;
   [[nodiscard]] std::string text() const;
-  /// It is the same number everywhere.
+  /// Returns true if the value is the same at all places.
   [[nodiscard]] bool is_constant() const { return form == Form::kNumber && a == 0 && d == 0; }
-  /// It is of coordinates or sides.
+  /// Returns true if it depends on coordinates or sides.
   [[nodiscard]] bool uses_grid() const;
-  /// The number becomes larger without end as the ranks become more.
+  /// Returns true if the value grows without bound with the number of ranks.
   [[nodiscard]] bool grows() const {
     return form == Form::kNumber && measure != Measure::kOne && !inverse && a > 0;
   }
@@ -104,17 +103,17 @@ struct Expression {
 Expression constant(std::int64_t value);
 
 struct Sample {
-  Place place;
+  EvaluationPoint place;
   std::int64_t value = 0;
 };
-/// The expression gives all of them.
+/// Returns true if the expression matches all samples.
 bool holds(const Expression& expression, std::span<const Sample> samples);
-/// The simplest expression that gives all of them. Nothing: none that is known does.
+/// The simplest expression that matches all samples. `nullopt` if none is known.
 std::optional<Expression> fit_number(std::span<const Sample> samples);
-/// The same for ranks of the place's communicator. dimensions: of the grid.
+/// For ranks of the place's communicator. dimensions: of the grid.
 std::optional<Expression> fit_rank(std::span<const Sample> samples, int dimensions);
 
-/// The sides of the grid that are the same at all places; 0: there are several.
+/// The sides of the grid that are equal at all places; 0 for sides that differ.
 Sides common_sides(std::span<const Sample> samples);
 
 }  // namespace offramp::scale

@@ -1,5 +1,4 @@
-// Finds the expression behind values. Each candidate follows from one or two of the samples; all of them
-// decide whether it holds.
+// Finds the expression for values. Candidates come from one or two samples and are checked against all.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -33,14 +32,14 @@ Expression simple(Form form, std::int64_t a) {
   return made;
 }
 
-/// A number as a fraction, with what it is multiplied with taken out.
+/// A reduced fraction.
 struct Fraction {
   std::int64_t over = 0;
   std::int64_t under = 1;
 };
 
 std::optional<Fraction> fraction(std::int64_t over, std::int64_t under) {
-  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();  // has no opposite
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();  // cannot be negated
   if (under == 0 || over == kLeast || under == kLeast) return std::nullopt;
   const std::int64_t common = std::gcd(over, under);
   if (common == 0) return Fraction{0, 1};
@@ -51,8 +50,8 @@ std::optional<Fraction> fraction(std::int64_t over, std::int64_t under) {
   return Fraction{over / common, under / common};
 }
 
-/// What the measure of an expression multiplies, at one place.
-std::optional<Fraction> factor_at(const Expression& shape, const Place& place) {
+/// The factor that an expression's measure contributes at one place.
+std::optional<Fraction> factor_at(const Expression& shape, const EvaluationPoint& place) {
   const auto measure = value_of(shape.measure, place);
   if (!measure || *measure == 0 || place.turn > 60) return std::nullopt;
   const std::int64_t power = std::int64_t{1} << (shape.power == 0 ? 0 : place.turn);
@@ -69,7 +68,7 @@ std::size_t different_factors(const Expression& shape, Samples samples) {
   return different.size();
 }
 
-/// A sample whose place has the measure, and where it is not 0; null: there is none.
+/// The first sample at which the measure is defined and not 0. Null if there is none.
 const Sample* first_with(const Expression& shape, Samples samples) {
   const auto has = [&](const Sample& sample) { return factor_at(shape, sample.place).has_value(); };
   const auto found = std::find_if(samples.begin(), samples.end(), has);
@@ -90,14 +89,14 @@ Found fit_proportional(Expression shape, Samples samples) {
   if (!ratio) return std::nullopt;
   shape.a = ratio->over;
   shape.b = ratio->under;
-  // Most do not hold, which is found sooner than how much they are tested by.
+  // Checked first: most candidates fail, and this is cheaper than counting factors.
   return holds(shape, samples) && different_factors(shape, samples) > 1 ? Found(shape) : std::nullopt;
 }
 
-/// How many different factors a term a * factor + c has to give the values of. Two points decide a and c, and
-/// say nothing for them: what is as programs write it (ranks - 1, 2 ranks - 2) may stand on these. What
-/// leaves one of them open (n (ranks - 1), n - n / ranks) has to give a third value, and anything else two
-/// more, for some measure gives any third one.
+/// The number of different factors at which a * factor + c must match. Two points always determine a and c
+/// and prove nothing, so two are enough only for terms that programs commonly use (ranks - 1, 2 ranks - 2).
+/// Terms with one free coefficient (n (ranks - 1), n - n / ranks) need a third value. Others need two more,
+/// because some measure matches any third value.
 std::size_t factors_needed(const Expression& shape) {
   if (!shape.inverse && shape.b <= 2 && shape.a > 0 && shape.a <= 2 && std::abs(shape.c) <= 2) return 2;
   return shape.b == 1 && shape.a == -shape.c ? 3 : 4;
@@ -153,7 +152,7 @@ Found fit_step(Samples samples) {
   return std::nullopt;
 }
 
-/// The ranks behind this one. Samples of one rank alone cannot tell them from the number of ranks.
+/// The number of ranks after this one. A single rank's samples do not tell it from the number of ranks.
 Found fit_mirror(Samples samples) {
   const Sample& first = samples.front();
   const bool has_others = std::any_of(samples.begin(), samples.end(), [&](const Sample& sample) {
@@ -167,7 +166,7 @@ constexpr std::array kPartsOf = {Measure::kRanks,  Measure::kSize,   Measure::kS
                                  Measure::kSide1,  Measure::kSide2,  Measure::kFace01,
                                  Measure::kFace02, Measure::kFace12, Measure::kRanksBySize};
 
-/// What is shared out, in units: between the least and the most that give all values.
+/// The total that is shared, in units: within the range that matches all values.
 Found fit_share(Measure measure, Rounding rounding, std::int64_t unit, Samples samples) {
   Expression made;
   made.form = Form::kShare;
@@ -190,7 +189,7 @@ Found fit_share(Measure measure, Rounding rounding, std::int64_t unit, Samples s
     most = std::min(most, all);
     if (least > most) return std::nullopt;
   }
-  // Problems have round sizes: the multiple of the highest power of two among those that fit.
+  // Problem sizes are round: prefers the multiple of the highest power of two in the range.
   made.a = most;
   for (int bit = 1; bit < 62 && std::int64_t{1} << bit <= most; ++bit) {
     const std::int64_t power = std::int64_t{1} << bit;
@@ -199,7 +198,7 @@ Found fit_share(Measure measure, Rounding rounding, std::int64_t unit, Samples s
   return checked(made, samples);
 }
 
-/// The length that is a multiple of the highest power of two, among those that give all values.
+/// The length divisible by the highest power of two among those that match all values.
 Found fit_face(Measure face, std::int64_t unit, Samples samples) {
   const Sample& first = samples.front();
   const auto parts = value_of(face, first.place);
@@ -208,7 +207,7 @@ Found fit_face(Measure face, std::int64_t unit, Samples samples) {
   if (first.value <= 0 || area > 0x1p60) return std::nullopt;
   const auto least = static_cast<std::int64_t>(std::sqrt(area));
   Found best;
-  // What both parts lack of whole units is less than a side each.
+  // Rounding of both parts removes less than one side each.
   for (std::int64_t length = least; length <= least + 2 * *parts; ++length) {
     Expression made;
     made.form = Form::kFace;
@@ -245,23 +244,23 @@ Found fit_shares(Samples samples) {
   return fit_faces(unit, samples);
 }
 
-/// What a rule says of programs on a line, at a number of ranks that has all roots and a logarithm.
+/// The rule's value for programs on a line, at a number of ranks that has all roots and a logarithm.
 std::optional<std::int64_t> far_value(const Expression& rule) {
-  Place place;
+  EvaluationPoint place;
   place.ranks = place.size = std::int64_t{1} << 24U;
   place.sides = {place.ranks, 1, 1};
   return rule.value(place);
 }
 
-/// Whether two values alone stand behind a rule, and another one gives both: half the ranks or their
-/// logarithm, where 4 ranks have 2 and 2 have 1.
+/// Returns true if a rule is based on two values only and another rule matches both: with values 2 and 1 at 4
+/// and 2 ranks, it may be half the ranks or their logarithm.
 bool is_ambiguous(const Expression& rule, Samples samples) {
   if (rule.power != 0 || different_factors(rule, samples) > 2) return false;
   for (const Measure measure :
        {Measure::kRanks, Measure::kLogarithm, Measure::kSquareRoot, Measure::kCubeRoot, Measure::kSquare}) {
     Expression shape;
     shape.measure = measure;
-    // Nothing is spread over a logarithm.
+    // Nothing is distributed over a logarithm.
     for (const bool inverse : {false, true}) {
       shape.inverse = inverse;
       if (inverse && measure == Measure::kLogarithm) continue;
@@ -298,9 +297,9 @@ Found fit_measures(Samples samples) {
   return std::nullopt;
 }
 
-/// Shifts on the grid that lead from one rank to another; more than one where a side is short.
+/// Shifts on the grid from one rank to another; several if a side is short.
 std::vector<Expression> shifts(const Sample& sample, int dimensions) {
-  const Place& place = sample.place;
+  const EvaluationPoint& place = sample.place;
   if (place.size != place.ranks || sample.value < 0 || sample.value >= place.size) return {};
   const Sides to = coordinates(place.sides, sample.value);
   std::vector<Expression> all = {simple(Form::kShift, 0)};
@@ -325,7 +324,7 @@ std::vector<Expression> shifts(const Sample& sample, int dimensions) {
 }
 
 std::vector<Expression> offsets(const Sample& sample) {
-  const Place& place = sample.place;
+  const EvaluationPoint& place = sample.place;
   const std::int64_t way = sample.value - place.own;
   std::vector<Expression> all = {simple(Form::kOffset, way), simple(Form::kOffset, way - place.size),
                                  simple(Form::kOffset, way + place.size)};
@@ -334,9 +333,9 @@ std::vector<Expression> offsets(const Sample& sample) {
   return all;
 }
 
-/// Those that depend on the turn of a loop.
+/// Candidates that depend on the turn of a loop.
 std::vector<Expression> turning(const Sample& sample) {
-  const Place& place = sample.place;
+  const EvaluationPoint& place = sample.place;
   std::vector<Expression> all;
   for (const std::int8_t power : {std::int8_t{1}, std::int8_t{-1}}) {
     Expression one = simple(Form::kFlipBit, 0);
@@ -366,9 +365,9 @@ std::vector<Expression> turning(const Sample& sample) {
   return all;
 }
 
-/// All that give the first sample.
+/// All candidates that match the first sample.
 std::vector<Expression> rank_candidates(const Sample& sample, int dimensions) {
-  const Place& place = sample.place;
+  const EvaluationPoint& place = sample.place;
   std::vector<Expression> all;
   const auto add = [&all](const std::vector<Expression>& more) {
     all.insert(all.end(), more.begin(), more.end());
@@ -396,7 +395,7 @@ Found fit_number(Samples samples) {
   if (samples.empty()) return constant(0);
   const Sample& first = samples.front();
   if (const Found found = checked(constant(first.value), samples)) return found;
-  // Differences of smaller ones are numbers, and no program counts as far.
+  // Differences of smaller values do not overflow, and no program uses larger ones.
   const auto is_too_large = [](const Sample& sample) {
     constexpr std::int64_t kMost = std::int64_t{1} << 61;
     return sample.value > kMost || sample.value < -kMost;
@@ -418,7 +417,7 @@ Found fit_number(Samples samples) {
 
 Found fit_rank(Samples samples, int dimensions) {
   if (samples.empty()) return constant(0);
-  // One value at each rank leaves open from which of the others on.
+  // With one value per rank, the start of kOthers is undetermined.
   const auto is_decided = [&](const Expression& one) {
     return one.form != Form::kOthers || one.a == 0 ||
            std::any_of(samples.begin(), samples.end(),

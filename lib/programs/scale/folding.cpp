@@ -19,7 +19,7 @@ std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) {
   return hash ^ (hash >> 29U);
 }
 
-/// Folds as calls come: where the newest nodes repeat those before them, both become a loop.
+/// Folds calls as they come: if the newest nodes repeat those before them, both become a loop.
 class Folder {
  public:
   void add(Node node) {
@@ -27,11 +27,11 @@ class Folder {
     while (extend_loop() || make_loop()) {
     }
   }
-  std::vector<Node> take() { return std::move(nodes_); }
+  std::vector<Node> release() { return std::move(nodes_); }
 
  private:
   static constexpr std::uint64_t kBase = 0x100000001B3U;
-  // How far back a repetition is looked for: calls that are the same as the newest one.
+  // How many earlier nodes equal to the newest one are tried as the start of a repetition.
   static constexpr int kMostTries = 64;
 
   void push(Node node) {
@@ -82,7 +82,7 @@ class Folder {
     return last;
   }
 
-  /// Where the newest nodes are one more turn of the loop before them.
+  /// Applies if the newest nodes are another turn of the loop before them.
   bool extend_loop() {
     for (auto at = loops_.rbegin(); at != loops_.rend(); ++at) {
       const std::size_t length = nodes_.size() - *at - 1;
@@ -122,8 +122,8 @@ class Folder {
 
   static constexpr std::size_t kNone = SIZE_MAX;
   std::vector<Node> nodes_;
-  std::vector<std::size_t> before_;  // the node before with the same hash
-  std::vector<std::size_t> loops_;   // where they are
+  std::vector<std::size_t> before_;  // the previous node with the same hash
+  std::vector<std::size_t> loops_;   // their indices
   std::vector<std::uint64_t> sums_ = {0};
   std::vector<std::uint64_t> powers_ = {1};
   std::unordered_map<std::uint64_t, std::size_t> newest_;
@@ -147,12 +147,12 @@ class RankFolder {
       const auto own = std::find(list.begin(), list.end(), static_cast<std::uint64_t>(folded_.rank));
       folded_.communicators.emplace_back(list.size(), own - list.begin());
     } else if (event.communicator >= folded_.communicators.size()) {
-      return failure(fmt::format("rank {}, event {}: there is no communicator {}", folded_.rank,
+      return failure(fmt::format("rank {}, event {}: communicator {} does not exist", folded_.rank,
                                  folded_.events, event.communicator));
     }
     Node node;
     Event shape = event;
-    shape.site = 0;  // of one build of the program
+    shape.site = 0;  // differs between builds of the program
     if (tags_ == Tags::kValues) shape.tag = 0;
     node.symbol = pool_.symbol(shape, reader.call(event.call));
     node.hash = mixed(0xCA11, node.symbol);
@@ -164,23 +164,23 @@ class RankFolder {
     put(Field::kPeer, event.peer);
     put(Field::kTag, event.tag);
     put(Field::kBytes, static_cast<std::int64_t>(event.bytes));
-    put(Field::kExtra, makes ? 0 : static_cast<std::int64_t>(event.extra));  // ids mean nothing
+    put(Field::kExtra, makes ? 0 : static_cast<std::int64_t>(event.extra));  // ids carry no information
     put(Field::kList, pool_.list(list));
     put(Field::kSecondList, pool_.list(reader.list(event.second_list)));
-    // Long gaps between questions are work; short ones are waiting, which takes what it takes elsewhere.
+    // Long gaps between polls count as work. Short ones count as waiting, whose time differs elsewhere.
     put(Field::kTime, static_cast<std::int64_t>(reader.computed() + reader.gaps().longer));
     folder_.add(std::move(node));
     return {};
   }
-  FoldedRank take() {
-    folded_.body = folder_.take();
+  FoldedRank release() {
+    folded_.body = folder_.release();
     return std::move(folded_);
   }
 
  private:
   Pool& pool_;
   Tags tags_;
-  std::uint32_t thread_ = 0;  // whose the calls are
+  std::uint32_t thread_ = 0;  // that makes all calls
   Folder folder_;
   FoldedRank folded_;
 };
@@ -210,10 +210,9 @@ std::string_view to_string(Field field) {
 
 std::string several_threads_text(int rank) {
   return fmt::format(
-      "rank {}: several of its threads call MPI, whose order among each other is that of one run and follows "
-      "from no number of ranks; a recording in which one thread of each rank calls MPI can be scaled, and "
-      "any "
-      "can be replayed at the number of ranks that it has",
+      "rank {}: several of its threads call MPI, in an order that varies from run to run; only recordings in "
+      "which one thread of each rank calls MPI can be scaled, but all can be replayed at their own number of "
+      "ranks",
       rank);
 }
 
@@ -258,7 +257,7 @@ Result<FoldedProgram> fold(const std::string& name, const trace::Program& progra
     }
     if (!reader->error().empty()) return failure(reader->error());
     if (!reader->cut().empty()) return failure(fmt::format("rank {}: {}", rank, reader->cut()));
-    folded.each.push_back(folder.take());
+    folded.each.push_back(folder.release());
   }
   return folded;
 }

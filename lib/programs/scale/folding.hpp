@@ -1,6 +1,6 @@
-// What a rank did, folded into loops. What is alike in all turns of a loop (the kind of a call, its function,
-// its communicator) makes its shape; what may differ from turn to turn (peers, sizes, tags, lists, times)
-// stands beside it as series in the order of the program.
+// The calls of a rank folded into loops. The shape of a loop contains what is equal in all its turns: kind of
+// call, function, communicator. Values that may differ between turns (peers, sizes, tags, lists, times) are
+// stored beside it as series in program order.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@
 
 namespace offramp::scale {
 
-/// Values one behind the other, equal ones that follow each other as one.
+/// A run-length encoded sequence of values.
 class Series {
  public:
   void add(std::int64_t value, std::uint64_t times = 1) {
@@ -29,24 +29,24 @@ class Series {
     }
   }
   void append(const Series& other) {
-    for (const Run& run : other.runs_) add(run.value, run.times);
+    for (const Repetition& run : other.runs_) add(run.value, run.times);
   }
 
-  struct Run {
+  struct Repetition {
     std::int64_t value = 0;
     std::uint64_t times = 0;
   };
-  [[nodiscard]] std::span<const Run> runs() const { return runs_; }
+  [[nodiscard]] std::span<const Repetition> runs() const { return runs_; }
   [[nodiscard]] bool is_constant() const { return runs_.size() <= 1; }
   [[nodiscard]] std::int64_t first() const { return runs_.empty() ? 0 : runs_.front().value; }
 
  private:
-  std::vector<Run> runs_;
+  std::vector<Repetition> runs_;
 };
 
 enum class Field : std::uint8_t { kPeer, kTag, kBytes, kExtra, kList, kSecondList, kTime, kCount };
 inline constexpr std::size_t kFields = static_cast<std::size_t>(Field::kCount);
-/// Those that the program decides. CPU time is the machine's.
+/// The fields that the program determines, without the CPU time.
 inline constexpr std::size_t kProgramFields = static_cast<std::size_t>(Field::kTime);
 std::string_view to_string(Field field);
 using AllSeries = std::array<Series, kFields>;
@@ -62,12 +62,12 @@ struct Node {
   [[nodiscard]] bool is_loop() const { return count > 0; }
 };
 
-/// Which numbers stand for which calls, lists and names, the same for all recordings.
+/// Numbers calls, lists, and names, equally for all recordings.
 class Pool {
  public:
   Pool() { (void)list({}); }
-  /// The event with the values of its fields left out, but for a tag that belongs to the shape, and
-  /// Event::call as the pool counts names.
+  /// The number of an event without the values of its fields. Keeps a tag that belongs to the shape.
+  /// Event::call is replaced by the pool's number of the name.
   std::uint32_t symbol(recording::Event event, std::string_view call);
   [[nodiscard]] const recording::Event& event(std::uint32_t symbol) const { return events_[symbol]; }
   [[nodiscard]] const std::string& call(std::uint16_t number) const { return calls_[number]; }
@@ -89,16 +89,16 @@ class Pool {
   std::map<std::vector<std::uint64_t>, std::uint32_t> list_numbers_;
 };
 
-/// What a rank did, and what the order of arrival and the machine decided in it.
+/// The folded calls of a rank, and how often arrival order decided something.
 struct FoldedRank {
   std::int64_t rank = 0;
   std::vector<Node> body;
-  /// The size of each communicator of the rank, in the order of their numbers, and the rank in it.
+  /// The size of each communicator and the rank in it, in the order of their numbers.
   std::vector<std::pair<std::int64_t, std::int64_t>> communicators;
   std::uint64_t events = 0;
-  std::uint64_t wildcards = 0;  // receives and probes that name no source
-  std::uint64_t choices = 0;    // waits for one or some of several
-  std::uint64_t questions = 0;  // that found nothing
+  std::uint64_t wildcards = 0;  // receives and probes without a named source
+  std::uint64_t choices = 0;    // waits for one or some of several requests
+  std::uint64_t questions = 0;  // failed polls
 };
 
 struct FoldedProgram {
@@ -107,14 +107,14 @@ struct FoldedProgram {
   std::vector<FoldedRank> each;
 };
 
-/// Whether calls with different tags are different calls. Then a tag cannot depend on the turn or the rank;
-/// else two loops behind each other that only their tags tell apart are one.
+/// kShape: calls with different tags are different calls, and a tag cannot depend on turn or rank. kValues:
+/// successive loops that only differ in their tags become one.
 enum class Tags : std::uint8_t { kValues, kShape };
 
-/// Why a rank whose calls are of several threads is neither scaled nor compared, and what can be done.
+/// Explains why a rank with calls of several threads is neither scaled nor compared, with advice.
 std::string several_threads_text(int rank);
 
-/// An error names the rank.
+/// Errors name the rank.
 Result<FoldedProgram> fold(const std::string& name, const trace::Program& program, Pool& pool,
                            Tags tags = Tags::kValues);
 

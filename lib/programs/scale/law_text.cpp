@@ -5,10 +5,10 @@
 namespace offramp::scale {
 namespace {
 
-/// The symbols of a rank one after the other.
-class Walk {
+/// Iterates over the calls of a rank.
+class SymbolIterator {
  public:
-  explicit Walk(std::span<const Node> nodes) { open(nodes, 1); }
+  explicit SymbolIterator(std::span<const Node> nodes) { open(nodes, 1); }
   const Node* next() {
     while (!open_.empty()) {
       Open& inner = open_.back();
@@ -36,7 +36,7 @@ class Walk {
   std::vector<Open> open_;
 };
 
-// Where two ranks differ is looked for so far.
+// The number of calls within which a difference is searched.
 constexpr std::uint64_t kMostCompared = 10'000'000;
 
 }  // namespace
@@ -51,7 +51,7 @@ std::string some_values(const FieldSamples& samples) {
   return samples.values.size() > shown ? text + ", ..." : text;
 }
 
-std::string rank_text(const Place& place) {
+std::string rank_text(const EvaluationPoint& place) {
   return fmt::format("rank {} of {}", place.rank, place.ranks);
 }
 
@@ -73,8 +73,8 @@ bool calls_before(std::span<const Node> nodes, const Node* node, std::uint64_t& 
 }
 
 std::string difference_text(const FoldedRank& a, const FoldedRank& b, const Pool& pool) {
-  Walk one(a.body);
-  Walk other(b.body);
+  SymbolIterator one(a.body);
+  SymbolIterator other(b.body);
   for (std::uint64_t number = 1; number < kMostCompared; ++number) {
     const Node* const left = one.next();
     const Node* const right = other.next();
@@ -83,9 +83,9 @@ std::string difference_text(const FoldedRank& a, const FoldedRank& b, const Pool
     const auto name = [&pool](const Node* node) {
       return node == nullptr ? std::string("the end") : pool.call_of(node->symbol);
     };
-    return fmt::format("from their call {} on ({} and {})", number, name(left), name(right));
+    return fmt::format("from call {} on ({} and {})", number, name(left), name(right));
   }
-  return "in how often they do it";
+  return "in the number of repetitions";
 }
 
 }  // namespace offramp::scale

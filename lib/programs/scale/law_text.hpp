@@ -1,4 +1,4 @@
-// What does not fit, in words.
+// Describes in words what does not fit.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace offramp::scale {
 /// The first values.
 std::string some_values(const FieldSamples& samples);
 /// "rank 3 of 16"
-std::string rank_text(const Place& place);
-/// The calls of a rank before the one at the node, in the order of the program. False: it is not there.
+std::string rank_text(const EvaluationPoint& place);
+/// Adds the number of a rank's calls before `node`, in program order. Returns false if it is not found.
 bool calls_before(std::span<const Node> nodes, const Node* node, std::uint64_t& calls);
-/// From which call on two ranks do different things.
+/// Describes the first call at which two ranks differ.
 std::string difference_text(const FoldedRank& a, const FoldedRank& b, const Pool& pool);
 
 }  // namespace offramp::scale

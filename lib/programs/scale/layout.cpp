@@ -18,7 +18,7 @@ std::vector<std::int64_t> prime_factors(std::int64_t number) {
   return factors;
 }
 
-/// The largest prime factor goes to the smallest side, then the next one.
+/// Assigns prime factors, largest first, to the smallest side so far.
 std::vector<std::int64_t> balanced(std::int64_t ranks, int dimensions) {
   std::vector<std::int64_t> sides(static_cast<std::size_t>(dimensions), 1);
   std::vector<std::int64_t> factors = prime_factors(ranks);
@@ -40,13 +40,13 @@ std::uint64_t value_of(const Feature& feature, const Sides& sides, std::int64_t 
   const Sides at = coordinates(sides, rank);
   const auto dimension = static_cast<std::size_t>(feature.dimension);
   switch (feature.kind) {
-    case Feature::Kind::kFirst:
+    case Feature::Property::kFirst:
       return rank == 0 ? 0 : 1;
-    case Feature::Kind::kBorder:
+    case Feature::Property::kBorder:
       return border(sides[dimension], at[dimension]);
-    case Feature::Kind::kParity:
+    case Feature::Property::kParity:
       return static_cast<std::uint64_t>(rank % 2);
-    case Feature::Kind::kCheckerboard:
+    case Feature::Property::kCheckerboard:
       return static_cast<std::uint64_t>((at[0] + at[1] + at[2]) % 2);
   }
   return 0;
@@ -125,16 +125,16 @@ std::string Roles::name(std::uint64_t key) const {
   for (auto feature = features.rbegin(); feature != features.rend(); ++feature, key /= 100) {
     const std::uint64_t value = key % 100;
     switch (feature->kind) {
-      case Feature::Kind::kFirst:
+      case Feature::Property::kFirst:
         return value == 0 ? "rank 0" : "other ranks";
-      case Feature::Kind::kBorder:
+      case Feature::Property::kBorder:
         ++borders;
         ends += value == kInner ? 0 : 1;
         break;
-      case Feature::Kind::kParity:
+      case Feature::Property::kParity:
         words = value == 0 ? "even" : "odd";
         break;
-      case Feature::Kind::kCheckerboard:
+      case Feature::Property::kCheckerboard:
         words = value == 0 ? "white" : "black";
         break;
     }
@@ -148,25 +148,25 @@ std::string Roles::name(std::uint64_t key) const {
 }
 
 std::vector<Roles> role_rules(int dimensions) {
-  using Kind = Feature::Kind;
+  using Property = Feature::Property;
   std::vector<Roles> rules;
   const std::array<std::vector<Feature>, 3> parities = {
-      {{}, {{Kind::kParity, 0}}, {{Kind::kCheckerboard, 0}}}};
+      {{}, {{Property::kParity, 0}}, {{Property::kCheckerboard, 0}}}};
   const std::size_t kinds = dimensions > 1 ? parities.size() : 2;
   for (unsigned set = 0; set < 1U << dimensions; ++set) {
     for (std::size_t i = 0; i < kinds; ++i) {
       Roles rule{parities[i]};
       for (int dimension = 0; dimension < dimensions; ++dimension) {
-        if ((set >> dimension & 1U) != 0) rule.features.push_back({Kind::kBorder, dimension});
+        if ((set >> dimension & 1U) != 0) rule.features.push_back({Property::kBorder, dimension});
       }
       rules.push_back(std::move(rule));
     }
   }
-  if (dimensions == 1) rules.push_back({{{Kind::kFirst, 0}}});
-  // Columns of a grid with two of them are even and odd, too: borders come first.
+  if (dimensions == 1) rules.push_back({{{Property::kFirst, 0}}});
+  // Columns of a grid with two columns are also even and odd, so borders are preferred.
   const auto rank = [](const Roles& rule) {
     const bool has_parity = std::ranges::any_of(rule.features, [](const Feature& feature) {
-      return feature.kind == Kind::kParity || feature.kind == Kind::kCheckerboard;
+      return feature.kind == Property::kParity || feature.kind == Property::kCheckerboard;
     });
     return std::pair(has_parity, rule.features.size());
   };

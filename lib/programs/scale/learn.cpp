@@ -16,7 +16,7 @@ using recording::Event;
 using recording::EventKind;
 using Programs = std::span<const FoldedProgram* const>;
 
-/// One layout and one rule for the roles.
+/// Tries one layout with one rule for roles.
 class Attempt {
  public:
   Attempt(Programs programs, const std::shared_ptr<const Pool>& pool, Layout layout, Roles roles, Proof proof)
@@ -27,7 +27,7 @@ class Attempt {
     for (const FoldedProgram* const program : programs) model_.learned_from.push_back(program->ranks);
   }
 
-  /// False: some number of ranks does not fit the layout.
+  /// Returns false if a number of ranks does not fit the layout.
   bool run() {
     if (!group()) return false;
     for (auto& [key, role] : roles_) {
@@ -46,13 +46,13 @@ class Attempt {
   }
   Model& model() { return model_; }
   std::vector<Misfit>& misfits() { return misfits_; }
-  /// Calls that do not fit; calls that are known at one number of ranks alone; all calls.
+  /// Numbers of calls: those that do not fit, those known at a single number of ranks only, and all.
   [[nodiscard]] std::uint64_t misfitting() const { return misfitting_; }
   [[nodiscard]] std::uint64_t lacking() const { return lacking_; }
   [[nodiscard]] std::uint64_t calls() const { return calls_; }
 
  private:
-  /// A number whose rule is found together with those of other roles.
+  /// A number whose rule is fitted together with those of other roles.
   struct Pending {
     RoleSamples* role = nullptr;
     const CallSamples* call = nullptr;
@@ -74,7 +74,7 @@ class Attempt {
       }
     }
     if (wildcards + choices == 0) return {};
-    return fmt::format("; rank {} {}, so that the order of arrival may decide it", where,
+    return fmt::format("; rank {} {}, so arrival order may decide it", where,
                        wildcards > 0 ? "receives from any source" : "waits for any of several requests");
   }
 
@@ -83,7 +83,7 @@ class Attempt {
       const auto sides = model().layout.sides(program->ranks);
       if (!sides) return false;
       for (const FoldedRank& rank : program->each) {
-        Place place;
+        EvaluationPoint place;
         place.ranks = place.size = program->ranks;
         place.rank = place.own = rank.rank;
         place.sides = *sides;
@@ -105,10 +105,10 @@ class Attempt {
                           [&](const RankOf& one) { return one.folded == folded; })
           ->place;
     };
-    add_misfit(fmt::format("{} and {} do other things {}{}", rank_text(place_of(role.shape)),
-                           rank_text(place_of(role.other)), difference_text(*role.shape, *role.other, pool_),
-                           by_arrival_),
-               {}, role.events());
+    add_misfit(
+        fmt::format("{} and {} differ {}{}", rank_text(place_of(role.shape)), rank_text(place_of(role.other)),
+                    difference_text(*role.shape, *role.other, pool_), by_arrival_),
+        {}, role.events());
   }
 
   /// "MPI_Send, call 12 of rank 3 of 16"
@@ -126,7 +126,7 @@ class Attempt {
   }
   void misfit_in_number(const Pending& one) {
     const bool is_list = one.field == Field::kList || one.field == Field::kSecondList;
-    add_misfit(fmt::format("{}: its {} follows no rule that is known{}{}", call_text(*one.role, *one.call),
+    add_misfit(fmt::format("{}: its {} follows no known rule{}{}", call_text(*one.role, *one.call),
                            to_string(one.field),
                            is_list ? "" : fmt::format(" ({})", some_values(*one.samples)), by_arrival_),
                {}, one.call->events);
@@ -199,7 +199,7 @@ class Attempt {
     }
   }
 
-  /// Peers and tags for each role alone; the rest waits for what other roles know of the same call.
+  /// Fits peers and tags per role. The other numbers wait for other roles with the same call.
   void fit_call(RoleSamples& role, const CallSamples& call, Step& step,
                 std::map<std::pair<std::uint32_t, std::string>, std::size_t>& alike) {
     if (!call.problem.empty()) {
@@ -236,7 +236,7 @@ class Attempt {
     const bool is_far = peer.form == Form::kOffset && peer.b == 0 && std::abs(peer.a) > 1;
     learned.is_doubtful = learned.is_doubtful || is_far || peer.form == Form::kExclusiveOr;
     if (peer.form != Form::kShift || proof_ == Proof::kByPattern) return;
-    // Where no side is longer than two, the neighbour in one direction is that in the other.
+    // If no side is longer than two, neighbours in both directions are the same rank.
     for (std::size_t i = 0; i < kMostDimensions; ++i) {
       Expression other = peer;
       std::int64_t& by = i == 0 ? other.a : i == 1 ? other.b : other.c;
@@ -258,7 +258,7 @@ class Attempt {
     }
   }
 
-  /// False: there is no rule for all of them.
+  /// Returns false if no rule matches all of them.
   bool fit_together(std::span<const Pending> group) {
     FieldSamples all;
     for (const Pending& one : group)
@@ -277,7 +277,7 @@ class Attempt {
       const auto found = fit_members(members_of(all, pool_), model().layout.dimensions);
       if (!found) return false;
       for (const Pending& one : group) one.rule->members = found;
-      model().uses_grid = model().uses_grid || found->kind == Members::Kind::kSlice;
+      model().uses_grid = model().uses_grid || found->kind == Members::Selection::kSlice;
       return true;
     }
     const auto found = fit_list(lists_of(all, pool_));
@@ -290,8 +290,8 @@ class Attempt {
     return true;
   }
 
-  /// Where a side was the same in all samples, the rule may be another where it is not. A constant that holds
-  /// at several numbers of ranks is one, unless it is about a part of them, as messages are.
+  /// The sides that were equal in all samples: rules may differ elsewhere. A constant that holds at several
+  /// numbers of ranks is accepted if all ranks take part; messages only concern some of them.
   [[nodiscard]] KnownSides known_sides(std::span<const Sample> samples, bool is_of_all) const {
     if (is_of_all && !is_at_one_count(samples)) return {};
     KnownSides known = common_sides(samples);
@@ -349,7 +349,7 @@ class Attempt {
     step.known = known_sides(loop.turns, is_fixed(*found));
     if (!is_at_one_count(loop.turns)) known.push_back({*found, step.known});
     if (step.known == KnownSides()) return;
-    // As other roles have it that were seen elsewhere, and whose loops take as many turns here.
+    // Uses the rule of a role seen at more numbers of ranks, if it gives the same number of turns here.
     for (const KnownLoop& one : known) {
       const bool is_same = std::all_of(loop.turns.begin(), loop.turns.end(), [&](const Sample& sample) {
         return one.rule.value(sample.place) == sample.value;
@@ -372,19 +372,19 @@ class Attempt {
     FieldSamples turns;
     turns.values = loop.turns;
     const CallSamples& call = first_call(role, step.number);
-    add_misfit(fmt::format("{}: the turns of its loop follow no rule that is known ({}){}",
+    add_misfit(fmt::format("{}: the iterations of its loop follow no known rule ({}){}",
                            call_text(role, call), some_values(turns), by_arrival_),
                {}, call.events);
   }
 
   // --- what is proven by its pattern alone ---
 
-  /// Whether a number is the same everywhere.
+  /// Returns true if a number is the same everywhere.
   static bool is_fixed(const Expression& rule) {
     return rule.form == Form::kNumber && rule.measure == Measure::kOne && rule.power == 0;
   }
-  /// Whether a rank is a neighbour, and so far from all others in both directions that it is no other rank
-  /// just as well. Wildcards are.
+  /// Returns true if a peer is a neighbour, at a distance from all others at which no other rule names the
+  /// same rank. Wildcards count as neighbours.
   static bool is_neighbour(const Expression& rule, const RoleSamples& role) {
     const auto is_far = [](std::int64_t side, std::int64_t by) {
       return by == 0 || side >= 2 * std::abs(by) + 2;
@@ -408,26 +408,26 @@ class Attempt {
     }
   }
 
-  /// What so many turns may have to do with the ranks or a side of their grid, where there was one number of
-  /// ranks: "one less than the ranks". Empty: nothing, or there were several numbers of ranks.
+  /// How the turns may be related to the ranks or a side of their grid, with recordings at a single number of
+  /// ranks: "one less than the ranks". Empty if there is no such relation, or several numbers of ranks.
   [[nodiscard]] std::string as_ranks(std::span<const Sample> samples) const {
     if (samples.empty() || !is_at_one_count(samples)) return {};
-    const Place& place = samples.front().place;
+    const EvaluationPoint& place = samples.front().place;
     const std::int64_t value = samples.front().value;
     if (value < 2) return {};
     const std::int64_t ranks = place.ranks;
-    if (value == ranks) return "as many as the ranks";
-    if (value == ranks - 1) return "one less than the ranks";
-    if (value == 2 * ranks || value == 2 * (ranks - 1)) return "twice the ranks, or those but one";
-    if (value == ranks / 2 || value == ranks / 2 - 1) return "half the ranks, or one less";
-    if (value == value_of(Measure::kLogarithm, place)) return "the logarithm of the ranks";
+    if (value == ranks) return "the number of ranks";
+    if (value == ranks - 1) return "one less than the number of ranks";
+    if (value == 2 * ranks || value == 2 * (ranks - 1)) return "twice the number of ranks, or twice one less";
+    if (value == ranks / 2 || value == ranks / 2 - 1) return "half the number of ranks, or one less";
+    if (value == value_of(Measure::kLogarithm, place)) return "the logarithm of the number of ranks";
     for (int i = 0; model_.layout.dimensions > 1 && i < model_.layout.dimensions; ++i) {
       const std::int64_t side = place.sides[static_cast<std::size_t>(i)];
       if (value == side || value == side - 1) return "a side of the grid, or one less";
     }
     return {};
   }
-  /// Whether the turns of a loop have a neighbour each: it has as many as there are directions.
+  /// Returns true if the loop has one neighbour per turn, so that its turns are the number of directions.
   static bool is_over_neighbours(const RoleProgram& program, const RoleSamples& role, std::size_t loop) {
     return std::ranges::any_of(program.steps, [&](const Step& step) {
       if (step.kind != Step::Kind::kCall) return false;
@@ -440,7 +440,7 @@ class Attempt {
              });
     });
   }
-  /// Whether a size that was seen at one number of ranks is one element for each of them.
+  /// Returns true if a size seen at a single number of ranks is one element per rank.
   static bool has_element_per_rank(std::span<const Sample> samples, const Event& event) {
     if (samples.empty() || !is_at_one_count(samples)) return false;
     return samples.front().value ==
@@ -448,21 +448,22 @@ class Attempt {
   }
 
   void check_pattern() {
-    const std::string advice = "recordings at three or more numbers of ranks";
+    const std::string advice = "record three or more numbers of ranks";
     for (auto& [key, program] : model().programs) {
       const RoleSamples& role = roles_.at(key);
       for (const Step& step : program.steps) {
         if (step.kind == Step::Kind::kLoop && !is_fixed(step.turns)) {
           const CallSamples& call = first_call(role, step.number);
-          add_misfit(fmt::format("{}: the turns of its loop depend on the rank or the number of ranks ({})",
-                                 call_text(role, call), step.turns.text()),
-                     advice, call.events);
+          add_misfit(
+              fmt::format("{}: the iterations of its loop depend on the rank or the number of ranks ({})",
+                          call_text(role, call), step.turns.text()),
+              advice, call.events);
         } else if (step.kind == Step::Kind::kLoop) {
           const std::string like = as_ranks(role.loops[step.number].turns);
           if (like.empty() || is_over_neighbours(program, role, step.number)) continue;
           const CallSamples& call = first_call(role, step.number);
-          add_misfit(fmt::format("{}: the turns of its loop ({}) are {}, and one number of ranks cannot tell "
-                                 "whether they depend on it",
+          add_misfit(fmt::format("{}: the iterations of its loop ({}) are {}, and a single number of ranks "
+                                 "does not show whether they depend on it",
                                  call_text(role, call), step.turns.text(), like),
                      advice, call.events);
         }
@@ -480,22 +481,21 @@ class Attempt {
       const auto& sizes = call.variants[i][static_cast<std::size_t>(Field::kBytes)].values;
       std::string why;
       if (is_message ? !is_neighbour(rule.peer.rule, role) : !is_fixed(rule.peer.rule)) {
-        why =
-            fmt::format("its peer ({}) may be another one at other numbers of ranks", rule.peer.rule.text());
+        why = fmt::format("its peer ({}) may differ at other numbers of ranks", rule.peer.rule.text());
       } else if (!is_fixed(rule.bytes.rule) || !is_fixed(rule.extra.rule)) {
         why = "its size depends on the rank";
       } else if (has_element_per_rank(sizes, event)) {
-        why = "it has as many elements as there are ranks";
-      } else if (rule.members && rule.members->kind != Members::Kind::kAll &&
-                 rule.members->kind != Members::Kind::kSelf) {
-        why = fmt::format("it makes a communicator of some of the ranks ({})", rule.members->text());
+        why = "it has one element per rank";
+      } else if (rule.members && rule.members->kind != Members::Selection::kAll &&
+                 rule.members->kind != Members::Selection::kSelf) {
+        why = fmt::format("it creates a communicator of some of the ranks ({})", rule.members->text());
       } else if (event.kind == EventKind::kCollective && has_blocks_of_different_sizes(event.operation)) {
-        why = "its blocks have a size each";
+        why = "its blocks have individual sizes";
       } else if (event.kind == EventKind::kExchange) {
-        why = "it says which ranks meet";
+        why = "it lists the ranks that synchronize";
       }
       if (why.empty()) continue;
-      add_misfit(fmt::format("{}: {}, and so few recordings cannot tell what it is elsewhere",
+      add_misfit(fmt::format("{}: {}, and so few recordings do not show its value elsewhere",
                              call_text(role, call), why),
                  advice, call.events);
       return;
@@ -526,7 +526,7 @@ Learned learn(Programs programs, const std::shared_ptr<const Pool>& pool, Proof 
   std::int64_t common = 0;
   for (const FoldedProgram* const program : programs) common = std::gcd(common, program->ranks);
   Learned learned;
-  std::optional<Model> lacking;  // knows some calls at one number of ranks alone
+  std::optional<Model> lacking;  // for some calls, seen at a single number of ranks
   std::uint64_t least_lacking = UINT64_MAX;
   std::uint64_t least_misfitting = UINT64_MAX;
   for (const Layout& layout : layouts(common)) {
@@ -534,7 +534,7 @@ Learned learn(Programs programs, const std::shared_ptr<const Pool>& pool, Proof 
       Attempt attempt(programs, pool, layout, roles, proof);
       if (!attempt.run()) continue;
       if (!attempt.misfits().empty()) {
-        // What is seen once fits always, and explains nothing.
+        // Calls that were seen once always fit and prove nothing.
         const std::uint64_t cost = attempt.misfitting() + (programs.size() > 1 ? attempt.lacking() : 0);
         if (cost >= least_misfitting) continue;
         least_misfitting = cost;
@@ -544,7 +544,7 @@ Learned learn(Programs programs, const std::shared_ptr<const Pool>& pool, Proof 
           learned.models.push_back(std::move(attempt.model()));
         break;
       } else if (attempt.lacking() <= attempt.calls() / 2 && attempt.lacking() < least_lacking) {
-        // Rules by which nearly every rank is alone in its role explain everything, and tell nothing.
+        // If nearly every rank has its own role, the rules match everything and prove nothing.
         least_lacking = attempt.lacking();
         lacking = std::move(attempt.model());
       }

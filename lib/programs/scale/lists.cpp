@@ -12,9 +12,9 @@ namespace {
 using ListSamples = std::span<const ListSample>;
 using FoundList = std::optional<ListRule>;
 
-// Longer ones are one rule, or none.
+// Longer lists follow a single rule, or none.
 constexpr std::size_t kMostElements = 64;
-// More samples than these say nothing new.
+// More samples add no information.
 constexpr std::size_t kMostSamples = std::size_t{1} << 18U;
 
 FoundList fit_elements(ListSamples samples) {
@@ -68,28 +68,28 @@ FoundList fit_by_number(ListSamples samples) {
   const auto element = fit_number(values);
   if (!element) return std::nullopt;
   ListRule made;
-  made.kind = ListRule::Kind::kByNumber;
+  made.kind = ListRule::Form::kByNumber;
   made.elements = {*element};
   return made;
 }
 
 }  // namespace
 
-bool ListRule::values(const Place& place, std::vector<std::uint64_t>& values) const {
+bool ListRule::values(const EvaluationPoint& place, std::vector<std::uint64_t>& values) const {
   values.clear();
   const auto add = [&](const Expression& rule, std::optional<std::int64_t> value) {
     if (!value || (*value < 0 && !rule.is_constant())) return false;
     values.push_back(static_cast<std::uint64_t>(*value));
     return true;
   };
-  if (kind == Kind::kElements)
+  if (kind == Form::kElements)
     return std::all_of(elements.begin(), elements.end(),
                        [&](const Expression& element) { return add(element, element.value(place)); });
   const auto count = length.value(place);
   if (!count || *count < 0) return false;
-  Place there = place;
+  EvaluationPoint there = place;
   for (there.own = 0; there.own < *count; ++there.own) {
-    const bool is_added = kind == Kind::kDescending ? add(length, *count - there.own)
+    const bool is_added = kind == Form::kDescending ? add(length, *count - there.own)
                                                     : add(elements.front(), elements.front().value(there));
     if (!is_added) return false;
   }
@@ -100,11 +100,11 @@ std::string ListRule::text() const {
   std::vector<std::string> texts;
   for (const Expression& element : elements) texts.push_back(element.text());
   switch (kind) {
-    case Kind::kElements:
+    case Form::kElements:
       return fmt::format("[{}]", fmt::join(texts, ", "));
-    case Kind::kByNumber:
+    case Form::kByNumber:
       return fmt::format("{} times {}", length.text(), texts.front());
-    case Kind::kDescending:
+    case Form::kDescending:
       return fmt::format("{} down to 1", length.text());
   }
   return {};
@@ -118,7 +118,7 @@ std::optional<ListRule> fit_list(ListSamples samples) {
   FoundList made;
   if (std::all_of(samples.begin(), samples.end(), descends)) {
     made.emplace();
-    made->kind = ListRule::Kind::kDescending;
+    made->kind = ListRule::Form::kDescending;
   } else {
     made = fit_by_number(samples);
   }

@@ -1,4 +1,4 @@
-// The lists of calls, blocks of different sizes and the requests of a wait, as functions of the place.
+// The lists of calls (sizes of blocks, requests of a wait) as functions of the place.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,23 @@
 namespace offramp::scale {
 
 struct ListRule {
-  enum class Kind : std::uint8_t {
-    kElements,    // each has an expression of its own
-    kByNumber,    // one expression for all, where the number of the element is the place's own rank
+  enum class Form : std::uint8_t {
+    kElements,    // one expression per element
+    kByNumber,    // one expression for all; place.own is the element's index
     kDescending,  // from the length down to 1
   };
-  Kind kind = Kind::kElements;
+  Form kind = Form::kElements;
   std::vector<Expression> elements;  // kByNumber: one
-  Expression length;                 // of the other kinds
+  Expression length;                 // for the other kinds
 
-  /// False: it has no value there, or one that is negative and was not recorded as such.
-  [[nodiscard]] bool values(const Place& place, std::vector<std::uint64_t>& values) const;
+  /// Returns false if an element is undefined, or negative without having been recorded so.
+  [[nodiscard]] bool values(const EvaluationPoint& place, std::vector<std::uint64_t>& values) const;
   [[nodiscard]] std::string text() const;
   friend bool operator==(const ListRule&, const ListRule&) = default;
 };
 
 struct ListSample {
-  Place place;
+  EvaluationPoint place;
   const std::vector<std::uint64_t>* values = nullptr;
 };
 std::optional<ListRule> fit_list(std::span<const ListSample> samples);

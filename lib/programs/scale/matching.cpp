@@ -28,7 +28,7 @@ class Matcher {
     found_.calls.resize(counts.calls);
     found_.turns.resize(counts.loops);
   }
-  /// at: calls and loops of the shape before these.
+  /// at: numbers of the shape's calls and loops before these.
   bool match(std::span<const Node> shape, std::span<const Node> nodes, Counts at) {
     while (!shape.empty()) {
       const Node& node = shape.front();
@@ -40,10 +40,10 @@ class Matcher {
     }
     return nodes.empty();
   }
-  Matched take() { return std::move(found_); }
+  Matched release() { return std::move(found_); }
 
  private:
-  /// As a loop, as its body once, or not at all.
+  /// Matches a loop to a loop, to its body once, or to nothing.
   bool match_loop(std::span<const Node> shape, std::span<const Node> nodes, Counts at) {
     if (++tries_ > kMostTries) return false;
     const std::span<const Node> body = shape.front().body;
@@ -55,7 +55,7 @@ class Matcher {
       found_.turns[at.loops] = static_cast<std::int64_t>(nodes.front().count);
       if (match(body, nodes.front().body, first) && match(rest, nodes.subspan(1), after)) return true;
     }
-    // A body without loops has its length; one with loops may have any.
+    // A body without loops has a fixed length; one with loops may have any.
     const std::size_t least = inside.loops == 0 ? body.size() : 0;
     const std::size_t most = inside.loops == 0 ? body.size() : nodes.size();
     for (std::size_t length = least; length <= most && length <= nodes.size(); ++length) {
@@ -69,7 +69,7 @@ class Matcher {
     return match(rest, nodes, after);
   }
 
-  // Programs that take more are not alike.
+  // Programs that need more tries are considered different.
   static constexpr std::uint64_t kMostTries = 100'000;
   std::uint64_t tries_ = 0;
   Matched found_;
@@ -80,7 +80,7 @@ class Matcher {
 std::optional<Matched> match(std::span<const Node> shape, std::span<const Node> nodes) {
   Matcher matcher(counts_of(shape));
   if (!matcher.match(shape, nodes, {})) return std::nullopt;
-  return matcher.take();
+  return matcher.release();
 }
 
 }  // namespace offramp::scale

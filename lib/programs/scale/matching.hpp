@@ -1,5 +1,4 @@
-// Brings the folded programs of several ranks onto one shape: the same calls in the same loops, which may
-// take other numbers of turns.
+// Maps the folded programs of ranks to one shape: the same calls and loops, with any numbers of turns.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +10,13 @@
 
 namespace offramp::scale {
 
-/// What a rank has at each call and each loop of a shape, both counted in the order of the program.
+/// A rank's nodes for the calls and loops of a shape, in program order.
 struct Matched {
-  std::vector<const Node*> calls;   // null: it lies in a loop that takes no turn
+  std::vector<const Node*> calls;   // null: in a loop without turns
   std::vector<std::int64_t> turns;  // of the loops
 };
 
-/// Nothing: the rank does something else.
+/// `nullopt` if the rank does not match the shape.
 std::optional<Matched> match(std::span<const Node> shape, std::span<const Node> nodes);
 
 }  // namespace offramp::scale

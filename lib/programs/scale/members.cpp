@@ -31,23 +31,22 @@ std::int64_t step_of(const std::vector<std::uint64_t>& members) {
   return members.size() < 2 ? 0 : static_cast<std::int64_t>(members[1] - members[0]);
 }
 
-/// As programs choose it: a constant, a part of the ranks, a side.
+/// Steps that programs use: a constant, a part of the ranks, a side.
 bool is_natural_step(const Expression& step) {
   if (step.form != Form::kNumber || step.d != 0 || step.power != 0) return false;
   return step.measure == Measure::kOne ||
          (step.c == 0 && !step.inverse && (step.measure == Measure::kRanks || (step.a == 1 && step.b == 1)));
 }
 
-/// The largest step, or block, that each number of ranks has: blocks may be cut short at the end, and
-/// communicators of one rank have no step.
-FoundMembers fit_steps(Members::Kind kind, MembersSamples samples) {
+/// Fits the largest step or block at each number of ranks: the last block may be shorter.
+FoundMembers fit_steps(Members::Selection kind, MembersSamples samples) {
   std::map<std::int64_t, Sample> steps;
   for (const MembersSample& sample : samples) {
     Sample& one = steps[sample.place.ranks];
     one.place = sample.place;
-    one.value =
-        std::max(one.value, kind == Members::Kind::kBlocks ? static_cast<std::int64_t>(sample.members->size())
-                                                           : step_of(*sample.members));
+    one.value = std::max(one.value, kind == Members::Selection::kBlocks
+                                        ? static_cast<std::int64_t>(sample.members->size())
+                                        : step_of(*sample.members));
   }
   std::vector<Sample> values;
   for (const auto& [ranks, step] : steps) values.push_back(step);
@@ -72,17 +71,17 @@ std::int64_t Group::member(std::int64_t number) const {
   return rank_at(sides, place);
 }
 
-std::optional<Group> Members::at(const Place& place) const {
+std::optional<Group> Members::at(const EvaluationPoint& place) const {
   Group group;
   switch (kind) {
-    case Kind::kAll:
+    case Selection::kAll:
       group.size = place.ranks;
       group.own = place.rank;
       return group;
-    case Kind::kSelf:
+    case Selection::kSelf:
       group.first = place.rank;
       return group;
-    case Kind::kSlice:
+    case Selection::kSlice:
       group.is_slice = true;
       group.free = free;
       group.sides = place.sides;
@@ -93,16 +92,16 @@ std::optional<Group> Members::at(const Place& place) const {
         group.own = group.own * place.sides[i] + place.at[i];
       }
       return group;
-    case Kind::kRange:
+    case Selection::kRange:
       group.first = first;
       group.size = place.ranks - without_last - first;
       group.own = place.rank - first;
       break;
-    case Kind::kBlocks:
-    case Kind::kStrided: {
+    case Selection::kBlocks:
+    case Selection::kStrided: {
       const auto length = step.value(place);
       if (!length || *length <= 0 || *length > place.ranks) return std::nullopt;
-      if (kind == Kind::kBlocks) {
+      if (kind == Selection::kBlocks) {
         group.own = place.rank % *length;
         group.first = place.rank - group.own;
         group.size = std::min(*length, place.ranks - group.first);
@@ -121,22 +120,22 @@ std::optional<Group> Members::at(const Place& place) const {
 
 std::string Members::text() const {
   switch (kind) {
-    case Kind::kAll:
+    case Selection::kAll:
       return "all ranks";
-    case Kind::kSelf:
+    case Selection::kSelf:
       return "the rank alone";
-    case Kind::kSlice: {
+    case Selection::kSlice: {
       std::string dimensions;
       for (int i = 0; i < kMostDimensions; ++i) {
         if ((free >> i & 1U) != 0) dimensions += fmt::format("{}{}", dimensions.empty() ? "" : " and ", i);
       }
       return fmt::format("along dimension {}", dimensions);
     }
-    case Kind::kBlocks:
+    case Selection::kBlocks:
       return fmt::format("blocks of {}", step.text());
-    case Kind::kStrided:
+    case Selection::kStrided:
       return fmt::format("every {}th rank", step.text());
-    case Kind::kRange:
+    case Selection::kRange:
       return fmt::format("all from {} on but the last {}", first, without_last);
   }
   return {};
@@ -147,19 +146,19 @@ std::optional<Members> fit_members(MembersSamples samples, int dimensions) {
   Members made;
   if (const FoundMembers found = checked_members(made, samples)) return found;
   for (unsigned free = 1; dimensions > 1 && free + 1 < 1U << dimensions; ++free) {
-    made.kind = Members::Kind::kSlice;
+    made.kind = Members::Selection::kSlice;
     made.free = free;
     if (const FoundMembers found = checked_members(made, samples)) return found;
   }
-  for (const Members::Kind kind : {Members::Kind::kBlocks, Members::Kind::kStrided}) {
+  for (const Members::Selection kind : {Members::Selection::kBlocks, Members::Selection::kStrided}) {
     if (const FoundMembers found = fit_steps(kind, samples)) return found;
   }
   made = {};
-  made.kind = Members::Kind::kSelf;
+  made.kind = Members::Selection::kSelf;
   if (const FoundMembers found = checked_members(made, samples)) return found;
   const MembersSample& first = samples.front();
   if (first.members->empty()) return std::nullopt;
-  made.kind = Members::Kind::kRange;
+  made.kind = Members::Selection::kRange;
   made.first = static_cast<std::int64_t>(first.members->front());
   made.without_last = first.place.ranks - 1 - static_cast<std::int64_t>(first.members->back());
   return checked_members(made, samples);

@@ -1,4 +1,4 @@
-// Which ranks a communicator has, as a function of the rank that is in it.
+// The members of a communicator as a function of a rank in it.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 
 namespace offramp::scale {
 
-/// The members of one communicator of one rank, without a list of them.
+/// The members of a rank's communicator, without listing them.
 struct Group {
   std::int64_t size = 1;
   std::int64_t own = 0;  // the rank in it
-  // Every step-th rank from the first one on, unless it is part of a grid.
+  // Unless it is a slice: every step-th rank from the first one on.
   std::int64_t first = 0;
   std::int64_t step = 1;
-  // Part of a grid: the ranks whose coordinates in the other dimensions are these.
+  // A slice of a grid: the ranks with these coordinates in the other dimensions.
   bool is_slice = false;
-  unsigned free = 0;  // bits of the dimensions in which they differ
+  unsigned free = 0;  // bit mask of the dimensions in which they differ
   Sides sides = {1, 1, 1};
   Sides at = {};
 
@@ -28,26 +28,26 @@ struct Group {
 };
 
 struct Members {
-  enum class Kind : std::uint8_t {
+  enum class Selection : std::uint8_t {
     kAll,
     kSelf,
     kSlice,    // rows, columns, planes: the dimensions in `free` differ
-    kBlocks,   // so many ranks beside each other as `step` says
+    kBlocks,   // blocks of `step` consecutive ranks
     kStrided,  // every step-th rank
-    kRange     // from first on, without the last ones
+    kRange     // from `first` on, without the last ones
   };
-  Kind kind = Kind::kAll;
+  Selection kind = Selection::kAll;
   unsigned free = 0;
   Expression step;
   std::int64_t first = 0;
   std::int64_t without_last = 0;
 
-  [[nodiscard]] std::optional<Group> at(const Place& place) const;
+  [[nodiscard]] std::optional<Group> at(const EvaluationPoint& place) const;
   [[nodiscard]] std::string text() const;
 };
 
 struct MembersSample {
-  Place place;
+  EvaluationPoint place;
   const std::vector<std::uint64_t>* members = nullptr;
 };
 std::optional<Members> fit_members(std::span<const MembersSample> samples, int dimensions);

@@ -1,6 +1,5 @@
-// A program as a function of the number of ranks: for each role a sequence of calls and loops whose numbers
-// are expressions. It is learned from recordings at several numbers of ranks, and holds for all of their
-// calls, or says for which it does not.
+// A program as a function of the number of ranks: per role, calls and loops with expressions as numbers. It
+// is learned from several recordings and matches all their calls, or lists those that it does not match.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +18,15 @@
 
 namespace offramp::scale {
 
-/// What depends on a turn depends on that of one loop: how deep it lies, from the outside; -1: of none.
+/// A rule that may depend on the turn of one loop: `loop` is its depth from the outside, or -1.
 template <typename Rule>
 struct Turning {
   Rule rule;
   int loop = -1;
 };
 
-/// Sides of the grid that were the same wherever a rule was learned: it is not known where they are others.
-/// 0: there were several, or it does not matter.
+/// Sides of the grid that were equal in all samples of a rule, whose validity elsewhere is unknown. 0: the
+/// side varied or does not matter.
 using KnownSides = Sides;
 
 /// The numbers of a call.
@@ -41,23 +40,23 @@ struct CallRule {
 struct Step {
   enum class Kind : std::uint8_t { kCall, kLoop, kEnd };
   Kind kind = Kind::kCall;
-  // A call.
+  // Fields of a call:
   std::uint32_t symbol = 0;
   std::size_t number = 0;  // counted within the role
-  /// Loops of which each turn has rules of its own, and their turns; the innermost counts fastest.
+  /// Loops with separate rules per turn, and their turns; the innermost varies fastest.
   std::vector<std::pair<int, std::int64_t>> unrolled;
   std::vector<CallRule> rules;
-  // A loop, and where it ends or begins.
+  // Fields of a loop: its turns, and the index of its other end.
   Expression turns;
   std::size_t other_end = 0;
   KnownSides known = {};
 };
 
-/// A recorded rank whose CPU times stand for those of ranks that were not recorded.
+/// A recorded rank whose CPU times are used for ranks that were not recorded.
 struct Donor {
   std::int64_t ranks = 0;
   std::int64_t rank = 0;
-  std::vector<Series> times;  // of each call, by Step::number
+  std::vector<Series> times;  // per call, by Step::number
 };
 
 struct RoleProgram {
@@ -73,31 +72,30 @@ struct Model {
   std::shared_ptr<const Pool> pool;
   std::map<std::uint64_t, RoleProgram> programs;
   std::vector<std::int64_t> learned_from;  // numbers of ranks
-  bool uses_grid = false;                  // some rule is of coordinates or sides
-  bool is_doubtful = false;                // on a line, with peers that may be neighbours on a grid
+  bool uses_grid = false;                  // some rule depends on coordinates or sides
+  bool is_doubtful = false;                // on a line, but peers may be neighbours on a grid
 
-  /// Null: no recording has such a rank.
+  /// Null if no recording has a rank with this role.
   [[nodiscard]] const RoleProgram* role_of(const Sides& sides, std::int64_t rank) const;
 };
 
-/// What does not fit, in words: which function, where, and why.
+/// Something that does not fit: function, place, and reason in words.
 struct Misfit {
   std::string what;
-  std::string advice;       // what can be done; may be empty
-  std::uint64_t calls = 0;  // that it concerns
+  std::string advice;       // what the user can do; may be empty
+  std::uint64_t calls = 0;  // affected calls
 };
 
 struct Learned {
-  /// What explains all calls, the simplest first, one for each layout that does. Those behind the first are
-  /// there only where they make use of their grid.
+  /// Models that match all calls, simplest first, one per layout. Those after the first use their grid.
   std::vector<Model> models;
-  std::vector<Misfit> misfits;  // without models: of the rules that explain most
+  std::vector<Misfit> misfits;  // without models: of the rules that match most calls
 };
 
-/// How much has to be proven.
+/// How much evidence is required.
 enum class Proof : std::uint8_t {
-  kByCounts,   // sizes and turns hold where there were several numbers of ranks to tell
-  kByPattern,  // nothing may depend on the number of ranks but who is whose neighbour
+  kByCounts,   // sizes and turns must match at several numbers of ranks
+  kByPattern,  // only neighbourhood may depend on the number of ranks
 };
 Learned learn(std::span<const FoldedProgram* const> programs, const std::shared_ptr<const Pool>& pool,
               Proof proof);

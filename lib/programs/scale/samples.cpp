@@ -10,8 +10,8 @@ namespace {
 using recording::Event;
 using recording::EventKind;
 
-// Loops of as many turns, the same number everywhere, have a rule for each turn where turns differ. Longer
-// ones only where there is no rule for all turns.
+// Loops of up to kShortLoop turns, equal at all ranks, get a rule per turn if turns differ. Longer ones only
+// do if no rule matches all turns.
 constexpr std::int64_t kShortLoop = 16;
 constexpr std::int64_t kLongestUnrolled = 4096;
 constexpr std::size_t kMostValues = std::size_t{1} << 18U;
@@ -22,12 +22,12 @@ std::int64_t product(std::span<const std::int64_t> turns) {
   return all;
 }
 
-/// The values of one number of a call at one rank, in the order of the program.
+/// The values of one number of a call at one rank, in program order.
 class Values {
  public:
   explicit Values(const Series& series) : first_(series.first()) {
     if (series.is_constant()) return;
-    for (const Series::Run& run : series.runs()) all_.insert(all_.end(), run.times, run.value);
+    for (const Series::Repetition& run : series.runs()) all_.insert(all_.end(), run.times, run.value);
   }
   [[nodiscard]] bool is_constant() const { return all_.empty(); }
   [[nodiscard]] std::int64_t at(std::int64_t index) const {
@@ -43,8 +43,8 @@ class Values {
 struct Source {
   const RankOf* rank = nullptr;
   const Node* node = nullptr;
-  std::vector<std::int64_t> turns;    // of the loops around it
-  std::vector<std::int64_t> strides;  // of their turns
+  std::vector<std::int64_t> turns;    // of the surrounding loops
+  std::vector<std::int64_t> strides;  // distance between their turns
   std::array<bool, kProgramFields> is_constant = {};
   std::vector<Values> values;
 
@@ -53,7 +53,7 @@ struct Source {
   }
 };
 
-/// Finds out which numbers of a call depend on the turn of which loop.
+/// Determines which numbers of a call depend on the turn of a loop, and on which loop.
 class CallCollector {
  public:
   CallCollector(CallSamples& call, const RoleSamples& role, std::size_t number, const Pool& pool,
@@ -75,7 +75,7 @@ class CallCollector {
     for (std::size_t field = 0; field < kProgramFields; ++field) {
       while (left(field).size() > 1) {
         if (!unroll_one(left(field))) {
-          call_.problem = "differs from turn to turn in more than one loop";
+          call_.problem = "differs between the iterations of more than one loop";
           return;
         }
       }
@@ -122,13 +122,13 @@ class CallCollector {
     return std::any_of(depends_.begin(), depends_.end(),
                        [&](const std::set<std::size_t>& loops) { return loops.contains(loop); });
   }
-  /// The same number of turns everywhere, and not more than that.
+  /// Returns true if the number of turns is the same everywhere and at most `most`.
   [[nodiscard]] bool is_short(std::size_t loop, std::int64_t most) const {
     const std::int64_t turns = sources_.front().turns[loop];
     return turns <= most && std::all_of(sources_.begin(), sources_.end(),
                                         [&](const Source& source) { return source.turns[loop] == turns; });
   }
-  /// Loops that a number depends on and that are not unrolled.
+  /// Loops on which a number depends and that are not unrolled.
   [[nodiscard]] std::vector<std::size_t> left(std::size_t field) const {
     std::vector<std::size_t> loops;
     std::set_difference(depends_[field].begin(), depends_[field].end(), unrolled_.begin(), unrolled_.end(),
@@ -178,14 +178,14 @@ class CallCollector {
       }
     }
   }
-  [[nodiscard]] Place place_of(const RankOf& rank) const {
-    Place place = rank.place;
+  [[nodiscard]] EvaluationPoint place_of(const RankOf& rank) const {
+    EvaluationPoint place = rank.place;
     const auto& [size, own] = rank.folded->communicators[event_.communicator];
     place.size = size;
     place.own = own;
     return place;
   }
-  /// A number that depends on the turn in no way that is known.
+  /// Unrolls a loop if a number depends on its turn without a known rule. Returns false if there is none.
   bool unroll_without_rule() {
     for (const CallFields& variant : call_.variants) {
       for (std::size_t field = 0; field < kProgramFields; ++field) {
@@ -278,7 +278,8 @@ bool has_rule(const Event& event, Field field, const FieldSamples& samples, cons
 }
 
 void collect(RoleSamples& role, const Pool& pool, int dimensions) {
-  // A loop of the shape may take one turn elsewhere, or none; what takes one turn in it is no loop.
+  // Uses the rank with the most loops as shape: a loop of the shape may take one turn or none elsewhere, but
+  // a loop with a single turn is not recognised as one.
   const auto is_larger = [](const RankOf& a, const RankOf& b) {
     const auto size = [](const RankOf& one) {
       return std::tuple(one.place.ranks, one.folded->events, loops_in(one.folded->body));

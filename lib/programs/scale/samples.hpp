@@ -1,5 +1,5 @@
-// What is known of a role: the calls and loops that its ranks have in common, and the values that each number
-// of theirs has at which rank, number of ranks and turn.
+// The data of a role: the calls and loops that its ranks have in common, and the values of each number by
+// rank, number of ranks, and turn.
 #pragma once
 
 #include <array>
@@ -20,48 +20,48 @@ namespace offramp::scale {
 /// A recorded rank.
 struct RankOf {
   const FoldedRank* folded = nullptr;
-  Place place;  // on the communicator of all ranks
+  EvaluationPoint place;  // on the communicator of all ranks
 };
 
 struct FieldSamples {
   std::vector<Sample> values;  // of lists, their numbers in the pool
-  int loop = -1;               // whose turn they depend on, by its depth
+  int loop = -1;               // depth of the loop on whose turn they depend
 };
 using CallFields = std::array<FieldSamples, kProgramFields>;
 
 struct CallSamples {
   std::uint32_t symbol = 0;
-  std::vector<std::size_t> loops;                      // around it, from the outside
+  std::vector<std::size_t> loops;                      // surrounding loops, outermost first
   std::vector<std::pair<int, std::int64_t>> unrolled;  // as in Step
   std::vector<CallFields> variants;
   std::uint64_t events = 0;  // of all ranks
-  std::string problem;       // why its values cannot be told apart; empty: they can
+  std::string problem;       // why its values cannot be separated; empty if they can
 };
 
 struct LoopSamples {
-  std::vector<Sample> turns;      // of ranks that come to the loop at all
-  std::size_t around = SIZE_MAX;  // the loop that it stands in; SIZE_MAX: none
+  std::vector<Sample> turns;      // of ranks that reach the loop
+  std::size_t around = SIZE_MAX;  // the surrounding loop; SIZE_MAX: none
   bool is_unrolled = false;
 };
 
 struct RoleSamples {
   std::vector<RankOf> ranks;
   const FoldedRank* shape = nullptr;  // of the largest number of ranks
-  std::vector<Matched> matched;       // one for each rank
+  std::vector<Matched> matched;       // one per rank
   std::vector<CallSamples> calls;
   std::vector<LoopSamples> loops;
-  const FoldedRank* other = nullptr;  // a rank that does something else; null: there is none
+  const FoldedRank* other = nullptr;  // a rank that does not match the shape; null if all do
 
   [[nodiscard]] std::uint64_t events() const;
 };
 
-/// ranks: set. Fills in the rest. dimensions: of the grid.
+/// Fills in everything but `ranks`, which must be set. dimensions: of the grid.
 void collect(RoleSamples& role, const Pool& pool, int dimensions);
 
 bool names_rank(const recording::Event& event);
 std::vector<ListSample> lists_of(const FieldSamples& samples, const Pool& pool);
 std::vector<MembersSample> members_of(const FieldSamples& samples, const Pool& pool);
-/// Whether there is a rule for a number of a call.
+/// Returns true if a rule matches a number of a call.
 bool has_rule(const recording::Event& event, Field field, const FieldSamples& samples, const Pool& pool,
               int dimensions);
 

@@ -21,7 +21,7 @@ namespace {
 using recording::Event;
 using recording::EventKind;
 
-/// What all ranks of a scaled program share.
+/// Shared by all ranks of a scaled program.
 struct Shared {
   std::shared_ptr<const Model> model;
   std::int64_t ranks = 0;
@@ -36,8 +36,7 @@ std::shared_ptr<const Shared> shared_of(std::shared_ptr<const Model> model, std:
 
 class ScaledRank final : public recording::UnrecordedReader {
  public:
-  /// alike_turns: of loops, by the number of the step that ends them, whether one of their turns is enough,
-  /// to see whether all numbers have values. Null: all turns are made.
+  /// alike_turns: by the step that ends a loop, true if one turn suffices for validation. Null: makes all.
   ScaledRank(std::shared_ptr<const Shared> shared, int rank, const std::vector<bool>* alike_turns = nullptr)
       : shared_(std::move(shared)),
         program_(*shared_->model->role_of(shared_->sides, rank)),
@@ -90,9 +89,9 @@ class ScaledRank final : public recording::UnrecordedReader {
     std::uint64_t used = 0;  // of the run
   };
 
-  /// The list of them, beside those in lists_.
+  /// The number of the list of all ranks, beside those in lists_.
   static constexpr std::uint32_t kAllRanks = 3;
-  static constexpr std::string_view kNoNumber = "is no whole number there";
+  static constexpr std::string_view kNoNumber = "is not a whole number there";
 
   /// problem: "is -3 there"
   void fail(const Step& step, std::string_view what, const std::string& rule, std::string_view problem) {
@@ -102,10 +101,10 @@ class ScaledRank final : public recording::UnrecordedReader {
       error_ = fmt::format("rank {} of {}: {} of {} ({}) {}", world_.rank, world_.ranks, what, call, rule,
                            problem);
   }
-  /// 0 and the error, unless it has a value there and that is one of those. What was recorded as it is stays
-  /// so below 0, as wildcards do.
-  std::int64_t number(const Step& step, const Expression& rule, const Place& place, std::string_view what,
-                      std::int64_t most) {
+  /// Returns the value of a rule. Sets the error and returns 0 if it is undefined or out of range. Recorded
+  /// constants may be negative, as wildcards are.
+  std::int64_t number(const Step& step, const Expression& rule, const EvaluationPoint& place,
+                      std::string_view what, std::int64_t most) {
     const auto value = rule.value(place);
     if (!value) {
       fail(step, what, rule.text(), kNoNumber);
@@ -115,7 +114,7 @@ class ScaledRank final : public recording::UnrecordedReader {
     return value.value_or(0);
   }
 
-  /// The dimension in which the grid is another than wherever the rule was learned. Nothing: there is none.
+  /// A dimension in which the grid differs from all grids where the rule was learned, if any.
   [[nodiscard]] std::optional<std::size_t> unknown_side(const KnownSides& known) const {
     for (std::size_t i = 0; i < known.size(); ++i) {
       if (known[i] != 0 && known[i] != world_.sides[i]) return i;
@@ -126,13 +125,13 @@ class ScaledRank final : public recording::UnrecordedReader {
     const std::string where = shared_->model->layout.dimensions == 1
                                   ? fmt::format("at {} ranks", known[side])
                                   : fmt::format("where side {} of the grid is {}", side, known[side]);
-    error_ = fmt::format("what {} does is known only {}, and it is {} there (rank {} of {}, {})", what, where,
-                         world_.sides[side], world_.rank, world_.ranks, program_.name);
+    error_ = fmt::format("the behaviour of {} is known only {}, but it is {} there (rank {} of {}, {})", what,
+                         where, world_.sides[side], world_.rank, world_.ranks, program_.name);
   }
 
   void enter(const Step& step) {
     if (const auto side = unknown_side(step.known)) return fail_unknown(step.known, *side, "a loop");
-    const std::int64_t turns = number(step, step.turns, world_, "the number of turns", INT64_MAX);
+    const std::int64_t turns = number(step, step.turns, world_, "the number of iterations", INT64_MAX);
     if (turns <= 0) {
       at_ = step.other_end + 1;
       return;
@@ -157,7 +156,7 @@ class ScaledRank final : public recording::UnrecordedReader {
                static_cast<std::size_t>(open_[static_cast<std::size_t>(loop)].turn);
     return step.rules[number];
   }
-  void set_turn(Place& place, int loop) const {
+  void set_turn(EvaluationPoint& place, int loop) const {
     const Turns turns = loop < 0 ? Turns{0, 1} : open_[static_cast<std::size_t>(loop)];
     place.turn = turns.turn;
     place.turns = turns.turns;
@@ -168,7 +167,7 @@ class ScaledRank final : public recording::UnrecordedReader {
     const CallRule& rule = rule_of(step);
     if (const auto side = unknown_side(rule.known))
       return fail_unknown(rule.known, *side, shared_->model->pool->call_of(step.symbol));
-    Place place = world_;
+    EvaluationPoint place = world_;
     std::tie(place.size, place.own) = communicators_[event.communicator];
     const auto value = [&](const Turning<Expression>& one, std::string_view what, std::int64_t most) {
       set_turn(place, one.loop);
@@ -188,31 +187,32 @@ class ScaledRank final : public recording::UnrecordedReader {
     computed_ = next_time(step.number);
   }
 
-  std::uint32_t make_list(const Step& step, const Turning<ListRule>& one, Place& place, std::size_t number) {
+  std::uint32_t make_list(const Step& step, const Turning<ListRule>& one, EvaluationPoint& place,
+                          std::size_t number) {
     set_turn(place, one.loop);
     if (!one.rule.values(place, lists_[number]))
-      fail(step, "a list", one.rule.text(), "has no value there, or one below 0");
+      fail(step, "a list", one.rule.text(), "has no value there, or a negative one");
     return lists_[number].empty() ? 0 : static_cast<std::uint32_t>(number) + 1;
   }
   void make_communicator(const Step& step, const CallRule& rule, Event& event) {
     const auto group = rule.members->at(world_);
     if (!group) return fail(step, "a communicator", rule.members->text(), kNoNumber);
-    const bool has_all = rule.members->kind == Members::Kind::kAll;
+    const bool has_all = rule.members->kind == Members::Selection::kAll;
     lists_[0].resize(has_all ? 0 : static_cast<std::size_t>(group->size));
     for (std::size_t i = 0; i < lists_[0].size(); ++i)
       lists_[0][i] = static_cast<std::uint64_t>(group->member(static_cast<std::int64_t>(i)));
     event.list = has_all ? kAllRanks : 1;
-    // Members agree on it: each makes its communicators in the same order.
+    // All members agree on it: each makes its communicators in the same order.
     event.extra = communicators_.size();
     communicators_.emplace_back(group->size, group->own);
   }
 
-  /// As the donor had them, call by call, and from the beginning again where it had fewer.
+  /// The donor's times call by call, repeated from the start if it had fewer.
   std::uint64_t next_time(std::size_t call) {
     const auto runs = donor_->times[call].runs();
     if (runs.empty()) return 0;
     TimePlace& place = times_[call];
-    const Series::Run& run = runs[place.run];
+    const Series::Repetition& run = runs[place.run];
     if (++place.used == run.times) {
       place.used = 0;
       place.run = (place.run + 1) % static_cast<std::uint32_t>(runs.size());
@@ -227,7 +227,7 @@ class ScaledRank final : public recording::UnrecordedReader {
   const RoleProgram& program_;
   const std::vector<bool>* alike_turns_;
   const Donor* donor_ = nullptr;
-  Place world_;
+  EvaluationPoint world_;
   std::size_t at_ = 0;
   std::vector<Turns> open_;
   std::vector<std::pair<std::int64_t, std::int64_t>> communicators_;  // size, and the rank in it
@@ -237,10 +237,10 @@ class ScaledRank final : public recording::UnrecordedReader {
   std::string error_;
 };
 
-// Recordings of more ranks are not what a user is asked for.
+// Users are not asked to record more ranks than this.
 constexpr std::int64_t kMostAdvised = 512;
 
-/// The smallest number of ranks that has all of these roles. Nothing: none that could be recorded.
+/// The smallest number of ranks that has all of these roles. `nullopt` if it is too large to record.
 std::optional<std::int64_t> smallest_with(const Model& model, const std::set<std::uint64_t>& roles) {
   for (std::int64_t ranks = 2; ranks <= kMostAdvised; ++ranks) {
     const auto sides = model.layout.sides(ranks);
@@ -252,7 +252,7 @@ std::optional<std::int64_t> smallest_with(const Model& model, const std::set<std
   return std::nullopt;
 }
 
-/// Fails with the ranks that no recording has.
+/// Fails if no recording has some of the roles; names the affected ranks.
 Result<void> check_roles(const Model& model, const Sides& sides, std::int64_t ranks) {
   std::set<std::uint64_t> all;
   std::set<std::string> names;
@@ -267,16 +267,15 @@ Result<void> check_roles(const Model& model, const Sides& sides, std::int64_t ra
   if (missing == 0) return {};
   const auto enough = smallest_with(model, all);
   return failure(
-      fmt::format("{} of {} ranks ({}) have a place on {} that no recording has{}", missing, ranks,
+      fmt::format("{} of {} ranks ({}) have a position on {} that occurs in no recording{}", missing, ranks,
                   fmt::join(names, ", "), model.layout.text(),
-                  enough ? fmt::format("; a recording of {} ranks has all of them", *enough) : ""));
+                  enough ? fmt::format("; a recording of {} ranks contains all of them", *enough) : ""));
 }
 
-/// Of each loop, by the number of the step that ends it, whether nothing that is done in it depends on its
-/// turn.
+/// For each loop, indexed by the step that ends it: true if nothing in it depends on its turn.
 std::vector<bool> alike_turns(const RoleProgram& program, const Pool& pool) {
   std::vector<bool> alike(program.steps.size(), true);
-  std::vector<std::size_t> ends;  // of the loops that are open
+  std::vector<std::size_t> ends;  // of the open loops
   for (const Step& step : program.steps) {
     if (step.kind == Step::Kind::kLoop) ends.push_back(step.other_end);
     if (step.kind == Step::Kind::kEnd) ends.pop_back();
@@ -290,7 +289,7 @@ std::vector<bool> alike_turns(const RoleProgram& program, const Pool& pool) {
                              rule.second_list.loop})
         depends_on(loop);
     }
-    // Later steps name it by how many were made before.
+    // Later steps refer to it by the number of communicators made before.
     if (pool.event(step.symbol).kind == EventKind::kCommunicator) {
       for (const std::size_t end : ends) alike[end] = false;
     }
@@ -298,7 +297,7 @@ std::vector<bool> alike_turns(const RoleProgram& program, const Pool& pool) {
   return alike;
 }
 
-/// 0, the last one, and then those between, each time where the widest gaps are. All of them once.
+/// 0, the last index, and then indices that halve the remaining gaps. Each index once.
 std::vector<std::size_t> spread_out(std::size_t count) {
   std::vector<std::size_t> order = {0};
   if (count > 1) order.push_back(count - 1);
@@ -308,11 +307,11 @@ std::vector<std::size_t> spread_out(std::size_t count) {
   return order;
 }
 
-// Calls that are made to see whether all numbers have values: more take seconds.
+// The limit of calls made for validation: more take seconds.
 constexpr std::uint64_t kMostTried = 20'000'000;
 
-/// What is wrong with the numbers of a role, by its key. Empty: all of them have values, at all of its ranks
-/// as long as they are not too many calls, else at ranks all over the program.
+/// The problem with the numbers of each role, by its key. Empty if all have values. Checks all of its ranks,
+/// or a selection across the program if there are too many calls.
 using Trials = std::map<std::uint64_t, std::string>;
 Trials try_roles(const std::shared_ptr<const Shared>& shared) {
   const Model& model = *shared->model;
@@ -359,7 +358,7 @@ Result<trace::Program> at_ranks(const std::shared_ptr<const Model>& model, int r
 
 std::string difference_at(const std::shared_ptr<const Model>& model,
                           const std::shared_ptr<const Model>& other, int ranks) {
-  // The other one may not have all roles: then it says nothing of so many ranks.
+  // If the other model lacks roles, it makes no statement about this number of ranks.
   const auto sides = other->layout.sides(ranks);
   if (!sides || !check_roles(*other, *sides, ranks)) return {};
   const auto one_shared = shared_of(model, ranks, *model->layout.sides(ranks), ComputeScaling::kRecorded);
@@ -377,15 +376,15 @@ std::string difference_at(const std::shared_ptr<const Model>& model,
   return {};
 }
 
-Foretold foretell(const std::shared_ptr<const Model>& model, int ranks) {
+Extrapolation extrapolation_of(const std::shared_ptr<const Model>& model, int ranks) {
   const Sides sides = model->layout.sides(ranks).value_or(Sides{ranks, 1, 1});
   const auto shared = shared_of(model, ranks, sides, ComputeScaling::kRecorded);
-  Foretold foretold;
+  Extrapolation foretold;
   const auto trials = std::make_shared<const Trials>(try_roles(shared));
   for (const auto& [role, problem] : *trials) {
     const std::string_view what = std::string_view(problem).substr(0, problem.find(" (rank "));
-    const auto is_told = [&](const std::string& told) { return told.starts_with(what); };
-    if (!problem.empty() && std::ranges::none_of(foretold.unknown, is_told))
+    const auto is_listed = [&](const std::string& reason) { return reason.starts_with(what); };
+    if (!problem.empty() && std::ranges::none_of(foretold.unknown, is_listed))
       foretold.unknown.push_back(problem);
   }
   foretold.read = [shared, trials](int rank) -> std::unique_ptr<recording::Reader> {

@@ -1,4 +1,4 @@
-// A learned program at some number of ranks, made rank by rank as it is read.
+// A learned program at a given number of ranks, generated rank by rank as it is read.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,20 @@
 
 namespace offramp::scale {
 
-/// The model at so many ranks. A failure says which ranks no recording has, and what to record. What a
-/// wildcard takes is left to the world.
+/// Returns the model's program. On failure, names the roles that no recording has, and what to record. The
+/// world decides what wildcards match.
 Result<trace::Program> at_ranks(const std::shared_ptr<const Model>& model, int ranks, ComputeScaling scaling);
 
-/// Why two models are not the same program at so many ranks; empty: they are, as far as some ranks tell.
+/// How two models differ at a number of ranks. Empty if a selection of ranks shows no difference.
 std::string difference_at(const std::shared_ptr<const Model>& model,
                           const std::shared_ptr<const Model>& other, int ranks);
 
-/// The same of those ranks alone that the model knows.
-struct Foretold {
-  std::function<std::unique_ptr<recording::Reader>(int rank)> read;  // null: it does not know it
+/// The model's program at a number of ranks, for the ranks that it can extrapolate.
+struct Extrapolation {
+  std::function<std::unique_ptr<recording::Reader>(int rank)> read;  // null if unknown
   std::function<std::string(int rank)> role;
-  std::vector<std::string> unknown;  // why, one for each role
+  std::vector<std::string> unknown;  // reasons, one per role
 };
-Foretold foretell(const std::shared_ptr<const Model>& model, int ranks);
+Extrapolation extrapolation_of(const std::shared_ptr<const Model>& model, int ranks);
 
 }  // namespace offramp::scale

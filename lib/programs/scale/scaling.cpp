@@ -14,10 +14,8 @@
 namespace offramp::scale {
 namespace {
 
-// Fewer say too little of how sizes depend on the number of ranks.
+// Fewer recordings do not show how sizes depend on the number of ranks.
 constexpr std::size_t kEnough = 3;
-// More are not told; the first ones are the ones that concern most calls.
-constexpr std::size_t kMostTold = 8;
 
 std::string fact_of(const recording::Description& description, std::string_view key) {
   for (const auto& [name, value] : description.facts) {
@@ -26,7 +24,7 @@ std::string fact_of(const recording::Description& description, std::string_view 
   return {};
 }
 
-/// What was recorded.
+/// The recorded command.
 struct Command {
   std::string program;
   std::string arguments;
@@ -35,7 +33,7 @@ struct Command {
   [[nodiscard]] std::string name() const { return program.substr(program.rfind('/') + 1); }
 };
 
-/// Nothing: it is not known, for a trace is called as its file.
+/// `nullopt` if it is unknown: traces are only named after their file.
 std::optional<Command> command_of(const trace::Program& program) {
   const recording::Description& description = program.description;
   Command command{fact_of(description, "program"), fact_of(description, "arguments")};
@@ -43,7 +41,7 @@ std::optional<Command> command_of(const trace::Program& program) {
   const Result<Pattern> pattern =
       program.kind == "pattern" ? parse_pattern(command.program) : failure("a trace");
   if (!pattern) return std::nullopt;
-  // The number of ranks is in its name.
+  // The pattern's name contains the number of ranks.
   command.program = fmt::format("{}{}", kPatternPrefix, pattern->kind->name);
   command.arguments = fmt::format("{}, {}", counted(pattern->bytes, "byte"),
                                   counted(static_cast<std::uint64_t>(pattern->rounds), "round"));
@@ -52,16 +50,14 @@ std::optional<Command> command_of(const trace::Program& program) {
   return command;
 }
 
-/// By the number of ranks. Fails if they are not recordings of one program.
+/// Sorts by the number of ranks. Fails if they are not recordings of one program.
 Result<std::vector<const NamedProgram*>> in_order(const std::vector<NamedProgram>& recorded) {
   std::vector<const NamedProgram*> order;
   for (const NamedProgram& one : recorded) {
     if (!one.program.missing.empty()) return failure(fmt::format("{}: {}", one.name, one.program.missing));
     if (one.program.graph)
       return failure(
-          fmt::format("{}: its operations depend on each other as in a graph; calls one after the other are "
-                      "what can be scaled",
-                      one.name));
+          fmt::format("{}: it is a graph of operations; only sequences of calls can be scaled", one.name));
     order.push_back(&one);
   }
   const auto ranks = [](const NamedProgram* one) { return one->program.description.ranks; };
@@ -79,26 +75,26 @@ Result<std::vector<const NamedProgram*>> in_order(const std::vector<NamedProgram
   return order;
 }
 
-// Where there are fewer ranks, neighbours and turns are as many as ranks or half of them anyway.
+// With fewer ranks, many numbers equal the ranks or half of them by coincidence.
 constexpr int kFewestAlone = 4;
 
-/// Fails if there is one recording, and it does not do alone.
+/// Fails if there is a single recording that is not sufficient.
 Result<void> check_number(const std::vector<const NamedProgram*>& order, ComputeScaling compute) {
   if (order.size() > 1) return {};
   const int ranks = order.front()->program.description.ranks;
   if (ranks < kFewestAlone)
-    return failure(fmt::format(
-        "one recording of {} does not tell what depends on the number of ranks: one of {} or more may, and "
-        "recordings at three or more numbers of ranks do",
-        counted(static_cast<std::uint64_t>(ranks), "rank"), kFewestAlone));
+    return failure(
+        fmt::format("one recording of {} does not show what depends on the number of ranks; use one of {} or "
+                    "more, or better, recordings at three or more numbers of ranks",
+                    counted(static_cast<std::uint64_t>(ranks), "rank"), kFewestAlone));
   if (compute == ComputeScaling::kStrong)
     return failure(
-        "where all ranks together have as much to do, sizes may depend on the number of ranks, which one "
-        "recording does not tell: recordings at three or more numbers of ranks do");
+        "with constant work in total, sizes may depend on the number of ranks, which one recording does not "
+        "show; use recordings at three or more numbers of ranks");
   return {};
 }
 
-/// What the recordings of one program do not have in common, a sentence each.
+/// The differences between the recordings of one program, one sentence each.
 std::vector<std::string> differences(const std::vector<const NamedProgram*>& order) {
   std::vector<std::string> notes;
   const auto note = [&](std::string_view what, std::string Command::*part) {
@@ -112,52 +108,57 @@ std::vector<std::string> differences(const std::vector<const NamedProgram*>& ord
                                  ((*command).*part).empty() ? std::string("none") : (*command).*part));
     }
     if (different.size() > 1)
-      notes.push_back(fmt::format("the recordings are taken for one program, but have different {}: {}", what,
-                                  fmt::join(each, ", ")));
+      notes.push_back(fmt::format("the recordings are treated as one program, but have different {}: {}",
+                                  what, fmt::join(each, ", ")));
   };
   note("arguments", &Command::arguments);
   note("paths", &Command::program);
   return notes;
 }
 
-/// without: what can be done where fewer recordings are of one program; may be empty.
-std::string refusal(const Learned& learned, std::size_t recordings, const std::string& without) {
+/// The text of a failure of LearnedProgram::learn(). without: advice if fewer recordings could be scaled; may
+/// be empty.
+std::string refusal(const Learned& learned, std::size_t recordings, const std::string& without,
+                    bool all_reasons) {
   std::vector<Misfit> misfits = learned.misfits;
   std::ranges::stable_sort(misfits, std::greater<>(), &Misfit::calls);
-  std::string text = "it is no program whose calls follow from the number of ranks:";
   std::string advice = without;
-  std::size_t told = 0;
-  std::set<std::string> known;  // what differs from turn to turn is the same text for each
+  std::vector<std::string> reasons;
+  std::set<std::string> known;  // misfits of several turns have the same text
   for (const Misfit& one : misfits) {
     if (advice.empty()) advice = one.advice;
-    if (!known.insert(one.what).second) continue;
-    if (++told <= kMostTold) text += fmt::format("\n  {} ({})", one.what, counted(one.calls, "call"));
+    if (known.insert(one.what).second)
+      reasons.push_back(fmt::format("{} ({})", one.what, counted(one.calls, "call")));
   }
-  if (told > kMostTold) text += fmt::format("\n  and {} more", told - kMostTold);
-  if (misfits.empty()) text += "\n  nearly every rank does something of its own";
-  if (advice.empty() && recordings < kEnough) advice = "recordings at three or more numbers of ranks";
-  return text + fmt::format("\nwhat can be done: {}",
-                            advice.empty() ? "replay it at the numbers of ranks that were recorded" : advice);
+  if (reasons.empty()) reasons.emplace_back("nearly every rank does something of its own");
+  if (const std::size_t more = reasons.size() - 1; more > 0 && !all_reasons) {
+    reasons.resize(1);
+    reasons.front() += fmt::format(", and {} more (offramp scale --verbose)", more);
+  }
+  if (advice.empty() && recordings < kEnough) advice = "record three or more numbers of ranks";
+  return fmt::format("its calls do not follow from the number of ranks\nwhy   {}\nnext  {}",
+                     fmt::join(reasons, "\n      "),
+                     advice.empty() ? "replay it at the recorded numbers of ranks" : advice);
 }
 
-/// Another model that explains all recordings, and is another program at so many ranks. Empty: there is none,
-/// or nothing that the first one says looks like a grid.
+/// Describes another model that matches all recordings but differs at this number of ranks. Empty if there is
+/// none, or if the first model shows no sign of a grid.
 std::string ambiguity(const std::shared_ptr<const Model>& model, std::span<const Model> others, int ranks) {
   if (model->layout.dimensions == 1 && !model->is_doubtful) return {};
   for (const Model& other : others) {
-    // With enough roles any layout explains anything.
+    // With enough roles any layout matches.
     if (other.programs.size() > model->programs.size()) continue;
     const std::string difference = difference_at(model, std::make_shared<const Model>(other), ranks);
     if (!difference.empty())
       return fmt::format(
-          "the recordings do not tell {} from {}, which are not the same at {} ranks ({}); a recording "
-          "at one more number of ranks may",
+          "the recordings do not distinguish {} from {}, which differ at {} ranks ({}); record one more "
+          "number of ranks",
           model->layout.text(), other.layout.text(), ranks, difference);
   }
   return {};
 }
 
-/// All recordings, folded in one way, and what was learned of them.
+/// All recordings, folded in one way, and the models learned from them.
 struct Lesson {
   std::shared_ptr<Pool> pool = std::make_shared<Pool>();
   std::vector<FoldedProgram> folded;
@@ -165,7 +166,7 @@ struct Lesson {
   Learned learned;
 };
 
-/// A failure is of reading.
+/// Fails if a program cannot be read.
 Result<Lesson> learn_all(const std::vector<const NamedProgram*>& order, Tags tags) {
   Lesson lesson;
   for (const NamedProgram* const one : order) {
@@ -179,9 +180,8 @@ Result<Lesson> learn_all(const std::vector<const NamedProgram*>& order, Tags tag
   return lesson;
 }
 
-/// Programs do other things on few ranks: where a side of their grid is one or two, or an algorithm has a
-/// least number of ranks. Empty, or which of the smallest recordings to leave out so that the others can be
-/// scaled.
+/// Programs may behave differently on few ranks: a side of the grid is one or two, or an algorithm needs a
+/// minimum of ranks. Advises to leave out the smallest recordings if that helps. Otherwise empty.
 std::string advice_to_leave_out(std::span<const NamedProgram* const> order) {
   for (std::size_t first = 1; first + kEnough <= order.size(); ++first) {
     const Result<Lesson> lesson =
@@ -189,29 +189,30 @@ std::string advice_to_leave_out(std::span<const NamedProgram* const> order) {
     if (!lesson) return {};
     if (lesson->learned.models.empty()) continue;
     return fmt::format(
-        "leave out the recordings of fewer than {}, where it does other things: those of more can be scaled",
+        "leave out the recordings of fewer than {}, in which the program behaves differently; the others can "
+        "be scaled",
         counted(static_cast<std::uint64_t>(order[first]->program.description.ranks), "rank"));
   }
   return {};
 }
 
-/// What the smaller recordings foretell of the largest.
+/// Predicts the largest recording from the smaller ones and compares.
 Result<void> test_with_largest(const Lesson& lesson, const trace::Program& largest, Scaling& scaling) {
   const std::span smaller(lesson.programs.data(), lesson.programs.size() - 1);
   const Learned learned =
       learn(smaller, lesson.pool, smaller.size() > 1 ? Proof::kByCounts : Proof::kByPattern);
-  Foretold foretold;
+  Extrapolation foretold;
   const int ranks = largest.description.ranks;
   if (!learned.models.empty()) {
     const auto model = std::make_shared<const Model>(learned.models.front());
     foretold.unknown.push_back(ambiguity(model, std::span(learned.models).subspan(1), ranks));
-    if (foretold.unknown.front().empty()) foretold = foretell(model, ranks);
+    if (foretold.unknown.front().empty()) foretold = extrapolation_of(model, ranks);
   }
   for (const Misfit& one : learned.misfits) {
     if (learned.models.empty()) foretold.unknown.push_back(one.what);
   }
   if (!foretold.read) foretold.read = [](int) { return nullptr; };
-  // Roles as all recordings together tell them.
+  // Roles according to all recordings.
   const Model& all = *scaling.model;
   const auto sides = all.layout.sides(ranks);
   const auto role = [&](int rank) { return all.roles.name(all.roles.key(*sides, rank)); };
@@ -222,7 +223,7 @@ Result<void> test_with_largest(const Lesson& lesson, const trace::Program& large
   return {};
 }
 
-/// What the result says of itself.
+/// The description of the result.
 std::vector<std::pair<std::string, std::string>> facts_of(const Scaling& scaling,
                                                           const trace::Program& largest) {
   std::vector<std::pair<std::string, std::string>> facts;
@@ -231,17 +232,18 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Scaling& scaling
   }
   std::vector<std::string> shares;
   for (const auto& [key, share] : scaling.held_out.shares)
-    shares.push_back(fmt::format("{} of {} {}", share_text(share.exact, share.all()), key.first, key.second));
+    shares.push_back(
+        fmt::format("{} of {} {}", share_text(share.exact, share.count()), key.first, key.second));
   facts.emplace_back("scaled from", fmt::format("{} ranks", fmt::join(scaling.model->learned_from, ", ")));
   facts.emplace_back("scaled as", scaling.model->layout.text());
   facts.emplace_back(
       "held out",
-      shares.empty() ? "nothing: there is one recording, whose sizes and turns are taken for those of any "
-                       "number of ranks"
-                     : fmt::format("{} ranks, of whose calls the smaller recordings foretell {}: {}",
-                                   largest.description.ranks,
-                                   share_text(scaling.held_out.total().exact, scaling.held_out.total().all()),
-                                   fmt::join(shares, "; ")));
+      shares.empty()
+          ? "nothing: there is one recording, and its sizes and iterations are assumed at any number of ranks"
+          : fmt::format("{} ranks; of its calls, the smaller recordings predict {}: {}",
+                        largest.description.ranks,
+                        share_text(scaling.held_out.total().exact, scaling.held_out.total().count()),
+                        fmt::join(shares, "; ")));
   return facts;
 }
 
@@ -255,7 +257,7 @@ std::vector<std::string> growing_of(const Model& model, int ranks) {
   for (const auto& [key, program] : model.programs) {
     for (const Step& step : program.steps) {
       if (step.kind == Step::Kind::kLoop && step.turns.grows())
-        add(fmt::format("a loop of {} turns", step.turns.text()));
+        add(fmt::format("a loop of {} iterations", step.turns.text()));
       if (step.kind != Step::Kind::kCall) continue;
       for (const CallRule& rule : step.rules) {
         if (rule.bytes.rule.grows())
@@ -272,17 +274,17 @@ std::string share_text(std::uint64_t part, std::uint64_t all) {
   return all == 0 ? "-" : percent_text(static_cast<double>(part), static_cast<double>(all));
 }
 
-std::string Scaling::doubt() const {
+std::string Scaling::caveat() const {
   const Share total = held_out.total();
-  if (total.all() == 0 || total.exact > 0) return {};
+  if (total.count() == 0 || total.exact > 0) return {};
   return fmt::format(
-      "the smaller recordings foretell none of the {} at {} ranks, so that nothing confirms what is made; a "
+      "the smaller recordings predict none of the {} at {} ranks, so nothing confirms the result; a "
       "recording of more ranks may",
-      counted(total.all(), "call"), model->learned_from.back());
+      counted(total.count(), "call"), model->learned_from.back());
 }
 
 Result<LearnedProgram> LearnedProgram::learn(const std::vector<NamedProgram>& recorded,
-                                             ComputeScaling compute) {
+                                             ComputeScaling compute, bool all_reasons) {
   const auto found = in_order(recorded);
   if (!found) return failure(found.error());
   const std::vector<const NamedProgram*>& order = *found;
@@ -293,7 +295,7 @@ Result<LearnedProgram> LearnedProgram::learn(const std::vector<NamedProgram>& re
     Result<Lesson> other = learn_all(order, Tags::kShape);
     if (!other) return failure(other.error());
     if (other->learned.models.empty())
-      return failure(refusal(lesson->learned, order.size(), advice_to_leave_out(order)));
+      return failure(refusal(lesson->learned, order.size(), advice_to_leave_out(order), all_reasons));
     lesson = std::move(other);
   }
   LearnedProgram learned;

@@ -1,5 +1,5 @@
-// From recordings of one program at several numbers of ranks to the program at another: learned from all of
-// them, and tested by what the others foretell of the largest.
+// Extrapolates a program, recorded at several numbers of ranks, to another number. The model is learned from
+// all recordings and tested by predicting the largest one from the others.
 #pragma once
 
 #include <string>
@@ -19,43 +19,45 @@ struct NamedProgram {
 struct Scaling {
   trace::Program program;
   std::shared_ptr<const Model> model;
-  /// The largest recording as those below foretell it. Without shares: there is only one.
+  /// The largest recording compared with its prediction. Without shares if it is the only one.
   Comparison held_out;
-  std::vector<std::string> not_foretold;  // why, a sentence each
-  std::vector<std::string> notes;         // what recordings do not have in common, a sentence each
-  /// Sizes and turns of loops that grow with the number of ranks beyond what was recorded. The program may
-  /// end their growth at a limit that no recording shows.
+  std::vector<std::string> not_foretold;  // reasons, one sentence each
+  std::vector<std::string> notes;         // differences between the recordings, one sentence each
+  /// Sizes and loop turns that keep growing beyond the recorded numbers of ranks. The program may limit them
+  /// in a way that no recording shows.
   std::vector<std::string> growing;
-  /// What the order of arrival decided, which is left to the world: how often.
+  /// How often arrival order decided something; the world decides instead.
   std::uint64_t wildcards = 0;
   std::uint64_t choices = 0;
   std::uint64_t questions = 0;
 
-  /// Why nothing says that the result is right: the others foretell no call of the largest recording. Empty:
-  /// they foretell some, or there is one recording alone, of which nothing can be foretold.
-  [[nodiscard]] std::string doubt() const;
+  /// Why the result is unconfirmed: the smaller recordings predict no call of the largest one. Empty if they
+  /// predict some, or with a single recording.
+  [[nodiscard]] std::string caveat() const;
 };
 
-/// What recordings of one program say of it at any number of ranks: learned and tested once.
+/// Learns and tests recordings of one program once, for any numbers of ranks.
 class LearnedProgram {
  public:
-  /// A failure names all that does not fit, and what can be done.
-  static Result<LearnedProgram> learn(const std::vector<NamedProgram>& recorded, ComputeScaling compute);
+  /// A failure has three lines: the problem, the most frequent reason, and what can be done. With
+  /// all_reasons it has a line for each reason.
+  static Result<LearnedProgram> learn(const std::vector<NamedProgram>& recorded, ComputeScaling compute,
+                                      bool all_reasons = false);
 
-  /// A failure says what is not known at so many ranks.
+  /// Fails with what is unknown at this number of ranks.
   [[nodiscard]] Result<Scaling> at(int ranks) const;
 
  private:
   ComputeScaling compute_ = ComputeScaling::kRecorded;
-  std::vector<Model> others_;                               // that explain all recordings, too
+  std::vector<Model> others_;                               // also match all recordings
   Scaling tested_;                                          // without a program
   std::vector<std::pair<std::string, std::string>> facts_;  // of the program
 };
 
-/// The same for one number of ranks.
+/// For a single number of ranks.
 Result<Scaling> scale(const std::vector<NamedProgram>& recorded, int ranks, ComputeScaling scaling);
 
-/// "99.9 %"; "-" of none.
+/// "99.9 %"; "-" if `all` is 0.
 std::string share_text(std::uint64_t part, std::uint64_t all);
 
 }  // namespace offramp::scale

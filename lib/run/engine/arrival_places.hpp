@@ -38,7 +38,7 @@ class ArrivalPlaces {
 
   [[nodiscard]] std::span<const Entry> entries() const { return {entries_.data(), size_}; }
   /// How often it was at a place that had no room left.
-  [[nodiscard]] std::uint64_t others() const { return others_; }
+  [[nodiscard]] std::uint64_t overflow_count() const { return others_; }
 
  private:
   static constexpr std::size_t kSlots = 2 * kMost;

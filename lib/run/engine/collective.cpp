@@ -37,7 +37,7 @@ class Collective::Run final : public Team, public detail::Pooled {
   [[nodiscard]] std::uint64_t context() const override { return parent_.context_.id(); }
   [[nodiscard]] std::uint64_t setup_context() const override { return parent_.context_.setup_id; }
 
-  MutableBytes scratch(std::size_t bytes) override { return {scratch_.take(bytes), bytes}; }
+  MutableBytes scratch(std::size_t bytes) override { return {scratch_.allocate(bytes), bytes}; }
 
  protected:
   void combine_elements(Bytes in, MutableBytes inout) override {
@@ -45,7 +45,7 @@ class Collective::Run final : public Team, public detail::Pooled {
   }
 
   Handle start_send(int peer, Bytes data, const Stamp* /*stamp*/) override {
-    TeamMessage* message = parent_.engine_.team_messages().take();
+    TeamMessage* message = parent_.engine_.team_messages().acquire();
     message->sending = true;
     message->send.owner = message;
     message->send.on_complete = [](SendRecord& r) { static_cast<TeamMessage*>(r.owner)->resume(); };
@@ -54,7 +54,7 @@ class Collective::Run final : public Team, public detail::Pooled {
   }
 
   Handle start_receive(int peer, MutableBytes data, bool /*token*/) override {
-    TeamMessage* message = parent_.engine_.team_messages().take();
+    TeamMessage* message = parent_.engine_.team_messages().acquire();
     message->sending = false;
     message->receive.owner = message;
     message->receive.on_complete = [](ReceiveRecord& r) { static_cast<TeamMessage*>(r.owner)->resume(); };
@@ -72,11 +72,11 @@ class Collective::Run final : public Team, public detail::Pooled {
     auto* message = static_cast<TeamMessage*>(handle);
     const Outcome outcome = message->sending ? message->send.outcome : message->receive.outcome;
     failed_ = failed_ || outcome == Outcome::kFault;
-    parent_.engine_.team_messages().give_back(message);
+    parent_.engine_.team_messages().release(message);
     return outcome;
   }
 
-  Arrival take(Handle handle) override { return {finish(handle), {}}; }
+  Arrival finish_token(Handle handle) override { return {finish(handle), {}}; }
 
  private:
   Collective& parent_;
@@ -106,7 +106,7 @@ void Collective::start(const Operation& operation, const CollectiveBuffers& buff
   counter.bytes += operation.bytes;
   for (const Bytes block : buffers.send_blocks) counter.bytes += block.size();
   const OneHop::Answer hop =
-      has_result_ ? engine_.one_hop().ask(context_, operation, choice.backend) : OneHop::Answer();
+      has_result_ ? engine_.one_hop().query(context_, operation, choice.backend) : OneHop::Answer();
   if (hop.starts_here) {
     hop_.emplace(operation, buffers);
     hop_->plan = hop.plan;
@@ -154,7 +154,7 @@ void Collective::ended() {
 }
 
 void Collective::complete() {
-  if (engine_.certificate() != nullptr && has_result_) take_digest();
+  if (engine_.certificate() != nullptr && has_result_) compute_digest();
   engine_.release(context_);
   if (on_complete != nullptr) on_complete(*this);  // may end this object
 }
@@ -175,7 +175,7 @@ void Collective::certify(const Operation& operation, const CollectiveBuffers& bu
 }
 
 /// On completion, before the result is unpacked.
-void Collective::take_digest() {
+void Collective::compute_digest() {
   digest_ = Certificate::digest(receive_);
   for (const MutableBytes block : receive_blocks_) digest_ = Certificate::digest(block, digest_);
 }

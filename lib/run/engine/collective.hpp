@@ -44,7 +44,7 @@ class Collective {
   void ended();
   void complete();
   void certify(const Operation& operation, const CollectiveBuffers& buffers);
-  void take_digest();
+  void compute_digest();
 
   Engine& engine_;
   Context& context_;

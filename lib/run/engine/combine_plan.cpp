@@ -148,7 +148,7 @@ class SymbolicRanks {
       static_cast<Message*>(handle)->waiter = waiter;
     }
     Outcome finish(Handle /*handle*/) override { return Outcome::kOk; }
-    Arrival take(Handle handle) override { return {finish(handle), {}}; }
+    Arrival finish_token(Handle handle) override { return {finish(handle), {}}; }
 
    private:
     SymbolicRanks& all_;
@@ -242,7 +242,7 @@ class PlanCompiler {
     begin_ = static_cast<std::uint32_t>(begin);
     bytes_ = static_cast<std::uint32_t>(bytes);
     if (expressions_.is_contribution(symbol)) {
-      step(place_of(symbol), kResult, kResult);
+      step(operand_of(symbol), kResult, kResult);
     } else {
       compile(symbol, kResult);
     }
@@ -250,25 +250,25 @@ class PlanCompiler {
   [[nodiscard]] std::size_t temporaries() const { return in_use_.size(); }
 
  private:
-  using Place = CombinePlan::Place;
-  static constexpr Place kResult = CombinePlan::kResult;
-  static constexpr Place kNone = -2;
+  using Operand = CombinePlan::Operand;
+  static constexpr Operand kResult = CombinePlan::kResult;
+  static constexpr Operand kNone = -2;
 
-  static Place place_of(Symbol contribution) { return static_cast<Place>(contribution) - 1; }
-  void step(Place copied, Place in, Place into) {
+  static Operand operand_of(Symbol contribution) { return static_cast<Operand>(contribution) - 1; }
+  void step(Operand copied, Operand in, Operand into) {
     plan_.steps_.push_back({begin_, bytes_, copied, in, into});
   }
 
   /// Computes an expression of several contributions. wanted: where; kNone: in a temporary. Returns where it
   /// is. The left operand comes first, so that a long sum needs two temporaries.
-  Place compile(Symbol symbol, Place wanted) {
+  Operand compile(Symbol symbol, Operand wanted) {
     const Expressions::Pair& operands = expressions_.pair(symbol);
-    const Place in =
-        expressions_.is_contribution(operands.in) ? place_of(operands.in) : compile(operands.in, kNone);
-    Place into = wanted;
+    const Operand in =
+        expressions_.is_contribution(operands.in) ? operand_of(operands.in) : compile(operands.in, kNone);
+    Operand into = wanted;
     if (expressions_.is_contribution(operands.inout)) {
-      if (into == kNone) into = take();
-      step(place_of(operands.inout), in, into);
+      if (into == kNone) into = acquire_temporary();
+      step(operand_of(operands.inout), in, into);
     } else {
       into = compile(operands.inout, wanted);
       step(into, in, into);
@@ -277,12 +277,12 @@ class PlanCompiler {
       in_use_[static_cast<std::size_t>(in - CombinePlan::kTemporary)] = false;
     return into;
   }
-  Place take() {
+  Operand acquire_temporary() {
     const auto free = std::find(in_use_.begin(), in_use_.end(), false);
     const auto index = free - in_use_.begin();
     if (free == in_use_.end()) in_use_.push_back(false);
     in_use_[static_cast<std::size_t>(index)] = true;
-    return CombinePlan::kTemporary + static_cast<Place>(index);
+    return CombinePlan::kTemporary + static_cast<Operand>(index);
   }
 
   CombinePlan& plan_;
@@ -320,12 +320,12 @@ std::optional<CombinePlan> CombinePlan::derive(DataCarrier& backend, const Opera
 
 void CombinePlan::run(const std::byte* const* contributions, MutableBytes result, Reducer& reducer) const {
   for (const Step& step : steps_) {
-    const auto address = [&](Place place) {
-      if (place == kResult) return static_cast<const std::byte*>(result.data()) + step.begin;
-      if (place >= kTemporary)
+    const auto address = [&](Operand operand) {
+      if (operand == kResult) return static_cast<const std::byte*>(result.data()) + step.begin;
+      if (operand >= kTemporary)
         return static_cast<const std::byte*>(temporaries_.get()) +
-               room_ * static_cast<std::size_t>(place - kTemporary) + step.begin;
-      return contributions[place] + offset_ + step.begin;
+               room_ * static_cast<std::size_t>(operand - kTemporary) + step.begin;
+      return contributions[operand] + offset_ + step.begin;
     };
     auto* const into = const_cast<std::byte*>(address(step.into));
     if (step.copied != step.into) std::memcpy(into, address(step.copied), step.bytes);

@@ -39,16 +39,16 @@ class CombinePlan {
 
  private:
   /// Where an operand is: the contribution of a rank, a temporary (kTemporary and its number), or the result.
-  using Place = std::int32_t;
-  static constexpr Place kResult = -1;
-  static constexpr Place kTemporary = 1 << 16;
+  using Operand = std::int32_t;
+  static constexpr Operand kResult = -1;
+  static constexpr Operand kTemporary = 1 << 16;
   /// Copies one operand to where the result of the step goes, and combines the other one into it.
   struct Step {
     std::uint32_t begin = 0;  // of a range of the result
     std::uint32_t bytes = 0;
-    Place copied = 0;  // equal to `into`: it is there already
-    Place in = 0;      // equal to `into`: the step only copies
-    Place into = 0;
+    Operand copied = 0;  // equal to `into`: it is there already
+    Operand in = 0;      // equal to `into`: the step only copies
+    Operand into = 0;
   };
   friend class PlanCompiler;
 

@@ -32,7 +32,7 @@ void Context::attach(int rank, Members world) {
   world_ = std::move(world);
 }
 
-ReceiveRecord* Context::take_posted(ContextPeer& source, const Envelope& envelope) {
+ReceiveRecord* Context::pop_posted(ContextPeer& source, const Envelope& envelope) {
   PostedQueue& named = source.posted;
   ReceiveRecord* by_name = first_match(named, envelope);
   ReceiveRecord* by_any = any_source_.empty() ? nullptr : first_match(any_source_, envelope);
@@ -90,7 +90,7 @@ UnexpectedMessage* Context::find_indexed(int source, int tag) {
 }
 
 void Context::add_unexpected(std::unique_ptr<UnexpectedMessage> message) {
-  UnexpectedMessage& owned = *message.release();  // NOLINT: the queues own it; take_unexpected gives it back
+  UnexpectedMessage& owned = *message.release();  // NOLINT: the queues own it; pop_unexpected gives it back
   peer(owned.envelope.source).unexpected.push_back(owned);
   arrivals_.push_back(owned);
   owned.arrival = arrived_++;

@@ -63,7 +63,7 @@ class Context {
   [[nodiscard]] const RankTable<ContextPeer>& peers() const { return peers_; }
 
   /// The receive that a message with this envelope matches, taken off its queue; null if there is none.
-  ReceiveRecord* take_posted(ContextPeer& source, const Envelope& envelope);
+  ReceiveRecord* pop_posted(ContextPeer& source, const Envelope& envelope);
   void post(ReceiveRecord& receive);
   void withdraw(ReceiveRecord& receive);
   /// A posted receive that names a source and this tag; null if there is none.
@@ -75,7 +75,7 @@ class Context {
   /// Takes a message out of its queue, to be received at once or to be dropped.
   std::unique_ptr<UnexpectedMessage> remove_unexpected(UnexpectedMessage& message);
   /// The same for a matched probe: the context stays until the message is received (Engine::receive_claimed).
-  std::unique_ptr<UnexpectedMessage> take_unexpected(UnexpectedMessage& message) {
+  std::unique_ptr<UnexpectedMessage> pop_unexpected(UnexpectedMessage& message) {
     ++pending;
     return remove_unexpected(message);
   }

@@ -42,9 +42,9 @@ Engine::Engine(Fabric& fabric, std::unique_ptr<Lane> lane)
 
 Engine::~Engine() {
   drop_unreceived();
-  while (KeptSend* kept = kept_.front()) {
-    kept_.remove(*kept);
-    delete kept;
+  while (DeferredSend* deferred = deferred_.front()) {
+    deferred_.remove(*deferred);
+    delete deferred;
   }
 }
 
@@ -127,7 +127,7 @@ void Engine::abandon(std::unique_ptr<UnexpectedMessage> message) {
 
 void Engine::post(ReceiveRecord& record) {
   if (UnexpectedMessage* message = record.context->find_unexpected(record.source, record.tag))
-    return take_message(record, record.context->remove_unexpected(*message));
+    return consume_unexpected(record, record.context->remove_unexpected(*message));
   record.context->post(record);
 }
 
@@ -142,7 +142,7 @@ void Engine::receive_claimed(ReceiveRecord& record, std::unique_ptr<UnexpectedMe
   prepare(record, *message->context, e.source, e.tag, buffer);
   record.claimed = true;
   --message->context->pending;  // that of the claim
-  take_message(record, std::move(message));
+  consume_unexpected(record, std::move(message));
 }
 
 bool Engine::cancel(ReceiveRecord& record) {
@@ -220,13 +220,13 @@ void Engine::dispatch(Notice& notice, int to) {
     free_notices_.push_back(&notice);
 }
 
-[[gnu::always_inline]] inline void Engine::take_data(ReceiveRecord& record, const std::byte* data) {
+[[gnu::always_inline]] inline void Engine::store_data(ReceiveRecord& record, const std::byte* data) {
   if (data != nullptr && record.buffer.data() != nullptr) [[likely]]
     std::memcpy(record.buffer.data(), data, record.received);
   else if (data != nullptr && record.received > 0)
     record.pieces->use({data, record.received}, true);
   if (certificate_ != nullptr)
-    take_digest(record, {data != nullptr ? data : record.buffer.data(), record.received});
+    compute_digest(record, {data != nullptr ? data : record.buffer.data(), record.received});
   complete(record);
 }
 
@@ -234,11 +234,11 @@ void Engine::dispatch(Notice& notice, int to) {
 void Engine::fail(ReceiveRecord& record) {
   record.outcome = Outcome::kFault;
   record.received = 0;
-  if (certificate_ != nullptr) take_digest(record, {});
+  if (certificate_ != nullptr) compute_digest(record, {});
   complete(record);
 }
 
-void Engine::take_remote(ReceiveRecord& record, void* remote) {
+void Engine::pull_remote(ReceiveRecord& record, void* remote) {
   const Envelope& e = record.envelope;
   const std::size_t bytes = e.bytes;
   const bool fits = bytes <= record.buffer.size();
@@ -251,14 +251,14 @@ void Engine::take_remote(ReceiveRecord& record, void* remote) {
   record.notify = [](FabricWaiter& waiter, bool ok) {
     auto& self = static_cast<ReceiveRecord&>(waiter);
     const std::unique_ptr<std::byte[]> landing = std::move(self.landing);
-    ok ? self.engine->take_data(self, landing.get()) : self.engine->fail(self);
+    ok ? self.engine->store_data(self, landing.get()) : self.engine->fail(self);
   };
   const Fabric::State state = in_pieces ? fabric_.pull_pieces(remote, *record.pieces, record)
                                         : fabric_.pull(remote, {into, bytes}, record);
   if (state != Fabric::State::kPending) record.notify(record, state == Fabric::State::kDone);
 }
 
-void Engine::take_message(ReceiveRecord& record, std::unique_ptr<UnexpectedMessage> message) {
+void Engine::consume_unexpected(ReceiveRecord& record, std::unique_ptr<UnexpectedMessage> message) {
   match(record, message->envelope);
   if (message->fetching) {
     message->receiver = &record;
@@ -266,8 +266,8 @@ void Engine::take_message(ReceiveRecord& record, std::unique_ptr<UnexpectedMessa
     return;
   }
   if (message->failed) return fail(record);
-  if (message->remote != nullptr) return take_remote(record, std::exchange(message->remote, nullptr));
-  take_data(record, message->data);
+  if (message->remote != nullptr) return pull_remote(record, std::exchange(message->remote, nullptr));
+  store_data(record, message->data);
 }
 
 [[gnu::always_inline]] inline void Engine::complete(ReceiveRecord& record) {
@@ -307,7 +307,7 @@ void Engine::deliver(const Fabric::Inbound& inbound) {
   if (ahead < 0 || ahead > kFarthestAhead || (ahead > 0 && peer.early.contains(e.sequence))) {
     reject(inbound);
   } else if (ahead > 0) {
-    peer.early.emplace(e.sequence, hold(context, e, inbound));
+    peer.early.emplace(e.sequence, store_unexpected(context, e, inbound));
   } else {
     ++peer.receive_sequence;
     accept(context, peer, e, inbound);
@@ -328,12 +328,12 @@ void Engine::reject(const Fabric::Inbound& inbound) {
 
 [[gnu::always_inline]] inline void Engine::accept(Context& context, ContextPeer& peer, const Envelope& e,
                                                   const Fabric::Inbound& inbound) {
-  ReceiveRecord* record = context.take_posted(peer, e);
-  if (record == nullptr) return context.add_unexpected(hold(context, e, inbound));
+  ReceiveRecord* record = context.pop_posted(peer, e);
+  if (record == nullptr) return context.add_unexpected(store_unexpected(context, e, inbound));
   leave_window(e);
   match(*record, e);
-  if (inbound.remote != nullptr) return take_remote(*record, inbound.remote);
-  take_data(*record, inbound.size > 0 ? inbound.data : nullptr);
+  if (inbound.remote != nullptr) return pull_remote(*record, inbound.remote);
+  store_data(*record, inbound.size > 0 ? inbound.data : nullptr);
 }
 
 void Engine::accept_early(Context& context, ContextPeer& peer) {
@@ -343,16 +343,16 @@ void Engine::accept_early(Context& context, ContextPeer& peer) {
     std::unique_ptr<UnexpectedMessage> message = std::move(next->second);
     peer.early.erase(next);
     ++peer.receive_sequence;
-    if (ReceiveRecord* record = context.take_posted(peer, message->envelope)) {
-      take_message(*record, std::move(message));
+    if (ReceiveRecord* record = context.pop_posted(peer, message->envelope)) {
+      consume_unexpected(*record, std::move(message));
     } else {
       context.add_unexpected(std::move(message));
     }
   }
 }
 
-std::unique_ptr<UnexpectedMessage> Engine::hold(Context& context, const Envelope& e,
-                                                const Fabric::Inbound& inbound) {
+std::unique_ptr<UnexpectedMessage> Engine::store_unexpected(Context& context, const Envelope& e,
+                                                            const Fabric::Inbound& inbound) {
   const bool fetched = inbound.remote != nullptr && inbound.size <= kBounceLimit && (e.flags & kStays) == 0;
   const std::size_t room = inbound.remote == nullptr || fetched ? inbound.size : 0;
   std::unique_ptr<UnexpectedMessage> message = make_with_payload<UnexpectedMessage>(room);
@@ -363,14 +363,14 @@ std::unique_ptr<UnexpectedMessage> Engine::hold(Context& context, const Envelope
   if (fetched) {
     fetch(*message);
   } else if (room > 0) {
-    payload_came(*message, room);
+    payload_arrived(*message, room);
     std::memcpy(message->data, inbound.data, room);
   }
   return message;
 }
 
 void Engine::fetch(UnexpectedMessage& message) {
-  payload_came(message, message.envelope.bytes);
+  payload_arrived(message, message.envelope.bytes);
   message.fetching = true;
   ++message.context->pending;
   message.notify = [](FabricWaiter& waiter, bool ok) {
@@ -381,7 +381,7 @@ void Engine::fetch(UnexpectedMessage& message) {
     Context& context = *self.context;
     ReceiveRecord* record = std::exchange(self.receiver, nullptr);
     const std::unique_ptr<UnexpectedMessage> owned(record != nullptr || self.abandoned ? &self : nullptr);
-    if (record != nullptr) ok ? engine.take_data(*record, self.data) : engine.fail(*record);
+    if (record != nullptr) ok ? engine.store_data(*record, self.data) : engine.fail(*record);
     engine.release(context);
   };
   void* remote = std::exchange(message.remote, nullptr);

@@ -93,7 +93,7 @@ class Engine final : public Fabric::Sink {
   }
   /// Whether a payload of this size for this peer is packed in pieces (SendRecord::pieces). Smaller payloads
   /// are copied, so that the receiver reads them without the sender's help.
-  [[nodiscard]] bool takes_pieces(std::size_t bytes, int peer) const {
+  [[nodiscard]] bool packs_in_pieces(std::size_t bytes, int peer) const {
     constexpr std::size_t kLeast = std::size_t{16} << 20;
     return bytes >= kLeast && has_pieces(peer);
   }
@@ -113,14 +113,14 @@ class Engine final : public Fabric::Sink {
   [[nodiscard]] const ArrivalPlaces& places() const { return places_; }
 
   int progress() {
-    return fabric_.progress(*this) + (due_.empty() ? 0 : give_back_windows()) + one_hop_.progress();
+    return fabric_.progress(*this) + (due_.empty() ? 0 : return_windows()) + one_hop_.progress();
   }
-  /// A collective has completed without a message.
+  /// Counts a collective that completed without a message.
   void count_completion() { ++completions_; }
   /// Sends whose data is still here, those of completed calls too.
-  [[nodiscard]] std::size_t sends_in_flight() const { return sends_ + kept_count_; }
+  [[nodiscard]] std::size_t sends_in_flight() const { return sends_ + deferred_count_; }
   /// Payload that completed sends have left in this rank's memory: the receivers' windows were full.
-  [[nodiscard]] std::size_t kept_bytes() const { return kept_bytes_; }
+  [[nodiscard]] std::size_t deferred_bytes() const { return deferred_bytes_; }
   /// Payload of messages that are not received yet: now, and the most that there was at once.
   [[nodiscard]] std::size_t unexpected_bytes() const { return unexpected_bytes_; }
   [[nodiscard]] std::size_t unexpected_bytes_peak() const { return unexpected_bytes_peak_; }
@@ -146,7 +146,7 @@ class Engine final : public Fabric::Sink {
 
  private:
   using SendList = IntrusiveList<SendRecord, &SendRecord::link>;
-  using KeptList = IntrusiveList<KeptSend, &KeptSend::link>;
+  using DeferredList = IntrusiveList<DeferredSend, &DeferredSend::link>;
   friend struct UnexpectedMessage;  // which says when its payload has left
 
   // Messages up to this size leave the sender even when nobody has asked for them: programs rely on small
@@ -160,7 +160,7 @@ class Engine final : public Fabric::Sink {
 
   ContextPeer& prepare(SendRecord& record, const SendArguments& arguments);
   void choose(SendRecord& record, SendAnswer& answer);
-  void meet_fate(SendRecord& record);
+  void apply_delivery_fault(SendRecord& record);
   /// A certificate needs the whole payload at once.
   [[nodiscard]] bool has_pieces(int peer) const {
     return certificate_ == nullptr && fabric_.has_pieces(peer);
@@ -168,12 +168,12 @@ class Engine final : public Fabric::Sink {
   void launch(SendRecord& record);
   [[nodiscard]] Fabric::State launch_large(SendRecord& record);
   /// The destination has no window left for the payload.
-  [[nodiscard]] bool stays(const SendRecord& record) {
+  [[nodiscard]] bool must_defer(const SendRecord& record) {
     const Envelope& e = record.envelope;
-    return needs_window(e, record.destination_world) && !window_.take(record.destination_world, e.bytes);
+    return needs_window(e, record.destination_world) && !window_.reserve(record.destination_world, e.bytes);
   }
-  Fabric::State keep(SendRecord& record);
-  void give_up(SendRecord& record);
+  Fabric::State defer(SendRecord& record);
+  void abandon_send(SendRecord& record);
   void prepare(ReceiveRecord& record, Context& context, int source, int tag, MutableBytes buffer);
   void post(ReceiveRecord& record);
 
@@ -181,10 +181,10 @@ class Engine final : public Fabric::Sink {
   void accept_early(Context& context, ContextPeer& peer);
   void discard(const Envelope& e, const Fabric::Inbound& inbound);
   void reject(const Fabric::Inbound& inbound);
-  std::unique_ptr<UnexpectedMessage> hold(Context& context, const Envelope& e,
-                                          const Fabric::Inbound& inbound);
+  std::unique_ptr<UnexpectedMessage> store_unexpected(Context& context, const Envelope& e,
+                                                      const Fabric::Inbound& inbound);
   void fetch(UnexpectedMessage& message);
-  void payload_came(UnexpectedMessage& message, std::size_t bytes);
+  void payload_arrived(UnexpectedMessage& message, std::size_t bytes);
   void payload_left(UnexpectedMessage& message);
   /// Whether a message to or from the peer counts in a window_. Both ends come to the same answer.
   [[nodiscard]] bool needs_window(const Envelope& e, int peer) const {
@@ -195,20 +195,20 @@ class Engine final : public Fabric::Sink {
     const auto source = static_cast<int>(e.source_world);
     if (needs_window(e, source) && window_.release(source, e.bytes)) due_.push_back(source);
   }
-  int give_back_windows();
+  int return_windows();
   void on_window(const Envelope& e);
   void match(ReceiveRecord& record, const Envelope& e);
-  void take_data(ReceiveRecord& record, const std::byte* data);
+  void store_data(ReceiveRecord& record, const std::byte* data);
   void fail(ReceiveRecord& record);
-  void take_remote(ReceiveRecord& record, void* remote);
-  void take_message(ReceiveRecord& record, std::unique_ptr<UnexpectedMessage> message);
+  void pull_remote(ReceiveRecord& record, void* remote);
+  void consume_unexpected(ReceiveRecord& record, std::unique_ptr<UnexpectedMessage> message);
   Notice& notice_for(const Envelope& e, EnvelopeKind kind);
   void dispatch(Notice& notice, int to);
   void send_reply(ReceiveRecord& record);
   void on_reply(const Envelope& e);
   void complete(SendRecord& record);
   void complete(ReceiveRecord& record);
-  void take_digest(ReceiveRecord& record, Bytes data) const;
+  void compute_digest(ReceiveRecord& record, Bytes data) const;
   void note_fault(const SendRecord& record);
   void note_fault(const ReceiveRecord& record);
 
@@ -225,7 +225,7 @@ class Engine final : public Fabric::Sink {
   }
   std::uint64_t make_token(SendRecord& record);
   [[nodiscard]] SendRecord* record_of_token(std::uint64_t token) const;
-  void give_back_token(std::uint64_t token);
+  void release_token(std::uint64_t token);
 
   Fabric& fabric_;
   int rank_;
@@ -256,9 +256,9 @@ class Engine final : public Fabric::Sink {
   std::vector<std::uint32_t> free_tokens_;
   std::vector<std::unique_ptr<Notice>> notices_;
   std::vector<Notice*> free_notices_;
-  KeptList kept_;
-  std::size_t kept_count_ = 0;
-  std::size_t kept_bytes_ = 0;
+  DeferredList deferred_;
+  std::size_t deferred_count_ = 0;
+  std::size_t deferred_bytes_ = 0;
   std::size_t unexpected_bytes_ = 0;
   std::size_t unexpected_bytes_peak_ = 0;
   std::vector<int> due_;  // ranks to give window back to

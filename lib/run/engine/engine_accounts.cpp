@@ -6,7 +6,7 @@
 namespace offramp {
 
 /// On completion, because packed data is gone when the program observes.
-void Engine::take_digest(ReceiveRecord& record, Bytes data) const {
+void Engine::compute_digest(ReceiveRecord& record, Bytes data) const {
   const bool own = (record.context->id() & kCollectiveContext) == 0;
   record.digest = own ? Certificate::digest(data) : 0;
 }

@@ -46,18 +46,18 @@ Bytes copy_words(const Bytes& from) {
 
 /// Wires have faults: asks what they do to the message. A fault that the protocol repairs costs modelled time
 /// only.
-void Engine::meet_fate(SendRecord& record) {
+void Engine::apply_delivery_fault(SendRecord& record) {
   if (record.destination_world == rank()) return;
   Envelope& e = record.envelope;
   const bool of_collective = (e.context & kCollectiveContext) != 0;
   std::uint32_t& number = numbers_[e.backend][of_collective ? 1 : 0][record.destination_world];
   Transfer transfer = transfer_of(e, record.destination_world);
   transfer.number = number++ + (of_collective ? kFirstOfCollectives : 0);
-  const MessageFate fate = lane_->backend(e.backend).fate(transfer);
-  if (!fate.failed) return;
+  const DeliveryFault fault = lane_->backend(e.backend).delivery_fault(transfer);
+  if (!fault.failed) return;
   ++lane_->counters.given_up;
   e.flags |= kFailed;
-  e.reason = fate.reason;
+  e.reason = fault.reason;
   record.outcome = Outcome::kFault;
 }
 
@@ -67,7 +67,7 @@ void Engine::meet_fate(SendRecord& record) {
   record.notify = [](FabricWaiter& waiter, bool ok) {
     auto& self = static_cast<SendRecord&>(waiter);
     self.transport_done = true;
-    if (!ok) self.engine->give_up(self);
+    if (!ok) self.engine->abandon_send(self);
     if (self.reply_done) self.engine->complete(self);
   };
   const Fabric::State state =
@@ -78,7 +78,7 @@ void Engine::meet_fate(SendRecord& record) {
     case Fabric::State::kPending:
       break;
     case Fabric::State::kFailed:
-      give_up(record);
+      abandon_send(record);
       [[fallthrough]];
     case Fabric::State::kDone:
       record.transport_done = true;
@@ -92,13 +92,13 @@ Fabric::State Engine::launch_large(SendRecord& record) {
   const Bytes& data = record.data;
   if (data.data() == nullptr)
     return fabric_.offer_pieces(to, record.envelope.encoded(), *record.pieces, data.size(), record);
-  return stays(record) ? keep(record) : fabric_.send(to, record.envelope.encoded(), data, record);
+  return must_defer(record) ? defer(record) : fabric_.send(to, record.envelope.encoded(), data, record);
 }
 
 /// The peer is gone: no reply will come.
-void Engine::give_up(SendRecord& record) {
+void Engine::abandon_send(SendRecord& record) {
   record.outcome = Outcome::kFault;
-  if (!std::exchange(record.reply_done, true)) give_back_token(record.envelope.token);
+  if (!std::exchange(record.reply_done, true)) release_token(record.envelope.token);
 }
 
 /// Who carries a message, which is counted, and whether it waits for its receiver.
@@ -132,7 +132,7 @@ void Engine::send(SendRecord& record, const SendArguments& arguments) {
     choose(record, answer);
   }
   lane_->counters.calls[function_].bytes += e.bytes;
-  if (lane_->faulty) meet_fate(record);
+  if (lane_->faulty) apply_delivery_fault(record);
   if (certificate_ != nullptr) certificate_->note_data(Certificate::digest(record.data));
   launch(record);
 }
@@ -142,7 +142,7 @@ void Engine::send(SendRecord& record, const SendArguments& arguments, const Team
   Envelope& e = record.envelope;
   e.backend = team.backend;
   e.flags &= static_cast<std::uint8_t>(~kWantsReply);
-  if (lane_->faulty) meet_fate(record);
+  if (lane_->faulty) apply_delivery_fault(record);
   if (team.failed) e.flags |= kFailed;
   launch(record);
 }
@@ -175,7 +175,7 @@ SendRecord* Engine::record_of_token(std::uint64_t token) const {
   return tokens_[index].record;
 }
 
-void Engine::give_back_token(std::uint64_t token) {
+void Engine::release_token(std::uint64_t token) {
   const auto index = static_cast<std::uint32_t>(token);
   tokens_[index].record = nullptr;
   free_tokens_.push_back(index);
@@ -189,7 +189,7 @@ void Engine::on_reply(const Envelope& e) {
     ++malformed_;
     return;
   }
-  give_back_token(e.token);
+  release_token(e.token);
   record->reply_done = true;
   if (record->transport_done) complete(*record);
 }

@@ -15,29 +15,29 @@ UnexpectedMessage::~UnexpectedMessage() {
 // --- at the sender ---
 
 /// The payload stays here. A send that does not wait for its receive is complete all the same: a copy stays.
-Fabric::State Engine::keep(SendRecord& record) {
+Fabric::State Engine::defer(SendRecord& record) {
   record.envelope.flags |= kStays;
   if (!record.reply_done)
     return fabric_.offer(record.destination_world, record.envelope.encoded(), record.data, record);
-  std::unique_ptr<KeptSend> kept = make_with_payload<KeptSend>(record.data.size());
-  kept->engine = this;
-  kept->envelope = record.envelope;
-  kept->bytes = record.data.size();
-  kept->data = payload_behind(*kept);
-  std::memcpy(kept->data, record.data.data(), kept->bytes);
-  kept->notify = [](FabricWaiter& waiter, bool) {
-    const std::unique_ptr<KeptSend> self(static_cast<KeptSend*>(&waiter));
+  std::unique_ptr<DeferredSend> deferred = make_with_payload<DeferredSend>(record.data.size());
+  deferred->engine = this;
+  deferred->envelope = record.envelope;
+  deferred->bytes = record.data.size();
+  deferred->data = payload_behind(*deferred);
+  std::memcpy(deferred->data, record.data.data(), deferred->bytes);
+  deferred->notify = [](FabricWaiter& waiter, bool) {
+    const std::unique_ptr<DeferredSend> self(static_cast<DeferredSend*>(&waiter));
     Engine& engine = *self->engine;
-    engine.kept_.remove(*self);
-    --engine.kept_count_;
-    engine.kept_bytes_ -= self->bytes;
+    engine.deferred_.remove(*self);
+    --engine.deferred_count_;
+    engine.deferred_bytes_ -= self->bytes;
   };
-  const Fabric::State state =
-      fabric_.offer(record.destination_world, kept->envelope.encoded(), {kept->data, kept->bytes}, *kept);
+  const Fabric::State state = fabric_.offer(record.destination_world, deferred->envelope.encoded(),
+                                            {deferred->data, deferred->bytes}, *deferred);
   if (state != Fabric::State::kPending) return state;
-  ++kept_count_;
-  kept_bytes_ += kept->bytes;
-  kept_.push_back(*kept.release());  // NOLINT: the list owns it; its notify ends it
+  ++deferred_count_;
+  deferred_bytes_ += deferred->bytes;
+  deferred_.push_back(*deferred.release());  // NOLINT: the list owns it; its notify ends it
   return Fabric::State::kDone;
 }
 
@@ -47,7 +47,7 @@ void Engine::on_window(const Envelope& e) {
 
 // --- at the receiver ---
 
-void Engine::payload_came(UnexpectedMessage& message, std::size_t bytes) {
+void Engine::payload_arrived(UnexpectedMessage& message, std::size_t bytes) {
   message.data = payload_behind(message);
   message.held = bytes;
   unexpected_bytes_ += bytes;
@@ -59,11 +59,11 @@ void Engine::payload_left(UnexpectedMessage& message) {
   leave_window(message.envelope);
 }
 
-int Engine::give_back_windows() {
+int Engine::return_windows() {
   const std::vector<int> due = std::exchange(due_, {});
   for (const int source : due) {
     Envelope envelope;
-    envelope.bytes = window_.settle(source);
+    envelope.bytes = window_.collect_due(source);
     dispatch(notice_for(envelope, EnvelopeKind::kWindow), source);
   }
   return static_cast<int>(due.size());

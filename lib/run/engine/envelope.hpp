@@ -50,7 +50,7 @@ struct Envelope {
   std::uint64_t bytes = 0;
   std::uint64_t token = 0;         // names the sender's record in a reply
   std::uint32_t source_world = 0;  // world rank
-  std::uint32_t reason = 0;        // of a message that failed: MessageFate::reason
+  std::uint32_t reason = 0;        // of a message that failed: DeliveryFault::reason
 
   [[nodiscard]] bool failed() const { return (flags & kFailed) != 0; }
   [[nodiscard]] std::span<const std::byte> encoded() const {

@@ -14,7 +14,7 @@ std::string tag_text(int tag) {
 }
 
 std::string outcome_of(const SendRecord& send) {
-  if (!send.transport_done) return "not yet taken by the peer";
+  if (!send.transport_done) return "not yet accepted by the peer";
   return "waits for a matching receive";
 }
 
@@ -65,9 +65,9 @@ std::string Engine::describe() const {
                            send.destination, send.destination_world, e.tag, e.bytes, outcome_of(send));
       },
       "sends in flight", text);
-  if (kept_count_ > 0)
-    text += fmt::format("    {} completed sends whose {} bytes wait here for their receives\n", kept_count_,
-                        kept_bytes_);
+  if (deferred_count_ > 0)
+    text += fmt::format("    {} completed sends with {} bytes buffered here until they are received\n",
+                        deferred_count_, deferred_bytes_);
   for (const auto& [id, context] : contexts_) {
     std::string inside;
     describe_posted(context->any_source(), "from any source", inside);
@@ -80,7 +80,7 @@ std::string Engine::describe() const {
                           (id & kCollectiveContext) != 0 ? " (collective)" : "", context->rank(),
                           context->size(), inside);
   }
-  return text.empty() ? "    nothing of Offramp's is pending\n" : text;
+  return text.empty() ? "    no operation of Offramp is pending\n" : text;
 }
 
 }  // namespace offramp

@@ -10,7 +10,7 @@ Lane::Lane(std::vector<Member> members, std::uint8_t primary, std::vector<RouteR
   counters.calls.resize(functions);
 }
 
-Lane::Choice Lane::ask(std::uint8_t chosen, const Operation& operation) {
+Lane::Choice Lane::query_backend(std::uint8_t chosen, const Operation& operation) {
   const Verdict verdict = members_[chosen].backend->supports(operation);
   if (verdict.yes()) {
     last_ = operation;

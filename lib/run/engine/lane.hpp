@@ -57,7 +57,7 @@ class Lane {
   Choice choose(const Operation& operation) {
     const std::uint8_t chosen = route_of(operation);
     if (chosen == kHost) return {kHost, false};
-    return operation == last_ ? Choice{chosen, false} : ask(chosen, operation);
+    return operation == last_ ? Choice{chosen, false} : query_backend(chosen, operation);
   }
 
   /// A communicator is gone.
@@ -66,7 +66,7 @@ class Lane {
   }
 
  private:
-  Choice ask(std::uint8_t chosen, const Operation& operation);
+  Choice query_backend(std::uint8_t chosen, const Operation& operation);
 
   std::vector<Member> members_;
   std::uint8_t primary_;

@@ -30,7 +30,7 @@ Result<std::unique_ptr<Lane>> make_lane(const LaneRequest& request) {
   std::vector<Lane::Member> members;
   for (const std::string& name : names) {
     const BackendDescription* const description = request.registry.find(name);
-    if (description == nullptr) return failure(fmt::format("there is no backend {}", name));
+    if (description == nullptr) return failure(fmt::format("unknown backend {}", name));
     Result<Settings> settings = configuration.settings_for(*description);
     if (!settings) return failure(settings.error());
     auto kept = std::make_unique<Settings>(std::move(*settings));

@@ -138,7 +138,7 @@ void OneHop::prepare(Context& context, std::uint8_t backend) {
   ++ring.calls_;
 }
 
-OneHop::Answer OneHop::ask(Context& context, const Operation& operation, std::uint8_t backend) {
+OneHop::Answer OneHop::query(Context& context, const Operation& operation, std::uint8_t backend) {
   HopRing* const ring = context.hop.get();
   if (ring == nullptr || ring->calls_ < kCallsBeforeSlots) {
     prepare(context, backend);
@@ -188,9 +188,9 @@ void OneHop::join(Context& context, std::uint8_t backend) {
   HopRing& ring = *context.hop;
   ring.state_ = HopRing::State::kJoining;
   const std::int32_t tag = collective_tag(context.collective_number++);
-  const MutableBytes place = std::as_writable_bytes(std::span(&ring.place_, 1));
+  const MutableBytes place = std::as_writable_bytes(std::span(&ring.offset_, 1));
   if (context.rank() == 0) {
-    ring.place_ = take_area(context.size());
+    ring.offset_ = allocate_area(context.size());
     for (int rank = 1; rank < context.size(); ++rank)
       send(context, rank, tag, {place.begin(), place.end()}, backend);
     on_invitation(context);
@@ -207,15 +207,15 @@ void OneHop::on_invitation(Context& context) {
   HopRing& ring = *context.hop;
   const std::span<std::byte> memory = fabric_.shared_memory(context.world_rank(0));
   const std::size_t bytes = SlotRing::bytes(context.size());
-  const bool good = ring.place_ > 0 && ring.place_ % kPage == 0 && ring.place_ <= memory.size() &&
-                    memory.size() - ring.place_ >= bytes;
-  if (good) ring.slots_ = SlotRing(memory.data() + ring.place_, context.rank(), context.size());
+  const bool good = ring.offset_ > 0 && ring.offset_ % kPage == 0 && ring.offset_ <= memory.size() &&
+                    memory.size() - ring.offset_ >= bytes;
+  if (good) ring.slots_ = SlotRing(memory.data() + ring.offset_, context.rank(), context.size());
   ring.state_ = good ? HopRing::State::kReady : HopRing::State::kUnfit;
   if (good) ring.slots_.finish_before(ring.finished_);
 }
 
 /// The offset of free memory for slots in what this rank shares; 0: there is none.
-std::uint64_t OneHop::take_area(int ranks) {
+std::uint64_t OneHop::allocate_area(int ranks) {
   const std::span<std::byte> memory = fabric_.shared_memory(engine_.rank());
   const std::size_t bytes = (SlotRing::bytes(ranks) + kPage - 1) / kPage * kPage;
   for (Area& area : areas_) {
@@ -269,21 +269,22 @@ bool OneHop::advance(HopOperation& operation) {
     return operation.refused;
   }
   if (!operation.published && !publish(operation)) return false;
-  if (operation.by_algorithm && operation.next < operation.end && ++operation.turns < kTurnsBeforeDoubt)
+  if (operation.by_algorithm && operation.next < operation.end &&
+      ++operation.failed_turns < kTurnsBeforeDoubt)
     return false;
   const SlotRing::Label expected(operation.operation.kind, operation.operation.root, 0);
   for (int& rank = operation.next; rank < operation.end; ++rank) {
     if (rank == context.rank()) continue;
     SlotRing::Label label;
-    if (ring.slots_.has_come(rank, operation.number)) [[likely]]
+    if (ring.slots_.has_arrived(rank, operation.number)) [[likely]]
       label = ring.slots_.label(rank, operation.number);
-    else if (!has_come_otherwise(operation, rank, label))
+    else if (!has_arrived_otherwise(operation, rank, label))
       return false;
     if (label.belongs_to(expected)) [[likely]]
       continue;
-    label.is_by_algorithm() ? ++operation.by_algorithm_of_others : ++operation.strangers;
+    label.is_by_algorithm() ? ++operation.by_algorithm_of_others : ++operation.mismatched;
   }
-  settle(operation);
+  resolve(operation);
   ring.finish(operation.number);
   return true;
 }
@@ -296,7 +297,7 @@ bool OneHop::publish(HopOperation& operation) {
   if (slots.has_credit(operation.number)) {
     slots.publish(operation.number, label, data);
   } else if (!operation.by_algorithm) {
-    if (is_mutual(operation.operation.kind) || ++operation.turns < kTurnsBeforeMessages) return false;
+    if (is_mutual(operation.operation.kind) || ++operation.failed_turns < kTurnsBeforeMessages) return false;
     send_to_readers(operation, label, data);
   }
   return operation.published = true;
@@ -323,15 +324,15 @@ void OneHop::send(Context& context, int to, std::int32_t tag, std::vector<std::b
 }
 
 /// A rank's slot was empty: whether it contributes in another way, and the label, then.
-bool OneHop::has_come_otherwise(HopOperation& operation, int rank, SlotRing::Label& label) {
+bool OneHop::has_arrived_otherwise(HopOperation& operation, int rank, SlotRing::Label& label) {
   Context& context = *operation.context;
   const SlotRing& slots = context.hop->slots_;
   if (is_mutual(operation.operation.kind)) {
-    if (++operation.turns % kTurnsBeforeLook != 0 || !slots.has_finished(rank, operation.number))
+    if (++operation.failed_turns % kTurnsBeforeLook != 0 || !slots.has_finished(rank, operation.number))
       return false;
     // It may have written into the slot before it finished.
-    label = slots.has_come(rank, operation.number) ? slots.label(rank, operation.number)
-                                                   : SlotRing::Label::by_algorithm();
+    label = slots.has_arrived(rank, operation.number) ? slots.label(rank, operation.number)
+                                                      : SlotRing::Label::by_algorithm();
     return true;
   }
   const std::int32_t tag = operation.tag | kContributionTag;
@@ -369,7 +370,7 @@ Bytes OneHop::contribution(const HopOperation& operation, int rank) {
 }
 
 /// All contributors have come.
-void OneHop::settle(HopOperation& operation) {
+void OneHop::resolve(HopOperation& operation) {
   const int rank = operation.context->rank();
   const bool reads_own = rank >= operation.first && rank < operation.end;
   const int others = operation.end - operation.first - (reads_own ? 1 : 0);
@@ -378,7 +379,7 @@ void OneHop::settle(HopOperation& operation) {
                                              : by_algorithm > 0 && is_mutual(operation.operation.kind);
   if (operation.refused) return;
   ++carried_;
-  if (by_algorithm > 0 || operation.strangers > 0) {
+  if (by_algorithm > 0 || operation.mismatched > 0) {
     operation.outcome = Outcome::kTruncated;
   } else {
     collect(operation);

@@ -54,8 +54,8 @@ struct HopOperation {
   int end = 0;    // to the one before this
   int next = 0;   // which is awaited
   int by_algorithm_of_others = 0;
-  int strangers = 0;   // contributions to another collective
-  unsigned turns = 0;  // in vain
+  int mismatched = 0;         // contributions to another collective
+  unsigned failed_turns = 0;  // in vain
   ListLink<HopOperation> link;
   /// A contribution that came as a message: its label with something that fills it up, and its data.
   struct Arrived {
@@ -88,7 +88,7 @@ class HopRing {
   std::uint64_t finished_ = 0;
   std::set<std::uint64_t> finished_early_;  // before one that began earlier
   SlotRing slots_;
-  std::uint64_t place_ = 0;  // of the slots in the memory of the first member
+  std::uint64_t offset_ = 0;  // of the slots in the memory of the first member
   ReceiveRecord invitation_;
   struct Plan {
     Operation operation;
@@ -117,7 +117,7 @@ class OneHop {
     const CombinePlan* plan = nullptr;
     std::uint64_t number = 0;
   };
-  Answer ask(Context& context, const Operation& operation, std::uint8_t backend);
+  Answer query(Context& context, const Operation& operation, std::uint8_t backend);
   /// May end before it returns. The context stays until the end.
   void start(HopOperation& operation);
   /// The algorithm has carried it.
@@ -145,17 +145,17 @@ class OneHop {
   const CombinePlan* plan_of(Context& context, const Operation& operation, std::uint8_t backend);
   void join(Context& context, std::uint8_t backend);
   void on_invitation(Context& context);
-  std::uint64_t take_area(int ranks);
+  std::uint64_t allocate_area(int ranks);
 
   int advance_all();
   bool advance(HopOperation& operation);
   bool publish(HopOperation& operation);
   void send_to_readers(const HopOperation& operation, SlotRing::Label label, Bytes data);
   void send(Context& context, int to, std::int32_t tag, std::vector<std::byte> data, std::uint8_t backend);
-  bool has_come_otherwise(HopOperation& operation, int rank, SlotRing::Label& label);
+  bool has_arrived_otherwise(HopOperation& operation, int rank, SlotRing::Label& label);
   static const HopOperation::Arrived* arrived_from(const HopOperation& operation, int rank);
   static Bytes contribution(const HopOperation& operation, int rank);
-  void settle(HopOperation& operation);
+  void resolve(HopOperation& operation);
   void collect(HopOperation& operation);
   void combine(HopOperation& operation);
 

@@ -30,17 +30,17 @@ class PayloadWindow {
   void resize(std::size_t bytes) { size_ = bytes; }
 
   /// Sender: whether the payload may go along with its message; then it is counted.
-  bool take(int destination, std::size_t bytes) {
-    std::size_t& taken = at(taken_, destination);
-    if (taken + bytes > size_) return false;
-    taken += bytes;
+  bool reserve(int destination, std::size_t bytes) {
+    std::size_t& reserved = at(reserved_, destination);
+    if (reserved + bytes > size_) return false;
+    reserved += bytes;
     return true;
   }
   /// Sender: the destination has given back so much. False: more than it had.
   bool restore(int destination, std::size_t bytes) {
-    std::size_t& taken = at(taken_, destination);
-    if (bytes > taken) return false;
-    taken -= bytes;
+    std::size_t& reserved = at(reserved_, destination);
+    if (bytes > reserved) return false;
+    reserved -= bytes;
     return true;
   }
 
@@ -52,7 +52,7 @@ class PayloadWindow {
     return !was_due && owed * 2 >= size_;
   }
   /// Receiver: what to give back to the source now.
-  std::size_t settle(int source) { return std::exchange(at(owed_, source), 0); }
+  std::size_t collect_due(int source) { return std::exchange(at(owed_, source), 0); }
 
  private:
   std::size_t& at(std::vector<std::size_t>& of, int rank) const {
@@ -62,7 +62,7 @@ class PayloadWindow {
 
   std::size_t ranks_;
   std::size_t size_;
-  std::vector<std::size_t> taken_;
+  std::vector<std::size_t> reserved_;
   std::vector<std::size_t> owed_;
 };
 

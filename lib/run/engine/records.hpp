@@ -80,7 +80,7 @@ struct ReceiveRecord : FabricWaiter {
   PieceSink* pieces = nullptr;
 
   /// The size that a status tells: of a message that was cut, the whole one, so that it can be sent again.
-  [[nodiscard]] std::size_t told() const {
+  [[nodiscard]] std::size_t status_bytes() const {
     return outcome == Outcome::kTruncated ? static_cast<std::size_t>(envelope.bytes) : received;
   }
 };
@@ -92,16 +92,16 @@ struct Notice : FabricWaiter {
 };
 
 /// What is left of a completed send whose receiver had no window for the payload: it waits here to be pulled.
-struct KeptSend : FabricWaiter {
-  KeptSend() = default;
+struct DeferredSend : FabricWaiter {
+  DeferredSend() = default;
   static void* operator new(std::size_t size) = delete;  // see make_with_payload()
-  static void operator delete(KeptSend* self, std::destroying_delete_t) { delete_with_payload(self); }
+  static void operator delete(DeferredSend* self, std::destroying_delete_t) { delete_with_payload(self); }
 
   Engine* engine = nullptr;
   std::size_t allocated = 0;
   std::byte* data = nullptr;
   std::size_t bytes = 0;
-  ListLink<KeptSend> link;
+  ListLink<DeferredSend> link;
   Envelope envelope;
 };
 

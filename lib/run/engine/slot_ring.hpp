@@ -23,7 +23,7 @@ class SlotRing {
 
  private:
   struct Head {
-    std::uint64_t came;  // the operation's number + 1
+    std::uint64_t arrived;  // the operation's number + 1
     std::uint64_t label;
   };
 
@@ -86,12 +86,12 @@ class SlotRing {
       std::memcpy(to, contribution.data(), contribution.size());
     }
     head.label = label.word_;
-    std::atomic_ref(head.came).store(number + 1, std::memory_order_release);
+    std::atomic_ref(head.arrived).store(number + 1, std::memory_order_release);
   }
   /// Whether a rank has written into its slot.
-  [[nodiscard]] bool has_come(int rank, std::uint64_t number) const {
+  [[nodiscard]] bool has_arrived(int rank, std::uint64_t number) const {
     auto& head = *reinterpret_cast<Head*>(slot_of(rank, number));
-    return std::atomic_ref(head.came).load(std::memory_order_acquire) == number + 1;
+    return std::atomic_ref(head.arrived).load(std::memory_order_acquire) == number + 1;
   }
   /// After it has come, until this rank has finished the operation.
   [[nodiscard]] Label label(int rank, std::uint64_t number) const {

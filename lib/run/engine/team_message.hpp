@@ -26,7 +26,7 @@ struct TeamMessage {
 
 class MessagePool {
  public:
-  TeamMessage* take() {
+  TeamMessage* acquire() {
     if (free_.empty()) {
       all_.push_back(std::make_unique<TeamMessage>());
       return all_.back().get();
@@ -35,7 +35,7 @@ class MessagePool {
     free_.pop_back();
     return message;
   }
-  void give_back(TeamMessage* message) { free_.push_back(message); }
+  void release(TeamMessage* message) { free_.push_back(message); }
 
  private:
   std::vector<std::unique_ptr<TeamMessage>> all_;

@@ -24,19 +24,19 @@ int FinishedSends::notify_all() {
   return count;
 }
 
-void MemoryQueue::End::operator()(Message* message) const {
+void MemoryQueue::End::operator()(QueuedMessage* message) const {
   detail::FramePool::release(message, message->size);
 }
 
 MemoryQueue::~MemoryQueue() {
-  while (!empty()) take(0);
+  while (!empty()) pop(0);
 }
 
 bool MemoryQueue::push(int source, std::span<const std::byte> header, std::span<const std::byte> payload,
-                       FabricWaiter& waiter, FinishedSends& sender, bool stays) {
-  const bool eager = !stays && payload.size() <= eager_limit_;
-  const std::size_t size = sizeof(Message) + header.size() + (eager ? payload.size() : 0);
-  auto* const message = ::new (detail::FramePool::allocate(size)) Message;
+                       FabricWaiter& waiter, FinishedSends& sender, bool stays_at_sender) {
+  const bool eager = !stays_at_sender && payload.size() <= eager_limit_;
+  const std::size_t size = sizeof(QueuedMessage) + header.size() + (eager ? payload.size() : 0);
+  auto* const message = ::new (detail::FramePool::allocate(size)) QueuedMessage;
   message->size = size;
   message->source = source;
   auto* const behind = reinterpret_cast<std::byte*>(message + 1);
@@ -57,11 +57,11 @@ bool MemoryQueue::push(int source, std::span<const std::byte> header, std::span<
 }
 
 /// The oldest message of the source that the choice falls on. There is one.
-MemoryQueue::Owned MemoryQueue::take(std::uint64_t choice) {
-  Message* before = nullptr;
-  Message* message = first_;
+MemoryQueue::Owned MemoryQueue::pop(std::uint64_t choice) {
+  QueuedMessage* before = nullptr;
+  QueuedMessage* message = first_;
   if (choice != 0) {
-    const Message* chosen = first_;
+    const QueuedMessage* chosen = first_;
     for (std::uint64_t i = choice % count_; i > 0; --i) chosen = chosen->next;
     while (message->source != chosen->source) {
       before = message;
@@ -76,7 +76,7 @@ MemoryQueue::Owned MemoryQueue::take(std::uint64_t choice) {
 
 bool MemoryQueue::deliver_one(Fabric::Sink& sink, std::uint64_t choice) {
   if (empty()) return false;
-  Owned message = take(choice);
+  Owned message = pop(choice);
   Fabric::Inbound inbound{message->header, message->payload.data(), message->payload.size(), nullptr};
   if (message->waiter == nullptr) {
     sink.deliver(inbound);
@@ -92,13 +92,13 @@ bool MemoryQueue::deliver_one(Fabric::Sink& sink, std::uint64_t choice) {
 }
 
 void MemoryQueue::pull(void* remote, std::span<std::byte> into) {
-  const Owned message(static_cast<Message*>(remote));
+  const Owned message(static_cast<QueuedMessage*>(remote));
   std::memcpy(into.data(), message->payload.data(), std::min(into.size(), message->payload.size()));
   message->sender->add(*message->waiter);
 }
 
 void MemoryQueue::drop(void* remote) {
-  const Owned message(static_cast<Message*>(remote));
+  const Owned message(static_cast<QueuedMessage*>(remote));
   message->sender->add(*message->waiter);
 }
 

@@ -1,5 +1,5 @@
-// The fabric within one process: many ranks, one thread. For tests and predictions, and as the path of a rank
-// to itself.
+// The fabric within one process: many ranks, one thread. Used by tests and predictions, and for messages of a
+// rank to itself.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace offramp {
 
-/// Senders whose payloads were pulled or dropped. They learn of it from their own progress(), so that no rank
-/// runs inside another one's call.
+/// Senders whose payloads were pulled or dropped. Their own progress() notifies them, so that no rank runs
+/// inside another one's call.
 class FinishedSends {
  public:
   void add(FabricWaiter& waiter) { waiting_.push_back(&waiter); }
@@ -26,7 +26,7 @@ class FinishedSends {
   std::deque<FabricWaiter*> waiting_;
 };
 
-/// Messages waiting for one rank. Payloads up to the eager limit are copied; larger ones stay where they are.
+/// Messages for one rank. Payloads up to the eager limit are copied; larger ones stay at the sender.
 class MemoryQueue {
  public:
   explicit MemoryQueue(std::size_t eager_limit) : eager_limit_(eager_limit) {}
@@ -34,11 +34,12 @@ class MemoryQueue {
   MemoryQueue& operator=(const MemoryQueue&) = delete;
   ~MemoryQueue();
 
-  /// False: the payload stays where it is until the waiter turns up among the sender's finished ones. stays:
-  /// it does so whatever its size.
+  /// Queues a message. Returns true if the payload was copied. Otherwise it must stay valid until `sender`
+  /// notifies the waiter. stays: never copies, whatever the size.
   bool push(int source, std::span<const std::byte> header, std::span<const std::byte> payload,
-            FabricWaiter& waiter, FinishedSends& sender, bool stays = false);
-  /// Delivers the oldest message (or, with a choice, the oldest of some source); false when there is none.
+            FabricWaiter& waiter, FinishedSends& sender, bool stays_at_sender = false);
+  /// Delivers the oldest message (or, with a choice, the oldest of some source). Returns false if the queue
+  /// is empty.
   bool deliver_one(Fabric::Sink& sink, std::uint64_t choice);
   [[nodiscard]] bool empty() const { return first_ == nullptr; }
 
@@ -46,31 +47,31 @@ class MemoryQueue {
   static void drop(void* remote);
 
  private:
-  /// One piece of memory from the pool, with the header and a copied payload behind it.
-  struct Message {
-    Message* next = nullptr;
-    std::size_t size = 0;  // with what is behind
+  /// One block of memory from the pool, followed by the header and a copied payload.
+  struct QueuedMessage {
+    QueuedMessage* next = nullptr;
+    std::size_t size = 0;  // of the block
     int source = 0;
     std::span<const std::byte> header;
     std::span<const std::byte> payload;  // the copy, or the sender's own memory
-    FabricWaiter* waiter = nullptr;      // of the sender, when the payload stayed there
+    FabricWaiter* waiter = nullptr;      // if the payload stays at the sender
     FinishedSends* sender = nullptr;
   };
   struct End {
-    void operator()(Message* message) const;
+    void operator()(QueuedMessage* message) const;
   };
-  using Owned = std::unique_ptr<Message, End>;
+  using Owned = std::unique_ptr<QueuedMessage, End>;
 
-  Owned take(std::uint64_t choice);
+  Owned pop(std::uint64_t choice);
 
   std::size_t eager_limit_;
-  Message* first_ = nullptr;
-  Message* last_ = nullptr;
+  QueuedMessage* first_ = nullptr;
+  QueuedMessage* last_ = nullptr;
   std::size_t count_ = 0;
 };
 
-/// The path of a rank to itself, in a fabric that has other ones to others. Its handles are told from theirs
-/// by their lowest bit: those of others are pointers with an alignment of at least 2.
+/// The path of a rank to itself, beside another fabric for its peers. The lowest bit marks its handles: other
+/// handles are pointers with an alignment of at least 2.
 class SelfPath {
  public:
   explicit SelfPath(int rank) : rank_(rank), queue_(kEagerLimit) {}
@@ -90,7 +91,7 @@ class SelfPath {
   static void pull(void* remote, std::span<std::byte> into) { MemoryQueue::pull(untag(remote), into); }
   static void drop(void* remote) { MemoryQueue::drop(untag(remote)); }
 
-  /// Senders learn first that they are done. Returns the number of things done.
+  /// Notifies senders before it delivers. Returns the number of callbacks and deliveries.
   int progress(Fabric::Sink& sink) {
     return queue_.empty() && finished_.empty() ? 0 : progress_with_all(sink);
   }
@@ -107,8 +108,8 @@ class SelfPath {
 };
 
 /// The ranks of one process. A seed shuffles the order of delivery between sources (never within one);
-/// progress() then delivers one message at a time, so that the ranks' turns mix. The hub outlives whoever
-/// uses its fabrics.
+/// progress() then delivers one message at a time, so that the ranks' turns mix. The hub must outlive all
+/// users of its fabrics.
 class MemoryHub {
  public:
   explicit MemoryHub(int ranks, std::size_t eager_limit = 8192, std::uint64_t shuffle_seed = 0);

@@ -28,10 +28,10 @@
 namespace offramp {
 namespace {
 
-enum class Kind : std::uint32_t { kMessage, kOffer, kEnd, kAsk, kPiece, kAskBytes, kBytes };
+enum class RingMessageKind : std::uint32_t { kMessage, kOffer, kEnd, kAsk, kPiece, kAskBytes, kBytes };
 
 /// What the ring holds of a payload that stays at the sender.
-struct Place {
+struct RemotePayload {
   std::uint64_t address = 0;  // at the sender; 0: the payload is packed in pieces
   std::uint64_t size = 0;     // of the payload, of the piece, or of the bytes
   std::uint64_t offer = 0;    // its number at the sender
@@ -59,7 +59,7 @@ class Numbered {
   T* find(std::uint64_t number, std::size_t peer) {
     return number < all_.size() && all_[number].peer == static_cast<int>(peer) ? &all_[number] : nullptr;
   }
-  T take(std::uint64_t number) {
+  T remove(std::uint64_t number) {
     free_.push_back(number);
     return std::exchange(all_[number], T());
   }
@@ -107,19 +107,20 @@ class NodeFabric final : public ProcessFabric {
     if (peer == rank_) return self_.send(header, payload, waiter);
     if (payload.size() > kLargestInRing) return offer(peer, header, payload, waiter);
     Peer& to = peers_[static_cast<std::size_t>(peer)];
-    if (to.waiting.empty() && to.ring->write(header, payload, static_cast<std::uint32_t>(Kind::kMessage)))
+    if (to.waiting.empty() &&
+        to.ring->write(header, payload, static_cast<std::uint32_t>(RingMessageKind::kMessage)))
       return State::kDone;
-    wait(to, {Kind::kMessage, header, payload, {}, &waiter});
+    wait(to, {RingMessageKind::kMessage, header, payload, {}, &waiter});
     return State::kPending;
   }
 
   State offer(int peer, std::span<const std::byte> header, std::span<const std::byte> payload,
               FabricWaiter& waiter) override {
     if (peer == rank_) return self_.offer(header, payload, waiter);
-    const Place place = {.address = reinterpret_cast<std::uintptr_t>(payload.data()),
-                         .size = payload.size(),
-                         .offer = offers_.add({peer, &waiter, nullptr, payload, {}})};
-    write(peers_[static_cast<std::size_t>(peer)], {Kind::kOffer, header, {}, place, nullptr});
+    const RemotePayload place = {.address = reinterpret_cast<std::uintptr_t>(payload.data()),
+                                 .size = payload.size(),
+                                 .offer = offers_.add({peer, &waiter, nullptr, payload, {}})};
+    write(peers_[static_cast<std::size_t>(peer)], {RingMessageKind::kOffer, header, {}, place, nullptr});
     return State::kPending;
   }
 
@@ -127,8 +128,8 @@ class NodeFabric final : public ProcessFabric {
 
   State offer_pieces(int peer, std::span<const std::byte> header, PieceSource& source, std::size_t bytes,
                      FabricWaiter& waiter) override {
-    const Place place = {.size = bytes, .offer = offers_.add({peer, &waiter, &source, {}, {}})};
-    write(peers_[static_cast<std::size_t>(peer)], {Kind::kOffer, header, {}, place, nullptr});
+    const RemotePayload place = {.size = bytes, .offer = offers_.add({peer, &waiter, &source, {}, {}})};
+    write(peers_[static_cast<std::size_t>(peer)], {RingMessageKind::kOffer, header, {}, place, nullptr});
     return State::kPending;
   }
 
@@ -142,7 +143,7 @@ class NodeFabric final : public ProcessFabric {
     const std::optional<std::size_t> copied = copy(from->peer, from->place.address, into);
     if (copied && *copied < into.size()) {
       Pull& pull = add_pull(*from, nullptr, 0, waiter);
-      ask_bytes(pull, from->place.address + *copied, into.subspan(*copied));
+      request_bytes(pull, from->place.address + *copied, into.subspan(*copied));
       return State::kPending;
     }
     end_offer_of(*from);
@@ -152,7 +153,7 @@ class NodeFabric final : public ProcessFabric {
   State pull_pieces(void* remote, PieceSink& sink, FabricWaiter& waiter) override {
     const std::unique_ptr<Remote> from(static_cast<Remote*>(remote));
     if (from->place.address == 0) return begin_pull(*from, &sink, {}, waiter);
-    const Place& place = from->place;
+    const RemotePayload& place = from->place;
     for (std::uint64_t at = 0; at < place.size; at += kPiece) {
       const std::span<std::byte> piece = room_for(std::min<std::uint64_t>(kPiece, place.size - at));
       const std::optional<std::size_t> copied = copy(from->peer, place.address + at, piece);
@@ -162,7 +163,7 @@ class NodeFabric final : public ProcessFabric {
       } else if (copied) {
         Pull& pull = add_pull(*from, &sink, place.size - end, waiter);
         pull.rest = place.address + end;
-        ask_bytes(pull, place.address + at, own_room(pull, piece.size()));
+        request_bytes(pull, place.address + at, own_room(pull, piece.size()));
         return State::kPending;
       } else {
         end_offer_of(*from);
@@ -194,17 +195,17 @@ class NodeFabric final : public ProcessFabric {
   }
 
   void close(Sink& sink) override {
-    let_out(sink, [this] { return waiting_ == 0; });
+    drain_until(sink, [this] { return waiting_ == 0; });
     closed_ = true;
   }
 
  private:
   /// What a ring had no room for. Header and payload stay where they are until it has.
   struct Waiting {
-    Kind kind = Kind::kMessage;
+    RingMessageKind kind = RingMessageKind::kMessage;
     std::span<const std::byte> header;
     std::span<const std::byte> payload;
-    Place place;  // of an offer; of an end its number
+    RemotePayload place;  // of an offer; of an end its number
     FabricWaiter* waiter = nullptr;
   };
   struct Peer {
@@ -215,7 +216,7 @@ class NodeFabric final : public ProcessFabric {
   /// A payload at another rank.
   struct Remote {
     std::size_t peer = 0;
-    Place place;
+    RemotePayload place;
   };
   /// A payload of this rank that a peer may copy.
   struct Offer {
@@ -233,14 +234,14 @@ class NodeFabric final : public ProcessFabric {
     std::span<std::byte> into;
     std::uint64_t left = 0;          // behind the piece that is copied
     FabricWaiter* waiter = nullptr;  // null: the pull has failed
-    Place place = {};                // the numbers of the offer and of this
+    RemotePayload place = {};        // the numbers of the offer and of this
     std::uint64_t rest = 0;          // of a payload that lies in memory: where `left` begins
     // The bytes of a piece that come through the ring; empty: none do.
     std::span<std::byte> missing = {};
     std::uint64_t missing_from = 0;
     std::unique_ptr<std::byte[]> room = {};  // for such a piece of a sink
     std::size_t piece = 0;                   // its size
-    Place next = {};                         // the piece that came meanwhile; size 0: none
+    RemotePayload next = {};                 // the piece that came meanwhile; size 0: none
   };
 
   // The largest header and payload that go through a ring.
@@ -251,18 +252,18 @@ class NodeFabric final : public ProcessFabric {
   /// The peer has copied it, or does not want it. False: it knows of no such offer.
   bool end_offer(std::uint64_t number, std::size_t peer) {
     if (offers_.find(number, peer) == nullptr) return false;
-    FabricWaiter* const waiter = offers_.take(number).waiter;
+    FabricWaiter* const waiter = offers_.remove(number).waiter;
     if (!closed_) waiter->notify(*waiter, true);
     return true;
   }
   void end_offer_of(const Remote& from) {
-    write(peers_[from.peer], {Kind::kEnd, {}, {}, from.place, nullptr});
+    write(peers_[from.peer], {RingMessageKind::kEnd, {}, {}, from.place, nullptr});
   }
 
   State begin_pull(const Remote& from, PieceSink* sink, std::span<std::byte> into, FabricWaiter& waiter) {
     Pull& pull = add_pull(from, sink, from.place.size, waiter);
     pull.into = into;
-    write(peers_[from.peer], {Kind::kAsk, {}, {}, pull.place, nullptr});
+    write(peers_[from.peer], {RingMessageKind::kAsk, {}, {}, pull.place, nullptr});
     return State::kPending;
   }
 
@@ -274,23 +275,23 @@ class NodeFabric final : public ProcessFabric {
     return pull;
   }
   void end_pull(Pull& pull, std::size_t peer) {
-    write(peers_[peer], {Kind::kEnd, {}, {}, pull.place, nullptr});
-    FabricWaiter* const waiter = pulls_.take(pull.place.pull).waiter;
+    write(peers_[peer], {RingMessageKind::kEnd, {}, {}, pull.place, nullptr});
+    FabricWaiter* const waiter = pulls_.remove(pull.place.pull).waiter;
     if (waiter != nullptr && !closed_) waiter->notify(*waiter, true);
   }
 
   /// Asks for bytes at the sender, which the kernel does not copy.
-  void ask_bytes(Pull& pull, std::uint64_t from, std::span<std::byte> into) {
+  void request_bytes(Pull& pull, std::uint64_t from, std::span<std::byte> into) {
     pull.missing = into;
     pull.missing_from = from;
-    Place place = pull.place;
+    RemotePayload place = pull.place;
     place.address = from;
     place.size = into.size();
-    write(peers_[static_cast<std::size_t>(pull.peer)], {Kind::kAskBytes, {}, {}, place, nullptr});
+    write(peers_[static_cast<std::size_t>(pull.peer)], {RingMessageKind::kAskBytes, {}, {}, place, nullptr});
   }
 
   /// Returns false if no correct peer asks for this.
-  bool give_bytes(Place place, std::size_t peer) {
+  bool send_bytes(RemotePayload place, std::size_t peer) {
     const Offer* const offer = offers_.find(place.offer, peer);
     if (offer == nullptr) return false;
     const std::span<const std::byte> all =
@@ -300,13 +301,13 @@ class NodeFabric final : public ProcessFabric {
     const std::uint64_t at = place.address - reinterpret_cast<std::uintptr_t>(all.data());
     if (place.size == 0 || at >= all.size() || place.size > all.size() - at) return false;
     place.size = std::min<std::uint64_t>(place.size, kLargestInRing);
-    write(peers_[peer], {Kind::kBytes, {}, all.subspan(at, place.size), place, nullptr});
+    write(peers_[peer], {RingMessageKind::kBytes, {}, all.subspan(at, place.size), place, nullptr});
     return true;
   }
 
   /// Returns false if no correct peer sends this.
-  bool take_bytes(const RingReader::Message& message, std::size_t peer) {
-    Place place;
+  bool receive_bytes(const RingReader::RingMessage& message, std::size_t peer) {
+    RemotePayload place;
     if (message.header.size() != sizeof place) return false;
     std::memcpy(&place, message.header.data(), sizeof place);
     Pull* const pull = pulls_.find(place.pull, peer);
@@ -321,15 +322,15 @@ class NodeFabric final : public ProcessFabric {
     std::memcpy(pull->missing.data(), bytes.data(), bytes.size());
     const std::span<std::byte> more = pull->missing.subspan(bytes.size());
     if (!more.empty()) {
-      ask_bytes(*pull, place.address + bytes.size(), more);
+      request_bytes(*pull, place.address + bytes.size(), more);
       return true;
     }
     pull->missing = {};
-    return go_on(*pull, peer);
+    return resume_pull(*pull, peer);
   }
 
   /// A piece has come through the ring.
-  bool go_on(Pull& pull, std::size_t peer) {
+  bool resume_pull(Pull& pull, std::size_t peer) {
     const bool is_last = pull.left == 0;
     if (pull.sink != nullptr) pull.sink->use({pull.room.get(), pull.piece}, is_last);
     if (is_last) {
@@ -337,9 +338,9 @@ class NodeFabric final : public ProcessFabric {
     } else if (pull.rest != 0) {
       const std::uint64_t size = std::min<std::uint64_t>(kPiece, pull.left);
       pull.left -= size;
-      ask_bytes(pull, std::exchange(pull.rest, pull.rest + size), own_room(pull, size));
+      request_bytes(pull, std::exchange(pull.rest, pull.rest + size), own_room(pull, size));
     } else if (pull.next.size != 0) {
-      return take_piece(std::exchange(pull.next, {}), peer);
+      return receive_piece(std::exchange(pull.next, {}), peer);
     }
     return true;
   }
@@ -355,7 +356,7 @@ class NodeFabric final : public ProcessFabric {
   }
 
   /// Returns false if no correct peer asks for this.
-  bool make_piece(Place place, std::size_t peer) {
+  bool make_piece(RemotePayload place, std::size_t peer) {
     Offer* const offer = offers_.find(place.offer, peer);
     if (offer == nullptr || offer->source == nullptr) return false;
     if (offer->room == nullptr) offer->room = std::make_unique_for_overwrite<std::byte[]>(2 * kPiece);
@@ -363,12 +364,12 @@ class NodeFabric final : public ProcessFabric {
         offer->room.get() + (std::exchange(offer->is_second, !offer->is_second) ? kPiece : 0);
     place.address = reinterpret_cast<std::uintptr_t>(piece);
     place.size = offer->source->make({piece, kPiece});
-    write(peers_[peer], {Kind::kPiece, {}, {}, place, nullptr});
+    write(peers_[peer], {RingMessageKind::kPiece, {}, {}, place, nullptr});
     return true;
   }
 
   /// Returns false if no correct peer sends this.
-  bool take_piece(const Place& place, std::size_t peer) {
+  bool receive_piece(const RemotePayload& place, std::size_t peer) {
     Pull* const pull = pulls_.find(place.pull, peer);
     if (pull == nullptr || place.size == 0 || place.size > std::min<std::uint64_t>(kPiece, pull->left))
       return false;
@@ -379,7 +380,7 @@ class NodeFabric final : public ProcessFabric {
     }
     pull->left -= place.size;
     const bool is_last = pull->left == 0;
-    if (!is_last) write(peers_[peer], {Kind::kAsk, {}, {}, place, nullptr});
+    if (!is_last) write(peers_[peer], {RingMessageKind::kAsk, {}, {}, place, nullptr});
     if (pull->waiter != nullptr && !closed_) {
       const std::span<std::byte> into =
           pull->sink != nullptr ? room_for(place.size) : pull->into.first(place.size);
@@ -389,7 +390,7 @@ class NodeFabric final : public ProcessFabric {
         FabricWaiter* const failed = std::exchange(pull->waiter, nullptr);
         failed->notify(*failed, false);
       } else if (*copied < into.size()) {
-        ask_bytes(*pull, place.address, pull->sink != nullptr ? own_room(*pull, place.size) : into);
+        request_bytes(*pull, place.address, pull->sink != nullptr ? own_room(*pull, place.size) : into);
         return true;
       } else if (pull->sink != nullptr) {
         pull->sink->use(into, is_last);
@@ -415,9 +416,9 @@ class NodeFabric final : public ProcessFabric {
 
   static bool write_now(Peer& to, const Waiting& what) {
     const auto kind = static_cast<std::uint32_t>(what.kind);
-    if (what.kind == Kind::kBytes) return to.ring->write(bytes_of(what.place), what.payload, kind);
-    return to.ring->write(what.header, what.kind == Kind::kMessage ? what.payload : bytes_of(what.place),
-                          kind);
+    if (what.kind == RingMessageKind::kBytes) return to.ring->write(bytes_of(what.place), what.payload, kind);
+    return to.ring->write(what.header,
+                          what.kind == RingMessageKind::kMessage ? what.payload : bytes_of(what.place), kind);
   }
   void write(Peer& to, const Waiting& what) {
     if (!to.waiting.empty() || !write_now(to, what)) wait(to, what);
@@ -442,39 +443,41 @@ class NodeFabric final : public ProcessFabric {
 
   // Apart from progress(), which mostly finds nothing and is the shorter for it:
   [[gnu::noinline]] int read(std::size_t index, Sink& sink) {
-    return rings_.read(index, sink, [&](const auto& message) { return take(index, message, sink); }) ? 1 : 0;
+    return rings_.read(index, sink, [&](const auto& message) { return handle_message(index, message, sink); })
+               ? 1
+               : 0;
   }
 
-  NodeRings::Taken take(std::size_t index, const RingReader::Message& message, Sink& sink) {
+  NodeRings::Taken handle_message(std::size_t index, const RingReader::RingMessage& message, Sink& sink) {
     using Taken = NodeRings::Taken;
-    if (message.after == static_cast<std::uint32_t>(Kind::kMessage)) {
+    if (message.after == static_cast<std::uint32_t>(RingMessageKind::kMessage)) {
       sink.deliver({message.header, message.payload.data(), message.payload.size()});
       return Taken::kYes;
     }
-    if (message.after == static_cast<std::uint32_t>(Kind::kBytes))
-      return take_bytes(message, index) ? Taken::kYes : Taken::kDamaged;
-    Place place;
+    if (message.after == static_cast<std::uint32_t>(RingMessageKind::kBytes))
+      return receive_bytes(message, index) ? Taken::kYes : Taken::kDamaged;
+    RemotePayload place;
     if (message.payload.size() != sizeof place) return Taken::kDamaged;
     std::memcpy(&place, message.payload.data(), sizeof place);
     bool good = true;
-    switch (static_cast<Kind>(message.after)) {
-      case Kind::kMessage:
-      case Kind::kBytes:
+    switch (static_cast<RingMessageKind>(message.after)) {
+      case RingMessageKind::kMessage:
+      case RingMessageKind::kBytes:
         break;
-      case Kind::kOffer:
+      case RingMessageKind::kOffer:
         sink.deliver({message.header, nullptr, place.size, new Remote{index, place}});
         break;
-      case Kind::kEnd:
+      case RingMessageKind::kEnd:
         good = end_offer(place.offer, index);
         break;
-      case Kind::kAsk:
+      case RingMessageKind::kAsk:
         good = make_piece(place, index);
         break;
-      case Kind::kPiece:
-        good = take_piece(place, index);
+      case RingMessageKind::kPiece:
+        good = receive_piece(place, index);
         break;
-      case Kind::kAskBytes:
-        good = give_bytes(place, index);
+      case RingMessageKind::kAskBytes:
+        good = send_bytes(place, index);
         break;
       default:
         good = false;

@@ -1,6 +1,6 @@
-// The fabric of a run whose ranks are all on one node, if they can read each other's memory: messages go
-// through the rings of shared memory, and payloads that are too large for them are copied once, by the kernel
-// (process_vm_readv). It needs no library, whose loading would cost more than anything else at the start.
+// The fabric of a run whose ranks are all on one node and can read each other's memory. Messages pass rings
+// in shared memory; the kernel copies larger payloads once (process_vm_readv). It needs no library, whose
+// loading would be the longest part of the start.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,12 @@
 
 namespace offramp {
 
-/// More ranks than these leave too much of the rings' memory, which is taken at once, to pairs that never
-/// talk.
+/// With more ranks, too much of the rings' memory, which is reserved at once, would belong to pairs that
+/// never communicate.
 inline constexpr std::size_t kMostRanksOfNodeFabric = 16;
 
-/// Collective over all ranks of the run, which are as many as in NodeRings::open(), with its arguments. Null
-/// on all ranks: the node has not got the memory for all of the rings.
+/// Collective over all ranks of the run; arguments as for NodeRings::open(). Returns null on all ranks if the
+/// node lacks memory for all rings.
 std::unique_ptr<ProcessFabric> open_node_fabric(int rank, int ranks, double bytes,
                                                 const NodeRings::Exchange& exchange);
 

@@ -67,13 +67,13 @@ std::string NodeRings::create(std::size_t ranks, double bytes) {
   return {};
 }
 
-bool NodeRings::attach(const std::string& told, std::size_t ranks) {
-  const std::size_t space = told.find(' ');
+bool NodeRings::attach(const std::string& segment, std::size_t ranks) {
+  const std::size_t space = segment.find(' ');
   if (space == std::string::npos) return false;
-  const std::size_t ring_bytes = std::strtoul(told.c_str() + space, nullptr, 10);
+  const std::size_t ring_bytes = std::strtoul(segment.c_str() + space, nullptr, 10);
   if (!std::has_single_bit(ring_bytes) || ring_bytes < kNarrowRing || ring_bytes > kWideRing) return false;
   const Layout layout(ranks, ring_bytes);
-  const int file = shm_open(told.substr(0, space).c_str(), O_RDWR | O_CLOEXEC, 0);
+  const int file = shm_open(segment.substr(0, space).c_str(), O_RDWR | O_CLOEXEC, 0);
   if (file < 0) return false;
   struct stat status {};
   void* memory = MAP_FAILED;
@@ -101,7 +101,7 @@ void NodeRings::open(const std::vector<int>& node, int rank, double bytes, const
     const bool there = verdicts[static_cast<std::size_t>(node[i])] == "+";
     incoming_.push_back({RingReader(ring(self_, i)), false});
     outgoing_[i].sees_memory = there;
-    if (i != self_ && there) outgoing_[i].state = Way::kUnused;
+    if (i != self_ && there) outgoing_[i].state = RingState::kUnused;
     joins_all_ = joins_all_ && there;
   }
   board_ = board_of(self_);
@@ -113,11 +113,11 @@ bool NodeRings::reserve(std::span<std::byte> pages) {
 
 bool NodeRings::prepare(std::size_t index) {
   Outgoing& to = outgoing_[index];
-  to.state = Way::kNone;
+  to.state = RingState::kNone;
   const RingMemory memory = ring(index, self_);
   if (!reserve({memory.data, memory.bytes})) return false;
   to.ring = RingWriter(memory);
-  to.state = Way::kReady;
+  to.state = RingState::kReady;
   std::atomic_ref(board_of(index)[1 + self_ / 64]).fetch_or(std::uint64_t{1} << (self_ % 64));
   return true;
 }

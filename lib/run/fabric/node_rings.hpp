@@ -33,7 +33,7 @@ class NodeRings {
 
   /// Whether there are rings to and from a rank of the node, and whether to and from all but this one.
   [[nodiscard]] bool join(std::size_t index) const {
-    return index < outgoing_.size() && outgoing_[index].state != Way::kNone;
+    return index < outgoing_.size() && outgoing_[index].state != RingState::kNone;
   }
   [[nodiscard]] bool join_all() const { return joins_all_; }
   /// Index of this rank on its node.
@@ -42,7 +42,8 @@ class NodeRings {
   /// The ring towards a rank of the node, made ready at first use; null: there is none.
   RingWriter* towards(std::size_t index) {
     Outgoing& to = outgoing_[index];
-    return to.state == Way::kReady || (to.state == Way::kUnused && prepare(index)) ? &to.ring : nullptr;
+    return to.state == RingState::kReady || (to.state == RingState::kUnused && prepare(index)) ? &to.ring
+                                                                                               : nullptr;
   }
   enum class Taken : std::uint8_t {
     kYes,
@@ -58,7 +59,7 @@ class NodeRings {
   bool read(std::size_t index, Fabric::Sink& sink, Take take) {
     Incoming& from = incoming_[index];
     if (from.damaged) return false;
-    RingReader::Message message;
+    RingReader::RingMessage message;
     const RingReader::State state = from.ring.look(message);
     if (state == RingReader::State::kEmpty) return false;
     const Taken taken = state == RingReader::State::kDamaged ? Taken::kDamaged : take(message);
@@ -97,15 +98,15 @@ class NodeRings {
   }
 
  private:
-  enum class Way : std::uint8_t { kNone, kUnused, kReady };
+  enum class RingState : std::uint8_t { kNone, kUnused, kReady };
   struct Incoming {
     RingReader ring;
     bool damaged = false;
   };
   struct Outgoing {
     RingWriter ring;
-    Way state = Way::kNone;
-    bool sees_memory = false;  // that rank
+    RingState state = RingState::kNone;
+    bool sees_memory = false;  // true if that rank could open this rank's segment
   };
   /// Where everything is in the segment; equal for all.
   struct Layout {

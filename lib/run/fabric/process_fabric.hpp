@@ -1,4 +1,4 @@
-// A fabric between processes, as a run has it: what its end needs beyond Fabric.
+// A fabric between processes: adds an orderly end to Fabric.
 #pragma once
 
 #include <string>
@@ -8,21 +8,21 @@
 
 namespace offramp {
 
-/// Two phases, since what a peer still writes to must not be gone: close() lets out what is queued (then the
-/// ranks synchronise), the destructor frees it. Nobody is notified of anything after close(): sends that
-/// nobody pulled stay unfinished, and handles may still be dropped.
+/// The end has two phases, because peers may still write into the memory of this rank: close() sends all
+/// queued messages, then the ranks synchronise, and the destructor frees the memory. close() ends all
+/// notifications: unpulled sends stay unfinished, and handles may still be dropped.
 class ProcessFabric : public Fabric {
  public:
   virtual void close(Sink& sink) = 0;
-  /// Of the UCX library: "1.13.1"; empty: it is not used.
+  /// The version of the UCX library, such as "1.13.1"; empty if the fabric does not use it.
   [[nodiscard]] virtual std::string version() const { return {}; }
 
  protected:
-  /// For close(): what is queued goes out, until done() holds, unless its receiver has stopped to take
-  /// messages. All have received what they ever will by now: what is queued tells a sender that its message
-  /// is not wanted, and so has time to lose but no data.
+  /// Progresses until done() is true, for close(). Gives up after kPatience turns without an event, because
+  /// the receiver may have stopped reading. That loses no data: all ranks have received everything by now,
+  /// and queued messages only notify senders of unwanted payloads.
   template <typename Done>
-  void let_out(Sink& sink, Done done) {
+  void drain_until(Sink& sink, Done done) {
     constexpr int kPatience = 100'000;
     for (int idle = 0; idle < kPatience && !done();) {
       idle = progress(sink) > 0 ? 0 : idle + 1;

@@ -1,9 +1,9 @@
 // A ring of bytes between two processes that share memory: one writes messages, the other reads them.
 //
-// Each message is one word, then its header and payload. The word is written last and tells that the rest is
-// there, so that the reader finds a small message in the line of memory that it waits for; beside it, no line
-// goes to and fro for every message. The reader tells now and then how far it has come. Of a header goes what
-// differs from the one before: a message of a few bytes then fits into that line.
+// Each message is one word, then its header and payload. The writer stores the word last, when the rest is
+// complete, so a small message arrives in the cache line that the reader polls. No other line moves between
+// the cores for every message: the reader publishes its position only now and then. The ring carries only the
+// words of a header that differ from the previous one, so that a message of a few bytes fits into that line.
 #pragma once
 
 #ifdef __SSE2__
@@ -22,22 +22,23 @@
 
 namespace offramp {
 
-inline constexpr std::size_t kCacheLine = 64;  // bytes of memory that go from core to core together
+inline constexpr std::size_t kCacheLine = 64;  // bytes of memory that move between cores together
 
-/// The last header that went through a ring, as both its ends know it.
+/// The last header that passed a ring. Both ends have the same copy.
 class LastHeader {
  public:
-  /// The most that a header takes in its short form.
+  /// An upper bound for a packed header.
   static constexpr std::size_t room(std::size_t size) {
     return size + (size / kWord + kWordsPerMask - 1) / kWordsPerMask * kWord;
   }
 
-  /// Writes a header as masks of its words, 32 each, with the words that have changed; returns the end.
+  /// Writes one mask for each 32 words of the header, followed by the changed words. Returns the end of the
+  /// output.
   std::byte* pack(std::span<const std::byte> header, std::byte* to) {
     std::size_t at = 0;
     for (std::size_t words = header.size() / kWord; words > 0;) {
       const std::size_t here = words < kWordsPerMask ? words : kWordsPerMask;
-      const std::uint32_t mask = take(header.data() + at, bytes_.data() + at, here);
+      const std::uint32_t mask = update(header.data() + at, bytes_.data() + at, here);
       std::memcpy(to, &mask, kWord);
       to += kWord;
       for (std::uint32_t left = mask; left != 0; left &= left - 1, to += kWord)
@@ -50,7 +51,7 @@ class LastHeader {
     return to + rest;
   }
 
-  /// Reads a header of a size; returns its end, or null if that would be beyond `end`.
+  /// Reads a header of `size` bytes. Returns the end of its packed form, or null if that lies beyond `end`.
   const std::byte* unpack(const std::byte* from, const std::byte* end, std::size_t size) {
     if (size > bytes_.size()) return nullptr;
     for (std::size_t first = 0; first < size / kWord; first += kWordsPerMask) {
@@ -76,8 +77,8 @@ class LastHeader {
   static constexpr std::size_t kWord = sizeof(std::uint32_t);
   static constexpr std::size_t kWordsPerMask = 32;
 
-  /// Copies up to 32 words; returns which of them were not the same.
-  static std::uint32_t take(const std::byte* from, std::byte* known, std::size_t words) {
+  /// Copies up to 32 words; returns a mask of the changed ones.
+  static std::uint32_t update(const std::byte* from, std::byte* known, std::size_t words) {
     std::uint32_t mask = 0;
     std::size_t i = 0;
 #ifdef __SSE2__
@@ -100,14 +101,14 @@ class LastHeader {
   alignas(16) std::array<std::byte, Fabric::kMaxHeader> bytes_{};
 };
 
-/// What a ring consists of, in memory that was zero when both ends were made.
+/// The memory of a ring, which must be zero before both ends are made.
 struct RingMemory {
   std::byte* data = nullptr;
   std::size_t bytes = 0;              // of data; a power of two
-  std::uint64_t* consumed = nullptr;  // bytes that the reader has done with since the start
+  std::uint64_t* consumed = nullptr;  // bytes that the reader has consumed since the start
 };
 
-/// The word before a message. Zero: nothing is here yet.
+/// The word before a message. Zero: no message yet.
 class RingWord {
   static constexpr unsigned kPayloadBits = 16;
   static constexpr unsigned kHeaderBits = 12;
@@ -134,8 +135,8 @@ class RingWord {
   [[nodiscard]] constexpr std::size_t payload() const { return bits_ & kLargestPayload; }
   [[nodiscard]] constexpr std::uint32_t after() const { return static_cast<std::uint32_t>(bits_ >> 32U); }
 
-  /// The most that a message takes in the ring, which is whole lines: where two messages share one, the
-  /// reader of the first takes it away from the writer of the second.
+  /// An upper bound for a message in the ring. Messages occupy whole lines: in a shared line, reading the
+  /// first message would take the line away from the writer of the second.
   static constexpr std::size_t room(std::size_t header, std::size_t payload) {
     return rounded_up(kBytes + LastHeader::room(header) + payload);
   }
@@ -152,14 +153,13 @@ class RingWriter {
   RingWriter() = default;
   explicit RingWriter(const RingMemory& ring) : ring_(ring) {}
 
-  /// A quarter of the ring, so that a ring has room for some even if the reader has not told lately where it
-  /// is.
+  /// A quarter of the ring, so that there is usually room although the reader publishes its position rarely.
   [[nodiscard]] std::size_t largest() const { return ring_.bytes / 4; }
 
-  /// Writes a message whose room() is at most largest(); false when there is no room now. `after` is the
-  /// caller's own.
+  /// Writes a message whose room() is at most largest(). Returns false if there is no room now. `after` is
+  /// for the caller's use.
   bool write(std::span<const std::byte> header, std::span<const std::byte> payload, std::uint32_t after) {
-    // The word behind it has to be clear, too.
+    // The word of the next message must be cleared, too.
     const std::size_t most = RingWord::room(header.size(), payload.size()) + RingWord::kBytes;
     const std::size_t left = ring_.bytes - position();
     const bool wraps = most > left;
@@ -182,15 +182,15 @@ class RingWriter {
 
  private:
   static void copy(std::byte* to, std::span<const std::byte> payload) {
-    if (payload.size() == sizeof(std::uint64_t)) {  // the most frequent size, and known to the compiler
+    if (payload.size() == sizeof(std::uint64_t)) {  // the most frequent size, a constant for the compiler
       std::memcpy(to, payload.data(), sizeof(std::uint64_t));
     } else if (!payload.empty()) {
       std::memcpy(to, payload.data(), payload.size());
     }
   }
 
-  /// The reader has had these lines last. Fetched now, while nobody waits, they cost the next message of this
-  /// size nothing; and if that takes one line, the word behind it is clear already.
+  /// Fetches the lines of the next message of this size back from the reader, while no message waits for
+  /// them. If the next message takes one line, also clears the word behind it.
   void prepare_next(std::size_t bytes) {
     for (std::size_t at = 0; at < bytes; at += kCacheLine)
       __builtin_prefetch(ring_.data + ((written_ + kAhead + at) & (ring_.bytes - 1)), 1);
@@ -213,13 +213,13 @@ class RingWriter {
     return written_ + bytes - consumed_ <= ring_.bytes;
   }
 
-  // Behind the line that the reader waits for: fetching that one would only take it away from there.
+  // Skips the line that the reader polls: fetching it would take it away from the reader.
   static constexpr std::size_t kAhead = 4 * kCacheLine;
 
   RingMemory ring_;
   LastHeader last_;
   std::uint64_t written_ = 0;
-  std::uint64_t cleared_ = 0;   // a word behind the one of the next message
+  std::uint64_t cleared_ = 0;   // position of a later word that is zero already
   std::uint64_t consumed_ = 0;  // as last read
 };
 
@@ -228,11 +228,11 @@ class RingReader {
   enum class State : std::uint8_t {
     kEmpty,
     kMessage,
-    kDamaged  // what is there was not written by a RingWriter; nothing can be read any more
+    kDamaged  // invalid contents; the ring cannot be read any more
   };
-  struct Message {
-    std::span<const std::byte> header;   // until the next look()
-    std::span<const std::byte> payload;  // in the ring until done()
+  struct RingMessage {
+    std::span<const std::byte> header;   // valid until the next look()
+    std::span<const std::byte> payload;  // in the ring, valid until done()
     std::uint32_t after = 0;
   };
 
@@ -240,8 +240,8 @@ class RingReader {
   explicit RingReader(const RingMemory& ring) : ring_(ring) {}
 
   [[nodiscard]] bool is_empty() const { return load().bits() == 0; }
-  /// The next message, which stays the next one until done().
-  State look(Message& message) {
+  /// Returns the next message, and the same one again until done().
+  State look(RingMessage& message) {
     RingWord word = load();
     if (word.bits() == 0) return State::kEmpty;
     if (word.is_wrap()) {
@@ -250,7 +250,7 @@ class RingReader {
       if (word.bits() == 0) return State::kEmpty;
     }
     if (!word.is_message() || word.is_wrap()) return State::kDamaged;
-    // The last word of the ring is never part of a message: the wrap may stand there.
+    // The last word of the ring is never part of a message, because it may be the wrap.
     const std::byte* const begin = ring_.data + position();
     const std::byte* const end = ring_.data + ring_.bytes - RingWord::kBytes;
     header_end_ = last_.unpack(begin + RingWord::kBytes, end, word.header());
@@ -259,7 +259,7 @@ class RingReader {
     message = {last_.first(word.header()), {header_end_, word.payload()}, word.after()};
     return State::kMessage;
   }
-  void done(const Message& message) {
+  void done(const RingMessage& message) {
     const std::byte* const begin = ring_.data + position();
     advance(RingWord::rounded_up(static_cast<std::size_t>(header_end_ - begin) + message.payload.size()));
   }
@@ -272,16 +272,16 @@ class RingReader {
   }
   void advance(std::size_t bytes) {
     consumed_ += bytes;
-    if (consumed_ - told_ < ring_.bytes / 8) return;
-    told_ = consumed_;
+    if (consumed_ - acknowledged_ < ring_.bytes / 8) return;
+    acknowledged_ = consumed_;
     std::atomic_ref(*ring_.consumed).store(consumed_, std::memory_order_release);
   }
 
   RingMemory ring_;
   LastHeader last_;
-  const std::byte* header_end_ = nullptr;  // of the message that was looked at
+  const std::byte* header_end_ = nullptr;  // of the message of the last look()
   std::uint64_t consumed_ = 0;
-  std::uint64_t told_ = 0;
+  std::uint64_t acknowledged_ = 0;
 };
 
 }  // namespace offramp

@@ -1,4 +1,4 @@
-// What the user's UCX_TLS says of shared memory.
+// Whether the user's UCX_TLS allows shared memory.
 #pragma once
 
 #include <algorithm>
@@ -7,8 +7,8 @@
 
 namespace offramp {
 
-/// Whether a list of UCX's transports lets ranks of one node share memory: names with commas, of transports
-/// or of groups of them, or after a ^ those that are not to be used. Null: there is no list, and UCX chooses.
+/// Whether a list of UCX's transports lets ranks of one node share memory. The list has names of transports
+/// or groups, separated by commas; a ^ in front excludes them. Null means that UCX chooses.
 inline bool shares_memory(const char* transports) {
   constexpr std::array<std::string_view, 5> kShared = {"posix", "mm", "sm", "shm", "all"};
   if (transports == nullptr) return true;

@@ -178,7 +178,7 @@ class UcxFabric final : public ProcessFabric {
     param.op_attr_mask = 0;
     const ucs_status_ptr_t request = ucp_worker_flush_nbx(worker_, &param);
     if (UCS_PTR_IS_PTR(request)) {
-      let_out(sink, [request] { return ucp_request_check_status(request) != UCS_INPROGRESS; });
+      drain_until(sink, [request] { return ucp_request_check_status(request) != UCS_INPROGRESS; });
       ucp_request_free(request);
     }
     closed_ = true;
@@ -210,7 +210,7 @@ class UcxFabric final : public ProcessFabric {
   }
 
   bool read_ring(Neighbour& from) {
-    return rings_.read(from.index, *sink_, [&](const RingReader::Message& message) {
+    return rings_.read(from.index, *sink_, [&](const RingReader::RingMessage& message) {
       if (message.after != from.received) return NodeRings::Taken::kNotYet;  // UCX is behind
       sink_->deliver({message.header, message.payload.data(), message.payload.size()});
       return NodeRings::Taken::kYes;
@@ -340,7 +340,7 @@ class UcxFabric final : public ProcessFabric {
     for (std::size_t i = 0; i < verdicts.size(); ++i) {
       if (verdicts[i] != "+")
         return "rank " + std::to_string(i) + " cannot reach rank " +
-               std::to_string((i + 1) % verdicts.size()) + ": no transport of UCX leads there";
+               std::to_string((i + 1) % verdicts.size()) + ": no UCX transport connects them";
     }
     return {};
   }

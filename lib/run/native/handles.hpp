@@ -1,4 +1,4 @@
-// MPI handles as numbers: they are pointers in some MPI libraries and integers in others.
+// MPI handles as numbers: some MPI libraries use pointers, others integers.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace offramp {
 
-/// Different for every two handles of one kind.
+/// Different for any two handles of one kind.
 template <typename Handle>
 std::uintptr_t bits_of(Handle handle) {
   if constexpr (std::is_pointer_v<Handle>) {
@@ -17,10 +17,10 @@ std::uintptr_t bits_of(Handle handle) {
   }
 }
 
-/// A place in a small table: objects that were made one after the other have different ones.
+/// An index into a small table. Objects created one after the other get different ones.
 template <std::size_t slots, typename Handle>
 std::size_t slot_of_handle(Handle handle) {
-  constexpr unsigned kSameObject = std::is_pointer_v<Handle> ? 6 : 0;  // bits in which no two objects differ
+  constexpr unsigned kSameObject = std::is_pointer_v<Handle> ? 6 : 0;  // low bits, equal for all
   return (bits_of(handle) >> kSameObject) % slots;
 }
 

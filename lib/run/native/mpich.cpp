@@ -1,4 +1,4 @@
-// MPICH 4 by its public interface: progress, requests and messages of Offramp's own, errors.
+// MPICH 4 through its public interface: progress, Offramp's own requests and messages, errors.
 #include <dlfcn.h>
 #include <link.h>
 #include <sched.h>
@@ -33,15 +33,15 @@ offramp_callbacks callbacks;
 
 constexpr std::size_t kMostRequests = std::size_t{1} << kOfframpHandleBits;
 constexpr std::size_t kLeastRequests = std::size_t{1} << 20;
-std::size_t reserved = 0;  // cache lines of addresses
-std::size_t usable = 0;    // with memory
-std::size_t used = 1;      // the first is the shared complete request
+std::size_t reserved = 0;  // reserved addresses, in cache lines
+std::size_t usable = 0;    // cache lines with memory
+std::size_t used = 1;      // cache lines in use; the first is the shared complete request
 std::vector<MPI_Request>& made_requests() {
   static auto& made = *new std::vector<MPI_Request>;  // used until the process ends
   return made;
 }
 
-/// Where addresses are limited, fewer do.
+/// Reserves addresses for requests, fewer if address space is limited.
 bool reserve() {
   for (std::size_t lines = kMostRequests; offramp_mpich_requests == nullptr && lines >= kLeastRequests;
        lines /= 2) {
@@ -55,7 +55,7 @@ bool reserve() {
 }
 
 bool grow(std::size_t lines) {
-  constexpr std::size_t kStep = std::size_t{1} << 14;  // a MiB
+  constexpr std::size_t kStep = std::size_t{1} << 14;  // 1 MiB
   if (used + lines <= usable) return true;
   const std::size_t more = std::max(kStep, lines);
   if (usable + more > reserved) return false;
@@ -68,9 +68,9 @@ bool grow(std::size_t lines) {
 // --- progress ---
 
 int (*progress_callback)() = nullptr;
-MPI_Request turned = MPI_REQUEST_NULL;  // asking for one that never completes turns the library's engine
+MPI_Request turned = MPI_REQUEST_NULL;  // never completes: testing it drives progress
 
-int tell_nothing(void*, MPI_Status* status) {
+int query_empty_status(void*, MPI_Status* status) {
   PMPI_Status_set_elements(status, MPI_BYTE, 0);
   PMPI_Status_set_cancelled(status, 0);
   status->MPI_SOURCE = MPI_UNDEFINED;
@@ -85,27 +85,27 @@ int cancel_nothing(void*, int) {
 }
 
 bool shares_cores() {
-  const char* const ranks = std::getenv("MPI_LOCALNRANKS");  // by the launcher
+  const char* const ranks = std::getenv("MPI_LOCALNRANKS");  // set by the launcher
   cpu_set_t cores;
   CPU_ZERO(&cores);
   if (ranks == nullptr || sched_getaffinity(0, sizeof cores, &cores) != 0) return false;
   return std::strtol(ranks, nullptr, 10) > CPU_COUNT(&cores);
 }
 
-void (*told_of_fatal_error)(const char* function) = nullptr;
+void (*on_fatal_error_callback)(const char* function) = nullptr;
 
 // --- messages ---
 
-struct Message {
+struct MatchedMessage {
   MPI_Comm comm = MPI_COMM_NULL;
-  void* payload = nullptr;  // null: in no use
+  void* payload = nullptr;  // null: unused
 };
 std::mutex messages_mutex;
-std::vector<Message>& messages() {
-  static auto& all = *new std::vector<Message>;
+std::vector<MatchedMessage>& messages() {
+  static auto& all = *new std::vector<MatchedMessage>;
   return all;
 }
-Message message_of(MPI_Message handle) {
+MatchedMessage message_of(MPI_Message handle) {
   const std::scoped_lock guard(messages_mutex);
   return messages()[static_cast<unsigned>(handle) & kOfframpHandleMask];
 }
@@ -138,17 +138,17 @@ const offramp_callbacks& session_callbacks() {
 void turn_library() {
   int flag = 0;
   if (turned == MPI_REQUEST_NULL)
-    PMPI_Grequest_start(tell_nothing, free_nothing, cancel_nothing, nullptr, &turned);
+    PMPI_Grequest_start(query_empty_status, free_nothing, cancel_nothing, nullptr, &turned);
   library.Request_get_status(turned, &flag, MPI_STATUS_IGNORE);
 }
 
-void turn() {
+void progress_turn() {
   const int events = progress_callback != nullptr ? progress_callback() : 0;
   turn_library();
   if (events == 0 && offramp_native_yields() != 0) sched_yield();
 }
 
-void tell(MPI_Request handle, MPI_Status* status, bool alone) {
+void fill_status(MPI_Request handle, MPI_Status* status, bool alone) {
   if (status == MPI_STATUS_IGNORE) return;
   if (offramp_native_request_inactive(handle) != 0) {
     offramp_native_status_set(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0, 0);
@@ -160,7 +160,7 @@ void tell(MPI_Request handle, MPI_Status* status, bool alone) {
   if (alone) status->MPI_ERROR = before;
 }
 
-void let_go(MPI_Request& handle) {
+void release(MPI_Request& handle) {
   const MPI_Request own = std::exchange(handle, MPI_REQUEST_NULL);
   const offramp_mpich_request& r = at(own);
   callbacks.released(offramp_native_request_body(own), r.active != 0 && !is_complete(r) ? 1 : 0);
@@ -174,9 +174,9 @@ int start(MPI_Request own) {
   return callbacks.start(offramp_native_request_body(own));
 }
 
-bool settle(MPI_Request& handle, MPI_Status* status, bool alone) {
+bool retire(MPI_Request& handle, MPI_Status* status, bool alone) {
   const bool inactive = offramp_native_request_inactive(handle) != 0;
-  tell(handle, status, alone && !inactive);
+  fill_status(handle, status, alone && !inactive);
   if (inactive) return false;
   if (handle == kCompleted) {
     handle = MPI_REQUEST_NULL;
@@ -184,7 +184,7 @@ bool settle(MPI_Request& handle, MPI_Status* status, bool alone) {
   }
   offramp_mpich_request& r = at(handle);
   if (r.persistent == 0) {
-    let_go(handle);
+    release(handle);
     return false;
   }
   r.active = 0;
@@ -203,12 +203,12 @@ void replace_communicator(MPI_Comm old, MPI_Comm (*make)(MPI_Comm)) {
 
 }  // namespace mpich
 
-void stand_in_for_natives(MpiTable& table) {
+void replace_natives(MpiTable& table) {
   mpich::library = table;
   dl_iterate_phdr(mpich::find_code, reinterpret_cast<void*>(&PMPI_Get_library_version));
-  mpich::stand_in_for_completion(table);
-  mpich::stand_in_for_handles(table);
-  mpich::stand_in_for_blocking(table);
+  mpich::replace_completion(table);
+  mpich::replace_handles(table);
+  mpich::replace_blocking(table);
 }
 
 }  // namespace offramp
@@ -252,7 +252,7 @@ const char* offramp_native_check(void) {
   return nullptr;
 }
 
-/* UCX, where the library is built over it. */
+/* UCX if the library uses it. */
 const void* offramp_native_inner_library(void) {
   const void* const ucx = dlsym(RTLD_DEFAULT, "ucs_debug_disable_signals");
   return ucx != nullptr ? ucx : reinterpret_cast<const void*>(&PMPI_Get_library_version);
@@ -315,7 +315,7 @@ void offramp_native_request_end(MPI_Request handle) {
 MPI_Request offramp_native_request_completed(void) {
   return kCompleted;
 }
-/* They are among the objects that are there from the start. */
+/* Shared requests are built-in objects. */
 int offramp_native_request_is_shared(MPI_Request theirs) {
   constexpr unsigned kBuiltin = 1;
   return static_cast<unsigned>(theirs) >> 30 == kBuiltin ? 1 : 0;
@@ -389,30 +389,30 @@ int offramp_native_requests_look(int count, const MPI_Request* requests) {
 int offramp_native_requests_settle(int count, MPI_Request* requests, MPI_Status* statuses) {
   int stay = 0;
   for (int i = 0; i < count; ++i)
-    stay += settle(requests[i], statuses != MPI_STATUSES_IGNORE ? &statuses[i] : MPI_STATUS_IGNORE, false)
+    stay += retire(requests[i], statuses != MPI_STATUSES_IGNORE ? &statuses[i] : MPI_STATUS_IGNORE, false)
                 ? 1
                 : 0;
   return stay;
 }
 
 int offramp_native_request_settle(MPI_Request* request, MPI_Status* status) {
-  return settle(*request, status, true) ? 1 : 0;
+  return retire(*request, status, true) ? 1 : 0;
 }
 
 // --- errors ---
 
 void offramp_native_watch_fatal_errors(void (*callback)(const char* function)) {
-  told_of_fatal_error = callback;
+  on_fatal_error_callback = callback;
 }
 
-/* MPICH's own text names the function that is called here. */
+/* MPICH's own text would name the function called here. */
 void offramp_native_raise(MPI_Comm comm, int code, const char* function) {
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   PMPI_Comm_get_errhandler(comm, &handler);
   const bool fatal = handler == MPI_ERRORS_ARE_FATAL;
   PMPI_Errhandler_free(&handler);
   if (fatal) {
-    if (told_of_fatal_error != nullptr) told_of_fatal_error(function);
+    if (on_fatal_error_callback != nullptr) on_fatal_error_callback(function);
     (void)std::fprintf(stderr, "offramp: An error occurred in %s, which ends the job\n", function);
     (void)std::fflush(stderr);
   }
@@ -423,8 +423,9 @@ void offramp_native_raise(MPI_Comm comm, int code, const char* function) {
 
 MPI_Message offramp_native_message_take(MPI_Comm comm, void* payload, int, size_t) {
   const std::scoped_lock guard(messages_mutex);
-  std::vector<Message>& all = messages();
-  auto free = std::find_if(all.begin(), all.end(), [](const Message& m) { return m.payload == nullptr; });
+  std::vector<MatchedMessage>& all = messages();
+  auto free =
+      std::find_if(all.begin(), all.end(), [](const MatchedMessage& m) { return m.payload == nullptr; });
   if (free == all.end()) free = all.emplace(all.end());
   *free = {comm, payload};
   return static_cast<MPI_Message>(kMessageKind | static_cast<unsigned>(free - all.begin()));

@@ -1,8 +1,7 @@
-/* Of Offramp's objects beside MPICH's, what is part of the interface of native.h, which includes this.
+/* MPICH's part of the interface of native.h, which includes this header.
  *
- * MPICH's handles are ints: two bits for how an object is kept, of which 00 says that there is none, four for
- * what it is, and 26 for which one. Requests and messages of ours have 00 there and kinds that no null handle
- * has. */
+ * MPICH's handles are ints: two bits for the kind of storage (00: invalid), four for the kind of object, and
+ * 26 for its index. Offramp's requests and messages have 00 and kinds that no null handle has. */
 #ifndef OFFRAMP_NATIVE_MPICH_H
 #define OFFRAMP_NATIVE_MPICH_H
 
@@ -13,16 +12,16 @@
 enum { kOfframpRequestBytes = 32, kOfframpRequestAlignment = 64, kOfframpHandleBits = 26 };
 static const unsigned kOfframpHandleMask = (1U << kOfframpHandleBits) - 1;
 
-/* Where requests lie; a handle counts cache lines from here. It never moves. */
+/* The memory of requests; a handle counts cache lines from here. It never moves. */
 extern char* offramp_mpich_requests __attribute__((visibility("hidden")));
 
-/* What is kept of a request before its body. */
+/* The header of a request, before its body. */
 typedef struct offramp_mpich_request { /* NOLINT(readability-identifier-naming): a name of C */
   MPI_Status status;
   MPI_Comm comm;
-  unsigned char complete; /* by another thread, perhaps */
+  unsigned char complete; /* possibly set by another thread */
   unsigned char persistent;
-  unsigned char active; /* the program waits for it, or has not learnt of its end */
+  unsigned char active; /* started, and its completion not yet seen by the program */
 } offramp_mpich_request;
 
 static inline offramp_mpich_request* offramp_mpich_request_at(MPI_Request handle) {
@@ -34,8 +33,8 @@ static inline void* offramp_native_request_body(MPI_Request own) {
   return (char*)offramp_mpich_request_at(own) + kOfframpRequestBytes;
 }
 
-/* Leaves MPI_ERROR alone. The count has 63 bits, the lowest of its upper word being the mark of a cancelled
- * one. */
+/* Does not change MPI_ERROR. The count has 63 bits. The lowest bit of its upper word marks a cancelled
+ * operation. */
 static inline void offramp_native_status_set(MPI_Status* status, int source, int tag, size_t bytes,
                                              int cancelled) {
   status->MPI_SOURCE = source;
@@ -50,11 +49,11 @@ static inline int offramp_native_status_cancelled(const MPI_Status* status) {
   return status->count_hi_and_cancelled & 1;
 }
 
-/* Where the code of libmpich lies. */
+/* The code of libmpich. */
 extern uintptr_t offramp_mpich_code_begin __attribute__((visibility("hidden")));
 extern uintptr_t offramp_mpich_code_bytes __attribute__((visibility("hidden")));
-/* Whether a call that goes on at this address comes from within the library (ROMIO is in it, and calls
- * PMPI_X), which is to reach the library's own functions. */
+/* Returns true for a return address within the library. ROMIO is part of it and calls PMPI_X; such calls get
+ * the library's own functions. */
 static inline int offramp_native_is_inside(const void* address) {
   return (uintptr_t)address - offramp_mpich_code_begin < offramp_mpich_code_bytes;
 }

@@ -1,6 +1,6 @@
-// MPICH's launcher, Hydra, listens to PMI-1 at a file descriptor: lines of `key=value`, one answer to each.
-// What is put before MPI_Init travels with the barrier in it, and can be read after it. The library asks in
-// the same way; nothing of its own is changed by an `init` before its own.
+// Hydra, MPICH's launcher, speaks PMI-1 on a file descriptor: lines of `key=value`, with one answer each. A
+// value put before MPI_Init is distributed by the barrier in it and can be read afterwards. The library uses
+// the same protocol; an earlier `init` does not affect it.
 #include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@ struct Launcher {
   std::string space;  // of keys; empty: nothing was published
 } launcher;
 
-/// The number in a variable of the environment; negative: there is none.
+/// The number in an environment variable. Negative if there is none.
 int number_of(const char* variable) {
   const char* const text = std::getenv(variable);
   int number = -1;
@@ -28,14 +28,14 @@ int number_of(const char* variable) {
   return number;
 }
 
-/// The answer's line; empty: there was none.
+/// Returns the line of the answer. Empty on failure.
 std::string ask(const std::string& question) {
   constexpr std::size_t kMost = 4096;
   constexpr int kPatience = 10'000;  // ms
   if (write(launcher.socket, question.data(), question.size()) != static_cast<ssize_t>(question.size()))
     return {};
   std::string answer;
-  // Byte by byte: what follows the line would be the library's.
+  // Byte by byte: data after the line belongs to the library.
   for (char next = 0; answer.size() < kMost; answer += next) {
     pollfd ready{launcher.socket, POLLIN, 0};
     if (poll(&ready, 1, kPatience) != 1 || read(launcher.socket, &next, 1) != 1) return {};
@@ -44,7 +44,7 @@ std::string ask(const std::string& question) {
   return {};
 }
 
-/// A value in an answer, up to the next blank; empty: it is not there.
+/// A value in an answer, up to the next blank. Empty if it is missing.
 std::string value_in(const std::string& answer, std::string_view name) {
   const std::string wanted = fmt::format(" {}=", name);
   const std::size_t at = answer.find(wanted);
@@ -61,7 +61,7 @@ std::string key_of(int rank) {
 
 void announce(const std::string& text) {
   launcher.socket = number_of("PMI_FD");
-  // Other launchers have PMI_FD as well, and may take a second `init` amiss.
+  // Other launchers also set PMI_FD, and may not accept a second `init`.
   if (launcher.socket < 0 || std::getenv("HYDI_CONTROL_FD") == nullptr) return;
   if (value_in(ask("cmd=init pmi_version=1 pmi_subversion=1\n"), "rc") != "0") return;
   const std::string space = value_in(ask("cmd=get_my_kvsname\n"), "kvsname");

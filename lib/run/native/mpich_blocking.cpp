@@ -1,6 +1,5 @@
-// Calls that wait for other processes inside MPICH, whose progress engine turns nothing of ours: a thread
-// serves Offramp's fabric meanwhile. Completion calls are not among them: those ask again and again
-// (mpich_completion.cpp).
+// Wraps calls that wait for other processes inside MPICH, whose progress engine has no hooks: meanwhile a
+// thread serves Offramp's fabric. Completion calls poll instead (mpich_completion.cpp).
 #include <type_traits>
 
 #include "lib/run/native/mpich_inner.hpp"
@@ -8,7 +7,7 @@
 namespace offramp::mpich {
 namespace {
 
-MpiTable blocking;  // behind the functions here
+MpiTable blocking;  // the wrapped functions
 
 template <auto Entry, typename Pointer>
 struct Served;
@@ -27,7 +26,7 @@ void serve(MpiTable& table) {
   ((table.*Entries = &Served<Entries, std::decay_t<decltype(table.*Entries)>>::call), ...);
 }
 
-/// Of the functions that have two forms.
+/// Wraps the functions that have two forms.
 template <typename F>
 void serve_form(MpiTable& table) {
   serve<F::Send, F::Bsend, F::Ssend, F::Rsend, F::Recv, F::Sendrecv, F::Sendrecv_replace, F::Mrecv,
@@ -42,7 +41,7 @@ void serve_form(MpiTable& table) {
 
 }  // namespace
 
-void stand_in_for_blocking(MpiTable& table) {
+void replace_blocking(MpiTable& table) {
   using T = MpiTable;
   blocking = table;
   serve_form<IntForm>(table);

@@ -1,6 +1,5 @@
-// The functions that complete and start requests, of lists in which there are requests of ours: what Open MPI
-// does with such lists. Lists without any go to the library; those that wait do so by its testing function,
-// with turns of Offramp's fabric in between.
+// Completes and starts lists with Offramp's requests, with Open MPI's semantics for such lists. Other lists
+// go to the library; waiting for them uses its testing functions, with turns of Offramp's fabric in between.
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -23,7 +22,7 @@ bool is_active(MPI_Request ours_or_null) {
 bool is_done(MPI_Request ours_or_null) {
   return ours_or_null == MPI_REQUEST_NULL || is_complete(at(ours_or_null));
 }
-/// Ours, and the program can learn of its end.
+/// A request of Offramp that is active and complete.
 bool has_ended(MPI_Request handle) {
   return is_ours(handle) && is_active(handle) && is_complete(at(handle));
 }
@@ -35,49 +34,50 @@ MPI_Status* place_in(MPI_Status* statuses, int i) {
   return statuses != MPI_STATUSES_IGNORE ? &statuses[i] : MPI_STATUS_IGNORE;
 }
 
-/// Settles one, and raises the error of its operation, which it returns.
-int settle_alone(MPI_Request& handle, MPI_Status* status, const char* function) {
+/// Settles a request and raises the error of its operation. Returns the error.
+int retire_one(MPI_Request& handle, MPI_Status* status, const char* function) {
   const int error = error_of(handle);
   const MPI_Comm comm = error != MPI_SUCCESS ? at(handle).comm : MPI_COMM_NULL;
   if (error != MPI_SUCCESS) {
-    MPI_Request gone = handle;  // the handler of errors may look at the program's
-    tell(handle, status, true);
+    MPI_Request gone = handle;  // the error handler may read the program's handle
+    fill_status(handle, status, true);
     if (at(handle).persistent == 0) handle = MPI_REQUEST_NULL;
     offramp_native_raise(comm, error, function);
-    (void)settle(gone, MPI_STATUS_IGNORE, true);
+    (void)retire(gone, MPI_STATUS_IGNORE, true);
     return error;
   }
-  (void)settle(handle, status, true);
+  (void)retire(handle, status, true);
   return MPI_SUCCESS;
 }
 
-/// MPI_Waitall of the library's, with turns in between. It asks by MPI_Testsome: MPI_Testall of MPICH 4.0
-/// fails where a persistent collective is under way. Those that have ended are not asked about again: MPICH
-/// does not take a persistent collective for inactive. Like MPICH's own it waits for all, whatever fails.
+/// MPI_Waitall of the library's requests, with turns in between. It uses MPI_Testsome because MPI_Testall of
+/// MPICH 4.0 fails during a persistent collective. Requests that have ended are not tested again: MPICH does
+/// not treat a persistent collective as inactive. Like MPICH's, it waits for all requests even if some fail.
 int wait_for_theirs(int count, MPI_Request* requests, MPI_Status* statuses) {
   std::vector<MPI_Request> left(requests, requests + count);
   std::vector<int> places(left.size());
-  std::vector<MPI_Status> told(left.size());
+  std::vector<MPI_Status> library_statuses(left.size());
   int result = MPI_SUCCESS;
-  for (int i = 0; i < count; ++i) tell(MPI_REQUEST_NULL, place_in(statuses, i), false);
-  for (;; turn()) {
+  for (int i = 0; i < count; ++i) fill_status(MPI_REQUEST_NULL, place_in(statuses, i), false);
+  for (;; progress_turn()) {
     int ended = 0;
-    for (MPI_Status& status : told) status.MPI_ERROR = MPI_SUCCESS;
-    const int code = library.Testsome(count, left.data(), &ended, places.data(), told.data());
+    for (MPI_Status& status : library_statuses) status.MPI_ERROR = MPI_SUCCESS;
+    const int code = library.Testsome(count, left.data(), &ended, places.data(), library_statuses.data());
     if (code != MPI_SUCCESS) result = code;
     if (ended == MPI_UNDEFINED || (code != MPI_SUCCESS && ended <= 0)) return result;
     for (std::size_t i = 0; i < static_cast<std::size_t>(ended); ++i) {
       requests[places[i]] = std::exchange(left[static_cast<std::size_t>(places[i])], MPI_REQUEST_NULL);
-      if (statuses != MPI_STATUSES_IGNORE) statuses[places[i]] = told[i];
+      if (statuses != MPI_STATUSES_IGNORE) statuses[places[i]] = library_statuses[i];
     }
   }
 }
 
 std::atomic<bool> has_partitioned = false;
 
-/// MPI_Testall of the library's. Its own says that there is an error in a status without one when a request
-/// of partitioned communication is complete, so a program with such asks one by one; requests of files get on
-/// in its own alone. ended: how many at the beginning of the list are, by an earlier answer.
+/// MPI_Testall of the library's requests. For complete partitioned requests MPICH's function reports an error
+/// that does not exist, so programs with such requests are tested one by one. Others are not, because only
+/// MPI_Testall progresses file requests. ended: the number of complete requests at the start of the list,
+/// from an earlier test.
 int test_all_theirs(int count, MPI_Request* requests, MPI_Status* statuses, int* flag, int& ended) {
   if (!has_partitioned) return library.Testall(count, requests, flag, statuses);
   *flag = 0;
@@ -93,7 +93,7 @@ int test_all_theirs(int count, MPI_Request* requests, MPI_Status* statuses, int*
   return library.Waitall(count, requests, statuses);
 }
 
-/// Those of a list that are the library's.
+/// The library's requests in a list.
 class Theirs {
  public:
   Theirs(int count, const MPI_Request* requests) {
@@ -110,9 +110,9 @@ class Theirs {
   void put_back(MPI_Request* requests) const {
     for (std::size_t i = 0; i < handles.size(); ++i) requests[places[i]] = handles[i];
   }
-  /// MPI_Waitall of them; then their statuses are here.
+  /// MPI_Waitall of these requests. Fills `statuses`.
   int wait_all() { return wait_for_theirs(size(), handles.data(), statuses.data()); }
-  /// MPI_Testall of them; then their statuses are here.
+  /// MPI_Testall of these requests. Fills `statuses`.
   int test_all(int* flag) {
     for (MPI_Status& status : statuses) status.MPI_ERROR = MPI_SUCCESS;
     return test_all_theirs(size(), handles.data(), statuses.data(), flag, ended_);
@@ -127,7 +127,7 @@ class Theirs {
   int ended_ = 0;
 };
 
-/// The first of the list that has ended with an error; count: none has.
+/// The first request that ended with an error, or count.
 int first_failed(int count, const MPI_Request* requests) {
   return static_cast<int>(std::find_if(requests, requests + count,
                                        [](MPI_Request handle) { return error_of(handle) != MPI_SUCCESS; }) -
@@ -139,14 +139,12 @@ bool all_done(int count, const MPI_Request* requests) {
                      [](MPI_Request handle) { return !is_ours(handle) || is_done(handle); });
 }
 
-/// The end of MPI_Waitall and MPI_Testall: all have ended, or one has failed. theirs: with what the library
-/// said of them, if it was asked.
-int settle_all(int count, MPI_Request* requests, MPI_Status* statuses, const Theirs& theirs, bool asked,
+/// Ends MPI_Waitall or MPI_Testall: all have ended, or one has failed. theirs: with the results, if `asked`.
+int retire_all(int count, MPI_Request* requests, MPI_Status* statuses, const Theirs& theirs, bool asked,
                int code, const char* function) {
   const int failed = first_failed(count, requests);
-  const int error = failed < count ? error_of(requests[failed]) : MPI_SUCCESS;
   const MPI_Comm comm = failed < count ? at(requests[failed]).comm : MPI_COMM_NULL;
-  std::vector<MPI_Request> gone;  // after the handler of errors
+  std::vector<MPI_Request> gone;  // released after the error handler
   for (int i = 0; i < count; ++i) {
     MPI_Request& handle = requests[i];
     if (handle != MPI_REQUEST_NULL && !is_ours(handle)) {
@@ -154,11 +152,11 @@ int settle_all(int count, MPI_Request* requests, MPI_Status* statuses, const The
     } else if (!is_done(handle)) {
       if (statuses != MPI_STATUSES_IGNORE) statuses[i].MPI_ERROR = MPI_ERR_PENDING;
     } else if (i == failed && at(handle).persistent == 0) {
-      tell(handle, place_in(statuses, i), false);
+      fill_status(handle, place_in(statuses, i), false);
       gone.push_back(handle);
       handle = MPI_REQUEST_NULL;
     } else {
-      (void)settle(handle, place_in(statuses, i), false);
+      (void)retire(handle, place_in(statuses, i), false);
     }
   }
   if (asked) {
@@ -167,13 +165,13 @@ int settle_all(int count, MPI_Request* requests, MPI_Status* statuses, const The
       statuses[theirs.places[static_cast<std::size_t>(i)]] = theirs.statuses[static_cast<std::size_t>(i)];
   }
   if (failed == count) return code;
-  offramp_native_raise(comm, error, function);
-  for (MPI_Request& handle : gone) (void)settle(handle, MPI_STATUS_IGNORE, false);
+  offramp_native_raise(comm, MPI_ERR_IN_STATUS, function);
+  for (MPI_Request& handle : gone) (void)retire(handle, MPI_STATUS_IGNORE, false);
   return MPI_ERR_IN_STATUS;
 }
 
 // --- the library's ---
-// An empty status has MPI_SUCCESS as its error, as the standard says; MPICH leaves that field as it was.
+// An empty status has the error MPI_SUCCESS by the standard; MPICH does not set the field.
 
 void complete_empty(MPI_Status* status) {
   if (status == MPI_STATUS_IGNORE || status->MPI_SOURCE != MPI_ANY_SOURCE || status->MPI_TAG != MPI_ANY_TAG)
@@ -196,7 +194,7 @@ void clear_errors(int count, MPI_Status* statuses) {
 int wait(MPI_Request* request, MPI_Status* status) {
   if (request == nullptr || !is_ours(*request)) {
     if (request == nullptr) return library.Wait(request, status);
-    for (int flag = 0; has_progress(); turn()) {
+    for (int flag = 0; has_progress(); progress_turn()) {
       const int code = test_theirs(request, &flag, status);
       if (code != MPI_SUCCESS || flag != 0) return code;
     }
@@ -204,32 +202,32 @@ int wait(MPI_Request* request, MPI_Status* status) {
     if (code == MPI_SUCCESS) complete_empty(status);
     return code;
   }
-  while (!is_done(*request)) turn();
-  return settle_alone(*request, status, "MPI_Wait");
+  while (!is_done(*request)) progress_turn();
+  return retire_one(*request, status, "MPI_Wait");
 }
 
 int test(MPI_Request* request, int* flag, MPI_Status* status) {
   if (request == nullptr || flag == nullptr) return library.Test(request, flag, status);
   if (!is_ours(*request)) {
-    if (has_progress()) turn();
+    if (has_progress()) progress_turn();
     return test_theirs(request, flag, status);
   }
-  if (!is_done(*request)) turn();
+  if (!is_done(*request)) progress_turn();
   *flag = is_done(*request) ? 1 : 0;
-  return *flag != 0 ? settle_alone(*request, status, "MPI_Test") : MPI_SUCCESS;
+  return *flag != 0 ? retire_one(*request, status, "MPI_Test") : MPI_SUCCESS;
 }
 
 int get_status(MPI_Request request, int* flag, MPI_Status* status) {
   if (flag == nullptr) return library.Request_get_status(request, flag, status);
   if (!is_ours(request)) {
-    if (has_progress()) turn();
+    if (has_progress()) progress_turn();
     const int code = library.Request_get_status(request, flag, status);
     if (code == MPI_SUCCESS && *flag != 0) complete_empty(status);
     return code;
   }
-  if (!is_done(request)) turn();
+  if (!is_done(request)) progress_turn();
   *flag = is_done(request) ? 1 : 0;
-  if (*flag != 0) tell(request, status, true);
+  if (*flag != 0) fill_status(request, status, true);
   return MPI_SUCCESS;
 }
 
@@ -238,7 +236,7 @@ int free_request(MPI_Request* request) {
   if (*request == kCompleted) {
     *request = MPI_REQUEST_NULL;
   } else {
-    let_go(*request);
+    release(*request);
   }
   return MPI_SUCCESS;
 }
@@ -258,17 +256,17 @@ int wait_all(int count, MPI_Request requests[], MPI_Status statuses[]) {
       return library.Waitall(count, requests, statuses);
     return wait_for_theirs(count, requests, statuses);
   }
-  while (!all_done(count, requests) && first_failed(count, requests) == count) turn();
+  while (!all_done(count, requests) && first_failed(count, requests) == count) progress_turn();
   Theirs theirs(count, requests);
   int code = MPI_SUCCESS;
   bool asked = first_failed(count, requests) == count || all_done(count, requests);
   if (asked && !theirs.empty()) code = theirs.wait_all();
-  return settle_all(count, requests, statuses, theirs, asked, code, "MPI_Waitall");
+  return retire_all(count, requests, statuses, theirs, asked, code, "MPI_Waitall");
 }
 
 int test_all(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) {
   if (!has_ours(count, requests) || flag == nullptr) {
-    if (has_progress()) turn();
+    if (has_progress()) progress_turn();
     clear_errors(count, statuses);
     if (flag == nullptr || count <= 0 || requests == nullptr)
       return library.Testall(count, requests, flag, statuses);
@@ -276,7 +274,7 @@ int test_all(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]
     return test_all_theirs(count, requests, statuses, flag, ended);
   }
   *flag = 0;
-  if (!all_done(count, requests)) turn();
+  if (!all_done(count, requests)) progress_turn();
   const bool failed = first_failed(count, requests) < count;
   if (!failed && !all_done(count, requests)) return MPI_SUCCESS;
   Theirs theirs(count, requests);
@@ -287,20 +285,20 @@ int test_all(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]
     code = theirs.test_all(flag);
     if (code == MPI_SUCCESS && *flag == 0) return MPI_SUCCESS;
   }
-  return settle_all(count, requests, statuses, theirs, asked, code, "MPI_Testall");
+  return retire_all(count, requests, statuses, theirs, asked, code, "MPI_Testall");
 }
 
 // --- any ---
 
-/// One look at a list; *index: which one has ended, or MPI_UNDEFINED if none is active. True: that is the
-/// answer.
+/// Checks a list once. Returns true if the call can return. *index: the request that has ended, or
+/// MPI_UNDEFINED if none is active.
 bool look_any(int count, MPI_Request* requests, Theirs& theirs, int* index, MPI_Status* status,
               const char* function, int& code) {
   code = MPI_SUCCESS;
   MPI_Request* const ended = std::find_if(requests, requests + count, has_ended);
   if (ended != requests + count) {
     *index = static_cast<int>(ended - requests);
-    code = settle_alone(*ended, status, function);
+    code = retire_one(*ended, status, function);
     return true;
   }
   int flag = 1;
@@ -315,38 +313,38 @@ bool look_any(int count, MPI_Request* requests, Theirs& theirs, int* index, MPI_
                                  [](MPI_Request handle) { return is_ours(handle) && is_active(handle); });
   if (flag == 0 || waits) return false;
   *index = MPI_UNDEFINED;
-  tell(MPI_REQUEST_NULL, status, true);
+  fill_status(MPI_REQUEST_NULL, status, true);
   return true;
 }
 
-/// What the library has answered.
-int tell_any(int code, const int* index, MPI_Status* status) {
+/// Completes the library's result.
+int fill_any_status(int code, const int* index, MPI_Status* status) {
   if (code == MPI_SUCCESS && index != nullptr && *index == MPI_UNDEFINED)
-    tell(MPI_REQUEST_NULL, status, true);
+    fill_status(MPI_REQUEST_NULL, status, true);
   return code;
 }
 
 int wait_any(int count, MPI_Request requests[], int* index, MPI_Status* status) {
   const bool ours = has_ours(count, requests);
   if (index == nullptr || (!ours && (!has_progress() || count <= 0 || requests == nullptr)))
-    return tell_any(library.Waitany(count, requests, index, status), index, status);
+    return fill_any_status(library.Waitany(count, requests, index, status), index, status);
   Theirs theirs(count, requests);
   int code = MPI_SUCCESS;
-  while (!look_any(count, requests, theirs, index, status, "MPI_Waitany", code)) turn();
+  while (!look_any(count, requests, theirs, index, status, "MPI_Waitany", code)) progress_turn();
   return code;
 }
 
 int test_any(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
   if (!has_ours(count, requests) || index == nullptr || flag == nullptr) {
-    if (has_progress()) turn();
+    if (has_progress()) progress_turn();
     const int code = library.Testany(count, requests, index, flag, status);
-    return flag != nullptr && *flag != 0 ? tell_any(code, index, status) : code;
+    return flag != nullptr && *flag != 0 ? fill_any_status(code, index, status) : code;
   }
   Theirs theirs(count, requests);
   int code = MPI_SUCCESS;
   bool found = look_any(count, requests, theirs, index, status, "MPI_Testany", code);
   if (!found) {
-    turn();
+    progress_turn();
     found = look_any(count, requests, theirs, index, status, "MPI_Testany", code);
   }
   *flag = found ? 1 : 0;
@@ -356,7 +354,7 @@ int test_any(int count, MPI_Request requests[], int* index, int* flag, MPI_Statu
 
 // --- some ---
 
-/// One look: settles all that have ended. *outcount: MPI_UNDEFINED if none is active.
+/// Settles all requests that have ended. *outcount: MPI_UNDEFINED if none is active.
 int look_some(int count, MPI_Request* requests, Theirs& theirs, int* outcount, int* indices,
               MPI_Status* statuses, const char* function) {
   int theirs_ended = MPI_UNDEFINED;
@@ -382,13 +380,13 @@ int look_some(int count, MPI_Request* requests, Theirs& theirs, int* outcount, i
     if (error == MPI_SUCCESS && (error = at(handle).status.MPI_ERROR) != MPI_SUCCESS) {
       comm = at(handle).comm;
       if (at(handle).persistent == 0) {
-        tell(handle, status, false);
+        fill_status(handle, status, false);
         gone.push_back(handle);
         handle = MPI_REQUEST_NULL;
         continue;
       }
     }
-    (void)settle(handle, status, false);
+    (void)retire(handle, status, false);
   }
   for (int i = 0; theirs_ended != MPI_UNDEFINED && i < theirs_ended; ++i) {
     const auto place = static_cast<std::size_t>(theirs.indices[static_cast<std::size_t>(i)]);
@@ -398,8 +396,8 @@ int look_some(int count, MPI_Request* requests, Theirs& theirs, int* outcount, i
   }
   *outcount = waits || theirs_ended != MPI_UNDEFINED ? ended : MPI_UNDEFINED;
   if (error == MPI_SUCCESS) return code;
-  offramp_native_raise(comm, error, function);
-  for (MPI_Request& handle : gone) (void)settle(handle, MPI_STATUS_IGNORE, false);
+  offramp_native_raise(comm, MPI_ERR_IN_STATUS, function);
+  for (MPI_Request& handle : gone) (void)retire(handle, MPI_STATUS_IGNORE, false);
   return MPI_ERR_IN_STATUS;
 }
 
@@ -409,7 +407,7 @@ int wait_some(int count, MPI_Request requests[], int* outcount, int indices[], M
       (!ours && (!has_progress() || count <= 0 || requests == nullptr)))
     return library.Waitsome(count, requests, outcount, indices, statuses);
   Theirs theirs(count, requests);
-  for (;; turn()) {
+  for (;; progress_turn()) {
     const int code = look_some(count, requests, theirs, outcount, indices, statuses, "MPI_Waitsome");
     if (code != MPI_SUCCESS || *outcount != 0) return code;
   }
@@ -417,13 +415,13 @@ int wait_some(int count, MPI_Request requests[], int* outcount, int indices[], M
 
 int test_some(int count, MPI_Request requests[], int* outcount, int indices[], MPI_Status statuses[]) {
   if (!has_ours(count, requests) || outcount == nullptr || indices == nullptr) {
-    if (has_progress()) turn();
+    if (has_progress()) progress_turn();
     return library.Testsome(count, requests, outcount, indices, statuses);
   }
   Theirs theirs(count, requests);
   const int code = look_some(count, requests, theirs, outcount, indices, statuses, "MPI_Testsome");
   if (code != MPI_SUCCESS || *outcount != 0) return code;
-  turn();
+  progress_turn();
   return look_some(count, requests, theirs, outcount, indices, statuses, "MPI_Testsome");
 }
 
@@ -460,9 +458,9 @@ struct Partitioned<Entry, int (*)(Arguments...)> {
   }
 };
 
-/// A program may ask until it is true, and only our fabric has what the sender waits for before.
+/// A program may poll until the partition has arrived, and the sender may be waiting for Offramp's fabric.
 int has_arrived(MPI_Request request, int partition, int* flag) {
-  if (has_progress()) turn();
+  if (has_progress()) progress_turn();
   return library.Parrived(request, partition, flag);
 }
 #endif
@@ -473,7 +471,7 @@ bool is_own_message(const MPI_Message* message) {
   return message != nullptr && kind_of(*message) == kMessageKind;
 }
 
-/// One of ours comes here only with arguments that are not right, which the library says of any message.
+/// Offramp's messages only come here with invalid arguments, which the library reports for any message.
 template <typename Form>
 int receive_matched(void* buffer, typename Form::Count count, MPI_Datatype type, MPI_Message* message,
                     MPI_Status* status) {
@@ -489,7 +487,7 @@ int start_receive_matched(void* buffer, typename Form::Count count, MPI_Datatype
 
 }  // namespace
 
-void stand_in_for_completion(MpiTable& table) {
+void replace_completion(MpiTable& table) {
   table.Wait = wait;
   table.Test = test;
   table.Request_get_status = get_status;

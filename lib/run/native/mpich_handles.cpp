@@ -1,5 +1,5 @@
-// Datatypes, operations, communicators and attributes beside MPICH. MPICH exports no way to hold a reference
-// to an object, so what the program frees while it is in use is freed after its last use.
+// Datatypes, operations, communicators, and attributes in addition to MPICH's. MPICH exports no way to retain
+// objects. If the program frees an object in use, it is freed after its last use.
 #include <algorithm>
 #include <mutex>
 #include <new>
@@ -14,14 +14,14 @@
 namespace offramp::mpich {
 namespace {
 
-/// Objects of one kind that are in use beyond the program's handle.
+/// Objects of one kind that are used beyond the lifetime of the program's handle.
 class InUse {
  public:
   void retain(int handle) {
     const std::scoped_lock guard(mutex_);
     ++uses_[handle].count;
   }
-  /// Returns how often it is to be freed now.
+  /// Returns how many deferred calls have to free it now.
   int release(int handle) {
     const std::scoped_lock guard(mutex_);
     const auto found = uses_.find(handle);
@@ -30,7 +30,7 @@ class InUse {
     uses_.erase(found);
     return frees;
   }
-  /// Whether a call that frees it is put off.
+  /// Returns true if a call that frees it is deferred.
   bool put_off(int handle) {
     const std::scoped_lock guard(mutex_);
     const auto found = uses_.find(handle);
@@ -76,8 +76,7 @@ int free_operation(MPI_Op* op) {
 
 // --- communicators ---
 
-/// Of this process alone. Unlike a duplicate it has none of the attributes, whose functions are the
-/// program's.
+/// A communicator of this process alone, without attributes: a duplicate would call the program's functions.
 MPI_Comm make_communicator() {
   MPI_Group all = MPI_GROUP_NULL;
   MPI_Group only = MPI_GROUP_NULL;
@@ -91,8 +90,7 @@ MPI_Comm make_communicator() {
   return made;
 }
 
-/// For checks of arguments whose errors are answers, and what needs some communicator: a program that has
-/// only sessions has no MPI_COMM_SELF.
+/// A communicator with MPI_ERRORS_RETURN, for checks. Programs with only sessions have no MPI_COMM_SELF.
 MPI_Comm quiet_communicator() {
   static const MPI_Comm quiet = [] {
     const MPI_Comm made = make_communicator();
@@ -102,8 +100,7 @@ MPI_Comm quiet_communicator() {
   return quiet;
 }
 
-/// Has the handler of errors of one that is freed while requests are under way, which are to raise theirs
-/// there.
+/// A communicator with the error handler of one that is freed before its requests complete.
 MPI_Comm make_heir(MPI_Comm old) {
   const MPI_Comm heir = make_communicator();
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
@@ -154,7 +151,7 @@ bool is_in_order(MPI_Datatype type, std::size_t size, MPI_Aint true_lb) {
   std::generate(bytes.begin(), bytes.end(), [&] { return static_cast<unsigned char>(random() >> 8); });
   std::vector<unsigned char> packed(size);
   int position = 0;
-  MPI_Datatype committed = MPI_DATATYPE_NULL;  // parts of a type need not be
+  MPI_Datatype committed = MPI_DATATYPE_NULL;  // components of a type need not be committed
   PMPI_Type_contiguous(1, type, &committed);
   PMPI_Type_commit(&committed);
   const int code = PMPI_Pack(bytes.data() - true_lb, 1, committed, packed.data(), static_cast<int>(size),
@@ -163,7 +160,7 @@ bool is_in_order(MPI_Datatype type, std::size_t size, MPI_Aint true_lb) {
   return code == MPI_SUCCESS && bytes == packed;
 }
 
-/// What only repeats, renames or resizes another type, which then is in that one's order.
+/// Returns true for a type that only repeats, duplicates, or resizes another one and therefore has its order.
 bool is_like_its_part(const TypeRecipe& recipe) {
   const int combiner = recipe.combiner();
   if (combiner != MPI_COMBINER_CONTIGUOUS && combiner != MPI_COMBINER_DUP && combiner != MPI_COMBINER_RESIZED)
@@ -172,8 +169,7 @@ bool is_like_its_part(const TypeRecipe& recipe) {
                                         combiner == MPI_COMBINER_CONTIGUOUS ? 2 : 1) != 0;
 }
 
-/// MPICH takes MPI_BOTTOM for a mistake when it packs: elements that lie so far behind another address
-/// instead.
+/// MPICH rejects MPI_BOTTOM for packing. This type moves elements by -4096 bytes, for use at address 4096.
 constexpr MPI_Aint kOtherBottom = 4096;
 class FromBottom {
  public:
@@ -196,7 +192,7 @@ class FromBottom {
 
 }  // namespace
 
-void stand_in_for_handles(MpiTable& table) {
+void replace_handles(MpiTable& table) {
   table.Type_free = free_type;
   table.Op_free = free_operation;
   table.Comm_free = free_communicator;
@@ -271,15 +267,16 @@ void offramp_native_unpack(const void* packet, size_t bytes, void* to, size_t co
   PMPI_Unpack_c(packet, room, &position, FromBottom::address(), 1, moved.type(), quiet_communicator());
 }
 
-/* MPICH packs and unpacks whole elements. `element` holds the packed form of an element that spans pieces. */
+/* MPICH packs and unpacks whole elements. `element` contains the packed form of an element that spans pieces.
+ * */
 struct offramp_packing {
-  uintptr_t next;  // address of the next element; 0 is a valid one: MPI_BOTTOM
+  uintptr_t next;  // address of the next element; 0 is valid: MPI_BOTTOM
   size_t left;     // elements
   MPI_Datatype type;
   size_t size = 0;
   MPI_Aint extent = 0;
   std::vector<std::byte> element;
-  size_t used = 0;  // bytes of `element` that pieces have taken, or have brought
+  size_t used = 0;  // bytes of `element` already sent or received in pieces
 
   offramp_packing(const void* buffer, size_t count, MPI_Datatype of)
       : next(reinterpret_cast<uintptr_t>(buffer)), left(count), type(of) {
@@ -289,7 +286,7 @@ struct offramp_packing {
     PMPI_Type_get_extent(type, &lb, &extent);
     size = static_cast<size_t>(bytes);
   }
-  /* How many of the next elements fit as a whole. */
+  /* The number of whole elements that fit. */
   [[nodiscard]] size_t whole_in(size_t bytes) const { return std::min(left, bytes / size); }
   [[nodiscard]] void* address() const { return reinterpret_cast<void*>(next); }
   void pack(std::byte* to, size_t count) {
@@ -363,15 +360,14 @@ void offramp_native_unpacking_end(offramp_packing* unpacking) {
   delete unpacking;
 }
 
-/* A send to MPI_PROC_NULL has its arguments checked, if there is something to send. */
+/* MPICH checks the arguments of a send to MPI_PROC_NULL if it has data. */
 int offramp_native_type_committed(MPI_Datatype type) {
   if (is_builtin(type)) return 1;
   const char sent = 0;
   return library.Send(&sent, 1, type, MPI_PROC_NULL, 0, quiet_communicator()) == MPI_SUCCESS ? 1 : 0;
 }
 
-/* A type whose data reaches as far as its size says has no gaps; that it is in order shows when some is
- * packed. */
+/* A type without gaps has a size equal to its true extent. Packing some data shows whether it is in order. */
 int offramp_native_type_contiguous(MPI_Datatype type, int count) {
   constexpr MPI_Count kMostPacked = 1 << 20;
   MPI_Count size = 0;

@@ -1,24 +1,23 @@
-// Shared by the files of lib/run/native that are for MPICH. All of it is public MPI: what Offramp needs
-// beyond that is done with objects of its own, which the functions here put in place of the library's
-// (stand_in_for_natives) know.
+// Shared by the files of lib/run/native for MPICH. They only use public MPI. The rest is done with objects of
+// Offramp's own, which the functions that replace the library's (replace_natives) accept.
 #pragma once
 
 #include "lib/run/native/table.hpp"
 
 namespace offramp::mpich {
 
-/// The library's own functions, where others stand in for them.
+/// The library's own functions, before replacement.
 extern MpiTable library;
 
-// What makes a request or a message of ours: 00 and one of the kinds that MPICH has for its inside.
+// The kinds of Offramp's requests and messages: 00 and an object kind that MPICH only uses internally.
 inline constexpr unsigned kRequestKind = 0xfU << kOfframpHandleBits;
 inline constexpr unsigned kMessageKind = 0xeU << kOfframpHandleBits;
-inline constexpr auto kCompleted = static_cast<MPI_Request>(kRequestKind);  // the shared complete one
+inline constexpr auto kCompleted = static_cast<MPI_Request>(kRequestKind);  // the shared complete request
 
 inline unsigned kind_of(int handle) {
   return static_cast<unsigned>(handle) & ~kOfframpHandleMask;
 }
-/// Ours, the shared complete one among them.
+/// Offramp's requests, including the shared complete one.
 inline bool is_ours(MPI_Request handle) {
   return kind_of(handle) == kRequestKind;
 }
@@ -32,37 +31,34 @@ inline bool is_complete(const offramp_mpich_request& request) {
   return __atomic_load_n(&request.complete, __ATOMIC_ACQUIRE) != 0;
 }
 
-/// A turn of the progress of both. Where there is nothing to do, another process may have the core.
-void turn();
-/// Whether Offramp has messages that need turns.
+/// Drives the progress of Offramp and of the library. Yields the core if there is nothing to do.
+void progress_turn();
+/// Returns true if Offramp has messages that need progress.
 bool has_progress();
-/// What Offramp's session does for the files here: `locked` and `serving`.
+/// The session's callbacks `locked` and `serving` for these files.
 const offramp_callbacks& session_callbacks();
-/// Runs body() by one of them.
+/// Runs body() through one of them.
 template <typename Body>
 void run_by(void (*callback)(void (*)(void*), void*), Body body) {
   callback([](void* argument) { (*static_cast<Body*>(argument))(); }, &body);
 }
-/// One turn of the library's progress engine alone.
+/// Drives the library's progress engine only.
 void turn_library();
 
-/// What a call that completes a request tells of it. alone: MPI_ERROR stays as it is, but for that of an
-/// empty status.
-void tell(MPI_Request ours_or_null, MPI_Status* status, bool alone);
-/// The same, and lets go of it unless it is persistent: then it is not active any more, and the answer is
-/// true.
-bool settle(MPI_Request& ours_or_null, MPI_Status* status, bool alone);
-/// Lets go of one of our own.
-void let_go(MPI_Request& own);
+/// Fills the status of a completed request. alone: does not change MPI_ERROR, except for an empty status.
+void fill_status(MPI_Request ours_or_null, MPI_Status* status, bool alone);
+/// Fills the status and releases the request; or makes a persistent one inactive and returns true.
+bool retire(MPI_Request& ours_or_null, MPI_Status* status, bool alone);
+/// Releases one of Offramp's requests.
+void release(MPI_Request& own);
 void cancel(MPI_Request own);
 int start(MPI_Request own);
-/// A communicator is about to be freed: its requests in use get another one that make() gives, if there are
-/// any.
+/// Call it before a communicator is freed: its active requests, if any, get the one that make() returns.
 void replace_communicator(MPI_Comm old, MPI_Comm (*make)(MPI_Comm old));
 
-// Which functions stand in for the library's.
-void stand_in_for_completion(MpiTable& table);
-void stand_in_for_handles(MpiTable& table);
-void stand_in_for_blocking(MpiTable& table);
+// Replace functions of the library.
+void replace_completion(MpiTable& table);
+void replace_handles(MpiTable& table);
+void replace_blocking(MpiTable& table);
 
 }  // namespace offramp::mpich

@@ -1,4 +1,4 @@
-/* Open MPI 4.1 and 5.0, by their installed internal headers. */
+/* Open MPI 4.1 and 5.0, through their installed internal headers. */
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static int is_own(const ompi_request_t* request) {
   return request != NULL && request->req_free == on_free;
 }
 
-/* Another thread may be completing it right now: what it wrote before is seen by whoever sees this. */
+/* Another thread may be completing the request; its earlier writes are visible once this returns true. */
 static int is_complete(const ompi_request_t* request) {
   return __atomic_load_n(&request->req_complete, __ATOMIC_ACQUIRE) == REQUEST_COMPLETED;
 }
@@ -53,7 +53,7 @@ MPI_Request offramp_native_request_make(size_t body_bytes) {
   return r;
 }
 
-/* The library looks at the error of requests that are still pending, too. */
+/* The library also reads the error of pending requests. */
 static void reset_status(ompi_request_t* r) {
   r->req_status.MPI_ERROR = MPI_SUCCESS;
   r->req_status._cancelled = 0;
@@ -131,7 +131,7 @@ void offramp_native_request_drop(MPI_Request library) {
   ompi_request_free(&library);
 }
 
-static void let_go(ompi_request_t** handle, int active) {
+static void release_all(ompi_request_t** handle, int active) {
   ompi_request_t* r = *handle;
   OMPI_REQUEST_FINI(r);
   *handle = MPI_REQUEST_NULL;
@@ -140,7 +140,7 @@ static void let_go(ompi_request_t** handle, int active) {
 
 static int on_free(ompi_request_t** handle) {
   const ompi_request_t* r = *handle;
-  let_go(handle, r->req_state == OMPI_REQUEST_ACTIVE && !is_complete(r));
+  release_all(handle, r->req_state == OMPI_REQUEST_ACTIVE && !is_complete(r));
   return OMPI_SUCCESS;
 }
 
@@ -167,8 +167,8 @@ static const MPI_Status* status_of(const ompi_request_t* r) {
   return r->req_state == OMPI_REQUEST_INACTIVE ? &ompi_status_empty : &r->req_status;
 }
 
-/* Whether it stays, being persistent. One that is not active is nothing to complete. */
-static int settle(ompi_request_t** handle) {
+/* Returns 1 if the request stays because it is persistent. An inactive one has nothing to complete. */
+static int retire_request(ompi_request_t** handle) {
   ompi_request_t* r = *handle;
   if (r->req_state == OMPI_REQUEST_INACTIVE) return 0;
   if (r->req_persistent) {
@@ -176,9 +176,9 @@ static int settle(ompi_request_t** handle) {
     return 1;
   }
   if (is_own(r)) {
-    let_go(handle, 0);
+    release_all(handle, 0);
   } else {
-    *handle = MPI_REQUEST_NULL; /* the library's complete one, which is nobody's */
+    *handle = MPI_REQUEST_NULL; /* the library's complete request has no owner */
   }
   return 0;
 }
@@ -187,7 +187,7 @@ int offramp_native_requests_settle(int count, MPI_Request* requests, MPI_Status*
   int stay = 0;
   for (int i = 0; i < count; ++i) {
     if (statuses != MPI_STATUSES_IGNORE) statuses[i] = *status_of(requests[i]);
-    stay += settle(&requests[i]);
+    stay += retire_request(&requests[i]);
   }
   return stay;
 }
@@ -195,7 +195,7 @@ int offramp_native_requests_settle(int count, MPI_Request* requests, MPI_Status*
 int offramp_native_request_settle(MPI_Request* request, MPI_Status* status) {
   const int empty = offramp_native_request_inactive(*request);
   if (status != MPI_STATUS_IGNORE) OMPI_COPY_STATUS(status, *status_of(*request), empty);
-  return settle(request);
+  return retire_request(request);
 }
 
 static int on_cancel(ompi_request_t* request, int flag) {
@@ -255,7 +255,8 @@ void offramp_native_type_retain(MPI_Datatype type) {
 void offramp_native_type_release(MPI_Datatype type) {
   OBJ_RELEASE(type);
 }
-/* Any object of the library's begins with its count; the header of operations is not installed whole. */
+/* Every object of the library begins with its reference count. The header of operations is not fully
+ * installed. */
 void offramp_native_op_retain(MPI_Op op) {
   OBJ_RETAIN((opal_object_t*)op);
 }
@@ -270,16 +271,16 @@ void offramp_native_delete_self_attributes(void) {
   OBJ_RELEASE(self->c_keyhash);
   self->c_keyhash = NULL;
 }
-static void (*told_of_fatal_error)(const char* function);
+static void (*on_fatal_error_callback)(const char* function);
 static MPI_Comm_errhandler_function* end_job;
 
-/* The library says the function's name, and closes the list with a null. */
+/* The library passes the function's name, and a null at the end. */
 static void on_fatal_error(MPI_Comm* comm, int* code, ...) {
   va_list more;
   va_start(more, code);
   const char* function = va_arg(more, const char*);
   va_end(more);
-  told_of_fatal_error(function);
+  on_fatal_error_callback(function);
   end_job(comm, code, function, NULL, NULL);
 }
 
@@ -291,7 +292,7 @@ void offramp_native_watch_fatal_errors(void (*callback)(const char* function)) {
   } else if (callback == NULL && *entry == on_fatal_error) {
     *entry = end_job;
   }
-  told_of_fatal_error = callback;
+  on_fatal_error_callback = callback;
 }
 
 int offramp_native_type_committed(MPI_Datatype type) {
@@ -300,7 +301,7 @@ int offramp_native_type_committed(MPI_Datatype type) {
 int offramp_native_type_contiguous(MPI_Datatype type, int count) {
   return opal_datatype_is_contiguous_memory_layout(&type->super, count);
 }
-/* As MPI_Pack and MPI_Unpack do, without their int. */
+/* As MPI_Pack and MPI_Unpack, without the limits of int. */
 void offramp_native_pack(const void* from, size_t count, MPI_Datatype type, void* packet, size_t bytes) {
   opal_convertor_t convertor;
   struct iovec whole = {packet, bytes};
@@ -375,7 +376,7 @@ void* offramp_openmpi_pmix_process(void) {
 #endif
 }
 
-/* Of 4, only 4.1 is known; 5.0 and its followers keep their insides. */
+/* 4.1 is the only known release of 4. Releases from 5.0 on keep their internals. */
 #if OMPI_MAJOR_VERSION == 4
 #define SUPPORTED "4.1"
 #else
@@ -386,7 +387,7 @@ const char* offramp_native_name(void) {
   return "Open MPI " SUPPORTED;
 }
 
-/* Another library may answer: MPICH writes up to 8192 bytes, and no library is known to write more. */
+/* Another library may answer. MPICH writes up to 8192 bytes, and no known library writes more. */
 int offramp_native_supports(int (*get_library_version)(char* version, int* length)) {
   static char version[65536];
   int length = 0;
@@ -399,7 +400,7 @@ int offramp_native_session_meets_init(void) {
   return 0;
 }
 
-/* The function is that of MPI_COMM_WORLD, which has none without MPI_Init (5.0.7). */
+/* MPI_Reduce_local uses a function of MPI_COMM_WORLD, which is missing without MPI_Init (5.0.7). */
 static MPI_Comm reduces_apart = MPI_COMM_NULL;
 
 void offramp_native_reduce_apart(MPI_Comm comm) {
@@ -424,8 +425,8 @@ typedef ompi_request_t longest_request;
 #define LONGEST_REQUEST_CLASS ompi_request_t_class
 #endif
 
-/* The layout that this file was compiled for is the running library's, if that says that it is of the same
- * release, and if its requests are as long. */
+/* The layout matches the running library if the library reports the same release and its requests have the
+ * same size. */
 const char* offramp_native_check(void) {
   if (!offramp_native_supports(PMPI_Get_library_version)) return "the MPI library is not Open MPI " SUPPORTED;
   if (sizeof(longest_request) > kOfframpRequestBytes ||

@@ -1,15 +1,15 @@
-/* Of Open MPI's inside, what is part of the interface of native.h, which includes this. */
+/* Open MPI's part of the interface of native.h, which includes this header. */
 #ifndef OFFRAMP_NATIVE_OPENMPI_H
 #define OFFRAMP_NATIVE_OPENMPI_H
 
 #include <mpi.h>
 #include <stddef.h>
 
-/* The body lies behind what the library knows of. The objects begin at a cache line: what the library changes
- * of them is in the second, and the body begins in the third, beside the communicator. From Open MPI 5 on it
- * is 128 bytes further: the functions for Fortran take the request of a nonblocking collective for one of the
- * library's own, which is longer, and leave arrays in it. Some are the program's, so that they cannot be
- * freed; nor does the library, unless the collective has derived types. */
+/* The body follows the library's part of the object. Objects begin at a cache line. The library's mutable
+ * fields are in the second line, and the body begins in the third, beside the communicator. From Open MPI 5
+ * on the body is 128 bytes further on: the Fortran bindings treat the request of any nonblocking collective
+ * as the library's own, which is longer, and store arrays in it. Some arrays are the program's, so they
+ * cannot be freed; the library itself only frees them for derived types. */
 #if OMPI_MAJOR_VERSION < 5
 enum { kOfframpRequestBytes = 160, kOfframpRequestAlignment = 64 };
 #else
@@ -19,7 +19,7 @@ static inline void* offramp_native_request_body(MPI_Request own) {
   return (char*)own + kOfframpRequestBytes;
 }
 
-/* Leaves MPI_ERROR alone. */
+/* Does not change MPI_ERROR. */
 static inline void offramp_native_status_set(MPI_Status* status, int source, int tag, size_t bytes,
                                              int cancelled) {
   status->MPI_SOURCE = source;
@@ -34,8 +34,8 @@ static inline int offramp_native_status_cancelled(const MPI_Status* status) {
   return status->_cancelled;
 }
 
-/* Whether a call that goes on at this address comes from within the library, which is to reach the library's
- * own functions. Open MPI calls its inner ones. */
+/* Always false: Open MPI calls its inner functions. Elsewhere true for a return address within the library,
+ * whose calls get the library's own functions. */
 static inline int offramp_native_is_inside(const void* address) {
   (void)address;
   return 0;
@@ -44,8 +44,9 @@ static inline int offramp_native_is_inside(const void* address) {
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* Where Open MPI 5 keeps its name in PMIx (a pmix_proc_t). It asks PMIx for it only if it initialises PMIx
- * itself, so an earlier initialisation has to fill it in. NULL for Open MPI 4.1, which asks in any case. */
+/* The variable in which Open MPI 5 keeps its name in PMIx (a pmix_proc_t). Open MPI only sets it if it
+ * initialises PMIx itself, so an earlier initialisation must set it. NULL for Open MPI 4.1, which always
+ * queries PMIx. */
 void* offramp_openmpi_pmix_process(void);
 #ifdef __cplusplus
 }

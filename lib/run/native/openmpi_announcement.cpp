@@ -1,6 +1,6 @@
-// Open MPI and its launchers (mpirun, prte, Slurm with PMIx) talk PMIx. The library that Open MPI uses is
-// found as Open MPI finds it, since a second one in the process would be a second client of the same rank:
-// 4.1 has it in a component of its own, 5 is linked to it. PMIx counts how often it is initialised.
+// Open MPI and its launchers (mpirun, prte, Slurm with PMIx) use PMIx. A second copy of the PMIx library
+// would be a second client of the same rank. So it is found as in Open MPI: 4.1 loads it in a component, 5 is
+// linked to it. PMIx counts initialisations.
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@
 namespace offramp {
 namespace {
 
-// What is needed of pmix_common.h, which is the same in PMIx 2 to 5.
+// The parts of pmix_common.h that are used here, equal in PMIx 2 to 5.
 struct Process {
   std::array<char, 256> job{};
   std::uint32_t rank = 0;
@@ -48,7 +48,7 @@ struct Pmix {
   int (*get)(const Process*, const char*, const Info*, std::size_t, Value**) = nullptr;
   int (*finalize)(const Info*, std::size_t) = nullptr;
 
-  /// prefix: of the names in a copy that Open MPI brings with it.
+  /// prefix: of the names in the copy that Open MPI includes.
   bool find(void* library, const char* prefix) {
     const auto symbol = [&](auto& function, const char* name) {
       function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(
@@ -70,7 +70,7 @@ bool find(Pmix& pmix, void* library) {
   return library != nullptr && (pmix.find(library, "OPAL_MCA_PMIX3X_") || pmix.find(library, ""));
 }
 
-/// The folders in which components of Open MPI 4.1 lie beside its libraries.
+/// Searches the folders of Open MPI 4.1's components beside its libraries.
 bool find_in_components(Pmix& pmix) {
   Dl_info inner{};
   if (dladdr(offramp_native_inner_library(), &inner) == 0 || inner.dli_fname == nullptr) return false;
@@ -89,7 +89,7 @@ bool find_in_components(Pmix& pmix) {
 }  // namespace
 
 void announce(const std::string& text) {
-  // A process that no launcher started makes its own server within MPI_Init.
+  // A process without a launcher creates its own server in MPI_Init.
   if (std::getenv("PMIX_NAMESPACE") == nullptr || std::getenv("PMIX_RANK") == nullptr) return;
   if (offramp_native_check() != nullptr) return;  // the program will run without Offramp
   Pmix& pmix = published.pmix;
@@ -106,7 +106,7 @@ void announce(const std::string& text) {
 
 std::optional<std::vector<std::string>> announced(int ranks) {
   if (!published.done) return std::nullopt;
-  Info immediate;  // what is not there by now is not waited for
+  Info immediate;  // does not wait for missing values
   std::strcpy(immediate.key.data(), "pmix.immediate");
   immediate.value.type = kBool;
   immediate.value.flag = true;
@@ -122,7 +122,7 @@ std::optional<std::vector<std::string>> announced(int ranks) {
     std::free(const_cast<char*>(value->string));
     std::free(value);
   }
-  // Open MPI 4.1 has initialised PMIx once more, Open MPI 5 uses the initialisation that it found.
+  // Open MPI 4.1 has initialised PMIx again. Open MPI 5 uses the present initialisation.
   if (offramp_openmpi_pmix_process() == nullptr) published.pmix.finalize(nullptr, 0);
   published.done = false;
   return texts;

@@ -1,6 +1,5 @@
-// The status of a request that is null or not active, whole. The standard's empty status has MPI_SUCCESS as
-// its error; Open MPI 4.1 leaves that field as it was, so that a program which looks at it sees what the
-// calls before, natively or through Offramp, have left on the stack.
+// Completes the status of a null or inactive request. The standard's empty status has the error MPI_SUCCESS.
+// Open MPI 4.1 does not set that field, so a program that reads it sees arbitrary values from the stack.
 #include "lib/run/native/table.hpp"
 
 namespace offramp {
@@ -51,7 +50,7 @@ int test_any(int count, MPI_Request requests[], int* index, int* flag, MPI_Statu
 
 }  // namespace
 
-void stand_in_for_natives(MpiTable& table) {
+void replace_natives(MpiTable& table) {
   library = table;
   table.Wait = wait;
   table.Test = test;

@@ -1,6 +1,5 @@
-// The MPI library's own functions that Offramp calls without exporting them. A call to PMPI_X by name is only
-// safe when this library does not define PMPI_X; keeping those calls behind one namespace keeps the two
-// apart. Functions that are exported are called through the table `native`.
+// The MPI library's functions that Offramp calls but does not export: calling PMPI_X by name is only safe if
+// this library does not define it. Exported functions are called through the table `native`.
 #pragma once
 
 #include <mpi.h>
@@ -19,7 +18,7 @@ inline constexpr auto Type_get_contents_c = &::PMPI_Type_get_contents_c;
 inline constexpr auto Type_size_x = &::PMPI_Type_size_x;
 inline constexpr auto Type_get_extent = &::PMPI_Type_get_extent;
 inline constexpr auto Type_get_true_extent = &::PMPI_Type_get_true_extent;
-int Type_free(MPI_Datatype* type);  // exported by this library: taken from the table
+int Type_free(MPI_Datatype* type);  // exported by this library, so it uses the table
 inline constexpr auto Comm_get_parent = &::PMPI_Comm_get_parent;
 inline constexpr auto Comm_get_errhandler = &::PMPI_Comm_get_errhandler;
 inline constexpr auto Comm_set_errhandler = &::PMPI_Comm_set_errhandler;

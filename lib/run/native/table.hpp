@@ -1,6 +1,5 @@
-// The exported MPI functions jump through one table. Until MPI_Init, after MPI_Finalize and with the backend
-// "off" its entries are the MPI library's own functions, so that Offramp costs one jump and errors are the
-// library's.
+// The exported MPI functions jump through one table. Before MPI_Init, after MPI_Finalize, and with backend
+// "off" it has the MPI library's own functions: Offramp costs one jump, and errors are the library's.
 #pragma once
 
 #include "lib/run/native/native.h"
@@ -10,16 +9,15 @@
 
 namespace offramp {
 
-// Hidden, or their addresses would be loaded first in every call.
+// Hidden, which saves each call a load of their addresses.
 extern MpiTable native __attribute__((visibility("hidden")));    // the MPI library's functions
-extern MpiTable dispatch __attribute__((visibility("hidden")));  // what the exported functions do now
+extern MpiTable dispatch __attribute__((visibility("hidden")));  // the present targets
 
-/// find(name) gives the next definition of a symbol after this library.
+/// find(name) returns the next definition of a symbol after this library's.
 void resolve_natives(MpiTable& table, void* (*find)(const char* name));
-/// Puts functions in place of the library's where those do not do what Offramp needs of them. By the family
-/// of MPI libraries (lib/run/native).
-void stand_in_for_natives(MpiTable& table);
-/// Which table a call belongs to that goes on at this address.
+/// Replaces library functions that lack what Offramp needs, per family of MPI libraries (lib/run/native).
+void replace_natives(MpiTable& table);
+/// The table for a call with this return address.
 inline const MpiTable& table_for(const void* caller) {
   return offramp_native_is_inside(caller) != 0 ? native : dispatch;
 }

@@ -6,8 +6,7 @@
 namespace offramp {
 namespace {
 
-/// How many arguments of each kind the constructor had. What was made with large counts tells nothing to the
-/// functions with int.
+/// The numbers of the constructor's arguments. The functions with int fail for types made with large counts.
 struct Envelope {
 #ifdef OFFRAMP_HAS_LARGE_COUNTS
   using Number = MPI_Count;
@@ -29,7 +28,7 @@ struct Envelope {
   }
 };
 
-/// Types that are never freed. Those of MPI_Type_create_f90_* have no name.
+/// Types that are never freed. Those of MPI_Type_create_f90_* are unnamed.
 bool is_predefined(int combiner) {
   return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
          combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
@@ -41,7 +40,7 @@ TypeRecipe::TypeRecipe(MPI_Datatype type) {
   const Envelope all(type);
   combiner_ = all.combiner;
   if (combiner_ == MPI_COMBINER_NAMED) return;
-  // One more than there are, so that none is at address null.
+  // One element more than needed, so that no array has a null address.
   std::vector<int> integers(static_cast<std::size_t>(all.integers) + 1);
   std::vector<MPI_Aint> addresses(static_cast<std::size_t>(all.addresses) + 1);
   parts_.resize(static_cast<std::size_t>(all.types));

@@ -1,6 +1,5 @@
-// mpi_world() is MPI_COMM_WORLD, unless the program works with sessions of MPI 4 only: then it is a
-// communicator of our own session (open_own_world()). agree() is how ranks fail together: the first rank
-// with something to say says it, and all end.
+// mpi_world() is MPI_COMM_WORLD, or a communicator of Offramp's own session (open_own_world()) if the program
+// only uses MPI sessions. With agree() all ranks fail together: the first rank with an error prints it.
 #include "lib/run/native/world_comm.hpp"
 
 #include <cstdio>

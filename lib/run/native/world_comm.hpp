@@ -1,4 +1,4 @@
-// All ranks of the run, and what they have to know or to agree on while Offramp's session is built and ended.
+// All ranks of the run, and how they exchange data and errors while Offramp's session starts and ends.
 #pragma once
 
 #include <mpi.h>
@@ -8,12 +8,12 @@
 
 namespace offramp {
 
-/// MPI_COMM_WORLD; or one of Offramp's own with the same ranks, where the program has only sessions of MPI.
+/// MPI_COMM_WORLD, or Offramp's own communicator of all ranks if the program only has MPI sessions.
 MPI_Comm mpi_world();
-/// Collective: makes that one, in a session of MPI that the program knows nothing of. The session asks for a
-/// level of thread support as MPI_Init_thread does. False: there is no way to.
+/// Collective: creates Offramp's own communicator in a separate MPI session. level: thread support, as for
+/// MPI_Init_thread. Returns false if it is impossible.
 bool open_own_world(int level);
-/// Collective, last of all; without one nothing happens.
+/// Collective; the last call. Frees that communicator, if any.
 void close_own_world();
 
 int world_rank();
@@ -25,8 +25,8 @@ std::vector<std::string> exchange_strings(const std::string& own);
 /// The largest of the ranks' values. Collective.
 int largest_of_all(int own);
 
-/// Every rank calls it, with its own error or none; ends the job when any has one. Rank order decides who
-/// speaks.
+/// Collective. Each rank passes its error or an empty text. Ends the job on errors; the lowest rank prints
+/// its.
 void agree(const std::string& error);
 
 }  // namespace offramp

@@ -1,5 +1,5 @@
-// The C interface of the endpoint cache over Engine and EndpointCache: arguments are checked and narrowed,
-// an unknown group or rank gives the documented "no" value.
+// The C interface of the endpoint cache over Engine and EndpointCache: checks and narrows arguments. An
+// unknown group or rank gives the documented "no" value.
 #include <numeric>
 
 #include "lib/services/dpu_service/cache_service.hpp"
@@ -13,7 +13,7 @@ bool is_group(std::int64_t id) {
   return id >= 0 && id <= 0xffffffffLL;
 }
 
-/// -1 and the like: no number that the cache knows.
+/// -1 for values that the cache cannot contain.
 int narrow(std::int64_t value) {
   return value >= 0 && value <= kMostGroupSize ? static_cast<int>(value) : -1;
 }
@@ -51,15 +51,15 @@ EndpointCache* cache_of(offloading_engine_t* engine, int64_t group_id) {
   return engine != nullptr && is_group(group_id) ? &engine_of(engine).cache() : nullptr;
 }
 
-/// Who is asked about the cache; null: nobody who would answer.
-offload_ep* asked_peer(execution_context_t* econtext, offload_ep_t* ep) {
+/// The peer to query about the cache. Null if no peer would answer.
+offload_ep* resolve_peer(execution_context_t* econtext, offload_ep_t* ep) {
   if (econtext == nullptr || econtext->type == CONTEXT_SELF) return nullptr;
   const bool answers = econtext->type == CONTEXT_CLIENT || econtext->scope_id == SCOPE_INTER_SERVICE_PROCS;
   if (ep == nullptr && econtext->type == CONTEXT_CLIENT) ep = context_of(econtext).peer(0);
   return answers && ep != nullptr && ep->context == econtext ? ep : nullptr;
 }
 
-bool whole(offloading_engine_t* engine, int64_t group_id) {
+bool is_populated(offloading_engine_t* engine, int64_t group_id) {
   const EndpointCache* const cache = cache_of(engine, group_id);
   return cache != nullptr && cache->populated(uid_of(group_id));
 }
@@ -82,12 +82,12 @@ dpu_offload_status_t send_add_group_rank_request(execution_context_t* econtext, 
                                                  const int32_t* world_ranks) {
   if (econtext == nullptr || rank == nullptr || econtext->type != CONTEXT_CLIENT) return DO_ERROR;
   const auto group = description_of(*rank, world_ranks);
-  if (!group) return context_of(econtext).owner().fail("the group, or the rank in it, is none");
+  if (!group) return context_of(econtext).owner().fail("the group, or the rank in it, does not exist");
   Writer writer;
   put_group(writer, *group);
   writer.put(static_cast<std::int32_t>(rank->group_rank));
   Context& context = context_of(econtext);
-  return context.notify(context.peer(0), kAddRank, writer.take());
+  return context.notify(context.peer(0), kAddRank, writer.release());
 }
 
 dpu_offload_status_t send_revoke_group_rank_request(execution_context_t* econtext, const rank_info_t* rank) {
@@ -99,16 +99,16 @@ dpu_offload_status_t send_revoke_group_rank_request(execution_context_t* econtex
 }
 
 dpu_offload_status_t send_cache_request(execution_context_t* econtext, offload_ep_t* ep, int64_t group_id) {
-  offload_ep* const to = asked_peer(econtext, ep);
+  offload_ep* const to = resolve_peer(econtext, ep);
   if (to == nullptr || !is_group(group_id)) return DO_ERROR;
-  return context_of(econtext).notify(to, kCacheRequest, Writer().put(uid_of(group_id)).take());
+  return context_of(econtext).notify(to, kCacheRequest, Writer().put(uid_of(group_id)).release());
 }
 
 dpu_offload_status_t send_cache_entry_request(execution_context_t* econtext, offload_ep_t* ep,
                                               int64_t group_id, int64_t rank) {
-  offload_ep* const to = asked_peer(econtext, ep);
+  offload_ep* const to = resolve_peer(econtext, ep);
   if (to == nullptr || !is_group(group_id) || narrow(rank) < 0) return DO_ERROR;
-  const Bytes message = Writer().put(uid_of(group_id)).put(static_cast<std::int32_t>(rank)).take();
+  const Bytes message = Writer().put(uid_of(group_id)).put(static_cast<std::int32_t>(rank)).release();
   return context_of(econtext).notify(to, kEntryRequest, message);
 }
 
@@ -137,7 +137,7 @@ dpu_offload_status_t revoke_group_cache(offloading_engine_t* engine, int64_t gro
 }
 
 bool group_cache_populated(offloading_engine_t* engine, int64_t group_id) {
-  return whole(engine, group_id);
+  return is_populated(engine, group_id);
 }
 
 bool is_in_cache(offloading_engine_t* engine, int64_t group_id, int64_t rank) {
@@ -190,24 +190,24 @@ int64_t get_group_rank_host(offloading_engine_t* engine, int64_t group_id, int64
 }
 
 size_t get_all_hosts_by_group(offloading_engine_t* engine, int64_t group_id, int64_t* hosts, size_t max) {
-  if (!whole(engine, group_id)) return 0;
+  if (!is_populated(engine, group_id)) return 0;
   return fill(engine_of(engine).cache().nodes_of_group(uid_of(group_id)), hosts, max);
 }
 
 size_t get_all_sps_by_group(offloading_engine_t* engine, int64_t group_id, int64_t* global_ids, size_t max) {
-  if (!whole(engine, group_id)) return 0;
+  if (!is_populated(engine, group_id)) return 0;
   return fill(engine_of(engine).cache().processes_of_group(uid_of(group_id)), global_ids, max);
 }
 
 size_t get_all_ranks_by_group_sp_gid(offloading_engine_t* engine, int64_t group_id, uint64_t global_id,
                                      int64_t* ranks, size_t max) {
-  if (!whole(engine, group_id) || global_id > kMostGroupSize) return 0;
+  if (!is_populated(engine, group_id) || global_id > kMostGroupSize) return 0;
   return fill(engine_of(engine).cache().ranks_of_process(uid_of(group_id), static_cast<int>(global_id)),
               ranks, max);
 }
 
 size_t get_group_ranks_on_host(offloading_engine_t* engine, int64_t group_id, int64_t host, int64_t* ranks,
                                size_t max) {
-  if (!whole(engine, group_id) || narrow(host) < 0) return 0;
+  if (!is_populated(engine, group_id) || narrow(host) < 0) return 0;
   return fill(engine_of(engine).cache().ranks_on_node(uid_of(group_id), narrow(host)), ranks, max);
 }

@@ -1,6 +1,6 @@
-// The C interface of engines, configurations and contexts. A configuration that was read keeps everything
-// that its C structures point to in one object (Loaded) until offload_config_free(). Members of the
-// structure win over the environment (class Settings), the environment over defaults.
+// The C interface of engines, configurations, and contexts. One object (Loaded) owns all data to which a
+// loaded configuration's C structures point, until offload_config_free(). Members of the structure override
+// the environment (class Settings), which overrides defaults.
 #include <unistd.h>
 
 #include <array>
@@ -15,10 +15,10 @@ using namespace offramp::dpu;
 
 namespace {
 
-/// What a loaded configuration keeps; conn_params and texts point into it.
+/// The data of a loaded configuration; conn_params and texts point into it.
 struct Loaded {
   ConfigFile file;
-  bool from_environment = false;  // there is no file: INTER_DPU_CONN_ADDR
+  bool from_environment = false;  // without a file: INTER_DPU_CONN_ADDR
   ServiceIdentity identity;
   ProcessList list;
   std::deque<std::string> texts;
@@ -39,7 +39,7 @@ dpu_offload_status_t refuse(offloading_config_t& config, const std::string& reas
   return DO_ERROR;
 }
 
-/// Members of the configuration, then the environment.
+/// Reads members of the configuration, then the environment.
 class Settings {
  public:
   explicit Settings(const offloading_config_t& config)
@@ -124,7 +124,7 @@ dpu_offload_status_t offload_engine_init(offloading_engine_t** engine) {
 dpu_offload_status_t offload_engine_init_with_info(offloading_engine_t** engine,
                                                    const offload_engine_info_t* info) {
   if (engine == nullptr || info == nullptr) return DO_ERROR;
-  *engine = new (std::nothrow) Engine(*info);
+  *engine = new (std::nothrow) ServiceEngine(*info);
   return *engine == nullptr ? DO_ERROR : DO_SUCCESS;
 }
 
@@ -144,7 +144,7 @@ void lib_progress(execution_context_t* econtext) {
 }
 
 const char* offload_engine_error(const offloading_engine_t* engine) {
-  return engine == nullptr ? "no engine" : static_cast<const Engine*>(engine)->error().c_str();
+  return engine == nullptr ? "no engine" : static_cast<const ServiceEngine*>(engine)->error().c_str();
 }
 
 dpu_offload_status_t get_dpu_config(offloading_engine_t* engine, offloading_config_t* config) {
@@ -187,7 +187,7 @@ dpu_offload_status_t get_host_config(offloading_config_t* config) {
   const Settings settings(*config);
   const bool file = config->cfg_file != nullptr || !config_path(settings).empty();
   if (file || settings("DPU_OFFLOAD_SERVER_ADDR") == nullptr) return load(*config);
-  // The address of the service process is all that a rank needs.
+  // A rank only needs the address of its service process.
   offload_config_free(config);
   config->error[0] = '\0';
   auto loaded = std::make_unique<Loaded>();
@@ -273,7 +273,7 @@ void server_fini(execution_context_t** econtext) {
 dpu_offload_status_t inter_dpus_connect_mgr(offloading_engine_t* engine, offloading_config_t* config) {
   if (engine == nullptr || config == nullptr || config->loaded == nullptr || engine->service_procs == nullptr)
     return DO_ERROR;
-  Engine& own = engine_of(engine);
+  ServiceEngine& own = engine_of(engine);
   const Loaded& loaded = loaded_of(*config);
   const init_params_t& base = config->local_service_proc.inter_dpu_init_params;
   own.expect_processes(Clock::now() + connect_limit(base));
@@ -292,7 +292,7 @@ dpu_offload_status_t inter_dpus_connect_mgr(offloading_engine_t* engine, offload
 }
 
 dpu_offload_status_t offload_mesh_status(const offloading_engine_t* engine) {
-  return engine == nullptr ? DO_ERROR : static_cast<const Engine*>(engine)->mesh_status();
+  return engine == nullptr ? DO_ERROR : static_cast<const ServiceEngine*>(engine)->mesh_status();
 }
 
 offload_ep_t* offload_server_ep(execution_context_t* econtext) {

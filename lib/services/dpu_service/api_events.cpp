@@ -1,6 +1,6 @@
-// The C interface of the event channels. The library nulls the caller's pointer when an event has been
-// returned, as its header promises; EventObject keeps both events, C's and simulators/dpu_protocol's, null or
-// valid together. Types that the service keeps for itself cannot be registered by users.
+// The C interface of the event channels. As the header promises, the caller's pointer becomes null when an
+// event is returned. EventObject contains both events, C's and that of simulators/dpu_protocol, which are
+// valid or null together. Users cannot register types that the service reserves.
 #include "lib/services/dpu_service/engine.hpp"
 
 using namespace offramp::dpu;
@@ -22,7 +22,7 @@ std::unique_ptr<BufferPool> pool_of(const notification_info_t& info) {
   return pool;
 }
 
-/// The pool of a handler; null: none.
+/// The pool of a handler. Null if it has none.
 BufferPool* handler_pool(dpu_offload_ev_sys_t& system, const notification_info_t* info) {
   if (info == nullptr) return nullptr;
   auto& pool = system.pools[info];
@@ -59,7 +59,7 @@ void complete(EventObject& object) {
   if (object.completion_cb != nullptr) object.completion_cb(&object);
 }
 
-/// The library's event is known by the caller's pointer only: both become null together.
+/// Only the caller's pointer refers to the library's event, so both become null together.
 template <typename Emit>
 int emit(dpu_offload_event_t** event, void* ctx, const offload_ep_t* ep, Emit&& how) {
   EventObject& object = object_of(*event);
@@ -70,13 +70,14 @@ int emit(dpu_offload_event_t** event, void* ctx, const offload_ep_t* ep, Emit&& 
   return result_of(result, ep);
 }
 
-/// Where to; false: nowhere.
-bool find_way(dpu_offload_event_t* event, offload_ep_t*& ep, std::uint64_t dest_id, Way& way) {
+/// Finds the destination. Returns false if there is none.
+bool find_connection(dpu_offload_event_t* event, offload_ep_t*& ep, std::uint64_t dest_id,
+                     PeerConnection& connection) {
   Context& context = event->event_system->context;
   if (context.type == CONTEXT_SELF) return ep == nullptr;
   if (ep == nullptr) ep = context.peer(dest_id);
   if (ep == nullptr || ep->context != &context) return false;
-  way = ep->way();
+  connection = ep->connection();
   return true;
 }
 
@@ -144,7 +145,7 @@ dpu_offload_status_t event_get(dpu_offload_ev_sys_t* ev_sys, dpu_offload_event_i
 dpu_offload_status_t event_return(dpu_offload_event_t** event) {
   if (event == nullptr || *event == nullptr) return DO_ERROR;
   Event* inner = object_of(*event).event;
-  if (!(*event)->event_system->system.give_back(inner)) return DO_ERROR;
+  if (!(*event)->event_system->system.return_event(inner)) return DO_ERROR;
   *event = nullptr;
   return DO_SUCCESS;
 }
@@ -158,25 +159,26 @@ int event_channel_emit(dpu_offload_event_t** event, uint64_t type, offload_ep_t*
   if (event == nullptr || *event == nullptr) return DO_ERROR;
   if (type == META_EVENT_TYPE) {
     return emit(event, ctx, nullptr, [](EventSystem& system, Event*& inner) {
-      (void)system.make_meta(*inner);  // it may be one
+      (void)system.make_meta(*inner);  // it may already be one
       return system.emit_meta(inner);
     });
   }
-  Way way;
-  if (is_reserved(type) || !find_way(*event, ep, dest_id, way)) return DO_ERROR;
+  PeerConnection connection;
+  if (is_reserved(type) || !find_connection(*event, ep, dest_id, connection)) return DO_ERROR;
   return emit(event, ctx, ep,
-              [&](EventSystem& system, Event*& inner) { return system.emit(inner, type, way); });
+              [&](EventSystem& system, Event*& inner) { return system.emit(inner, type, connection); });
 }
 
 int event_channel_emit_with_payload(dpu_offload_event_t** event, uint64_t type, offload_ep_t* ep,
                                     uint64_t dest_id, void* ctx, void* payload, size_t payload_size) {
-  Way way;
-  if (event == nullptr || *event == nullptr || is_reserved(type) || !find_way(*event, ep, dest_id, way) ||
-      (payload == nullptr && payload_size > 0))
+  PeerConnection connection;
+  if (event == nullptr || *event == nullptr || is_reserved(type) ||
+      !find_connection(*event, ep, dest_id, connection) || (payload == nullptr && payload_size > 0))
     return DO_ERROR;
   const std::span bytes(static_cast<const std::byte*>(payload), payload_size);
-  return emit(event, ctx, ep,
-              [&](EventSystem& system, Event*& inner) { return system.emit(inner, type, bytes, way); });
+  return emit(event, ctx, ep, [&](EventSystem& system, Event*& inner) {
+    return system.emit(inner, type, bytes, connection);
+  });
 }
 
 dpu_offload_status_t event_queue_subevent(dpu_offload_event_t* meta, dpu_offload_event_t* sub) {
@@ -185,7 +187,7 @@ dpu_offload_status_t event_queue_subevent(dpu_offload_event_t* meta, dpu_offload
     return DO_ERROR;
   Event& parent = *object_of(meta).event;
   EventSystem& system = meta->event_system->system;
-  (void)system.make_meta(parent);  // it may be one
+  (void)system.make_meta(parent);  // it may already be one
   return system.queue_sub(parent, *object_of(sub).event) ? DO_SUCCESS : DO_ERROR;
 }
 

@@ -15,15 +15,16 @@ Context* client_of(execution_context_t* econtext) {
 
 dpu_offload_status_t register_new_op(offloading_engine_t* engine, const offload_op_t* op) {
   if (engine == nullptr || op == nullptr) return DO_ERROR;
-  Engine& own = engine_of(engine);
+  ServiceEngine& own = engine_of(engine);
   return own.operations().add(*op)
              ? DO_SUCCESS
              : own.fail("operation " + std::to_string(op->alg_id) + " is registered, or does nothing");
 }
 
 size_t num_active_ops(const offloading_engine_t* engine) {
-  return engine == nullptr ? 0
-                           : const_cast<Engine*>(static_cast<const Engine*>(engine))->operations().active();
+  return engine == nullptr
+             ? 0
+             : const_cast<ServiceEngine*>(static_cast<const ServiceEngine*>(engine))->operations().active();
 }
 
 void progress_active_ops(offloading_engine_t* engine) {
@@ -46,7 +47,7 @@ dpu_offload_status_t op_desc_submit(offload_op_desc_t* desc) {
 dpu_offload_status_t op_desc_return(offload_op_desc_t** desc) {
   if (desc == nullptr || *desc == nullptr) return DO_ERROR;
   auto& descriptor = static_cast<Descriptor&>(**desc);
-  if (!descriptor.context->owner().operations().give_back(descriptor)) return DO_ERROR;
+  if (!descriptor.context->owner().operations().release(descriptor)) return DO_ERROR;
   *desc = nullptr;
   return DO_SUCCESS;
 }
@@ -58,13 +59,13 @@ dpu_offload_status_t send_key_to_dpu(execution_context_t* econtext, const xgvmi_
     return DO_ERROR;
   const std::span bytes(static_cast<const std::byte*>(key->key), key->key_size);
   return context->notify(context->peer(0), kAddKey,
-                         Writer().put(key->key_id).put(key->addr).put(key->length).put(bytes).take());
+                         Writer().put(key->key_id).put(key->addr).put(key->length).put(bytes).release());
 }
 
 dpu_offload_status_t revoke_key_on_dpu(execution_context_t* econtext, uint64_t key_id) {
   Context* const context = client_of(econtext);
   if (context == nullptr) return DO_ERROR;
-  return context->notify(context->peer(0), kRevokeKey, Writer().put(key_id).take());
+  return context->notify(context->peer(0), kRevokeKey, Writer().put(key_id).release());
 }
 
 dpu_offload_status_t get_key_of_client(execution_context_t* econtext, uint64_t client_id, uint64_t key_id,

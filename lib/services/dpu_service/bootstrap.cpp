@@ -1,5 +1,5 @@
-// After the signed messages a question and an answer of one byte each are the signs of life, which
-// distinguish a peer that has stalled (no answer) from one that has died (the connection ends).
+// After the signed messages, one-byte probes and answers serve as heartbeats. They distinguish a stalled peer
+// (no answer) from a dead one (the connection ends).
 #include "lib/services/dpu_service/bootstrap.hpp"
 
 #include <arpa/inet.h>
@@ -37,7 +37,7 @@ void set(int descriptor, int level, int name, int value) {
   (void)setsockopt(descriptor, level, name, &value, sizeof value);
 }
 
-/// A peer whose machine is gone is noticed, too: after about four seconds without an answer.
+/// Detects a peer whose machine has failed after about 4 s without an answer.
 void watch(int descriptor) {
   set(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1);
   set(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, 1);
@@ -88,7 +88,7 @@ Socket accept_from(const Socket& listener) {
   return socket;
 }
 
-Socket dial(const Address& address) {
+Socket connect_to(const Address& address) {
   sockaddr_in name{};
   Socket socket = new_socket();
   if (!socket_address(address, name) || !socket.valid()) return {};
@@ -103,7 +103,7 @@ namespace {
 constexpr char kQuestion = '?';
 constexpr char kAnswer = '!';
 
-/// One at a time is under way, so the socket always has room.
+/// At most one is under way, so the socket always has room.
 bool send_sign(const Socket& socket, char sign) {
   return ::send(socket.descriptor(), &sign, 1, MSG_NOSIGNAL) == 1;
 }
@@ -141,12 +141,12 @@ void Framing::send(std::span<const std::byte> body) {
              .put(static_cast<std::uint32_t>(body.size()))
              .put(std::span<const std::byte>(signature))
              .put(body)
-             .take();
+             .release();
 }
 
 void Framing::queue(std::span<const std::byte> message) {
   if (side_ == Side::kServer) return send(message);
-  held_ = Writer().put(std::span<const std::byte>(own_)).put(message).take();
+  held_ = Writer().put(std::span<const std::byte>(own_)).put(message).release();
   if (!peer_.empty()) send(held_);
 }
 
@@ -175,7 +175,7 @@ Framing::State Framing::receive(const Socket& socket) {
   }
 }
 
-/// The next frame's bytes, if its signature is right.
+/// The next frame's bytes if its signature is valid.
 std::optional<Bytes> Framing::frame() {
   if (in_.size() < kFrameHeader) return std::nullopt;
   Reader reader(in_);
@@ -183,10 +183,10 @@ std::optional<Bytes> Framing::frame() {
   const auto length = reader.get<std::uint32_t>();
   const auto signature = reader.get(sizeof(Signature));
   const auto body = reader.rest();
-  // Nothing follows a message before it is answered.
+  // No data follows a message before it is answered.
   if (body.size() != length) return std::nullopt;
   const auto sender = static_cast<std::byte>(side_ == Side::kServer ? Side::kClient : Side::kServer);
-  const bool first = side_ == Side::kClient && peer_.empty();  // the server does not know our nonce yet
+  const bool first = side_ == Side::kClient && peer_.empty();  // the server lacks our nonce
   const auto known = std::span<const std::byte>(own_).first(first ? 0 : own_.size());
   if (!same(secret_->sign({{&sender, 1}, known, body}), signature)) {
     foreign_ = true;

@@ -1,5 +1,4 @@
-// The TCP connection that a link begins with: signed messages, then silence as long as both live. Its end is
-// how the death of a peer is seen.
+// The TCP connection that begins a link: signed messages, then heartbeats. Its end shows the peer's death.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +11,7 @@
 
 namespace offramp::dpu {
 
-/// A non-blocking socket.
+/// A nonblocking socket.
 class Socket {
  public:
   Socket() = default;
@@ -30,15 +29,15 @@ class Socket {
 
 struct Listening {
   Socket socket;
-  std::uint16_t port = 0;  // that it listens at, where the address leaves it open
+  std::uint16_t port = 0;  // the actual port, if the address leaves it open
 };
 Result<Listening> listen_at(const Address& address);
-/// Invalid: nobody there now.
+/// Returns an invalid socket if no connection is waiting.
 Socket accept_from(const Socket& listener);
-/// Invalid: refused at once, or no address.
-Socket dial(const Address& address);
+/// Returns an invalid socket if the connection is refused at once or the address is invalid.
+Socket connect_to(const Address& address);
 
-/// Single bytes, after the frames: a question, and the answer to one. False: the connection has ended.
+/// Single bytes after the frames: a probe, and its answer. False: the connection has ended.
 struct Signs {
   bool question = false;
   bool answer = false;
@@ -49,9 +48,9 @@ bool send_answer(const Socket& socket);
 
 enum class Side : std::uint8_t { kClient = 'C', kServer = 'S' };
 
-/// The beginning of a connection: one message each way, in frames that a secret signs. The server sends a
-/// nonce first. A side signs its nonce, the other side's, and its message: a frame of another connection, or
-/// one that its own sender gets back, is not accepted.
+/// The handshake of a connection: one message each way, in signed frames. The server sends a nonce first.
+/// Each side signs its nonce, the other side's, and its message, so a frame of another connection or a
+/// reflected one is rejected.
 ///   frame: magic, version, length, signature (32 bytes), then the bytes
 class Framing {
  public:
@@ -59,18 +58,18 @@ class Framing {
 
   Framing(std::shared_ptr<const Secret> secret, Side side);
 
-  /// What is to be sent; flush() until it is out. A client's message waits for the server's nonce.
+  /// Sets the message for flush(). A client's message waits for the server's nonce.
   void queue(std::span<const std::byte> message);
-  /// False: the connection is broken.
+  /// Returns false if the connection is broken.
   bool flush(const Socket& socket);
   [[nodiscard]] bool flushed() const { return out_.empty(); }
 
   enum class State : std::uint8_t { kOpen, kEnded };
-  /// Takes what is there. Ended: the peer has closed, is gone, or sends something that is no frame.
+  /// Receives available data. Ended: the peer has closed, is gone, or sends invalid frames.
   State receive(const Socket& socket);
-  /// The peer's message, once it is complete and its signature is right.
+  /// The peer's message, once it is complete and its signature is valid.
   std::optional<Bytes> message();
-  /// A frame came whose sender does not know the secret. Nothing that it sent was looked at.
+  /// True after a frame whose sender does not know the secret. Its contents are ignored.
   [[nodiscard]] bool foreign() const { return foreign_; }
 
  private:
@@ -80,8 +79,8 @@ class Framing {
   std::shared_ptr<const Secret> secret_;
   Side side_;
   Nonce own_ = random_nonce();
-  Bytes peer_;  // its nonce; empty: not known yet
-  Bytes held_;  // a client's message that waits
+  Bytes peer_;  // its nonce; empty: not received yet
+  Bytes held_;  // a client's deferred message
   Bytes out_;
   Bytes in_;
   bool foreign_ = false;

@@ -1,4 +1,4 @@
-// Little-endian numbers in byte strings; a reader that treats all bytes as hostile.
+// Little-endian numbers in byte strings. The reader treats all bytes as hostile.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ class Writer {
     bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
     return *this;
   }
-  Bytes take() { return std::move(bytes_); }
+  Bytes release() { return std::move(bytes_); }
 
  private:
   Bytes bytes_;
@@ -32,7 +32,7 @@ class Writer {
 class Reader {
  public:
   explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
-  /// 0 when there are too few bytes; good() tells.
+  /// Returns 0 if there are too few bytes; check is_valid().
   template <typename Number>
   Number get() {
     if (bytes_.size() < sizeof(Number)) {
@@ -56,7 +56,7 @@ class Reader {
     return part;
   }
   [[nodiscard]] std::span<const std::byte> rest() const { return bytes_; }
-  [[nodiscard]] bool good() const { return good_; }
+  [[nodiscard]] bool is_valid() const { return good_; }
   [[nodiscard]] bool finished() const { return good_ && bytes_.empty(); }
 
  private:

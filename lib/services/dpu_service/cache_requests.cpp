@@ -1,4 +1,4 @@
-// What an engine tells of its cache when it is asked, and where the service processes are.
+// An engine's answers to cache requests, and the addresses of the service processes.
 #include <algorithm>
 
 #include "lib/services/dpu_service/cache_service.hpp"
@@ -12,8 +12,8 @@ constexpr std::size_t kMostAddress = 15;  // of an IPv4 address in digits
 
 }  // namespace
 
-/// Type 40: what is known now of a group.
-void Engine::take_cache_request(Context& context, offload_ep& peer, std::span<const std::byte> data) {
+/// Type 40: sends the known entries of a group.
+void ServiceEngine::on_cache_request(Context& context, offload_ep& peer, std::span<const std::byte> data) {
   Reader reader(data);
   const auto uid = reader.get<std::uint32_t>();
   const GroupDescription* const group = cache_.description(uid);
@@ -29,11 +29,11 @@ void Engine::take_cache_request(Context& context, offload_ep& peer, std::span<co
   Writer writer;
   put_group(writer, *group);
   context.notify(&peer, kCacheEntries,
-                 writer.put(known).put(std::span<const std::byte>(entries.take())).take());
+                 writer.put(known).put(std::span<const std::byte>(entries.release())).release());
 }
 
-/// Type 42: one entry, now or when it is known.
-void Engine::take_entry_request(Context& context, offload_ep& peer, std::span<const std::byte> data) {
+/// Type 42: sends one entry, now or as soon as it is known.
+void ServiceEngine::on_entry_request(Context& context, offload_ep& peer, std::span<const std::byte> data) {
   Reader reader(data);
   const auto uid = reader.get<std::uint32_t>();
   const auto rank = reader.get<std::int32_t>();
@@ -42,7 +42,7 @@ void Engine::take_entry_request(Context& context, offload_ep& peer, std::span<co
   answer_requests(uid);
 }
 
-void Engine::answer_requests(GroupUid uid) {
+void ServiceEngine::answer_requests(GroupUid uid) {
   std::erase_if(requests_, [&](const EntryRequest& request) {
     if (request.peer->link == nullptr) return true;
     if (request.uid != uid) return false;
@@ -54,8 +54,8 @@ void Engine::answer_requests(GroupUid uid) {
   });
 }
 
-/// Type 46: where all service processes are, for ranks.
-Bytes Engine::process_data() const {
+/// Type 46: the addresses of all service processes, for ranks.
+Bytes ServiceEngine::process_data() const {
   Writer writer;
   writer.put(static_cast<std::uint32_t>(agreed_.per_dpu)).put(static_cast<std::uint32_t>(places_.size()));
   for (const ProcessPlace& place : places_) {
@@ -63,10 +63,10 @@ Bytes Engine::process_data() const {
     writer.put(static_cast<std::uint8_t>(place.address.size()));
     writer.put(std::as_bytes(std::span(place.address)));
   }
-  return writer.take();
+  return writer.release();
 }
 
-void Engine::take_process_data(std::span<const std::byte> data) {
+void ServiceEngine::on_process_data(std::span<const std::byte> data) {
   Reader reader(data);
   const auto per_dpu = reader.get<std::uint32_t>();
   const auto count = reader.get<std::uint32_t>();
@@ -77,15 +77,15 @@ void Engine::take_process_data(std::span<const std::byte> data) {
     place.host = reader.get<std::int32_t>();
     place.port = reader.get<std::uint16_t>();
     const auto address = reader.get(reader.get<std::uint8_t>());
-    if (!reader.good() || place.host < 0 || address.size() > kMostAddress) return;
+    if (!reader.is_valid() || place.host < 0 || address.size() > kMostAddress) return;
     for (const std::byte byte : address) place.address += static_cast<char>(byte);
     places.push_back(std::move(place));
   }
   if (reader.finished()) places_ = std::move(places);
 }
 
-/// A rank's connection to a service process that is not its own, made when it is asked for.
-dpu_offload_status_t Engine::reach(std::uint64_t process, Context*& context) {
+/// A rank's connection to another service process than its own, made on demand.
+dpu_offload_status_t ServiceEngine::reach(std::uint64_t process, Context*& context) {
   const auto found = reached_.find(process);
   if (found != reached_.end()) {
     context = found->second;
@@ -93,8 +93,7 @@ dpu_offload_status_t Engine::reach(std::uint64_t process, Context*& context) {
     return context->as_client.bs_phase == DISCONNECTED ? context->as_client.status : DO_NOT_APPLICABLE;
   }
   if (process >= places_.size())
-    return places_.empty() ? DO_NOT_APPLICABLE
-                           : fail("there is no service process " + std::to_string(process));
+    return places_.empty() ? DO_NOT_APPLICABLE : fail("unknown service process " + std::to_string(process));
   const ProcessPlace& place = places_[static_cast<std::size_t>(process)];
   if (place.port == 0)
     return fail("the address of service process " + std::to_string(process) + " is not known");

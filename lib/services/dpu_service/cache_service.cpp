@@ -1,7 +1,7 @@
-// The messages of the cache on the wire, types 41 to 46, and what an engine does when one comes. All
-// decisions are EndpointCache's; here its actions become notifications. A handler that both replays waiting
-// adds and announces a revoke announces first: peers must not see an entry of the next incarnation before
-// the end of this one. Requests about the cache are in cache_requests.cpp.
+// The wire messages of the cache, types 41 to 46, and an engine's reactions to them. EndpointCache decides;
+// its actions become notifications here. A handler that both replays deferred adds and announces a revoke
+// must announce the revoke first: peers must not receive an entry of the next incarnation before the end of
+// this one. Cache requests are in cache_requests.cpp.
 #include "lib/services/dpu_service/cache_service.hpp"
 
 #include <numeric>
@@ -19,7 +19,7 @@ Bytes one_entry(const GroupDescription& group, int rank, const CacheEntry& entry
   put_group(writer, group);
   writer.put(std::uint32_t{1});
   put_entry(writer, rank, entry);
-  return writer.take();
+  return writer.release();
 }
 
 void put_group(Writer& writer, const GroupDescription& group) {
@@ -32,9 +32,9 @@ std::optional<GroupDescription> get_group(Reader& reader) {
   group.uid = reader.get<std::uint32_t>();
   group.incarnation = reader.get<std::uint32_t>();
   const auto size = reader.get<std::uint32_t>();
-  if (!reader.good() || group.incarnation == 0 || size == 0 || size > kMostGroupSize) return std::nullopt;
+  if (!reader.is_valid() || group.incarnation == 0 || size == 0 || size > kMostGroupSize) return std::nullopt;
   Reader table(reader.get(std::size_t{size} * 4));
-  if (!reader.good()) return std::nullopt;
+  if (!reader.is_valid()) return std::nullopt;
   for (std::uint32_t i = 0; i < size; ++i) {
     group.world_ranks.push_back(table.get<std::int32_t>());
     if (group.world_ranks.back() < 0) return std::nullopt;
@@ -43,7 +43,7 @@ std::optional<GroupDescription> get_group(Reader& reader) {
 }
 
 Bytes encode(const RevokeMessage& message) {
-  return Writer().put(message.uid).put(message.incarnation).put(message.rank).take();
+  return Writer().put(message.uid).put(message.incarnation).put(message.rank).release();
 }
 
 std::optional<RevokeMessage> decode_revoke(std::span<const std::byte> bytes) {
@@ -56,7 +56,7 @@ std::optional<RevokeMessage> decode_revoke(std::span<const std::byte> bytes) {
   return message;
 }
 
-void Engine::register_cache_handlers(Context& context) {
+void ServiceEngine::register_cache_handlers(Context& context) {
   EventSystem& system = context.events.system;
   const bool from_rank = context.type == CONTEXT_SERVER && context.scope_id == SCOPE_HOST_DPU;
   const bool asks = from_rank || context.scope_id == SCOPE_INTER_SERVICE_PROCS;
@@ -67,22 +67,22 @@ void Engine::register_cache_handlers(Context& context) {
   // A client's only peer is its server.
   if (asks) {
     on(kCacheRequest, [this, &context](const NotificationHeader& header, auto data) {
-      if (offload_ep* const peer = context.peer(header.client_id)) take_cache_request(context, *peer, data);
+      if (offload_ep* const peer = context.peer(header.client_id)) on_cache_request(context, *peer, data);
     });
     on(kEntryRequest, [this, &context](const NotificationHeader& header, auto data) {
-      if (offload_ep* const peer = context.peer(header.client_id)) take_entry_request(context, *peer, data);
+      if (offload_ep* const peer = context.peer(header.client_id)) on_entry_request(context, *peer, data);
     });
   }
   if (from_rank) {
     on(kAddRank, [this, &context](const NotificationHeader& header, auto data) {
-      if (offload_ep* const peer = context.peer(header.client_id)) take_add(*peer, data);
+      if (offload_ep* const peer = context.peer(header.client_id)) on_add(*peer, data);
     });
-    on(kRevokeRank, [this](const NotificationHeader&, auto data) { take_revoke(data); });
+    on(kRevokeRank, [this](const NotificationHeader&, auto data) { on_revoke(data); });
     on(kStartOperation, [this, &context](const NotificationHeader& header, auto data) {
       if (offload_ep* const peer = context.peer(header.client_id)) operations_.start(context, *peer, data);
     });
     on(kAddKey, [&context](const NotificationHeader& header, auto data) {
-      if (offload_ep* const peer = context.peer(header.client_id)) take_key(*peer, data);
+      if (offload_ep* const peer = context.peer(header.client_id)) on_key(*peer, data);
     });
     on(kRevokeKey, [&context](const NotificationHeader& header, auto data) {
       if (offload_ep* const peer = context.peer(header.client_id))
@@ -91,12 +91,12 @@ void Engine::register_cache_handlers(Context& context) {
     return;
   }
   on(kEndOperation, [this](const NotificationHeader&, auto data) { operations_.ended(data); });
-  on(kCacheEntries, [this](const NotificationHeader&, auto data) { take_entries(data); });
-  on(kRevokeProcess, [this](const NotificationHeader&, auto data) { take_revoked(data); });
-  on(kProcessData, [this](const NotificationHeader&, auto data) { take_process_data(data); });
+  on(kCacheEntries, [this](const NotificationHeader&, auto data) { on_entries(data); });
+  on(kRevokeProcess, [this](const NotificationHeader&, auto data) { on_revoked(data); });
+  on(kProcessData, [this](const NotificationHeader&, auto data) { on_process_data(data); });
 }
 
-void Engine::take_key(offload_ep& peer, std::span<const std::byte> data) {
+void ServiceEngine::on_key(offload_ep& peer, std::span<const std::byte> data) {
   constexpr std::size_t kMostKeys = 65'536;
   Reader reader(data);
   const auto key_id = reader.get<std::uint64_t>();
@@ -104,25 +104,25 @@ void Engine::take_key(offload_ep& peer, std::span<const std::byte> data) {
   key.address = reader.get<std::uint64_t>();
   key.length = reader.get<std::uint64_t>();
   const auto bytes = reader.rest();
-  if (!reader.good() || bytes.size() > XGVMI_MAX_KEY) return;
+  if (!reader.is_valid() || bytes.size() > XGVMI_MAX_KEY) return;
   if (peer.keys.size() >= kMostKeys && !peer.keys.contains(key_id)) return;
   key.key.assign(bytes.begin(), bytes.end());
   peer.keys[key_id] = std::move(key);
 }
 
-void Engine::add_rank(offload_ep& peer, const GroupDescription& group, int rank) {
+void ServiceEngine::add_rank(offload_ep& peer, const GroupDescription& group, int rank) {
   const int process = static_cast<int>(global_id);
   const CacheEntry entry{group.world_ranks[static_cast<std::size_t>(rank)], process, host_of(global_id)};
   const CacheActions actions = cache_.add_entry(group, rank, entry);
   if (actions.refused) return;
   ++peer.groups[group.uid];
   own_entries_.push_back({group.uid, group.incarnation, one_entry(group, rank, entry)});
-  tell_processes(kCacheEntries, own_entries_.back().message);
+  notify_processes(kCacheEntries, own_entries_.back().message);
   answer_requests(group.uid);
   push_if_populated(group.uid, actions);
 }
 
-void Engine::take_add(offload_ep& peer, std::span<const std::byte> data) {
+void ServiceEngine::on_add(offload_ep& peer, std::span<const std::byte> data) {
   Reader reader(data);
   const auto group = get_group(reader);
   if (!group) return;
@@ -131,26 +131,26 @@ void Engine::take_add(offload_ep& peer, std::span<const std::byte> data) {
     add_rank(peer, *group, rank);
 }
 
-void Engine::take_entries(std::span<const std::byte> data) {
+void ServiceEngine::on_entries(std::span<const std::byte> data) {
   Reader reader(data);
   const auto group = get_group(reader);
   if (!group) return;
   const auto count = reader.get<std::uint32_t>();
-  for (std::uint32_t i = 0; i < count && reader.good(); ++i) {
+  for (std::uint32_t i = 0; i < count && reader.is_valid(); ++i) {
     const auto rank = reader.get<std::int32_t>();
     CacheEntry entry;
     entry.world_rank = reader.get<std::int32_t>();
     entry.process = reader.get<std::int32_t>();
     entry.node = reader.get<std::int32_t>();
-    if (!reader.good() || entry.process < 0 || entry.node < 0) return;
+    if (!reader.is_valid() || entry.process < 0 || entry.node < 0) return;
     if (num_service_procs != 0 && static_cast<std::size_t>(entry.process) >= num_service_procs) return;
     push_if_populated(group->uid, cache_.add_entry(*group, rank, entry));
   }
   answer_requests(group->uid);
 }
 
-/// All ranks are known: the local ones get the whole table.
-void Engine::push_if_populated(GroupUid uid, const CacheActions& actions) {
+/// When all ranks are known, sends the whole table to the local ones.
+void ServiceEngine::push_if_populated(GroupUid uid, const CacheActions& actions) {
   if (!on_dpu || !actions.populated) return;
   const GroupDescription& group = *cache_.description(uid);
   Writer writer;
@@ -160,21 +160,21 @@ void Engine::push_if_populated(GroupUid uid, const CacheActions& actions) {
     const int rank = static_cast<int>(i);
     put_entry(writer, rank, *cache_.entry(uid, rank));
   }
-  tell_ranks(uid, kProcessData, process_data());
-  tell_ranks(uid, kCacheEntries, writer.take());
+  notify_ranks(uid, kProcessData, process_data());
+  notify_ranks(uid, kCacheEntries, writer.release());
 }
 
-void Engine::take_revoke(std::span<const std::byte> data) {
-  // Before what it may replay here is announced: the others need this first as well.
+void ServiceEngine::on_revoke(std::span<const std::byte> data) {
+  // Announced before any replayed adds: the other processes must revoke first too.
   const auto message = decode_revoke(data);
   if (!message || cache_.incarnation(message->uid) != message->incarnation) return;
   const CacheEntry* const entry = cache_.entry(message->uid, message->rank);
   if (entry == nullptr || entry->process != static_cast<int>(global_id)) return;
-  tell_processes(kRevokeProcess, data);
+  notify_processes(kRevokeProcess, data);
   revoke(data);
 }
 
-void Engine::take_revoked(std::span<const std::byte> data) {
+void ServiceEngine::on_revoked(std::span<const std::byte> data) {
   if (on_dpu) {
     revoke(data);
   } else if (const auto message = decode_revoke(data);
@@ -183,7 +183,7 @@ void Engine::take_revoked(std::span<const std::byte> data) {
   }
 }
 
-bool Engine::revoke(std::span<const std::byte> bytes) {
+bool ServiceEngine::revoke(std::span<const std::byte> bytes) {
   const auto message = decode_revoke(bytes);
   if (!message) return false;
   const CacheActions actions = cache_.revoke_entry(message->uid, message->incarnation, message->rank);
@@ -191,7 +191,7 @@ bool Engine::revoke(std::span<const std::byte> bytes) {
   std::erase_if(own_entries_, [&message](const OwnEntry& entry) {
     return entry.uid == message->uid && entry.incarnation == message->incarnation;
   });
-  tell_ranks(message->uid, kRevokeProcess, bytes);
+  notify_ranks(message->uid, kRevokeProcess, bytes);
   for (Context& context : contexts_) {
     for (offload_ep& peer : context.peers) {
       if (const auto found = peer.groups.find(message->uid);
@@ -203,13 +203,13 @@ bool Engine::revoke(std::span<const std::byte> bytes) {
   return true;
 }
 
-void Engine::tell_processes(std::uint64_t type, std::span<const std::byte> message) {
+void ServiceEngine::notify_processes(std::uint64_t type, std::span<const std::byte> message) {
   for (const remote_service_proc_info_t& process : processes_) {
     if (process.ep != nullptr) context_of(process.econtext).notify(process.ep, type, message);
   }
 }
 
-void Engine::tell_ranks(GroupUid uid, std::uint64_t type, std::span<const std::byte> message) {
+void ServiceEngine::notify_ranks(GroupUid uid, std::uint64_t type, std::span<const std::byte> message) {
   for (Context& context : contexts_) {
     if (context.type != CONTEXT_SERVER || context.scope_id != SCOPE_HOST_DPU) continue;
     for (offload_ep& peer : context.peers) {

@@ -1,4 +1,4 @@
-// Messages of the endpoint cache: who is in a group and which service process serves it.
+// Messages of the endpoint cache: the members of a group and the service process of each.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@ inline constexpr std::uint64_t kProcessData = 46;
 inline constexpr std::uint32_t kMostGroupSize = 1U << 20U;
 
 void put_group(Writer& writer, const GroupDescription& group);
-/// Nothing: the bytes are no group.
+/// `nullopt` if the bytes are no group.
 std::optional<GroupDescription> get_group(Reader& reader);
 
 void put_entry(Writer& writer, int rank, const CacheEntry& entry);
-/// The message of one entry.
+/// The message for one entry.
 Bytes one_entry(const GroupDescription& group, int rank, const CacheEntry& entry);
 
 struct RevokeMessage {

@@ -1,8 +1,7 @@
-// Contexts and their peers from creation to end, and the mesh among service processes. What connections
-// report (greetings, notifications, ends) is in engine_connections.cpp, the endpoint cache in
-// cache_service.cpp and cache_requests.cpp. Objects derive from the structures of the C interface, so that
-// a pointer of the program's is the object. Progress has one order (connections, mesh, operations, events)
-// and is not entered twice.
+// Contexts and their peers from creation to end, and the mesh of service processes. Connection events are
+// handled in engine_connections.cpp, the endpoint cache in cache_service.cpp and cache_requests.cpp. Objects
+// derive from the structures of the C interface, so the program's pointers are the objects. Progress has a
+// fixed order (connections, mesh, operations, events) and is not reentrant.
 #include "lib/services/dpu_service/engine.hpp"
 
 #include <arpa/inet.h>
@@ -15,8 +14,8 @@
 #include "lib/services/dpu_service/cache_service.hpp"
 
 using offramp::dpu::Context;
-using offramp::dpu::Engine;
 using offramp::dpu::SendState;
+using offramp::dpu::ServiceEngine;
 
 bool offload_ep::send(const offramp::dpu::NotificationHeader& header, std::span<const std::byte> payload,
                       std::uint64_t event) {
@@ -37,7 +36,7 @@ namespace {
 
 constexpr int kConnectLimit = 30'000;  // ms
 constexpr int kStallLimit = 10'000;    // ms
-constexpr int kDefaultPort = 11111;    // read in [dpu-service-src]
+constexpr int kDefaultPort = 11111;    // from [dpu-service-src]
 
 void progress_context(execution_context_t* context) {
   offload_engine_progress(context->engine);
@@ -62,7 +61,7 @@ std::chrono::milliseconds connect_limit(const init_params_t& params) {
   return std::chrono::milliseconds(params.connect_timeout_ms > 0 ? params.connect_timeout_ms : kConnectLimit);
 }
 
-Context::Context(Engine& owner, daemon_type_t kind, execution_context_scope_t scope, std::uint64_t id)
+Context::Context(ServiceEngine& owner, daemon_type_t kind, execution_context_scope_t scope, std::uint64_t id)
     : execution_context{}, events(*this, identity_of(kind, scope, id)) {
   type = kind;
   scope_id = scope;
@@ -78,7 +77,7 @@ Context::Context(Engine& owner, daemon_type_t kind, execution_context_scope_t sc
   }
 }
 
-Engine& Context::owner() const {
+ServiceEngine& Context::owner() const {
   return engine_of(engine);
 }
 
@@ -101,8 +100,8 @@ dpu_offload_status_t Context::notify(offload_ep* to, std::uint64_t kind, std::sp
   Event* event = events.system.get(info);
   if (event == nullptr) return DO_ERROR;
   std::copy(payload.begin(), payload.end(), event->payload().begin());
-  if (events.system.emit(event, kind, to->way()) != EventResult::kError) return DO_SUCCESS;
-  events.system.give_back(event);
+  if (events.system.emit(event, kind, to->connection()) != EventResult::kError) return DO_SUCCESS;
+  events.system.return_event(event);
   return DO_ERROR;
 }
 
@@ -127,20 +126,21 @@ void Context::close() {
   }
 }
 
-Engine::Engine(const offload_engine_info_t& info) : offloading_engine{}, cache_(Placement{}, 0, 1) {
+ServiceEngine::ServiceEngine(const offload_engine_info_t& info)
+    : offloading_engine{}, cache_(Placement{}, 0, 1) {
   on_dpu = info.on_dpu;
   if (info.fabric != nullptr) fabric_ = info.fabric->shared;
   self_econtext = &add_context(CONTEXT_SELF, SCOPE_SELF, 0);
 }
 
-Engine::~Engine() {
+ServiceEngine::~ServiceEngine() {
   for (Context& context : contexts_) context.events.system.flush();
   if (transport_) transport_->drain(*this, Clock::now() + std::chrono::seconds(2));
   transport_.reset();  // before the buffers that it may read
   for (Context& context : contexts_) context.events.system.clear();
 }
 
-void Engine::progress() {
+void ServiceEngine::progress() {
   if (progressing_) return;
   progressing_ = true;
   if (transport_) transport_->progress(*this);
@@ -150,7 +150,7 @@ void Engine::progress() {
   progressing_ = false;
 }
 
-bool Engine::open_transport(const init_params_t& params) {
+bool ServiceEngine::open_transport(const init_params_t& params) {
   if (transport_) {
     if (params.worker == nullptr || params.worker == worker_) return true;
     fail("the engine has another UCX worker already");
@@ -167,7 +167,7 @@ bool Engine::open_transport(const init_params_t& params) {
   return transport_ != nullptr;
 }
 
-bool Engine::address_of(const init_params_t& params, bool server_side, Address& address) {
+bool ServiceEngine::address_of(const init_params_t& params, bool server_side, Address& address) {
   const conn_params_t* const given = params.conn_params;
   const char* host = given != nullptr ? given->addr_str : nullptr;
   const char* text = given != nullptr ? given->port_str : nullptr;
@@ -196,7 +196,7 @@ bool Engine::address_of(const init_params_t& params, bool server_side, Address& 
   return true;
 }
 
-Context& Engine::add_context(daemon_type_t type, execution_context_scope_t scope, std::uint64_t id) {
+Context& ServiceEngine::add_context(daemon_type_t type, execution_context_scope_t scope, std::uint64_t id) {
   Context& context = contexts_.emplace_back(*this, type, scope, id);
   register_cache_handlers(context);
   for (const Default& each : defaults_)
@@ -204,7 +204,7 @@ Context& Engine::add_context(daemon_type_t type, execution_context_scope_t scope
   return context;
 }
 
-Context* Engine::connect(const init_params_t& params) {
+Context* ServiceEngine::connect(const init_params_t& params) {
   Address address;
   if (!address_of(params, false, address) || !open_transport(params)) return nullptr;
   const Hello hello = hello_of(params);
@@ -221,7 +221,7 @@ Context* Engine::connect(const init_params_t& params) {
   return &context;
 }
 
-Context* Engine::serve(const init_params_t& params) {
+Context* ServiceEngine::serve(const init_params_t& params) {
   Address address;
   if (!address_of(params, true, address) || !open_transport(params)) return nullptr;
   const Result<Connections::Listener> listener = transport_->listen(address);
@@ -233,22 +233,23 @@ Context* Engine::serve(const init_params_t& params) {
   Context& context = add_context(CONTEXT_SERVER, params.scope_id, ++numbers_);
   context.listener = listener->number;
   context.connected = params.connected_cb;
-  // Ranks compute as long as they like.
+  // Ranks may compute for any time.
   if (params.scope_id == SCOPE_INTER_SERVICE_PROCS) context.stall_limit = stall_limit_of(params);
   context.as_server.id = id;
   context.as_server.port = listener->port;
   return &context;
 }
 
-void Engine::end(Context& context) {
-  if (context.listener != 0) transport_->unlisten(context.listener);
+void ServiceEngine::end(Context& context) {
+  if (context.listener != 0) transport_->stop_listening(context.listener);
   context.listener = 0;
   context.close();
   if (client == &context) client = nullptr;
   check_done();
 }
 
-void Engine::become_service_process(std::uint64_t id, std::vector<ProcessPlace> places, const Hello& agreed) {
+void ServiceEngine::become_service_process(std::uint64_t id, std::vector<ProcessPlace> places,
+                                           const Hello& agreed) {
   on_dpu = true;
   global_id = id;
   num_service_procs = places.size();
@@ -262,15 +263,15 @@ void Engine::become_service_process(std::uint64_t id, std::vector<ProcessPlace> 
   service_procs = processes_.data();
 }
 
-// --- The service processes among themselves ---
+// --- Mesh of service processes ---
 
-dpu_offload_status_t Engine::mesh_status() const {
+dpu_offload_status_t ServiceEngine::mesh_status() const {
   if (service_procs == nullptr) return DO_ERROR;
   if (mesh_ != DO_NOT_APPLICABLE) return mesh_;
   return num_service_procs == num_connected_service_procs + 1 ? DO_SUCCESS : DO_NOT_APPLICABLE;
 }
 
-void Engine::check_mesh() {
+void ServiceEngine::check_mesh() {
   if (mesh_deadline_ == Clock::time_point::max()) return;
   if (num_service_procs == num_connected_service_procs + 1) {
     mesh_deadline_ = Clock::time_point::max();
@@ -283,7 +284,8 @@ void Engine::check_mesh() {
   }
 }
 
-dpu_offload_status_t Engine::add_default(std::uint64_t type, notification_cb cb, notification_info_t* info) {
+dpu_offload_status_t ServiceEngine::add_default(std::uint64_t type, notification_cb cb,
+                                                notification_info_t* info) {
   for (const Default& each : defaults_) {
     if (each.type == type) return fail("type " + std::to_string(type) + " has a default handler");
   }

@@ -1,5 +1,4 @@
-// The objects behind the C interface: engines, contexts, endpoints and events. The C structures are their
-// bases.
+// The objects behind the C interface, derived from its structures: engines, contexts, endpoints, events.
 #pragma once
 
 #include <deque>
@@ -19,7 +18,7 @@
 #include "simulators/dpu_protocol/events.hpp"
 
 namespace offramp::dpu {
-class Engine;
+class ServiceEngine;
 class Context;
 class EventObject;
 }  // namespace offramp::dpu
@@ -28,19 +27,19 @@ class EventObject;
 struct offload_ep final : offramp::dpu::Carrier {
   bool send(const offramp::dpu::NotificationHeader& header, std::span<const std::byte> payload,
             std::uint64_t event) override;
-  [[nodiscard]] offramp::dpu::Way way() { return {this, client_id, server_id}; }
+  [[nodiscard]] offramp::dpu::PeerConnection connection() { return {this, client_id, server_id}; }
 
   offramp::dpu::Context* context = nullptr;
-  offramp::dpu::Link* link = nullptr;  // null: gone
+  offramp::dpu::Link* link = nullptr;  // null: disconnected
   dpu_offload_status_t status = DO_SUCCESS;
   std::uint64_t client_id = 0;
   std::uint64_t server_id = 0;
   rank_info_t rank{};
   std::int64_t global_id = -1;                          // of a service process
-  std::map<std::uint32_t, int> groups;                  // that its rank is in, and incarnations of them
-  std::set<std::uint64_t> under_way;                    // events that have not left
+  std::map<std::uint32_t, int> groups;                  // groups of its rank, with the number of incarnations
+  std::set<std::uint64_t> under_way;                    // events that have not been sent yet
   std::map<std::uint64_t, offramp::dpu::LentKey> keys;  // of its memory
-  offramp::dpu::HeaderBytes immediate{};                // the header of the send that is being posted
+  offramp::dpu::HeaderBytes immediate{};                // header of the send in progress
 };
 
 /// An event system, as programs see it.
@@ -51,7 +50,7 @@ struct dpu_offload_ev_sys {
   std::map<const void*, std::unique_ptr<offramp::dpu::BufferPool>> pools;  // by their notification_info_t
   std::list<offramp::dpu::EventObject*> free_objects;
   std::deque<offramp::dpu::EventObject> objects;
-  offramp::dpu::EventSystem system;  // its end returns what is held: ends first
+  offramp::dpu::EventSystem system;  // its destructor returns events: destroyed first
 };
 
 struct offload_fabric {
@@ -68,43 +67,43 @@ class EventObject : public dpu_offload_event {
 
 class Context : public execution_context {
  public:
-  Context(Engine& engine, daemon_type_t type, execution_context_scope_t scope, std::uint64_t id);
+  Context(ServiceEngine& engine, daemon_type_t type, execution_context_scope_t scope, std::uint64_t id);
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
   offload_ep& add_peer(Link* link);
-  /// The only peer of a client, a client of a server; null: there is none.
+  /// A client's only peer, or a server's client. Null if it does not exist.
   [[nodiscard]] offload_ep* peer(std::uint64_t id) const;
-  /// A notification of the library itself, with a copy of the payload.
+  /// Sends a notification of the library itself, with a copy of the payload.
   dpu_offload_status_t notify(offload_ep* to, std::uint64_t type, std::span<const std::byte> payload);
-  /// A send failed at once: the program learns it now, before progress finds the end of the connection.
+  /// A send failed: notifies the program before progress finds the end of the connection.
   void breaking(offload_ep& peer);
   void close();
-  [[nodiscard]] Engine& owner() const;
+  [[nodiscard]] ServiceEngine& owner() const;
 
   offload_client_t as_client{};
   offload_server_t as_server{};
   connect_completed_cb connected = nullptr;
   int listener = 0;
-  std::chrono::milliseconds stall_limit{0};  // of its server, or of other service processes; 0: any
+  std::chrono::milliseconds stall_limit{0};  // for its server, or for other service processes; 0: no limit
   bool closed = false;
   std::deque<offload_ep> peers;
   dpu_offload_ev_sys events;
 };
 
-/// Where a service process is, and listens for ranks.
+/// The host and the listening address of a service process.
 struct ProcessPlace {
-  int host = 0;  // in the order of the list of DPUs
+  int host = 0;  // index in the list of DPUs
   std::string address;
-  std::uint16_t port = 0;  // 0: not known
+  std::uint16_t port = 0;  // 0: unknown
 };
 
-class Engine : public offloading_engine, private Sink {
+class ServiceEngine : public offloading_engine, private Sink {
  public:
-  explicit Engine(const offload_engine_info_t& info);
-  Engine(const Engine&) = delete;
-  Engine& operator=(const Engine&) = delete;
-  ~Engine() override;
+  explicit ServiceEngine(const offload_engine_info_t& info);
+  ServiceEngine(const ServiceEngine&) = delete;
+  ServiceEngine& operator=(const ServiceEngine&) = delete;
+  ~ServiceEngine() override;
 
   dpu_offload_status_t fail(std::string reason) {
     error_ = std::move(reason);
@@ -115,9 +114,9 @@ class Engine : public offloading_engine, private Sink {
   Context* connect(const init_params_t& params);
   Context* serve(const init_params_t& params);
   void end(Context& context);
-  /// Who it is among the service processes; the hello has what they have to agree on.
+  /// Sets its place among the service processes. agreed: the values that must be equal in all of them.
   void become_service_process(std::uint64_t id, std::vector<ProcessPlace> places, const Hello& agreed);
-  /// All of them have to be there by then.
+  /// All service processes must be connected by then.
   void expect_processes(Clock::time_point deadline) { mesh_deadline_ = deadline; }
   [[nodiscard]] dpu_offload_status_t mesh_status() const;
   dpu_offload_status_t add_default(std::uint64_t type, notification_cb cb, notification_info_t* info);
@@ -126,9 +125,9 @@ class Engine : public offloading_engine, private Sink {
   void add_rank(offload_ep& peer, const GroupDescription& group, int rank);
   [[nodiscard]] EndpointCache& cache() { return cache_; }
   [[nodiscard]] Operations& operations() { return operations_; }
-  /// Of a rank: the context by which it reaches a service process. DO_NOT_APPLICABLE: not yet.
+  /// For ranks: the context that connects to a service process. DO_NOT_APPLICABLE: not connected yet.
   dpu_offload_status_t reach(std::uint64_t process, Context*& context);
-  /// 0 where nothing is known of service processes.
+  /// 0 if the service processes are unknown.
   [[nodiscard]] int host_of(std::uint64_t process) const {
     return process < places_.size() ? places_[process].host : 0;
   }
@@ -140,7 +139,7 @@ class Engine : public offloading_engine, private Sink {
     notification_info_t* info;
   };
 
-  /// A message that service processes which connect later have to get, too.
+  /// A message that is also sent to service processes that connect later.
   struct OwnEntry {
     GroupUid uid;
     std::uint32_t incarnation;
@@ -174,23 +173,23 @@ class Engine : public offloading_engine, private Sink {
   void disconnected(offload_ep& peer, dpu_offload_status_t status, std::string why);
   void check_mesh();
   void connected(Context& context, offload_ep& peer, std::uint64_t peer_id);
-  void meet_process(Context& context, offload_ep& peer);
+  void greet_process(Context& context, offload_ep& peer);
   void check_done();
 
   void register_cache_handlers(Context& context);
-  void take_add(offload_ep& peer, std::span<const std::byte> data);
-  void take_entries(std::span<const std::byte> data);
-  void take_revoke(std::span<const std::byte> data);
-  void take_revoked(std::span<const std::byte> data);
+  void on_add(offload_ep& peer, std::span<const std::byte> data);
+  void on_entries(std::span<const std::byte> data);
+  void on_revoke(std::span<const std::byte> data);
+  void on_revoked(std::span<const std::byte> data);
   bool revoke(std::span<const std::byte> message);
-  static void take_key(offload_ep& peer, std::span<const std::byte> data);
-  void take_cache_request(Context& context, offload_ep& peer, std::span<const std::byte> data);
-  void take_entry_request(Context& context, offload_ep& peer, std::span<const std::byte> data);
+  static void on_key(offload_ep& peer, std::span<const std::byte> data);
+  void on_cache_request(Context& context, offload_ep& peer, std::span<const std::byte> data);
+  void on_entry_request(Context& context, offload_ep& peer, std::span<const std::byte> data);
   void answer_requests(GroupUid uid);
   [[nodiscard]] Bytes process_data() const;
-  void take_process_data(std::span<const std::byte> data);
-  void tell_processes(std::uint64_t type, std::span<const std::byte> message);
-  void tell_ranks(GroupUid uid, std::uint64_t type, std::span<const std::byte> message);
+  void on_process_data(std::span<const std::byte> data);
+  void notify_processes(std::uint64_t type, std::span<const std::byte> message);
+  void notify_ranks(GroupUid uid, std::uint64_t type, std::span<const std::byte> message);
   void push_if_populated(GroupUid uid, const CacheActions& actions);
 
   std::shared_ptr<MemoryFabric> fabric_;
@@ -205,7 +204,7 @@ class Engine : public offloading_engine, private Sink {
   EndpointCache cache_;
   std::vector<OwnEntry> own_entries_;
   Operations operations_;
-  std::vector<EntryRequest> requests_;  // for entries that are not known yet
+  std::vector<EntryRequest> requests_;  // for entries that are still unknown
   std::vector<ProcessPlace> places_;    // by global id
   std::map<std::uint64_t, Context*> reached_;
   std::uint64_t numbers_ = 0;
@@ -213,11 +212,11 @@ class Engine : public offloading_engine, private Sink {
   bool progressing_ = false;
 };
 
-/// How long a connection may take to come about.
+/// The time limit for making a connection.
 std::chrono::milliseconds connect_limit(const init_params_t& params);
 
-inline Engine& engine_of(offloading_engine_t* engine) {
-  return static_cast<Engine&>(*engine);
+inline ServiceEngine& engine_of(offloading_engine_t* engine) {
+  return static_cast<ServiceEngine&>(*engine);
 }
 inline Context& context_of(execution_context_t* context) {
   return static_cast<Context&>(*context);

@@ -1,4 +1,4 @@
-// What an engine makes of its connections: greetings, refusals, notifications that arrive, and ends.
+// An engine's reactions to connection events: greetings, refusals, arriving notifications, and ends.
 #include <algorithm>
 
 #include "lib/services/dpu_service/bytes.hpp"
@@ -19,7 +19,7 @@ std::string words_of(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-Hello Engine::hello_of(const init_params_t& params) const {
+Hello ServiceEngine::hello_of(const init_params_t& params) const {
   Hello hello = agreed_;
   hello.scope = static_cast<std::uint32_t>(params.scope_id);
   hello.rank.group_id = hello.rank.group_rank = -1;
@@ -30,7 +30,7 @@ Hello Engine::hello_of(const init_params_t& params) const {
   return hello;
 }
 
-Result<void> Engine::check_client(const Context& context, const Hello& hello) const {
+Result<void> ServiceEngine::check_client(const Context& context, const Hello& hello) const {
   Hello own = agreed_;
   own.scope = static_cast<std::uint32_t>(context.scope_id);
   if (const Result<void> agreed = check_agreement(own, hello); !agreed) return agreed;
@@ -55,15 +55,15 @@ Result<void> Engine::check_client(const Context& context, const Hello& hello) co
                  " ranks here, not " + std::to_string(hello.rank.group_size));
 }
 
-/// The context that listens; null: it has ended.
-Context* Engine::listening(int listener) {
+/// The listening context. Null if it has ended.
+Context* ServiceEngine::listening(int listener) {
   for (Context& context : contexts_) {
     if (context.listener == listener && !context.closed) return &context;
   }
   return nullptr;
 }
 
-Result<void> Engine::check_client(int listener, std::span<const std::byte> bytes) {
+Result<void> ServiceEngine::check_client(int listener, std::span<const std::byte> bytes) {
   const Context* const context = listening(listener);
   if (context == nullptr) return failure("the server has ended");
   const auto hello = decode_hello(bytes);
@@ -72,7 +72,7 @@ Result<void> Engine::check_client(int listener, std::span<const std::byte> bytes
   return taken;
 }
 
-Bytes Engine::accepted(int listener, Link& link, std::span<const std::byte> bytes) {
+Bytes ServiceEngine::accepted(int listener, Link& link, std::span<const std::byte> bytes) {
   Context& context = *listening(listener);
   const Hello hello = *decode_hello(bytes);
   offload_ep& peer = context.add_peer(&link);
@@ -88,7 +88,7 @@ Bytes Engine::accepted(int listener, Link& link, std::span<const std::byte> byte
                         std::max<std::uint64_t>(agreed_.per_dpu, 1)});
 }
 
-void Engine::opened(Link& link, std::span<const std::byte> bytes) {
+void ServiceEngine::opened(Link& link, std::span<const std::byte> bytes) {
   auto& peer = *static_cast<offload_ep*>(link.user);
   Context& context = *peer.context;
   offload_client_t& own = context.as_client;
@@ -96,7 +96,7 @@ void Engine::opened(Link& link, std::span<const std::byte> bytes) {
   const bool process = context.scope_id == SCOPE_INTER_SERVICE_PROCS;
   if (!welcome || (process && welcome->global_id != peer.global_id)) {
     context.close();
-    return disconnected(peer, DO_ERROR, "the server's welcome is none");
+    return disconnected(peer, DO_ERROR, "the server's welcome is invalid");
   }
   own.server_id = peer.server_id = welcome->server_id;
   own.server_global_id = peer.global_id = welcome->global_id;
@@ -107,7 +107,7 @@ void Engine::opened(Link& link, std::span<const std::byte> bytes) {
   connected(context, peer, own.server_id);
 }
 
-void Engine::refused(Link& link, std::span<const std::byte> why) {
+void ServiceEngine::refused(Link& link, std::span<const std::byte> why) {
   auto& peer = *static_cast<offload_ep*>(link.user);
   peer.link = nullptr;
   peer.status = DO_ERROR;
@@ -115,8 +115,8 @@ void Engine::refused(Link& link, std::span<const std::byte> why) {
   check_done();
 }
 
-/// A client context has come to its end.
-void Engine::disconnected(offload_ep& peer, dpu_offload_status_t status, std::string why) {
+/// Ends a client context.
+void ServiceEngine::disconnected(offload_ep& peer, dpu_offload_status_t status, std::string why) {
   offload_client_t& own = peer.context->as_client;
   own.bs_phase = DISCONNECTED;
   own.status = status;
@@ -127,13 +127,13 @@ void Engine::disconnected(offload_ep& peer, dpu_offload_status_t status, std::st
   fail(process ? "service process " + std::to_string(peer.global_id) + ": " + why : std::move(why));
 }
 
-void Engine::connected(Context& context, offload_ep& peer, std::uint64_t peer_id) {
-  if (context.scope_id == SCOPE_INTER_SERVICE_PROCS) meet_process(context, peer);
+void ServiceEngine::connected(Context& context, offload_ep& peer, std::uint64_t peer_id) {
+  if (context.scope_id == SCOPE_INTER_SERVICE_PROCS) greet_process(context, peer);
   connected_peer_data_t data{&context, peer_id, &peer.rank};
   if (context.connected != nullptr) context.connected(&data);
 }
 
-void Engine::meet_process(Context& context, offload_ep& peer) {
+void ServiceEngine::greet_process(Context& context, offload_ep& peer) {
   remote_service_proc_info_t& process = processes_[static_cast<std::size_t>(peer.global_id)];
   process.ep = &peer;
   process.econtext = &context;
@@ -142,16 +142,17 @@ void Engine::meet_process(Context& context, offload_ep& peer) {
   for (const OwnEntry& entry : own_entries_) context.notify(&peer, kCacheEntries, entry.message);
 }
 
-void Engine::arrived(Link& link, std::span<const std::byte> bytes, std::span<const std::byte> payload) {
+void ServiceEngine::arrived(Link& link, std::span<const std::byte> bytes,
+                            std::span<const std::byte> payload) {
   auto& peer = *static_cast<offload_ep*>(link.user);
   Context& context = *peer.context;
   auto header = decode(bytes);
-  // Who sends is known from the connection, whatever the bytes say.
+  // The connection determines the sender; the header must match.
   if (!header || header->client_id != peer.client_id || header->server_id != peer.server_id) return;
   if (!context.closed) (void)context.events.system.receive(*header, payload);
 }
 
-void Engine::sent(Link& link, std::uint64_t token, bool ok) {
+void ServiceEngine::sent(Link& link, std::uint64_t token, bool ok) {
   auto& peer = *static_cast<offload_ep*>(link.user);
   if (peer.under_way.erase(token) == 0) return;
   if (ok) {
@@ -161,7 +162,7 @@ void Engine::sent(Link& link, std::uint64_t token, bool ok) {
   }
 }
 
-void Engine::closed(Link& link, Ending ending) {
+void ServiceEngine::closed(Link& link, Ending ending) {
   auto& peer = *static_cast<offload_ep*>(link.user);
   Context& context = *peer.context;
   const bool goodbye = ending == Ending::kGoodbye;
@@ -194,7 +195,7 @@ void Engine::closed(Link& link, Ending ending) {
   check_done();
 }
 
-void Engine::check_done() {
+void ServiceEngine::check_done() {
   bool any = false;
   bool all = true;
   for (const Context& context : contexts_) {

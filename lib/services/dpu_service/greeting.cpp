@@ -17,7 +17,7 @@ Bytes encode(const Hello& hello) {
       .put(hello.config)
       .put(hello.list)
       .put(hello.per_dpu)
-      .take();
+      .release();
 }
 
 std::optional<Hello> decode_hello(std::span<const std::byte> bytes) {
@@ -45,7 +45,7 @@ Bytes encode(const Welcome& welcome) {
       .put(welcome.client_id)
       .put(welcome.processes)
       .put(welcome.per_dpu)
-      .take();
+      .release();
 }
 
 std::optional<Welcome> decode_welcome(std::span<const std::byte> bytes) {

@@ -1,4 +1,4 @@
-// Engines of one process: what is sent is copied into the peer's inbox, which the peer's progress empties.
+// Connects engines of one process: sends copy into the peer's inbox, which the peer's progress empties.
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -15,7 +15,7 @@ class MemoryConnections;
 
 class MemoryLink final : public Link {
  public:
-  struct Message {
+  struct LinkMessage {
     Bytes header;
     Bytes payload;
   };
@@ -43,20 +43,20 @@ class MemoryLink final : public Link {
   }
 
   MemoryLink* peer = nullptr;
-  std::deque<Message> inbox;
+  std::deque<LinkMessage> inbox;
   bool open = false;
   bool welcomed = false;  // a client's first message is the welcome
   bool ended = false;     // by the peer
   Ending ending = Ending::kLost;
-  std::optional<Bytes> refusal;  // the server's
+  std::optional<Bytes> refusal;  // from the server
   Pulse pulse;
   bool closing = false;  // by the owner
-  // Of a client that is not connected yet.
+  // For a client that is not connected yet:
   Address address;
   Bytes hello;
   Clock::time_point deadline;
   bool trying = false;
-  // Of a server: a client that its owner has not seen.
+  // For a server: a client that its owner has not accepted yet.
   std::optional<int> listener;
 };
 
@@ -89,7 +89,7 @@ class MemoryConnections final : public Connections {
   MemoryConnections(const MemoryConnections&) = delete;
   MemoryConnections& operator=(const MemoryConnections&) = delete;
   ~MemoryConnections() override {
-    while (!own_.empty()) unlisten(own_.begin()->first);
+    while (!own_.empty()) stop_listening(own_.begin()->first);
     for (const auto& link : links_) link->leave(false);
   }
 
@@ -101,7 +101,7 @@ class MemoryConnections final : public Connections {
     return Listener{next_++, port};
   }
 
-  void unlisten(int listener) override {
+  void stop_listening(int listener) override {
     const auto found = own_.find(listener);
     if (found == own_.end()) return;
     fabric_.listeners[found->second.port].erase(found->second.host);
@@ -129,7 +129,7 @@ class MemoryConnections final : public Connections {
  private:
   void step(MemoryLink& link, Sink& sink) {
     if (link.closing) return;
-    if (link.trying) return dial(link, sink);
+    if (link.trying) return connect_link(link, sink);
     if (link.listener) return admit(link, sink);
     if (link.refusal) {
       link.closing = true;
@@ -140,11 +140,11 @@ class MemoryConnections final : public Connections {
       link.leave(false);
       return sink.closed(link, Ending::kStalled);
     }
-    // What comes during this is left for the next pass, so that two engines take turns.
+    // Messages that arrive meanwhile wait for the next pass, so that two engines alternate.
     for (std::size_t n = link.inbox.size(); n > 0 && !link.inbox.empty(); --n) {
-      const MemoryLink::Message message = std::move(link.inbox.front());
+      const MemoryLink::LinkMessage message = std::move(link.inbox.front());
       link.inbox.pop_front();
-      take(link, message, sink);
+      deliver(link, message, sink);
       if (link.closing) return;
     }
     if (link.ended && link.inbox.empty()) {
@@ -153,25 +153,25 @@ class MemoryConnections final : public Connections {
     }
   }
 
-  /// Signs of life; true: the peer has stalled.
+  /// Exchanges heartbeats. Returns true if the peer has stalled.
   static bool beat(MemoryLink& link) {
     if (link.peer == nullptr || !link.open) return false;
     const auto now = Clock::now();
     if (std::exchange(link.pulse.asked_by_peer, false)) link.peer->pulse.answered = true;
-    if (std::exchange(link.pulse.answered, false)) link.pulse.hear();
+    if (std::exchange(link.pulse.answered, false)) link.pulse.on_reply();
     if (link.pulse.stalled(now)) return true;
-    if (link.pulse.ask(now)) link.peer->pulse.asked_by_peer = true;
+    if (link.pulse.starts_probe(now)) link.peer->pulse.asked_by_peer = true;
     return false;
   }
 
-  static void take(MemoryLink& link, const MemoryLink::Message& message, Sink& sink) {
+  static void deliver(MemoryLink& link, const MemoryLink::LinkMessage& message, Sink& sink) {
     if (link.welcomed) return sink.arrived(link, message.header, message.payload);
     link.welcomed = true;
     link.open = !link.ended;
     sink.opened(link, message.payload);
   }
 
-  void dial(MemoryLink& link, Sink& sink) {
+  void connect_link(MemoryLink& link, Sink& sink) {
     MemoryFabric::Listener* const listener = fabric_.find(link.address);
     if (listener != nullptr) {
       link.trying = false;
@@ -189,7 +189,7 @@ class MemoryConnections final : public Connections {
   static void admit(MemoryLink& link, Sink& sink) {
     const int listener = *link.listener;
     link.listener.reset();
-    if (link.peer == nullptr) {  // gone already
+    if (link.peer == nullptr) {  // already disconnected
       link.closing = true;
       return;
     }
@@ -201,7 +201,7 @@ class MemoryConnections final : public Connections {
     }
     link.open = link.welcomed = true;
     Bytes welcome = sink.accepted(listener, link, link.hello);
-    // Before all that callbacks may have sent.
+    // Precedes anything that callbacks may have sent.
     link.peer->inbox.push_front({{}, std::move(welcome)});
   }
 

@@ -1,7 +1,6 @@
-// Two sides of one protocol: a rank describes and submits (Descriptor), a service process starts,
-// progresses and finishes (Active). Where the peer is lost, a rank's operations complete with DO_PEER_LOST,
-// and the service process ends its own without an answer. A descriptor that was submitted can be given back
-// only when it has completed.
+// Both sides of one protocol: a rank describes and submits (Descriptor); a service process starts, drives,
+// and finishes (Active). If the peer is lost, a rank's operations complete with DO_PEER_LOST, and the service
+// process drops its own. A submitted descriptor can only be returned after its completion.
 #include "lib/services/dpu_service/operations.hpp"
 
 #include <utility>
@@ -26,10 +25,10 @@ void Operations::start(Context& context, offload_ep& peer, std::span<const std::
   Reader reader(message);
   const auto op_id = reader.get<std::uint64_t>();
   const auto alg_id = reader.get<std::uint64_t>();
-  if (!reader.good()) return;
+  if (!reader.is_valid()) return;
   const auto found = known_.find(alg_id);
   if (found == known_.end() || active_.size() >= kMostActive)
-    return tell(context, peer, op_id, found == known_.end() ? DO_NOT_APPLICABLE : DO_ERROR, {});
+    return notify(context, peer, op_id, found == known_.end() ? DO_NOT_APPLICABLE : DO_ERROR, {});
   Active& active = active_.emplace_back();
   active.alg_id = alg_id;
   active.econtext = &context;
@@ -42,7 +41,7 @@ void Operations::start(Context& context, offload_ep& peer, std::span<const std::
   active.peer = &peer;
   const int begun = active.op->op_init == nullptr ? 0 : active.op->op_init(&active);
   if (begun >= 0) return;
-  tell(context, peer, op_id, begun, {});
+  notify(context, peer, op_id, begun, {});
   active_.remove_if([&active](const Active& each) { return &each == &active; });
 }
 
@@ -65,14 +64,14 @@ void Operations::finish(Active& active, dpu_offload_status_t status) {
   if (active.op->op_complete != nullptr) active.op->op_complete(&active);
   if (active.abandoned) return;
   const bool good = status == EVENT_DONE;
-  tell(context_of(active.econtext), *active.peer, active.op_id, good ? DO_SUCCESS : status,
-       good ? bytes_of(active.result, active.result_size) : std::span<const std::byte>());
+  notify(context_of(active.econtext), *active.peer, active.op_id, good ? DO_SUCCESS : status,
+         good ? bytes_of(active.result, active.result_size) : std::span<const std::byte>());
 }
 
-void Operations::tell(Context& context, offload_ep& peer, std::uint64_t op_id, dpu_offload_status_t status,
-                      std::span<const std::byte> result) {
+void Operations::notify(Context& context, offload_ep& peer, std::uint64_t op_id, dpu_offload_status_t status,
+                        std::span<const std::byte> result) {
   context.notify(&peer, kEndOperation,
-                 Writer().put(op_id).put(static_cast<std::int32_t>(status)).put(result).take());
+                 Writer().put(op_id).put(static_cast<std::int32_t>(status)).put(result).release());
 }
 
 // --- At the rank ---
@@ -96,13 +95,13 @@ dpu_offload_status_t Operations::submit(Descriptor& descriptor) {
                             .put(descriptor.op_id)
                             .put(descriptor.alg_id)
                             .put(bytes_of(descriptor.args, descriptor.args_size))
-                            .take();
+                            .release();
   const dpu_offload_status_t status = context.notify(context.peer(0), kStartOperation, message);
   descriptor.submitted = status == DO_SUCCESS;
   return status;
 }
 
-bool Operations::give_back(Descriptor& descriptor) {
+bool Operations::release(Descriptor& descriptor) {
   return (!descriptor.submitted || descriptor.completed) && descriptors_.erase(descriptor.op_id) == 1;
 }
 
@@ -111,7 +110,8 @@ void Operations::ended(std::span<const std::byte> message) {
   const auto op_id = reader.get<std::uint64_t>();
   const auto status = reader.get<std::int32_t>();
   const auto found = descriptors_.find(op_id);
-  if (!reader.good() || found == descriptors_.end() || !found->second->submitted || found->second->completed)
+  if (!reader.is_valid() || found == descriptors_.end() || !found->second->submitted ||
+      found->second->completed)
     return;
   Descriptor& descriptor = *found->second;
   descriptor.kept.assign(reader.rest().begin(), reader.rest().end());

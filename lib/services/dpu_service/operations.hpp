@@ -1,4 +1,4 @@
-// Operations of ranks that are active at a service process, and those that a rank has submitted.
+// The active operations of ranks at a service process, and the operations that a rank has submitted.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ class Operations {
   bool add(const offload_op_t& op) {
     return op.op_progress != nullptr && known_.try_emplace(op.alg_id, op).second;
   }
-  /// At the service process: a rank's request; progress of all that are active.
+  /// At the service process: starts a rank's request, and drives all active ones.
   void start(Context& context, offload_ep& peer, std::span<const std::byte> message);
   void progress();
   [[nodiscard]] std::size_t active() const { return active_.size(); }
@@ -48,9 +48,9 @@ class Operations {
   /// At the rank.
   Descriptor& describe(Context& context, std::uint64_t alg_id);
   dpu_offload_status_t submit(Descriptor& descriptor);
-  bool give_back(Descriptor& descriptor);
+  bool release(Descriptor& descriptor);
   void ended(std::span<const std::byte> message);
-  /// The server of a context has gone.
+  /// The server of a context has disconnected.
   void lost(const Context& context);
 
  private:
@@ -61,8 +61,8 @@ class Operations {
     Bytes arguments;
   };
 
-  static void tell(Context& context, offload_ep& peer, std::uint64_t op_id, dpu_offload_status_t status,
-                   std::span<const std::byte> result);
+  static void notify(Context& context, offload_ep& peer, std::uint64_t op_id, dpu_offload_status_t status,
+                     std::span<const std::byte> result);
   static void finish(Active& active, dpu_offload_status_t status);
   static void complete(Descriptor& descriptor, dpu_offload_status_t status);
 

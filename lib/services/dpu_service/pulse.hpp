@@ -1,4 +1,4 @@
-// Signs of life: a question to the peer now and then, at most one at a time, and a limit for its answer.
+// Heartbeats: occasional probes to the peer, at most one at a time, with a time limit for the answer.
 #pragma once
 
 #include "lib/services/dpu_service/transport.hpp"
@@ -7,21 +7,21 @@ namespace offramp::dpu {
 
 class Pulse {
  public:
-  /// Not before the peer can answer. 0: nobody is asked.
+  /// Call it when the peer can answer. limit = 0: sends no probes.
   void watch(std::chrono::milliseconds limit) { limit_ = limit; }
-  /// Whether a question is due; then it is taken as asked.
-  bool ask(Clock::time_point now) {
+  /// Returns true if a probe is due, and counts it as sent.
+  bool starts_probe(Clock::time_point now) {
     if (limit_.count() == 0 || waiting_ || now < next_) return false;
     waiting_ = true;
     asked_ = now;
     next_ = now + limit_ / 4;
     return true;
   }
-  void hear() { waiting_ = false; }
-  /// To be asked after all that came in has been heard.
+  void on_reply() { waiting_ = false; }
+  /// Call it after processing all received data.
   [[nodiscard]] bool stalled(Clock::time_point now) const { return waiting_ && now - asked_ > limit_; }
 
-  // Within a process: what the other end has left here.
+  // For peers in one process: set by the other end.
   bool asked_by_peer = false;
   bool answered = false;
 

@@ -30,13 +30,14 @@ Failure unusable(const std::string& path, const std::string& why) {
 }
 
 Result<Secret> read_secret(const std::string& path) {
-  // A FIFO would keep open() from returning.
+  // Nonblocking: opening a FIFO would block.
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   struct stat status {};
   if (file.number < 0 || ::fstat(file.number, &status) != 0) return unusable(path, std::strerror(errno));
   if (!S_ISREG(status.st_mode)) return unusable(path, "not a regular file");
   if (status.st_uid != ::geteuid()) return unusable(path, "belongs to another user");
-  if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) return unusable(path, "others may use it; chmod 600");
+  if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+    return unusable(path, "other users have access to it; chmod 600");
   Bytes bytes(Secret::kMostBytes + 1);
   const ssize_t size = ::read(file.number, bytes.data(), bytes.size());
   if (size < 0) return unusable(path, std::strerror(errno));
@@ -54,7 +55,7 @@ void fill_randomly(std::span<std::byte> bytes) {
   }
 }
 
-/// Whoever links a whole file to the path first has made it, even if several processes start at once.
+/// Links a complete file to the path. If several processes start at once, the first link wins.
 Result<void> make_secret(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);

@@ -1,8 +1,7 @@
-// Engines of several processes. A link begins over TCP, where both ends prove that they know the service's
-// secret, and exchange their UCX worker addresses and the keys by which their active messages are
-// distinguished; notifications then go by UCX alone. UCX checks addresses with assertions, so it gets only
-// those of peers whose signature and greeting were right. The TCP connection stays open: that it ends without
-// a goodbye means that the peer died.
+// Connects engines of several processes. A link begins over TCP: both ends prove that they know the service's
+// secret, and exchange their UCX worker addresses and the keys of their active messages. Notifications then
+// use UCX only. UCX checks addresses with assertions, so it only gets those of peers with valid signatures
+// and greetings. The TCP connection stays open; if it ends without a goodbye, the peer has died.
 #include <ucp/api/ucp.h>
 
 #include <algorithm>
@@ -24,18 +23,18 @@
 namespace offramp::dpu {
 namespace {
 
-constexpr unsigned kActiveMessageId = 34;  // read in [dpu-service-src]
+constexpr unsigned kActiveMessageId = 34;  // from [dpu-service-src]
 constexpr std::size_t kMostWorkerAddress = 2048;
 constexpr std::size_t kMostLinks = 10'000;
-constexpr std::size_t kMostGreeting = 1'000;  // connections that have not been admitted
-constexpr int kMostAccepted = 64;             // in one look at a listener
-constexpr std::byte kAddressVersion{0x0f};    // the bits of a UCX worker address that say its format
+constexpr std::size_t kMostGreeting = 1'000;  // connections that have not been accepted
+constexpr int kMostAccepted = 64;             // per pass over a listener
+constexpr std::byte kAddressVersion{0x0f};    // the bits of a UCX worker address with its format
 constexpr std::uint64_t kGoodbye = 1;
 constexpr auto kHandshakeLimit = std::chrono::seconds(10);
 constexpr auto kRedial = std::chrono::milliseconds(20);
 constexpr auto kGoodbyeLimit = std::chrono::seconds(2);
 constexpr auto kVerdict = std::chrono::seconds(1);  // from an endpoint's error to the end of its connection
-constexpr unsigned kLook = 16;                      // passes between looks at quiet sockets
+constexpr unsigned kLook = 16;                      // passes between checks of quiet sockets
 
 class UcxConnections;
 class UcxLink;
@@ -48,7 +47,7 @@ struct Arrival {
   bool goodbye = false;
 };
 
-/// A send under way, with the header, which UCX reads until it is done.
+/// A send under way, with the header, which UCX reads until completion.
 struct Sending {
   UcxLink* link;
   std::uint64_t token;
@@ -89,7 +88,7 @@ class UcxLink final : public Link {
   bool broken = false;        // the endpoint
   Pulse pulse;
   bool stalled = false;  // the peer
-  bool asked = false;    // it may be asked for signs of life
+  bool asked = false;    // probes may be sent
 
  private:
   UcxConnections& owner_;
@@ -138,7 +137,7 @@ class UcxConnections final : public Connections {
     listeners_.emplace(next_, std::move(listening->socket));
     return Listener{next_++, listening->port};
   }
-  void unlisten(int listener) override { listeners_.erase(listener); }
+  void stop_listening(int listener) override { listeners_.erase(listener); }
 
   Link* connect(const Address& address, Bytes hello, Clock::time_point deadline) override {
     if (links_.size() >= kMostLinks) return nullptr;
@@ -161,7 +160,7 @@ class UcxConnections final : public Connections {
     }
     // By index: handlers may connect.
     for (std::size_t i = 0; i < links_.size(); ++i) deliver(*links_[i], sink);
-    for (std::size_t i = 0; i < links_.size(); ++i) judge(*links_[i], sink);
+    for (std::size_t i = 0; i < links_.size(); ++i) check_link(*links_[i], sink);
     reap();
     std::erase_if(links_, [](const auto& link) {
       return link->state == UcxLink::State::kDead && link->under_way == 0;
@@ -249,7 +248,7 @@ class UcxConnections final : public Connections {
     }
   }
 
-  /// Those beyond what may be greeting at once wait in the listener's queue.
+  /// Connections beyond the limit wait in the listener's queue.
   void accept(int listener, const Socket& socket, Clock::time_point now) {
     auto greeting =
         static_cast<std::size_t>(std::count_if(links_.begin(), links_.end(), [](const auto& link) {
@@ -268,24 +267,24 @@ class UcxConnections final : public Connections {
     }
   }
 
-  /// Signs of life; false: the connection has ended. A server asks no client before it has been asked: until
-  /// then its welcome may be on the way, which nothing must follow.
+  /// Exchanges heartbeats. Returns false if the connection has ended. A server sends no probe before it has
+  /// received one: until then its welcome may be under way, and no data may follow it.
   bool beat(UcxLink& link, Clock::time_point now) {
     Signs signs;
     const bool whole = receive_signs(link.socket, signs);
-    if (signs.answer) link.pulse.hear();
+    if (signs.answer) link.pulse.on_reply();
     if (signs.question && !send_answer(link.socket)) return false;
     link.asked = link.asked || signs.question || link.listener == 0;
     if (link.state != UcxLink::State::kOpen || !whole) return whole;
     link.stalled = link.pulse.stalled(now);
-    return !link.asked || !link.pulse.ask(now) || send_question(link.socket);
+    return !link.asked || !link.pulse.starts_probe(now) || send_question(link.socket);
   }
 
   void dial_again(UcxLink& link, Clock::time_point now) {
     busy_ = true;
     if (now < link.redial) return;
     link.redial = now + kRedial;
-    link.socket = dial(link.address);
+    link.socket = connect_to(link.address);
     if (!link.socket.valid()) return;
     link.framing.emplace(secret_, Side::kClient);
     link.framing->queue(greeting(link, true, link.hello));
@@ -299,7 +298,7 @@ class UcxConnections final : public Connections {
         .put(static_cast<std::uint16_t>(address_.size()))
         .put(std::span<const std::byte>(address_))
         .put(text)
-        .take();
+        .release();
   }
 
   void greet(UcxLink& link, Sink& sink) {
@@ -314,7 +313,7 @@ class UcxConnections final : public Connections {
     link.peer_key = reader.get<std::uint64_t>();
     const bool welcome = reader.get<std::uint8_t>() != 0;
     const auto address = reader.get(reader.get<std::uint16_t>());
-    const bool good = reader.good() && !address.empty() && address.size() <= kMostWorkerAddress;
+    const bool good = reader.is_valid() && !address.empty() && address.size() <= kMostWorkerAddress;
     const auto text = reader.rest();
     if (client && !welcome) {
       end(link);
@@ -364,7 +363,7 @@ class UcxConnections final : public Connections {
     const auto found = transport->keys_.find(reader.get<std::uint64_t>());
     const auto flags = reader.get<std::uint64_t>();
     const auto rest = reader.rest();
-    if (!reader.good() || found == transport->keys_.end() || rest.size() != kHeaderBytes ||
+    if (!reader.is_valid() || found == transport->keys_.end() || rest.size() != kHeaderBytes ||
         size > kMostPayload)
       return UCS_OK;
     UcxLink& link = *found->second;
@@ -375,7 +374,7 @@ class UcxConnections final : public Connections {
     try {
       arrival->payload.resize(size);
     } catch (const std::bad_alloc&) {
-      link.broken = true;  // a gap must not pass unseen
+      link.broken = true;  // a gap must be detected
       return UCS_OK;
     }
     ucs_status_t result = UCS_OK;
@@ -432,8 +431,8 @@ class UcxConnections final : public Connections {
     }
   }
 
-  /// Is it over?
-  void judge(UcxLink& link, Sink& sink) {
+  /// Checks whether the link is over.
+  void check_link(UcxLink& link, Sink& sink) {
     using State = UcxLink::State;
     if (link.state == State::kDead) return forget(link);
     const auto now = Clock::now();
@@ -495,7 +494,7 @@ SendState UcxLink::post(std::span<const std::byte> header, std::span<const std::
                         std::uint64_t token, bool goodbye) {
   if (endpoint == nullptr || broken || ended) return SendState::kFailed;
   auto sending = std::make_unique<Sending>(Sending{this, token, goodbye, {}});
-  sending->header = Writer().put(peer_key).put(goodbye ? kGoodbye : std::uint64_t{0}).put(header).take();
+  sending->header = Writer().put(peer_key).put(goodbye ? kGoodbye : std::uint64_t{0}).put(header).release();
   struct User {
     UcxConnections* owner;
     Sending* sending;

@@ -1,4 +1,4 @@
-// The functions of include/offramp/tinsel.h.
+// Implements the functions of include/offramp/tinsel.h.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct tinselMachine {
 
 namespace {
 
-constexpr std::size_t kMostRecords = 1 << 24;  // of a list
+constexpr std::size_t kMostRecords = 1 << 24;  // in a list
 constexpr std::size_t kLeastStack = 16384;
 constexpr std::size_t kMostStack = std::size_t{1} << 26U;
 constexpr std::uint32_t kMostMegahertz = 1000;
@@ -45,14 +45,14 @@ std::optional<int> board_at(const tinselMachine* machine, std::uint32_t x, std::
   return mesh.at(static_cast<int>(x), static_cast<int>(y));
 }
 
-std::optional<Place> place_at(const tinselMachine* machine, std::uint32_t id) {
+std::optional<ThreadLocation> place_at(const tinselMachine* machine, std::uint32_t id) {
   const auto board = board_at(machine, id >> 10U & 7U, id >> 13U);
   if (!board) return {};
-  return Place{static_cast<std::uint16_t>(*board), static_cast<std::uint8_t>(id >> 6U & 15U),
-               static_cast<std::uint8_t>(id & 63U)};
+  return ThreadLocation{static_cast<std::uint16_t>(*board), static_cast<std::uint8_t>(id >> 6U & 15U),
+                        static_cast<std::uint8_t>(id & 63U)};
 }
 
-/// Whatever may throw for want of memory ends here.
+/// Converts exceptions for lack of memory to errors.
 template <typename Action>
 int guarded(tinselMachine* machine, Action action) {
   try {
@@ -63,7 +63,7 @@ int guarded(tinselMachine* machine, Action action) {
 }
 
 int add(tinselMachine* machine, std::optional<int> board, const Record& record, const char* call) {
-  if (!board) return failed(machine, fmt::format("{}: there is no such board", call));
+  if (!board) return failed(machine, fmt::format("{}: the board does not exist", call));
   std::vector<Record>& list = machine->open[static_cast<std::size_t>(*board)];
   if (list.size() >= kMostRecords) return failed(machine, fmt::format("{}: too many records", call));
   return guarded(machine, [&] { return list.push_back(record), 0; });
@@ -72,7 +72,7 @@ int add(tinselMachine* machine, std::optional<int> board, const Record& record, 
 template <typename Make>
 int add_to_thread(tinselMachine* machine, std::uint32_t dest, const char* call, Make make) {
   const auto place = place_at(machine, dest);
-  if (!place) return failed(machine, fmt::format("{}: there is no thread {:#x}", call, dest));
+  if (!place) return failed(machine, fmt::format("{}: thread {:#x} does not exist", call, dest));
   return add(machine, place->board, make(*place), call);
 }
 
@@ -118,13 +118,13 @@ const char* tinselError(const tinselMachine* machine) {
 }
 
 int tinselAddURM1(tinselMachine* machine, uint32_t dest, uint32_t localKey) {
-  return add_to_thread(machine, dest, "tinselAddURM1", [localKey](const Place& place) {
+  return add_to_thread(machine, dest, "tinselAddURM1", [localKey](const ThreadLocation& place) {
     return Record::urm1(place.mailbox, place.thread, localKey);
   });
 }
 
 int tinselAddURM2(tinselMachine* machine, uint32_t dest, uint64_t localKey) {
-  return add_to_thread(machine, dest, "tinselAddURM2", [localKey](const Place& place) {
+  return add_to_thread(machine, dest, "tinselAddURM2", [localKey](const ThreadLocation& place) {
     return Record::urm2(place.mailbox, place.thread, localKey);
   });
 }
@@ -132,8 +132,8 @@ int tinselAddURM2(tinselMachine* machine, uint32_t dest, uint64_t localKey) {
 int tinselAddMRM(tinselMachine* machine, uint32_t dest, uint32_t destMaskHigh, uint32_t destMaskLow,
                  uint16_t localKey) {
   const std::uint64_t mask = std::uint64_t{destMaskHigh} << 32U | destMaskLow;
-  if (mask == 0) return failed(machine, "tinselAddMRM: to no thread");
-  return add_to_thread(machine, dest, "tinselAddMRM", [localKey, mask](const Place& place) {
+  if (mask == 0) return failed(machine, "tinselAddMRM: no destination thread");
+  return add_to_thread(machine, dest, "tinselAddMRM", [localKey, mask](const ThreadLocation& place) {
     return Record::mrm(place.mailbox, localKey, mask);
   });
 }
@@ -141,16 +141,16 @@ int tinselAddMRM(tinselMachine* machine, uint32_t dest, uint32_t destMaskHigh, u
 int tinselAddRR(tinselMachine* machine, uint32_t boardX, uint32_t boardY, int direction, uint32_t newKey) {
   const auto board = board_at(machine, boardX, boardY);
   if (direction < TINSEL_NORTH || direction > TINSEL_WEST)
-    return failed(machine, fmt::format("tinselAddRR: there is no direction {}", direction));
+    return failed(machine, fmt::format("tinselAddRR: unknown direction {}", direction));
   const auto way = static_cast<Direction>(direction);
   if (board && machine->machine.spec().mesh.neighbour(*board, way) < 0)
-    return failed(machine, "tinselAddRR: there is no board in that direction");
+    return failed(machine, "tinselAddRR: no board in that direction");
   return add(machine, board, Record::rr(way, newKey), "tinselAddRR");
 }
 
 int tinselGenKey(tinselMachine* machine, uint32_t boardX, uint32_t boardY, uint32_t* key) {
   const auto board = board_at(machine, boardX, boardY);
-  if (!board) return failed(machine, "tinselGenKey: there is no such board");
+  if (!board) return failed(machine, "tinselGenKey: the board does not exist");
   const std::vector<Record> records = std::exchange(machine->open[static_cast<std::size_t>(*board)], {});
   return guarded(machine, [&] {
     const Placed placed = machine->machine.tables(*board).place(records);
@@ -164,15 +164,15 @@ int tinselGenKey(tinselMachine* machine, uint32_t boardX, uint32_t boardY, uint3
 int tinselAddTree(tinselMachine* machine, uint32_t boardX, uint32_t boardY, const uint32_t* dests,
                   size_t count, uint16_t localKey, uint32_t* key) {
   const auto root = board_at(machine, boardX, boardY);
-  if (!root) return failed(machine, "tinselAddTree: there is no such board");
+  if (!root) return failed(machine, "tinselAddTree: the board does not exist");
   return guarded(machine, [&] {
-    std::vector<Place> places;
+    std::vector<ThreadLocation> places;
     for (std::size_t i = 0; i < count; ++i) {
       const auto place = place_at(machine, dests[i]);
-      if (!place) return failed(machine, fmt::format("tinselAddTree: there is no thread {:#x}", dests[i]));
+      if (!place) return failed(machine, fmt::format("tinselAddTree: thread {:#x} does not exist", dests[i]));
       places.push_back(*place);
     }
-    const Tree tree = grow_tree(machine->machine, *root, places, localKey);
+    const Tree tree = build_tree(machine->machine, *root, places, localKey);
     if (tree.trap != Trap::kNone)
       return failed(machine, fmt::format("tinselAddTree: {}", to_string(tree.trap)));
     *key = tree.key.encode();

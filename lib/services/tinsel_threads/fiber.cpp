@@ -1,6 +1,6 @@
-// Stacks with makecontext() and swapcontext(). Few stacks have guard pages; where there are more than the
-// kernel allows mappings for, a word at the low end of each tells afterwards whether it was overrun
-// (is_whole()).
+// Stacks with makecontext() and swapcontext(). The kernel limits the number of mappings, so only the first
+// kGuarded stacks have guard pages. For the others, a word at the low end of the stack shows afterwards
+// whether it has overflowed (is_whole()).
 #include "lib/services/tinsel_threads/fiber.hpp"
 
 #include <sys/mman.h>
@@ -16,7 +16,7 @@
 namespace offramp::tinsel {
 namespace {
 
-constexpr std::size_t kGuarded = 16384;  // Linux gives a process about 65530 mappings
+constexpr std::size_t kGuarded = 16384;  // Linux allows a process about 65530 mappings
 constexpr std::uint64_t kLowest = 0x5a17ed0f5ac4b0a7;
 
 void starts_switch([[maybe_unused]] void** shadow, [[maybe_unused]] const void* stack,
@@ -50,7 +50,7 @@ bool Stacks::reserve(std::size_t count, std::size_t bytes) {
   return true;
 }
 
-std::byte* Stacks::take() {
+std::byte* Stacks::acquire() {
   if (unused_.empty()) {
     std::byte* const begin = memory_ + next_ * stride_;
     if (next_ < kGuarded) (void)mprotect(begin, stride_ - bytes_, PROT_NONE);

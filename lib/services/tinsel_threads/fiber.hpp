@@ -1,5 +1,4 @@
-// A thread of control with a stack of its own, within one thread of the process: runs when it is resumed,
-// until it pauses or returns.
+// A flow of control with its own stack, within one thread of the process. Runs until it pauses or returns.
 #pragma once
 
 #include <ucontext.h>
@@ -9,8 +8,8 @@
 
 namespace offramp::tinsel {
 
-/// Stacks of one size in one piece of memory. As many as the kernel has mappings for have a page below them
-/// that must not be touched; of the others the lowest word is looked at.
+/// Stacks of one size in one block of memory. As many as the kernel's mappings allow have a guard page below
+/// them; for the others the lowest word is checked.
 class Stacks {
  public:
   Stacks() = default;
@@ -18,13 +17,13 @@ class Stacks {
   Stacks(const Stacks&) = delete;
   Stacks& operator=(const Stacks&) = delete;
 
-  /// False: there is no memory for so many.
+  /// Returns false if there is not enough memory.
   bool reserve(std::size_t count, std::size_t bytes);
-  /// Not more than were reserved.
-  std::byte* take();
-  void give_back(std::byte* stack) { unused_.push_back(stack); }
+  /// At most as many as were reserved.
+  std::byte* acquire();
+  void release(std::byte* stack) { unused_.push_back(stack); }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
-  /// Whether the lowest word is as it was when the stack was taken.
+  /// Returns true if the lowest word is unchanged since acquire().
   [[nodiscard]] static bool is_whole(const std::byte* stack);
 
  private:
@@ -38,13 +37,13 @@ class Stacks {
 
 class Fiber {
  public:
-  /// entry(argument) begins with the first resume(); it must end with leave().
+  /// entry(argument) begins with the first resume(). It must end with leave().
   void prepare(std::byte* stack, std::size_t bytes, void (*entry)(void*), void* argument);
-  /// Runs it until it pauses.
+  /// Runs the fiber until it pauses.
   void resume();
-  /// From within: back to resume(), to go on here with the next one.
+  /// Called by the fiber: returns to resume(). The next resume() continues here.
   void pause();
-  /// From within: back to resume(), for ever.
+  /// Called by the fiber: returns to resume() for good.
   void leave();
 
  private:

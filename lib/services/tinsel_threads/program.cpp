@@ -1,9 +1,9 @@
-// Threads and the machine take turns in one thread of the process: the machine's events call delivered(),
-// left() and timer(), and a thread whose time has come is resumed as a fiber until it sleeps. A thread has
-// no clock of its own: spend() takes the time of a call from the core that it shares, puts the thread's
-// next turn into the machine's events (call_at()) and pauses it; tinselWork only adds to what the next call
-// takes. The first mistake of a thread ends the whole program with a text (fail()). That thread never
-// returns, so nothing that has to be destroyed may be left on its stack.
+// Threads and the machine alternate in one thread of the process. The machine's events call delivered(),
+// on_sent(), and timer(), and a thread whose time has come runs as a fiber until it sleeps. A thread has no
+// clock of its own: spend() reserves the time of a call on the shared core, schedules the thread's next turn
+// among the machine's events (call_at()), and pauses it. tinselWork only adds to the time of the next call.
+// The first error of a thread ends the whole program with a message (fail()). That thread never returns, so
+// its stack must not contain objects that need destruction.
 #include "lib/services/tinsel_threads/program.hpp"
 
 #include <fmt/core.h>
@@ -16,21 +16,21 @@ namespace offramp::tinsel {
 namespace {
 
 constexpr std::uint64_t kMaster = ~std::uint64_t{0};  // timer of idle detection
-constexpr std::uint32_t kUseKey = 1U << 12U;          // a mailbox's address that stands for a key
+constexpr std::uint32_t kUseKey = 1U << 12U;          // mailbox address that marks a key
 constexpr unsigned kCanSend = 1;
 constexpr unsigned kCanReceive = 2;
-constexpr int kAllIdle = 1;  // answers of idle detection
+constexpr int kAllIdle = 1;  // results of idle detection
 constexpr int kAllVoted = 3;
 constexpr unsigned kIndexBits = 16;  // of a thread, in a timer's cookie
 
 thread_local Program* running_program = nullptr;
 
-std::uint32_t id_of(const Mesh& mesh, const Place& place) {
+std::uint32_t id_of(const Mesh& mesh, const ThreadLocation& place) {
   const auto board = static_cast<std::uint32_t>(mesh.y(place.board) << 3 | mesh.x(place.board));
   return board << 10U | std::uint32_t{place.mailbox} << 6U | place.thread;
 }
 
-std::string name_of(const Mesh& mesh, const Place& place) {
+std::string name_of(const Mesh& mesh, const ThreadLocation& place) {
   return fmt::format("thread {:#06x} (board ({}, {}), mailbox ({}, {}), thread {})", id_of(mesh, place),
                      mesh.x(place.board), mesh.y(place.board), place.mailbox % kMailboxColumns,
                      place.mailbox / kMailboxColumns, place.thread);
@@ -50,7 +50,7 @@ Program* Program::running() {
   return running_program;
 }
 
-std::size_t Program::index_of(const Place& place) const {
+std::size_t Program::index_of(const ThreadLocation& place) const {
   return (std::size_t{place.board} * kMailboxes + place.mailbox) * kThreadsPerMailbox + place.thread;
 }
 
@@ -99,13 +99,13 @@ void Program::timer(Time at, std::uint64_t cookie) {
   if (!error_.empty()) return;
   if (cookie == kMaster) return detection_.begin_round(at);
   Thread& thread = threads_[cookie & ((1U << kIndexBits) - 1)];
-  if (cookie >> kIndexBits != thread.resumed) return;  // it has gone on for another reason
-  if (at > options_.limit) return give_up("the program has not ended when the time was over");
+  if (cookie >> kIndexBits != thread.resumed) return;  // it was resumed for another reason
+  if (at > options_.limit) return stop_with_error("the program did not end within the time limit");
   if (thread.sleep != Sleep::kNot && !wakes(thread)) return;
   resume(thread);
 }
 
-/// A thread that sleeps goes on if what it waits for is there.
+/// Returns true if a sleeping thread can continue because its condition holds.
 bool Program::wakes(Thread& thread) {
   if (thread.sleep == Sleep::kReturned) return false;
   const bool message = has_message(thread);
@@ -126,7 +126,7 @@ void Program::resume(Thread& thread) {
   changed_ = true;
   ++thread.resumed;
   if (thread.stack == nullptr) {
-    thread.stack = stacks_.take();
+    thread.stack = stacks_.acquire();
     thread.fiber.prepare(thread.stack, stacks_.bytes(), enter, &thread);
   }
   current_ = &thread;
@@ -140,7 +140,7 @@ void Program::resume(Thread& thread) {
     std::abort();
   }
   if (thread.sleep != Sleep::kReturned) return;
-  stacks_.give_back(thread.stack);
+  stacks_.release(thread.stack);
   --boards_[thread.place.board].awake;
   end_ = later(end_, machine_.now());
   --left_;
@@ -165,13 +165,13 @@ void Program::sleep(Sleep kind) {
   current_->fiber.pause();
 }
 
-void Program::give_up(const std::string& why) {
+void Program::stop_with_error(const std::string& why) {
   if (error_.empty()) error_ = why;
 }
 
 void Program::fail(std::string&& why) {
   Thread& thread = *current_;
-  give_up(fmt::format("{}: {}", name_of(machine_.spec().mesh, thread.place), why));
+  stop_with_error(fmt::format("{}: {}", name_of(machine_.spec().mesh, thread.place), why));
   std::string().swap(why);
   thread.sleep = Sleep::kWaits;
   thread.condition = 0;
@@ -219,9 +219,9 @@ void Program::multicast(const char* call, std::uint32_t mailbox, std::uint64_t m
   spend(calls_.send + words, words);
   const auto own = std::find_if(thread.slots.begin(), thread.slots.end(),
                                 [slot](const auto& each) { return each.data() == slot; });
-  if (own == thread.slots.end()) fail(fmt::format("{}: the address is no send slot of this thread", call));
-  if (!ready_to_send(thread)) fail(fmt::format("{}: tinselCanSend() does not hold", call));
-  Message message;
+  if (own == thread.slots.end()) fail(fmt::format("{}: the address is not a send slot of this thread", call));
+  if (!ready_to_send(thread)) fail(fmt::format("{}: tinselCanSend() is false", call));
+  MailboxMessage message;
   message.flits = static_cast<std::uint8_t>(thread.flits);
   message.words = *own;
   if (mailbox == kUseKey) {
@@ -231,8 +231,8 @@ void Program::multicast(const char* call, std::uint32_t mailbox, std::uint64_t m
     const auto x = static_cast<int>(mailbox >> 4U & 7U);
     const auto y = static_cast<int>(mailbox >> 7U & 7U);
     if (mailbox >> 10U != 0 || !mesh.has(x, y))
-      fail(fmt::format("{}: there is no mailbox {:#x}", call, mailbox));
-    if (mask == 0) fail(fmt::format("{}: to no thread", call));
+      fail(fmt::format("{}: mailbox {:#x} does not exist", call, mailbox));
+    if (mask == 0) fail(fmt::format("{}: no destination thread", call));
     message.to = Address::threads(static_cast<std::uint16_t>(mesh.at(x, y)),
                                   static_cast<std::uint8_t>(mailbox & 15U), mask);
   }
@@ -252,10 +252,10 @@ bool Program::can_receive() {
 volatile void* Program::receive() {
   Thread& thread = *current_;
   spend(calls_.call);
-  if (!has_message(thread)) fail("tinselRecv: tinselCanRecv() does not hold");
+  if (!has_message(thread)) fail("tinselRecv: tinselCanRecv() is false");
   const std::uint32_t index = thread.arrived.front().slot;
   thread.arrived.erase(thread.arrived.begin());
-  machine_.take(thread.place);
+  machine_.on_pointer_taken(thread.place);
   thread.held.push_back(index);
   SlotMemory& slot = received_[index];
   const int words = slot.flits * kWordsPerFlit;
@@ -269,7 +269,7 @@ void Program::free(volatile void* address) {
   const auto held = std::find_if(thread.held.begin(), thread.held.end(), [&](std::uint32_t index) {
     return received_[index].words.data() == address;
   });
-  if (held == thread.held.end()) fail("tinselFree: the address is no message that this thread holds");
+  if (held == thread.held.end()) fail("tinselFree: the address is not a message that this thread holds");
   machine_.free(machine_.now(), *held);
   thread.held.erase(held);
 }
@@ -277,7 +277,7 @@ void Program::free(volatile void* address) {
 void Program::wait_until(unsigned condition) {
   Thread& thread = *current_;
   if (condition == 0 || condition > (kCanSend | kCanReceive))
-    fail(fmt::format("tinselWaitUntil: there is no condition {}", condition));
+    fail(fmt::format("tinselWaitUntil: unknown condition {}", condition));
   spend(calls_.call);
   if ((condition & kCanReceive) != 0 && has_message(thread)) return;
   if ((condition & kCanSend) != 0 && ready_to_send(thread)) return;
@@ -303,10 +303,10 @@ int Program::idle(bool vote) {
 
 void Program::delivered(const Delivery& delivery) {
   if (detection_.delivered(delivery)) return;
-  const Message& message = delivery.message;
+  const MailboxMessage& message = delivery.message;
   while (received_.size() <= delivery.slot) received_.emplace_back();
   received_[delivery.slot] = {message.words, message.flits};
-  Place place{message.board, message.mailbox, 0};
+  ThreadLocation place{message.board, message.mailbox, 0};
   for (; place.thread < kThreadsPerMailbox; ++place.thread) {
     if ((message.to.mask >> place.thread & 1U) == 0) continue;
     Thread& thread = threads_[index_of(place)];
@@ -315,7 +315,7 @@ void Program::delivered(const Delivery& delivery) {
   }
 }
 
-void Program::left(Time at, const Place& from) {
+void Program::on_sent(Time at, const ThreadLocation& from) {
   Thread& thread = threads_[index_of(from)];
   thread.can_send = at;
   if (thread.sleep == Sleep::kWaits) call_at(at, thread);
@@ -337,9 +337,8 @@ IdleThreads::State Program::token(Time at, int index, IdlePhase phase, bool vote
   return state;
 }
 
-/// The master begins again and again. A round in which no thread runs may still find that a board has
-/// received something before it. If the next one finds the machine busy, too, and nothing is left to happen,
-/// nothing will.
+/// The master begins one round after another. A round without a running thread may still find that a board
+/// received a message earlier. If the next one also finds no rest and no events are left, it is a deadlock.
 void Program::round_over(Time end, IdlePhase phase) {
   ++idle_rounds_;
   if (left_ == 0 || !error_.empty()) return;
@@ -350,7 +349,7 @@ void Program::round_over(Time end, IdlePhase phase) {
       return std::count_if(threads_.begin(), threads_.end(),
                            [kind](const Thread& thread) { return thread.sleep == kind; });
     };
-    return give_up(fmt::format(
+    return stop_with_error(fmt::format(
         "deadlock: {} threads are in tinselWaitUntil, {} in tinselIdle, {} messages are not freed",
         sleeping(Sleep::kWaits), sleeping(Sleep::kIdles),
         machine_.counters().delivered - machine_.counters().freed));

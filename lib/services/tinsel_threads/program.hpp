@@ -1,5 +1,5 @@
-// A C program on all threads of the modelled machine: each is a fiber that is resumed when the machine's time
-// has come to where the thread is. What the calls of include/offramp/tinsel.h do, checked.
+// Runs a C program on all threads of the modelled machine. Each is a fiber that is resumed when the machine's
+// time reaches the thread's. Implements the calls of include/offramp/tinsel.h, with checks.
 #pragma once
 
 #include <array>
@@ -18,10 +18,10 @@ namespace offramp::tinsel {
 struct CallSpec {
   int pipeline = 8;  // cycles between two instructions of a thread
   int call = 2;
-  int send = 4;  // and one per word
+  int send = 4;  // plus one per word
 };
 
-/// Modelled, of a run: what a machine's clock can show without overflowing.
+/// The longest modelled time of a run that a machine's clock can represent.
 inline constexpr Time kLongest = Time::ps(std::int64_t{1} << 60U);
 
 class Program final : public Software, public IdleThreads {
@@ -33,17 +33,17 @@ class Program final : public Software, public IdleThreads {
   Program(Machine& machine, const Options& options);
   ~Program() override;
 
-  /// Until all threads have returned. False: error() says why not.
+  /// Runs until all threads have returned. Returns false on failure, see error().
   bool run(void (*entry)(void*), void* argument);
   [[nodiscard]] const std::string& error() const { return error_; }
-  /// When the last thread returned.
+  /// The time at which the last thread returned.
   [[nodiscard]] Time end() const { return end_; }
   [[nodiscard]] std::uint64_t idle_rounds() const { return idle_rounds_; }
 
   /// The program whose thread is running in this thread of the process, or null.
   static Program* running();
 
-  // The calls of the thread that is running.
+  // The calls of the running thread.
   [[nodiscard]] std::uint32_t id() const;
   [[nodiscard]] std::uint64_t cycles();
   void work(std::uint64_t instructions);
@@ -58,10 +58,10 @@ class Program final : public Software, public IdleThreads {
   [[nodiscard]] int idle(bool vote);
 
   void delivered(const Delivery& delivery) override;
-  void left(Time at, const Place& from) override;
-  [[nodiscard]] bool takes_pointers() const override { return true; }
+  void on_sent(Time at, const ThreadLocation& from) override;
+  [[nodiscard]] bool reports_pointers() const override { return true; }
   void timer(Time at, std::uint64_t cookie) override;
-  void at_bridge(Time at, const Message& message) override { detection_.at_bridge(at, message); }
+  void at_bridge(Time at, const MailboxMessage& message) override { detection_.at_bridge(at, message); }
   State token(Time at, int board, IdlePhase phase, bool vote) override;
   void round_over(Time end, IdlePhase phase) override;
 
@@ -77,16 +77,16 @@ class Program final : public Software, public IdleThreads {
   };
   struct Thread {
     Program* program = nullptr;
-    Place place;
+    ThreadLocation place;
     Fiber fiber;
     std::byte* stack = nullptr;
-    std::uint64_t pending = 0;  // instructions since the machine's time was the thread's
+    std::uint64_t pending = 0;  // instructions since the machine's time equalled the thread's
     Sleep sleep = Sleep::kNot;
     unsigned condition = 0;     // of kWaits
-    std::uint64_t resumed = 0;  // how often: timers from before are void
+    std::uint64_t resumed = 0;  // resume count; older timers are void
     bool vote = false;
     int answer = 0;  // of idle
-    Time can_send;   // from then on
+    Time can_send;   // the time from which it can send
     int flits = 1;
     std::vector<Pointer> arrived;
     std::vector<std::uint32_t> held;
@@ -99,18 +99,18 @@ class Program final : public Software, public IdleThreads {
   };
 
   static void enter(void* thread);
-  [[nodiscard]] std::size_t index_of(const Place& place) const;
+  [[nodiscard]] std::size_t index_of(const ThreadLocation& place) const;
   [[nodiscard]] bool ready_to_send(const Thread& thread) const;
   [[nodiscard]] bool has_message(const Thread& thread) const;
   void resume(Thread& thread);
   void call_at(Time at, const Thread& thread);
-  /// The running thread has so many more instructions behind it, and the words at its mailbox's port.
+  /// Accounts for instructions of the running thread, and for words at its mailbox's port.
   void spend(int instructions, int words = 0);
   void sleep(Sleep kind);
   [[nodiscard]] bool wakes(Thread& thread);
-  /// The thread's stack is given up as it is: nothing in it is destroyed but `why`.
+  /// Abandons the thread's stack. Destroys only `why`.
   [[noreturn]] void fail(std::string&& why);
-  void give_up(const std::string& why);
+  void stop_with_error(const std::string& why);
 
   Machine& machine_;
   const Options options_;
@@ -120,13 +120,13 @@ class Program final : public Software, public IdleThreads {
   std::vector<Thread> threads_;
   std::vector<BoardState> boards_;
   std::vector<Arbiter> cores_;
-  std::deque<SlotMemory> received_;  // by slot of the machine; its words stay where they are
+  std::deque<SlotMemory> received_;  // by slot of the machine; addresses of words are stable
   Thread* current_ = nullptr;
   void (*entry_)(void*) = nullptr;
   void* argument_ = nullptr;
   std::size_t left_ = 0;  // threads that have not returned
   std::uint64_t idle_rounds_ = 0;
-  bool changed_ = false;  // a thread has run since the round before
+  bool changed_ = false;  // a thread has run since the last round
   int quiet_rounds_ = 0;
   Time end_;
   std::string error_;

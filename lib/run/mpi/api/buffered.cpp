@@ -1,5 +1,5 @@
-// Chapter 3.6: the buffer of MPI_Bsend. It is attached at the MPI library too, for the communicators that
-// stay there; each side counts its own messages only.
+// MPI chapter 3.6: the buffer of MPI_Bsend. It is also attached in the MPI library, for communicators that
+// Offramp does not carry. Each side counts only its own messages.
 #include "lib/run/mpi/api/entries.hpp"
 #include "lib/run/mpi/runtime/session.hpp"
 #include "lib/run/native/native.h"
@@ -9,7 +9,7 @@ namespace {
 
 template <typename Form>
 int attach(void* buffer, typename Form::Count size) {
-  Call call(Form::kBuffer_attach);
+  InterposedCall call(Form::kBuffer_attach);
   const int code = call.unlocked([&] { return (native.*Form::Buffer_attach)(buffer, size); });
   if (code == MPI_SUCCESS && call.session.carries())
     call.session.bsend().attach(static_cast<std::size_t>(size));
@@ -18,7 +18,7 @@ int attach(void* buffer, typename Form::Count size) {
 
 template <typename Form>
 int detach(void* buffer, typename Form::Count* size) {
-  Call call(Form::kBuffer_detach);
+  InterposedCall call(Form::kBuffer_detach);
   if (call.session.carries()) {
     call.wait([&] { return call.session.bsend().empty(); });
     call.session.bsend().detach();

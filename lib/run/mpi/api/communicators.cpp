@@ -1,19 +1,19 @@
-// Chapter 6: communicators come and go in the MPI library; Offramp gives each an id and forgets it again.
+// MPI chapter 6: the MPI library creates and frees communicators; Offramp gives each an id.
 #include <optional>
 
 #include "lib/run/mpi/runtime/background_progress.hpp"
-#include "lib/run/mpi/runtime/meetings.hpp"
 #include "lib/run/mpi/runtime/request.hpp"
+#include "lib/run/mpi/runtime/sync_groups.hpp"
 #include "lib/run/native/native.h"
 #include "lib/run/native/pmpi.hpp"
 
 namespace offramp {
 namespace {
 
-/// Gives a new communicator an id, on which its members agree: derived from that of the communicator all of
-/// whose members took part in making it, if there is one. Where ranks share cores, a message of the MPI
-/// library instead costs time slices: its waits may never yield.
-void adopt(Call& call, MPI_Comm made, std::optional<std::uint64_t> derived) {
+/// Gives a new communicator an id on which its members agree: derived from the parent's id if all members of
+/// the parent took part, otherwise sent by the leader. Such a message of the MPI library costs time slices
+/// where ranks share cores, because its waits may never yield.
+void adopt(InterposedCall& call, MPI_Comm made, std::optional<std::uint64_t> derived) {
   Communicators& communicators = call.session.marshal().communicators;
   const int leader = Communicators::leader_of(made);
   if (leader < 0) {
@@ -24,7 +24,7 @@ void adopt(Call& call, MPI_Comm made, std::optional<std::uint64_t> derived) {
   if (derived) {
     id = Communicators::id_of_part(*derived, leader);
   } else {
-    if (leader == call.engine.rank()) id = communicators.take_id();
+    if (leader == call.engine.rank()) id = communicators.next_id();
     call.unlocked([&] { return native.Bcast(&id, 1, MPI_UINT64_T, 0, made); });
   }
   MpiCommunicator* const added = communicators.add(made, id);
@@ -32,30 +32,30 @@ void adopt(Call& call, MPI_Comm made, std::optional<std::uint64_t> derived) {
     set_recorded(*added, call.recorder()->communicator(call.function(), *added->context));
 }
 
-/// Counted on every member, whether it is in a new communicator or not.
+/// Counted on every member, even if it is not in the new communicator.
 std::optional<std::uint64_t> derive_id(Session& session, MPI_Comm parent) {
   MpiCommunicator* const carried = session.marshal().communicators.find(parent);
   return carried != nullptr ? std::optional(Communicators::next_derived_id(*carried)) : std::nullopt;
 }
 
-/// Runs a constructor of the MPI library and takes the new communicator over. The members of the parent meet,
-/// or those of the new one where there is no parent in which all take part.
+/// Runs a constructor of the MPI library and adopts the new communicator. The members of the parent
+/// synchronize, or those of the new one if there is no common parent.
 template <typename Constructor>
 int construct(Function function, MPI_Comm parent, MPI_Comm* made, Constructor constructor) {
-  Call call(function);
-  MeetingAround meeting(call, parent != MPI_COMM_NULL ? meeting_place(call.session, parent) : nullptr);
+  InterposedCall call(function);
+  ScopedSync sync(call, parent != MPI_COMM_NULL ? sync_group_of(call.session, parent) : nullptr);
   const int code = call.unlocked(constructor);
-  const bool met = took_part(code);
+  const bool met = participated(code);
   const std::optional<std::uint64_t> derived = met ? derive_id(call.session, parent) : std::nullopt;
   const bool adopted = code == MPI_SUCCESS && *made != MPI_COMM_NULL;
   if (adopted) adopt(call, *made, derived);
-  meeting.end(met);
-  if (parent == MPI_COMM_NULL && adopted) meet_at_new(call, *made);
+  sync.end(met);
+  if (parent == MPI_COMM_NULL && adopted) sync_at_new(call, *made);
   return code;
 }
 
-/// Runs a constructor over a communicator that has the same members and has never been used. Errors are the
-/// parent's, and so is the error handler of what is made.
+/// Runs a constructor on an unused communicator with the same members. The result has the parent's error
+/// handler, and errors are raised on the parent.
 template <typename Constructor>
 int construct_over_unused(Function function, MPI_Comm parent, MPI_Comm* made, Constructor constructor) {
   MPI_Group members = MPI_GROUP_NULL;
@@ -80,11 +80,11 @@ bool is_carried(MPI_Comm comm) {
   return Session::current->marshal().communicators.find(comm) != nullptr;
 }
 
-/// library(request): the MPI library's own function, which starts to duplicate.
+/// library(request): the MPI library's own function, which starts the duplication.
 template <typename Library>
 int duplicate_nonblocking(Function function, MPI_Comm comm, MPI_Comm* made, MPI_Request* handle,
                           Library library) {
-  Call call(function);
+  InterposedCall call(function);
   Session& session = call.session;
   MpiCommunicator* parent = session.marshal().communicators.find(comm);
   if (parent == nullptr || made == nullptr || handle == nullptr)
@@ -93,14 +93,14 @@ int duplicate_nonblocking(Function function, MPI_Comm comm, MPI_Comm* made, MPI_
   *made = MPI_COMM_NULL;
   ProgramRecorder* const recorder = call.recorder();
   const std::uint32_t recorded =
-      recorder != nullptr ? recorder->meet(call.function(), parent->recorded, false) : 0;
+      recorder != nullptr ? recorder->synchronize(call.function(), parent->recorded, false) : 0;
   const int code = call.unlocked([&] { return library(&inner); });
   if (code != MPI_SUCCESS) {
     if (recorder != nullptr) recorder->free(call.function(), recorded);
     return code;
   }
-  // Open MPI gives the handle at once, and the Fortran bindings read it at once: what `made` points to is
-  // gone when the request completes.
+  // Open MPI returns the handle at once, and the Fortran bindings read it at once: the variable behind `made`
+  // may no longer exist when the request completes.
   const MPI_Comm early = *made;
   const std::uint64_t id = session.marshal().communicators.next_derived_id(*parent);
   const std::uint32_t number =  // the same members
@@ -121,7 +121,7 @@ int duplicate_nonblocking(Function function, MPI_Comm comm, MPI_Comm* made, MPI_
 
 }  // namespace
 
-namespace face {
+namespace api {
 
 int Comm_dup(MPI_Comm comm, MPI_Comm* made) {
   return construct(Function::kComm_dup, comm, made, [&] { return native.Comm_dup(comm, made); });
@@ -163,10 +163,10 @@ int Dist_graph_create(MPI_Comm comm, int n, const int nodes[], const int degrees
   const auto create = [&](MPI_Comm over) {
     return native.Dist_graph_create(over, n, nodes, degrees, targets, weights, info, reorder, made);
   };
-  // Open MPI 4.1 spreads the edges by receives from any source with the tags -50 and -51 on the old
-  // communicator. Its nonblocking collectives there, which agree on the new context id too, have tags that
-  // count down from -27. One that has come to -50 or -51 is taken for edges by a rank that is late, and all
-  // hang. On a communicator that has not been used there is none.
+  // Open MPI 4.1 distributes the edges with receives from any source, with tags -50 and -51 on the old
+  // communicator. Its nonblocking collectives there, which also agree on the new context id, use tags that
+  // count down from -27. A collective with tag -50 or -51 would be matched as edges by a late rank, and all
+  // ranks would hang. An unused communicator has no such collectives.
   return construct(Function::kDist_graph_create, comm, made, [&] {
     return is_carried(comm) ? construct_over_unused(Function::kDist_graph_create, comm, made, create)
                             : create(comm);
@@ -221,13 +221,13 @@ int Intercomm_create_from_groups(MPI_Group local, int local_leader, MPI_Group re
 #endif
 
 int Comm_free(MPI_Comm* comm) {
-  Call call(Function::kComm_free);
+  InterposedCall call(Function::kComm_free);
   if (comm == nullptr) return call.unlocked([&] { return native.Comm_free(comm); });
   const MPI_Comm freed = *comm;
   MpiCommunicator* communicator = call.session.marshal().communicators.find(freed);
   const std::uint64_t context = communicator != nullptr ? communicator->context->id() : 0;
   if (communicator != nullptr) call.session.marshal().communicators.keep_name(*communicator);
-  call.session.meetings().close(freed);  // of an intercommunicator
+  call.session.sync_groups().close(freed);  // for intercommunicators
   const int code = call.unlocked([&] { return native.Comm_free(comm); });
   if (code == MPI_SUCCESS && communicator != nullptr)
     call.session.marshal().communicators.remove(freed, context);
@@ -235,7 +235,7 @@ int Comm_free(MPI_Comm* comm) {
 }
 
 int Comm_disconnect(MPI_Comm* comm) {
-  Call call(Function::kComm_disconnect);
+  InterposedCall call(Function::kComm_disconnect);
   const MPI_Comm freed = comm != nullptr ? *comm : MPI_COMM_NULL;
   MpiCommunicator* communicator = call.session.marshal().communicators.find(freed);
   const std::uint64_t context = communicator != nullptr ? communicator->context->id() : 0;
@@ -245,15 +245,15 @@ int Comm_disconnect(MPI_Comm* comm) {
       call.wait(
           [&] { return communicator->context->pending == 0 && communicator->collective->pending == 0; });
   }
-  MeetingAround meeting(call, meeting_place(call.session, freed));
-  meeting.meet();
-  call.session.meetings().close(freed);  // of an intercommunicator
+  ScopedSync sync(call, sync_group_of(call.session, freed));
+  sync.before_call();
+  call.session.sync_groups().close(freed);  // for intercommunicators
   const int code = call.unlocked([&] {
-    std::optional<BackgroundProgress> serving;  // strangers part by way of the process manager
+    std::optional<BackgroundProgress> serving;  // separate jobs disconnect through the process manager
     if (communicator == nullptr && freed != MPI_COMM_NULL) serving.emplace();
     return native.Comm_disconnect(comm);
   });
-  meeting.end();
+  sync.end();
   if (code == MPI_SUCCESS && communicator != nullptr)
     call.session.marshal().communicators.remove(freed, context);
   return code;
@@ -267,5 +267,5 @@ int Type_free(MPI_Datatype* type) {
   return native.Type_free(type);
 }
 
-}  // namespace face
+}  // namespace api
 }  // namespace offramp

@@ -1,7 +1,8 @@
-// Chapter 3.7: completion. Where all that a call is about is Offramp's, it is completed here; the rest is for
-// the MPI library's own functions, which complete our requests, too, alone or mixed with its own. Either way
-// what is left to do is the modelled time. Requests that end with their completion tell us through their
-// release; for persistent ones, which stay, the functions below look at those that the call reported.
+// MPI chapter 3.7: completion. If all requests of a call are Offramp's, the call completes them here.
+// Otherwise the MPI library's own functions complete Offramp's requests too, alone or mixed with the
+// library's. In both cases the modelled time of completion remains to be accounted. Requests that end with
+// their completion report it through their release. Persistent requests stay, so the functions below look at
+// those that the call completed.
 #include <algorithm>
 #include <array>
 
@@ -13,46 +14,45 @@
 namespace offramp {
 namespace {
 
-/// If it is one of ours and done, the program has learnt of it.
+/// Marks a completed request of Offramp's as seen by the program.
 void observe(MPI_Request handle) {
   if (offramp_native_request_is_own(handle) != 0) request_in(offramp_native_request_body(handle)).observe();
 }
 
-/// The call reported these requests as complete; persistent ones still have their handles.
+/// The call returned these requests as complete. Persistent ones still have their handles.
 void observe_persistent(int count, const MPI_Request* requests) {
   std::for_each(requests, requests + count, observe);
 }
 
-/// Stands for an operation that we carry. What was over when its call returned has the MPI library's complete
-/// request; whether it has may depend on the fabric, and so must make no difference.
+/// Returns true for the request of a carried operation. Operations that end within their call get the MPI
+/// library's complete request. Whether that happens may depend on the fabric, so both count alike.
 bool is_carried_request(MPI_Request handle) {
   return handle == offramp_native_request_completed() || offramp_native_request_is_own(handle) != 0;
 }
 
-/// A request of ours was asked for and was not complete: what happens next depends on when the program asked.
+/// Counts a failed poll of a carried request: the program's next step depends on the time of the poll.
 void count_poll(Session& session, int count, const MPI_Request* requests) {
   if (session.carries() && std::any_of(requests, requests + count, is_carried_request))
     session.engine().count_arrival_order_dependence(Dependence::kPolling);
 }
 
-/// Several of our requests could have been the one that completed first.
-void count_choice(Call& call, int count, const MPI_Request* requests) {
+/// Counts a call in which several carried requests could have completed first.
+void count_choice(InterposedCall& call, int count, const MPI_Request* requests) {
   if (!call.session.carries()) return;
   int carried = 0;
   for (int i = 0; i < count && carried < 2; ++i) carried += is_carried_request(requests[i]) ? 1 : 0;
   if (carried > 1) call.engine.count_arrival_order_dependence(Dependence::kChoice);
 }
 
-/// Of these requests the first that is not complete, or count. Negative: completing them is the library's.
+/// The index of the first incomplete request, or count. Negative if the library has to complete the requests.
 int first_pending(int count, const MPI_Request* requests) {
   return requests != nullptr ? offramp_native_requests_look(count, requests) : -1;
 }
 
-/// Waits for all these requests, as a blocking call waits. False: the MPI library has to do what is left. It
-/// also does where several threads may wait, of which it lets only one turn the fabric, and when a request
-/// fails, which ends the wait for the others. What is complete up to the first that is not is observed while
-/// that is waited for.
-[[gnu::always_inline]] inline bool wait_for(Call& call, int count, const MPI_Request* requests)
+/// Waits for all requests like a blocking call. Returns false if the MPI library has to finish the wait. That
+/// is the case if several threads may wait, since it lets only one of them drive the fabric, and if a request
+/// fails. Complete requests before the first pending one are observed meanwhile.
+[[gnu::always_inline]] inline bool wait_for(InterposedCall& call, int count, const MPI_Request* requests)
     REQUIRES(session_lock) {
   Session& session = call.session;
   if (session.has_threads() || !session.library_is_idle()) return false;
@@ -71,9 +71,9 @@ int first_pending(int count, const MPI_Request* requests) {
 
 enum class Answer { kYes, kNo, kAskLibrary };
 
-/// Whether all these requests are complete, for a question that the program will ask again.
+/// For polls that the program will repeat: checks whether all requests are complete.
 [[gnu::always_inline]] inline Answer are_complete(Session& session, int count, const MPI_Request* requests) {
-  session_lock.assume_held();  // by a Call, or the program has one thread
+  session_lock.assume_held();  // a Call has the lock, or the program has one thread
   const int pending = first_pending(count, requests);
   if (pending < 0) return Answer::kAskLibrary;
   if (pending == count) return Answer::kYes;
@@ -84,7 +84,7 @@ enum class Answer { kYes, kNo, kAskLibrary };
   return first_pending(count, requests) == count ? Answer::kYes : Answer::kAskLibrary;  // or it has failed
 }
 
-/// How many of these requests are pending; 0 if they are not all ours and pending.
+/// The number of pending requests. 0 unless all are Offramp's and pending.
 int all_pending(int count, const MPI_Request* requests) {
   int pending = 0;
   for (int i = 0; i < count; ++i) {
@@ -95,8 +95,8 @@ int all_pending(int count, const MPI_Request* requests) {
   return pending;
 }
 
-/// The answer to MPI_Testany and MPI_Testsome is no, and the MPI library need not be asked: all these
-/// requests are ours, and none has completed by now.
+/// Returns true if MPI_Testany or MPI_Testsome fails without a call of the MPI library: all requests are
+/// Offramp's, and none has completed.
 [[gnu::always_inline]] inline bool is_refused(Session& session, int count, const MPI_Request* requests,
                                               const int* answer) {
   if (requests == nullptr || answer == nullptr || !session.carries()) return false;
@@ -110,68 +110,66 @@ int all_pending(int count, const MPI_Request* requests) {
   return true;
 }
 
-/// A question before there is a Call for it. Most of those that a program asks again find nothing, and are
-/// only counted: where the processor is to have memory accesses of the program's next to them under way, each
-/// instruction counts.
-class EarlyQuestion {
+/// A poll before its Call exists. Most repeated polls fail and are only counted. The program's memory
+/// accesses should overlap with this path, so each instruction counts.
+class EarlyPoll {
  public:
-  [[gnu::always_inline]] EarlyQuestion(Function function, CallPlace place, int count,
-                                       const MPI_Request* requests)
+  [[gnu::always_inline]] EarlyPoll(Function function, CallPlace place, int count, const MPI_Request* requests)
       : session_(*Session::current),
         function_(function),
         site_(place.site),
         count_(count),
         requests_(requests),
-        is_possible_(session_.asks_again() && requests != nullptr && count > 0) {}
+        is_possible_(session_.is_repeated_poll() && requests != nullptr && count > 0) {}
 
-  /// Where Offramp carries: refuses(session) says that the answer is no.
+  /// If a backend carries the calls: refuses(session) returns true if the poll fails.
   template <typename Refuses>
   [[gnu::always_inline]] bool is_refused(Refuses refuses) {
     if (!is_possible_ || !session_.carries()) return false;
-    is_asked_ = true;
+    was_polled_ = true;
     session_.engine().enter(static_cast<std::uint16_t>(function_), site_);
     bool refused = false;
     {
-      const ProgramRecorder::Within within;
+      const ProgramRecorder::NestedCall nested;
       refused = refuses(session_);
     }
-    if (refused) session_.found_nothing_again(function_);
+    if (refused) session_.count_failed_poll(function_);
     return refused;
   }
-  /// Where the library carries all: it is asked. finds_nothing() looks at its answer.
+  /// If the program is only recorded: calls the library. finds_nothing() checks its result.
   template <typename Library, typename FindsNothing>
-  [[gnu::always_inline]] bool is_in_vain(MPI_Status* wanted, Library library, FindsNothing finds_nothing) {
+  [[gnu::always_inline]] bool fails(MPI_Status* wanted, Library library, FindsNothing finds_nothing) {
     if (!is_possible_ || session_.carries() || count_ > kMost) return false;
     bool nothing = false;
     {
-      const ProgramRecorder::Within within;
-      nothing = ask(wanted, library, finds_nothing);
+      const ProgramRecorder::NestedCall nested;
+      nothing = poll(wanted, library, finds_nothing);
     }
-    if (nothing) session_.found_nothing_again(function_);
+    if (nothing) session_.count_failed_poll(function_);
     return nothing;
   }
-  /// The same in a Call: only what completes something is a matter of events.
+  /// Likewise within a Call: only successful polls are recorded as events.
   template <typename Library, typename FindsNothing>
-  [[gnu::always_inline]] bool is_in_vain(Call& call, MPI_Status* wanted, Library library,
-                                         FindsNothing finds_nothing) {
-    if (is_asked_ || session_.carries() || session_.has_threads() || requests_ == nullptr || count_ < 1 ||
+  [[gnu::always_inline]] bool fails(InterposedCall& call, MPI_Status* wanted, Library library,
+                                    FindsNothing finds_nothing) {
+    if (was_polled_ || session_.carries() || session_.has_threads() || requests_ == nullptr || count_ < 1 ||
         count_ > kMost)
       return false;
-    return call.unlocked([&] { return ask(wanted, library, finds_nothing); });
+    return call.unlocked([&] { return poll(wanted, library, finds_nothing); });
   }
 
-  [[nodiscard]] bool is_asked() const { return is_asked_; }
-  /// As they were before the library was asked.
+  [[nodiscard]] bool was_polled() const { return was_polled_; }
+  /// The requests before the library was called.
   [[nodiscard]] const MPI_Request* requests() const { return requests_; }
-  /// The answer of the library, which is asked now if it has not been.
+  /// The result of the library, which is called now if it has not been.
   template <typename Library>
-  [[gnu::always_inline]] int answer(Call& call, CompletionEvents& events, MPI_Status* wanted,
+  [[gnu::always_inline]] int answer(InterposedCall& call, CompletionEvents& events, MPI_Status* wanted,
                                     Library library) {
-    if (!is_asked_ || call.session.carries()) {
-      MPI_Status* const told = events.statuses(wanted);
-      return call.unlocked([&] { return library(told); });
+    if (!was_polled_ || call.session.carries()) {
+      MPI_Status* const library_status = events.statuses(wanted);
+      return call.unlocked([&] { return library(library_status); });
     }
-    events.has_told(told_);
+    events.set_statuses(library_status_);
     return code_;
   }
 
@@ -179,12 +177,12 @@ class EarlyQuestion {
   static constexpr int kMost = 8;
 
   template <typename Library, typename FindsNothing>
-  [[gnu::always_inline]] bool ask(MPI_Status* wanted, Library library, FindsNothing finds_nothing) {
+  [[gnu::always_inline]] bool poll(MPI_Status* wanted, Library library, FindsNothing finds_nothing) {
     std::copy_n(requests_, count_, kept_.begin());
     requests_ = kept_.data();
-    told_ = wanted == MPI_STATUSES_IGNORE ? statuses_.data() : wanted;
-    is_asked_ = true;
-    code_ = library(told_);
+    library_status_ = wanted == MPI_STATUSES_IGNORE ? statuses_.data() : wanted;
+    was_polled_ = true;
+    code_ = library(library_status_);
     return code_ == MPI_SUCCESS && finds_nothing();
   }
 
@@ -194,15 +192,15 @@ class EarlyQuestion {
   int count_;
   const MPI_Request* requests_;
   bool is_possible_;
-  bool is_asked_ = false;
+  bool was_polled_ = false;
   int code_ = MPI_SUCCESS;
-  MPI_Status* told_ = nullptr;
+  MPI_Status* library_status_ = nullptr;
   std::array<MPI_Request, kMost> kept_;
   std::array<MPI_Status, kMost> statuses_;
 };
 
-/// The program will ask again.
-void found_nothing(Call& call) {
+/// The program will poll again.
+void found_nothing(InterposedCall& call) {
   if (call.recorder() != nullptr) call.recorder()->polled(call.function());
 }
 
@@ -211,7 +209,7 @@ void observe_listed(int outcount, const int* indices, const MPI_Request* request
   for (int i = 0; i < outcount; ++i) observe(requests[indices[i]]);
 }
 
-/// The call got as far as completing something: an error is that of an operation, not of its arguments.
+/// Returns true if the call completed requests: the error belongs to an operation instead of the arguments.
 bool completes(int code) {
   if (code == MPI_SUCCESS) return true;
   int kind = MPI_SUCCESS;
@@ -219,24 +217,25 @@ bool completes(int code) {
   return kind != MPI_ERR_REQUEST && kind != MPI_ERR_ARG && kind != MPI_ERR_COUNT && kind != MPI_ERR_COMM;
 }
 
-/// MPI_Wait and MPI_Waitall. settle: lets go of the requests, all complete; how many stay. library: its own
-/// function.
+/// MPI_Wait and MPI_Waitall. settle: releases the requests, all complete, and returns how many stay. library:
+/// the MPI library's own function.
 template <typename Settle, typename Library>
-[[gnu::always_inline]] inline int wait(Call& call, int count, MPI_Request* requests, MPI_Status* statuses,
-                                       Settle settle, Library library) REQUIRES(session_lock) {
+[[gnu::always_inline]] inline int wait(InterposedCall& call, int count, MPI_Request* requests,
+                                       MPI_Status* statuses, Settle settle, Library library)
+    REQUIRES(session_lock) {
   CompletionEvents events(call, count, requests);
   if (wait_for(call, count, requests)) {
     if (settle() != 0) observe_persistent(count, requests);
-    events.all();
+    events.record_all();
     return MPI_SUCCESS;
   }
-  MPI_Status* const told = events.statuses(statuses);
-  const int code = call.unlocked([&] { return library(told); });
+  MPI_Status* const library_status = events.statuses(statuses);
+  const int code = call.unlocked([&] { return library(library_status); });
   if (requests != nullptr && count > 0) observe_persistent(count, requests);
   if (code == MPI_SUCCESS) {
-    events.all();
+    events.record_all();
   } else if (requests != nullptr && completes(code)) {
-    events.all_completed(count, requests);
+    events.record_finished(count, requests);
   }
   return code;
 }
@@ -245,7 +244,7 @@ template <typename Settle, typename Library>
 template <typename Settle, typename Library>
 [[gnu::always_inline]] inline int test(Function function, CallPlace place, int count, MPI_Request* requests,
                                        int* flag, MPI_Status* statuses, Settle settle, Library library) {
-  EarlyQuestion early(function, place, count, flag != nullptr ? requests : nullptr);
+  EarlyPoll early(function, place, count, flag != nullptr ? requests : nullptr);
   Answer answer = Answer::kAskLibrary;
   const auto refuses = [&](Session& session) {
     answer = are_complete(session, count, requests);
@@ -255,27 +254,27 @@ template <typename Settle, typename Library>
     return true;
   };
   const auto nothing = [&] { return *flag == 0; };
-  if (early.is_refused(refuses) || early.is_in_vain(statuses, library, nothing)) return MPI_SUCCESS;
-  Call call(function, place);
-  if ((flag != nullptr && !early.is_asked() && refuses(call.session)) ||
-      (answer == Answer::kAskLibrary && early.is_in_vain(call, statuses, library, nothing))) {
+  if (early.is_refused(refuses) || early.fails(statuses, library, nothing)) return MPI_SUCCESS;
+  InterposedCall call(function, place);
+  if ((flag != nullptr && !early.was_polled() && refuses(call.session)) ||
+      (answer == Answer::kAskLibrary && early.fails(call, statuses, library, nothing))) {
     found_nothing(call);
     return MPI_SUCCESS;
   }
-  CompletionEvents events(call, count, early.is_asked() ? early.requests() : requests);
+  CompletionEvents events(call, count, early.was_polled() ? early.requests() : requests);
   if (answer == Answer::kYes) {
     *flag = 1;
     if (settle() != 0) observe_persistent(count, requests);
-    events.all();
+    events.record_all();
     return MPI_SUCCESS;
   }
   if (const int code = early.answer(call, events, statuses, library); code != MPI_SUCCESS) {
-    if (requests != nullptr && completes(code)) events.all_completed(count, requests);
+    if (requests != nullptr && completes(code)) events.record_finished(count, requests);
     return code;
   }
   if (*flag != 0) {
     observe_persistent(count, requests);
-    events.all();
+    events.record_all();
   } else {
     count_poll(call.session, count, requests);
     found_nothing(call);
@@ -285,45 +284,46 @@ template <typename Settle, typename Library>
 
 }  // namespace
 
-namespace face {
+namespace api {
 
 int Wait(MPI_Request* request, MPI_Status* status) {
-  Call call(Function::kWait);
+  InterposedCall call(Function::kWait);
   return wait(
       call, 1, request, status, [&] { return offramp_native_request_settle(request, status); },
-      [&](MPI_Status* told) { return native.Wait(request, told); });
+      [&](MPI_Status* library_status) { return native.Wait(request, library_status); });
 }
 
 int Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
-  Call call(Function::kWaitall);
+  InterposedCall call(Function::kWaitall);
   return wait(
       call, count, requests, statuses,
       [&] { return offramp_native_requests_settle(count, requests, statuses); },
-      [&](MPI_Status* told) { return native.Waitall(count, requests, told); });
+      [&](MPI_Status* library_status) { return native.Waitall(count, requests, library_status); });
 }
 
 int Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
-  Call call(Function::kWaitany);
+  InterposedCall call(Function::kWaitany);
   if (requests != nullptr) count_choice(call, count, requests);
   CompletionEvents events(call, count, requests);
-  MPI_Status* const told = events.statuses(status);
-  const int code = call.unlocked([&] { return native.Waitany(count, requests, index, told); });
+  MPI_Status* const library_status = events.statuses(status);
+  const int code = call.unlocked([&] { return native.Waitany(count, requests, index, library_status); });
   if (index != nullptr && completes(code) && *index != MPI_UNDEFINED) {
     if (code == MPI_SUCCESS) observe(requests[*index]);
-    events.some({index, 1}, recording::kAny);
+    events.record_some({index, 1}, recording::kAny);
   }
   return code;
 }
 
 int Waitsome(int count, MPI_Request requests[], int* outcount, int indices[], MPI_Status statuses[]) {
-  Call call(Function::kWaitsome);
+  InterposedCall call(Function::kWaitsome);
   if (requests != nullptr) count_choice(call, count, requests);
   CompletionEvents events(call, count, requests);
-  MPI_Status* const told = events.statuses(statuses);
-  const int code = call.unlocked([&] { return native.Waitsome(count, requests, outcount, indices, told); });
+  MPI_Status* const library_status = events.statuses(statuses);
+  const int code =
+      call.unlocked([&] { return native.Waitsome(count, requests, outcount, indices, library_status); });
   if (code == MPI_SUCCESS) observe_listed(*outcount, indices, requests);
   if (completes(code) && *outcount != MPI_UNDEFINED)
-    events.some({indices, static_cast<std::size_t>(*outcount)}, recording::kSome);
+    events.record_some({indices, static_cast<std::size_t>(*outcount)}, recording::kSome);
   return code;
 }
 
@@ -331,18 +331,20 @@ int Test(MPI_Request* request, int* flag, MPI_Status* status) {
   return test(
       Function::kTest, CallPlace::here(), 1, request, flag, status,
       [&] { return offramp_native_request_settle(request, status); },
-      [&](MPI_Status* told) { return native.Test(request, flag, told); });
+      [&](MPI_Status* library_status) { return native.Test(request, flag, library_status); });
 }
 
 int Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) {
   return test(
       Function::kTestall, CallPlace::here(), count, requests, flag, statuses,
       [&] { return offramp_native_requests_settle(count, requests, statuses); },
-      [&](MPI_Status* told) { return native.Testall(count, requests, flag, told); });
+      [&](MPI_Status* library_status) { return native.Testall(count, requests, flag, library_status); });
 }
 
 int Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
-  const auto library = [&](MPI_Status* told) { return native.Testany(count, requests, index, flag, told); };
+  const auto library = [&](MPI_Status* library_status) {
+    return native.Testany(count, requests, index, flag, library_status);
+  };
   int* const answer = index != nullptr ? flag : nullptr;
   const auto nothing = [&] {
     *flag = 0;
@@ -350,20 +352,20 @@ int Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status
     return MPI_SUCCESS;
   };
   const auto refuses = [&](Session& session) { return is_refused(session, count, requests, answer); };
-  EarlyQuestion early(Function::kTestany, CallPlace::here(), count, answer != nullptr ? requests : nullptr);
+  EarlyPoll early(Function::kTestany, CallPlace::here(), count, answer != nullptr ? requests : nullptr);
   const auto is_no = [&] { return *flag == 0; };
-  if (early.is_refused(refuses) || early.is_in_vain(status, library, is_no)) return nothing();
-  Call call(Function::kTestany);
-  if ((!early.is_asked() && refuses(call.session)) || early.is_in_vain(call, status, library, is_no)) {
+  if (early.is_refused(refuses) || early.fails(status, library, is_no)) return nothing();
+  InterposedCall call(Function::kTestany);
+  if ((!early.was_polled() && refuses(call.session)) || early.fails(call, status, library, is_no)) {
     found_nothing(call);
     return nothing();
   }
   if (requests != nullptr) count_choice(call, count, requests);
-  CompletionEvents events(call, count, early.is_asked() ? early.requests() : requests);
+  CompletionEvents events(call, count, early.was_polled() ? early.requests() : requests);
   const int code = early.answer(call, events, status, library);
   if (code != MPI_SUCCESS) {
     if (answer != nullptr && completes(code) && *index != MPI_UNDEFINED)
-      events.some({index, 1}, recording::kAny);
+      events.record_some({index, 1}, recording::kAny);
     return code;
   }
   if (*flag == 0) {
@@ -372,45 +374,45 @@ int Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status
   }
   if (*index != MPI_UNDEFINED) {
     observe(requests[*index]);
-    events.some({index, 1}, recording::kAny);
+    events.record_some({index, 1}, recording::kAny);
   }
   return code;
 }
 
 int Testsome(int count, MPI_Request requests[], int* outcount, int indices[], MPI_Status statuses[]) {
-  const auto library = [&](MPI_Status* told) {
-    return native.Testsome(count, requests, outcount, indices, told);
+  const auto library = [&](MPI_Status* library_status) {
+    return native.Testsome(count, requests, outcount, indices, library_status);
   };
   int* const answer = indices != nullptr ? outcount : nullptr;
   const auto refuses = [&](Session& session) { return is_refused(session, count, requests, answer); };
-  EarlyQuestion early(Function::kTestsome, CallPlace::here(), count, answer != nullptr ? requests : nullptr);
+  EarlyPoll early(Function::kTestsome, CallPlace::here(), count, answer != nullptr ? requests : nullptr);
   const auto is_none = [&] { return *outcount == 0; };
-  if (early.is_refused(refuses) || early.is_in_vain(statuses, library, is_none)) {
+  if (early.is_refused(refuses) || early.fails(statuses, library, is_none)) {
     *outcount = 0;
     return MPI_SUCCESS;
   }
-  Call call(Function::kTestsome);
-  if ((!early.is_asked() && refuses(call.session)) || early.is_in_vain(call, statuses, library, is_none)) {
+  InterposedCall call(Function::kTestsome);
+  if ((!early.was_polled() && refuses(call.session)) || early.fails(call, statuses, library, is_none)) {
     *outcount = 0;
     found_nothing(call);
     return MPI_SUCCESS;
   }
   if (requests != nullptr) count_choice(call, count, requests);
-  CompletionEvents events(call, count, early.is_asked() ? early.requests() : requests);
+  CompletionEvents events(call, count, early.was_polled() ? early.requests() : requests);
   const int code = early.answer(call, events, statuses, library);
   if (code != MPI_SUCCESS) {
     if (answer != nullptr && completes(code) && *outcount > 0)
-      events.some({indices, static_cast<std::size_t>(*outcount)}, recording::kSome);
+      events.record_some({indices, static_cast<std::size_t>(*outcount)}, recording::kSome);
     return code;
   }
   if (*outcount == 0) found_nothing(call);
   observe_listed(*outcount, indices, requests);
-  if (*outcount > 0) events.some({indices, static_cast<std::size_t>(*outcount)}, recording::kSome);
+  if (*outcount > 0) events.record_some({indices, static_cast<std::size_t>(*outcount)}, recording::kSome);
   return code;
 }
 
 int Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
-  Call call(Function::kRequest_get_status);
+  InterposedCall call(Function::kRequest_get_status);
   const int code = call.unlocked([&] { return native.Request_get_status(request, flag, status); });
   if (code != MPI_SUCCESS) return code;
   if (*flag != 0) {
@@ -425,7 +427,7 @@ int Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
 }
 
 int Request_free(MPI_Request* request) {
-  Call call(Function::kRequest_free);
+  InterposedCall call(Function::kRequest_free);
   if (call.recorder() != nullptr && request != nullptr) {
     call.recorder()->free(call.function(), recorded_of(call.session, *request));
     if (!call.session.carries()) call.session.tracked().remove(*request);
@@ -434,11 +436,11 @@ int Request_free(MPI_Request* request) {
 }
 
 int Cancel(MPI_Request* request) {
-  Call call(Function::kCancel);
+  InterposedCall call(Function::kCancel);
   if (call.recorder() != nullptr && request != nullptr)
     call.recorder()->cancel(call.function(), recorded_of(call.session, *request));
   return call.unlocked([&] { return native.Cancel(request); });
 }
 
-}  // namespace face
+}  // namespace api
 }  // namespace offramp

@@ -1,15 +1,15 @@
-// The functions that the table of exported functions gets while a backend is on: most of them are generated
-// (generate.py), those here are written by hand.
+// Entries for the table of exported functions while a backend is active. Most are generated (generate.py);
+// those here are written by hand.
 #pragma once
 
 #include "lib/run/native/table.hpp"
 
 namespace offramp {
 
-/// The entries while a backend is on.
+/// Sets all entries.
 void fill_active(MpiTable& table);
 
-// Those among them that are written by hand and have two forms. Form: IntForm or LargeForm.
+// Handwritten entries with two forms. Form: IntForm or LargeForm.
 template <typename Form>
 void fill_messages(MpiTable& table);
 template <typename Form>
@@ -28,7 +28,7 @@ void fill_forms(MpiTable& table) {
   fill_buffered<Form>(table);
   fill_windows<Form>(table);
 }
-/// Instantiates one, behind its definition. NOLINTBEGIN(bugprone-macro-parentheses)
+/// Instantiates such a function in both forms, after its definition. NOLINTBEGIN(bugprone-macro-parentheses)
 #ifdef OFFRAMP_HAS_LARGE_COUNTS
 #define OFFRAMP_IN_BOTH_FORMS(fill)              \
   template void fill<IntForm>(MpiTable & table); \

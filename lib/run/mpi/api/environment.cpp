@@ -1,4 +1,4 @@
-// Chapters 9 and 11: MPI_Init to MPI_Finalize, sessions of MPI, and the clock.
+// MPI chapters 9 and 11: MPI_Init to MPI_Finalize, MPI sessions, and the clock.
 #include <dlfcn.h>
 #include <fmt/core.h>
 #include <unistd.h>
@@ -37,18 +37,18 @@ void on_hang_signal(int) {
 void install_hang_signal() {
   struct sigaction old {};
   if (sigaction(SIGUSR2, nullptr, &old) != 0 || old.sa_handler != SIG_DFL)
-    return;  // the program's own comes first
+    return;  // the program has its own handler
   struct sigaction handler {};
   handler.sa_handler = on_hang_signal;
   handler.sa_flags = SA_RESTART;
   sigaction(SIGUSR2, &handler, nullptr);
 }
 
-/// Called once the MPI library is up.
+/// Called after the MPI library is initialised.
 void begin(bool threads) {
   std::unique_ptr<Session> session = make_session(threads);
   if (session == nullptr) return;        // off
-  Session::current = session.release();  // NOLINT: ended by MPI_Finalize
+  Session::current = session.release();  // NOLINT: deleted by MPI_Finalize
   open_requests();
   if (mpi_world() == MPI_COMM_WORLD) Session::current->marshal().communicators.add_predefined();
   if (Session::current->carries()) {
@@ -64,10 +64,10 @@ void begin(bool threads) {
   if (Session::current->recorder() != nullptr) Session::current->recorder()->restart();
 }
 
-/// Before the reports, so that most of them see no message under way. A slow receiver is no reason to wait
-/// longer: the barriers of MPI_Finalize, which have no limit, turn the fabric as well, and no rank leaves
-/// them before all have received what they ever will.
-void let_sends_leave(Session& session) {
+/// Called before the reports, so that most of them see no message under way. It does not wait long for slow
+/// receivers: the barriers of MPI_Finalize, which have no limit, also drive the fabric, and no rank leaves
+/// them before all have received everything.
+void drain_sends(Session& session) {
   constexpr int kPatience = 200'000;  // turns without any event
   for (int idle = 0; session.engine().sends_in_flight() > 0 && idle < kPatience;) {
     const Session::Lock guard(session);
@@ -76,18 +76,18 @@ void let_sends_leave(Session& session) {
   }
 }
 
-/// Messages that are still leaving get out while their receivers are here; then the ranks part.
+/// Sends under way complete while their receivers are still present. Then the ranks separate.
 void end() {
   Session& session = *Session::current;
   if (session.recorder() != nullptr) session.recorder()->close();
-  let_sends_leave(session);
+  drain_sends(session);
   write_outputs(session);
   native.Barrier(mpi_world());
   stop_watching();                     // all files have their names
-  session.engine().drop_unreceived();  // their senders are told, and let go of them
+  session.engine().drop_unreceived();  // notifies their senders, which release them
   native.Barrier(mpi_world());
-  let_sends_leave(session);
-  native.Barrier(mpi_world());  // a rank that has told senders turns the fabric until they have heard it
+  drain_sends(session);
+  native.Barrier(mpi_world());  // the notifying ranks drive the fabric until the senders have reacted
   resolve_dispatch_to_native();
   close_tools_interface(session);
   if (session.carries()) offramp_native_progress_unregister(on_library_progress);
@@ -99,7 +99,7 @@ void end() {
   close_own_world();
 }
 
-/// The ways in which the program has MPI now: by MPI_Init, and by so many sessions.
+/// How the program uses MPI at present: through MPI_Init, and through this many MPI sessions.
 struct Ways {
   std::mutex mutex;
   bool world = false;
@@ -108,13 +108,14 @@ struct Ways {
 } ways;
 
 #ifdef OFFRAMP_HAS_Session_init
-/// The MPI library is up by the first session of MPI, here or on other ranks: all meet in a communicator of
-/// Offramp's own, whose session asks for a level of thread support.
+/// The first MPI session has initialised the library, here or on other ranks. All ranks meet on a
+/// communicator of Offramp's own. Its session requests this level of thread support.
 void begin_apart(bool threads, int level) {
   ways.begun = true;
   if (!open_own_world(level)) {
-    say_once(
-        "the MPI library makes no communicator of all ranks in a session; the program runs without Offramp");
+    print_once(
+        "the MPI library cannot create a communicator of all ranks in a session; the program runs without "
+        "Offramp");
     return;
   }
   begin(threads);
@@ -131,19 +132,18 @@ bool has_threads(MPI_Session session) {
   return found == 0 || std::strcmp(level, "MPI_THREAD_MULTIPLE") == 0;
 }
 
-/// Some rank has sessions that outlive MPI_Finalize: what Offramp has to say at the end it says in one of its
-/// own.
+/// Returns true if a rank's MPI sessions outlive MPI_Finalize. Offramp then uses its own communicator.
 bool sessions_remain() {
   if (largest_of_all(ways.sessions) == 0) return false;
   return mpi_world() != MPI_COMM_WORLD || open_own_world(MPI_THREAD_SINGLE);
 }
 
-/// In a program with sessions other ranks may begin with one. The thread level is the one to ask for.
+/// In a program with MPI sessions, other ranks may begin with one. level: the thread level to request.
 void meet_sessions(int level) {
   if (!ways.begun && program_calls("MPI_Session_init")) begin_apart(level == MPI_THREAD_MULTIPLE, level);
 }
 
-/// MPI_Init follows, which may wait for the ranks that wait here.
+/// Called before MPI_Init, which may wait for ranks that wait here.
 void meet_before_init(int level) {
   const std::scoped_lock guard(ways.mutex);
   if (offramp_native_session_meets_init() == 0) meet_sessions(level);
@@ -157,13 +157,13 @@ void meet_sessions(int) {}
 void meet_before_init(int) {}
 #endif
 
-/// MPI_Init is over.
+/// Called after MPI_Init.
 void begin_world(int level) {
   const bool threads = level == MPI_THREAD_MULTIPLE;
   const std::scoped_lock guard(ways.mutex);
   ways.world = true;
   meet_sessions(level);
-  if (Session* const session = Session::current; session != nullptr) {  // by a session of MPI
+  if (Session* const session = Session::current; session != nullptr) {  // opened by an MPI session
     session->share(threads || session->has_threads());
     const Session::Lock lock(*session);
     session->marshal().communicators.add_predefined();
@@ -172,20 +172,20 @@ void begin_world(int level) {
   }
 }
 
-/// What a program opens while it runs is known only now, and part of its calls would reach Open MPI.
+/// Libraries opened at run time are only known now. Some calls would reach the wrong MPI library.
 void refuse_opened_mpi() {
   const std::string library = other_mpi_loaded();
   if (library.empty()) return;
-  say_once(
-      fmt::format("the program has opened another MPI library ({}), and this Offramp is for {}; run it "
+  print_once(
+      fmt::format("the program has opened another MPI library ({}), but this Offramp is for {}; run it "
                   "without Offramp in LD_PRELOAD",
                   library, offramp_native_name()));
   _exit(1);
 }
 
-bool begins_here = false;  // the program's MPI, by a call that has reached this library
+bool begins_here = false;  // the program initialised MPI by a call that reached this library
 
-/// What each function that starts MPI does first.
+/// The first step of each function that initialises MPI.
 void prepare_start() {
   begins_here = true;
   refuse_opened_mpi();
@@ -194,7 +194,7 @@ void prepare_start() {
 
 }  // namespace
 
-namespace face {
+namespace api {
 
 int Init(int* argc, char*** argv) {
   prepare_start();
@@ -225,7 +225,7 @@ int Finalize() {
     return native.Finalize();
   }
   const int code = native.Finalize();
-  if (ways.sessions == 0) end();  // with the ranks that have some
+  if (ways.sessions == 0) end();  // with the ranks that have sessions
   return code;
 }
 
@@ -252,7 +252,7 @@ int Session_finalize(MPI_Session* session) {
 }
 #endif
 
-// Said here too: when several ranks end at once, Open MPI's own message gets lost at times.
+// Printed here too: when several ranks end at once, Open MPI's own message sometimes gets lost.
 int Abort(MPI_Comm comm, int code) {
   if (Session::current != nullptr) {
     Session::current->abort();
@@ -277,7 +277,7 @@ double Wtick() {
   return 1e-9;
 }
 
-}  // namespace face
+}  // namespace api
 
 namespace {
 
@@ -285,30 +285,28 @@ void* find_native(const char* name) {
   return dlsym(RTLD_NEXT, name);
 }
 
-/// The MPI library that this one needs must not be in the process of a program of another one: names of both
-/// are the same. Such a program begins again without either, and with the library that was built for its own,
-/// if there is one.
+/// The MPI library that this library needs must not be in a program of another one: both define the same
+/// names. Such a program is restarted with the Offramp library for its own MPI library, or with neither.
 void leave(const std::string& library) {
   const std::string needs = fmt::format("this Offramp is for {}", offramp_native_name());
   const std::string instead = interposer_for(library);
   if (!clear_preload(instead)) {
-    say_once(fmt::format(
-        "libofframp is in a program of another MPI library ({}), and {}; it is not in LD_PRELOAD, "
-        "from where it could be taken: the program is linked to it, or ld.so --preload or "
-        "/etc/ld.so.preload names it",
+    print_once(fmt::format(
+        "libofframp is loaded into a program of another MPI library ({}), but {}; it cannot be removed from "
+        "LD_PRELOAD: the program is linked to it, or ld.so --preload or /etc/ld.so.preload names it",
         library, needs));
     _exit(1);
   }
   if (instead.empty() && !is_off_by_environment())
-    say_once(
-        fmt::format("the program uses another MPI library ({}), and {}; the program runs without Offramp",
+    print_once(
+        fmt::format("the program uses another MPI library ({}), but {}; the program runs without Offramp",
                     library, needs));
   const std::string problem = restart_program();
-  say_once(fmt::format("the program cannot be started again without Offramp: {}", problem));
+  print_once(fmt::format("the program cannot be restarted without Offramp: {}", problem));
   _exit(1);
 }
 
-/// The last that happens in the process: a program that has ended well did not get all that was asked for.
+/// The last step of the process: changes the exit code of a successful program if an output was lost.
 void on_exit_of_process(int code, void*) {
   if (code != 0 || !output_lost()) return;
   (void)std::fflush(nullptr);
@@ -317,42 +315,42 @@ void on_exit_of_process(int code, void*) {
 
 pid_t watched_process = 0;  // 0: Offramp is off
 
-/// The calls of the program went past this library.
-void say_if_bypassed() {
+/// Reports that the program's MPI calls bypassed this library.
+void warn_if_bypassed() {
   if (begins_here || watched_process != getpid()) return;
   const std::string library = initialized_mpi();
   if (library.empty()) return;
   Dl_info own{};
   const bool is_own =
       dladdr(reinterpret_cast<void*>(pmpi::Initialized), &own) != 0 && library == own.dli_fname;
-  say_once(fmt::format(
-      "the program used MPI without Offramp: it found the functions of {} by itself. {}", library,
+  print_once(fmt::format(
+      "the program used MPI without Offramp: it looked up the functions of {} itself. {}", library,
       is_own ? "offramp run carries such a program; without it, add " + audit_path() + " to LD_AUDIT"
              : fmt::format("This Offramp calls {}; let the program open that file", own.dli_fname)));
 }
 
-/// Runs when the library is loaded: the exported functions work from then on, by the MPI library alone. In a
-/// process that never initialises MPI nothing else happens.
+/// Runs when the library is loaded. From then on the exported functions call the MPI library. Processes that
+/// never initialise MPI do nothing else.
 __attribute__((constructor)) void load() {
   if (const std::string library = other_mpi_of_program(); !library.empty()) leave(library);
   resolve_natives(native, find_native);
   const bool off = native.Init == nullptr || is_off_by_environment();
-  if (!off) stand_in_for_natives(native);  // off, the program has the library's own functions
+  if (!off) replace_natives(native);  // off: the program uses the library's own functions
   resolve_dispatch_to_native();
   if (off) return;
   watched_process = getpid();
-  (void)on_exit(on_exit_of_process, nullptr);  // what is registered first is called last
-  dispatch.Init = face::Init;
-  dispatch.Init_thread = face::Init_thread;
+  (void)on_exit(on_exit_of_process, nullptr);  // the handler registered first is called last
+  dispatch.Init = api::Init;
+  dispatch.Init_thread = api::Init_thread;
 #ifdef OFFRAMP_HAS_Session_init
-  dispatch.Session_init = face::Session_init;
+  dispatch.Session_init = api::Session_init;
 #endif
 }
 
-/// mpirun says that a rank vanished, and not always which one.
+/// mpirun reports that a rank vanished, but not always which one.
 __attribute__((destructor)) void unload() {
   const Session* session = Session::current;
-  if (session == nullptr) return say_if_bypassed();
+  if (session == nullptr) return warn_if_bypassed();
   if (session->is_aborted() || session->process() != getpid()) return;
   (void)std::fprintf(stderr, "offramp: rank %d ended without MPI_Finalize\n", session->engine().rank());
   leave_part("ended without MPI_Finalize");

@@ -3,7 +3,7 @@
 
 usage: generate.py functions.txt table.hpp entries.cpp function_list.hpp header...
 
-The headers are those of one MPI library: mpi.h, and what it includes or has beside it that declares functions.
+The headers belong to one MPI library: mpi.h, and other headers of it that declare functions.
 """
 
 import re
@@ -11,8 +11,10 @@ import sys
 
 
 class Function:
-    """One line's kind and one of its names. optional: a library may lack it. forms: since MPI 4 it has a form with large
-    counts, NAME_c, too. form: which of them this is ("IntForm", "LargeForm"), or None."""
+    """One name of a line, with the line's kind.
+
+    optional: a library may lack it. forms: since MPI 4 it also has a form with large counts, NAME_c. form: "IntForm",
+    "LargeForm", or None for functions with a single form."""
 
     def __init__(self, name, word, form=None):
         self.name, self.kind, self.optional, self.forms = name, word.rstrip("?+"), "?" in word, "+" in word
@@ -25,7 +27,7 @@ class Function:
 
 
 def read_functions(path):
-    """Every function, in the order of the file, those with large counts after the others of their names."""
+    """All functions in the order of the file; each form with large counts follows the other one."""
     functions = []
     for line in open(path, encoding="utf-8"):
         words = line.split("#")[0].split()
@@ -35,8 +37,9 @@ def read_functions(path):
 
 
 def read_prototypes(paths):
-    """Name -> (result, parameters, arguments, prefix) of every function that the headers declare. Where a library has a
-    function by the standard's name and as an extension, it is the standard's."""
+    """Name -> (result, parameters, arguments, prefix) of every function that the headers declare.
+
+    The standard's function is preferred to an extension of the same name."""
     text = "".join(open(path, encoding="utf-8").read() for path in paths)
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     prototypes = {}
@@ -55,13 +58,13 @@ def read_prototypes(paths):
     return prototypes
 
 
-# Written by hand: in namespace face, or those with two forms as templates (dispatch.hpp).
+# Written by hand: in namespace api, or as templates for those with two forms (dispatch.hpp).
 BY_HAND = {"own", "beside"}
-# What the table of natives has, uncounted.
+# Called through the table of natives, without counting.
 AS_THEY_ARE = {"library"}
-MEETINGS = {"meet": "pass_and_meet", "neighbour": "pass_and_meet_neighbours",
-            "ineighbour": "start_and_meet_neighbours"}
-# How many arguments of a collective come after what its operation is built from.
+MEETINGS = {"meet": "pass_and_sync", "neighbour": "pass_and_sync_neighbours",
+            "ineighbour": "start_and_sync_neighbours"}
+# The number of a collective's arguments that follow those of its operation.
 COLLECTIVES = {"collective": 1, "mutual": 1, "icollective": 2, "pcollective": 3}
 CARRIED = {"own", *COLLECTIVES}
 
@@ -70,13 +73,13 @@ HEADER = """// Generated from functions.txt and mpi.h. Do not edit.
 
 
 def builder(function):
-    """Of a collective: what makes its operation, named as the blocking one is."""
+    """The function that builds a collective's operation, named after the blocking collective."""
     name = function.name.removesuffix("_c").removesuffix("_init").lower()
     return "build_" + (name[1:] if function.kind == "icollective" else name)
 
 
 def body(function, prototype):
-    """What an entry point does that is not written by hand."""
+    """The body of a generated entry point."""
     _, parameters, arguments, _ = prototype
     name, kind = function.name, function.kind
     native_call = f"native.{name}({arguments})"
@@ -99,7 +102,7 @@ def body(function, prototype):
 
 
 def write_forms(out, functions):
-    """The two forms of a function, by the same name."""
+    """Writes IntForm and LargeForm, which give both forms of a function one name."""
     for form, count, displacement in (("IntForm", "int", "int"), ("LargeForm", "MPI_Count", "MPI_Aint")):
         members = [function for function in functions if function.form == form]
         if not members:
@@ -140,12 +143,12 @@ def main():
         out.write("  kCount\n};\n\n/// \"MPI_Send\", ...\nextern const char* const kFunctionNames[];\n\n")
         out.write("// The functions that have a form with int and one with large counts, in either form.\n")
         write_forms(out, functions)
-        out.write("namespace face {\n")
+        out.write("namespace api {\n")
         for function in functions:
             if function.kind in BY_HAND and function.form is None:
                 result, parameters, _, _ = prototypes[function.name]
                 out.write(f"{result} {function.name}({parameters});\n")
-        out.write("}  // namespace face\n\n}  // namespace offramp\n")
+        out.write("}  // namespace api\n\n}  // namespace offramp\n")
 
     with open(function_list, "w", encoding="utf-8") as out:
         out.write(HEADER + "#pragma once\n\n#include <string_view>\n\nnamespace offramp {\n\n")
@@ -162,7 +165,7 @@ def main():
 
     with open(entries, "w", encoding="utf-8") as out:
         out.write(HEADER)
-        for header in ("api/collective_face", "api/entries", "runtime/background_progress", "runtime/native_calls"):
+        for header in ("api/collective_calls", "api/entries", "runtime/background_progress", "runtime/native_calls"):
             out.write(f'#include "lib/run/mpi/{header}.hpp"\n')
         out.write("\nnamespace offramp {\n\nconst char* const kFunctionNames[] = {\n")
         for function in functions:
@@ -181,7 +184,7 @@ def main():
             out.write(f"  table.{function.name} = enter_{function.name};\n")
         for function in functions:
             if function.kind in BY_HAND and function.form is None:
-                out.write(f"  table.{function.name} = face::{function.name};\n")
+                out.write(f"  table.{function.name} = api::{function.name};\n")
         for form in sorted({function.form for function in functions if function.form is not None}):
             out.write(f"  fill_forms<{form}>(table);\n")
         out.write("}\n\n}  // namespace offramp\n\n")

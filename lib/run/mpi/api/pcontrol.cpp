@@ -1,5 +1,5 @@
-// MPI_Pcontrol: does nothing in the MPI library, and names phases in the recording. The list of functions
-// that are generated from mpi.h has none with an open end.
+// MPI_Pcontrol: no effect in the MPI library, but names phases in the recording. Variadic functions are not
+// among those generated from mpi.h.
 #include <mpi.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -16,10 +16,10 @@ namespace {
 
 constexpr std::size_t kLongestName = 64;
 
-/// The name of a phase, if this is one. Most programs give a level alone, and then what comes behind it is
-/// whatever a register held: the kernel reads it, because it may point nowhere.
+/// The name of a phase, or empty. Most programs only pass a level, and the second argument is then the random
+/// content of a register. It may point anywhere, so the kernel reads it.
 std::string_view name_at(const char* text, std::array<char, kLongestName>& copy) {
-  // Not beyond the end of a page, behind which there may be nothing.
+  // Reads page by page: the next page may not be mapped.
   constexpr std::uintptr_t kPage = 4096;
   const std::size_t in_page = kPage - reinterpret_cast<std::uintptr_t>(text) % kPage;
   const iovec to{copy.data(), copy.size()};
@@ -41,7 +41,7 @@ void record_phase(int level, const char* text, CallPlace place) {
   Session& session = *Session::current;
   const Session::Lock guard(session);
   std::array<char, kLongestName> copy{};
-  session.recorder()->enter(Function::kCount, place);  // not among the generated functions
+  session.recorder()->enter(Function::kCount, place);  // not a generated function
   session.recorder()->phase(level, name_at(text, copy));
   session.recorder()->leave(Function::kCount);
 }

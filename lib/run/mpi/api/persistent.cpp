@@ -1,5 +1,4 @@
-// Chapter 3.9: persistent requests. Starting them is the MPI library's MPI_Start, which calls back into the
-// request.
+// MPI chapter 3.9: persistent requests. The MPI library's MPI_Start starts them through a callback.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -23,9 +22,9 @@ MPI_Request prepare(Request& request, const Point& point) {
   return request.handle;
 }
 
-/// One of the library's own, whose starts are recorded.
+/// A request of the MPI library whose starts are recorded.
 template <typename Library>
-int track_persistent(Call& call, MPI_Comm comm, const Point& point, recording::EventKind kind,
+int track_persistent(InterposedCall& call, MPI_Comm comm, const Point& point, recording::EventKind kind,
                      std::uint8_t flags, MPI_Request* handle, Library library) REQUIRES(session_lock) {
   const int code = call.leave_to_library(library);
   if (code != MPI_SUCCESS) return code;
@@ -37,10 +36,10 @@ int track_persistent(Call& call, MPI_Comm comm, const Point& point, recording::E
 template <typename Library>
 int make_send(Function function, const Point& point, SendMode mode, MPI_Comm comm, MPI_Request* handle,
               Library library) {
-  Call call(function);
+  InterposedCall call(function);
   if (!call.session.carries())
     return track_persistent(call, comm, point, recording::EventKind::kSend, flag_of(mode), handle, library);
-  Request& request = take_send_request(comm, true);
+  Request& request = acquire_send_request(comm, true);
   request.mode = mode;
   *handle = prepare(request, point);
   return MPI_SUCCESS;
@@ -48,19 +47,19 @@ int make_send(Function function, const Point& point, SendMode mode, MPI_Comm com
 
 template <typename Library>
 int make_receive(Function function, const Point& point, MPI_Comm comm, MPI_Request* handle, Library library) {
-  Call call(function);
+  InterposedCall call(function);
   if (!call.session.carries())
     return track_persistent(call, comm, point, recording::EventKind::kReceive, 0, handle, library);
-  *handle = prepare(take_receive_request(comm, true), point);
+  *handle = prepare(acquire_receive_request(comm, true), point);
   return MPI_SUCCESS;
 }
 
-/// Starts of requests of the library's own. Where the message of an earlier start is still on its way, Open
-/// MPI puts another request into the program's handle: what is known of each is out of the table meanwhile,
-/// since another thread may get the old handle.
+/// Starts requests of the MPI library. If the message of an earlier start is still under way, Open MPI puts
+/// another request into the program's handle. The requests are removed from the table meanwhile, since
+/// another thread may get the old handle.
 class LibraryStarts {
  public:
-  LibraryStarts(Call& call, int count, const MPI_Request* requests) : call_(call) {
+  LibraryStarts(InterposedCall& call, int count, const MPI_Request* requests) : call_(call) {
     for (int i = 0; i < count; ++i) {
       TrackedRequest* const tracked = call.session.tracked().find(requests[i]);
       if (tracked == nullptr || !tracked->persists()) continue;
@@ -75,24 +74,24 @@ class LibraryStarts {
   void end(int code, const MPI_Request* requests) {
     for (auto& [place, tracked] : starts_) {
       if (code != MPI_SUCCESS)
-        call_.recorder()->take_back(call_.function(), std::exchange(tracked.recorded, 0));
+        call_.recorder()->withdraw(call_.function(), std::exchange(tracked.recorded, 0));
       call_.session.tracked().add(requests[place]) = std::move(tracked);
     }
   }
 
  private:
-  Call& call_;
+  InterposedCall& call_;
   std::vector<std::pair<int, TrackedRequest>> starts_;
 };
 
-/// Starts requests here if all are Offramp's; if not, the MPI library does, and calls back for ours. Open MPI
-/// 4.1 does not raise what goes wrong in a start, so that is done here.
+/// Starts the requests here if all are Offramp's. Otherwise the MPI library starts them and calls back for
+/// Offramp's. Open MPI 4.1 does not raise errors of a start, so they are raised here.
 template <typename Library>
 int start_requests(Function function, int count, MPI_Request* requests, Library library) {
   int code = MPI_SUCCESS;
   MPI_Comm comm = MPI_COMM_NULL;
   {
-    Call call(function);
+    InterposedCall call(function);
     if (!call.session.carries()) {
       LibraryStarts starts(call, requests != nullptr ? count : 0, requests);
       code = call.leave_to_library(library);
@@ -150,7 +149,7 @@ void fill_persistent_messages(MpiTable& table) {
 }
 OFFRAMP_IN_BOTH_FORMS(fill_persistent_messages)
 
-namespace face {
+namespace api {
 
 int Start(MPI_Request* request) {
   return start_requests(Function::kStart, 1, request, [&] { return native.Start(request); });
@@ -161,5 +160,5 @@ int Startall(int count, MPI_Request requests[]) {
                         [&] { return native.Startall(count, requests); });
 }
 
-}  // namespace face
+}  // namespace api
 }  // namespace offramp

@@ -1,5 +1,5 @@
-// The arguments of point-to-point calls at the entry points: which calls are Offramp's, and what a blocking
-// one needs.
+// Arguments of point-to-point calls at the entry points: which calls are carried, and what blocking ones
+// need.
 #pragma once
 
 #include "lib/run/mpi/marshal/point.hpp"
@@ -7,9 +7,8 @@
 
 namespace offramp {
 
-/// Fills `point` and returns true when the call is Offramp's. Everything else goes to the MPI library:
-/// communicators that are not carried, MPI_PROC_NULL, and every mistake in the arguments, which the library
-/// then reports in its own way.
+/// Fills `point` and returns true if Offramp carries the call. The MPI library gets all other calls:
+/// communicators that are not carried, MPI_PROC_NULL, and wrong arguments, which it reports in its own way.
 inline bool send_point(Session& session, const void* buffer, std::int64_t count, MPI_Datatype type,
                        int destination, int tag, MPI_Comm comm, Point& point) {
   const Session::Lock guard(session);
@@ -22,17 +21,17 @@ inline bool receive_point(Session& session, void* buffer, std::int64_t count, MP
   return set_source(session.marshal(), source, tag, comm, point) &&
          set_buffer(session.marshal(), buffer, count, type, point);
 }
-/// The same for a probe, which has no buffer.
+/// For a probe, which has no buffer.
 inline bool probe_point(Session& session, int source, int tag, MPI_Comm comm, Point& point) {
   const Session::Lock guard(session);
   return set_source(session.marshal(), source, tag, comm, point);
 }
 
-/// The records of a blocking call, returned to the session at its end.
+/// The records of a blocking call, returned to the session by the destructor.
 class Records {
  public:
-  explicit Records(Session& session) : session_(session), records_(session.take_records()) {}
-  ~Records() { session_.give_back(records_); }
+  explicit Records(Session& session) : session_(session), records_(session.acquire_records()) {}
+  ~Records() { session_.release_records(records_); }
   Records(const Records&) = delete;
   Records& operator=(const Records&) = delete;
   SendRecord& send() { return records_.send; }
@@ -43,7 +42,7 @@ class Records {
   BlockingRecords& records_;
 };
 
-/// Fills the fields of a status that MPI defines for one completed operation; MPI_ERROR stays as it is.
+/// Fills the fields of a status that MPI defines for one completed operation. Does not change MPI_ERROR.
 inline void fill_status(MPI_Status* status, int source, int tag, std::size_t bytes) {
   if (status == MPI_STATUS_IGNORE) return;
   offramp_native_status_set(status, source, tag, bytes, 0);

@@ -1,4 +1,4 @@
-// Chapter 3: blocking and nonblocking point-to-point communication.
+// MPI chapter 3: blocking and nonblocking point-to-point communication.
 #include <array>
 
 #include "lib/run/mpi/api/entries.hpp"
@@ -18,7 +18,7 @@ template <typename Library>
                                                 MPI_Comm comm, Library library) {
   Outcome outcome = Outcome::kOk;
   {
-    Call call(function);
+    InterposedCall call(function);
     if (!call.session.carries()) {
       const std::uint32_t recorded =
           call.recorder()->begin(function, recording::EventKind::kSend, point, flag_of(mode));
@@ -46,15 +46,15 @@ template <typename Library>
                                                    MPI_Status* status, Library library) {
   Outcome outcome = Outcome::kOk;
   {
-    Call call(function);
+    InterposedCall call(function);
     if (!call.session.carries()) {
       ProgramRecorder& recorder = *call.recorder();
       const std::uint32_t recorded = recorder.begin(function, recording::EventKind::kReceive, point);
       const std::uint32_t wildcard = recorder.wildcard(point);
       MPI_Status own{};
-      MPI_Status* const told = status != MPI_STATUS_IGNORE ? status : &own;
-      const int code = call.leave_to_library([&] { return library(told); });
-      recorder.matched(wildcard, told->MPI_SOURCE, told->MPI_TAG);
+      MPI_Status* const library_status = status != MPI_STATUS_IGNORE ? status : &own;
+      const int code = call.leave_to_library([&] { return library(library_status); });
+      recorder.matched(wildcard, library_status->MPI_SOURCE, library_status->MPI_TAG);
       recorder.end(function, recorded);
       return code;
     }
@@ -73,16 +73,16 @@ template <typename Library>
       recorder->matched(wildcard, record.envelope.source, record.envelope.tag);
       recorder->end(function, recorded);
     }
-    fill_status(status, record.envelope.source, record.envelope.tag, record.told());
+    fill_status(status, record.envelope.source, record.envelope.tag, record.status_bytes());
     outcome = record.outcome;
   }
   return finish(function, comm, outcome);
 }
 
-/// Those of MPI_Sendrecv: the receive is posted first, and the send is learned of first.
+/// The events of MPI_Sendrecv: the receive is posted first, and the send is completed first.
 class ExchangeEvents {
  public:
-  ExchangeEvents(Call& call, const Point* to, const Point* from)
+  ExchangeEvents(InterposedCall& call, const Point* to, const Point* from)
       : recorder_(call.recorder()), function_(call.function()) {
     if (recorder_ == nullptr) return;
     if (to == nullptr || from == nullptr) {
@@ -114,7 +114,7 @@ class ExchangeEvents {
 };
 
 /// Both halves of MPI_Sendrecv; either point may be null (MPI_PROC_NULL).
-Outcome exchange(Call& call, const Point* to, const Point* from, bool replace, MPI_Status* status) {
+Outcome exchange(InterposedCall& call, const Point* to, const Point* from, bool replace, MPI_Status* status) {
   Records records(call.session);
   SendRecord& send = records.send();
   ReceiveRecord& receive = records.receive();
@@ -137,7 +137,7 @@ Outcome exchange(Call& call, const Point* to, const Point* from, bool replace, M
     return outcome;
   }
   call.engine.observe(receive);
-  fill_status(status, receive.envelope.source, receive.envelope.tag, receive.told());
+  fill_status(status, receive.envelope.source, receive.envelope.tag, receive.status_bytes());
   return receive.outcome != Outcome::kOk ? receive.outcome : outcome;
 }
 
@@ -146,13 +146,13 @@ int exchange(Function function, const Point* to, const Point* from, bool replace
              MPI_Status* status, Library library) {
   Outcome outcome = Outcome::kOk;
   {
-    Call call(function);
+    InterposedCall call(function);
     if (!call.session.carries()) {
       ExchangeEvents events(call, to, from);
       MPI_Status own{};
-      MPI_Status* const told = status != MPI_STATUS_IGNORE ? status : &own;
-      const int code = call.leave_to_library([&] { return library(told); });
-      events.end(told->MPI_SOURCE, told->MPI_TAG);
+      MPI_Status* const library_status = status != MPI_STATUS_IGNORE ? status : &own;
+      const int code = call.leave_to_library([&] { return library(library_status); });
+      events.end(library_status->MPI_SOURCE, library_status->MPI_TAG);
       return code;
     }
     outcome = exchange(call, to, from, replace, status);
@@ -160,10 +160,11 @@ int exchange(Function function, const Point* to, const Point* from, bool replace
   return finish(function, comm, outcome);
 }
 
-/// Where nothing is carried. Whether there is room is known when the call is over; but with threads the send
-/// has to stand in front of what others do once it has come, and so a send without room is recorded too.
+/// If the program is only recorded. Without threads the send is recorded after the call, when it is known
+/// whether the buffer had room. With threads it must precede what other ranks do after receiving it, so it is
+/// recorded first, even if the buffer had no room.
 template <typename Library>
-int leave_buffered_to_library(Call& call, const Point& point, Library library) {
+int leave_buffered_to_library(InterposedCall& call, const Point& point, Library library) {
   const bool threads = call.session.has_threads();
   if (threads) record_buffered(call.session, point);
   const int code = call.leave_to_library(library);
@@ -175,7 +176,7 @@ template <typename Library>
 int buffered_send(Function function, const Point& point, MPI_Comm comm, Library library) {
   bool room = false;
   {
-    Call call(function);
+    InterposedCall call(function);
     if (!call.session.carries()) return leave_buffered_to_library(call, point, library);
     SendBuffer buffer;
     const Bytes data = buffer.set(point.buffer, point.count, *point.type);
@@ -190,14 +191,14 @@ template <typename Library>
                                                    MPI_Comm comm, MPI_Request* handle, Library library) {
   int code = MPI_SUCCESS;
   {
-    Call call(function);
+    InterposedCall call(function);
     if (!call.session.carries()) {
       if (mode == SendMode::kBuffered) return leave_buffered_to_library(call, point, library);
       const std::uint32_t recorded =
           record_start(call.session, recording::EventKind::kSend, point, flag_of(mode));
       code = call.leave_to_library(library);
       code == MPI_SUCCESS ? (void)track(call.session, comm, *handle, recorded)
-                          : call.recorder()->take_back(function, recorded);
+                          : call.recorder()->withdraw(function, recorded);
       return code;
     }
     code = start_new_send(call.session, comm, point, mode, *handle);
@@ -207,19 +208,19 @@ template <typename Library>
 }
 
 template <typename Library>
-int track_receive(Call& call, MPI_Comm comm, const Point& point, MPI_Request* handle, Library library)
-    REQUIRES(session_lock) {
+int track_receive(InterposedCall& call, MPI_Comm comm, const Point& point, MPI_Request* handle,
+                  Library library) REQUIRES(session_lock) {
   const std::uint32_t recorded = record_start(call.session, recording::EventKind::kReceive, point);
   const std::uint32_t wildcard = call.recorder()->wildcard(point);
   const int code = call.leave_to_library(library);
   if (code == MPI_SUCCESS)
     track(call.session, comm, *handle, recorded).wildcard = wildcard;
   else
-    call.recorder()->take_back(call.function(), recorded);
+    call.recorder()->withdraw(call.function(), recorded);
   return code;
 }
 
-/// The messages of MPI_Sendrecv and its relatives: which of them there are, and whether Offramp carries all.
+/// The messages of MPI_Sendrecv and related calls. `carried`: Offramp carries all that exist.
 struct Pair {
   Point points[2];
   const Point* to = nullptr;
@@ -246,7 +247,7 @@ template <typename Library>
 int exchange_nonblocking(Function function, const Pair& pair, bool replace, MPI_Comm comm,
                          MPI_Request* handle, Library library) {
   if (handle == nullptr || !pair.carried) return library();
-  Call call(function);
+  InterposedCall call(function);
   if (call.session.carries()) {
     *handle = start_new_exchange(call.session, comm, pair.to, pair.from, replace);
     return MPI_SUCCESS;
@@ -255,11 +256,11 @@ int exchange_nonblocking(Function function, const Pair& pair, bool replace, MPI_
     const std::uint32_t recorded = record_start(call.session, recording::EventKind::kSend, *pair.to);
     const int code = call.leave_to_library(library);
     code == MPI_SUCCESS ? (void)track(call.session, comm, *handle, recorded)
-                        : call.recorder()->take_back(function, recorded);
+                        : call.recorder()->withdraw(function, recorded);
     return code;
   }
   const int code = track_receive(call, comm, *pair.from, handle, library);
-  if (code == MPI_SUCCESS && pair.to != nullptr)  // as start_new_exchange() records it
+  if (code == MPI_SUCCESS && pair.to != nullptr)  // as in start_new_exchange()
     call.recorder()->free(function, record_start(call.session, recording::EventKind::kSend, *pair.to));
   return code;
 }
@@ -294,8 +295,8 @@ struct Entries {
 
   static int recv(void* buf, Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
                   MPI_Status* status) {
-    const auto library = [&](MPI_Status* told) {
-      return (native.*Form::Recv)(buf, count, type, source, tag, comm, told);
+    const auto library = [&](MPI_Status* library_status) {
+      return (native.*Form::Recv)(buf, count, type, source, tag, comm, library_status);
     };
     Point point;
     if (!receive_point(*Session::current, buf, count, type, source, tag, comm, point)) return library(status);
@@ -308,7 +309,7 @@ struct Entries {
     Point point;
     if (handle == nullptr || !receive_point(*Session::current, buf, count, type, source, tag, comm, point))
       return library();
-    Call call(Form::kIrecv);
+    InterposedCall call(Form::kIrecv);
     if (!call.session.carries()) return track_receive(call, comm, point, handle, library);
     *handle = start_new_receive(call.session, comm, point);
     return MPI_SUCCESS;
@@ -317,9 +318,9 @@ struct Entries {
   static int sendrecv(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, int dest, int sendtag,
                       void* recvbuf, Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
                       MPI_Comm comm, MPI_Status* status) {
-    const auto library = [&](MPI_Status* told) {
+    const auto library = [&](MPI_Status* library_status) {
       return (native.*Form::Sendrecv)(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
-                                      recvtype, source, recvtag, comm, told);
+                                      recvtype, source, recvtag, comm, library_status);
     };
     const Pair pair(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
                     recvtag, comm);
@@ -329,8 +330,9 @@ struct Entries {
 
   static int sendrecv_replace(void* buf, Count count, MPI_Datatype type, int dest, int sendtag, int source,
                               int recvtag, MPI_Comm comm, MPI_Status* status) {
-    const auto library = [&](MPI_Status* told) {
-      return (native.*Form::Sendrecv_replace)(buf, count, type, dest, sendtag, source, recvtag, comm, told);
+    const auto library = [&](MPI_Status* library_status) {
+      return (native.*Form::Sendrecv_replace)(buf, count, type, dest, sendtag, source, recvtag, comm,
+                                              library_status);
     };
     const Pair pair(buf, count, type, dest, sendtag, buf, count, type, source, recvtag, comm);
     if (!pair.carried) return library(status);

@@ -1,4 +1,4 @@
-// Chapter 3.8: probe, matched probe and matched receive.
+// MPI chapter 3.8: probe, matched probe, and matched receive.
 #include "lib/run/mpi/api/entries.hpp"
 #include "lib/run/mpi/api/point_arguments.hpp"
 #include "lib/run/native/native.h"
@@ -7,8 +7,8 @@
 namespace offramp {
 namespace {
 
-/// A probe that names no source depends on which message came first.
-void count_dependence(Call& call, const Point& point) {
+/// A probe of any source depends on which message came first.
+void count_dependence(InterposedCall& call, const Point& point) {
   if (point.peer == kAnySource && point.communicator->size > 2)
     call.engine.count_arrival_order_dependence(Dependence::kUnnamedSource, point.communicator->context->id());
 }
@@ -17,7 +17,7 @@ UnexpectedMessage* find(const Point& point) {
   return point.communicator->context->find_unexpected(point.peer, point.tag);
 }
 
-[[gnu::always_inline]] inline UnexpectedMessage* find_now(Call& call, const Point& point)
+[[gnu::always_inline]] inline UnexpectedMessage* find_now(InterposedCall& call, const Point& point)
     REQUIRES(session_lock) {
   UnexpectedMessage* message = find(point);
   if (message == nullptr) {
@@ -34,7 +34,7 @@ UnexpectedMessage* find(const Point& point) {
   return message;
 }
 
-UnexpectedMessage& find_waiting(Call& call, const Point& point) {
+UnexpectedMessage& find_waiting(InterposedCall& call, const Point& point) {
   UnexpectedMessage* message = nullptr;
   call.wait([&] { return (message = find(point)) != nullptr; });
   count_dependence(call, point);
@@ -47,47 +47,48 @@ void fill_status(MPI_Status* status, const UnexpectedMessage& message) {
 }
 
 /// Returns the request of a claim.
-std::uint32_t record(Call& call, recording::EventKind kind, const Point& point,
+std::uint32_t record(InterposedCall& call, recording::EventKind kind, const Point& point,
                      const UnexpectedMessage& message) {
   const Envelope& e = message.envelope;
   if (call.recorder() == nullptr) return 0;
   return call.recorder()->probe(call.function(), kind, point, e.bytes, {e.source, e.tag});
 }
 
-/// Where nothing is carried. flag, message: null where the function has none.
+/// If the program is only recorded. flag, message: null if the function has no such argument.
 template <typename Library>
-int ask_library(Call& call, const Point& point, const int* flag, const MPI_Message* message,
-                MPI_Status* status, Library library) {
+int poll_library(InterposedCall& call, const Point& point, const int* flag, const MPI_Message* message,
+                 MPI_Status* status, Library library) {
   MPI_Status own{};
-  MPI_Status* const told = status != MPI_STATUS_IGNORE ? status : &own;
-  const int code = call.leave_to_library([&] { return library(told); });
+  MPI_Status* const library_status = status != MPI_STATUS_IGNORE ? status : &own;
+  const int code = call.leave_to_library([&] { return library(library_status); });
   if (code != MPI_SUCCESS) return code;
   if (flag != nullptr && *flag == 0) {
     call.recorder()->polled(call.function());
     return code;
   }
   const auto kind = message != nullptr ? recording::EventKind::kClaim : recording::EventKind::kProbe;
-  const std::uint32_t request = call.recorder()->probe(
-      call.function(), kind, point, offramp_native_status_bytes(told), {told->MPI_SOURCE, told->MPI_TAG});
+  const std::uint32_t request =
+      call.recorder()->probe(call.function(), kind, point, offramp_native_status_bytes(library_status),
+                             {library_status->MPI_SOURCE, library_status->MPI_TAG});
   if (message != nullptr) call.session.claim(*message, request);
   return code;
 }
 
-MPI_Message claim(Call& call, UnexpectedMessage& message, MPI_Comm comm, const Point& point) {
+MPI_Message claim(InterposedCall& call, UnexpectedMessage& message, MPI_Comm comm, const Point& point) {
   const std::uint32_t request = record(call, recording::EventKind::kClaim, point, message);
   const Envelope& e = message.envelope;
-  UnexpectedMessage* claimed = message.context->take_unexpected(message).release();
+  UnexpectedMessage* claimed = message.context->pop_unexpected(message).release();
   MPI_Message handle = offramp_native_message_take(comm, claimed, e.source, e.bytes);
   call.session.claim(handle, request);
   return handle;
 }
 
-/// The message behind a handle of ours, which ends with it; null for the library's own.
-/// request: which one it is in the recording.
+/// The message behind a handle of Offramp's. Consumes the claim. Null for a handle of the MPI library.
+/// request: its number in the recording.
 std::unique_ptr<UnexpectedMessage> redeem(Session& session, MPI_Message* handle, std::uint32_t& request) {
   const Session::Lock guard(session);
   if (handle == nullptr) return nullptr;
-  const std::optional<std::uint32_t> claim = session.take_claim(*handle);
+  const std::optional<std::uint32_t> claim = session.end_claim(*handle);
   if (!claim) return nullptr;
   request = *claim;
   if (!session.carries()) return nullptr;
@@ -104,14 +105,16 @@ bool receivable(Session& session, void* buf, std::int64_t count, MPI_Datatype ty
 
 }  // namespace
 
-namespace face {
+namespace api {
 
 int Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
-  const auto library = [&](MPI_Status* told) { return native.Probe(source, tag, comm, told); };
+  const auto library = [&](MPI_Status* library_status) {
+    return native.Probe(source, tag, comm, library_status);
+  };
   Point point;
   if (!probe_point(*Session::current, source, tag, comm, point)) return library(status);
-  Call call(Function::kProbe);
-  if (!call.session.carries()) return ask_library(call, point, nullptr, nullptr, status, library);
+  InterposedCall call(Function::kProbe);
+  if (!call.session.carries()) return poll_library(call, point, nullptr, nullptr, status, library);
   const UnexpectedMessage& found = find_waiting(call, point);
   fill_status(status, found);
   record(call, recording::EventKind::kProbe, point, found);
@@ -119,11 +122,13 @@ int Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
 }
 
 int Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
-  const auto library = [&](MPI_Status* told) { return native.Iprobe(source, tag, comm, flag, told); };
+  const auto library = [&](MPI_Status* library_status) {
+    return native.Iprobe(source, tag, comm, flag, library_status);
+  };
   Point point;
   if (!probe_point(*Session::current, source, tag, comm, point)) return library(status);
-  Call call(Function::kIprobe);
-  if (!call.session.carries()) return ask_library(call, point, flag, nullptr, status, library);
+  InterposedCall call(Function::kIprobe);
+  if (!call.session.carries()) return poll_library(call, point, flag, nullptr, status, library);
   const UnexpectedMessage* message = find_now(call, point);
   *flag = message != nullptr ? 1 : 0;
   if (message == nullptr) return MPI_SUCCESS;
@@ -133,11 +138,13 @@ int Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
 }
 
 int Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
-  const auto library = [&](MPI_Status* told) { return native.Mprobe(source, tag, comm, message, told); };
+  const auto library = [&](MPI_Status* library_status) {
+    return native.Mprobe(source, tag, comm, message, library_status);
+  };
   Point point;
   if (message == nullptr || !probe_point(*Session::current, source, tag, comm, point)) return library(status);
-  Call call(Function::kMprobe);
-  if (!call.session.carries()) return ask_library(call, point, nullptr, message, status, library);
+  InterposedCall call(Function::kMprobe);
+  if (!call.session.carries()) return poll_library(call, point, nullptr, message, status, library);
   UnexpectedMessage& found = find_waiting(call, point);
   fill_status(status, found);
   *message = claim(call, found, comm, point);
@@ -145,13 +152,13 @@ int Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status*
 }
 
 int Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* status) {
-  const auto library = [&](MPI_Status* told) {
-    return native.Improbe(source, tag, comm, flag, message, told);
+  const auto library = [&](MPI_Status* library_status) {
+    return native.Improbe(source, tag, comm, flag, message, library_status);
   };
   Point point;
   if (message == nullptr || !probe_point(*Session::current, source, tag, comm, point)) return library(status);
-  Call call(Function::kImprobe);
-  if (!call.session.carries()) return ask_library(call, point, flag, message, status, library);
+  InterposedCall call(Function::kImprobe);
+  if (!call.session.carries()) return poll_library(call, point, flag, message, status, library);
   UnexpectedMessage* found = find_now(call, point);
   *flag = found != nullptr ? 1 : 0;
   if (found == nullptr) return MPI_SUCCESS;
@@ -160,7 +167,7 @@ int Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
   return MPI_SUCCESS;
 }
 
-}  // namespace face
+}  // namespace api
 
 namespace {
 
@@ -172,7 +179,7 @@ int mrecv(void* buf, typename Form::Count count, MPI_Datatype type, MPI_Message*
   std::uint32_t recorded = 0;
   std::unique_ptr<UnexpectedMessage> claimed = redeem(session, message, recorded);
   if (claimed == nullptr && recorded != 0) {
-    Call call(Form::kMrecv);
+    InterposedCall call(Form::kMrecv);
     const int code =
         call.leave_to_library([&] { return (native.*Form::Mrecv)(buf, count, type, message, status); });
     call.recorder()->wait(Form::kMrecv, recorded);
@@ -182,7 +189,7 @@ int mrecv(void* buf, typename Form::Count count, MPI_Datatype type, MPI_Message*
   const MPI_Comm comm = offramp_native_message_comm(*message);
   Outcome outcome = Outcome::kOk;
   {
-    Call call(Form::kMrecv);
+    InterposedCall call(Form::kMrecv);
     offramp_native_message_release(*message);
     *message = MPI_MESSAGE_NULL;
     Records records(session);
@@ -193,7 +200,7 @@ int mrecv(void* buf, typename Form::Count count, MPI_Datatype type, MPI_Message*
     call.wait([&] { return record.done; });
     call.engine.observe(record);
     if (call.recorder() != nullptr) call.recorder()->wait(Form::kMrecv, recorded);
-    offramp::fill_status(status, record.envelope.source, record.envelope.tag, record.told());
+    offramp::fill_status(status, record.envelope.source, record.envelope.tag, record.status_bytes());
     outcome = record.outcome;
   }
   return finish(Form::kMrecv, comm, outcome);
@@ -208,7 +215,7 @@ int imrecv(void* buf, typename Form::Count count, MPI_Datatype type, MPI_Message
   std::uint32_t recorded = 0;
   std::unique_ptr<UnexpectedMessage> claimed = redeem(session, message, recorded);
   if (claimed == nullptr && recorded != 0) {
-    Call call(Form::kImrecv);
+    InterposedCall call(Form::kImrecv);
     const int code =
         call.leave_to_library([&] { return (native.*Form::Imrecv)(buf, count, type, message, handle); });
     if (code == MPI_SUCCESS) track(session, mpi_world(), *handle, recorded);
@@ -216,10 +223,10 @@ int imrecv(void* buf, typename Form::Count count, MPI_Datatype type, MPI_Message
   }
   if (claimed == nullptr) return (native.*Form::Imrecv)(buf, count, type, message, handle);
   const MPI_Comm comm = offramp_native_message_comm(*message);
-  Call call(Form::kImrecv);
+  InterposedCall call(Form::kImrecv);
   offramp_native_message_release(*message);
   *message = MPI_MESSAGE_NULL;
-  ReceiveRequest& request = take_receive_request(comm);
+  ReceiveRequest& request = acquire_receive_request(comm);
   request.recorded = recorded;
   *handle = request.handle;
   start_claimed(session, request, std::move(claimed), buf, count, *session.marshal().datatypes.find(type));

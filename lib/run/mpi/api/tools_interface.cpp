@@ -1,6 +1,5 @@
-// Chapter 14, performance variables. A variable of Offramp's never changes its index: its block begins where
-// the MPI library's list ended when Offramp was first asked, and what the library adds later stands behind
-// the block.
+// MPI chapter 14, performance variables. Offramp's variables keep their indices: their block begins where the
+// MPI library's list ended at the first query. Variables that the library adds later follow the block.
 #include "lib/run/mpi/api/tools_interface.hpp"
 
 #include <algorithm>
@@ -23,7 +22,7 @@ struct Variable {
   int kind;  // MPI_T_PVAR_CLASS_*
   Value (*now)(Session& session);
 
-  /// Those that only ever are what they are. The others count from MPI_T_pvar_start to MPI_T_pvar_stop.
+  /// Always running. The other variables count from MPI_T_pvar_start to MPI_T_pvar_stop.
   [[nodiscard]] bool continuous() const { return kind == MPI_T_PVAR_CLASS_HIGHWATERMARK; }
 };
 
@@ -46,8 +45,7 @@ constexpr Variable kVariables[] = {
     {"offramp_arrival_order_dependences", "How often modelled time depended on arrival order or polling",
      MPI_T_PVAR_CLASS_COUNTER,
      [](Session& s) { return static_cast<Value>(s.engine().lane().counters.arrival_order_dependences()); }},
-    {"offramp_unexpected_bytes_peak",
-     "The most payload of messages without a receive that was in memory at once",
+    {"offramp_unexpected_bytes_peak", "Peak payload of unexpected messages in memory",
      MPI_T_PVAR_CLASS_HIGHWATERMARK,
      [](Session& s) { return static_cast<Value>(s.engine().unexpected_bytes_peak()); }},
 };
@@ -61,16 +59,16 @@ struct Handle {
   Value started = 0;  // the variable at the last start
 };
 
-/// Lives as long as the process: tools may come before MPI_Init and stay after MPI_Finalize, in any thread.
+/// Lives as long as the process: tools may call before MPI_Init and after MPI_Finalize, in any thread.
 class Tools {
  public:
   static Tools& get() {
-    static Tools& tools = *new Tools;  // as in immortal.hpp; it cannot be moved
+    static Tools& tools = *new Tools;  // as in immortal.hpp, but cannot be moved
     return tools;
   }
 
   std::mutex mutex;
-  int first = -1;  // index of the first variable of ours
+  int first = -1;  // index of Offramp's first variable; -1: not known yet
   std::vector<std::unique_ptr<Handle>> handles;
   Value last[kCount] = {};  // when the session ended
 
@@ -99,7 +97,7 @@ class Tools {
   }
 };
 
-/// The number of the MPI library's variables; also tells whether the tools interface is initialised.
+/// The number of the MPI library's variables. Fails if the tools interface is not initialised.
 int count_natives(int* natives) {
   const int code = native.T_pvar_get_num(natives);
   Tools& tools = Tools::get();
@@ -107,7 +105,7 @@ int count_natives(int* natives) {
   return code;
 }
 
-// Indices: ours are first .. first + kCount - 1; the library's before and behind.
+// Indices: Offramp's are first .. first + kCount - 1; the library's come before and after them.
 bool is_own(int index) {
   const int first = Tools::get().first;
   return first >= 0 && index >= first && index < first + kCount;
@@ -121,7 +119,7 @@ int from_native(int index) {
   return first >= 0 && index >= first ? index + kCount : index;
 }
 
-/// A text as MPI_T hands it out: as much as there is room for; the length counts the end mark.
+/// Returns a text as MPI_T does: as much as fits. The length includes the terminating zero.
 void hand_out(const char* text, char* into, int* length) {
   if (length == nullptr) return;
   if (into != nullptr && *length > 0) {
@@ -131,8 +129,8 @@ void hand_out(const char* text, char* into, int* length) {
   *length = static_cast<int>(std::strlen(text)) + 1;
 }
 
-/// Runs a step on one handle of ours, or on all of a session beside the library's own; other handles are the
-/// library's.
+/// Runs a step on one of Offramp's handles, or on all of a session in addition to the library's. Other
+/// handles are passed to the library.
 template <typename Native, typename Step>
 int for_handles(MPI_T_pvar_session session, MPI_T_pvar_handle handle, Native from_library, Step step) {
   Tools& tools = Tools::get();
@@ -175,7 +173,7 @@ int reset(Tools& tools, Handle& handle) {
 
 }  // namespace
 
-namespace face {
+namespace api {
 
 int T_pvar_get_num(int* count) {
   if (count == nullptr) return native.T_pvar_get_num(count);
@@ -336,7 +334,7 @@ int T_pvar_write(MPI_T_pvar_session session, MPI_T_pvar_handle handle, const voi
       });
 }
 
-}  // namespace face
+}  // namespace api
 
 void close_tools_interface(Session& session) {
   Tools& tools = Tools::get();

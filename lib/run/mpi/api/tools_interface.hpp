@@ -1,12 +1,12 @@
-// Chapter 14, performance variables: Offramp's own stand behind those of the MPI library.
+// MPI chapter 14, performance variables: Offramp's follow those of the MPI library.
 #pragma once
 
 #include "lib/run/mpi/runtime/session.hpp"
 
 namespace offramp {
 
-/// The session ends, but tools may go on reading: the variables keep their last values, and the entries of
-/// the tools interface stay Offramp's. Called when the other entries are the MPI library's again.
+/// Call it when the session ends and the other entries are the MPI library's again. Tools may continue
+/// reading: the variables keep their last values, and the entries of the tools interface stay Offramp's.
 void close_tools_interface(Session& session);
 
 }  // namespace offramp

@@ -1,5 +1,5 @@
-// Chapters 11 and 13: windows and files come and go in the MPI library; Offramp gives each a place where its
-// members' clocks meet.
+// MPI chapters 11 and 13: the MPI library creates and frees windows and files; Offramp gives each a group in
+// which its members synchronize their clocks.
 #include <numeric>
 #include <span>
 #include <utility>
@@ -14,32 +14,31 @@ namespace {
 
 template <typename Handle, typename Constructor>
 int open(Function function, MPI_Comm comm, Handle* made, Constructor constructor) {
-  Call call(function);
+  InterposedCall call(function);
   const MpiCommunicator* const parent = call.session.marshal().communicators.find(comm);
-  MeetingAround meeting(call, parent != nullptr ? parent->collective : nullptr);
+  ScopedSync sync(call, parent != nullptr ? parent->collective : nullptr);
   const int code = pass_through(call, function, constructor);
-  if (took_part(code)) open_meeting_place(call, comm, code == MPI_SUCCESS ? *made : Handle());
-  meeting.end(took_part(code));
+  if (participated(code)) open_sync_group(call, comm, code == MPI_SUCCESS ? *made : Handle());
+  sync.end(participated(code));
   return code;
 }
 
-/// The members meet first: afterwards the handle may already be somebody else's.
+/// The members synchronize first: after the call, the handle may belong to another window or file.
 template <typename Handle, typename Destructor>
 int close(Function function, Handle* handle, Destructor destructor) {
-  Call call(function);
+  InterposedCall call(function);
   if (handle == nullptr) return pass_through(call, function, destructor);
-  MeetingAround meeting(call, meeting_place(call.session, *handle));
-  meeting.meet();
-  call.session.meetings().close(*handle);
+  ScopedSync sync(call, sync_group_of(call.session, *handle));
+  sync.before_call();
+  call.session.sync_groups().close(*handle);
   const int code = pass_through(call, function, destructor);
-  meeting.end();
+  sync.end();
   return code;
 }
 
 // --- general active target synchronisation ---
-// A target's clock goes to its origins with MPI_Win_post, and they have it when MPI_Win_complete returns,
-// which is the first of their calls that always waits for the post. Theirs come back to MPI_Win_wait. Whoever
-// tells its clock waits for nobody.
+// A target sends its clock to its origins in MPI_Win_post. They receive it in MPI_Win_complete, their first
+// call that always waits for the post, and send theirs to MPI_Win_wait. Sending a clock never blocks.
 
 std::vector<int> ranks_in(MPI_Win window, MPI_Group group) {
   MPI_Group all = MPI_GROUP_NULL;
@@ -54,24 +53,24 @@ std::vector<int> ranks_in(MPI_Win window, MPI_Group group) {
   return ranks;
 }
 
-/// With threads it is recorded in front of the call after which the others have the clock: what another
-/// thread does because of them may be recorded before that call is over.
-bool is_told_early(Call& call) {
+/// With threads, the event precedes the call after which the others have the clock: what another thread does
+/// as a consequence may be recorded before that call returns.
+bool is_recorded_early(InterposedCall& call) {
   return call.session.has_threads();
 }
 
-void tell(Call& call, const Context& epochs, Subject subject, std::span<const int> to) {
-  if (!is_told_early(call)) record_exchange(call, epochs, subject, to, {}, true);
+void record_notify(InterposedCall& call, const Context& epochs, Subject subject, std::span<const int> to) {
+  if (!is_recorded_early(call)) record_exchange(call, epochs, subject, to, {}, true);
 }
 
-void hear(Call& call, const Context& epochs, Subject subject, std::span<const int> from) {
+void record_wait(InterposedCall& call, const Context& epochs, Subject subject, std::span<const int> from) {
   record_exchange(call, epochs, subject, {}, from, true);
 }
 
-/// The exposure epoch of a window is over, if it has one here.
-void end_exposure(Call& call, MPI_Win window) {
-  MeetingPlace* place = call.session.meetings().find(window);
-  if (place != nullptr) hear(call, *place->epochs, kCompleted, std::exchange(place->origins, {}));
+/// Ends the exposure epoch of a window, if it has one on this rank.
+void end_exposure(InterposedCall& call, MPI_Win window) {
+  SyncGroup* place = call.session.sync_groups().find(window);
+  if (place != nullptr) record_wait(call, *place->epochs, kCompleted, std::exchange(place->origins, {}));
 }
 
 template <typename Form>
@@ -103,53 +102,53 @@ void fill_windows(MpiTable& table) {
 }
 OFFRAMP_IN_BOTH_FORMS(fill_windows)
 
-namespace face {
+namespace api {
 
 int Win_post(MPI_Group group, int assert, MPI_Win win) {
-  Call call(Function::kWin_post);
-  MeetingPlace* place = group != MPI_GROUP_NULL ? call.session.meetings().find(win) : nullptr;
-  if (place != nullptr && is_told_early(call))
+  InterposedCall call(Function::kWin_post);
+  SyncGroup* place = group != MPI_GROUP_NULL ? call.session.sync_groups().find(win) : nullptr;
+  if (place != nullptr && is_recorded_early(call))
     record_exchange(call, *place->epochs, kPosted, ranks_in(win, group), {}, true);
   const int code =
       pass_through(call, Function::kWin_post, [&] { return native.Win_post(group, assert, win); });
   if (code != MPI_SUCCESS || place == nullptr) return code;
   place->origins = ranks_in(win, group);
-  tell(call, *place->epochs, kPosted, place->origins);
+  record_notify(call, *place->epochs, kPosted, place->origins);
   return code;
 }
 
 int Win_start(MPI_Group group, int assert, MPI_Win win) {
-  Call call(Function::kWin_start);
+  InterposedCall call(Function::kWin_start);
   const int code =
       pass_through(call, Function::kWin_start, [&] { return native.Win_start(group, assert, win); });
-  MeetingPlace* place = call.session.meetings().find(win);
+  SyncGroup* place = call.session.sync_groups().find(win);
   if (code == MPI_SUCCESS && place != nullptr && group != MPI_GROUP_NULL)
     place->targets = ranks_in(win, group);
   return code;
 }
 
 int Win_complete(MPI_Win win) {
-  Call call(Function::kWin_complete);
-  MeetingPlace* place = call.session.meetings().find(win);
-  if (place != nullptr && is_told_early(call))
+  InterposedCall call(Function::kWin_complete);
+  SyncGroup* place = call.session.sync_groups().find(win);
+  if (place != nullptr && is_recorded_early(call))
     record_exchange(call, *place->epochs, kCompleted, place->targets, {}, true);
   const int code = pass_through(call, Function::kWin_complete, [&] { return native.Win_complete(win); });
   if (code != MPI_SUCCESS || place == nullptr) return code;
   const std::vector<int> targets = std::exchange(place->targets, {});
-  hear(call, *place->epochs, kPosted, targets);
-  tell(call, *place->epochs, kCompleted, targets);
+  record_wait(call, *place->epochs, kPosted, targets);
+  record_notify(call, *place->epochs, kCompleted, targets);
   return code;
 }
 
 int Win_wait(MPI_Win win) {
-  Call call(Function::kWin_wait);
+  InterposedCall call(Function::kWin_wait);
   const int code = pass_through(call, Function::kWin_wait, [&] { return native.Win_wait(win); });
   if (code == MPI_SUCCESS) end_exposure(call, win);
   return code;
 }
 
 int Win_test(MPI_Win win, int* flag) {
-  Call call(Function::kWin_test);
+  InterposedCall call(Function::kWin_test);
   const int code = pass_through(call, Function::kWin_test, [&] { return native.Win_test(win, flag); });
   if (code != MPI_SUCCESS) return code;
   if (*flag != 0) {
@@ -177,5 +176,5 @@ int File_close(MPI_File* file) {
   return close(Function::kFile_close, file, [&] { return native.File_close(file); });
 }
 
-}  // namespace face
+}  // namespace api
 }  // namespace offramp

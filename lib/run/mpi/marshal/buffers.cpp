@@ -52,7 +52,7 @@ void Unpacking::use(std::span<const std::byte> piece, bool is_last) {
 
 Bytes SendBuffer::copy_or_pack(const void* buffer, std::int64_t count, const TypeInfo& type,
                                const Engine& engine, const SendTarget& to) {
-  if (!engine.takes_pieces(type.bytes(count), to.context.world_rank(to.destination)))
+  if (!engine.packs_in_pieces(type.bytes(count), to.context.world_rank(to.destination)))
     return copy(buffer, count, type);
   aside_ = std::make_unique<Aside>();
   aside_->packing = std::make_unique<Packing>(buffer, count, type);

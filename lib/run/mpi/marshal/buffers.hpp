@@ -1,5 +1,4 @@
-// The program's buffers as packed bytes: in place where the datatype is contiguous, otherwise as a packed
-// copy, or in pieces.
+// The program's buffers as packed bytes: in place if the datatype is contiguous, else as a copy or in pieces.
 #pragma once
 
 #include <mpi.h>
@@ -12,13 +11,13 @@
 
 namespace offramp {
 
-/// Packs `count` elements at `from` (a user buffer) to `to`, which has room for type.bytes(count).
+/// Packs `count` elements of the user buffer `from` to `to`, which must have room for type.bytes(count).
 void pack_elements(const void* from, std::int64_t count, const TypeInfo& type, std::byte* to);
-/// Unpacks `bytes` bytes, which may end inside an element. Memory that they do not reach is neither read nor
-/// written: it may belong to another thread, or not be there at all.
+/// Unpacks `bytes` bytes, which may end inside an element. Memory beyond them is neither read nor written: it
+/// may belong to another thread or may not be mapped.
 void unpack_elements(const std::byte* from, std::size_t bytes, void* to, const TypeInfo& type);
 
-/// Packs a large buffer piece by piece. Keeps a reference to the type.
+/// Packs a large buffer piece by piece. Retains the type.
 class Packing final : public PieceSource {
  public:
   Packing(const void* buffer, std::int64_t count, const TypeInfo& type);
@@ -32,7 +31,7 @@ class Packing final : public PieceSource {
   offramp_packing* state_;
 };
 
-/// Unpacks a message while it arrives. Keeps a reference to the type.
+/// Unpacks a message while it arrives. Retains the type.
 class Unpacking final : public PieceSink {
  public:
   Unpacking(void* buffer, std::int64_t count, const TypeInfo& type);
@@ -45,10 +44,10 @@ class Unpacking final : public PieceSink {
   void* buffer_;
   std::int64_t count_;
   TypeInfo type_;
-  offramp_packing* state_ = nullptr;  // since the first of several pieces
+  offramp_packing* state_ = nullptr;  // set after the first of several pieces
 };
 
-/// The message whose data a buffer holds.
+/// The message that a buffer is sent in.
 struct SendTarget {
   const Context& context;
   int destination;
@@ -57,20 +56,20 @@ struct SendTarget {
 
 class SendBuffer {
  public:
-  /// The bytes of a user buffer; valid while the buffer and this object are.
+  /// The bytes of a user buffer. Valid as long as the buffer and this object.
   Bytes set(const void* buffer, std::int64_t count, const TypeInfo& type) {
     if (type.contiguous(count))
       return {static_cast<const std::byte*>(buffer) + type.true_lb, type.bytes(count)};
     return copy(buffer, count, type);
   }
-  /// The bytes of a message. Their address is null if the record has them in pieces.
+  /// The bytes of a message. Their address is null if the record reads them in pieces.
   Bytes set(const void* buffer, std::int64_t count, const TypeInfo& type, const Engine& engine,
             const SendTarget& to) {
     if (type.contiguous(count)) [[likely]]
       return {static_cast<const std::byte*>(buffer) + type.true_lb, type.bytes(count)};
     return copy_or_pack(buffer, count, type, engine, to);
   }
-  /// The same, always copied.
+  /// Like the first set(), but always copies.
   Bytes copy(const void* buffer, std::int64_t count, const TypeInfo& type);
   void reset() { aside_.reset(); }
 
@@ -83,13 +82,13 @@ class SendBuffer {
     std::unique_ptr<Packing> packing;
   };
 
-  std::unique_ptr<Aside> aside_;  // null: the data is contiguous, as most is
+  std::unique_ptr<Aside> aside_;  // null: the data is contiguous, as in most cases
 };
 
 /// Receives a message into a user buffer.
 class MessageBuffer {
  public:
-  /// Returns where the bytes go. Their address is null if the record unpacks them in pieces.
+  /// Returns the memory for the bytes. The address is null if the record unpacks them in pieces.
   MutableBytes set(void* buffer, std::int64_t count, const TypeInfo& type, ReceiveRecord& record) {
     if (type.contiguous(count)) [[likely]]
       return {static_cast<std::byte*>(buffer) + type.true_lb, type.bytes(count)};
@@ -103,7 +102,7 @@ class MessageBuffer {
   std::unique_ptr<Unpacking> unpacking_;
 };
 
-/// Receives a block of a collective, which its algorithm needs as packed bytes.
+/// Receives a block of a collective whose algorithm needs packed bytes.
 class ReceiveBuffer {
  public:
   ReceiveBuffer() = default;
@@ -111,12 +110,12 @@ class ReceiveBuffer {
   ReceiveBuffer(const ReceiveBuffer&) = delete;
   ReceiveBuffer& operator=(const ReceiveBuffer&) = delete;
 
-  /// Where to put the bytes for a user buffer. Keeps a reference to a type that has to be unpacked.
+  /// Returns memory for the packed bytes of a user buffer. Retains a type that has to be unpacked.
   MutableBytes set(void* buffer, std::int64_t count, const TypeInfo& type) {
     if (type.contiguous(count)) return {static_cast<std::byte*>(buffer) + type.true_lb, type.bytes(count)};
     return set_aside(buffer, count, type);
   }
-  /// The first `bytes` are in place: unpacks them into the user buffer if need be.
+  /// Unpacks the first `bytes` bytes into the user buffer, unless they are there already.
   void finish(std::size_t bytes) {
     if (aside_ != nullptr) unpack(bytes);
   }
@@ -134,7 +133,7 @@ class ReceiveBuffer {
   void unpack(std::size_t bytes);
   void release();
 
-  std::unique_ptr<Aside> aside_;  // apart: most data is contiguous, and requests are many
+  std::unique_ptr<Aside> aside_;  // separate, because most data is contiguous and requests are many
 };
 
 }  // namespace offramp

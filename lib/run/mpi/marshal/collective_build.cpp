@@ -1,8 +1,10 @@
-// A function per collective, all over class Builder, which gathers one call and turns invalid at the first
-// thing that is the MPI library's to say; later steps then do nothing, so a build_*() function reads as the
-// list of its arguments. Two kinds of checks look alike and are not: what all ranks know alike may decide
-// whether Offramp carries the call (refuse()); what only this rank knows may not, or ranks would disagree,
-// and is left to the library's own errors or told after the operation (truncated).
+// One function per collective, based on class Builder. Builder collects a call and becomes invalid at the
+// first argument that is left to the MPI library; later steps then do nothing, so each build_*() reads like
+// its list of arguments.
+//
+// Two kinds of checks look alike but differ. Conditions that all ranks can evaluate alike may decide that
+// Offramp does not carry the call (refuse()). Conditions that only this rank can evaluate may not, or the
+// ranks would disagree. They are left to the library's errors or reported after the operation (truncated).
 #include "lib/run/mpi/marshal/collective_build.hpp"
 
 #include <utility>
@@ -23,7 +25,7 @@ Pointer element(Pointer buffer, std::int64_t index, const TypeInfo& type) {
   return static_cast<Byte*>(buffer) + static_cast<MPI_Aint>(index) * type.extent;
 }
 
-/// Collects one call. As soon as something is the MPI library's to say, valid() is false and stays so.
+/// Collects one call. valid() becomes false for good at the first argument that is left to the MPI library.
 class Builder {
  public:
   Builder(MarshalContext& context, MPI_Comm comm, OperationKind kind, int root = 0)
@@ -43,13 +45,12 @@ class Builder {
   [[nodiscard]] int rank() const { return communicator_->rank; }
   [[nodiscard]] int size() const { return communicator_->size; }
   [[nodiscard]] bool at_root() const { return valid() && rank() == made_->operation.root; }
-  BuiltCall take() {
+  BuiltCall release() {
     if (made_ != nullptr) made_->built();
     return std::move(made_);
   }
 
-  /// The type of a buffer whose arguments are right; null, and not valid any more, otherwise. blocks: how
-  /// often the count.
+  /// Returns the type if the arguments of a buffer are valid. Otherwise refuses the call and returns null.
   const TypeInfo* check(const void* buffer, std::int64_t count, MPI_Datatype type) {
     if (!valid()) return nullptr;
     const TypeInfo* info = count < 0 ? nullptr : context_.datatypes.find(type);
@@ -61,15 +62,15 @@ class Builder {
     return info;
   }
 
-  /// The size that the ranks know alike, where there is one.
+  /// Sets the size that all ranks know, for collectives that have one.
   void describe(const TypeInfo& type, std::int64_t count) {
     made_->operation.bytes = type.bytes(count);
-    // Nothing matches any type, and so says nothing of what the others have.
+    // Empty data matches any type, so its type does not describe the other ranks' data.
     made_->operation.element = made_->operation.bytes > 0 ? type.parts : ElementType::kByte;
     made_->buffers.block = made_->operation.bytes;
   }
 
-  /// After describe().
+  /// Call it after describe().
   void reduce(MPI_Op op, const TypeInfo& type, std::int64_t count) {
     if (op == MPI_OP_NULL || op == MPI_Op{}) return refuse();
     const ReduceFunction function = function_of(op);
@@ -87,14 +88,14 @@ class Builder {
   void send(const void* buffer, std::int64_t count, const TypeInfo& type) {
     made_->buffers.send = bytes_of(made_->outgoing, buffer, count, type);
   }
-  /// The same, from a buffer that the operation also writes to.
+  /// For a send buffer that the operation also writes to.
   void send_copy(const void* buffer, std::int64_t count, const TypeInfo& type) {
     made_->buffers.send = copy_of(made_->outgoing, buffer, count, type);
   }
   void receive(void* buffer, std::int64_t count, const TypeInfo& type) {
     made_->buffers.receive = made_->incoming.set(buffer, count, type);
   }
-  /// The own block is where its result goes already.
+  /// This rank's block is already where its result belongs.
   void send_in_place(const void* buffer, std::int64_t count, const TypeInfo& type) {
     const std::size_t block = made_->buffers.block;
     if (type.contiguous(count * size())) {
@@ -104,12 +105,13 @@ class Builder {
       send_copy(element(buffer, count * rank(), type), count, type);
     }
   }
-  /// The own block stays where it is sent from.
+  /// This rank's block stays in the send buffer.
   void receive_in_place(Bytes block) {
     made_->buffers.receive = {const_cast<std::byte*>(block.data()), block.size()};
   }
 
-  /// A contribution that is longer than the receivers expect: the others are in the call already.
+  /// Truncates a contribution longer than the receivers expect. Too late to refuse: others may be in the
+  /// call.
   void cut_to_block() {
     if (made_->buffers.send.size() <= made_->buffers.block) return;
     made_->buffers.send = made_->buffers.send.first(made_->buffers.block);
@@ -134,12 +136,12 @@ class Builder {
   Bytes bytes_of(SendBuffer& place, const void* buffer, std::int64_t count, const TypeInfo& type) const {
     return type.contiguous(count) ? place.set(buffer, count, type) : copy_of(place, buffer, count, type);
   }
-  /// Where nothing is carried the bytes are never read: the size is recorded, and that it is another buffer.
+  /// If payload is not moved, its bytes are never read: only its size and another address are recorded.
   Bytes copy_of(SendBuffer& place, const void* buffer, std::int64_t count, const TypeInfo& type) const {
     if (context_.moves_payload) return place.copy(buffer, count, type);
     return {reinterpret_cast<const std::byte*>(&place), type.bytes(count)};
   }
-  /// Where the next block's buffer is; there is one per rank.
+  /// The buffer of the next block; there is one per rank.
   template <typename Buffer, typename Span>
   Buffer& next_place(std::vector<Buffer>& buffers, std::vector<Span>& blocks) const {
     if (blocks.empty()) {
@@ -154,14 +156,14 @@ class Builder {
   BuiltCall made_;
 };
 
-/// Blocks as MPI describes them: per rank a count and a displacement, in elements of one type.
+/// Blocks as in MPI: a count and a displacement per rank, in elements of one type.
 struct CountedBlocks {
   Counts counts;
   Counts displacements;
   MPI_Datatype type;
 };
 
-/// Null, and the builder not valid any more, when something about them is wrong.
+/// Returns null and refuses the call if an argument is invalid.
 const TypeInfo* check_blocks(Builder& builder, const void* buffer, const CountedBlocks& blocks) {
   if (!builder.valid()) return nullptr;
   if (blocks.counts.missing() || blocks.displacements.missing()) {
@@ -186,7 +188,7 @@ void send_blocks(Builder& builder, const void* buffer, const CountedBlocks& bloc
     builder.send_block(element(buffer, blocks.displacements[i], type), blocks.counts[i], type);
 }
 
-/// The own contribution, which is in its place among the received blocks.
+/// Sends this rank's contribution, which is in its place among the received blocks.
 void send_own_block(Builder& builder, const void* buffer, const CountedBlocks& blocks, const TypeInfo& type) {
   const int own = builder.rank();
   const std::int64_t count = blocks.counts[own];
@@ -197,7 +199,7 @@ void send_own_block(Builder& builder, const void* buffer, const CountedBlocks& b
   }
 }
 
-/// Arguments of the reductions without a root: where the operands are.
+/// Operands of the reductions without a root.
 struct Operands {
   const TypeInfo* type = nullptr;
   const void* from = nullptr;
@@ -225,7 +227,7 @@ BuiltCall build_whole_reduction(MarshalContext& context, OperationKind kind, con
   if (!builder.valid()) return nullptr;
   builder.send(operands.from, count, *operands.type);
   builder.receive(recvbuf, count, *operands.type);
-  return builder.take();
+  return builder.release();
 }
 
 }  // namespace
@@ -243,7 +245,7 @@ BuiltCall build_bcast(MarshalContext& context, void* buffer, std::int64_t count,
     builder.receive(buffer, count, *info);
     builder.made().buffers.send = builder.made().buffers.receive;
   }
-  return builder.take();
+  return builder.release();
 }
 
 BuiltCall build_reduce(MarshalContext& context, const void* sendbuf, void* recvbuf, std::int64_t count,
@@ -252,7 +254,7 @@ BuiltCall build_reduce(MarshalContext& context, const void* sendbuf, void* recvb
   if (!builder.valid()) return nullptr;
   const bool at_root = builder.at_root();
   const bool in_place = sendbuf == MPI_IN_PLACE;
-  // What the others pass as their receive buffer says nothing: the decision is alike everywhere.
+  // The other ranks' receive buffer is not checked, so that all ranks make the same choice.
   builder.refuse_if((in_place && !at_root) || (at_root && recvbuf == MPI_IN_PLACE) ||
                     (at_root && sendbuf == recvbuf && count > 0));
   if (at_root) builder.check(recvbuf, count, type);
@@ -263,12 +265,12 @@ BuiltCall build_reduce(MarshalContext& context, const void* sendbuf, void* recvb
   if (!builder.valid()) return nullptr;
   builder.send(in_place ? recvbuf : sendbuf, count, *info);
   if (at_root) builder.receive(recvbuf, count, *info);
-  return builder.take();
+  return builder.release();
 }
 
 BuiltCall build_allreduce(MarshalContext& context, const void* sendbuf, void* recvbuf, std::int64_t count,
                           MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-  if (sendbuf == recvbuf && count > 1) return nullptr;  // the MPI library refuses it
+  if (sendbuf == recvbuf && count > 1) return nullptr;  // the MPI library reports the error
   return build_whole_reduction(context, OperationKind::kAllreduce, sendbuf, recvbuf, count, type, op, comm);
 }
 
@@ -281,7 +283,7 @@ BuiltCall build_exscan(MarshalContext& context, const void* sendbuf, void* recvb
                        MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
   BuiltCall made =
       build_whole_reduction(context, OperationKind::kExscan, sendbuf, recvbuf, count, type, op, comm);
-  // The first rank has no result: what its buffer holds stays.
+  // The first rank has no result: its buffer is not changed.
   if (made != nullptr && context.find(comm)->rank == 0) {
     made->buffers.receive = {};
     made->incoming.reset();
@@ -301,7 +303,7 @@ BuiltCall build_reduce_scatter_block(MarshalContext& context, const void* sendbu
   operands.in_place ? builder.send_copy(operands.from, all, *operands.type)
                     : builder.send(operands.from, all, *operands.type);
   builder.receive(recvbuf, count, *operands.type);
-  return builder.take();
+  return builder.release();
 }
 
 BuiltCall build_reduce_scatter(MarshalContext& context, const void* sendbuf, void* recvbuf, Counts counts,
@@ -335,7 +337,7 @@ BuiltCall build_reduce_scatter(MarshalContext& context, const void* sendbuf, voi
     offset += bytes;
   }
   builder.receive(recvbuf, own, *info);
-  return builder.take();
+  return builder.release();
 }
 
 BuiltCall build_gather(MarshalContext& context, const void* sendbuf, std::int64_t sendcount,
@@ -352,13 +354,13 @@ BuiltCall build_gather(MarshalContext& context, const void* sendbuf, std::int64_
   if (!at_root) {
     builder.describe(*sent, sendcount);
     builder.send(sendbuf, sendcount, *sent);
-    return builder.take();
+    return builder.release();
   }
   builder.describe(*received, recvcount);
   builder.receive(recvbuf, recvcount * builder.size(), *received);
   in_place ? builder.send_in_place(recvbuf, recvcount, *received) : builder.send(sendbuf, sendcount, *sent);
   builder.cut_to_block();
-  return builder.take();
+  return builder.release();
 }
 
 BuiltCall build_gatherv(MarshalContext& context, const void* sendbuf, std::int64_t sendcount,
@@ -379,7 +381,7 @@ BuiltCall build_gatherv(MarshalContext& context, const void* sendbuf, std::int64
   }
   in_place ? send_own_block(builder, recvbuf, blocks, *received) : builder.send(sendbuf, sendcount, *sent);
   if (at_root) builder.cut_to_block();
-  return builder.take();
+  return builder.release();
 }
 
 BuiltCall build_scatter(MarshalContext& context, const void* sendbuf, std::int64_t sendcount,
@@ -399,11 +401,11 @@ BuiltCall build_scatter(MarshalContext& context, const void* sendbuf, std::int64
   if (in_place) {
     builder.receive_in_place(
         made.buffers.send.subspan(made.buffers.block * static_cast<std::size_t>(root), made.buffers.block));
-    return builder.take();
+    return builder.release();
   }
   builder.receive(recvbuf, recvcount, *received);
   if (at_root) made.limit_receive(made.buffers.block);
-  return builder.take();
+  return builder.release();
 }
 
 BuiltCall build_scatterv(MarshalContext& context, const void* sendbuf, Counts sendcounts, Counts displs,
@@ -422,11 +424,11 @@ BuiltCall build_scatterv(MarshalContext& context, const void* sendbuf, Counts se
   if (at_root) send_blocks(builder, sendbuf, blocks, *sent);
   if (in_place) {
     builder.receive_in_place(made.send_blocks[static_cast<std::size_t>(root)]);
-    return builder.take();
+    return builder.release();
   }
   builder.receive(recvbuf, recvcount, *received);
   if (at_root) made.limit_receive(made.send_blocks[static_cast<std::size_t>(root)].size());
-  return builder.take();
+  return builder.release();
 }
 
 BuiltCall build_allgather(MarshalContext& context, const void* sendbuf, std::int64_t sendcount,
@@ -442,7 +444,7 @@ BuiltCall build_allgather(MarshalContext& context, const void* sendbuf, std::int
   builder.receive(recvbuf, recvcount * builder.size(), *received);
   in_place ? builder.send_in_place(recvbuf, recvcount, *received) : builder.send(sendbuf, sendcount, *sent);
   builder.cut_to_block();
-  return builder.take();
+  return builder.release();
 }
 
 BuiltCall build_allgatherv(MarshalContext& context, const void* sendbuf, std::int64_t sendcount,
@@ -459,7 +461,7 @@ BuiltCall build_allgatherv(MarshalContext& context, const void* sendbuf, std::in
   in_place ? send_own_block(builder, recvbuf, blocks, *received) : builder.send(sendbuf, sendcount, *sent);
   builder.made().buffers.block = received->bytes(recvcounts[builder.rank()]);
   builder.cut_to_block();
-  return builder.take();
+  return builder.release();
 }
 
 BuiltCall build_alltoall(MarshalContext& context, const void* sendbuf, std::int64_t sendcount,
@@ -472,13 +474,13 @@ BuiltCall build_alltoall(MarshalContext& context, const void* sendbuf, std::int6
   const TypeInfo* const received = builder.check(recvbuf, recvcount, recvtype);
   if (!builder.valid()) return nullptr;
   builder.describe(*received, recvcount);
-  // Blocks of another size than is received: the MPI library says what it makes of that.
+  // If the block sizes differ, the MPI library handles the call.
   if (!in_place && sent->bytes(sendcount) != received->bytes(recvcount)) return nullptr;
   const std::int64_t all = recvcount * builder.size();
   in_place ? builder.send_copy(recvbuf, all, *received)
            : builder.send(sendbuf, sendcount * builder.size(), *sent);
   builder.receive(recvbuf, all, *received);
-  return builder.take();
+  return builder.release();
 }
 
 BuiltCall build_alltoallv(MarshalContext& context, const void* sendbuf, Counts sendcounts, Counts sdispls,
@@ -500,7 +502,7 @@ BuiltCall build_alltoallv(MarshalContext& context, const void* sendbuf, Counts s
   }
   receive_blocks(builder, recvbuf, incoming, *received);
   builder.made().cut_own_block(builder.rank());
-  return builder.take();
+  return builder.release();
 }
 
 BuiltCall build_alltoallw(MarshalContext& context, const void* sendbuf, Counts sendcounts, Counts sdispls,
@@ -528,11 +530,11 @@ BuiltCall build_alltoallw(MarshalContext& context, const void* sendbuf, Counts s
     builder.receive_block(into, recvcounts[i], *received);
   }
   builder.made().cut_own_block(builder.rank());
-  return builder.take();
+  return builder.release();
 }
 
 BuiltCall build_barrier(MarshalContext& context, MPI_Comm comm) {
-  return Builder(context, comm, OperationKind::kBarrier).take();
+  return Builder(context, comm, OperationKind::kBarrier).release();
 }
 
 }  // namespace offramp

@@ -1,7 +1,7 @@
-// From the arguments of an MPI collective to a CollectiveCall. Whether Offramp carries a call is decided from
-// what all ranks know alike; a mistake in one rank's arguments goes to the MPI library, which reports it.
+// Builds a CollectiveCall from the arguments of an MPI collective. Facts that all ranks know decide whether
+// Offramp carries a call. Invalid arguments of a single rank go to the MPI library, which reports them.
 //
-// Every builder returns null when the call is not Offramp's. They need the session's lock.
+// Every builder returns null if Offramp does not carry the call. Callers need the session's lock.
 #pragma once
 
 #include <mpi.h>
@@ -19,11 +19,11 @@ namespace offramp {
 
 using BuiltCall = std::unique_ptr<CollectiveCall>;
 
-/// The counts or displacements of a call, one per rank, in either of its forms: int, or 64 bits wide.
+/// The counts or displacements of a call, one per rank: int or 64 bits wide.
 class Counts {
  public:
   template <std::integral T>
-  Counts(const T* values)  // NOLINT(google-explicit-constructor): stands for the argument
+  Counts(const T* values)  // NOLINT(google-explicit-constructor): converts the argument
       : values_(values), wide_(sizeof(T) == sizeof(Wide)) {
     static_assert(sizeof(T) == sizeof(Wide) || std::is_same_v<T, int>);
   }
@@ -38,7 +38,7 @@ class Counts {
   bool wide_;
 };
 
-/// While there is one, the builders put down the types that they look at, which are those that count.
+/// During its lifetime, the builders note the types that they check, those that matter on this rank.
 class CheckedTypes {
  public:
   CheckedTypes(MarshalContext& context, std::vector<MPI_Datatype>& types) : context_(context) {
@@ -52,8 +52,8 @@ class CheckedTypes {
   MarshalContext& context_;
 };
 
-/// While there is one, the builders build on the place of a persistent collective, whatever communicator the
-/// arguments name: the program may have freed that since.
+/// During its lifetime, the builders use the context of a persistent collective and ignore the communicator
+/// argument, which the program may have freed.
 class BuildOn {
  public:
   BuildOn(MarshalContext& context, MpiCommunicator& place) : context_(context) {

@@ -36,7 +36,7 @@ void MpiReducer::combine(Bytes in, MutableBytes inout) {
 }
 
 void MpiReducer::combine_with_gaps(Bytes in, MutableBytes inout, int count) const {
-  // The operation sees elements laid out as the type says, with whatever lies between them zero.
+  // The operation receives elements in the type's layout. Gaps are zero.
   const std::size_t span =
       static_cast<std::size_t>(std::abs(type_.extent)) * static_cast<std::size_t>(count - 1) +
       static_cast<std::size_t>(type_.true_extent);

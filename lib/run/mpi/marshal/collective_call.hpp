@@ -1,5 +1,4 @@
-// One collective call of the program: its buffers as packed bytes, the operation, and what to do with the
-// result.
+// One collective call of the program: its buffers as packed bytes, the operation, and its result.
 #pragma once
 
 #include <mpi.h>
@@ -15,8 +14,8 @@
 
 namespace offramp {
 
-/// A reduction through the MPI library, so that every operation and type has MPI's own meaning.
-/// The program may free the operation and the type meanwhile.
+/// Reduces through the MPI library, so that every operation and type has MPI's meaning. Retains the operation
+/// and the type, which the program may free meanwhile.
 class MpiReducer final : public Reducer {
  public:
   MpiReducer() = default;
@@ -24,7 +23,7 @@ class MpiReducer final : public Reducer {
   MpiReducer(const MpiReducer&) = delete;
   MpiReducer& operator=(const MpiReducer&) = delete;
 
-  /// Once.
+  /// Call it once.
   void set(MPI_Op op, const TypeInfo& type);
   void combine(Bytes in, MutableBytes inout) override;
 
@@ -34,30 +33,30 @@ class MpiReducer final : public Reducer {
   TypeInfo type_;
 };
 
-/// Built, started, completed, observed, destroyed; must stay where it is.
+/// Built, started, completed, observed, destroyed. Must not move.
 class CollectiveCall : public detail::Pooled {
  public:
   CollectiveCall(Engine& engine, MpiCommunicator& where)
       : communicator(where.recorded), collective(engine, *where.collective) {}
 
-  std::uint32_t communicator;  // in the recording of this rank
+  std::uint32_t communicator;  // number in this rank's recording
   Operation operation;
   CollectiveBuffers buffers;
   MpiReducer reducer;
   SendBuffer outgoing;
   ReceiveBuffer incoming;
-  // Where blocks differ in size, one per rank.
+  // One per rank, if blocks differ in size.
   std::vector<Bytes> send_blocks;
   std::vector<MutableBytes> receive_blocks;
   std::vector<SendBuffer> outgoing_blocks;
   std::vector<ReceiveBuffer> incoming_blocks;
   Collective collective;
   bool truncated = false;
-  /// The MPI library's own function makes the result.
+  /// The MPI library's own function computes the result.
   bool native_result = false;
 
-  /// What this rank sends to itself is so long: the algorithm delivers all of it, the program gets what it
-  /// has room for.
+  /// `sent`: size of this rank's block to itself. The algorithm delivers all of it, the program gets what
+  /// fits.
   void limit_receive(std::size_t sent) {
     if (sent <= buffers.receive.size()) {
       buffers.receive = buffers.receive.first(sent);
@@ -65,7 +64,7 @@ class CollectiveCall : public detail::Pooled {
     }
     truncated = true;
     cut_ = buffers.receive;
-    buffers.receive = {whole_.take(sent), sent};
+    buffers.receive = {whole_.allocate(sent), sent};
   }
   void cut_own_block(int rank) {
     Bytes& sent = send_blocks[static_cast<std::size_t>(rank)];
@@ -76,7 +75,7 @@ class CollectiveCall : public detail::Pooled {
     received = received.first(bytes);
   }
 
-  /// All arguments are there.
+  /// Call it when all arguments are set.
   void built() {
     buffers.send_blocks = send_blocks;
     buffers.receive_blocks = receive_blocks;
@@ -86,7 +85,7 @@ class CollectiveCall : public detail::Pooled {
   [[nodiscard]] Outcome outcome() const {
     return collective.outcome() == Outcome::kOk && truncated ? Outcome::kTruncated : collective.outcome();
   }
-  /// Data is in place: unpacks it. Once, on completion.
+  /// Unpacks the received data. Call it once, on completion.
   void deliver() {
     if (native_result) return;
     if (cut_) std::copy_n(buffers.receive.begin(), cut_->size(), cut_->begin());
@@ -97,8 +96,8 @@ class CollectiveCall : public detail::Pooled {
   void observe() { collective.observe(); }
 
  private:
-  std::optional<MutableBytes> cut_;  // the program's room for a longer block
-  detail::PooledMemory whole_;       // what the algorithm delivers and the program does not get
+  std::optional<MutableBytes> cut_;  // the program's buffer, shorter than the block
+  detail::PooledMemory whole_;       // the whole block, as the algorithm delivers it
 };
 
 }  // namespace offramp

@@ -1,8 +1,7 @@
-// Ids of contexts. Members of a new communicator have to agree on one without a message if they can: a
-// communicator's id is derived from its parent's and the number of constructors that the members have
-// called on it, which all of them know (next_derived_id()); where they do not all take part, one member
-// gives an id of its own, made of its world rank and a counter. Each communicator has two contexts, one for
-// messages and one for its collectives.
+// Context ids. Members of a new communicator agree on an id without a message if possible: it is derived from
+// the parent's id and the number of constructors called on the parent, which all members know
+// (next_derived_id()). If not all members take part, one of them provides an id made of its world rank and a
+// counter. Each communicator has two contexts, one for messages and one for collectives.
 #include "lib/run/mpi/marshal/communicator.hpp"
 
 #include <algorithm>
@@ -17,14 +16,13 @@
 namespace offramp {
 namespace {
 
-// Bits of a context id: 63 collective, 62 agreed by derivation instead of by a message, 61 MPI_COMM_SELF. An
-// id that one member gives is its world rank and a counter of its own.
+// Bits of a context id: 63 collective, 62 derived instead of sent by a member, 61 MPI_COMM_SELF.
 constexpr std::uint64_t kDerived = std::uint64_t{1} << 62;
 constexpr std::uint64_t kSelf = std::uint64_t{1} << 61;
 
 using GroupOf = int (*)(MPI_Comm, MPI_Group*);
 
-/// The world ranks of a communicator's group; false when some of its processes have none.
+/// The world ranks of a communicator's group. Returns false if a process is outside of MPI_COMM_WORLD.
 bool world_ranks(MPI_Comm comm, GroupOf group_of, std::vector<int>& world) {
   MPI_Group members = MPI_GROUP_NULL;
   MPI_Group all = MPI_GROUP_NULL;
@@ -63,7 +61,7 @@ int Communicators::leader_of(MPI_Comm comm) {
   return is_own(comm, world) ? world.front() : -1;
 }
 
-std::uint64_t Communicators::take_id() {
+std::uint64_t Communicators::next_id() {
   return (static_cast<std::uint64_t>(engine_.rank()) << 32) | next_++;
 }
 

@@ -1,5 +1,4 @@
-// The communicators whose point-to-point traffic Offramp carries: intracommunicators of ranks of
-// MPI_COMM_WORLD.
+// The communicators on which Offramp carries messages: intracommunicators of ranks of MPI_COMM_WORLD.
 #pragma once
 
 #include <mpi.h>
@@ -16,23 +15,22 @@ namespace offramp {
 struct MpiCommunicator {
   MPI_Comm handle = MPI_COMM_NULL;
   Context* context = nullptr;     // point-to-point
-  Context* collective = nullptr;  // the messages of collective algorithms
+  Context* collective = nullptr;  // messages of collective algorithms
   int rank = 0;
   int size = 0;
-  std::uint32_t derived = 0;   // ids derived from this one's so far; equal on all members
+  std::uint32_t derived = 0;   // number of ids derived from this one's; equal on all members
   std::uint32_t recorded = 0;  // as Context::recorded
 };
 
-/// Which communicator it is in the recording of this rank.
+/// Sets the communicator's number in this rank's recording.
 void set_recorded(MpiCommunicator& communicator, std::uint32_t number);
 
-/// Used by one thread at a time. Context ids are agreed by the members and never used twice in a run.
+/// Used by one thread at a time. Members agree on context ids, which are used only once in a run.
 class Communicators {
  public:
   explicit Communicators(Engine& engine) : engine_(engine) {}
 
-  /// Null: not carried by Offramp (an intercommunicator, strangers in the group, or not a communicator at
-  /// all).
+  /// Null if it is not carried: an intercommunicator, members outside of MPI_COMM_WORLD, no communicator.
   MpiCommunicator* find(MPI_Comm comm) {
     Slot& slot = recent_[slot_of(comm)];
     if (slot.comm == comm) [[likely]]
@@ -40,37 +38,37 @@ class Communicators {
     return look_up(comm, slot);
   }
 
-  /// MPI_COMM_WORLD and MPI_COMM_SELF.
+  /// Adds MPI_COMM_WORLD and MPI_COMM_SELF.
   void add_predefined();
-  /// The world rank of the first member of a communicator that has just been made. Negative: it is not
-  /// carried (alike on all members).
+  /// The world rank of a new communicator's first member. Negative, on all members, if it is not carried.
   [[nodiscard]] static int leader_of(MPI_Comm comm);
-  /// An id that this rank gives to one thing and to no other, whatever its threads do meanwhile.
-  [[nodiscard]] std::uint64_t take_id();
-  /// Takes over a communicator with the id that is agreed. Null: it is not carried.
+  /// A new id, unique across the threads of this rank and across ranks.
+  [[nodiscard]] std::uint64_t next_id();
+  /// Adds a communicator with the agreed id. Returns null if it is not carried.
   MpiCommunicator* add(MPI_Comm comm, std::uint64_t id);
-  /// An id for what is made next from a communicator (another one, a window, a file): a function of what all
-  /// members know, without communication.
+  /// The id of the next object made from a communicator (another one, a window, a file): a function of what
+  /// all members know, without communication.
   static std::uint64_t next_derived_id(MpiCommunicator& parent);
-  /// The same for one of the communicators into which such an operation divides the members.
+  /// The id of one of the communicators into which such an operation divides the members.
   static std::uint64_t id_of_part(std::uint64_t derived, int leader);
-  /// Of an intercommunicator, the world ranks of both groups; false: it is none, or some are strangers.
+  /// The world ranks of both groups of an intercommunicator. Returns false for other communicators, and if a
+  /// member is outside of MPI_COMM_WORLD.
   [[nodiscard]] static bool are_ranks_of_world(MPI_Comm comm, std::vector<int>& local,
                                                std::vector<int>& remote);
-  /// A place for one persistent collective, made in the order of the `_init` calls. Its starts match those of
-  /// the same collective on the other members, in whatever order a rank starts several. It has no context for
-  /// messages between ranks, and outlives its communicator.
+  /// The context of one persistent collective, opened in the order of the `_init` calls. Its starts match
+  /// those of the same collective on the other members, even if a rank starts several in another order. It
+  /// has no point-to-point context and outlives its communicator.
   [[nodiscard]] MpiCommunicator open_persistent(MpiCommunicator& parent);
   void close_persistent(const MpiCommunicator& place) { engine_.close_context(*place.collective); }
-  /// The communicator is about to be freed: keeps its name if a report will need it.
+  /// Call it before the communicator is freed: keeps its name if a report needs it.
   void keep_name(const MpiCommunicator& communicator);
-  /// The name that the MPI library knows of the communicator with this context; empty: not known.
+  /// The MPI library's name of the communicator with this context. Empty if it is unknown.
   [[nodiscard]] std::string name_of(std::uint64_t context) const;
-  /// Forgets the communicator with this context after the MPI library freed it. Another thread's communicator
-  /// may have the handle by now.
+  /// Removes the communicator with this context after the MPI library has freed it. The handle may already be
+  /// another thread's communicator.
   void remove(MPI_Comm comm, std::uint64_t context);
-  /// Forgets what the handle meant before the MPI library gave it to a new communicator. The thread that
-  /// freed the old one may not have come to remove() yet.
+  /// Removes the old meaning of a handle that the MPI library has reused for a new communicator. The thread
+  /// that freed the old one may not have called remove() yet.
   void forget_freed(MPI_Comm made);
 
  private:
@@ -87,7 +85,7 @@ class Communicators {
   Engine& engine_;
   std::array<Slot, kSlots> recent_{};
   std::unordered_map<MPI_Comm, std::unique_ptr<MpiCommunicator>> known_;
-  std::unordered_map<std::uint64_t, std::string> names_;  // of those that are freed
+  std::unordered_map<std::uint64_t, std::string> names_;  // of freed communicators
   std::uint32_t next_ = 1;
 };
 

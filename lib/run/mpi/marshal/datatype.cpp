@@ -1,6 +1,5 @@
-// What a type is made of, from the predefined ones at the leaves (common_parts() walks its recipe). A
-// handle may be freed and given to another type, so what is kept is dropped in forget(), which
-// MPI_Type_free calls. Whether a function may reduce a type is MPI's table (reducible()).
+// The composition of a datatype, from its predefined types up (common_parts() walks its recipe). Handles may
+// be freed and reused, so MPI_Type_free calls forget(). reducible(): MPI's table of types for reductions.
 #include "lib/run/mpi/marshal/datatype.hpp"
 
 #include <optional>
@@ -15,8 +14,7 @@
 namespace offramp {
 namespace {
 
-// Predefined handles are addresses that the executable may have relocated: compared at run time, never stored
-// early.
+// Predefined handles are addresses that the executable may have relocated, so they are read at run time.
 std::vector<std::pair<MPI_Datatype, ElementType>> predefined_types() {
   using E = ElementType;
   return {{MPI_CHAR, E::kInt8},
@@ -87,7 +85,7 @@ ElementType predefined_class(MPI_Datatype type) {
   return ElementType::kMixed;
 }
 
-/// The class of what a predefined type consists of: of pairs, if both halves are alike.
+/// The class of a predefined type's components. Pairs have one if both halves are alike.
 ElementType parts_of(MPI_Datatype type) {
   if (type == MPI_2INT || type == MPI_2INTEGER) return ElementType::kInt32;
   if (type == MPI_2REAL) return ElementType::kFloat32;
@@ -96,13 +94,13 @@ ElementType parts_of(MPI_Datatype type) {
   return whole == ElementType::kPair ? ElementType::kMixed : whole;
 }
 
-/// The class that all parts of a type share.
+/// The class that all components of a type share.
 ElementType common_parts(MPI_Datatype type, int depth = 0) {
   constexpr int kDeepest = 32;
   const TypeRecipe recipe(type);
   if (recipe.combiner() == MPI_COMBINER_NAMED) return parts_of(type);
   if (recipe.parts().empty() || depth > kDeepest)
-    return ElementType::kMixed;  // also MPI_Type_create_f90_*: no class here
+    return ElementType::kMixed;  // also for MPI_Type_create_f90_*
   std::optional<ElementType> common;
   for (std::size_t k = 0; k < recipe.parts().size(); ++k) {
     if (recipe.is_empty(k)) continue;
@@ -137,7 +135,8 @@ const TypeInfo* Datatypes::look_up(MPI_Datatype type, Slot& slot) {
   if (type == MPI_DATATYPE_NULL || type == MPI_Datatype{}) return nullptr;
   auto known = known_.find(type);
   if (known == known_.end()) {
-    // Asked first: an MPI library may say no more of what is no type; and this one may be committed later.
+    // Checked first: an MPI library may reject other queries of an invalid type. A type may be committed
+    // later, so the failure is not stored.
     if (offramp_native_type_committed(type) == 0) return nullptr;
     known = known_.emplace(type, describe(type)).first;
   }
@@ -184,7 +183,7 @@ bool reducible(ReduceFunction function, const TypeInfo& type) {
   using E = ElementType;
   if (function == ReduceFunction::kUser) return true;
   if (!type.predefined || type.element == E::kMixed) return false;
-  if (type.type == MPI_WCHAR || type.type == MPI_PACKED) return false;  // no numbers and no bytes to MPI
+  if (type.type == MPI_WCHAR || type.type == MPI_PACKED) return false;  // neither numbers nor bytes to MPI
   const E e = type.element;
   const bool integer = is_integer(e);
   const bool real = is_floating_point(e);

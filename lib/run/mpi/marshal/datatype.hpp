@@ -1,4 +1,4 @@
-// What Offramp needs to know of an MPI datatype, asked once per type and kept until the type is freed.
+// The properties of MPI datatypes that Offramp needs, queried once per type and kept until the type is freed.
 #pragma once
 
 #include <mpi.h>
@@ -16,15 +16,15 @@ struct TypeInfo {
   MPI_Datatype type = MPI_DATATYPE_NULL;
   std::size_t size = 0;      // bytes of data per element
   MPI_Aint extent = 0;       // from one element to the next
-  MPI_Aint true_lb = 0;      // where the data of an element begins
-  MPI_Aint true_extent = 0;  // and how far it reaches
+  MPI_Aint true_lb = 0;      // offset of an element's data
+  MPI_Aint true_extent = 0;  // extent of an element's data
   bool contiguous_one = false;
   bool contiguous_many = false;
   bool predefined = false;
-  ElementType element = ElementType::kMixed;  // to a reduction
-  ElementType parts = ElementType::kMixed;    // of its signature, which is the same in all types that match
+  ElementType element = ElementType::kMixed;  // for reductions
+  ElementType parts = ElementType::kMixed;    // of its signature, which is the same in all matching types
 
-  /// `count` elements are one run of count * size bytes from true_lb on.
+  /// Returns true if `count` elements are count * size consecutive bytes from true_lb on.
   [[nodiscard]] bool contiguous(std::int64_t count) const {
     return contiguous_many || (count <= 1 && contiguous_one);
   }
@@ -34,14 +34,14 @@ struct TypeInfo {
 /// Used by one thread at a time.
 class Datatypes {
  public:
-  /// Null for MPI_DATATYPE_NULL and for types that are not committed.
+  /// Returns null for MPI_DATATYPE_NULL and for types that are not committed.
   const TypeInfo* find(MPI_Datatype type) {
     Slot& slot = recent_[slot_of(type)];
     if (slot.type == type) [[likely]]
       return slot.info;
     return look_up(type, slot);
   }
-  /// The type is about to be freed, or has changed.
+  /// Call it before the type is freed, and when it has changed.
   void forget(MPI_Datatype type);
 
  private:
@@ -57,9 +57,10 @@ class Datatypes {
   std::unordered_map<MPI_Datatype, std::unique_ptr<TypeInfo>> known_;
 };
 
-/// The reduction that an MPI_Op stands for; kUser for user-defined ones.
+/// The reduction function of an MPI_Op; kUser if it is user-defined.
 ReduceFunction function_of(MPI_Op op);
-/// MPI's table (5.9.2) allows a reduction on this type. What it does not is the MPI library's to say.
+/// Returns true if MPI allows the reduction on this type (table in 5.9.2). Others are left to the MPI
+/// library.
 bool reducible(ReduceFunction function, const TypeInfo& type);
 
 }  // namespace offramp

@@ -1,5 +1,4 @@
-// What the arguments of MPI calls are looked up in: the program's communicators and types, and how payload is
-// handled.
+// Communicators and types for looking up the arguments of MPI calls, and settings for handling payload.
 #pragma once
 
 #include <mpi.h>
@@ -13,11 +12,10 @@
 
 namespace offramp {
 
-/// Stands for the lock of the session where clang checks who holds it. Below MPI_THREAD_MULTIPLE there is no
-/// lock, and one thread.
+/// The session's lock for clang's thread-safety analysis. Below MPI_THREAD_MULTIPLE there is no lock.
 class CAPABILITY("session lock") SessionLock {
  public:
-  /// For what is called only while the lock is held, and cannot say so: a Call is there, or the engine calls.
+  /// For code that is only called with the lock but cannot declare it: during a Call, or from the engine.
   void assume_held() const ASSERT_HELD(this) {}
 };
 inline constexpr SessionLock session_lock;
@@ -26,7 +24,7 @@ inline constexpr SessionLock session_lock;
 struct MarshalContext {
   explicit MarshalContext(Engine& carrier) : engine(carrier), communicators(carrier) {}
 
-  /// Null: not carried by Offramp.
+  /// Returns null if Offramp does not carry the communicator.
   MpiCommunicator* find(MPI_Comm comm) {
     return persistent != nullptr ? persistent : communicators.find(comm);
   }
@@ -34,10 +32,10 @@ struct MarshalContext {
   Engine& engine;
   Communicators communicators;
   Datatypes datatypes;
-  std::vector<MPI_Datatype>* checked_types = nullptr;  // CheckedTypes; mostly null
-  MpiCommunicator* persistent = nullptr;  // where a persistent collective is built anew; mostly null
-  bool moves_payload = true;  // false: the MPI library carries everything, and the program is only recorded
-  bool native_reductions = false;  // the MPI library's own functions make the results of reductions
+  std::vector<MPI_Datatype>* checked_types = nullptr;  // CheckedTypes; usually null
+  MpiCommunicator* persistent = nullptr;               // see BuildOn; usually null
+  bool moves_payload = true;                           // false: the program is only recorded
+  bool native_reductions = false;  // the MPI library's own functions compute the results of reductions
 };
 
 }  // namespace offramp

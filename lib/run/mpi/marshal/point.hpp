@@ -1,4 +1,4 @@
-// Arguments of point-to-point calls: what Offramp carries, and what it leaves to the MPI library.
+// Arguments of point-to-point calls: checks which calls Offramp carries.
 #pragma once
 
 #include "lib/run/mpi/marshal/buffers.hpp"
@@ -8,36 +8,34 @@ namespace offramp {
 
 enum class SendMode : std::uint8_t { kStandard, kBuffered, kSynchronous, kReady };
 
-/// The arguments of a point-to-point call, checked.
+/// The checked arguments of a point-to-point call.
 struct Point {
   void* buffer;  // const for sends
   const TypeInfo* type;
   MpiCommunicator* communicator;
-  // Peer and tag are not side by side, as they are in SendArguments: copying both with one load, so soon
-  // after two stores, would wait until all earlier stores have left the processor, those of the last message
-  // too.
+  // Peer and tag are not adjacent, as they are in SendArguments: one load of both, soon after two stores,
+  // would stall until all earlier stores have left the processor, those of the previous message too.
   int peer;
   std::int64_t count;
   int tag;
 };
 
-/// The data of a send; valid while the program's buffer and `buffer` are.
+/// The data of a send. Valid as long as the program's buffer and `buffer`.
 inline Bytes data_of(const Point& point, SendBuffer& buffer, const Engine& engine, SendRecord& record) {
   return buffer.set(point.buffer, point.count, *point.type, engine,
                     {*point.communicator->context, point.peer, record});
 }
-/// Where the data of a receive goes; valid as long.
+/// The memory for a receive. Valid as long as the program's buffer and `buffer`.
 inline MutableBytes room_of(const Point& point, MessageBuffer& buffer, ReceiveRecord& record) {
   return buffer.set(point.buffer, point.count, *point.type, record);
 }
 
-/// The MPI library's own test for a null buffer: MPI_BOTTOM is null too, and then the type says where the
-/// data is.
+/// The MPI library's test for a null buffer. MPI_BOTTOM is null too, but then the type contains the address.
 inline bool is_null_buffer(const void* buffer, std::int64_t count, const TypeInfo& type) {
   return buffer == nullptr && count > 0 && (type.predefined || (type.size > 0 && type.true_lb == 0));
 }
 
-/// What follows has the arguments checked on the path of every message.
+/// The functions below check arguments on the path of every message.
 inline bool set_buffer(MarshalContext& context, const void* buffer, std::int64_t count, MPI_Datatype type,
                        Point& point) REQUIRES(session_lock) {
   point.type = context.datatypes.find(type);

@@ -1,6 +1,6 @@
-// One thread for all such calls, which sleeps between them; while it serves, the session behaves as one
-// with threads (share()). It naps for 100 us where nothing happens, sleeps after a while without such a
-// call, and blocks all signals.
+// One thread serves all blocking calls of the MPI library. While it runs, the session locks as in a threaded
+// program (share()). The thread naps for 100 us after a turn without events, and sleeps when no such call has
+// come for a while. It blocks all signals.
 #include "lib/run/mpi/runtime/background_progress.hpp"
 
 #include <pthread.h>
@@ -23,7 +23,7 @@ BackgroundProgress::~BackgroundProgress() {
 }
 
 void BackgroundThread::begin(Session& session) {
-  // The program's signals are for the program's threads.
+  // Signals are left to the program's own threads.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -31,7 +31,7 @@ void BackgroundThread::begin(Session& session) {
   try {
     thread_ = std::thread([this, &session] { serve(session); });
   } catch (const std::system_error&) {
-    // No thread to be had: the call goes on without, and most programs send nothing meanwhile.
+    // The call goes on without the thread. Most programs receive no messages during such a call.
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
@@ -60,11 +60,11 @@ void BackgroundThread::end() {
 }
 
 void BackgroundThread::serve(Session& session) {
-  // Nobody notices so short a sleep, and the processor is free. Between calls that follow one another the
-  // thread naps as well, so that they need not wake it.
+  // 100 us are short against the latency of such a call and leave the processor to others. The thread also
+  // naps between successive calls, so that they need not wake it.
   constexpr std::chrono::microseconds kPause(100);
   constexpr int kNaps = 20;
-  const ProgramRecorder::Hidden none_of_the_programs;
+  const ProgramRecorder::PauseRecording none_of_the_programs;
   const MutexLock guard(mutex_);
   for (int naps = 0; !ending_;) {
     int events = 0;

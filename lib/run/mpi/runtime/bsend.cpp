@@ -7,18 +7,18 @@
 
 namespace offramp {
 
-struct BsendBuffer::Message {
+struct BsendBuffer::BufferedMessage {
   SendRecord record;
   std::unique_ptr<std::byte[]> data;
   std::size_t occupied = 0;
   BsendBuffer* buffer = nullptr;
 };
 
-/// Goes on until there is room or nothing moves any more: the receivers may have everything, and this rank
-/// has not looked yet.
-void BsendBuffer::let_leave(Session& session, std::size_t bytes) const {
-  constexpr int kIdleTurns = 16;       // a fabric may have something under way that a turn does not tell of
-  constexpr int kMostTurns = 100'000;  // other ranks may send to this one without end
+/// Drives progress until the buffer has room or nothing moves any more. Messages may have been received
+/// without this rank having noticed.
+void BsendBuffer::drain(Session& session, std::size_t bytes) const {
+  constexpr int kIdleTurns = 16;       // a turn may return 0 although the fabric still has work under way
+  constexpr int kMostTurns = 100'000;  // other ranks may send to this one endlessly
   const std::uint16_t function = session.engine().function();
   const void* const site = session.engine().site();
   int idle = 0;
@@ -29,9 +29,9 @@ void BsendBuffer::let_leave(Session& session, std::size_t bytes) const {
 
 bool BsendBuffer::send(Session& session, SendArguments arguments) {
   const std::size_t bytes = arguments.data.size();
-  if (!has_room(bytes)) let_leave(session, bytes);
+  if (!has_room(bytes)) drain(session, bytes);
   if (!has_room(bytes)) return false;
-  auto message = std::make_unique<Message>();
+  auto message = std::make_unique<BufferedMessage>();
   message->data = std::make_unique_for_overwrite<std::byte[]>(std::max<std::size_t>(1, bytes));
   if (bytes > 0) std::memcpy(message->data.get(), arguments.data.data(), bytes);
   message->occupied = occupied_by(bytes);
@@ -39,10 +39,10 @@ bool BsendBuffer::send(Session& session, SendArguments arguments) {
   used_ += message->occupied;
   ++messages_;
   arguments.data = {message->data.get(), bytes};
-  Message& owned = *message.release();  // NOLINT: on_complete ends it
+  BufferedMessage& owned = *message.release();  // NOLINT: on_complete deletes it
   owned.record.owner = &owned;
   owned.record.on_complete = [](SendRecord& record) {
-    const std::unique_ptr<Message> done(static_cast<Message*>(record.owner));
+    const std::unique_ptr<BufferedMessage> done(static_cast<BufferedMessage*>(record.owner));
     done->buffer->used_ -= done->occupied;
     --done->buffer->messages_;
   };

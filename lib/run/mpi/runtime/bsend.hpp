@@ -1,5 +1,5 @@
-// The buffer of MPI_Bsend. Messages are copied to memory of our own; the program's buffer only bounds them,
-// by MPI's accounting: a message occupies its packed size and MPI_BSEND_OVERHEAD until it has left.
+// The buffer of MPI_Bsend. Messages are copied to memory of Offramp; the program's buffer only limits their
+// size. By MPI's accounting, each occupies its packed size plus MPI_BSEND_OVERHEAD until it is sent.
 #pragma once
 
 #include <mpi.h>
@@ -19,17 +19,17 @@ class BsendBuffer {
  public:
   void attach(std::size_t size) { size_ = size; }
   void detach() { size_ = 0; }
-  /// Everything that was sent through it has left.
+  /// All messages sent through the buffer have left.
   [[nodiscard]] bool empty() const { return messages_ == 0; }
 
-  /// Sends a copy of the data; false when the buffer has no room, even after all has left that can.
+  /// Sends a copy of the data. Returns false if the buffer has no room, even after progress.
   bool send(Session& session, SendArguments arguments) REQUIRES(session_lock);
 
  private:
-  struct Message;
+  struct BufferedMessage;
 
-  // Open MPI's eager limit between processes of one node: such messages leave without the buffer there, and
-  // without one being attached.
+  // Open MPI's eager limit between processes of one node. It sends such messages without using the buffer,
+  // even if no buffer is attached.
   static constexpr std::size_t kUncounted = 4096;
 
   static std::size_t occupied_by(std::size_t bytes) {
@@ -39,7 +39,7 @@ class BsendBuffer {
     const std::size_t occupied = occupied_by(bytes);
     return occupied == 0 || used_ + occupied <= size_;
   }
-  void let_leave(Session& session, std::size_t bytes) const REQUIRES(session_lock);
+  void drain(Session& session, std::size_t bytes) const REQUIRES(session_lock);
 
   std::size_t size_ = 0;
   std::size_t used_ = 0;

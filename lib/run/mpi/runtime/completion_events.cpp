@@ -40,22 +40,22 @@ MPI_Status* CompletionEvents::own_statuses(MPI_Status* wanted) {
     library_->statuses.resize(known.size());
     wanted = library_->statuses.values().data();
   }
-  library_->told = wanted;
+  library_->filled = wanted;
   return wanted;
 }
 
-/// told: the place of its status.
-void CompletionEvents::took(std::size_t place, std::size_t told) {
+/// The second argument is the index of its status.
+void CompletionEvents::record_completed(std::size_t place, std::size_t status_index) {
   const std::uint32_t number = numbers_.values()[place];
   if (number == 0) return;
   const Known& known = library_->requests.values()[place];
-  if (known.wildcard != 0 && library_->told != nullptr) {
-    const MPI_Status& status = library_->told[told];
+  if (known.wildcard != 0 && library_->filled != nullptr) {
+    const MPI_Status& status = library_->filled[status_index];
     const bool cancelled = offramp_native_status_cancelled(&status) != 0;
     recorder_->matched(known.wildcard, cancelled ? -1 : status.MPI_SOURCE, cancelled ? 0 : status.MPI_TAG);
   }
   TrackedRequest* const tracked = call_.session.tracked().find(known.handle);
-  if (tracked == nullptr || tracked->recorded != number) return;  // another thread's by now
+  if (tracked == nullptr || tracked->recorded != number) return;  // another thread has reused the handle
   tracked->recorded = 0;
   if (tracked->more != nullptr) {
     if (const auto complete = std::exchange(tracked->more->complete, nullptr); complete != nullptr)
@@ -64,7 +64,7 @@ void CompletionEvents::took(std::size_t place, std::size_t told) {
   if (!tracked->persists()) call_.session.tracked().remove(known.handle);
 }
 
-void CompletionEvents::all() {
+void CompletionEvents::record_all() {
   if (recorder_ == nullptr) return;
   look_up();
   const std::span<const std::uint32_t> numbers = numbers_.values();
@@ -73,24 +73,25 @@ void CompletionEvents::all() {
   } else {
     recorder_->wait_all(call_.function(), numbers);
   }
-  for (std::size_t i = 0; library_ && i < numbers.size(); ++i) took(i, i);
+  for (std::size_t i = 0; library_ && i < numbers.size(); ++i) record_completed(i, i);
 }
 
-void CompletionEvents::all_completed(int count, const MPI_Request* requests) {
+void CompletionEvents::record_finished(int count, const MPI_Request* requests) {
   if (recorder_ == nullptr) return;
   look_up();
   const std::span<std::uint32_t> numbers = numbers_.values();
   for (std::size_t i = 0; i < numbers.size() && i < static_cast<std::size_t>(count); ++i) {
     if (offramp_native_request_inactive(requests[i]) == 0) numbers[i] = 0;
   }
-  all();
+  record_all();
 }
 
-void CompletionEvents::some(std::span<const int> places, recording::EventFlag flag) {
+void CompletionEvents::record_some(std::span<const int> places, recording::EventFlag flag) {
   if (recorder_ == nullptr) return;
   look_up();
   recorder_->wait_some(call_.function(), numbers_.values(), places, flag);
-  for (std::size_t i = 0; library_ && i < places.size(); ++i) took(static_cast<std::size_t>(places[i]), i);
+  for (std::size_t i = 0; library_ && i < places.size(); ++i)
+    record_completed(static_cast<std::size_t>(places[i]), i);
 }
 
 }  // namespace offramp

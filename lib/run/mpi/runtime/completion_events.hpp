@@ -1,5 +1,5 @@
-// The events of a call that completes requests: which they are in the recording, collected before the call
-// lets go of their handles, and what has become of them.
+// The recorded events of a call that completes requests. The request numbers are collected before the call
+// releases the handles; afterwards the events say which requests have completed.
 #pragma once
 
 #include <array>
@@ -13,28 +13,28 @@ namespace offramp {
 
 class CompletionEvents {
  public:
-  CompletionEvents(Call& call, int count, const MPI_Request* requests)
+  CompletionEvents(InterposedCall& call, int count, const MPI_Request* requests)
       : call_(call), recorder_(call.recorder()) {
     if (recorder_ != nullptr && requests != nullptr && count > 0) collect(count, requests);
   }
 
-  /// Where the library is to tell the statuses: where the program wants them, or here if the recording does.
+  /// The array for the library's statuses: the program's, or one of our own if the recording needs it.
   MPI_Status* statuses(MPI_Status* wanted) { return library_ ? own_statuses(wanted) : wanted; }
 
-  /// The library has told them already, before this was there; the requests are a copy from before that.
-  void has_told(const MPI_Status* statuses) {
-    if (library_) library_->told = statuses;
+  /// For statuses that the library has returned already; the requests are a copy from before the call.
+  void set_statuses(const MPI_Status* statuses) {
+    if (library_) library_->filled = statuses;
   }
 
-  // What the program learns.
-  void all();
-  /// The call has failed: those that it has completed.
-  void all_completed(int count, const MPI_Request* requests);
-  /// flag: how it was asked. places: indices of the list, with their statuses in this order.
-  void some(std::span<const int> places, recording::EventFlag flag);
+  // Records what the program learns from the call.
+  void record_all();
+  /// For a call that failed: records the requests that it has completed.
+  void record_finished(int count, const MPI_Request* requests);
+  /// flag: the kind of completion call. places: indices into the list; statuses are in this order.
+  void record_some(std::span<const int> places, recording::EventFlag flag);
 
  private:
-  /// One value for each request of the call: few need no memory of their own.
+  /// One value per request of the call, without an allocation for up to 16.
   template <typename T>
   class PerRequest {
    public:
@@ -53,22 +53,23 @@ class CompletionEvents {
     MPI_Request handle;
     std::uint32_t wildcard;
   };
-  /// Where the library carries all. It lets go of a request before the call returns. With threads, another
-  /// one may have the same handle by then; else they are looked up when the call has completed something.
+  /// Used if the MPI library carries all calls. It releases a request before the call returns, and another
+  /// thread may get the same handle by then. So the requests are looked up before the call in threaded
+  /// programs, otherwise after a completion.
   struct OfLibrary {
-    OfLibrary() {}  // not the default one, which would clear the arrays first
+    OfLibrary() {}  // user-provided: a defaulted one would clear the arrays
     PerRequest<Known> requests;
     PerRequest<MPI_Status> statuses;
-    const MPI_Status* told = nullptr;
+    const MPI_Status* filled = nullptr;
     bool looked_up = false;
   };
 
   void collect(int count, const MPI_Request* requests);
   void look_up();
   MPI_Status* own_statuses(MPI_Status* wanted);
-  void took(std::size_t place, std::size_t told);
+  void record_completed(std::size_t place, std::size_t status_index);
 
-  Call& call_;
+  InterposedCall& call_;
   ProgramRecorder* recorder_;
   PerRequest<std::uint32_t> numbers_;
   std::optional<OfLibrary> library_;

@@ -1,6 +1,6 @@
-// All decisions here are made alike on all ranks, by exchanging what each can see (nodes, shared memory,
-// whether processes can read each other's memory), since a fabric with different settings at its ends does
-// not work. If a segment cannot be made after all, the next smaller way is tried on all of them.
+// All ranks make the same choice, because both ends of a fabric need the same settings. They exchange what
+// each sees: nodes, shared memory, and access to each other's memory. If a segment cannot be created after
+// all, all ranks try the next smaller variant.
 #include "lib/run/mpi/runtime/open_fabric.hpp"
 
 #include <dlfcn.h>
@@ -28,8 +28,8 @@
 namespace offramp {
 namespace {
 
-/// Equal for two ranks if they can share memory: the same host by name and boot, and the same namespaces, so
-/// that two containers of one host, which may even have the same name, are two nodes.
+/// Equal for two ranks if they can share memory: same host name, same boot, and same namespaces. Two
+/// containers on one host, even with the same name, are two nodes.
 std::string node_identity() {
   char host[MPI_MAX_PROCESSOR_NAME] = {};
   int length = 0;
@@ -53,8 +53,7 @@ std::vector<int> ranks_of_node() {
   return ranks;
 }
 
-/// Whether the ranks of a node are in one user namespace. Containers that are started one by one have their
-/// own.
+/// Returns true if a node's ranks share one user namespace. Containers started separately have their own.
 bool is_one_user_namespace(const std::vector<int>& node) {
   std::error_code ignored;
   const std::vector<std::string> all =
@@ -64,7 +63,7 @@ bool is_one_user_namespace(const std::vector<int>& node) {
                      [&](int rank) { return all[static_cast<std::size_t>(rank)] == own; });
 }
 
-/// Whether the processes of a node can read each other's memory: every rank tries the next one's.
+/// Returns true if the processes of a node can read each other's memory: every rank tries the next one.
 bool cross_memory_works(const std::vector<int>& node) {
   std::uint64_t secret = 0x0ff4a3b5c6d7e8f9U ^ static_cast<std::uint64_t>(world_rank());
   const std::string own =
@@ -83,7 +82,7 @@ bool cross_memory_works(const std::vector<int>& node) {
     works = process_vm_readv(pid, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(sizeof seen) &&
             seen == expected;
   }
-  return largest_of_all(works ? 0 : 1) == 0;  // also: nobody leaves before it was read
+  return largest_of_all(works ? 0 : 1) == 0;  // also waits until all ranks have read
 }
 
 double free_shared_memory() {
@@ -92,10 +91,9 @@ double free_shared_memory() {
   return static_cast<double>(status.f_bavail) * static_cast<double>(status.f_frsize);
 }
 
-/// What fits into /dev/shm beside the MPI library's own segments, which grow while the program runs; `most`
-/// is as much as there is use for.
+/// The variant that fits into /dev/shm beside the MPI library's growing segments, at most `most`.
 SharedMemory what_fits(std::size_t ranks, SharedMemory most) {
-  constexpr double kLibrary = 4 * 0x1p20;  // per rank: Open MPI's btl vader
+  constexpr double kLibrary = 4 * 0x1p20;  // bytes per rank: Open MPI's btl vader
   const auto node = static_cast<double>(ranks);
   const double free = free_shared_memory();
   if (most == SharedMemory::kWide && free >= node * (shared_memory_per_rank(most) + kLibrary)) return most;
@@ -103,22 +101,21 @@ SharedMemory what_fits(std::size_t ranks, SharedMemory most) {
   return SharedMemory::kNone;
 }
 
-/// What the rings may take, of which memory that no pair of ranks uses is never taken: a quarter of what is
-/// free. None where /dev/shm is short, or the user has told UCX to do without it.
+/// The limit for ring memory in bytes: a quarter of the free memory. Pages of rings that no pair of ranks
+/// uses are never allocated. 0 if /dev/shm is short, or if UCX_TLS excludes shared memory.
 double ring_memory(SharedMemory way) {
   constexpr double kMost = 256 * 0x1p20;
   if (way == SharedMemory::kNone || !shares_memory(std::getenv("UCX_TLS"))) return 0;
   return std::min(kMost, free_shared_memory() / 4);
 }
 
-/// UCX reads these when it is loaded; what the user set stays. No patched memory functions, no signal
-/// handlers in the program, no warnings of each message that the program never received. Afterwards they are
-/// gone again: what the program starts is not concerned. Where the MPI library has loaded UCX for itself, it
-/// is too late, and UCX would warn of variables that it has not read.
+/// Sets variables that UCX reads when it is loaded, and removes them afterwards so that child processes do
+/// not inherit them. Variables that the user set are kept. They prevent patched memory functions, signal
+/// handlers, and a warning for each message that the program never received. If the MPI library has loaded
+/// UCX already, it is too late, and UCX would warn of unused variables.
 class UcxVariables {
  public:
-  /// one_node: of UCX's modules only the copies between processes are of use, and those for networks need not
-  /// be loaded.
+  /// one_node: only UCX's copies between processes are needed, and its network modules need not be loaded.
   explicit UcxVariables(bool one_node) {
     if (void* const loaded = dlopen("libucs.so.0", RTLD_LAZY | RTLD_NOLOAD); loaded != nullptr) {
       dlclose(loaded);
@@ -176,8 +173,7 @@ Result<UcxFabricCreate> load_module() {
   return create;
 }
 
-/// Without UCX, where that does: null on all ranks otherwise. A user who says how UCX is to move messages
-/// gets UCX.
+/// The node fabric, which needs no UCX. Null on all ranks if it does not suit or the user has set UCX_TLS.
 std::unique_ptr<ProcessFabric> fabric_of_node(const UcxOptions& options) {
   const bool suits = options.one_node && options.cross_memory && std::getenv("UCX_TLS") == nullptr &&
                      static_cast<std::size_t>(options.ranks) <= kMostRanksOfNodeFabric;
@@ -206,7 +202,7 @@ Result<std::unique_ptr<ProcessFabric>> open_fabric() {
   options.node = node;
   options.exchange = exchange_strings;
   const SharedMemory most = most_shared_memory(options.one_node && options.cross_memory);
-  // What fits may have been taken by somebody else when it is allocated: then the next one is tried.
+  // Another process may have used the space by the time it is allocated; then the next variant is tried.
   for (int way = largest_of_all(static_cast<int>(what_fits(node.size(), most)));; ++way) {
     options.shared_memory = static_cast<SharedMemory>(way);
     options.ring_memory = ring_memory(options.shared_memory);
@@ -216,8 +212,8 @@ Result<std::unique_ptr<ProcessFabric>> open_fabric() {
     if (fabric == nullptr) return failure(error);
     if (options.shared_memory == SharedMemory::kNone && options.rank == 0 &&
         std::getenv("UCX_TLS") == nullptr) {
-      (void)std::fprintf(
-          stderr, "offramp: /dev/shm is too small: messages take the network, which costs wall time\n");
+      (void)std::fprintf(stderr,
+                         "offramp: /dev/shm is too small: messages use the network, which costs wall time\n");
     }
     return fabric;
   }

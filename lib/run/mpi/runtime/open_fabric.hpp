@@ -1,4 +1,4 @@
-// From the ranks and the nodes they are on to the UCX fabric between them.
+// Chooses and opens the fabric between the ranks.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace offramp {
 
-/// Of a run in which the MPI library carries everything.
+/// The fabric of a run in which the MPI library carries all calls.
 std::unique_ptr<ProcessFabric> no_fabric(int rank, int ranks);
 
 /// Collective over MPI_COMM_WORLD. Fails on every rank alike, or on this one alone.

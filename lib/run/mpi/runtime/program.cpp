@@ -1,7 +1,7 @@
 // Questions about the process, answered from the loader's list of objects and their dynamic sections. They
-// are asked before MPI_Init, so the one function that is called in what may be another MPI library is the
-// one that MPI allows then: that for its version. program_calls() reads relocations, which tells whether a
-// program could call a function, not whether it does.
+// are asked before MPI_Init. Of a possibly different MPI library only MPI_Get_library_version is called,
+// which MPI allows at that time. program_calls() reads relocations: they show whether a program can call a
+// function, not whether it does.
 #include "lib/run/mpi/runtime/program.hpp"
 
 #include <dlfcn.h>
@@ -27,14 +27,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What an object of the process says of itself in its dynamic section.
+/// A loaded object, with what its dynamic section contains.
 struct Object {
   const link_map* map = nullptr;
-  std::string name;  // as others ask for it
+  std::string file;    // a link may have given the library another name: libmpi.so.12 for libmpich.so.12
+  std::string soname;  // empty without DT_SONAME
   std::vector<std::string> needed;
+
+  /// Returns true if an entry of DT_NEEDED means this object.
+  [[nodiscard]] bool answers_to(const std::string& name) const { return name == file || name == soname; }
 };
 
-/// A value of the dynamic section; 0: there is none.
+/// A value of the dynamic section. 0 if it has none.
 ElfW(Addr) dynamic_value(const link_map& map, ElfW(Sxword) tag) {
   for (const ElfW(Dyn)* entry = map.l_ld; entry->d_tag != DT_NULL; ++entry) {
     if (entry->d_tag == tag) return entry->d_un.d_ptr;
@@ -42,8 +46,8 @@ ElfW(Addr) dynamic_value(const link_map& map, ElfW(Sxword) tag) {
   return 0;
 }
 
-/// A table that the dynamic section names; null: there is none. The loader has turned offsets into addresses,
-/// but for objects whose dynamic section is read-only.
+/// A table that the dynamic section names. Null if it has none. The loader replaces offsets by addresses,
+/// except in objects whose dynamic section is read-only.
 template <typename Element>
 const Element* table_of(const link_map& map, ElfW(Sxword) tag) {
   const ElfW(Addr) at = dynamic_value(map, tag);
@@ -54,7 +58,7 @@ const char* string_table(const link_map& map) {
   return table_of<char>(map, DT_STRTAB);
 }
 
-/// Whether one of the relocations in a table is for a function of that name.
+/// Returns true if a relocation in the table refers to the function.
 bool relocates(const link_map& map, ElfW(Sxword) table, ElfW(Sxword) bytes, std::string_view function) {
   const auto* const relocations = table_of<ElfW(Rela)>(map, table);
   const auto* const symbols = table_of<ElfW(Sym)>(map, DT_SYMTAB);
@@ -68,11 +72,11 @@ bool relocates(const link_map& map, ElfW(Sxword) table, ElfW(Sxword) bytes, std:
 }
 
 Object object_of(const link_map& map) {
-  Object object{&map, fs::path(map.l_name).filename().string(), {}};
+  Object object{&map, fs::path(map.l_name).filename().string(), {}, {}};
   const char* const strings = map.l_ld != nullptr ? string_table(map) : nullptr;
   if (strings == nullptr) return object;
   for (const ElfW(Dyn)* entry = map.l_ld; entry->d_tag != DT_NULL; ++entry) {
-    if (entry->d_tag == DT_SONAME) object.name = strings + entry->d_un.d_val;
+    if (entry->d_tag == DT_SONAME) object.soname = strings + entry->d_un.d_val;
     if (entry->d_tag == DT_NEEDED) object.needed.push_back(fs::path(strings + entry->d_un.d_val).filename());
   }
   return object;
@@ -84,7 +88,7 @@ bool is_own(const Object& object) {
          reinterpret_cast<ElfW(Addr)>(info.dli_fbase) == object.map->l_addr;
 }
 
-/// The program comes first. This library is not among them.
+/// The program comes first. This library is left out.
 std::vector<Object> loaded_objects() {
   std::vector<Object> objects;
   void* const program = dlopen(nullptr, RTLD_LAZY);
@@ -97,7 +101,7 @@ std::vector<Object> loaded_objects() {
   return objects;
 }
 
-/// The program and what it needs, in the order in which the loader looks symbols up.
+/// The program and what it needs, in the loader's order of symbol lookup.
 std::vector<Object> needed_by_program() {
   const std::vector<Object> all = loaded_objects();
   std::vector<Object> wanted;
@@ -106,7 +110,7 @@ std::vector<Object> needed_by_program() {
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     for (const std::string& name : std::vector<std::string>(wanted[i].needed)) {
       const auto found =
-          std::find_if(all.begin(), all.end(), [&](const Object& object) { return object.name == name; });
+          std::find_if(all.begin(), all.end(), [&](const Object& object) { return object.answers_to(name); });
       if (found != all.end() && std::none_of(wanted.begin(), wanted.end(), same_map(*found)))
         wanted.push_back(*found);
     }
@@ -114,7 +118,7 @@ std::vector<Object> needed_by_program() {
   return wanted;
 }
 
-/// Its own definition of a function; null: it has none, though what it needs may have one.
+/// The object's own definition of a function. Null if only its dependencies may define it.
 void* own_symbol(void* handle, const Object& object, const char* name) {
   void* const symbol = dlsym(handle, name);
   Dl_info info{};
@@ -123,10 +127,10 @@ void* own_symbol(void* handle, const Object& object, const char* name) {
   return own ? symbol : nullptr;
 }
 
-/// Whether an object is an MPI library other than the one that this library was built for. One that wraps
-/// that one says so when it is asked for its version, which MPI allows before MPI_Init.
+/// Returns true for an MPI library other than the one that this library was built for. A wrapper of that one
+/// identifies itself through its version, which MPI allows before MPI_Init.
 bool is_other_mpi(const Object& object) {
-  if (*object.map->l_name == '\0') return false;  // the program itself: nothing can be put before its own MPI
+  if (*object.map->l_name == '\0') return false;  // the program: nothing can precede its own MPI
   void* const handle = dlopen(object.map->l_name, RTLD_LAZY | RTLD_NOLOAD);
   if (handle == nullptr) return false;
   bool other = false;
@@ -156,8 +160,8 @@ bool names_own_file(const std::string& entry) {
   return entry == own || fs::equivalent(entry, own, ignored);
 }
 
-/// Takes some entries out of a list of libraries in the environment, and puts another one in the place of the
-/// first. False: the list has none of them.
+/// Removes entries from a list of libraries in the environment and replaces the first by `instead`. Returns
+/// false if the list has none of them.
 template <typename Predicate>
 bool replace_entries(const char* variable, Predicate is_meant, const std::string& instead = {}) {
   const char* const list = std::getenv(variable);
@@ -179,7 +183,7 @@ bool replace_entries(const char* variable, Predicate is_meant, const std::string
   return found;
 }
 
-/// An MPI library that the program has initialised.
+/// Returns true for an MPI library that the program has initialised.
 bool is_initialized_mpi(const Object& object) {
   if (*object.map->l_name == '\0') return false;
   void* const handle = dlopen(object.map->l_name, RTLD_LAZY | RTLD_NOLOAD);
@@ -223,7 +227,7 @@ bool program_calls(std::string_view function) {
   const std::vector<Object> objects = loaded_objects();
   if (objects.empty() || objects.front().map->l_ld == nullptr) return false;
   const link_map& program = *objects.front().map;
-  // The addresses of functions are in one table or the other: bound when they are called first, or at once.
+  // Addresses of functions are in one table or the other, depending on lazy binding.
   return relocates(program, DT_JMPREL, DT_PLTRELSZ, function) ||
          relocates(program, DT_RELA, DT_RELASZ, function);
 }

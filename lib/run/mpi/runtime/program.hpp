@@ -1,4 +1,4 @@
-// The process that this library was loaded into: which MPI library the program brings, and what preloads us.
+// The process into which this library is loaded: the program's MPI library, and preloading.
 #pragma once
 
 #include <string>
@@ -6,36 +6,33 @@
 
 namespace offramp {
 
-/// Where this library was loaded from.
+/// The path from which this library was loaded.
 std::string own_path();
 
-/// The library for LD_AUDIT that brings Offramp's functions to calls that LD_PRELOAD does not reach
-/// (lib/run/audit). Empty: it is not installed.
+/// The library for LD_AUDIT (lib/run/audit), for calls that LD_PRELOAD misses. Empty if not installed.
 std::string audit_path();
 
-/// The file of the MPI library that the program is linked to, if that is not the one that this library was
-/// built for; else empty. What only this library needs does not count.
+/// The path of the MPI library to which the program is linked. Empty if it is the one that this library was
+/// built for. Dependencies of this library do not count.
 std::string other_mpi_of_program();
 
-/// The same of all libraries that are loaded by now, those that the program opened while it ran included.
+/// As other_mpi_of_program(), for all libraries loaded so far, including those opened at run time.
 std::string other_mpi_loaded();
 
-/// The file of an MPI library of this process that is or was initialised. Empty: none was.
+/// The path of an MPI library of this process that is or was initialised. Empty if none was.
 std::string initialized_mpi();
 
-/// Whether the program itself, apart from the libraries that it needs, calls a function or has its address.
+/// Returns true if the program itself, without its libraries, calls a function or uses its address.
 bool program_calls(std::string_view function);
 
-/// The file beside this library that goes in front of programs of that other MPI library; empty: none was
-/// built.
+/// The library beside this one for programs of that other MPI library. Empty if none was built.
 std::string interposer_for(const std::string& other_mpi);
 
-/// Takes this library out of LD_PRELOAD, and the one for LD_AUDIT out of that. Or puts another one in its
-/// place in LD_PRELOAD. False: it was not there.
+/// Removes this library from LD_PRELOAD and its helper from LD_AUDIT, or replaces it. False: it was not
+/// there.
 bool clear_preload(const std::string& instead = {});
 
-/// The program begins again with what is in LD_PRELOAD now, and as it was called. Returns only if that fails,
-/// with the reason.
+/// Restarts the program with its command line and the present LD_PRELOAD. Returns the reason on failure.
 std::string restart_program();
 
 }  // namespace offramp

@@ -1,9 +1,9 @@
-// Compute time is what passes between two calls. The time-stamp counter says how much, and the kernel's CPU
-// clock how much of a long way the thread had the processor; the latter is read for long ways only, of
-// which asking the kernel takes about a hundredth. A program that asks again and again (MPI_Test and its
-// like) would spend its time being measured: of a run of questions that find nothing only every 2nd, 4th
-// and at most 8th has its clock read (Watch::step), and what passed is divided among them when something is
-// found or the run ends (end_run(), read_late()).
+// Compute time is the time between two calls. The time-stamp counter measures it. For long gaps, the kernel's
+// CPU clock also shows how much of it the thread was running; reading that clock costs about 1 % of such a
+// gap.
+// A program that polls (MPI_Test and the like) would mostly pay for measuring. In a run of failed polls only
+// every 2nd, 4th, and at most 8th poll reads the counter (CallWatch::step). The elapsed time is divided among
+// them when a poll succeeds or the run ends (end_run(), read_late()).
 #include "lib/run/mpi/runtime/program_recorder.hpp"
 
 #include <unwind.h>
@@ -31,7 +31,7 @@ std::uint64_t nanoseconds_of(clockid_t clock) {
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-/// What a thread can read without asking the kernel.
+/// A counter that a thread can read without a system call.
 std::uint64_t ticks() {
 #if defined(__x86_64__)
   return __rdtsc();
@@ -44,8 +44,7 @@ std::uint64_t ticks() {
 #endif
 }
 
-/// What passes outside of calls is added up until it is this long; for longer ways the kernel is asked how
-/// much of it the thread had the processor.
+/// Gaps are added up until the sum has this length.
 constexpr std::uint64_t kShortTicks = 2'000;
 constexpr std::uint64_t kLongTicks = 250'000;  // the kernel's answer takes about a hundredth of this
 
@@ -90,18 +89,18 @@ void ProgramRecorder::read_cpu_time(std::uint64_t now) {
   watch_.cpu_read = now;
 }
 
-/// In nanoseconds: what passed outside of calls up to now.
+/// Returns the CPU time in nanoseconds of the gap that has just ended.
 std::uint64_t ProgramRecorder::cpu_time_of(std::uint64_t passed, std::uint64_t now) {
   const auto in_nanoseconds = [&] { return static_cast<std::uint64_t>(static_cast<double>(passed) * tick_); };
   if (passed <= kLongTicks) return in_nanoseconds();
   measure_ticks();
-  // Another process may have had the processor.
+  // Another process may have run on the processor.
   const std::uint64_t before = watch_.cpu;
   read_cpu_time(now);
   return std::min(in_nanoseconds(), watch_.cpu - before);
 }
 
-/// asks_again: the call may find nothing.
+/// asks_again: the call may be a failed poll.
 void ProgramRecorder::begin_time(bool asks_again) {
   const std::uint64_t now = ticks();
   watch_.entered = now;
@@ -113,7 +112,7 @@ void ProgramRecorder::begin_time(bool asks_again) {
     recorder_.flush();
     flushed_ = now;
   }
-  if (watch_.asks) {
+  if (watch_.was_poll) {
     end_run(now, watch_.unread_calls + std::uint64_t{1}, asks_again);
   } else {
     watch_.outside += now - watch_.left;
@@ -121,13 +120,12 @@ void ProgramRecorder::begin_time(bool asks_again) {
   if (watch_.outside > kShortTicks) recorder_.computed(cpu_time_of(std::exchange(watch_.outside, 0), now));
 }
 
-/// The clock has been read again: what passed since the last time was so many gaps and the calls between
-/// them.
+/// The counter has been read again. The time since then consists of `gaps` gaps and the calls between them.
 void ProgramRecorder::end_run(std::uint64_t now, std::uint64_t gaps, bool asks_again) {
   const std::uint64_t calls = std::exchange(watch_.unread_calls, 0);
   std::uint64_t passed = now - watch_.left;
   passed -= std::min(passed, calls * watch_.shortest);
-  watch_.asks = false;
+  watch_.was_poll = false;
   watch_.to_skip = 0;
   if (!asks_again && calls == 0) {
     watch_.step = 0;
@@ -136,7 +134,7 @@ void ProgramRecorder::end_run(std::uint64_t now, std::uint64_t gaps, bool asks_a
   }
   auto time = static_cast<std::uint64_t>(static_cast<double>(passed) * tick_);
   if (passed > gaps * brief_gap_ && (calls > 0 || passed > kLongTicks / 4)) {
-    // Another process may have had the processor. What this one had of it before the gap is none of the gap.
+    // Another process may have run on the processor. CPU time spent before the gap does not belong to it.
     measure_ticks();
     const auto earlier =
         static_cast<std::uint64_t>(static_cast<double>(watch_.left - watch_.cpu_read) * tick_);
@@ -146,21 +144,20 @@ void ProgramRecorder::end_run(std::uint64_t now, std::uint64_t gaps, bool asks_a
     time = std::min(time, spent - std::min(spent, earlier));
   }
   if (passed <= gaps * brief_gap_ || time <= gaps * recording::kBriefGap)
-    return recorder_.asked_between({time, 0});
+    return recorder_.add_poll_gaps({time, 0});
   watch_.step = 0;
-  // One of the calls may have taken longer than the others. If it was a gap, the next ones are read one by
-  // one.
+  // One call may have been slower than the others. If it was a gap, the next polls are read one by one.
   constexpr std::uint64_t kDoubtful = 8;
   if (asks_again && calls > 0 && time <= kDoubtful * gaps * recording::kBriefGap)
-    return recorder_.asked_between({time, 0});
+    return recorder_.add_poll_gaps({time, 0});
   if (asks_again) {
-    recorder_.asked_between({0, time});
+    recorder_.add_poll_gaps({0, time});
   } else {
     recorder_.computed(time);
   }
 }
 
-/// A question whose beginning was not read has found something, or is none.
+/// A poll whose beginning was not read has succeeded, or the call is no poll.
 [[gnu::noinline, gnu::cold]] void ProgramRecorder::read_late() {
   watch_.unread = false;
   watch_.entered = ticks();
@@ -172,13 +169,13 @@ void ProgramRecorder::end_time() {
   const std::uint64_t now = ticks();
   const std::uint64_t inside = now - watch_.entered;
   watch_.left = now;
-  if (!watch_.asks) {
+  if (!watch_.was_poll) {
     watch_.step = 0;
     if (inside > kLongTicks) [[unlikely]]
       read_cpu_time(now);
     return;
   }
-  // Where the call itself takes long, the processor is shared, and each gap is worth a look.
+  // If the call itself is slow, the processor is shared, and each gap is measured.
   watch_.shortest = watch_.step == 0 ? inside : std::min(watch_.shortest, inside);
   watch_.step = inside > brief_gap_ ? 0 : std::min(std::max(2 * watch_.step, 1U), kMostSteps);
   watch_.to_skip = watch_.step > 0 ? watch_.step - 1 : 0;
@@ -214,7 +211,7 @@ ProgramRecorder::Event ProgramRecorder::event(EventKind kind, Function function,
 
 namespace {
 
-/// The return addresses of the calls that this one is in, the innermost first.
+/// The return addresses on the stack of this call, innermost first.
 struct Frames {
   std::array<const void*, 64> returns{};
   std::size_t count = 0;
@@ -231,7 +228,7 @@ Frames frames_here() {
   return frames;
 }
 
-/// To which the function returns that contains the site; null: it cannot be found.
+/// The address to which the function containing `site` returns. Null if it cannot be found.
 const void* caller_of(const void* site) {
   const Frames frames = frames_here();
   const auto end = frames.returns.begin() + static_cast<std::ptrdiff_t>(frames.count);
@@ -239,11 +236,10 @@ const void* caller_of(const void* site) {
   return found == end || found + 1 == end ? nullptr : *(found + 1);
 }
 
-/// How many words above the slot that address stands; 0: not within reach. It reads what others have on the
-/// stack.
+/// The distance in words from the slot up to the address, or 0. Reads other functions' stack memory.
 __attribute__((no_sanitize("address"))) std::uint32_t words_up_to(const void* address,
                                                                   const void* const* slot) {
-  constexpr std::uint32_t kReach = 1024;  // the frames of the layers are some hundred bytes
+  constexpr std::uint32_t kReach = 1024;  // the layers' frames have some hundred bytes
   for (std::uint32_t up = 1; address != nullptr && up < kReach; ++up) {
     if (slot[up] == address) return up;
   }
@@ -252,15 +248,15 @@ __attribute__((no_sanitize("address"))) std::uint32_t words_up_to(const void* ad
 
 }  // namespace
 
-// Fortran calls layers of the MPI library, and those call here. Such a layer's frame has one size, so its
-// return address stands at one distance from that of its call. The unwinder, which takes microseconds, finds
-// it once, and is asked again whether it holds for each caller that is new.
+// Fortran calls layers of the MPI library, which call Offramp. A layer's frame has a fixed size, so its
+// return address lies at a fixed distance from that of its call. The unwinder takes microseconds: it finds
+// the distance once and checks it again for each new caller.
 const ProgramRecorder::KnownSite& ProgramRecorder::look_up(CallPlace place) {
   const auto [known, is_new] = sites_.try_emplace(place.site, KnownSite{place.site, 0, 0});
   if (!is_new) return known->second;
   static const std::string own = call_site(reinterpret_cast<const void*>(&call_names)).path;
   const CallSite found = call_site(place.site);
-  // A call from Offramp itself is a part of it that is not inlined into the function of the interface.
+  // A call from Offramp itself comes from a part that is not inlined into the interface function.
   if (found.object.empty() || found.path == own) return known->second;
   if (found.object.starts_with("libmpi")) {
     if (place.slot != nullptr) known->second.up = words_up_to(caller_of(place.site), place.slot);
@@ -279,7 +275,7 @@ std::uint32_t ProgramRecorder::number_of_other(CallPlace place) {
     if (at_hand.up == 0) return at_hand.number;
     const CallPlace outer = {place.slot[at_hand.up], place.slot + at_hand.up};
     if (!sites_.contains(outer.site) && caller_of(place.site) != outer.site) {
-      sites_[place.site].up = at_hand.up = 0;  // its frames differ after all
+      sites_[place.site].up = at_hand.up = 0;  // its frames vary after all
       return 0;
     }
     place = outer;
@@ -405,7 +401,7 @@ void ProgramRecorder::wait_all(Function function, std::span<const std::uint32_t>
 
 void ProgramRecorder::wait_some(Function function, std::span<const std::uint32_t> requests,
                                 std::span<const int> places, recording::EventFlag flag) {
-  // The list of the event has only those that are recorded.
+  // The event's list only contains recorded requests.
   positions_.resize(requests.size());
   std::uint32_t position = 0;
   for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -450,7 +446,7 @@ std::uint32_t ProgramRecorder::new_communicator(Event made, const Context& membe
   return communicators_++;
 }
 
-std::uint32_t ProgramRecorder::meet(Function function, std::uint32_t communicator, bool blocking) {
+std::uint32_t ProgramRecorder::synchronize(Function function, std::uint32_t communicator, bool blocking) {
   Event made = event(EventKind::kMeet, function, blocking ? recording::kBlocking : 0);
   made.communicator = communicator;
   return add(made);

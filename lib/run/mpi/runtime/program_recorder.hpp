@@ -1,7 +1,7 @@
-// Turns the program's MPI calls into the events of its recording (lib/programs/recording). The same calls
-// give the same events whichever backend carries them, or none.
+// Turns the program's MPI calls into the events of its recording (lib/programs/recording). The events are the
+// same whichever backend carries the calls, or none.
 //
-// Needs the session's lock, like all that a call does.
+// Callers need the session's lock.
 #pragma once
 
 #include <mpi.h>
@@ -25,7 +25,7 @@
 
 namespace offramp {
 
-/// The bit of a recorded send.
+/// The event flag of a send mode.
 constexpr std::uint8_t flag_of(SendMode mode) {
   std::uint8_t flag = 0;
   if (mode == SendMode::kSynchronous) flag = recording::kSynchronous;
@@ -33,7 +33,7 @@ constexpr std::uint8_t flag_of(SendMode mode) {
   return flag;
 }
 
-/// Asks whether something has happened, and may find that nothing has.
+/// Returns true for functions that poll, and so may find nothing.
 constexpr bool is_question(Function function) {
   switch (function) {
     case Function::kTest:
@@ -49,25 +49,24 @@ constexpr bool is_question(Function function) {
   }
 }
 
-/// Of one thread: what its calls need to know of each other. Times are in ticks of the processor's counter.
+/// State that connects successive calls of one thread. Times are ticks of the processor's counter.
 struct CallWatch {
   std::uint64_t entered = 0;
-  std::uint64_t left = 0;     // 0: it was in no call yet
-  std::uint64_t outside = 0;  // spent between calls, and not recorded yet
-  std::uint64_t cpu = 0;      // CPU time in nanoseconds, and when it was read
+  std::uint64_t left = 0;     // 0: no call yet
+  std::uint64_t outside = 0;  // time between calls, not recorded yet
+  std::uint64_t cpu = 0;      // CPU time in nanoseconds, at cpu_read
   std::uint64_t cpu_read = 0;
-  CallPlace place;      // of the call
-  bool silent = false;  // no event in this call yet
-  int depth = 0;        // calls that this thread is in: the library makes some within others
-  int hidden = 0;       // not 0: what is called now is the library's affair
-  // Questions that find nothing, one after the other, are read as a run: the clock at the 1st, 2nd, 4th, 8th,
-  // and then every 8th of them.
-  bool asks = false;               // the last call was one
-  bool unread = false;             // the clock was not read when this call began
-  std::uint32_t unread_calls = 0;  // since it was
-  std::uint32_t to_skip = 0;       // questions at which it need not be read
-  std::uint32_t step = 0;          // of these at the next reading, and one more
-  std::uint64_t shortest = 0;      // such a call
+  CallPlace place;      // of the current call
+  bool silent = false;  // this call has no event yet
+  int depth = 0;        // nesting: the library calls MPI functions within others
+  int hidden = 0;       // above 0: calls are internal to the library
+  // In a run of failed polls, the counter is read at the 1st, 2nd, 4th, 8th, and every 8th of them.
+  bool was_poll = false;           // the last call was a failed poll
+  bool unread = false;             // the counter was not read when this call began
+  std::uint32_t unread_calls = 0;  // calls since it was read
+  std::uint32_t to_skip = 0;       // polls for which it need not be read
+  std::uint32_t step = 0;          // to_skip + 1, as set at the last reading
+  std::uint64_t shortest = 0;      // shortest such call
 };
 
 class ProgramRecorder {
@@ -75,31 +74,30 @@ class ProgramRecorder {
   using Event = recording::Event;
   using EventKind = recording::EventKind;
 
-  /// times: the CPU time between calls is recorded too, which costs each call two readings of a counter.
+  /// times: also records the CPU time between calls, which costs each call two readings of a counter.
   ProgramRecorder(const recording::RecorderOptions& options, bool threads, bool times = true);
 
   [[nodiscard]] recording::Recorder& recorder() { return recorder_; }
-  /// Several threads are in calls at once from now on, and blocking calls have a begin and an end.
+  /// Several threads are in calls at once from now on, so blocking calls get a begin and an end.
   void share(bool threads) { is_shared_ = threads; }
-  /// What follows is the calling thread's, wherever there may be several. Threads of the library, which are
-  /// hidden from the first, record nothing.
+  /// Subsequent events belong to the calling thread. Call it wherever there may be several. The library's own
+  /// threads are hidden from the start and record nothing.
   void switch_to_this_thread() {
     if (thread_ == 0 && watch_.hidden > 0) return;
     if (thread_ == 0) thread_ = ++threads_;
     recorder_.switch_to(thread_ - 1);
   }
 
-  /// While there is one, this thread is in a call that the library carries, and that is recorded already:
-  /// what it calls within is not the program's.
-  class Hidden {
+  /// Pauses recording on this thread, around a call that is recorded already and that the library carries.
+  class PauseRecording {
    public:
-    Hidden() { ++watch_.hidden; }
-    ~Hidden() { --watch_.hidden; }
-    Hidden(const Hidden&) = delete;
-    Hidden& operator=(const Hidden&) = delete;
+    PauseRecording() { ++watch_.hidden; }
+    ~PauseRecording() { --watch_.hidden; }
+    PauseRecording(const PauseRecording&) = delete;
+    PauseRecording& operator=(const PauseRecording&) = delete;
   };
 
-  // The CPU time between calls: what passes from leave() to enter() of one thread.
+  // CPU time between calls is measured from leave() to enter() of one thread.
   [[gnu::always_inline]] void enter(Function function, CallPlace place) {
     if (watch_.depth++ > 0) return;
     watch_.silent = true;
@@ -121,20 +119,20 @@ class ProgramRecorder {
     if (!times_ || std::exchange(watch_.unread, false)) return;
     end_time();
   }
-  /// That this rank's calls are in.
+  /// The objects that contain this rank's call sites.
   [[nodiscard]] const std::vector<LoadedObject>& objects() const { return objects_; }
-  /// In MPI_Finalize, which is the last event.
+  /// Records MPI_Finalize, the last event.
   void close();
-  /// After MPI_Init: what the program has done before is not counted.
+  /// Call it after MPI_Init: earlier compute time is not counted.
   void restart();
 
   [[nodiscard]] static Event message_event(Function function, EventKind kind, const Point& point,
                                            std::uint8_t flags);
-  /// Such an event, again. wildcard: its number as one.
+  /// Adds the event of a restarted operation. wildcard: receives its wildcard number.
   std::uint32_t started(Function function, const Event& again, std::uint32_t& wildcard);
   /// A message or a receive. Returns the request, if it begins one.
   std::uint32_t message(Function function, EventKind kind, const Point& point, std::uint8_t flags = 0);
-  /// The same in a call that does not return before it is over: with threads it has an end of its own.
+  /// For a blocking call. In threaded programs end() adds an event of its own.
   std::uint32_t begin(Function function, EventKind kind, const Point& point, std::uint8_t flags = 0);
   std::uint32_t begin(Function function, const Operation& operation, const CollectiveBuffers& buffers,
                       std::uint32_t communicator);
@@ -144,11 +142,11 @@ class ProgramRecorder {
   /// A nonblocking collective.
   std::uint32_t collective(Function function, const Operation& operation, const CollectiveBuffers& buffers,
                            std::uint32_t communicator);
-  /// A probe that has found a message of so many bytes. Returns the request of a claim.
+  /// A successful probe of a message of `bytes` bytes. Returns the request of a claim.
   std::uint32_t probe(Function function, EventKind kind, const Point& point, std::size_t bytes,
                       recording::Match match);
 
-  /// The number of the wildcard that was added last, if the arguments are one; else 0.
+  /// The number of the wildcard added last if the arguments are one, otherwise 0.
   [[nodiscard]] std::uint32_t wildcard(int source, int tag) const {
     const bool any = source == kAnySource || tag == MPI_ANY_TAG;
     return any && watch_.hidden == 0 ? recorder_.wildcards() : 0;
@@ -161,64 +159,63 @@ class ProgramRecorder {
     if (wildcard != 0) recorder_.matched(wildcard, {source, tag});
   }
 
-  // The program learns that requests are done. Requests with the number 0 have no event.
+  // The program learns that requests are complete. Requests with the number 0 have no event.
   void wait(Function function, std::uint32_t request, std::uint8_t flags = 0);
   void wait_all(Function function, std::span<const std::uint32_t> requests, std::uint8_t flags = 0);
-  /// Of these requests those at the given places.
+  /// `places`: indices of the completed requests.
   void wait_some(Function function, std::span<const std::uint32_t> requests, std::span<const int> places,
                  recording::EventFlag flag);
   void cancel(Function function, std::uint32_t request) { about(EventKind::kCancel, function, request); }
   void free(Function function, std::uint32_t request) { about(EventKind::kFree, function, request); }
-  /// What was begun has failed to begin.
-  void take_back(Function function, std::uint32_t request) {
+  /// The operation could not be started.
+  void withdraw(Function function, std::uint32_t request) {
     cancel(function, request);
     free(function, request);
   }
   void polled(Function function) {
     if (watch_.hidden > 0) return;
     watch_.silent = false;
-    watch_.asks = true;
+    watch_.was_poll = true;
     recorder_.polled(static_cast<std::uint16_t>(function));
   }
 
-  /// The next question, if it finds nothing like the one before, is only counted: no clock is read for it.
-  [[nodiscard]] bool asks_again() const {
+  /// Returns true if another failed poll is only counted, without reading the counter.
+  [[nodiscard]] bool is_repeated_poll() const {
     return watch_.to_skip > 0 && watch_.depth == 0 && watch_.hidden == 0;
   }
-  /// So it was, without enter() and leave().
-  void found_nothing_again(Function function) {
+  /// Counts such a poll, without enter() and leave().
+  void count_failed_poll(Function function) {
     --watch_.to_skip;
     ++watch_.unread_calls;
     recorder_.polled(static_cast<std::uint16_t>(function));
   }
-  /// While there is one, what is called is a part of the call that this thread is in.
-  class Within {
+  /// During its lifetime, calls are part of the call that this thread is in.
+  class NestedCall {
    public:
-    Within() { ++watch_.depth; }
-    ~Within() { --watch_.depth; }
-    Within(const Within&) = delete;
-    Within& operator=(const Within&) = delete;
+    NestedCall() { ++watch_.depth; }
+    ~NestedCall() { --watch_.depth; }
+    NestedCall(const NestedCall&) = delete;
+    NestedCall& operator=(const NestedCall&) = delete;
   };
 
-  /// A new communicator or place; returns its number. id: its members agree on it.
+  /// A new communicator or synchronization group. Returns its number. id: agreed among its members.
   std::uint32_t communicator(Function function, const Context& members, std::uint64_t id);
   std::uint32_t communicator(Function function, const Context& made) {
     return communicator(function, made, made.id());
   }
-  /// A persistent collective, whose starts are collectives on the number that this returns. parent: that of
-  /// its communicator.
+  /// A persistent collective, whose starts are collectives on the returned number. parent: its communicator.
   std::uint32_t persistent(Function function, const Context& place, std::uint32_t parent);
-  /// The clocks of all members meet. Returns a request unless it blocks.
-  std::uint32_t meet(Function function, std::uint32_t communicator, bool blocking);
-  /// This rank tells its clock and hears those of others. The same.
+  /// All members synchronize their clocks. Returns a request unless it blocks.
+  std::uint32_t synchronize(Function function, std::uint32_t communicator, bool blocking);
+  /// This rank sends its clock and receives those of others. Returns a request unless it blocks.
   std::uint32_t exchange(Function function, std::uint32_t communicator, int subject, std::span<const int> to,
                          std::span<const int> from, bool blocking);
-  /// MPI_Wtime, where it is to say modelled time. Returns how many calls the program has made since the one
-  /// before, but for those that only ask; nothing if this one is the library's affair.
+  /// MPI_Wtime with modelled time. Returns the number of calls since the previous one, without polls.
+  /// `nullopt` if the call is internal to the library.
   std::optional<std::uint64_t> clock_read();
-  /// MPI_Pcontrol, which is not among the generated functions.
+  /// MPI_Pcontrol, which is not a generated function.
   void phase(int level, std::string_view name);
-  /// The names that Event::call counts.
+  /// The names to which Event::call refers.
   static std::span<const char* const> call_names();
 
  private:
@@ -229,7 +226,7 @@ class ProgramRecorder {
   static Event event(EventKind kind, Function function, std::uint8_t flags);
   std::uint32_t add(Event event);
   void add_native(Function function);
-  /// What Event::site counts.
+  /// The number for Event::site.
   [[gnu::always_inline]] std::uint32_t number_of(CallPlace place) {
     const KnownSite& known = known_site(place.site);
     return known.site == place.site && known.up == 0 ? known.number : number_of_other(place);
@@ -251,11 +248,11 @@ class ProgramRecorder {
   struct KnownSite {
     const void* site = nullptr;
     std::uint32_t number = 0;
-    /// Not 0: the site is in a layer of the MPI library, whose own return address stands so many words
-    /// further up the stack.
+    /// Above 0: the site is in a layer of the MPI library, whose return address is this many words further
+    /// up.
     std::uint32_t up = 0;
   };
-  static constexpr std::size_t kKnownSites = 64;  // at hand; a power of two
+  static constexpr std::size_t kKnownSites = 64;  // size of the direct-mapped cache; a power of two
   KnownSite& known_site(const void* site) {
     return known_sites_[reinterpret_cast<std::uintptr_t>(site) >> 2U & (kKnownSites - 1)];
   }
@@ -264,21 +261,21 @@ class ProgramRecorder {
   recording::Recorder recorder_;
   std::array<KnownSite, kKnownSites> known_sites_;
   std::unordered_map<const void*, KnownSite> sites_;
-  std::vector<LoadedObject> objects_;  // that they are in
+  std::vector<LoadedObject> objects_;  // that contain the sites
   bool is_shared_;
-  std::uint32_t threads_ = 0;  // that have recorded anything
+  std::uint32_t threads_ = 0;  // number of threads that have recorded events
   bool times_;
   std::uint32_t communicators_ = recording::kFirstMade;
   std::uint64_t calls_ = 0;  // see clock_read()
   std::vector<std::uint64_t> scratch_;
   std::vector<std::uint32_t> positions_;
   std::vector<std::uint32_t> chosen_;
-  // Nanoseconds of a tick of the processor's counter, known better the longer it runs.
+  // Nanoseconds per tick of the processor's counter, more precise the longer it runs.
   std::uint64_t first_ticks_;
   std::uint64_t first_time_;
   double tick_ = 0;
   std::uint64_t brief_gap_ = 0;  // in ticks
-  // What has been recorded goes to the file every second: the program may be killed.
+  // Events are flushed to the file every second, in case the program is killed.
   std::uint64_t flushed_ = 0;
   std::uint64_t between_flushes_ = 0;
 };

@@ -1,8 +1,8 @@
-// The life of a request object: taken from a pool of its kind, begun under a handle of the MPI library's,
-// completed by the engine, observed when the program learns of it, and recycled. Completion and release
-// come in either order: a request that the program has freed while active is recycled by its completion
-// (released). The library calls back in on_released(), on_cancel() and on_start() without our lock, so each
-// takes it; they may come after MPI_Finalize has ended the session.
+// The life of a request object: taken from a pool, begun under a handle of the MPI library, completed by the
+// engine, observed by the program, and recycled. Completion and release come in either order: a request freed
+// while active is recycled when it completes (`released`). The library calls on_released(), on_cancel(), and
+// on_start() without the session's lock, so each acquires it. They may come after MPI_Finalize has ended the
+// session.
 #include "lib/run/mpi/runtime/request.hpp"
 
 #include <array>
@@ -16,7 +16,7 @@
 namespace offramp {
 namespace {
 
-/// Objects that are in no use now. They are never freed: the program may hold a great many again.
+/// Idle objects. They are never freed: the program may need many again.
 struct Pool {
   std::array<Request*, static_cast<std::size_t>(Request::Kind::kCount)> idle{};
 } pool;
@@ -44,11 +44,11 @@ void let_go(Request::Repeat& repeat) {
   for (MPI_Datatype type : repeat.types) offramp_native_type_release(type);
 }
 
-void give_back(Request& request) {
+void release_request(Request& request) {
   request.next_idle = std::exchange(pool.idle[static_cast<std::size_t>(request.kind)], &request);
 }
 
-/// Lets go of what only some requests hold.
+/// Releases what only some kinds of requests own.
 [[gnu::noinline]] void clear(Request& request) {
   if (request.kind == Request::Kind::kExchange) {
     as_exchange(request).exchange.reset();
@@ -62,7 +62,7 @@ void give_back(Request& request) {
 [[gnu::always_inline]] inline void recycle(Request& request) {
   if (request.kind >= Request::Kind::kCollective || request.repeat != nullptr) clear(request);
   offramp_native_request_end(request.handle);
-  give_back(request);
+  release_request(request);
 }
 
 template <typename T>
@@ -75,7 +75,7 @@ template <typename T>
   return request;
 }
 
-/// Of its fields, those of the operation may be used; nobody else knows of it.
+/// Only the fields of the operation may be used before begin(); the object is not published yet.
 template <typename T>
 T& reserve(Request::Kind kind) {
   Request*& idle = pool.idle[static_cast<std::size_t>(kind)];
@@ -91,7 +91,7 @@ void begin(Request& request, MPI_Comm comm, bool persistent) {
 }
 
 template <typename T>
-T& take(MPI_Comm comm, Request::Kind kind, bool persistent) {
+T& acquire_request(MPI_Comm comm, Request::Kind kind, bool persistent) {
   T& request = reserve<T>(kind);
   begin(request, comm, persistent);
   return request;
@@ -130,7 +130,7 @@ void run_serving(void (*call)(void*), void* argument) {
   call(argument);
 }
 
-// Called by the MPI library without our lock: the program learns of a completion, or frees the request.
+// Called by the MPI library, without the session's lock, on a completion that the program sees or on a free.
 void on_released(void* memory, int active) {
   if (Session::current == nullptr) return;
   const Session::Lock guard(*Session::current);
@@ -145,11 +145,11 @@ void on_cancel(void* memory) {
   if (Session::current == nullptr) return;
   const Session::Lock guard(*Session::current);
   Request& request = request_in(memory);
-  // A send is on its way already: cancelling it has no effect, as with the MPI library's own.
+  // The send is already under way, so cancelling has no effect, as with the MPI library's own sends.
   if (request.kind == Request::Kind::kReceive) Session::current->engine().cancel(as_receive(request).record);
 }
 
-// By the library, of a list in which there are requests of its own.
+// Called by the MPI library for Offramp's requests in a list that also has the library's own.
 int on_start(void* memory) {
   if (Session::current == nullptr) return MPI_ERR_OTHER;
   const Session::Lock guard(*Session::current);
@@ -164,7 +164,7 @@ void on_send_complete(SendRecord& record) {
 }
 
 SendArguments arguments_of(SendRequest& request, const Point& point, SendMode mode) {
-  // A buffered send is over before its data is wanted.
+  // A buffered send completes before its data is read.
   const Bytes data = mode == SendMode::kBuffered
                          ? request.outgoing.set(point.buffer, point.count, *point.type)
                          : data_of(point, request.outgoing, Session::current->engine(), request.record);
@@ -186,7 +186,7 @@ void on_receive_complete(ReceiveRecord& record) {
     return complete_request(request, MPI_ANY_SOURCE, MPI_ANY_TAG, record.outcome, 0);
   }
   request.incoming.reset();
-  complete_request(request, e.source, e.tag, record.outcome, record.told());
+  complete_request(request, e.source, e.tag, record.outcome, record.status_bytes());
 }
 
 }  // namespace
@@ -216,14 +216,14 @@ void open_requests() {
   offramp_native_open(&callbacks);
 }
 
-SendRequest& take_send_request(MPI_Comm comm, bool persistent) {
-  return take<SendRequest>(comm, Request::Kind::kSend, persistent);
+SendRequest& acquire_send_request(MPI_Comm comm, bool persistent) {
+  return acquire_request<SendRequest>(comm, Request::Kind::kSend, persistent);
 }
-ReceiveRequest& take_receive_request(MPI_Comm comm, bool persistent) {
-  return take<ReceiveRequest>(comm, Request::Kind::kReceive, persistent);
+ReceiveRequest& acquire_receive_request(MPI_Comm comm, bool persistent) {
+  return acquire_request<ReceiveRequest>(comm, Request::Kind::kReceive, persistent);
 }
-CollectiveRequest& take_collective_request(MPI_Comm comm, Request::Kind kind, bool persistent) {
-  return take<CollectiveRequest>(comm, kind, persistent);
+CollectiveRequest& acquire_collective_request(MPI_Comm comm, Request::Kind kind, bool persistent) {
+  return acquire_request<CollectiveRequest>(comm, kind, persistent);
 }
 
 void complete_request(Request& request, int source, int tag, Outcome outcome, std::size_t bytes) {
@@ -237,11 +237,11 @@ void complete_request(Request& request, int source, int tag, Outcome outcome, st
 
 MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library, std::uint32_t recorded,
                    std::function<void()> finish) {
-  CollectiveRequest& request = take_collective_request(comm, Request::Kind::kCollective);
+  CollectiveRequest& request = acquire_collective_request(comm, Request::Kind::kCollective);
   request.recorded = recorded;
   session.poll([&request, library, finish = std::move(finish)]() mutable {
     if (library != MPI_REQUEST_NULL && offramp_native_request_complete(library) == 0) return false;
-    // Freed, not waited for: an error is raised when the program learns of it.
+    // Freed instead of waited for: an error is raised when the program learns of it.
     const int error = library != MPI_REQUEST_NULL ? offramp_native_request_error(library) : MPI_SUCCESS;
     if (library != MPI_REQUEST_NULL) offramp_native_request_drop(library);
     if (finish != nullptr) finish();
@@ -257,8 +257,8 @@ MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library, std::ui
 TrackedRequest& track(Session& session, MPI_Comm comm, MPI_Request& handle, std::uint32_t recorded) {
   if (offramp_native_request_is_shared(handle) != 0) {
     offramp_native_request_drop(handle);
-    SendRequest& request = take_send_request(comm);
-    request.mode = SendMode::kBuffered;  // there is nothing to observe
+    SendRequest& request = acquire_send_request(comm);
+    request.mode = SendMode::kBuffered;  // has nothing to observe
     handle = request.handle;
     complete_request(request, MPI_ANY_SOURCE, MPI_ANY_TAG, Outcome::kOk, 0);
   }
@@ -291,10 +291,10 @@ int start_new_send(Session& session, MPI_Comm comm, const Point& point, SendMode
     request.record.on_complete = nullptr;
     session.engine().send(request.record, arguments);
   }
-  // The recording has to know which send a wait is for.
+  // A recorded send needs a request of its own: a wait has to refer to it.
   if (mode == SendMode::kBuffered || (recorded == 0 && session.engine().is_over(request.record))) {
     request.outgoing.reset();
-    give_back(request);
+    release_request(request);
     handle = offramp_native_request_completed();
     return room ? MPI_SUCCESS : MPI_ERR_BUFFER;
   }
@@ -345,7 +345,7 @@ int start_send(Session& session, SendRequest& request, const Point& point) REQUI
 int start_collective_again(CollectiveRequest& request) {
   const BuildOn place(Session::current->marshal(), request.repeat->communicator);
   std::unique_ptr<CollectiveCall> collective = request.repeat->build();
-  if (collective == nullptr) return MPI_ERR_OTHER;  // the arguments are not what they were
+  if (collective == nullptr) return MPI_ERR_OTHER;  // the arguments are no longer valid
   request.recorded = record_start(*Session::current, *collective);
   offramp_native_request_activate(request.handle);
   start_collective(request, std::move(collective));
@@ -377,7 +377,7 @@ void end_part(ExchangeRequest& request) REQUIRES(session_lock) {
   if (!both.receives) return complete_request(request, MPI_PROC_NULL, MPI_ANY_TAG, outcome, 0);
   if (both.receive.outcome != Outcome::kOk) outcome = both.receive.outcome;
   const Envelope& e = both.receive.envelope;
-  complete_request(request, e.source, e.tag, outcome, both.receive.told());
+  complete_request(request, e.source, e.tag, outcome, both.receive.status_bytes());
 }
 
 void on_exchange_sent(SendRecord& record) {
@@ -401,7 +401,7 @@ void on_exchange_received(ReceiveRecord& record) {
 
 MPI_Request start_new_exchange(Session& session, MPI_Comm comm, const Point* to, const Point* from,
                                bool replace) {
-  auto& request = take<ExchangeRequest>(comm, Request::Kind::kExchange, false);
+  auto& request = acquire_request<ExchangeRequest>(comm, Request::Kind::kExchange, false);
   request.exchange = std::make_unique<Exchange>();
   Exchange& both = *request.exchange;
   both.sends = to != nullptr;
@@ -423,7 +423,7 @@ MPI_Request start_new_exchange(Session& session, MPI_Comm comm, const Point* to,
   if (both.sends) {
     const std::uint32_t recorded = record_start(session, recording::EventKind::kSend, *to);
     if (!both.receives) request.recorded = recorded;
-    // A recording knows one operation by a request: what a replay waits for is the receive.
+    // A request refers to one recorded operation. A replay waits for the receive.
     if (both.receives && recorded != 0)
       session.recorder()->free(static_cast<Function>(session.engine().function()), recorded);
     both.send.owner = &request;
@@ -436,7 +436,7 @@ MPI_Request start_new_exchange(Session& session, MPI_Comm comm, const Point* to,
 }
 
 MPI_Request start_new_receive(Session& session, MPI_Comm comm, const Point& point) {
-  ReceiveRequest& request = take_receive_request(comm, false);
+  ReceiveRequest& request = acquire_receive_request(comm, false);
   start_receive(session, request, point);
   return request.handle;
 }

@@ -1,5 +1,5 @@
-// MPI requests of Offramp's own: native-layout objects (so that the MPI library's completion functions work
-// on them) whose body holds the operation.
+// Offramp's own MPI requests: objects in the MPI library's layout, so that its completion functions accept
+// them, with the operation in their body. Used with the session's lock.
 #pragma once
 
 #include <mpi.h>
@@ -24,28 +24,27 @@ struct Request {
   /// What each start of a persistent request does.
   struct Repeat {
     Point point{};
-    TypeInfo type;                                           // the request may outlive the handle of its type
-    MpiCommunicator communicator;                            // and of its communicator; of a collective,
-                                                             // its own place (open_persistent())
-    std::function<std::unique_ptr<CollectiveCall>()> build;  // of a collective
-    std::vector<MPI_Datatype> types;                         // that it keeps
+    TypeInfo type;                 // the handle of the type may be freed earlier
+    MpiCommunicator communicator;  // likewise; for a collective, its own (open_persistent())
+    std::function<std::unique_ptr<CollectiveCall>()> build;  // only for collectives
+    std::vector<MPI_Datatype> types;                         // types that it retains
   };
 
-  MPI_Request handle = MPI_REQUEST_NULL;  // this and the kind stay, whatever it is used for
+  MPI_Request handle = MPI_REQUEST_NULL;  // handle and kind never change
   Kind kind = Kind::kSend;
-  bool released = false;  // the program has let go of the handle
+  bool released = false;  // the program has released the handle
   SendMode mode = SendMode::kStandard;
-  std::uint32_t recorded = 0;      // which request it is in the recording of this rank; 0: none
+  std::uint32_t recorded = 0;      // its number in the rank's recording; 0 if not recorded
   std::unique_ptr<Repeat> repeat;  // null: not persistent
   Request* next_idle = nullptr;
 
-  /// If it is done, the program has learnt of it.
+  /// Marks a completed operation as seen by the program.
   void observe();
 };
-// What the library changes of a request, and what is changed here besides the operation: two cache lines.
+// Two cache lines: the library's fields of a request and Offramp's, without the operation.
 static_assert((kOfframpRequestBytes + sizeof(Request)) % kOfframpRequestAlignment == 0);
 
-// A program may have a great many requests, so each has room for its own kind of operation only.
+// Each kind only has room for its own operation, because a program may have many requests.
 struct SendRequest : Request {
   SendBuffer outgoing;
   SendRecord record;
@@ -53,21 +52,21 @@ struct SendRequest : Request {
 
 struct ReceiveRequest : Request {
   MessageBuffer incoming;
-  std::uint32_t wildcard = 0;  // in the recording; 0: none
+  std::uint32_t wildcard = 0;  // its number in the recording; 0: no wildcard
   ReceiveRecord record;
 };
 
 struct CollectiveRequest : Request {
-  std::unique_ptr<CollectiveCall> collective;  // null: a request of the MPI library stands behind it
+  std::unique_ptr<CollectiveCall> collective;  // null: backed by a request of the MPI library
 };
 
-/// MPI_Isendrecv: both of its messages, of which either may be missing.
+/// Both messages of MPI_Isendrecv; either may be missing.
 struct Exchange {
   SendBuffer outgoing;
   SendRecord send;
   MessageBuffer incoming;
   ReceiveRecord receive;
-  std::uint32_t wildcard = 0;  // as of ReceiveRequest
+  std::uint32_t wildcard = 0;  // as in ReceiveRequest
   int running = 0;
   bool sends = false;
   bool receives = false;
@@ -77,54 +76,51 @@ struct ExchangeRequest : Request {
   std::unique_ptr<Exchange> exchange;
 };
 
-/// Records the start of an operation on behalf of the current function. Returns its number in the recording;
-/// 0: there is none.
+/// Records the start of an operation for the current function. Returns its number, or 0 if not recorded.
 std::uint32_t record_start(Session& session, recording::EventKind kind, const Point& point,
                            std::uint8_t flags = 0);
 std::uint32_t record_start(Session& session, const CollectiveCall& collective);
-/// The same of a buffered send, once it is known that there was room.
+/// For a buffered send: call it when the buffer had room.
 inline void record_buffered(Session& session, const Point& point) {
   (void)record_start(session, recording::EventKind::kSend, point, recording::kBuffered);
 }
 
-/// Opens the pool; once per process, after MPI_Init.
+/// Registers the callbacks with the MPI library. Call once per process, after MPI_Init.
 void open_requests();
-/// A new active (or inactive, persistent) request.
-SendRequest& take_send_request(MPI_Comm comm, bool persistent = false) REQUIRES(session_lock);
-ReceiveRequest& take_receive_request(MPI_Comm comm, bool persistent = false) REQUIRES(session_lock);
-CollectiveRequest& take_collective_request(MPI_Comm comm, Request::Kind kind, bool persistent = false)
+/// A new request: active, or inactive if persistent.
+SendRequest& acquire_send_request(MPI_Comm comm, bool persistent = false) REQUIRES(session_lock);
+ReceiveRequest& acquire_receive_request(MPI_Comm comm, bool persistent = false) REQUIRES(session_lock);
+CollectiveRequest& acquire_collective_request(MPI_Comm comm, Request::Kind kind, bool persistent = false)
     REQUIRES(session_lock);
-/// Starts a send and makes the request that the program waits for. A send that is over already is given the
-/// MPI library's own complete request, which costs nobody anything. Returns an MPI error code; then there is
-/// none.
+/// Starts a send and returns its request in `handle`: for a send that is already complete, the MPI library's
+/// shared complete request, which costs nothing. Returns an MPI error code, without an active request.
 int start_new_send(Session& session, MPI_Comm comm, const Point& point, SendMode mode, MPI_Request& handle)
     REQUIRES(session_lock);
-/// The same for a receive, which always has a request of its own.
+/// Starts a receive, which always has a request of its own.
 MPI_Request start_new_receive(Session& session, MPI_Comm comm, const Point& point) REQUIRES(session_lock);
-/// The body behind a handle that is one of ours.
+/// The body behind a handle of Offramp's.
 inline Request& request_in(void* body) {
   return *std::launder(static_cast<Request*>(body));
 }
 /// Completes a request for the MPI library.
 void complete_request(Request& request, int source, int tag, Outcome outcome, std::size_t bytes)
     REQUIRES(session_lock);
-/// Starts both messages of MPI_Isendrecv, one of which may be null (MPI_PROC_NULL); the request completes
-/// with the later one, and has the status of the receive. replace: what is sent is copied first.
+/// Starts both messages of MPI_Isendrecv. Either may be null (MPI_PROC_NULL). The request completes with the
+/// later one and has the status of the receive. replace: copies the sent data first.
 MPI_Request start_new_exchange(Session& session, MPI_Comm comm, const Point* to, const Point* from,
                                bool replace) REQUIRES(session_lock);
 
-/// A request that completes with one of the MPI library's own, and then calls `finish`, if there is one.
+/// A request that completes with one of the MPI library's, and then calls `finish` if there is one.
 MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library, std::uint32_t recorded,
                    std::function<void()> finish = nullptr) REQUIRES(session_lock);
-/// Where nothing is carried: a request of the library's own stands for an operation of the recording. A
-/// complete one that it shares among many is replaced.
+/// For programs that are only recorded: links a request of the library to an operation of the recording.
+/// Replaces a complete request that the library shares among many.
 TrackedRequest& track(Session& session, MPI_Comm comm, MPI_Request& handle, std::uint32_t recorded)
     REQUIRES(session_lock);
-/// Which request it is in the recording, on its way; 0: none.
+/// The request's number in the recording. 0 if it has none or is inactive.
 std::uint32_t recorded_of(Session& session, MPI_Request handle);
 
-/// MPI_Start of a persistent request that is not active. Returns an MPI error code, and then it is not
-/// active.
+/// MPI_Start of an inactive persistent request. Returns an MPI error code and then leaves it inactive.
 int start_again(Session& session, Request& request) REQUIRES(session_lock);
 /// The request completes when the operation does.
 void start_collective(CollectiveRequest& request, std::unique_ptr<CollectiveCall> collective);

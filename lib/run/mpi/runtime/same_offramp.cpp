@@ -1,4 +1,4 @@
-// No rank may send anything to find out: a rank without Offramp would take it for a message of the program.
+// No rank may send messages to find out: a rank without Offramp would match them with the program's receives.
 #include "lib/run/mpi/runtime/same_offramp.hpp"
 
 #include <fmt/format.h>
@@ -22,15 +22,15 @@
 namespace offramp {
 namespace {
 
-/// Of foreign_launcher(), as it was before the MPI library was up: Open MPI sets the variables of its own
-/// launchers for a process that none of them started.
+/// The result of foreign_launcher() before MPI_Init: Open MPI sets its launchers' variables even for a
+/// process that none of them started.
 std::string other_launcher;
 
-/// speaks: this rank prints the line. The others give it the time to do so.
+/// speaks: this rank prints the line; the others wait for it.
 [[noreturn]] void end_job(const std::string& why, bool speaks) {
   constexpr unsigned kPatience = 10;  // s
   if (speaks) {
-    const std::string line = "offramp: " + why + "\n";  // in one piece: other processes write too
+    const std::string line = "offramp: " + why + "\n";  // one write: other processes write too
     (void)!write(STDERR_FILENO, line.data(), line.size());
   } else {
     sleep(kPatience);
@@ -39,8 +39,8 @@ std::string other_launcher;
   _exit(2);
 }
 
-/// The number at this place in a list of Open MPI's mpirun, which has one number for each program of the job;
-/// otherwise: there is none.
+/// The number at this place in a list from Open MPI's mpirun, with one number per program of the job.
+/// `otherwise` if the list has no such place.
 int number_in_list(const char* variable, int place, int otherwise) {
   const char* text = std::getenv(variable);
   if (text == nullptr) return otherwise;
@@ -53,7 +53,7 @@ int number_in_list(const char* variable, int place, int otherwise) {
   }
 }
 
-/// As started by the launcher of another MPI library: this rank and those of the same program.
+/// This rank and those of the same program, as numbered by another MPI library's launcher.
 std::vector<std::size_t> ranks_of_program() {
   const char* const program = std::getenv("OMPI_MCA_orte_app_num");
   const int place = program != nullptr ? std::atoi(program) : 0;

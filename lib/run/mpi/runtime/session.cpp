@@ -1,5 +1,4 @@
-// What the session does beside holding its parts: progress that the MPI library asks for, the hang report
-// (watch() looks at the clock every 1024 idle turns), and errors as MPI error codes.
+// Progress for the MPI library, the hang report (reads the clock every 1024 idle turns), and MPI error codes.
 #include "lib/run/mpi/runtime/session.hpp"
 
 #include <fmt/core.h>
@@ -19,7 +18,7 @@ Session::Session(Configuration configuration, const Registry& registry, SessionP
       recorder_(std::move(parts.recorder)),
       settled_clock_(std::move(parts.settled_clock)),
       marshal_(engine_),
-      meetings_(engine_),
+      sync_groups_(engine_),
       settings_(std::move(parts.settings)),
       configuration_(std::move(configuration)),
       registry_(registry),
@@ -31,7 +30,7 @@ Session::Session(Configuration configuration, const Registry& registry, SessionP
   if (configuration_.certificate) engine_.certify();
 }
 
-std::optional<std::uint32_t> Session::take_claim(MPI_Message handle) {
+std::optional<std::uint32_t> Session::end_claim(MPI_Message handle) {
   const auto found = claimed_.find(handle);
   if (found == claimed_.end()) return std::nullopt;
   const std::uint32_t request = found->second;
@@ -62,7 +61,7 @@ int Session::step_polled() {
 
 int Session::progress_from_library() {
   if (threads_ && !mutex_.try_lock()) return 0;
-  const Lock guard(*this);  // again: the mutex is recursive
+  const Lock guard(*this);  // locks again: the mutex is recursive
   if (threads_) mutex_.unlock();
   const int events = progress();
   if (events == 0) watch();
@@ -73,9 +72,8 @@ int Session::fault_code() {
   if (fault_code_ == MPI_SUCCESS && pmpi::Add_error_code(MPI_ERR_OTHER, &fault_code_) != MPI_SUCCESS)
     return MPI_ERR_OTHER;
   const std::string text = engine_.last_fault().substr(0, MPI_MAX_ERROR_STRING - 1);
-  // The first one also in the clear: when several ranks end at once, Open MPI's own messages get lost at
-  // times.
-  if (!std::exchange(fault_told_, true)) {
+  // Also prints the first error: when several ranks end at once, Open MPI may lose its own messages.
+  if (!std::exchange(fault_reported_, true)) {
     (void)std::fprintf(stderr, "%s\n", text.c_str());
     (void)std::fflush(stderr);
   }

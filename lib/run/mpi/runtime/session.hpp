@@ -1,9 +1,9 @@
-// The session of this process, from MPI_Init to MPI_Finalize while a backend is on: the engine with its
+// The session of this process, from MPI_Init to MPI_Finalize while a backend is active: the engine with its
 // fabric, the tables of handles, the lock, and progress.
 //
-// Threads: with MPI_THREAD_MULTIPLE one lock guards everything here; below that level there is no lock at
-// all. The lock is never held over a call of the MPI library that can block or call back (see
-// Call::unlocked).
+// Threads: with MPI_THREAD_MULTIPLE one lock guards everything here. Below that level there is no lock. The
+// lock is never held during a call of the MPI library that can block or call back (see
+// InterposedCall::unlocked).
 #pragma once
 
 #include <sched.h>
@@ -29,36 +29,36 @@
 #include "lib/run/mpi/runtime/background_progress.hpp"
 #include "lib/run/mpi/runtime/bsend.hpp"
 #include "lib/run/mpi/runtime/call_place.hpp"
-#include "lib/run/mpi/runtime/meetings.hpp"
 #include "lib/run/mpi/runtime/program_recorder.hpp"
 #include "lib/run/mpi/runtime/settled_clock.hpp"
+#include "lib/run/mpi/runtime/sync_groups.hpp"
 #include "lib/run/mpi/runtime/tracked_requests.hpp"
 #include "lib/run/native/native.h"
 #include "lib/run/native/table.hpp"
 
 namespace offramp {
 
-/// The records of a blocking call; kept between calls, because building them costs more than a small message.
+/// The records of a blocking call. They are reused, because building them costs more than a small message.
 struct BlockingRecords {
   SendRecord send;
   ReceiveRecord receive;
   BlockingRecords* next_idle = nullptr;
 };
 
-/// What a session is made of, besides its configuration.
+/// The parts of a session, besides its configuration.
 struct SessionParts {
   std::unique_ptr<ProcessFabric> fabric;
   std::unique_ptr<Lane> lane;
   std::unique_ptr<ProgramRecorder> recorder;  // null: nothing is recorded
-  std::optional<SettledClock> settled_clock;  // with clock = settled
+  std::optional<SettledClock> settled_clock;  // for clock = settled
   std::vector<SettingInForce> settings;       // for the report
-  bool carries = true;   // false: the MPI library carries everything, and the program is only recorded
-  bool threads = false;  // several of the program's threads may call
+  bool carries = true;   // false: the MPI library carries all calls, and the program is only recorded
+  bool threads = false;  // several threads of the program may make calls
 };
 
 class Session {
  public:
-  /// The running session, or null. Set and reset by MPI_Init and MPI_Finalize.
+  /// The running session, or null. Set by MPI_Init and reset by MPI_Finalize.
   static Session* current;
 
   Session(Configuration configuration, const Registry& registry, SessionParts parts);
@@ -67,39 +67,39 @@ class Session {
   [[nodiscard]] ProcessFabric& fabric() { return *fabric_; }
   [[nodiscard]] const Registry& registry() const { return registry_; }
   [[nodiscard]] const std::vector<SettingInForce>& settings() const { return settings_; }
-  /// The one that called MPI_Init; its forked children have the session too, and nothing to do with it.
+  /// The process that called MPI_Init. Its forked children inherit the session but must not use it.
   [[nodiscard]] pid_t process() const { return process_; }
-  /// False: the MPI library carries everything, and the program is only recorded.
+  /// False if the MPI library carries all calls, and the program is only recorded.
   [[nodiscard]] bool carries() const { return carries_; }
 
   [[nodiscard]] Engine& engine() { return engine_; }
   [[nodiscard]] const Engine& engine() const { return engine_; }
-  /// Null: nothing is recorded.
+  /// Null if nothing is recorded.
   [[nodiscard]] ProgramRecorder* recorder() const { return recorder_.get(); }
-  /// Null: the clock is another than `settled`.
+  /// Null unless clock = settled.
   [[nodiscard]] SettledClock* settled_clock() { return settled_clock_ ? &*settled_clock_ : nullptr; }
   [[nodiscard]] const SettledClock* settled_clock() const {
     return settled_clock_ ? &*settled_clock_ : nullptr;
   }
-  /// Requests of the MPI library, where nothing is carried.
+  /// The MPI library's requests, if the program is only recorded.
   [[nodiscard]] TrackedRequests& tracked() { return tracked_; }
   [[nodiscard]] MarshalContext& marshal() { return marshal_; }
-  [[nodiscard]] Meetings& meetings() { return meetings_; }
+  [[nodiscard]] SyncGroups& sync_groups() { return sync_groups_; }
   [[nodiscard]] BsendBuffer& bsend() { return bsend_; }
   [[nodiscard]] BackgroundThread& background() { return background_; }
 
-  /// A matched probe that is ours (or recorded) has given this handle; request: which it is in the recording.
+  /// Registers a matched probe's handle that is carried or recorded. request: its number in the recording.
   void claim(MPI_Message handle, std::uint32_t request) { claimed_[handle] = request; }
-  /// Ends the claim and returns its request; nothing for a handle that claim() was not told of.
-  std::optional<std::uint32_t> take_claim(MPI_Message handle);
+  /// Ends the claim and returns its request. `nullopt` for a handle without a claim.
+  std::optional<std::uint32_t> end_claim(MPI_Message handle);
   void count_failed_request() { ++failed_requests_; }
   [[nodiscard]] std::uint64_t failed_requests() const { return failed_requests_; }
   /// MPI_Abort is called: the run ends without a report.
   void abort() { aborted_ = true; }
   [[nodiscard]] bool is_aborted() const { return aborted_; }
 
-  /// Recursive: while it is held, a reduction may call a function of the program's, which may call what does
-  /// not communicate. What is recorded while a thread holds it is that thread's.
+  /// Recursive: a reduction that runs under the lock may call a function of the program, which may make local
+  /// MPI calls. Events recorded while a thread owns it belong to that thread.
   class Mutex {
    public:
     explicit Mutex(const Session& session) : session_(session) {}
@@ -111,7 +111,7 @@ class Session {
     const Session& session_;
     std::recursive_mutex mutex_;
   };
-  /// Holds it until its end; or nothing, which is what most programs' calls find: one word, one test.
+  /// Locks during its lifetime, in threaded sessions. In the others it costs one load and one test.
   class SCOPED_CAPABILITY Lock {
    public:
     [[gnu::always_inline]] explicit Lock(Session& session) ACQUIRE(session_lock)
@@ -123,12 +123,12 @@ class Session {
     }
     Lock(const Lock&) = delete;
     Lock& operator=(const Lock&) = delete;
-    /// Lets go of it for a while; gives what take() wants to have again.
-    [[nodiscard, gnu::always_inline]] Mutex* release() {
+    /// Unlocks. Pass the result to relock().
+    [[nodiscard, gnu::always_inline]] Mutex* unlock() {
       if (held_ != nullptr) held_->unlock();
       return std::exchange(held_, nullptr);
     }
-    [[gnu::always_inline]] void take(Mutex* mutex) {
+    [[gnu::always_inline]] void relock(Mutex* mutex) {
       if (mutex != nullptr) mutex->lock();
       held_ = mutex;
     }
@@ -136,16 +136,16 @@ class Session {
    private:
     Mutex* held_;
   };
-  /// One turn of the engine and of what waits for the MPI library. Returns the number of events.
+  /// One turn of the engine and of operations that wait for the MPI library. Returns the number of events.
   int progress() REQUIRES(session_lock) {
     const int events = progress_alone();
     return polled_.empty() ? events : events + step_polled();
   }
-  /// The same without what waits for the MPI library, and so without a call of it. Goes on while messages
-  /// come that complete nothing: what the program asks for may be behind them.
+  /// One turn of the engine only, without a call of the MPI library. Continues while messages arrive that
+  /// complete nothing: the one that the program waits for may be behind them.
   int progress_alone() REQUIRES(session_lock) {
     constexpr int kMost = 64;
-    // A step may call the MPI library, whose progress engine calls back into here.
+    // A step may call the MPI library, whose progress engine calls this function again.
     if (progressing_) return 0;
     progressing_ = true;
     const std::uint64_t completions = engine_.completions();
@@ -156,76 +156,75 @@ class Session {
     progressing_ = false;
     return events;
   }
-  /// The callback of the MPI library's progress engine: the same, if nobody else is at it.
+  /// progress(), unless another thread is already in it. The callback of the MPI library's progress engine.
   int progress_from_library();
-  /// How often a waiting call, or one question after the other, looks at its own fabric before it gives the
-  /// MPI library a turn. Measured: less costs latency, more starves the library.
+  /// How many turns a waiting or polling call gives its own fabric before it gives the MPI library one.
+  /// Measured: a lower number costs latency, a higher one starves the library.
   static constexpr unsigned kTurnsAlone = 16;
-  /// Whether a turn that has found nothing lets another process have the core: where there are more ranks
-  /// than cores, the message that this one waits for may come from a rank that has none.
+  /// True if idle turns yield the core: with more ranks than cores, the sender may be waiting for one.
   [[nodiscard]] bool yields() const { return yields_; }
-  /// Whether the MPI library's turn comes after so many turns of a wait that have found nothing. Where ranks
-  /// yield, a turn may take as long as other processes keep the core: work of the library does not wait for
-  /// several.
+  /// Returns true if the MPI library gets its turn after this many idle turns of a wait. When ranks yield, a
+  /// turn may last as long as other processes keep the core, so pending work of the library gets each turn.
   [[nodiscard]] bool is_turn_of_library(unsigned idle_turns) const REQUIRES(session_lock) {
     return idle_turns % kTurnsAlone == 0 || (yields_ && !library_is_idle());
   }
-  /// For a question that the program will ask again (MPI_Test, MPI_Iprobe): takes a turn of our own fabric in
-  /// place of the MPI library's progress engine, which costs as much again. False, and nothing is done, when
-  /// it is the library's turn: now and then, and always in a program that has given the library work of its
-  /// own.
+  /// For polls (MPI_Test, MPI_Iprobe): gives Offramp's fabric a turn instead of the MPI library's progress
+  /// engine, which costs as much again. Returns false without a turn if it is the library's: at intervals,
+  /// and always if the library has pending work.
   bool progress_in_place_of_library() REQUIRES(session_lock) {
     if (!library_is_idle() || ++turns_alone_ % kTurnsAlone == 0 || (yields_ && threads_)) return false;
     if (progress() == 0 && yields_) sched_yield();
     return true;
   }
-  /// From now on the library may have work that goes on beside the program.
+  /// From now on the library may have work in the background.
   void library_has_work() { library_has_work_ = true; }
   [[nodiscard]] bool library_is_idle() const REQUIRES(session_lock) {
     return !library_has_work_ && polled_.empty();
   }
-  /// An error code of class MPI_ERR_OTHER whose text says what the engine's last fault was.
+  /// An error code of class MPI_ERR_OTHER with the text of the engine's last fault.
   int fault_code();
-  /// Work to do in progress() until it returns true: operations that wait for a request of the MPI library.
+  /// progress() calls the step until it returns true. For operations that wait for the library's requests.
   void poll(std::function<bool()> step) REQUIRES(session_lock) { polled_.push_back(std::move(step)); }
 
   [[nodiscard]] bool has_threads() const { return threads_; }
-  /// Whether several threads come here from now on; tells what held before. Only from the one thread that
-  /// there is when it changes.
+  /// Turns locking on or off, and returns the earlier state. Only call it with a single thread.
   bool share(bool threads) {
     if (threads == threads_) return threads_;
     if (recorder_ != nullptr) recorder_->share(threads);
     return std::exchange(threads_, threads);
   }
 
-  BlockingRecords& take_records() {
+  BlockingRecords& acquire_records() {
     if (idle_records_ == nullptr) make_records();
     return *std::exchange(idle_records_, idle_records_->next_idle);
   }
-  void give_back(BlockingRecords& records) { records.next_idle = std::exchange(idle_records_, &records); }
+  void release_records(BlockingRecords& records) {
+    records.next_idle = std::exchange(idle_records_, &records);
+  }
 
-  // The hang report: which function this process is in, and since when.
+  // For the hang report: the function in which this process is, and since when.
   void entered(Function function) {
     function_.store(static_cast<std::uint16_t>(function), std::memory_order_relaxed);
-    // Not one atomic step, which would cost more than all the rest here: it only has to change.
+    // An atomic increment would cost more than the rest of this function. The value only has to change.
     generation_.store(generation_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
   void left() { function_.store(static_cast<std::uint16_t>(Function::kCount), std::memory_order_relaxed); }
   void request_hang_report() { report_requested_ = 1; }
-  /// Looks at the clock now and then; prints the report when it is due.
+  /// Reads the clock at intervals and prints the report when it is due.
   void watch() REQUIRES(session_lock);
 
   CallCounter& counter(Function function) {
     return engine_.lane().counters.calls[static_cast<std::uint16_t>(function)];
   }
-  /// Whether a question that finds nothing, like the one before, is only counted, without a Call: there is no
-  /// other thread, and no clock is to be read.
-  [[nodiscard]] bool asks_again() { return !threads_ && (recorder_ == nullptr || recorder_->asks_again()); }
-  void found_nothing_again(Function function) {
+  /// Returns true if another failed poll is only counted: no other threads, and no counter to read.
+  [[nodiscard]] bool is_repeated_poll() {
+    return !threads_ && (recorder_ == nullptr || recorder_->is_repeated_poll());
+  }
+  void count_failed_poll(Function function) {
     entered(function);
     ++counter(function).count;
     left();
-    if (recorder_ != nullptr) recorder_->found_nothing_again(function);
+    if (recorder_ != nullptr) recorder_->count_failed_poll(function);
   }
 
  private:
@@ -233,13 +232,13 @@ class Session {
   void make_records();
   void print_hang_report(const char* why);
 
-  std::unique_ptr<ProcessFabric> fabric_;  // outlives the engine, which lets go of messages at its end
+  std::unique_ptr<ProcessFabric> fabric_;  // outlives the engine, whose destructor releases messages
   Engine engine_;
   std::unique_ptr<ProgramRecorder> recorder_;
   std::optional<SettledClock> settled_clock_;
   TrackedRequests tracked_;
   MarshalContext marshal_;
-  Meetings meetings_;
+  SyncGroups sync_groups_;
   BsendBuffer bsend_;
   BackgroundThread background_;
   std::unordered_map<MPI_Message, std::uint32_t> claimed_;
@@ -248,7 +247,7 @@ class Session {
   Configuration configuration_;
   const Registry& registry_;
   pid_t process_ = getpid();
-  // What every call looks at, on one cache line.
+  // What every call reads, on one cache line.
   alignas(64) bool threads_;
   bool carries_;
   bool yields_;
@@ -268,11 +267,11 @@ class Session {
   std::chrono::steady_clock::time_point seen_since_;
   volatile std::sig_atomic_t report_requested_ = 0;
   int fault_code_ = MPI_SUCCESS;
-  bool fault_told_ = false;
+  bool fault_reported_ = false;
   bool aborted_ = false;
 };
 
-/// A call that the MPI library carries while a backend is on: counted, and seen by the hang report.
+/// The scope of a call that the MPI library carries: counts it and shows it in the hang report.
 class NativeCall {
  public:
   /// place: as for Call.
@@ -285,11 +284,11 @@ class NativeCall {
   Function function_;
 };
 
-/// The scope of one call of an MPI function that Offramp carries: takes the lock and counts the call.
-class SCOPED_CAPABILITY Call {
+/// The scope of one call of an MPI function that Offramp carries: acquires the lock and counts the call.
+class SCOPED_CAPABILITY InterposedCall {
  public:
-  /// place: as a default that of the function that this is written in, see CallPlace::here().
-  [[gnu::always_inline]] explicit Call(Function function, CallPlace place = CallPlace::here())
+  /// place: by default, the call of the function in which it is written (CallPlace::here()).
+  [[gnu::always_inline]] explicit InterposedCall(Function function, CallPlace place = CallPlace::here())
       ACQUIRE(session_lock)
       : session(*Session::current),
         engine(session.engine()),
@@ -301,21 +300,21 @@ class SCOPED_CAPABILITY Call {
     engine.enter(static_cast<std::uint16_t>(function), place.site);
     ++session.counter(function).count;
   }
-  [[gnu::always_inline]] ~Call() RELEASE() {
+  [[gnu::always_inline]] ~InterposedCall() RELEASE() {
     session.left();
     if (session.recorder() != nullptr) session.recorder()->leave(function_);
   }
-  Call(const Call&) = delete;
-  Call& operator=(const Call&) = delete;
+  InterposedCall(const InterposedCall&) = delete;
+  InterposedCall& operator=(const InterposedCall&) = delete;
 
   Session& session;
   Engine& engine;
 
-  /// Where this call is recorded; null: nowhere.
+  /// Null if the call is not recorded.
   [[nodiscard]] ProgramRecorder* recorder() const { return session.recorder(); }
   [[nodiscard]] Function function() const { return function_; }
 
-  /// Waits until done() holds, with progress everywhere; other threads get their turns.
+  /// Waits until done() returns true, with progress; other threads get their turns.
   template <typename Predicate>
   void wait(Predicate done) {
     session_lock.assume_held();
@@ -334,22 +333,22 @@ class SCOPED_CAPABILITY Call {
   /// Runs a call of the MPI library without the lock.
   template <typename Body>
   auto unlocked(Body body) {
-    Session::Mutex* const held = lock_.release();
+    Session::Mutex* const held = lock_.unlock();
     const auto result = body();
-    lock_.take(held);
+    lock_.relock(held);
     engine.enter(static_cast<std::uint16_t>(function_), site_);
     return result;
   }
 
-  /// The same of one that the library carries because nothing is carried, and that is recorded here.
+  /// Runs a call that the library carries and that is already recorded, without the lock.
   template <typename Body>
   auto leave_to_library(Body body) {
-    const ProgramRecorder::Hidden hidden;
+    const ProgramRecorder::PauseRecording pause;
     return unlocked(body);
   }
 
  private:
-  // Nothing here is called with the address of any of these, so that they stay in registers.
+  // These stay in registers because their addresses are never passed on.
   Session::Lock lock_;
   Function function_;
   const void* site_;
@@ -357,8 +356,8 @@ class SCOPED_CAPABILITY Call {
 
 /// The MPI error code of an outcome.
 int error_code(Outcome outcome);
-/// Raises an error on the communicator, as the MPI library would in this function. Returns the code. Without
-/// the lock: the program's error handler may do what it likes.
+/// Raises an error on the communicator, as the MPI library would in this function. Returns the code. Call it
+/// without the lock: the program's error handler may do anything.
 int raise_error(Function function, MPI_Comm comm, int code);
 /// Completes a call with an outcome.
 inline int finish(Function function, MPI_Comm comm, Outcome outcome) {

@@ -10,9 +10,8 @@ namespace offramp {
 Result<SettledClock> SettledClock::open(const Configuration& configuration, int rank, int ranks) {
   if (configuration.times.empty())
     return failure(
-        "clock = settled needs a file for what MPI_Wtime says, times = FILE; offramp run --clock settled "
-        "runs "
-        "the program twice and takes care of the file");
+        "clock = settled needs a file for the times of MPI_Wtime, times = FILE; offramp run --clock settled "
+        "runs the program twice and manages the file");
   if (access(configuration.times.c_str(), F_OK) != 0) return SettledClock({}, true);
   Result<std::vector<ClockRead>> reads = read_clock_reads(configuration.times, rank, ranks);
   if (!reads) return failure("times: " + reads.error());
@@ -29,20 +28,20 @@ double SettledClock::read(std::uint64_t calls, double machine) {
     return last_ = reads_[next_++].time.seconds();
   }
   if (difference_.empty())
-    difference_ = next_ == reads_.size()
-                      ? fmt::format("it asks for the time more than {} times, which the first run did not",
-                                    reads_.size())
-                      : fmt::format(
-                            "between its calls {} and {} of MPI_Wtime it makes {} other calls, and "
-                            "made {} in the first run",
-                            next_, next_ + 1, calls, reads_[next_].calls);
-  // So that a program that waits for a moment gets there.
+    difference_ =
+        next_ == reads_.size()
+            ? fmt::format("it calls MPI_Wtime more than {} times, but the first run did not", reads_.size())
+            : fmt::format(
+                  "between its calls {} and {} of MPI_Wtime it makes {} other calls, but made {} in the "
+                  "first run",
+                  next_, next_ + 1, calls, reads_[next_].calls);
+  // Time goes on, so that a program that waits for a moment reaches it.
   return last_ + (machine - machine_);
 }
 
 void SettledClock::end() {
   if (difference_.empty() && next_ < reads_.size())
-    difference_ = fmt::format("it asks {} times for the time, and asked {} times in the first run", next_,
+    difference_ = fmt::format("it calls MPI_Wtime {} times, but called it {} times in the first run", next_,
                               reads_.size());
 }
 

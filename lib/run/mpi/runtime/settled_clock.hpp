@@ -1,8 +1,8 @@
-// MPI_Wtime with clock = settled. A program runs twice: the first run is recorded with each MPI_Wtime, which
-// says the machine's time, and a world computes what it should have said; the second one says that. What the
-// program does must not depend on the time; where it does, this finds out.
+// MPI_Wtime with clock = settled. A program runs twice. The first run records each MPI_Wtime, which returns
+// the machine's time; a world then computes the modelled times. The second run returns those. The program
+// must not depend on the time otherwise; differences between the runs are detected.
 //
-// Needs the session's lock.
+// Callers need the session's lock.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,17 @@ namespace offramp {
 
 class SettledClock {
  public:
-  /// The second run if the file configuration.times is there, else the first.
+  /// Opens the second run if the file configuration.times exists, otherwise the first.
   static Result<SettledClock> open(const Configuration& configuration, int rank, int ranks);
 
   [[nodiscard]] bool is_first_run() const { return first_run_; }
-  /// In seconds, what MPI_Wtime returns; `machine` is what the MPI library would. calls: as in ClockRead.
+  /// The time in seconds that MPI_Wtime returns. machine: the MPI library's time. calls: as in ClockRead.
   double read(std::uint64_t calls, double machine);
-  /// Where this run is not as the first one was; empty: nowhere so far.
+  /// How this run differs from the first one. Empty if it does not so far.
   [[nodiscard]] const std::string& difference() const { return difference_; }
-  /// The program asks no more.
+  /// The program makes no more calls.
   void end();
-  /// How often MPI_Wtime said a settled time.
+  /// The number of settled times returned.
   [[nodiscard]] std::uint64_t settled() const { return next_; }
 
  private:
@@ -36,8 +36,8 @@ class SettledClock {
   std::vector<ClockRead> reads_;
   bool first_run_;
   std::size_t next_ = 0;
-  double last_ = 0;     // what was said last, in seconds
-  double machine_ = 0;  // the machine's time then
+  double last_ = 0;     // the last time returned, in seconds
+  double machine_ = 0;  // the machine's time at that call
   std::string difference_;
 };
 

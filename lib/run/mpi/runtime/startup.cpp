@@ -1,6 +1,5 @@
-// The order matters: whatever may end the process or the run is found out before anything exists that would
-// have to be taken down, and on all ranks alike (agree()), since a rank that went on alone would wait for
-// the others for ever.
+// Everything that may end the process or the run is checked before the session is built, so that nothing has
+// to be undone. All ranks agree (agree()): a rank that continued alone would wait forever.
 #include "lib/run/mpi/runtime/startup.hpp"
 
 #include <fmt/core.h>
@@ -35,7 +34,7 @@ bool same_everywhere(const std::string& text) {
   return true;
 }
 
-/// Every rank calls it: the first one empties the file before the others write into it.
+/// Collective. Rank 0 empties the file before the others open it.
 void record_faults(Configuration& configuration) {
   for (const bool first : {true, false}) {
     std::string error;
@@ -48,7 +47,7 @@ void record_faults(Configuration& configuration) {
   }
 }
 
-/// The program may change its folder.
+/// The program may change its working directory.
 void fix_folder_of_files(Configuration& configuration) {
   for (std::string* path : {&configuration.report, &configuration.record, &configuration.trace,
                             &configuration.capture, &configuration.times}) {
@@ -58,12 +57,12 @@ void fix_folder_of_files(Configuration& configuration) {
   }
 }
 
-/// Processes that the program spawns are a run of their own, and write files of their own: the local number
-/// of their job, which Open MPI counts from 1 for the first, goes before the ending of the name.
+/// Spawned processes are a run of their own and write their own files. The local number of their job, which
+/// Open MPI counts from 1, is put before the ending of the name.
 void name_files_of_spawned(Configuration& configuration) {
   int initialized = 0;
   pmpi::Initialized(&initialized);
-  if (initialized == 0) return;  // the parent is part of what MPI_Init makes
+  if (initialized == 0) return;  // the parent is set by MPI_Init
   MPI_Comm parent = MPI_COMM_NULL;
   pmpi::Comm_get_parent(&parent);
   if (parent == MPI_COMM_NULL) return;
@@ -80,9 +79,9 @@ void name_files_of_spawned(Configuration& configuration) {
   }
 }
 
-/// Of the session only the recorder has something to do.
-void let_library_carry(Configuration& configuration) {
-  configuration.backend = baseline_name();  // for what has to be there
+/// Only the recorder of the session is used.
+void leave_to_native(Configuration& configuration) {
+  configuration.backend = baseline_name();  // some valid backend is required
   configuration.compared.clear();
   configuration.routes.clear();
   configuration.clock = Clock::kWall;
@@ -96,9 +95,9 @@ void let_library_carry(Configuration& configuration) {
 
 }  // namespace
 
-void say_once(const std::string& text) {
+void print_once(const std::string& text) {
   if (launched_job().rank != 0) return;
-  const std::string line = "offramp: " + text + "\n";  // in one piece: other processes write too
+  const std::string line = "offramp: " + text + "\n";  // one write: other processes write too
   (void)!write(STDERR_FILENO, line.data(), line.size());
 }
 
@@ -109,20 +108,20 @@ bool is_off_by_environment() {
 }
 
 std::unique_ptr<Session> make_session(bool threads) {
-  if (const char* reason = offramp_native_check()) {  // not even its handles are known: no communication
-    say_once(fmt::format("{}; the program runs without Offramp", reason));
+  if (const char* reason = offramp_native_check()) {  // unknown MPI library: no communication is possible
+    print_once(fmt::format("{}; the program runs without Offramp", reason));
     return nullptr;
   }
   end_job_unless_all_have_offramp();
 
   static Registry& registry = immortal(Registry{built_in_backends()});
-  Result<Configuration> configuration = load_configuration(Surroundings::of_process(), registry);
+  Result<Configuration> configuration = load_configuration(ConfigSources::of_process(), registry);
   agree(configuration.error());
   agree(same_everywhere(agreed_settings(*configuration)) ? std::string()
                                                          : "the ranks have different configurations");
   const bool carries = !configuration->off();
   if (!carries && !configuration->records_only()) return nullptr;
-  if (!carries) let_library_carry(*configuration);
+  if (!carries) leave_to_native(*configuration);
   fix_folder_of_files(*configuration);
   name_files_of_spawned(*configuration);
   if (world_rank() == 0) {
@@ -140,7 +139,7 @@ std::unique_ptr<Session> make_session(bool threads) {
   Result<std::unique_ptr<Lane>> lane = make_lane(
       {*configuration, registry, world_rank(), world_size(), static_cast<std::size_t>(Function::kCount)});
   agree(lane.error());
-  configuration->faults.log = nullptr;  // what is settled afterwards is not recorded once more
+  configuration->faults.log = nullptr;  // what is settled afterwards is not logged again
   SessionParts parts;
   clear_preload();  // the program's children are not part of the run
   parts.fabric = std::move(*fabric);
@@ -157,7 +156,7 @@ std::unique_ptr<Session> make_session(bool threads) {
     const int first_runs = largest_of_all(settled->is_first_run() ? 1 : 0);
     agree(first_runs == (settled->is_first_run() ? 1 : 0)
               ? std::string()
-              : fmt::format("times: {} is there for some ranks only", configuration->times));
+              : fmt::format("times: {} exists only for some ranks", configuration->times));
     parts.settled_clock = std::move(*settled);
   }
   return std::make_unique<Session>(std::move(*configuration), registry, std::move(parts));

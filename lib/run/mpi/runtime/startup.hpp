@@ -1,4 +1,4 @@
-// From a configuration to a running session.
+// Builds a running session from a configuration.
 #pragma once
 
 #include <memory>
@@ -8,17 +8,17 @@
 
 namespace offramp {
 
-/// OFFRAMP_BACKEND=off: nothing of MPI is taken over at all.
+/// OFFRAMP_BACKEND=off: Offramp replaces no MPI function.
 bool is_off_by_environment();
 
-/// Reads the configuration, checks that all ranks agree, and builds the session. Null when the backend is
-/// "off". Collective over MPI_COMM_WORLD. Ends the job with one clear message when something is wrong.
+/// Reads the configuration, checks that all ranks agree, and builds the session. Returns null if the backend
+/// is "off". Collective over MPI_COMM_WORLD. Ends the job with one message if something is wrong.
 std::unique_ptr<Session> make_session(bool threads);
 
-/// Prints a line on standard error, once per job where the launcher tells the ranks apart.
-void say_once(const std::string& text);
+/// Prints a line on standard error, once per job if the launcher numbers the ranks.
+void print_once(const std::string& text);
 
-/// The exported functions become the MPI library's own.
+/// Makes the exported functions call the MPI library directly.
 void resolve_dispatch_to_native();
 
 }  // namespace offramp

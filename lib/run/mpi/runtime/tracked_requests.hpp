@@ -1,5 +1,5 @@
-// Requests of the MPI library's own that are recorded: where nothing is carried and the program is only
-// recorded, what Request holds otherwise.
+// The MPI library's requests in a program that is only recorded. They contain what Request contains
+// otherwise. Used with the session's lock.
 #pragma once
 
 #include <mpi.h>
@@ -17,16 +17,16 @@
 namespace offramp {
 
 struct TrackedRequest {
-  /// What few have.
+  /// Fields that few requests need.
   struct More {
-    std::optional<recording::Event> repeated;  // what each start of a persistent one does
-    std::function<std::uint32_t()> repeat;     // the same of a collective
-    std::function<void()> complete;            // what is to be done once
+    std::optional<recording::Event> repeated;  // event of each start of a persistent request
+    std::function<std::uint32_t()> repeat;     // likewise for a collective; returns the request
+    std::function<void()> complete;            // called once on completion
   };
 
-  std::uint32_t recorded = 0;  // as Request::recorded; 0: persistent, and not active
-  std::uint32_t wildcard = 0;  // the number of it as one; 0: none
-  std::unique_ptr<More> more;  // or null
+  std::uint32_t recorded = 0;  // as Request::recorded; 0: persistent and inactive
+  std::uint32_t wildcard = 0;  // its wildcard number; 0: no wildcard
+  std::unique_ptr<More> more;  // may be null
 
   More& add_more() {
     if (more == nullptr) more = std::make_unique<More>();
@@ -37,10 +37,10 @@ struct TrackedRequest {
   }
 };
 
-/// By handle. Open addressing: requests come and go with every message.
+/// A hash table by handle, with open addressing: requests come and go with every message.
 class TrackedRequests {
  public:
-  /// Null: it is not recorded. Valid until the next add() or remove().
+  /// Null if the request is not recorded. Valid until the next add() or remove().
   [[nodiscard]] TrackedRequest* find(MPI_Request handle) {
     if (count_ == 0 || handle == MPI_Request{}) return nullptr;
     Slot& slot = slots_[place_of(handle)];
@@ -52,7 +52,7 @@ class TrackedRequests {
     if (slot.handle != handle) ++count_;
     slot.handle = handle;
     const TrackedRequest before = std::exchange(slot.request, {});
-    // The library has completed that one, and the thread that waited for it has not come back here yet.
+    // The library has completed the earlier request, but the waiting thread has not returned from it yet.
     if (before.more != nullptr && before.more->complete != nullptr) before.more->complete();
     return slot.request;
   }
@@ -61,7 +61,7 @@ class TrackedRequests {
     std::size_t hole = place_of(handle);
     if (slots_[hole].handle != handle) return;
     --count_;
-    // What was put behind it because it was here moves up.
+    // Closes the hole: entries displaced by it move up.
     const std::size_t mask = slots_.size() - 1;
     for (std::size_t next = (hole + 1) & mask; slots_[next].handle != MPI_Request{};
          next = (next + 1) & mask) {
@@ -79,7 +79,7 @@ class TrackedRequests {
     TrackedRequest request;
   };
   static std::size_t hash(MPI_Request handle) { return (bits_of(handle) * 0x9e3779b97f4a7c15U) >> 20; }
-  /// Of the handle, or where it would go.
+  /// The index of the handle, or where to insert it.
   [[nodiscard]] std::size_t place_of(MPI_Request handle) const {
     const std::size_t mask = slots_.size() - 1;
     std::size_t place = hash(handle) & mask;

@@ -1,7 +1,7 @@
-// A signal handler may do next to nothing in a process whose heap may be damaged. The rank's part of the
-// recording is in its file already, except for the last second at most: the handler writes the open blocks as
-// they are in memory, and the end with its reason (Recorder::flush()). It allocates nothing, formats nothing,
-// takes no lock, and starts no process. Then the handlers of the MPI library and of UCX have their turn.
+// A signal handler can do very little in a process whose heap may be damaged. The rank's part of the
+// recording is already in its file, except for at most the last second. The handler writes the open blocks as
+// they are in memory, and the end with its reason (Recorder::flush()). It does not allocate, format, lock, or
+// start a process. Afterwards the handlers of the MPI library and of UCX run.
 #include "lib/run/mpi/runtime/untimely_end.hpp"
 
 #include <dlfcn.h>
@@ -29,7 +29,7 @@ namespace {
 struct Watched {
   int signal;
   const char* reason;
-  bool is_from_launcher;  // which sends it to all ranks
+  bool is_from_launcher;  // the launcher sends it to all ranks
   bool watched = false;
   struct sigaction before = {};
 };
@@ -46,10 +46,10 @@ std::array<Watched, 8> watched_signals = {{
 
 enum State { kWatching, kLeaving, kLeft };
 
-/// What a handler needs, outside of the heap.
+/// Data for the handler, outside of the heap.
 struct HandlerFacts {
   std::atomic<int> state = kLeft;
-  recording::Recorder* recorder = nullptr;  // null if there is nothing to leave
+  recording::Recorder* recorder = nullptr;  // null if nothing is left to write
   pid_t process = 0;
   int rank = 0;
   bool has_others = false;
@@ -58,7 +58,7 @@ struct HandlerFacts {
 };
 HandlerFacts handler_facts;
 
-/// The stack of the handler when the program's own has overflowed.
+/// The handler's stack if the program's own has overflowed.
 alignas(16) std::array<std::byte, std::size_t{64} << 10U> handler_stack;
 
 void sleep_for(long nanoseconds) {
@@ -66,7 +66,7 @@ void sleep_for(long nanoseconds) {
   while (nanosleep(&left, &left) != 0 && errno == EINTR) continue;
 }
 
-/// Async-signal-safe. A thread that comes second waits for the first one, because it may end the process.
+/// Async-signal-safe. A second thread waits for the first one, because the caller may end the process.
 void leave(std::string_view reason, bool speaks) {
   if (handler_facts.recorder == nullptr || handler_facts.process != getpid()) return;
   sigset_t all;
@@ -85,9 +85,9 @@ void leave(std::string_view reason, bool speaks) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-/// The MPI library prints a stack trace, and the system ends the process: both as without this handler.
-/// mpirun sends SIGKILL to all ranks as soon as the first one has gone after SIGTERM, or after a second. On a
-/// busy machine some have not even begun by then, so the others stay a little.
+/// As without this handler, the MPI library prints a stack trace and the system ends the process. After
+/// SIGTERM, mpirun sends SIGKILL to all ranks as soon as the first one has ended, or after 1 s. On a busy
+/// machine some ranks have not yet handled SIGTERM by then, so the others stay for 0.5 s.
 void on_signal(int signal, siginfo_t* info, void*) {
   constexpr long kHalfSecond = 500'000'000;
   const int error = errno;
@@ -97,8 +97,8 @@ void on_signal(int signal, siginfo_t* info, void*) {
   if (signal == SIGTERM && handler_facts.has_others && handler_facts.process == getpid())
     sleep_for(kHalfSecond);
   sigaction(signal, &watched->before, nullptr);
-  const bool comes_again = info->si_code > 0 && info->si_code != SI_KERNEL && signal != SIGABRT;
-  if (!comes_again) (void)raise(signal);  // delivered when this function has returned
+  const bool recurs = info->si_code > 0 && info->si_code != SI_KERNEL && signal != SIGABRT;
+  if (!recurs) (void)raise(signal);  // delivered when this function has returned
   errno = error;
 }
 
@@ -106,8 +106,8 @@ void on_fatal_error(const char* function) {
   leave_part(fmt::format("fatal MPI error in {}", function != nullptr ? function : "an MPI call"));
 }
 
-/// The program has no use for the signal. The MPI library may have one, or UCX, with which Open MPI is linked
-/// from 5.0 on: its handler has its turn afterwards.
+/// Returns true if the program does not handle the signal. A handler of the MPI library, or of UCX, with
+/// which Open MPI is linked from 5.0 on, may be replaced: it runs afterwards.
 bool is_free(const struct sigaction& action) {
   if ((action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL) return true;
   if ((action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_IGN) return false;
@@ -118,7 +118,7 @@ bool is_free(const struct sigaction& action) {
          (handler.dli_fbase == library.dli_fbase || std::strstr(handler.dli_fname, "/libucs.so") != nullptr);
 }
 
-/// Threads have stacks of their own: only the one that calls MPI_Init gets one for handlers.
+/// Signal stacks are per thread: only the thread that calls MPI_Init gets one.
 void set_handler_stack(int flags) {
   stack_t now{};
   if (sigaltstack(nullptr, &now) != 0) return;
@@ -135,9 +135,9 @@ void set_handler_stack(int flags) {
 
 void watch_for_untimely_end(const Session& session) {
   if (session.recorder() == nullptr || !session.recorder()->recorder().has_written()) return;
-  const std::string text = fmt::format(
-      "offramp: the program did not come to its end; offramp replay --partial {} shows how far it came\n",
-      in_quotes(recording_path(session.configuration())));
+  const std::string text =
+      fmt::format("offramp: the program did not finish; offramp replay --partial {} shows how far it got\n",
+                  in_quotes(recording_path(session.configuration())));
   handler_facts.line_size = text.copy(handler_facts.line.data(), handler_facts.line.size());
   handler_facts.recorder = &session.recorder()->recorder();
   handler_facts.process = session.process();

@@ -48,20 +48,19 @@ recording::Description describe(Session& session) {
   return description;
 }
 
-/// What others know a rank's part by.
+/// Identifies the contents of a rank's part for other ranks.
 std::string encode(const std::optional<recording::PartMark>& mark) {
   return mark ? fmt::format("{} {}", mark->bytes, mark->checksum) : std::string();
 }
 
-/// What of a rank's part is lost, because its own file could not be written and memory had no room for it.
-/// Each host may have a disk of its own.
+/// The loss if this rank's file could not be written and its part did not fit into memory. Names the host.
 std::string loss_of(const recording::Recorder& recorder, int rank, bool rest_in_memory) {
   const bool lost = !recorder.complete() || (rank == 0 && rest_in_memory && recorder.has_written());
   if (!lost) return {};
-  return fmt::format("of rank {}, on {}, it ends early: {}", rank, look_at_host().name, recorder.problem());
+  return fmt::format("rank {} on {} ends early: {}", rank, look_at_host().name, recorder.problem());
 }
 
-/// Of the first rank that has lost something, and how many more have.
+/// The first loss, and how many more ranks have one.
 std::string first_of(const std::vector<std::string>& losses) {
   std::string first;
   std::uint64_t others = 0;
@@ -69,24 +68,24 @@ std::string first_of(const std::vector<std::string>& losses) {
     others += static_cast<std::uint64_t>(!loss.empty() && !first.empty());
     if (first.empty()) first = loss;
   }
-  return others == 0 ? first : fmt::format("{} (and of {} more)", first, counted(others, "rank"));
+  return others == 0 ? first : fmt::format("{} (and {} more)", first, counted(others, "rank"));
 }
 
-/// Sends this rank's part to rank 0: its file, then what is in memory.
-void send_part(const WorldApart& apart, const std::string& path, std::string_view memory) {
+/// Sends this rank's part to rank 0: its file, then the rest in memory.
+void send_part(const FinalizeComm& finalize_comm, const std::string& path, std::string_view memory) {
   std::ifstream file(path, std::ios::binary);
   std::vector<char> buffer(std::size_t{1} << 20U);
-  apart.send_pieces([&] {
+  finalize_comm.send_pieces([&] {
     file.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
     const std::string_view piece(buffer.data(), static_cast<std::size_t>(file.gcount()));
     return piece.empty() ? std::exchange(memory, std::string_view()) : piece;
   });
 }
 
-/// Empty, or why this rank could not write the part of another.
-std::string receive_part(const WorldApart& apart, int rank, const std::string& path) {
+/// Returns why this rank could not write the part of another. Empty on success.
+std::string receive_part(const FinalizeComm& finalize_comm, int rank, const std::string& path) {
   Result<OutputFile> file = OutputFile::create(path);
-  apart.receive_pieces(rank, [&](std::string_view piece) {
+  finalize_comm.receive_pieces(rank, [&](std::string_view piece) {
     if (file) file->write(piece);
   });
   return file ? file->finish().error() : file.error();
@@ -97,45 +96,45 @@ std::string contents(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Joins the parts of all ranks at rank 0. Parts in files stay there, and rank 0 copies those that it does
-/// not see whole: the rank is on a host with a file system of its own, or could not write all of its part.
-/// Parts in memory are sent to rank 0.
-Result<recording::Recording> parts_of_all(Session& session, const WorldApart& apart, const std::string& path,
-                                          bool& was_copied) {
+/// Joins the parts of all ranks at rank 0. Parts in files stay in place. Rank 0 gets copies of parts in
+/// memory, and of files that it cannot see completely: the rank has its own file system, or its file is
+/// incomplete.
+Result<recording::Recording> parts_of_all(Session& session, const FinalizeComm& finalize_comm,
+                                          const std::string& path, bool& was_copied) {
   const recording::Recorder& recorder = session.recorder()->recorder();
   const auto path_of = [&](std::size_t rank) { return recording::part_path(path, static_cast<int>(rank)); };
-  const std::string own = path_of(static_cast<std::size_t>(apart.rank()));
+  const std::string own = path_of(static_cast<std::size_t>(finalize_comm.rank()));
   std::string memory = session.recorder()->recorder().finish();
   bool in_file = recorder.has_written();
-  // Beside an output, a part whose file has no room for all of it is needed until the run is settled, and no
-  // longer.
+  // A part beside another output is only needed until the run is settled. It is moved to memory if its file
+  // is incomplete.
   if (in_file && !memory.empty() && session.configuration().record.empty()) {
     memory.insert(0, contents(own));
     in_file = false;
   }
   const std::string loss =
-      first_of(apart.gather(loss_of(recorder, apart.rank(), in_file && !memory.empty())));
-  if (!loss.empty()) tell_incomplete("recording", loss);
-  std::vector<std::string> in_memory = apart.gather(in_file ? std::string() : memory);
-  const bool is_whole = in_file && (memory.empty() || apart.rank() == 0);
+      first_of(finalize_comm.gather(loss_of(recorder, finalize_comm.rank(), in_file && !memory.empty())));
+  if (!loss.empty()) report_incomplete("recording", loss);
+  std::vector<std::string> in_memory = finalize_comm.gather(in_file ? std::string() : memory);
+  const bool is_whole = in_file && (memory.empty() || finalize_comm.rank() == 0);
   const std::vector<std::string> marks =
-      apart.gather(is_whole ? encode(recording::mark_of_part(own)) : std::string());
+      finalize_comm.gather(is_whole ? encode(recording::mark_of_part(own)) : std::string());
   std::vector<int> unseen;
   for (std::size_t rank = 0; rank < marks.size(); ++rank) {
     const bool seen = !marks[rank].empty() && marks[rank] == encode(recording::mark_of_part(path_of(rank)));
     unseen.push_back(seen || !in_memory[rank].empty() ? 0 : 1);
   }
-  was_copied = apart.hear_own(unseen) && apart.rank() != 0;
-  if (was_copied) send_part(apart, own, memory);
-  if (apart.rank() != 0) return failure("it is at rank 0");
-  std::vector<recording::Part> parts(marks.size());
+  was_copied = finalize_comm.scatter(unseen) && finalize_comm.rank() != 0;
+  if (was_copied) send_part(finalize_comm, own, memory);
+  if (finalize_comm.rank() != 0) return failure("it is at rank 0");
+  std::vector<recording::RecordingPart> parts(marks.size());
   std::string problem;
   for (std::size_t rank = 0; rank < parts.size(); ++rank) {
     parts[rank] = {std::move(in_memory[rank]), path_of(rank)};
     if (unseen[rank] == 0 || rank == 0) continue;
-    const std::string lost = receive_part(apart, static_cast<int>(rank), parts[rank].path);
+    const std::string lost = receive_part(finalize_comm, static_cast<int>(rank), parts[rank].path);
     if (problem.empty() && !lost.empty())
-      problem = fmt::format("a copy of the part of rank {}: {}; the parts stay where they are", rank, lost);
+      problem = fmt::format("cannot copy the part of rank {}: {}; the parts stay in place", rank, lost);
   }
   if (!problem.empty()) return failure(problem);
   return recording::Recording::from_parts(describe(session), std::move(parts));
@@ -173,64 +172,66 @@ std::unique_ptr<ProgramRecorder> make_recorder(const Configuration& configuratio
   options.calls = ProgramRecorder::call_names();
   if (!path.empty()) options.file = recording::part_path(path, options.rank);
   const bool times =
-      !path.empty() || !configuration.report.empty() || configuration.compute.kind != Compute::Kind::kNone;
+      !path.empty() || !configuration.report.empty() || configuration.compute.kind != Compute::Mode::kNone;
   return std::make_unique<ProgramRecorder>(options, threads, times);
 }
 
-Recorded gather_recording(Session& session, const WorldApart& apart) {
+Recorded gather_recording(Session& session, const FinalizeComm& finalize_comm) {
   const recording::Recorder& recorder = session.recorder()->recorder();
   const Configuration& configuration = session.configuration();
   Recorded recorded{failure("it is at rank 0"), recording_path(configuration)};
   const bool in_memory = recorded.path.empty();
-  const auto cut = [&] { return apart.sum(recorder.complete() ? 0 : 1); };
-  const std::uint64_t events = apart.sum(recorder.events());
+  const auto cut = [&] { return finalize_comm.sum(recorder.complete() ? 0 : 1); };
+  const std::uint64_t events = finalize_comm.sum(recorder.events());
   if (configuration.record.empty() && events > configuration.settle_limit) {
     const std::string what_to_do =
-        in_memory ? "raise it, or write a recording (--record FILE) and settle it with offramp replay"
-                  : fmt::format("its recording is in {}: offramp replay settles it", recorded.path);
-    recorded.unsettled = fmt::format("the run has {} events, which is above settle_limit = {}; {}", events,
+        in_memory ? "raise it, or write a recording (--record FILE) for offramp replay"
+                  : fmt::format("its recording is in {}: offramp replay computes its modelled times",
+                                recorded.path);
+    recorded.unsettled = fmt::format("the run has {} events, more than settle_limit = {}; {}", events,
                                      configuration.settle_limit, what_to_do);
   }
   if (const std::uint64_t ranks = in_memory ? cut() : 0; ranks > 0)
     recorded.unsettled = fmt::format(
-        "the recording of {} does not fit into memory; with --record FILE it is written to a file, which "
-        "offramp replay settles",
+        "the recording of {} does not fit into memory; write it to a file with --record FILE, for offramp "
+        "replay",
         counted(ranks, "rank"));
   if (in_memory && !recorded.unsettled.empty()) return recorded;
-  recorded.recording = parts_of_all(session, apart, recorded.path, recorded.was_copied);
+  recorded.recording = parts_of_all(session, finalize_comm, recorded.path, recorded.was_copied);
   if (const std::uint64_t ranks = cut(); ranks > 0)
     recorded.unsettled =
-        fmt::format("the recording of {} ends early; offramp replay --partial {} shows what there is",
+        fmt::format("the recording of {} ends early; offramp replay --partial {} shows the part that exists",
                     counted(ranks, "rank"), recorded.path);
-  recorded.stays = !in_memory && (!configuration.record.empty() || !recorded.unsettled.empty());
+  recorded.keep_file = !in_memory && (!configuration.record.empty() || !recorded.unsettled.empty());
   return recorded;
 }
 
-void write_recording(Session& session, const WorldApart& apart, Recorded& recorded) {
-  if (!recorded.stays) return;
+void write_recording(Session& session, const FinalizeComm& finalize_comm, Recorded& recorded) {
+  if (!recorded.keep_file) return;
   std::string problem;
   bool joins = session.configuration().joins_parts;
-  if (apart.rank() == 0) {
+  if (finalize_comm.rank() == 0) {
     auto& recording = recorded.recording;
     joins = joins || !recording || !recording->is_in_parts(recorded.path);
     problem = !recording ? recording.error()
               : joins    ? recording->write(recorded.path).error()
                          : recording->write_index(recorded.path).error();
     if (!problem.empty()) {
-      tell_lost("recording", recorded.path, problem);
-    } else {  // the parts go, or it reads them by the index
+      report_lost("recording", recorded.path, problem);
+    } else {  // the parts are removed, or are read through the index
       recorded.recording = recording::Recording::open(recorded.path);
     }
   }
-  if (!apart.hear(problem.empty())) return;
-  if (apart.hear(joins)) return remove_parts(apart, recorded.path, session.engine().ranks());
-  if (recorded.was_copied) (void)unlink(recording::part_path(recorded.path, apart.rank()).c_str());
+  if (!finalize_comm.broadcast(problem.empty())) return;
+  if (finalize_comm.broadcast(joins))
+    return remove_parts(finalize_comm, recorded.path, session.engine().ranks());
+  if (recorded.was_copied) (void)unlink(recording::part_path(recorded.path, finalize_comm.rank()).c_str());
 }
 
-void remove_parts(const WorldApart& apart, const std::string& path, int ranks) {
+void remove_parts(const FinalizeComm& finalize_comm, const std::string& path, int ranks) {
   if (path.empty()) return;
   // Rank 0 may have copies of parts that are on other hosts.
-  const int first = apart.rank();
+  const int first = finalize_comm.rank();
   const int end = first == 0 ? ranks : first + 1;
   for (int rank = first; rank < end; ++rank) (void)unlink(recording::part_path(path, rank).c_str());
 }

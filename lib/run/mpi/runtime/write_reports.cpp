@@ -1,7 +1,7 @@
-// The order of a run's last outputs: the recording is gathered and written, then every rank's contribution;
-// rank 0 settles the recording in worlds (class Settlement), over the backend that carried the run, which
-// also writes trace, captures and receipts, and over those that it is compared with; the report and the
-// summary show what those worlds gave. A file that cannot be written costs that file and no other.
+// The order of a run's last outputs: the recording is gathered and written, then each rank's contribution.
+// Rank 0 settles the recording in worlds (class Settlement): over the backend that carried the run, whose
+// world also writes trace, captures, and receipts, and over the backends to compare. Report and summary show
+// the results. A file that cannot be written does not prevent the others.
 #include "lib/run/mpi/runtime/write_reports.hpp"
 
 #include <fmt/format.h>
@@ -26,15 +26,15 @@
 #include "lib/base/format.hpp"
 #include "lib/base/mpi_family.hpp"
 #include "lib/base/output_file.hpp"
+#include "lib/run/mpi/runtime/finalize_comm.hpp"
 #include "lib/run/mpi/runtime/session.hpp"
-#include "lib/run/mpi/runtime/world_apart.hpp"
 #include "lib/run/mpi/runtime/write_recording.hpp"
 #include "lib/run/native/pmpi.hpp"
 #include "offramp/version.hpp"
 
 namespace offramp {
 
-/// Empty: it does not say.
+/// Empty if the library does not identify itself.
 static std::string mpi_library() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;
@@ -66,7 +66,7 @@ std::vector<ReportPlace> places_of(Session& session) {
   return places;
 }
 
-/// This rank's part of the report, as it counted the run.
+/// This rank's part of the report, from its counters.
 RunReport own_contribution(Session& session) {
   Engine& engine = session.engine();
   const Counters& counters = engine.lane().counters;
@@ -77,7 +77,7 @@ RunReport own_contribution(Session& session) {
   rank.arrival_order_dependences = counters.arrival_order_dependences();
   rank.dependences = dependences_of(counters);
   rank.places = places_of(session);
-  rank.elsewhere = engine.places().others();
+  rank.elsewhere = engine.places().overflow_count();
   if (!session.configuration().report.empty()) {
     const HostFacts host = look_at_host();
     if (!host.name.empty()) rank.hosts.push_back({host, 1});
@@ -90,7 +90,7 @@ RunReport own_contribution(Session& session) {
   return rank;
 }
 
-/// Wall time since it was made, in nanoseconds.
+/// Wall time since construction, in nanoseconds.
 class Stopwatch {
  public:
   [[nodiscard]] double passed() const {
@@ -101,18 +101,17 @@ class Stopwatch {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-/// Says while a long simulation goes on how far it is: after 3 s, and then whenever twice as much time has
-/// passed. The program itself has nothing to show any more.
+/// Prints the progress of a long simulation: after 3 s, and whenever the time has doubled. The program itself
+/// has ended and prints nothing more.
 class PatienceLines {
  public:
   explicit PatienceLines(std::uint64_t events) : events_(events) {}
 
-  void see(const std::string& backend, const ReplayProgress& progress) {
+  void on_progress(const std::string& backend, const ReplayProgress& progress) {
     if (watch_.passed() < next_) return;
     next_ *= 2;
     (void)std::fprintf(stderr,
-                       "offramp: the program is over; what it takes over %s is being simulated: %s of %s "
-                       "events\n",
+                       "offramp: the program has ended; simulating its time over %s: %s of %s events\n",
                        backend.c_str(), count_text(progress.events).c_str(), count_text(events_).c_str());
   }
 
@@ -123,13 +122,13 @@ class PatienceLines {
   double next_ = kFirst;
 };
 
-/// The run as worlds see it.
-class Settlement {
+/// Settles the run in worlds.
+class SettledBackends {
  public:
-  Settlement(const Session& session, Recorded& recorded)
+  SettledBackends(const Session& session, Recorded& recorded)
       : session_(session), recorded_(recorded), patience_(events_of(recorded)) {}
 
-  /// Over each backend, the one that carried it first.
+  /// Settles over each backend; the one that carried the run comes first.
   std::vector<Settled> all();
   [[nodiscard]] const std::optional<ProgramTimes>& program() const { return whole_runs_.program(); }
 
@@ -143,7 +142,7 @@ class Settlement {
   }
   /// clock_reads: as in ReplayOptions.
   Settled over(const std::string& backend, ReplayObserver* observer, ClockReads* clock_reads = nullptr);
-  /// The backend that carried the run, and what its simulation records.
+  /// Settles over the backend that carried the run, with the outputs of its simulation.
   Settled over_own();
 
   const Session& session_;
@@ -152,7 +151,7 @@ class Settlement {
   PatienceLines patience_;
 };
 
-Settled Settlement::over(const std::string& backend, ReplayObserver* observer, ClockReads* clock_reads) {
+Settled SettledBackends::over(const std::string& backend, ReplayObserver* observer, ClockReads* clock_reads) {
   const Configuration& configuration = session_.configuration();
   ReplayOptions options;
   options.compute = configuration.compute;
@@ -162,10 +161,10 @@ Settled Settlement::over(const std::string& backend, ReplayObserver* observer, C
   options.observer = observer;
   options.clock_reads = clock_reads;
   options.progress = [this, &backend](const ReplayProgress& progress) {
-    if (session_.configuration().summary) patience_.see(backend, progress);
+    if (session_.configuration().summary) patience_.on_progress(backend, progress);
     return true;
   };
-  // As the replay of its recording does.
+  // As a replay of the recording does.
   const Configuration followed = configuration_for_library(configuration, session_.registry(), mpi_library());
   const auto setting = world_setting(followed, session_.registry(), *session_.registry().find(backend),
                                      session_.engine().ranks());
@@ -174,12 +173,12 @@ Settled Settlement::over(const std::string& backend, ReplayObserver* observer, C
   Result<ReplayResult> result = replay(*setting, source, options);
   if (!result) return {backend, {}, result.error()};
   Settled settled{backend, std::move(*result), {}};
-  settled.run = whole_runs_.of(*setting, source, options, *settled.result);
+  settled.run = whole_runs_.run_of(*setting, source, options, *settled.result);
   if (options.details) settled.accounts = accounts_of(*setting, source, options, *settled.result);
   return settled;
 }
 
-Settled Settlement::over_own() {
+Settled SettledBackends::over_own() {
   const Configuration& configuration = session_.configuration();
   ReplayRecords records(session_.engine().ranks(), {!configuration.trace.empty(), configuration.receipts,
                                                     !configuration.capture.empty()});
@@ -188,7 +187,7 @@ Settled Settlement::over_own() {
   Settled settled = over(configuration.backend, records.wanted().any() ? &records : nullptr,
                          for_next_run ? &clock_reads : nullptr);
   const auto write = [](const char* what, const std::string& path, const std::string& problem) {
-    if (!problem.empty()) tell_lost(what, path, problem);
+    if (!problem.empty()) report_lost(what, path, problem);
   };
   if (for_next_run)
     write("file of times", configuration.times,
@@ -202,7 +201,7 @@ Settled Settlement::over_own() {
   return settled;
 }
 
-std::vector<Settled> Settlement::all() {
+std::vector<Settled> SettledBackends::all() {
   const Configuration& configuration = session_.configuration();
   std::vector<Settled> all;
   if (!recorded_.recording || !recorded_.unsettled.empty()) {
@@ -210,7 +209,7 @@ std::vector<Settled> Settlement::all() {
                    {},
                    recorded_.unsettled.empty() ? recorded_.recording.error() : recorded_.unsettled});
     if (session_.settled_clock() != nullptr && session_.settled_clock()->is_first_run())
-      tell_lost("file of times", configuration.times, all.back().problem);
+      report_lost("file of times", configuration.times, all.back().problem);
     return all;
   }
   for (const std::string& backend : configuration.settled_backends())
@@ -219,53 +218,53 @@ std::vector<Settled> Settlement::all() {
 }
 
 /// With clock = settled.
-void tell_of_settled_clock(Session& session, const WorldApart& apart) {
+void report_settled_clock(Session& session, const FinalizeComm& finalize_comm) {
   SettledClock& clock = *session.settled_clock();
   clock.end();
-  const std::uint64_t settled = apart.sum(clock.settled());
-  const std::uint64_t others = apart.sum(clock.difference().empty() ? 0 : 1);
-  const std::vector<std::string> differences = apart.gather(clock.difference());
-  if (apart.rank() != 0) return;
+  const std::uint64_t settled = finalize_comm.sum(clock.settled());
+  const std::uint64_t others = finalize_comm.sum(clock.difference().empty() ? 0 : 1);
+  const std::vector<std::string> differences = finalize_comm.gather(clock.difference());
+  if (finalize_comm.rank() != 0) return;
   std::string text;
   const auto first = std::find_if(differences.begin(), differences.end(),
                                   [](const std::string& difference) { return !difference.empty(); });
   if (clock.is_first_run() && !output_lost() && session.configuration().summary) {
     text = fmt::format(
-        "offramp: MPI_Wtime said the machine's time; the next run with the same settings gets settled times "
-        "from {}\n",
+        "offramp: MPI_Wtime returned the machine's time; the next run with the same settings reads settled "
+        "times from {}\n",
         session.configuration().times);
   } else if (first != differences.end()) {
     text = fmt::format(
-        "offramp: this run is not as the first one was: rank {}: {}{}; from there on MPI_Wtime goes on with "
-        "the "
+        "offramp: this run differs from the first one: rank {}: {}{}; from there on, MPI_Wtime returns the "
         "machine's time\n",
         first - differences.begin(), *first,
-        others > 1 ? fmt::format(" (and so do {} of the others)", others - 1) : "");
+        others > 1 ? fmt::format(" (and {} other ranks differ)", others - 1) : "");
   } else if (!clock.is_first_run() && session.configuration().summary) {
-    text = fmt::format("offramp: MPI_Wtime said settled times, {} times\n", settled);
+    text = fmt::format("offramp: MPI_Wtime returned settled times in {} calls\n", settled);
   }
   (void)std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
-/// At rank 0. gathered: so many bytes of recordings, in that wall time in nanoseconds.
+/// At rank 0. gathered: bytes of recordings. gathering: the wall time for that in nanoseconds.
 void write_reports(const Session& session, const RunFacts& facts, const std::vector<std::string>& ranks,
                    Recorded& recorded, std::uint64_t gathered, double gathering) {
   const Configuration& configuration = session.configuration();
   const Stopwatch simulating;
-  Settlement settlement(session, recorded);
+  SettledBackends settlement(session, recorded);
   const std::vector<Settled> settled = settlement.all();
   const double simulated = simulating.passed();
   const Stopwatch writing;
   const RunReport report = run_report(ranks, facts, configuration, settled, settlement.program());
   if (!configuration.report.empty()) {
     const std::string problem = write_output(configuration.report, report_text(report)).error();
-    if (!problem.empty()) tell_lost("report", configuration.report, problem);
+    if (!problem.empty()) report_lost("report", configuration.report, problem);
   }
   if (!configuration.summary) return;
   std::string text = summary(report);
   if (configuration.details)
     text += fmt::format(
-        "offramp: at the end it took {} to gather {} of recordings, {} to simulate, {} to write\n",
+        "offramp: after the program, Offramp needed {} to gather {} of recordings, {} to simulate, {} to "
+        "write\n",
         time_text(gathering), bytes_text(static_cast<double>(gathered)), time_text(simulated),
         time_text(writing.passed()));
   (void)std::fwrite(text.data(), 1, text.size(), stderr);
@@ -276,20 +275,20 @@ void write_reports(const Session& session, const RunFacts& facts, const std::vec
 void write_outputs(Session& session) {
   if (!session.carries() && session.recorder() == nullptr) return;
   const Stopwatch gathering;
-  const WorldApart apart;
+  const FinalizeComm finalize_comm;
   const std::uint64_t bytes =
-      apart.sum(session.recorder() != nullptr ? session.recorder()->recorder().bytes() : 0);
-  Recorded recorded = session.recorder() != nullptr ? gather_recording(session, apart)
+      finalize_comm.sum(session.recorder() != nullptr ? session.recorder()->recorder().bytes() : 0);
+  Recorded recorded = session.recorder() != nullptr ? gather_recording(session, finalize_comm)
                                                     : Recorded{failure("settle_limit is 0")};
-  write_recording(session, apart, recorded);
+  write_recording(session, finalize_comm, recorded);
   if (!session.carries()) return;
-  const std::vector<std::string> ranks = apart.gather(encode(own_contribution(session)));
-  if (apart.rank() == 0)
+  const std::vector<std::string> ranks = finalize_comm.gather(encode(own_contribution(session)));
+  if (finalize_comm.rank() == 0)
     write_reports(session, facts_of(session), ranks, recorded, bytes, gathering.passed());
-  if (session.settled_clock() != nullptr) tell_of_settled_clock(session, apart);
-  // No rank leaves before the files have their names.
-  const bool is_settled = apart.hear_asleep(static_cast<bool>(recorded.recording));
-  if (is_settled && !recorded.stays) remove_parts(apart, recorded.path, session.engine().ranks());
+  if (session.settled_clock() != nullptr) report_settled_clock(session, finalize_comm);
+  // No rank ends before the files have their final names.
+  const bool is_settled = finalize_comm.broadcast_sleeping(static_cast<bool>(recorded.recording));
+  if (is_settled && !recorded.keep_file) remove_parts(finalize_comm, recorded.path, session.engine().ranks());
 }
 
 }  // namespace offramp

@@ -7,10 +7,10 @@ namespace offramp {
 
 class Session;
 
-/// Every rank calls it at the end of the program: writes what the configuration asks for.
+/// Writes the outputs that the configuration asks for. Collective, at the end of the program.
 void write_outputs(Session& session);
 
-/// What the report says of the run itself, as far as this rank knows.
+/// The facts of the run for the report, as known to this rank.
 RunFacts facts_of(Session& session);
 
 }  // namespace offramp

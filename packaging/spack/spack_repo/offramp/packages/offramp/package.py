@@ -10,10 +10,10 @@ from spack.package import *
 
 
 class Offramp(CMakePackage):
-    """Offramp carries the communication of unmodified MPI programs over software models of offload hardware, and tells what time
-    it would take there. One installation is for one MPI library: that of the programs."""
+    """Offramp carries the communication of unmodified MPI programs over software models of offload hardware, and predicts the time
+    there. One installation is for one MPI library: that of the programs."""
 
-    # The source is the checkout that this recipe is part of.
+    # The source is the checkout that contains this recipe.
     git = pathlib.Path(__file__).resolve().parents[6].as_uri()
     homepage = git
 
@@ -56,10 +56,10 @@ class Offramp(CMakePackage):
     def cmake_args(self):
         return [
             self.define("OFFRAMP_TESTS", False),
-            self.define("OFFRAMP_CCACHE", False),  # Spack has a setting of its own for it
+            self.define("OFFRAMP_CCACHE", False),  # Spack has its own setting for it
             self.define_from_variant("OFFRAMP_OTF2", "otf2"),
             self.define("MPI_C_COMPILER", self.spec["mpi"].mpicc),
-            # Not another family that happens to be installed on the machine.
+            # Not another family that is installed on the machine.
             self.define("OFFRAMP_mpicc.openmpi", False),
             self.define("OFFRAMP_mpicc.mpich", False),
         ]

@@ -1,5 +1,5 @@
-/* Open MPI's packages leave this header out, which those of collectives include. Integers of Fortran are
- * ints. */
+/* Open MPI's packages lack this header, which the headers of collectives include. Fortran integers are ints.
+ * */
 #ifndef OFFRAMP_OPENMPI5_FINT_2_INT_H
 #define OFFRAMP_OPENMPI5_FINT_2_INT_H
 

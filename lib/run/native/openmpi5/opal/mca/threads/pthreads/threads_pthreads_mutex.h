@@ -1,8 +1,7 @@
-/* The mutex and the condition variable of Open MPI 5's component "pthreads", by the names that Open MPI's own
- * headers ask for. Debian's libopenmpi-dev 5.0 has those headers, and leaves out this one, which they
- * include. It stands behind the system's folders, so that the real one is taken where it is installed.
- * opal_mutex_t begins with a count of references and holds a pthread_mutex_t: what lies behind it in a
- * structure is only found with the right size. */
+/* The mutex and the condition variable of Open MPI 5's component "pthreads", under the names that Open MPI's
+ * headers use. Debian's libopenmpi-dev 5.0 lacks this header. It comes after the system's folders, so that an
+ * installed original is preferred. opal_mutex_t contains a reference count and a pthread_mutex_t, whose size
+ * determines the offsets of later fields. */
 #ifndef OFFRAMP_OPENMPI5_MUTEX_H
 #define OFFRAMP_OPENMPI5_MUTEX_H
 

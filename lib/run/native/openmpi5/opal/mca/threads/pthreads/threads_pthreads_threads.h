@@ -1,4 +1,4 @@
-/* As threads_pthreads_mutex.h: how a thread of Open MPI 5's component "pthreads" lets others run. */
+/* As threads_pthreads_mutex.h: yields the processor in Open MPI 5's component "pthreads". */
 #ifndef OFFRAMP_OPENMPI5_THREADS_H
 #define OFFRAMP_OPENMPI5_THREADS_H
 

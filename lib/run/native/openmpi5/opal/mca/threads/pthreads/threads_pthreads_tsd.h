@@ -1,4 +1,4 @@
-/* As threads_pthreads_mutex.h: data of a thread in Open MPI 5's component "pthreads". */
+/* As threads_pthreads_mutex.h: thread-specific data in Open MPI 5's component "pthreads". */
 #ifndef OFFRAMP_OPENMPI5_TSD_H
 #define OFFRAMP_OPENMPI5_TSD_H
 

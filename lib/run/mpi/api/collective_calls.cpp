@@ -1,4 +1,4 @@
-#include "lib/run/mpi/api/collective_face.hpp"
+#include "lib/run/mpi/api/collective_calls.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -7,7 +7,7 @@
 
 namespace offramp {
 
-Outcome run(Call& call, CollectiveCall& collective) {
+Outcome run(InterposedCall& call, CollectiveCall& collective) {
   collective.start();
   call.wait([&] { return collective.done(); });
   collective.deliver();
@@ -17,8 +17,8 @@ Outcome run(Call& call, CollectiveCall& collective) {
 
 namespace {
 
-/// What a request of the library's own needs as long as it is there: its types, which Open MPI 4.1 does not
-/// keep, and its place in the recording.
+/// Resources of a persistent request of the MPI library, released with it: its types, which Open MPI 4.1 does
+/// not retain, and its place in the recording.
 struct KeptByRequest {
   KeptByRequest(std::vector<MPI_Datatype> all, MpiCommunicator where) : types(std::move(all)), place(where) {
     for (MPI_Datatype type : types) offramp_native_type_retain(type);
@@ -33,8 +33,8 @@ struct KeptByRequest {
   MpiCommunicator place;
 };
 
-/// In the order of the `_init` calls, which is alike on all members.
-MpiCommunicator open_persistent(Call& call, MPI_Comm comm) {
+/// Opened in the order of the `_init` calls, which is the same on all members.
+MpiCommunicator open_persistent(InterposedCall& call, MPI_Comm comm) {
   Communicators& communicators = call.session.marshal().communicators;
   MpiCommunicator& parent = *communicators.find(comm);
   MpiCommunicator place = communicators.open_persistent(parent);
@@ -47,10 +47,10 @@ MpiCommunicator open_persistent(Call& call, MPI_Comm comm) {
 
 }  // namespace
 
-// Each start builds the operation anew from the arguments, which the program keeps as they are until it frees
-// the request. A reduction of the program's own stays with the MPI library, which keeps it beyond
-// MPI_Op_free, and so does one whose result is to be the library's. Every rank decides alike.
-int make_persistent(Call& call, MPI_Comm comm, MPI_Request* handle, MPI_Op op,
+// Each start builds the operation again from the arguments, which the program must keep until it frees the
+// request. Reductions with a user-defined operation stay with the MPI library, which retains the operation
+// beyond MPI_Op_free. So do reductions whose result the library computes. Every rank makes the same choice.
+int make_persistent(InterposedCall& call, MPI_Comm comm, MPI_Request* handle, MPI_Op op,
                     std::function<BuiltCall()> build, const std::function<int()>& library) {
   build = [made = std::move(build)] {
     BuiltCall collective = made();
@@ -59,7 +59,7 @@ int make_persistent(Call& call, MPI_Comm comm, MPI_Request* handle, MPI_Op op,
   };
   const bool user_defined = op != MPI_OP_NULL && op != MPI_Op{} && function_of(op) == ReduceFunction::kUser;
   std::shared_ptr<CollectiveCall> built;
-  std::vector<MPI_Datatype> types;  // may be freed before the starts: what is recorded of them is known now
+  std::vector<MPI_Datatype> types;  // may be freed before a start, so they are recorded now
   if (handle != nullptr && !user_defined) {
     const CheckedTypes noting(call.session.marshal(), types);
     built = build();
@@ -78,7 +78,7 @@ int make_persistent(Call& call, MPI_Comm comm, MPI_Request* handle, MPI_Op op,
     };
     return code;
   }
-  Request& request = take_collective_request(comm, Request::Kind::kCollective, true);
+  Request& request = acquire_collective_request(comm, Request::Kind::kCollective, true);
   for (MPI_Datatype type : types) offramp_native_type_retain(type);
   request.repeat->types = std::move(types);
   request.repeat->build = std::move(build);

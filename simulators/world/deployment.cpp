@@ -1,4 +1,4 @@
-#include "simulators/world/footing.hpp"
+#include "simulators/world/deployment.hpp"
 
 #include <fmt/format.h>
 
@@ -14,8 +14,8 @@ std::string counted(int count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-Footing footing_on_nodes(const MachineLayout& machine, int ranks, std::string_view card, Bandwidth link,
-                         int links) {
+Deployment deployment_on_nodes(const MachineLayout& machine, int ranks, std::string_view card, Bandwidth link,
+                               int links) {
   const int nodes = machine.nodes(ranks);
   const std::string rate = gigabits_text(link.count());
   return {fmt::format("{} of {}, {}{} of {}", counted(nodes, "node"),

@@ -1,6 +1,7 @@
+#include "lib/answers/report/sentences.hpp"
+
 #include <gtest/gtest.h>
 
-#include "lib/answers/report/sentences.hpp"
 #include "lib/base/format.hpp"
 
 namespace offramp {

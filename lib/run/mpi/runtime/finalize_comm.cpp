@@ -1,4 +1,4 @@
-#include "lib/run/mpi/runtime/world_apart.hpp"
+#include "lib/run/mpi/runtime/finalize_comm.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -11,8 +11,8 @@
 
 namespace offramp {
 
-// Not a duplicate: that would call the program's functions for its attributes.
-WorldApart::WorldApart() {
+// MPI_Comm_dup would call the program's attribute functions.
+FinalizeComm::FinalizeComm() {
   MPI_Group all = MPI_GROUP_NULL;
   pmpi::Comm_group(mpi_world(), &all);
   native.Comm_create(mpi_world(), all, &comm_);
@@ -21,15 +21,15 @@ WorldApart::WorldApart() {
   pmpi::Comm_size(comm_, &ranks_);
 }
 
-WorldApart::~WorldApart() {
+FinalizeComm::~FinalizeComm() {
   native.Comm_free(&comm_);
 }
 
 namespace {
-constexpr std::size_t kPiece = std::size_t{1} << 30;  // a message of MPI has no more than 2^31 - 1 elements
+constexpr std::size_t kPiece = std::size_t{1} << 30;  // bytes; MPI counts are limited to 2^31 - 1 elements
 }
 
-void WorldApart::send(std::string_view text) const {
+void FinalizeComm::send(std::string_view text) const {
   std::uint64_t size = text.size();
   native.Send(&size, 1, MPI_UINT64_T, 0, 0, comm_);
   for (std::size_t at = 0; at < text.size(); at += kPiece)
@@ -37,7 +37,7 @@ void WorldApart::send(std::string_view text) const {
                 comm_);
 }
 
-std::string WorldApart::receive(int rank) const {
+std::string FinalizeComm::receive(int rank) const {
   std::uint64_t size = 0;
   native.Recv(&size, 1, MPI_UINT64_T, rank, 0, comm_, MPI_STATUS_IGNORE);
   std::string text(size, '\0');
@@ -47,7 +47,7 @@ std::string WorldApart::receive(int rank) const {
   return text;
 }
 
-std::vector<std::string> WorldApart::gather(std::string own) const {
+std::vector<std::string> FinalizeComm::gather(std::string own) const {
   std::vector<std::string> all;
   if (rank_ != 0) {
     send(own);
@@ -58,7 +58,7 @@ std::vector<std::string> WorldApart::gather(std::string own) const {
   return all;
 }
 
-void WorldApart::send_pieces(const std::function<std::string_view()>& next) const {
+void FinalizeComm::send_pieces(const std::function<std::string_view()>& next) const {
   for (;;) {
     const std::string_view piece = next();
     send(piece);
@@ -66,41 +66,41 @@ void WorldApart::send_pieces(const std::function<std::string_view()>& next) cons
   }
 }
 
-void WorldApart::receive_pieces(int rank, const std::function<void(std::string_view)>& take) const {
-  for (std::string piece = receive(rank); !piece.empty(); piece = receive(rank)) take(piece);
+void FinalizeComm::receive_pieces(int rank, const std::function<void(std::string_view)>& sink) const {
+  for (std::string piece = receive(rank); !piece.empty(); piece = receive(rank)) sink(piece);
 }
 
-std::uint64_t WorldApart::sum(std::uint64_t own) const {
+std::uint64_t FinalizeComm::sum(std::uint64_t own) const {
   std::uint64_t total = 0;
   native.Allreduce(&own, &total, 1, MPI_UINT64_T, MPI_SUM, comm_);
   return total;
 }
 
-bool WorldApart::hear(bool of_rank_0) const {
-  int said = of_rank_0 ? 1 : 0;
-  native.Bcast(&said, 1, MPI_INT, 0, comm_);
-  return said != 0;
+bool FinalizeComm::broadcast(bool of_rank_0) const {
+  int value = of_rank_0 ? 1 : 0;
+  native.Bcast(&value, 1, MPI_INT, 0, comm_);
+  return value != 0;
 }
 
-bool WorldApart::hear_own(const std::vector<int>& of_rank_0) const {
-  int said = 0;
-  native.Scatter(of_rank_0.data(), 1, MPI_INT, &said, 1, MPI_INT, 0, comm_);
-  return said != 0;
+bool FinalizeComm::scatter(const std::vector<int>& of_rank_0) const {
+  int value = 0;
+  native.Scatter(of_rank_0.data(), 1, MPI_INT, &value, 1, MPI_INT, 0, comm_);
+  return value != 0;
 }
 
-bool WorldApart::hear_asleep(bool of_rank_0) const {
-  int said = of_rank_0 ? 1 : 0;
-  int heard = 0;
+bool FinalizeComm::broadcast_sleeping(bool of_rank_0) const {
+  int value = of_rank_0 ? 1 : 0;
+  int received = 0;
   MPI_Request request = MPI_REQUEST_NULL;
-  native.Ibcast(&said, 1, MPI_INT, 0, comm_, &request);
+  native.Ibcast(&value, 1, MPI_INT, 0, comm_, &request);
   constexpr auto kLongest = std::chrono::microseconds(1000);
   auto nap = std::chrono::microseconds(50);
-  for (native.Test(&request, &heard, MPI_STATUS_IGNORE); heard == 0;
-       native.Test(&request, &heard, MPI_STATUS_IGNORE)) {
+  for (native.Test(&request, &received, MPI_STATUS_IGNORE); received == 0;
+       native.Test(&request, &received, MPI_STATUS_IGNORE)) {
     std::this_thread::sleep_for(nap);
     nap = std::min(2 * nap, kLongest);
   }
-  return said != 0;
+  return value != 0;
 }
 
 }  // namespace offramp

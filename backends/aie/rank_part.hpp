@@ -1,4 +1,4 @@
-// One rank's part in a collective: its place in the tree, and its windows to other ranks and to the host.
+// One rank's part in a collective: its position in the tree, and its windows to other ranks and the host.
 #pragma once
 
 #include <optional>
@@ -22,18 +22,18 @@ inline Slices chunks_of(Bytes data, Chunks chunks) {
   return chunks_of(only_sent(data), chunks);
 }
 
-/// One rank's part in one operation: its place, its windows, and what they cost.
-class Part {
+/// One rank's part in one operation: position, windows, and their costs.
+class RankPart {
  public:
-  Part(const Model& model, Team& team, int root, const TreePlan* tree)
+  RankPart(const Model& model, Team& team, int root, const TreePlan* tree)
       : model_(model), team_(team), root_(root), tree_(tree), core_(model.device, team) {
     if (model.spans != nullptr) spans_.emplace(*model.spans, team.world_rank(team.rank()));
     relative_ = (team.rank() - root + team.size()) % team.size();
     if (tree != nullptr) node_ = tree->tree.preorder()[at(relative_)];
   }
-  Part(const Part&) = delete;
-  Part& operator=(const Part&) = delete;
-  ~Part() { model_.wire += traffic_.wire; }
+  RankPart(const RankPart&) = delete;
+  RankPart& operator=(const RankPart&) = delete;
+  ~RankPart() { model_.wire += traffic_.wire; }
 
   [[nodiscard]] const Setup& setup() const { return model_.setup; }
   [[nodiscard]] const Tree& tree() const { return tree_->tree; }
@@ -49,15 +49,15 @@ class Part {
   }
   [[nodiscard]] Outcome outcome() const { return traffic_.outcome; }
 
-  /// Windows come from a node, or go to it; connection: from `from` to `to`.
+  /// Windows from or to a rank; connection: from this rank to the peer.
   Input& input(int peer, std::size_t windows, Slices slices) {
     inputs_.emplace_back(team_, traffic_, peer, windows, std::move(slices));
     return inputs_.back();
   }
-  /// From the peer to which the last output goes.
+  /// Windows from the peer of the last output.
   Input& input_back(int peer, std::size_t windows, Slices slices) {
     credits_.emplace_back();
-    outputs_.back().take_credits_from(&credits_.back());
+    outputs_.back().use_credits_of(&credits_.back());
     inputs_.emplace_back(team_, traffic_, peer, windows, std::move(slices), &credits_.back());
     return inputs_.back();
   }
@@ -67,7 +67,7 @@ class Part {
                           setup().timing.stream(window), window, std::move(slices));
     return outputs_.back();
   }
-  /// To all others at once.
+  /// Windows to all others at once.
   Output& multicast(const Plan& plan, std::size_t window, Slices slices) {
     TeamOutput::Targets targets;
     targets.reserve(at(size()));
@@ -77,7 +77,7 @@ class Part {
                           std::move(slices));
     return outputs_.back();
   }
-  /// Own data out of the host's memory.
+  /// Own data from the host's memory.
   Input& from_host(std::size_t window, std::size_t windows) {
     HostPort& port = host_port(true, window);
     sources_.emplace_back(team_.clock, port, setup().host, window, windows);
@@ -87,7 +87,7 @@ class Part {
     sinks_.emplace_back(team_.clock, host_port(false, window), setup().host);
     return sinks_.back();
   }
-  /// All at once, between a tile's memory and the host's.
+  /// Transfers between a tile's memory and the host's, in one piece.
   Task<void> move_in(std::size_t bytes) { return move(true, bytes); }
   Task<void> move_out(std::size_t bytes) { return move(false, bytes); }
 
@@ -95,7 +95,7 @@ class Part {
     if (is_top()) team_.clock += model_.skew;
     if (model_.times != nullptr) model_.times->begin = earlier(model_.times->begin, team_.clock);
   }
-  /// The kernel is done; what it still has on the way to the host ends later.
+  /// Ends the kernel; its remaining transfers to the host end later.
   Task<void> end_kernel() {
     co_await core().compute({});
     if (model_.times != nullptr) model_.times->end = later(model_.times->end, team_.clock);

@@ -1,5 +1,5 @@
-// What the entry points of the collectives do, which generate.py writes: an operation is built from the
-// arguments and carried; what is not Offramp's goes to the MPI library. build: makes the operation
+// Implements the entry points of the collectives, which generate.py writes: an operation is built from the
+// arguments and carried, or else passed to the MPI library. build: makes the operation
 // (collective_build.hpp). library: the MPI library's own function. Both get the same arguments.
 #pragma once
 
@@ -9,13 +9,13 @@
 
 namespace offramp {
 
-/// Runs a built collective to its end.
-Outcome run(Call& call, CollectiveCall& collective);
+/// Runs a built collective to completion.
+Outcome run(InterposedCall& call, CollectiveCall& collective);
 
-/// Of a blocking collective.
+/// The recorded events of a blocking collective.
 class BlockingEvents {
  public:
-  BlockingEvents(Call& call, const CollectiveCall& collective)
+  BlockingEvents(InterposedCall& call, const CollectiveCall& collective)
       : recorder_(call.recorder()), function_(call.function()) {
     if (recorder_ != nullptr)
       request_ =
@@ -33,18 +33,18 @@ class BlockingEvents {
   std::uint32_t request_ = 0;
 };
 
-/// other_group: of an intercommunicator, whose groups the call keeps together; else MPI_COMM_NULL.
+/// other_group: an intercommunicator whose groups the call synchronizes, otherwise MPI_COMM_NULL.
 template <typename Build, typename Library, typename... Arguments>
 [[gnu::always_inline]] inline int start_blocking(Function function, MPI_Comm comm, MPI_Comm other_group,
                                                  Build build, Library library, Arguments... arguments) {
   Outcome outcome = Outcome::kOk;
   {
-    Call call(function);
+    InterposedCall call(function);
     const BuiltCall collective = build(call.session.marshal(), arguments..., comm);
     if (collective == nullptr) {
-      MeetingAround meeting = MeetingAround::other_group(call, other_group);
+      ScopedSync sync = ScopedSync::other_group(call, other_group);
       const int code = pass_through(call, function, [&] { return library(arguments..., comm); });
-      meeting.end(took_part(code));
+      sync.end(participated(code));
       return code;
     }
     const BlockingEvents events(call, *collective);
@@ -64,7 +64,7 @@ template <typename Build, typename Library, typename... Arguments>
   return start_blocking(function, comm, MPI_COMM_NULL, build, library, arguments...);
 }
 
-/// One in which every rank gets something of every rank on the other side of an intercommunicator.
+/// For collectives in which every rank receives data from every rank of an intercommunicator's other group.
 template <typename Build, typename Library, typename... Arguments>
 [[gnu::always_inline]] inline int start_mutual(Function function, MPI_Comm comm, Build build, Library library,
                                                Arguments... arguments) {
@@ -74,7 +74,7 @@ template <typename Build, typename Library, typename... Arguments>
 template <typename Build, typename Library, typename... Arguments>
 [[gnu::always_inline]] inline int start_icollective(Function function, MPI_Comm comm, MPI_Request* handle,
                                                     Build build, Library library, Arguments... arguments) {
-  Call call(function);
+  InterposedCall call(function);
   BuiltCall collective = handle != nullptr ? build(call.session.marshal(), arguments..., comm) : nullptr;
   if (collective == nullptr) {
     call.session.library_has_work();
@@ -91,19 +91,19 @@ template <typename Build, typename Library, typename... Arguments>
     call.session.library_has_work();
     const int code = call.unlocked([&] { return library(arguments..., comm, handle); });
     if (code != MPI_SUCCESS) return code;
-    collective->start();  // which counts it
+    collective->start();  // also counts it
     *handle = follow(call.session, comm, *handle, recorded);
     return code;
   }
-  CollectiveRequest& request = take_collective_request(comm, Request::Kind::kCollective);
+  CollectiveRequest& request = acquire_collective_request(comm, Request::Kind::kCollective);
   request.recorded = recorded;
   *handle = request.handle;
   start_collective(request, std::move(collective));
   return MPI_SUCCESS;
 }
 
-/// MPI's persistent collectives. build() makes what a start runs, or nothing if the call is not Offramp's.
-int make_persistent(Call& call, MPI_Comm comm, MPI_Request* handle, MPI_Op op,
+/// Persistent collectives. build() makes the operation of a start, or null if the call is not carried.
+int make_persistent(InterposedCall& call, MPI_Comm comm, MPI_Request* handle, MPI_Op op,
                     std::function<BuiltCall()> build, const std::function<int()>& library)
     REQUIRES(session_lock);
 
@@ -111,7 +111,7 @@ template <typename Build, typename Library, typename... Arguments>
 [[gnu::always_inline]] inline int start_pcollective(Function function, MPI_Comm comm, MPI_Info info,
                                                     MPI_Request* handle, MPI_Op op, Build build,
                                                     Library library, Arguments... arguments) {
-  Call call(function);
+  InterposedCall call(function);
   return make_persistent(
       call, comm, handle, op, [=] { return build(Session::current->marshal(), arguments..., comm); },
       [=] { return library(arguments..., comm, info, handle); });

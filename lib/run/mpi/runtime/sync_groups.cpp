@@ -1,9 +1,8 @@
-// Where ranks meet (places of communicators, windows, files and intercommunicators) and when (class
-// MeetingAround, which a call of the library's is wrapped in). With several threads a meeting's begin is
-// recorded before the call and its end after it: a call that fails in its arguments has met no other rank,
-// and end(false) takes the begin back. What of a library's error codes means that others took part is in
-// took_part().
-#include "lib/run/mpi/runtime/meetings.hpp"
+// Synchronization groups (of communicators, windows, files, and intercommunicators) and class ScopedSync,
+// which wraps a synchronizing call of the MPI library. In threaded programs the begin is recorded before the
+// call and the end after it. A call that fails because of its arguments has not synchronized with any rank,
+// so end(false) withdraws the begin. participated() classifies the library's error codes.
+#include "lib/run/mpi/runtime/sync_groups.hpp"
 
 #include <algorithm>
 #include <array>
@@ -15,14 +14,15 @@
 
 namespace offramp {
 
-void Meetings::open(Key handle, std::uint64_t id, int rank, std::vector<int> world, std::vector<int> remote) {
-  MeetingPlace& place = places_[handle.bits];
+void SyncGroups::open(Key handle, std::uint64_t id, int rank, std::vector<int> world,
+                      std::vector<int> remote) {
+  SyncGroup& place = places_[handle.bits];
   place.context = &engine_.open_context(id | kCollectiveContext, rank, std::move(world));
   place.remote = std::move(remote);
 }
 
-void Meetings::open_epochs(Key handle, std::uint64_t id) {
-  MeetingPlace& place = places_.at(handle.bits);
+void SyncGroups::open_epochs(Key handle, std::uint64_t id) {
+  SyncGroup& place = places_.at(handle.bits);
   const Context& whole = *place.context;
   std::vector<int> world;
   world.reserve(static_cast<std::size_t>(whole.size()));
@@ -30,12 +30,12 @@ void Meetings::open_epochs(Key handle, std::uint64_t id) {
   place.epochs = &engine_.open_context(id | kCollectiveContext, whole.rank(), std::move(world));
 }
 
-MeetingPlace* Meetings::find(Key handle) {
+SyncGroup* SyncGroups::find(Key handle) {
   const auto found = places_.find(handle.bits);
   return found != places_.end() ? &found->second : nullptr;
 }
 
-void Meetings::close(Key handle) {
+void SyncGroups::close(Key handle) {
   const auto found = places_.find(handle.bits);
   if (found == places_.end()) return;
   engine_.close_context(*found->second.context);
@@ -45,7 +45,7 @@ void Meetings::close(Key handle) {
 
 namespace {
 
-void record_place(Call& call, Context& place) {
+void record_place(InterposedCall& call, Context& place) {
   if (call.recorder() != nullptr) place.recorded = call.recorder()->communicator(call.function(), place);
 }
 
@@ -97,7 +97,7 @@ Neighbours neighbours_of(MPI_Comm comm) {
   if (topology == MPI_CART) near = cartesian_neighbours(comm);
   if (topology == MPI_GRAPH) near = graph_neighbours(comm);
   if (topology == MPI_DIST_GRAPH) near = distributed_neighbours(comm);
-  // One token tells all, whatever the number of edges between two ranks.
+  // Two ranks exchange clocks once, however many edges connect them.
   for (std::vector<int>* list : {&near.to, &near.from}) {
     std::sort(list->begin(), list->end());
     list->erase(std::unique(list->begin(), list->end()), list->end());
@@ -108,20 +108,20 @@ Neighbours neighbours_of(MPI_Comm comm) {
 
 }  // namespace
 
-Context* place_of_other(Session& session, Meetings::Key handle) {
-  const MeetingPlace* place = session.meetings().find(handle);
+Context* context_of_other(Session& session, SyncGroups::Key handle) {
+  const SyncGroup* place = session.sync_groups().find(handle);
   return place != nullptr ? place->context : nullptr;
 }
-Context* place_of_communicator(Session& session, MPI_Comm comm) {
+Context* context_of_communicator(Session& session, MPI_Comm comm) {
   if (const MpiCommunicator* own = session.marshal().communicators.find(comm)) return own->collective;
-  return place_of_other(session, comm);
+  return context_of_other(session, comm);
 }
 
-bool took_part(int code) {
+bool participated(int code) {
   if (code == MPI_SUCCESS) return true;
   int kind = MPI_SUCCESS;
   pmpi::Error_class(code, &kind);
-  // What the world outside says no to; everything else is a mistake in the arguments.
+  // Errors from outside the program. All other codes mean a wrong argument.
   constexpr std::array kOutside = {
       MPI_ERR_ACCESS, MPI_ERR_BAD_FILE, MPI_ERR_FILE,      MPI_ERR_FILE_EXISTS, MPI_ERR_FILE_IN_USE,
       MPI_ERR_INTERN, MPI_ERR_IO,       MPI_ERR_NO_MEM,    MPI_ERR_NO_SPACE,    MPI_ERR_NO_SUCH_FILE,
@@ -129,50 +129,50 @@ bool took_part(int code) {
   return std::find(kOutside.begin(), kOutside.end(), kind) != kOutside.end();
 }
 
-std::uint32_t record_exchange(Call& call, const Context& place, std::uint32_t subject,
+std::uint32_t record_exchange(InterposedCall& call, const Context& place, std::uint32_t subject,
                               std::span<const int> to, std::span<const int> from, bool blocking) {
   if (call.recorder() == nullptr) return 0;
   return call.recorder()->exchange(call.function(), place.recorded, static_cast<int>(subject), to, from,
                                    blocking);
 }
 
-MeetingAround::MeetingAround(Call& call, Context* place, std::optional<Neighbours> near)
+ScopedSync::ScopedSync(InterposedCall& call, Context* place, std::optional<Neighbours> near)
     : call_(call), place_(place), near_(std::move(near)) {
   if (place_ != nullptr && call_.session.has_threads()) begun_ = record(false);
 }
 
-MeetingAround MeetingAround::neighbours(Call& call, MPI_Comm comm) {
-  Context* const place = meeting_place(call.session, comm);
+ScopedSync ScopedSync::neighbours(InterposedCall& call, MPI_Comm comm) {
+  Context* const place = sync_group_of(call.session, comm);
   return {call, place, place != nullptr ? neighbours_of(comm) : Neighbours()};
 }
 
-MeetingAround MeetingAround::other_group(Call& call, MPI_Comm comm) {
-  const MeetingPlace* const place = call.session.meetings().find(comm);
+ScopedSync ScopedSync::other_group(InterposedCall& call, MPI_Comm comm) {
+  const SyncGroup* const place = call.session.sync_groups().find(comm);
   if (place == nullptr) return {call, nullptr, std::nullopt};
   return {call, place->context, Neighbours{place->remote, place->remote}};
 }
 
-std::uint32_t MeetingAround::record(bool blocking) {
+std::uint32_t ScopedSync::record(bool blocking) {
   if (near_) return record_exchange(call_, *place_, kUnnamedSubject, near_->to, near_->from, blocking);
   if (call_.recorder() == nullptr) return 0;
-  return call_.recorder()->meet(call_.function(), place_->recorded, blocking);
+  return call_.recorder()->synchronize(call_.function(), place_->recorded, blocking);
 }
 
-void MeetingAround::meet() {
+void ScopedSync::before_call() {
   over_ = true;
   if (place_ == nullptr) return;
   if (begun_ == 0) record(true);
 }
 
-void MeetingAround::end(bool took_part) {
+void ScopedSync::end(bool took_part) {
   if (!took_part && begun_ != 0) return call_.recorder()->free(call_.function(), begun_);
-  if (took_part && !over_) meet();
+  if (took_part && !over_) before_call();
   if (begun_ != 0) call_.recorder()->wait(call_.function(), begun_);
 }
 
-int start_beside_neighbours(Call& call, MPI_Comm comm, MPI_Request& request,
+int start_beside_neighbours(InterposedCall& call, MPI_Comm comm, MPI_Request& request,
                             const std::function<int()>& start) {
-  Context* const place = meeting_place(call.session, comm);
+  Context* const place = sync_group_of(call.session, comm);
   if (place == nullptr) return start();
   const Neighbours near = neighbours_of(comm);
   const std::uint32_t recorded = record_exchange(call, *place, kUnnamedSubject, near.to, near.from, false);
@@ -190,8 +190,8 @@ int start_beside_neighbours(Call& call, MPI_Comm comm, MPI_Request& request,
 
 namespace {
 
-/// Opens it under one id, and returns the next one; none: the members do not meet.
-std::optional<std::uint64_t> open_place(Call& call, MPI_Comm comm, Meetings::Key handle) {
+/// Opens the group under one id and returns the next id. `nullopt` if the members do not synchronize.
+std::optional<std::uint64_t> open_place(InterposedCall& call, MPI_Comm comm, SyncGroups::Key handle) {
   Session& session = call.session;
   MpiCommunicator* parent = session.marshal().communicators.find(comm);
   if (parent == nullptr) return std::nullopt;
@@ -201,28 +201,28 @@ std::optional<std::uint64_t> open_place(Call& call, MPI_Comm comm, Meetings::Key
     std::vector<int> world;
     world.reserve(static_cast<std::size_t>(parent->size));
     for (int rank = 0; rank < parent->size; ++rank) world.push_back(parent->collective->world_rank(rank));
-    session.meetings().open(handle, id, parent->rank, std::move(world));
-    record_place(call, *session.meetings().find(handle)->context);
+    session.sync_groups().open(handle, id, parent->rank, std::move(world));
+    record_place(call, *session.sync_groups().find(handle)->context);
   }
   return session.marshal().communicators.next_derived_id(*parent);
 }
 
 }  // namespace
 
-void open_meeting_place(Call& call, MPI_Comm comm, MPI_Win window) {
+void open_sync_group(InterposedCall& call, MPI_Comm comm, MPI_Win window) {
   const std::optional<std::uint64_t> epochs = open_place(call, comm, window);
   if (!epochs) return;
   if (window != MPI_Win{}) {
-    call.session.meetings().open_epochs(window, *epochs);
-    record_place(call, *call.session.meetings().find(window)->epochs);
+    call.session.sync_groups().open_epochs(window, *epochs);
+    record_place(call, *call.session.sync_groups().find(window)->epochs);
   }
 }
 
-void open_meeting_place(Call& call, MPI_Comm comm, MPI_File file) {
+void open_sync_group(InterposedCall& call, MPI_Comm comm, MPI_File file) {
   (void)open_place(call, comm, file);
 }
 
-void open_intercommunicator(Call& call, MPI_Comm comm) {
+void open_intercommunicator(InterposedCall& call, MPI_Comm comm) {
   Communicators& communicators = call.session.marshal().communicators;
   std::vector<int> world;
   std::vector<int> other;
@@ -230,9 +230,9 @@ void open_intercommunicator(Call& call, MPI_Comm comm) {
   // Both groups in one order.
   world.insert(world.end(), other.begin(), other.end());
   std::sort(world.begin(), world.end());
-  // The first of all gives the id, which is its own whatever its other threads do meanwhile. Two turns: one
-  // brings it to the other group, the next one back to that rank's.
-  const std::uint64_t own = world.front() == call.engine.rank() ? communicators.take_id() : 0;
+  // The lowest rank's id identifies the group; no other thread of that rank can draw the same id. The first
+  // allreduce brings it to the other group, the second one back to that rank's own.
+  const std::uint64_t own = world.front() == call.engine.rank() ? communicators.next_id() : 0;
   std::uint64_t theirs = 0;
   std::uint64_t ours = 0;
   call.unlocked([&] { return native.Allreduce(&own, &theirs, 1, MPI_UINT64_T, MPI_MAX, comm); });
@@ -243,23 +243,23 @@ void open_intercommunicator(Call& call, MPI_Comm comm) {
   };
   for (int& rank : other) rank = place_in(rank);
   const int rank = place_in(call.engine.rank());
-  call.session.meetings().open(comm, id, rank, std::move(world), std::move(other));
-  record_place(call, *call.session.meetings().find(comm)->context);
+  call.session.sync_groups().open(comm, id, rank, std::move(world), std::move(other));
+  record_place(call, *call.session.sync_groups().find(comm)->context);
 }
 
-void meet_at_new(Call& call, MPI_Comm comm) {
-  Context* const place = meeting_place(call.session, comm);
+void sync_at_new(InterposedCall& call, MPI_Comm comm) {
+  Context* const place = sync_group_of(call.session, comm);
   if (place == nullptr) return;
-  MeetingAround meeting(call, place);
-  // Its begin could not be recorded before the place was known. With threads, ranks may make several in
-  // different orders: none records the end of a meeting before all have recorded the begin of it, which they
-  // do on the way here. Where nothing is carried, the library has to see to that, on all ranks alike,
-  // whatever threads they have. A barrier between two groups keeps each waiting for the other one only.
+  ScopedSync sync(call, place);
+  // The begin could not be recorded before the group was known. Threads of different ranks may create several
+  // communicators in different orders, so no rank may record an end before all have recorded their begin. If
+  // the program is only recorded, barriers of the library ensure that, on all ranks alike, whatever threads
+  // they have. A barrier on an intercommunicator only waits for the other group, hence two.
   if (!call.session.carries()) {
-    const int turns = call.session.meetings().find(comm) != nullptr ? 2 : 1;
+    const int turns = call.session.sync_groups().find(comm) != nullptr ? 2 : 1;
     for (int turn = 0; turn < turns; ++turn) call.unlocked([&] { return native.Barrier(comm); });
   }
-  meeting.end();
+  sync.end();
 }
 
 }  // namespace offramp

@@ -1,7 +1,7 @@
-// What a format without requests, communicators and wildcards needs of a program that has them: peers as
-// ranks of the world, tags of different communicators apart (kTagsOfOne), requests by their numbers, and
-// receives from any source as what they took. What gets lost on the way is noted, once for each kind.
-#include "lib/programs/export/walk.hpp"
+// Reduces a program to what formats without requests, communicators, and wildcards can express. Peers become
+// world ranks, and requests become numbers. Tags of different communicators are kept apart (kTagsOfOne).
+// Receives from any source name the matched source. Each kind of loss is reported once.
+#include "lib/programs/export/program_visitor.hpp"
 
 #include <fmt/format.h>
 
@@ -18,13 +18,12 @@ using recording::Reader;
 
 namespace {
 
-/// Tags of a communicator are this much higher than those of the one before, so that messages of several do
-/// not mix where the format has no communicators.
+/// Distance between the tags of successive communicators, whose messages must not match each other.
 constexpr std::int64_t kTagsOfOne = 1 << 22;
 
 }  // namespace
 
-Result<void> Walk::walk(int rank) {
+Result<void> ProgramVisitor::visit(int rank) {
   rank_ = rank;
   number_ = 0;
   begun_ = 0;
@@ -33,8 +32,7 @@ Result<void> Walk::walk(int rank) {
   communicators_ = {{{}, 0}, {{rank}, 0}};
   problem_.clear();
   const std::unique_ptr<Reader> reader = program_.read(rank);
-  if (reader->has_threads())
-    unsaid("threads of a rank: their calls follow each other as the rank came to them");
+  if (reader->has_threads()) unsupported("threads of a rank: their calls are written in the recorded order");
   for (Event event; problem_.empty() && reader->next(event);) {
     ++number_;
     if (const std::uint64_t time = reader->computed(); time > 0) compute(time);
@@ -46,30 +44,31 @@ Result<void> Walk::walk(int rank) {
   return success_or(problem_);
 }
 
-void Walk::unsaid(std::string_view kind) {
-  if (std::find(unsaid_.begin(), unsaid_.end(), kind) == unsaid_.end()) unsaid_.emplace_back(kind);
+void ProgramVisitor::unsupported(std::string_view kind) {
+  if (std::find(unsupported_.begin(), unsupported_.end(), kind) == unsupported_.end())
+    unsupported_.emplace_back(kind);
 }
 
-void Walk::fail(std::string what) {
+void ProgramVisitor::fail(std::string what) {
   if (problem_.empty()) problem_ = fmt::format("rank {}, event {}: {}", rank_, number_, what);
 }
 
-int Walk::tag_of(const Communicator& communicator, int tag) {
+int ProgramVisitor::tag_of(const Communicator& communicator, int tag) {
   if (tag < 0) return kAnyTag;
   const std::int64_t own = communicator.number * kTagsOfOne + tag;
   if (communicator.number > 0 && (tag >= kTagsOfOne || own > INT32_MAX))
-    fail(fmt::format("there is no tag left for tag {} on communicator {}", tag, communicator.number));
+    fail(fmt::format("no free tag is left for tag {} on communicator {}", tag, communicator.number));
   return static_cast<int>(own);
 }
 
-void Walk::event(Reader& reader, const Event& event) {
+void ProgramVisitor::event(Reader& reader, const Event& event) {
   switch (event.kind) {
     case EventKind::kSend:
     case EventKind::kReceive:
     case EventKind::kClaim:
       return one_message(reader, event);
     case EventKind::kCollective: {
-      if (event.communicator >= communicators_.size()) return fail("there is no such communicator");
+      if (event.communicator >= communicators_.size()) return fail("the communicator does not exist");
       const std::vector<int>* members = &communicators_[event.communicator].members;
       std::vector<int> all;
       if (members->empty()) {
@@ -84,7 +83,7 @@ void Walk::event(Reader& reader, const Event& event) {
           pending_.emplace(number, true);
           request = number;
         } else {
-          unsaid("collectives that go on beside the program: they are where they begin, and block");
+          unsupported("nonblocking collectives: they block where they begin");
         }
       }
       return collective(event, reader, *members, request);
@@ -94,17 +93,17 @@ void Walk::event(Reader& reader, const Event& event) {
     case EventKind::kCommunicator:
       return make_communicator(reader, event);
     case EventKind::kProbe:
-      return unsaid("probes: the receives behind them wait");
+      return unsupported("probes: the receives after them wait");
     case EventKind::kCancel:
-      return unsaid("receives that are taken back: they stay");
+      return unsupported("cancelled receives: they stay");
     case EventKind::kFree:
-      return unsaid("requests that are freed: they are not waited for");
+      return unsupported("freed requests: nothing waits for them");
     case EventKind::kMeet:
     case EventKind::kExchange:
       if (begins_request(event)) ++begun_;
-      return unsaid("ranks that wait for each other in windows and files: they do not");
+      return unsupported("waiting between ranks in windows and files: it is left out");
     case EventKind::kPhase:
-      return unsaid("phases");
+      return unsupported("phases");
     case EventKind::kNative:
     case EventKind::kClock:
     case EventKind::kCount:
@@ -112,8 +111,8 @@ void Walk::event(Reader& reader, const Event& event) {
   }
 }
 
-void Walk::one_message(Reader& reader, const Event& event) {
-  Message message;
+void ProgramVisitor::one_message(Reader& reader, const Event& event) {
+  MessageCall message;
   message.sends = event.kind == EventKind::kSend;
   message.buffered = (event.flags & recording::kBuffered) != 0;
   message.blocking = (event.flags & recording::kBlocking) != 0 && !message.buffered;
@@ -131,15 +130,15 @@ void Walk::one_message(Reader& reader, const Event& event) {
     }
   }
   if (begins_request(event)) message.request = begun_++;
-  if (never) return unsaid("receives that no message came for: they are left out");
-  if (event.communicator >= communicators_.size()) return fail("there is no such communicator");
+  if (never) return unsupported("receives that no message arrived for: they are left out");
+  if (event.communicator >= communicators_.size()) return fail("the communicator does not exist");
   const Communicator& communicator = communicators_[event.communicator];
   if (peer < 0 && !communicator.members.empty())
-    return fail("a wildcard on a communicator of some ranks, and the program does not say what it took");
+    return fail("a wildcard receive on a communicator of some ranks, whose message is not recorded");
   const auto size =
       communicator.members.empty() ? static_cast<std::size_t>(ranks()) : communicator.members.size();
   if (peer >= 0 && static_cast<std::size_t>(peer) >= size)
-    return fail(fmt::format("there is no rank {}", peer));
+    return fail(fmt::format("rank {} does not exist", peer));
   message.peer = peer < 0                       ? kAnySource
                  : communicator.members.empty() ? peer
                                                 : communicator.members[static_cast<std::size_t>(peer)];
@@ -148,7 +147,7 @@ void Walk::one_message(Reader& reader, const Event& event) {
   this->message(message);
 }
 
-void Walk::one_wait(const Reader& reader, const Event& event) {
+void ProgramVisitor::one_wait(const Reader& reader, const Event& event) {
   std::vector<std::uint64_t> distances;
   if (event.extra != 0) {
     distances.push_back(event.extra);
@@ -161,22 +160,22 @@ void Walk::one_wait(const Reader& reader, const Event& event) {
         if (position < listed.size()) distances.push_back(listed[position]);
       }
     } else {
-      return fail("a wait for one of several, and the program does not say which");
+      return fail("a wait for one of several requests, whose completion is not recorded");
     }
   }
   std::vector<std::uint64_t> requests;
   for (const std::uint64_t distance : distances) {
-    if (distance == 0 || distance > begun_) return fail("a wait for a request that was not begun");
+    if (distance == 0 || distance > begun_) return fail("a wait for a request that was not started");
     if (pending_.erase(begun_ - distance) > 0) requests.push_back(begun_ - distance);
   }
   if (!requests.empty()) wait(requests);
 }
 
-void Walk::make_communicator(const Reader& reader, const Event& event) {
+void ProgramVisitor::make_communicator(const Reader& reader, const Event& event) {
   std::vector<int> members;
   for (const std::uint64_t member : reader.list(event.list)) {
     if (member >= static_cast<std::uint64_t>(ranks()))
-      return fail(fmt::format("there is no rank {}", member));
+      return fail(fmt::format("rank {} does not exist", member));
     members.push_back(static_cast<int>(member));
   }
   const std::uint32_t nth = made_[{members, event.extra}]++;

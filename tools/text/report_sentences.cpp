@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <filesystem>
 
 #include "lib/answers/report/sentences.hpp"
 #include "tools/text/report.hpp"
@@ -19,74 +19,33 @@ std::string why_not_carried(const ShownLane& shown) {
   return not_carried_text(shown.label, shown.lane->time, shown.lane->declines);
 }
 
-std::vector<Change> changes_between(const ReportLane& before, const ReportLane& after) {
-  std::map<std::string, Change> changes;
-  for (const ReportCall& call : before.calls) changes[call.name].before = call;
-  for (const ReportCall& call : after.calls) changes[call.name].after = call;
-  std::vector<Change> all;
-  for (auto& [name, change] : changes) {
-    change.name = name;
-    all.push_back(std::move(change));
-  }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const Change& a, const Change& b) { return a.difference() > b.difference(); });
-  return all;
-}
-
 namespace {
 
-/// "MPI_Send, all ranks together: 3 calls fewer, 1.2 ms less"
-std::string change_in_words(const Change& change) {
-  const std::uint64_t before = change.before.count;
-  const std::uint64_t after = change.after.count;
-  const std::string calls =
-      before == after
-          ? std::string()
-          : fmt::format("{} {}, ", counted(std::max(before, after) - std::min(before, after), "call"),
-                        after < before ? "fewer" : "more");
-  return fmt::format("{}, all ranks together: {}{} {}", change.name, calls, time_text(change.difference()),
-                     change.after.modelled < change.before.modelled ? "less" : "more");
-}
-
-/// What a second program, or other hardware, changes: of the run where both have one, and of communication.
+/// What other settings change: of the run where both have one, and of communication.
 std::string difference_in_words(const ShownLane& before, const ShownLane& after) {
   const auto part = [](Time time, Time base) {
-    return base > Time() ? ratio_text(time, base) : std::string("more than nothing");
+    return base > Time() ? ratio_text(time, base) : std::string("more than 0");
   };
   const auto times = [](Time time, Time base) {
     return fmt::format("({} instead of {})", time_text(time), time_text(base));
   };
   const Time time = after.lane->communication;
   const Time base = before.lane->communication;
-  std::string text = fmt::format("{} takes ", after.label);
+  std::string text = fmt::format("{}: ", after.label);
   if (after.lane->run && before.lane->run) {
     const Time run = after.lane->run->end;
     const Time base_run = before.lane->run->end;
-    text += fmt::format("{} of the run of {} {}, and {} of its communication time {}", part(run, base_run),
+    text += fmt::format("run time {} compared with {} {}, communication time {} {}", part(run, base_run),
                         before.label, times(run, base_run), part(time, base), times(time, base));
   } else {
-    text += fmt::format("{} of the communication time of {} {}", part(time, base), before.label,
+    text += fmt::format("communication time {} compared with {} {}", part(time, base), before.label,
                         times(time, base));
   }
-  const std::vector<Change> changes = changes_between(*before.lane, *after.lane);
-  if (!changes.empty() && changes.front().difference() > Time())
-    text += "; " + change_in_words(changes.front());
   return text + ".";
 }
 
-/// What each of the other programs changes against the first.
-std::string differences_in_words(const std::vector<ShownLane>& programs) {
-  constexpr std::size_t kMost = 4;  // in a headline, with the first
-  std::vector<std::string> sentences;
-  for (std::size_t i = 1; i < std::min(kMost, programs.size()); ++i)
-    sentences.push_back(difference_in_words(programs.front(), programs[i]));
-  if (programs.size() > kMost)
-    sentences.push_back(fmt::format("The tables have {} more.", counted(programs.size() - kMost, "program")));
-  return fmt::format("{}", fmt::join(sentences, " "));
-}
-
 /// That the two sides do not stand on the same machine.
-std::string of_the_ground(const Footing& hardware, const Footing& host) {
+std::string of_the_ground(const Deployment& hardware, const Deployment& host) {
   std::string text = other_ground_text(hardware, host);
   if (text.empty()) return text;
   text.front() = 'I';  // "it"
@@ -101,7 +60,7 @@ std::string of_the_run(const ShownLane& host, const ShownLane* other) {
   std::string text =
       " " + share_in_calls_text(host.label, run->in_calls, run->sum, host.run->computing->free.in_calls);
   if (other != nullptr)
-    text += fmt::format("; without computing {} would take {} of {}", other->label,
+    text += fmt::format("; communication alone over {}: {} compared with {}", other->label,
                         ratio_text(other->lane->communication, host.lane->communication), host.label);
   return text + ".";
 }
@@ -122,6 +81,14 @@ bool is_same_program(const RunReport& one, const RunReport& other) {
                     other.recordings.end(), alike);
 }
 
+/// Its recordings' folder, or the file.
+const std::string& path_of_version(const RunReport& report) {
+  return report.version_of_program.empty() ? report.file : report.version_of_program;
+}
+std::string name_of_version(const RunReport& report) {
+  return std::filesystem::path(path_of_version(report)).filename().string();
+}
+
 std::string of_communication(const std::vector<ShownLane>& lanes, const ShownLane*& best) {
   const ShownLane* const host = baseline_of(lanes);
   if (lanes.size() < 2)
@@ -131,19 +98,6 @@ std::string of_communication(const std::vector<ShownLane>& lanes, const ShownLan
   const bool one_backend = std::all_of(lanes.begin(), lanes.end(), [&](const ShownLane& lane) {
     return lane.lane->backend == lanes.front().lane->backend;
   });
-  // Where there are several programs, the change of each is given for the hardware that comes first.
-  std::vector<ShownLane> firsts;
-  for (const ShownLane& lane : lanes) {
-    if (firsts.empty() || lane.run != firsts.back().run) firsts.push_back(lane);
-  }
-  const bool same_hardware = std::all_of(firsts.begin(), firsts.end(), [&](const ShownLane& lane) {
-    return lane.lane->backend == lanes.front().lane->backend;
-  });
-  const auto runs_other = [&](const ShownLane& lane) {
-    return !is_same_program(*lane.run, *lanes.front().run);
-  };
-  if (same_hardware && std::any_of(firsts.begin(), firsts.end(), runs_other))
-    return differences_in_words(firsts);
   if (host == nullptr || one_backend) {
     const auto fastest = std::min_element(lanes.begin() + 1, lanes.end(), is_better);
     return difference_in_words(lanes.front(), *fastest);
@@ -160,7 +114,7 @@ std::string of_communication(const std::vector<ShownLane>& lanes, const ShownLan
     if (best == nullptr || is_better(lane, *best)) best = &lane;
   }
   if (best == nullptr)
-    return idle == 1 ? refusal + "." : fmt::format("None of this hardware carries this program.");
+    return idle == 1 ? refusal + "." : fmt::format("None of this hardware can carry this program.");
   const bool whole = host->lane->run && best->lane->run && host->lane->run->end > Time();
   const double ratio = whole ? share(best->lane->run->end, host->lane->run->end)
                              : share(best->lane->communication, host->lane->communication);
@@ -170,26 +124,57 @@ std::string of_communication(const std::vector<ShownLane>& lanes, const ShownLan
   if (ratio < 1.0005) return fmt::format("{} would take as long as a plain host.", best->label);
   const std::string_view what = whole ? "the run takes" : "it takes";
   if (lanes.size() == 2)
-    return fmt::format("{} would not save anything: {} {:.2f} times as long as over a plain host.",
-                       best->label, what, ratio);
+    return fmt::format("{} would not save time: {} {:.2f} times as long as over a plain host.", best->label,
+                       what, ratio);
   return fmt::format(
-      "None of this hardware would save anything: over the nearest{}, {}, {} {:.2f} times as long as over a "
+      "None of this hardware would save time: over the closest{}, {}, {} {:.2f} times as long as over a "
       "plain host.",
       idle > 0 ? " that carries the program" : "", best->label, what, ratio);
 }
 
 }  // namespace
 
-std::string headline(const std::vector<ShownLane>& lanes) {
-  const RunReport& first = *lanes.front().run;
-  if (first.answer && lanes.back().run == &first) return first.answer->answer;
+std::vector<VersionChange> changes_of(const std::vector<RunReport>& reports) {
+  const std::string& backend = reports.front().lanes.front().backend;
+  std::vector<std::pair<const RunReport*, ProgramVersion>> versions;
+  bool is_other = false;
+  for (const RunReport& report : reports) {
+    const ReportLane& lane = report.lanes.front();
+    if (lane.backend != backend) return {};
+    if (versions.empty() || !is_same_version(*versions.back().first, report))
+      versions.push_back({&report, {name_of_version(report), {}}});
+    versions.back().second.replays.push_back({&report, &lane});
+    is_other = is_other || !is_same_program(report, reports.front());
+  }
+  if (!is_other) return {};
+  std::vector<VersionChange> changes;
+  ProgramVersion& before = versions.front().second;
+  for (std::size_t i = 1; i < versions.size(); ++i) {
+    auto& [first, after] = versions[i];
+    if (after.name == name_of_version(reports.front())) {
+      before.name = path_of_version(reports.front());
+      after.name = path_of_version(*first);
+    }
+    changes.push_back({first, change_of(before, after)});
+  }
+  return changes;
+}
+
+std::string headline(const std::vector<RunReport>& reports, const std::vector<ShownLane>& lanes) {
+  const RunReport& first = reports.front();
+  if (first.answer && reports.size() == 1) return first.answer->answer;
+  if (const std::vector<VersionChange> changes = changes_of(reports); !changes.empty()) {
+    std::vector<std::string> answers;
+    for (const VersionChange& change : changes) answers.push_back(change.answer.answer);
+    return fmt::format("{}", fmt::join(answers, "; "));
+  }
   const ShownLane* best = nullptr;
   std::string text = of_communication(lanes, best);
   const ShownLane* const host = baseline_of(lanes);
   if (best != nullptr && host != nullptr) {
-    text += of_the_ground(best->lane->footing, host->lane->footing);
-    if (!host->lane->footing.text.empty())
-      text += fmt::format(" The host stands on {}.", host->lane->footing.text);
+    text += of_the_ground(best->lane->deployment, host->lane->deployment);
+    if (!host->lane->deployment.text.empty())
+      text += fmt::format(" The host runs on {}.", host->lane->deployment.text);
   }
   return text + of_the_run(host == nullptr ? lanes.front() : *host, best);
 }
@@ -213,7 +198,7 @@ std::vector<std::string> facts_of(const RunReport& report) {
   std::vector<std::string> set;
   for (const SettingInForce& setting : report.settings) {
     const bool names_hardware = setting.key == "backend" || setting.key == "compare";
-    if (!setting.is_default() && (names_hardware || !tells_nothing(setting.key)))
+    if (!setting.is_default() && (names_hardware || !is_cosmetic_key(setting.key)))
       set.push_back(fmt::format("{} = {} ({})", setting.key, setting.value, setting.source));
   }
   if (!set.empty()) lines.push_back(fmt::format("set: {}", fmt::join(set, "; ")));
@@ -255,40 +240,41 @@ std::vector<std::string> warnings_of(const std::vector<RunReport>& reports) {
     for (const std::string& warning : report.warnings) warnings.push_back(where + warning);
     if (report.lanes.size() == 1 && report.arrival_order_dependences > 0)
       warnings.push_back(
-          where + fmt::format("the modelled time depends on arrival order or polling, {}, and may differ "
-                              "from run to run",
-                              counted(report.arrival_order_dependences, "time")));
+          where +
+          fmt::format(
+              "the modelled time depends on arrival order or polling ({}) and may differ from run to run",
+              counted(report.arrival_order_dependences, "time")));
     if (report.lanes.front().given_up > 0)
-      warnings.push_back(where + fmt::format("{} could not repair the faults of {}",
+      warnings.push_back(where + fmt::format("{} could not recover from the faults of {}",
                                              report.lanes.front().backend,
                                              counted(report.lanes.front().given_up, "operation")));
     std::uint64_t routed = 0;
     for (const ReportLane& lane : report.lanes) routed = std::max(routed, sum_of(lane.calls).routed);
     if (routed > 0)
-      warnings.push_back(where + fmt::format("routes gave {} to other backends than the lane's own, "
-                                             "in every lane: no lane is that hardware alone",
-                                             counted(routed, "operation")));
+      warnings.push_back(
+          where +
+          fmt::format("routes sent {} to other backends, in every lane: no lane shows one hardware alone",
+                      counted(routed, "operation")));
     if (report.compute != "none")
       warnings.push_back(where +
-                         "CPU time between MPI calls was added: modelled times depend on the machine" +
+                         "CPU time between MPI calls is included: modelled times depend on the machine" +
                          (report.recordings.empty() ? "" : " that recorded it"));
     if (report.ranks != first.ranks)
       warnings.push_back(where + fmt::format("a run on {} is compared with one on {}",
                                              counted(report.ranks, "rank"), first.ranks));
     if (const std::vector<std::string> machine = machine_differences(report, first); !machine.empty())
-      warnings.push_back(
-          where + fmt::format("the machine is not that of the first report: {}", fmt::join(machine, ", ")));
+      warnings.push_back(where + fmt::format("the machine differs from that of the first report: {}",
+                                             fmt::join(machine, ", ")));
     if (const std::string here = where_it_computed(report), there = where_it_computed(first);
         report.computing && first.computing && !here.empty() && !there.empty() && here != there)
-      warnings.push_back(
-          where + fmt::format("its computing was recorded on {}, that of the first report on {}: runs differ "
-                              "by their processors, too, if these do",
-                              here, there));
+      warnings.push_back(where + fmt::format("its computing was recorded on {}, that of the first report on "
+                                             "{}: different processors may explain part of the difference",
+                                             here, there));
     if (report.command != first.command)
-      warnings.push_back(where + "the command is not that of the first report");
+      warnings.push_back(where + "the command differs from that of the first report");
     if (report.data_certificate != first.data_certificate && !report.data_certificate.empty() &&
         !first.data_certificate.empty())
-      warnings.push_back(where + "the program sent or received other data than in the first report");
+      warnings.push_back(where + "the program sent or received different data than in the first report");
   }
   return warnings;
 }
@@ -309,10 +295,9 @@ std::string whole_run_of(const ShownLane& shown, const ReportJob& job) {
 std::string stragglers_of(const ReportLane& lane) {
   const Time without = lane.stragglers->undisturbed;
   const Time cost = later(lane.modelled_time, without) - earlier(lane.modelled_time, without);
-  return fmt::format(
-      "stragglers: {} {} than without them, {} of the time; one processor was held up for up to {}",
-      time_text(cost), lane.modelled_time < without ? "shorter" : "longer",
-      percent_text(cost, lane.modelled_time), time_text(lane.stragglers->longest));
+  return fmt::format("stragglers: {} {} than without them, {} of the run; longest delay of one processor {}",
+                     time_text(cost), lane.modelled_time < without ? "shorter" : "longer",
+                     percent_text(cost, lane.modelled_time), time_text(lane.stragglers->longest));
 }
 
 }  // namespace offramp::tool

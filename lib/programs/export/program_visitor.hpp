@@ -1,5 +1,5 @@
-// What the writers of all formats share: a program rank by rank, with peers as ranks of the world, and with
-// what the order of arrival decided settled.
+// Base of the writers of all formats: visits a program rank by rank, with world ranks as peers and with
+// wildcards and waits resolved as recorded.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,22 @@
 
 namespace offramp::trace {
 
-class Walk {
+class ProgramVisitor {
  public:
-  /// unsaid: gets one line for each kind of thing that the format cannot say.
-  Walk(const Program& program, std::vector<std::string>& unsaid) : program_(program), unsaid_(unsaid) {}
-  virtual ~Walk() = default;
+  /// unsaid: receives a line for each kind of construct that the format cannot express.
+  ProgramVisitor(const Program& program, std::vector<std::string>& unsupported)
+      : program_(program), unsupported_(unsupported) {}
+  virtual ~ProgramVisitor() = default;
 
-  /// One rank; they come in order.
-  Result<void> walk(int rank);
+  /// Visits one rank. Ranks must come in order.
+  Result<void> visit(int rank);
 
  protected:
-  struct Message {
+  struct MessageCall {
     bool sends = false;
     bool blocking = false;
-    int peer = 0;  // of the world, or any
-    int tag = 0;   // those of different communicators differ, or any
+    int peer = 0;  // world rank, or any
+    int tag = 0;   // distinct per communicator, or any
     std::uint64_t bytes = 0;
     bool synchronous = false;
     bool buffered = false;
@@ -37,22 +38,22 @@ class Walk {
   };
 
   virtual void compute(std::uint64_t nanoseconds) = 0;
-  virtual void message(const Message& message) = 0;
-  /// Waits for the requests that have an event here and have not been waited for.
+  virtual void message(const MessageCall& message) = 0;
+  /// Waits for recorded requests that have not been waited for yet.
   virtual void wait(std::span<const std::uint64_t> requests) = 0;
-  /// members: in the order of the communicator. request: its number on this rank, where it goes on beside the
-  /// program and the format can say so.
+  /// members: in the order of the communicator. request: its number on this rank, if it is nonblocking and
+  /// the format supports that.
   virtual void collective(const recording::Event& event, const recording::Reader& reader,
                           std::span<const int> members, std::optional<std::uint64_t> request) = 0;
   [[nodiscard]] virtual bool holds_nonblocking_collectives() const { return false; }
   virtual void end() = 0;
 
-  void unsaid(std::string_view kind);
-  /// The first one counts, and ends the walk.
+  void unsupported(std::string_view kind);
+  /// Only the first failure counts; it ends the walk.
   void fail(std::string what);
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int ranks() const { return program_.description.ranks; }
-  /// How many operations were begun and not waited for.
+  /// The number of operations begun and not waited for.
   [[nodiscard]] std::size_t pending() const { return pending_.size(); }
 
  private:
@@ -68,12 +69,13 @@ class Walk {
   [[nodiscard]] int tag_of(const Communicator& communicator, int tag);
 
   const Program& program_;
-  std::vector<std::string>& unsaid_;
-  /// By members, id and how many of those a rank has made before: the same number for all members.
+  std::vector<std::string>& unsupported_;
+  /// The communicator's number, equal on all members. Key: members, id, and how many of those the rank has
+  /// made before.
   std::map<std::tuple<std::vector<int>, std::uint64_t, std::uint32_t>, std::uint32_t> numbers_;
   int rank_ = 0;
-  std::uint64_t number_ = 0;  // of the event
-  std::uint64_t begun_ = 0;   // requests
+  std::uint64_t number_ = 0;  // of the current event
+  std::uint64_t begun_ = 0;   // requests so far
   std::map<std::uint64_t, bool> pending_;
   std::vector<Communicator> communicators_;
   std::map<std::pair<std::vector<int>, std::uint64_t>, std::uint32_t> made_;

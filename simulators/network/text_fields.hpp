@@ -1,4 +1,4 @@
-// The parts of a short text that describes a network: what stands between separators, and whole numbers.
+// Parses the parts of short texts that describe a network: separated parts and whole numbers.
 #pragma once
 
 #include <charconv>
@@ -9,7 +9,7 @@
 
 namespace offramp {
 
-/// "a,,b" at ',': "a", "", "b". At least one part.
+/// "a,,b" at ',' becomes "a", "", "b". Returns at least one part.
 inline std::vector<std::string_view> split(std::string_view text, char at) {
   std::vector<std::string_view> parts;
   for (;;) {
@@ -20,7 +20,7 @@ inline std::vector<std::string_view> split(std::string_view text, char at) {
   }
 }
 
-/// Nothing: the text is more or less than a whole number, or it is out of bounds.
+/// `nullopt` if the text is not exactly a whole number within the bounds.
 inline std::optional<std::int64_t> whole_number(std::string_view text, std::int64_t least,
                                                 std::int64_t most) {
   std::int64_t value = 0;

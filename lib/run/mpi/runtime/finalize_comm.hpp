@@ -1,0 +1,48 @@
+// All ranks of MPI_COMM_WORLD on a separate communicator, for gathering results at the end of a run. Its
+// messages cannot match the program's unreceived ones.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace offramp {
+
+/// All functions are collective, including construction and destruction. The MPI library carries them.
+class FinalizeComm {
+ public:
+  FinalizeComm();
+  ~FinalizeComm();
+  FinalizeComm(const FinalizeComm&) = delete;
+  FinalizeComm& operator=(const FinalizeComm&) = delete;
+
+  [[nodiscard]] int rank() const { return rank_; }
+  /// Returns the texts in rank order at rank 0, and an empty list at the others. Texts may have any length.
+  [[nodiscard]] std::vector<std::string> gather(std::string own) const;
+  /// Call at rank 0: passes the pieces that `rank` sends with send_pieces() to `sink`, one at a time.
+  void receive_pieces(int rank, const std::function<void(std::string_view)>& sink) const;
+  /// next: returns the next piece, which must stay valid until the next call. An empty piece ends them.
+  void send_pieces(const std::function<std::string_view()>& next) const;
+  /// Returns the sum at every rank.
+  [[nodiscard]] std::uint64_t sum(std::uint64_t own) const;
+  /// Broadcasts rank 0's value.
+  [[nodiscard]] bool broadcast(bool of_rank_0) const;
+  /// Scatters rank 0's values, one per rank. The argument is ignored at other ranks.
+  [[nodiscard]] bool scatter(const std::vector<int>& of_rank_0) const;
+  /// Broadcasts rank 0's value after long work of rank 0: the other ranks sleep and leave it the cores.
+  [[nodiscard]] bool broadcast_sleeping(bool of_rank_0) const;
+
+ private:
+  void send(std::string_view text) const;
+  [[nodiscard]] std::string receive(int rank) const;
+
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  int rank_ = 0;
+  int ranks_ = 1;
+};
+
+}  // namespace offramp

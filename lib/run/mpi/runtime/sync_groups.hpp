@@ -1,0 +1,126 @@
+// Calls that the MPI library carries and that synchronize ranks: constructors, windows, files, neighbourhood
+// collectives, intercommunicators. They cost no modelled time. They are recorded because a world advances the
+// clocks of their members to the latest one.
+#pragma once
+
+#include <mpi.h>
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <unordered_map>
+#include <vector>
+
+#include "lib/run/engine/engine.hpp"
+#include "lib/run/mpi/marshal/marshal_context.hpp"
+#include "lib/run/native/handles.hpp"
+
+namespace offramp {
+
+class InterposedCall;
+class Session;
+
+/// The synchronization group of a communicator, a window, or a file.
+struct SyncGroup {
+  Context* context = nullptr;
+  std::vector<int> remote;    // intercommunicator: the members of the other group
+  Context* epochs = nullptr;  // window: context for MPI_Win_post and the like, which only some members call
+  std::vector<int> origins;   // window: ranks that may access this one
+  std::vector<int> targets;   // window: ranks that this one may access
+};
+
+/// The groups of windows, files, and intercommunicators whose members are all in MPI_COMM_WORLD. Offramp's
+/// own communicators are kept elsewhere. Used by one thread at a time.
+class SyncGroups {
+ public:
+  /// A handle of any kind. Handles of different kinds differ in their bits.
+  struct Key {
+    template <typename Handle>
+    Key(Handle handle) : bits(bits_of(handle)) {}  // NOLINT(google-explicit-constructor)
+    std::uintptr_t bits;
+  };
+
+  explicit SyncGroups(Engine& engine) : engine_(engine) {}
+
+  void open(Key handle, std::uint64_t id, int rank, std::vector<int> world, std::vector<int> remote = {});
+  /// Opens the context in which origins and targets of an open window synchronize.
+  void open_epochs(Key handle, std::uint64_t id);
+  /// Returns null if the members do not synchronize. Valid until close().
+  SyncGroup* find(Key handle);
+  /// Call it before the handle is freed, after the members' last synchronization.
+  void close(Key handle);
+
+ private:
+  Engine& engine_;
+  std::unordered_map<std::uintptr_t, SyncGroup> places_;
+};
+
+Context* context_of_communicator(Session& session, MPI_Comm comm);
+Context* context_of_other(Session& session, SyncGroups::Key handle);
+/// The context of a communicator, a window, or a file. Null if the members do not synchronize. Some MPI
+/// libraries use one C type for windows and communicators; their handles still differ in their bits.
+template <typename Handle>
+Context* sync_group_of(Session& session, Handle handle) {
+  if constexpr (std::is_same_v<Handle, MPI_Comm>) {
+    return context_of_communicator(session, handle);
+  } else {
+    return context_of_other(session, handle);
+  }
+}
+
+/// Returns true if a call that returned this code has synchronized with the other ranks. Wrong arguments are
+/// detected before any rank waits. A file that one rank cannot open does not stop the others.
+bool participated(int code);
+
+/// What a clock exchange refers to in recordings.
+enum Subject : std::uint32_t { kPosted, kCompleted, kUnnamedSubject };
+/// Records that this rank sends its clock to `to` and receives those of `from`. Returns the request, if any.
+std::uint32_t record_exchange(InterposedCall& call, const Context& place, std::uint32_t subject,
+                              std::span<const int> to, std::span<const int> from, bool blocking);
+
+/// The ranks to which a rank sends its clock, and those from which it receives theirs.
+struct Neighbours {
+  std::vector<int> to;
+  std::vector<int> from;
+};
+
+/// Records the synchronization around a call of the MPI library. In threaded programs the begin is recorded
+/// too: the other ranks may have to wait for what another thread does before they enter.
+class ScopedSync {
+ public:
+  ScopedSync(InterposedCall& call, Context* place) : ScopedSync(call, place, std::nullopt) {}
+  /// Only the neighbours in the topology synchronize, or the other group of an intercommunicator.
+  static ScopedSync neighbours(InterposedCall& call, MPI_Comm comm);
+  static ScopedSync other_group(InterposedCall& call, MPI_Comm comm);
+  /// Records the synchronization before the call, which may remove the group.
+  void before_call();
+  /// The call has returned. participated = false: this rank has not synchronized.
+  void end(bool took_part = true);
+
+ private:
+  ScopedSync(InterposedCall& call, Context* place, std::optional<Neighbours> near);
+  std::uint32_t record(bool blocking);
+
+  InterposedCall& call_;
+  Context* place_;
+  std::optional<Neighbours> near_;  // nullopt: all members synchronize
+  std::uint32_t begun_ = 0;
+  bool over_ = false;
+};
+
+/// Makes a nonblocking call on a communicator through start(). Replaces its request by one that completes
+/// after the neighbours in the topology have synchronized too. Only calls start() if they do not synchronize.
+int start_beside_neighbours(InterposedCall& call, MPI_Comm comm, MPI_Request& request,
+                            const std::function<int()>& start) REQUIRES(session_lock);
+
+/// Opens the group of a new window or file over a communicator; pass a null handle if it could not be
+/// created. All members must call it, or none.
+void open_sync_group(InterposedCall& call, MPI_Comm comm, MPI_Win window);
+void open_sync_group(InterposedCall& call, MPI_Comm comm, MPI_File file);
+/// Opens the group of a new intercommunicator. Its members agree on an id through the MPI library.
+void open_intercommunicator(InterposedCall& call, MPI_Comm comm);
+/// Synchronizes the members of a new communicator that has no common parent.
+void sync_at_new(InterposedCall& call, MPI_Comm comm);
+
+}  // namespace offramp

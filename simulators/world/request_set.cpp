@@ -1,0 +1,76 @@
+// Open requests in order of their start. A completion puts itself into the set's heap, so that a wait costs
+// the same for any number of open requests.
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "simulators/world/world_rank.hpp"
+
+namespace offramp {
+
+RequestSet::RequestSet(RankHandle& rank) : thread_(rank.thread_) {}
+
+RequestSet::~RequestSet() {
+  while (head_ != nullptr) delete std::exchange(head_, head_->next_part);
+}
+
+void RequestSet::add(RankRequest&& request, std::size_t name, const Note& note) {
+  world::Operation& operation = *std::exchange(request.operation_, nullptr);
+  operation.set = this;
+  operation.name = name;
+  operation.note = note;
+  operation.previous_part = tail_;
+  (tail_ != nullptr ? tail_->next_part : head_) = &operation;
+  tail_ = &operation;
+  ++size_;
+  if (operation.done) completed(operation);
+}
+
+world::Operation* RequestSet::remove(world::Operation& operation) {
+  world::Operation* const next = std::exchange(operation.next_part, nullptr);
+  world::Operation* const previous = std::exchange(operation.previous_part, nullptr);
+  (previous != nullptr ? previous->next_part : head_) = next;
+  (next != nullptr ? next->previous_part : tail_) = previous;
+  operation.set = nullptr;
+  --size_;
+  return &operation;
+}
+
+void RequestSet::abandon() {
+  first_ = {};
+  later_.clear();
+  while (head_ != nullptr) thread_.core().abandon(*remove(*head_));
+}
+
+bool RequestSet::later_first(const Complete& a, const Complete& b) {
+  return a.done_at != b.done_at ? a.done_at > b.done_at : a.operation->name > b.operation->name;
+}
+
+void RequestSet::completed(world::Operation& operation) {
+  Complete complete{operation.done_at, &operation};
+  if (first_.operation == nullptr) {
+    first_ = complete;
+  } else {
+    if (later_first(first_, complete)) std::swap(first_, complete);
+    later_.push_back(complete);
+    std::push_heap(later_.begin(), later_.end(), later_first);
+  }
+  if (waits_) thread_.core().wake(thread_, later(operation.done_at, thread_.clock));
+}
+
+RequestSet::Complete RequestSet::pop_front() {
+  const Complete first = std::exchange(first_, {});
+  if (later_.empty()) return first;
+  std::pop_heap(later_.begin(), later_.end(), later_first);
+  first_ = later_.back();
+  later_.pop_back();
+  return first;
+}
+
+void RequestSet::finish_receive(const Complete& complete, std::vector<Learned>& learned) {
+  const std::unique_ptr<world::Operation> operation(remove(*complete.operation));
+  learned.push_back({operation->name, operation->note, thread_.observe(*operation)});
+}
+
+}  // namespace offramp
