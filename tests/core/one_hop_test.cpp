@@ -275,11 +275,11 @@ TEST(OneHop, UsesTheMemoryOfFreedCommunicatorsAgain) {
   EXPECT_EQ(ranks[0].one_hop().carried(), 199U * 2);
 }
 
-/// How a collective ends at ranks that give different sizes. Empty: it does not.
+/// The outcomes of a collective whose ranks give different sizes. Empty if it does not end.
 std::vector<Outcome> disagree(OperationKind kind, const std::vector<std::size_t>& bytes, int root,
-                              const ClusterOptions& options = {}) {
+                              const ClusterOptions& options = {}, std::string_view backend = "host") {
   const auto ranks = static_cast<int>(bytes.size());
-  Cluster cluster(ranks, test::backend_named("host"), options);
+  Cluster cluster(ranks, test::backend_named(backend), options);
   std::vector<Outcome> outcomes(bytes.size(), Outcome::kCancelled);
   const std::string stuck = cluster.run([&](ClusterRank& rank) -> Task<void> {
     for (int i = 0; i < kBeforeSlots; ++i) (void)co_await rank.barrier();
@@ -304,6 +304,10 @@ std::vector<Outcome> disagree(OperationKind kind, const std::vector<std::size_t>
         break;
       case OperationKind::kReduce:
         outcomes[index] = co_await rank.reduce(one, result, root, sum);
+        break;
+      case OperationKind::kScan:
+        outcomes[index] =
+            co_await rank.collective(prefix(kind, rank.size(), own, sum), {one, result, own}, &sum);
         break;
       default:
         outcomes[index] = co_await rank.allreduce(one, one, sum);
@@ -331,12 +335,43 @@ TEST(OneHop, EndsAsTheAlgorithmDoesWhereSizesDiffer) {
   }
 }
 
+/// A rank that takes the result from the slots may be one that others wait for along the algorithm.
+TEST(OneHop, GivesAllReadersTheSmallPayloadOfARoot) {
+  for (const char* const backend : {"host", "cclo", "zrlmpi"}) {
+    for (const OperationKind kind : {OperationKind::kBcast, OperationKind::kScatter}) {
+      const std::vector<std::size_t> bytes = {8, 4096, 4096, 4096, 4096, 4096};
+      EXPECT_EQ(disagree(kind, bytes, 0, {}, backend), std::vector<Outcome>(bytes.size(), Outcome::kOk))
+          << backend << ", " << to_string(kind);
+    }
+  }
+}
+
 /// Some contributors have put their data into slots, others send it along the algorithm.
 TEST(OneHop, NoticesContributorsOfBothKinds) {
   for (const OperationKind kind : {OperationKind::kGather, OperationKind::kReduce}) {
     for (const std::size_t at_root : {8, 4096})
       EXPECT_EQ(disagree(kind, {at_root, 4096, 8}, 0),
                 (std::vector<Outcome>{Outcome::kTruncated, Outcome::kOk, Outcome::kOk}));
+  }
+}
+
+/// Ranks inside an algorithm's tree may wait for contributors that have used slots and gone on.
+TEST(OneHop, ReleasesRanksThatWaitForContributorsOfTheOtherKind) {
+  constexpr std::size_t kRanks = 6;
+  for (const char* const backend : {"host", "cclo", "tinsel", "zrlmpi"}) {
+    for (const OperationKind kind : {OperationKind::kGather, OperationKind::kReduce, OperationKind::kScan}) {
+      for (unsigned large = 0; large < 1U << kRanks; ++large) {
+        std::vector<std::size_t> bytes(kRanks, 8);
+        for (std::size_t rank = 0; rank < kRanks; ++rank)
+          if ((large >> rank & 1U) != 0) bytes[rank] = 4096;
+        const unsigned contributors = kind == OperationKind::kScan ? large & 0x1fU : large >> 1U;
+        if (contributors == 0 || contributors == 0x1f) continue;
+        const std::vector<Outcome> outcomes = disagree(kind, bytes, 0, {}, backend);
+        ASSERT_FALSE(outcomes.empty()) << backend << ", " << to_string(kind) << ", large: " << large;
+        EXPECT_NE(outcomes[kind == OperationKind::kScan ? kRanks - 1 : 0], Outcome::kOk)
+            << backend << ", " << to_string(kind) << ", large: " << large;
+      }
+    }
   }
 }
 

@@ -39,7 +39,6 @@ class Collective {
 
  private:
   class Run;
-  void start_hop();
   void on_hop_end();
   void ended();
   void complete();

@@ -19,6 +19,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstring>
 #include <utility>
@@ -84,17 +85,7 @@ constexpr bool is_mutual(OperationKind kind) {
 }
 
 SlotRing::Label label_of(const HopOperation& operation) {
-  if (operation.by_algorithm) return SlotRing::Label::by_algorithm();
   return {operation.operation.kind, operation.operation.root, operation.buffers.send.size()};
-}
-
-std::size_t hash_of(const Operation& operation, std::uint8_t backend) {
-  const std::uint64_t shape = static_cast<std::uint64_t>(operation.kind) |
-                              static_cast<std::uint64_t>(operation.element) << 8 |
-                              static_cast<std::uint64_t>(operation.function) << 16 |
-                              std::uint64_t{backend} << 24 | static_cast<std::uint64_t>(operation.root) << 32;
-  constexpr std::uint64_t kMultiplier = 0x9e3779b97f4a7c15;
-  return ((shape * kMultiplier) ^ operation.bytes) * kMultiplier >> 32;
 }
 
 /// The block for one rank in a contribution of equal blocks, whatever size the receiver expects.
@@ -145,18 +136,26 @@ OneHop::Answer OneHop::query(Context& context, const Operation& operation, std::
     return {};
   }
   if (ring->state_ == HopRing::State::kUnfit) return {};
-  Answer answer{.number = ring->started_++};
-  const bool has_slots = offramp::has_slots(operation.kind);
-  const bool is_small = has_slots && contributed_bytes(operation) <= SlotRing::kMostBytes;
+  Answer answer{.is_numbered = true, .number = ring->started_++};
+  const bool is_small = has_slots(operation.kind) && contributed_bytes(operation) <= SlotRing::kMostBytes;
   if (is_small && reduces(operation.kind)) answer.plan = plan_of(context, operation, backend);
   answer.by_algorithm = !is_small || (reduces(operation.kind) && answer.plan == nullptr);
-  answer.starts_here = !answer.by_algorithm ||
-                       (has_slots && !is_mutual(operation.kind) && reads_others(operation, context.rank()));
-  if (answer.starts_here) return answer;
-  if (ring->state_ == HopRing::State::kReady && ring->slots_.has_credit(answer.number))
-    ring->slots_.publish(answer.number, SlotRing::Label::by_algorithm(), {});
-  ring->finish(answer.number);
   return answer;
+}
+
+bool OneHop::leave_to_algorithm(Context& context, const Operation& operation, std::uint64_t number,
+                                bool has_ended) {
+  HopRing& ring = *context.hop;
+  if (ring.state_ == HopRing::State::kJoining) {
+    ring.unlabelled_.push_back(number);
+  } else if (ring.slots_.has_credit(number)) {
+    ring.slots_.publish(number, SlotRing::Label::by_algorithm(), {});
+  }
+  const bool reads = reads_others(operation, context.rank());
+  const bool is_watched = !has_ended && has_slots(operation.kind) && !is_mutual(operation.kind) &&
+                          (reads || !kFromRoot.contains(operation.kind));
+  if (!is_watched || !reads) ring.finish(number);
+  return is_watched;
 }
 
 /// Returns null if the operation has no plan, alike on all members.
@@ -166,7 +165,7 @@ const CombinePlan* OneHop::plan_of(Context& context, const Operation& operation,
     return known != nullptr && known->operation == operation && known->backend == backend;
   };
   if (is_it(ring.recent_plan_)) return ring.recent_plan_->get();
-  std::size_t at = hash_of(operation, backend);
+  std::size_t at = Lane::hash_of(operation) + backend;
   for (; ring.plans_[at % HopRing::kPlans] != nullptr; ++at) {
     const HopRing::Plan* const known = ring.plans_[at % HopRing::kPlans].get();
     if (is_it(known)) return (ring.recent_plan_ = known)->get();
@@ -209,9 +208,14 @@ void OneHop::on_invitation(Context& context) {
   const std::size_t bytes = SlotRing::bytes(context.size());
   const bool good = ring.offset_ > 0 && ring.offset_ % kPage == 0 && ring.offset_ <= memory.size() &&
                     memory.size() - ring.offset_ >= bytes;
-  if (good) ring.slots_ = SlotRing(memory.data() + ring.offset_, context.rank(), context.size());
   ring.state_ = good ? HopRing::State::kReady : HopRing::State::kUnfit;
-  if (good) ring.slots_.finish_before(ring.finished_);
+  if (!good) return;
+  ring.slots_ = SlotRing(memory.data() + ring.offset_, context.rank(), context.size());
+  for (const std::uint64_t number : ring.unlabelled_) {
+    if (ring.slots_.has_credit(number)) ring.slots_.publish(number, SlotRing::Label::by_algorithm(), {});
+  }
+  ring.unlabelled_.clear();
+  ring.slots_.finish_before(ring.finished_);
 }
 
 /// The offset of free memory for slots in what this rank shares; 0: there is none.
@@ -242,10 +246,27 @@ void OneHop::start(HopOperation& operation) {
   operation.on_end(operation);
 }
 
+void OneHop::watch(HopOperation& operation) {
+  const int rank = operation.context->rank();
+  const Sources sources = read_by(operation.operation, rank);
+  operation.by_algorithm = operation.published = true;
+  operation.finished = operation.finished || sources.first == sources.end;
+  operation.first = operation.next = sources.first;
+  operation.end = sources.end;
+  operation.failed_turns = 0;
+  waiting_.push_back(operation);
+}
+
+bool OneHop::has_other_result(HopOperation& operation) {
+  if (!waiting_.contains(operation) || operation.finished) return false;
+  operation.failed_turns = kTurnsBeforeDoubt;
+  return advance(operation) && !operation.refused;
+}
+
 void OneHop::withdraw(HopOperation& operation) {
   if (!waiting_.contains(operation)) return;
   waiting_.remove(operation);
-  operation.context->hop->finish(operation.number);
+  if (!operation.finished) operation.context->hop->finish(operation.number);
 }
 
 int OneHop::advance_all() {
@@ -269,9 +290,12 @@ bool OneHop::advance(HopOperation& operation) {
     return operation.refused;
   }
   if (!operation.published && !publish(operation)) return false;
-  if (operation.by_algorithm && operation.next < operation.end &&
-      ++operation.failed_turns < kTurnsBeforeDoubt)
-    return false;
+  if (operation.by_algorithm) {
+    if (++operation.failed_turns < kTurnsBeforeDoubt) return false;
+    const bool was_notified = this->was_notified(operation);
+    if (was_notified && !operation.finished) ring.finish(operation.number);
+    if (was_notified || operation.finished) return was_notified;
+  }
   const SlotRing::Label expected(operation.operation.kind, operation.operation.root, 0);
   for (int& rank = operation.next; rank < operation.end; ++rank) {
     if (rank == context.rank()) continue;
@@ -282,21 +306,26 @@ bool OneHop::advance(HopOperation& operation) {
       return false;
     if (label.belongs_to(expected)) [[likely]]
       continue;
-    label.is_by_algorithm() ? ++operation.by_algorithm_of_others : ++operation.mismatched;
+    if (label.is_by_algorithm()) {
+      operation.algorithm_ranks |= 1U << static_cast<unsigned>(rank);
+    } else {
+      ++operation.mismatched;
+    }
   }
   resolve(operation);
   ring.finish(operation.number);
-  return true;
+  operation.finished = true;
+  return !(operation.by_algorithm && operation.refused);
 }
 
 bool OneHop::publish(HopOperation& operation) {
   SlotRing& slots = operation.context->hop->slots_;
   const SlotRing::Label label = label_of(operation);
   const Bytes& all = operation.buffers.send;
-  const Bytes data = operation.by_algorithm ? Bytes() : all.first(std::min(all.size(), SlotRing::kMostBytes));
+  const Bytes data = all.first(std::min(all.size(), SlotRing::kMostBytes));
   if (slots.has_credit(operation.number)) {
     slots.publish(operation.number, label, data);
-  } else if (!operation.by_algorithm) {
+  } else {
     if (is_mutual(operation.operation.kind) || ++operation.failed_turns < kTurnsBeforeMessages) return false;
     send_to_readers(operation, label, data);
   }
@@ -335,6 +364,18 @@ bool OneHop::has_arrived_otherwise(HopOperation& operation, int rank, SlotRing::
                                                       : SlotRing::Label::by_algorithm();
     return true;
   }
+  if (const HopOperation::Arrived* const arrived = receive_from(operation, rank)) {
+    if (arrived->record.done) std::memcpy(&label, arrived->message.data(), sizeof label);
+    return arrived->record.done;
+  }
+  // It had no slot, and its algorithm has begun.
+  label = SlotRing::Label::by_algorithm();
+  return context.unexpected_count() > 0 && context.find_unexpected(rank, operation.tag) != nullptr;
+}
+
+/// Receives a message of this operation besides those of its algorithm. Returns null if none has arrived.
+const HopOperation::Arrived* OneHop::receive_from(HopOperation& operation, int rank) {
+  Context& context = *operation.context;
   const std::int32_t tag = operation.tag | kContributionTag;
   if (context.unexpected_count() > 0 && context.find_unexpected(rank, tag) != nullptr) {
     operation.arrived.push_back(std::make_unique<HopOperation::Arrived>());
@@ -342,13 +383,7 @@ bool OneHop::has_arrived_otherwise(HopOperation& operation, int rank, SlotRing::
     arrived.rank = rank;
     engine_.receive(arrived.record, context, rank, tag, arrived.message);
   }
-  if (const HopOperation::Arrived* const arrived = arrived_from(operation, rank)) {
-    if (arrived->record.done) std::memcpy(&label, arrived->message.data(), sizeof label);
-    return arrived->record.done;
-  }
-  // It had no slot, and its algorithm has begun.
-  label = SlotRing::Label::by_algorithm();
-  return context.unexpected_count() > 0 && context.find_unexpected(rank, operation.tag) != nullptr;
+  return arrived_from(operation, rank);
 }
 
 /// Returns null if the contribution has not come as a message.
@@ -374,16 +409,46 @@ void OneHop::resolve(HopOperation& operation) {
   const int rank = operation.context->rank();
   const bool reads_own = rank >= operation.first && rank < operation.end;
   const int others = operation.end - operation.first - (reads_own ? 1 : 0);
-  const int by_algorithm = operation.by_algorithm_of_others;
+  const int by_algorithm = std::popcount(operation.algorithm_ranks);
   operation.refused = by_algorithm == others ? by_algorithm > 0 || operation.by_algorithm
                                              : by_algorithm > 0 && is_mutual(operation.operation.kind);
   if (operation.refused) return;
   ++carried_;
+  if (by_algorithm > 0) notify_contributors(operation);
   if (by_algorithm > 0 || operation.mismatched > 0) {
     operation.outcome = Outcome::kTruncated;
   } else {
     collect(operation);
   }
+}
+
+/// Contributors are of both kinds. Those on the way of the algorithm may wait for each other and for those
+/// that are gone.
+void OneHop::notify_contributors(const HopOperation& operation) {
+  Context& context = *operation.context;
+  const bool is_prefix = traits_of(operation.operation.kind).is_prefix;
+  for (int rank = operation.first; rank < operation.end; ++rank) {
+    const bool by_algorithm = (operation.algorithm_ranks >> static_cast<unsigned>(rank) & 1U) != 0;
+    if (rank != context.rank() && (by_algorithm || is_prefix))
+      send(context, rank, operation.tag | kContributionTag, {}, operation.backend);
+  }
+}
+
+bool OneHop::was_notified(HopOperation& operation) {
+  const OperationKind kind = operation.operation.kind;
+  const int own = operation.context->rank();
+  const int root = operation.operation.root;
+  Sources readers;
+  if (kToRoot.contains(kind)) readers = {root, root + 1};
+  if (traits_of(kind).is_prefix) readers = {own + 1, operation.operation.ranks};
+  for (int rank = readers.first; rank < readers.end; ++rank) {
+    const HopOperation::Arrived* const notice = rank != own ? receive_from(operation, rank) : nullptr;
+    if (notice == nullptr || !notice->record.done) continue;
+    operation.refused = false;
+    operation.outcome = Outcome::kTruncated;
+    return true;
+  }
+  return false;
 }
 
 /// Makes the result.
@@ -454,6 +519,7 @@ std::string OneHop::describe() const {
   std::string text;
   for (const HopOperation* one = waiting_.front(); one != nullptr; one = waiting_.next(*one)) {
     const Operation& operation = one->operation;
+    if (one->by_algorithm) continue;
     text += fmt::format("    {} of {} bytes on communicator {:#x} (collective): ", to_string(operation.kind),
                         operation.bytes, one->context->id() & ~kCollectiveContext);
     text += one->published ? fmt::format("waits for rank {}\n", one->next)

@@ -39,7 +39,7 @@ struct HopOperation {
   Reducer* reducer = nullptr;
   const CombinePlan* plan = nullptr;  // of a reduction
   std::uint64_t number = 0;           // of OneHop::Answer
-  bool by_algorithm = false;          // this rank's data does not fit: the algorithm moves it meanwhile
+  bool by_algorithm = false;          // the algorithm carries it, and it is only watched
   std::uint8_t backend = 0;
   std::int32_t tag = 0;
   /// The operation is complete; or, if `refused`, the algorithm has to carry it.
@@ -50,12 +50,13 @@ struct HopOperation {
 
   // The state that OneHop keeps.
   bool published = false;
-  int first = 0;  // whose contributions are read: from this rank,
-  int end = 0;    // to the one before this
-  int next = 0;   // which is awaited
-  int by_algorithm_of_others = 0;
-  int mismatched = 0;         // contributions to another collective
-  unsigned failed_turns = 0;  // in vain
+  bool finished = false;              // this rank reads no slots for it any more
+  int first = 0;                      // whose contributions are read: from this rank,
+  int end = 0;                        // to the one before this
+  int next = 0;                       // which is awaited
+  std::uint32_t algorithm_ranks = 0;  // which of the others contribute along the algorithm: one bit each
+  int mismatched = 0;                 // contributions to another collective
+  unsigned failed_turns = 0;          // in vain
   ListLink<HopOperation> link;
   /// A contribution that came as a message: its label with something that fills it up, and its data.
   struct Arrived {
@@ -87,6 +88,7 @@ class HopRing {
   std::uint64_t started_ = 0;  // operations since then, alike on all members
   std::uint64_t finished_ = 0;
   std::set<std::uint64_t> finished_early_;  // before one that began earlier
+  std::vector<std::uint64_t> unlabelled_;   // along the algorithm, before there were slots
   SlotRing slots_;
   std::uint64_t offset_ = 0;  // of the slots in the memory of the first member
   ReceiveRecord invitation_;
@@ -112,15 +114,22 @@ class OneHop {
   /// How a collective is carried that this backend supports. Asked once for each, in the order of the calls
   /// on the context. The plan lives until the collective has ended.
   struct Answer {
-    bool starts_here = false;  // as a HopOperation
-    bool by_algorithm = true;  // the algorithm carries it
+    bool by_algorithm = true;  // the algorithm carries it; otherwise start() does
+    bool is_numbered = false;  // the communicator has slots: leave_to_algorithm() if the algorithm carries it
     const CombinePlan* plan = nullptr;
     std::uint64_t number = 0;
   };
   Answer query(Context& context, const Operation& operation, std::uint8_t backend);
   /// May end before it returns. The context stays until the end.
   void start(HopOperation& operation);
-  /// The algorithm has carried it.
+  /// Notes in this rank's slot that the algorithm carries an operation here. Called after its start. Returns
+  /// true if the operation has to be watched until it ends.
+  bool leave_to_algorithm(Context& context, const Operation& operation, std::uint64_t number, bool has_ended);
+  /// Ends an operation whose algorithm would wait for ever, because the ranks disagree about the size.
+  void watch(HopOperation& operation);
+  /// The algorithm of a watched operation has failed. Returns true if the slots have the result instead.
+  bool has_other_result(HopOperation& operation);
+  /// The algorithm of a watched operation has ended.
   void withdraw(HopOperation& operation);
   /// Returns the number of operations that have ended.
   int progress() { return waiting_.empty() ? 0 : advance_all(); }
@@ -151,8 +160,11 @@ class OneHop {
   bool advance(HopOperation& operation);
   bool publish(HopOperation& operation);
   void send_to_readers(const HopOperation& operation, SlotRing::Label label, Bytes data);
+  void notify_contributors(const HopOperation& operation);
+  bool was_notified(HopOperation& operation);
   void send(Context& context, int to, std::int32_t tag, std::vector<std::byte> data, std::uint8_t backend);
   bool has_arrived_otherwise(HopOperation& operation, int rank, SlotRing::Label& label);
+  const HopOperation::Arrived* receive_from(HopOperation& operation, int rank);
   static const HopOperation::Arrived* arrived_from(const HopOperation& operation, int rank);
   static Bytes contribution(const HopOperation& operation, int rank);
   void resolve(HopOperation& operation);
