@@ -1,5 +1,5 @@
-// Small collectives through shared slots: the bytes of the algorithm itself, over all backends, kinds, and
-// numbers of ranks; and what a program may do meanwhile.
+// Small collectives through shared slots. Their results have the bytes of the algorithm itself, for all
+// backends, kinds, and numbers of ranks; and ranks may run ahead, free communicators, or disagree.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -17,7 +17,7 @@ namespace {
 using test::Buffer;
 using test::pattern;
 
-/// Sums of such numbers depend on the order in which they are added.
+/// Numbers whose sum depends on the order of additions.
 Buffer uneven_numbers(std::size_t count, int rank) {
   Buffer buffer(count * sizeof(double));
   for (std::size_t i = 0; i < count; ++i) {
@@ -53,10 +53,10 @@ Operation prefix(OperationKind kind, int ranks, std::size_t bytes, const Element
   return operation;
 }
 
-/// The collectives of a communicator that come before it uses slots.
+/// Number of collectives of a communicator before it uses slots.
 constexpr int kBeforeSlots = 3;
 
-/// All kinds of collectives with so many elements, once; what this rank has after each.
+/// Runs all kinds of collectives with so many elements once. Appends this rank's results to `seen`.
 Task<void> all_kinds(ClusterRank& rank, std::size_t count, int root, Buffer& seen) {
   const auto keep = [&seen](const Buffer& got) { seen.insert(seen.end(), got.begin(), got.end()); };
   const bool is_root = rank.rank() == root;
@@ -112,7 +112,7 @@ Task<void> all_kinds(ClusterRank& rank, std::size_t count, int root, Buffer& see
 }
 constexpr std::uint64_t kAllKinds = 3 * 7 + 6;
 
-/// Wires that may lose messages, but do not: collectives move along their algorithms.
+/// Wires that may lose messages, but with a negligible probability: collectives use their algorithms.
 ClusterOptions along_the_algorithm() {
   ClusterOptions options;
   options.faults.seed = 1;
@@ -162,7 +162,7 @@ TEST(OneHop, LeavesLargePayloadsToTheAlgorithm) {
   EXPECT_EQ(large.carried, 1U);  // the barrier
 }
 
-/// A rank that contributes only goes on, and its contributions wait for their readers.
+/// A rank that only contributes goes on, and its contributions wait for their readers.
 TEST(OneHop, LetsContributorsGoOn) {
   Cluster cluster(3, test::backend_named("host"));
   int left = 0;
@@ -179,7 +179,7 @@ TEST(OneHop, LetsContributorsGoOn) {
   EXPECT_EQ(left, 2);
 }
 
-/// No rank leaves a barrier before all have come, and each rank comes last once.
+/// No rank leaves a barrier before all have entered it. Each rank is the last one once.
 TEST(OneHop, KeepsRanksTogetherInABarrier) {
   for (int late = 0; late < 3; ++late) {
     Cluster cluster(3, test::backend_named("host"));
@@ -195,7 +195,7 @@ TEST(OneHop, KeepsRanksTogetherInABarrier) {
   }
 }
 
-/// More operations at once than there are slots, completed in another order than they began.
+/// More operations in progress than there are slots, completed in another order than they started.
 TEST(OneHop, CarriesManyAtOnce) {
   for (const std::uint64_t seed : {0, 1, 2, 3}) {
     ClusterOptions options;
@@ -225,8 +225,7 @@ TEST(OneHop, CarriesManyAtOnce) {
   }
 }
 
-/// Where a slot stays in use for long, contributions go as messages, and so does the news that the algorithm
-/// moves them.
+/// Contributions travel as messages if their slots stay in use for long.
 TEST(OneHop, SendsWhatHasNoSlot) {
   test::Ranks ranks(2);
   constexpr std::uint64_t kId = kCollectiveContext | 9;
@@ -317,8 +316,8 @@ std::vector<Outcome> disagree(OperationKind kind, const std::vector<std::size_t>
   return stuck.empty() ? outcomes : std::vector<Outcome>();
 }
 
-/// Programs with a mistake end as they do when the algorithm carries everything, below and above the limit of
-/// a slot. Where that would wait for ever, all is allowed.
+/// Erroneous programs end as when the algorithm carries everything, with sizes below and above the limit of a
+/// slot. If the algorithm waits for ever, every end is allowed.
 TEST(OneHop, EndsAsTheAlgorithmDoesWhereSizesDiffer) {
   constexpr std::array<std::size_t, 3> kSizes = {8, 16, 4096};
   for (const OperationKind kind : {OperationKind::kBcast, OperationKind::kScatter, OperationKind::kGather,

@@ -48,7 +48,7 @@ class Collective {
   Engine& engine_;
   Context& context_;
   std::unique_ptr<Run> run_;
-  std::optional<HopOperation> hop_;  // beside `run_`, or which `run_` follows if it is refused
+  std::optional<HopOperation> hop_;  // instead of `run_`, or watches it
   bool is_overruled_ = false;        // the result is that of `hop_`, although there is `run_`
   bool started_ = false;
   bool ended_ = false;      // the algorithm

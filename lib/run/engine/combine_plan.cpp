@@ -1,7 +1,7 @@
-// The symbols of a derivation are numbers in the payload itself, one in each element: rank r contributes
-// r + 1, and combining two numbers gives the number of that pair. Whatever an algorithm copies and sends
-// around keeps its meaning, and the number in an element of the result names its whole expression. A symbol
-// does not say which element it is of: MPI combines elements of the same index only.
+// A derivation runs the algorithm on numbers (symbols) instead of values, one in each element of the payload.
+// Rank r contributes r + 1. Combining two symbols gives the number of that pair. An algorithm may copy and
+// send symbols; the symbol in an element of the result identifies its whole expression. Symbols do not depend
+// on the element's index, since MPI combines only elements of equal index.
 #include "lib/run/engine/combine_plan.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 using Symbol = std::uint32_t;
 
-/// The expressions that have come up, by symbol.
+/// The expressions so far, by symbol.
 class Expressions {
  public:
   struct Pair {
@@ -33,7 +33,7 @@ class Expressions {
   [[nodiscard]] bool is_contribution(Symbol symbol) const { return symbol >= 1 && symbol <= ranks_; }
   [[nodiscard]] bool is_known(Symbol symbol) const { return symbol >= 1 && symbol <= ranks_ + pairs_.size(); }
   [[nodiscard]] const Pair& pair(Symbol symbol) const { return pairs_[symbol - ranks_ - 1]; }
-  /// An operand was no symbol, or there are more expressions than an element can name.
+  /// True if an operand was no symbol, or if an element is too small for the next number.
   [[nodiscard]] bool failed() const { return failed_; }
 
   [[nodiscard]] Symbol read(const std::byte* element) const {
@@ -43,7 +43,7 @@ class Expressions {
   }
   void write(std::byte* element, Symbol symbol) const { std::memcpy(element, &symbol, width_); }
 
-  /// Adds the contributions in an expression, from the lowest operand to the highest.
+  /// Appends the contributions in an expression, from left to right.
   void list(Symbol symbol, std::vector<int>& ranks) const {
     if (is_contribution(symbol)) return ranks.push_back(static_cast<int>(symbol) - 1);
     list(pair(symbol).in, ranks);
@@ -72,7 +72,7 @@ class Expressions {
   std::map<Pair, Symbol> symbols_;
 };
 
-/// All ranks of one collective in one process, whose messages arrive at once.
+/// All ranks of one collective in one process. Their messages arrive at once.
 class SymbolicRanks {
  public:
   SymbolicRanks(DataCarrier& backend, const Operation& operation, const CombinePlan::Members& members)
@@ -159,7 +159,7 @@ class SymbolicRanks {
     SymbolicTeam team;
     std::vector<std::byte> send;
     std::vector<std::byte> receive;
-    Task<Outcome> task;  // ends before the team and the buffers do
+    Task<Outcome> task;  // destroyed before the team and the buffers
   };
 
   Channel& channel(int from, int to) {
@@ -189,7 +189,8 @@ class SymbolicRanks {
     channel.sent.pop_front();
     if (to.waiter != nullptr) ready_.push_back(to.waiter);
   }
-  /// Each contribution that belongs to a result is in it once, and in the order of ranks where that matters.
+  /// True if the result has each of its contributions once, in the order of ranks unless the function
+  /// commutes.
   [[nodiscard]] bool is_right(const Rank& one) const {
     const int rank = one.team.rank();
     const bool is_exclusive = operation_.kind == OperationKind::kExscan;
@@ -228,12 +229,12 @@ class SymbolicRanks {
   std::deque<Message> messages_;
   std::deque<std::vector<std::byte>> scratch_;
   std::deque<std::coroutine_handle<>> ready_;
-  std::deque<Rank> ranks_;  // first to go: their coroutines refer to the rest
+  std::deque<Rank> ranks_;  // destroyed first: their coroutines refer to the rest
 };
 
 }  // namespace
 
-/// From expressions to steps.
+/// Translates expressions into steps.
 class PlanCompiler {
  public:
   PlanCompiler(CombinePlan& plan, const Expressions& expressions) : plan_(plan), expressions_(expressions) {}
@@ -259,8 +260,8 @@ class PlanCompiler {
     plan_.steps_.push_back({begin_, bytes_, copied, in, into});
   }
 
-  /// Computes an expression of several contributions. wanted: where; kNone: in a temporary. Returns where it
-  /// is. The left operand comes first, so that a long sum needs two temporaries.
+  /// Adds the steps of an expression of several contributions. wanted: the target; kNone for a temporary.
+  /// Returns the target. The left operand is computed first, so that a long sum needs two temporaries.
   Operand compile(Symbol symbol, Operand wanted) {
     const Expressions::Pair& operands = expressions_.pair(symbol);
     const Operand in =

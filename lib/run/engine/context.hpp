@@ -95,7 +95,7 @@ class Context {
   std::uint32_t collective_number = 0;  // of the next collective operation; equal on all members
   std::uint32_t recorded = 0;           // which communicator it is in the recording of this rank
   std::uint64_t setup_id;               // see Team::setup_context()
-  std::unique_ptr<HopRing> hop;         // of its small collectives; null: there were none
+  std::unique_ptr<HopRing> hop;         // slots of its small collectives; null before the first
 
  private:
   std::uint64_t id_;

@@ -84,7 +84,7 @@ class Engine final : public Fabric::Sink {
                        MutableBytes buffer);
   /// Takes a receive back; false when it is matched already. A cancelled receive completes with kCancelled.
   bool cancel(ReceiveRecord& record);
-  /// Takes back all receives with a tag, those too that are posted meanwhile.
+  /// Cancels all receives with a tag, including those that are posted meanwhile.
   void cancel_receives(Context& context, int tag);
   void observe(ReceiveRecord& record);
   /// The send has succeeded.

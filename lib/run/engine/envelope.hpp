@@ -16,8 +16,8 @@
 
 namespace offramp {
 
-/// Set in the id of the context that carries a communicator's collectives. Its tags number them. A
-/// contribution that found no slot (OneHop) has kContributionTag besides.
+/// Set in the id of the context that carries a communicator's collectives. Its tags number them.
+/// kContributionTag is added for messages of OneHop: contributions without a slot, and notices.
 inline constexpr std::uint64_t kCollectiveContext = std::uint64_t{1} << 63;
 constexpr std::int32_t collective_tag(std::uint32_t number) {
   return static_cast<std::int32_t>(number & 0x3fffffffU);

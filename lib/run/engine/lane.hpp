@@ -65,7 +65,7 @@ class Lane {
     for (const Member& member : members_) member.backend->forget(context);
   }
 
-  /// For tables of operations that programs repeat. Leaves out fields that rarely differ.
+  /// A hash for tables of operations. Ignores fields that rarely differ.
   static std::size_t hash_of(const Operation& operation) {
     const std::uint64_t shape = static_cast<std::uint64_t>(operation.kind) |
                                 static_cast<std::uint64_t>(operation.element) << 8 |

@@ -1,19 +1,23 @@
-// A communicator's first member chooses the place of the slots in its own shared memory and sends it to the
-// others with the second collective. From the fourth on operations wait for it. A place of 0 says that there
-// is no memory, and the algorithm carries all of them.
+// Set-up: with a communicator's second collective its first member reserves slots in its own shared memory
+// and sends their offset to the others. From the fourth collective on, operations use the slots. An offset of
+// 0 means that there is no memory; the algorithm then carries all collectives of the communicator.
 //
-// A rank whose slot is still being read waits for a while. If it reads nothing itself, it then sends its
-// contribution as messages: some programs go on through many small collectives before another rank comes to
-// the first of them.
+// A rank waits while its slot is still being read. If it reads nothing itself, it then sends its contribution
+// as messages: a program may start many small collectives before another rank reaches the first of them.
 //
-// Members of a program with a mistake may disagree about the size, and so about the way. A rank that takes
-// the algorithm says so in its slot if that is free:
-// - Where all wait for all, it finishes at once. Ranks that wait for it take the algorithm, too, if they see
-//   that in its slot, or that it has finished without.
-// - Where a contributor may be gone already, a reader whose data does not fit begins with the algorithm, and
-//   looks into the slots if that takes long. It takes what lies there, as a receive takes a shorter message,
-//   and stops the algorithm.
-// - A reader that finds contributors of both kinds ends with an error: no algorithm is complete then.
+// Ranks of an erroneous program may disagree about the size, and so about slots or algorithm. A rank that
+// uses the algorithm publishes a label without data if its slot is free. Then:
+// - Where all ranks wait for all, the rank also finishes the number at once. A rank that finds this label, or
+//   a finished number without a label, uses the algorithm, too.
+// - Where a contributor may have gone on, the algorithm starts, and the operation is watched. After a long
+//   wait, a reader looks into the slots. It uses what it finds there, as a receive accepts a shorter message,
+//   and cancels the algorithm.
+// - A reader that finds contributors of both kinds returns an error and notifies them: their algorithm may
+// wait
+//   for ranks that used slots.
+//
+// Limit: a rank of an erroneous program that is more than kSlots operations ahead has no slot for a label.
+// Readers may then wait for ever.
 #include "lib/run/engine/one_hop.hpp"
 
 #include <fmt/core.h>
@@ -30,7 +34,7 @@
 namespace offramp {
 namespace {
 
-/// Reading all slots costs each rank time for every other one. Measured: see docs/performance.md.
+/// Each rank reads the slots of all others, so the time grows with the ranks. Measured: docs/performance.md.
 constexpr int kMostRanks = 16;
 static_assert(kMostRanks <= CombinePlan::kMostRanks);
 constexpr unsigned kCallsBeforeInvitation = 1;
@@ -49,7 +53,7 @@ constexpr bool has_slots(OperationKind kind) {
   return kind != OperationKind::kSend && !has_blocks_of_different_sizes(kind);
 }
 
-/// What a rank writes into its slot if it contributes.
+/// Bytes that a contributing rank writes into its slot.
 std::size_t contributed_bytes(const Operation& operation) {
   const bool for_each = kBlocksForEach.contains(operation.kind);
   return operation.bytes * (for_each ? static_cast<std::size_t>(operation.ranks) : 1);
@@ -61,7 +65,7 @@ bool contributes(const Operation& operation, int rank) {
   return !traits_of(operation.kind).is_prefix || rank < operation.ranks - 1;
 }
 
-/// The ranks whose contributions one reads, from the first to the one before the end.
+/// A range of ranks whose contributions a rank reads; `end` is exclusive.
 struct Sources {
   int first = 0;
   int end = 0;
@@ -79,7 +83,7 @@ bool reads_others(const Operation& operation, int rank) {
   return sources.first < sources.end;
 }
 
-/// Whether each rank waits for all others.
+/// True if each rank waits for all others.
 constexpr bool is_mutual(OperationKind kind) {
   return !has_root(kind) && !traits_of(kind).is_prefix;
 }
@@ -88,7 +92,7 @@ SlotRing::Label label_of(const HopOperation& operation) {
   return {operation.operation.kind, operation.operation.root, operation.buffers.send.size()};
 }
 
-/// The block for one rank in a contribution of equal blocks, whatever size the receiver expects.
+/// The block for one rank in a contribution of equal blocks. The receiver may expect another size.
 Bytes block_of(Bytes all, const Operation& operation, int index) {
   const std::size_t block = all.size() / static_cast<std::size_t>(operation.ranks);
   return all.subspan(block * static_cast<std::size_t>(index), block);
@@ -113,9 +117,9 @@ void HopRing::finish(std::uint64_t number) {
   if (state_ == State::kReady) slots_.finish_before(finished_);
 }
 
-// --- which collectives, and where ---
+// --- set-up ---
 
-/// Counts a communicator's first collectives, which the algorithm carries.
+/// Counts a communicator's first collectives, which the algorithm carries, and starts the set-up.
 void OneHop::prepare(Context& context, std::uint8_t backend) {
   if (context.hop == nullptr) {
     context.hop = std::make_unique<HopRing>();
@@ -158,7 +162,7 @@ bool OneHop::leave_to_algorithm(Context& context, const Operation& operation, st
   return is_watched;
 }
 
-/// Returns null if the operation has no plan, alike on all members.
+/// Returns null if the operation has no plan. All members get the same answer.
 const CombinePlan* OneHop::plan_of(Context& context, const Operation& operation, std::uint8_t backend) {
   HopRing& ring = *context.hop;
   const auto is_it = [&](const HopRing::Plan* known) {
@@ -218,7 +222,7 @@ void OneHop::on_invitation(Context& context) {
   ring.slots_.finish_before(ring.finished_);
 }
 
-/// The offset of free memory for slots in what this rank shares; 0: there is none.
+/// Returns the offset of free memory for slots in this rank's shared memory; 0 if it is full.
 std::uint64_t OneHop::allocate_area(int ranks) {
   const std::span<std::byte> memory = fabric_.shared_memory(engine_.rank());
   const std::size_t bytes = (SlotRing::bytes(ranks) + kPage - 1) / kPage * kPage;
@@ -281,7 +285,7 @@ int OneHop::advance_all() {
   return ended;
 }
 
-/// True: it has ended.
+/// Returns true if the operation has ended.
 bool OneHop::advance(HopOperation& operation) {
   Context& context = *operation.context;
   HopRing& ring = *context.hop;
@@ -352,14 +356,14 @@ void OneHop::send(Context& context, int to, std::int32_t tag, std::vector<std::b
   engine_.send(sent.record, {context, to, tag, sent.data}, TeamSend{backend, false});
 }
 
-/// A rank's slot was empty: whether it contributes in another way, and the label, then.
+/// For a rank whose slot is empty. Returns true, and the label, if the rank contributes in another way.
 bool OneHop::has_arrived_otherwise(HopOperation& operation, int rank, SlotRing::Label& label) {
   Context& context = *operation.context;
   const SlotRing& slots = context.hop->slots_;
   if (is_mutual(operation.operation.kind)) {
     if (++operation.failed_turns % kTurnsBeforeLook != 0 || !slots.has_finished(rank, operation.number))
       return false;
-    // It may have written into the slot before it finished.
+    // The rank may have written into the slot before it finished.
     label = slots.has_arrived(rank, operation.number) ? slots.label(rank, operation.number)
                                                       : SlotRing::Label::by_algorithm();
     return true;
@@ -368,12 +372,12 @@ bool OneHop::has_arrived_otherwise(HopOperation& operation, int rank, SlotRing::
     if (arrived->record.done) std::memcpy(&label, arrived->message.data(), sizeof label);
     return arrived->record.done;
   }
-  // It had no slot, and its algorithm has begun.
+  // A message of its algorithm: the rank had no slot for a label.
   label = SlotRing::Label::by_algorithm();
   return context.unexpected_count() > 0 && context.find_unexpected(rank, operation.tag) != nullptr;
 }
 
-/// Receives a message of this operation besides those of its algorithm. Returns null if none has arrived.
+/// Receives a contribution or notice that comes as a message. Returns null if none has arrived.
 const HopOperation::Arrived* OneHop::receive_from(HopOperation& operation, int rank) {
   Context& context = *operation.context;
   const std::int32_t tag = operation.tag | kContributionTag;
@@ -386,7 +390,7 @@ const HopOperation::Arrived* OneHop::receive_from(HopOperation& operation, int r
   return arrived_from(operation, rank);
 }
 
-/// Returns null if the contribution has not come as a message.
+/// Returns null if no such message has arrived.
 const HopOperation::Arrived* OneHop::arrived_from(const HopOperation& operation, int rank) {
   for (const auto& arrived : operation.arrived) {
     if (arrived->rank == rank) return arrived.get();
@@ -404,7 +408,7 @@ Bytes OneHop::contribution(const HopOperation& operation, int rank) {
   return context.hop->slots_.contribution(rank, operation.number);
 }
 
-/// All contributors have come.
+/// Decides how the operation ends, once all contributors are known.
 void OneHop::resolve(HopOperation& operation) {
   const int rank = operation.context->rank();
   const bool reads_own = rank >= operation.first && rank < operation.end;
@@ -422,8 +426,8 @@ void OneHop::resolve(HopOperation& operation) {
   }
 }
 
-/// Contributors are of both kinds. Those on the way of the algorithm may wait for each other and for those
-/// that are gone.
+/// Notifies the contributors along the algorithm that contributors are of both kinds. A notice to a rank
+/// whose algorithm has ended stays unread until the communicator is freed.
 void OneHop::notify_contributors(const HopOperation& operation) {
   Context& context = *operation.context;
   const bool is_prefix = traits_of(operation.operation.kind).is_prefix;
@@ -451,7 +455,7 @@ bool OneHop::was_notified(HopOperation& operation) {
   return false;
 }
 
-/// Makes the result.
+/// Writes this rank's result.
 void OneHop::collect(HopOperation& operation) {
   const CollectiveBuffers& buffers = operation.buffers;
   const int rank = operation.context->rank();
@@ -509,7 +513,8 @@ void OneHop::combine(HopOperation& operation) {
     contributions[static_cast<std::size_t>(rank)] = one.data();
   }
   const bool in_place = buffers.send.data() == buffers.receive.data();
-  alignas(std::max_align_t) std::array<std::byte, SlotRing::kMostBytes> copy;  // of what the result replaces
+  alignas(std::max_align_t) std::array<std::byte, SlotRing::kMostBytes>
+      copy;  // of data that the result overwrites
   if (in_place) std::memcpy(copy.data(), buffers.send.data(), buffers.send.size());
   contributions[static_cast<std::size_t>(own)] = in_place ? copy.data() : buffers.send.data();
   operation.plan->run(contributions.data(), buffers.receive, *operation.reducer);

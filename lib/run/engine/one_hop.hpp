@@ -1,11 +1,14 @@
-// Small collectives in one hop: each rank writes its contribution into memory that all members see, and makes
-// its own result from those of the others, in the order of the backend's algorithm (CombinePlan). For
-// members that share memory; larger collectives and the others move along the algorithm itself (Collective).
+// Small collectives in one hop. Each rank writes its contribution into a slot of shared memory and reads
+// those of the others. It computes its own result in the order of the backend's algorithm (CombinePlan).
+// Collectives that are larger, or whose members do not share memory, move along the algorithm itself
+// (Collective).
 //
-// The engine owns one OneHop, and each context at most one HopRing. Whether a communicator has slots follows
-// from its members and the number of its collectives so far, whatever those are. Whether a collective goes
-// through them follows from its kind and size. Members that disagree about these have made a mistake, but
-// find out (one_hop.cpp).
+// - The engine owns one OneHop, each context at most one HopRing.
+// - A communicator gets slots depending on its members and on the number of its collectives so far.
+// - A collective uses the slots depending on its kind and size.
+// - Members of an erroneous program may disagree about kind or size; see one_hop.cpp.
+//
+// Not thread-safe: called under the engine's lock.
 #pragma once
 
 #include <array>
@@ -28,7 +31,7 @@ class Engine;
 class Reducer;
 
 /// One collective at one rank, from its start until its data is in place or the algorithm has to carry it.
-/// Stays where it is.
+/// Owned by the Collective; must not move.
 struct HopOperation {
   HopOperation(const Operation& operation_, const CollectiveBuffers& buffers_)
       : operation(operation_), buffers(buffers_) {}
@@ -37,28 +40,28 @@ struct HopOperation {
   const Operation operation;
   const CollectiveBuffers buffers;
   Reducer* reducer = nullptr;
-  const CombinePlan* plan = nullptr;  // of a reduction
+  const CombinePlan* plan = nullptr;  // null unless it is a reduction
   std::uint64_t number = 0;           // of OneHop::Answer
   bool by_algorithm = false;          // the algorithm carries it, and it is only watched
   std::uint8_t backend = 0;
   std::int32_t tag = 0;
-  /// The operation is complete; or, if `refused`, the algorithm has to carry it.
+  /// Called at the end. If `refused`, the algorithm has to carry the operation.
   void (*on_end)(HopOperation& self) = nullptr;
   void* owner = nullptr;
   bool refused = false;
   Outcome outcome = Outcome::kOk;
 
-  // The state that OneHop keeps.
+  // State of OneHop.
   bool published = false;
   bool finished = false;              // this rank reads no slots for it any more
-  int first = 0;                      // whose contributions are read: from this rank,
-  int end = 0;                        // to the one before this
-  int next = 0;                       // which is awaited
-  std::uint32_t algorithm_ranks = 0;  // which of the others contribute along the algorithm: one bit each
+  int first = 0;                      // the first rank whose contribution is read
+  int end = 0;                        // one past the last
+  int next = 0;                       // the rank that is awaited
+  std::uint32_t algorithm_ranks = 0;  // contributors along the algorithm: one bit per rank
   int mismatched = 0;                 // contributions to another collective
   unsigned failed_turns = 0;          // in vain
   ListLink<HopOperation> link;
-  /// A contribution that came as a message: its label with something that fills it up, and its data.
+  /// A contribution that came as a message: its label, padding, and its data. A notice has no data.
   struct Arrived {
     static constexpr std::size_t kLabelBytes = 16;
     int rank = 0;
@@ -68,7 +71,7 @@ struct HopOperation {
   std::vector<std::unique_ptr<Arrived>> arrived;
 };
 
-/// A communicator's slots, as one member has them.
+/// One member's view of a communicator's slots, with its plans.
 class HopRing {
  public:
   HopRing() = default;
@@ -80,17 +83,17 @@ class HopRing {
   friend class OneHop;
   enum class State : std::uint8_t { kNew, kJoining, kReady, kUnfit };
 
-  /// This rank reads nothing of the operation any more.
+  /// Records that this rank reads no more slots of the operation.
   void finish(std::uint64_t number);
 
   State state_ = State::kNew;
-  unsigned calls_ = 0;         // of collectives, while it is new
-  std::uint64_t started_ = 0;  // operations since then, alike on all members
+  unsigned calls_ = 0;         // collectives before there are slots
+  std::uint64_t started_ = 0;  // operations since then; equal on all members
   std::uint64_t finished_ = 0;
-  std::set<std::uint64_t> finished_early_;  // before one that began earlier
-  std::vector<std::uint64_t> unlabelled_;   // along the algorithm, before there were slots
+  std::set<std::uint64_t> finished_early_;  // finished before an operation that started earlier
+  std::vector<std::uint64_t> unlabelled_;   // carried by the algorithm before there were slots
   SlotRing slots_;
-  std::uint64_t offset_ = 0;  // of the slots in the memory of the first member
+  std::uint64_t offset_ = 0;  // of the slots in the first member's shared memory
   ReceiveRecord invitation_;
   struct Plan {
     Operation operation;
@@ -98,7 +101,7 @@ class HopRing {
     std::optional<CombinePlan> plan;
     [[nodiscard]] const CombinePlan* get() const { return plan ? &*plan : nullptr; }
   };
-  // By their hash, or in the next free place. At most half of the places are in use.
+  // A hash table with linear probing, at most half full.
   static constexpr std::size_t kPlans = 128;
   std::array<std::unique_ptr<Plan>, kPlans> plans_;
   std::size_t plan_count_ = 0;
@@ -111,16 +114,16 @@ class OneHop {
   OneHop(const OneHop&) = delete;
   OneHop& operator=(const OneHop&) = delete;
 
-  /// How a collective is carried that this backend supports. Asked once for each, in the order of the calls
-  /// on the context. The plan lives until the collective has ended.
+  /// The carrier of a collective that the backend supports. The plan is valid until the collective has ended.
   struct Answer {
     bool by_algorithm = true;  // the algorithm carries it; otherwise start() does
     bool is_numbered = false;  // the communicator has slots: leave_to_algorithm() if the algorithm carries it
     const CombinePlan* plan = nullptr;
     std::uint64_t number = 0;
   };
+  /// Called once per collective, in the order of the calls on the context.
   Answer query(Context& context, const Operation& operation, std::uint8_t backend);
-  /// May end before it returns. The context stays until the end.
+  /// The operation may end before this returns. The context must be valid until the end.
   void start(HopOperation& operation);
   /// Notes in this rank's slot that the algorithm carries an operation here. Called after its start. Returns
   /// true if the operation has to be watched until it ends.
@@ -131,15 +134,15 @@ class OneHop {
   bool has_other_result(HopOperation& operation);
   /// The algorithm of a watched operation has ended.
   void withdraw(HopOperation& operation);
-  /// Returns the number of operations that have ended.
+  /// Advances all operations. Returns the number of those that have ended.
   int progress() { return waiting_.empty() ? 0 : advance_all(); }
-  /// Collectives that have gone through slots at this rank.
+  /// Number of collectives that used slots at this rank.
   [[nodiscard]] std::uint64_t carried() const { return carried_; }
-  /// What the operations wait for, a line each.
+  /// Describes what the operations wait for, one line each.
   [[nodiscard]] std::string describe() const;
 
  private:
-  /// A message on its way.
+  /// A message that is being sent.
   struct Sent {
     SendRecord record;
     std::vector<std::byte> data;
@@ -174,9 +177,9 @@ class OneHop {
   Engine& engine_;
   Fabric& fabric_;
   IntrusiveList<HopOperation, &HopOperation::link> waiting_;
-  std::vector<Area> areas_;  // of the memory of this rank: for communicators whose first member it is
+  std::vector<Area> areas_;  // in this rank's shared memory, for communicators whose first member it is
   std::vector<std::unique_ptr<Sent>> sent_;
-  // Replaced while operations may still use them.
+  // Plans that were evicted while operations may still use them.
   std::vector<std::unique_ptr<HopRing::Plan>> replaced_;
   std::uint64_t carried_ = 0;
 };

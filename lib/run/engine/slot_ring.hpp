@@ -1,8 +1,8 @@
-// Where the ranks of one communicator put what they contribute to small collectives: memory that all of them
-// see, with a ring of slots for each. A rank writes into its own slots and reads those of the others.
+// Slots of shared memory for the contributions of a communicator's ranks to small collectives. Each rank has
+// a ring of slots that it writes, and reads those of the others.
 //
-// Operations are numbered alike on all ranks, and number n has the slot n % kSlots of each. Every rank counts
-// up to which operation it has finished reading, and a slot is used again when all have finished with it.
+// Operations are numbered equally on all ranks; number n uses slot n % kSlots of each rank. Every rank counts
+// the operations that it has finished reading. A slot is reused once all ranks have finished with it.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ class SlotRing {
   /// The largest contribution.
   static constexpr std::size_t kMostBytes = kSlotBytes - sizeof(Head);
 
-  /// What a rank writes beside its contribution: which collective it takes part in, and how.
+  /// Identifies the collective that a rank contributes to, and how its data travels.
   class Label {
    public:
     Label() = default;
@@ -39,12 +39,12 @@ class SlotRing {
         : word_(static_cast<std::uint64_t>(kind) << 48 |
                 static_cast<std::uint64_t>(static_cast<std::uint32_t>(root)) << kBytesBits |
                 std::min(bytes, kMostBytes)) {}
-    /// This rank moves its data along the algorithm.
+    /// The label of a rank whose data moves along the algorithm.
     static Label by_algorithm() { return Label(kByAlgorithm); }
 
     [[nodiscard]] bool is_by_algorithm() const { return word_ == kByAlgorithm; }
     [[nodiscard]] std::size_t bytes() const { return std::min<std::size_t>(word_ & 0xffff, kMostBytes); }
-    /// Whether two contributions are to one collective. Their sizes may differ.
+    /// True if both contribute to one collective. Their sizes may differ.
     [[nodiscard]] bool belongs_to(const Label& other) const {
       return word_ >> kBytesBits == other.word_ >> kBytesBits;
     }
@@ -57,16 +57,17 @@ class SlotRing {
     std::uint64_t word_ = 0;
   };
 
-  /// What the slots of so many ranks take.
+  /// Memory for the slots of so many ranks.
   static constexpr std::size_t bytes(int ranks) {
     return kCacheLine + static_cast<std::size_t>(ranks) * (kCacheLine + kSlots * kSlotBytes);
   }
 
   SlotRing() = default;
-  /// memory: aligned to a cache line, of bytes(ranks), zero before the first rank used it. It stays in place.
+  /// memory: bytes(ranks) bytes, aligned to a cache line, zero before the first use. Must outlive this
+  /// object.
   SlotRing(std::byte* memory, int rank, int ranks) : memory_(memory), rank_(rank), ranks_(ranks) {}
 
-  /// Whether this rank's slot of an operation is free.
+  /// True if this rank's slot of an operation is free.
   [[nodiscard]] bool has_credit(std::uint64_t number) {
     if (number < finished_by_all_ + kSlots) return true;
     std::uint64_t least = ~std::uint64_t{0};
@@ -75,12 +76,12 @@ class SlotRing {
     finished_by_all_ = least;
     return number < finished_by_all_ + kSlots;
   }
-  /// Only with a credit. contribution: as long as the label says.
+  /// Writes the slot of an operation. Requires has_credit(); contribution has the size in the label.
   void publish(std::uint64_t number, Label label, Bytes contribution) const {
     std::byte* const slot = slot_of(rank_, number);
     auto& head = *reinterpret_cast<Head*>(slot);
     std::byte* const to = slot + sizeof(Head);
-    if (contribution.size() == sizeof(std::uint64_t)) {  // the most frequent size, and known to the compiler
+    if (contribution.size() == sizeof(std::uint64_t)) {  // the most frequent size, as one store
       std::memcpy(to, contribution.data(), sizeof(std::uint64_t));
     } else if (!contribution.empty()) {
       std::memcpy(to, contribution.data(), contribution.size());
@@ -88,28 +89,28 @@ class SlotRing {
     head.label = label.word_;
     std::atomic_ref(head.arrived).store(number + 1, std::memory_order_release);
   }
-  /// Whether a rank has written into its slot.
+  /// True if a rank has written its slot of an operation.
   [[nodiscard]] bool has_arrived(int rank, std::uint64_t number) const {
     auto& head = *reinterpret_cast<Head*>(slot_of(rank, number));
     return std::atomic_ref(head.arrived).load(std::memory_order_acquire) == number + 1;
   }
-  /// After it has come, until this rank has finished the operation.
+  /// Valid from has_arrived() until this rank has finished the operation.
   [[nodiscard]] Label label(int rank, std::uint64_t number) const {
     return Label(reinterpret_cast<const Head*>(slot_of(rank, number))->label);
   }
   [[nodiscard]] Bytes contribution(int rank, std::uint64_t number) const {
     return {slot_of(rank, number) + sizeof(Head), label(rank, number).bytes()};
   }
-  /// Whether a rank reads nothing of an operation any more.
+  /// True if a rank reads no more slots of an operation.
   [[nodiscard]] bool has_finished(int rank, std::uint64_t number) const {
     return std::atomic_ref(finished(rank)).load(std::memory_order_acquire) > number;
   }
-  /// This rank reads nothing of any operation before this number any more.
+  /// Records that this rank reads no more slots of operations before this number.
   void finish_before(std::uint64_t number) const {
     std::atomic_ref(finished(rank_)).store(number, std::memory_order_release);
   }
 
-  /// This rank does not use the memory any more.
+  /// Records that this rank no longer uses the memory.
   void leave() const { std::atomic_ref(left()).fetch_add(1, std::memory_order_acq_rel); }
   [[nodiscard]] bool all_have_left() const {
     return std::atomic_ref(left()).load(std::memory_order_acquire) == static_cast<std::uint64_t>(ranks_);
@@ -128,7 +129,7 @@ class SlotRing {
   std::byte* memory_ = nullptr;
   int rank_ = 0;
   int ranks_ = 0;
-  std::uint64_t finished_by_all_ = 0;  // as last read
+  std::uint64_t finished_by_all_ = 0;  // when it was last read
 };
 
 }  // namespace offramp

@@ -84,10 +84,12 @@ class Fabric {
     return State::kFailed;
   }
 
-  /// Memory of a rank that this one and all others see for which it is not empty: at another address in each
-  /// process, zero at first. Empty: there is none. Two ranks that see each other's see the same ranks'.
+  /// Memory of a rank, shared with all ranks for which the result is not empty. Zero at first; its address
+  /// differs between processes. Empty if there is none. Ranks that share memory with each other share it with
+  /// the same ranks.
   [[nodiscard]] virtual std::span<std::byte> shared_memory(int /*peer*/) { return {}; }
-  /// Makes sure that whole pages of this rank's shared memory can be written to. False: there is no memory.
+  /// Reserves whole pages of this rank's shared memory, so that they can be written. Returns false if no
+  /// memory is left.
   virtual bool reserve(std::span<std::byte> /*part*/) { return false; }
 
   /// Delivers what has arrived; returns the number of things done.

@@ -76,13 +76,13 @@ class NodeRings {
     return board_ != nullptr ? std::atomic_ref(board_[0]).load(std::memory_order_relaxed) : 0;
   }
 
-  /// What a rank of the node shares with the others beside its rings (Fabric::shared_memory()).
+  /// Shared memory of a rank of the node, in addition to its rings (Fabric::shared_memory()).
   [[nodiscard]] std::span<std::byte> shared_memory(std::size_t index) const {
     if (memory_ == nullptr || !outgoing_[index].sees_memory) return {};
     return {memory_ + layout_.shared + index * kSharedBytes, kSharedBytes};
   }
-  /// Takes memory now: where there is none left, a store into it would end the process. (Kernels before 5.14
-  /// cannot be asked; there is none then.)
+  /// Reserves pages now: without memory, a store into them would end the process. Returns false if there is
+  /// no memory, or with a kernel before 5.14, which cannot reserve pages.
   static bool reserve(std::span<std::byte> pages);
 
   /// Calls visit(index) for each rank of the node that has written to this one.
@@ -117,11 +117,11 @@ class NodeRings {
     std::size_t board_words;   // per receiver, with the count of what was announced: whole lines
     std::size_t counters;      // offset of the readers' counters, one line per ring
     std::size_t rings;         // offset of the rings themselves
-    std::size_t shared;        // offset of what else the ranks share
+    std::size_t shared;        // offset of the ranks' other shared memory
     std::size_t bytes;         // of the segment
   };
 
-  static constexpr std::size_t kSharedBytes = std::size_t{2} << 20;  // per rank; taken as it is used
+  static constexpr std::size_t kSharedBytes = std::size_t{2} << 20;  // per rank; reserved when used
 
   static std::string create(std::size_t ranks, double bytes);
   bool attach(const std::string& name, std::size_t ranks);
