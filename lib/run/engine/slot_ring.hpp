@@ -29,7 +29,7 @@ class SlotRing {
 
  public:
   /// The largest contribution.
-  static constexpr std::size_t kMostBytes = kSlotBytes - sizeof(Head);
+  static constexpr std::size_t kMostBytes = kSlotBytes - kCacheLine;
 
   /// Identifies the collective that a rank contributes to, and how its data travels.
   class Label {
@@ -80,7 +80,7 @@ class SlotRing {
   void publish(std::uint64_t number, Label label, Bytes contribution) const {
     std::byte* const slot = slot_of(rank_, number);
     auto& head = *reinterpret_cast<Head*>(slot);
-    std::byte* const to = slot + sizeof(Head);
+    std::byte* const to = slot + offset_of(contribution.size());
     if (contribution.size() == sizeof(std::uint64_t)) {  // the most frequent size, as one store
       std::memcpy(to, contribution.data(), sizeof(std::uint64_t));
     } else if (!contribution.empty()) {
@@ -99,7 +99,8 @@ class SlotRing {
     return Label(reinterpret_cast<const Head*>(slot_of(rank, number))->label);
   }
   [[nodiscard]] Bytes contribution(int rank, std::uint64_t number) const {
-    return {slot_of(rank, number) + sizeof(Head), label(rank, number).bytes()};
+    const std::size_t bytes = label(rank, number).bytes();
+    return {slot_of(rank, number) + offset_of(bytes), bytes};
   }
   /// True if a rank reads no more slots of an operation.
   [[nodiscard]] bool has_finished(int rank, std::uint64_t number) const {
@@ -117,6 +118,11 @@ class SlotRing {
   }
 
  private:
+  /// Where a contribution begins in its slot. Behind the first line if it does not fit there: readers poll
+  /// that line, and it is then written only once, at the end.
+  static constexpr std::size_t offset_of(std::size_t bytes) {
+    return bytes <= kCacheLine - sizeof(Head) ? sizeof(Head) : kCacheLine;
+  }
   [[nodiscard]] std::uint64_t& left() const { return *reinterpret_cast<std::uint64_t*>(memory_); }
   [[nodiscard]] std::uint64_t& finished(int rank) const {
     return *reinterpret_cast<std::uint64_t*>(memory_ + (1 + static_cast<std::size_t>(rank)) * kCacheLine);
