@@ -490,8 +490,21 @@ void OneHop::collect(HopOperation& operation) {
       break;
     case OperationKind::kBarrier:
       break;
-    default:
+    case OperationKind::kReduce:
+    case OperationKind::kAllreduce:
+    case OperationKind::kReduceScatter:
+    case OperationKind::kScan:
+    case OperationKind::kExscan:
       if (!buffers.receive.empty()) combine(operation);
+      break;
+    case OperationKind::kSend:
+    case OperationKind::kGatherv:
+    case OperationKind::kScatterv:
+    case OperationKind::kAllgatherv:
+    case OperationKind::kReduceScatterv:
+    case OperationKind::kAlltoallv:
+    case OperationKind::kCount:
+      break;  // has_slots() excludes them
   }
 }
 
