@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "backends/host/local_work.hpp"
 
@@ -75,8 +76,8 @@ struct Rule {
 struct CollectiveKind {
   OperationKind kind;
   std::span<const Algorithm> algorithms;
-  std::span<const Rule> rules;
-  std::span<const Rule> ordered_rules = {};  // for non-commutative operations; empty: as `rules`
+  std::vector<Rule> rules;
+  std::vector<Rule> ordered_rules = {};  // for non-commutative operations; empty: as `rules`
 };
 std::span<const CollectiveKind> collective_kinds();
 const CollectiveKind& collective_kind(OperationKind kind);

@@ -14,7 +14,7 @@
 #include "lib/base/configuration/fault_script.hpp"
 #include "lib/base/configuration/found_file.hpp"
 #include "lib/base/text_format.hpp"
-#include "simulators/network/text_fields.hpp"
+#include "simulators/world/text_fields.hpp"
 
 namespace offramp {
 
