@@ -86,15 +86,7 @@ ArrayRequirements Planner::find(const Operation& operation) {
       return reduce_scatter(operation.ranks, operation.bytes);
     case OperationKind::kAlltoall:
       return alltoall(operation.ranks, operation.bytes);
-    case OperationKind::kSend:
-    case OperationKind::kScan:
-    case OperationKind::kExscan:
-    case OperationKind::kGatherv:
-    case OperationKind::kScatterv:
-    case OperationKind::kAllgatherv:
-    case OperationKind::kReduceScatterv:
-    case OperationKind::kAlltoallv:
-    case OperationKind::kCount:
+    default:
       break;
   }
   ArrayRequirements required;
