@@ -254,14 +254,7 @@ CollectiveSizes sizes_of(const Operation& operation, int rank) {
     case OperationKind::kScan:
     case OperationKind::kExscan:
       return {block, block, block};
-    case OperationKind::kSend:
-    case OperationKind::kBarrier:
-    case OperationKind::kGatherv:
-    case OperationKind::kScatterv:
-    case OperationKind::kAllgatherv:
-    case OperationKind::kReduceScatterv:
-    case OperationKind::kAlltoallv:
-    case OperationKind::kCount:
+    default:
       break;
   }
   return {};
