@@ -23,6 +23,7 @@
 #include "backends/aie/blocks.hpp"
 #include "backends/aie/rank_part.hpp"
 #include "backends/aie/verdicts.hpp"
+#include "simulators/world/dataflow.hpp"
 #include "simulators/world/ping_pong_buffers.hpp"
 
 namespace offramp::aie {
