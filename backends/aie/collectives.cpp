@@ -267,9 +267,18 @@ Task<Outcome> run_on_array(const Model& model, const Operation& what, const Arra
       return alltoall(model, required, team, buffers);
     case OperationKind::kBarrier:
       return barrier(model, what, required, team);
-    default:
-      return declined_collective();
+    case OperationKind::kSend:
+    case OperationKind::kScan:
+    case OperationKind::kExscan:
+    case OperationKind::kGatherv:
+    case OperationKind::kScatterv:
+    case OperationKind::kAllgatherv:
+    case OperationKind::kReduceScatterv:
+    case OperationKind::kAlltoallv:
+    case OperationKind::kCount:
+      break;
   }
+  return declined_collective();
 }
 
 }  // namespace

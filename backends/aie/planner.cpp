@@ -86,7 +86,15 @@ ArrayRequirements Planner::find(const Operation& operation) {
       return reduce_scatter(operation.ranks, operation.bytes);
     case OperationKind::kAlltoall:
       return alltoall(operation.ranks, operation.bytes);
-    default:
+    case OperationKind::kSend:
+    case OperationKind::kScan:
+    case OperationKind::kExscan:
+    case OperationKind::kGatherv:
+    case OperationKind::kScatterv:
+    case OperationKind::kAllgatherv:
+    case OperationKind::kReduceScatterv:
+    case OperationKind::kAlltoallv:
+    case OperationKind::kCount:
       break;
   }
   ArrayRequirements required;

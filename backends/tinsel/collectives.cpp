@@ -314,7 +314,15 @@ Task<Outcome> run_collective(Hardware hardware, const Operation& operation, Team
       return alltoall(device, team, buffers);
     case OperationKind::kBarrier:
       return barrier(hardware, team, in_flight);
-    default:
+    case OperationKind::kSend:
+    case OperationKind::kScan:
+    case OperationKind::kExscan:
+    case OperationKind::kGatherv:
+    case OperationKind::kScatterv:
+    case OperationKind::kAllgatherv:
+    case OperationKind::kReduceScatterv:
+    case OperationKind::kAlltoallv:
+    case OperationKind::kCount:
       break;  // declined by supports()
   }
   return declined_collective();

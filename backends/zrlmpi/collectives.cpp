@@ -255,7 +255,17 @@ Task<Outcome> run_collective(const CollectiveModel& model, const Operation& oper
       co_return co_await allgather(model, team, buffers);
     case OperationKind::kBarrier:
       co_return co_await barrier(model, team);
-    default:
+    case OperationKind::kSend:
+    case OperationKind::kReduceScatter:
+    case OperationKind::kAlltoall:
+    case OperationKind::kScan:
+    case OperationKind::kExscan:
+    case OperationKind::kGatherv:
+    case OperationKind::kScatterv:
+    case OperationKind::kAllgatherv:
+    case OperationKind::kReduceScatterv:
+    case OperationKind::kAlltoallv:
+    case OperationKind::kCount:
       break;  // declined by supports()
   }
   co_return Outcome::kFault;

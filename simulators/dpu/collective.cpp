@@ -134,7 +134,17 @@ bool has_vectors(OperationKind kind, bool at_root) {
     case OperationKind::kGatherv:
     case OperationKind::kScatterv:
       return at_root;
-    default:
+    case OperationKind::kSend:
+    case OperationKind::kBcast:
+    case OperationKind::kReduce:
+    case OperationKind::kGather:
+    case OperationKind::kAllreduce:
+    case OperationKind::kScatter:
+    case OperationKind::kReduceScatter:
+    case OperationKind::kBarrier:
+    case OperationKind::kScan:
+    case OperationKind::kExscan:
+    case OperationKind::kCount:
       break;
   }
   return false;

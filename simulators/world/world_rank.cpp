@@ -254,7 +254,14 @@ CollectiveSizes sizes_of(const Operation& operation, int rank) {
     case OperationKind::kScan:
     case OperationKind::kExscan:
       return {block, block, block};
-    default:
+    case OperationKind::kSend:
+    case OperationKind::kBarrier:
+    case OperationKind::kGatherv:
+    case OperationKind::kScatterv:
+    case OperationKind::kAllgatherv:
+    case OperationKind::kReduceScatterv:
+    case OperationKind::kAlltoallv:
+    case OperationKind::kCount:
       break;
   }
   return {};
