@@ -23,6 +23,7 @@
 #include "backends/aie/blocks.hpp"
 #include "backends/aie/rank_part.hpp"
 #include "backends/aie/verdicts.hpp"
+#include "simulators/world/dataflow.hpp"
 #include "simulators/world/ping_pong_buffers.hpp"
 
 namespace offramp::aie {
@@ -245,6 +246,41 @@ Task<Outcome> reduce(const Model& model, const Operation& operation, const Array
                      true, buffers.receive);
 }
 
+Task<Outcome> run_on_array(const Model& model, const Operation& what, const ArrayRequirements& required,
+                           Team& team, const CollectiveBuffers& buffers) {
+  switch (what.kind) {
+    case OperationKind::kBcast:
+      return multicast(model, required, team, what.root, buffers.receive, what.bytes, false);
+    case OperationKind::kReduce:
+      return reduce(model, what, required, team, buffers);
+    case OperationKind::kGather:
+      return gather(model, required, team, buffers, what.root);
+    case OperationKind::kScatter:
+      return scatter(model, required, team, buffers, what.root, false);
+    case OperationKind::kAllreduce:
+      return allreduce(model, what, required, team, buffers);
+    case OperationKind::kAllgather:
+      return allgather(model, required, team, buffers);
+    case OperationKind::kReduceScatter:
+      return reduce_scatter(model, what, required, team, buffers);
+    case OperationKind::kAlltoall:
+      return alltoall(model, required, team, buffers);
+    case OperationKind::kBarrier:
+      return barrier(model, what, required, team);
+    case OperationKind::kSend:
+    case OperationKind::kScan:
+    case OperationKind::kExscan:
+    case OperationKind::kGatherv:
+    case OperationKind::kScatterv:
+    case OperationKind::kAllgatherv:
+    case OperationKind::kReduceScatterv:
+    case OperationKind::kAlltoallv:
+    case OperationKind::kCount:
+      break;
+  }
+  return declined_collective();
+}
+
 }  // namespace
 
 /// Spends time on the host's command or on loading a graph.
@@ -265,47 +301,7 @@ Task<Outcome> run_collective(Model model, const Operation& operation, Team& team
   pass(model, team, "aie.configuration", "load graph",
        model.graphs.load(team.world_rank(team.rank()), what, required));
   Outcome outcome = Outcome::kFault;  // declined by supports()
-  if (required.limit.empty()) {
-    switch (what.kind) {
-      case OperationKind::kBcast:
-        outcome = co_await multicast(model, required, team, what.root, buffers.receive, what.bytes, false);
-        break;
-      case OperationKind::kReduce:
-        outcome = co_await reduce(model, what, required, team, buffers);
-        break;
-      case OperationKind::kGather:
-        outcome = co_await gather(model, required, team, buffers, what.root);
-        break;
-      case OperationKind::kScatter:
-        outcome = co_await scatter(model, required, team, buffers, what.root, false);
-        break;
-      case OperationKind::kAllreduce:
-        outcome = co_await allreduce(model, what, required, team, buffers);
-        break;
-      case OperationKind::kAllgather:
-        outcome = co_await allgather(model, required, team, buffers);
-        break;
-      case OperationKind::kReduceScatter:
-        outcome = co_await reduce_scatter(model, what, required, team, buffers);
-        break;
-      case OperationKind::kAlltoall:
-        outcome = co_await alltoall(model, required, team, buffers);
-        break;
-      case OperationKind::kBarrier:
-        outcome = co_await barrier(model, what, required, team);
-        break;
-      case OperationKind::kSend:
-      case OperationKind::kScan:
-      case OperationKind::kExscan:
-      case OperationKind::kGatherv:
-      case OperationKind::kScatterv:
-      case OperationKind::kAllgatherv:
-      case OperationKind::kReduceScatterv:
-      case OperationKind::kAlltoallv:
-      case OperationKind::kCount:
-        break;
-    }
-  }
+  if (required.limit.empty()) outcome = co_await run_on_array(model, what, required, team, buffers);
   pass(model, team, "aie.command", "end", model.setup.command);
   co_return outcome;
 }

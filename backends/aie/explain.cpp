@@ -1,5 +1,3 @@
-#include "backends/aie/explain.hpp"
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -7,6 +5,7 @@
 #include <cstdio>
 #include <string>
 
+#include "backends/aie/aie.hpp"
 #include "backends/aie/planner.hpp"
 #include "simulators/aie/drawing.hpp"
 

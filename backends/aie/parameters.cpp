@@ -1,7 +1,6 @@
-#include "backends/aie/parameters.hpp"
-
 #include <vector>
 
+#include "backends/aie/aie.hpp"
 #include "offramp/kernel/immortal.hpp"
 #include "simulators/aie/array.hpp"
 #include "simulators/aie/host_path.hpp"

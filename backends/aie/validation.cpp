@@ -1,5 +1,3 @@
-#include "backends/aie/validation.hpp"
-
 #include <fmt/core.h>
 
 #include <array>
@@ -10,20 +8,10 @@
 
 #include "backends/aie/aie.hpp"
 #include "backends/aie/messages.hpp"
-#include "simulators/world/world.hpp"
+#include "simulators/world/benchmarks.hpp"
 
 namespace offramp::aie {
 namespace {
-
-// True if a parameter or the layout was fitted to the figure.
-constexpr bool kHeldOut = false;
-constexpr bool kFitted = true;
-
-Settings settings_with(const std::vector<std::pair<std::string, Settings::Value>>& values) {
-  Settings settings = Settings::defaults(aie_backend().parameters);
-  for (const auto& [name, value] : values) settings.set(name, value);
-  return settings;
-}
 
 struct Cycles {
   double tree = 0;
@@ -33,9 +21,9 @@ struct Cycles {
 /// A benchmark of [aie-thesis] 4.5: the root's first call, and a later one. A later call corresponds to a
 /// late root, whose inputs are all full.
 Cycles reduce_cycles(int levels, int window, std::string_view placement) {
-  const Settings settings = settings_with({{"data", {0, "tiles"}},
-                                           {"window", {static_cast<double>(window), {}}},
-                                           {"placement", {0, std::string(placement)}}});
+  const Settings settings = settings_with(parameters(), {{"data", {0, "tiles"}},
+                                                         {"window", {static_cast<double>(window), {}}},
+                                                         {"placement", {0, std::string(placement)}}});
   Operation reduction;
   reduction.kind = OperationKind::kReduce;
   reduction.element = ElementType::kInt32;
@@ -106,7 +94,7 @@ void add_trees(Add add) {
 
 template <typename Add>
 void add_latencies(Add add) {
-  const Timing timing = Setup(settings_with({})).timing;
+  const Timing timing = Setup(settings_with(parameters(), {})).timing;
   for (const auto& [distance, published] :
        {std::pair(1, 98.5), std::pair(10, 164.0), std::pair(19, 200.0), std::pair(28, 236.0),
         std::pair(37, 272.0), std::pair(46, 308.0), std::pair(56, 346.0)}) {
@@ -130,7 +118,7 @@ void add_latencies(Add add) {
 
 /// Rate of windows between two kernels with 256-bit copies, without the overhead of the calls.
 double gigabytes_per_second(const Connection& connection, std::size_t window) {
-  const Timing timing = Setup(settings_with({})).timing;
+  const Timing timing = Setup(settings_with(parameters(), {})).timing;
   constexpr std::size_t kWindows = 100;
   const auto end = [&](std::size_t windows) {
     return run_message(timing, connection, {windows * window, window}, Code::kVector, nullptr, 0).last;
@@ -140,7 +128,7 @@ double gigabytes_per_second(const Connection& connection, std::size_t window) {
 
 template <typename Add>
 void add_rates(Add add) {
-  const Timing timing = Setup(settings_with({})).timing;
+  const Timing timing = Setup(settings_with(parameters(), {})).timing;
   add({"512 integers of two buffers by vector code", "cycles", 99,
        timing.in_cycles(timing.reduce(Code::kVector, 1, 512, 2048)), kFitted,
        "[ug1079], products; `vector_fill`"});
@@ -161,7 +149,8 @@ void add_rates(Add add) {
 /// ranks share a port per direction.
 double gmio(int pairs) {
   constexpr std::size_t kBytes = 1 << 20;
-  const Settings settings = settings_with({{"clock", {1000, {}}}, {"window", {1024, {}}}, {"command", {}}});
+  const Settings settings =
+      settings_with(parameters(), {{"clock", {1000, {}}}, {"window", {1024, {}}}, {"command", {}}});
   WorldOptions options;
   options.ranks = 64;
   World world(options, {aie_backend(), settings});

@@ -9,8 +9,6 @@
 #include <string>
 
 #include "backends/cclo/backend.hpp"
-#include "backends/cclo/explain.hpp"
-#include "backends/cclo/validation.hpp"
 #include "offramp/kernel/immortal.hpp"
 #include "simulators/world/deployment.hpp"
 

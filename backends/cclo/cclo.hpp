@@ -1,10 +1,18 @@
 // The cclo backend: ACCL's collectives offload engine on an FPGA, and its host driver.
 #pragma once
 
+#include <span>
+
 #include "offramp/model/backend.hpp"
 
 namespace offramp {
 
 const BackendDescription& cclo_backend();
+
+// Parts of its description.
+namespace cclo {
+std::span<const ExplainTopic> topics();
+ValidationRows validation();
+}  // namespace cclo
 
 }  // namespace offramp

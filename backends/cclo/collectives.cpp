@@ -3,6 +3,7 @@
 // them. This file has the call (call_engine()) with the copies of staged memory around it. Without hardware,
 // carry() moves the data, combining in the order of the firmware's algorithm.
 #include <algorithm>
+#include <utility>
 
 #include "backends/cclo/backend.hpp"
 #include "backends/cclo/data.hpp"
@@ -11,37 +12,20 @@
 namespace offramp::cclo {
 
 Scenario CcloBackend::scenario_of_kind(OperationKind kind) {
-  switch (kind) {
-    case OperationKind::kBcast:
-      return Scenario::kBcast;
-    case OperationKind::kReduce:
-      return Scenario::kReduce;
-    case OperationKind::kGather:
-      return Scenario::kGather;
-    case OperationKind::kAllreduce:
-      return Scenario::kAllreduce;
-    case OperationKind::kScatter:
-      return Scenario::kScatter;
-    case OperationKind::kAllgather:
-      return Scenario::kAllgather;
-    case OperationKind::kReduceScatter:
-      return Scenario::kReduceScatter;
-    case OperationKind::kAlltoall:
-      return Scenario::kAlltoall;
-    case OperationKind::kBarrier:
-      return Scenario::kBarrier;
-    case OperationKind::kSend:
-    case OperationKind::kScan:
-    case OperationKind::kExscan:
-    case OperationKind::kGatherv:
-    case OperationKind::kScatterv:
-    case OperationKind::kAllgatherv:
-    case OperationKind::kReduceScatterv:
-    case OperationKind::kAlltoallv:
-    case OperationKind::kCount:
-      break;  // declined by supports()
+  static constexpr std::pair<OperationKind, Scenario> kScenarios[] = {
+      {OperationKind::kBcast, Scenario::kBcast},
+      {OperationKind::kReduce, Scenario::kReduce},
+      {OperationKind::kGather, Scenario::kGather},
+      {OperationKind::kAllreduce, Scenario::kAllreduce},
+      {OperationKind::kScatter, Scenario::kScatter},
+      {OperationKind::kAllgather, Scenario::kAllgather},
+      {OperationKind::kAlltoall, Scenario::kAlltoall},
+      {OperationKind::kReduceScatter, Scenario::kReduceScatter},
+      {OperationKind::kBarrier, Scenario::kBarrier}};
+  for (const auto& [known, scenario] : kScenarios) {
+    if (known == kind) return scenario;
   }
-  return Scenario::kNop;
+  return Scenario::kNop;  // declined by supports()
 }
 
 CcloBackend::Staged CcloBackend::staged_of(const Operation& operation, const Team& team,

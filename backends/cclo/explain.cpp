@@ -1,9 +1,8 @@
-#include "backends/cclo/explain.hpp"
-
 #include <fmt/core.h>
 
 #include <array>
 
+#include "backends/cclo/cclo.hpp"
 #include "backends/cclo/parameters.hpp"
 #include "simulators/cclo/codes.hpp"
 #include "simulators/cclo/header.hpp"

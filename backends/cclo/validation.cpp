@@ -2,8 +2,6 @@
 // - calls of the engine, alone and from the host (add_calls())
 // - the host's path and the network without an engine (class Stack, add_network())
 // - collectives in a world (collective()); for some of them only shapes are published
-#include "backends/cclo/validation.hpp"
-
 #include <fmt/core.h>
 
 #include <utility>
@@ -11,29 +9,18 @@
 #include "backends/cclo/cclo.hpp"
 #include "backends/cclo/driver.hpp"
 #include "backends/cclo/plans.hpp"
-#include "simulators/world/world.hpp"
+#include "simulators/world/benchmarks.hpp"
 
 namespace offramp::cclo {
 namespace {
-
-using Values = std::vector<std::pair<std::string, Settings::Value>>;
 
 Settings::Value word(const char* text) {
   return {0, text};
 }
 
-Settings settings_with(const Values& values) {
-  Settings settings = Settings::defaults(parameters());
-  for (const auto& [name, value] : values) settings.set(name, value);
-  return settings;
-}
 Configuration with(const Values& values) {
-  return configuration_of(settings_with(values));
+  return configuration_of(settings_with(parameters(), values));
 }
-
-// True if a parameter was fitted to the figure.
-constexpr bool kHeldOut = false;
-constexpr bool kFitted = true;
 
 struct Table {
   void add(const std::string& quantity, double published, double ours, const char* unit, bool fitted,
@@ -76,7 +63,7 @@ void add_calls(Table& table) {
 double collective(int ranks, int rank, OperationKind kind, std::size_t bytes, const Values& values) {
   WorldOptions options;
   options.ranks = ranks;
-  World world(options, WorldBackend(cclo_backend(), settings_with(values)));
+  World world(options, WorldBackend(cclo_backend(), settings_with(parameters(), values)));
   Operation operation;
   operation.kind = kind;
   operation.bytes = bytes;

@@ -5,8 +5,6 @@
 #include <memory>
 
 #include "backends/dpu/backend.hpp"
-#include "backends/dpu/explain.hpp"
-#include "backends/dpu/validation.hpp"
 #include "offramp/kernel/immortal.hpp"
 
 namespace offramp {

@@ -1,10 +1,18 @@
 // The dpu backend: offload service processes on BlueField-class DPUs, and their hosts.
 #pragma once
 
+#include <span>
+
 #include "offramp/model/backend.hpp"
 
 namespace offramp {
 
 const BackendDescription& dpu_backend();
+
+// Parts of its description.
+namespace dpu {
+std::span<const ExplainTopic> topics();
+ValidationRows validation();
+}  // namespace dpu
 
 }  // namespace offramp

@@ -1,5 +1,3 @@
-#include "backends/dpu/explain.hpp"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <utility>
 
 #include "backends/dpu/describe.hpp"
+#include "backends/dpu/dpu.hpp"
 #include "backends/dpu/parameters.hpp"
 #include "simulators/dpu_protocol/config_file.hpp"
 #include "simulators/dpu_protocol/notification.hpp"

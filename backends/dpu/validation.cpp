@@ -1,7 +1,7 @@
 // Figures of the service come from programs in a world that imitate a benchmark: overlap_of() times an
 // operation alone, then with an equal amount of computing. Figures of a part of the card (latencies, DMA
 // engine) come from that part of the model.
-#include "backends/dpu/validation.hpp"
+#include "backends/host/validation.hpp"
 
 #include <fmt/core.h>
 
@@ -13,21 +13,16 @@
 #include <vector>
 
 #include "backends/dpu/dpu.hpp"
-#include "backends/host/validation.hpp"
 #include "simulators/dpu/platform.hpp"
-#include "simulators/world/world.hpp"
+#include "simulators/world/benchmarks.hpp"
 
 namespace offramp::dpu {
 namespace {
 
-struct Values {
-  std::vector<std::pair<std::string, Settings::Value>> parameters;
+struct Job {
+  Values values;
   int ranks_per_node = 1;
 };
-
-// True if a parameter was fitted to the figure.
-constexpr bool kHeldOut = false;
-constexpr bool kFitted = true;
 
 constexpr int kRanks = 128;  // of the measured runs: 4 nodes with 32 ranks
 
@@ -41,13 +36,11 @@ double microseconds(Time time) {
   return time.seconds() * 1e6;
 }
 
-Time end_of(int ranks, const Values& values, const World::Program& program) {
-  Settings settings = Settings::defaults(dpu_backend().parameters);
-  for (const auto& [name, value] : values.parameters) settings.set(name, value);
+Time end_of(int ranks, const Job& job, const World::Program& program) {
   WorldOptions options;
   options.ranks = ranks;
-  options.machine.ranks_per_node = values.ranks_per_node;
-  World world(options, WorldBackend(dpu_backend(), std::move(settings)));
+  options.machine.ranks_per_node = job.ranks_per_node;
+  World world(options, WorldBackend(dpu_backend(), settings_with(dpu_backend().parameters, job.values)));
   const std::string error = world.run(program);
   return error.empty() ? world.end() : Time();
 }
@@ -63,14 +56,14 @@ struct Overlap {
   }
 };
 
-Overlap overlap_of(int ranks, const Values& values, OperationKind kind, std::size_t bytes) {
+Overlap overlap_of(int ranks, const Job& job, OperationKind kind, std::size_t bytes) {
   Operation operation;
   operation.kind = kind;
   operation.bytes = bytes;
   operation.ranks = ranks;
   Overlap seen;
   const auto run = [&](Time compute) {
-    return end_of(ranks, values, [&, compute](RankHandle& rank) -> Task<void> {
+    return end_of(ranks, job, [&, compute](RankHandle& rank) -> Task<void> {
       RankRequest request = rank.start(rank.world_communicator(), operation);
       seen.posted = later(seen.posted, rank.clock());
       rank.compute(compute);
@@ -129,7 +122,7 @@ constexpr Row kBlueField3[] = {
     {1048576, 51548, 1.1, 49960}};
 constexpr std::size_t kPlateauEnds = 16384;
 
-Values measured(const char* card) {
+Job measured(const char* card) {
   return {{{"card", word(card)}, {"service_processes", number(4)}}, 32};
 }
 
@@ -203,9 +196,9 @@ void add_against_host(Table& table) {
               {"bf2", true, 65536, 2937.4, 17477},   {"bf3", true, 2048, 1096.6, 707.0},
               {"bf3", true, 4096, 1096.4, 1359.5},   {"bf3", true, 65536, 3014.0, 17477}};
   for (const auto& row : rows) {
-    Values values = measured(row.card);
-    values.parameters.emplace_back("link", number(100));
-    const Time ours = overlap_of(kRanks, values, OperationKind::kAllgather, row.bytes).pure;
+    Job job = measured(row.card);
+    job.values.emplace_back("link", number(100));
+    const Time ours = overlap_of(kRanks, job, OperationKind::kAllgather, row.bytes).pure;
     const host::PublishedAllgatherv host = host::published_allgatherv(row.bytes, row.nonblocking);
     table.add_operation(
         fmt::format("{} with offload over without, {}, {} B", row.nonblocking ? "iallgatherv" : "allgatherv",
@@ -248,8 +241,8 @@ double stream(std::size_t bytes) {
   constexpr int kMore = 200;
   const auto run = [bytes](int messages) {
     // The eager limit is unpublished: 16 KiB pass through the DPU's memory there.
-    const Values values = {{{"card", word("bf3")}, {"eager_limit", number(65536)}}};
-    return end_of(2, values, [=](RankHandle& rank) -> Task<void> {
+    const Job job = {{{"card", word("bf3")}, {"eager_limit", number(65536)}}};
+    return end_of(2, job, [=](RankHandle& rank) -> Task<void> {
       std::vector<RankRequest> requests;
       requests.reserve(static_cast<std::size_t>(messages));
       for (int i = 0; i < messages; ++i)
@@ -279,9 +272,9 @@ void add_alltoall(Table& table) {
   const std::pair<std::size_t, double> rows[] = {{2, 43},        {64, 43},       {4096, 47.5},
                                                  {16384, 54.6},  {65536, 69.7},  {262144, 121},
                                                  {1048576, 292}, {4194304, 1030}};
-  const Values values = {{{"card", word("bf3")}, {"link", number(100)}}};
+  const Job job = {{{"card", word("bf3")}, {"link", number(100)}}};
   for (const auto& [bytes, published] : rows) {
-    const Overlap ours = overlap_of(4, values, OperationKind::kAlltoall, bytes);
+    const Overlap ours = overlap_of(4, job, OperationKind::kAlltoall, bytes);
     table.add_operation(
         fmt::format("ialltoall of another service, {} B", bytes), "us", published, microseconds(ours.pure),
         kFitted,
@@ -292,8 +285,8 @@ void add_alltoall(Table& table) {
     table.add_bound(fmt::format("its overlap, {} B", bytes), "%", "92 to 99", ours.percent(),
                     "published [sc25-odos]");
   }
-  Values shipped = values;
-  shipped.parameters.pop_back();
+  Job shipped = job;
+  shipped.values.pop_back();
   for (const auto& [bytes, published] : rows) {
     if (bytes < (1 << 20)) continue;
     table.add_operation(

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "backends/host/local_work.hpp"
 
@@ -75,31 +76,31 @@ struct Rule {
 struct CollectiveKind {
   OperationKind kind;
   std::span<const Algorithm> algorithms;
-  std::span<const Rule> rules;
-  std::span<const Rule> ordered_rules = {};  // for non-commutative operations; empty: as `rules`
+  std::vector<Rule> rules;
+  std::vector<Rule> ordered_rules = {};  // for non-commutative operations; empty: as `rules`
 };
 std::span<const CollectiveKind> collective_kinds();
 const CollectiveKind& collective_kind(OperationKind kind);
 /// The algorithm of that name, which must exist.
 const Algorithm& algorithm_named(OperationKind kind, std::string_view name);
 
-// The algorithms, one file each.
-std::span<const Algorithm> bcast_algorithms();
-std::span<const Algorithm> reduce_algorithms();
-std::span<const Algorithm> allreduce_algorithms();
-std::span<const Algorithm> gather_algorithms();
-std::span<const Algorithm> gatherv_algorithms();
-std::span<const Algorithm> scatter_algorithms();
-std::span<const Algorithm> scatterv_algorithms();
-std::span<const Algorithm> allgather_algorithms();
-std::span<const Algorithm> allgatherv_algorithms();
-std::span<const Algorithm> reduce_scatter_algorithms();
-std::span<const Algorithm> reduce_scatterv_algorithms();
-std::span<const Algorithm> alltoall_algorithms();
-std::span<const Algorithm> alltoallv_algorithms();
-std::span<const Algorithm> barrier_algorithms();
-std::span<const Algorithm> scan_algorithms();
-std::span<const Algorithm> exscan_algorithms();
+// The algorithms of each kind, one file each. Constant-initialised.
+extern const std::span<const Algorithm> kBcastCatalogue;
+extern const std::span<const Algorithm> kReduceCatalogue;
+extern const std::span<const Algorithm> kAllreduceCatalogue;
+extern const std::span<const Algorithm> kGatherCatalogue;
+extern const std::span<const Algorithm> kGathervCatalogue;
+extern const std::span<const Algorithm> kScatterCatalogue;
+extern const std::span<const Algorithm> kScattervCatalogue;
+extern const std::span<const Algorithm> kAllgatherCatalogue;
+extern const std::span<const Algorithm> kAllgathervCatalogue;
+extern const std::span<const Algorithm> kReduceScatterCatalogue;
+extern const std::span<const Algorithm> kReduceScattervCatalogue;
+extern const std::span<const Algorithm> kAlltoallCatalogue;
+extern const std::span<const Algorithm> kAlltoallvCatalogue;
+extern const std::span<const Algorithm> kBarrierCatalogue;
+extern const std::span<const Algorithm> kScanCatalogue;
+extern const std::span<const Algorithm> kExscanCatalogue;
 
 // Used by other algorithms and other backends.
 Task<Outcome> bcast_linear(AlgorithmCall call);

@@ -185,11 +185,7 @@ constexpr Algorithm kAllgatherv[] = {
 
 }  // namespace
 
-std::span<const Algorithm> allgather_algorithms() {
-  return kAllgather;
-}
-std::span<const Algorithm> allgatherv_algorithms() {
-  return kAllgatherv;
-}
+constinit const std::span<const Algorithm> kAllgatherCatalogue = kAllgather;
+constinit const std::span<const Algorithm> kAllgathervCatalogue = kAllgatherv;
 
 }  // namespace offramp::host

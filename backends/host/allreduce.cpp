@@ -175,8 +175,6 @@ Task<Outcome> allreduce_recursive_doubling(AlgorithmCall call) {
   co_return outcome;
 }
 
-std::span<const Algorithm> allreduce_algorithms() {
-  return kAllreduceAlgorithms;
-}
+constinit const std::span<const Algorithm> kAllreduceCatalogue = kAllreduceAlgorithms;
 
 }  // namespace offramp::host

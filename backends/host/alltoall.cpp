@@ -121,11 +121,7 @@ Task<Outcome> alltoall_pairwise(Team& team, const LocalCosts& costs, CollectiveB
   co_return outcome;
 }
 
-std::span<const Algorithm> alltoall_algorithms() {
-  return kEqual;
-}
-std::span<const Algorithm> alltoallv_algorithms() {
-  return kDifferent;
-}
+constinit const std::span<const Algorithm> kAlltoallCatalogue = kEqual;
+constinit const std::span<const Algorithm> kAlltoallvCatalogue = kDifferent;
 
 }  // namespace offramp::host

@@ -103,8 +103,6 @@ constexpr Algorithm kBarrierAlgorithms[] = {
 
 }  // namespace
 
-std::span<const Algorithm> barrier_algorithms() {
-  return kBarrierAlgorithms;
-}
+constinit const std::span<const Algorithm> kBarrierCatalogue = kBarrierAlgorithms;
 
 }  // namespace offramp::host

@@ -217,8 +217,6 @@ Task<Outcome> bcast_down_chain(AlgorithmCall call, std::size_t segment) {
   return down(call, Tree::chain(call.rank(), call.size(), call.operation.root), segment);
 }
 
-std::span<const Algorithm> bcast_algorithms() {
-  return kBcastAlgorithms;
-}
+constinit const std::span<const Algorithm> kBcastCatalogue = kBcastAlgorithms;
 
 }  // namespace offramp::host

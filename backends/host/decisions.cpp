@@ -1,442 +1,221 @@
 // The selection of Open MPI 4.1: the fixed decisions of its component "tuned" in branch v4.1.x
 // (ompi/mca/coll/tuned/coll_tuned_decision_fixed.c), by number of ranks and bytes. "tuned" leaves scans,
 // gatherv, and scatterv to the component "basic", which has one algorithm for each.
+//
+// A line of a table has the rules below a number of ranks, "RANKS: BYTES ALGORITHM, BYTES ALGORITHM, ...",
+// each below a size. K and M are 1024 and its square; * has no bound.
 #include <climits>
+#include <string_view>
 
 #include "backends/host/collectives.hpp"
 #include "offramp/kernel/immortal.hpp"
+#include "simulators/world/text_fields.hpp"
 
 namespace offramp::host {
 namespace {
 
-constexpr int kManyRanks = INT_MAX;
-constexpr std::size_t kAnySize = SIZE_MAX;
-constexpr std::size_t kMi = 1024 * kKi;
+constexpr std::string_view kBcastRules =
+    "4: 32 pipeline, 256 binary_tree, 512 pipeline, 1K knomial, 32K basic_linear, 128K binary_tree, "
+    "256K chain, 512K basic_linear, 1M binomial, * binary_tree\n"
+    "8: 64 binary_tree, 128 binomial, 2K binary_tree, 8K binomial, 1M basic_linear, * chain\n"
+    "16: 8 knomial, 64 binary_tree, 4K knomial, 16K binary_tree, 32K binomial, * basic_linear\n"
+    "32: 4K knomial, 1M binomial, * scatter_allgather\n"
+    "64: 2K binomial, * knomial\n"
+    "128: * knomial\n"
+    "256: 2 binomial, 16K binary_tree, 32K basic_linear, 64K binary_tree, * knomial\n"
+    "1024: 16K knomial, 32K split_binary_tree, * knomial\n"
+    "2048: 512K knomial, * scatter_allgather\n"
+    "4096: 256K knomial, * scatter_allgather\n"
+    "*: 8K knomial, 16K binary_tree, 256K knomial, * scatter_allgather";
 
-constexpr Rule kBcastRules[] = {{4, 32, "pipeline"},
-                                {4, 256, "binary_tree"},
-                                {4, 512, "pipeline"},
-                                {4, kKi, "knomial"},
-                                {4, 32 * kKi, "basic_linear"},
-                                {4, 128 * kKi, "binary_tree"},
-                                {4, 256 * kKi, "chain"},
-                                {4, 512 * kKi, "basic_linear"},
-                                {4, kMi, "binomial"},
-                                {4, kAnySize, "binary_tree"},
-                                {8, 64, "binary_tree"},
-                                {8, 128, "binomial"},
-                                {8, 2 * kKi, "binary_tree"},
-                                {8, 8 * kKi, "binomial"},
-                                {8, kMi, "basic_linear"},
-                                {8, kAnySize, "chain"},
-                                {16, 8, "knomial"},
-                                {16, 64, "binary_tree"},
-                                {16, 4 * kKi, "knomial"},
-                                {16, 16 * kKi, "binary_tree"},
-                                {16, 32 * kKi, "binomial"},
-                                {16, kAnySize, "basic_linear"},
-                                {32, 4 * kKi, "knomial"},
-                                {32, kMi, "binomial"},
-                                {32, kAnySize, "scatter_allgather"},
-                                {64, 2 * kKi, "binomial"},
-                                {64, kAnySize, "knomial"},
-                                {128, kAnySize, "knomial"},
-                                {256, 2, "binomial"},
-                                {256, 16 * kKi, "binary_tree"},
-                                {256, 32 * kKi, "basic_linear"},
-                                {256, 64 * kKi, "binary_tree"},
-                                {256, kAnySize, "knomial"},
-                                {1024, 16 * kKi, "knomial"},
-                                {1024, 32 * kKi, "split_binary_tree"},
-                                {1024, kAnySize, "knomial"},
-                                {2048, 512 * kKi, "knomial"},
-                                {2048, kAnySize, "scatter_allgather"},
-                                {4096, 256 * kKi, "knomial"},
-                                {4096, kAnySize, "scatter_allgather"},
-                                {kManyRanks, 8 * kKi, "knomial"},
-                                {kManyRanks, 16 * kKi, "binary_tree"},
-                                {kManyRanks, 256 * kKi, "knomial"},
-                                {kManyRanks, kAnySize, "scatter_allgather"}};
+constexpr std::string_view kReduceInOrder =
+    "4: 8 in-order_binary, * linear\n"
+    "8: * linear\n"
+    "16: 1K in-order_binary, 8K linear, 16K in-order_binary, 256K linear, * in-order_binary\n"
+    "128: * in-order_binary\n"
+    "256: 512 in-order_binary, 1K linear, * in-order_binary\n"
+    "*: * in-order_binary";
 
-constexpr Rule kReduceInOrder[] = {{4, 8, "in-order_binary"},
-                                   {4, kAnySize, "linear"},
-                                   {8, kAnySize, "linear"},
-                                   {16, kKi, "in-order_binary"},
-                                   {16, 8 * kKi, "linear"},
-                                   {16, 16 * kKi, "in-order_binary"},
-                                   {16, 256 * kKi, "linear"},
-                                   {16, kAnySize, "in-order_binary"},
-                                   {128, kAnySize, "in-order_binary"},
-                                   {256, 512, "in-order_binary"},
-                                   {256, kKi, "linear"},
-                                   {256, kAnySize, "in-order_binary"},
-                                   {kManyRanks, kAnySize, "in-order_binary"}};
-constexpr Rule kReduceRules[] = {{4, 8, "rabenseifner"},
-                                 {4, 16, "binary"},
-                                 {4, 32, "pipeline"},
-                                 {4, 256 * kKi, "linear"},
-                                 {4, 512 * kKi, "pipeline"},
-                                 {4, kMi, "chain"},
-                                 {4, kAnySize, "pipeline"},
-                                 {8, 4 * kKi, "binary"},
-                                 {8, 64 * kKi, "chain"},
-                                 {8, 256 * kKi, "binomial"},
-                                 {8, 512 * kKi, "linear"},
-                                 {8, kMi, "binomial"},
-                                 {8, kAnySize, "linear"},
-                                 {16, 8 * kKi, "binary"},
-                                 {16, kAnySize, "binomial"},
-                                 {32, 4 * kKi, "binary"},
-                                 {32, kAnySize, "binomial"},
-                                 {256, kAnySize, "binomial"},
-                                 {512, 8 * kKi, "binomial"},
-                                 {512, 16 * kKi, "in-order_binary"},
-                                 {512, kAnySize, "binomial"},
-                                 {2048, kAnySize, "binomial"},
-                                 {4096, 512, "binomial"},
-                                 {4096, kKi, "in-order_binary"},
-                                 {4096, 8 * kKi, "binomial"},
-                                 {4096, 16 * kKi, "in-order_binary"},
-                                 {4096, kAnySize, "binomial"},
-                                 {kManyRanks, 16, "binomial"},
-                                 {kManyRanks, 32, "in-order_binary"},
-                                 {kManyRanks, kKi, "binomial"},
-                                 {kManyRanks, 2 * kKi, "in-order_binary"},
-                                 {kManyRanks, 8 * kKi, "binomial"},
-                                 {kManyRanks, 16 * kKi, "in-order_binary"},
-                                 {kManyRanks, kAnySize, "binomial"}};
+constexpr std::string_view kReduceRules =
+    "4: 8 rabenseifner, 16 binary, 32 pipeline, 256K linear, 512K pipeline, 1M chain, * pipeline\n"
+    "8: 4K binary, 64K chain, 256K binomial, 512K linear, 1M binomial, * linear\n"
+    "16: 8K binary, * binomial\n"
+    "32: 4K binary, * binomial\n"
+    "256: * binomial\n"
+    "512: 8K binomial, 16K in-order_binary, * binomial\n"
+    "2048: * binomial\n"
+    "4096: 512 binomial, 1K in-order_binary, 8K binomial, 16K in-order_binary, * binomial\n"
+    "*: 16 binomial, 32 in-order_binary, 1K binomial, 2K in-order_binary, 8K binomial, "
+    "16K in-order_binary, * binomial";
 
-constexpr Rule kAllreduceInOrder[] = {
-    {4, 128 * kKi, "recursive_doubling"},    {4, kAnySize, "basic_linear"},
-    {8, kAnySize, "recursive_doubling"},     {16, kMi, "recursive_doubling"},
-    {16, kAnySize, "nonoverlapping"},        {128, kAnySize, "recursive_doubling"},
-    {256, 128 * kKi, "nonoverlapping"},      {256, 512 * kKi, "recursive_doubling"},
-    {256, kAnySize, "nonoverlapping"},       {512, 4 * kKi, "nonoverlapping"},
-    {512, 512 * kKi, "recursive_doubling"},  {512, kAnySize, "nonoverlapping"},
-    {kManyRanks, 2 * kKi, "nonoverlapping"}, {kManyRanks, kAnySize, "recursive_doubling"}};
-constexpr Rule kAllreduceRules[] = {{4, 8, "ring"},
-                                    {4, 4 * kKi, "recursive_doubling"},
-                                    {4, 8 * kKi, "ring"},
-                                    {4, 16 * kKi, "recursive_doubling"},
-                                    {4, 64 * kKi, "ring"},
-                                    {4, 256 * kKi, "segmented_ring"},
-                                    {4, kAnySize, "rabenseifner"},
-                                    {8, 16, "ring"},
-                                    {8, 8 * kKi, "recursive_doubling"},
-                                    {8, kAnySize, "rabenseifner"},
-                                    {16, 8 * kKi, "recursive_doubling"},
-                                    {16, kAnySize, "rabenseifner"},
-                                    {32, 64, "segmented_ring"},
-                                    {32, 4 * kKi, "recursive_doubling"},
-                                    {32, kAnySize, "rabenseifner"},
-                                    {64, 128, "segmented_ring"},
-                                    {64, kAnySize, "rabenseifner"},
-                                    {128, 256 * kKi, "recursive_doubling"},
-                                    {128, kAnySize, "rabenseifner"},
-                                    {256, 128 * kKi, "nonoverlapping"},
-                                    {256, 256 * kKi, "recursive_doubling"},
-                                    {256, kAnySize, "rabenseifner"},
-                                    {512, 4 * kKi, "nonoverlapping"},
-                                    {512, kAnySize, "rabenseifner"},
-                                    {2048, 2 * kKi, "nonoverlapping"},
-                                    {2048, 16 * kKi, "recursive_doubling"},
-                                    {2048, kAnySize, "rabenseifner"},
-                                    {4096, 2 * kKi, "nonoverlapping"},
-                                    {4096, 4 * kKi, "segmented_ring"},
-                                    {4096, 16 * kKi, "recursive_doubling"},
-                                    {4096, kAnySize, "rabenseifner"},
-                                    {kManyRanks, 2 * kKi, "nonoverlapping"},
-                                    {kManyRanks, 16 * kKi, "segmented_ring"},
-                                    {kManyRanks, 32 * kKi, "recursive_doubling"},
-                                    {kManyRanks, kAnySize, "rabenseifner"}};
+constexpr std::string_view kAllreduceInOrder =
+    "4: 128K recursive_doubling, * basic_linear\n"
+    "8: * recursive_doubling\n"
+    "16: 1M recursive_doubling, * nonoverlapping\n"
+    "128: * recursive_doubling\n"
+    "256: 128K nonoverlapping, 512K recursive_doubling, * nonoverlapping\n"
+    "512: 4K nonoverlapping, 512K recursive_doubling, * nonoverlapping\n"
+    "*: 2K nonoverlapping, * recursive_doubling";
 
-constexpr Rule kGatherRules[] = {{4, 2, "linear_sync"},        {4, 4, "basic_linear"},
-                                 {4, 32 * kKi, "binomial"},    {4, 64 * kKi, "basic_linear"},
-                                 {4, 128 * kKi, "binomial"},   {4, kAnySize, "linear_sync"},
-                                 {8, kKi, "binomial"},         {8, 8 * kKi, "basic_linear"},
-                                 {8, 32 * kKi, "binomial"},    {8, 256 * kKi, "basic_linear"},
-                                 {8, kAnySize, "linear_sync"}, {256, kAnySize, "binomial"},
-                                 {512, 2 * kKi, "binomial"},   {512, 8 * kKi, "basic_linear"},
-                                 {512, kAnySize, "binomial"},  {kManyRanks, kAnySize, "binomial"}};
+constexpr std::string_view kAllreduceRules =
+    "4: 8 ring, 4K recursive_doubling, 8K ring, 16K recursive_doubling, 64K ring, 256K segmented_ring, "
+    "* rabenseifner\n"
+    "8: 16 ring, 8K recursive_doubling, * rabenseifner\n"
+    "16: 8K recursive_doubling, * rabenseifner\n"
+    "32: 64 segmented_ring, 4K recursive_doubling, * rabenseifner\n"
+    "64: 128 segmented_ring, * rabenseifner\n"
+    "128: 256K recursive_doubling, * rabenseifner\n"
+    "256: 128K nonoverlapping, 256K recursive_doubling, * rabenseifner\n"
+    "512: 4K nonoverlapping, * rabenseifner\n"
+    "2048: 2K nonoverlapping, 16K recursive_doubling, * rabenseifner\n"
+    "4096: 2K nonoverlapping, 4K segmented_ring, 16K recursive_doubling, * rabenseifner\n"
+    "*: 2K nonoverlapping, 16K segmented_ring, 32K recursive_doubling, * rabenseifner";
 
-constexpr Rule kScatterRules[] = {{4, 2, "linear_nb"},
-                                  {4, 128 * kKi, "basic_linear"},
-                                  {4, 256 * kKi, "linear_nb"},
-                                  {4, kAnySize, "basic_linear"},
-                                  {8, 2 * kKi, "binomial"},
-                                  {8, 4 * kKi, "basic_linear"},
-                                  {8, 8 * kKi, "binomial"},
-                                  {8, 32 * kKi, "basic_linear"},
-                                  {8, kMi, "linear_nb"},
-                                  {8, kAnySize, "basic_linear"},
-                                  {16, 16 * kKi, "binomial"},
-                                  {16, kMi, "linear_nb"},
-                                  {16, kAnySize, "basic_linear"},
-                                  {32, 16 * kKi, "binomial"},
-                                  {32, 32 * kKi, "basic_linear"},
-                                  {32, kAnySize, "linear_nb"},
-                                  {64, 512, "binomial"},
-                                  {64, 8 * kKi, "linear_nb"},
-                                  {64, 16 * kKi, "binomial"},
-                                  {64, kAnySize, "linear_nb"},
-                                  {kManyRanks, 512, "binomial"},
-                                  {kManyRanks, kAnySize, "linear_nb"}};
+constexpr std::string_view kGatherRules =
+    "4: 2 linear_sync, 4 basic_linear, 32K binomial, 64K basic_linear, 128K binomial, * linear_sync\n"
+    "8: 1K binomial, 8K basic_linear, 32K binomial, 256K basic_linear, * linear_sync\n"
+    "256: * binomial\n"
+    "512: 2K binomial, 8K basic_linear, * binomial\n"
+    "*: * binomial";
 
-constexpr Rule kAllgatherRules[] = {{3, kAnySize, "two_proc"},
-                                    {32, kAnySize, "recursive_doubling"},
-                                    {64, kKi, "recursive_doubling"},
-                                    {64, 64 * kKi, "neighbor"},
-                                    {64, kAnySize, "ring"},
-                                    {128, 512, "recursive_doubling"},
-                                    {128, 64 * kKi, "neighbor"},
-                                    {128, kAnySize, "ring"},
-                                    {256, 512, "recursive_doubling"},
-                                    {256, 128 * kKi, "neighbor"},
-                                    {256, 512 * kKi, "ring"},
-                                    {256, kMi, "neighbor"},
-                                    {256, kAnySize, "ring"},
-                                    {512, 32, "recursive_doubling"},
-                                    {512, 128, "bruck"},
-                                    {512, kKi, "recursive_doubling"},
-                                    {512, 128 * kKi, "neighbor"},
-                                    {512, 512 * kKi, "ring"},
-                                    {512, kMi, "neighbor"},
-                                    {512, kAnySize, "ring"},
-                                    {1024, 64, "recursive_doubling"},
-                                    {1024, 256, "bruck"},
-                                    {1024, 2 * kKi, "recursive_doubling"},
-                                    {1024, kAnySize, "neighbor"},
-                                    {2048, 4, "recursive_doubling"},
-                                    {2048, 8, "bruck"},
-                                    {2048, 16, "recursive_doubling"},
-                                    {2048, 32, "bruck"},
-                                    {2048, 256, "recursive_doubling"},
-                                    {2048, 512, "bruck"},
-                                    {2048, 4 * kKi, "recursive_doubling"},
-                                    {2048, kAnySize, "neighbor"},
-                                    {4096, 32, "bruck"},
-                                    {4096, 128, "recursive_doubling"},
-                                    {4096, 512, "bruck"},
-                                    {4096, 4 * kKi, "recursive_doubling"},
-                                    {4096, kAnySize, "neighbor"},
-                                    {kManyRanks, 2, "recursive_doubling"},
-                                    {kManyRanks, 8, "bruck"},
-                                    {kManyRanks, 16, "recursive_doubling"},
-                                    {kManyRanks, 512, "bruck"},
-                                    {kManyRanks, 4 * kKi, "recursive_doubling"},
-                                    {kManyRanks, kAnySize, "neighbor"}};
+constexpr std::string_view kScatterRules =
+    "4: 2 linear_nb, 128K basic_linear, 256K linear_nb, * basic_linear\n"
+    "8: 2K binomial, 4K basic_linear, 8K binomial, 32K basic_linear, 1M linear_nb, * basic_linear\n"
+    "16: 16K binomial, 1M linear_nb, * basic_linear\n"
+    "32: 16K binomial, 32K basic_linear, * linear_nb\n"
+    "64: 512 binomial, 8K linear_nb, 16K binomial, * linear_nb\n"
+    "*: 512 binomial, * linear_nb";
 
-constexpr Rule kAllgathervRules[] = {{3, 2 * kKi, "ring"},
-                                     {3, 4 * kKi, "two_proc"},
-                                     {3, 8 * kKi, "ring"},
-                                     {3, kAnySize, "two_proc"},
-                                     {8, 256, "default"},
-                                     {8, 4 * kKi, "neighbor"},
-                                     {8, 8 * kKi, "ring"},
-                                     {8, 16 * kKi, "neighbor"},
-                                     {8, 256 * kKi, "bruck"},
-                                     {8, kAnySize, "neighbor"},
-                                     {16, kKi, "default"},
-                                     {16, kAnySize, "bruck"},
-                                     {32, 128, "default"},
-                                     {32, 256 * kKi, "bruck"},
-                                     {32, kAnySize, "ring"},
-                                     {64, 256, "default"},
-                                     {64, 8 * kKi, "bruck"},
-                                     {64, kAnySize, "ring"},
-                                     {128, 256, "default"},
-                                     {128, 4 * kKi, "bruck"},
-                                     {128, kAnySize, "ring"},
-                                     {256, kKi, "bruck"},
-                                     {256, 64 * kKi, "neighbor"},
-                                     {256, kAnySize, "ring"},
-                                     {512, kKi, "bruck"},
-                                     {512, kAnySize, "ring"},
-                                     {1024, 512, "bruck"},
-                                     {1024, kKi, "default"},
-                                     {1024, 4 * kKi, "bruck"},
-                                     {1024, kMi, "neighbor"},
-                                     {1024, kAnySize, "ring"},
-                                     {kManyRanks, 4 * kKi, "bruck"},
-                                     {kManyRanks, kAnySize, "neighbor"}};
+constexpr std::string_view kAllgatherRules =
+    "3: * two_proc\n"
+    "32: * recursive_doubling\n"
+    "64: 1K recursive_doubling, 64K neighbor, * ring\n"
+    "128: 512 recursive_doubling, 64K neighbor, * ring\n"
+    "256: 512 recursive_doubling, 128K neighbor, 512K ring, 1M neighbor, * ring\n"
+    "512: 32 recursive_doubling, 128 bruck, 1K recursive_doubling, 128K neighbor, 512K ring, 1M neighbor, "
+    "* ring\n"
+    "1024: 64 recursive_doubling, 256 bruck, 2K recursive_doubling, * neighbor\n"
+    "2048: 4 recursive_doubling, 8 bruck, 16 recursive_doubling, 32 bruck, 256 recursive_doubling, "
+    "512 bruck, 4K recursive_doubling, * neighbor\n"
+    "4096: 32 bruck, 128 recursive_doubling, 512 bruck, 4K recursive_doubling, * neighbor\n"
+    "*: 2 recursive_doubling, 8 bruck, 16 recursive_doubling, 512 bruck, 4K recursive_doubling, * neighbor";
 
-constexpr Rule kReduceScatterInOrder[] = {{kManyRanks, kAnySize, "basic_linear"}};
-constexpr Rule kReduceScatterRules[] = {{4, 4, "recursive_doubling"},
-                                        {4, 8, "butterfly"},
-                                        {4, 16, "recursive_halving"},
-                                        {4, 128, "butterfly"},
-                                        {4, 256, "recursive_halving"},
-                                        {4, 4 * kKi, "butterfly"},
-                                        {4, 8 * kKi, "recursive_halving"},
-                                        {4, 128 * kKi, "butterfly"},
-                                        {4, kAnySize, "basic_linear"},
-                                        {8, 8, "recursive_halving"},
-                                        {8, 32, "recursive_doubling"},
-                                        {8, 256, "butterfly"},
-                                        {8, 8 * kKi, "recursive_halving"},
-                                        {8, 16 * kKi, "butterfly"},
-                                        {8, kMi, "recursive_halving"},
-                                        {8, kAnySize, "basic_linear"},
-                                        {16, 4, "basic_linear"},
-                                        {16, 32, "recursive_halving"},
-                                        {16, 128, "butterfly"},
-                                        {16, 512 * kKi, "recursive_halving"},
-                                        {16, 4 * kMi, "basic_linear"},
-                                        {16, kAnySize, "butterfly"},
-                                        {32, 32, "basic_linear"},
-                                        {32, 512 * kKi, "recursive_halving"},
-                                        {32, 2 * kMi, "basic_linear"},
-                                        {32, 4 * kMi, "recursive_halving"},
-                                        {32, kAnySize, "butterfly"},
-                                        {kManyRanks, 4, "recursive_halving"},
-                                        {kManyRanks, 16, "basic_linear"},
-                                        {kManyRanks, 64 * kKi, "butterfly"},
-                                        {kManyRanks, 256 * kKi, "basic_linear"},
-                                        {kManyRanks, kAnySize, "butterfly"}};
+constexpr std::string_view kAllgathervRules =
+    "3: 2K ring, 4K two_proc, 8K ring, * two_proc\n"
+    "8: 256 default, 4K neighbor, 8K ring, 16K neighbor, 256K bruck, * neighbor\n"
+    "16: 1K default, * bruck\n"
+    "32: 128 default, 256K bruck, * ring\n"
+    "64: 256 default, 8K bruck, * ring\n"
+    "128: 256 default, 4K bruck, * ring\n"
+    "256: 1K bruck, 64K neighbor, * ring\n"
+    "512: 1K bruck, * ring\n"
+    "1024: 512 bruck, 1K default, 4K bruck, 1M neighbor, * ring\n"
+    "*: 4K bruck, * neighbor";
 
-constexpr Rule kReduceScattervInOrder[] = {{kManyRanks, kAnySize, "non-overlapping"}};
-constexpr Rule kReduceScattervRules[] = {{4, 64 * kKi, "ring"},
-                                         {4, 128 * kKi, "butterfly"},
-                                         {4, kAnySize, "ring"},
-                                         {8, 8, "non-overlapping"},
-                                         {8, 256 * kKi, "recursive_halving"},
-                                         {8, kAnySize, "ring"},
-                                         {32, 256 * kKi, "recursive_halving"},
-                                         {32, kAnySize, "ring"},
-                                         {64, 64, "non-overlapping"},
-                                         {64, 2 * kKi, "recursive_halving"},
-                                         {64, 512 * kKi, "butterfly"},
-                                         {64, kAnySize, "ring"},
-                                         {128, 256, "non-overlapping"},
-                                         {128, 512, "recursive_halving"},
-                                         {128, 2 * kKi, "butterfly"},
-                                         {128, 4 * kKi, "recursive_halving"},
-                                         {128, kAnySize, "butterfly"},
-                                         {256, 256, "non-overlapping"},
-                                         {256, 512, "recursive_halving"},
-                                         {256, kAnySize, "butterfly"},
-                                         {512, 256, "non-overlapping"},
-                                         {512, kKi, "recursive_halving"},
-                                         {512, kAnySize, "butterfly"},
-                                         {1024, 512, "non-overlapping"},
-                                         {1024, 2 * kKi, "recursive_halving"},
-                                         {1024, 8 * kKi, "butterfly"},
-                                         {1024, 16 * kKi, "recursive_halving"},
-                                         {1024, kAnySize, "butterfly"},
-                                         {2048, 512, "non-overlapping"},
-                                         {2048, 4 * kKi, "recursive_halving"},
-                                         {2048, 16 * kKi, "butterfly"},
-                                         {2048, 32 * kKi, "recursive_halving"},
-                                         {2048, kAnySize, "butterfly"},
-                                         {4096, 512, "non-overlapping"},
-                                         {4096, 4 * kKi, "recursive_halving"},
-                                         {4096, kAnySize, "butterfly"},
-                                         {kManyRanks, kKi, "non-overlapping"},
-                                         {kManyRanks, 8 * kKi, "recursive_halving"},
-                                         {kManyRanks, kAnySize, "butterfly"}};
+constexpr std::string_view kReduceScatterInOrder = "*: * basic_linear";
+constexpr std::string_view kReduceScatterRules =
+    "4: 4 recursive_doubling, 8 butterfly, 16 recursive_halving, 128 butterfly, 256 recursive_halving, "
+    "4K butterfly, 8K recursive_halving, 128K butterfly, * basic_linear\n"
+    "8: 8 recursive_halving, 32 recursive_doubling, 256 butterfly, 8K recursive_halving, 16K butterfly, "
+    "1M recursive_halving, * basic_linear\n"
+    "16: 4 basic_linear, 32 recursive_halving, 128 butterfly, 512K recursive_halving, 4M basic_linear, "
+    "* butterfly\n"
+    "32: 32 basic_linear, 512K recursive_halving, 2M basic_linear, 4M recursive_halving, * butterfly\n"
+    "*: 4 recursive_halving, 16 basic_linear, 64K butterfly, 256K basic_linear, * butterfly";
 
-constexpr Rule kAlltoallRules[] = {{3, 2, "pairwise"},
-                                   {3, 4, "two_proc"},
-                                   {3, 16, "pairwise"},
-                                   {3, 64, "two_proc"},
-                                   {3, 256, "pairwise"},
-                                   {3, 4 * kKi, "two_proc"},
-                                   {3, 32 * kKi, "pairwise"},
-                                   {3, 256 * kKi, "linear_sync"},
-                                   {3, kMi, "two_proc"},
-                                   {3, kAnySize, "pairwise"},
-                                   {8, 8 * kKi, "linear_sync"},
-                                   {8, 16 * kKi, "linear"},
-                                   {8, 64 * kKi, "linear_sync"},
-                                   {8, 512 * kKi, "linear"},
-                                   {8, kMi, "pairwise"},
-                                   {8, kAnySize, "linear"},
-                                   {16, 256 * kKi, "linear_sync"},
-                                   {16, kAnySize, "linear"},
-                                   {32, 4, "linear_sync"},
-                                   {32, 512, "modified_bruck"},
-                                   {32, 8 * kKi, "linear_sync"},
-                                   {32, 32 * kKi, "linear"},
-                                   {32, 256 * kKi, "linear_sync"},
-                                   {32, 512 * kKi, "linear"},
-                                   {32, kAnySize, "linear_sync"},
-                                   {64, 512, "modified_bruck"},
-                                   {64, 512 * kKi, "linear"},
-                                   {64, kAnySize, "linear_sync"},
-                                   {128, kKi, "modified_bruck"},
-                                   {128, 2 * kKi, "linear"},
-                                   {128, 4 * kKi, "linear_sync"},
-                                   {128, 256 * kKi, "linear"},
-                                   {128, kAnySize, "pairwise"},
-                                   {256, kKi, "modified_bruck"},
-                                   {256, 2 * kKi, "linear_sync"},
-                                   {256, 256 * kKi, "linear"},
-                                   {256, kAnySize, "pairwise"},
-                                   {512, kKi, "modified_bruck"},
-                                   {512, 8 * kKi, "linear_sync"},
-                                   {512, 32 * kKi, "linear"},
-                                   {512, kAnySize, "pairwise"},
-                                   {1024, 512, "modified_bruck"},
-                                   {1024, 8 * kKi, "linear_sync"},
-                                   {1024, 16 * kKi, "linear"},
-                                   {1024, 128 * kKi, "linear_sync"},
-                                   {1024, 256 * kKi, "linear"},
-                                   {1024, kAnySize, "pairwise"},
-                                   {2048, 512, "modified_bruck"},
-                                   {2048, kKi, "linear_sync"},
-                                   {2048, 2 * kKi, "linear"},
-                                   {2048, 16 * kKi, "linear_sync"},
-                                   {2048, 256 * kKi, "linear"},
-                                   {2048, kAnySize, "linear_sync"},
-                                   {4096, kKi, "modified_bruck"},
-                                   {4096, 4 * kKi, "linear_sync"},
-                                   {4096, 8 * kKi, "linear"},
-                                   {4096, 128 * kKi, "linear_sync"},
-                                   {4096, kAnySize, "linear"},
-                                   {kManyRanks, 2 * kKi, "modified_bruck"},
-                                   {kManyRanks, 8 * kKi, "linear_sync"},
-                                   {kManyRanks, 16 * kKi, "linear"},
-                                   {kManyRanks, 32 * kKi, "linear_sync"},
-                                   {kManyRanks, 64 * kKi, "linear"},
-                                   {kManyRanks, kAnySize, "linear_sync"}};
+constexpr std::string_view kReduceScattervInOrder = "*: * non-overlapping";
+constexpr std::string_view kReduceScattervRules =
+    "4: 64K ring, 128K butterfly, * ring\n"
+    "8: 8 non-overlapping, 256K recursive_halving, * ring\n"
+    "32: 256K recursive_halving, * ring\n"
+    "64: 64 non-overlapping, 2K recursive_halving, 512K butterfly, * ring\n"
+    "128: 256 non-overlapping, 512 recursive_halving, 2K butterfly, 4K recursive_halving, * butterfly\n"
+    "256: 256 non-overlapping, 512 recursive_halving, * butterfly\n"
+    "512: 256 non-overlapping, 1K recursive_halving, * butterfly\n"
+    "1024: 512 non-overlapping, 2K recursive_halving, 8K butterfly, 16K recursive_halving, * butterfly\n"
+    "2048: 512 non-overlapping, 4K recursive_halving, 16K butterfly, 32K recursive_halving, * butterfly\n"
+    "4096: 512 non-overlapping, 4K recursive_halving, * butterfly\n"
+    "*: 1K non-overlapping, 8K recursive_halving, * butterfly";
 
-constexpr Rule kAlltoallvRules[] = {{4, kAnySize, "pairwise"},    {64, kAnySize, "basic_linear"},
-                                    {128, kAnySize, "pairwise"},  {256, kAnySize, "basic_linear"},
-                                    {1024, kAnySize, "pairwise"}, {kManyRanks, kAnySize, "basic_linear"}};
+constexpr std::string_view kAlltoallRules =
+    "3: 2 pairwise, 4 two_proc, 16 pairwise, 64 two_proc, 256 pairwise, 4K two_proc, 32K pairwise, "
+    "256K linear_sync, 1M two_proc, * pairwise\n"
+    "8: 8K linear_sync, 16K linear, 64K linear_sync, 512K linear, 1M pairwise, * linear\n"
+    "16: 256K linear_sync, * linear\n"
+    "32: 4 linear_sync, 512 modified_bruck, 8K linear_sync, 32K linear, 256K linear_sync, 512K linear, "
+    "* linear_sync\n"
+    "64: 512 modified_bruck, 512K linear, * linear_sync\n"
+    "128: 1K modified_bruck, 2K linear, 4K linear_sync, 256K linear, * pairwise\n"
+    "256: 1K modified_bruck, 2K linear_sync, 256K linear, * pairwise\n"
+    "512: 1K modified_bruck, 8K linear_sync, 32K linear, * pairwise\n"
+    "1024: 512 modified_bruck, 8K linear_sync, 16K linear, 128K linear_sync, 256K linear, * pairwise\n"
+    "2048: 512 modified_bruck, 1K linear_sync, 2K linear, 16K linear_sync, 256K linear, * linear_sync\n"
+    "4096: 1K modified_bruck, 4K linear_sync, 8K linear, 128K linear_sync, * linear\n"
+    "*: 2K modified_bruck, 8K linear_sync, 16K linear, 32K linear_sync, 64K linear, * linear_sync";
 
-constexpr Rule kBarrierRules[] = {{4, kAnySize, "recursive_doubling"},
-                                  {8, kAnySize, "linear"},
-                                  {64, kAnySize, "recursive_doubling"},
-                                  {256, kAnySize, "bruck"},
-                                  {512, kAnySize, "tree"},
-                                  {1024, kAnySize, "bruck"},
-                                  {4096, kAnySize, "tree"},
-                                  {kManyRanks, kAnySize, "bruck"}};
+constexpr std::string_view kAlltoallvRules =
+    "4: * pairwise\n"
+    "64: * basic_linear\n"
+    "128: * pairwise\n"
+    "256: * basic_linear\n"
+    "1024: * pairwise\n"
+    "*: * basic_linear";
 
-constexpr Rule kLinear[] = {{kManyRanks, kAnySize, "basic_linear"}};
-constexpr Rule kLinearScan[] = {{kManyRanks, kAnySize, "linear"}};
+constexpr std::string_view kBarrierRules =
+    "4: * recursive_doubling\n"
+    "8: * linear\n"
+    "64: * recursive_doubling\n"
+    "256: * bruck\n"
+    "512: * tree\n"
+    "1024: * bruck\n"
+    "4096: * tree\n"
+    "*: * bruck";
+
+constexpr std::string_view kLinear = "*: * basic_linear";
+constexpr std::string_view kLinearScan = "*: * linear";
+
+/// "16K"; * is `any`.
+std::size_t bound(std::string_view text, std::size_t any) {
+  if (text == "*") return any;
+  const std::size_t unit = text.ends_with('M') ? kKi * kKi : text.ends_with('K') ? kKi : 1;
+  if (unit > 1) text.remove_suffix(1);
+  return static_cast<std::size_t>(whole_number(text, 1, INT_MAX).value_or(0)) * unit;
+}
+
+std::vector<Rule> rules(std::string_view table) {
+  std::vector<Rule> all;
+  for (const std::string_view line : split(table, '\n')) {
+    const std::size_t colon = line.find(':');
+    const auto ranks = static_cast<int>(bound(line.substr(0, colon), INT_MAX));
+    for (const std::string_view part : split(line.substr(colon + 1), ',')) {
+      const std::vector<std::string_view> words = split(part.substr(1), ' ');
+      all.push_back({ranks, bound(words[0], SIZE_MAX), words[1]});
+    }
+  }
+  return all;
+}
 
 }  // namespace
 
 std::span<const CollectiveKind> collective_kinds() {
   using enum OperationKind;
   static const auto& kinds = immortal(std::vector<CollectiveKind>{
-      {kBcast, bcast_algorithms(), kBcastRules},
-      {kReduce, reduce_algorithms(), kReduceRules, kReduceInOrder},
-      {kGather, gather_algorithms(), kGatherRules},
-      {kAllreduce, allreduce_algorithms(), kAllreduceRules, kAllreduceInOrder},
-      {kScatter, scatter_algorithms(), kScatterRules},
-      {kAllgather, allgather_algorithms(), kAllgatherRules},
-      {kReduceScatter, reduce_scatter_algorithms(), kReduceScatterRules, kReduceScatterInOrder},
-      {kAlltoall, alltoall_algorithms(), kAlltoallRules},
-      {kBarrier, barrier_algorithms(), kBarrierRules},
-      {kScan, scan_algorithms(), kLinearScan},
-      {kExscan, exscan_algorithms(), kLinearScan},
-      {kGatherv, gatherv_algorithms(), kLinear},
-      {kScatterv, scatterv_algorithms(), kLinear},
-      {kAllgatherv, allgatherv_algorithms(), kAllgathervRules},
-      {kReduceScatterv, reduce_scatterv_algorithms(), kReduceScattervRules, kReduceScattervInOrder},
-      {kAlltoallv, alltoallv_algorithms(), kAlltoallvRules},
+      {kBcast, kBcastCatalogue, rules(kBcastRules)},
+      {kReduce, kReduceCatalogue, rules(kReduceRules), rules(kReduceInOrder)},
+      {kGather, kGatherCatalogue, rules(kGatherRules)},
+      {kAllreduce, kAllreduceCatalogue, rules(kAllreduceRules), rules(kAllreduceInOrder)},
+      {kScatter, kScatterCatalogue, rules(kScatterRules)},
+      {kAllgather, kAllgatherCatalogue, rules(kAllgatherRules)},
+      {kReduceScatter, kReduceScatterCatalogue, rules(kReduceScatterRules), rules(kReduceScatterInOrder)},
+      {kAlltoall, kAlltoallCatalogue, rules(kAlltoallRules)},
+      {kBarrier, kBarrierCatalogue, rules(kBarrierRules)},
+      {kScan, kScanCatalogue, rules(kLinearScan)},
+      {kExscan, kExscanCatalogue, rules(kLinearScan)},
+      {kGatherv, kGathervCatalogue, rules(kLinear)},
+      {kScatterv, kScattervCatalogue, rules(kLinear)},
+      {kAllgatherv, kAllgathervCatalogue, rules(kAllgathervRules)},
+      {kReduceScatterv, kReduceScattervCatalogue, rules(kReduceScattervRules), rules(kReduceScattervInOrder)},
+      {kAlltoallv, kAlltoallvCatalogue, rules(kAlltoallvRules)},
   });
   return kinds;
 }

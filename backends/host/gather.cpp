@@ -184,17 +184,9 @@ Task<Outcome> gather_linear(AlgorithmCall call) {
   co_return outcome;
 }
 
-std::span<const Algorithm> gather_algorithms() {
-  return kGather;
-}
-std::span<const Algorithm> gatherv_algorithms() {
-  return kGatherv;
-}
-std::span<const Algorithm> scatter_algorithms() {
-  return kScatter;
-}
-std::span<const Algorithm> scatterv_algorithms() {
-  return kScatterv;
-}
+constinit const std::span<const Algorithm> kGatherCatalogue = kGather;
+constinit const std::span<const Algorithm> kGathervCatalogue = kGatherv;
+constinit const std::span<const Algorithm> kScatterCatalogue = kScatter;
+constinit const std::span<const Algorithm> kScattervCatalogue = kScatterv;
 
 }  // namespace offramp::host

@@ -172,8 +172,6 @@ Task<Outcome> reduce_up_binomial(AlgorithmCall call, std::size_t segment) {
             call.buffers.receive, segment);
 }
 
-std::span<const Algorithm> reduce_algorithms() {
-  return kReduceAlgorithms;
-}
+constinit const std::span<const Algorithm> kReduceCatalogue = kReduceAlgorithms;
 
 }  // namespace offramp::host

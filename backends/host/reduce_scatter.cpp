@@ -178,11 +178,7 @@ constexpr Algorithm kDifferentScatter[] = {
 
 }  // namespace
 
-std::span<const Algorithm> reduce_scatter_algorithms() {
-  return kEqualScatter;
-}
-std::span<const Algorithm> reduce_scatterv_algorithms() {
-  return kDifferentScatter;
-}
+constinit const std::span<const Algorithm> kReduceScatterCatalogue = kEqualScatter;
+constinit const std::span<const Algorithm> kReduceScattervCatalogue = kDifferentScatter;
 
 }  // namespace offramp::host

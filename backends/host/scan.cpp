@@ -82,11 +82,7 @@ constexpr Algorithm kExscan[] = {{"linear", as<linear, false>},
 
 }  // namespace
 
-std::span<const Algorithm> scan_algorithms() {
-  return kScan;
-}
-std::span<const Algorithm> exscan_algorithms() {
-  return kExscan;
-}
+constinit const std::span<const Algorithm> kScanCatalogue = kScan;
+constinit const std::span<const Algorithm> kExscanCatalogue = kExscan;
 
 }  // namespace offramp::host

@@ -22,10 +22,6 @@
 namespace offramp::host {
 namespace {
 
-// True if a parameter was fitted to the figure.
-constexpr bool kHeldOut = false;
-constexpr bool kFitted = true;
-
 constexpr std::size_t kKi = 1024;
 
 /// A job's ranks: block by block on its nodes, or round-robin (mpirun --map-by node).
@@ -35,11 +31,6 @@ struct Job {
   bool dealt = false;
   Settings settings = Settings::defaults(parameters());
 };
-
-std::string size_of(std::size_t bytes) {
-  if (bytes >= kKi * kKi) return fmt::format("{} MiB", bytes / kKi / kKi);
-  return bytes >= kKi ? fmt::format("{} KiB", bytes / kKi) : fmt::format("{} B", bytes);
-}
 
 /// In the order of the job's communicator.
 std::vector<int> world_ranks(const Job& job) {
@@ -118,14 +109,14 @@ void add_allgatherv(ValidationRows& rows) {
                                {kKi * kKi, 53655, 53379, 307566}};
   for (const Point& point : kPoints) {
     const PublishedAllgatherv ours = published_allgatherv(point.bytes, false);
-    rows.push_back({fmt::format("allgatherv of {} on 4 x 32 ranks, BlueField-2", size_of(point.bytes)), "us",
-                    point.bluefield2, ours.us, ours.is_fitted,
+    rows.push_back({fmt::format("allgatherv of {} on 4 x 32 ranks, BlueField-2", size_text(point.bytes)),
+                    "us", point.bluefield2, ours.us, ours.is_fitted,
                     fmt::format("published [sc23-logs]{}", reason(point.bytes))});
   }
   for (const Point& point : kPoints) {
     const PublishedAllgatherv ours = published_allgatherv(point.bytes, false);
-    rows.push_back({fmt::format("the same of {}, BlueField-3", size_of(point.bytes)), "us", point.bluefield3,
-                    ours.us, ours.is_fitted, "published [sc23-logs]; as above"});
+    rows.push_back({fmt::format("the same of {}, BlueField-3", size_text(point.bytes)), "us",
+                    point.bluefield3, ours.us, ours.is_fitted, "published [sc23-logs]; as above"});
   }
   for (const Point& point : kPoints) {
     const bool is_fitted = &point == std::begin(kPoints);
@@ -141,7 +132,7 @@ void add_allgatherv(ValidationRows& rows) {
       why += kNotKnownWhy;
     }
     rows.push_back(
-        {fmt::format("iallgatherv of {}, BlueField-2", size_of(point.bytes)), "us", point.nonblocking, ours,
+        {fmt::format("iallgatherv of {}, BlueField-2", size_text(point.bytes)), "us", point.nonblocking, ours,
          is_fitted ? kFitted : kHeldOut,
          fmt::format("published [sc23-logs]; libnbc's schedule: all blocks between all ranks at once{}",
                      why)});
@@ -163,7 +154,7 @@ void add_messages(ValidationRows& rows) {
   const auto add = [&](const Job& of, std::string_view where, std::size_t bytes, double known,
                        std::string_view source) {
     const double ours = message_time(of, bytes);
-    rows.push_back({fmt::format("message of {}{}", size_of(bytes), where), "us", known, ours, kHeldOut,
+    rows.push_back({fmt::format("message of {}{}", size_text(bytes), where), "us", known, ours, kHeldOut,
                     fmt::format("{}{}", source, is_met(known, ours) ? "" : kNotKnownWhy)});
   };
   constexpr std::pair<std::size_t, double> kLonger[] = {
@@ -219,7 +210,7 @@ void add_collectives(ValidationRows& rows, const Job& job, std::string_view wher
     for (std::size_t i = 0; i < std::size(kSizes); ++i) {
       const double ours = mean_time(job, one.kind, kSizes[i]);
       const bool is_fitted = one.kind == fitted_to.kind && kSizes[i] == fitted_to.bytes;
-      rows.push_back({fmt::format("{} of {} on {}", to_string(one.kind), size_of(kSizes[i]), where), "us",
+      rows.push_back({fmt::format("{} of {} on {}", to_string(one.kind), size_text(kSizes[i]), where), "us",
                       one.us[i], ours, is_fitted ? kFitted : kHeldOut,
                       fmt::format("published [bf2-osu]{}",
                                   is_fitted ? fitted_to.parameters
@@ -311,7 +302,7 @@ void add_overlap(ValidationRows& rows) {
     const std::string asks = point.questions > 0 ? fmt::format(", {} questions", point.questions) : "";
     const std::string_view what = point.kind == kSend ? "message" : to_string(point.kind);
     rows.push_back(
-        {fmt::format("hidden of {} of {} within a node{}", what, size_of(point.bytes), asks), "%",
+        {fmt::format("hidden of {} of {} within a node{}", what, size_text(point.bytes), asks), "%",
          point.hidden, std::max(0.0, 100 * (1 - beside / alone)), kHeldOut,
          "measured: Open MPI 4.1.4, vader; median of 7 runs on a busy machine, apart by tens of per cent"});
   }
@@ -325,7 +316,7 @@ void add_hcoll(ValidationRows& rows) {
   job.settings.set("transport", {0, "ucx"});
   job.settings.set("collectives", {0, "node-wise"});
   for (std::size_t i = 0; i < std::size(kSizes); ++i)
-    rows.push_back({fmt::format("allreduce of {} on 4 x 128 ranks, HCOLL", size_of(kSizes[i])), "us",
+    rows.push_back({fmt::format("allreduce of {} on 4 x 128 ranks, HCOLL", size_text(kSizes[i])), "us",
                     kPublished[i], mean_time(job, OperationKind::kAllreduce, kSizes[i]), kHeldOut,
                     "published [ucc-hcoll]; by `node-wise`, with UCX within a node; HCOLL has shared memory "
                     "there, and its algorithms are not published"});

@@ -1,5 +1,3 @@
-#include "backends/tinsel/explain.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <iterator>
 
 #include "backends/tinsel/device.hpp"
+#include "backends/tinsel/tinsel.hpp"
 #include "simulators/tinsel/frame.hpp"
 
 namespace offramp::tinsel {

@@ -1,5 +1,4 @@
-#include "backends/tinsel/parameters.hpp"
-
+#include "backends/tinsel/tinsel.hpp"
 #include "offramp/kernel/immortal.hpp"
 #include "simulators/tinsel/idle.hpp"
 #include "simulators/tinsel/stream.hpp"

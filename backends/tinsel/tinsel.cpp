@@ -10,11 +10,8 @@
 #include "backends/tinsel/collectives.hpp"
 #include "backends/tinsel/configuration.hpp"
 #include "backends/tinsel/device.hpp"
-#include "backends/tinsel/explain.hpp"
 #include "backends/tinsel/multicasts.hpp"
-#include "backends/tinsel/parameters.hpp"
 #include "backends/tinsel/shared_units.hpp"
-#include "backends/tinsel/validation.hpp"
 #include "offramp/kernel/immortal.hpp"
 #include "simulators/world/deployment.hpp"
 

@@ -1,23 +1,19 @@
-#include "backends/tinsel/validation.hpp"
-
 #include <fmt/core.h>
 
 #include <array>
 #include <cmath>
 #include <utility>
 
+#include "backends/tinsel/tinsel.hpp"
 #include "simulators/tinsel/clock_tree.hpp"
 #include "simulators/tinsel/exchange.hpp"
 #include "simulators/tinsel/idle.hpp"
 #include "simulators/tinsel/placement.hpp"
 #include "simulators/tinsel/stream.hpp"
+#include "simulators/world/benchmarks.hpp"
 
 namespace offramp::tinsel {
 namespace {
-
-// True if a parameter was fitted to the figure.
-constexpr bool kHeldOut = false;
-constexpr bool kFitted = true;
 
 MachineSpec machine_at(int megahertz, int columns, int rows) {
   MachineSpec spec;

@@ -1,9 +1,8 @@
-#include "backends/zrlmpi/explain.hpp"
-
 #include <fmt/core.h>
 
 #include <string>
 
+#include "backends/zrlmpi/zrlmpi.hpp"
 #include "simulators/zrlmpi/header.hpp"
 #include "simulators/zrlmpi/protocol.hpp"
 

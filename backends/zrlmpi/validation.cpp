@@ -1,19 +1,15 @@
-#include "backends/zrlmpi/validation.hpp"
-
 #include <fmt/core.h>
 
 #include <array>
 #include <utility>
 
+#include "backends/zrlmpi/zrlmpi.hpp"
+#include "simulators/world/benchmarks.hpp"
 #include "simulators/zrlmpi/exchange.hpp"
 #include "simulators/zrlmpi/segmentation.hpp"
 
 namespace offramp::zrlmpi {
 namespace {
-
-// True if the model was fitted to the figure.
-constexpr bool kHeldOut = false;
-constexpr bool kFitted = true;
 
 constexpr const char* kRun = "[zrlmpi-src], run";
 constexpr const char* kComment = "read in [zrlmpi-src]: a comment";

@@ -7,8 +7,6 @@
 #include <string>
 
 #include "backends/zrlmpi/backend.hpp"
-#include "backends/zrlmpi/explain.hpp"
-#include "backends/zrlmpi/validation.hpp"
 #include "offramp/kernel/immortal.hpp"
 #include "simulators/world/deployment.hpp"
 

@@ -138,10 +138,4 @@ bool Network::run() {
   return true;
 }
 
-Time Network::last_end() const {
-  Time last;
-  for (const Station& one : stations_) last = later(last, one.end);
-  return last;
-}
-
 }  // namespace offramp::aie

@@ -38,8 +38,6 @@ class Network {
   /// Returns whether all kernels have ended.
   bool run();
   [[nodiscard]] Time end(int kernel) const { return stations_[static_cast<std::size_t>(kernel)].end; }
-  /// The latest end of all kernels.
-  [[nodiscard]] Time last_end() const;
   [[nodiscard]] std::uint64_t windows() const { return windows_; }
 
  private:

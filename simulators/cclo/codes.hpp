@@ -152,7 +152,6 @@ struct HardwareId {
 };
 HardwareId decode_hardware_id(std::uint32_t word);
 std::uint32_t encode(const HardwareId& id);
-std::string print(const HardwareId& id);
 
 /// A lane of the arithmetic unit: one function on one type. The first generation has SUM of four types, by
 /// `function` ([accl] Software interface). The second has SUM and MAX of five types, by lane.

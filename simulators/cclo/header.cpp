@@ -52,20 +52,6 @@ std::optional<Header> decode(Generation generation, std::span<const std::byte> b
   return header;
 }
 
-std::string print(Generation generation, const Header& header) {
-  std::string text;
-  for (const HeaderFieldSpec& f : header_fields(generation)) {
-    if (!text.empty()) text += ' ';
-    text += std::string(f.name) + '=' + std::to_string(header.get(f.field));
-  }
-  return text;
-}
-
-std::string_view to_string(Transport transport) {
-  static constexpr std::array<std::string_view, 3> kNames = {"tcp", "udp", "rdma"};
-  return kNames[static_cast<std::size_t>(transport)];
-}
-
 PacketCut cut_message(Generation generation, Transport transport, std::uint32_t max_packet,
                       std::uint64_t payload) {
   std::uint64_t bytes = payload + kHeaderBytes;
@@ -79,23 +65,6 @@ PacketCut cut_message(Generation generation, Transport transport, std::uint32_t 
   cut.full = static_cast<std::uint32_t>((bytes - 1) / max_packet);
   cut.last_bytes = static_cast<std::uint32_t>(bytes - std::uint64_t{cut.full} * max_packet);
   return cut;
-}
-
-std::array<std::uint32_t, 4> dma_command(std::uint32_t bytes, std::uint64_t address, std::uint32_t tag) {
-  return {0xc0800000U | (bytes & kMaximumTransactionBytes), static_cast<std::uint32_t>(address),
-          static_cast<std::uint32_t>(address >> 32), 0x2000U | (tag & 0xfU)};
-}
-
-std::uint32_t encode(const DmaStatus& status) {
-  const auto bit = [](bool set, int n) { return static_cast<std::uint32_t>(set ? 1U : 0U) << n; };
-  return (status.tag & 0xfU) | bit(status.internal_error, 4) | bit(status.decode_error, 5) |
-         bit(status.slave_error, 6) | bit(status.okay, 7) | (status.bytes & 0x7fffffU) << 8 |
-         bit(status.end_of_packet, 31);
-}
-
-DmaStatus decode_dma_status(std::uint32_t word) {
-  const auto bit = [word](int n) { return (word >> n & 1U) != 0; };
-  return {word & 0xfU, bit(4), bit(5), bit(6), bit(7), word >> 8 & 0x7fffffU, bit(31)};
 }
 
 }  // namespace offramp::cclo

@@ -59,10 +59,8 @@ HeaderImage encode(Generation generation, const Header& header);
 /// Accepts arbitrary bytes. `nullopt` for fewer than 64 bytes, a message longer than a DMA transfer, or
 /// (second generation) an unknown message type.
 std::optional<Header> decode(Generation generation, std::span<const std::byte> bytes);
-std::string print(Generation generation, const Header& header);
 
 enum class Transport : std::uint8_t { kTcp, kUdp, kRdma };
-std::string_view to_string(Transport transport);
 
 /// A message as packets: full ones and a last one. Sizes are bytes on the network, including the header.
 struct PacketCut {
@@ -77,8 +75,6 @@ struct PacketCut {
 PacketCut cut_message(Generation generation, Transport transport, std::uint32_t max_packet,
                       std::uint64_t payload);
 
-/// A DMA command of the first generation: four words (read in [accl-2021]).
-std::array<std::uint32_t, 4> dma_command(std::uint32_t bytes, std::uint64_t address, std::uint32_t tag);
 /// The status word of a DMA command.
 struct DmaStatus {
   std::uint32_t tag = 0;
@@ -89,7 +85,5 @@ struct DmaStatus {
   std::uint32_t bytes = 0;
   bool end_of_packet = true;
 };
-std::uint32_t encode(const DmaStatus& status);
-DmaStatus decode_dma_status(std::uint32_t word);
 
 }  // namespace offramp::cclo

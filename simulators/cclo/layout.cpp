@@ -141,17 +141,6 @@ Layout resized(const Layout& layout, std::uint32_t bytes) {
   return other;
 }
 
-std::string print_operand_flags(std::uint32_t word) {
-  std::string text;
-  for (const OperandFlag& flag : kOperandFlags) {
-    if ((word & flag.bit) == 0) continue;
-    text += (text.empty() ? "" : ", ") + std::string(flag.name);
-    word &= ~flag.bit;
-  }
-  if (word != 0) text += (text.empty() ? "unknown" : ", unknown");
-  return text;
-}
-
 std::string print_layout(const Layout& layout, std::uint32_t buffers) {
   const bool second = layout.generation == Generation::kSecond;
   std::string text = "Call block";

@@ -96,8 +96,6 @@ inline constexpr std::uint32_t kOperand0Compressed = 0x1;
 inline constexpr std::uint32_t kOperand1Compressed = 0x2;
 inline constexpr std::uint32_t kResultCompressed = 0x4;
 inline constexpr std::uint32_t kMessagesCompressed = 0x8;
-/// The names of the flags in a word.
-std::string print_operand_flags(std::uint32_t word);
 
 constexpr std::uint32_t offset_of(Argument argument) {
   return kCallRegisters[4 + static_cast<std::size_t>(argument)].offset;
@@ -210,7 +208,6 @@ Layout resized(const Layout& layout, std::uint32_t bytes);
 std::string print_layout(const Layout& layout, std::uint32_t buffers);
 
 // --- the second generation's exchange memory (read in [accl-2025]) ---
-inline constexpr std::uint32_t kGen2BufferCount = 0x0000;  // written last
 inline constexpr std::uint32_t kGen2BufferLength = 0x0004;
 inline constexpr std::uint32_t kGatherMaximumFanIn = 0x1fc4;
 inline constexpr std::uint32_t kGatherMaximumBytes = 0x1fc8;

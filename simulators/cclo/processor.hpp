@@ -204,8 +204,6 @@ class Processor {
   };
   [[nodiscard]] const Wanted& blocked_on() const { return wanted_; }
   [[nodiscard]] const CallContext& context() const { return context_; }
-  /// First generation: whether the call was abandoned at an error.
-  [[nodiscard]] bool unwound() const { return unwound_; }
   /// Returns null for the state after a driver's set-up.
   [[nodiscard]] EngineState* state() const { return context_.state; }
   [[nodiscard]] const WireCounters& wire() const { return wire_; }

@@ -132,36 +132,6 @@ bool EndpointCache::leave(Group& group, int rank) {
   return true;
 }
 
-CacheActions EndpointCache::revoke_rank(GroupUid uid, std::uint32_t incarnation, int rank) {
-  CacheActions actions;
-  Group* const group = in_use(uid, incarnation);
-  if (group == nullptr) {
-    actions.refused = true;
-    return actions;
-  }
-  const std::vector<int>& own = group->own;
-  if (!std::binary_search(own.begin(), own.end(), rank) || !leave(*group, rank)) {
-    actions.refused = true;
-    return actions;
-  }
-  actions.revoke_to_processes = ++group->own_revoked == static_cast<int>(own.size());
-  check_revoked(uid, actions);
-  return actions;
-}
-
-CacheActions EndpointCache::revoke_from_process(GroupUid uid, std::uint32_t incarnation,
-                                                std::span<const int> ranks) {
-  CacheActions actions;
-  Group* const group = in_use(uid, incarnation);
-  if (group == nullptr) {
-    actions.refused = true;
-    return actions;
-  }
-  for (const int rank : ranks) actions.refused = !leave(*group, rank) || actions.refused;
-  check_revoked(uid, actions);
-  return actions;
-}
-
 /// Removes a group that all ranks have left, and replays the adds deferred for its successor.
 void EndpointCache::check_revoked(GroupUid uid, CacheActions& actions) {
   const auto found = groups_.find(uid);

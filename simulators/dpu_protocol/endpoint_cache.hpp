@@ -36,11 +36,10 @@ struct CacheEntry {
 
 /// Messages that a step requires.
 struct CacheActions {
-  int entries_to_processes = 0;      // number of messages 41
-  bool populated = false;            // complete with this step: 46 and 41 to the local ranks
-  bool revoke_to_processes = false;  // 45 to all other processes
-  bool revoked = false;              // ended with this step: notify the local ranks
-  bool refused = false;              // the message does not match the group
+  int entries_to_processes = 0;  // number of messages 41
+  bool populated = false;        // complete with this step: 46 and 41 to the local ranks
+  bool revoked = false;          // ended with this step: notify the local ranks
+  bool refused = false;          // the message does not match the group
 };
 
 /// One incarnation of a group.
@@ -60,9 +59,6 @@ class EndpointCache {
   CacheActions add_rank(const GroupDescription& group, int rank);
   /// Adds entries from another service process.
   CacheActions add_entries(const GroupDescription& group, std::span<const int> ranks);
-  /// A rank of this service process leaves, or the ranks of another one have left.
-  CacheActions revoke_rank(GroupUid uid, std::uint32_t incarnation, int rank);
-  CacheActions revoke_from_process(GroupUid uid, std::uint32_t incarnation, std::span<const int> ranks);
 
   // For callers without a Placement: adds an explicit entry, or revokes an explicit rank.
   CacheActions add_entry(const GroupDescription& group, int rank, const CacheEntry& entry);
@@ -103,7 +99,6 @@ class EndpointCache {
     std::vector<bool> revoked;
     int known = 0;
     int own_known = 0;
-    int own_revoked = 0;
     int all_revoked = 0;
     std::vector<Waiting> waiting;
   };

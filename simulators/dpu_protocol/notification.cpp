@@ -85,26 +85,8 @@ std::optional<NotificationHeader> decode(std::span<const std::byte> bytes) {
   return header;
 }
 
-std::string to_text(const NotificationHeader& header) {
-  std::string text;
-  for (const NotificationField& field : kFields) {
-    if (!text.empty()) text += ' ';
-    text += field.name;
-    text += '=';
-    text += std::to_string(field.get(header));
-  }
-  return text;
-}
-
 std::span<const ReservedType> reserved_types() {
   return kReserved;
-}
-
-std::string_view reserved_name(std::uint64_t type) {
-  for (const ReservedType& reserved : kReserved) {
-    if (reserved.type == type) return reserved.name;
-  }
-  return {};
 }
 
 }  // namespace offramp::dpu

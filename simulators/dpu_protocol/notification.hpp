@@ -49,7 +49,6 @@ using HeaderBytes = std::array<std::byte, kHeaderBytes>;
 HeaderBytes encode(const NotificationHeader& header);
 /// `nullopt` if there are too few bytes or a field has an invalid value.
 std::optional<NotificationHeader> decode(std::span<const std::byte> bytes);
-std::string to_text(const NotificationHeader& header);
 
 /// Types reserved for the service; programs must not use them.
 struct ReservedType {
@@ -57,7 +56,5 @@ struct ReservedType {
   std::string_view name;
 };
 std::span<const ReservedType> reserved_types();
-/// Returns an empty text if the type is not reserved.
-std::string_view reserved_name(std::uint64_t type);
 
 }  // namespace offramp::dpu

@@ -13,8 +13,8 @@
 #include "simulators/network/cascade.hpp"
 #include "simulators/network/platform.hpp"
 #include "simulators/network/platform_elements.hpp"
-#include "simulators/network/text_fields.hpp"
 #include "simulators/network/xml_tree.hpp"
+#include "simulators/world/text_fields.hpp"
 
 namespace offramp {
 namespace {

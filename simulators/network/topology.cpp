@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "offramp/kernel/random.hpp"
-#include "simulators/network/text_fields.hpp"
+#include "simulators/world/text_fields.hpp"
 
 namespace offramp {
 namespace {

@@ -1,6 +1,20 @@
 #include "simulators/world/benchmarks.hpp"
 
+#include <fmt/format.h>
+
 namespace offramp {
+
+std::string size_text(std::size_t bytes) {
+  constexpr std::size_t kKi = 1024;
+  if (bytes >= kKi * kKi) return fmt::format("{} MiB", bytes / kKi / kKi);
+  return bytes >= kKi ? fmt::format("{} KiB", bytes / kKi) : fmt::format("{} B", bytes);
+}
+
+Settings settings_with(std::span<const Parameter> table, const Values& values) {
+  Settings settings = Settings::defaults(table);
+  for (const auto& [name, value] : values) settings.set(name, value);
+  return settings;
+}
 
 Time half_round_trip(World& world, std::size_t bytes) {
   const int pairs = world.ranks() / 2;

@@ -6,11 +6,24 @@
 #include <cstddef>
 #include <functional>
 #include <span>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "simulators/world/world.hpp"
 
 namespace offramp {
+
+// ValidationRow::fitted.
+inline constexpr bool kHeldOut = false;
+inline constexpr bool kFitted = true;
+
+/// "16 KiB", in the names of rows.
+std::string size_text(std::size_t bytes);
+/// The defaults of a table, but for these values.
+using Values = std::vector<std::pair<std::string_view, Settings::Value>>;
+Settings settings_with(std::span<const Parameter> table, const Values& values);
 
 /// Half of a ping-pong's round-trip time for this message size, averaged over the pairs: osu_latency, or
 /// osu_multi_lat with several pairs. Ranks i and i + size / 2 are pairs.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "offramp/kernel/burst.hpp"
@@ -417,39 +418,23 @@ std::uint64_t wire_id(int from, int to, std::uint64_t channel) {
 }  // namespace
 
 std::string_view to_string(State state) {
-  switch (state) {
-    case State::kIdle:
-      return "IDLE";
-    case State::kStartSend:
-      return "START_SEND";
-    case State::kSendReq:
-      return "SEND_REQ";
-    case State::kWait4Clear:
-      return "WAIT4CLEAR";
-    case State::kSendDataStart:
-      return "SEND_DATA_START";
-    case State::kSendDataRd:
-      return "SEND_DATA_RD";
-    case State::kSendDataWrd:
-      return "SEND_DATA_WRD";
-    case State::kWait4Ack:
-      return "WAIT4ACK";
-    case State::kStartRecv:
-      return "START_RECV";
-    case State::kWait4Req:
-      return "WAIT4REQ";
-    case State::kAssembleClear:
-      return "ASSEMBLE_CLEAR";
-    case State::kRecvDataStart:
-      return "RECV_DATA_START";
-    case State::kRecvDataRd:
-      return "RECV_DATA_RD";
-    case State::kRecvDataWrd:
-      return "RECV_DATA_WRD";
-    case State::kSendAck:
-      return "SEND_ACK";
-  }
-  return "?";
+  static constexpr std::pair<State, std::string_view> kNames[] = {{State::kIdle, "IDLE"},
+                                                                  {State::kStartSend, "START_SEND"},
+                                                                  {State::kSendReq, "SEND_REQ"},
+                                                                  {State::kWait4Clear, "WAIT4CLEAR"},
+                                                                  {State::kSendDataStart, "SEND_DATA_START"},
+                                                                  {State::kSendDataRd, "SEND_DATA_RD"},
+                                                                  {State::kSendDataWrd, "SEND_DATA_WRD"},
+                                                                  {State::kWait4Ack, "WAIT4ACK"},
+                                                                  {State::kStartRecv, "START_RECV"},
+                                                                  {State::kWait4Req, "WAIT4REQ"},
+                                                                  {State::kAssembleClear, "ASSEMBLE_CLEAR"},
+                                                                  {State::kRecvDataStart, "RECV_DATA_START"},
+                                                                  {State::kRecvDataRd, "RECV_DATA_RD"},
+                                                                  {State::kRecvDataWrd, "RECV_DATA_WRD"},
+                                                                  {State::kSendAck, "SEND_ACK"}};
+  const auto* const found = std::ranges::find(kNames, state, &std::pair<State, std::string_view>::first);
+  return found != std::end(kNames) ? found->second : "?";
 }
 
 ExchangeResult ExchangeRunner::run(const ExchangeRequest& request, std::vector<StateChange>* states) {

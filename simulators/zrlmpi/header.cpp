@@ -128,18 +128,6 @@ HeaderError decode(std::span<const std::byte> bytes, Format format, Header& head
   return error;
 }
 
-std::string print(const Header& header) {
-  std::string text;
-  for (const FieldSpec& spec : kFields) {
-    if (spec.field == Field::kStart || spec.field == Field::kEnd) continue;
-    if (!text.empty()) text += ' ';
-    text.append(spec.name).append("=").append(std::to_string(header.get(spec.field)));
-    if (spec.field == Field::kCall) text.append("(").append(to_string(header.call())).append(")");
-    if (spec.field == Field::kType) text.append("(").append(to_string(header.type())).append(")");
-  }
-  return text;
-}
-
 std::array<std::byte, FragmentBlock::kBytes> encode(const FragmentBlock& block) {
   std::array<std::byte, FragmentBlock::kBytes> image{};
   write_little_endian(block.total, std::span(image).first(8));

@@ -144,7 +144,6 @@ HeaderImage encode(const Header& header);
 /// Reads only the first 32 bytes, which may be arbitrary. Sets `header` only if there is no error.
 HeaderError decode(std::span<const std::byte> bytes, Format format, Header& header);
 /// One readable line with all fields by name.
-std::string print(const Header& header);
 
 /// The extension block before a fragment: its position in the message. 16 bytes, little-endian.
 struct FragmentBlock {

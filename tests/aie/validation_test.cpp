@@ -1,11 +1,11 @@
 // The rows of the validation table: the errors against published figures do not grow.
-#include "backends/aie/validation.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstdlib>
 #include <string_view>
+
+#include "backends/aie/aie.hpp"
 
 namespace offramp::aie {
 namespace {

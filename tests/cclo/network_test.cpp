@@ -80,8 +80,8 @@ TEST(CcloTransmitter, TakesTheSameTimeForAMessageAndForItsPackets) {
           const Flow in{begin, begin + spread};
           const Crossing a = closed.send(in, bytes);
           const Crossing b = packets.send_packets(in, bytes, {});
-          EXPECT_EQ(a.first, b.first) << bytes << " bytes over " << to_string(spec.transport);
-          EXPECT_EQ(a.last, b.last) << bytes << " bytes over " << to_string(spec.transport);
+          EXPECT_EQ(a.first, b.first) << bytes << " bytes over " << static_cast<int>(spec.transport);
+          EXPECT_EQ(a.last, b.last) << bytes << " bytes over " << static_cast<int>(spec.transport);
           EXPECT_EQ(a.accepted, b.accepted);
           EXPECT_EQ(b.error, Error::kNone);
           EXPECT_EQ(a.wire.packets, b.wire.packets);

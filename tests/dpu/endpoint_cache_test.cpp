@@ -41,17 +41,9 @@ struct Service {
     }
   }
   void revoke(const GroupDescription& group) {
-    for (std::size_t id = 0; id < caches.size(); ++id) {
-      const std::vector<int> own = caches[id].own_ranks(group);
-      for (const int rank : own) {
-        const CacheActions actions = caches[id].revoke_rank(group.uid, group.incarnation, rank);
-        EXPECT_FALSE(actions.refused);
-        if (!actions.revoke_to_processes) continue;
-        for (std::size_t other = 0; other < caches.size(); ++other) {
-          if (other == id) continue;
-          EXPECT_FALSE(caches[other].revoke_from_process(group.uid, group.incarnation, own).refused);
-        }
-      }
+    for (int rank = 0; rank < static_cast<int>(group.world_ranks.size()); ++rank) {
+      for (EndpointCache& cache : caches)
+        EXPECT_FALSE(cache.revoke_entry(group.uid, group.incarnation, rank).refused);
     }
   }
 
@@ -128,10 +120,10 @@ TEST(DpuEndpointCache, AnAddDuringARevocationWaitsForItsEnd) {
   const GroupDescription second = world_of(2, 2);
   cache.add_rank(first, 0);
   cache.add_rank(first, 1);
-  EXPECT_FALSE(cache.revoke_rank(first.uid, 1, 0).revoked);
+  EXPECT_FALSE(cache.revoke_entry(first.uid, 1, 0).revoked);
   EXPECT_FALSE(cache.add_rank(second, 0).refused);
   EXPECT_EQ(cache.incarnation(first.uid), 1U);
-  EXPECT_TRUE(cache.revoke_rank(first.uid, 1, 1).revoked);
+  EXPECT_TRUE(cache.revoke_entry(first.uid, 1, 1).revoked);
   EXPECT_EQ(cache.incarnation(first.uid), 2U);
   EXPECT_FALSE(cache.populated(first.uid));
   EXPECT_TRUE(cache.add_rank(second, 1).populated);
@@ -148,9 +140,9 @@ TEST(DpuEndpointCache, RefusesWhatDoesNotBelongToAGroup) {
   GroupDescription collision = world;
   collision.world_ranks = {3, 2};  // another group with the same hash
   EXPECT_TRUE(cache.add_entries(collision, std::vector<int>{0}).refused);
-  EXPECT_TRUE(cache.revoke_rank(world.uid, 2, 0).refused);
-  EXPECT_TRUE(cache.revoke_rank(world.uid + 1, 1, 0).refused);
-  EXPECT_TRUE(cache.revoke_from_process(world.uid, 1, std::vector<int>{77}).refused);
+  EXPECT_TRUE(cache.revoke_entry(world.uid, 2, 0).refused);
+  EXPECT_TRUE(cache.revoke_entry(world.uid + 1, 1, 0).refused);
+  EXPECT_TRUE(cache.revoke_entry(world.uid, 1, 77).refused);
 }
 
 TEST(DpuEndpointCache, HashesOfSmallGroupsDoNotCollide) {

@@ -36,8 +36,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   offramp::fuzz::Input input(data, size);
   Reader reader(input.rest());
   static_cast<void>(get_group(reader));
-  if (const auto revoke = decode_revoke(input.rest())) {
-    const Bytes image = encode(*revoke);
+  if (const auto revoke = decode_message<RevokeMessage>(input.rest())) {
+    const Bytes image = encode_message(*revoke);
     offramp::fuzz::require(std::equal(image.begin(), image.end(), input.rest().begin(), input.rest().end()));
   }
   const std::size_t piece = std::size_t{input.take<std::uint8_t>()} + 1;

@@ -10,7 +10,6 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   for (const Format format : {Format::kStrict, Format::kExtended}) {
     Header header;
     if (decode(bytes, format, header) != HeaderError::kNone) continue;
-    static_cast<void>(print(header));
     const HeaderImage image = encode(header);
     Header again;
     offramp::fuzz::require(decode(image, format, again) == HeaderError::kNone && again == header);

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "backends/tinsel/validation.hpp"
+#include "backends/tinsel/tinsel.hpp"
 
 namespace offramp::tinsel {
 namespace {

@@ -6,22 +6,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "simulators/network/placement.hpp"
+#include "simulators/world/text_fields.hpp"
 
 namespace offramp {
 namespace {
 
 constexpr int kMost = 1 << 20;
-
-std::optional<int> number(std::string_view text) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0 || value >= kMost)
-    return std::nullopt;
-  return value;
-}
 
 /// Size of the machine that has at least `needed` nodes.
 Result<int> size_of_machine(const NetworkOptions& network, int needed) {
@@ -37,18 +29,16 @@ Result<int> size_of_machine(const NetworkOptions& network, int needed) {
 
 std::optional<std::vector<int>> parse_nodes(std::string_view text) {
   std::vector<int> nodes;
-  for (;;) {
-    const std::size_t comma = text.find(',');
-    const std::string_view part = text.substr(0, comma);
+  for (const std::string_view part : split(text, ',')) {
     const std::size_t dash = part.find('-');
-    const auto first = number(part.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : number(part.substr(dash + 1));
+    const auto first = whole_number(part.substr(0, dash), 0, kMost - 1);
+    const auto last =
+        dash == std::string_view::npos ? first : whole_number(part.substr(dash + 1), 0, kMost - 1);
     if (!first || !last || *first > *last || nodes.size() + static_cast<std::size_t>(*last - *first) >= kMost)
       return std::nullopt;
-    for (int node = *first; node <= *last; ++node) nodes.push_back(node);
-    if (comma == std::string_view::npos) return nodes;
-    text.remove_prefix(comma + 1);
+    for (auto node = static_cast<int>(*first); node <= *last; ++node) nodes.push_back(node);
   }
+  return nodes;
 }
 
 Result<std::vector<int>> place_jobs(NetworkOptions& network, const std::vector<JobNodes>& jobs, bool others) {

@@ -14,7 +14,7 @@
 #include "lib/base/configuration/fault_script.hpp"
 #include "lib/base/configuration/found_file.hpp"
 #include "lib/base/text_format.hpp"
-#include "simulators/network/text_fields.hpp"
+#include "simulators/world/text_fields.hpp"
 
 namespace offramp {
 
@@ -111,9 +111,7 @@ class Loader {
   [[nodiscard]] string origin_of(const string& variable) const {
     const auto options = surroundings_.environment.find(kOptionsVariable);
     if (options == surroundings_.environment.end()) return variable;
-    for (string_view rest = options->second; !rest.empty();) {
-      const string_view item = rest.substr(0, rest.find(','));
-      rest.remove_prefix(std::min(rest.size(), item.size() + 1));
+    for (const string_view item : split(options->second, ',')) {
       const string_view name = item.substr(0, item.find('='));
       if (name != variable) continue;
       if (name.size() == item.size()) return fmt::format("option, {}", variable);

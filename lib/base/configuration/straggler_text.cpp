@@ -5,7 +5,7 @@
 
 #include "lib/base/configuration/job_places.hpp"
 #include "lib/base/text_format.hpp"
-#include "simulators/network/text_fields.hpp"
+#include "simulators/world/text_fields.hpp"
 
 namespace offramp {
 namespace {

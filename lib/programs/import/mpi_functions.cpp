@@ -3,156 +3,93 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <vector>
+
+#include "lib/programs/import/lines.hpp"
+#include "offramp/kernel/immortal.hpp"
 
 namespace offramp::trace {
 namespace {
+
+using recording::kBlocking;
+using recording::kBuffered;
+using recording::kSynchronous;
 
 struct NamedFunction {
   std::string_view name;
   Function function;
 };
 
-constexpr NamedFunction kMpiFunctions[] = {
-    {"MPI_Init", {.call = MpiFunction::kInit}},
-    {"MPI_Init_thread", {.call = MpiFunction::kInit}},
-    {"MPI_Finalize", {.call = MpiFunction::kFinalize}},
-    {"MPI_Send", {.kind = FunctionKind::kSend, .call = MpiFunction::kSend, .flags = recording::kBlocking}},
-    {"MPI_Rsend", {.kind = FunctionKind::kSend, .call = MpiFunction::kSend, .flags = recording::kBlocking}},
-    {"MPI_Ssend",
-     {.kind = FunctionKind::kSend,
-      .call = MpiFunction::kSsend,
-      .flags = recording::kBlocking | recording::kSynchronous}},
-    {"MPI_Bsend",
-     {.kind = FunctionKind::kSend,
-      .call = MpiFunction::kBsend,
-      .flags = recording::kBlocking | recording::kBuffered}},
-    {"MPI_Isend", {.kind = FunctionKind::kSend, .call = MpiFunction::kIsend}},
-    {"MPI_Irsend", {.kind = FunctionKind::kSend, .call = MpiFunction::kIsend}},
-    {"MPI_Issend",
-     {.kind = FunctionKind::kSend, .call = MpiFunction::kIssend, .flags = recording::kSynchronous}},
-    {"MPI_Ibsend",
-     {.kind = FunctionKind::kSend, .call = MpiFunction::kIbsend, .flags = recording::kBuffered}},
-    {"MPI_Recv", {.kind = FunctionKind::kReceive, .call = MpiFunction::kRecv, .flags = recording::kBlocking}},
-    {"MPI_Irecv", {.kind = FunctionKind::kReceive, .call = MpiFunction::kIrecv}},
-    {"MPI_Send_init", {.kind = FunctionKind::kPersistent, .call = MpiFunction::kIsend, .sends = true}},
-    {"MPI_Rsend_init", {.kind = FunctionKind::kPersistent, .call = MpiFunction::kIsend, .sends = true}},
-    {"MPI_Ssend_init",
-     {.kind = FunctionKind::kPersistent,
-      .call = MpiFunction::kIssend,
-      .flags = recording::kSynchronous,
-      .sends = true}},
-    {"MPI_Bsend_init",
-     {.kind = FunctionKind::kPersistent,
-      .call = MpiFunction::kIbsend,
-      .flags = recording::kBuffered,
-      .sends = true}},
-    {"MPI_Recv_init", {.kind = FunctionKind::kPersistent, .call = MpiFunction::kIrecv}},
-    {"MPI_Start", {.kind = FunctionKind::kStart}},
-    {"MPI_Startall", {.kind = FunctionKind::kStartall}},
-    {"MPI_Sendrecv", {.kind = FunctionKind::kSendrecv, .call = MpiFunction::kSendrecv}},
-    {"MPI_Sendrecv_replace", {.kind = FunctionKind::kSendrecvReplace, .call = MpiFunction::kSendrecv}},
-    {"MPI_Wait", {.kind = FunctionKind::kWait, .call = MpiFunction::kWait}},
-    {"MPI_Waitall", {.kind = FunctionKind::kWaitall, .call = MpiFunction::kWaitall}},
-    {"MPI_Waitany", {.kind = FunctionKind::kWaitany, .call = MpiFunction::kWaitany}},
-    {"MPI_Waitsome", {.kind = FunctionKind::kWaitsome, .call = MpiFunction::kWaitsome}},
-    {"MPI_Test", {.kind = FunctionKind::kTest, .call = MpiFunction::kTest}},
-    {"MPI_Testall", {.kind = FunctionKind::kTestall, .call = MpiFunction::kTest}},
-    {"MPI_Testany", {.kind = FunctionKind::kTestany, .call = MpiFunction::kTest}},
-    {"MPI_Testsome", {.kind = FunctionKind::kTestsome, .call = MpiFunction::kTest}},
-    {"MPI_Probe", {.kind = FunctionKind::kProbe, .call = MpiFunction::kProbe}},
-    {"MPI_Iprobe", {.kind = FunctionKind::kIprobe}},
-    {"MPI_Cancel", {.kind = FunctionKind::kCancel}},
-    {"MPI_Request_free", {.kind = FunctionKind::kRequestFree}},
-    {"MPI_Comm_dup", {.kind = FunctionKind::kMaking, .making = Making::Method::kDuplicate}},
-    {"MPI_Graph_create", {.kind = FunctionKind::kMaking, .making = Making::Method::kDuplicate}},
-    {"MPI_Comm_split", {.kind = FunctionKind::kMaking, .making = Making::Method::kSplit}},
-    {"MPI_Comm_create", {.kind = FunctionKind::kMaking, .making = Making::Method::kCreate}},
-    {"MPI_Cart_create", {.kind = FunctionKind::kMaking, .making = Making::Method::kGrid}},
-    {"MPI_Cart_sub", {.kind = FunctionKind::kMaking, .making = Making::Method::kSubgrid}},
-    {"MPI_Comm_group", {.kind = FunctionKind::kMaking, .making = Making::Method::kGroup}},
-    {"MPI_Group_incl", {.kind = FunctionKind::kMaking, .making = Making::Method::kInclude}},
-    {"MPI_Group_excl", {.kind = FunctionKind::kMaking, .making = Making::Method::kExclude}},
-};
+constexpr Function message(FunctionKind kind, MpiFunction call, int flags = 0, bool sends = false) {
+  return {.kind = kind, .call = call, .flags = static_cast<std::uint8_t>(flags), .sends = sends};
+}
+constexpr Function making(Making::Method method) {
+  return {.kind = FunctionKind::kMaking, .making = method};
+}
 
-/// Prefixes of functions that neither move data nor wait for other ranks. All others without an event are
-/// unknown and are reported: functions of later versions of MPI, and invalid names.
-constexpr std::string_view kLocal[] = {"MPI_Add_error_",
-                                       "MPI_Address",
-                                       "MPI_Aint_",
-                                       "MPI_Alloc_mem",
-                                       "MPI_Attr_",
-                                       "MPI_Buffer_",
-                                       "MPI_Cart_",
-                                       "MPI_Cartdim_get",
-                                       "MPI_Close_port",
-                                       "MPI_Comm_c2f",
-                                       "MPI_Comm_call_errhandler",
-                                       "MPI_Comm_compare",
-                                       "MPI_Comm_create_errhandler",
-                                       "MPI_Comm_create_keyval",
-                                       "MPI_Comm_delete_attr",
-                                       "MPI_Comm_f2c",
-                                       "MPI_Comm_free",
-                                       "MPI_Comm_get_",
-                                       "MPI_Comm_rank",
-                                       "MPI_Comm_remote_",
-                                       "MPI_Comm_set_",
-                                       "MPI_Comm_size",
-                                       "MPI_Comm_test_inter",
-                                       "MPI_Dims_create",
-                                       "MPI_Dist_graph_neighbors",
-                                       "MPI_Errhandler_",
-                                       "MPI_Error_",
-                                       "MPI_F_sync_reg",
-                                       "MPI_File_call_errhandler",
-                                       "MPI_File_create_errhandler",
-                                       "MPI_File_get_",
-                                       "MPI_File_set_errhandler",
-                                       "MPI_Finalized",
-                                       "MPI_Free_mem",
-                                       "MPI_Get_address",
-                                       "MPI_Get_count",
-                                       "MPI_Get_elements",
-                                       "MPI_Get_hw_resource_info",
-                                       "MPI_Get_library_version",
-                                       "MPI_Get_processor_name",
-                                       "MPI_Get_version",
-                                       "MPI_Graph_",
-                                       "MPI_Graphdims_get",
-                                       "MPI_Grequest_",
-                                       "MPI_Group_",
-                                       "MPI_Info_",
-                                       "MPI_Initialized",
-                                       "MPI_Is_thread_main",
-                                       "MPI_Keyval_",
-                                       "MPI_Lookup_name",
-                                       "MPI_Op_",
-                                       "MPI_Open_port",
-                                       "MPI_Pack",
-                                       "MPI_Pcontrol",
-                                       "MPI_Publish_name",
-                                       "MPI_Query_thread",
-                                       "MPI_Register_datarep",
-                                       "MPI_Remove_error_",
-                                       "MPI_Request_get_status",
-                                       "MPI_Session_",
-                                       "MPI_Sizeof",
-                                       "MPI_Status_",
-                                       "MPI_T_",
-                                       "MPI_Test_cancelled",
-                                       "MPI_Topo_test",
-                                       "MPI_Type_",
-                                       "MPI_Unpack",
-                                       "MPI_Unpublish_name",
-                                       "MPI_Win_call_errhandler",
-                                       "MPI_Win_create_errhandler",
-                                       "MPI_Win_create_keyval",
-                                       "MPI_Win_delete_attr",
-                                       "MPI_Win_free_keyval",
-                                       "MPI_Win_get_",
-                                       "MPI_Win_set_",
-                                       "MPI_Wtick",
-                                       "MPI_Wtime"};
+constexpr auto kMpiFunctions = [] {
+  using enum FunctionKind;
+  using enum Making::Method;
+  return std::to_array<NamedFunction>({
+      {"MPI_Init", {.call = MpiFunction::kInit}},
+      {"MPI_Init_thread", {.call = MpiFunction::kInit}},
+      {"MPI_Finalize", {.call = MpiFunction::kFinalize}},
+      {"MPI_Send", message(kSend, MpiFunction::kSend, kBlocking)},
+      {"MPI_Rsend", message(kSend, MpiFunction::kSend, kBlocking)},
+      {"MPI_Ssend", message(kSend, MpiFunction::kSsend, kBlocking | kSynchronous)},
+      {"MPI_Bsend", message(kSend, MpiFunction::kBsend, kBlocking | kBuffered)},
+      {"MPI_Isend", message(kSend, MpiFunction::kIsend)},
+      {"MPI_Irsend", message(kSend, MpiFunction::kIsend)},
+      {"MPI_Issend", message(kSend, MpiFunction::kIssend, kSynchronous)},
+      {"MPI_Ibsend", message(kSend, MpiFunction::kIbsend, kBuffered)},
+      {"MPI_Recv", message(kReceive, MpiFunction::kRecv, kBlocking)},
+      {"MPI_Irecv", message(kReceive, MpiFunction::kIrecv)},
+      {"MPI_Send_init", message(kPersistent, MpiFunction::kIsend, 0, true)},
+      {"MPI_Rsend_init", message(kPersistent, MpiFunction::kIsend, 0, true)},
+      {"MPI_Ssend_init", message(kPersistent, MpiFunction::kIssend, kSynchronous, true)},
+      {"MPI_Bsend_init", message(kPersistent, MpiFunction::kIbsend, kBuffered, true)},
+      {"MPI_Recv_init", message(kPersistent, MpiFunction::kIrecv)},
+      {"MPI_Start", {.kind = kStart}},
+      {"MPI_Startall", {.kind = kStartall}},
+      {"MPI_Sendrecv", {.kind = kSendrecv, .call = MpiFunction::kSendrecv}},
+      {"MPI_Sendrecv_replace", {.kind = kSendrecvReplace, .call = MpiFunction::kSendrecv}},
+      {"MPI_Wait", {.kind = kWait, .call = MpiFunction::kWait}},
+      {"MPI_Waitall", {.kind = kWaitall, .call = MpiFunction::kWaitall}},
+      {"MPI_Waitany", {.kind = kWaitany, .call = MpiFunction::kWaitany}},
+      {"MPI_Waitsome", {.kind = kWaitsome, .call = MpiFunction::kWaitsome}},
+      {"MPI_Test", {.kind = kTest, .call = MpiFunction::kTest}},
+      {"MPI_Testall", {.kind = kTestall, .call = MpiFunction::kTest}},
+      {"MPI_Testany", {.kind = kTestany, .call = MpiFunction::kTest}},
+      {"MPI_Testsome", {.kind = kTestsome, .call = MpiFunction::kTest}},
+      {"MPI_Probe", {.kind = kProbe, .call = MpiFunction::kProbe}},
+      {"MPI_Iprobe", {.kind = kIprobe}},
+      {"MPI_Cancel", {.kind = kCancel}},
+      {"MPI_Request_free", {.kind = kRequestFree}},
+      {"MPI_Comm_dup", making(kDuplicate)},
+      {"MPI_Graph_create", making(kDuplicate)},
+      {"MPI_Comm_split", making(kSplit)},
+      {"MPI_Comm_create", making(kCreate)},
+      {"MPI_Cart_create", making(kGrid)},
+      {"MPI_Cart_sub", making(kSubgrid)},
+      {"MPI_Comm_group", making(kGroup)},
+      {"MPI_Group_incl", making(kInclude)},
+      {"MPI_Group_excl", making(kExclude)},
+  });
+}();
+
+/// Prefixes, without MPI_, of functions that neither move data nor wait for other ranks. All others without
+/// an event are unknown and are reported: functions of later versions of MPI, and invalid names.
+constexpr std::string_view kLocal =
+    "Add_error_ Address Aint_ Alloc_mem Attr_ Buffer_ Cart_ Cartdim_get Close_port Comm_c2f "
+    "Comm_call_errhandler Comm_compare Comm_create_errhandler Comm_create_keyval Comm_delete_attr "
+    "Comm_f2c Comm_free Comm_get_ Comm_rank Comm_remote_ Comm_set_ Comm_size Comm_test_inter Dims_create "
+    "Dist_graph_neighbors Errhandler_ Error_ F_sync_reg File_call_errhandler File_create_errhandler "
+    "File_get_ File_set_errhandler Finalized Free_mem Get_address Get_count Get_elements "
+    "Get_hw_resource_info Get_library_version Get_processor_name Get_version Graph_ Graphdims_get "
+    "Grequest_ Group_ Info_ Initialized Is_thread_main Keyval_ Lookup_name Op_ Open_port Pack Pcontrol "
+    "Publish_name Query_thread Register_datarep Remove_error_ Request_get_status Session_ Sizeof Status_ "
+    "T_ Test_cancelled Topo_test Type_ Unpack Unpublish_name Win_call_errhandler Win_create_errhandler "
+    "Win_create_keyval Win_delete_attr Win_free_keyval Win_get_ Win_set_ Wtick Wtime";
 
 /// Finds "bcast" in "MPI_Ibcast".
 std::optional<Function> collective_of(std::string_view name) {
@@ -182,10 +119,15 @@ Function function_of(std::string_view name) {
     if (one.name == name) return one.function;
   }
   constexpr std::string_view kPrefix = "MPI_";
-  if (name.starts_with(kPrefix)) {
-    if (const auto collective = collective_of(name.substr(kPrefix.size()))) return *collective;
-  }
-  const bool is_local = std::any_of(std::begin(kLocal), std::end(kLocal),
+  if (!name.starts_with(kPrefix)) return {.kind = FunctionKind::kUnknown};
+  name.remove_prefix(kPrefix.size());
+  if (const auto collective = collective_of(name)) return *collective;
+  static const std::vector<std::string_view>& local = immortal([] {
+    std::vector<std::string_view> prefixes;
+    split(kLocal, prefixes);
+    return prefixes;
+  }());
+  const bool is_local = std::any_of(local.begin(), local.end(),
                                     [&](std::string_view begin) { return name.starts_with(begin); });
   return is_local ? Function() : Function{.kind = FunctionKind::kUnknown};
 }

@@ -163,41 +163,24 @@ struct DeleteCallbacks {
 }  // namespace
 
 std::string_view name_of(What what) {
-  switch (what) {
-    case What::kEnter:
-      return "Enter";
-    case What::kLeave:
-      return "Leave";
-    case What::kSend:
-      return "MpiSend";
-    case What::kSendBegun:
-      return "MpiIsend";
-    case What::kSendDone:
-      return "MpiIsendComplete";
-    case What::kReceive:
-      return "MpiRecv";
-    case What::kReceiveBegun:
-      return "MpiIrecvRequest";
-    case What::kReceiveDone:
-      return "MpiIrecv";
-    case What::kTested:
-      return "MpiRequestTest";
-    case What::kCancelled:
-      return "MpiRequestCancelled";
-    case What::kCollectiveBegun:
-      return "MpiCollectiveBegin";
-    case What::kCollective:
-      return "MpiCollectiveEnd";
-    case What::kCollectiveRequest:
-      return "NonBlockingCollectiveRequest";
-    case What::kCollectiveDone:
-      return "NonBlockingCollectiveComplete";
-    case What::kFlush:
-      return "BufferFlush";
-    case What::kSwitched:
-      return "MeasurementOnOff";
-  }
-  return "record";
+  static constexpr std::string_view kNames[] = {"Enter",
+                                                "Leave",
+                                                "MpiSend",
+                                                "MpiIsend",
+                                                "MpiIsendComplete",
+                                                "MpiRecv",
+                                                "MpiIrecvRequest",
+                                                "MpiIrecv",
+                                                "MpiRequestTest",
+                                                "MpiRequestCancelled",
+                                                "MpiCollectiveBegin",
+                                                "MpiCollectiveEnd",
+                                                "NonBlockingCollectiveRequest",
+                                                "NonBlockingCollectiveComplete",
+                                                "BufferFlush",
+                                                "MeasurementOnOff"};
+  static_assert(std::size(kNames) == static_cast<std::size_t>(What::kSwitched) + 1);
+  return kNames[static_cast<std::size_t>(what)];
 }
 
 OTF2_ErrorCode read_records(OTF2_Reader* reader, OTF2_GlobalEvtReader* events, RecordSink& sink) {

@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 namespace offramp::scale {
@@ -117,41 +118,24 @@ std::string signed_text(std::int64_t value) {
 }
 
 std::string_view name_of(Measure measure) {
-  switch (measure) {
-    case Measure::kOne:
-      return "1";
-    case Measure::kRanks:
-      return "ranks";
-    case Measure::kSize:
-      return "size";
-    case Measure::kLogarithm:
-      return "log2(size)";
-    case Measure::kSide0:
-      return "side 0";
-    case Measure::kSide1:
-      return "side 1";
-    case Measure::kSide2:
-      return "side 2";
-    case Measure::kFace01:
-      return "(side 0 * side 1)";
-    case Measure::kFace02:
-      return "(side 0 * side 2)";
-    case Measure::kFace12:
-      return "(side 1 * side 2)";
-    case Measure::kSquareRoot:
-      return "ranks^(1/2)";
-    case Measure::kCubeRoot:
-      return "ranks^(1/3)";
-    case Measure::kRanksBySize:
-      return "(ranks * size)";
-    case Measure::kSquare:
-      return "size^2";
-    case Measure::kCommunicators:
-      return "(ranks / size)";
-    case Measure::kCount:
-      break;
-  }
-  return "?";
+  static constexpr std::string_view kNames[] = {"1",
+                                                "ranks",
+                                                "size",
+                                                "log2(size)",
+                                                "side 0",
+                                                "side 1",
+                                                "side 2",
+                                                "(side 0 * side 1)",
+                                                "(side 0 * side 2)",
+                                                "(side 1 * side 2)",
+                                                "ranks^(1/2)",
+                                                "ranks^(1/3)",
+                                                "(ranks * size)",
+                                                "size^2",
+                                                "(ranks / size)",
+                                                "?"};
+  static_assert(std::size(kNames) == static_cast<std::size_t>(Measure::kCount) + 1);
+  return kNames[static_cast<std::size_t>(measure)];
 }
 
 std::string number_text(const Expression& e) {

@@ -95,7 +95,7 @@ dpu_offload_status_t send_revoke_group_rank_request(execution_context_t* econtex
     return DO_ERROR;
   Context& context = context_of(econtext);
   const RevokeMessage message{uid_of(rank->group_id), incarnation_of(*rank), narrow(rank->group_rank)};
-  return context.notify(context.peer(0), kRevokeRank, encode(message));
+  return context.notify(context.peer(0), kRevokeRank, encode_message(message));
 }
 
 dpu_offload_status_t send_cache_request(execution_context_t* econtext, offload_ep_t* ep, int64_t group_id) {

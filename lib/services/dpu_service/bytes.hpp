@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <type_traits>
 
@@ -22,6 +23,10 @@ class Writer {
   Writer& put(std::span<const std::byte> bytes) {
     bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
     return *this;
+  }
+  template <typename... Numbers>
+  void fields(const Numbers&... numbers) {
+    (put(numbers), ...);
   }
   Bytes release() { return std::move(bytes_); }
 
@@ -55,6 +60,10 @@ class Reader {
     bytes_ = bytes_.subspan(count);
     return part;
   }
+  template <typename... Numbers>
+  void fields(Numbers&... numbers) {
+    ((numbers = get<Numbers>()), ...);
+  }
   [[nodiscard]] std::span<const std::byte> rest() const { return bytes_; }
   [[nodiscard]] bool is_valid() const { return good_; }
   [[nodiscard]] bool finished() const { return good_ && bytes_.empty(); }
@@ -63,5 +72,21 @@ class Reader {
   std::span<const std::byte> bytes_;
   bool good_ = true;
 };
+
+/// For messages with fixed fields, which Message::fields() lists once for both directions.
+template <typename Message>
+Bytes encode_message(const Message& message) {
+  Writer writer;
+  Message::fields(writer, message);
+  return writer.release();
+}
+/// `nullopt` unless the bytes are exactly one message.
+template <typename Message>
+std::optional<Message> decode_message(std::span<const std::byte> bytes) {
+  Reader reader(bytes);
+  Message message;
+  Message::fields(reader, message);
+  return reader.finished() ? std::optional(message) : std::nullopt;
+}
 
 }  // namespace offramp::dpu

@@ -42,20 +42,6 @@ std::optional<GroupDescription> get_group(Reader& reader) {
   return group;
 }
 
-Bytes encode(const RevokeMessage& message) {
-  return Writer().put(message.uid).put(message.incarnation).put(message.rank).release();
-}
-
-std::optional<RevokeMessage> decode_revoke(std::span<const std::byte> bytes) {
-  Reader reader(bytes);
-  RevokeMessage message;
-  message.uid = reader.get<std::uint32_t>();
-  message.incarnation = reader.get<std::uint32_t>();
-  message.rank = reader.get<std::int32_t>();
-  if (!reader.finished()) return std::nullopt;
-  return message;
-}
-
 void ServiceEngine::register_cache_handlers(Context& context) {
   EventSystem& system = context.events.system;
   const bool from_rank = context.type == CONTEXT_SERVER && context.scope_id == SCOPE_HOST_DPU;
@@ -166,7 +152,7 @@ void ServiceEngine::push_if_populated(GroupUid uid, const CacheActions& actions)
 
 void ServiceEngine::on_revoke(std::span<const std::byte> data) {
   // Announced before any replayed adds: the other processes must revoke first too.
-  const auto message = decode_revoke(data);
+  const auto message = decode_message<RevokeMessage>(data);
   if (!message || cache_.incarnation(message->uid) != message->incarnation) return;
   const CacheEntry* const entry = cache_.entry(message->uid, message->rank);
   if (entry == nullptr || entry->process != static_cast<int>(global_id)) return;
@@ -177,14 +163,14 @@ void ServiceEngine::on_revoke(std::span<const std::byte> data) {
 void ServiceEngine::on_revoked(std::span<const std::byte> data) {
   if (on_dpu) {
     revoke(data);
-  } else if (const auto message = decode_revoke(data);
+  } else if (const auto message = decode_message<RevokeMessage>(data);
              message && cache_.incarnation(message->uid) == message->incarnation) {
     cache_.forget(message->uid);
   }
 }
 
 bool ServiceEngine::revoke(std::span<const std::byte> bytes) {
-  const auto message = decode_revoke(bytes);
+  const auto message = decode_message<RevokeMessage>(bytes);
   if (!message) return false;
   const CacheActions actions = cache_.revoke_entry(message->uid, message->incarnation, message->rank);
   if (!actions.revoked) return !actions.refused;

@@ -30,8 +30,11 @@ struct RevokeMessage {
   GroupUid uid = 0;
   std::uint32_t incarnation = 0;
   std::int32_t rank = 0;
+
+  template <typename Stream, typename Self>
+  static void fields(Stream& stream, Self& self) {
+    stream.fields(self.uid, self.incarnation, self.rank);
+  }
 };
-Bytes encode(const RevokeMessage& message);
-std::optional<RevokeMessage> decode_revoke(std::span<const std::byte> bytes);
 
 }  // namespace offramp::dpu

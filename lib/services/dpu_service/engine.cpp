@@ -208,7 +208,8 @@ Context* ServiceEngine::connect(const init_params_t& params) {
   Address address;
   if (!address_of(params, false, address) || !open_transport(params)) return nullptr;
   const Hello hello = hello_of(params);
-  Link* const link = transport_->connect(address, encode(hello), Clock::now() + connect_limit(params));
+  Link* const link =
+      transport_->connect(address, encode_message(hello), Clock::now() + connect_limit(params));
   if (link == nullptr) {
     fail("too many connections");
     return nullptr;

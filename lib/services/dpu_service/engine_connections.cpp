@@ -66,7 +66,7 @@ Context* ServiceEngine::listening(int listener) {
 Result<void> ServiceEngine::check_client(int listener, std::span<const std::byte> bytes) {
   const Context* const context = listening(listener);
   if (context == nullptr) return failure("the server has ended");
-  const auto hello = decode_hello(bytes);
+  const auto hello = decode_message<Hello>(bytes);
   const Result<void> taken = hello ? check_client(*context, *hello) : failure("the greeting cannot be read");
   if (!taken) fail("a client was refused: " + taken.error());
   return taken;
@@ -74,7 +74,7 @@ Result<void> ServiceEngine::check_client(int listener, std::span<const std::byte
 
 Bytes ServiceEngine::accepted(int listener, Link& link, std::span<const std::byte> bytes) {
   Context& context = *listening(listener);
-  const Hello hello = *decode_hello(bytes);
+  const Hello hello = *decode_message<Hello>(bytes);
   offload_ep& peer = context.add_peer(&link);
   peer.client_id = context.peers.size() - 1;
   peer.server_id = context.as_server.id;
@@ -84,8 +84,8 @@ Bytes ServiceEngine::accepted(int listener, Link& link, std::span<const std::byt
   context.as_server.done = false;
   link.watch(context.stall_limit);
   connected(context, peer, peer.client_id);
-  return encode(Welcome{context.as_server.id, agreed_.global_id, peer.client_id, num_service_procs,
-                        std::max<std::uint64_t>(agreed_.per_dpu, 1)});
+  return encode_message(Welcome{context.as_server.id, agreed_.global_id, peer.client_id, num_service_procs,
+                                std::max<std::uint64_t>(agreed_.per_dpu, 1)});
 }
 
 void ServiceEngine::opened(Link& link, std::span<const std::byte> bytes) {

@@ -4,62 +4,11 @@
 
 namespace offramp::dpu {
 
-Bytes encode(const Hello& hello) {
-  return Writer()
-      .put(hello.scope)
-      .put(hello.global_id)
-      .put(hello.rank.group_id)
-      .put(hello.rank.group_rank)
-      .put(hello.rank.group_size)
-      .put(hello.rank.n_local_ranks)
-      .put(hello.rank.local_rank)
-      .put(hello.rank.group_seq_num)
-      .put(hello.config)
-      .put(hello.list)
-      .put(hello.per_dpu)
-      .release();
-}
-
-std::optional<Hello> decode_hello(std::span<const std::byte> bytes) {
-  Reader reader(bytes);
-  Hello hello;
-  hello.scope = reader.get<std::uint32_t>();
-  hello.global_id = reader.get<std::int64_t>();
-  hello.rank.group_id = reader.get<std::int64_t>();
-  hello.rank.group_rank = reader.get<std::int64_t>();
-  hello.rank.group_size = reader.get<std::int64_t>();
-  hello.rank.n_local_ranks = reader.get<std::uint64_t>();
-  hello.rank.local_rank = reader.get<std::int64_t>();
-  hello.rank.group_seq_num = reader.get<std::uint32_t>();
-  hello.config = reader.get<std::uint64_t>();
-  hello.list = reader.get<std::uint64_t>();
-  hello.per_dpu = reader.get<std::uint64_t>();
-  if (!reader.finished()) return std::nullopt;
-  return hello;
-}
-
-Bytes encode(const Welcome& welcome) {
-  return Writer()
-      .put(welcome.server_id)
-      .put(welcome.global_id)
-      .put(welcome.client_id)
-      .put(welcome.processes)
-      .put(welcome.per_dpu)
-      .release();
-}
-
 std::optional<Welcome> decode_welcome(std::span<const std::byte> bytes) {
-  Reader reader(bytes);
-  Welcome welcome;
-  welcome.server_id = reader.get<std::uint64_t>();
-  welcome.global_id = reader.get<std::int64_t>();
-  welcome.client_id = reader.get<std::uint64_t>();
-  welcome.processes = reader.get<std::uint64_t>();
-  welcome.per_dpu = reader.get<std::uint64_t>();
-  if (!reader.finished() || welcome.processes > kMostPeers || welcome.per_dpu == 0 ||
-      welcome.per_dpu > kMostPeers)
-    return std::nullopt;
-  return welcome;
+  const auto welcome = decode_message<Welcome>(bytes);
+  const bool is_valid =
+      welcome && welcome->processes <= kMostPeers && welcome->per_dpu > 0 && welcome->per_dpu <= kMostPeers;
+  return is_valid ? welcome : std::nullopt;
 }
 
 Result<void> check_agreement(const Hello& server, const Hello& client) {

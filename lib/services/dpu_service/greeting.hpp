@@ -19,9 +19,14 @@ struct Hello {
   std::uint64_t config = 0;   // fingerprint of the configuration file
   std::uint64_t list = 0;     // fingerprint of the list of DPUs, for service processes
   std::uint64_t per_dpu = 0;  // number of service processes
+
+  template <typename Stream, typename Self>
+  static void fields(Stream& stream, Self& self) {
+    stream.fields(self.scope, self.global_id, self.rank.group_id, self.rank.group_rank, self.rank.group_size,
+                  self.rank.n_local_ranks, self.rank.local_rank, self.rank.group_seq_num, self.config,
+                  self.list, self.per_dpu);
+  }
 };
-Bytes encode(const Hello& hello);
-std::optional<Hello> decode_hello(std::span<const std::byte> bytes);
 
 /// The answer of a server that accepts the client.
 struct Welcome {
@@ -30,8 +35,12 @@ struct Welcome {
   std::uint64_t client_id = 0;
   std::uint64_t processes = 0;
   std::uint64_t per_dpu = 0;
+
+  template <typename Stream, typename Self>
+  static void fields(Stream& stream, Self& self) {
+    stream.fields(self.server_id, self.global_id, self.client_id, self.processes, self.per_dpu);
+  }
 };
-Bytes encode(const Welcome& welcome);
 /// `nullopt` if a field has an invalid value.
 std::optional<Welcome> decode_welcome(std::span<const std::byte> bytes);
 
