@@ -664,7 +664,7 @@ class Check(CliTest):
     def test_refuses_what_it_cannot_carry(self):
         self.assertIn("not linked to MPI", self.refused("check", "/bin/sh"))
         self.assertIn("script", self.refused("check", BUILD.parent / "scripts/test"))
-        self.assertIn("not found", self.refused("check", "no_such_program"))
+        self.assertIn("No such file", self.refused("check", "no_such_program"))
         (self.folder / "cut").write_bytes(pathlib.Path("/bin/sh").read_bytes()[:5000])
         self.refused("check", "./cut")
         (self.folder / "noise").write_bytes(b"\x7fELF\x02\x01\x01" + bytes(range(256)) * 40)

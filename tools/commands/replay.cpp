@@ -475,10 +475,11 @@ class ReplayCommand final : public Command {
                    "CPU time between MPI calls: none, as recorded, or as recorded times a factor")
         ->type_name("none|recorded|FACTOR")
         ->check(is_compute, "");
-    app.add_option("--sweep", options_.sweeps,
-                   "replay at several values of a key from FROM to TO: doubled each time, multiplied "
-                   "(:xFACTOR), or increased (:+STEP), as in latency=500ns:4us or link=x0.5:x4; for patterns "
-                   "also ranks or bytes; given twice, every combination")
+    app.add_option(
+           "--sweep", options_.sweeps,
+           "replay at several values of a key: doubled each time, multiplied (:xFACTOR), or increased "
+           "(:+STEP), as in latency=500ns:4us or link=x0.5:x4; for patterns also ranks or bytes; given "
+           "twice, every combination")
         ->type_name("KEY=FROM:TO")
         ->allow_extra_args(false);
     add_sharing(app, options_.sharing);
