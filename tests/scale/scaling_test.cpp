@@ -446,7 +446,8 @@ TEST(Scaling, WhatTheOthersForetellNothingOfIsDoubtful) {
   EXPECT_EQ(made->caveat().empty(), made->held_out.total().exact > 0);
   Scaling doubtful = *made;
   doubtful.held_out.shares = {{{"MPI_Send", "all ranks"}, Share{0, 3, 4}}};
-  EXPECT_THAT(doubtful.caveat(), HasSubstr("the smaller recordings predict none of the 7 calls at 16 ranks"));
+  EXPECT_THAT(doubtful.caveat(),
+              HasSubstr("not confirmed: the smaller recordings predict none of the 7 calls on 16 ranks"));
   doubtful.held_out.shares = {};
   EXPECT_EQ(doubtful.caveat(), "");
 }

@@ -178,8 +178,8 @@ def run_console(scratch, block):
 
 
 def shows_nothing(block):
-    """The commands that end in a filter and have no output: the filter matches nothing any more. Such a command of which the page says that
-    it prints nothing is not in a console block."""
+    """The commands that end in a filter and have no output: the filter matches nothing any more. A command that prints nothing on purpose
+    is in a block ```sh."""
     return [f"{block.label}: {command}" for command, expected in steps_of(block) if not any(line.strip() for line in expected)
             and re.search(r"\|\s*(grep|sed|awk)\b[^|]*$", command)]
 
