@@ -75,6 +75,11 @@ function measured(frame, width) {
       found.problems.push(`contrast ${contrast.toFixed(2)} of ${what}: ${text.slice(0, 40)}`);
     }
   }
+  for (const element of document.querySelectorAll('.scroll, pre, .bars, dl, code, canvas, figure')) {
+    if (!shown(element) || element.scrollWidth <= element.clientWidth + 1 || view.getComputedStyle(element).display === 'inline') continue;
+    if (!view.getComputedStyle(element).backgroundImage.includes('gradient'))
+      found.problems.push(`at ${width} px cut without a hint: ${element.outerHTML.slice(0, 120)}`);
+  }
   for (const table of document.querySelectorAll('table')) {
     ++found.tables;
     if (!table.caption || !table.caption.textContent.trim()) found.problems.push(`no caption: ${table.outerHTML.slice(0, 120)}`);
@@ -86,9 +91,50 @@ function measured(frame, width) {
 """
 
 
+# The range of the axis, the readout, and the number of colours of a timeline, at first and after keys and buttons.
+PLAY = """
+function played(frame, width) {
+  const document = frame.contentDocument, canvas = document.querySelector('figure.timeline canvas');
+  const found = {width, canvas: canvas.clientWidth, steps: {}};
+  const note = name => {
+    const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+    const colours = new Set();
+    for (let i = 0; i < pixels.length; i += 4) if (pixels[i + 3] === 255) colours.add(pixels[i] << 16 | pixels[i + 1] << 8 | pixels[i + 2]);
+    found.steps[name] = {range: document.querySelector('output').textContent, colours: colours.size,
+                         readout: document.querySelector('.readout').textContent};
+  };
+  const press = key => canvas.dispatchEvent(new frame.contentWindow.KeyboardEvent('keydown', {key, cancelable: true}));
+  const box = canvas.getBoundingClientRect();
+  const point = (type, x, y) => canvas.dispatchEvent(new frame.contentWindow.PointerEvent(type, {clientX: box.left + x, clientY: box.top + y}));
+  canvas.setPointerCapture = () => {};
+  note('begin');
+  press('+'), press('+'); note('zoomed');
+  press('ArrowRight'); note('moved');
+  point('pointerdown', 200, 40), point('pointermove', 100, 40), point('pointerup', 100, 40); note('dragged');
+  document.querySelector('.tools button[value="0"]').click(); note('whole');
+  canvas.focus();
+  canvas.dispatchEvent(new frame.contentWindow.WheelEvent('wheel', {deltaY: -1, ctrlKey: true, clientX: box.left + 200, cancelable: true}));
+  note('wheel');
+  press('0'), press('.'), press('.'); note('slice');
+  press('ArrowDown'); note('below');
+  return found;
+}
+"""
+
+
+def plays_of(page, widths, dark=False):
+    """Uses a page's first timeline in a browser at each width in pixels: a dict as in PLAY. None without a browser."""
+    return in_frames(page, widths, dark, PLAY, "played")
+
+
 def measures_of(page, widths, dark=False):
     """Measures a page in a browser at each width in pixels: a dict with the counts of texts and tables, and with problems. None without
     a browser."""
+    return in_frames(page, widths, dark, MEASURE, "measured")
+
+
+def in_frames(page, widths, dark, script, function):
+    """Shows a page in a frame of each width, and returns the results of the script's function for it."""
     with open(page, encoding="utf-8") as file:
         text = json.dumps(file.read()).replace("</", "<\\/")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
@@ -97,13 +143,13 @@ def measures_of(page, widths, dark=False):
             return None
         harness = f"{profile}/harness.html"
         with open(harness, "w", encoding="utf-8") as file:
-            file.write(f"""<!doctype html><meta charset="utf-8"><pre id="result"></pre><script>{MEASURE}
+            file.write(f"""<!doctype html><meta charset="utf-8"><pre id="result"></pre><script>{script}
 const results = [];
 for (const width of {json.dumps(list(widths))}) {{
   const frame = document.createElement('iframe');
   frame.style = `border: 0; width: ${{width}}px; height: 900px`;
   frame.onload = () => {{
-    results.push(measured(frame, width));
+    results.push({function}(frame, width));
     document.getElementById('result').textContent = JSON.stringify(results);
   }};
   frame.srcdoc = {text};

@@ -310,10 +310,14 @@ std::string Cluster::run(const Program& program) {
   for (auto& handle : handles_) handle->program_.reset();
   program_ = program;  // keeps the lambda alive: its coroutines refer to its captures
   start_programs();
-  while (resume_ready() || progress() > 0) continue;
-  const bool ended = std::all_of(handles_.begin(), handles_.end(),
-                                 [](const auto& handle) { return handle->program_.done(); });
-  return ended ? std::string() : deadlock();
+  constexpr int kPatience = 4000;  // turns without any event: longer than an engine waits in vain
+  const auto has_ended = [&] {
+    return std::all_of(handles_.begin(), handles_.end(),
+                       [](const auto& handle) { return handle->program_.done(); });
+  };
+  for (int idle = 0; idle < kPatience && (idle == 0 || !has_ended());)
+    idle = resume_ready() || progress() > 0 ? 0 : idle + 1;
+  return has_ended() ? std::string() : deadlock();
 }
 
 void Cluster::start_programs() {

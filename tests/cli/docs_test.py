@@ -259,6 +259,8 @@ class Figures(unittest.TestCase):
         ("docs/replay.md", "gaps of up to 1 us", "lib/programs/recording/event.hpp", "kBriefGap = 1000;"),
         ("docs/replay.md", "`FILE.rank-N`", "lib/programs/recording/recording.cpp", '"{}.rank-{}"'),
         ("docs/report.md", "up to 2^24 messages", "lib/answers/replay/replay_log.hpp", "kMostWaits = std::size_t{1} << 24;"),
+        ("docs/report.md", "Up to 64 ranks and 20 000 slices", "lib/answers/report/report_timeline.hpp", "kMostSlices = 20'000;"),
+        ("docs/report.md", "Up to 64 ranks and 20 000 slices", "lib/answers/report/report_timeline.hpp", "kMostRanks = 64;"),
         ("docs/report.md", "JSON, version 1.", "lib/answers/report/report_fields.hpp", "kReportSchema = 1;"),
         ("docs/install.md", "for each rank there: 1 MiB,", "lib/run/fabric/ucx_fabric.hpp", "kNarrow ? kMebibyte : 0;"),
         ("docs/install.md", "share is 19 MiB where", "lib/run/fabric/ucx_fabric.hpp", "return 19 * kMebibyte;"),

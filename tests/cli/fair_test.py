@@ -42,7 +42,7 @@ class Fair(CliTest):
     def headline(self, what, backends, *more):
         self.offramp("replay", str(what), "--compare", backends, "--report", "r.json", "--html", "r.html", *more)
         page = (self.folder / "r.html").read_text()
-        return page.split('<h1 class="headline">')[1].split("</h1>")[0]
+        return page.split('<h1 class="headline">')[1].split("</h1>")[0].replace("&nbsp;", " ")
 
 
 class Answers(Fair):

@@ -62,7 +62,8 @@ class Rows(CliTest):
             self.assertEqual(lane["efficiencies"]["transfer"], row["transfer"])
             cells = [f"{100 * row[name]:.1f} %" for name in ("efficiency", "load_balance", "serialisation", "transfer")]
             self.assertRegex(text, rf"(?m)^{row['backend']} +" + " +".join(cells) + "$")
-            self.assertIn("".join(f"<td>{cell}</td>" for cell in cells), page)
+            for name, cell in zip(("efficiency", "load balance", "serialisation", "transfer"), cells):  # the same for all: below the table
+                self.assertTrue(f"<td>{cell}</td>" in page or f" {name} {cell}" in page, name)
         self.assertNotIn("load balance", self.offramp("replay", HALO, "--backend", "host").stdout)
 
     def test_of_accounts_add_up_to_the_time_in_calls(self):

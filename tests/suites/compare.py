@@ -1,7 +1,9 @@
 """A run settled at its end, also over other hardware, the certificate, and the output of `offramp report`. The fast tier compares runs
 over the dealer (tests/fixtures/dealer.cpp) with replays of their recordings, the thorough tier also with runs over each backend."""
 
+import base64
 import copy
+import hashlib
 import html.parser
 import json
 import os
@@ -197,18 +199,20 @@ def test_off_without_request(arguments, tally):
 
 
 class Links(html.parser.HTMLParser):
-    """Collects all of a page that could load something from outside, and checks that elements are closed."""
+    """Collects all of a page that could load something from outside, and checks that elements are closed. A script is the page's own
+    if the page's policy has its hash."""
 
     VOID = {"meta", "br", "hr", "img", "input", "link"}
 
     def __init__(self, text):
         super().__init__()
         self.open, self.outside, self.problems, self.words = [], [], [], ""
+        self.scripts, self.policy = "", text[:text.find("<title>")]
         self.feed(text)
         self.problems += [f"{tag} is not closed" for tag in self.open]
 
     def handle_starttag(self, tag, attrs):
-        if tag in ("script", "link", "img", "iframe", "object", "embed", "base"):
+        if tag in ("link", "img", "iframe", "object", "embed", "base"):
             self.outside.append(tag)
         self.outside += [f"{tag} {key}" for key, value in attrs if key in ("src", "href") or key.startswith("on")]
         if tag not in self.VOID:
@@ -221,9 +225,15 @@ class Links(html.parser.HTMLParser):
     def handle_endtag(self, tag):
         if not self.open or self.open.pop() != tag:
             self.problems.append(f"</{tag}> closes nothing")
+        if tag == "script":
+            found = base64.b64encode(hashlib.sha256(self.scripts.encode()).digest()).decode()
+            self.outside += [] if f"script-src 'sha256-{found}'" in self.policy else ["script"]
+            self.scripts = ""
 
     def handle_data(self, data):
-        if "style" not in self.open:
+        if "script" in self.open:
+            self.scripts += data
+        elif "style" not in self.open:
             self.words += data
 
 

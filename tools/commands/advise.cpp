@@ -10,11 +10,13 @@
 #include <cstdio>
 #include <filesystem>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "lib/answers/advice/answer_of.hpp"
 #include "lib/answers/advice/tuned_rules.hpp"
+#include "lib/answers/report/accounts.hpp"
 #include "lib/answers/report/sentences.hpp"
 #include "lib/answers/report/write_report.hpp"
 #include "lib/base/configuration/configuration.hpp"
@@ -228,6 +230,7 @@ ReportAnswer whole_answer(const Advisor& advisor, const AdviseOptions& options, 
   if (!options.quick) {
     for (std::string text : {influences_text(advisor), mix_text(advisor), algorithms_text(advisor)})
       answer.details.push_back(std::move(text));
+    if (advisor.mix()) answer.routes = routes_toml(*advisor.mix());
   }
   std::erase(answer.details, "");
   for (std::string& text : answer.details) text.erase(text.find_last_not_of('\n') + 1);
@@ -323,9 +326,33 @@ int write_files(const AdviseOptions& options, const Advisor& advisor) {
   return code;
 }
 
+/// The accounts of the baseline and of the best hardware, for a page, by name. Each takes one more replay; a
+/// replay that does not end in time is left out.
+std::map<std::string_view, ReportAccounts> accounts_for_page(const AdviseOptions& options, const Setup& setup,
+                                                             const ReplayInput& input, const Advisor& advisor,
+                                                             const ProgressLine& progress) {
+  std::map<std::string_view, ReportAccounts> all;
+  if (options.html.empty()) return all;
+  const Advisor::Options limits = options_for(options, setup, progress);
+  ReplayOptions how = limits.replay;
+  how.progress = [&](const ReplayProgress&) {
+    return !is_interrupted() && Advisor::Clock::now() < limits.until;
+  };
+  const Configuration configuration = input.configuration(setup);
+  for (const Candidate* const one : {advisor.baseline(), advisor.best_hardware()}) {
+    if (one == nullptr) continue;
+    const auto setting = world_setting(configuration, setup.registry, *one->backend, input.ranks());
+    if (!setting) continue;
+    if (auto accounts = accounts_of(*setting, input.source(), how, one->result))
+      all[one->backend->name] = std::move(*accounts);
+  }
+  return all;
+}
+
 /// Writes --report and --html. Takes the results out of the advisor.
 int write_report(const AdviseOptions& options, Advisor& advisor, const ReportAnswer& answer,
-                 const RunFacts& facts, const Setup& setup) {
+                 const RunFacts& facts, const Setup& setup,
+                 std::map<std::string_view, ReportAccounts> accounts) {
   std::vector<Settled> all;
   std::vector<Refused> refused;
   const std::optional<ProgramTimes> program = advisor.program();
@@ -333,6 +360,8 @@ int write_report(const AdviseOptions& options, Advisor& advisor, const ReportAns
     if (one.refused.empty()) {
       Settled& settled = all.emplace_back(Settled{std::string(one.backend->name), std::move(one.result)});
       settled.run = one.run;
+      if (const auto found = accounts.find(one.backend->name); found != accounts.end())
+        settled.accounts = std::move(found->second);
     } else {
       refused.push_back({one.backend->name, one.refused});
     }
@@ -439,6 +468,8 @@ int advise(const AdviseOptions& options) try {
   advisor.rank_backends();
   check_results(advisor, options.files.front(), options);
   advisor.weigh();
+  std::map<std::string_view, ReportAccounts> accounts =
+      accounts_for_page(options, setup, input, advisor, progress);
   if (!options.quick) {
     advisor.find_algorithms();
     advisor.find_mix();
@@ -467,7 +498,7 @@ int advise(const AdviseOptions& options) try {
   for (const std::string& note : setup.notes()) warn(note);
   int code = write_files(options, advisor);
   if (code == kDone && (!options.report.empty() || !options.html.empty()))
-    code = write_report(options, advisor, answer, facts, setup);
+    code = write_report(options, advisor, answer, facts, setup, std::move(accounts));
   if (code != kDone) return code;
   if (is_interrupted()) return kInterrupted;
   if (!answer.complete) return kIncomplete;

@@ -71,6 +71,14 @@ std::optional<Time> over_star(const WorldSetting& setting, const ReplayInput& in
   return result && !result->stopped ? std::optional(result->modelled_time) : std::nullopt;
 }
 
+/// Whether a page may draw the timeline of the last result: it is the first one, or the fastest of the
+/// others.
+bool is_first_or_fastest(const std::vector<Settled>& all) {
+  const auto end = [](const Settled& one) { return one.run ? one.run->end : one.result->modelled_time; };
+  return all.size() == 1 || std::all_of(all.begin() + 1, all.end() - 1,
+                                        [&](const Settled& other) { return end(all.back()) <= end(other); });
+}
+
 /// Replays over all backends, or until Ctrl-C. name: of the program.
 Results replay_all(const ReplayToolOptions& options, const Setup& setup, const ReplayInput& input,
                    const std::string& name) {
@@ -118,7 +126,8 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const R
     replayed.run = whole_runs.run_of(*setting, input.source(), how, *replayed.result);
     results.program = whole_runs.program();
     results.over_star.push_back(over_star(*setting, input, how));
-    if (how.details) replayed.accounts = accounts_of(*setting, input.source(), how, *replayed.result);
+    if (how.details || (!options.html.empty() && is_first_or_fastest(results.all)))
+      replayed.accounts = accounts_of(*setting, input.source(), how, *replayed.result);
     if (replayed.accounts) name_places(*replayed.accounts, places);
     if (records != nullptr) files.write(backend->name, *records);
     if (options.records.receipts.any()) results.all.back().receipts = records->receipts_json();

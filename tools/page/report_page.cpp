@@ -1,4 +1,4 @@
-// The page itself: its parts, what is told first, and what is told last.
+// The page itself: its parts, the answer and the overview at its beginning, and settings at its end.
 #include "tools/page/report_page.hpp"
 
 #include <numeric>
@@ -7,15 +7,20 @@
 #include "offramp/version.hpp"
 #include "tools/page/markup.hpp"
 #include "tools/page/plot.hpp"
+#include "tools/page/report_script.hpp"
 #include "tools/page/report_style.hpp"
 
 namespace offramp::tool {
 namespace {
 
-Time longest_of(const std::vector<ShownLane>& lanes) {
-  Time longest;
-  for (const ShownLane& lane : lanes) longest = later(longest, lane.lane->communication);
-  return longest;
+/// A number stays on the line of its "%".
+std::string unbroken(std::string html) {
+  for (std::size_t at = 0; (at = html.find(" %", at)) != std::string::npos;) html.replace(at, 1, "&nbsp;");
+  return html;
+}
+
+bool has_run(const ShownLane& shown) {
+  return shown.lane->run && shown.run->computing;
 }
 
 }  // namespace
@@ -25,14 +30,24 @@ ReportPage::ReportPage(const std::vector<RunReport>& reports)
   std::vector<std::string> names;
   for (const ShownLane& lane : lanes_) names.push_back(lane.lane->backend);
   colours_ = colours_of(names);
+  best_ = lanes_.size();
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    if (&lanes_[i] == baseline_ || !lanes_[i].lane->time.carries_program()) continue;
+    if (best_ == lanes_.size() || lanes_[i].lane->end() < lanes_[best_].lane->end()) best_ = i;
+  }
+}
+
+bool ReportPage::is_in_focus(std::size_t index) const {
+  return index == best_ || &lanes_[index] == baseline_ || lanes_.size() == 1;
 }
 
 std::string ReportPage::write() {
   begin();
-  overview();
   whole_runs();
-  calls();
+  timeline();
+  overview();
   accounts();
+  calls();
   traffic();
   phases();
   sizes();
@@ -47,8 +62,8 @@ std::string ReportPage::write() {
   certificates();
   settings();
   add("<footer>Written by offramp {}. Modelled time comes from models of the hardware, not from this "
-      "machine. A model is not a measurement.</footer>\n</main></body></html>\n",
-      escaped(OFFRAMP_VERSION));
+      "machine. A model is not a measurement.</footer>\n</main>\n<script>{}</script></body></html>\n",
+      escaped(OFFRAMP_VERSION), kReportScript);
   return text_;
 }
 
@@ -101,14 +116,70 @@ void ReportPage::heads_and_lanes(std::vector<std::string> columns) {
   heads(columns);
 }
 
-void ReportPage::time_cell(Time time, bool there, Time baseline, bool is_baseline) {
-  if (!there || time <= Time()) {
-    add("<td class=\"none\">{}</td>", there ? "0" : "&ndash;");
-    return;
+void ReportPage::time_cell(Time time, bool there) {
+  if (there && time > Time()) return add("<td>{}</td>", time_text(time));
+  add("<td class=\"none\">{}</td>", there ? "0" : "&ndash;");
+}
+
+void ReportPage::lane_table(const std::vector<std::size_t>& lanes, const std::vector<Column>& columns) {
+  std::vector<const Column*> shown;
+  std::vector<std::string> alike;
+  for (const Column& column : columns) {
+    const bool is_alike = lanes.size() > 1 && std::adjacent_find(column.cells.begin(), column.cells.end(),
+                                                                 std::not_equal_to<>()) == column.cells.end();
+    if (!is_alike) {
+      shown.push_back(&column);
+    } else if (!column.cells.front().empty()) {
+      alike.push_back(fmt::format("{} {}", column.head, column.cells.front()));
+    }
   }
-  const bool good =
-      baseline_ != nullptr && !is_baseline && baseline > Time() && share(time, baseline) < 0.995;
-  add("<td{}>{}</td>", good ? " class=\"good\"" : "", time_text(time));
+  std::vector<std::string> names = {"hardware"};
+  for (const Column* column : shown) names.push_back(column->head);
+  if (!shown.empty()) {
+    heads(names);
+    for (std::size_t i = 0; i < lanes.size(); ++i) {
+      add("<tr><td>{}</td>", dotted(lanes[i]));
+      for (const Column* column : shown)
+        add("<td>{}</td>", column->cells[i].empty() ? "&ndash;" : column->cells[i]);
+      add("</tr>\n");
+    }
+    end_table();
+  }
+  if (!alike.empty()) add("<p class=\"about\">The same for all: {}.</p>\n", fmt::join(alike, ", "));
+}
+
+void ReportPage::named_bars(const std::vector<NamedBar>& all, Time baseline) {
+  std::vector<Time> ends;
+  ends.reserve(all.size());
+  for (const NamedBar& one : all) ends.push_back(one.end);
+  const Time longest = longest_bar(ends, baseline);
+  bool is_any_cut = false;
+  add("<div class=\"bars\">\n");
+  for (const NamedBar& one : all) {
+    const bool is_cut = one.end > longest;
+    is_any_cut = is_any_cut || is_cut;
+    add("<span class=\"name\">{}</span><span class=\"track{}\">{}</span><span class=\"value\">{}</span>"
+        "<span class=\"note{}\">{}</span>\n",
+        one.name, is_cut ? " cut" : "", bar({{share(one.end, longest), one.colour}}, one.what),
+        one.end > Time() ? time_text(one.end) : "", one.is_better ? " good" : "", one.note);
+  }
+  add("</div>\n{}", is_any_cut ? "<p class=\"about\">Bars that fade at their end are cut.</p>\n" : "");
+}
+
+void ReportPage::lane_bars(std::vector<std::size_t> lanes,
+                           const std::function<Time(const ReportLane&)>& time) {
+  std::stable_sort(lanes.begin(), lanes.end(), [&](std::size_t a, std::size_t b) {
+    return time(*lanes_[a].lane) < time(*lanes_[b].lane);
+  });
+  const Time base = baseline_ != nullptr ? time(*baseline_->lane) : Time();
+  std::vector<NamedBar> bars;
+  for (const std::size_t i : lanes) {
+    const Time own = time(*lanes_[i].lane);
+    const bool compared = &lanes_[i] != baseline_ && base > Time() && lanes_[i].lane->time.carries_program();
+    bars.push_back({label(i), lanes_[i].label, colour(i), own, compared ? ratio_text(own, base) : "",
+                    compared && share(own, base) < 0.9995});
+  }
+  named_bars(bars, base);
 }
 
 void ReportPage::answer(const ReportAnswer& answer) {
@@ -118,53 +189,52 @@ void ReportPage::answer(const ReportAnswer& answer) {
     if (!line->empty()) add("<dt>{}</dt><dd>{}</dd>\n", label, escaped(*line));
   }
   if (!answer.next.empty()) add("<dt>next</dt><dd><code>{}</code></dd>\n", escaped(answer.next));
-  add("</dl>\n<div class=\"bars\">\n");
-  Time longest;
-  for (const ReportAnswerBar& one : answer.bars) longest = later(longest, one.end);
+  add("</dl>\n");
+  std::vector<NamedBar> bars;
   for (const ReportAnswerBar& one : answer.bars) {
-    const bool known = one.end > Time();
     const auto lane = std::find_if(lanes_.begin(), lanes_.end(),
                                    [&](const ShownLane& shown) { return shown.lane->backend == one.name; });
     const std::string fill =
         lane == lanes_.end() ? "var(--muted)" : colour(static_cast<std::size_t>(lane - lanes_.begin()));
-    add("<span class=\"name\">{}</span><span class=\"track\">{}</span><span class=\"value\">{}</span>"
-        "<span class=\"note\">{}{}{}</span>\n",
-        escaped(one.name), bar({{share(one.end, longest), fill}}, one.name), known ? time_text(one.end) : "",
-        known ? ratio_text(one.end, answer.baseline) : "", known && !one.note.empty() ? ", " : "",
-        escaped(one.note));
+    std::string note = one.end > Time() ? ratio_text(one.end, answer.baseline) : "";
+    if (!one.note.empty()) note += (note.empty() ? "" : ", ") + escaped(one.note);
+    bars.push_back({escaped(one.name), one.name, fill, one.end, std::move(note)});
   }
-  add("</div>\n");
+  named_bars(bars, answer.baseline);
+  if (!answer.routes.empty())
+    add("<details><summary>the best mix of hardware, as offramp.toml</summary>\n<button class=\"copy\" "
+        "type=\"button\" hidden>copy</button><pre class=\"advice\">{}</pre></details>\n",
+        escaped(answer.routes));
   if (answer.details.empty()) return;
-  add("<details><summary>details</summary>\n");
+  add("<details><summary>candidates, reasons, and influences</summary>\n");
   for (const std::string& text : answer.details) add("<pre class=\"advice\">{}</pre>\n", escaped(text));
   add("</details>\n");
 }
 
 void ReportPage::begin() {
+  // The answer is the first sentence, and the others explain it.
+  const std::string text = headline(reports_, lanes_);
+  const std::size_t end = text.find(". ");
   add("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-      "'unsafe-inline'\">\n"
+      "'unsafe-inline'; script-src '{}'\">\n"
       "<title>Offramp report</title>\n<style>{}</style></head>\n<body><main>\n<p class=\"about\">Offramp "
-      "report</p>\n"
-      "<h1 class=\"headline\">{}</h1>\n<ul class=\"runs\">\n",
-      kReportStyle, escaped(headline(reports_, lanes_)));
-  for (const RunReport& run : reports_) {
-    add("<li><code>{}</code> on {}, clock {}, CPU time {}, from {}",
-        escaped(run.command.empty() ? "a program" : run.command), counted(run.ranks, "rank"),
-        escaped(run.clock), escaped(run.compute), escaped(run.file));
-    for (const std::string& line : facts_of(run)) add("<br>{}", escaped(line));
-    add("</li>\n");
-  }
-  add("</ul>\n");
-  for (const RunReport& run : reports_) {
-    if (run.answer) answer(*run.answer);
-  }
+      "report</p>\n<h1 class=\"headline\">{}</h1>\n",
+      kReportScriptHash, kReportStyle, unbroken(escaped(text.substr(0, end))));
+  if (end != std::string::npos) add("<p>{}</p>\n", escaped(text.substr(end + 2)));
   const std::vector<VersionChange> changes = changes_of(reports_);
   for (const VersionChange& change : changes) {
     if (changes.size() > 1) add("<h3>{}</h3>\n", escaped(change.answer.answer));
     answer(change.answer);
   }
+  for (const RunReport& run : reports_) {
+    if (!run.answer) continue;
+    if (reports_.size() > 1) add("<details><summary>{}</summary>\n", escaped(run.answer->answer));
+    answer(*run.answer);
+    if (reports_.size() > 1) add("</details>\n");
+  }
+  facts();
   const std::vector<std::string> warnings = warnings_of(reports_);
   if (warnings.empty()) return;
   add("<div class=\"warnings\"><ul>\n");
@@ -172,49 +242,60 @@ void ReportPage::begin() {
   add("</ul></div>\n");
 }
 
+void ReportPage::facts() {
+  add("<ul class=\"runs\">\n");
+  for (const RunReport& run : reports_)
+    add("<li><code>{}</code> on {}, from {}</li>\n", escaped(run.command.empty() ? "a program" : run.command),
+        counted(run.ranks, "rank"), escaped(run.file));
+  add("</ul>\n<details><summary>machine, versions, and settings</summary><ul class=\"runs\">\n");
+  for (const RunReport& run : reports_) {
+    add("<li>");
+    const std::vector<std::string> lines = facts_of(run);
+    for (std::size_t i = 0; i < lines.size(); ++i) add("{}{}", i > 0 ? "<br>" : "", escaped(lines[i]));
+    add("</li>\n");
+  }
+  add("</ul></details>\n");
+}
+
 void ReportPage::overview() {
   section("Communication time",
-          "The longest modelled time that any rank spends in MPI calls. The others are compared with the "
-          "plain host, a NIC without offload.");
-  const Time longest = longest_of(lanes_);
-  add("<div class=\"bars\">\n");
-  std::vector<std::size_t> order(lanes_.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [this](std::size_t a, std::size_t b) {
-    return lanes_[a].lane->communication < lanes_[b].lane->communication;
-  });
-  for (const std::size_t i : order) {
-    const Time time = lanes_[i].lane->communication;
-    const bool compared =
-        baseline_ != nullptr && &lanes_[i] != baseline_ && lanes_[i].lane->time.carries_program();
-    const bool good = compared && share(time, baseline_->lane->communication) < 0.9995;
-    add("<span class=\"name\">{}</span><span class=\"track\">{}</span><span class=\"value\">{}</span>"
-        "<span class=\"note{}\">{}</span>\n",
-        label(i), bar({{share(time, longest), colour(i)}}, lanes_[i].label), time_text(time),
-        good ? " good" : "", compared ? ratio_text(time, baseline_->lane->communication) : "");
-  }
-  add("</div>\n");
+          "The longest modelled time that any rank spends in MPI calls, with communication alone. Ratios "
+          "compare with the plain host, a NIC without offload.");
+  const auto communication = [](const ReportLane& lane) { return lane.communication; };
+  std::vector<std::size_t> all(lanes_.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  lane_bars(all, communication);
+  std::vector<Column> columns = {{"modelled time", {}},
+                                 {"operations", {}},
+                                 {"offloaded, of their time", {}},
+                                 {"packets", {}},
+                                 {"on the wire", {}}};
   const bool faults =
       any([](const ReportLane& lane) { return lane.given_up > 0 || lane.wire.retransmissions > 0; });
-  std::vector<std::string> columns = {"hardware",  "communication", "modelled time", "operations",
-                                      "offloaded", "packets",       "on the wire"};
-  if (faults) columns.insert(columns.end(), {"retransmissions", "failed"});
-  heads(columns);
-  for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    const ReportLane& lane = *lanes_[i].lane;
-    const CallCounter sum = sum_of(lane.calls);
-    add("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>", dotted(i),
-        time_text(lane.communication), time_text(lane.modelled_time), count_text(sum.operations()),
-        lane.time.text(), count_text(lane.wire.packets), bytes_text(lane.wire.wire_bytes));
-    if (faults)
-      add("<td>{}</td><td>{}</td>", count_text(lane.wire.retransmissions), count_text(lane.given_up));
-    add("</tr>\n");
-  }
-  end_table();
+  if (faults) columns.insert(columns.end(), {{"retransmissions", {}}, {"failed", {}}});
   for (const ShownLane& shown : lanes_) {
-    const std::string& ground = shown.lane->deployment.text;
-    if (!ground.empty())
-      add("<p class=\"about\">{} runs on {}.</p>\n", escaped(shown.label), escaped(ground));
+    const ReportLane& lane = *shown.lane;
+    std::vector<std::string> cells = {time_text(lane.modelled_time),
+                                      count_text(sum_of(lane.calls).operations()),
+                                      lane.time.text(),
+                                      count_text(lane.wire.packets),
+                                      bytes_text(lane.wire.wire_bytes),
+                                      count_text(lane.wire.retransmissions),
+                                      count_text(lane.given_up)};
+    for (std::size_t i = 0; i < columns.size(); ++i) columns[i].cells.push_back(cells[i]);
+  }
+  // The bars have it already.
+  if (!any([](const ReportLane& lane) { return lane.modelled_time != lane.communication; }))
+    columns.erase(columns.begin());
+  lane_table(all, columns);
+  if (any([](const ReportLane& lane) { return !lane.deployment.text.empty(); })) {
+    add("<details><summary>what each of them runs on</summary>\n");
+    for (const ShownLane& shown : lanes_) {
+      const std::string& ground = shown.lane->deployment.text;
+      if (!ground.empty())
+        add("<p class=\"about\">{} runs on {}.</p>\n", escaped(shown.label), escaped(ground));
+    }
+    add("</details>\n");
   }
   for (const ShownLane& shown : lanes_) {
     if (!shown.lane->time.carries_program())
@@ -224,41 +305,52 @@ void ReportPage::overview() {
 }
 
 void ReportPage::whole_runs() {
-  const auto has_run = [](const ShownLane& shown) { return shown.lane->run && shown.run->computing; };
-  const auto first = std::find_if(lanes_.begin(), lanes_.end(), has_run);
-  if (first == lanes_.end()) return;
-  section("Whole run",
-          "The run with the program's computing, as recorded. Time in MPI calls contains the waiting for "
-          "ranks that still compute. The lower bound is the run with communication that takes no time; no "
-          "hardware changes it. The efficiency is the computing of all ranks over their time, the product of "
-          "load balance (the mean computing of a rank over the largest), serialisation (the largest "
-          "computing over the lower bound), and transfer (the lower bound over the run).");
-  heads({"hardware", "run", "of host", "in MPI calls", "lower bound", "computing of a rank", "efficiency",
-         "load balance", "serialisation", "transfer"});
+  std::vector<std::size_t> lanes;
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    if (!has_run(lanes_[i])) continue;
+    if (has_run(lanes_[i])) lanes.push_back(i);
+  }
+  if (lanes.empty()) return;
+  section("Whole run",
+          "The run with the program's computing, as recorded. Time in MPI calls includes the waiting for "
+          "ranks that still compute. The lower bound is the run with communication that takes no time. The "
+          "mean computing is that of a rank.");
+  // The bars of an answer show the same.
+  if (reports_.size() > 1 || !reports_.front().answer) lane_bars(lanes, &ReportLane::end);
+  std::vector<Column> columns = {{"run", {}},          {"in MPI calls", {}},  {"efficiency", {}},
+                                 {"load balance", {}}, {"serialisation", {}}, {"transfer", {}},
+                                 {"lower bound", {}},  {"mean computing", {}}};
+  for (const std::size_t i : lanes) {
     const WholeRun& run = *lanes_[i].lane->run;
     const ReportComputing& computing = *lanes_[i].run->computing;
     const double ranks = std::max(1.0, static_cast<double>(lanes_[i].run->ranks));
-    const bool compared = baseline_ != nullptr && &lanes_[i] != baseline_ && baseline_->lane->run &&
-                          lanes_[i].lane->time.carries_program();
-    add("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>", dotted(i),
-        time_text(run.end), compared ? ratio_text(run.end, baseline_->lane->run->end) : "",
-        percent_text(run.share_in_calls(), 1), time_text(computing.free.end),
-        time_text(in_nanoseconds(computing.sum) / ranks));
-    const auto& efficiencies = lanes_[i].lane->efficiencies;
-    for (const std::string& cell : efficiency_cells(efficiencies.value_or(Efficiencies{})))
-      add("<td>{}</td>", efficiencies ? cell : "&ndash;");
-    add("</tr>\n");
+    const auto& known = lanes_[i].lane->efficiencies;
+    std::array<std::string, 4> efficiencies;
+    if (known) efficiencies = efficiency_cells(*known);
+    const std::vector<std::string> cells = {time_text(run.end),
+                                            percent_text(run.share_in_calls(), 1),
+                                            efficiencies[0],
+                                            efficiencies[1],
+                                            efficiencies[2],
+                                            efficiencies[3],
+                                            time_text(computing.free.end),
+                                            time_text(in_nanoseconds(computing.sum) / ranks)};
+    for (std::size_t column = 0; column < columns.size(); ++column)
+      columns[column].cells.push_back(cells[column]);
   }
-  end_table();
-  if (const std::string& gaps = first->run->computing->gaps; !gaps.empty())
+  lane_table(lanes, columns);
+  add("<details><summary>what the efficiencies are</summary><p class=\"about\">The efficiency is the "
+      "computing of all ranks over their time. It is the product of load balance (the mean computing of a "
+      "rank "
+      "over the largest), serialisation (the largest computing over the lower bound), and transfer (the "
+      "lower "
+      "bound over the run).</p></details>\n");
+  if (const std::string& gaps = lanes_[lanes.front()].run->computing->gaps; !gaps.empty())
     add("<p class=\"about\">{}.</p>\n", escaped(gaps));
   end_section();
 }
 
 void ReportPage::calls() {
-  section("Calls", "Modelled time in each MPI function, all ranks together. Green: faster than the host.");
+  section("Calls", "Modelled time in each MPI function, of all ranks together, with communication alone.");
   heads_and_lanes({"call", "calls", "bytes"});
   for (const auto& row : rows_of(lanes_, &ReportLane::calls, &ReportCall::modelled)) {
     add("<tr><td><code>{}</code></td><td>{}</td><td>{}</td>", escaped(row.name),

@@ -1,10 +1,12 @@
-// The page of a report: one file, with everything in it. Tables and charts work without scripts. Its sections
-// are in three files: what is told first and last, where the time goes, and what the hardware does.
+// The page of a report: one file, with everything in it. Tables and charts work without the script, which
+// draws timelines and copies texts. The sections are in three files: the answer, the overview, and the end of
+// the page in report_page.cpp, times in report_page_time.cpp, and hardware in report_page_hardware.cpp.
 #pragma once
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <iterator>
@@ -66,31 +68,52 @@ class ReportPage {
   void left_out(std::size_t all, std::size_t shown) {
     if (all > shown) add("<p class=\"about\">{}</p>\n", and_more_text(all - shown));
   }
-  /// A time in a table, marked where it beats the baseline.
-  void time_cell(Time time, bool there, Time baseline, bool is_baseline);
+  /// Adds a table with a row for each lane. A column with one value for all lanes becomes a line below the
+  /// table. Cells are HTML; a cell without text is a dash.
+  struct Column {
+    std::string head;
+    std::vector<std::string> cells;
+  };
+  void lane_table(const std::vector<std::size_t>& lanes, const std::vector<Column>& columns);
+  /// Adds bars with names, times, and notes. Bars that are longer than longest_bar() fade at their end.
+  struct NamedBar {
+    std::string name;  // HTML
+    std::string what;  // the name without marks
+    std::string colour;
+    Time end;          // 0 if unknown
+    std::string note;  // HTML
+    bool is_better = false;
+  };
+  void named_bars(const std::vector<NamedBar>& all, Time baseline);
+  /// Adds a bar for each of these lanes, the shortest time first, with its ratio to the baseline.
+  void lane_bars(std::vector<std::size_t> lanes, const std::function<Time(const ReportLane&)>& time);
+  /// Adds a cell with a time. there: the lane has one.
+  void time_cell(Time time, bool there);
   /// The times of all lanes in a row, which ends with them.
   template <typename Part, typename Member>
   void time_cells(const ReportRow<Part>& row, Member time) {
-    const Part* const base = baseline_ != nullptr
-                                 ? row.cells[static_cast<std::size_t>(baseline_ - lanes_.data())].second
-                                 : nullptr;
     for (const auto& [run, part] : row.cells)
-      time_cell(part != nullptr ? std::invoke(time, *part) : Time(), part != nullptr,
-                base != nullptr ? std::invoke(time, *base) : Time(), part == base);
+      time_cell(part != nullptr ? std::invoke(time, *part) : Time(), part != nullptr);
     add("</tr>\n");
   }
 
-  // What is told first.
+  // The beginning of the page.
   void begin();
   void answer(const ReportAnswer& answer);
+  void facts();
   void overview();
   void whole_runs();
   void calls();
   void phases();
   // Where the time goes.
+  void timeline();
+  /// Adds the timelines of a report's lanes, one above the other.
+  void timeline_of(const RunReport& run);
   void accounts();
+  /// Whether the lane is the baseline or the fastest other lane that carries the program.
+  [[nodiscard]] bool is_in_focus(std::size_t index) const;
   void accounts_of(std::size_t index);
-  void account_bars(std::size_t index, const std::vector<ReportAccount>& rows);
+  void account_bars(const std::vector<ReportAccount>& rows);
   void account_table(std::size_t index, const std::string& what, const std::vector<ReportAccount>& rows);
   /// The traffic of each program, once: it sends the same over all hardware.
   void traffic();
@@ -98,7 +121,8 @@ class ReportPage {
   [[nodiscard]] SizeRows size_rows() const;
   void sizes();
   void balance();
-  void balance_card(std::size_t index);
+  /// Returns false, and adds no card, if the ranks are even or unknown.
+  bool balance_card(std::size_t index);
   // What the hardware does, and what holds it up.
   void shares();
   void units();
@@ -108,7 +132,7 @@ class ReportPage {
   void jobs();
   void stragglers();
   void links();
-  // What is told last.
+  // The end of the page.
   void places();
   void certificates();
   void settings();
@@ -117,6 +141,8 @@ class ReportPage {
   const std::vector<RunReport>& reports_;
   std::vector<ShownLane> lanes_;
   const ShownLane* baseline_;
+  std::size_t best_ =
+      0;  // the fastest lane that carries the program, without the baseline; lanes_.size(): none
   std::string section_;               // the title of the current one
   std::vector<std::size_t> colours_;  // of the lanes
   std::string text_;

@@ -15,13 +15,65 @@ constexpr std::size_t kBarPlaces = 8;         // fewer ranks leave some of them 
 constexpr std::size_t kMostWaitingPairs = 8;  // of ranks that wait for each other
 constexpr std::uint64_t kMostCells = 64;      // of a side of the matrix; of more ranks, groups share one
 
-/// Kinds of time are told apart by strength of one colour, and in the order of the table.
-double opacity_of(std::size_t kind) {
-  constexpr std::array<double, TimeParts::kKinds> kOpacity = {1, 0.8, 0.5, 0.4, 0.3, 0.2, 0.12};
-  return kOpacity[kind];
+std::string colour_of_kind(std::size_t kind) {
+  return fmt::format("var(--k{})", kind);
 }
 
 }  // namespace
+
+void ReportPage::timeline() {
+  const auto has_timeline = [](const ReportLane& lane) { return lane.accounts && lane.accounts->timeline; };
+  if (!any(has_timeline)) return;
+  section(
+      "Timeline",
+      "What each rank spends modelled time on, a line a rank. A click, a tap, or the pointer names a slice.");
+  for (const RunReport& run : reports_) {
+    if (std::any_of(run.lanes.begin(), run.lanes.end(), has_timeline)) timeline_of(run);
+  }
+  end_section();
+}
+
+void ReportPage::timeline_of(const RunReport& run) {
+  add("<figure class=\"timeline\">\n<div class=\"key\">");
+  for (std::size_t kind = 0; kind <= TimeParts::kKinds; ++kind) {
+    const char* const name = kind < TimeParts::kKinds ? kTimeKinds[kind].head : "computing";
+    add("<span data-kind=\"{0}\"><span class=\"dot\" style=\"background:var(--k{1})\"></span>{0}</span>",
+        name, kind);
+  }
+  add("</div>\n<div class=\"tools\" hidden>"
+      "<button type=\"button\" value=\"2\" aria-label=\"zoom in\">+</button>"
+      "<button type=\"button\" value=\"0.5\" aria-label=\"zoom out\">&minus;</button>"
+      "<button type=\"button\" value=\"0\">whole run</button><output></output></div>\n"
+      "<canvas tabindex=\"0\" role=\"application\" aria-label=\"Timeline of the ranks. Plus and minus zoom, "
+      "0 shows the whole run, left and right move, up and down choose a rank, comma and full stop a "
+      "slice.\"></canvas>\n"
+      "<p class=\"readout\" aria-live=\"polite\">Drag to move. After a click, the wheel zooms; keys: + "
+      "&minus; 0, arrows, comma and full stop.</p>\n"
+      "<noscript><p>The timeline needs scripts. The tables below do not.</p></noscript>\n");
+  std::vector<std::string> notes;
+  for (const ShownLane& shown : lanes_) {
+    if (shown.run != &run || !shown.lane->accounts || !shown.lane->accounts->timeline) continue;
+    const ReportTimeline& timeline = *shown.lane->accounts->timeline;
+    add("<div hidden data-lane=\"{}\" data-end=\"{}\" data-functions=\"{}\">", escaped(shown.label),
+        timeline.end.count() / 1000, escaped(fmt::format("{}", fmt::join(timeline.functions, "\n"))));
+    for (const std::string& rank : timeline.ranks) add("<i data-row=\"{}\"></i>", escaped(rank));
+    add("</div>\n");
+    if (timeline.shortest > Time())
+      notes.push_back(fmt::format(
+          "{}: {} slices drawn as {}; those below {} are joined with their neighbours.", shown.label,
+          count_text(timeline.slices), count_text(timeline.drawn), time_text(timeline.shortest)));
+    if (!timeline.is_whole)
+      notes.push_back(shown.label +
+                      ": the last calls are missing, because the memory for them did not suffice.");
+    if (timeline.drawn_ranks < run.ranks)
+      notes.push_back(
+          fmt::format("{}: ranks {} to {} are not drawn.", shown.label, timeline.drawn_ranks, run.ranks - 1));
+  }
+  add("<figcaption>");
+  for (const std::string& note : notes) add("{} ", escaped(note));
+  add("<code>offramp replay --trace FILE</code> writes every span for "
+      "ui.perfetto.dev.</figcaption></figure>\n");
+}
 
 void ReportPage::accounts() {
   if (!any([](const ReportLane& lane) { return lane.accounts.has_value(); })) return;
@@ -30,35 +82,40 @@ void ReportPage::accounts() {
           "kind, so the kinds of a function add up to its time.");
   add("<div class=\"key\">");
   for (std::size_t kind = 0; kind < TimeParts::kKinds; ++kind)
-    add("<span><span class=\"dot\" style=\"background:currentColor;opacity:{}\"></span> <b>{}</b> "
-        "{}</span>",
-        opacity_of(kind), kTimeKinds[kind].head, kTimeKinds[kind].what);
+    add("<span><span class=\"dot\" style=\"background:{}\"></span><b>{}</b> {}</span>", colour_of_kind(kind),
+        kTimeKinds[kind].head, kTimeKinds[kind].what);
   add("</div>\n");
-  for (std::size_t i = 0; i < lanes_.size(); ++i) accounts_of(i);
+  for (const bool is_folded : {false, true}) {
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      if (!lanes_[i].lane->accounts || is_in_focus(i) == is_folded) continue;
+      if (is_folded) add("<details><summary>{}</summary>\n", label(i));
+      accounts_of(i);
+      if (is_folded) add("</details>\n");
+    }
+  }
   end_section();
 }
 
 void ReportPage::accounts_of(std::size_t index) {
-  if (!lanes_[index].lane->accounts) return;
   const ReportAccounts& accounts = *lanes_[index].lane->accounts;
   add("<h3>{}</h3>\n<p>{}</p>\n", dotted(index), escaped(accounts_text(accounts)));
-  account_bars(index, accounts.functions);
+  account_bars(accounts.functions);
+  add("<details><summary>by size, phase, and place, as tables, and who waits for whom</summary>\n");
   if (accounts.sizes.size() > 1) {
     add("<h4>By size</h4>\n<p class=\"about\">The size of the call's operation, or of the largest of "
         "several.</p>\n");
-    account_bars(index, account_rows(accounts, AccountsBy::kSize));
+    account_bars(account_rows(accounts, AccountsBy::kSize));
   }
   if (accounts.phases.size() > 1) {
     add("<h4>By phase</h4>\n<p class=\"about\">A call belongs to the phase that began last.</p>\n");
-    account_bars(index, account_rows(accounts, AccountsBy::kPhase));
+    account_bars(account_rows(accounts, AccountsBy::kPhase));
   }
   std::vector<ReportAccount> sites = account_rows(accounts, AccountsBy::kSite);
   sites.resize(std::min(sites.size(), kShownSites));
   if (sites.size() > 1) {
     add("<h4>By place in the program</h4>\n<p class=\"about\">The places with the most time.</p>\n");
-    account_bars(index, sites);
+    account_bars(sites);
   }
-  add("<details><summary>as a table, and who waits for whom</summary>\n");
   account_table(index, "function", accounts.functions);
   if (accounts.sizes.size() > 1) account_table(index, "size", account_rows(accounts, AccountsBy::kSize));
   if (accounts.phases.size() > 1) account_table(index, "phase", account_rows(accounts, AccountsBy::kPhase));
@@ -75,7 +132,7 @@ void ReportPage::accounts_of(std::size_t index) {
   add("</details>\n");
 }
 
-void ReportPage::account_bars(std::size_t index, const std::vector<ReportAccount>& rows) {
+void ReportPage::account_bars(const std::vector<ReportAccount>& rows) {
   add("<div class=\"bars\">\n");
   Time most;
   for (const ReportAccount& row : rows) most = later(most, row.parts.sum());
@@ -83,7 +140,7 @@ void ReportPage::account_bars(std::size_t index, const std::vector<ReportAccount
     if (row.parts.sum() <= Time()) continue;
     std::vector<BarPart> parts;
     for (std::size_t kind = 0; kind < TimeParts::kKinds; ++kind)
-      parts.push_back({share(row.parts.at(kTimeKinds[kind].kind), most), colour(index), opacity_of(kind)});
+      parts.push_back({share(row.parts.at(kTimeKinds[kind].kind), most), colour_of_kind(kind)});
     add("<span class=\"name\">{}</span><span class=\"track\">{}</span><span class=\"value\">{}</span>"
         "<span class=\"note\">{} calls</span>\n",
         escaped(row.function), bar(parts, row.function), time_text(row.parts.sum()), count_text(row.calls));
@@ -130,18 +187,29 @@ void ReportPage::traffic_of(const std::vector<ReportTraffic>& traffic, std::uint
     cell += pair.bytes;
     most = std::max(most, cell);
   }
-  add("<svg class=\"matrix\" viewBox=\"0 0 {0} {0}\" role=\"img\" aria-label=\"bytes from each rank to "
-      "each "
-      "other\"><rect width=\"{0}\" height=\"{0}\" fill=\"currentColor\" opacity=\".05\"/>",
-      cells * 10);
+  // The ranks are on the left and above.
+  const double side = 10 * static_cast<double>(cells);
+  const double margin = side / 7;
+  add("<svg class=\"matrix\" viewBox=\"{0:.1f} {0:.1f} {1:.1f} {1:.1f}\" font-size=\"{2:.2f}\" role=\"img\" "
+      "aria-label=\"bytes from each rank to each other\">"
+      "<rect width=\"{3}\" height=\"{3}\" fill=\"currentColor\" opacity=\".05\"/>"
+      "<g fill=\"currentColor\" text-anchor=\"middle\">"
+      "<text x=\"{4:.1f}\" y=\"{5:.1f}\">to rank</text><text transform=\"translate({5:.1f} {4:.1f}) "
+      "rotate(-90)\">from rank</text>",
+      -margin, side + margin, side / 26, side, side / 2, -margin * 0.62);
+  const std::uint64_t every = std::max<std::uint64_t>(1, (cells + 7) / 8);
+  for (std::uint64_t cell = 0; cell < cells; cell += every)
+    add("<text x=\"{0}\" y=\"{1:.1f}\">{2}</text><text x=\"{1:.1f}\" y=\"{3:.1f}\">{2}</text>", cell * 10 + 5,
+        -margin * 0.2, cell * group, static_cast<double>(cell * 10 + 5) + side / 78);
+  add("</g>");
   for (const auto& [place, sum] : bytes)
     add("<rect x=\"{}\" y=\"{}\" width=\"10\" height=\"10\" fill=\"var(--l0)\" opacity=\"{:.2f}\">"
         "<title>{} to {}: {}</title></rect>",
         place.second * 10, place.first * 10,
         0.15 + 0.85 * static_cast<double>(sum) / static_cast<double>(most), place.first * group,
         place.second * group, bytes_text(sum));
-  add("</svg>\n<p class=\"about\">The darkest: {}{}.</p>\n", bytes_text(most),
-      group > 1 ? fmt::format(", of groups of {}", counted(group, "rank")) : std::string());
+  add("</svg>\n<p class=\"about\">The darkest cell: {}{}; lighter ones have less, in proportion.</p>\n",
+      bytes_text(most), group > 1 ? fmt::format(", of groups of {}", counted(group, "rank")) : std::string());
 }
 
 ReportPage::SizeRows ReportPage::size_rows() const {
@@ -159,7 +227,7 @@ void ReportPage::sizes() {
   section("Time by message size",
           "Time of the operations in each size class, all ranks together: sends, receives, and collectives "
           "(by the size of the message, or of one rank's block).");
-  Plot plot{.x = "message size in bytes", .y = "time in ms", .part_of_page = true};
+  Plot plot{.x = "message size in bytes", .y = "time of all ranks in ms", .part_of_page = true};
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     PlotLine line{.name = lanes_[i].label, .points = {}, .colour = colour(i)};
     for (const auto& [limits, row] : rows)
@@ -174,10 +242,7 @@ void ReportPage::sizes() {
       shown.cells.emplace_back(lanes_[i].run, row[i].count > 0 ? &row[i] : nullptr);
     add("<tr><td>{}</td><td>{}</td>", size_class_text(limits.first, limits.second),
         of_each_report(shown, [](const ReportSize& s) { return count_text(s.count); }));
-    const Time base =
-        baseline_ != nullptr ? row[static_cast<std::size_t>(baseline_ - lanes_.data())].modelled : Time();
-    for (std::size_t i = 0; i < row.size(); ++i)
-      time_cell(row[i].modelled, row[i].count > 0, base, lanes_[i].baseline);
+    for (const ReportSize& size : row) time_cell(size.modelled, size.count > 0);
     add("</tr>\n");
   }
   end_table();
@@ -189,20 +254,27 @@ void ReportPage::balance() {
   section("Balance between ranks",
           "Time in MPI calls of each rank, with rank 0 on the left. It includes waiting for other ranks.");
   add("<div class=\"cards\">\n");
-  for (std::size_t i = 0; i < lanes_.size(); ++i) balance_card(i);
+  std::vector<std::string> even;
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    if (balance_card(i)) continue;
+    if (!lanes_[i].lane->ranks.empty()) even.push_back(label(i));
+  }
   add("</div>\n");
+  if (!even.empty())
+    add("<p class=\"about\">Even, the mean above 95 % of the longest: {}.</p>\n", fmt::join(even, ", "));
   end_section();
 }
 
-void ReportPage::balance_card(std::size_t index) {
+bool ReportPage::balance_card(std::size_t index) {
   const std::vector<ReportRank>& ranks = lanes_[index].lane->ranks;
-  if (ranks.empty()) return;
   double longest = 0;
   double sum = 0;
   for (const ReportRank& rank : ranks) {
     longest = std::max(longest, in_nanoseconds(rank.communication));
     sum += in_nanoseconds(rank.communication);
   }
+  const double mean = ranks.empty() ? 0 : sum / static_cast<double>(ranks.size());
+  if (mean >= 0.95 * longest) return false;
   const std::size_t group = (ranks.size() + kMostBars - 1) / kMostBars;
   const std::size_t bars = (ranks.size() + group - 1) / group;
   add("<div class=\"card\"><h3>{}</h3><svg class=\"ranks\" viewBox=\"0 0 {} 100\" "
@@ -216,11 +288,9 @@ void ReportPage::balance_card(std::size_t index) {
     add("<rect x=\"{}\" y=\"{:.2f}\" width=\"8.6\" height=\"{:.2f}\" fill=\"{}\"/>", bar * 10, 100 - height,
         height, colour(index));
   }
-  const double mean = sum / static_cast<double>(ranks.size());
-  add("</svg><p>longest {}, mean {}: {}</p></div>\n", time_text(longest), time_text(mean),
-      longest > 0 && mean / longest > 0.995
-          ? "even"
-          : fmt::format("the mean is {} of the longest", percent_text(mean, longest)));
+  add("</svg><p>longest {}, mean {}: the mean is {} of the longest</p></div>\n", time_text(longest),
+      time_text(mean), percent_text(mean, longest));
+  return true;
 }
 
 }  // namespace offramp::tool

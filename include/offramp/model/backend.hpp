@@ -78,7 +78,9 @@ class DataCarrier {
   /// and transfer.number alone, so that a run and a world agree. Called only if wires have faults, which then
   /// have no times (FaultRates::timeless()).
   [[nodiscard]] virtual DeliveryFault delivery_fault(const Transfer& /*transfer*/) { return {}; }
-  /// Runs the collective to its end. Called only if supports() accepted it on every rank.
+  /// Runs the collective to its end. Called only if supports() accepted it on every rank. In a run, the order
+  /// of combination must depend only on the operation and the team's members: for small payloads the library
+  /// runs all ranks symbolically in one process, once, to learn that order, and moves the payloads itself.
   virtual Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) = 0;
   /// The communicator with this Team::context() was freed: releases what the hardware kept for it.
   virtual void forget(std::uint64_t /*context*/) {}

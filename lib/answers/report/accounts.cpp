@@ -64,13 +64,17 @@ class AccountClasses {
     if (records != nullptr) phases_.resize(1 + records->phases().size());
   }
 
-  ReportSizeAccount& size(const Receipts::Call& call) {
+  /// The size of the call's largest operation. `nullopt` if it is not known.
+  [[nodiscard]] std::optional<std::uint64_t> bytes(const Receipts::Call& call) const {
     std::optional<std::uint64_t> bytes;
     for (const std::uint64_t operation : call.operations) {
       if (records_ == nullptr) break;
       const auto known = records_->facts().find(operation);
       if (known != records_->facts().end()) bytes = std::max(bytes.value_or(0), known->second.bytes);
     }
+    return bytes;
+  }
+  ReportSizeAccount& size(std::optional<std::uint64_t> bytes) {
     return sizes_[bytes ? 1 + static_cast<std::size_t>(std::bit_width(*bytes)) : 0];
   }
   ReportSiteAccount& site(const Receipts::Call& call) { return sites_[{call.function, call.site}]; }
@@ -113,32 +117,41 @@ class AccountClasses {
 
 }  // namespace
 
-ReportAccounts add_up(const Receipts& receipts, Time in_calls, const ReplayRecords* records) {
+ReportAccounts add_up(const Receipts& receipts, Time in_calls, const ReplayRecords* records,
+                      TimelineBuilder* timeline) {
   ReportAccounts all;
   AccountClasses classes(all, records);
   std::map<std::string, ReportAccount> functions;
   std::map<std::pair<std::uint64_t, std::uint64_t>, Time> waits;
   Time accounted;
+  for (const Receipts::Rank& rank : receipts.ranks) {
+    for (const Receipts::Call& call : rank.calls) accounted += later(call.end - call.begin, {});
+  }
+  all.not_accounted = later(in_calls - accounted, {});
   const ReceiptBook book(receipts);
   for (std::size_t rank = 0; rank < receipts.ranks.size(); ++rank) {
     for (const Receipts::Call& call : receipts.ranks[rank].calls) {
       ReportAccount& row = functions[call.function];
-      ReportSizeAccount& size = classes.size(call);
+      const std::optional<std::uint64_t> bytes = classes.bytes(call);
+      ReportSizeAccount& size = classes.size(bytes);
       ReportPhaseAccount& phase = classes.phase(call);
       ReportSiteAccount& site = classes.site(call);
       ++row.calls;
       ++size.calls;
       ++phase.calls;
       ++site.calls;
-      accounted += later(call.end - call.begin, {});
-      for (const ReceiptLine& line : book.lines(static_cast<int>(rank), call)) {
+      const std::vector<ReceiptLine> lines = book.lines(static_cast<int>(rank), call);
+      if (timeline != nullptr) timeline->call(call.function, bytes.value_or(0), lines);
+      for (const ReceiptLine& line : lines) {
         for (TimeParts* const parts : {&row.parts, &size.parts, &phase.parts, &site.parts})
           parts->at(line.kind) += line.end - line.begin;
         if (is_waiting(line.kind) && line.rank >= 0 && static_cast<std::size_t>(line.rank) != rank)
           waits[{rank, static_cast<std::uint64_t>(line.rank)}] += line.end - line.begin;
       }
     }
+    if (timeline != nullptr) timeline->end_rank(all.not_accounted <= Time());
   }
+  if (timeline != nullptr) all.timeline = timeline->release();
   for (auto& [name, row] : functions) {
     row.function = name;
     all.functions.push_back(std::move(row));
@@ -149,7 +162,6 @@ ReportAccounts add_up(const Receipts& receipts, Time in_calls, const ReplayRecor
   for (const auto& [pair, time] : waits) all.waits.push_back({pair.first, pair.second, time});
   all.waits =
       longest_of(std::move(all.waits), kMostAccountedPairs, [](const ReportWait& row) { return row.waited; });
-  all.not_accounted = later(in_calls - accounted, {});
   return all;
 }
 
@@ -164,7 +176,11 @@ std::optional<ReportAccounts> accounts_of(const WorldSetting& setting, const Rep
   if (with_computing) how.compute.kind = Compute::Mode::kMeasured;
   Result<ReplayResult> again = replay(setting, source, how);
   if (!again || again->stopped) return std::nullopt;
-  ReportAccounts all = add_up(records.receipts(), whole_run_of(*again).in_calls, &records);
+  std::vector<Time> ends;
+  ends.reserve(again->ranks.size());
+  for (const ReplayedRank& rank : again->ranks) ends.push_back(rank.clock);
+  TimelineBuilder timeline(std::move(ends));
+  ReportAccounts all = add_up(records.receipts(), whole_run_of(*again).in_calls, &records, &timeline);
   all.with_computing = how.compute.kind != Compute::Mode::kNone;
   all.traffic = traffic_of(source);
   return all;

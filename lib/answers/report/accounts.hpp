@@ -7,17 +7,20 @@
 #include "lib/answers/replay/replay.hpp"
 #include "lib/answers/report/receipt.hpp"
 #include "lib/answers/report/replay_records.hpp"
+#include "lib/answers/report/report_timeline.hpp"
 #include "lib/answers/report/run_report.hpp"
 
 namespace offramp {
 
 /// The receipts of all calls added up by function, by size and by phase, and the waiting by pairs of ranks.
 /// in_calls: the time in MPI calls of all ranks together; what of it no receipt has is not accounted for.
-/// records: says what operations and phases are; null: nothing is known of them.
-ReportAccounts add_up(const Receipts& receipts, Time in_calls, const ReplayRecords* records = nullptr);
+/// records: says what operations and phases are; null: nothing is known of them. timeline: collects all
+/// calls, and its timeline becomes part of the accounts; may be null.
+ReportAccounts add_up(const Receipts& receipts, Time in_calls, const ReplayRecords* records = nullptr,
+                      TimelineBuilder* timeline = nullptr);
 
-/// Replays the program once more for its accounts: with its computing where the recording has some. Nothing:
-/// the replay has no result.
+/// Replays the program once more for its accounts and its timeline, with its computing if the recording has
+/// some. `nullopt` if the replay has no result.
 std::optional<ReportAccounts> accounts_of(const WorldSetting& setting, const ReplaySource& source,
                                           const ReplayOptions& options, const ReplayResult& result);
 

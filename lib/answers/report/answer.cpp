@@ -16,8 +16,6 @@ constexpr std::size_t kColumns = 80;
 constexpr std::size_t kLines = 12;
 constexpr std::size_t kLabel = 6;  // "sure  "
 constexpr std::size_t kBar = 28;
-/// The longest bar is this multiple of the fastest candidate; bars beyond it are cut.
-constexpr std::int64_t kLongestBar = 3;
 
 std::string bar_text(const ReportAnswerBar& bar, Time baseline, Time longest, std::size_t names) {
   std::string text = fmt::format("  {:<{}}  ", printable(bar.name), names);
@@ -79,6 +77,17 @@ std::string clauses_text(const std::vector<std::string>& clauses) {
   return text;
 }
 
+Time longest_bar(const std::vector<Time>& ends, Time baseline) {
+  constexpr std::int64_t kMostOfFastest = 3;
+  Time fastest;
+  Time longest;
+  for (const Time end : ends) {
+    if (end > Time() && (fastest <= Time() || end < fastest)) fastest = end;
+    longest = later(longest, end);
+  }
+  return earlier(longest, later(baseline, kMostOfFastest * fastest));
+}
+
 std::string answer_text(const ReportAnswer& answer) {
   std::vector<std::string> lines = {cut_text(printable(answer.answer, 400), kColumns)};
   for (const auto& [label, line] : {std::pair("why", &answer.why), std::pair("sure", &answer.sure),
@@ -86,15 +95,13 @@ std::string answer_text(const ReportAnswer& answer) {
     if (!line->empty())
       lines.push_back(cut_text(fmt::format("{:<{}}{}", label, kLabel, printable(*line, 400)), kColumns));
   }
-  Time fastest;
-  Time longest;
+  std::vector<Time> ends;
   std::size_t names = 0;
   for (const ReportAnswerBar& bar : answer.bars) {
+    ends.push_back(bar.end);
     names = std::max(names, std::min<std::size_t>(printable(bar.name).size(), 24));
-    if (bar.end > Time() && (fastest <= Time() || bar.end < fastest)) fastest = bar.end;
   }
-  for (const ReportAnswerBar& bar : answer.bars) longest = later(longest, bar.end);
-  longest = earlier(longest, kLongestBar * fastest);
+  const Time longest = longest_bar(ends, answer.baseline);
   const std::size_t room = kLines - lines.size();
   const bool all = answer.bars.size() <= room;
   for (std::size_t i = 0; i < (all ? answer.bars.size() : room - 1); ++i)

@@ -27,6 +27,7 @@ struct ReportAnswer {
   std::string next;
   std::vector<ReportAnswerBar> bars;  // the fastest first; of a change before and after
   std::vector<std::string> details;   // texts of several lines
+  std::string routes;                 // the best mix as lines of offramp.toml; empty if none was found
   // The same for programs that read it.
   std::string kind;       // "hardware", "algorithm", "link", "baseline", "nothing", "unknown"; of a change
                           // "change", "none"; of a program at more ranks "scaled"
@@ -39,6 +40,11 @@ struct ReportAnswer {
   bool holds = false;     // earliest and latest give the same answer
   bool complete = true;   // all candidates were tried
 };
+
+/// The time of the longest bar that is drawn in full: that of the baseline, or three times that of the
+/// fastest candidate if that is longer, so that small differences stay visible. Bars of longer times are cut.
+/// Times of 0 are unknown.
+Time longest_bar(const std::vector<Time>& ends, Time baseline);
 
 /// At most twelve lines of at most 80 columns. Other characters than printable ones are escaped.
 std::string answer_text(const ReportAnswer& answer);

@@ -9,6 +9,7 @@
 
 #include "lib/answers/report/encode_report.hpp"
 #include "lib/answers/report/lanes.hpp"
+#include "lib/answers/report/report_timeline.hpp"
 #include "lib/answers/report/sentences.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/text_format.hpp"
@@ -157,6 +158,7 @@ RunReport finished(Gathered& gathered, std::size_t ranks, const RunFacts& facts,
   add_facts(report, ranks, facts, configuration, program);
   add_lanes(gathered, settled);
   add_efficiencies(report);
+  keep_drawn_timelines(report);
   sort_places(report);
   report.data_certificate = certificate_of_all(gathered.data);
   if (report.lanes.size() > 1) add_comparison_warnings(report);

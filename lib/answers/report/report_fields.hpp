@@ -229,6 +229,17 @@ void describe(auto& a, Described<decltype(a), ReportTraffic> traffic) {
   a.field("bytes", traffic.bytes);
 }
 
+void describe(auto& a, Described<decltype(a), ReportTimeline> timeline) {
+  a.field("end", timeline.end);
+  a.field("drawn_ranks", timeline.drawn_ranks);
+  a.field("slices", timeline.slices);
+  a.field("drawn", timeline.drawn);
+  a.field("shortest", timeline.shortest);
+  a.field("is_whole", timeline.is_whole);
+  a.field("functions", timeline.functions);
+  a.field("ranks", timeline.ranks);
+}
+
 void describe(auto& a, Described<decltype(a), ReportAccounts> accounts) {
   a.field("with_computing", accounts.with_computing);
   a.field("functions", accounts.functions);
@@ -238,6 +249,7 @@ void describe(auto& a, Described<decltype(a), ReportAccounts> accounts) {
   a.field("waits", accounts.waits, kMostAccountedPairs);
   a.field("traffic", accounts.traffic, kMostAccountedPairs);
   a.field("not_accounted", accounts.not_accounted);
+  a.if_any("timeline", accounts.timeline);
 }
 
 void describe(auto& a, Described<decltype(a), WholeRun> run) {
@@ -432,6 +444,7 @@ void describe(auto& a, Described<decltype(a), ReportAnswer> answer) {
   a.field("complete", answer.complete);
   a.field("bars", answer.bars);
   a.if_any("details", answer.details);
+  a.if_any("routes", answer.routes);
 }
 
 void describe(auto& a, Described<decltype(a), RunReport> report) {

@@ -159,6 +159,23 @@ inline constexpr std::size_t kMostAccountedFunctions = 1024;
 inline constexpr std::size_t kMostAccountedSites = 4096;
 inline constexpr std::size_t kMostAccountedPairs = 1 << 16;
 
+/// The activity of the ranks over time, as slices that a page draws. TimelineBuilder makes it.
+struct ReportTimeline {
+  Time end;                       // of the rank that ends last
+  std::uint64_t drawn_ranks = 0;  // from rank 0 on
+  std::uint64_t slices = 0;       // of these ranks
+  std::uint64_t drawn = 0;        // after short slices were joined with their neighbours
+  Time shortest;                  // shorter slices were joined; 0 if all are drawn
+  bool is_whole = true;           // false: the memory did not suffice for the last calls
+  std::vector<std::string> functions;
+  /// A text for each rank that is drawn: its slices one after the other from time 0 on, with blanks between
+  /// them. A slice is the digit of its TimeKind (7: computing), its length in ns, and then, after commas, the
+  /// index of its function, its bytes, and the number of slices that it joins. The function is decimal, the
+  /// other numbers have the base 36. Computing has no function. Trailing bytes of 0 and numbers of 1 are
+  /// absent.
+  std::vector<std::string> ranks;
+};
+
 /// Where the time in MPI calls goes: accounts.hpp.
 struct ReportAccounts {
   bool with_computing = false;           // of the run, or else of its communication alone
@@ -170,6 +187,8 @@ struct ReportAccounts {
   std::vector<ReportWait> waits;           // the longest first
   std::vector<ReportTraffic> traffic;      // the most bytes first
   Time not_accounted;                      // in calls, for want of memory
+  std::optional<ReportTimeline>
+      timeline;  // of the baseline and the fastest other lane; absent in older reports
 };
 
 /// The run over one backend.
@@ -196,6 +215,9 @@ struct ReportLane {
   std::vector<LinkUse> links;  // none: no network, or there are no times
   std::optional<ReplayResult::Disturbance> stragglers;
   std::vector<ReportJob> jobs;  // none: one program
+
+  /// The end of the run, or of the communication if no computing is known.
+  [[nodiscard]] Time end() const { return run ? run->end : modelled_time; }
 };
 
 /// A call of the program where the order of arrival decides, or whether something has arrived.

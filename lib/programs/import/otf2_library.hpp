@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "offramp/kernel/result.hpp"
+
 namespace offramp::otf2 {
 
 /// From here on the library's messages are kept for this thread instead of printed. Discards earlier ones.

@@ -71,7 +71,7 @@ class Collective::Run final : public Team, public detail::Pooled {
   Outcome finish(Handle handle) override {
     auto* message = static_cast<TeamMessage*>(handle);
     const Outcome outcome = message->sending ? message->send.outcome : message->receive.outcome;
-    failed_ = failed_ || outcome == Outcome::kFault;
+    failed_ = failed_ || outcome == Outcome::kFault || outcome == Outcome::kCancelled;
     parent_.engine_.team_messages().release(message);
     return outcome;
   }
@@ -86,7 +86,7 @@ class Collective::Run final : public Team, public detail::Pooled {
   Reducer* reducer_;
   OperationKind kind_ = OperationKind::kBarrier;
   std::uint64_t faults_ = 0;  // of the engine, when this began
-  bool failed_ = false;       // a message failed: later sends say so
+  bool failed_ = false;       // a message failed or was cancelled: later sends say so
   Task<Outcome> task_;
   detail::PooledMemory scratch_;
 };
@@ -105,9 +105,28 @@ void Collective::start(const Operation& operation, const CollectiveBuffers& buff
   lane.count(counter, choice);
   counter.bytes += operation.bytes;
   for (const Bytes block : buffers.send_blocks) counter.bytes += block.size();
-  if (has_result_) {
+  OneHop& one_hop = engine_.one_hop();
+  const OneHop::Answer hop =
+      has_result_ ? one_hop.query(context_, operation, choice.backend) : OneHop::Answer();
+  const auto make_hop = [&]() -> HopOperation& {
+    HopOperation& made = hop_.emplace(operation, buffers);
+    made.context = &context_;
+    made.plan = hop.plan;
+    made.number = hop.number;
+    made.reducer = reducer;
+    made.backend = choice.backend;
+    made.tag = tag;
+    made.owner = this;
+    made.on_end = [](HopOperation& self) { static_cast<Collective*>(self.owner)->on_hop_end(); };
+    return made;
+  };
+  if (!hop.by_algorithm) {
+    one_hop.start(make_hop());
+  } else if (has_result_) {
     run_ = std::make_unique<Run>(*this, choice.backend, tag, reducer);
     run_->start(operation, buffers);
+    if (hop.is_numbered && one_hop.leave_to_algorithm(context_, operation, hop.number, ended_))
+      one_hop.watch(make_hop());
   } else {
     ended();
   }
@@ -115,8 +134,28 @@ void Collective::start(const Operation& operation, const CollectiveBuffers& buff
   if (ended_) complete();
 }
 
+void Collective::on_hop_end() {
+  if (hop_->by_algorithm) {
+    is_overruled_ = !hop_->refused;
+    if (is_overruled_) engine_.cancel_receives(context_, hop_->tag);
+  } else if (hop_->refused) {
+    run_ = std::make_unique<Run>(*this, hop_->backend, hop_->tag, hop_->reducer);
+    engine_.one_hop().watch(*hop_);
+    run_->start(hop_->operation, hop_->buffers);  // may end this object
+  } else {
+    engine_.count_completion();
+    ended();
+  }
+}
+
 void Collective::ended() {
   if (run_ != nullptr) outcome_ = run_->outcome();
+  if (hop_ && run_ != nullptr) {
+    const bool has_failed = outcome_ == Outcome::kFault;
+    is_overruled_ = is_overruled_ || (has_failed && engine_.one_hop().has_other_result(*hop_));
+    engine_.one_hop().withdraw(*hop_);
+  }
+  if (hop_ && (run_ == nullptr || is_overruled_)) outcome_ = hop_->outcome;
   ended_ = true;
   if (started_) complete();  // otherwise start() does
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "lib/run/engine/engine.hpp"
@@ -38,6 +39,7 @@ class Collective {
 
  private:
   class Run;
+  void on_hop_end();
   void ended();
   void complete();
   void certify(const Operation& operation, const CollectiveBuffers& buffers);
@@ -46,6 +48,8 @@ class Collective {
   Engine& engine_;
   Context& context_;
   std::unique_ptr<Run> run_;
+  std::optional<HopOperation> hop_;  // instead of `run_`, or watches it
+  bool is_overruled_ = false;        // the result is that of `hop_`, although there is `run_`
   bool started_ = false;
   bool ended_ = false;      // the algorithm
   bool has_result_ = true;  // the MPI library makes it otherwise

@@ -53,6 +53,15 @@ void Context::withdraw(ReceiveRecord& receive) {
   (receive.source == kAnySource ? any_source_ : peer(receive.source).posted).remove(receive);
 }
 
+ReceiveRecord* Context::find_posted(int tag) {
+  ReceiveRecord* found = nullptr;
+  peers_.for_each([&](ContextPeer& peer) {
+    for (ReceiveRecord* r = peer.posted.front(); r != nullptr && found == nullptr; r = PostedQueue::next(*r))
+      if (r->tag == tag) found = r;
+  });
+  return found;
+}
+
 UnexpectedMessage* Context::find_unexpected(int source, int tag) {
   const auto wanted = [tag](const UnexpectedMessage& m) { return tag == kAnyTag || m.envelope.tag == tag; };
   if (index_.in_use() && tag != kAnyTag) return find_indexed(source, tag);

@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "lib/run/engine/one_hop.hpp"
 #include "lib/run/engine/records.hpp"
 #include "lib/run/engine/unexpected_index.hpp"
 #include "simulators/world/rank_table.hpp"
@@ -65,6 +66,8 @@ class Context {
   ReceiveRecord* pop_posted(ContextPeer& source, const Envelope& envelope);
   void post(ReceiveRecord& receive);
   void withdraw(ReceiveRecord& receive);
+  /// A posted receive that names a source and this tag; null if there is none.
+  [[nodiscard]] ReceiveRecord* find_posted(int tag);
 
   /// The first unexpected message that (source, tag) matches; stays in its queue. Null if there is none.
   UnexpectedMessage* find_unexpected(int source, int tag);
@@ -92,6 +95,7 @@ class Context {
   std::uint32_t collective_number = 0;  // of the next collective operation; equal on all members
   std::uint32_t recorded = 0;           // which communicator it is in the recording of this rank
   std::uint64_t setup_id;               // see Team::setup_context()
+  std::unique_ptr<HopRing> hop;         // slots of its small collectives; null before the first
 
  private:
   std::uint64_t id_;

@@ -153,6 +153,12 @@ bool Engine::cancel(ReceiveRecord& record) {
   return true;
 }
 
+void Engine::cancel_receives(Context& context, int tag) {
+  retain(context);
+  while (ReceiveRecord* const record = context.find_posted(tag)) (void)cancel(*record);
+  release(context);
+}
+
 namespace {
 /// The operation as the sender routed it.
 Operation operation_in(const ReceiveRecord& record) {

@@ -14,6 +14,7 @@
 #include "lib/run/engine/arrival_places.hpp"
 #include "lib/run/engine/context.hpp"
 #include "lib/run/engine/lane.hpp"
+#include "lib/run/engine/one_hop.hpp"
 #include "lib/run/engine/payload_window.hpp"
 #include "lib/run/engine/recent_ids.hpp"
 #include "lib/run/engine/team_message.hpp"
@@ -56,6 +57,7 @@ class Engine final : public Fabric::Sink {
   [[nodiscard]] const void* site() const { return site_; }
   /// For the messages of collectives.
   [[nodiscard]] MessagePool& team_messages() { return team_messages_; }
+  [[nodiscard]] OneHop& one_hop() { return one_hop_; }
   /// Starts a certificate of the data.
   void certify() { certificate_ = std::make_unique<Certificate>(); }
   /// Null: none was asked for.
@@ -82,6 +84,8 @@ class Engine final : public Fabric::Sink {
                        MutableBytes buffer);
   /// Takes a receive back; false when it is matched already. A cancelled receive completes with kCancelled.
   bool cancel(ReceiveRecord& record);
+  /// Cancels all receives with a tag, including those that are posted meanwhile.
+  void cancel_receives(Context& context, int tag);
   void observe(ReceiveRecord& record);
   /// The send has succeeded.
   [[nodiscard]] static bool is_over(const SendRecord& record) {
@@ -108,7 +112,11 @@ class Engine final : public Fabric::Sink {
   }
   [[nodiscard]] const ArrivalPlaces& places() const { return places_; }
 
-  int progress() { return fabric_.progress(*this) + (due_.empty() ? 0 : return_windows()); }
+  int progress() {
+    return fabric_.progress(*this) + (due_.empty() ? 0 : return_windows()) + one_hop_.progress();
+  }
+  /// Counts a collective that completed without a message.
+  void count_completion() { ++completions_; }
   /// Sends whose data is still here, those of completed calls too.
   [[nodiscard]] std::size_t sends_in_flight() const { return sends_ + deferred_count_; }
   /// Payload that completed sends have left in this rank's memory: the receivers' windows were full.
@@ -228,6 +236,7 @@ class Engine final : public Fabric::Sink {
   std::uint16_t function_ = 0;
   const void* site_ = nullptr;
   MessagePool team_messages_;
+  OneHop one_hop_{*this, fabric_};
   std::unique_ptr<Certificate> certificate_;
   PayloadWindow window_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Context>> contexts_;

@@ -17,10 +17,12 @@
 namespace offramp {
 
 /// Set in the id of the context that carries a communicator's collectives. Its tags number them.
+/// kContributionTag is added for messages of OneHop: contributions without a slot, and notices.
 inline constexpr std::uint64_t kCollectiveContext = std::uint64_t{1} << 63;
 constexpr std::int32_t collective_tag(std::uint32_t number) {
-  return static_cast<std::int32_t>(number & 0x7fffffffU);
+  return static_cast<std::int32_t>(number & 0x3fffffffU);
 }
+inline constexpr std::int32_t kContributionTag = std::int32_t{1} << 30;
 
 enum class EnvelopeKind : std::uint8_t {
   kMessage = 1,

@@ -55,7 +55,7 @@ void describe_unexpected(const ContextPeer& peer, std::string& text) {
 }  // namespace
 
 std::string Engine::describe() const {
-  std::string text;
+  std::string text = one_hop_.describe();
   describe_each(
       static_cast<const SendRecord*>(in_flight_.front()),
       [](const SendRecord& send) { return send.link.next; },

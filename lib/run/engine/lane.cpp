@@ -11,13 +11,17 @@ Lane::Lane(std::vector<Member> members, std::uint8_t primary, std::vector<RouteR
 }
 
 Lane::Choice Lane::query_backend(std::uint8_t chosen, const Operation& operation) {
-  const Verdict verdict = members_[chosen].backend->supports(operation);
-  if (verdict.yes()) {
-    last_ = operation;
-    return {chosen, false};
+  Operation& accepted = accepted_[hash_of(operation) % kAccepted];
+  if (accepted != operation) {
+    const Verdict verdict = members_[chosen].backend->supports(operation);
+    if (!verdict.yes()) {
+      declines_.count(counters, operation.kind, verdict.reason);
+      return {kHost, true};
+    }
+    accepted = operation;
   }
-  declines_.count(counters, operation.kind, verdict.reason);
-  return {kHost, true};
+  last_ = operation;
+  return {chosen, false};
 }
 
 }  // namespace offramp

@@ -65,6 +65,17 @@ class Lane {
     for (const Member& member : members_) member.backend->forget(context);
   }
 
+  /// A hash for tables of operations. Ignores fields that rarely differ.
+  static std::size_t hash_of(const Operation& operation) {
+    const std::uint64_t shape = static_cast<std::uint64_t>(operation.kind) |
+                                static_cast<std::uint64_t>(operation.element) << 8 |
+                                static_cast<std::uint64_t>(operation.function) << 16 |
+                                static_cast<std::uint64_t>(operation.root) << 32;
+    constexpr std::uint64_t kMultiplier = 0x9e3779b97f4a7c15;
+    const std::uint64_t tag = static_cast<std::uint64_t>(operation.tag) << 40;
+    return (((shape * kMultiplier) ^ operation.bytes ^ tag) * kMultiplier) >> 32;
+  }
+
  private:
   Choice query_backend(std::uint8_t chosen, const Operation& operation);
 
@@ -72,8 +83,10 @@ class Lane {
   std::uint8_t primary_;
   std::vector<RouteRule> rules_;
   DeclineCounter declines_;
-  // Programs repeat themselves: what was asked last and not declined. No operation has a negative root.
+  // Accepted operations: the last one, and a few by their hash. An unused entry has a root of -1.
+  static constexpr std::size_t kAccepted = 64;
   Operation last_{.root = -1};
+  std::vector<Operation> accepted_ = std::vector<Operation>(kAccepted, last_);
 };
 
 }  // namespace offramp

@@ -82,6 +82,14 @@ class Fabric {
     return State::kFailed;
   }
 
+  /// Memory of a rank, shared with all ranks for which the result is not empty. Zero at first; its address
+  /// differs between processes. Empty if there is none. Ranks that share memory with each other share it with
+  /// the same ranks.
+  [[nodiscard]] virtual std::span<std::byte> shared_memory(int /*peer*/) { return {}; }
+  /// Reserves whole pages of this rank's shared memory, so that they can be written. Returns false if no
+  /// memory is left.
+  virtual bool reserve(std::span<std::byte> /*part*/) { return false; }
+
   /// Delivers arrived messages. Returns the number of events.
   virtual int progress(Sink& sink) = 0;
 };

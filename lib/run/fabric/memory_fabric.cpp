@@ -148,6 +148,11 @@ class MemoryHub::Endpoint final : public Fabric {
   }
   void drop(void* remote) override { MemoryQueue::drop(remote); }
 
+  std::span<std::byte> shared_memory(int peer) override {
+    return hub_.endpoints_[static_cast<std::size_t>(peer)]->shared();
+  }
+  bool reserve(std::span<std::byte> /*part*/) override { return true; }
+
   int progress(Sink& sink) override {
     int events = finished_.notify();
     while (queue_.deliver_one(sink, next_choice())) {
@@ -158,12 +163,20 @@ class MemoryHub::Endpoint final : public Fabric {
   }
 
  private:
+  std::span<std::byte> shared() {
+    constexpr std::size_t kBytes = std::size_t{1} << 19;
+    constexpr std::size_t kLine = 64;
+    if (shared_.empty()) shared_.resize(kBytes + kLine);
+    std::byte* const begin = shared_.data();
+    return {begin + (kLine - reinterpret_cast<std::uintptr_t>(begin) % kLine) % kLine, kBytes};
+  }
   std::uint64_t next_choice() { return hub_.shuffle_ == 0 ? 0 : xorshift(hub_.shuffle_); }
 
   MemoryHub& hub_;
   int rank_;
   MemoryQueue queue_;
   FinishedSends finished_;
+  std::vector<std::byte> shared_;  // of this rank
 };
 
 MemoryHub::MemoryHub(int ranks, std::size_t eager_limit, std::uint64_t shuffle_seed)

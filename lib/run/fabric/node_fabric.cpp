@@ -181,6 +181,11 @@ class NodeFabric final : public ProcessFabric {
     if (!closed_) end_offer_of(*from);
   }
 
+  std::span<std::byte> shared_memory(int peer) override {
+    return rings_.shared_memory(static_cast<std::size_t>(peer));
+  }
+  bool reserve(std::span<std::byte> part) override { return NodeRings::reserve(part); }
+
   int progress(Sink& sink) override {
     int events = 0;
     rings_.for_each_sender([&](std::size_t index) {

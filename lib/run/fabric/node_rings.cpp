@@ -44,7 +44,8 @@ NodeRings::Layout::Layout(std::size_t ranks_, std::size_t ring_bytes_)
       board_words(rounded_up((1 + sender_words) * sizeof(std::uint64_t), kCacheLine) / sizeof(std::uint64_t)),
       counters(ranks * board_words * sizeof(std::uint64_t)),
       rings(rounded_up(counters + ranks * ranks * kCacheLine, kPage)),
-      bytes(rings + ranks * ranks * ring_bytes) {}
+      shared(rings + ranks * ranks * ring_bytes),
+      bytes(shared + ranks * kSharedBytes) {}
 
 NodeRings::~NodeRings() {
   if (memory_ != nullptr) munmap(memory_, layout_.bytes);
@@ -99,19 +100,22 @@ void NodeRings::open(const std::vector<int>& node, int rank, double bytes, const
   for (std::size_t i = 0; i < node.size(); ++i) {
     const bool there = verdicts[static_cast<std::size_t>(node[i])] == "+";
     incoming_.push_back({RingReader(ring(self_, i)), false});
+    outgoing_[i].sees_memory = there;
     if (i != self_ && there) outgoing_[i].state = RingState::kUnused;
     joins_all_ = joins_all_ && there;
   }
   board_ = board_of(self_);
 }
 
-/// Reserves the ring's memory now: without free memory, a later store into it would end the process. Kernels
-/// before 5.14 lack this function; then there is no ring.
+bool NodeRings::reserve(std::span<std::byte> pages) {
+  return madvise(pages.data(), pages.size(), MADV_POPULATE_WRITE) == 0;
+}
+
 bool NodeRings::prepare(std::size_t index) {
   Outgoing& to = outgoing_[index];
   to.state = RingState::kNone;
   const RingMemory memory = ring(index, self_);
-  if (madvise(memory.data, memory.bytes, MADV_POPULATE_WRITE) != 0) return false;
+  if (!reserve({memory.data, memory.bytes})) return false;
   to.ring = RingWriter(memory);
   to.state = RingState::kReady;
   std::atomic_ref(board_of(index)[1 + self_ / 64]).fetch_or(std::uint64_t{1} << (self_ % 64));

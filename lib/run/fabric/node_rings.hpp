@@ -72,6 +72,15 @@ class NodeRings {
     return board_ != nullptr ? std::atomic_ref(board_[0]).load(std::memory_order_relaxed) : 0;
   }
 
+  /// Shared memory of a rank of the node, in addition to its rings (Fabric::shared_memory()).
+  [[nodiscard]] std::span<std::byte> shared_memory(std::size_t index) const {
+    if (memory_ == nullptr || !outgoing_[index].sees_memory) return {};
+    return {memory_ + layout_.shared + index * kSharedBytes, kSharedBytes};
+  }
+  /// Reserves pages now: without memory, a store into them would end the process. Returns false if there is
+  /// no memory, or with a kernel before 5.14, which cannot reserve pages.
+  static bool reserve(std::span<std::byte> pages);
+
   /// Calls visit(index) for each rank of the node that has prepared its ring to this one.
   template <typename Visitor>
   void for_each_sender(Visitor visit) {
@@ -93,6 +102,7 @@ class NodeRings {
   struct Outgoing {
     RingWriter ring;
     RingState state = RingState::kNone;
+    bool sees_memory = false;  // true if that rank could open this rank's segment
   };
   /// The layout of the segment, the same on all ranks.
   struct Layout {
@@ -103,8 +113,11 @@ class NodeRings {
     std::size_t board_words;   // words per receiver, with the announced count, in whole cache lines
     std::size_t counters;      // byte offset of the readers' counters, one line per ring
     std::size_t rings;         // byte offset of the rings
+    std::size_t shared;        // byte offset of the ranks' other shared memory
     std::size_t bytes;         // of the segment
   };
+
+  static constexpr std::size_t kSharedBytes = std::size_t{2} << 20;  // per rank; reserved when used
 
   static std::string create(std::size_t ranks, double bytes);
   bool attach(const std::string& name, std::size_t ranks);

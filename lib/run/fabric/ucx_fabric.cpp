@@ -164,6 +164,13 @@ class UcxFabric final : public ProcessFabric {
 
   [[nodiscard]] std::string version() const override { return ucp_get_version_string(); }
 
+  std::span<std::byte> shared_memory(int peer) override {
+    if (peer == rank_) return rings_.shared_memory(rings_.self());
+    const Neighbour* const neighbour = neighbours_of_[static_cast<std::size_t>(peer)];
+    return neighbour != nullptr ? rings_.shared_memory(neighbour->index) : std::span<std::byte>();
+  }
+  bool reserve(std::span<std::byte> part) override { return NodeRings::reserve(part); }
+
   void close(Sink& sink) override {
     // The worker closes the endpoints: closing each needs the peers' help, or excludes transports.
     ucp_request_param_t param;
