@@ -119,12 +119,15 @@ Described describe_hosts(const PlatformSpec& spec, std::span<const std::string> 
       if (count && *count > 0) {
         described.text = write_config(describe_platform(*count, spec.processes, spec.dpus));
       } else {
-        described.error = fmt::format("hosts is \"{}\", not 1 to {}", value, kMostHosts);
+        described.error = fmt::format("hosts={}: not a whole number from 1 to {}", value, kMostHosts);
       }
       return described;
     }
     if (!parse_hosts(key, value, hosts)) {
-      described.error = fmt::format("\"{}\" does not describe a host", word);
+      described.error = fmt::format(
+          "\"{}\" does not describe a host; arguments: hosts=N, machine, topology=FILE.xml, the name of a "
+          "configuration file, or host=NAME dpu=NAME@NODE cores=NODE,... distances=N,...",
+          word);
       return described;
     }
   }

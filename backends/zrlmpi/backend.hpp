@@ -133,10 +133,6 @@ class ZrlmpiBackend final : public Backend {
   /// is simulated once, or twice for a late receiver. Valid until the next call.
   const Relative& faulty(const Transfer& transfer, Time begin, Time ready);
 
-  /// The beginning of a call whose first byte arrived at `first`. The duration may depend on the beginning if
-  /// links fail temporarily; the second iteration is exact except at the edge of a failure.
-  Time begin_of(const Transfer& transfer, Time first);
-
   /// True if no timer fires at the sender although the receiver is late. The timer starts after the request
   /// has been sent; the answer is in time if the stage after it is reached before the timeout.
   [[nodiscard]] bool is_in_time(const Transfer& transfer, const Relative& call, Time late) const;

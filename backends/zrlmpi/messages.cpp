@@ -70,11 +70,8 @@ void ZrlmpiBackend::transmit(const Transfer& transfer, Passage& passage, const R
 }
 
 Time ZrlmpiBackend::receive(const Transfer& transfer, const Passage& passage, Time at, Matched matched) {
-  if (observed() && transfer.source != transfer.destination) {
-    const bool known = passage.protocol == Protocol::kRendezvous || passage.left > Time();
-    const Time begin = known ? passage.begin : begin_of(transfer, passage.first);
-    observe(transfer, begin, known ? ready_for(transfer, passage) : begin, End::kReceiver);
-  }
+  if (observed() && transfer.source != transfer.destination)
+    observe(transfer, passage.begin, ready_for(transfer, passage), End::kReceiver);
   Time done = at;
   if (matched == Matched::kUnexpected) {
     done += copy_time(transfer.bytes);
@@ -162,11 +159,6 @@ const ZrlmpiBackend::Relative& ZrlmpiBackend::faulty(const Transfer& transfer, T
   return faulty_->get(
       {transfer.source, transfer.destination, transfer.number, kind_of(transfer), begin, later(begin, ready)},
       run_once);
-}
-
-Time ZrlmpiBackend::begin_of(const Transfer& transfer, Time first) {
-  const Time near = first - relative(transfer, first).first;
-  return first - relative(transfer, near).first;
 }
 
 bool ZrlmpiBackend::is_in_time(const Transfer& transfer, const Relative& call, Time late) const {

@@ -80,7 +80,7 @@ namespace {
 
 Deployment deployment(const Settings& settings, const MachineLayout&, int ranks) {
   const std::string link = gigabits_text(spec_of(settings).line.bandwidth.count());
-  return Deployment{fmt::format("{} FPGAs of the network, one for each rank, of {}", ranks, link)};
+  return Deployment{fmt::format("{} network-attached FPGAs of {}, one for each rank", ranks, link)};
 }
 
 }  // namespace

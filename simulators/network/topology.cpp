@@ -337,7 +337,7 @@ std::optional<std::int64_t> product(std::span<const std::int64_t> factors, std::
 using Parsed = Result<std::shared_ptr<const Topology>>;
 
 Parsed wrong(string_view text, string_view what) {
-  return failure(fmt::format("the topology \"{}\" {}", text.substr(0, 200), what));
+  return failure(fmt::format("\"{}\" {}", text.substr(0, 200), what));
 }
 
 Parsed made(const std::string& text, std::shared_ptr<const Topology> topology, int nodes) {

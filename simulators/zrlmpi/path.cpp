@@ -170,8 +170,7 @@ Task<void> Path::fragments(const TransmitItem& item) {
   const Process& self = co_await this_process();
   Time at = self.clock;
   const std::uint64_t count = fragment_count(item.size);
-  const std::uint64_t none = 0;
-  std::uint64_t total = none;
+  std::uint64_t total = 0;
   for (const FragmentRange& range : item.ranges)
     total += std::min(range.count, count - std::min(range.first, count));
   std::uint64_t done = 0;

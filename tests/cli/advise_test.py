@@ -85,6 +85,10 @@ class Advise(CliTest):
         self.assertFalse(zrlmpi["carries_program"])
         self.assertIn("no hardware carries it", answer["answer"]["answer"])
 
+    def test_of_the_host_alone_compares_nothing(self):
+        self.assertEqual(self.offramp("advise", str(HALO), "--backend", "host", "--quick").stdout.splitlines()[0],
+                         "halo-16.rec: only host was given, so nothing is compared")
+
     def test_lists_a_parameter_that_was_never_measured_first_if_it_changes_the_answer(self):
         influences = self.advice("pattern:shift:1:8:256KiB:10", "--backend", "dpu", "--set", "host.bandwidth=95")["influences"]
         self.assertIn("dpu.message_import", [one["parameter"] for one in influences])

@@ -127,7 +127,8 @@ class Run(CliTest):
         self.assertIn("./nothing", self.refused("run", "--", "./nothing", code=127))
         (self.folder / "text").write_text("x")
         self.assertIn("not an executable", self.refused("run", "--", "./text", code=126))
-        self.assertIn("--launcher", self.refused("run", "--mpirun", "no-such-mpirun", "--", "/bin/true", code=127))
+        self.assertIn('cannot find the launcher "no-such-mpirun" (--launcher)',
+                      self.refused("run", "--mpirun", "no-such-mpirun", "--", "/bin/true", code=127))
 
     def test_hands_on_the_exit_code_of_mpirun(self):
         fake = self.folder / "mpirun"
@@ -286,12 +287,16 @@ class Command(CliTest):
         self.assertRegex(self.offramp("--version").stdout, r"^offramp \d+\.\d+\.\d+\n$")
         self.assertIn("Exit codes", self.offramp("run", "--help-all").stdout)
         self.assertIn("run", self.offramp("--help").stdout)
+        self.assertRegex(self.offramp("replay", "--help-all").stdout, r"(?m)^  -h --help +print this help\n  --help-all +describe all options$")
+        options = re.findall(r"^  (?:-\w )?(--[a-z-]+)", self.offramp("record", "--help").stdout, flags=re.M)
+        self.assertEqual([one for one in options if one != "--help-all"][:4], ["--help", "--output", "--ranks", "--repeat"])
 
     def test_help_fits_a_screen_and_names_what_it_leaves_to_the_other_one(self):
         for sub in re.findall(r"^  ([a-z]+) {2,}", self.offramp("--help").stdout.split("Subcommands:")[1], flags=re.M):
             short, whole = (self.offramp(sub, option).stdout for option in ("--help", "--help-all"))
             self.assertLessEqual(len(short.splitlines()), 45, sub)
             self.assertLessEqual(max(map(len, short.splitlines())), 80, sub)
+            self.assertLessEqual(max(map(len, whole.splitlines())), 80, sub)
             self.assertIn("Exit codes", whole)
             described = set(re.findall(r"^  (?:-\w )?(--[a-z0-9-]+)", whole, flags=re.M)) - {"--help-all"}
             self.assertEqual(described, described & set(re.findall(r"--[a-z0-9-]+", short)), sub)
@@ -429,8 +434,8 @@ class Predict(CliTest):
     def test_names_what_is_wrong(self):
         for arguments, word in ((["alltol"], "alltoall"), (["bcast", "--backend", "zrlmpy"], "zrlmpi"),
                                 (["reduce", "--bytes", "7"], "int32"), (["bcast", "--bytes", "-1"], "-1"),
-                                (["bcast", "--ranks", "4", "--root", "4"], "root"), ([], "operation"),
-                                (["bcast", "--sweep", "bytes=9:1"], "begins above its end"),
+                                (["bcast", "--ranks", "4", "--root", "4"], "root 4 does not exist: the ranks are 0 to 3"), ([], "OPERATION is missing"),
+                                (["bcast", "--sweep", "bytes=9:1"], '--sweep "bytes=9:1": FROM is above TO'),
                                 (["bcast", "--sweep", "bytes=1:9", "--trace", "t"], "single point")):
             self.assertIn(word, self.refused("predict", *arguments))
 
@@ -574,8 +579,8 @@ class Replay(CliTest):
 
     def test_ends_where_a_recording_was_cut(self):
         self.recording(4, 3, "cut")
-        self.assertIn("nothing exists of rank 1; --partial", self.refused("replay", "r"))
-        self.assertIn("rank 1 before its first event: its recording was cut", self.replay("--partial")["results"][0]["unfinished"])
+        self.assertIn("no events of rank 1; --partial", self.refused("replay", "r"))
+        self.assertIn("rank 1 before its first event: the recording is cut off", self.replay("--partial")["results"][0]["unfinished"])
 
     @needs_terminals
     def test_is_interrupted_with_the_results_so_far(self):
@@ -659,7 +664,7 @@ class Check(CliTest):
     def test_refuses_what_it_cannot_carry(self):
         self.assertIn("not linked to MPI", self.refused("check", "/bin/sh"))
         self.assertIn("script", self.refused("check", BUILD.parent / "scripts/test"))
-        self.assertIn("not found", self.refused("check", "no_such_program"))
+        self.assertIn("No such file", self.refused("check", "no_such_program"))
         (self.folder / "cut").write_bytes(pathlib.Path("/bin/sh").read_bytes()[:5000])
         self.refused("check", "./cut")
         (self.folder / "noise").write_bytes(b"\x7fELF\x02\x01\x01" + bytes(range(256)) * 40)
@@ -677,7 +682,8 @@ class ServiceConfig(CliTest):
         lines = self.offramp(*self.CONFIG, "hosts=3", "--set", "cards_per_node=2").stdout.splitlines()
         self.assertEqual(len(lines), 4)
         self.assertEqual(lines[3], "node2,dpu4:10.0.0.5:7100:9100,dpu5:10.0.0.6:7100:9100")
-        self.assertIn("hosts", self.refused(*self.CONFIG, "hosts=-1"))
+        self.assertIn("hosts=-1: not a whole number from 1 to 10000", self.refused(*self.CONFIG, "hosts=-1"))
+        self.assertIn('"foo=1" does not describe a host; arguments: hosts=N, ', self.refused(*self.CONFIG, "foo=1"))
 
     def test_finds_dpus_and_distances_with_hwloc(self):
         topology = pathlib.Path(__file__).parent.parent / "fixtures/two_dpus.xml"
@@ -795,7 +801,7 @@ class Calibrate(CliTest):
         self.assertEqual({row["operation"] for row in dealt["comparisons"]}, {"message"})
 
     def test_says_what_is_missing(self):
-        self.assertIn('cannot find "no-mpirun"', self.refused("calibrate", "--mpirun", "no-mpirun", code=127))
+        self.assertIn('cannot find the launcher "no-mpirun" (--launcher)', self.refused("calibrate", "--mpirun", "no-mpirun", code=127))
         self.assertIn("cannot write", self.refused("calibrate", "-o", "none/fitted.toml"))
         self.assertIn("did not finish", self.offramp("calibrate", "--mpirun", "false", code=1).stderr)
 
@@ -984,10 +990,12 @@ class Programs(CliTest):
         for arguments in (("info", "script"), ("replay", "script", "--backend", "host"),
                           ("replay", "--job", "script", "--job", "pattern:ring:2:8", "--backend", "host")):
             with self.subTest(arguments=arguments):
-                error = self.refused(*arguments)
-                self.assertIn('cannot read script: it is a text file that begins "#!/bin/sh"; supported formats: ', error)
-                self.assertIn("pattern (pattern:NAME:RANKS:BYTES[:ROUNDS])", error)
-                self.assertIn("recording (offramp record", error)
+                lines = self.offramp(*arguments, code=2).stderr.splitlines()
+                self.assertEqual(lines[:2], ['offramp: cannot read script: unknown format (text that begins "#!/bin/sh")', "supported formats:"])
+                self.assertIn("  pattern (pattern:NAME:RANKS:BYTES[:ROUNDS])", lines)
+                self.assertIn("  recording (offramp record, offramp run --record)", lines)
+        (self.folder / "packed").write_bytes(b"\x1f\x8b")
+        self.assertEqual(self.refused("info", "packed"), "offramp: cannot read packed: it is compressed by gzip: unpack it first\n")
 
     def test_info_of_a_pattern(self):
         contents = json.loads(self.offramp("info", "pattern:ring:4:8:3", "--json").stdout)

@@ -121,15 +121,17 @@ class WrongInputs(CliTest):
     def test_topologies_have_suggestions(self):
         self.assertIn('unknown topology "fattree"; did you mean "fat-tree"?', self.refused("replay", RING, "--network", "fattree:4:4"))
         self.assertIn('unknown topology "Torus"; did you mean "torus"?', self.refused("replay", RING, "--network", "Torus:2x2"))
+        self.assertIn('offramp: --network: "fat-tree:x" is not fat-tree:DOWN', self.refused("replay", RING, "--network", "fat-tree:x"))
         self.assertIn("has 2 nodes per switch, which is not a multiple of 4: an oversubscription of 4 needs 4, 8, 12, ...",
                       self.refused("replay", RING, "--network", "fat-tree:2:4"))
         self.assertIn("allowed: star, fat-tree:", self.refused("replay", RING, "--network", "mesh:4"))
 
     def test_topics_that_are_none(self):
         refused = self.refused("explain", "foo")
-        for words in ('the backend host has no topic "foo"; topics are ', "zrlmpi: header", "host: validation"):
+        for words in ('the backend host has no topic "foo"; topics by backend: ', "zrlmpi: header", "host: validation"):
             self.assertIn(words, refused)
         self.assertIn('the backend host has no topic "registers"; --backend cclo has it', self.refused("explain", "registers"))
+        self.assertIn('the backend dpu has no topic "foo"; topics: platform, notification, config, validation\n', self.refused("explain", "foo", "--backend", "dpu"))
         self.assertIn('did you mean "header"?', self.refused("explain", "hedder", "--backend", "zrlmpi"))
         self.assertIn('"r.json" is not a topic; to see a call of a report with receipts, add --call N --rank RANK', self.refused("explain", "r.json"))
 
@@ -183,7 +185,55 @@ class WrongInputs(CliTest):
     def test_missing_arguments_are_named_by_what_they_are(self):
         self.assertEqual(self.refused("advise"), "offramp: FILE|PATTERN is missing; see offramp advise --help\n")
         self.assertEqual(self.refused("check"), "offramp: PROGRAM|FILE|PATTERN is missing; see offramp check --help\n")
+        self.assertEqual(self.refused("replay"), "offramp: FILE, PATTERN, or --job is missing; see offramp replay --help\n")
         self.assertIn("--output is required", self.refused("record", "--", "/bin/true"))
+        self.assertIn("--backend needs a value: BACKEND", self.refused("replay", RING, "--backend"))
+        self.assertIn("--events needs a FILE or PATTERN", self.refused("info", "--events"))
+
+    def test_values_are_quoted_with_what_is_allowed(self):
+        for words, problem in ((("replay", RING, "-n", "two"), '--ranks: "two" is not a whole number from 1 to 1048576'),
+                               (("record", "-o", "r", "--repeat", "1", "--", "/bin/true"), '--repeat: "1" is not a whole number from 2 to 1000'),
+                               (("advise", RING, "--seconds", "x"), '--seconds: "x" is not a number from 0.1 to 1000000'),
+                               (("explain", "r.json", "--call", "0"), '--call: "0" is not a whole number of at least 1'),
+                               (("replay", RING, "--arrival", "soon"), '--arrival: "soon" is not allowed; allowed: recorded, modelled'),
+                               (("advise", RING, "--ranks", "4:2"), '--ranks "4:2": FROM is above TO')):
+            with self.subTest(words=words):
+                self.assertIn(problem, self.refused(*words))
+
+    def test_options_without_effect_are_named(self):
+        note = "note: allreduce has no root; --root has no effect"
+        self.assertIn(note, self.offramp("predict", "allreduce", "-n", "4", "--root", "3").stderr)
+        self.assertEqual(self.offramp("predict", "bcast", "-n", "4", "--root", "3").stderr, "")
+        self.assertIn("note: --backend is for programs", self.offramp("check", RING, "--backend", "cclo").stderr)
+        self.assertEqual(self.offramp("check", RING).stderr, "")
+        self.assertIn("--routes needs the search that --quick skips", self.refused("advise", RING, "--routes", "r.toml", "--quick"))
+        self.assertIn('unknown option "--foo"; see offramp --help', self.refused("--foo"))
+
+    def test_files_of_another_kind_are_named_by_their_kind(self):
+        (self.folder / "dir").mkdir()
+        for words in (("info", "dir"), ("replay", "dir"), ("report", "dir")):
+            self.assertEqual(self.refused(*words), "offramp: cannot read dir: it is a folder\n")
+        (self.folder / "j.json").write_text('{"a": 1}')
+        self.assertIn("j.json is not a report: ", self.refused("explain", "--call", "1", "j.json"))
+        self.offramp("replay", RING, "--backend", "host", "--report", "r.json")
+        self.assertIn("no receipts in r.json: make the report with --receipts all", self.refused("explain", "--call", "1", "r.json"))
+        self.offramp("convert", RING, "-o", "x.rec", "--to", "recording")
+        self.assertEqual(self.refused("report", "x.rec"), "offramp: x.rec is a recording; offramp replay x.rec --report FILE makes a report\n")
+        self.assertEqual(self.refused("check", "nofile"), "offramp: cannot read nofile: No such file or directory\n")
+        self.assertIn('unknown pattern "foo"', self.refused("check", "pattern:foo:4:8"))
+        self.assertIn('"pattern:ring" is not pattern:ring:RANKS:BYTES[:ROUNDS]', self.refused("check", "pattern:ring"))
+        self.assertEqual(self.refused("check", "/bin/true"), 'offramp: "/bin/true" is not linked to MPI, or loads it only at run time, as interpreters do\n')
+
+    def test_outputs_are_named_by_the_option_that_was_typed(self):
+        self.assertIn('offramp: record (--output): cannot write "/nowhere/x"', self.refused("record", "-o", "/nowhere/x", "--", "/bin/true"))
+        self.assertIn('offramp: report (OFFRAMP_REPORT): cannot write "/nowhere/r"', self.refused("run", "--", "/bin/true", OFFRAMP_REPORT="/nowhere/r"))
+
+    def test_a_library_of_preload_that_is_missing_ends_the_run(self):
+        fake = self.fake_launcher("exit 0")
+        self.assertIn('cannot find the library "nothing.so" (--preload)',
+                      self.refused("run", "--preload", "nothing.so", "--launcher", fake, "--", "/bin/true", code=127))
+        library = BUILD / "lib/libofframp.so"
+        self.offramp("run", "--preload", str(library), "--launcher", fake, "--", "/bin/true")
 
 
 class Programs(CliTest):
@@ -206,7 +256,7 @@ class Programs(CliTest):
 
     def test_in_this_folder_is_named_with_its_folder(self):
         name = pathlib.Path(self.compiled("hello")).name
-        self.assertIn(f'"{name}" was not found; did you mean ./{name}?', self.refused("check", name))
+        self.assertIn(f'"{name}" is not in PATH; did you mean ./{name}?', self.refused("check", name))
 
     def test_a_tool_counts_as_the_program(self):
         tool = self.compiled("tool.so", "-shared", "-fPIC", text="#include <mpi.h>\nint MPI_Finalize(void) { return PMPI_Finalize(); }\n")

@@ -42,8 +42,8 @@ class NotWhole(CliTest):
 
     def test_a_cut_file_is_no_success(self):
         self.cut(0.35)
-        refused, info = self.both_refuse("cut.rec", "is incomplete: it is cut off")
-        self.assertIn("nothing exists of rank", refused)
+        refused, info = self.both_refuse("cut.rec", "is incomplete: cut off or damaged at byte ")
+        self.assertIn("; no events of rank", refused)
         self.assertIn("--partial", refused)
         self.assertIn(", incomplete", info.stdout.splitlines()[0])
         facts = json.loads(self.offramp("info", "--json", "cut.rec", code=2).stdout)
@@ -51,6 +51,17 @@ class NotWhole(CliTest):
         self.assertIn("cut off", facts["missing"])
         self.offramp("info", "--events", "cut.rec", code=2)
         self.refused("replay", "--job", "cut.rec", "--backend", "host")
+
+    def test_only_a_command_with_partial_names_the_option(self):
+        self.cut(0.35)
+        self.assertIn("; --partial replays the part that exists", self.refused("advise", "cut.rec"))
+        self.assertIn("; offramp replay --partial cut.rec replays the part that exists", self.refused("convert", "cut.rec", "-o", "x", "--to", "smpi"))
+
+    def test_a_check_names_the_ranks_together(self):
+        self.cut(0.35)
+        problems = [line for line in self.offramp("check", "cut.rec", code=4).stdout.splitlines() if line.startswith("problem: ")]
+        self.assertRegex(problems[0], r"^problem: incomplete: cut off or damaged at byte \d+ of \d+")
+        self.assertEqual(sum(line.endswith(": the recording is cut off") for line in problems), 1, problems)
 
     def test_part_of_it_is_replayed_when_asked_for(self):
         self.several_blocks()
@@ -69,11 +80,11 @@ class NotWhole(CliTest):
         self.assertLess(one["events_done"], all_["events"])
         self.assertLess(0, one["modelled_time_ps"])
         self.assertLess(one["modelled_time_ps"], all_["modelled_time_ps"])
-        self.assertTrue(any("its recording was cut" in text for text in one["unfinished"]))
+        self.assertTrue(any("the recording is cut off" in text for text in one["unfinished"]))
         self.assertTrue(any("it waits for another rank" in text for text in one["unfinished"]))
         report = json.loads((self.folder / "r.json").read_text())
         self.assertFalse(report["complete"])
-        self.assertIn("its recording was cut", {ended["reason"] for ended in report["ended"]})
+        self.assertIn("the recording is cut off", {ended["reason"] for ended in report["ended"]})
         self.assertIn(part["part"], report["warnings"][0])
         self.assertIn(part["part"], (self.folder / "r.html").read_text())
         self.assertIn(part["part"], self.offramp("report", "r.json").stdout)
@@ -81,7 +92,7 @@ class NotWhole(CliTest):
     def test_nothing_of_it_can_be_replayed(self):
         self.cut(0.1)
         error = self.offramp("replay", "cut.rec", "--backend", "host", "--partial", code=2)
-        self.assertIn("nothing can be replayed", error.stderr)
+        self.assertRegex(error.stderr, r"(?m): nothing can be replayed: the recording of rank \d ends before its first event$")
         self.assertEqual(error.stdout, "")
 
     def test_what_stands_behind_the_end_is_noticed(self):

@@ -343,7 +343,8 @@ TEST_P(ObservedReplays, HaveTheTimesOfOthersAndAccountForThem) {
       ASSERT_EQ(observed->ranks[i].certificate, plain->ranks[i].certificate) << "seed " << seed;
     ASSERT_TRUE(observed->path);
     EXPECT_EQ(observed->path->on_ranks + observed->path->in_messages, observed->modelled_time);
-    const Result<Receipts> receipts = read_receipts("{\"receipts\": " + records.receipts_json() + "}");
+    const Result<Receipts> receipts =
+        read_receipts("{\"offramp\": \"1\", \"receipts\": " + records.receipts_json() + "}", "r.json");
     ASSERT_TRUE(receipts) << receipts.error();
     ASSERT_NO_FATAL_FAILURE(check_receipts(*receipts)) << "seed " << seed;
     EXPECT_THAT(records.dropped(), testing::IsEmpty());

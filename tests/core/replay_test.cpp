@@ -743,7 +743,7 @@ TEST_F(AReplay, EndsWhereARecordingWasCut) {
   tapes[1].cut = true;
   EXPECT_THAT(texts(replayed(setting_, tapes)),
               ElementsAre("rank 0 at event 2 (MPI_Recv): it waits for another rank",
-                          "rank 1 at event 2 (MPI_Recv): its recording was cut",
+                          "rank 1 at event 2 (MPI_Recv): the recording is cut off",
                           "rank 2 at event 1 (collective): it waits for another rank"));
   EXPECT_EQ(replayed(setting_, tapes).done(), 3U);
   std::vector<Tape> never(2);

@@ -237,7 +237,7 @@ TEST(FairShares, AreMaxMin) {
 TEST(AnUnusableNetwork, IsRefusedWithItsKey) {
   const auto error = [](const NetworkOptions& options) { return make_network(options, 16, {}).error(); };
   EXPECT_THAT(error({.topology = "torus:2x2"}),
-              testing::StartsWith("network.topology: the topology \"torus:2x2\" has room"));
+              testing::StartsWith("network.topology: \"torus:2x2\" has room"));
   EXPECT_THAT(error({.topology = "torus:4x4", .routing = Routing::kAdaptive}),
               testing::StartsWith("network.routing: "));
   EXPECT_THAT(error({.topology = "torus:4x4", .placement = "list:3"}),

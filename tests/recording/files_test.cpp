@@ -308,7 +308,7 @@ TEST_F(SmallFile, OtherVersionsAndOtherFilesAreRefused) {
             "cannot read script: it is not a recording");
   EXPECT_EQ(Recording::open(folder_.file("none")).error(),
             "cannot read " + folder_.file("none") + ": No such file or directory");
-  EXPECT_THAT(Recording::open(folder_.file(".")).error(), HasSubstr("it is not a regular file"));
+  EXPECT_THAT(Recording::open(folder_.file(".")).error(), HasSubstr("it is a folder"));
   EXPECT_THAT(Recording::from_parts({}, std::vector<std::string>{"xyz"}).error(),
               HasSubstr("the part of rank 0: it is not a part of a recording"));
   std::vector<std::string> parts = small_parts();

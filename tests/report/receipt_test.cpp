@@ -112,7 +112,8 @@ TEST(ReceiptRecorder, KeepsTheCallsOfItsRangeAndIsReadBack) {
   for (const std::uint64_t number : {1, 2, 3, 4}) call(number, 10 * static_cast<int>(number - 1));
   const std::string other =
       R"({"rank": 1, "dropped": 4, "calls": [], "parts": [[1, 2]], "stages": [], "spans": []})";
-  Result<Receipts> read = read_receipts("{\"receipts\": [" + recorder.json(0) + "," + other + "]}");
+  Result<Receipts> read =
+      read_receipts("{\"offramp\": \"1\", \"receipts\": [" + recorder.json(0) + "," + other + "]}", "r.json");
   ASSERT_TRUE(read) << read.error();
   ASSERT_EQ(read->ranks.size(), 2U);
   ASSERT_EQ(read->ranks[0].calls.size(), 2U);
@@ -125,13 +126,15 @@ TEST(ReceiptRecorder, KeepsTheCallsOfItsRangeAndIsReadBack) {
 }
 
 TEST(ReadReceipts, SaysWhatIsWrong) {
-  const auto error = [](const char* text) { return read_receipts(text).error(); };
-  EXPECT_THAT(error("{}"), testing::HasSubstr("OFFRAMP_RECEIPTS"));
-  EXPECT_THAT(error("[1"), testing::HasSubstr("not a report"));
-  EXPECT_THAT(error(R"({"receipts": [{"rank": 0}]})"), testing::HasSubstr("dropped"));
+  const auto error = [](const char* text) { return read_receipts(text, "r.json").error(); };
+  EXPECT_EQ(error("{}"), "r.json is not a report: Offramp did not write this file");
+  EXPECT_THAT(error("[]"), testing::StartsWith("r.json is not a report: "));
+  EXPECT_THAT(error("[1"), testing::StartsWith("r.json is not a report: "));
+  EXPECT_THAT(error(R"({"offramp": "1"})"), testing::StartsWith("no receipts in r.json: "));
+  EXPECT_THAT(error(R"({"offramp": "1", "receipts": [{"rank": 0}]})"), testing::HasSubstr("dropped"));
   EXPECT_THAT(
       error(
-          R"({"receipts": [{"dropped": 0, "calls": [], "parts": [], "stages": [], "spans": [[0, 1, 2, 3]]}]})"),
+          R"({"offramp": "1", "receipts": [{"dropped": 0, "calls": [], "parts": [], "stages": [], "spans": [[0, 1, 2, 3]]}]})"),
       testing::HasSubstr("stage"));
 }
 

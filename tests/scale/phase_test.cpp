@@ -98,9 +98,9 @@ TEST(Phase, IsScaledWhereTheProgramIsNot) {
 }
 
 TEST(Phase, OfAnotherNameSaysWhichThereAre) {
-  EXPECT_EQ(refusal_of(shuffled_and_ring, "parts"), "it has no phase \"parts\"; known: other, part");
+  EXPECT_EQ(refusal_of(shuffled_and_ring, "parts"), "no phase \"parts\"; known: other, part");
   EXPECT_THAT(refusal_of([](Tape& tape, int, int) { tape.meet(); }),
-              HasSubstr("it has no phases: MPI_Pcontrol"));
+              HasSubstr("the recording has no phases (a program begins one with MPI_Pcontrol"));
   EXPECT_EQ(refusal_of(
                 [](Tape& tape, int, int) {
                   tape.phase(2);

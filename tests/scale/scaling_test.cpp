@@ -136,7 +136,7 @@ TEST(Scaling, GridsInColumnMajorOrderAreFound) {
 TEST(Scaling, AGridWithoutInteriorSaysWhatToRecord) {
   const Outcome found = outcome(stencil({.dimensions = 2, .strong = true}), {2, 4, 8}, 32);
   EXPECT_THAT(found.problem, HasSubstr("interior"));
-  EXPECT_THAT(found.problem, HasSubstr("a recording of 9 ranks contains all of them"));
+  EXPECT_THAT(found.problem, HasSubstr("that no recording has; add a recording on 9 ranks"));
 }
 
 TEST(Scaling, OfTwoRanksOneIsNotToldFromTheOther) {
@@ -150,7 +150,7 @@ TEST(Scaling, ASideThatNeverChangedIsNotTakenForConstant) {
   const Body body = stencil({.dimensions = 2, .periodic = true, .strong = true});
   const Outcome found = outcome(body, {4, 6, 8}, 16);
   EXPECT_THAT(found.problem,
-              HasSubstr("the recordings do not distinguish a line from a grid of 2 dimensions"));
+              HasSubstr("the recordings do not distinguish a line from the 2-dimensional grid"));
   EXPECT_THAT(found.problem, HasSubstr("is known only where side 1 of the grid is 2"));
 }
 
@@ -446,7 +446,8 @@ TEST(Scaling, WhatTheOthersForetellNothingOfIsDoubtful) {
   EXPECT_EQ(made->caveat().empty(), made->held_out.total().exact > 0);
   Scaling doubtful = *made;
   doubtful.held_out.shares = {{{"MPI_Send", "all ranks"}, Share{0, 3, 4}}};
-  EXPECT_THAT(doubtful.caveat(), HasSubstr("the smaller recordings predict none of the 7 calls at 16 ranks"));
+  EXPECT_THAT(doubtful.caveat(),
+              HasSubstr("not confirmed: the smaller recordings predict none of the 7 calls on 16 ranks"));
   doubtful.held_out.shares = {};
   EXPECT_EQ(doubtful.caveat(), "");
 }

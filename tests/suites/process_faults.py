@@ -58,7 +58,7 @@ def fatal(arguments, fault, backend, ranks, traffic):
 
 
 # The reason why the failing rank's recording ends.
-CUT = "its recording was cut"
+CUT = "the recording is cut off"
 LEFT = {
     "kill": CUT,
     "overflow": "signal 11 (Segmentation fault)",

@@ -177,6 +177,13 @@ def run_console(scratch, block):
     return ""
 
 
+def shows_nothing(block):
+    """The commands that end in a filter and have no output: the filter matches nothing any more. A command that prints nothing on purpose
+    is in a block ```sh."""
+    return [f"{block.label}: {command}" for command, expected in steps_of(block) if not any(line.strip() for line in expected)
+            and re.search(r"\|\s*(grep|sed|awk)\b[^|]*$", command)]
+
+
 def check_toml(scratch, block):
     path = os.path.join(scratch.page_folder(block.page), "snippet.toml")
     with open(path, "w", encoding="utf-8") as file:
@@ -276,6 +283,11 @@ def test_texts(tally):
         refused = need_cores(blocks)
         planted = need_cores([Block("x.md", 1, "sh", ["mpirun -n 4 ./app", "mpirun --oversubscribe -n 4 ./app"], "")])
         tally.record(label, not refused and planted == ["x.md:1: mpirun -n 4 ./app"], "\n".join(refused))
+    label = "snippets/filters leave something"
+    if tally.wants(label):
+        empty = [one for block in blocks if block.kind == "console" and not block.reason for one in shows_nothing(block)]
+        planted = shows_nothing(Block("x.md", 1, "console", ["$ offramp info | sed -n '/x/p'", "$ a | grep b", "b", "$ true"], ""))
+        tally.record(label, not empty and planted == ["x.md:1: offramp info | sed -n '/x/p'"], "\n".join(empty))
     label = "snippets/the code of write-a-backend is the example's"
     if tally.wants(label):
         with open(EXAMPLE, encoding="utf-8") as file:

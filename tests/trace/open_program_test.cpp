@@ -90,7 +90,7 @@ TEST_F(Door, SaysWhatIsMissingOrTooMuch) {
   const std::string bytes((std::istreambuf_iterator<char>(file)), {});
   const Result<Program> cut = open_program(put("cut", bytes.substr(0, bytes.size() - 1)));
   ASSERT_TRUE(cut) << cut.error();
-  EXPECT_THAT(cut->missing, HasSubstr("it is cut off"));
+  EXPECT_THAT(cut->missing, HasSubstr("cut off or damaged at byte"));
   const Result<Program> more = open_program(put("more", bytes + "ten bytes."));
   ASSERT_TRUE(more) << more.error();
   EXPECT_EQ(more->missing, "");
@@ -102,7 +102,7 @@ TEST_F(Door, SaysWhatWasFoundAndWhatCouldBeOpened) {
     std::string bytes;
     const char* says;
   } cases[] = {{"", "it is empty"},
-               {"#!/bin/sh\nexit 0\n", "it is a text file that begins \"#!/bin/sh\""},
+               {"#!/bin/sh\nexit 0\n", "unknown format (text that begins \"#!/bin/sh\")"},
                {"\x1f\x8b\x08"s, "it is compressed by gzip: unpack it first"},
                {"\x7f"
                 "ELF\x02"s,
@@ -112,15 +112,21 @@ TEST_F(Door, SaysWhatWasFoundAndWhatCouldBeOpened) {
                 "it is a binary DUMPI trace: convert it to text with dumpi2ascii"},
                {"hostname=a\nnumprocs=4\nfileprefix=dumpi-2011\n", "it lists binary DUMPI traces"},
                {"OFFRAMPP"s + std::string(24, '\0'), "it is one rank's part of a recording"},
-               {"\x00\x01\x02\x03\x04\x05\x06\xff\x08"s, "it begins with the bytes 00 01 02 03 04 05 06 ff"}};
+               {"\x00\x01\x02\x03\x04\x05\x06\xff\x08"s,
+                "unknown format (begins with the bytes 00 01 02 03 04 05 06 ff)"}};
   for (const auto& one : cases) {
     const std::string error = error_of(put("file", one.bytes));
     EXPECT_THAT(error, HasSubstr(one.says));
-    for (const Opener* opener : openers()) EXPECT_THAT(error, HasSubstr(fmt::format("{} (", opener->kind)));
+    const bool is_unknown = error.find("unknown format") != std::string::npos;
+    EXPECT_EQ(error.find("supported formats") != std::string::npos, is_unknown) << error;
+    for (const Opener* opener : openers()) {
+      if (!is_unknown) break;
+      EXPECT_THAT(error, HasSubstr(fmt::format("\n  {} (", opener->kind)));
+    }
   }
   EXPECT_EQ(error_of(folder_.file("none")),
             fmt::format("cannot read {}: No such file or directory", folder_.file("none")));
-  EXPECT_THAT(error_of(folder_.file(".")), HasSubstr("it is not a regular file"));
+  EXPECT_THAT(error_of(folder_.file(".")), HasSubstr("it is a folder"));
 }
 
 TEST_F(Door, AnOpenerThatTakesANameSaysWhatIsWrongWithIt) {

@@ -73,7 +73,7 @@ TEST_F(ARehearsal, NamesCollectivesThatAreNotAlike) {
 
 TEST_F(ARehearsal, NamesRanksThatDoNothing) {
   EXPECT_THAT(found("0 compute 5\n0 send 2 0 8\n1 init\n2 recv 0 0 8\n").problems,
-              ElementsAre("rank 1: its recording was cut", "rank 1 does nothing"));
+              ElementsAre("rank 1: the recording is cut off", "rank 1 does nothing"));
 }
 
 TEST_F(ARehearsal, NamesMessagesThatAreTooLong) {

@@ -311,7 +311,7 @@ class CalibrateCommand final : public Command {
     app.add_option("--ranks-per-node", options_.ranks_per_node,
                    "with --from: ranks per node of the collectives' measurements")
         ->type_name("N")
-        ->check(CLI::Range(1, 1 << 20));
+        ->check(whole_number(1, 1 << 20));
     app.add_option(
            "--from", options_.from,
            "read outputs of OSU's benchmarks (osu_latency, osu_bw, osu_bibw, osu_mbw_mr, osu_multi_lat "
@@ -320,9 +320,10 @@ class CalibrateCommand final : public Command {
            "or a "
            "table with the columns benchmark, nodes, ranks_per_node, bytes, value; several files may follow")
         ->type_name("FILE");
-    app.add_option("--from-node", options_.from_node,
-                   "read outputs of the same benchmarks within one node; osu_multi_lat and osu_mbw_mr show a "
-                   "full node")
+    app.add_option(
+           "--from-node", options_.from_node,
+           "read outputs of the same benchmarks within one node; osu_multi_lat and osu_mbw_mr measure "
+           "a full node")
         ->type_name("FILE");
     app.add_option("--set", settings_,
                    "a parameter of the host that is known and is not fitted; may be repeated")
@@ -330,7 +331,7 @@ class CalibrateCommand final : public Command {
         ->allow_extra_args(false);
     app.add_option("--seconds", options_.seconds, "duration of each measurement")
         ->type_name("SECONDS")
-        ->check(CLI::Range(1e-3, 60.0))
+        ->check(plain_number(1e-3, 60.0))
         ->capture_default_str();
     app.add_option("-o,--output", options_.output, "write the section to this file")->type_name("FILE");
     add_json(app, options_.json);
@@ -354,13 +355,14 @@ const Registered<CalibrateCommand> calibrate_command(
     {.name = "calibrate",
      .place = 90,
      .summary = "fit the host backend to the MPI library of this machine",
-     .about = "Measures messages, local copies, and reductions of the MPI library, and prints a section "
-              "[host] for offramp.toml that reproduces their times, each value with its origin. Above it, a "
-              "table compares the measured times of messages, bcast, reduce, allreduce, and gather with "
-              "those of the fitted host. Messages between ranks of one host determine the parameters of "
-              "memory; those of the NIC need ranks on several hosts (--launcher-args). Let nothing else run "
-              "meanwhile. With --from, nothing is measured: the results come from another machine, and the "
-              "table compares its collectives with those of the fitted host.",
+     .about =
+         "Measures messages, local copies, and reductions of the MPI library, and prints a section "
+         "[host] for offramp.toml that reproduces their times, each value with its origin. Above it, a "
+         "table compares the measured times of messages, bcast, reduce, allreduce, and gather with "
+         "those of the fitted host. Messages between ranks of one host determine the parameters of "
+         "memory; those of the NIC need ranks on several hosts (--launcher-args). Run nothing else "
+         "at the same time. With --from, nothing is measured: the results come from another machine, and the "
+         "table compares its collectives with those of the fitted host.",
      .often = {"-h", "-n", "--from", "--from-node", "-o", "--launcher", "--launcher-args", "--json"},
      .exits = {{kUsage}, {kBroken}, {kNotWritten}, {kNotFound}}});
 

@@ -64,13 +64,14 @@ void register_command(CommandDescription description) {
 
 CommandLine::CommandLine()
     : app_("Runs unmodified MPI programs on models of communication hardware.", "offramp") {
-  app_.set_version_flag("--version", "offramp " OFFRAMP_VERSION);
+  app_.set_help_flag("-h,--help", "print this help");  // subcommands inherit it
+  app_.set_version_flag("--version", "offramp " OFFRAMP_VERSION, "print the version");
   app_.require_subcommand(1);
   app_.formatter(std::make_shared<HelpFormatter>());
   for (const CommandDescription* description : registered_commands()) {
     CLI::App* const app =
         app_.add_subcommand(std::string(description->name), std::string(description->summary));
-    app->set_help_all_flag("--help-all", "Print help on all options and exit");
+    app->set_help_all_flag("--help-all", "describe all options");
     app->allow_extras();
     if (description->runs_program)
       app->prefix_command();  // without --, the first word that is no option begins it

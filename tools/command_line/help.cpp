@@ -14,7 +14,8 @@ namespace {
 constexpr std::size_t kLineWidth = 80;
 constexpr std::size_t kTextColumn = 26;  // column of descriptions
 
-/// Breaks lines at spaces. Lines that begin with a space (examples, tables) keep their breaks.
+}  // namespace
+
 std::string wrapped(std::string_view text, std::size_t indent, std::size_t at) {
   std::string out;
   while (!text.empty()) {
@@ -46,12 +47,10 @@ std::string wrapped(std::string_view text, std::size_t indent, std::size_t at) {
   return out;
 }
 
-/// "N" of "N:INT in [1 - 8]": users do not type the checks.
+namespace {
+
 std::string argument_of(const CLI::Option& option) {
   std::string type = option.get_type_name();
-  for (const std::string_view check :
-       {":{", ":INT", ":UINT", ":FLOAT", ":NUMBER", ":POSITIVE", ":NONNEGATIVE"})
-    type = type.substr(0, type.find(check));
   if (!type.empty() && option.get_expected_max() > 1) type += " ...";
   return type;
 }

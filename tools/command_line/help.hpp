@@ -3,8 +3,13 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <string_view>
 
 namespace offramp::tool {
+
+/// Breaks lines after 80 columns. indent: of the further lines; at: the column at which the text begins.
+/// Lines that begin with a space (examples, tables) keep their breaks.
+std::string wrapped(std::string_view text, std::size_t indent, std::size_t at);
 
 /// Formats help for 80 columns. If a subcommand lists its frequent options (`often`), --help describes these
 /// in that order and only names the others; --help-all describes all.

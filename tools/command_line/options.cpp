@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <iterator>
+#include <utility>
 
 #include "lib/base/text_format.hpp"
 
@@ -59,7 +61,45 @@ std::vector<std::string> words_of(const std::vector<std::string>& texts) {
   return words;
 }
 
+/// Returns false unless the whole text is a number from `least` to `most`.
+template <typename T>
+bool is_number(const std::string& text, T least, T most) {
+  T value = {};
+  const char* const end = text.data() + text.size();
+  const auto [last, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && last == end && value >= least && value <= most;
+}
+
 }  // namespace
+
+CLI::Validator whole_number(std::int64_t least, std::int64_t most) {
+  const std::string range =
+      most == INT64_MAX ? fmt::format("of at least {}", least) : fmt::format("from {} to {}", least, most);
+  return {[=](const std::string& text) {
+            return is_number(text, least, most)
+                       ? std::string()
+                       : fmt::format("{} is not a whole number {}", in_quotes(text), range);
+          },
+          ""};
+}
+
+CLI::Validator plain_number(double least, double most) {
+  return {[=](const std::string& text) {
+            return is_number(text, least, most)
+                       ? std::string()
+                       : fmt::format("{} is not a number from {} to {}", in_quotes(text), least, most);
+          },
+          ""};
+}
+
+CLI::Validator one_of(std::vector<std::string> allowed) {
+  return {[all = std::move(allowed)](const std::string& text) {
+            return std::find(all.begin(), all.end(), text) != all.end()
+                       ? std::string()
+                       : fmt::format("{} is not allowed; allowed: {}", in_quotes(text), fmt::join(all, ", "));
+          },
+          ""};
+}
 
 std::string description_of(std::string_view name) {
   const auto keys = configuration_keys();
@@ -148,7 +188,9 @@ std::vector<std::string> together(std::vector<std::string> backends,
 }
 
 CLI::Option* add_ranks(CLI::App& app, int& ranks, const char* description, int least) {
-  return app.add_option("-n,--ranks", ranks, description)->type_name("N")->check(CLI::Range(least, 1 << 20));
+  return app.add_option("-n,--ranks", ranks, description)
+      ->type_name("N")
+      ->check(whole_number(least, 1 << 20));
 }
 
 LauncherOptions::LauncherOptions(CLI::App& app) {
@@ -195,7 +237,7 @@ void add_sharing(CLI::App& app, Sharing& sharing) {
   app.add_option("--jobs", sharing.threads,
                  "with --sweep: points to simulate at the same time (default: the number of cores)")
       ->type_name("N")
-      ->check(CLI::Range(1, 1024));
+      ->check(whole_number(1, 1024));
   app.add_option("--shard", sharing.shard,
                  "with --sweep: simulate part I of N of the points and print lines for --merge; under a "
                  "launcher, the rank and size are the default")

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <vector>
@@ -52,6 +53,13 @@ inline constexpr std::initializer_list<KeyGroup> kWorldKeys = {KeyGroup::kSettin
 /// Like --set for texts KEY=VALUE. See KeyOptions::collect. Returns the first invalid text, or "".
 std::string add_settings(const std::vector<std::string>& settings, const std::vector<std::string>& backends,
                          std::vector<Override>& overrides);
+
+// Checks of an option's value. The messages quote the value and name what is allowed.
+/// A whole number from `least` to `most`.
+CLI::Validator whole_number(std::int64_t least, std::int64_t most = INT64_MAX);
+/// A number from `least` to `most`, without a unit.
+CLI::Validator plain_number(double least, double most);
+CLI::Validator one_of(std::vector<std::string> allowed);
 
 /// A key's description in the table of keys.
 std::string description_of(std::string_view key);

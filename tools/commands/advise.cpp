@@ -312,8 +312,10 @@ int write_files(const AdviseOptions& options, const Advisor& advisor) {
     if (advisor.mix()) {
       code = write_file(options.routes, routes_toml(*advisor.mix()));
     } else {
-      warn(fmt::format("{} is not written: no mix is faster than the best hardware alone",
-                       in_quotes(options.routes)));
+      warn(fmt::format("{} is not written: {}", in_quotes(options.routes),
+                       advisor.knows_mix()   ? "no mix is faster than the best hardware alone"
+                       : advisor.cut_short() ? "the search for the best mix did not end (time limit)"
+                                             : "the best mix is not known"));
     }
   }
   if (options.tuning.empty() || code != kDone) return code;
@@ -522,12 +524,12 @@ class AdviseCommand final : public Command {
     app.add_option("-n,--ranks", ranks_,
                    "number of ranks to scale to; several (64,96 or 32:65536:x4) show from how many ranks on "
                    "hardware pays")
-        ->type_name("N[,N|,FROM:TO]");
+        ->type_name("N[,N...]|FROM:TO[:xFACTOR]");
     add_phase(app, options_.scaled.phase);
     app.add_option("--seconds", options_.seconds,
                    "time limit for the whole answer; what is known by then is printed")
         ->type_name("SECONDS")
-        ->check(CLI::Range(0.1, 1e6))
+        ->check(plain_number(0.1, 1e6))
         ->capture_default_str();
     app.add_option("--routes", options_.routes, "write the best mix of hardware as an offramp.toml")
         ->type_name("FILE");
@@ -538,7 +540,7 @@ class AdviseCommand final : public Command {
            "--tuning-for", options_.tuning_for,
            "format of --tuning: dynamic rules of Open MPI's tuned component, or a selection tree of MPICH 4")
         ->type_name("openmpi|mpich")
-        ->check(CLI::IsMember({"openmpi", "mpich"}))
+        ->check(one_of({"openmpi", "mpich"}))
         ->capture_default_str();
     app.add_flag("--quick", options_.quick,
                  "skip the searches for parameters that change the answer and for the best mix");
@@ -560,6 +562,7 @@ class AdviseCommand final : public Command {
                         !options_.report.empty() || !options_.html.empty();
     if (ranks_.empty() && options_.files.size() > 1 && of_one)
       problem = "--json, --routes, --tuning, --report, and --html need a single program";
+    if (options_.quick && !options_.routes.empty()) problem = "--routes needs the search that --quick skips";
     if (is_set("--tuning-for") && options_.tuning.empty()) problem = "--tuning-for needs --tuning FILE";
     if (ranks_.empty()) {
       if (is_set("--compute-scaling")) problem = "--compute-scaling needs --ranks N";

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -188,20 +190,19 @@ struct Survey {
     return name.starts_with("libmpi") || name.starts_with("libopen-") || name.starts_with("libmpich") ||
            name.starts_with("libmca_");
   }
-  /// Why Offramp cannot intercept the program. Empty if it can.
+  /// Why Offramp cannot intercept the program, after its name. Empty if it can.
   [[nodiscard]] std::string obstacle() const {
-    if (mpi.empty() && own_mpi)
-      return "it contains its own MPI library, so Offramp cannot intercept its calls";
+    if (mpi.empty() && own_mpi) return "contains its own MPI library, so Offramp cannot intercept its calls";
     if (mpi.empty() && functions.empty())
-      return "it is not linked to MPI (or loads MPI only at run time, as interpreters do)";
-    if (mpi.empty()) return "it calls MPI functions but is not linked to an MPI library";
+      return "is not linked to MPI, or loads it only at run time, as interpreters do";
+    if (mpi.empty()) return "calls MPI functions but is not linked to an MPI library";
     return other_mpi();
   }
   [[nodiscard]] std::string other_mpi() const {
     const std::string_view family = family_of_mpi_library(mpi);
     if (family.empty() || !library_path(family).empty() || library_path().empty()) return {};
     return fmt::format(
-        "it is linked to {} ({}), but this Offramp was built for {}; rebuild Offramp where {} is installed, "
+        "is linked to {} ({}), but this Offramp was built for {}; rebuild Offramp where {} is installed, "
         "too",
         name_of_mpi_family(family), mpi, name_of_mpi_family(kMpiFamily), name_of_mpi_family(family));
   }
@@ -273,15 +274,16 @@ int check(const CheckOptions& options) {
   if (path.find('/') == std::string::npos) path = find_program(path);
   if (path.empty()) {
     const bool here = access(options.program.c_str(), F_OK) == 0;
-    warn(fmt::format("{} was not found{}", in_quotes(options.program),
-                     here ? fmt::format("; did you mean ./{}?", printable(options.program)) : ""));
+    warn(here ? fmt::format("{} is not in PATH; did you mean ./{}?", in_quotes(options.program),
+                            printable(options.program))
+              : fmt::format("cannot read {}: {}", printable(options.program), std::strerror(ENOENT)));
     return kUsage;
   }
   if (const std::string sources = settings_read(*configuration); !sources.empty()) warn(sources);
   Survey survey;
   std::string obstacle = survey.walk(path, true);
   if (obstacle.empty() && !survey.obstacle().empty())
-    obstacle = fmt::format("{}: {}", in_quotes(options.program), survey.obstacle());
+    obstacle = fmt::format("{} {}", in_quotes(options.program), survey.obstacle());
   const Verdicts verdicts(registry, *configuration, options.backend);
   std::vector<Row> rows;
   for (const std::string& name : survey.functions) rows.push_back(row_for(name, verdicts));

@@ -9,9 +9,11 @@
 #include "lib/base/format.hpp"
 #include "lib/base/text_format.hpp"
 #include "lib/programs/check/rehearsal.hpp"
+#include "lib/programs/import/pattern.hpp"
 #include "lib/programs/import/program.hpp"
 #include "tools/command_line/tool.hpp"
 #include "tools/launch/check.hpp"
+#include "tools/text/replay_output.hpp"
 
 namespace offramp::tool {
 namespace {
@@ -29,7 +31,7 @@ void print_text(const CheckOptions& options, const trace::Program& program, cons
   fmt::print("{}: {}, {} ranks, {} events, {} messages, {} collective calls\n", printable(options.program),
              program.kind, program.description.ranks, findings.events, findings.messages,
              findings.collectives);
-  if (!program.missing.empty()) fmt::print("problem: it is incomplete: {}\n", program.missing);
+  if (!program.missing.empty()) fmt::print("problem: incomplete: {}\n", program.missing);
   for (const std::string& one : findings.problems) fmt::print("problem: {}\n", printable(one, 1000));
   for (const std::string& one : findings.remarks) fmt::print("remark: {}\n", one);
   for (const std::string& one : program.notes) fmt::print("note: {}\n", one);
@@ -39,6 +41,7 @@ void print_text(const CheckOptions& options, const trace::Program& program, cons
 
 /// A missing file may be the name of a command.
 bool may_be_compiled(const std::string& path) {
+  if (path.starts_with(kPatternPrefix)) return false;
   struct stat status {};
   if (stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) return false;
   std::string begin(4, ' ');
@@ -56,9 +59,10 @@ std::optional<int> check_program(const CheckOptions& options) {
   const Result<trace::Program> program = trace::open_program(options.program);
   if (!program) {
     if (may_be_compiled(options.program)) return std::nullopt;
-    warn(printable(program.error(), 1000));
+    warn(printable_lines(program.error()));
     return kUsage;
   }
+  if (!options.backend.empty()) warn("note: --backend is for programs; traces are checked without hardware");
   const Result<trace::Findings> findings = trace::rehearse(*program);
   if (!findings) {
     warn(printable(findings.error(), 1000));

@@ -74,11 +74,10 @@ int convert(const ConvertOptions& options) try {
                      format->problem == nullptr ? check_output(options.output, destination).error()
                                                 : format->problem(options.output));
   if (!unwritable.empty()) throw Misuse{unwritable};
-  const ReplayInput input(options.file, false);
+  const ReplayInput input(options.file, std::nullopt);
   std::vector<std::string> unsupported;
   const Result<void> written = format->write(input.program, options.output, unsupported);
-  for (const std::string& one : unsupported)
-    warn(fmt::format("note: {} cannot express: {}", options.format, one));
+  for (const std::string& one : unsupported) warn(fmt::format("note: {}: {}", options.format, one));
   if (written) return kDone;
   warn(problem_text(options.file, written.error()));
   return kNotWritten;

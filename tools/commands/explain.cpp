@@ -33,8 +33,8 @@ std::vector<std::string_view> topics_of(const BackendDescription& backend) {
   return names;
 }
 
-/// An error for a topic that the backend lacks, with a suggestion.
-std::string without_topic(const Registry& registry, const BackendDescription& backend,
+/// An error for a topic that the backend lacks, with a suggestion. is_named: the user named the backend.
+std::string without_topic(const Registry& registry, const BackendDescription& backend, bool is_named,
                           const std::string& topic) {
   if (access(topic.c_str(), F_OK) == 0 || topic.ends_with(".json"))
     return fmt::format("{} is not a topic; to see a call of a report with receipts, add --call N --rank RANK",
@@ -46,7 +46,8 @@ std::string without_topic(const Registry& registry, const BackendDescription& ba
     if (!topics.empty()) all.push_back(fmt::format("{}: {}", one->name, fmt::join(topics, ", ")));
     if (std::find(topics.begin(), topics.end(), topic) != topics.end()) owners.push_back(one->name);
   }
-  std::string instead = fmt::format("; topics are {}", fmt::join(all, "; "));
+  std::string instead = is_named ? fmt::format("; topics: {}", fmt::join(topics_of(backend), ", "))
+                                 : fmt::format("; topics by backend: {}", fmt::join(all, "; "));
   if (const std::string_view close = closest(topic, topics_of(backend)); !close.empty())
     instead = fmt::format("; did you mean \"{}\"?", close);
   if (!owners.empty()) instead = fmt::format("; --backend {} has it", fmt::join(owners, " or "));
@@ -118,7 +119,7 @@ int explain(const ExplainOptions& options) try {
     fmt::print("{}", explanation.text);
     return kDone;
   }
-  throw Misuse{without_topic(setup.registry, backend, options.topic)};
+  throw Misuse{without_topic(setup.registry, backend, !options.asked.backends.empty(), options.topic)};
 } catch (const Misuse& misuse) {
   warn(misuse.text);
   return kUsage;
@@ -131,15 +132,15 @@ class ExplainCommand final : public Command {
   explicit ExplainCommand(CLI::App& app) : Command(app), question_(app, options_.asked) {
     app.add_option("topic", options_.topic, "the topic, or a report; by default, the topics are listed")
         ->type_name("TOPIC");
-    app.add_option("arguments", options_.arguments, "arguments of the topic");
+    app.add_option("arguments", options_.arguments, "arguments of the topic")->type_name("ARGUMENT");
     app.add_option("--operation", options_.asked.operation, "the operation, for topics that need one")
         ->type_name("OPERATION");
     app.add_option("--call", receipt_.call, "show the stages of this call; counted from 1")
         ->type_name("N")
-        ->check(CLI::PositiveNumber);
+        ->check(whole_number(1));
     app.add_option("--rank", receipt_.rank, "the rank that made the call")
         ->type_name("RANK")
-        ->check(CLI::NonNegativeNumber);
+        ->check(whole_number(0, INT32_MAX));
     add_svg(app, options_.svg, "with validation: write a plot (SVG) to this file");
     app.add_flag("--timeline", receipt_.timeline, "with --call: list every step in order of time");
     add_json(app, receipt_.json)->description("with --call or --rank: print JSON");

@@ -284,7 +284,8 @@ int info(const InfoOptions& options) {
 class InfoCommand final : public Command {
  public:
   explicit InfoCommand(CLI::App& app) : Command(app), keys_(app, kWorldKeys) {
-    app.add_option("program", program_, "describe this recording, trace, or pattern instead")
+    app.add_option("program", program_,
+                   "a recording, trace, or pattern to describe; without it, this installation")
         ->type_name("FILE|PATTERN");
     app.add_option("--backend", options_.backend, "list the parameters of this backend, or of all")
         ->type_name("BACKEND");
@@ -301,6 +302,7 @@ class InfoCommand final : public Command {
       return recording_info(program_, events_         ? RecordingView::kEvents
                                       : options_.json ? RecordingView::kJson
                                                       : RecordingView::kText);
+    if (events_) return refuse("--events needs a FILE or PATTERN");
     const std::vector<std::string> backends = names_in({options_.backend});
     const std::string problem = keys_.collect(backends, options_.overrides);
     return problem.empty() ? info(options_) : refuse(problem);

@@ -337,7 +337,7 @@ ReportAnswer answer_of(const Setup& setup, const std::vector<Answer>& answers,
       sides, operation,
       fmt::format("{}, {}{}", what, counted(static_cast<std::uint64_t>(operation.ranks), "rank"),
                   options.repeat > 1 ? fmt::format(", {} times", options.repeat) : ""));
-  answer.next = fmt::format("the same with --sweep {}",
+  answer.next = fmt::format("repeat with --sweep {}",
                             operation.kind == OperationKind::kBarrier ? "ranks=2:1024" : "bytes=8:1MiB");
   return answer;
 }
@@ -444,6 +444,8 @@ int predict(const PredictOptions& options) try {
     if (!answer || options.details) print_table(answers, options.repeat);
   }
   std::set<std::string> notes;
+  if (const OperationKind kind = points.front().kind; options.asked.root != 0 && !has_root(kind))
+    notes.insert(fmt::format("note: {} has no root; --root has no effect", to_string(kind)));
   for (std::string& note : setup.notes()) notes.insert(std::move(note));
   for (const Answer& one : answers) {
     if (one.forecast.note.empty() || one.forecast.what_if) continue;
@@ -468,13 +470,13 @@ class PredictCommand final : public Command {
                    "send, bcast, reduce, allreduce or MPI_Allreduce, ...")
         ->type_name("OPERATION");
     app.add_option("--sweep", options_.sweep,
-                   "predict at several values, doubled each time or by :xFACTOR or :+STEP: bytes=1:1MiB, "
-                   "ranks=2:4096")
+                   "predict at several values from FROM to TO: doubled each time, multiplied (:xFACTOR), or "
+                   "increased (:+STEP), as in bytes=1:1MiB or ranks=2:4096")
         ->type_name("RANGE");
     add_sharing(app, options_.sharing);
     app.add_option("--repeat", options_.repeat,
                    "repeat the operation, as a loop in a program does; times and counts are totals")
-        ->check(CLI::Range(1, 1'000'000'000))
+        ->check(whole_number(1, 1'000'000'000))
         ->capture_default_str()
         ->type_name("N");
     add_check(app, options_.check);
@@ -491,7 +493,7 @@ class PredictCommand final : public Command {
     options_.asked.backends = together(std::move(options_.asked.backends), compared_);
     std::string problem = question_.collect();
     if (options_.sweep.empty() && problem.empty()) problem = sharing_problem(options_.sharing);
-    if (problem.empty() && options_.asked.operation.empty()) problem = "no operation";
+    if (problem.empty() && options_.asked.operation.empty()) problem = "OPERATION is missing";
     return problem.empty() ? predict(options_) : refuse(problem);
   }
 

@@ -39,7 +39,7 @@ QuestionOptions::QuestionOptions(CLI::App& app, Asked& asked) : asked_(asked), k
   add_backends(app, asked.backends);
   add_ranks(app, asked.ranks, "number of ranks")->capture_default_str();
   app.add_option("--bytes", asked.bytes,
-                 "size of the message, or of one rank's block: 64K and 64KB are 65536, 1MiB")
+                 "size of the message, or of one rank's block, such as 8, 64K, or 1MiB (powers of 1024)")
       ->type_name("SIZE")
       ->capture_default_str();
   app.add_option("--root", asked.root, "the root; for send, the sender, whose message goes to the next rank")

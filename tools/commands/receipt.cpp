@@ -49,7 +49,7 @@ std::string printable_rank(int rank) {
 
 void print(const ReceiptCall& call, const ReceiptOptions& options, const std::vector<ReceiptLine>& lines) {
   const Time total = call.end - call.begin;
-  fmt::print("call {} of rank {}: {}, {} ps, from {} ps\n", call.number, options.rank,
+  fmt::print("call {} of rank {}: {}, takes {} ps, begins at {} ps\n", call.number, options.rank,
              printable(call.function), total.count(), call.begin.count());
   if (lines.empty()) return;
   const auto share = [total](Time t) {  // the column's head has the % sign
@@ -123,9 +123,9 @@ int refuse(const std::string& what) {
 int receipt(const ReceiptOptions& options) {
   const FileText file = read_file(options.report, true, kLargestReport);
   if (!file.problem.empty())
-    return refuse(fmt::format("{} cannot be read: {}", in_quotes(options.report), file.problem));
-  Result<Receipts> receipts = read_receipts(file.text);
-  if (!receipts) return refuse(fmt::format("{}: {}", in_quotes(options.report), receipts.error()));
+    return refuse(fmt::format("cannot read {}: {}", printable(options.report), file.problem));
+  Result<Receipts> receipts = read_receipts(file.text, options.report);
+  if (!receipts) return refuse(receipts.error());
   const auto& ranks = receipts->ranks;
   if (static_cast<std::size_t>(options.rank) >= ranks.size())
     return refuse(fmt::format("rank {} does not exist: the run had {}", options.rank, ranks.size()));

@@ -16,13 +16,14 @@ class RecordCommand final : public Command {
   explicit RecordCommand(CLI::App& app)
       : Command(app), launch_(app, options_), keys_(app, {KeyGroup::kSettings}, Paths::kAbsolute) {
     app.add_option("-o,--output", output_,
-                   "write the recording to this file; with --repeat, a new folder for all")
+                   "the file to write; with --repeat, a new folder for all recordings")
         ->type_name("FILE|FOLDER")
         ->required();
-    app.add_option("--repeat", repeat_,
-                   "run the program so many times; the recordings show how its computing varies")
+    app.add_option("--repeat", repeat_, "run the program N times, to measure how its computing varies")
         ->type_name("N")
-        ->check(CLI::Range(2, 1000));
+        ->check(whole_number(2, 1000));
+    app.get_option("--set")->description(
+        "set one key of the configuration (record_parts=keep); may be repeated");
   }
 
   int execute(std::vector<std::string> program) override {
@@ -75,6 +76,7 @@ replay FILE then give their time on any hardware. offramp run --record FILE make
 
 The CPU time between calls is recorded too, and varies from run to run. Record a program and a changed version with
 --repeat 5 each; offramp replay BEFORE AFTER then separates the change from noise.)",
+     .often = {"-h", "--output", "-n", "--repeat", "--set", "--config", "--launcher", "--launcher-args"},
      .exits = launch_exits(),
      .runs_program = true});
 

@@ -19,6 +19,7 @@
 #include "lib/base/text_format.hpp"
 #include "lib/programs/import/pattern.hpp"
 #include "tools/command_line/command.hpp"
+#include "tools/command_line/help.hpp"
 #include "tools/command_line/memory_need.hpp"
 #include "tools/command_line/options.hpp"
 #include "tools/command_line/setup.hpp"
@@ -417,7 +418,9 @@ std::string about_replay() {
       "them.\n\n";
   for (const PatternKind& kind : pattern_kinds()) {
     const std::string own = kind.parameter.empty() ? "" : fmt::format(":{}", kind.parameter);
-    text += fmt::format("  {:<21} {}\n", fmt::format("{}{}", kind.name, own), kind.description);
+    constexpr std::size_t kColumn = 24;  // of the descriptions
+    text += fmt::format("  {:<21} {}\n", fmt::format("{}{}", kind.name, own),
+                        wrapped(kind.description, kColumn, kColumn));
   }
   return text + R"(
 Settings and routes come from offramp.toml, OFFRAMP_* variables, and these options, as for offramp run.
@@ -481,10 +484,11 @@ class ReplayCommand final : public Command {
                    "CPU time between MPI calls: none, as recorded, or as recorded times a factor")
         ->type_name("none|recorded|FACTOR")
         ->check(is_compute, "");
-    app.add_option("--sweep", options_.sweeps,
-                   "replay at several values of a key, doubled each time or by :xFACTOR or :+STEP: "
-                   "latency=500ns:4us, link=x0.5:x4; for patterns also ranks or bytes; given twice, every "
-                   "combination")
+    app.add_option(
+           "--sweep", options_.sweeps,
+           "replay at several values of a key: doubled each time, multiplied (:xFACTOR), or increased "
+           "(:+STEP), as in latency=500ns:4us or link=x0.5:x4; for patterns also ranks or bytes; given "
+           "twice, every combination")
         ->type_name("KEY=FROM:TO")
         ->allow_extra_args(false);
     add_sharing(app, options_.sharing);
@@ -495,7 +499,7 @@ class ReplayCommand final : public Command {
         ->allow_extra_args(false);
     app.add_option("--arrival", arrival_, "how wildcard receives match: as recorded, or by modelled time")
         ->type_name("recorded|modelled")
-        ->check(CLI::IsMember({"recorded", "modelled"}))
+        ->check(one_of({"recorded", "modelled"}))
         ->capture_default_str();
     app.add_option("--rules", options_.rules,
                    "replay a schedule (GOAL or another graph) by LogGOPSim's rules instead of a backend's; "
@@ -522,7 +526,7 @@ class ReplayCommand final : public Command {
     std::string problem = keys_.collect(options_.backends, options_.overrides);
     add_versions(later);
     std::vector<std::string>& files = options_.files;
-    if (files.empty() && options_.jobs.empty()) problem = "no recording, pattern or --job";
+    if (files.empty() && options_.jobs.empty()) problem = "FILE, PATTERN, or --job is missing";
     if (is_set("--ranks") &&
         (files.empty() || !options_.jobs.empty() || !options_.background.empty() || options_.partial))
       problem = "--ranks needs complete recordings, without --job and --background";

@@ -54,7 +54,7 @@ namespace {
 class ReportCommand final : public Command {
  public:
   explicit ReportCommand(CLI::App& app) : Command(app) {
-    app.add_option("files", options_.files, "reports that run --report or replay --report has written")
+    app.add_option("files", options_.files, "reports written by run, replay, or advise with --report")
         ->type_name("FILE")
         ->required();
     add_html(app, options_.html);
@@ -62,7 +62,7 @@ class ReportCommand final : public Command {
                    fmt::format("print one table as comma-separated values, with times in ns: {}",
                                fmt::join(report_table_names(), ", ")))
         ->type_name("TABLE")
-        ->check(CLI::IsMember(report_table_names()), "");
+        ->check(one_of(report_table_names()));
   }
   int execute(std::vector<std::string>) override {
     if (!options_.html.empty() && !options_.table.empty())
@@ -77,9 +77,9 @@ class ReportCommand final : public Command {
 const Registered<ReportCommand> report_command(
     {.name = "report",
      .place = 100,
-     .summary = "compare reports, as text or as a web page",
+     .summary = "show or compare reports, as text or as a web page",
      .exits = {
-         {kUsage, "a file is not a report (the others are shown), or the page of --html cannot be written"},
+         {kUsage, "a file is not a report (the others are shown), or the folder of --html does not exist"},
          {kNotWritten}}});
 
 }  // namespace

@@ -27,6 +27,7 @@
 #include "tools/command_line/options.hpp"
 #include "tools/command_line/tool.hpp"
 #include "tools/launch/check.hpp"
+#include "tools/launch/elf_image.hpp"
 #include "tools/launch/launch_notes.hpp"
 #include "tools/launch/launch_options.hpp"
 #include "tools/launch/launcher.hpp"
@@ -313,10 +314,29 @@ int check_command(const std::string& name, MpiUse& use) {
   }
   use = survey_of(path);
   if (!use.other_mpi.empty()) {
-    warn(fmt::format("cannot run {}: {}", in_quotes(name), use.other_mpi));
+    warn(fmt::format("cannot run {}: it {}", in_quotes(name), use.other_mpi));
     return kNotExecutable;
   }
   return kDone;
+}
+
+/// Returns false after a warning if a library of --preload does not exist, which ld.so would ignore.
+bool check_preloads(const RunOptions& options) {
+  const Result<ElfImage> program = read_elf(find_program(options.command.front()));
+  for (const std::string& list : options.preload) {
+    for (std::size_t at = 0; at < list.size();) {
+      const std::size_t end = std::min(list.find_first_of(": ", at), list.size());
+      const std::string name = list.substr(at, end - at);
+      at = end + 1;
+      const bool is_resolved_later = name.empty() || name.find('$') != std::string::npos;
+      if (is_resolved_later || !find_library(name, program ? *program : ElfImage()).empty()) continue;
+      const bool here = name.find('/') == std::string::npos && std::filesystem::exists(name);
+      warn(fmt::format("cannot find the library {} (--preload){}", in_quotes(name),
+                       here ? fmt::format("; did you mean ./{}?", printable(name)) : ""));
+      return false;
+    }
+  }
+  return true;
 }
 
 /// Checks that all programs of the command exist, and use the MPI library of the first.
@@ -375,6 +395,9 @@ int run(const RunOptions& given) {
     warn(sources);
   MpiUse use;
   if (const int problem = check_commands(options.command, use); problem != kDone) return problem;
+  // Other hosts may have other libraries.
+  if (!options.dry_run && !hosts_are_named(options.mpirun_arguments) && !check_preloads(options))
+    return kNotFound;
   const auto launcher = find_launcher(options.mpirun, use.family);
   if (!launcher) {
     warn(launcher.error());

@@ -21,7 +21,7 @@ struct ScaleOptions {
 
 /// Compares each call with a recording at the same number of ranks.
 scale::Comparison comparison_with(const scale::Scaling& scaling, const ScaleOptions& options) {
-  ReplayInput real(options.against, false);
+  ReplayInput real(options.against, std::nullopt);
   real.use_phase(options.against, options.scaled.phase);
   if (real.ranks() != options.scaled.ranks)
     throw Misuse{fmt::format("--against: {} has {} ranks instead of {}", options.against, real.ranks(),

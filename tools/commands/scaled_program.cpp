@@ -81,7 +81,7 @@ ComputeScalingOption::ComputeScalingOption(CLI::App& app) : name_("recorded") {
                  "scaling of CPU time: constant work in total (strong), constant work per rank (weak), or "
                  "times as recorded")
       ->type_name("strong|weak|recorded")
-      ->check(CLI::IsMember(names))
+      ->check(one_of(names))
       ->capture_default_str();
 }
 
@@ -94,7 +94,7 @@ ComputeScaling ComputeScalingOption::value() const {
 
 void add_phase(CLI::App& app, std::string& phase) {
   app.add_option("--phase", phase,
-                 "replay only the phases of this name (MPI_Pcontrol; offramp info lists the names)")
+                 "use only the phases of this name (MPI_Pcontrol; offramp info lists the names)")
       ->type_name("NAME");
 }
 
@@ -155,7 +155,7 @@ ReportAnswer answer_of(const scale::Scaling& scaling, const ScaledOptions& optio
   if (options.compute == ComputeScaling::kRecorded)
     objections.push_back(fmt::format("CPU times are those of {} ranks", model.learned_from.back()));
   answer.but = clauses_text(objections);
-  answer.next = output.empty() ? "the same with -o FILE, then offramp advise FILE"
+  answer.next = output.empty() ? "repeat with -o FILE, then offramp advise FILE"
                                : "offramp advise " + shell_word(output);
   return answer;
 }

@@ -15,6 +15,8 @@
 namespace offramp::tool {
 namespace {
 
+constexpr std::string_view kFalling = "FROM is above TO";
+
 /// "x0.5us": a prefix, a number, and a unit.
 struct Figure {
   std::string before;
@@ -79,8 +81,7 @@ SweepAxis sweep_axis(const std::string& text, double behind_zero) {
   if (!first || !last || first->before != last->before ||
       (first->number == 0 && step == 0 && behind_zero <= 0))
     throw wrong();
-  if (first->number > last->number)
-    throw Misuse{fmt::format("--sweep {} begins above its end", in_quotes(text))};
+  if (first->number > last->number) throw Misuse{fmt::format("--sweep {}: {}", in_quotes(text), kFalling)};
   const std::string& unit = first->unit.empty() ? last->unit : first->unit;
   // Zero cannot be multiplied, so behind_zero follows it.
   const bool from_zero = step == 0 && first->number == 0;
@@ -113,7 +114,9 @@ std::vector<int> rank_counts(const std::string& text) {
     if (part.find(':') != std::string::npos) {
       try {
         values = sweep_axis("ranks=" + part).values;
-      } catch (const Misuse&) {
+      } catch (const Misuse& misuse) {
+        if (misuse.text.ends_with(kFalling))
+          throw Misuse{fmt::format("--ranks {}: {}", in_quotes(part), kFalling)};
         values = {""};
       }
     }

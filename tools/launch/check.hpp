@@ -23,7 +23,7 @@ std::optional<int> check_program(const CheckOptions& options);
 /// A program's use of MPI, according to its file and libraries.
 struct MpiUse {
   std::string family;     // of the linked MPI library; empty: none
-  std::string other_mpi;  // the linked MPI library, if Offramp does not support it
+  std::string other_mpi;  // "is linked to ...": the MPI library, if Offramp does not support it
   std::string sanitizer;  // the AddressSanitizer library that it needs and that is not preloaded
   bool none = false;      // it neither uses MPI nor can load a library that does; false for scripts
 };

@@ -21,13 +21,13 @@ void LaunchOptions::collect(std::vector<std::string> program) {
 
 std::vector<ExitMeaning> launch_exits() {
   return {
+      {kBroken, "libofframp.so was not found"},
       {kUsage},
+      {kNotWritten, "the program succeeded, but a report, trace, capture, or recording could not be written"},
       {kNotExecutable,
        "the program is not an executable file, or is linked to another MPI library, or mpirun cannot be "
        "started"},
-      {kNotFound},
-      {kBroken, "libofframp.so is not found"},
-      {kNotWritten, "the program succeeded, but a report, trace, capture, or recording could not be written"},
+      {kNotFound, "the program, the launcher, or a library of --preload was not found"},
       {kAnyOther, "the launcher's exit code, which may equal one of those above"}};
 }
 

@@ -80,8 +80,7 @@ Result<Launcher> find_launcher(const std::string& wanted, std::string_view of_pr
       const bool decides = of_program.empty() && kind != LauncherKind::kSlurm && !library_path(own).empty();
       return Launcher{kind, path, std::string(decides ? own : family)};
     }
-    return failure(fmt::format("cannot find {}; install {}, or name the launcher with --launcher",
-                               in_quotes(wanted), name_of_mpi_family(family)));
+    return failure(fmt::format("cannot find the launcher {} (--launcher)", in_quotes(wanted)));
   }
   static constexpr std::array kOfOpenMpi = {"mpirun", "mpirun.openmpi", "prterun"};
   static constexpr std::array kOfMpich = {"mpirun", "mpirun.mpich", "mpiexec.hydra"};

@@ -35,18 +35,6 @@ std::string without_full_stop(std::string text) {
   return text;
 }
 
-/// Removes CLI11's checks, which follow a colon. Values may contain colons, too.
-std::string without_checks(const std::string& type) {
-  constexpr std::string_view kChecks[] = {"{", "INT in", "UINT in", "FLOAT in", "POSITIVE", "NONNEGATIVE"};
-  for (auto at = type.find(':'); at != std::string::npos; at = type.find(':', at + 1)) {
-    const std::string_view rest = std::string_view(type).substr(at + 1);
-    if (std::any_of(std::begin(kChecks), std::end(kChecks),
-                    [rest](std::string_view check) { return rest.starts_with(check); }))
-      return type.substr(0, at);
-  }
-  return type;
-}
-
 OptionEntry entry_of(const CLI::Option& option) {
   OptionEntry entry;
   entry.positional = option.get_positional();
@@ -60,7 +48,7 @@ OptionEntry entry_of(const CLI::Option& option) {
     for (const std::string& name : option.get_snames()) entry.names.push_back("-" + name);
     for (const std::string& name : option.get_lnames()) entry.names.push_back("--" + name);
   }
-  if (option.get_items_expected_max() > 0) entry.value = without_checks(option.get_type_name());
+  if (option.get_items_expected_max() > 0) entry.value = option.get_type_name();
   return entry;
 }
 

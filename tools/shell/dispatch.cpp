@@ -37,6 +37,17 @@ std::string missing_argument(const CLI::App& app) {
   return {};
 }
 
+/// An error if an option lacks its value. CLI11's own: "--backend: 1 required BACKEND missing".
+std::string missing_value(const CLI::App& app, const std::string& text) {
+  const std::string name = text.substr(0, text.find(':'));
+  for (const CLI::App* const used : app.get_subcommands()) {
+    const CLI::Option* const option = used->get_option_no_throw(name);
+    if (option != nullptr && text.ends_with(" missing"))
+      return fmt::format("{} needs a value: {}", name, option->get_type_name());
+  }
+  return lower_first(text);
+}
+
 int refuse(const std::string& problem) {
   warn(problem);
   return kUsage;
@@ -80,6 +91,8 @@ int dispatch(std::vector<std::string> words) {
   } catch (const CLI::RequiredError& e) {
     const std::string missing = missing_argument(app);
     return refuse(fmt::format("{}; see {}", missing.empty() ? lower_first(e.what()) : missing, help));
+  } catch (const CLI::ArgumentMismatch& e) {
+    return refuse(fmt::format("{}; see {}", missing_value(app, e.what()), help));
   } catch (const CLI::ParseError& e) {
     return refuse(fmt::format("{}; see {}", lower_first(e.what()), help));
   }

@@ -275,9 +275,10 @@ int print_reference(const std::vector<CommandEntry>& all) {
 class ManualCommand final : public Command {
  public:
   explicit ManualCommand(CLI::App& app) : Command(app) {
-    app.add_option("format", format_, "man: files into the folder; markdown: one page on standard output")
+    app.add_option("format", format_, "man: write manual pages into FOLDER; markdown: print one page")
+        ->type_name("FORMAT")
         ->required();
-    app.add_option("folder", folder_, "for the manual pages");
+    app.add_option("folder", folder_, "the folder of the manual pages")->type_name("FOLDER");
   }
   int execute(std::vector<std::string>) override {
     const std::vector<CommandEntry> all = catalogue(whole());

@@ -52,7 +52,10 @@ void rewrite_help_words(std::vector<std::string>& words) {
 
 std::string unknown_subcommand(const CLI::App& app, const std::vector<std::string>& words) {
   if (words.empty()) return "no subcommand; see offramp --help";
-  if (words[0].starts_with('-')) return {};
+  if (words[0].starts_with('-')) {
+    const std::string name = words[0].substr(0, words[0].find('='));
+    return has_option(app, name) ? "" : fmt::format("unknown option {}; see offramp --help", in_quotes(name));
+  }
   if (subcommand_named(app, words[0]) != nullptr) return {};
   std::vector<std::string> names;
   for (const CommandEntry& command : catalogue(app)) names.push_back(command.name);

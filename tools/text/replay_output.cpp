@@ -15,6 +15,7 @@
 #include "lib/base/format.hpp"
 #include "lib/base/text_format.hpp"
 #include "lib/programs/import/phase.hpp"
+#include "lib/programs/recording/reader.hpp"
 #include "tools/command_line/tool.hpp"
 #include "tools/text/recording_info.hpp"
 #include "tools/text/report.hpp"
@@ -40,16 +41,19 @@ bool is_interrupted() {
   return interrupted;
 }
 
-ReplayInput::ReplayInput(const std::string& name, bool partial, Notes notes) {
+ReplayInput::ReplayInput(const std::string& name, std::optional<bool> partial, Notes notes) {
   Result<trace::Program> opened = trace::open_program(name);
   if (!opened) throw Misuse{opened.error()};
   program = std::move(*opened);
   if (!program.missing.empty()) {
     const std::string text = fmt::format("{} is incomplete: {}", in_quotes(name), program.missing);
-    if (!partial) throw Misuse{text + "; --partial replays the part that exists"};
+    if (!partial.value_or(false))
+      throw Misuse{
+          fmt::format("{}; {} replays the part that exists", text,
+                      partial ? "--partial" : fmt::format("offramp replay --partial {}", shell_word(name)))};
     if (notes == Notes::kPrinted) warn(text);
   }
-  if (partial && program.recording) recorded_events = events_of(program);
+  if (partial.value_or(false) && program.recording) recorded_events = events_of(program);
   if (notes == Notes::kPrinted) print_program_notes(name, program);
   facts = recording_facts(program.description, name);
 }
@@ -85,8 +89,12 @@ std::string problem_text(const std::string& file, const std::string& error) {
 }
 
 std::string nothing_replayed_text(const std::string& file, const ReplayResult& result) {
-  return fmt::format("{}: nothing can be replayed: {}", file,
-                     printable(result.unfinished.front().text(), 400));
+  const UnfinishedRank& first = result.unfinished.front();
+  const std::string why =
+      first.why == recording::kCut && !first.waits
+          ? fmt::format("the recording of rank {} ends before its first event", first.rank)
+          : printable(first.text(), 400);
+  return fmt::format("{}: nothing can be replayed: {}", file, why);
 }
 
 std::string part_text(const ReplayResult& result, std::uint64_t recorded) {

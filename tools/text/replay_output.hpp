@@ -33,8 +33,9 @@ struct ReplayInput {
 
   /// kKept: does not print the notes on the program, which the caller has or does.
   enum class Notes : std::uint8_t { kPrinted, kKept };
-  /// partial: accepts an incomplete program. Throws Misuse.
-  ReplayInput(const std::string& name, bool partial, Notes notes = Notes::kPrinted);
+  /// partial: --partial, which accepts an incomplete program. `nullopt`: the subcommand has no such option.
+  /// Throws Misuse.
+  ReplayInput(const std::string& name, std::optional<bool> partial, Notes notes = Notes::kPrinted);
   /// For a program that has been made or opened already.
   ReplayInput(trace::Program made, const std::string& name);
 

@@ -123,8 +123,8 @@ std::vector<std::string> reasons_of(const ReplayedSide& baseline, const Replayed
     const double there = hidden_share(other, *hardware.run, program->free);
     hidden = own.seconds() * (there - here);
     speed *= 1 - there;
-    overlap = fmt::format("{} of communication is hidden, over {} {}", share_text(there), baseline.backend,
-                          share_text(here));
+    overlap = fmt::format("{} of communication is hidden, compared with {} over {}", share_text(there),
+                          share_text(here), baseline.backend);
   }
   std::vector<Contribution> parts = {{hidden, overlap},
                                      {speed, speed_text(*baseline.result, *hardware.result, gains)}};
@@ -348,6 +348,8 @@ Sentence sentence_of(const Advisor& advisor) {
     }
     return sentence;
   }
+  if (advisor.candidates().size() == 1 && advisor.untried().empty())
+    return {fmt::format("only {} was given, so nothing is compared", baseline_name()), {}};
   if (all.hardware == nullptr)
     return {fmt::format("no hardware carries it; stay with {}", baseline_name()), {}};
   const std::string_view name = all.hardware->backend->name;
@@ -393,7 +395,7 @@ ReportAnswer answer_of(const Advisor& advisor, const ProgramNames& program) {
   answer.sure = sure_text(advisor);
   answer.but = clauses_text(objections_to(advisor));
   answer.next = fmt::format(
-      "{} {}", program.file.empty() ? "the same with" : fmt::format("offramp advise {}", program.file),
+      "{} {}", program.file.empty() ? "repeat with" : fmt::format("offramp advise {}", program.file),
       answer.complete ? sentence.next : std::string("--seconds 600"));
   answer.kind = name_of(all.kind);
   answer.of_run = base != nullptr && base->run.has_value();
@@ -467,7 +469,7 @@ ReportAnswer answer_of_replays(std::span<const ReplayedSide> sides,
                                 ratio < 1.0005 ? std::string("as fast") : slower_text(ratio));
   }
   answer.why = clauses_text(reasons_of(base, *best, program));
-  answer.sure = "errors are weighed by advise alone";
+  answer.sure = "not estimated here; offramp advise includes the models' errors";
   std::vector<std::string> objections;
   if (is_baseline(base.backend))
     objections.push_back(other_ground_text(best->result->deployment, base.result->deployment));

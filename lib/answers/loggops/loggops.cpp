@@ -262,7 +262,7 @@ Result<LogGopsParameters> parse_loggops(std::string_view text) {
 Result<LogGopsTimes> run_by_loggops(const Program& program, const LogGopsParameters& parameters) {
   if (program.graph == nullptr)
     return failure(
-        "it is a sequence of calls, not a schedule: convert its messages with offramp convert --to goal");
+        "not a schedule but a sequence of calls; offramp convert --to goal makes a schedule of its messages");
   std::vector<Graph> graphs;
   for (int rank = 0; rank < program.description.ranks; ++rank) {
     Result<Graph> graph = program.graph(rank);

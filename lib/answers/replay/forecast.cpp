@@ -170,7 +170,8 @@ Result<Forecast> forecast(const ForecastSetting& setting, const Operation& opera
   if (operation.ranks < least)
     return failure(fmt::format("{} needs {} ranks", to_string(operation.kind), least));
   if (operation.root < 0 || operation.root >= operation.ranks)
-    return failure(fmt::format("root {} is not one of {} ranks", operation.root, operation.ranks));
+    return failure(
+        fmt::format("root {} does not exist: the ranks are 0 to {}", operation.root, operation.ranks - 1));
 
   Ruling ruling = ruling_on(setting, operation);
   if (ruling.declined.empty()) return in_world(setting, operation, repeat, observer);

@@ -183,12 +183,12 @@ void Timeline::begins(const ThreadPosition& place, const ReplayedEvent& replayed
     case EventKind::kFree:
       return free(place, replayed);
     case EventKind::kProbe:
-      return unsupported("the source and tag of probes");
+      return unsupported("left out: the source and tag of probes");
     case EventKind::kMeet:
     case EventKind::kExchange:
-      return unsupported("waiting between ranks in windows and files: only the calls are written");
+      return unsupported("left out: waits in windows and files (their calls are written)");
     case EventKind::kPhase:
-      return unsupported("names of phases");
+      return unsupported("left out: names of phases");
     case EventKind::kWait:
     case EventKind::kCancel:
     case EventKind::kNative:
@@ -210,7 +210,7 @@ void Timeline::message(const ThreadPosition& place, const ReplayedEvent& replaye
               .peer = event.peer,
               .tag = event.tag};
   if (!sends && (event.peer < 0 || event.tag < 0))
-    unsupported("wildcards of receives: the source and tag of the received message are written");
+    unsupported("written with the matched source and tag: wildcard receives");
   if (!has_request && sends) {
     entry.kind = EntryKind::kSend;
     return add(thread, entry, place.at);
@@ -230,9 +230,9 @@ void Timeline::collective(const ThreadPosition& place, const ReplayedEvent& repl
   const bool has_request = begins_request(event);
   const Known& known = communicator_of(rank, event.communicator);
   const Traffic traffic = traffic_of(event, replayed.reader, known.rank, known.size);
-  if (reduces(event.operation)) unsupported("types and functions of reductions");
+  if (reduces(event.operation)) unsupported("left out: types and functions of reductions");
   if (event.operation == OperationKind::kAlltoallv)
-    unsupported("block sizes of collectives with one block per pair: their sums are written");
+    unsupported("written as sums: block sizes of collectives with one block per pair");
   Entry entry{.bytes = traffic.sent,
               .received = traffic.received,
               .request = has_request ? replayed.request : kNoRequest,
@@ -256,7 +256,8 @@ void Timeline::completed(const ThreadPosition& place, std::uint64_t request, con
   if (received.outcome == Outcome::kCancelled) {
     entry.kind = EntryKind::kCancelled;
   } else if (entry.kind == EntryKind::kReceive || entry.kind == EntryKind::kReceiveDone) {
-    if (entry.bytes != received.bytes) unsupported("receive buffers that are larger than the message");
+    if (entry.bytes != received.bytes)
+      unsupported("written with the size of the message: larger receive buffers");
     entry.peer = received.source;
     entry.tag = received.tag;
     entry.bytes = received.bytes;
@@ -274,7 +275,7 @@ void Timeline::free(const ThreadPosition& place, const ReplayedEvent& replayed) 
     const Entry entry = found->second;
     rank.begun.erase(found);
     if (entry.kind == EntryKind::kSendDone) return add(thread_of(place), entry, place.at);
-    unsupported("the end of receives and collectives whose requests are freed");
+    unsupported("left out: the end of receives and collectives whose requests are freed");
   };
   if (replayed.event.extra != 0) return one(replayed.event.extra);
   for (const std::uint64_t distance : replayed.reader.list(replayed.event.list)) one(distance);

@@ -236,7 +236,7 @@ ReportAnswer of_runs(const Comparison& both, const RunParts& parts, const Interv
   const auto bound = [base](double seconds) { return length_text(base > 0 ? 1 + seconds / base : 1); };
   answer.sure = fmt::format("{} to {} at 95 %, of {} and {} recordings", bound(interval.low),
                             bound(interval.high), both.before.replays.size(), both.after.replays.size());
-  answer.next = shown ? "the same with --details" : "more recordings of both: offramp record --repeat 20";
+  answer.next = shown ? "repeat with --details" : "more recordings of both: offramp record --repeat 20";
   return answer;
 }
 

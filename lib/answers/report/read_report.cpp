@@ -14,6 +14,7 @@
 #include "lib/answers/report/report_fields.hpp"
 #include "lib/base/configuration/configuration_file.hpp"
 #include "lib/base/text_format.hpp"
+#include "lib/programs/recording/format.hpp"
 
 namespace offramp {
 namespace {
@@ -288,6 +289,9 @@ Result<RunReport> read_report(const std::string& file) {
   const FileText read = read_file(file, true, kLargestReport);
   if (!read.problem.empty()) return refusal(read.problem);
   if (read.text.empty()) return refusal("it is empty");
+  if (read.text.starts_with(recording::kFileMagic))
+    return failure(
+        fmt::format("{0} is a recording; offramp replay {0} --report FILE makes a report", printable(file)));
   return parse_report(read.text, file);
 }
 

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "lib/answers/report/receipts.hpp"
+#include "lib/base/printable.hpp"
 #include "offramp/kernel/operation_id.hpp"
 #include "simulators/world/network.hpp"
 
@@ -242,16 +243,22 @@ class Accountant {
   std::vector<Candidate> candidates_;
 };
 
-Result<Receipts> read_receipts(const std::string& report) {
+Result<Receipts> read_receipts(const std::string& report, const std::string& file) {
+  const std::string name = printable(file);
   try {
     const SortedJson json = SortedJson::parse(report);
+    if (!json.is_object() || !json.contains("offramp"))
+      return failure(fmt::format("{} is not a report: Offramp did not write this file", name));
     if (!json.contains("receipts"))
-      return failure("the report has no receipts: run with OFFRAMP_RECEIPTS=all, or name calls");
+      return failure(fmt::format(
+          "no receipts in {}: make the report with --receipts all, or --receipts 100-200 for some "
+          "calls",
+          name));
     Receipts receipts;
     for (const SortedJson& rank : json.at("receipts")) receipts.ranks.push_back(read_rank(rank));
     return receipts;
   } catch (const std::exception& e) {
-    return failure(fmt::format("this is not a report of Offramp: {}", e.what()));
+    return failure(fmt::format("{} is not a report: {}", name, e.what()));
   }
 }
 

@@ -60,7 +60,7 @@ struct Receipts {
 };
 
 /// From the text of a report. The error says what is wrong with it.
-Result<Receipts> read_receipts(const std::string& report);
+Result<Receipts> read_receipts(const std::string& report, const std::string& file);
 
 /// A piece of a call's time. rank: whose hardware; -1 for a wait for no rank that is known, and for the host.
 struct ReceiptLine {

@@ -61,6 +61,7 @@ FileText check_trust(int file, bool asked_for) {
         "it",
         true};
   }
+  if (S_ISDIR(status.st_mode)) return {"", "it is a folder"};
   if (!S_ISREG(status.st_mode)) return {"", "it is not a regular file"};
   return {};
 }

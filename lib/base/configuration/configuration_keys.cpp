@@ -245,7 +245,7 @@ constexpr Row kRows[] = {
      [](Target& t, const RawValue& v) { return set_backend(t.all.backend, v, t.registry, true); },
      text_of<&Configuration::backend>},
     {{"compare", "OFFRAMP_COMPARE", "", true, "all, or a list separated by commas: BACKENDS",
-      "further hardware to simulate the run on at its end; the host is always included"},
+      "other hardware over which the run is simulated at its end, always with the host"},
      [](Target& t, const RawValue& v) { return set_compared(t.all.compared, v, t.registry); },
      [](const Configuration& c) { return fmt::format("{}", fmt::join(c.settled_backends(), ",")); }},
     {{"clock", "OFFRAMP_CLOCK", "wall", true, "wall, settled, model",
@@ -296,8 +296,8 @@ constexpr Row kRows[] = {
       "hash every call, its time, and its data for the report; reads all data once more"},
      [](Target& t, const RawValue& v) { return set_flag(t.all.certificate, v); }},
     {{"details", "OFFRAMP_DETAILS", "false", false, "true, false",
-      "report also busy times of the hardware, the critical path, and where the time in MPI calls goes; "
-      "takes longer"},
+      "also report busy times of the hardware, the critical path, and where the time in MPI calls goes "
+      "(takes longer)"},
      [](Target& t, const RawValue& v) { return set_flag(t.all.details, v); },
      text_of<&Configuration::details>},
     {{"trace", "OFFRAMP_TRACE", "", true, kAPath, "write a trace of modelled time for Perfetto"},
@@ -326,7 +326,7 @@ constexpr Row kRows[] = {
      [](Target& t, const RawValue& v) { return set_of_machine(t.all.machine.nodes, v, 0, kMostRanks); },
      text_of_machine<&MachineOptions::nodes>},
     {{"machine.ranks_per_node", "OFFRAMP_MACHINE_RANKS_PER_NODE", "0", false, "a whole number from 0 to 1e6",
-      "ranks per node, neighbours together; 0: from the number of nodes, or 1"},
+      "number of neighbouring ranks on each node; 0: ranks divided by machine.nodes, or 1 without it"},
      [](Target& t, const RawValue& v) {
        return set_of_machine(t.all.machine.ranks_per_node, v, 0, kMostRanks);
      },

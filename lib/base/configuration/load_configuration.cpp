@@ -331,7 +331,9 @@ class Loader {
       return {};
     }
     if (const string why = row->why == nullptr ? string() : row->why(entry.value.text); !why.empty())
-      return failure(fmt::format("{}: {}: {}", entry.value.origin, path, printable(why)));
+      return failure(entry.value.origin.starts_with("--")
+                         ? fmt::format("{}: {}", entry.value.origin, printable(why))
+                         : fmt::format("{}: {}: {}", entry.value.origin, path, printable(why)));
     const string allowed = allowed_text(*row, registry_);
     string message = not_allowed(entry.value, path, allowed, listed(allowed));
     const string parameters = parameters_named(path);

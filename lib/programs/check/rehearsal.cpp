@@ -17,6 +17,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "lib/base/format.hpp"
 #include "offramp/model/message.hpp"
 
 namespace offramp::trace {
@@ -107,6 +108,10 @@ class Rehearsal {
       }
     }
     if (!problem_.empty()) return failure(problem_);
+    for (auto& [reason, ranks] : cut_) {
+      std::ranges::sort(ranks);
+      problem("cut", fmt::format("{}: {}", ranks_text(ranks), reason));
+    }
     conclude();
     return std::move(findings_);
   }
@@ -137,7 +142,7 @@ class Rehearsal {
     if (!one.reader->next(one.event)) {
       if (!one.reader->error().empty()) problem_ = one.reader->error();
       if (const auto cut = one.reader->cut(); !cut.empty())
-        problem("cut", fmt::format("rank {}: {}", rank, cut));
+        cut_[std::string(cut)].push_back(static_cast<std::size_t>(rank));
       one.ended = true;
       return false;
     }
@@ -510,6 +515,7 @@ class Rehearsal {
   std::map<Key, std::list<Receive>> posted_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Together> together_;
   std::map<std::tuple<std::vector<int>, std::uint64_t, std::uint32_t>, std::uint32_t> numbers_;
+  std::map<std::string, std::vector<std::size_t>> cut_;  // ranks by reason
   std::map<std::string, std::size_t> counts_;
   std::map<std::string, std::pair<std::uint64_t, std::string>> zeros_;
   Findings findings_;

@@ -101,7 +101,7 @@ class ChakraWriter {
         const std::uint32_t next = graph.dependants[node.first + i];
         const bool sends = node.kind == Graph::NodeKind::kSend;
         if (sends && i < node.at_end)
-          unsupported("waits until a send is received: they end when the message is on its way");
+          unsupported("shortened: waits until a send is received (they end when the message is on its way)");
         if (sends || i < node.at_end) {
           waits[next].insert(number);
         } else {
@@ -150,7 +150,7 @@ class ChakraWriter {
   void put_duration(std::string& node, std::uint64_t nanoseconds) {
     constexpr std::uint64_t kMicrosecond = 1000;
     if (nanoseconds % kMicrosecond != 0)
-      unsupported("computing of less than a microsecond: the remainder is added to the next");
+      unsupported("moved: computing of less than a microsecond (added to the next)");
     if (__builtin_add_overflow(nanoseconds_, nanoseconds, &nanoseconds_))
       fail("its computing exceeds 64 bits");
     if (nanoseconds_ >= kMicrosecond) put_number(node, chakra::kDuration, nanoseconds_ / kMicrosecond);
@@ -176,8 +176,8 @@ class ChakraWriter {
         std::find(chakra::kCollectives.begin(), chakra::kCollectives.end(), event.operation);
     if (type == chakra::kCollectives.end())
       return fail(fmt::format("{}, which Chakra does not have", to_string(event.operation)));
-    if (has_root(event.operation) && event.peer != 0) unsupported("roots of collectives: rank 0 is written");
-    if (reduces(event.operation)) unsupported("types and functions of reductions");
+    if (has_root(event.operation) && event.peer != 0) unsupported("written as rank 0: roots of collectives");
+    if (reduces(event.operation)) unsupported("left out: types and functions of reductions");
     put_kind(node, to_string(event.operation), NodeType::kCollective, waits);
     put_attribute(node, "is_cpu_op", chakra::kBool, 0);
     put_attribute(node, "comm_type", chakra::kInt64,

@@ -86,7 +86,7 @@ std::string block_of(const Graph& graph) {
 
 Result<void> write_goal_text(const Program& program, const std::string& path,
                              std::vector<std::string>& unsupported) {
-  const auto graph_of = graphs_of(program, unsupported, "GOAL has only messages");
+  const auto graph_of = graphs_of(program, unsupported, "GOAL has messages only");
   Result<OutputFile> file = OutputFile::create(path);
   if (!file) return cannot_write(path, failure(file.error()));
   file->write(fmt::format("num_ranks {}\n", program.description.ranks));
@@ -103,7 +103,7 @@ Result<void> write_goal_text(const Program& program, const std::string& path,
 /// Reads the program twice: the table at the start contains the sizes of all ranks.
 Result<void> write_goal_binary(const Program& program, const std::string& path,
                                std::vector<std::string>& unsupported) {
-  auto graph_of = graphs_of(program, unsupported, "GOAL has only messages");
+  auto graph_of = graphs_of(program, unsupported, "GOAL has messages only");
   const auto ranks = static_cast<std::uint32_t>(program.description.ranks);
   std::uint64_t begin = kGoalHeader - kGoalBase + std::uint64_t{ranks} * kGoalRankEntry;
   std::string table;
@@ -129,7 +129,7 @@ Result<void> write_goal_binary(const Program& program, const std::string& path,
   Result<OutputFile> file = OutputFile::create(path);
   if (!file) return cannot_write(path, failure(file.error()));
   file->write(header + table);
-  graph_of = graphs_of(program, unsupported, "GOAL has only messages");
+  graph_of = graphs_of(program, unsupported, "GOAL has messages only");
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     const Result<Graph> graph = graph_of(static_cast<int>(rank));
     if (!graph) return failure(graph.error());

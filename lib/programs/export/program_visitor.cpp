@@ -32,7 +32,7 @@ Result<void> ProgramVisitor::visit(int rank) {
   communicators_ = {{{}, 0}, {{rank}, 0}};
   problem_.clear();
   const std::unique_ptr<Reader> reader = program_.read(rank);
-  if (reader->has_threads()) unsupported("threads of a rank: their calls are written in the recorded order");
+  if (reader->has_threads()) unsupported("written in the recorded order: calls of several threads of a rank");
   for (Event event; problem_.empty() && reader->next(event);) {
     ++number_;
     if (const std::uint64_t time = reader->computed(); time > 0) compute(time);
@@ -83,7 +83,7 @@ void ProgramVisitor::event(Reader& reader, const Event& event) {
           pending_.emplace(number, true);
           request = number;
         } else {
-          unsupported("nonblocking collectives: they block where they begin");
+          unsupported("written as blocking: nonblocking collectives");
         }
       }
       return collective(event, reader, *members, request);
@@ -93,17 +93,17 @@ void ProgramVisitor::event(Reader& reader, const Event& event) {
     case EventKind::kCommunicator:
       return make_communicator(reader, event);
     case EventKind::kProbe:
-      return unsupported("probes: the receives after them wait");
+      return unsupported("left out: probes (the receives after them wait instead)");
     case EventKind::kCancel:
-      return unsupported("cancelled receives: they stay");
+      return unsupported("written as ordinary receives: cancelled receives");
     case EventKind::kFree:
-      return unsupported("freed requests: nothing waits for them");
+      return unsupported("written without a wait: freed requests");
     case EventKind::kMeet:
     case EventKind::kExchange:
       if (begins_request(event)) ++begun_;
-      return unsupported("waiting between ranks in windows and files: it is left out");
+      return unsupported("left out: waits in windows and files");
     case EventKind::kPhase:
-      return unsupported("phases");
+      return unsupported("left out: phases");
     case EventKind::kNative:
     case EventKind::kClock:
     case EventKind::kCount:
@@ -130,7 +130,7 @@ void ProgramVisitor::one_message(Reader& reader, const Event& event) {
     }
   }
   if (begins_request(event)) message.request = begun_++;
-  if (never) return unsupported("receives that no message arrived for: they are left out");
+  if (never) return unsupported("left out: receives without a message");
   if (event.communicator >= communicators_.size()) return fail("the communicator does not exist");
   const Communicator& communicator = communicators_[event.communicator];
   if (peer < 0 && !communicator.members.empty())

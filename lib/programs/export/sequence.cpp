@@ -42,7 +42,7 @@ class Sequence final : public ProgramVisitor {
     (void)follow(builder_.add(Node{.size = nanoseconds}), true);
   }
   void message(const MessageCall& message) final {
-    if (message.synchronous) unsupported("synchronous sends: they become plain sends");
+    if (message.synchronous) unsupported("written as plain sends: synchronous sends");
     Node node;
     node.kind = message.sends ? Graph::NodeKind::kSend : Graph::NodeKind::kReceive;
     node.peer = message.peer;
@@ -61,9 +61,8 @@ class Sequence final : public ProgramVisitor {
   [[nodiscard]] bool holds_nonblocking_collectives() const final { return no_collectives_.empty(); }
   void collective(const recording::Event& event, const recording::Reader&, std::span<const int> members,
                   std::optional<std::uint64_t> request) final {
-    if (members.size() == 1)
-      return unsupported("collectives on a communicator of one rank: they are left out");
-    if (!no_collectives_.empty()) return fail(fmt::format("a collective, but {}", no_collectives_));
+    if (members.size() == 1) return unsupported("left out: collectives on a communicator of one rank");
+    if (!no_collectives_.empty()) return fail(fmt::format("a collective; {}", no_collectives_));
     if (event.list != 0 || event.second_list != 0 || event.operation == OperationKind::kGatherv ||
         event.operation == OperationKind::kScatterv)
       return fail("a collective with blocks of different sizes, but the format has one size for all");
@@ -105,7 +104,7 @@ std::function<Result<Graph>(int rank)> graphs_of(const Program& program,
     return [graph = program.graph, no_collectives](int rank) -> Result<Graph> {
       Result<Graph> made = graph(rank);
       if (made && !no_collectives.empty() && !made->collectives.empty())
-        return failure(fmt::format("rank {}: a collective, but {}", rank, no_collectives));
+        return failure(fmt::format("rank {}: a collective; {}", rank, no_collectives));
       return made;
     };
   }

@@ -90,7 +90,7 @@ class SmpiWriter final : public ProgramVisitor {
     const Counted size = message.sends ? counted(message.bytes) : room(message.bytes);
     const int peer = message.peer < 0 ? kAnySourceOfSmpi : message.peer;
     const int tag = message.tag < 0 ? kAnyTagOfSmpi : message.tag;
-    if (message.synchronous) unsupported("synchronous sends: they become plain sends");
+    if (message.synchronous) unsupported("written as plain sends: synchronous sends");
     line("{}{} {} {} {} {}", message.blocking ? "" : "i", message.sends ? "send" : "recv", peer, tag,
          size.count, size.type);
     if (!message.blocking && !message.buffered)
@@ -112,8 +112,7 @@ class SmpiWriter final : public ProgramVisitor {
 
   void collective(const Event& event, const Reader& reader, std::span<const int> members,
                   std::optional<std::uint64_t>) final {
-    if (members.size() == 1)
-      return unsupported("collectives on a communicator of one rank: they are left out");
+    if (members.size() == 1) return unsupported("left out: collectives on a communicator of one rank");
     if (members.size() < static_cast<std::size_t>(ranks()))
       return fail("a collective of some ranks: SMPI's traces have only those of all ranks");
     const Counted size = counted(event);
@@ -177,7 +176,8 @@ class SmpiWriter final : public ProgramVisitor {
   }
 
   void note_function(const Event& event) {
-    if (event.function != ReduceFunction::kSum) unsupported("functions of reductions other than sums");
+    if (event.function != ReduceFunction::kSum)
+      unsupported("left out: functions of reductions other than sums");
   }
 
   void end() final { line("finalize"); }

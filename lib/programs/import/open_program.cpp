@@ -27,6 +27,13 @@ Candidate look_at(const std::string& name) {
   return candidate;
 }
 
+/// The formats, one a line.
+std::string supported_formats() {
+  std::string text = "supported formats:";
+  for (const Opener* opener : openers()) text += fmt::format("\n  {} ({})", opener->kind, opener->origin);
+  return text;
+}
+
 /// Describes a file that contains no program, from its first bytes.
 std::string found_in(const Candidate& candidate) {
   struct Known {
@@ -57,18 +64,11 @@ std::string found_in(const Candidate& candidate) {
       begin.find("numprocs=") != std::string_view::npos)
     return "it lists binary DUMPI traces: convert each to text with dumpi2ascii, and name one of the texts";
   if (candidate.is_text())
-    return fmt::format("it is a text file that begins {}",
-                       in_quotes(begin.substr(0, std::min(begin.find('\n'), kShown))));
+    return fmt::format("unknown format (text that begins {})\n{}",
+                       in_quotes(begin.substr(0, std::min(begin.find('\n'), kShown))), supported_formats());
   std::string bytes;
   for (const char c : begin.substr(0, 8)) bytes += fmt::format(" {:02x}", static_cast<unsigned char>(c));
-  return fmt::format("it begins with the bytes{}", bytes);
-}
-
-std::string what_can_be_opened() {
-  std::vector<std::string> kinds;
-  for (const Opener* opener : openers())
-    kinds.push_back(fmt::format("{} ({})", opener->kind, opener->origin));
-  return fmt::format("{}", fmt::join(kinds, ", "));
+  return fmt::format("unknown format (begins with the bytes{})\n{}", bytes, supported_formats());
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ std::string missing_text(const std::vector<std::size_t>& cut, std::string_view b
   if (!cut.empty())
     parts.push_back(
         fmt::format("{} {} off before {}", ranks_text(cut), cut.size() == 1 ? "is cut" : "are cut", before));
-  if (!absent.empty()) parts.push_back(fmt::format("nothing exists of {}", ranks_text(absent)));
+  if (!absent.empty()) parts.push_back(fmt::format("no events of {}", ranks_text(absent)));
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
@@ -97,8 +97,7 @@ Result<Program> open_program(const std::string& name) {
     return std::move(**opened);
   }
   if (!candidate.is_file()) return failure(candidate.problem);
-  return failure(fmt::format("cannot read {}: {}; supported formats: {}", printable(name),
-                             found_in(candidate), what_can_be_opened()));
+  return failure(fmt::format("cannot read {}: {}", printable(name), found_in(candidate)));
 }
 
 Program program_of_graphs(const std::string& name, int ranks, std::function<Result<Graph>(int rank)> graph) {

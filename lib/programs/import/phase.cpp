@@ -67,10 +67,13 @@ class Survey {
       if (const Result<void> done = look_at(rank); !done) return done;
     }
     if (!found_) {
-      std::string others = names_.empty()
-                               ? "it has no phases: MPI_Pcontrol(1, \"NAME\") in a program begins one"
-                               : "known: " + printable(fmt::format("{}", fmt::join(names_, ", ")));
-      return failure(fmt::format("it has no {}; {}", words_, others));
+      if (names_.empty())
+        return failure(
+            fmt::format("no {}: the recording has no phases (a program begins one with MPI_Pcontrol(1, "
+                        "\"NAME\"))",
+                        words_));
+      return failure(
+          fmt::format("no {}; known: {}", words_, printable(fmt::format("{}", fmt::join(names_, ", ")))));
     }
     if (const Result<void> done = check_collectives(); !done) return done;
     return check_messages();

@@ -17,7 +17,7 @@
 
 namespace offramp::recording {
 
-inline constexpr std::string_view kCut = "its recording was cut";
+inline constexpr std::string_view kCut = "the recording is cut off";
 
 class Source;
 enum class Column : std::uint8_t;

@@ -192,8 +192,8 @@ struct Recording::Impl {
       beyond = source->size() - whole;
     } else {
       breaks_off = end < source->size()
-                       ? fmt::format("it is cut off or damaged at byte {} of {}", end, source->size())
-                       : fmt::format("it is cut off at byte {}", end);
+                       ? fmt::format("cut off or damaged at byte {} of {}", end, source->size())
+                       : fmt::format("cut off at byte {}", end);
     }
   }
 

@@ -32,7 +32,9 @@ Result<Source> Source::open(const std::string& path) {
   source.file_ = open_to_read(path);
   struct stat status {};
   if (source.file_ < 0 || fstat(source.file_, &status) != 0) return failure(problem_with(path, errno));
-  if (!S_ISREG(status.st_mode)) return failure(fmt::format("cannot read {}: it is not a regular file", path));
+  if (!S_ISREG(status.st_mode))
+    return failure(fmt::format("cannot read {}: it is {}", path,
+                               S_ISDIR(status.st_mode) ? "a folder" : "not a regular file"));
   source.size_ = static_cast<std::uint64_t>(status.st_size);
   return source;
 }

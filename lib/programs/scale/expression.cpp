@@ -269,7 +269,7 @@ std::string Expression::text() const {
     case Form::kLowestBit:
       return "lowest bit of rank" + (a == 0 ? "" : signed_text(a));
     case Form::kShift:
-      return fmt::format("neighbour ({}, {}, {})", a, b, c);
+      return fmt::format("the neighbour at ({:+}, {:+}, {:+}) on the grid", a, b, c);
     case Form::kOffset:
       return fmt::format("rank{}{}", signed_text(a), b == 0 ? "" : signed_text(b) + " * turn");
     case Form::kOffsetPart:

@@ -72,10 +72,9 @@ std::string Layout::text() const {
   if (dimensions == 1) return "a line";
   switch (rule) {
     case Rule::kDescending:
-      return fmt::format("a grid of {} dimensions as MPI_Dims_create makes it", dimensions);
+      return fmt::format("the {}-dimensional grid of MPI_Dims_create", dimensions);
     case Rule::kAscending:
-      return fmt::format("a grid of {} dimensions as MPI_Dims_create makes it, in column-major order",
-                         dimensions);
+      return fmt::format("the {}-dimensional grid of MPI_Dims_create in column-major order", dimensions);
     case Rule::kFixedFirst:
       return fmt::format("a grid with {} rows", fixed);
     case Rule::kFixedLast:

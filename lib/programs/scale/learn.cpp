@@ -481,22 +481,23 @@ class Attempt {
       const auto& sizes = call.variants[i][static_cast<std::size_t>(Field::kBytes)].values;
       std::string why;
       if (is_message ? !is_neighbour(rule.peer.rule, role) : !is_fixed(rule.peer.rule)) {
-        why = fmt::format("its peer ({}) may differ at other numbers of ranks", rule.peer.rule.text());
+        why = fmt::format("its peer ({}) may depend on the number of ranks", rule.peer.rule.text());
       } else if (!is_fixed(rule.bytes.rule) || !is_fixed(rule.extra.rule)) {
-        why = "its size depends on the rank";
+        why = "its size depends on the rank, and may depend on the number of ranks";
       } else if (has_element_per_rank(sizes, event)) {
-        why = "it has one element per rank";
+        why = "it has one element per rank, which may depend on the number of ranks";
       } else if (rule.members && rule.members->kind != Members::Selection::kAll &&
                  rule.members->kind != Members::Selection::kSelf) {
-        why = fmt::format("it creates a communicator of some of the ranks ({})", rule.members->text());
+        why = fmt::format("it creates a communicator of some ranks ({}), which may depend on their number",
+                          rule.members->text());
       } else if (event.kind == EventKind::kCollective && has_blocks_of_different_sizes(event.operation)) {
-        why = "its blocks have individual sizes";
+        why = "its blocks have individual sizes, which may depend on the number of ranks";
       } else if (event.kind == EventKind::kExchange) {
-        why = "it lists the ranks that synchronize";
+        why = "it lists the ranks that synchronize, which may depend on the number of ranks";
       }
       if (why.empty()) continue;
-      add_misfit(fmt::format("{}: {}, and so few recordings do not show its value elsewhere",
-                             call_text(role, call), why),
+      add_misfit(fmt::format("{}: {}; {} cannot show this", call_text(role, call), why,
+                             programs_.size() == 1 ? "one recording" : "two recordings"),
                  advice, call.events);
       return;
     }

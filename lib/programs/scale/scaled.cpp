@@ -266,10 +266,9 @@ Result<void> check_roles(const Model& model, const Sides& sides, std::int64_t ra
   }
   if (missing == 0) return {};
   const auto enough = smallest_with(model, all);
-  return failure(
-      fmt::format("{} of {} ranks ({}) have a position on {} that occurs in no recording{}", missing, ranks,
-                  fmt::join(names, ", "), model.layout.text(),
-                  enough ? fmt::format("; a recording of {} ranks contains all of them", *enough) : ""));
+  return failure(fmt::format("{} of {} ranks ({}) have a position on {} that no recording has{}", missing,
+                             ranks, fmt::join(names, ", "), model.layout.text(),
+                             enough ? fmt::format("; add a recording on {} ranks", *enough) : ""));
 }
 
 /// For each loop, indexed by the step that ends it: true if nothing in it depends on its turn.

@@ -133,7 +133,7 @@ std::string refusal(const Learned& learned, std::size_t recordings, const std::s
   if (reasons.empty()) reasons.emplace_back("nearly every rank does something of its own");
   if (const std::size_t more = reasons.size() - 1; more > 0 && !all_reasons) {
     reasons.resize(1);
-    reasons.front() += fmt::format(", and {} more (offramp scale --verbose)", more);
+    reasons.front() += fmt::format(". {}: offramp scale --verbose", counted(more, "more reason"));
   }
   if (advice.empty() && recordings < kEnough) advice = "record three or more numbers of ranks";
   return fmt::format("its calls do not follow from the number of ranks\nwhy   {}\nnext  {}",
@@ -278,8 +278,8 @@ std::string Scaling::caveat() const {
   const Share total = held_out.total();
   if (total.count() == 0 || total.exact > 0) return {};
   return fmt::format(
-      "the smaller recordings predict none of the {} at {} ranks, so nothing confirms the result; a "
-      "recording of more ranks may",
+      "not confirmed: the smaller recordings predict none of the {} on {} ranks; add a recording on more "
+      "ranks",
       counted(total.count(), "call"), model->learned_from.back());
 }
 
