@@ -18,8 +18,7 @@ class Reducer {
   virtual void combine(Bytes in, MutableBytes inout) = 0;
 };
 
-/// Started once, completed once (the data is in place, and the algorithm has ended), observed once. Must not
-/// move.
+/// Started once, completed once (data in place, algorithm ended), observed once. Must not move.
 class Collective {
  public:
   Collective(Engine& engine, Context& context);

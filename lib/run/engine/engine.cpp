@@ -22,8 +22,7 @@
 namespace offramp {
 namespace {
 
-// Bounds on the memory that headers from other processes can occupy. Real fabrics and programs stay below
-// them.
+// Bounds on the memory that headers from other processes can occupy. Real programs stay below.
 constexpr std::int32_t kFarthestAhead = 1 << 16;
 constexpr std::size_t kMostUnattached = 1 << 16;
 

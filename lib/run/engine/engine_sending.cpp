@@ -9,8 +9,7 @@ namespace offramp {
 
 namespace {
 
-// Copies pointer and size separately: one load of 16 bytes right after two stores of 8 misses store
-// forwarding.
+// Copies pointer and size separately: one 16-byte load right after two 8-byte stores misses store forwarding.
 Bytes copy_words(const Bytes& from) {
   return {from.data(), from.size()};
 }
@@ -45,8 +44,7 @@ Bytes copy_words(const Bytes& from) {
   return peer;
 }
 
-/// Marks the message if a fault of the wires makes it fail. Faults that the protocol repairs cost modelled
-/// time only.
+/// Marks the message if a fault of the wires makes it fail. Repaired faults only cost modelled time.
 void Engine::apply_delivery_fault(SendRecord& record) {
   if (record.destination_world == rank()) return;
   Envelope& e = record.envelope;

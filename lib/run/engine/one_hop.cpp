@@ -355,8 +355,7 @@ void OneHop::send(Context& context, int to, std::int32_t tag, std::vector<std::b
   engine_.send(sent.record, {context, to, tag, sent.data}, TeamSend{backend, false});
 }
 
-/// Requires that the rank's slot is empty. Returns true, and the label, if the rank contributes in another
-/// way.
+/// The rank's slot is empty. Returns true, and the label, if it contributes in another way.
 bool OneHop::has_arrived_otherwise(HopOperation& operation, int rank, SlotRing::Label& label) {
   Context& context = *operation.context;
   const SlotRing& slots = context.hop->slots_;

@@ -44,8 +44,7 @@ class PayloadWindow {
     return true;
   }
 
-  /// Receiver: counts a payload that has left this rank's memory. Returns true when half of the window is
-  /// due.
+  /// Receiver: counts a payload that has left this rank. Returns true when half of the window is due.
   bool release(int source, std::size_t bytes) {
     std::size_t& owed = at(owed_, source);
     const bool was_due = owed * 2 >= size_;

@@ -79,8 +79,7 @@ struct ReceiveRecord : FabricWaiter {
   Envelope envelope;                     // of the matched message
   PieceSink* pieces = nullptr;
 
-  /// The size for MPI_Status, in bytes. The full size if the message was truncated, so that it can be sent
-  /// again.
+  /// The size for MPI_Status, in bytes. The full size of a truncated message, for a new receive.
   [[nodiscard]] std::size_t status_bytes() const {
     return outcome == Outcome::kTruncated ? static_cast<std::size_t>(envelope.bytes) : received;
   }
