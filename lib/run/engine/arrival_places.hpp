@@ -1,5 +1,5 @@
-// Where the program lets the order of arrival decide, or asks whether something has arrived. A loop that
-// polls asks millions of times at one place, so places are counted in a table of fixed size.
+// Counts the calls whose result depends on the order of arrival, or on whether a message has arrived. A
+// polling loop makes millions of them at one place, so the places are in a table of fixed size.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@ namespace offramp {
 /// A call of an MPI function in the program.
 struct ArrivalPlace {
   const void* site = nullptr;  // the address to which the function returns
-  std::uint64_t context = 0;   // of the communicator; kNoContext: the call names none
-  std::uint16_t function = 0;  // as the counters number it
+  std::uint64_t context = 0;   // of the communicator; kNoContext if the call has none
+  std::uint16_t function = 0;  // its number in the counters
 
   static constexpr std::uint64_t kNoContext = ~std::uint64_t{0};
   bool operator==(const ArrivalPlace&) const = default;
@@ -21,7 +21,7 @@ struct ArrivalPlace {
 
 class ArrivalPlaces {
  public:
-  /// Places that are told apart. What comes after them is counted together.
+  /// The number of places with an entry. Calls at all further places share one count.
   static constexpr std::size_t kMost = 256;
   struct Entry {
     ArrivalPlace place;
@@ -37,7 +37,7 @@ class ArrivalPlaces {
   }
 
   [[nodiscard]] std::span<const Entry> entries() const { return {entries_.data(), size_}; }
-  /// How often it was at a place that had no room left.
+  /// Calls at places without an entry.
   [[nodiscard]] std::uint64_t overflow_count() const { return others_; }
 
  private:
@@ -69,8 +69,8 @@ class ArrivalPlaces {
     slots_[slot] = static_cast<std::uint16_t>(size_);
   }
 
-  std::array<Entry, kMost> entries_;           // in the order of their first time
-  std::array<std::uint16_t, kSlots> slots_{};  // index in entries_ and 1; 0: empty
+  std::array<Entry, kMost> entries_;           // in the order of their first calls
+  std::array<std::uint16_t, kSlots> slots_{};  // index in entries_ plus 1; 0: empty
   std::size_t size_ = 0;
   std::size_t recent_ = 0;
   std::uint64_t others_ = 0;

@@ -1,7 +1,6 @@
-// A collective is a Team in a coroutine of the backend's (class Run) on this engine's messages. It may end
-// while start() still runs: ended() and started_ see to it that complete() runs once, when start() has all
-// that it needs. A message that fails does not end the algorithm, so that no peer waits for ever; failed_
-// travels with what the rank sends after it.
+// Class Run is the Team of the backend's coroutine; it uses this engine's messages. The coroutine may end
+// within start(): started_ makes complete() run once, after start() has finished its work. A failed message
+// does not end the algorithm, so that no peer waits for ever; all later sends of the rank carry failed_.
 #include "lib/run/engine/collective.hpp"
 
 #include <utility>
@@ -24,7 +23,7 @@ class Collective::Run final : public Team, public detail::Pooled {
     task_.start([](void* self) { static_cast<Run*>(self)->parent_.ended(); }, this);
   }
 
-  /// Once.
+  /// Called once.
   Outcome outcome() {
     Outcome outcome = task_.result();
     if (failed_ && outcome == Outcome::kOk) outcome = Outcome::kFault;
@@ -85,8 +84,8 @@ class Collective::Run final : public Team, public detail::Pooled {
   int tag_;
   Reducer* reducer_;
   OperationKind kind_ = OperationKind::kBarrier;
-  std::uint64_t faults_ = 0;  // of the engine, when this began
-  bool failed_ = false;       // a message failed or was cancelled: later sends say so
+  std::uint64_t faults_ = 0;  // Engine::faults() at the start
+  bool failed_ = false;       // a message failed or was cancelled; marks all later sends
   Task<Outcome> task_;
   detail::PooledMemory scratch_;
 };
@@ -157,7 +156,7 @@ void Collective::ended() {
   }
   if (hop_ && (run_ == nullptr || is_overruled_)) outcome_ = hop_->outcome;
   ended_ = true;
-  if (started_) complete();  // otherwise start() does
+  if (started_) complete();  // otherwise start() calls it
 }
 
 void Collective::complete() {
@@ -174,14 +173,14 @@ void Collective::observe() {
 void Collective::certify(const Operation& operation, const CollectiveBuffers& buffers) {
   receive_ = buffers.receive;
   receive_blocks_.assign(buffers.receive_blocks.begin(), buffers.receive_blocks.end());
-  // Of a broadcast's buffer only the root has filled in anything yet.
+  // Before a broadcast, only the root's buffer has data.
   const bool filled = operation.kind != OperationKind::kBcast || operation.root == context_.rank();
   std::uint64_t digest = filled ? Certificate::digest(buffers.send) : 0;
   for (const Bytes block : buffers.send_blocks) digest = Certificate::digest(block, digest);
   engine_.certificate()->note_data(digest);
 }
 
-/// On completion, before the result is unpacked.
+/// Called on completion, before the result is unpacked.
 void Collective::compute_digest() {
   digest_ = Certificate::digest(receive_);
   for (const MutableBytes block : receive_blocks_) digest_ = Certificate::digest(block, digest_);

@@ -1,4 +1,5 @@
-// A collective operation in progress at this rank: the algorithm of the backend that carries it.
+// A collective operation in progress at this rank. It runs the algorithm of its backend, or moves the data in
+// one hop (OneHop). Called under the engine's lock.
 #pragma once
 
 #include <memory>
@@ -9,7 +10,7 @@
 
 namespace offramp {
 
-/// What the algorithm needs of MPI's reduction; implemented where MPI is known.
+/// Applies MPI's reduction operation. lib/run/mpi implements it.
 class Reducer {
  public:
   virtual ~Reducer() = default;
@@ -17,7 +18,7 @@ class Reducer {
   virtual void combine(Bytes in, MutableBytes inout) = 0;
 };
 
-/// Started once; completes once (data in place, algorithm ended); then observed once. Must stay where it is.
+/// Started once, completed once (data in place, algorithm ended), observed once. Must not move.
 class Collective {
  public:
   Collective(Engine& engine, Context& context);
@@ -25,10 +26,10 @@ class Collective {
   Collective(const Collective&) = delete;
   Collective& operator=(const Collective&) = delete;
 
-  /// Buffers and reducer live until completion. reducer may be null where nothing is reduced. A reduction
-  /// without one is counted and done at once: the MPI library makes its result.
+  /// Buffers and reducer must live until completion. reducer may be null. A reduction without a reducer is
+  /// only counted, and completes at once: the MPI library computes its result.
   void start(const Operation& operation, const CollectiveBuffers& buffers, Reducer* reducer);
-  /// The program has learnt of the completion.
+  /// Called when the program learns of the completion.
   void observe();
 
   [[nodiscard]] bool done() const { return started_ && ended_; }
@@ -48,11 +49,11 @@ class Collective {
   Engine& engine_;
   Context& context_;
   std::unique_ptr<Run> run_;
-  std::optional<HopOperation> hop_;  // instead of `run_`, or watches it
-  bool is_overruled_ = false;        // the result is that of `hop_`, although there is `run_`
+  std::optional<HopOperation> hop_;  // replaces or watches `run_`
+  bool is_overruled_ = false;        // `hop_` has the result, although `run_` exists
   bool started_ = false;
   bool ended_ = false;      // the algorithm
-  bool has_result_ = true;  // the MPI library makes it otherwise
+  bool has_result_ = true;  // false: the MPI library computes it
   bool observed_ = false;
   Outcome outcome_ = Outcome::kOk;
   // For the certificate.

@@ -1,8 +1,7 @@
-// The two queues of MPI's matching. Posted receives lie with the peer that they name, or in the queue for
-// any source; `order` decides between two candidates. Unexpected messages are in three orders: by arrival
-// in the context, by arrival from their source, and, once there are many (UnexpectedIndex::kWorthIt), in a
-// table by source and tag. All three hold the same messages; add_unexpected() and remove_unexpected() are
-// the only ones that change them.
+// The two queues of MPI's matching. Posted receives are in the queue of their peer, or in the queue for any
+// source; `order` decides between two candidates. Unexpected messages are listed by arrival in the context,
+// by arrival from their source, and, if there are many (UnexpectedIndex::kWorthIt), in a table by source and
+// tag. All three contain the same messages; only add_unexpected() and remove_unexpected() change them.
 #include "lib/run/engine/context.hpp"
 
 #include <utility>
@@ -90,7 +89,7 @@ UnexpectedMessage* Context::find_indexed(int source, int tag) {
 }
 
 void Context::add_unexpected(std::unique_ptr<UnexpectedMessage> message) {
-  UnexpectedMessage& owned = *message.release();  // NOLINT: the queues own it; pop_unexpected gives it back
+  UnexpectedMessage& owned = *message.release();  // NOLINT: the queues own it; see remove_unexpected()
   peer(owned.envelope.source).unexpected.push_back(owned);
   arrivals_.push_back(owned);
   owned.arrival = arrived_++;
@@ -122,7 +121,7 @@ std::vector<std::unique_ptr<UnexpectedMessage>> Context::remove_all() {
 
 std::vector<std::unique_ptr<UnexpectedMessage>> Context::remove_strangers() {
   std::vector<std::unique_ptr<UnexpectedMessage>> removed;
-  index_.clear();  // these need not be the oldest of their kind; the next arrival makes a new one
+  index_.clear();  // removes heads only; rebuilt by a later arrival
   for (UnexpectedMessage* m = arrivals_.front(); m != nullptr;) {
     UnexpectedMessage& message = *std::exchange(m, m->by_arrival.next);
     if (!is_member(message.envelope)) removed.push_back(remove_unexpected(message));

@@ -1,8 +1,9 @@
-// A context: the matching world of one communicator at one rank, by the rules of MPI.
+// A context matches the messages of one communicator at one rank, by the rules of MPI: receives in posting
+// order, messages of one sender in sending order. Sequence numbers restore the order if the fabric changes
+// it. Called under the engine's lock.
 //
-// Receives match in posting order, messages of one sender in sending order; the fabric's order is checked by
-// sequence numbers and restored. Known by an id that is agreed between its members and never used again in a
-// run, so a message may arrive before this rank has made the communicator, or after it has freed it.
+// The members agree on a context's id, which is unique in a run. So a message may arrive before this rank has
+// created the communicator, or after it has freed it.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +20,14 @@ namespace offramp {
 
 using PostedQueue = IntrusiveList<ReceiveRecord, &ReceiveRecord::link>;
 
-/// What routes and backends said to the program's last message to a peer, because programs repeat their
-/// messages, and the same question has the same answer. A decline is asked for again, and counted.
+/// The verdict on the program's last message to a peer, reused for equal messages. A decline is not stored,
+/// so that each one is counted.
 struct SendAnswer {
   std::size_t bytes = 0;
-  int tag = -1;  // of none yet
+  int tag = -1;  // -1: no verdict yet
   ElementType element = ElementType::kByte;
   std::uint8_t backend = 0;
-  bool waits = false;  // for its receiver
+  bool waits = false;  // completes only after the receive was matched
 };
 
 struct ContextPeer {
@@ -35,11 +36,11 @@ struct ContextPeer {
   std::uint32_t receive_sequence = 0;
   PostedQueue posted;  // receives that name this source
   IntrusiveList<UnexpectedMessage, &UnexpectedMessage::by_source> unexpected;
-  // Messages that came ahead of an earlier one; empty with a fabric that keeps order.
+  // Messages that arrived before an earlier one. Empty if the fabric preserves the order.
   std::map<std::uint32_t, std::unique_ptr<UnexpectedMessage>> early;
 };
 
-/// World ranks of a communicator's members, in its order; shared by all who need the same list.
+/// The world ranks of a communicator's members, in its order. Equal lists may be shared.
 using Members = std::shared_ptr<const std::vector<int>>;
 
 class Context {
@@ -49,7 +50,7 @@ class Context {
   Context& operator=(const Context&) = delete;
   ~Context();
 
-  /// Makes the communicator known: own rank in it, and the world rank of every member.
+  /// Sets this rank in the communicator, and the world rank of every member.
   void attach(int rank, Members world);
   [[nodiscard]] bool attached() const { return world_ != nullptr; }
 
@@ -58,30 +59,31 @@ class Context {
   [[nodiscard]] int size() const { return world_ != nullptr ? static_cast<int>(world_->size()) : 0; }
   [[nodiscard]] const Members& members() const { return world_; }
   [[nodiscard]] int world_rank(int rank) const { return (*world_)[static_cast<std::size_t>(rank)]; }
-  /// The peer's state, made at first use (the caller has checked the bound).
+  /// The peer's state, created at its first use. The rank must be in range.
   ContextPeer& peer(int rank) { return peers_[rank]; }
   [[nodiscard]] const RankTable<ContextPeer>& peers() const { return peers_; }
 
-  /// The receive that a message with this envelope matches, taken off its queue; null if there is none.
+  /// Removes and returns the posted receive that matches a message. `nullptr` if none matches.
   ReceiveRecord* pop_posted(ContextPeer& source, const Envelope& envelope);
   void post(ReceiveRecord& receive);
   void withdraw(ReceiveRecord& receive);
-  /// A posted receive that names a source and this tag; null if there is none.
+  /// Returns a posted receive with a named source and this tag. `nullptr` if no such receive is posted.
   [[nodiscard]] ReceiveRecord* find_posted(int tag);
 
-  /// The first unexpected message that (source, tag) matches; stays in its queue. Null if there is none.
+  /// Returns the first unexpected message that (source, tag) matches, and leaves it in its queue. `nullptr`
+  /// if none matches.
   UnexpectedMessage* find_unexpected(int source, int tag);
   void add_unexpected(std::unique_ptr<UnexpectedMessage> message);
-  /// Takes a message out of its queue, to be received at once or to be dropped.
+  /// Removes a message from its queue. The caller receives or drops it at once.
   std::unique_ptr<UnexpectedMessage> remove_unexpected(UnexpectedMessage& message);
-  /// The same for a matched probe: the context stays until the message is received (Engine::receive_claimed).
+  /// Removes a message for a matched probe. The context is retained until Engine::receive_claimed().
   std::unique_ptr<UnexpectedMessage> pop_unexpected(UnexpectedMessage& message) {
     ++pending;
     return remove_unexpected(message);
   }
-  /// Takes all messages out, those too that wait for an earlier one.
+  /// Removes all messages, including those that wait for an earlier one.
   std::vector<std::unique_ptr<UnexpectedMessage>> remove_all();
-  /// Takes out what cannot come from a member: messages that arrived before the members were known.
+  /// Removes messages that arrived before attach() and whose sender is not a member.
   std::vector<std::unique_ptr<UnexpectedMessage>> remove_strangers();
   [[nodiscard]] bool is_member(const Envelope& e) const {
     return e.source < size() && world_rank(e.source) == static_cast<int>(e.source_world);
@@ -93,9 +95,9 @@ class Context {
   int pending = 0;                      // records in progress on this context
   bool closed = false;                  // the communicator was freed
   std::uint32_t collective_number = 0;  // of the next collective operation; equal on all members
-  std::uint32_t recorded = 0;           // which communicator it is in the recording of this rank
+  std::uint32_t recorded = 0;           // the communicator's number in this rank's recording
   std::uint64_t setup_id;               // see Team::setup_context()
-  std::unique_ptr<HopRing> hop;         // slots of its small collectives; null before the first
+  std::unique_ptr<HopRing> hop;         // slots for small collectives; null before the first
 
  private:
   std::uint64_t id_;

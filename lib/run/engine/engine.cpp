@@ -1,17 +1,16 @@
-// Contexts, receives and arrivals. The class goes on in engine_sending.cpp (sends and replies),
-// engine_window.cpp (windows for payload that is not received yet), engine_accounts.cpp (certificate and
-// faults) and hang_report.cpp.
+// Contexts, receives, and arrivals. Other members are in engine_sending.cpp (sends and replies),
+// engine_window.cpp (payload windows), engine_accounts.cpp (certificate and faults), and hang_report.cpp.
 //
-// An arrival goes through deliver(): headers are from other processes and are checked against what this
-// rank knows before anything is kept; a message whose sequence number is ahead waits in ContextPeer::early
-// until those before it have come; then it meets a posted receive or becomes unexpected. Payload is at its
-// sender (inbound.remote), in the fabric's memory only during the call (inbound.data), or in an
-// UnexpectedMessage of this rank's. A message that is taken while its payload is being fetched keeps its
-// receiver (message->receiver) and completes it when the fetch ends, which is why such objects are released
-// from their unique_ptr: the fabric still writes into them, and notify() ends them.
+// deliver() handles an arrival:
+// 1. It checks the header, which comes from another process.
+// 2. A message whose sequence number is ahead waits in ContextPeer::early for those before it.
+// 3. The message matches a posted receive, or becomes unexpected.
 //
-// Every operation counts as pending in its context until it has completed, so that a context ends only when
-// nothing refers to it.
+// The payload is at the sender (inbound.remote), in the fabric's memory during the call (inbound.data), or in
+// an UnexpectedMessage. A message that is matched during its fetch completes message->receiver at the end of
+// the fetch. Its unique_ptr is released, since the fabric still writes into it; notify() deletes it.
+//
+// A pending operation retains its context until it has completed.
 #include "lib/run/engine/engine.hpp"
 
 #include <fmt/core.h>
@@ -23,8 +22,7 @@
 namespace offramp {
 namespace {
 
-// Bounds on what headers can make this rank keep. No fabric reorders further, and no program makes
-// communicators faster.
+// Bounds on the memory that headers from other processes can occupy. Real programs stay below.
 constexpr std::int32_t kFarthestAhead = 1 << 16;
 constexpr std::size_t kMostUnattached = 1 << 16;
 
@@ -97,7 +95,7 @@ void Engine::drop_unreceived() {
   }
 }
 
-/// Nobody will receive this message.
+/// Releases a message that will not be received.
 void Engine::abandon(std::unique_ptr<UnexpectedMessage> message) {
   if (message->remote != nullptr) fabric_.drop(message->remote);
   if (!message->fetching) return;
@@ -141,7 +139,7 @@ void Engine::receive_claimed(ReceiveRecord& record, std::unique_ptr<UnexpectedMe
   const Envelope& e = message->envelope;
   prepare(record, *message->context, e.source, e.tag, buffer);
   record.claimed = true;
-  --message->context->pending;  // that of the claim
+  --message->context->pending;  // see Context::pop_unexpected()
   consume_unexpected(record, std::move(message));
 }
 
@@ -262,7 +260,7 @@ void Engine::consume_unexpected(ReceiveRecord& record, std::unique_ptr<Unexpecte
   match(record, message->envelope);
   if (message->fetching) {
     message->receiver = &record;
-    (void)message.release();  // comes back when the fetch ends
+    (void)message.release();  // notify() owns it when the fetch ends
     return;
   }
   if (message->failed) return fail(record);
@@ -286,11 +284,11 @@ void Engine::deliver(const Fabric::Inbound& inbound) {
   if (!envelope) return reject(inbound);
   const Envelope& e = *envelope;
   if (e.kind != EnvelopeKind::kMessage) {
-    if (inbound.remote != nullptr) fabric_.drop(inbound.remote);  // a payload of nothing, but somebody's
+    if (inbound.remote != nullptr) fabric_.drop(inbound.remote);  // such messages have no payload
     return e.kind == EnvelopeKind::kReply ? on_reply(e) : on_window(e);
   }
 
-  // Nothing that stays at its sender is empty; from here on a payload there is as long as its envelope says.
+  // A payload at its sender is never empty. From here on its size is envelope.bytes.
   if (inbound.remote != nullptr && inbound.size == 0) return reject(inbound);
 
   Context* known = find_context(e.context);
@@ -301,7 +299,7 @@ void Engine::deliver(const Fabric::Inbound& inbound) {
   if (known == nullptr) ++unattached_;
   Context& context = known != nullptr ? *known : context_of(e.context);
 
-  ++context.pending;  // stays while this function works on it
+  ++context.pending;  // retained by this function
   ContextPeer& peer = context.peer(e.source);
   const auto ahead = static_cast<std::int32_t>(e.sequence - peer.receive_sequence);
   if (ahead < 0 || ahead > kFarthestAhead || (ahead > 0 && peer.early.contains(e.sequence))) {

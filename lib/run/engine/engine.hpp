@@ -1,7 +1,8 @@
-// The engine of one rank: point-to-point over the fabric, routed by the lane, matched by the contexts.
+// The engine of one rank: sends, receives, and matches messages. A message goes through the Lane, which
+// chooses the backend, the Context, which matches, and the Fabric, which moves the bytes.
 //
-// It knows nothing of MPI's handles. Calls come from one thread at a time (the MPI face holds a lock when the
-// program has several). Nothing blocks: whoever waits calls progress() until its record is done.
+// One thread may call it at a time: lib/run/mpi/runtime has a lock. No function blocks. To wait, call
+// progress() until the record is done.
 #pragma once
 
 #include <array>
@@ -34,8 +35,8 @@ struct SendArguments {
 
 /// How the algorithm of a collective sends.
 struct TeamSend {
-  std::uint8_t backend = 0;  // that carries the collective
-  bool failed = false;       // what it sends descends from a message that failed, and says so
+  std::uint8_t backend = 0;  // the carrier of the collective
+  bool failed = false;       // the data depends on a message that failed; the envelope gets kFailed
 };
 
 class Engine final : public Fabric::Sink {
@@ -47,66 +48,64 @@ class Engine final : public Fabric::Sink {
   [[nodiscard]] int ranks() const { return ranks_; }
   [[nodiscard]] Lane& lane() { return *lane_; }
 
-  /// Operations start on behalf of this function from now on, for the counters. site: the address in the
-  /// program to which it returns.
+  /// Sets the function that the next operations are counted for. site: its return address in the program.
   void enter(std::uint16_t function, const void* site) {
     function_ = function;
     site_ = site;
   }
   [[nodiscard]] std::uint16_t function() const { return function_; }
   [[nodiscard]] const void* site() const { return site_; }
-  /// For the messages of collectives.
+  /// The pool of the messages of collectives.
   [[nodiscard]] MessagePool& team_messages() { return team_messages_; }
   [[nodiscard]] OneHop& one_hop() { return one_hop_; }
   /// Starts a certificate of the data.
   void certify() { certificate_ = std::make_unique<Certificate>(); }
-  /// Null: none was asked for.
+  /// `nullptr` unless certify() was called.
   [[nodiscard]] Certificate* certificate() { return certificate_.get(); }
 
   Context& open_context(std::uint64_t id, int rank, Members world);
   Context& open_context(std::uint64_t id, int rank, std::vector<int> world) {
     return open_context(id, rank, std::make_shared<const std::vector<int>>(std::move(world)));
   }
-  /// The communicator was freed; what is in progress on it still completes.
+  /// Called when the communicator is freed. Operations in progress on it still complete.
   void close_context(Context& context);
-  /// Keeps a context from ending while something that is not one record works on it: a collective, between
-  /// messages.
+  /// Keeps a context until release(), for operations of several records, such as collectives.
   static void retain(Context& context) { ++context.pending; }
   void release(Context& context) {
     if (--context.pending == 0 && context.closed) retire_context(context);
   }
 
-  // Operations of the program. A record is started once and completes once (on_complete), maybe before the
-  // call returns. A receive is observed when the program learns of it.
+  // Operations of the program. A record is started once and completes once (on_complete), possibly before the
+  // call returns. A receive is observed when the program learns of its completion.
   void send(SendRecord& record, const SendArguments& arguments);
   void receive(ReceiveRecord& record, Context& context, int source, int tag, MutableBytes buffer);
   void receive_claimed(ReceiveRecord& record, std::unique_ptr<UnexpectedMessage> message,
                        MutableBytes buffer);
-  /// Takes a receive back; false when it is matched already. A cancelled receive completes with kCancelled.
+  /// Cancels a receive, which completes with kCancelled. Returns false if it has already matched.
   bool cancel(ReceiveRecord& record);
   /// Cancels all receives with a tag, including those that are posted meanwhile.
   void cancel_receives(Context& context, int tag);
   void observe(ReceiveRecord& record);
-  /// The send has succeeded.
+  /// Returns true if the send has succeeded.
   [[nodiscard]] static bool is_over(const SendRecord& record) {
     return record.done && record.outcome == Outcome::kOk;
   }
-  /// Whether a payload of this size for this peer is packed in pieces (SendRecord::pieces). Smaller payloads
-  /// are copied, so that the receiver reads them without the sender's help.
+  /// Returns true if a payload of this size is sent in pieces (SendRecord::pieces). Smaller payloads are
+  /// packed at once, so that the receiver reads them without the sender's help.
   [[nodiscard]] bool packs_in_pieces(std::size_t bytes, int peer) const {
     constexpr std::size_t kLeast = std::size_t{16} << 20;
     return bytes >= kLeast && has_pieces(peer);
   }
-  /// A message of a collective's algorithm. It completes once its data is taken, and is not observed; neither
-  /// is one that the algorithm receives.
+  /// Sends a message of a collective's algorithm. Completes when the fabric no longer needs the data. Sends
+  /// and receives of algorithms are not observed.
   void send(SendRecord& record, const SendArguments& arguments, const TeamSend& team);
 
-  /// A choice that depended on which message came first, or on when the program asked.
+  /// Counts a call whose result depends on the order of arrival, or on its own time.
   void count_arrival_order_dependence(Dependence kind, const ArrivalPlace& place) {
     ++lane_->counters.dependences[static_cast<std::size_t>(kind)];
     places_.count(place);
   }
-  /// The same in the current call, about a communicator or none.
+  /// Counts the current call. context: the communicator's id, if it has one.
   void count_arrival_order_dependence(Dependence kind, std::uint64_t context = ArrivalPlace::kNoContext) {
     count_arrival_order_dependence(kind, {site_, context, function_});
   }
@@ -117,29 +116,29 @@ class Engine final : public Fabric::Sink {
   }
   /// Counts a collective that completed without a message.
   void count_completion() { ++completions_; }
-  /// Sends whose data is still here, those of completed calls too.
+  /// Sends whose data is still at this rank, including those of completed calls.
   [[nodiscard]] std::size_t sends_in_flight() const { return sends_ + deferred_count_; }
-  /// Payload that completed sends have left in this rank's memory: the receivers' windows were full.
+  /// Bytes of deferred payloads: their sends are complete, but the receivers' windows were full.
   [[nodiscard]] std::size_t deferred_bytes() const { return deferred_bytes_; }
-  /// Payload of messages that are not received yet: now, and the most that there was at once.
+  /// Bytes of payloads at this rank without a receive: now, and at most so far.
   [[nodiscard]] std::size_t unexpected_bytes() const { return unexpected_bytes_; }
   [[nodiscard]] std::size_t unexpected_bytes_peak() const { return unexpected_bytes_peak_; }
-  /// Payload that peers may leave here without a receive, for each: before anything is sent.
+  /// Sets the window of each peer, in bytes. Call it before the first send.
   void resize_window(std::size_t bytes) { window_.resize(bytes); }
   /// Sends and receives that have completed since the start.
   [[nodiscard]] std::uint64_t completions() const { return completions_; }
   [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
 
-  /// Who failed to reach whom over what, for the last operation that ended with kFault; empty: none did.
+  /// Describes the last operation that ended with kFault: ranks, backend, and reason. Empty before the first.
   [[nodiscard]] const std::string& last_fault() const { return last_fault_; }
   [[nodiscard]] std::uint64_t faults() const { return faults_; }
-  /// A collective that failed although all its messages arrived.
+  /// Counts and describes a collective that failed although all its messages arrived.
   void note_fault(std::uint8_t backend, OperationKind kind);
 
-  /// What this rank waits for: sends in flight, posted receives and unexpected messages, per peer.
+  /// Describes what this rank waits for: sends in flight, posted receives, and unexpected messages, per peer.
   [[nodiscard]] std::string describe() const;
 
-  /// Lets go of all messages, those too that wait at their senders: no receive will come any more.
+  /// Drops all messages without a receive, including those whose payload is at their sender.
   void drop_unreceived();
 
   void deliver(const Fabric::Inbound& inbound) override;
@@ -147,10 +146,10 @@ class Engine final : public Fabric::Sink {
  private:
   using SendList = IntrusiveList<SendRecord, &SendRecord::link>;
   using DeferredList = IntrusiveList<DeferredSend, &DeferredSend::link>;
-  friend struct UnexpectedMessage;  // which says when its payload has left
+  friend struct UnexpectedMessage;  // calls payload_left()
 
-  // Messages up to this size leave the sender even when nobody has asked for them: programs rely on small
-  // sends that do not wait for the receive. Larger ones stay at the sender until they are matched.
+  // Payloads up to this size move to the receiver without a posted receive: programs rely on small sends that
+  // complete before it. Larger payloads stay at the sender until they are matched.
   static constexpr std::size_t kBounceLimit = 64 * 1024;
 
   Context& context_of(std::uint64_t id);
@@ -161,13 +160,13 @@ class Engine final : public Fabric::Sink {
   ContextPeer& prepare(SendRecord& record, const SendArguments& arguments);
   void choose(SendRecord& record, SendAnswer& answer);
   void apply_delivery_fault(SendRecord& record);
-  /// A certificate needs the whole payload at once.
+  // A certificate needs the whole payload at once.
   [[nodiscard]] bool has_pieces(int peer) const {
     return certificate_ == nullptr && fabric_.has_pieces(peer);
   }
   void launch(SendRecord& record);
   [[nodiscard]] Fabric::State launch_large(SendRecord& record);
-  /// The destination has no window left for the payload.
+  /// Reserves window for the payload, if it needs any. Returns true if too little is left.
   [[nodiscard]] bool must_defer(const SendRecord& record) {
     const Envelope& e = record.envelope;
     return needs_window(e, record.destination_world) && !window_.reserve(record.destination_world, e.bytes);
@@ -186,7 +185,7 @@ class Engine final : public Fabric::Sink {
   void fetch(UnexpectedMessage& message);
   void payload_arrived(UnexpectedMessage& message, std::size_t bytes);
   void payload_left(UnexpectedMessage& message);
-  /// Whether a message to or from the peer counts in a window_. Both ends come to the same answer.
+  /// Returns true if the payload of a message to or from the peer counts in a window, equally at both ends.
   [[nodiscard]] bool needs_window(const Envelope& e, int peer) const {
     return e.bytes > PayloadWindow::kUncounted && e.bytes <= kBounceLimit && peer != rank() &&
            (e.flags & kStays) == 0;
@@ -231,7 +230,7 @@ class Engine final : public Fabric::Sink {
   int rank_;
   int ranks_;
   std::unique_ptr<Lane> lane_;
-  // Where wires have faults: how many messages went to each rank, by backend; of the program, of collectives.
+  // If wires have faults: messages sent to each rank, by backend. Index 0: the program's, 1: of collectives.
   std::vector<std::array<RankTable<std::uint32_t>, 2>> numbers_;
   std::uint16_t function_ = 0;
   const void* site_ = nullptr;
@@ -240,11 +239,11 @@ class Engine final : public Fabric::Sink {
   std::unique_ptr<Certificate> certificate_;
   PayloadWindow window_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Context>> contexts_;
-  // Programs make and free communicators as long as they run. What was sent on one, never received, and comes
-  // after so many others were freed would have been overtaken by the messages that made those.
+  // The ids of freed communicators, to discard late messages. Programs free any number of communicators. A
+  // message arrives before so many more are freed, since creating them takes messages, too.
   static constexpr std::size_t kRetiredKnown = 4096;
   RecentIds retired_{kRetiredKnown};
-  std::size_t unattached_ = 0;  // contexts that only peers know of so far
+  std::size_t unattached_ = 0;  // contexts with messages from peers that this rank has not opened yet
   Context* recent_ = nullptr;
   SendList in_flight_;
   std::size_t sends_ = 0;
@@ -261,12 +260,12 @@ class Engine final : public Fabric::Sink {
   std::size_t deferred_bytes_ = 0;
   std::size_t unexpected_bytes_ = 0;
   std::size_t unexpected_bytes_peak_ = 0;
-  std::vector<int> due_;  // ranks to give window back to
+  std::vector<int> due_;  // ranks whose window is to be restored
   ArrivalPlaces places_;
   std::uint64_t completions_ = 0;
   std::uint64_t malformed_ = 0;
   std::string last_fault_;
-  std::uint64_t faults_ = 0;  // that last_fault_ has told
+  std::uint64_t faults_ = 0;  // operations that ended with kFault
 };
 
 }  // namespace offramp

@@ -1,17 +1,17 @@
-// What the engine writes down of its operations: certificate, faults.
+// The engine's certificate and its descriptions of faults.
 #include <fmt/core.h>
 
 #include "lib/run/engine/engine.hpp"
 
 namespace offramp {
 
-/// On completion, because packed data is gone when the program observes.
+/// Called on completion: packed data is gone when the program observes the receive.
 void Engine::compute_digest(ReceiveRecord& record, Bytes data) const {
   const bool own = (record.context->id() & kCollectiveContext) == 0;
   record.digest = own ? Certificate::digest(data) : 0;
 }
 
-/// In the hardware's words, where a fault of its wires ended the message; otherwise what ended it here.
+/// The backend's reason if a fault of its wires ended the message, else `otherwise`.
 static std::string_view failure_of(const Lane::Member& carrier, const Envelope& e,
                                    std::string_view otherwise) {
   return e.failed() ? carrier.backend->failure(static_cast<std::uint8_t>(e.reason)) : otherwise;

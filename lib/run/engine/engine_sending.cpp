@@ -1,5 +1,6 @@
-// The engine's sends: out of the program's hands, past the faults of the modelled wires if there are any,
-// onto the fabric; and the replies.
+// The engine's sends and replies. send() fills the envelope, chooses the backend, applies faults of the
+// wires, and hands the message to the fabric. A send is complete when the fabric no longer needs its data
+// (transport_done) and, if requested, the reply has come (reply_done).
 #include <utility>
 
 #include "lib/run/engine/engine.hpp"
@@ -8,8 +9,7 @@ namespace offramp {
 
 namespace {
 
-// Two words that were written a moment ago, one after the other, are copied one after the other: a copy of
-// both at once would have to wait until they have left the processor.
+// Copies pointer and size separately: one 16-byte load right after two 8-byte stores misses store forwarding.
 Bytes copy_words(const Bytes& from) {
   return {from.data(), from.size()};
 }
@@ -44,8 +44,7 @@ Bytes copy_words(const Bytes& from) {
   return peer;
 }
 
-/// Wires have faults: asks what they do to the message. A fault that the protocol repairs costs modelled time
-/// only.
+/// Marks the message if a fault of the wires makes it fail. Repaired faults only cost modelled time.
 void Engine::apply_delivery_fault(SendRecord& record) {
   if (record.destination_world == rank()) return;
   Envelope& e = record.envelope;
@@ -82,7 +81,7 @@ void Engine::apply_delivery_fault(SendRecord& record) {
       [[fallthrough]];
     case Fabric::State::kDone:
       record.transport_done = true;
-      if (record.reply_done) return complete(record);
+      if (record.reply_done) return complete(record);  // in no list yet, which remove() allows
   }
   in_flight_.push_back(record);
 }
@@ -101,7 +100,7 @@ void Engine::abandon_send(SendRecord& record) {
   if (!std::exchange(record.reply_done, true)) release_token(record.envelope.token);
 }
 
-/// Who carries a message, which is counted, and whether it waits for its receiver.
+/// Chooses and counts the backend, and decides whether the send waits for its receive.
 void Engine::choose(SendRecord& record, SendAnswer& answer) {
   Envelope& e = record.envelope;
   Operation operation;
@@ -114,7 +113,7 @@ void Engine::choose(SendRecord& record, SendAnswer& answer) {
   lane.count(lane.counters.calls[function_], choice);
   e.backend = choice.backend;
   Transfer transfer = transfer_of(e, record.destination_world);
-  transfer.synchronous = false;  // the answer is for others, too
+  transfer.synchronous = false;  // `answer` also applies to other sends
   const bool waits =
       record.destination_world != rank() && lane.backend(choice.backend).waits_for_receiver(transfer);
   if (waits) e.flags |= kWantsReply;
@@ -141,7 +140,7 @@ void Engine::send(SendRecord& record, const SendArguments& arguments, const Team
   prepare(record, arguments);
   Envelope& e = record.envelope;
   e.backend = team.backend;
-  e.flags &= static_cast<std::uint8_t>(~kWantsReply);
+  e.flags &= static_cast<std::uint8_t>(~kWantsReply);  // algorithms never wait for a reply
   if (lane_->faulty) apply_delivery_fault(record);
   if (team.failed) e.flags |= kFailed;
   launch(record);
@@ -157,7 +156,7 @@ void Engine::send(SendRecord& record, const SendArguments& arguments, const Team
   if (record.on_complete != nullptr) record.on_complete(record);
 }
 
-// Tokens name records in replies. A reply that names a record which is not waiting for one is dropped.
+// Tokens identify records in replies. A reply whose record does not wait for one is dropped.
 std::uint64_t Engine::make_token(SendRecord& record) {
   if (free_tokens_.empty()) {
     free_tokens_.push_back(static_cast<std::uint32_t>(tokens_.size()));

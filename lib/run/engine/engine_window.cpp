@@ -1,4 +1,4 @@
-// The engine's part in the windows for payload that nobody receives yet: see payload_window.hpp.
+// The engine's use of payload windows (payload_window.hpp).
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -14,7 +14,8 @@ UnexpectedMessage::~UnexpectedMessage() {
 
 // --- at the sender ---
 
-/// The payload stays here. A send that does not wait for its receive is complete all the same: a copy stays.
+/// Keeps the payload at the sender. A send that waits for its receive offers its own buffer. Any other send
+/// offers a copy, and is complete.
 Fabric::State Engine::defer(SendRecord& record) {
   record.envelope.flags |= kStays;
   if (!record.reply_done)
@@ -37,7 +38,7 @@ Fabric::State Engine::defer(SendRecord& record) {
   if (state != Fabric::State::kPending) return state;
   ++deferred_count_;
   deferred_bytes_ += deferred->bytes;
-  deferred_.push_back(*deferred.release());  // NOLINT: the list owns it; its notify ends it
+  deferred_.push_back(*deferred.release());  // NOLINT: the list owns it; notify() deletes it
   return Fabric::State::kDone;
 }
 

@@ -1,8 +1,7 @@
-// What precedes every message on the fabric: the MPI envelope.
+// The MPI envelope: the header of every message on the fabric.
 //
-// All ranks of a run use the same library on the same kind of machine, so the layout is the struct's own.
-// What arrives is still treated as hostile: decode() checks every field that is later used as a length, an
-// index or an enum.
+// All ranks of a run use one library on one kind of machine, so the struct is sent as it is in memory. Input
+// is treated as hostile: decode() checks every field that is later used as a length, an index, or an enum.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +15,7 @@
 
 namespace offramp {
 
-/// Set in the id of the context that carries a communicator's collectives. Its tags number them.
+/// Set in the id of the context for a communicator's collectives. Its tags number the collectives.
 /// kContributionTag is added for messages of OneHop: contributions without a slot, and notices.
 inline constexpr std::uint64_t kCollectiveContext = std::uint64_t{1} << 63;
 constexpr std::int32_t collective_tag(std::uint32_t number) {
@@ -33,22 +32,22 @@ enum class EnvelopeKind : std::uint8_t {
 enum EnvelopeFlag : std::uint8_t {
   kWantsReply = 1,  // the sender completes only after the receive was matched
   kSynchronous = 2,
-  kStays = 4,   // the payload is to be pulled when the message is received, not before
-  kFailed = 8,  // the message failed, or descends from one that did
+  kStays = 4,   // the payload stays at the sender until the message is received
+  kFailed = 8,  // the message failed, or its data depends on one that failed
 };
 inline constexpr std::uint8_t kKnownFlags = kWantsReply | kSynchronous | kStays | kFailed;
 
 struct Envelope {
   EnvelopeKind kind = EnvelopeKind::kMessage;
   std::uint8_t flags = 0;
-  std::uint8_t backend = 0;  // that carries the message: its index in the lane
+  std::uint8_t backend = 0;  // the carrier's index in the lane
   ElementType element = ElementType::kByte;
   std::uint32_t sequence = 0;  // per (source, destination, context)
   std::uint64_t context = 0;
   std::int32_t source = 0;  // rank in the communicator
   std::int32_t tag = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t token = 0;         // names the sender's record in a reply
+  std::uint64_t token = 0;         // identifies the sender's record in a reply
   std::uint32_t source_world = 0;  // world rank
   std::uint32_t reason = 0;        // of a message that failed: DeliveryFault::reason
 
@@ -59,13 +58,13 @@ struct Envelope {
 };
 static_assert(std::is_trivially_copyable_v<Envelope> && sizeof(Envelope) == 48);
 
-/// What a receiver knows when it checks an envelope.
+/// Exclusive bounds for the check of an envelope.
 struct EnvelopeLimits {
   std::uint32_t ranks = 1;
   std::size_t backends = 1;
 };
 
-/// No field of an envelope that is in place can be wrong. payload: its size on the fabric.
+/// Returns true if all fields are valid. payload: its size on the fabric, in bytes.
 inline bool credible(const Envelope& e, std::size_t payload, const EnvelopeLimits& limits) {
   if (e.source_world >= limits.ranks || e.backend >= limits.backends) return false;
   if (e.kind == EnvelopeKind::kReply || e.kind == EnvelopeKind::kWindow) return payload == 0;
@@ -75,8 +74,8 @@ inline bool credible(const Envelope& e, std::size_t payload, const EnvelopeLimit
   return payload == e.bytes;
 }
 
-/// An envelope from the fabric, copied because its bytes may lie anywhere. Nothing when one of them cannot be
-/// right. payload: its size on the fabric.
+/// Copies an envelope from the fabric, aligned or not. `nullopt` if a field is invalid. payload: its size on
+/// the fabric, in bytes.
 inline std::optional<Envelope> decode(std::span<const std::byte> bytes, std::size_t payload,
                                       const EnvelopeLimits& limits) {
   std::optional<Envelope> envelope;

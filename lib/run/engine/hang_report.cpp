@@ -1,4 +1,4 @@
-// What a rank waits for, as text: the hang report.
+// Describes what a rank waits for: the hang report.
 #include <fmt/core.h>
 
 #include "lib/run/engine/engine.hpp"
@@ -18,7 +18,7 @@ std::string outcome_of(const SendRecord& send) {
   return "waits for a matching receive";
 }
 
-/// A line for each of the first items of a list, and how many more there are: a program may have a million.
+/// Adds a line for each of the first items of a list, and the number of the others: there may be a million.
 template <typename Item, typename Next, typename Line>
 void describe_each(const Item* item, Next next, Line line, std::string_view more, std::string& text) {
   constexpr std::size_t kShown = 5;

@@ -1,5 +1,5 @@
-// A doubly linked list through a member of its elements. No allocation; O(1) removal; movable (head and tail
-// only).
+// A doubly linked list through a member of its elements: no allocation, removal in O(1). remove() ignores
+// elements that are in no list.
 #pragma once
 
 namespace offramp {

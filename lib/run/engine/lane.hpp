@@ -1,4 +1,4 @@
-// What carries one rank's operations in a run: the backends, their routing, and what was counted.
+// The backends of one rank in a run, the routes between them, and the counters.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ namespace offramp {
 
 class Lane {
  public:
-  /// Index 0 of the backends is the host, which carries what others decline; `primary` is the default route.
+  /// Member 0 is the host, which carries what the others decline. `primary` is the default route.
   struct Member {
     Member(std::string name_, std::unique_ptr<Backend> backend_,
            std::unique_ptr<Settings> settings_ = nullptr)
         : name(std::move(name_)), settings(std::move(settings_)), backend(std::move(backend_)) {}
     std::string name;
-    std::unique_ptr<Settings> settings;  // what the backend was created with: it may keep the reference
+    std::unique_ptr<Settings> settings;  // outlives the backend, which may keep a reference
     std::unique_ptr<Backend> backend;
   };
   static constexpr std::uint8_t kHost = 0;
@@ -30,7 +30,7 @@ class Lane {
        std::size_t functions);
 
   Counters counters;
-  bool faulty = false;  // wires have faults: a message has a fate
+  bool faulty = false;  // wires have faults: messages may fail
   MachineLayout machine;
 
   [[nodiscard]] Backend& backend(std::uint8_t index) { return *members_[index].backend; }
@@ -41,26 +41,26 @@ class Lane {
 
   struct Choice {
     std::uint8_t backend;
-    bool declined;  // the chosen one said no and the host carries it
+    bool declined;  // the routed backend declined, so the host carries it
   };
-  /// The backend that the routes name for an operation; the default where none does.
+  /// The backend of the first route that matches an operation, or the default.
   [[nodiscard]] std::uint8_t route_of(const Operation& operation) const {
     return offramp::route_of(rules_, operation, primary_);
   }
-  /// Counts an operation for who carries it.
+  /// Counts an operation as offloaded, routed, or declined.
   void count(CallCounter& counter, Choice choice) const {
     counter.note(choice.declined              ? Handling::kDeclined
                  : choice.backend == primary_ ? Handling::kOffloaded
                                               : Handling::kRouted);
   }
-  /// Routes an operation and counts a decline. Same arguments, same answer on every rank.
+  /// Routes an operation, and counts a decline. All ranks get the same result for the same operation.
   Choice choose(const Operation& operation) {
     const std::uint8_t chosen = route_of(operation);
     if (chosen == kHost) return {kHost, false};
     return operation == last_ ? Choice{chosen, false} : query_backend(chosen, operation);
   }
 
-  /// A communicator is gone.
+  /// Called when a communicator has ended.
   void forget(std::uint64_t context) {
     for (const Member& member : members_) member.backend->forget(context);
   }
@@ -83,7 +83,7 @@ class Lane {
   std::uint8_t primary_;
   std::vector<RouteRule> rules_;
   DeclineCounter declines_;
-  // Accepted operations: the last one, and a few by their hash. An unused entry has a root of -1.
+  // Accepted operations: the last one, and some by their hash. Unused entries have root -1.
   static constexpr std::size_t kAccepted = 64;
   Operation last_{.root = -1};
   std::vector<Operation> accepted_ = std::vector<Operation>(kAccepted, last_);

@@ -7,7 +7,7 @@
 namespace offramp {
 namespace {
 
-/// The place of a name in the list, to whose end it is added if need be.
+/// Returns the index of a name in the list. Appends the name if it is new.
 std::uint8_t index_of(std::vector<std::string>& names, const std::string& name) {
   auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) found = names.insert(names.end(), name);

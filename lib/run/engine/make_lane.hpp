@@ -1,4 +1,4 @@
-// The lane of a rank, from the configuration.
+// Creates the lane of a rank from the configuration.
 #pragma once
 
 #include <memory>
@@ -13,10 +13,10 @@ struct LaneRequest {
   const Registry& registry;
   int rank = 0;
   int ranks = 1;
-  std::size_t functions = 0;  // that the counters number
+  std::size_t functions = 0;  // number of functions in the counters
 };
 
-/// The backend that carries the data, the host behind it, and whatever the routes name.
+/// Creates the host, the primary backend, and all backends of the routes.
 Result<std::unique_ptr<Lane>> make_lane(const LaneRequest& request);
 
 }  // namespace offramp

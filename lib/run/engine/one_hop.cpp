@@ -13,8 +13,7 @@
 //   wait, a reader looks into the slots. It uses what it finds there, as a receive accepts a shorter message,
 //   and cancels the algorithm.
 // - A reader that finds contributors of both kinds returns an error and notifies them: their algorithm may
-// wait
-//   for ranks that used slots.
+//   wait for ranks that used slots.
 //
 // Limit: a rank of an erroneous program that is more than kSlots operations ahead has no slot for a label.
 // Readers may then wait for ever.
@@ -356,7 +355,7 @@ void OneHop::send(Context& context, int to, std::int32_t tag, std::vector<std::b
   engine_.send(sent.record, {context, to, tag, sent.data}, TeamSend{backend, false});
 }
 
-/// For a rank whose slot is empty. Returns true, and the label, if the rank contributes in another way.
+/// The rank's slot is empty. Returns true, and the label, if it contributes in another way.
 bool OneHop::has_arrived_otherwise(HopOperation& operation, int rank, SlotRing::Label& label) {
   Context& context = *operation.context;
   const SlotRing& slots = context.hop->slots_;

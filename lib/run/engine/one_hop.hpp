@@ -42,7 +42,7 @@ struct HopOperation {
   Reducer* reducer = nullptr;
   const CombinePlan* plan = nullptr;  // null unless it is a reduction
   std::uint64_t number = 0;           // of OneHop::Answer
-  bool by_algorithm = false;          // the algorithm carries it, and it is only watched
+  bool by_algorithm = false;          // the algorithm carries it; OneHop only watches
   std::uint8_t backend = 0;
   std::int32_t tag = 0;
   /// Called at the end. If `refused`, the algorithm has to carry the operation.
@@ -53,13 +53,13 @@ struct HopOperation {
 
   // State of OneHop.
   bool published = false;
-  bool finished = false;              // this rank reads no slots for it any more
+  bool finished = false;              // this rank has read all slots that it needs
   int first = 0;                      // the first rank whose contribution is read
   int end = 0;                        // one past the last
   int next = 0;                       // the rank that is awaited
   std::uint32_t algorithm_ranks = 0;  // contributors along the algorithm: one bit per rank
   int mismatched = 0;                 // contributions to another collective
-  unsigned failed_turns = 0;          // in vain
+  unsigned failed_turns = 0;          // turns without an advance
   ListLink<HopOperation> link;
   /// A contribution that came as a message: its label, padding, and its data. A notice has no data.
   struct Arrived {
@@ -87,7 +87,7 @@ class HopRing {
   void finish(std::uint64_t number);
 
   State state_ = State::kNew;
-  unsigned calls_ = 0;         // collectives before there are slots
+  unsigned calls_ = 0;         // collectives before the slots
   std::uint64_t started_ = 0;  // operations since then; equal on all members
   std::uint64_t finished_ = 0;
   std::set<std::uint64_t> finished_early_;  // finished before an operation that started earlier

@@ -1,9 +1,9 @@
-// Bounds what messages that nobody receives yet may take of their receiver's memory.
+// Bounds the memory of a receiver for payloads without a receive.
 //
-// Every rank lets every other one have a window of payload bytes at it. A sender counts what it has sent and
-// what was given back since; a payload that does not fit any more stays in the sender's own memory until its
-// message is received. Envelopes are never held back: any of them may be the one that the receiver waits for.
-// Nobody ever waits for a window, so it can cause no deadlock, and modelled time knows nothing of it.
+// Each rank grants every other one a window, in bytes of payload. The sender reserves window for a payload,
+// and the receiver restores it later. A payload that exceeds the window is deferred: it stays at the sender
+// until its message is received. Envelopes are always sent, since the receiver may wait for any of them. No
+// call waits for a window, so windows cause no deadlock. Modelled time does not depend on them.
 #pragma once
 
 #include <algorithm>
@@ -15,9 +15,9 @@ namespace offramp {
 
 class PayloadWindow {
  public:
-  /// Payloads up to here are not counted: UCX keeps 2 KiB for each that stays at its sender.
+  /// Payloads up to this size, in bytes, are not counted: UCX itself needs 2 KiB for each deferred one.
   static constexpr std::size_t kUncounted = 2048;
-  /// For all peers together, unless their number makes kLeast for each more.
+  /// Bytes for all peers together. Each peer gets kLeast at least.
   static constexpr std::size_t kTotal = std::size_t{32} << 20;
   static constexpr std::size_t kLeast = std::size_t{256} << 10;
 
@@ -25,18 +25,18 @@ class PayloadWindow {
       : ranks_(static_cast<std::size_t>(ranks)),
         size_(std::max(kLeast, kTotal / std::max<std::size_t>(1, ranks_))) {}
 
-  /// Of one peer, in bytes. The same on all ranks.
+  /// The window of one peer in bytes, equal on all ranks.
   [[nodiscard]] std::size_t size() const { return size_; }
   void resize(std::size_t bytes) { size_ = bytes; }
 
-  /// Sender: whether the payload may go along with its message; then it is counted.
+  /// Sender: reserves window for a payload. Returns false if too little is left.
   bool reserve(int destination, std::size_t bytes) {
     std::size_t& reserved = at(reserved_, destination);
     if (reserved + bytes > size_) return false;
     reserved += bytes;
     return true;
   }
-  /// Sender: the destination has given back so much. False: more than it had.
+  /// Sender: adds window that the destination has restored. Returns false if that is more than was reserved.
   bool restore(int destination, std::size_t bytes) {
     std::size_t& reserved = at(reserved_, destination);
     if (bytes > reserved) return false;
@@ -44,14 +44,14 @@ class PayloadWindow {
     return true;
   }
 
-  /// Receiver: a counted payload has left this rank's memory. True when it is time to give back.
+  /// Receiver: counts a payload that has left this rank. Returns true when half of the window is due.
   bool release(int source, std::size_t bytes) {
     std::size_t& owed = at(owed_, source);
     const bool was_due = owed * 2 >= size_;
     owed += bytes;
     return !was_due && owed * 2 >= size_;
   }
-  /// Receiver: what to give back to the source now.
+  /// Receiver: returns the bytes to restore to the source, and resets their count.
   std::size_t collect_due(int source) { return std::exchange(at(owed_, source), 0); }
 
  private:

@@ -1,4 +1,4 @@
-// The last ids of many, in bounded memory.
+// A set of the most recent ids, in bounded memory.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ class RecentIds {
  public:
   explicit RecentIds(std::size_t most) : most_(most) {}
 
-  /// An id that is not among them. The oldest one is forgotten for it when there are enough.
+  /// Adds an id that the set does not contain. Drops the oldest one if the set is full.
   void add(std::uint64_t id) {
     if (order_.size() < most_) {
       order_.push_back(id);

@@ -1,8 +1,8 @@
-// The records of sends and receives in progress, and of messages that nobody asked for yet.
+// The records of sends and receives in progress, and of messages without a receive.
 //
-// A record belongs to its creator (a request object, a coroutine's team, or the stack of a blocking call) and
-// must stay where it is from start to completion. Completion (the data is where it belongs) and observation
-// (the program has learnt of it) are two moments.
+// The creator owns a record: a request object, a coroutine's team, or the stack of a blocking call. A record
+// must not move between start and completion. An operation completes when its data is in place; it is
+// observed when the program learns of that.
 #pragma once
 
 #include <memory>
@@ -18,8 +18,8 @@ namespace offramp {
 class Context;
 class Engine;
 
-/// Makes an object with room for a payload behind it, in memory of the pool. The object notes how much that
-/// is (`allocated`), and gives it back when it is deleted.
+/// Creates an object with room for a payload behind it, in memory of the pool. `allocated` is the size of
+/// that memory, which the object releases when it is deleted.
 template <typename T>
 std::unique_ptr<T> make_with_payload(std::size_t bytes) {
   const std::size_t size = sizeof(T) + bytes;
@@ -27,7 +27,7 @@ std::unique_ptr<T> make_with_payload(std::size_t bytes) {
   object->allocated = size;
   return object;
 }
-/// Where the payload is.
+/// The address of the payload.
 template <typename T>
 std::byte* payload_behind(T& object) {
   return reinterpret_cast<std::byte*>(&object + 1);
@@ -50,10 +50,10 @@ struct SendRecord : FabricWaiter {
   std::uint16_t function = 0;
   Outcome outcome = Outcome::kOk;
   bool transport_done = false;
-  bool reply_done = false;  // no reply is awaited (any more)
+  bool reply_done = false;  // the reply has come, or none is needed
   bool done = false;
   ListLink<SendRecord> link;  // in the engine's list of sends in flight
-  Envelope envelope;          // what goes out
+  Envelope envelope;          // as sent
   PieceSource* pieces = nullptr;
 };
 
@@ -64,34 +64,34 @@ struct ReceiveRecord : FabricWaiter {
   void* owner = nullptr;
   int source = 0;              // rank in the communicator, or kAnySource
   int tag = 0;                 // or kAnyTag
-  MutableBytes buffer;         // if the address is null, `pieces` takes the payload
+  MutableBytes buffer;         // if the address is null, `pieces` receives the payload
   std::uint64_t order = 0;     // of posting, per context
   const void* site = nullptr;  // of the call in the program
   std::uint16_t function = 0;
   Outcome outcome = Outcome::kOk;
   bool done = false;
   bool observed = false;
-  bool claimed = false;                  // by a matched probe, and not posted
+  bool claimed = false;                  // by a matched probe; never posted
   ListLink<ReceiveRecord> link;          // in a posted queue
   std::size_t received = 0;              // bytes in the buffer
   std::unique_ptr<std::byte[]> landing;  // for a message longer than the buffer
-  std::uint64_t digest = 0;              // of the bytes in the buffer, where a certificate wants it
+  std::uint64_t digest = 0;              // of the bytes in the buffer, for the certificate
   Envelope envelope;                     // of the matched message
   PieceSink* pieces = nullptr;
 
-  /// The size that a status tells: of a message that was cut, the whole one, so that it can be sent again.
+  /// The size for MPI_Status, in bytes. The full size of a truncated message, for a new receive.
   [[nodiscard]] std::size_t status_bytes() const {
     return outcome == Outcome::kTruncated ? static_cast<std::size_t>(envelope.bytes) : received;
   }
 };
 
-/// A message that this rank sends on its own account: a reply, or a piece of window given back.
+/// A message of the engine itself: a reply, or restored window.
 struct Notice : FabricWaiter {
   Engine* engine = nullptr;
   Envelope envelope;
 };
 
-/// What is left of a completed send whose receiver had no window for the payload: it waits here to be pulled.
+/// The payload of a completed send that exceeded the receiver's window. The receiver pulls it.
 struct DeferredSend : FabricWaiter {
   DeferredSend() = default;
   static void* operator new(std::size_t size) = delete;  // see make_with_payload()
@@ -105,8 +105,7 @@ struct DeferredSend : FabricWaiter {
   Envelope envelope;
 };
 
-/// A message without a receive. Owned by its context until it is taken (matched or claimed by a matched
-/// probe).
+/// A message without a receive. Its context owns it until a receive or a matched probe removes it.
 struct UnexpectedMessage : FabricWaiter {
   UnexpectedMessage() = default;
   static void* operator new(std::size_t size) = delete;  // see make_with_payload()
@@ -120,17 +119,17 @@ struct UnexpectedMessage : FabricWaiter {
   Engine* engine = nullptr;
   Context* context = nullptr;
   std::size_t allocated = 0;
-  std::byte* data = nullptr;          // behind the header: eager payload, or one that was fetched
+  std::byte* data = nullptr;          // behind the header: payload that came along or was fetched
   void* remote = nullptr;             // payload still at the sender
   bool fetching = false;              // data is being filled
-  bool failed = false;                // the fetch was lost with its sender
-  bool abandoned = false;             // ends with the fetch
+  bool failed = false;                // the sender was lost during the fetch
+  bool abandoned = false;             // deleted at the end of the fetch
   std::size_t held = 0;               // bytes of payload in this rank's memory
   ReceiveRecord* receiver = nullptr;  // matched while fetching
   ListLink<UnexpectedMessage> by_source;
   ListLink<UnexpectedMessage> by_arrival;
-  std::uint64_t arrival = 0;  // counted, per context
-  // Of UnexpectedIndex; the last two of heads only.
+  std::uint64_t arrival = 0;  // number of the arrival in the context
+  // Links of UnexpectedIndex; the last two are used in heads only.
   UnexpectedMessage* next_alike = nullptr;
   UnexpectedMessage* last_alike = nullptr;
   UnexpectedMessage* next_head = nullptr;

@@ -1,5 +1,5 @@
-// Messages of collective algorithms, reused: records are large and their construction would dominate small
-// collectives.
+// A pool of messages for collective algorithms. Records are large, and their construction would dominate the
+// time of small collectives. Called under the engine's lock.
 #pragma once
 
 #include <coroutine>

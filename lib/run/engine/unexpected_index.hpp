@@ -1,9 +1,8 @@
-// Finds the first message of a source with a tag among a great many that nobody has received yet.
+// Finds the first message of a source with a tag among many unexpected ones, without a search through all.
 //
-// Programs that receive in another order than messages came would otherwise look at all of them each time. No
-// allocation per message: a hash table of heads, each the oldest message of its (source, tag), with the
-// younger ones in a row behind it. MPI's rules only ever take such a head: whatever a receive names, no
-// message of the same source and tag overtakes another.
+// A hash table contains the heads: the oldest message of each (source, tag), which links to the younger ones.
+// So messages need no allocation. Receives only ever remove a head: by MPI's rules, messages of one source
+// and tag do not overtake each other.
 #pragma once
 
 #include <bit>
@@ -17,19 +16,19 @@ namespace offramp {
 
 class UnexpectedIndex {
  public:
-  /// With fewer messages, looking at all of them costs less than to keep an index.
+  /// With fewer messages, a search costs less than the index.
   static constexpr std::size_t kWorthIt = 64;
 
   [[nodiscard]] bool in_use() const { return !buckets_.empty(); }
 
-  /// Begins (anew) with all messages from the first one on, in the order of their arrival.
+  /// Builds the index of all messages from the first one on, in the order of their arrival.
   void build(UnexpectedMessage* first, std::size_t count) {
     buckets_.assign(std::bit_ceil(count), nullptr);
     heads_ = 0;
     for (UnexpectedMessage* m = first; m != nullptr; m = m->by_arrival.next) append(*m);
   }
 
-  /// The message is the last of the list that begins with `first`.
+  /// Adds the last message of the list that begins with `first`.
   void add(UnexpectedMessage& message, UnexpectedMessage* first) {
     if (heads_ == buckets_.size()) return build(first, 2 * buckets_.size());
     append(message);
@@ -39,7 +38,7 @@ class UnexpectedIndex {
     return *place_of(const_cast<UnexpectedIndex&>(*this).buckets_, source, tag);
   }
 
-  /// The message is a head.
+  /// Removes a message, which must be a head.
   void remove(UnexpectedMessage& message) {
     const Envelope& e = message.envelope;
     UnexpectedMessage** const place = place_of(buckets_, e.source, e.tag);
@@ -62,7 +61,7 @@ class UnexpectedIndex {
  private:
   using Buckets = std::vector<UnexpectedMessage*>;
 
-  /// What points to the head, or the null at the end of its chain.
+  /// Returns the pointer to the head, or the null pointer at the end of its chain.
   static UnexpectedMessage** place_of(Buckets& buckets, int source, int tag) {
     constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;  // 2^64 divided by the golden ratio (Knuth)
     const std::uint64_t key = static_cast<std::uint64_t>(static_cast<std::uint32_t>(source)) << 32U |
@@ -92,7 +91,7 @@ class UnexpectedIndex {
     head->last_alike = &message;
   }
 
-  Buckets buckets_;  // as many as a power of two
+  Buckets buckets_;  // their number is a power of two
   std::size_t heads_ = 0;
 };
 
