@@ -22,7 +22,7 @@ constexpr double kRight = 130;
 constexpr double kTop = 44;
 constexpr double kBottom = 56;
 
-// Told apart by people who see colours differently (Okabe and Ito).
+// Distinguishable for colour-blind people (Okabe and Ito).
 constexpr std::array kColours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5cc4"};
 static_assert(kColours.size() == kLineColours);
 constexpr const char* kGrey = "#8a8a8a";

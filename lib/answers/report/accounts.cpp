@@ -40,7 +40,7 @@ class Communicators {
   void add(const List& members) {
     lists_.emplace_back(members.begin(), members.end());
   }
-  /// Nothing: the recording makes no sense, which its replay says.
+  /// `nullopt` if the recording makes no sense; its replay reports that.
   [[nodiscard]] std::optional<std::uint64_t> world_rank(std::uint32_t communicator, std::int32_t peer) const {
     if (communicator >= lists_.size() || peer < 0) return std::nullopt;
     const auto& list = lists_[communicator];

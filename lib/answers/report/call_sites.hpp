@@ -24,7 +24,7 @@ struct LoadedObject {
 /// returns_to: the address behind the call.
 CallSite call_site(const void* returns_to);
 
-/// Of an object of this process, in hexadecimal: the linker's mark of one build of it. Empty: it has none.
+/// The build ID of an object of this process, in hexadecimal; empty without one.
 std::string build_id_of(const std::string& path);
 
 /// "solve (libsolver.so+0x12a4)", "jacobi+0x12a4".

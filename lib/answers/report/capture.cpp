@@ -20,7 +20,7 @@ constexpr std::uint32_t kLinkTypeEthernet = 1;
 constexpr std::uint32_t kSnapLength = 262144;
 constexpr std::uint16_t kRocePort = 4791;
 constexpr std::uint32_t kFirstAddress = 0x0a0a0a01;  // 10.10.10.1
-constexpr std::uint32_t kFirstSequence = 1;          // of a TCP connection, behind a SYN nobody saw
+constexpr std::uint32_t kFirstSequence = 1;          // of a TCP connection; its SYN is not in the file
 
 /// Numbers in network order.
 class Octets {
@@ -43,7 +43,7 @@ class Octets {
   std::string text_;
 };
 
-/// Of the host: a pcap file has the byte order of who wrote it.
+/// In the host's byte order, as pcap files allow.
 void put_native(std::string& out, std::uint32_t value) {
   out.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
@@ -132,7 +132,7 @@ class Framer {
       out.set16(20 + (tcp ? 16 : 6), checksum == 0 && !tcp ? 0xffff : checksum);
       return out.text();
     }
-    out.put(body);  // the checksum of RoCE's UDP is 0: the invariant CRC stands for it
+    out.put(body);  // the checksum of RoCE's UDP is 0; the invariant CRC replaces it
     const std::uint32_t crc = invariant_crc(out.text());
     for (int i = 0; i < 4; ++i) out.put8(crc >> (8 * i));
     return out.text();

@@ -43,7 +43,7 @@ class CaptureRecorder final : public PacketSink {
 
 /// The path of one of several files: its part before the last extension. run.json, host -> run.host.json
 std::string path_of_part(const std::string& path, std::string_view part);
-/// That of one rank's file: run.pcap -> run.3.pcap
+/// The path of one rank's file: run.pcap -> run.3.pcap
 std::string capture_path(const std::string& path, int rank);
 
 }  // namespace offramp

@@ -13,10 +13,10 @@
 
 namespace offramp {
 
-/// Of all ranks together.
+/// The sum over all ranks.
 struct CarriedTime : OperationTimes {
-  /// Of the time that operations take in MPI calls, the part of those that the hardware carries. Nothing: no
-  /// operation takes any, or the times are not known.
+  /// The share of the operations' time in MPI calls that the hardware carries. `nullopt` if no operation
+  /// takes time, or the times are unknown.
   [[nodiscard]] std::optional<double> share() const {
     return total() > Time() ? std::optional(carried.seconds() / total().seconds()) : std::nullopt;
   }

@@ -74,7 +74,7 @@ class Decoder : public PlainArchive<Decoder> {
     item(values, most);
   }
   bool has(const char*, bool = true) { return in_.number(1, "a truth value is above 1") != 0; }
-  /// Null: none.
+  /// `nullptr` without a problem.
   [[nodiscard]] const char* problem() {
     if (!in_.empty()) in_.fail("something follows it");
     return in_.problem();

@@ -68,7 +68,7 @@ struct Candidate {
   Time end;
   std::uint64_t operation = 0;
 
-  /// Whoever has a moment stands first. Begins that are later come first: they are the more special ones.
+  /// The first in order gets the moment. Later begins come first, because they are more specific.
   friend bool operator<(const Candidate& a, const Candidate& b) {
     return std::tie(a.level, b.begin, a.end, a.rank, a.stage->unit, a.stage->what, a.operation) <
            std::tie(b.level, a.begin, b.end, b.rank, b.stage->unit, b.stage->what, b.operation);

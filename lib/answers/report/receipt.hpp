@@ -31,7 +31,7 @@ struct Receipts {
     Time begin;
     Time end;
     std::vector<std::uint64_t> operations;
-    // Of ReplayRecords::phases() and sites(), from 1 on; 0: none. Reports do not have them.
+    // Numbers from 1 in ReplayRecords::phases() and sites(); 0: none. Reports do not contain them.
     std::uint32_t phase = 0;
     std::uint32_t site = 0;
   };
@@ -100,7 +100,7 @@ class ReceiptBook {
   OfOperation<Use> uses_;                // by rank
 };
 
-/// The same of one call.
+/// The receipt of one call.
 std::vector<ReceiptLine> receipt_of(const Receipts& receipts, int rank, const Receipts::Call& call);
 
 }  // namespace offramp

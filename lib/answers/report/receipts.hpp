@@ -1,6 +1,6 @@
 // What the receipts of calls are made from: which calls there were, which operations each of them was about,
 // and the spans of those operations. Recorded per rank, and kept in the report under "receipts"; one rank's
-// receipt may need the spans of others, so they are put together by whoever reads the report (receipt.hpp).
+// receipt may need the spans of others, so the reader of the report combines them (receipt.hpp).
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class ReceiptRecorder {
   void enter() { current_ = ++calls_; }
   /// It has ended: what comes now belongs to none. function: a literal.
   void leave(const char* function, std::uint32_t site, Time begin, Time end);
-  /// The same, and it has no receipt.
+  /// Ends the call without a receipt.
   void leave() { current_ = 0; }
   /// Calls that end from now on are in this phase of the program; 0: in none.
   void phase(std::uint32_t number) { phase_ = number; }
@@ -82,7 +82,7 @@ class ReceiptRecorder {
   std::uint64_t dropped_ = 0;
 };
 
-/// The unit of what the host did, as WorldLog tells it.
+/// The unit of the host's spans in a WorldLog.
 inline constexpr const char* kHostUnit = "host";
 
 }  // namespace offramp

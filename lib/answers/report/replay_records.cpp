@@ -1,6 +1,5 @@
 // Three recorders per rank (trace, receipts, packets), and the timeline of all, behind the one
-// ReplayObserver. What a recorder drops when it is full is told by dropped() and notes(), never silently
-// missing.
+// ReplayObserver. A full recorder counts what it drops, for dropped() and notes().
 #include "lib/answers/report/replay_records.hpp"
 
 #include <fmt/format.h>
@@ -64,7 +63,7 @@ void ReplayRecords::leave(int rank, std::uint16_t function, std::string_view nam
     store(rank, {kTraceCalls, known, begin, end, at_rank(about_, rank), rank});
   if (receipts_.empty()) return;
   ReceiptRecorder& own = at_rank(receipts_, rank);
-  // A call of which stages may be missing has no account.
+  // A call whose stages may be incomplete has no account.
   const bool is_whole = !wanted_.accounts || (accounted_ < kMostAccounted && own.dropped() == 0);
   is_whole ? own.leave(known, number_of_site(site), begin, end) : own.leave();
 }

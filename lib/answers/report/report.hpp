@@ -52,8 +52,7 @@ RunReport run_report(const std::vector<std::string>& ranks, const RunFacts& fact
                      const Configuration& configuration, const std::vector<Settled>& settled,
                      const std::optional<ProgramTimes>& program = {});
 
-/// The same of a recording that was replayed over these backends; those without a result are named under
-/// "warnings".
+/// The report of a recording that was replayed over these backends. "warnings" names those without a result.
 RunReport replay_report(int ranks, const RunFacts& facts, const Configuration& configuration,
                         const std::vector<Settled>& settled, const std::optional<ProgramTimes>& program = {});
 

@@ -6,9 +6,9 @@
 //   field(name, value)    a number, a text, a truth value, a Time, or a list of such values or of structs; a
 //                         third argument is how many entries a list may have, if not kMostRows. The name of
 //                         a Time gets its unit: "busy" is busy_ns
-//   later(name, value)    the same, of which older reports have nothing
-//   if_any(name, value)   the same, or an optional value, which stands there only if there is something in it
-//   exact(name, time)     a Time that stands there in picoseconds, too; a third argument is its older name
+//   later(name, value)    the same; missing in older reports
+//   if_any(name, value)   the same, or an optional value, written only if it is not empty
+//   exact(name, time)     a Time written in picoseconds, too; a third argument is its older name
 //   rest(name, lanes)     a list without its first entry
 //   named(name, values)   structs that have names of their own: an object in JSON
 //   counters(value, fields)

@@ -114,7 +114,7 @@ struct ReportAccount {
   TimeParts parts;
 };
 
-/// The same of calls whose operation moves so much.
+/// The account of calls whose operation moves so many bytes.
 struct ReportSizeAccount {
   bool has_size = false;  // it is about an operation; a call that is about several counts with its largest
   std::uint64_t min_bytes = 0;
@@ -123,7 +123,7 @@ struct ReportSizeAccount {
   TimeParts parts;
 };
 
-/// The same of calls in a phase: of those that are open the one that began last.
+/// The account of calls in a phase. Of nested phases, the innermost counts.
 struct ReportPhaseAccount {
   std::string phase;       // empty: outside of phases
   std::int64_t level = 0;  // 0: outside of phases
@@ -131,11 +131,11 @@ struct ReportPhaseAccount {
   TimeParts parts;
 };
 
-/// The same of calls from one place in the program.
+/// The account of calls from one place in the program.
 struct ReportSiteAccount {
   std::string function;
   std::string site;   // "jacobi+0x12a4"; empty: not known
-  std::string place;  // "exchange, jacobi.c:42"; empty: nobody has looked, or the program was not there
+  std::string place;  // "exchange, jacobi.c:42"; empty: not looked up, or the program was not found
   std::uint64_t calls = 0;
   TimeParts parts;
 };
@@ -265,7 +265,7 @@ struct RunReport {
   std::string version_of_program = {};  // the name of several recordings of one version; empty: there is one
   std::string version;
   std::string command;
-  // The same in parts; these and the next three are empty in reports of earlier versions.
+  // Its parts; these and the next three are empty in reports of earlier versions.
   std::string program;
   std::vector<std::string> arguments;
   std::string date;

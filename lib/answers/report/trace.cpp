@@ -2,9 +2,9 @@
 // need both ends of a message, which are in two ranks' recorders: each end's slice has the message's number,
 // and the viewer joins them.
 //
-// Compressed traces of long programs are large all the same, and deflate finds what repeats within 32 KiB: so
-// slices of all units stand in the order of time, where the members of one operation are near each other and
-// times begin alike, and what differs from slice to slice stands at the ends of a line.
+// Compressed traces of long programs are still large, and deflate finds repetitions within 32 KiB only. So
+// slices of all units are in the order of time: members of one operation are near each other, and times have
+// common prefixes. The fields that differ from slice to slice are at the end of a line.
 #include "lib/answers/report/trace.hpp"
 
 #include <fmt/format.h>
@@ -115,9 +115,9 @@ class Writer {
     }
   }
 
-  /// Of one message in the whole file: by the process that sends it, which stands between the upper digits of
-  /// the message's number there and its last four, so that files of short programs have short numbers. Up to
-  /// 2^31 messages of 4 000 000 processes stay below 2^53, where every viewer takes whole numbers exactly.
+  /// The number of a message in the file. The number of its sender is inserted before the last four digits of
+  /// its number at the sender, so that files of short programs have short numbers. 2^31 messages of 4 000 000
+  /// processes stay below 2^53, up to which every viewer reads integers exactly.
   [[nodiscard]] std::uint64_t arrow_number(std::uint64_t operation) const {
     constexpr std::uint64_t kTogether = 10'000;
     constexpr std::uint64_t kProcesses = 4'000'000;
