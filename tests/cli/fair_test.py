@@ -118,6 +118,29 @@ class Answers(Fair):
         self.assertRegex(lines[0], r"^pattern:ring:4:4KiB: communication [\d.]+ us over host$")
         self.assertRegex(lines[1], r"^why   MPI_\w+ [\d.]+ %.* of the time in MPI calls$")
 
+    def test_details_name_the_busy_units_only(self):
+        text = self.offramp("replay", str(PROGRAMS / "transpose-4.rec"), "--backend", "aie", "--details").stdout
+        shares = [float(line.split("us, ")[1].split(" %")[0]) for line in text.splitlines() if line.startswith("  busiest ")]
+        self.assertGreater(len(shares), 0)
+        self.assertGreaterEqual(min(shares), 20)
+        self.assertRegex(text, r"\n  \d+ other units? busy for less than 20 % of the run\n")
+
+    def test_list_no_algorithms_that_gain_nothing(self):
+        text = self.offramp("advise", str(PROGRAMS / "transpose-4.rec"), "--backend", "host,dpu", "--details").stdout
+        self.assertIn("\n# no other algorithm is faster for the program as a whole\n", text)
+        self.assertNotIn("# algorithms that are faster", text)
+
+    def test_over_ranks_mark_hardware_that_carries_a_part(self):
+        data = pathlib.Path(__file__).resolve().parents[1] / "data/scale"
+        words = ("advise", *(str(data / f"halo-{ranks}.rec") for ranks in (4, 8, 9, 16)), "--ranks", "64:256:x4", "--backend", "host,aie,tinsel")
+        text = self.offramp(*words, "--html", "a.html").stdout
+        self.assertRegex(text, r"\n64 +[\d.]+ +[\d.]+ +[\d.]+\n256 +[\d.]+ +[\d.]+\* +[\d.]+\n")
+        self.assertTrue(text.endswith("* the hardware carries a part of it; the rest runs over the plain NIC\n"), text)
+        self.assertRegex((self.folder / "a.html").read_text(), r"<td[^>]*>[\d.]+ \(carries [\d.]+ %\)</td>")
+        shares = {cell["backend"]: cell["carried_share"] for cell in json.loads(self.offramp(*words, "--json").stdout)["points"][1]["hardware"]}
+        self.assertLess(shares["aie"], 0.9)
+        self.assertEqual(shares["tinsel"], 1)
+
     def test_explain_a_network_that_changes_nothing(self):
         shift = ("replay", "pattern:shift:1:4:64KiB", "--backend", "host", "--network")
         self.assertIn("but   the network changes nothing: all nodes are under one switch", self.lines(*shift, "fat-tree:4:4"))
