@@ -148,7 +148,7 @@ class Run(CliTest):
         def note(*arguments):
             return self.offramp("run", "--dry-run", *arguments).stderr
 
-        self.assertIn("details has no effect without a report", note("--details", "--", "/bin/true"))
+        self.assertIn("certificate has no effect without a report", note("--certificate", "--", "/bin/true"))
         self.assertNotIn("no effect", note("--details", "--report", "r.json", "--", "/bin/true"))
         self.assertIn("--backend after /bin/echo", note("/bin/echo", "--backend", "cclo"))
         self.assertNotIn("behind", note("--", "/bin/echo", "--backend", "cclo"))

@@ -104,8 +104,72 @@ class Answers(Fair):
         self.assertEqual([line.split()[0] for line in lines if line.startswith("  ")], [bar["name"] for bar in answer["bars"]])
         self.assertFalse(answer["holds"])  # only advise weighs errors
 
-    def test_of_one_backend_are_none(self):
-        self.assertNotIn("answer", json.loads(self.offramp("replay", str(PROGRAMS / "halo-4.rec"), "--json").stdout))
+    def test_of_one_backend_come_first_too(self):
+        words = ("replay", str(PROGRAMS / "halo-4.rec"), "--backend", "host")
+        lines = self.lines(*words)
+        one = json.loads(self.offramp(*words, "--json").stdout)
+        self.assertRegex(lines[0], r"^halo-4\.rec: run [\d.]+ .s over host, [\d.]+ % of it in MPI$")
+        self.assertEqual((lines[0], one["answer"]["kind"]), (one["answer"]["answer"], "single"))
+        self.assertEqual(one["answer"]["time_ns"], one["results"][0]["whole_run"]["modelled_time_ps"] / 1000)
+        self.assertRegex(lines[1], r"^why   [\d.]+ % of MPI time is waiting for computing; [\d.]+ % of communication hidden$")
+        details = self.offramp(*words, "--details").stdout
+        self.assertEqual(details.split("\n\n")[0].splitlines(), lines)
+        self.assertIn("\n# host: ", details)
+        lines = self.lines("replay", "pattern:ring:4:4KiB", "--backend", "host")
+        self.assertRegex(lines[0], r"^pattern:ring:4:4KiB: communication [\d.]+ us over host$")
+        self.assertRegex(lines[1], r"^why   MPI_\w+ [\d.]+ %.* of the time in MPI calls$")
+
+    def test_details_name_the_busy_units_only(self):
+        text = self.offramp("replay", str(PROGRAMS / "transpose-4.rec"), "--backend", "aie", "--details").stdout
+        shares = [float(line.split("us, ")[1].split(" %")[0]) for line in text.splitlines() if line.startswith("  busiest ")]
+        self.assertGreater(len(shares), 0)
+        self.assertGreaterEqual(min(shares), 20)
+        self.assertRegex(text, r"\n  \d+ other units? busy for less than 20 % of the run\n")
+
+    def test_list_no_algorithms_that_gain_nothing(self):
+        text = self.offramp("advise", str(PROGRAMS / "transpose-4.rec"), "--backend", "host,dpu", "--details").stdout
+        self.assertIn("\n# no other algorithm is faster for the program as a whole\n", text)
+        self.assertNotIn("# algorithms that are faster", text)
+
+    def test_over_ranks_mark_hardware_that_carries_a_part(self):
+        data = pathlib.Path(__file__).resolve().parents[1] / "data/scale"
+        words = ("advise", *(str(data / f"halo-{ranks}.rec") for ranks in (4, 8, 9, 16)), "--ranks", "64:256:x4", "--backend", "host,aie,tinsel")
+        text = self.offramp(*words, "--html", "a.html").stdout
+        self.assertRegex(text, r"\n64 +[\d.]+ +[\d.]+ +[\d.]+\n256 +[\d.]+ +[\d.]+\* +[\d.]+\n")
+        self.assertTrue(text.endswith("* the hardware carries a part of it; the rest runs over the plain NIC\n"), text)
+        self.assertRegex((self.folder / "a.html").read_text(), r"<td[^>]*>[\d.]+ \(carries [\d.]+ %\)</td>")
+        shares = {cell["backend"]: cell["carried_share"] for cell in json.loads(self.offramp(*words, "--json").stdout)["points"][1]["hardware"]}
+        self.assertLess(shares["aie"], 0.9)
+        self.assertEqual(shares["tinsel"], 1)
+
+    def test_explain_a_network_that_changes_nothing(self):
+        shift = ("replay", "pattern:shift:1:4:64KiB", "--backend", "host", "--network")
+        self.assertIn("but   the network changes nothing: all nodes are under one switch", self.lines(*shift, "fat-tree:4:4"))
+        self.assertIn("but   shared links add ", "\n".join(self.lines("replay", "pattern:shift:4:8:1MiB", *shift[2:], "fat-tree:4:4")))
+
+    def test_of_sweeps_have_a_bar_per_point(self):
+        words = ("replay", "pattern:incast:4:1KiB", "--compare", "host,dpu", "--sweep", "bytes=1KiB:1MiB:x32")
+        lines = self.lines(*words)
+        self.assertRegex(lines[0], r"^pattern:incast:4:1KiB: dpu, communication up to \d+ % shorter, at bytes=1048576B$")
+        self.assertIn("why   dpu compared with host: not faster at first, faster from bytes=1048576B on", "\n".join(lines))
+        self.assertEqual([line.split()[0] for line in lines if line.startswith("  ")], ["bytes=1024B", "bytes=32768B", "bytes=1048576B"])
+        self.assertEqual(self.offramp(*words, "--details").stdout.split("\n\n")[0].splitlines(), lines)
+        alone = self.lines("replay", "pattern:incast:4:1KiB", "--backend", "host", "--sweep", "latency=x1:x4")
+        self.assertRegex(alone[0], r"^pattern:incast:4:1KiB: communication [\d.]+ -> [\d.]+ us over host$")
+        self.assertRegex(alone[-1], r"^  latency=x4 +#{28} ")
+        predicted = self.lines("predict", "allreduce", "-n", "16", "--compare", "host,cclo", "--sweep", "bytes=8:1MiB:x8")
+        self.assertRegex(predicted[0], "^allreduce: ")
+        self.assertIn("\n# backend ", self.offramp("predict", "bcast", "--compare", "host,cclo", "--sweep", "ranks=2:4", "--details").stdout)
+
+    def test_of_several_programs_at_once_compare_each_with_running_alone(self):
+        words = ("replay", "--job", "pattern:shift:2:4:1MiB:0,1,4,5", "--job", "pattern:shift:2:4:1MiB:2,3,6,7", "--backend", "host", "--network",
+                 "fat-tree:2;4,2;1,1;1,1")
+        lines = self.lines(*words)
+        self.assertRegex(lines[0], r"^2 programs at once: pattern:shift:2:4:1MiB .* than alone, over host$")
+        self.assertRegex(lines[1], r"^why   messages wait [\d.]+ .s for shared links; the busiest is in use [\d.]+ %$")
+        self.assertEqual(sum(" alone" in line and line.startswith("  ") for line in lines), 2)
+        self.assertEqual(json.loads(self.offramp(*words, "--json").stdout)["answer"]["kind"], "jobs")
+        self.assertIn("\n# host: ", self.offramp(*words, "--details").stdout)
 
 
 class Carried(Fair):
@@ -194,7 +258,7 @@ class LiveRun(Fair):
         return self.offramp(*words).stderr
 
     def test_has_both_answers(self):
-        summary = self.run_program()
+        summary = self.run_program("--details")
         report = json.loads((self.folder / "r.json").read_text())
         replayed = self.replay("a.rec", "cclo,host,zrlmpi")
         computing = replayed["computing"]
@@ -205,7 +269,17 @@ class LiveRun(Fair):
         self.assertGreater(report["whole_run"]["modelled_time_ps"], report["modelled_time_ps"] + 19.5e9)
         self.assertRegex(summary, r"offramp: with the program's computing \([\d.]+ ms per rank, imbalance x[\d.]+\), the run takes "
                                   r"[\d.]+ ms; MPI calls are [\d.]+ % of the run over cclo, and [\d.]+ % of that is load imbalance")
-        self.assertRegex(summary, r"offramp: the run over host takes [\d.]+ ms, x[\d.]+ of cclo\n")
+        self.assertRegex(summary, r"offramp: backend cclo, 2 ranks, modelled time [\d.]+ .s; run [\d.]+ ms\n")
+        self.assertRegex(summary, r"\nofframp:   host +#+ +[\d.]+ ms +x1\.00\n")
+
+    def test_prints_an_answer_in_twelve_lines(self):
+        lines = [line.removeprefix("offramp: ") for line in self.run_program().splitlines() if line.startswith("offramp: ")]
+        bars = [i for i, line in enumerate(lines) if line.startswith("  ")]
+        answer = lines[next(i for i, line in enumerate(lines) if line.startswith("backend ")):bars[-1] + 1]
+        self.assertLessEqual(len(answer), 12, answer)
+        self.assertTrue(all(len(line) <= 80 for line in answer), answer)
+        self.assertRegex(answer[1], r"^why   MPI_\w+ [\d.]+ %.* of the time in MPI calls")
+        self.assertEqual(len(bars), 3, answer)
         self.assertIn("Whole run", self.offramp("report", "r.json", "--html", "r.html").stdout + (self.folder / "r.html").read_text())
 
     def test_says_what_its_end_took(self):
@@ -228,7 +302,7 @@ class Jobs(Fair):
         # They share only a switch without a limit of its own.
         self.assertEqual(job["whole_run"]["modelled_time_ps"], alone["results"][0]["whole_run"]["modelled_time_ps"])
         self.assertEqual(job["computing"]["free_run"]["in_calls_ns"], alone["computing"]["free_run"]["in_calls_ns"])
-        text = self.offramp(*words, "--html", "r.html").stdout
+        text = self.offramp(*words, "--html", "r.html", "--details").stdout
         self.assertRegex(text, r"job 1 with its computing: [\d.]+ us; MPI calls are [\d.]+ % of the run over host")
         self.assertIn("with its computing", (self.folder / "r.html").read_text())
 
@@ -374,8 +448,8 @@ class Settings(Fair):
         usual = {r["backend"]: r["modelled_time_ns"] for r in self.replay(PROGRAMS / "halo-4.rec", "host,dpu")["results"]}
         same = [p for p in points if p["latency"] == "x1" and p["ranks_per_node"] == "1"]
         self.assertEqual({p["backend"]: p["modelled_time_ns"] for p in same}, usual)
-        text = self.offramp("replay", "pattern:incast:4:1KiB", "--compare", "host,dpu", "--sweep", "bytes=1KiB:1MiB:x1024").stdout
-        self.assertIn("\n# by communication: dpu compared with host: not faster at first, faster from bytes = 1048576B on\n", text)
+        text = self.offramp("replay", "pattern:incast:4:1KiB", "--compare", "host,dpu", "--sweep", "bytes=1KiB:1MiB:x1024", "--details").stdout
+        self.assertIn("\n# by communication: dpu compared with host: not faster at first, faster from bytes=1048576B on\n", text)
         self.refused("replay", "pattern:incast:4:1KiB", "--sweep", "bytes=1KiB")
 
     def test_sweep_as_comma_separated_values(self):
@@ -388,14 +462,15 @@ class Settings(Fair):
         self.refused("replay", str(PROGRAMS / "halo-4.rec"), "--csv")
 
     def test_sweep_says_of_what_it_speaks_and_what_the_sides_stand_on(self):
-        text = self.offramp("replay", str(PROGRAMS / "halo-4.rec"), "--compare", "host,cclo", "--sweep", "host.bandwidth=100:400:x4").stdout
+        text = self.offramp("replay", str(PROGRAMS / "halo-4.rec"), "--compare", "host,cclo", "--sweep", "host.bandwidth=100:400:x4",
+                            "--details").stdout
         self.assertRegex(text, r"\n# by the run: cclo ")
         self.assertRegex(text, r"\n# at host\.bandwidth = 100 host runs on 4 nodes .* of 100 Gb/s, .*; at host\.bandwidth = 400 on 4 nodes .* of 400 Gb/s, ")
         self.assertRegex(text, r"\n# cclo runs on 4 nodes .* of 100 Gb/s.*\n")
 
     def test_sweep_judges_no_hardware_that_carries_nothing(self):
         words = ("replay", str(PROGRAMS / "transpose-4.rec"), "--compare", "host,zrlmpi,dpu", "--sweep", "host.latency=x1:x2")
-        text = self.offramp(*words).stdout
+        text = self.offramp(*words, "--details").stdout
         self.assertRegex(text, r"\nx1 +zrlmpi +[\d.]+ +- +[\d.]+ +- +3\.\d %\n")
         self.assertIn("\n# at every point zrlmpi does not carry this program (3.", text)
         sentences = [line for line in text.splitlines() if line.startswith("# by ")]
@@ -414,12 +489,12 @@ class Settings(Fair):
                              (("--sweep", "ranks_per_node=1:2", "--ranks-per-node", "4"), "--ranks-per-node: "),
                              (("--sweep", "latency=x0:x1:+1"), "--sweep latency: x0 of host.latency (1000) is 0"),
                              (("--sweep", "ranks_per_node=1:2", "--set", "latency=x0"), "--set latency: x0 of host.latency (1000) is 0"),
-                             (("--sweep", "latency=x1:x2", "--details"), "--details has no effect in a sweep"),
                              (("--jobs", "2"), "--jobs needs --sweep")):
             self.assertIn(why, self.refused(*halo, *options))
 
     def test_sweep_of_nothing_is_a_failure(self):
-        done = self.offramp("replay", "pattern:ring:8:4KiB", "--backend", "aie", "--network", "fat-tree:4,4", "--sweep", "bytes=1KiB:2KiB", code=2)
+        done = self.offramp("replay", "pattern:ring:8:4KiB", "--backend", "aie", "--network", "fat-tree:4,4", "--sweep", "bytes=1KiB:2KiB", "--details", code=2)
+        self.assertIn("aie has no time at any point\n", done.stdout)
         self.assertEqual(done.stdout.count(" refused "), 2)
         self.assertIn("nothing could be replayed at any point", done.stderr)
 
@@ -496,7 +571,7 @@ class BadFiles(Fair):
         self.offramp("replay", halo, "--backend", "host", "--report", "a.json")
         (self.folder / "bad.json").write_text("{}")
         done = self.offramp("report", "a.json", "bad.json", "nothing.json", code=2)
-        self.assertIn("Modelled over host", done.stdout)
+        self.assertIn("halo-4.rec: run ", done.stdout)
         self.assertEqual([name in done.stderr for name in ("bad.json", "nothing.json")], [True, True])
         self.assertIn("a.json,host,MPI_Isend,", self.offramp("report", "a.json", "bad.json", "--table", "calls", code=2).stdout)
         done = self.offramp("report", "a.json", "--table", "accounts")

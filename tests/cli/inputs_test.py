@@ -155,7 +155,7 @@ class WrongInputs(CliTest):
         path = self.folder / "c.rec"
         error = self.offramp("record", "-o", "c.rec", "--launcher", fake, "--", "/bin/true", code=1).stderr
         self.assertIn(f"offramp: the program did not finish; its recording up to that point is kept: offramp replay {path} --partial\n", error)
-        self.assertIn("2 ranks, 37 events", self.offramp("replay", "c.rec", "--backend", "host", "--partial").stdout)
+        self.assertIn("2 ranks, 37 events", self.offramp("replay", "c.rec", "--backend", "host", "--partial", "--details").stdout)
         path.write_text("an older one")
         error = self.offramp("record", "-o", "c.rec", "--launcher", fake, "--", "/bin/true", code=1).stderr
         self.assertIn(f"remove the older recording of that name, then offramp replay {path} --partial\n", error)

@@ -71,7 +71,7 @@ class NotWhole(CliTest):
         done = self.offramp("replay", "cut.rec", "--backend", "host,cclo", "--partial", "--report", "r.json", "--html", "r.html")
         self.assertIn('"cut.rec" is incomplete', done.stderr.splitlines()[0])
         self.assertRegex(done.stdout, r"(?m)^but   [\d.]+ % of the recorded events were replayed")
-        self.assertIn("# incomplete: ", self.offramp("replay", "cut.rec", "--backend", "host", "--partial").stdout.splitlines()[0])
+        self.assertIn(" of the recorded events were replayed", self.offramp("replay", "cut.rec", "--backend", "host", "--partial").stdout)
         part = json.loads(self.offramp("replay", "cut.rec", "--backend", "host", "--partial", "--json").stdout)
         self.assertFalse(part["complete"])
         self.assertRegex(part["part"], r"^[\d.]+ % of the recorded events were replayed")
@@ -101,7 +101,7 @@ class NotWhole(CliTest):
             done = self.offramp(*command)
             self.assertIn('4 bytes after the end of "long.rec"', done.stderr)
             own = self.offramp(command[0], str(RECORDING), *command[2:])
-            self.assertEqual(done.stdout.splitlines()[1:], own.stdout.splitlines()[1:])
+            self.assertEqual(done.stdout.splitlines()[1:], own.stdout.replace(str(RECORDING), "long.rec").splitlines()[1:])
             self.assertNotIn("after the end", own.stderr)
         (self.folder / "twice.rec").write_bytes(self.bytes * 2)
         self.assertIn("after the end", self.offramp("info", "twice.rec").stderr)
@@ -209,7 +209,7 @@ class Refusals(CliTest):
         self.assertIn("aie is not compared", (self.folder / "r.html").read_text())
         jobs = self.offramp("replay", "--job", "pattern:ring:4:8", "--job", "pattern:ring:4:8", "--compare", "all", *network)
         self.assertIn("aie is not replayed: ", jobs.stderr)
-        self.assertIn("# host: ", jobs.stdout)
+        self.assertIn("2 programs at once: ", jobs.stdout)
         alone = self.refused("replay", "pattern:ring:8:4KiB", "--backend", "aie", *network)
         self.assertNotIn("is not replayed", alone)
         predicted = self.offramp("predict", "allreduce", "--backend", "all", "-n", "8", *network)
@@ -325,7 +325,7 @@ class Polling(CliTest):
                 self.assertEqual(computing, self.modelled("--polling", "threshold")["computing"])
                 work = self.modelled("--polling", "work")["computing"]
                 self.assertAlmostEqual(2 * (work["mean_ns"] - computing["mean_ns"]), computing["brief_gaps_ns"], delta=10)
-                shown = self.offramp("replay", "a.rec", "--backend", "host").stdout
+                shown = self.offramp("replay", "a.rec", "--backend", "host", "--details").stdout
                 if computing["brief_gaps_ns"] > 0.02 * computing["mean_ns"]:
                     self.assertIn("in gaps of up to 1.000 us, counted as waiting", shown)
 

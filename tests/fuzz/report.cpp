@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   offramp::RunFacts facts;
   facts.command = {text.substr(0, 80)};
   const offramp::RunReport report = offramp::run_report({text, text}, facts, offramp::Configuration{}, {});
-  static_cast<void>(offramp::summary(report));
+  static_cast<void>(offramp::summary(report, true));
   static_cast<void>(offramp::parse_report(offramp::report_text(report), "a report"));
   if (const auto part = offramp::decode_report(text); part) {
     const std::string again = offramp::encode(*part);

@@ -114,8 +114,13 @@ TEST_F(AReport, CountsTheCallsOfAllRanks) {
 }
 
 TEST_F(AReport, IsToldInAFewLines) {
-  EXPECT_THAT(summary(report_), AllOf(HasSubstr("offramp: backend host, 2 ranks, modelled time "),
-                                      HasSubstr("zrlmpi"), HasSubstr("exchange")));
+  const std::string text = summary(report_, false);
+  EXPECT_TRUE(text.starts_with("offramp: backend host, 2 ranks, modelled time ")) << text;
+  EXPECT_THAT(text, AllOf(HasSubstr("\nofframp: why   MPI_"), HasSubstr("\nofframp:   zrlmpi ")));
+  EXPECT_LE(std::ranges::count(text, '\n'), 12);
+  const std::string details = summary(report_, true);
+  EXPECT_TRUE(details.starts_with(text)) << details;
+  EXPECT_THAT(details, AllOf(HasSubstr("offramp: phase exchange: "), HasSubstr(" declined, ")));
 }
 
 TEST_F(AReport, IsRefusedByTheNameOfAFieldThatIsMissing) {

@@ -80,9 +80,9 @@ def test_summary_in_words(arguments, tally):
     if not tally.wants(label):
         return
     command = [os.path.join(arguments.build, "tests/exchange"), "5"]
-    result = mpirun(arguments.build, "host", 1, command, 60, {"OFFRAMP_COMPARE": "cclo"})
-    patterns = [r"backend host, 1 rank, modelled time [\d.]{3,5} (ns|us|ms)$", r"MPI calls, [\d.]+ (B|KiB|MiB);",
-                r"operations \(MPI_Sendrecv counts as several", r"cclo +[\d.]+ .s +x[\d.]+ of host "]
+    result = mpirun(arguments.build, "host", 1, command, 60, {"OFFRAMP_COMPARE": "cclo", "OFFRAMP_DETAILS": "true"})
+    patterns = [r"backend host, 1 rank, modelled time [\d.]{3,5} (ns|us|ms)(; run |$)", r"MPI calls, [\d.]+ (B|KiB|MiB);",
+                r"operations \(MPI_Sendrecv counts as several", r"^offramp:   cclo +#+>? +[\d.]+ .s +x[\d.]+$"]
     missing = [pattern for pattern in patterns if not re.search(pattern, result.output, re.M)]
     tally.record(label, result.ok and not missing, f"{result.output}\n{missing}", result.seconds)
 
@@ -97,7 +97,7 @@ def test_routed_operations(arguments, tally):
         with open(path, "w", encoding="utf-8") as file:
             file.write('[[route]]\noperation = "send"\nbackend = "host"\n'
                        '[[route]]\noperation = "bcast"\nbackend = "zrlmpi"\n')
-        result, report = report_of(arguments, "cclo", 3, program(arguments, "fixed_pattern"), {"OFFRAMP_CONFIG": path,
+        result, report = report_of(arguments, "cclo", 3, program(arguments, "fixed_pattern"), {"OFFRAMP_CONFIG": path, "OFFRAMP_DETAILS": "true",
                                                                                               "OFFRAMP_COMPARE": "host"})
     ok = result.ok and report is not None
     for lane in [report, *report["compared"]] if ok else []:
@@ -202,7 +202,7 @@ def test_places_are_named(arguments, tally):
     if not tally.wants(label):
         return
     command = program(arguments, "wildcards")
-    runs = [report_of(arguments, "host", 3, command) for _ in range(2)]
+    runs = [report_of(arguments, "host", 3, command, {"OFFRAMP_DETAILS": "true"}) for _ in range(2)]
     result, report = runs[0]
     places = report["arrival_order_places"]
     shown = PLACE.findall(result.output)

@@ -204,6 +204,10 @@ std::string algorithms_text(const Advisor& advisor) {
                        advisor.knows_algorithms()
                            ? "the host already uses the fastest algorithm for every blocking collective"
                            : "the host's fastest algorithms: not computed (time limit)");
+  const std::optional<Time>& tuned = advisor.weighing().sides.tuned;
+  constexpr double kNoGain = 0.9995;  // shown with three digits as 1.000
+  if (tuned && ratio_of(*tuned, host->end()) > kNoGain)
+    return "# no other algorithm is faster for the program as a whole\n";
   add(text,
       "# algorithms that are faster than the MPI library's choice, for a call on its own; --tuning writes "
       "them\n");
@@ -213,7 +217,7 @@ std::string algorithms_text(const Advisor& advisor) {
     add(text, "  {:<16} {:>6} {:>10} {:>9} {:>14.3f} {:>14.3f}  {}\n", to_string(all[i].kind), all[i].ranks,
         all[i].bytes, all[i].calls, microseconds(all[i].usual), microseconds(all[i].fastest), all[i].best);
   if (all.size() > kShownAlgorithms) add(text, "  {}\n", and_more_text(all.size() - kShownAlgorithms));
-  if (const std::optional<Time>& tuned = advisor.weighing().sides.tuned)
+  if (tuned)
     add(text, "  with the fastest algorithms everywhere: {:.3f} us, ratio {:.3f} to {} as it is\n",
         microseconds(*tuned), ratio_of(*tuned, host->end()), baseline_name());
   return text;

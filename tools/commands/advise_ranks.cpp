@@ -44,6 +44,7 @@ std::string table_text(const RankCurve& curve) {
       fmt::format("{:<10} {:>16}", "# ranks", curve.with_computing() ? "host, run (us)" : "host (us)");
   for (const std::string_view name : names) text += fmt::format(" {:>9}", name);
   text += '\n';
+  bool partly = false;
   for (const CurvePoint& point : curve.points()) {
     const CurveCell* const host = point.cell_of(baseline_name());
     text += fmt::format(
@@ -51,10 +52,14 @@ std::string table_text(const RankCurve& curve) {
         host != nullptr && host->counts() ? fmt::format("{:.3f}", microseconds(*host->end)) : "-");
     for (const std::string_view name : names) {
       const auto ratio = point.ratio(name);
-      text += fmt::format(" {:>9}", ratio ? fmt::format("{:.3f}", *ratio) : "-");
+      const CurveCell* const cell = point.cell_of(name);
+      const bool is_part = ratio && cell != nullptr && cell->carried < 0.995;
+      partly = partly || is_part;
+      text += fmt::format(" {:>9}", ratio ? fmt::format("{:.3f}{}", *ratio, is_part ? "*" : "") : "-");
     }
     text += '\n';
   }
+  if (partly) text += "* the hardware carries a part of it; the rest runs over the plain NIC\n";
   return text;
 }
 
@@ -134,8 +139,13 @@ std::string page_of(const RankCurve& curve, const ReportAnswer& answer, const st
                         host != nullptr && host->counts() ? time_text(*host->end) : "&ndash;");
     for (const std::string_view name : names) {
       const auto ratio = point.ratio(name);
-      text += ratio ? fmt::format("<td{}>{:.3f}</td>", *ratio < 0.9995 ? " class=\"good\"" : "", *ratio)
-                    : "<td class=\"none\">&ndash;</td>";
+      const CurveCell* const cell = point.cell_of(name);
+      const std::string part = cell != nullptr && cell->carried < 0.995
+                                   ? fmt::format(" (carries {})", percent_text(cell->carried, 1))
+                                   : std::string();
+      text += ratio
+                  ? fmt::format("<td{}>{:.3f}{}</td>", *ratio < 0.9995 ? " class=\"good\"" : "", *ratio, part)
+                  : "<td class=\"none\">&ndash;</td>";
     }
     text += "</tr>\n";
   }
@@ -165,6 +175,7 @@ void print_json(const RankCurve& curve, const ReportAnswer& answer, const scale:
     for (const CurveCell& cell : point.cells) {
       Json json = {{"backend", cell.backend->name}};
       if (cell.end) json["time_ns"] = in_nanoseconds(*cell.end);
+      if (cell.end) json["carried_share"] = cell.carried;
       if (!cell.why_not.empty()) json["why_not"] = cell.why_not;
       if (const auto ratio = point.ratio(cell.backend->name)) json["ratio"] = *ratio;
       cells.push_back(std::move(json));

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <deque>
 
+#include "lib/answers/advice/answer_of.hpp"
 #include "lib/answers/replay/free_communication.hpp"
 #include "lib/answers/report/sentences.hpp"
+#include "lib/answers/report/write_report.hpp"
 #include "lib/base/configuration/job_places.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/text_format.hpp"
@@ -258,7 +260,6 @@ int replay_jobs(const ReplayToolOptions& options) {
     std::optional<Settled> replayed = replay_over(*backend, options, setup, jobs, refused, files);
     if (!replayed && refused.size() == before) break;
     if (!replayed) continue;
-    if (!options.json) print_table(*replayed, jobs);
     all.push_back(std::move(*replayed));
   }
   int code = files.finish();
@@ -270,16 +271,22 @@ int replay_jobs(const ReplayToolOptions& options) {
   RunReport report;
   if (options.json || options.needs_report())
     report = report_of(all, refused, description.ranks, facts, setup);
+  if (!all.empty()) report.answer = answer_of_jobs(all, jobs.background_nodes());
   if (options.json) {
     Json json = json_of_facts(report, facts);
     json["background_nodes"] = jobs.background_nodes();
+    if (report.answer) json["answer"] = json_of(*report.answer);
     Json& results = json["results"] = Json::array();
     for (std::size_t i = 0; i < all.size(); ++i) results.push_back(json_of(report.lanes[i], all[i]));
     json["refused"] = json_of(refused);
     json["interrupted"] = is_interrupted();
     fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
-  } else if (!facts.replayed_part.empty()) {
-    warn("incomplete: " + facts.replayed_part);
+  } else {
+    if (report.answer) fmt::print("{}", answer_text(*report.answer));
+    for (const Settled& replayed : all) {
+      if (setup.configuration->details) print_table(replayed, jobs);
+    }
+    if (!facts.replayed_part.empty()) warn("incomplete: " + facts.replayed_part);
   }
   for (const std::string& note : setup.notes()) warn(note);
   if (!all.empty() && write_reports(options.report, options.html, {report}) != kDone) code = kNotWritten;

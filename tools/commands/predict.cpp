@@ -342,23 +342,31 @@ ReportAnswer answer_of(const Setup& setup, const std::vector<Answer>& answers,
   return answer;
 }
 
-/// Prints where along the sweep each backend becomes faster or slower than the first.
-void print_crossovers(const Setup& setup, const std::vector<Answer>& answers, bool over_ranks) {
+/// The answer from all points of a sweep.
+ReportAnswer answer_of_sweep(const Setup& setup, const std::vector<Answer>& answers,
+                             const PredictOptions& options) {
   const std::size_t width = setup.backends.size();
+  const bool over_ranks = options.sweep.starts_with("ranks");
   const auto time_of = [](const Answer& answer) {
     return answer.forecast.declined.empty() ? std::optional(answer.forecast.time) : std::nullopt;
   };
-  for (std::size_t other = 1; other < width; ++other) {
-    std::vector<SweepPoint> line;
-    for (std::size_t at = 0; at + width <= answers.size(); at += width) {
-      const Operation& o = answers[at].question.operation;
-      line.push_back({over_ranks ? counted(static_cast<std::uint64_t>(o.ranks), "rank")
-                                 : bytes_text(std::uint64_t{o.bytes}),
-                      time_of(answers[at]), time_of(answers[at + other])});
-    }
-    const std::string text = crossover_text(setup.backends[other]->name, setup.backends.front()->name, line);
-    if (!text.empty()) fmt::print("# {}\n", text);
+  std::vector<std::string> points;
+  for (std::size_t at = 0; at + width <= answers.size(); at += width) {
+    const Operation& o = answers[at].question.operation;
+    points.push_back(over_ranks ? counted(static_cast<std::uint64_t>(o.ranks), "rank")
+                                : bytes_text(std::uint64_t{o.bytes}));
   }
+  std::vector<SweepSide> sides;
+  for (std::size_t side = 0; side < width; ++side) {
+    SweepSide& one = sides.emplace_back(SweepSide{std::string(setup.backends[side]->name), {}, {}});
+    std::vector<SweepPoint> line;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      one.times.push_back(time_of(answers[i * width + side]));
+      line.push_back({points[i], time_of(answers[i * width]), one.times.back()});
+    }
+    if (side > 0) one.crossover = crossover_text(one.name, sides.front().name, line);
+  }
+  return offramp::answer_of_sweep(sides, points, false, options.asked.operation);
 }
 
 /// Called before any computation.
@@ -432,7 +440,11 @@ int predict(const PredictOptions& options) try {
       answers_of(setup, points, options, shared ? &*shared : nullptr, written);
   const int plotted = options.svg.empty() ? kDone : write_plot(options, setup, answers);
   std::optional<ReportAnswer> answer;
-  if (points.size() == 1 && answers.size() > 1 && !options.csv) answer = answer_of(setup, answers, options);
+  if (points.size() > 1 && !options.csv && !options.json) {
+    answer = answer_of_sweep(setup, answers, options);
+  } else if (answers.size() > 1 && !options.csv) {
+    answer = answer_of(setup, answers, options);
+  }
   if (options.json) {
     print_json(answers, options.repeat, answer);
   } else if (options.csv) {
@@ -440,7 +452,6 @@ int predict(const PredictOptions& options) try {
   } else {
     if (answer) fmt::print("{}", answer_text(*answer));
     if (answer && options.details) fmt::print("\n");
-    if (points.size() > 1) print_crossovers(setup, answers, options.sweep.starts_with("ranks"));
     if (!answer || options.details) print_table(answers, options.repeat);
   }
   std::set<std::string> notes;

@@ -242,18 +242,25 @@ ReplayInput opened(const ReplayToolOptions& options, const std::string& name,
   return {std::move(scaling->program), name};
 }
 
-/// The cost of shared links as a clause. Empty if there is none.
-std::string shared_links_text(const Results& results) {
+/// The effect of the network as a clause. Empty without a network.
+std::string network_text(const Results& results) {
   std::vector<std::string> costs;
+  bool is_known = false;
+  bool is_one_switch = true;
   for (std::size_t i = 0; i < results.all.size(); ++i) {
     const auto& star = results.over_star[i];
     if (!star || *star <= Time()) continue;
-    const double ratio = results.all[i].result->modelled_time.seconds() / star->seconds();
+    is_known = true;
+    const ReplayResult& result = *results.all[i].result;
+    is_one_switch = is_one_switch && result.links.empty();
+    const double ratio = result.modelled_time.seconds() / star->seconds();
     if (ratio > 1.005)
       costs.push_back(fmt::format("{} to {}", share_text(ratio - 1), results.all[i].backend));
   }
-  if (costs.empty()) return {};
-  return fmt::format("shared links add {}", fmt::join(costs, ", "));
+  if (!costs.empty()) return fmt::format("shared links add {}", fmt::join(costs, ", "));
+  if (!is_known) return {};
+  return is_one_switch ? "the network changes nothing: all nodes are under one switch"
+                       : "the network changes nothing: its shared links are not busy";
 }
 
 /// The deficiency of a replay as a clause. Empty if there is none.
@@ -283,7 +290,7 @@ ReportAnswer answer_of(const Results& results, const Setup& setup, const ReplayT
                         {std::filesystem::path(name).filename().string(), words});
   std::vector<std::string> objections;
   for (const Settled& one : results.all) objections.push_back(shortcoming_text(one, recorded));
-  objections.push_back(shared_links_text(results));
+  objections.push_back(network_text(results));
   objections.push_back(answer.but);
   answer.but = clauses_text(objections);
   return answer;
@@ -308,7 +315,7 @@ struct Replayed {
     if (is_reported) facts.recordings.front().checksum = checksum_text(input.program);
     if (!all.empty()) facts.replayed_part = part_text(*all.front().result, input.recorded_events);
     report = report_of(all, results.refused, input.ranks(), facts, setup, results.program);
-    if (all.size() + results.refused.size() > 1 && !all.empty())
+    if (!all.empty() && (all.size() + results.refused.size() > 1 || options.files.size() == 1))
       report.answer = answer_of(results, setup, options, name, input.recorded_events);
     if (report.answer && scaling)
       report.answer->sure = clauses_text({held_out_text(*scaling), report.answer->sure});
@@ -317,7 +324,7 @@ struct Replayed {
   }
 
   [[nodiscard]] Json json() const { return json_of_all(results, input.program.description, report, facts); }
-  /// Prints the answer if there is one, and the tables with --details or without an answer.
+  /// Prints the answer, and the tables with --details.
   void print(const Setup& setup, const ScaledOptions& scaled) const {
     const std::vector<Settled>& all = results.all;
     if (report.answer) {

@@ -1,14 +1,16 @@
 // `offramp replay --sweep`. Validates all points before the first replay. Threads share the points
-// (SharedPoints); each has its own program and configuration. Rows are printed in order, as soon as all
-// earlier ones are complete, so the output does not depend on the distribution.
+// (SharedPoints); each has its own program and configuration. Rows are in order, so the output does not
+// depend on the distribution; those of CSV are printed as soon as all earlier ones are complete.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <memory>
 #include <set>
 #include <utility>
 
+#include "lib/answers/advice/answer_of.hpp"
 #include "lib/answers/replay/free_communication.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/text_format.hpp"
@@ -119,8 +121,7 @@ void refuse_repeated_keys(const ReplayToolOptions& options, const std::vector<Sw
     }
   }
   for (const Override& one : options.overrides) {
-    if (one.key == "details") throw Misuse{fmt::format("{} has no effect in a sweep", one.origin)};
-    if (one.key == "config" || one.key == "route") continue;
+    if (one.key == "config" || one.key == "route" || one.key == "details") continue;
     const auto keys = resolved_keys(one, setup.registry, names_of(setup));
     if (std::all_of(keys.begin(), keys.end(), [&](const std::string& key) { return swept.contains(key); }))
       throw Misuse{
@@ -247,7 +248,9 @@ SharedPoints::Plan plan_of(const ReplayToolOptions& options, const std::vector<P
   for (const std::string& backend : options.backends) plan.what += " " + backend;
   for (const Point& point : points) {
     plan.what += "\n" + point.file;
-    for (const Override& one : point.overrides) plan.what += fmt::format(" {}={}", one.key, one.value);
+    for (const Override& one : point.overrides) {
+      if (one.key != "details") plan.what += fmt::format(" {}={}", one.key, one.value);
+    }
   }
   plan.check = [&](const Json& record) {
     if (rows_of(record).rows.size() != points.front().setup(options).backends.size())
@@ -282,14 +285,13 @@ class SweepPrinter {
       fmt::print("backend,modelled_ns,ratio,run_ns,run_ratio,carries_program,refused\n");
       return;
     }
-    fmt::print("# {}\n", printable(options.files.front(), 200));
     for (std::size_t i = 0; i < axes.size(); ++i)
-      fmt::print("{:<18} ", fmt::format("{}{}", i == 0 ? "# " : "", printable(axes[i].key)));
-    fmt::print("{:<10} {:>18} {:>8} {:>18} {:>8} {:>9}\n", "backend", "modelled (us)", "ratio", "run (us)",
-               "ratio", "carried");
+      table_ += fmt::format("{:<18} ", fmt::format("{}{}", i == 0 ? "# " : "", printable(axes[i].key)));
+    table_ += fmt::format("{:<10} {:>18} {:>8} {:>18} {:>8} {:>9}\n", "backend", "modelled (us)", "ratio",
+                          "run (us)", "ratio", "carried");
   }
 
-  /// Prints the rows of a point as soon as it is replayed.
+  /// Prints the rows of a point as soon as it is replayed; as text, it keeps them.
   void add(const Point& point, const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows) {
     for (const SweepRow& row : rows) {
       if (options_.json) {
@@ -297,11 +299,12 @@ class SweepPrinter {
       } else if (options_.csv) {
         print_csv(point, row, rows.front());
       } else {
-        print(point, row, rows.front());
+        add_text(point, row, rows.front());
       }
     }
-    if (!options_.json) flush_output();
+    if (options_.csv) flush_output();
   }
+  [[nodiscard]] const std::string& table() const { return table_; }
   void end() const {
     if (options_.json) fmt::print("{}\n", json_.dump(2, ' ', false, Json::error_handler_t::replace));
   }
@@ -339,22 +342,23 @@ class SweepPrinter {
                                          : "false",
                csv_cell(row.why));
   }
-  static void print(const Point& point, const SweepRow& row, const SweepRow& first) {
-    for (const std::string& value : point.values) fmt::print("{:<18} ", printable(value));
+  void add_text(const Point& point, const SweepRow& row, const SweepRow& first) {
+    for (const std::string& value : point.values) table_ += fmt::format("{:<18} ", printable(value));
     const auto time = [](std::optional<Time> one) {
       return one ? fmt::format("{:.3f}", microseconds(*one)) : std::string("-");
     };
     const auto ratio = [](std::optional<double> one) {
       return one ? fmt::format("{:.3f}", *one) : std::string("-");
     };
-    fmt::print("{:<10} {:>18} {:>8} {:>18} {:>8} {:>9}{}\n", row.backend,
-               row.why.empty() ? time(row.modelled) : "refused",
-               ratio(ratio_in(row, row.modelled, first.modelled)), time(row.run),
-               ratio(ratio_in(row, row.run, first.run)), row.modelled ? row.carried.text() : "-",
-               row.why.empty() ? "" : "  " + printable(row.why, 200));
+    table_ += fmt::format("{:<10} {:>18} {:>8} {:>18} {:>8} {:>9}{}\n", row.backend,
+                          row.why.empty() ? time(row.modelled) : "refused",
+                          ratio(ratio_in(row, row.modelled, first.modelled)), time(row.run),
+                          ratio(ratio_in(row, row.run, first.run)), row.modelled ? row.carried.text() : "-",
+                          row.why.empty() ? "" : "  " + printable(row.why, 200));
   }
 
   const ReplayToolOptions& options_;
+  std::string table_;
   Json json_ = Json::array();
 };
 
@@ -365,11 +369,51 @@ class Sentences {
             const std::vector<PointRows>& all)
       : points_(points), axes_(axes), all_(all) {}
 
+  /// all must not be empty.
+  [[nodiscard]] ReportAnswer answer(const std::string& name) const {
+    const std::size_t inner = axes_.size() > 1 ? axes_[1].values.size() : 1;
+    const std::size_t backends = all_.front().rows.size();
+    bool has_runs = true;
+    for (const PointRows& point : all_) {
+      for (const SweepRow& row : point.rows) has_runs = has_runs && (row.run || !row.modelled);
+    }
+    std::vector<std::string> names;
+    std::vector<std::string> objections;
+    std::vector<SweepSide> sides;
+    for (std::size_t i = 0; i < all_.size(); ++i) names.push_back(place(i, "="));
+    for (std::size_t backend = 0; backend < backends; ++backend) {
+      SweepSide& side = sides.emplace_back(SweepSide{all_.front().rows[backend].backend, {}, {}});
+      for (const PointRows& point : all_) {
+        const SweepRow& row = point.rows[backend];
+        const bool is_valid = row.modelled && (backend == 0 || row.not_carried.empty());
+        side.times.push_back(is_valid ? has_runs ? row.run : row.modelled : std::nullopt);
+        if (!row.part.empty()) objections.push_back("incomplete: " + row.part);
+      }
+      if (backend > 0 && inner == 1) {
+        const std::string text = crossover(backend, 0, 1);
+        side.crossover = text.substr(std::min(text.size(), text.find(": ") + 2));  // without "by the run"
+      }
+      const std::size_t idle = not_carried_count(backend);
+      if (idle > 0)
+        objections.push_back(
+            fmt::format("{} does not carry it at {} of {} points", side.name, idle, all_.size()));
+    }
+    ReportAnswer answer = answer_of_sweep(sides, names, has_runs || includes_computing(), name);
+    std::ranges::stable_sort(objections);
+    const auto repeated = std::ranges::unique(objections);
+    objections.erase(repeated.begin(), repeated.end());
+    answer.but = clauses_text(objections);
+    return answer;
+  }
+
   void print() const {
     const std::size_t backends = all_.empty() ? 0 : all_.front().rows.size();
     const std::size_t inner = axes_.size() > 1 ? axes_[1].values.size() : 1;
     for (std::size_t second = 0; second < inner; ++second) {
-      for (std::size_t backend = 1; backend < backends; ++backend) print_crossover(backend, second, inner);
+      for (std::size_t backend = 1; backend < backends; ++backend) {
+        const std::string text = crossover(backend, second, inner);
+        if (!text.empty()) fmt::print("# {}\n", text);
+      }
     }
     for (std::size_t backend = 0; backend < backends; ++backend) print_not_carried(backend);
     for (std::size_t backend = 0; backend < backends; ++backend) print_deployment(backend);
@@ -382,17 +426,25 @@ class Sentences {
   }
 
  private:
+  [[nodiscard]] bool includes_computing() const {
+    return std::any_of(all_.begin(), all_.end(), [](const PointRows& p) { return p.with_computing; });
+  }
+  [[nodiscard]] std::size_t not_carried_count(std::size_t backend) const {
+    return static_cast<std::size_t>(std::count_if(all_.begin(), all_.end(), [&](const PointRows& point) {
+      return !point.rows[backend].not_carried.empty();
+    }));
+  }
   /// "latency = 500ns, ranks_per_node = 4"
-  [[nodiscard]] std::string place(std::size_t point) const {
+  [[nodiscard]] std::string place(std::size_t point, std::string_view equals = " = ") const {
     std::vector<std::string> texts;
     for (std::size_t i = 0; i < axes_.size(); ++i)
-      texts.push_back(fmt::format("{} = {}", axes_[i].key, points_[point].values[i]));
+      texts.push_back(fmt::format("{}{}{}", axes_[i].key, equals, points_[point].values[i]));
     return fmt::format("{}", fmt::join(texts, ", "));
   }
 
   /// Compares along the first axis for one value of the second: by runs if they are known at all points,
   /// otherwise by communication. Hardware has no time where it does not carry the program.
-  void print_crossover(std::size_t backend, std::size_t second, std::size_t inner) const {
+  [[nodiscard]] std::string crossover(std::size_t backend, std::size_t second, std::size_t inner) const {
     std::vector<SweepPoint> runs;
     std::vector<SweepPoint> communication;
     bool has_runs = true;
@@ -401,7 +453,7 @@ class Sentences {
       const SweepRow& other = all_[i].rows[backend];
       if (!base.modelled || !other.modelled || !base.not_carried.empty() || !other.not_carried.empty())
         continue;
-      const std::string at = fmt::format("{} = {}", axes_[0].key, points_[i].values[0]);
+      const std::string at = fmt::format("{}={}", axes_[0].key, points_[i].values[0]);
       has_runs = has_runs && base.run && other.run;
       runs.push_back({at, base.run, other.run});
       communication.push_back({at, base.modelled, other.modelled});
@@ -409,22 +461,18 @@ class Sentences {
     const std::string text =
         crossover_text(all_.front().rows[backend].backend, all_.front().rows.front().backend,
                        has_runs ? runs : communication);
-    if (text.empty()) return;
-    const bool of_run = has_runs || std::any_of(all_.begin(), all_.end(),
-                                                [](const PointRows& p) { return p.with_computing; });
-    fmt::print("# by {}{}: {}\n", of_run ? "the run" : "communication",
-               inner > 1 ? fmt::format(", {} = {}", axes_[1].key, axes_[1].values[second]) : "", text);
+    if (text.empty()) return {};
+    return fmt::format("by {}{}: {}", has_runs || includes_computing() ? "the run" : "communication",
+                       inner > 1 ? fmt::format(", {} = {}", axes_[1].key, axes_[1].values[second]) : "",
+                       text);
   }
 
   /// Prints where the hardware does not carry the program, and the reason at the first such point.
   void print_not_carried(std::size_t backend) const {
-    std::size_t count = 0;
-    std::size_t first = 0;
-    for (std::size_t i = 0; i < all_.size(); ++i) {
-      if (all_[i].rows[backend].not_carried.empty()) continue;
-      if (count++ == 0) first = i;
-    }
+    const std::size_t count = not_carried_count(backend);
     if (count == 0) return;
+    std::size_t first = 0;
+    while (all_[first].rows[backend].not_carried.empty()) ++first;
     fmt::print("# at {} {}\n",
                count == all_.size()
                    ? "every point"
@@ -500,7 +548,15 @@ int replay_sweep(const ReplayToolOptions& options) {
     }
   }
   if (printer) printer->end();
-  if (!options.json && !options.csv) Sentences(points, axes, all).print();
+  if (!options.json && !options.csv && !all.empty()) {
+    const Sentences sentences(points, axes, all);
+    const std::string name = std::filesystem::path(options.files.front()).filename().string();
+    fmt::print("{}", answer_text(sentences.answer(name)));
+    if (points.front().setup(options).configuration->details) {
+      fmt::print("\n{}", printer->table());
+      sentences.print();
+    }
+  }
   for (const std::string& note : notes) warn(note);
   if (is_interrupted()) {
     warn(fmt::format("interrupted: {} of {} points were replayed", all.size(), points.size()));

@@ -222,7 +222,7 @@ static double percent(Time part, Time all) {
   return all > Time() ? 100 * static_cast<double>(part.count()) / static_cast<double>(all.count()) : 0;
 }
 
-/// Prints the busiest resource of each name.
+/// Prints the busiest resource of each name, without those that are idle most of the time.
 void print_resources(const ReplayResult& result) {
   std::vector<const ReplayResource*> busiest;
   for (const ReplayResource& use : result.resources) {
@@ -234,10 +234,19 @@ void print_resources(const ReplayResult& result) {
       *same = &use;
     }
   }
-  for (const ReplayResource* use : busiest)
+  constexpr double kShown = 20;  // percent of the run
+  std::size_t idle = 0;
+  for (const ReplayResource* use : busiest) {
+    if (percent(use->busy, result.modelled_time) < kShown) {
+      ++idle;
+      continue;
+    }
     fmt::print("  busiest {} (rank {}): {:.3f} us, {:.1f} % of the run; work waited {:.3f} us for it\n",
                use->name, use->first_rank, microseconds(use->busy), percent(use->busy, result.modelled_time),
                microseconds(use->waited));
+  }
+  if (idle > 0)
+    fmt::print("  {} busy for less than {:.0f} % of the run\n", counted(idle, "other unit"), kShown);
 }
 
 void print_links(const ReplayResult& result) {

@@ -13,7 +13,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 
+#include "lib/answers/report/link_loads.hpp"
 #include "lib/answers/report/sentences.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/text_format.hpp"
@@ -416,10 +418,76 @@ ReportAnswer answer_of(const Advisor& advisor, const ProgramNames& program) {
   return answer;
 }
 
+namespace {
+
+/// "MPI_Wait 55 %, MPI_Send 30 % of the time in MPI calls". Empty if no call takes time.
+std::string busiest_calls_text(const ReplayResult& result) {
+  constexpr std::size_t kNamed = 2;
+  const Counters counters = result.total();
+  std::vector<std::pair<Time, std::string_view>> calls;
+  Time all;
+  for (std::size_t i = 0; i < result.functions.size(); ++i) {
+    const Time time = counters.calls[i].modelled;
+    all += time;
+    if (time > Time()) calls.emplace_back(time, result.functions[i]);
+  }
+  std::ranges::stable_sort(calls, [](const auto& one, const auto& other) { return one.first > other.first; });
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < std::min(kNamed, calls.size()); ++i)
+    texts.push_back(fmt::format("{} {}", calls[i].second, share_text(ratio_of(calls[i].first, all))));
+  return texts.empty() ? std::string() : fmt::format("{} of the time in MPI calls", fmt::join(texts, ", "));
+}
+
+/// The answer from one replay: how long it takes, and what bounds a gain by other hardware.
+ReportAnswer answer_of_replay(const ReplayedSide& side, const std::optional<ProgramTimes>& program,
+                              const ProgramNames& names) {
+  ReportAnswer answer;
+  answer.kind = "single";
+  answer.baseline = answer.end = end_of(side);
+  answer.of_run = side.run != nullptr;
+  answer.next = fmt::format("offramp advise {}", names.file);
+  const std::string name = cut_text(names.name, kLongestName);
+  const Time alone = side.result->modelled_time;
+  if (side.run == nullptr || !program) {
+    answer.answer = fmt::format("{}: {} {} over {}", name, answer.of_run ? "run" : "communication",
+                                time_text(answer.end), side.backend);
+    answer.why = busiest_calls_text(*side.result);
+  } else {
+    answer.answer = fmt::format("{}: run {} over {}, {} of it in MPI", name, time_text(answer.end),
+                                side.backend, share_text(side.run->share_in_calls()));
+    answer.why = clauses_text(
+        {fmt::format("{} of MPI time is waiting for computing",
+                     share_text(std::min(1.0, ratio_of(program->free.in_calls, side.run->in_calls)))),
+         fmt::format("{} of communication hidden",
+                     share_text(hidden_share(alone, *side.run, program->free)))});
+    answer.sure = fmt::format("free communication would save {}",
+                              share_text(std::max(0.0, 1 - ratio_of(program->free.end, answer.end))));
+    answer.bars = {{std::string(side.backend), answer.end, {}},
+                   {"free communication", program->free.end, {}}};
+    std::ranges::stable_sort(answer.bars, {}, &ReportAnswerBar::end);
+  }
+  const Counters counters = side.result->total();
+  const CarriedTime carried{counters.times};
+  std::vector<std::string> objections;
+  if (!carried.carries_program()) {
+    objections.push_back(why_not_carried(side.backend, counters));
+  } else if (carried.share().value_or(1) < 0.995) {
+    objections.push_back(fmt::format("{} carries {}", side.backend, carried.text()));
+  }
+  if (side.run != nullptr && side.run->end < alone)
+    objections.push_back(
+        fmt::format("communication alone takes {}: computing staggers the messages", time_text(alone)));
+  answer.but = clauses_text(objections);
+  return answer;
+}
+
+}  // namespace
+
 ReportAnswer answer_of_replays(std::span<const ReplayedSide> sides,
                                const std::optional<ProgramTimes>& program, std::optional<Time> tuned,
                                const ProgramNames& names) {
   const ReplayedSide& base = sides.front();
+  if (sides.size() == 1) return answer_of_replay(base, program, names);
   ReportAnswer answer;
   answer.baseline = end_of(base);
   answer.of_run = base.run != nullptr;
@@ -476,6 +544,11 @@ ReportAnswer answer_of_replays(std::span<const ReplayedSide> sides,
   if (tuned && ratio_of(*tuned, base.result->modelled_time) < 1 - kWorthwhile)
     objections.push_back(fmt::format("{} with its fastest algorithms: communication {}", baseline_name(),
                                      slower_text(ratio_of(*tuned, base.result->modelled_time))));
+  for (const ReplayedSide* side : {best, &base}) {
+    if (side->run != nullptr && side->run->end < side->result->modelled_time)
+      objections.push_back(fmt::format("communication alone over {} takes {}: computing staggers it",
+                                       side->backend, time_text(side->result->modelled_time)));
+  }
   answer.but = clauses_text(objections);
   return answer;
 }
@@ -597,6 +670,147 @@ ReportAnswer answer_of_forecasts(std::span<const ForecastSide> sides, const Oper
   }
   add_memory(objections, memory);
   answer.but = clauses_text(objections);
+  return answer;
+}
+
+namespace {
+
+/// A point of a sweep at which a backend is compared with the first one.
+struct SweepRatio {
+  const SweepSide* side = nullptr;
+  std::size_t point = 0;
+  double ratio = 1;
+};
+
+/// The lowest ratio of a backend's time to that of the first one. `nullopt` if no point has both times.
+std::optional<SweepRatio> lowest_ratio(std::span<const SweepSide> sides) {
+  std::optional<SweepRatio> lowest;
+  const SweepSide& base = sides.front();
+  for (const SweepSide& side : sides.subspan(1)) {
+    for (std::size_t point = 0; point < side.times.size(); ++point) {
+      if (!side.times[point] || !base.times[point]) continue;
+      const double ratio = ratio_of(*side.times[point], *base.times[point]);
+      if (!lowest || ratio < lowest->ratio) lowest = {&side, point, ratio};
+    }
+  }
+  return lowest;
+}
+
+/// One backend: its first and last times, with a bar per point.
+void describe_one_side(ReportAnswer& answer, const SweepSide& side, const std::vector<std::string>& points,
+                       std::string_view what) {
+  for (std::size_t point = 0; point < points.size(); ++point)
+    answer.bars.push_back({points[point], side.times[point].value_or(Time()),
+                           side.times[point] ? std::string() : std::string("refused")});
+  const auto has_time = [](const ReportAnswerBar& bar) { return bar.end > Time(); };
+  const auto first = std::ranges::find_if(answer.bars, has_time);
+  if (first == answer.bars.end()) {
+    answer.answer += fmt::format("{} has no time at any point", side.name);
+    return;
+  }
+  const auto last = std::find_if(answer.bars.rbegin(), answer.bars.rend(), has_time);
+  answer.baseline = first->end;
+  answer.end = last->end;
+  answer.answer += fmt::format("{} {} over {}", what, arrow_text(first->end, last->end), side.name);
+  answer.why = fmt::format("from {} to {}", first->name, last->name);
+}
+
+}  // namespace
+
+ReportAnswer answer_of_sweep(std::span<const SweepSide> sides, const std::vector<std::string>& points,
+                             bool of_run, const std::string& name) {
+  const SweepSide& base = sides.front();
+  const std::string_view what = of_run ? "run" : "communication";
+  ReportAnswer answer;
+  answer.kind = "sweep";
+  answer.of_run = of_run;
+  answer.answer = cut_text(name, kLongestName) + ": ";
+  answer.next = "the same with --details, or --csv";
+  if (sides.size() == 1) {
+    describe_one_side(answer, base, points, what);
+    return answer;
+  }
+  const std::optional<SweepRatio> lowest = lowest_ratio(sides);
+  if (!lowest) {
+    answer.answer += fmt::format("no hardware carries it; stay with {}", base.name);
+    return answer;
+  }
+  const std::string& at = points[lowest->point];
+  answer.candidate = lowest->side->name;
+
+  answer.end = *lowest->side->times[lowest->point];
+  answer.answer +=
+      lowest->ratio < 0.9995
+          ? fmt::format("{}, {} up to {}, at {}", answer.candidate, what, slower_text(lowest->ratio), at)
+          : fmt::format("stay with {}; closest: {}, {} at {}", base.name, answer.candidate,
+                        lowest->ratio < 1.0005 ? std::string("as fast") : slower_text(lowest->ratio), at);
+  std::vector<std::string> crossovers = {lowest->side->crossover};
+  for (const SweepSide& side : sides) {
+    if (&side != lowest->side) crossovers.push_back(side.crossover);
+  }
+  answer.why = clauses_text(crossovers);
+  answer.sure = "errors are weighed by advise alone";
+  for (std::size_t point = 0; point < points.size(); ++point) {
+    const SweepSide* fastest = nullptr;
+    for (const SweepSide& side : sides) {
+      if (side.times[point] && (fastest == nullptr || *side.times[point] < *fastest->times[point]))
+        fastest = &side;
+    }
+    ReportAnswerBar& bar = answer.bars.emplace_back(ReportAnswerBar{points[point], {}, "refused"});
+    if (fastest == nullptr) continue;
+    bar.end = *fastest->times[point];
+    bar.note = fastest->name;
+    if (fastest != &base && base.times[point])
+      bar.note += fmt::format(" {} of {}", ratio_text(bar.end, *base.times[point]), base.name);
+  }
+  return answer;
+}
+
+ReportAnswer answer_of_jobs(std::span<const Settled> replays, std::size_t background_nodes) {
+  ReportAnswer answer;
+  answer.kind = "jobs";
+  answer.next = "the same with --details";
+  const Settled* slowest_over = nullptr;
+  const SettledJob* slowest = nullptr;
+  const auto name_of = [](const SettledJob& job) {
+    return std::filesystem::path(job.program).filename().string();
+  };
+  const auto slowdown = [](const Settled& replay, const SettledJob& job) {
+    return job.slowdown(*replay.result);
+  };
+  for (const Settled& replay : replays) {
+    for (const SettledJob& job : replay.jobs) {
+      const std::size_t number = static_cast<std::size_t>(&job - replay.jobs.data()) + 1;
+      const Time end = replay.result->end(job.ranks);
+      answer.bars.push_back({fmt::format("{}{} {}", replays.size() > 1 ? replay.backend + " " : std::string(),
+                                         number, cut_text(name_of(job), 14)),
+                             end, fmt::format("{} of alone", ratio_text(end, job.alone))});
+      if (slowest == nullptr || slowdown(replay, job) > slowdown(*slowest_over, *slowest)) {
+        slowest = &job;
+        slowest_over = &replay;
+      }
+    }
+  }
+  if (slowest == nullptr) return answer;
+  answer.end = slowest_over->result->end(slowest->ranks);
+  answer.candidate = slowest_over->backend;
+  const double ratio = slowdown(*slowest_over, *slowest);
+  const std::string count =
+      slowest_over->jobs.size() == 1 ? "1 program" : fmt::format("{} programs", slowest_over->jobs.size());
+  answer.answer = ratio < 1.0005 ? fmt::format("{} at once: none takes longer than alone", count)
+                                 : fmt::format("{} at once: {} {} than alone, over {}", count,
+                                               cut_text(name_of(*slowest), kLongestName), slower_text(ratio),
+                                               slowest_over->backend);
+  const ReplayResult& result = *slowest_over->result;
+  const std::vector<const LinkUse*> links = busiest(result.links, 1);
+  if (!links.empty())
+    answer.why =
+        clauses_text({fmt::format("messages wait {} for shared links", time_text(waited_for(result.links))),
+                      fmt::format("the busiest is in use {}",
+                                  share_text(ratio_of(links.front()->busy, result.modelled_time)))});
+  else
+    answer.why = "the programs share no link";
+  if (background_nodes > 0) answer.but = fmt::format("with traffic between {} other nodes", background_nodes);
   return answer;
 }
 

@@ -7,9 +7,11 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "lib/answers/advice/advice.hpp"
 #include "lib/answers/report/answer.hpp"
+#include "lib/answers/report/report.hpp"
 
 namespace offramp {
 
@@ -29,7 +31,8 @@ struct ReplayedSide {
   const WholeRun* run = nullptr;         // with the program's computing; null: unknown
 };
 
-/// The answer from finished replays, each at its own link rate. The first side is the baseline. tuned: its
+/// The answer from finished replays, each at its own link rate. The first side is the baseline; it may be the
+/// only one, and then has a result. tuned: its
 /// communication with the fastest algorithms, if known. Ignores the errors of the models.
 ReportAnswer answer_of_replays(std::span<const ReplayedSide> sides,
                                const std::optional<ProgramTimes>& program, std::optional<Time> tuned,
@@ -50,5 +53,21 @@ struct ForecastSide {
 /// operation, at the beginning of the answer. The errors of the models count as in an advisor.
 ReportAnswer answer_of_forecasts(std::span<const ForecastSide> sides, const Operation& operation,
                                  const std::string& name);
+
+/// One backend along a sweep.
+struct SweepSide {
+  std::string name;
+  std::vector<std::optional<Time>> times;  // by point; `nullopt`: no valid time
+  std::string crossover;                   // where it becomes faster or slower than the first side
+};
+
+/// The answer from a sweep, with a bar for the fastest backend at each point. points: "latency=500ns". The
+/// first side is the baseline.
+ReportAnswer answer_of_sweep(std::span<const SweepSide> sides, const std::vector<std::string>& points,
+                             bool of_run, const std::string& name);
+
+/// The answer from replays of several programs at once: how much longer they take than alone. replays: with
+/// results. background_nodes: the number of nodes with other traffic.
+ReportAnswer answer_of_jobs(std::span<const Settled> replays, std::size_t background_nodes);
 
 }  // namespace offramp

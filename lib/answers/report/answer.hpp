@@ -30,7 +30,8 @@ struct ReportAnswer {
   std::string routes;                 // the best mix as lines of offramp.toml; empty if none was found
   // The same for programs that read it.
   std::string kind;       // "hardware", "algorithm", "link", "baseline", "nothing", "unknown"; of a change
-                          // "change", "none"; of a program at more ranks "scaled"
+                          // "change", "none"; of a program at more ranks "scaled"; of one backend "single",
+                          // of a sweep "sweep", of several programs at once "jobs"
   std::string candidate;  // the best hardware, or the algorithm that is better; empty: none was compared
   Time baseline;          // takes so long as it is
   Time end;               // the candidate does, at the baseline's link

@@ -56,7 +56,8 @@ RunReport run_report(const std::vector<std::string>& ranks, const RunFacts& fact
 RunReport replay_report(int ranks, const RunFacts& facts, const Configuration& configuration,
                         const std::vector<Settled>& settled, const std::optional<ProgramTimes>& program = {});
 
-/// A few lines for people.
-std::string summary(const RunReport& report);
+/// At most twelve lines and the warnings, each behind "offramp: ". details: adds the counts, the phases, the
+/// links, and the places in the program.
+std::string summary(const RunReport& report, bool details);
 
 }  // namespace offramp

@@ -1,8 +1,11 @@
-// The few lines that a run says of itself.
+// The few lines that a run prints, and its details.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
+#include "lib/answers/report/answer.hpp"
 #include "lib/answers/report/link_loads.hpp"
 #include "lib/answers/report/report.hpp"
 #include "lib/answers/report/sentences.hpp"
@@ -38,10 +41,7 @@ std::string overview(const RunReport& report) {
   CallCounter sum;
   for (const ReportCall& call : lane.calls) sum += call;
   std::string out = fmt::format(
-      "offramp: backend {}, {}, modelled time {}\n"
-      "offramp: {}, {}; {}{}: {} carried by {}, {} declined, {}{} native{}\n",
-      lane.backend, counted(report.ranks, "rank"),
-      report.settled ? time_text(lane.modelled_time) : "not known", counted(sum.count, "MPI call"),
+      "offramp: {}, {}; {}{}: {} carried by {}, {} declined, {}{} native{}\n", counted(sum.count, "MPI call"),
       bytes_text(sum.bytes), counted(sum.operations(), "operation"),
       sum.operations() == sum.count ? "" : why_not_one_each(lane.calls), sum.offloaded, lane.backend,
       sum.declined, sum.routed > 0 ? fmt::format("{} routed to others, ", sum.routed) : "", sum.native,
@@ -53,9 +53,9 @@ std::string overview(const RunReport& report) {
   return out;
 }
 
-/// Which functions take the time, and how evenly the ranks spend it.
-std::string time_spent(const ReportLane& lane) {
-  constexpr std::size_t kNamed = 3;
+/// "MPI_Wait 55.1 %, MPI_Send 30.2 %": the two functions with the most time. Empty if none takes time.
+std::string busiest_calls(const ReportLane& lane) {
+  constexpr std::size_t kNamed = 2;
   std::vector<const ReportCall*> calls;
   Time all;
   for (const ReportCall& call : lane.calls) {
@@ -69,13 +69,17 @@ std::string time_spent(const ReportLane& lane) {
   for (std::size_t i = 0; i < std::min(kNamed, calls.size()) && calls[i]->modelled > Time(); ++i)
     most += fmt::format("{}{} {}", most.empty() ? "" : ", ", calls[i]->name,
                         percent_text(calls[i]->modelled, all));
-  Time first = lane.modelled_time;
-  for (const ReportRank& rank : lane.ranks) first = earlier(first, rank.modelled_time);
-  return fmt::format("offramp: time in MPI calls: {}; the first rank ends after {}\n", most,
-                     time_text(first));
+  return most;
 }
 
-/// Both answers where the program's computing is known: the times above are those of its communication alone.
+/// How evenly the ranks spend the time.
+std::string time_spent(const ReportLane& lane) {
+  Time first = lane.modelled_time;
+  for (const ReportRank& rank : lane.ranks) first = earlier(first, rank.modelled_time);
+  return fmt::format("offramp: the first rank ends after {}\n", time_text(first));
+}
+
+/// The run with the program's computing. Empty if it is unknown.
 std::string whole_run_text(const RunReport& report) {
   const ReportLane& lane = report.lanes.front();
   if (!report.computing || !lane.run) return {};
@@ -87,12 +91,6 @@ std::string whole_run_text(const RunReport& report) {
       ratio_text(in_nanoseconds(computing.largest) * ranks, in_nanoseconds(computing.sum)),
       time_text(lane.run->end),
       share_in_calls_text(lane.backend, lane.run->in_calls, lane.run->sum, computing.free.in_calls));
-  for (std::size_t i = 1; i < report.lanes.size(); ++i) {
-    const ReportLane& other = report.lanes[i];
-    if (!other.run || !other.time.carries_program()) continue;
-    out += fmt::format("offramp: the run over {} takes {}, {} of {}\n", other.backend,
-                       time_text(other.run->end), ratio_text(other.run->end, lane.run->end), lane.backend);
-  }
   if (!computing.gaps.empty()) out += fmt::format("offramp: {}\n", computing.gaps);
   return out;
 }
@@ -131,24 +129,16 @@ std::string stragglers_text(const ReportLane& lane) {
                      time_text(lane.stragglers->longest));
 }
 
-/// Every lane on a line, against the host.
-std::string comparison(const RunReport& report) {
+/// The machines behind the bars, and why hardware does not carry the program.
+std::string notes_on_comparison(const RunReport& report) {
   if (report.lanes.size() < 2) return {};
-  Time host;
   Deployment ground;
   for (const ReportLane& lane : report.lanes) {
-    if (!is_baseline(lane.backend)) continue;
-    host = lane.communication;
-    ground = lane.deployment;
+    if (is_baseline(lane.backend)) ground = lane.deployment;
   }
-  std::string out = "offramp: the same run over other hardware, longest time of any rank in MPI calls:\n";
   std::string notes;
-  for (const ReportLane& lane : report.lanes) {
-    const bool has_ratio = !is_baseline(lane.backend) && host > Time() && lane.time.carries_program();
-    out += fmt::format("offramp: {:>12} {:>12} {:>15}  carried {:>7} of the time\n", lane.backend,
-                       time_text(lane.communication),
-                       has_ratio ? fmt::format("{} of host", ratio_text(lane.communication, host)) : "",
-                       lane.time.text());
+  for (std::size_t i = 1; i < report.lanes.size(); ++i) {
+    const ReportLane& lane = report.lanes[i];
     if (!lane.time.carries_program()) {
       notes += fmt::format("offramp: {}\n", not_carried_text(lane.backend, lane.time, lane.declines));
     } else if (const std::string other = other_ground_text(lane.deployment, ground); !other.empty()) {
@@ -156,7 +146,7 @@ std::string comparison(const RunReport& report) {
     }
   }
   if (!ground.text.empty()) notes += fmt::format("offramp: host runs on {}\n", ground.text);
-  return out + notes;
+  return notes;
 }
 
 std::string places_text(const RunReport& report) {
@@ -173,12 +163,71 @@ std::string places_text(const RunReport& report) {
   return out;
 }
 
+/// The backends, the fastest first. Those that do not carry the program follow without a time.
+std::vector<ReportAnswerBar> bars_of(const RunReport& report) {
+  std::vector<ReportAnswerBar> bars;
+  for (const ReportLane& lane : report.lanes) {
+    ReportAnswerBar& bar = bars.emplace_back(ReportAnswerBar{lane.backend, {}, {}});
+    if (lane.time.share().value_or(1) < 0.995) bar.note = "carries " + lane.time.text();
+    if (is_baseline(lane.backend) || lane.time.carries_program()) bar.end = lane.end();
+  }
+  const auto later_end = [](const ReportAnswerBar& bar) { return std::pair(bar.end <= Time(), bar.end); };
+  std::ranges::stable_sort(bars, {}, later_end);
+  return bars;
+}
+
+ReportAnswer answer_of_run(const RunReport& report) {
+  const ReportLane& lane = report.lanes.front();
+  ReportAnswer answer;
+  answer.answer = fmt::format("backend {}, {}, modelled time {}", lane.backend, counted(report.ranks, "rank"),
+                              report.settled ? time_text(lane.modelled_time) : "not known");
+  std::vector<std::string> reasons;
+  if (const std::string calls = busiest_calls(lane); !calls.empty())
+    reasons.push_back(calls + " of the time in MPI calls");
+  if (lane.run && lane.run->sum > Time()) {
+    answer.answer += fmt::format("; run {}", time_text(lane.run->end));
+    reasons.push_back(fmt::format("MPI calls are {} of the run", share_text(lane.run->share_in_calls())));
+  }
+  answer.why = clauses_text(reasons);
+  std::vector<std::string> objections;
+  if (!lane.time.carries_program())
+    objections.push_back(not_carried_text(lane.backend, lane.time, lane.declines));
+  if (report.arrival_order_dependences > 0)
+    objections.push_back(
+        fmt::format("it depends on arrival order at {}", counted(report.place_count, "place")));
+  if (!lane.declines.empty()) {
+    const ReportDecline& most = *std::ranges::max_element(lane.declines, {}, &ReportDecline::count);
+    objections.push_back(fmt::format("declined {} x {}: {}", most.count, most.operation, most.reason));
+  }
+  answer.but = clauses_text(objections);
+  answer.next = "the same with --details, or OFFRAMP_DETAILS=true";
+  if (report.lanes.size() < 2) return answer;
+  answer.bars = bars_of(report);
+  for (const ReportLane& one : report.lanes) {
+    if (is_baseline(one.backend)) answer.baseline = one.end();
+  }
+  return answer;
+}
+
+/// The lines of an answer, as a run prints them.
+std::string with_prefix(const std::string& lines) {
+  std::string text;
+  for (std::size_t at = 0; at < lines.size();) {
+    const std::size_t end = std::min(lines.find('\n', at), lines.size());
+    text += "offramp: " + lines.substr(at, end - at) + "\n";
+    at = end + 1;
+  }
+  return text;
+}
+
 }  // namespace
 
-std::string summary(const RunReport& report) {
+std::string summary(const RunReport& report, bool details) {
   const ReportLane& lane = report.lanes.front();
-  std::string out = overview(report) + time_spent(lane) + whole_run_text(report) + phases_text(lane) +
-                    links_text(lane) + stragglers_text(lane) + comparison(report) + places_text(report);
+  std::string out = with_prefix(answer_text(answer_of_run(report)));
+  if (details)
+    out += overview(report) + time_spent(lane) + whole_run_text(report) + phases_text(lane) +
+           links_text(lane) + stragglers_text(lane) + notes_on_comparison(report) + places_text(report);
   if (lane.wire.rerouted > 0)
     out += fmt::format("offramp: {} rerouted around failed hardware\n",
                        counted(lane.wire.rerouted, "operation"));

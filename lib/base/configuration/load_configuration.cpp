@@ -404,7 +404,7 @@ class Loader {
     const Configuration& c = configuration_;
     if (c.off()) return;
     const std::pair<const char*, bool> kForReports[] = {
-        {"details", c.details}, {"certificate", c.certificate}, {"receipts", c.receipts.any()}};
+        {"details", c.details && !c.summary}, {"certificate", c.certificate}, {"receipts", c.receipts.any()}};
     for (const auto& [key, on] : kForReports) {
       if (on && c.report.empty())
         configuration_.notes.push_back(

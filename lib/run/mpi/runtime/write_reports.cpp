@@ -260,7 +260,7 @@ void write_reports(const Session& session, const RunFacts& facts, const std::vec
     if (!problem.empty()) report_lost("report", configuration.report, problem);
   }
   if (!configuration.summary) return;
-  std::string text = summary(report);
+  std::string text = summary(report, configuration.details);
   if (configuration.details)
     text += fmt::format(
         "offramp: after the program, Offramp needed {} to gather {} of recordings, {} to simulate, {} to "
