@@ -163,7 +163,8 @@ class SymbolicRanks {
   };
 
   Channel& channel(int from, int to) {
-    return channels_[static_cast<std::size_t>(from * operation_.ranks + to)];
+    return channels_[static_cast<std::size_t>(from) * static_cast<std::size_t>(operation_.ranks) +
+                     static_cast<std::size_t>(to)];
   }
   Message* send(Channel& channel, Bytes data) {
     channel.sent.emplace_back(data.begin(), data.end());
