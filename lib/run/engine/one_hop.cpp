@@ -13,7 +13,8 @@
 //   wait, a reader looks into the slots. It uses what it finds there, as a receive accepts a shorter message,
 //   and cancels the algorithm.
 // - A reader that finds contributors of both kinds returns an error and notifies them: their algorithm may
-//   wait for ranks that used slots.
+//   wait for ranks that used slots. So does a root with a small result whose contributors all use the
+//   algorithm: an algorithm of another size may expect other messages.
 //
 // Limit: a rank of an erroneous program that is more than kSlots operations ahead has no slot for a label.
 // Readers may then wait for ever.
@@ -413,8 +414,10 @@ void OneHop::resolve(HopOperation& operation) {
   const bool reads_own = rank >= operation.first && rank < operation.end;
   const int others = operation.end - operation.first - (reads_own ? 1 : 0);
   const int by_algorithm = std::popcount(operation.algorithm_ranks);
-  operation.refused = by_algorithm == others ? by_algorithm > 0 || operation.by_algorithm
-                                             : by_algorithm > 0 && is_mutual(operation.operation.kind);
+  const bool is_mutual = offramp::is_mutual(operation.operation.kind);
+  const bool agrees = operation.by_algorithm || !kToRoot.contains(operation.operation.kind);
+  operation.refused = by_algorithm == others ? agrees && (by_algorithm > 0 || operation.by_algorithm)
+                                             : by_algorithm > 0 && is_mutual;
   if (operation.refused) return;
   ++carried_;
   if (by_algorithm > 0) notify_contributors(operation);
