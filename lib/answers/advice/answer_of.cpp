@@ -125,8 +125,8 @@ std::vector<std::string> reasons_of(const ReplayedSide& baseline, const Replayed
     const double there = hidden_share(other, *hardware.run, program->free);
     hidden = own.seconds() * (there - here);
     speed *= 1 - there;
-    overlap = fmt::format("{} of communication is hidden, compared with {} over {}", share_text(there),
-                          share_text(here), baseline.backend);
+    overlap = fmt::format("{} of communication is hidden ({}: {})", share_text(there), baseline.backend,
+                          share_text(here));
   }
   std::vector<Contribution> parts = {{hidden, overlap},
                                      {speed, speed_text(*baseline.result, *hardware.result, gains)}};
@@ -725,7 +725,7 @@ ReportAnswer answer_of_sweep(std::span<const SweepSide> sides, const std::vector
   answer.kind = "sweep";
   answer.of_run = of_run;
   answer.answer = cut_text(name, kLongestName) + ": ";
-  answer.next = "the same with --details, or --csv";
+  answer.next = "repeat with --details, or --csv";
   if (sides.size() == 1) {
     describe_one_side(answer, base, points, what);
     return answer;
@@ -749,7 +749,7 @@ ReportAnswer answer_of_sweep(std::span<const SweepSide> sides, const std::vector
     if (&side != lowest->side) crossovers.push_back(side.crossover);
   }
   answer.why = clauses_text(crossovers);
-  answer.sure = "errors are weighed by advise alone";
+  answer.sure = "not estimated here; offramp advise includes the models' errors";
   for (std::size_t point = 0; point < points.size(); ++point) {
     const SweepSide* fastest = nullptr;
     for (const SweepSide& side : sides) {
@@ -769,7 +769,7 @@ ReportAnswer answer_of_sweep(std::span<const SweepSide> sides, const std::vector
 ReportAnswer answer_of_jobs(std::span<const Settled> replays, std::size_t background_nodes) {
   ReportAnswer answer;
   answer.kind = "jobs";
-  answer.next = "the same with --details";
+  answer.next = "repeat with --details";
   const Settled* slowest_over = nullptr;
   const SettledJob* slowest = nullptr;
   const auto name_of = [](const SettledJob& job) {

@@ -18,7 +18,7 @@ namespace offramp {
 /// How the answer names the program.
 struct ProgramNames {
   std::string name;  // begins the answer
-  std::string file;  // for commands; empty: "the same with" further options
+  std::string file;  // for commands; empty: "repeat with" further options
 };
 
 /// Call it after weigh(), and again after further searches. It includes what they have found so far.

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -48,8 +50,20 @@ std::string overview(const RunReport& report) {
       lane.time.share() ? fmt::format("; {} of their time carried by it", lane.time.text()) : "");
   if (!lane.time.carries_program())
     out += fmt::format("offramp: {}\n", not_carried_text(lane.backend, lane.time, lane.declines));
-  for (const ReportDecline& decline : lane.declines)
+  return out;
+}
+
+/// What the hardware declined: all reasons, or the most frequent ones and the number of the others.
+std::string declines_text(const ReportLane& lane, bool all) {
+  constexpr std::size_t kShown = 3;
+  std::vector<ReportDecline> declines = lane.declines;
+  std::ranges::stable_sort(declines, std::ranges::greater(), &ReportDecline::count);
+  const std::size_t shown = all ? declines.size() : std::min(kShown, declines.size());
+  std::string out;
+  for (const ReportDecline& decline : std::span(declines).first(shown))
     out += fmt::format("offramp: declined {} x {}: {}\n", decline.count, decline.operation, decline.reason);
+  if (shown < declines.size())
+    out += fmt::format("offramp: declined for {} more\n", counted(declines.size() - shown, "reason"));
   return out;
 }
 
@@ -195,12 +209,8 @@ ReportAnswer answer_of_run(const RunReport& report) {
   if (report.arrival_order_dependences > 0)
     objections.push_back(
         fmt::format("it depends on arrival order at {}", counted(report.place_count, "place")));
-  if (!lane.declines.empty()) {
-    const ReportDecline& most = *std::ranges::max_element(lane.declines, {}, &ReportDecline::count);
-    objections.push_back(fmt::format("declined {} x {}: {}", most.count, most.operation, most.reason));
-  }
   answer.but = clauses_text(objections);
-  answer.next = "the same with --details, or OFFRAMP_DETAILS=true";
+  answer.next = "repeat with --details, or OFFRAMP_DETAILS=true";
   if (report.lanes.size() < 2) return answer;
   answer.bars = bars_of(report);
   for (const ReportLane& one : report.lanes) {
@@ -225,9 +235,11 @@ std::string with_prefix(const std::string& lines) {
 std::string summary(const RunReport& report, bool details) {
   const ReportLane& lane = report.lanes.front();
   std::string out = with_prefix(answer_text(answer_of_run(report)));
+  if (details) out += overview(report);
+  out += declines_text(lane, details);
   if (details)
-    out += overview(report) + time_spent(lane) + whole_run_text(report) + phases_text(lane) +
-           links_text(lane) + stragglers_text(lane) + notes_on_comparison(report) + places_text(report);
+    out += time_spent(lane) + whole_run_text(report) + phases_text(lane) + links_text(lane) +
+           stragglers_text(lane) + notes_on_comparison(report) + places_text(report);
   if (lane.wire.rerouted > 0)
     out += fmt::format("offramp: {} rerouted around failed hardware\n",
                        counted(lane.wire.rerouted, "operation"));
