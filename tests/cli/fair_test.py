@@ -100,7 +100,7 @@ class Answers(Fair):
         answer = json.loads(self.offramp(*words, "--json").stdout)["answer"]
         self.assertEqual(lines[0], answer["answer"])
         self.assertEqual((answer["kind"], answer["candidate"]), ("hardware", "dpu"))
-        self.assertRegex(answer["why"], r"^\d+ % of communication is hidden, compared with [\d.]+ % over host")
+        self.assertRegex(answer["why"], r"^\d+ % of communication is hidden \(host: [\d.]+ %\)")
         self.assertEqual([line.split()[0] for line in lines if line.startswith("  ")], [bar["name"] for bar in answer["bars"]])
         self.assertFalse(answer["holds"])  # only advise weighs errors
 

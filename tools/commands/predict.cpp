@@ -445,6 +445,11 @@ int predict(const PredictOptions& options) try {
   } else if (answers.size() > 1 && !options.csv) {
     answer = answer_of(setup, answers, options);
   }
+  const auto supposed = std::ranges::find_if(answers, [](const Answer& a) { return a.forecast.what_if; });
+  if (answer && supposed != answers.end())
+    answer->but = clauses_text(
+        {fmt::format("what if: {} {}", supposed->question.backend->name, supposed->forecast.note),
+         answer->but});
   if (options.json) {
     print_json(answers, options.repeat, answer);
   } else if (options.csv) {
@@ -459,7 +464,8 @@ int predict(const PredictOptions& options) try {
     notes.insert(fmt::format("note: {} has no root; --root has no effect", to_string(kind)));
   for (std::string& note : setup.notes()) notes.insert(std::move(note));
   for (const Answer& one : answers) {
-    if (one.forecast.note.empty() || one.forecast.what_if) continue;
+    const bool is_in_table = one.forecast.what_if && (!answer || options.details);
+    if (one.forecast.note.empty() || is_in_table) continue;
     notes.insert(fmt::format("{}: {}", one.question.backend->name, one.forecast.note));
   }
   for (const std::string& note : notes) warn(note);
