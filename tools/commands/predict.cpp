@@ -446,10 +446,7 @@ int predict(const PredictOptions& options) try {
     answer = answer_of(setup, answers, options);
   }
   const auto supposed = std::ranges::find_if(answers, [](const Answer& a) { return a.forecast.what_if; });
-  if (answer && supposed != answers.end())
-    answer->but = clauses_text(
-        {fmt::format("what if: {} {}", supposed->question.backend->name, supposed->forecast.note),
-         answer->but});
+  if (answer && supposed != answers.end()) answer->but = clauses_text({supposed->forecast.note, answer->but});
   if (options.json) {
     print_json(answers, options.repeat, answer);
   } else if (options.csv) {
