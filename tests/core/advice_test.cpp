@@ -157,14 +157,14 @@ TEST_F(Advised, TheMemoryOfItsNodesGivesARange) {
     Advisor advisor(configuration_, registry_, source_, options_);
     advisor.rank_backends();
     advisor.weigh();
-    return advisor.weighing();
+    const Weighing& weighing = advisor.weighing();
+    return std::pair(weighing, ratio_of(weighing.hardware->fair_end(), weighing.sides.baseline));
   };
-  EXPECT_FALSE(weighed().memory) << "no rank shares a node";
+  EXPECT_FALSE(weighed().first.memory) << "no rank shares a node";
   configuration_.machine.ranks_per_node = 4;
-  const Weighing shared = weighed();
+  const auto [shared, now] = weighed();
   ASSERT_TRUE(shared.memory);
   EXPECT_LT(shared.memory->low, shared.memory->high);
-  const double now = ratio_of(shared.hardware->fair_end(), shared.sides.baseline);
   EXPECT_LE(shared.memory->low, now);
   EXPECT_GE(shared.memory->high, now);
 }
