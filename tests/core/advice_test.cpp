@@ -169,6 +169,39 @@ TEST_F(Advised, TheMemoryOfItsNodesGivesARange) {
   EXPECT_GE(shared.memory->high, now);
 }
 
+TEST_F(Advised, WhatHardwareDeclinesHasTheSameErrorOnBothSides) {
+  // Switches carry the sums. The host carries the exchanges, over either side.
+  const auto operation = [](OperationKind kind, std::size_t bytes) {
+    Operation one;
+    one.kind = kind;
+    one.element = ElementType::kFloat64;
+    one.function = ReduceFunction::kSum;
+    one.bytes = bytes;
+    one.elements = bytes / sizeof(double);
+    one.ranks = 8;
+    return one;
+  };
+  const auto spread_of = [&](int exchanges) {
+    std::vector<test::Tape> tapes(8);
+    for (test::Tape& tape : tapes) {
+      for (int i = 0; i < 10; ++i) tape.add(tape.collective(operation(OperationKind::kAllreduce, 8)));
+      for (int i = 0; i < exchanges; ++i)
+        tape.add(tape.collective(operation(OperationKind::kAlltoall, 1024)));
+    }
+    options_.backends = {registry_.find("host"), registry_.find("sharp")};
+    Advisor advisor(configuration_, registry_, test::source_of(tapes), options_);
+    advisor.rank_backends();
+    advisor.weigh();
+    const RatioRange range = advisor.weighing().range.value_or(RatioRange{1, 1});
+    return range.high / range.low;
+  };
+  const double whole = spread_of(0);
+  const double partly = spread_of(1);
+  EXPECT_GT(whole, 3);
+  EXPECT_GT(partly, 1.05);
+  EXPECT_LT(partly, 0.75 * whole);
+}
+
 TEST_F(Advised, EndsWhenTimeIsUp) {
   options_.until = Advisor::Clock::now();
   Advisor advisor(configuration_, registry_, source_, options_);

@@ -54,12 +54,6 @@ constexpr std::size_t kMostForecasts = 64;  // the host's most frequent collecti
 constexpr int kLargestForecast = 1024;      // ranks
 constexpr std::size_t kInfluences = 5;
 
-/// The part of the communication that the selected hardware carries; 1 without any.
-double own_share(const OperationTimes& times) {
-  const Time all = times.carried + times.routed + times.declined;
-  return all > Time() ? ratio_of(times.carried, all) : 1;
-}
-
 /// True for parameters that every side of a comparison has in some form.
 bool is_shared(std::string_view parameter) {
   constexpr std::string_view kShared[] = {"latency", "bandwidth", "link", "overhead", "clock", "pcie"};
@@ -392,7 +386,8 @@ void Advisor::weigh() {
     find_range(sides.is_by_thread() ? *threaded : *tuned, baseline_);
   } else if (all.hardware != nullptr) {
     if (const Result<WorldSetting> setting = setting_of(*all.hardware->backend))
-      find_range(*setting, *all.hardware->backend, own_share(all.hardware->result.total().times));
+      find_range(*setting, *all.hardware->backend,
+                 CarriedTime{all.hardware->fair_result().total().times}.share().value_or(1));
   }
 }
 
