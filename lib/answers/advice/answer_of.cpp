@@ -803,11 +803,11 @@ ReportAnswer answer_of_jobs(std::span<const Settled> replays, std::size_t backgr
                                                slowest_over->backend);
   const ReplayResult& result = *slowest_over->result;
   const std::vector<const LinkUse*> links = busiest(result.links, 1);
-  const Time waited = waited_for(result.links);
+  const double waited = waited_for(result.links);
   if (!links.empty())
     answer.why =
-        clauses_text({waited > Time() ? fmt::format("messages wait {} for shared links", time_text(waited))
-                                      : "no message waits for a shared link",
+        clauses_text({waited > 0 ? fmt::format("messages wait {} for shared links", time_text(waited))
+                                 : "no message waits for a shared link",
                       fmt::format("the busiest is in use {}",
                                   share_text(ratio_of(links.front()->busy, result.modelled_time)))});
   else
