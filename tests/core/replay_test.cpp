@@ -781,6 +781,15 @@ TEST_F(AReplay, SaysWhatAllWaitForWhereNothingWasCut) {
   EXPECT_THAT(error_of(tapes), HasSubstr("rank 0 at event 1 (MPI_Recv): it waits for another rank"));
 }
 
+TEST_F(AReplay, NamesSendsThatWaitForEachOther) {
+  std::vector<Tape> tapes(2);
+  for (int rank = 0; rank < 2; ++rank) {
+    tapes[static_cast<std::size_t>(rank)].send(1 - rank, 1U << 20U);
+    tapes[static_cast<std::size_t>(rank)].receive(1 - rank, 1U << 20U);
+  }
+  EXPECT_THAT(error_of(tapes), HasSubstr("relies on sends that do not wait"));
+}
+
 TEST_F(AReplay, CanBeStopped) {
   std::vector<Tape> tapes(1);
   for (int i = 0; i < 100'000; ++i) tapes[0].native();

@@ -21,12 +21,13 @@ inline const BackendDescription& backend_named(std::string_view name) {
   return *found;
 }
 
-/// The largest message that host_lane() sends without a handshake.
-constexpr std::size_t kHostEagerLimit = 65536;
+/// The largest message that an engine sends without waiting for its receive. Over the hardware of host_lane()
+/// all messages wait.
+constexpr std::size_t kNeverWaits = 65536;
 
 inline std::unique_ptr<Lane> host_lane(int rank, int ranks) {
   auto settings = std::make_unique<Settings>(Settings::defaults(backend_named("host").parameters));
-  settings->set("eager_limit", {static_cast<double>(kHostEagerLimit), {}});
+  settings->set("eager_limit", {0, {}});
   std::unique_ptr<Backend> host = backend_named("host").create({rank, ranks, *settings, {}, nullptr});
   std::vector<Lane::Member> members;
   members.emplace_back("host", std::move(host), std::move(settings));

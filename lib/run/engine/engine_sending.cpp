@@ -114,8 +114,10 @@ void Engine::choose(SendRecord& record, SendAnswer& answer) {
   e.backend = choice.backend;
   Transfer transfer = transfer_of(e, record.destination_world);
   transfer.synchronous = false;  // `answer` also applies to other sends
-  const bool waits =
-      record.destination_world != rank() && lane.backend(choice.backend).waits_for_receiver(transfer);
+  // MPI libraries let small sends complete without a receive, and programs rely on it. A run does so over all
+  // hardware; the world makes them wait where the hardware does.
+  const bool waits = e.bytes > kBounceLimit && record.destination_world != rank() &&
+                     lane.backend(choice.backend).waits_for_receiver(transfer);
   if (waits) e.flags |= kWantsReply;
   if (!choice.declined) answer = {e.bytes, e.tag, e.element, choice.backend, waits};
 }
