@@ -41,22 +41,18 @@ TypeRecipe::TypeRecipe(MPI_Datatype type) {
   combiner_ = all.combiner;
   if (combiner_ == MPI_COMBINER_NAMED) return;
   // One element more than needed, so that no array has a null address.
-  std::vector<int> integers(static_cast<std::size_t>(all.integers) + 1);
-  std::vector<MPI_Aint> addresses(static_cast<std::size_t>(all.addresses) + 1);
+  integers_.resize(static_cast<std::size_t>(all.integers) + 1);
+  std::pmr::vector<MPI_Aint> addresses(static_cast<std::size_t>(all.addresses) + 1, &memory_);
   parts_.resize(static_cast<std::size_t>(all.types));
 #ifdef OFFRAMP_HAS_LARGE_COUNTS
-  std::vector<MPI_Count> large(static_cast<std::size_t>(all.large_counts) + 1);
-  pmpi::Type_get_contents_c(type, all.integers, all.addresses, all.large_counts, all.types, integers.data(),
-                            addresses.data(), large.data(), parts_.data());
-  if (all.large_counts > 0) {
-    counts_.assign(large.begin(), large.end());
-    return;
-  }
+  large_.resize(static_cast<std::size_t>(all.large_counts) + 1);
+  pmpi::Type_get_contents_c(type, all.integers, all.addresses, all.large_counts, all.types, integers_.data(),
+                            addresses.data(), large_.data(), parts_.data());
+  if (all.large_counts == 0) large_.clear();
 #else
-  pmpi::Type_get_contents(type, all.integers, all.addresses, all.types, integers.data(), addresses.data(),
+  pmpi::Type_get_contents(type, all.integers, all.addresses, all.types, integers_.data(), addresses.data(),
                           parts_.data());
 #endif
-  counts_.assign(integers.begin(), integers.end());
 }
 
 TypeRecipe::~TypeRecipe() {

@@ -3,7 +3,9 @@
 
 #include <mpi.h>
 
-#include <cstdint>
+#include <array>
+#include <cstddef>
+#include <memory_resource>
 #include <vector>
 
 namespace offramp {
@@ -19,16 +21,30 @@ class TypeRecipe {
   /// MPI_COMBINER_NAMED for predefined types, which have no components.
   [[nodiscard]] int combiner() const { return combiner_; }
   /// The types that it consists of.
-  [[nodiscard]] const std::vector<MPI_Datatype>& parts() const { return parts_; }
+  [[nodiscard]] const std::pmr::vector<MPI_Datatype>& parts() const { return parts_; }
   /// For MPI_Type_create_struct: returns true if the block of a component has no elements.
   [[nodiscard]] bool is_empty(std::size_t part) const {
-    return combiner_ == MPI_COMBINER_STRUCT && counts_[part + 1] == 0;
+    return combiner_ == MPI_COMBINER_STRUCT && count(part + 1) == 0;
   }
 
  private:
+#ifdef OFFRAMP_HAS_LARGE_COUNTS
+  using LargeCount = MPI_Count;
+#else
+  using LargeCount = MPI_Aint;  // unused
+#endif
+  /// The constructor's counts, which are all of one type.
+  [[nodiscard]] LargeCount count(std::size_t i) const {
+    return large_.empty() ? integers_[i] : large_[i];
+  }
+
+  // Programs make types for single messages, so small recipes need no heap.
+  std::array<std::byte, 512> inline_;
+  std::pmr::monotonic_buffer_resource memory_{inline_.data(), inline_.size()};
   int combiner_ = MPI_COMBINER_NAMED;
-  std::vector<std::int64_t> counts_;  // the constructor's counts
-  std::vector<MPI_Datatype> parts_;
+  std::pmr::vector<int> integers_{&memory_};
+  std::pmr::vector<LargeCount> large_{&memory_};
+  std::pmr::vector<MPI_Datatype> parts_{&memory_};
 };
 
 /// The combiner of a type, without its components.

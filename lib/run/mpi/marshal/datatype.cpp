@@ -113,20 +113,20 @@ ElementType common_parts(MPI_Datatype type, int depth = 0) {
 }  // namespace
 
 namespace {
-std::unique_ptr<TypeInfo> describe(MPI_Datatype type) {
-  auto info = std::make_unique<TypeInfo>();
-  info->type = type;
+TypeInfo describe(MPI_Datatype type) {
+  TypeInfo info;
+  info.type = type;
   MPI_Count size = 0;
   MPI_Aint lb = 0;
   pmpi::Type_size_x(type, &size);
-  info->size = static_cast<std::size_t>(size);
-  pmpi::Type_get_extent(type, &lb, &info->extent);
-  pmpi::Type_get_true_extent(type, &info->true_lb, &info->true_extent);
-  info->contiguous_one = offramp_native_type_contiguous(type, 1) != 0;
-  info->contiguous_many = offramp_native_type_contiguous(type, 2) != 0;
-  info->predefined = combiner_of(type) == MPI_COMBINER_NAMED;
-  info->parts = common_parts(type);
-  info->element = info->predefined ? predefined_class(type) : info->parts;
+  info.size = static_cast<std::size_t>(size);
+  pmpi::Type_get_extent(type, &lb, &info.extent);
+  pmpi::Type_get_true_extent(type, &info.true_lb, &info.true_extent);
+  info.contiguous_one = offramp_native_type_contiguous(type, 1) != 0;
+  info.contiguous_many = offramp_native_type_contiguous(type, 2) != 0;
+  info.predefined = combiner_of(type) == MPI_COMBINER_NAMED;
+  info.parts = common_parts(type);
+  info.element = info.predefined ? predefined_class(type) : info.parts;
   return info;
 }
 }  // namespace
@@ -138,16 +138,22 @@ const TypeInfo* Datatypes::look_up(MPI_Datatype type, Slot& slot) {
     // Checked first: an MPI library may reject other queries of an invalid type. A type may be committed
     // later, so the failure is not stored.
     if (offramp_native_type_committed(type) == 0) return nullptr;
-    known = known_.emplace(type, describe(type)).first;
+    if (spare_.empty()) {
+      known = known_.emplace(type, describe(type)).first;
+    } else {
+      spare_.key() = type;
+      spare_.mapped() = describe(type);
+      known = known_.insert(std::move(spare_)).position;
+    }
   }
-  slot = {type, known->second.get()};
+  slot = {type, &known->second};
   return slot.info;
 }
 
 void Datatypes::forget(MPI_Datatype type) {
   Slot& slot = recent_[slot_of(type)];
   if (slot.type == type) slot = {};
-  known_.erase(type);
+  if (Known::node_type forgotten = known_.extract(type); !forgotten.empty()) spare_ = std::move(forgotten);
 }
 
 ReduceFunction function_of(MPI_Op op) {

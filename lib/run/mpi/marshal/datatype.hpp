@@ -4,7 +4,6 @@
 #include <mpi.h>
 
 #include <array>
-#include <memory>
 #include <unordered_map>
 
 #include "lib/run/native/handles.hpp"
@@ -54,7 +53,9 @@ class Datatypes {
 
   static constexpr std::size_t kSlots = 32;
   std::array<Slot, kSlots> recent_{};
-  std::unordered_map<MPI_Datatype, std::unique_ptr<TypeInfo>> known_;
+  using Known = std::unordered_map<MPI_Datatype, TypeInfo>;
+  Known known_;
+  Known::node_type spare_;  // of a forgotten type, since programs make types for single messages
 };
 
 /// The reduction function of an MPI_Op; kUser if it is user-defined.
