@@ -69,17 +69,19 @@ def calls_of(output):
 
 
 def test_everybody_hears(arguments, tally):
-    """All packets are lost: each waiting rank gets an error, and all ranks reach the end."""
+    """All packets are lost: each waiting rank gets an error, and all ranks reach the end. Switches repair what sharp's trees carry."""
     for backend in faulty(arguments):
         label = f"campaign/all ranks concerned get the error over {backend}"
         if not tally.wants(label):
             continue
         result = mpirun(arguments.build, backend, RANKS, [os.path.join(arguments.build, "tests/all_fail")], LIMIT, ALL_FAIL)
         calls = calls_of(result.output)
-        both, everyone = {0: "error", 1: "error"}, {rank: "error" for rank in range(RANKS)}
+        both = {0: "error", 1: "error"}
+        everyone, good = ({rank: verdict for rank in range(RANKS)} for verdict in ("error", "good"))
         ok = result.ok and calls.get("send") == both and calls.get("large") == both
-        ok = ok and all(calls.get(call) == everyone for call in ("bcast", "allreduce", "barrier", "gather"))
-        ok = ok and calls.get("self") == {rank: "good" for rank in range(RANKS)}
+        repaired = {"bcast", "allreduce", "barrier"} if backend == "sharp" else set()
+        ok = ok and all(calls.get(call) == (good if call in repaired else everyone) for call in ("bcast", "allreduce", "barrier", "gather"))
+        ok = ok and calls.get("self") == good
         tally.record(label, ok, f"{calls}\n{result.output}", result.seconds)
 
 
