@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "lib/run/engine/one_hop.hpp"
@@ -27,7 +28,8 @@ struct SendAnswer {
   int tag = -1;  // -1: no verdict yet
   ElementType element = ElementType::kByte;
   std::uint8_t backend = 0;
-  bool waits = false;  // completes only after the receive was matched
+  bool waits = false;       // completes only after the receive was matched
+  std::string_view reason;  // why the routed backend declined it; empty: it did not
 };
 
 struct ContextPeer {

@@ -119,14 +119,16 @@ void Engine::choose(SendRecord& record, SendAnswer& answer) {
   const bool waits = e.bytes > kBounceLimit && record.destination_world != rank() &&
                      lane.backend(choice.backend).waits_for_receiver(transfer);
   if (waits) e.flags |= kWantsReply;
-  if (!choice.declined) answer = {e.bytes, e.tag, e.element, choice.backend, waits};
+  answer = {e.bytes, e.tag, e.element, choice.backend, waits, choice.reason};
 }
 
 void Engine::send(SendRecord& record, const SendArguments& arguments) {
   SendAnswer& answer = prepare(record, arguments).answer;
   Envelope& e = record.envelope;
   if (answer.bytes == e.bytes && answer.tag == e.tag && answer.element == e.element) {
-    lane_->count(lane_->counters.calls[function_], {answer.backend, false});
+    const bool declined = !answer.reason.empty();
+    lane_->count(lane_->counters.calls[function_], {answer.backend, declined});
+    if (declined) lane_->count_decline(OperationKind::kSend, answer.reason);
     e.backend = answer.backend;
     if (answer.waits) e.flags |= kWantsReply;
   } else {

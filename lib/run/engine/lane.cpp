@@ -15,8 +15,8 @@ Lane::Choice Lane::query_backend(std::uint8_t chosen, const Operation& operation
   if (accepted != operation) {
     const Verdict verdict = members_[chosen].backend->supports(operation);
     if (!verdict.yes()) {
-      declines_.count(counters, operation.kind, verdict.reason);
-      return {kHost, true};
+      count_decline(operation.kind, verdict.reason);
+      return {kHost, true, verdict.reason};
     }
     accepted = operation;
   }

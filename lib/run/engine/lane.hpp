@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -41,7 +42,8 @@ class Lane {
 
   struct Choice {
     std::uint8_t backend;
-    bool declined;  // the routed backend declined, so the host carries it
+    bool declined;                 // the routed backend declined, so the host carries it
+    std::string_view reason = {};  // if declined; lives as long as the lane
   };
   /// The backend of the first route that matches an operation, or the default.
   [[nodiscard]] std::uint8_t route_of(const Operation& operation) const {
@@ -53,6 +55,8 @@ class Lane {
                  : choice.backend == primary_ ? Handling::kOffloaded
                                               : Handling::kRouted);
   }
+  /// Counts a decline whose reason is known.
+  void count_decline(OperationKind kind, std::string_view reason) { declines_.count(counters, kind, reason); }
   /// Routes an operation, and counts a decline. All ranks get the same result for the same operation.
   Choice choose(const Operation& operation) {
     const std::uint8_t chosen = route_of(operation);

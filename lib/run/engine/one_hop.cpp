@@ -413,7 +413,8 @@ void OneHop::resolve(HopOperation& operation) {
   const int rank = operation.context->rank();
   const bool reads_own = rank >= operation.first && rank < operation.end;
   const int others = operation.end - operation.first - (reads_own ? 1 : 0);
-  const int by_algorithm = std::popcount(operation.algorithm_ranks);
+  // std::popcount() is a function of the compiler's library, since not all processors can count bits.
+  const int by_algorithm = operation.algorithm_ranks == 0 ? 0 : std::popcount(operation.algorithm_ranks);
   const bool is_mutual = offramp::is_mutual(operation.operation.kind);
   const bool agrees = operation.by_algorithm || !kToRoot.contains(operation.operation.kind);
   operation.refused = by_algorithm == others ? agrees && (by_algorithm > 0 || operation.by_algorithm)
