@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
-#include <utility>
 
 #include "lib/base/output_file.hpp"
 #include "lib/programs/export/sequence.hpp"

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <utility>
 
 #include "lib/base/output_file.hpp"
 #include "lib/programs/export/sequence.hpp"

@@ -4,7 +4,6 @@
 #include "lib/run/mpi/runtime/background_progress.hpp"
 #include "lib/run/mpi/runtime/request.hpp"
 #include "lib/run/mpi/runtime/sync_groups.hpp"
-#include "lib/run/native/native.h"
 #include "lib/run/native/pmpi.hpp"
 
 namespace offramp {
