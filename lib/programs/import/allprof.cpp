@@ -1,5 +1,4 @@
 // Reads traces of liballprof, the input of LogGOPSim's Schedgen: one file per rank, one line per call.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
