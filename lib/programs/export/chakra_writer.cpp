@@ -1,5 +1,3 @@
-#include "lib/programs/export/chakra_writer.hpp"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -9,6 +7,7 @@
 
 #include "lib/base/output_file.hpp"
 #include "lib/programs/export/sequence.hpp"
+#include "lib/programs/export/writers.hpp"
 #include "lib/programs/import/chakra_format.hpp"
 #include "lib/programs/import/protobuf.hpp"
 

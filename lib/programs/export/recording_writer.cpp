@@ -1,5 +1,3 @@
-#include "lib/programs/export/recording_writer.hpp"
-
 #include <fmt/format.h>
 
 #include <deque>
@@ -7,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "lib/programs/export/writers.hpp"
 #include "lib/programs/recording/recorder.hpp"
 
 namespace offramp::trace {
