@@ -149,13 +149,7 @@ class Events final : public trace::MadeEvents {
 
   void free(const Item& item) {
     for (const std::uint64_t request : item.requests) {
-      const auto number = numbers_.extract(request);
-      if (!number) continue;
-      Event event;
-      event.kind = EventKind::kFree;
-      event.call = static_cast<std::uint16_t>(MpiFunction::kOther);
-      event.extra = begun() - number.mapped();
-      add(event);
+      if (const auto number = numbers_.extract(request)) end_of(number.mapped(), EventKind::kFree);
     }
   }
 
