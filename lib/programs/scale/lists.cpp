@@ -67,7 +67,7 @@ FoundList fit_by_number(ListSamples samples) {
   }
   const auto element = fit_number(values);
   if (!element) return std::nullopt;
-  return ListRule{.kind = ListRule::Form::kByNumber, .elements = {*element}};
+  return ListRule{.kind = ListRule::Form::kByNumber, .elements = {*element}, .length = {}};
 }
 
 }  // namespace
