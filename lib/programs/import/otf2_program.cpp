@@ -7,7 +7,7 @@
 
 #include "lib/base/text_format.hpp"
 #include "lib/programs/import/made_events.hpp"
-#include "lib/programs/import/otf2_archive.hpp"
+#include "lib/programs/import/otf2.hpp"
 #include "lib/programs/import/otf2_collectives.hpp"
 #include "lib/programs/import/otf2_library.hpp"
 

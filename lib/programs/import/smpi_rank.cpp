@@ -155,6 +155,11 @@ class SmpiRank final : public MadeEvents {
     if (left() == 0) return default_;
     return type_of(count());
   }
+  /// Of the data sent and received. If there is one type, it is that of both.
+  std::pair<Datatype, Datatype> types() {
+    const Datatype sent = type();
+    return {sent, left() > 0 ? type() : sent};
+  }
   [[nodiscard]] Datatype type_of(std::uint64_t id) const {
     return id < smpi_types().size() ? smpi_types()[id] : default_;
   }
@@ -216,8 +221,7 @@ class SmpiRank final : public MadeEvents {
     const int to = small();
     const std::uint64_t received = count();
     const int from = small();
-    const Datatype send_type = type();
-    const Datatype receive_type = left() > 0 ? type() : send_type;
+    const auto [send_type, receive_type] = types();
     if (to < kNoRank || (to < 0 && to != kNoRank)) reject("it has to name its destination");
     if (!bad_.empty()) return;
     std::vector<std::uint64_t> both;
@@ -319,8 +323,7 @@ class SmpiRank final : public MadeEvents {
     const std::uint64_t received = lost ? 0 : count();
     Event event;
     if (rooted) event.peer = root();
-    const Datatype send_type = type();
-    const Datatype receive_type = left() > 0 ? type() : send_type;
+    const auto [send_type, receive_type] = types();
     const bool by_receive = sent == 0 || (operation == OperationKind::kScatter && received > 0);
     const Datatype& of = by_receive ? receive_type : send_type;
     event.bytes = bytes(by_receive ? received : sent, of);
@@ -331,8 +334,7 @@ class SmpiRank final : public MadeEvents {
     const std::uint64_t sent = count();
     counts(blocks_);
     const int to = root();
-    const Datatype send_type = type();
-    const Datatype receive_type = left() > 0 ? type() : send_type;
+    const auto [send_type, receive_type] = types();
     in_bytes(blocks_, receive_type);
     put(gatherv(bytes(sent, send_type), blocks_, to, to == rank_), send_type.element, nonblocking);
   }
@@ -341,8 +343,7 @@ class SmpiRank final : public MadeEvents {
     counts(blocks_);
     const std::uint64_t received = count();
     const int from = root();
-    const Datatype send_type = type();
-    const Datatype receive_type = left() > 0 ? type() : send_type;
+    const auto [send_type, receive_type] = types();
     in_bytes(blocks_, send_type);
     put(scatterv(blocks_, bytes(received, receive_type), from, from == rank_), receive_type.element,
         nonblocking);
@@ -352,8 +353,7 @@ class SmpiRank final : public MadeEvents {
     const std::uint64_t sent = count();
     counts(blocks_);
     if (left() >= ranks_ && left() != 2) read_ += ranks_;  // displacements
-    const Datatype send_type = type();
-    const Datatype receive_type = left() > 0 ? type() : send_type;
+    const auto [send_type, receive_type] = types();
     in_bytes(blocks_, receive_type);
     put(allgatherv(bytes(sent, send_type), blocks_), send_type.element, nonblocking);
   }
@@ -376,8 +376,7 @@ class SmpiRank final : public MadeEvents {
     counts(blocks_);
     (void)count();
     counts(more_blocks_);
-    const Datatype send_type = type();
-    const Datatype receive_type = left() > 0 ? type() : send_type;
+    const auto [send_type, receive_type] = types();
     in_bytes(blocks_, send_type);
     in_bytes(more_blocks_, receive_type);
     put(alltoallv(blocks_, more_blocks_), send_type.element, nonblocking);
