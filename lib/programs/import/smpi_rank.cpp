@@ -155,7 +155,7 @@ class SmpiRank final : public MadeEvents {
     if (left() == 0) return default_;
     return type_of(count());
   }
-  /// Of the data sent and received. If there is one type, it is that of both.
+  /// The types of the data sent and received, which are equal if the line has one type.
   std::pair<Datatype, Datatype> types() {
     const Datatype sent = type();
     return {sent, left() > 0 ? type() : sent};
@@ -284,10 +284,6 @@ class SmpiRank final : public MadeEvents {
 
   // --- collectives ---
 
-  void put(Event event, OperationKind operation, ElementType element, bool nonblocking) {
-    event.operation = operation;
-    put(event, element, nonblocking);
-  }
   void put(Event event, ElementType element, bool nonblocking) {
     if (!bad_.empty()) return;
     event.element = element;
@@ -302,15 +298,16 @@ class SmpiRank final : public MadeEvents {
   }
 
   void reduction(OperationKind operation, bool nonblocking) {
-    Event event;
     const std::uint64_t elements = count();
     const double flops = number();
-    if (operation == OperationKind::kReduce) event.peer = root();
+    const int to = has_root(operation) ? root() : 0;
     const Datatype of = type();
-    event.bytes = bytes(elements, of);
-    event.extra = elements;
-    event.function = ReduceFunction::kSum;
-    put(event, operation, of.element, nonblocking);
+    put({.function = ReduceFunction::kSum,
+         .operation = operation,
+         .peer = to,
+         .bytes = bytes(elements, of),
+         .extra = elements},
+        of.element, nonblocking);
     work(flops);
   }
 
@@ -321,13 +318,12 @@ class SmpiRank final : public MadeEvents {
     const std::uint64_t sent = count();
     const bool lost = left() + 1 == complete - 1;
     const std::uint64_t received = lost ? 0 : count();
-    Event event;
-    if (rooted) event.peer = root();
+    const int at = rooted ? root() : 0;
     const auto [send_type, receive_type] = types();
     const bool by_receive = sent == 0 || (operation == OperationKind::kScatter && received > 0);
     const Datatype& of = by_receive ? receive_type : send_type;
-    event.bytes = bytes(by_receive ? received : sent, of);
-    put(event, operation, of.element, nonblocking);
+    put({.operation = operation, .peer = at, .bytes = bytes(by_receive ? received : sent, of)}, of.element,
+        nonblocking);
   }
 
   void gather_blocks(bool nonblocking) {
@@ -383,18 +379,17 @@ class SmpiRank final : public MadeEvents {
   }
 
   void broadcast(bool nonblocking) {
-    Event event;
     const std::uint64_t elements = count();
-    event.peer = root();
+    const int from = root();
     const Datatype of = type();
-    event.bytes = bytes(elements, of);
-    put(event, OperationKind::kBcast, of.element, nonblocking);
+    put({.operation = OperationKind::kBcast, .peer = from, .bytes = bytes(elements, of)}, of.element,
+        nonblocking);
   }
 
   void put_collective(OperationKind operation, bool nonblocking) {
     switch (operation) {
       case OperationKind::kBarrier:
-        return put({}, operation, ElementType::kByte, nonblocking);
+        return put({.operation = operation}, ElementType::kByte, nonblocking);
       case OperationKind::kBcast:
         return broadcast(nonblocking);
       case OperationKind::kGatherv:
