@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
-#include <string_view>
 
 namespace offramp {
 namespace {

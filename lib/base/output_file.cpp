@@ -15,7 +15,6 @@
 #include <climits>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <utility>
 

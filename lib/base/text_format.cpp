@@ -34,9 +34,6 @@ constexpr std::array<string_view, 15> kReduceFunctions = {"none", "sum",    "pro
                                                           "bxor", "maxloc", "minloc", "replace", "user"};
 static_assert(kReduceFunctions.size() == static_cast<std::size_t>(ReduceFunction::kUser) + 1);
 
-constexpr std::array<string_view, 4> kOutcomes = {"ok", "truncated", "fault", "cancelled"};
-static_assert(kOutcomes.size() == static_cast<std::size_t>(Outcome::kCancelled) + 1);
-
 template <typename Enum, std::size_t N>
 string_view word_of(Enum value, const std::array<string_view, N>& words) {
   const auto index = static_cast<std::size_t>(value);
@@ -197,9 +194,6 @@ string_view to_string(ElementType type) {
 }
 string_view to_string(ReduceFunction function) {
   return word_of(function, kReduceFunctions);
-}
-string_view to_string(Outcome outcome) {
-  return word_of(outcome, kOutcomes);
 }
 
 std::optional<OperationKind> parse_operation(string_view word) {

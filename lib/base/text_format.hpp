@@ -13,8 +13,6 @@
 
 namespace offramp {
 
-std::string_view to_string(Outcome outcome);
-
 /// The inverse of to_string, ignoring case. Also accepts MPI's names (MPI_Allreduce, MPI_DOUBLE, MPI_MAX), C
 /// types, and common words (double, maximum). nullopt for other words.
 std::optional<OperationKind> parse_operation(std::string_view word);

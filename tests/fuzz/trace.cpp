@@ -9,8 +9,7 @@
 
 #include "lib/answers/loggops/loggops.hpp"
 #include "lib/programs/check/rehearsal.hpp"
-#include "lib/programs/export/chakra_writer.hpp"
-#include "lib/programs/export/goal_writer.hpp"
+#include "lib/programs/export/writers.hpp"
 #include "lib/programs/import/program.hpp"
 #include "tests/fuzz/support.hpp"
 

@@ -4,7 +4,7 @@
 #include <limits>
 #include <set>
 
-#include "lib/programs/export/recording_writer.hpp"
+#include "lib/programs/export/writers.hpp"
 #include "lib/programs/recording/reader.hpp"
 #include "lib/programs/scale/matching.hpp"
 #include "lib/programs/scale/members.hpp"

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "lib/programs/import/phase.hpp"
-#include "lib/programs/scale/scaling.hpp"
+#include "tests/scale/written.hpp"
 
 namespace offramp::scale {
 namespace {

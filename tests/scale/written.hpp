@@ -53,6 +53,11 @@ inline trace::Program written(const Body& body, int ranks) {
   return program;
 }
 
+inline Result<Scaling> scale(const std::vector<NamedProgram>& recorded, int ranks, ComputeScaling compute) {
+  const Result<LearnedProgram> learned = LearnedProgram::learn(recorded, compute);
+  return learned ? learned->at(ranks) : failure(learned.error());
+}
+
 inline Result<Scaling> scaled(const Body& body, const std::vector<int>& recorded, int ranks,
                               ComputeScaling compute = ComputeScaling::kRecorded) {
   std::vector<NamedProgram> programs;

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "lib/programs/check/rehearsal.hpp"
-#include "lib/programs/export/chakra_writer.hpp"
+#include "lib/programs/export/writers.hpp"
 #include "lib/programs/import/pattern.hpp"
 #include "lib/programs/import/protobuf.hpp"
 #include "tests/trace/replayed.hpp"

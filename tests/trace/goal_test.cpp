@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "lib/programs/check/rehearsal.hpp"
-#include "lib/programs/export/goal_writer.hpp"
+#include "lib/programs/export/writers.hpp"
 #include "lib/programs/import/pattern.hpp"
 #include "lib/programs/recording/bytes.hpp"
 #include "tests/trace/replayed.hpp"

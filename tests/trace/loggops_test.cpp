@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "lib/programs/export/goal_writer.hpp"
+#include "lib/programs/export/writers.hpp"
 #include "tests/trace/replayed.hpp"
 
 namespace offramp::trace {

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "lib/programs/export/smpi_writer.hpp"
+#include "lib/programs/export/writers.hpp"
 #include "lib/programs/import/pattern.hpp"
 #include "tests/trace/replayed.hpp"
 

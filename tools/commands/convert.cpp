@@ -8,10 +8,7 @@
 
 #include "lib/answers/otf2/otf2_output.hpp"
 #include "lib/base/text_format.hpp"
-#include "lib/programs/export/chakra_writer.hpp"
-#include "lib/programs/export/goal_writer.hpp"
-#include "lib/programs/export/recording_writer.hpp"
-#include "lib/programs/export/smpi_writer.hpp"
+#include "lib/programs/export/writers.hpp"
 #include "tools/command_line/command.hpp"
 #include "tools/command_line/setup.hpp"
 #include "tools/command_line/tool.hpp"

@@ -4,7 +4,7 @@
 
 #include "lib/answers/report/write_report.hpp"
 #include "lib/base/format.hpp"
-#include "lib/programs/export/recording_writer.hpp"
+#include "lib/programs/export/writers.hpp"
 #include "tools/command_line/options.hpp"
 #include "tools/commands/scaled_program.hpp"
 #include "tools/text/replay_output.hpp"

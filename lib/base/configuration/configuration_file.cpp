@@ -14,7 +14,6 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <iterator>
 #include <stdexcept>
 
 #include "lib/base/text_format.hpp"

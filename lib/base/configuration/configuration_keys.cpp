@@ -1,16 +1,16 @@
-// One row per key: its setter, default, and text form. text_of<&Configuration::member> and similar templates
-// derive the text form from the member. The set_*() functions accept a value only in the form that `offramp
-// info` lists as allowed.
+// One row per key: its description, and the member that it sets (agreed<>, own<>). The set_*() functions
+// accept a value only in the form that `offramp info` lists as allowed.
 #include "lib/base/configuration/configuration_keys.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
+#include <initializer_list>
 #include <iterator>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "lib/base/configuration/straggler_text.hpp"
 #include "lib/base/text_format.hpp"
@@ -41,24 +41,39 @@ string plain(const Compute& compute) {
 string plain(const CallRange& calls) {
   return fmt::format("{}-{}", calls.first, calls.last);
 }
+string plain(const Noise& noise) {
+  return fmt::format("{} {} {}", noise.period.count(), noise.length.count(), noise.jitter);
+}
+string plain(const SlowNodes& slow) {
+  return fmt::format("{} {} {}", fmt::join(slow.nodes, ","), slow.drawn, slow.factor);
+}
 
-/// The text form of a member.
-template <auto member>
+/// Sets a member by a function set(member, value). members: the path to it.
+template <auto set, auto... members>
+bool set_member(Target& target, const RawValue& value) {
+  return set((target.all.*....*members), value);
+}
+template <auto set, auto member>
+bool set_in_route(Target& target, const RawValue& value) {
+  return set(target.route.*member, value);
+}
+template <auto... members>
 string text_of(const Configuration& configuration) {
-  return plain(configuration.*member);
+  return plain((configuration.*....*members));
 }
+/// For files that each rank writes or reads: whether there is one.
 template <auto member>
-string text_of_network(const Configuration& configuration) {
-  return plain(configuration.network.*member);
+string has_file(const Configuration& configuration) {
+  return plain((configuration.*member).empty());
 }
-template <auto member>
-string text_of_machine(const Configuration& configuration) {
-  return plain(configuration.machine.*member);
-}
-template <auto member>
-string text_of_fault(const Configuration& configuration) {
-  return plain(configuration.faults.*member);
-}
+
+/// A value that must be equal on all ranks, one that may differ, and one of a route.
+template <auto set, auto... members>
+constexpr Binding agreed = {set_member<set, members...>, text_of<members...>};
+template <auto set, auto... members>
+constexpr Binding own = {set_member<set, members...>, nullptr};
+template <auto set, auto member>
+constexpr Binding of_route = {set_in_route<set, member>, nullptr};
 
 bool set_text(string& where, const RawValue& value) {
   if (value.type != RawValue::Type::kText) return false;
@@ -73,6 +88,13 @@ bool set_real(double& where, const RawValue& value, double minimum, double maxim
   return true;
 }
 
+bool set_probability(double& where, const RawValue& value) {
+  return set_real(where, value, 0, 1);
+}
+bool set_seconds(double& where, const RawValue& value) {
+  return set_real(where, value, 0, 1e9, "s");
+}
+
 template <typename Integer>
 bool set_count(Integer& where, const RawValue& value, string_view unit) {
   double number = 0;
@@ -83,18 +105,27 @@ bool set_count(Integer& where, const RawValue& value, string_view unit) {
   where = static_cast<Integer>(number);
   return static_cast<double>(where) == number;
 }
+template <typename Integer>
+bool set_whole(Integer& where, const RawValue& value) {
+  return set_count(where, value, "1");
+}
+bool set_bytes(std::size_t& where, const RawValue& value) {
+  return set_count(where, value, "B");
+}
 
 constexpr int kMostRanks = 1'000'000;
 constexpr int kMostParts = 64;  // per node
 
 /// Sets a count of [machine].
-bool set_of_machine(int& where, const RawValue& value, int least, int most) {
-  return set_count(where, value, "1") && where >= least && where <= most;
+template <int least, int most>
+bool set_of_machine(int& where, const RawValue& value) {
+  return set_whole(where, value) && where >= least && where <= most;
 }
 
-bool set_time(Time& where, const RawValue& value, double minimum_us) {
+template <int least_nanoseconds>
+bool set_time(Time& where, const RawValue& value) {
   double microseconds = 0;
-  if (!set_real(microseconds, value, minimum_us, 1e9, "us")) return false;
+  if (!set_real(microseconds, value, least_nanoseconds / 1e3, 1e9, "us")) return false;
   where = Time::ps(static_cast<std::int64_t>(microseconds * 1e6 + 0.5));
   return true;
 }
@@ -131,10 +162,19 @@ bool set_flag(bool& where, const RawValue& value) {
   return flag.has_value();
 }
 
+/// One of several words.
+template <typename Value>
+bool set_choice(Value& where, const RawValue& value,
+                std::initializer_list<std::pair<string_view, Value>> choices) {
+  for (const auto& [word, meaning] : choices) {
+    if (word == value.text) return where = meaning, true;
+  }
+  return false;
+}
+
 bool set_clock(Clock& where, const RawValue& value) {
-  const bool settled = value.text == "settled" || value.text == "model";
-  where = settled ? Clock::kSettled : Clock::kWall;
-  return settled || value.text == "wall";
+  return set_choice(where, value,
+                    {{"wall", Clock::kWall}, {"settled", Clock::kSettled}, {"model", Clock::kSettled}});
 }
 
 bool set_compute(Compute& where, const RawValue& value) {
@@ -148,29 +188,25 @@ bool set_compute(Compute& where, const RawValue& value) {
 }
 
 bool set_polling(Polling& where, const RawValue& value) {
-  if (value.text == "threshold") return where = Polling::kThreshold, true;
-  if (value.text == "work") return where = Polling::kWork, true;
-  if (value.text == "wait") return where = Polling::kWait, true;
-  return false;
+  using enum Polling;
+  return set_choice(where, value, {{"threshold", kThreshold}, {"work", kWork}, {"wait", kWait}});
 }
 
 bool set_reductions(Reductions& where, const RawValue& value) {
-  if (value.text != "hardware" && value.text != "native") return false;
-  where = value.text == "native" ? Reductions::kNative : Reductions::kHardware;
-  return true;
+  return set_choice(where, value, {{"hardware", Reductions::kHardware}, {"native", Reductions::kNative}});
 }
 
 bool set_routing(Routing& where, const RawValue& value) {
-  if (value.text == "static") return where = Routing::kStatic, true;
-  if (value.text == "adaptive") return where = Routing::kAdaptive, true;
-  if (value.text == "valiant") return where = Routing::kValiant, true;
-  return false;
+  using enum Routing;
+  return set_choice(where, value, {{"static", kStatic}, {"adaptive", kAdaptive}, {"valiant", kValiant}});
 }
 
 bool set_sharing(Sharing& where, const RawValue& value) {
-  if (value.text != "trains" && value.text != "fair") return false;
-  where = value.text == "fair" ? Sharing::kFair : Sharing::kTrains;
-  return true;
+  return set_choice(where, value, {{"trains", Sharing::kTrains}, {"fair", Sharing::kFair}});
+}
+
+bool set_joining(bool& joins, const RawValue& value) {
+  return set_choice(joins, value, {{"join", true}, {"keep", false}});
 }
 
 /// Returns "" if the text resembles no topology; the message then lists all forms.
@@ -198,8 +234,7 @@ bool set_noise(Noise& where, const RawValue& value) {
 }
 
 bool set_phase(bool& is_aligned, const RawValue& value) {
-  is_aligned = value.text == "same";
-  return is_aligned || value.text == "random";
+  return set_choice(is_aligned, value, {{"same", true}, {"random", false}});
 }
 
 bool set_slow_nodes(SlowNodes& where, const RawValue& value) {
@@ -242,239 +277,181 @@ constexpr string_view kAPath = "a path in quotes; empty: none";
 
 constexpr Row kRows[] = {
     {{"backend", "OFFRAMP_BACKEND", "host", true, kOffOrBackends, "hardware that carries the communication"},
-     [](Target& t, const RawValue& v) { return set_backend(t.all.backend, v, t.registry, true); },
-     text_of<&Configuration::backend>},
+     {[](Target& t, const RawValue& v) { return set_backend(t.all.backend, v, t.registry, true); },
+      text_of<&Configuration::backend>}},
     {{"compare", "OFFRAMP_COMPARE", "", true, "all, or a list separated by commas: BACKENDS",
       "other hardware over which the run is simulated at its end, always with the host"},
-     [](Target& t, const RawValue& v) { return set_compared(t.all.compared, v, t.registry); },
-     [](const Configuration& c) { return fmt::format("{}", fmt::join(c.settled_backends(), ",")); }},
+     {[](Target& t, const RawValue& v) { return set_compared(t.all.compared, v, t.registry); },
+      [](const Configuration& c) { return fmt::format("{}", fmt::join(c.settled_backends(), ",")); }}},
     {{"clock", "OFFRAMP_CLOCK", "wall", true, "wall, settled, model",
       "time that MPI_Wtime returns: the machine's, or the modelled time of an earlier run (settled; model is "
       "an alias)"},
-     [](Target& t, const RawValue& v) { return set_clock(t.all.clock, v); },
-     text_of<&Configuration::clock>},
+     agreed<set_clock, &Configuration::clock>},
     {{"times", "OFFRAMP_TIMES", "", true, kAPath,
       "with clock = settled: file of the times that MPI_Wtime returns; the first run writes it, the next "
       "ones read it"},
-     [](Target& t, const RawValue& v) { return set_text(t.all.times, v); },
-     // Every rank reads its part of the file.
-     [](const Configuration& c) { return plain(c.times.empty()); }},
+     {set_member<set_text, &Configuration::times>, has_file<&Configuration::times>}},
     {{"compute", "OFFRAMP_COMPUTE", "none", true, "none, measured, a factor above 0",
       "CPU time between MPI calls in the model: none, as measured, or as measured times a factor"},
-     [](Target& t, const RawValue& v) { return set_compute(t.all.compute, v); },
-     text_of<&Configuration::compute>},
+     agreed<set_compute, &Configuration::compute>},
     {{"polling", "OFFRAMP_POLLING", "threshold", true, "work, wait, threshold",
       "CPU time between failed polls (MPI_Test, MPI_Iprobe): work, wait, or threshold (waiting in gaps of up "
       "to 1 us, work in longer ones)"},
-     [](Target& t, const RawValue& v) { return set_polling(t.all.compute.polling, v); },
-     [](const Configuration& c) { return plain(c.compute.polling); }},
+     agreed<set_polling, &Configuration::compute, &Compute::polling>},
     {{"reductions", "OFFRAMP_REDUCTIONS", "hardware", true, "hardware, native",
       "order of operands in reductions: the hardware's, or the MPI library's own, bit for bit"},
-     [](Target& t, const RawValue& v) { return set_reductions(t.all.reductions, v); },
-     text_of<&Configuration::reductions>},
+     agreed<set_reductions, &Configuration::reductions>},
     {{"summary", "OFFRAMP_SUMMARY", "true", false, "true, false",
       "print a summary on standard error at MPI_Finalize"},
-     [](Target& t, const RawValue& v) { return set_flag(t.all.summary, v); }},
+     own<set_flag, &Configuration::summary>},
     {{"report", "OFFRAMP_REPORT", "", true, kAPath, "write a report in JSON at MPI_Finalize"},
-     [](Target& t, const RawValue& v) { return set_text(t.all.report, v); },
      // With receipts, all ranks write into one report; otherwise only its existence must be equal.
-     [](const Configuration& c) { return c.receipts.any() ? c.report : plain(c.report.empty()); }},
+     {set_member<set_text, &Configuration::report>,
+      [](const Configuration& c) { return c.receipts.any() ? c.report : plain(c.report.empty()); }}},
     {{"record", "OFFRAMP_RECORD", "", true, kAPath,
       "record the program's MPI calls, without data, for offramp replay"},
-     [](Target& t, const RawValue& v) { return set_text(t.all.record, v); },
-     // The ranks join their parts.
-     [](const Configuration& c) { return plain(c.record.empty()); }},
+     {set_member<set_text, &Configuration::record>, has_file<&Configuration::record>}},
     {{"record_parts", "OFFRAMP_RECORD_PARTS", "join", true, "join, keep",
       "with record: join the ranks' parts into one file, or keep them beside an index"},
-     [](Target& t, const RawValue& v) {
-       if (v.text != "join" && v.text != "keep") return false;
-       t.all.joins_parts = v.text == "join";
-       return true;
-     },
-     [](const Configuration& c) { return plain(c.joins_parts); }},
+     agreed<set_joining, &Configuration::joins_parts>},
     {{"certificate", "OFFRAMP_CERTIFICATE", "false", false, "true, false",
       "hash every call, its time, and its data for the report; reads all data once more"},
-     [](Target& t, const RawValue& v) { return set_flag(t.all.certificate, v); }},
+     own<set_flag, &Configuration::certificate>},
     {{"details", "OFFRAMP_DETAILS", "false", false, "true, false",
       "also report busy times of the hardware, the critical path, and where the time in MPI calls goes "
       "(takes longer)"},
-     [](Target& t, const RawValue& v) { return set_flag(t.all.details, v); },
-     text_of<&Configuration::details>},
+     agreed<set_flag, &Configuration::details>},
     {{"trace", "OFFRAMP_TRACE", "", true, kAPath, "write a trace of modelled time for Perfetto"},
-     [](Target& t, const RawValue& v) { return set_text(t.all.trace, v); },
-     text_of<&Configuration::trace>},
+     agreed<set_text, &Configuration::trace>},
     {{"capture", "OFFRAMP_CAPTURE", "", true, kAPath,
       "write the modelled packets as pcap, one file per rank"},
-     [](Target& t, const RawValue& v) { return set_text(t.all.capture, v); }},
+     own<set_text, &Configuration::capture>},
     {{"receipts", "OFFRAMP_RECEIPTS", "none", true, "none, all, a call (127), a range (100-200)",
       "calls whose stages the report lists for offramp explain --call, counted per rank from 1"},
-     [](Target& t, const RawValue& v) { return set_calls(t.all.receipts, v); },
-     text_of<&Configuration::receipts>},
+     agreed<set_calls, &Configuration::receipts>},
     {{"settle_limit", "OFFRAMP_SETTLE_LIMIT", "20000000", false, "a whole number from 0",
       "most events that MPI_Finalize simulates for the modelled times; a longer run leaves its recording "
       "beside the report, for offramp replay"},
-     [](Target& t, const RawValue& v) { return set_count(t.all.settle_limit, v, "1"); },
-     text_of<&Configuration::settle_limit>},
+     agreed<set_whole<std::uint64_t>, &Configuration::settle_limit>},
     {{"hang_timeout", "OFFRAMP_HANG_TIMEOUT", "0", false, "0 .. 1e9 s, or a time such as \"90s\"",
       "time without progress after which every rank prints what it waits for; 0: never", "s"},
-     [](Target& t, const RawValue& v) { return set_real(t.all.hang_timeout, v, 0, 1e9, "s"); }},
+     own<set_seconds, &Configuration::hang_timeout>},
     {{"plugin_path", "OFFRAMP_PLUGIN_PATH", "", true, "absolute paths separated by colons; empty: none",
       "folders of backend plugins (*.so)"},
-     [](Target& t, const RawValue& v) { return set_text(t.all.plugin_path, v); }},
+     own<set_text, &Configuration::plugin_path>},
     {{"machine.nodes", "OFFRAMP_MACHINE_NODES", "0", false, "a whole number from 0 to 1e6",
       "nodes of the modelled machine, filled block by block; 0: as many as the ranks need"},
-     [](Target& t, const RawValue& v) { return set_of_machine(t.all.machine.nodes, v, 0, kMostRanks); },
-     text_of_machine<&MachineOptions::nodes>},
+     agreed<set_of_machine<0, kMostRanks>, &Configuration::machine, &MachineOptions::nodes>},
     {{"machine.ranks_per_node", "OFFRAMP_MACHINE_RANKS_PER_NODE", "0", false, "a whole number from 0 to 1e6",
       "number of neighbouring ranks on each node; 0: ranks divided by machine.nodes, or 1 without it"},
-     [](Target& t, const RawValue& v) {
-       return set_of_machine(t.all.machine.ranks_per_node, v, 0, kMostRanks);
-     },
-     text_of_machine<&MachineOptions::ranks_per_node>},
+     agreed<set_of_machine<0, kMostRanks>, &Configuration::machine, &MachineOptions::ranks_per_node>},
     {{"machine.sockets_per_node", "OFFRAMP_MACHINE_SOCKETS_PER_NODE", "1", false,
       "a whole number from 1 to 64",
       "sockets of a node, filled block by block; each has its share of the node's memory"},
-     [](Target& t, const RawValue& v) {
-       return set_of_machine(t.all.machine.sockets_per_node, v, 1, kMostParts);
-     },
-     text_of_machine<&MachineOptions::sockets_per_node>},
+     agreed<set_of_machine<1, kMostParts>, &Configuration::machine, &MachineOptions::sockets_per_node>},
     {{"machine.cards_per_node", "OFFRAMP_MACHINE_CARDS_PER_NODE", "1", false, "a whole number from 1 to 64",
       "NICs, FPGAs, or DPUs of a node, assigned to its ranks round-robin"},
-     [](Target& t, const RawValue& v) {
-       return set_of_machine(t.all.machine.cards_per_node, v, 1, kMostParts);
-     },
-     text_of_machine<&MachineOptions::cards_per_node>},
+     agreed<set_of_machine<1, kMostParts>, &Configuration::machine, &MachineOptions::cards_per_node>},
     {{"machine.links_per_card", "OFFRAMP_MACHINE_LINKS_PER_CARD", "1", false, "a whole number from 1 to 64",
       "network ports of a NIC or DPU, assigned to the ranks of the card round-robin"},
-     [](Target& t, const RawValue& v) {
-       return set_of_machine(t.all.machine.links_per_card, v, 1, kMostParts);
-     },
-     text_of_machine<&MachineOptions::links_per_card>},
+     agreed<set_of_machine<1, kMostParts>, &Configuration::machine, &MachineOptions::links_per_card>},
     {{"network.topology", "OFFRAMP_NETWORK_TOPOLOGY", "star", true,
       "star, fat-tree:DOWN[,DOWN...][:OVERSUBSCRIPTION], fat-tree:LEVELS;DOWN,...;UP,...;CABLES,..., "
       "torus:AxBx..., "
       "dragonfly:GROUPS:ROUTERS:NODES:GLOBAL, FILE.xml",
       "network between the nodes; in a star, only the nodes' own ports are shared"},
-     [](Target& t, const RawValue& v) { return set_topology(t.all.network.topology, v); },
-     text_of_network<&NetworkOptions::topology>,
+     agreed<set_topology, &Configuration::network, &NetworkOptions::topology>,
      why_no_topology},
     {{"network.link", "OFFRAMP_NETWORK_LINK", "100", false, "0.001 .. 100000 Gb/s",
       "rate of a link between switches, per direction", "Gb/s"},
-     [](Target& t, const RawValue& v) { return set_rate(t.all.network.link, v); },
-     text_of_network<&NetworkOptions::link>},
+     agreed<set_rate, &Configuration::network, &NetworkOptions::link>},
     {{"network.hop", "OFFRAMP_NETWORK_HOP", "150", false, "0 .. 1e9 ns, or a time such as \"1us\"",
       "latency that each further switch and its cable add to a route; assumed", "ns"},
-     [](Target& t, const RawValue& v) { return set_nanoseconds(t.all.network.hop, v); },
-     text_of_network<&NetworkOptions::hop>},
+     agreed<set_nanoseconds, &Configuration::network, &NetworkOptions::hop>},
     {{"network.routing", "OFFRAMP_NETWORK_ROUTING", "static", true, "static, adaptive, valiant",
       "static: by destination (fat tree: D-mod-k; torus: dimension order; dragonfly: minimal); adaptive: the "
       "upward link that is free first (fat tree); valiant: through a random group (dragonfly)"},
-     [](Target& t, const RawValue& v) { return set_routing(t.all.network.routing, v); },
-     text_of_network<&NetworkOptions::routing>},
+     agreed<set_routing, &Configuration::network, &NetworkOptions::routing>},
     {{"network.sharing", "OFFRAMP_NETWORK_SHARING", "trains", true, "trains, fair",
       "how messages share a link: trains of 16 KiB, first come first served, or max-min fairness"},
-     [](Target& t, const RawValue& v) { return set_sharing(t.all.network.sharing, v); },
-     text_of_network<&NetworkOptions::sharing>},
+     agreed<set_sharing, &Configuration::network, &NetworkOptions::sharing>},
     {{"network.placement", "OFFRAMP_NETWORK_PLACEMENT", "order", true,
       "order, scattered, random, random:SEED, list:A,B,...", "nodes of the network that the program runs on"},
-     [](Target& t, const RawValue& v) { return set_text(t.all.network.placement, v); },
-     text_of_network<&NetworkOptions::placement>},
+     agreed<set_text, &Configuration::network, &NetworkOptions::placement>},
     {{"network.seed", "OFFRAMP_NETWORK_SEED", "0", false, "a whole number from 0",
       "seed of the groups that valiant routing chooses"},
-     [](Target& t, const RawValue& v) { return set_seed(t.all.network.seed, v); },
-     text_of_network<&NetworkOptions::seed>},
+     agreed<set_seed, &Configuration::network, &NetworkOptions::seed>},
     {{"stragglers.noise", "OFFRAMP_STRAGGLERS_NOISE", "none", true,
       "none, PERIOD:LENGTH, PERIOD:LENGTH:JITTER, times in us or with a unit (\"1ms:25us\"), LENGTH up to "
       "0.99 "
       "of PERIOD, JITTER 0 .. 1",
       "operating system noise: each rank loses its processor for LENGTH once per PERIOD"},
-     [](Target& t, const RawValue& v) { return set_noise(t.all.stragglers.noise, v); },
-     [](const Configuration& c) {
-       const Noise& noise = c.stragglers.noise;
-       return fmt::format("{} {} {}", noise.period.count(), noise.length.count(), noise.jitter);
-     }},
+     agreed<set_noise, &Configuration::stragglers, &StragglerOptions::noise>},
     {{"stragglers.noise_phase", "OFFRAMP_STRAGGLERS_NOISE_PHASE", "random", true, "random, same",
       "start of the noise: random for each rank, or the same for all"},
-     [](Target& t, const RawValue& v) { return set_phase(t.all.stragglers.noise.is_aligned, v); },
-     [](const Configuration& c) { return plain(c.stragglers.noise.is_aligned); }},
+     agreed<set_phase, &Configuration::stragglers, &StragglerOptions::noise, &Noise::is_aligned>},
     {{"stragglers.slow_nodes", "OFFRAMP_STRAGGLERS_SLOW_NODES", "none", true,
       "none, A,B-C,...:FACTOR, random:N:FACTOR, FACTOR 1 .. 1000",
       "nodes that compute more slowly, by FACTOR: these nodes, or N random ones"},
-     [](Target& t, const RawValue& v) { return set_slow_nodes(t.all.stragglers.slow, v); },
-     [](const Configuration& c) {
-       const SlowNodes& slow = c.stragglers.slow;
-       return fmt::format("{} {} {}", fmt::join(slow.nodes, ","), slow.drawn, slow.factor);
-     }},
+     agreed<set_slow_nodes, &Configuration::stragglers, &StragglerOptions::slow>},
     {{"stragglers.seed", "OFFRAMP_STRAGGLERS_SEED", "0", false, "a whole number from 0",
       "seed of the random choices of stragglers; the same seed gives the same times"},
-     [](Target& t, const RawValue& v) { return set_seed(t.all.stragglers.seed, v); },
-     [](const Configuration& c) { return plain(c.stragglers.seed); }},
+     agreed<set_seed, &Configuration::stragglers, &StragglerOptions::seed>},
     {{"faults.seed", "OFFRAMP_FAULTS_SEED", "0", false, "a whole number from 0",
       "seed of the faults; the same seed gives the same faults on every run"},
-     [](Target& t, const RawValue& v) { return set_seed(t.all.faults.seed, v); },
-     text_of_fault<&FaultRates::seed>},
+     agreed<set_seed, &Configuration::faults, &FaultRates::seed>},
     {{"faults.loss", "OFFRAMP_FAULTS_LOSS", "0", false, "0 .. 1", "the probability that a packet is lost"},
-     [](Target& t, const RawValue& v) { return set_real(t.all.faults.loss, v, 0, 1); },
-     text_of_fault<&FaultRates::loss>},
+     agreed<set_probability, &Configuration::faults, &FaultRates::loss>},
     {{"faults.duplication", "OFFRAMP_FAULTS_DUPLICATION", "0", false, "0 .. 1",
       "the probability that a packet arrives twice"},
-     [](Target& t, const RawValue& v) { return set_real(t.all.faults.duplication, v, 0, 1); },
-     text_of_fault<&FaultRates::duplication>},
+     agreed<set_probability, &Configuration::faults, &FaultRates::duplication>},
     {{"faults.reordering", "OFFRAMP_FAULTS_REORDERING", "0", false, "0 .. 1",
       "the probability that a packet is overtaken by the next"},
-     [](Target& t, const RawValue& v) { return set_real(t.all.faults.reordering, v, 0, 1); },
-     text_of_fault<&FaultRates::reordering>},
+     agreed<set_probability, &Configuration::faults, &FaultRates::reordering>},
     {{"faults.corruption", "OFFRAMP_FAULTS_CORRUPTION", "0", false, "0 .. 1",
       "the probability that a packet arrives damaged and is dropped because of its checksum"},
-     [](Target& t, const RawValue& v) { return set_real(t.all.faults.corruption, v, 0, 1); },
-     text_of_fault<&FaultRates::corruption>},
+     agreed<set_probability, &Configuration::faults, &FaultRates::corruption>},
     {{"faults.delay", "OFFRAMP_FAULTS_DELAY", "0", false, "0 .. 1",
       "the probability that a packet, with those behind it, is delayed"},
-     [](Target& t, const RawValue& v) { return set_real(t.all.faults.delay, v, 0, 1); },
-     text_of_fault<&FaultRates::delay>},
+     agreed<set_probability, &Configuration::faults, &FaultRates::delay>},
     {{"faults.delay_time", "OFFRAMP_FAULTS_DELAY_TIME", "10", false, "0 .. 1e9 us, or a time such as \"2ms\"",
       "length of such a delay", "us"},
-     [](Target& t, const RawValue& v) { return set_time(t.all.faults.delay_time, v, 0); },
-     text_of_fault<&FaultRates::delay_time>},
+     agreed<set_time<0>, &Configuration::faults, &FaultRates::delay_time>},
     {{"faults.outage", "OFFRAMP_FAULTS_OUTAGE", "0", false, "0 .. 1",
       "the probability that a link is down in both directions for one outage_time"},
-     [](Target& t, const RawValue& v) { return set_real(t.all.faults.outage, v, 0, 1); },
-     text_of_fault<&FaultRates::outage>},
+     agreed<set_probability, &Configuration::faults, &FaultRates::outage>},
     {{"faults.outage_time", "OFFRAMP_FAULTS_OUTAGE_TIME", "100", false,
       "0.001 .. 1e9 us, or a time such as \"2ms\"", "length of an outage", "us"},
-     [](Target& t, const RawValue& v) { return set_time(t.all.faults.outage_time, v, 0.001); },
-     text_of_fault<&FaultRates::outage_time>},
+     agreed<set_time<1>, &Configuration::faults, &FaultRates::outage_time>},
     {{"faults.script", "OFFRAMP_FAULTS_SCRIPT", "", true, "lines such as lose 0>1 packet 3, or @ and a path",
       "faults at given packets or times: see docs/reliability.md"},
-     [](Target& t, const RawValue& v) { return set_text(t.all.fault_script, v); },
-     text_of<&Configuration::fault_script>},
+     agreed<set_text, &Configuration::fault_script>},
     {{"faults.record", "OFFRAMP_FAULTS_RECORD", "", true, kAPath,
       "write every fault as a script that reproduces it"},
-     [](Target& t, const RawValue& v) { return set_text(t.all.fault_record, v); },
-     text_of<&Configuration::fault_record>},
+     agreed<set_text, &Configuration::fault_record>},
     {{"route.operation", "", "any", true,
       "any, send, bcast, reduce, gather, allreduce, scatter, allgather, reduce_scatter, alltoall, barrier, "
       "scan, exscan, gatherv, scatterv, allgatherv, reduce_scatterv, alltoallv",
       "the operations that this route applies to"},
-     [](Target& t, const RawValue& v) { return set_operation(t.route.operation, v); }},
+     of_route<set_operation, &Route::operation>},
     {{"route.min_bytes", "", "0", false, "a size in bytes, or \"64K\", \"1MiB\"", "the smallest message",
       "B"},
-     [](Target& t, const RawValue& v) { return set_count(t.route.min_bytes, v, "B"); }},
+     of_route<set_bytes, &Route::min_bytes>},
     {{"route.max_bytes", "", "\"1GiB\"", false, "a size in bytes, or \"64K\", \"1MiB\"",
       "the largest message; by default any", "B"},
-     [](Target& t, const RawValue& v) { return set_count(t.route.max_bytes, v, "B"); }},
+     of_route<set_bytes, &Route::max_bytes>},
     {{"route.min_ranks", "", "0", false, "a whole number", "the smallest communicator"},
-     [](Target& t, const RawValue& v) { return set_count(t.route.min_ranks, v, "1"); }},
+     of_route<set_whole<int>, &Route::min_ranks>},
     {{"route.max_ranks", "", "1024", false, "a whole number", "the largest communicator; by default any"},
-     [](Target& t, const RawValue& v) { return set_count(t.route.max_ranks, v, "1"); }},
+     of_route<set_whole<int>, &Route::max_ranks>},
     {{"route.backend", "", "host", true, kBackends, "the backend that carries them; required"},
-     [](Target& t, const RawValue& v) { return set_backend(t.route.backend, v, t.registry, false); }},
+     {[](Target& t, const RawValue& v) { return set_backend(t.route.backend, v, t.registry, false); }}},
     {{"", "OFFRAMP_CONFIG", "", false, "the path of a file",
       "read settings from this file instead of ./offramp.toml"},
-     nullptr},
+     {}},
     {{"", "OFFRAMP_OPTIONS", "", false, "VARIABLE=OPTION, separated by commas",
       "set by offramp run for the report: the options that its variables come from"},
-     nullptr},
+     {}},
 };
 
 }  // namespace

@@ -17,10 +17,14 @@ struct Target {
   const Registry& registry;
 };
 
-struct Row : Key {
-  bool (*set)(Target& target, const RawValue& value);  // returns false if the value is not allowed
+/// How a key is read and compared.
+struct Binding {
+  bool (*set)(Target& target, const RawValue& value) = nullptr;  // returns false if the value is not allowed
   /// The part of the value that must be equal on all ranks. nullptr: it may differ.
   std::string (*agreed)(const Configuration& configuration) = nullptr;
+};
+
+struct Row : Key, Binding {
   /// Explains why a value is not allowed, beyond the list of allowed values; may return "". May be nullptr.
   std::string (*why)(const std::string& text) = nullptr;
 };

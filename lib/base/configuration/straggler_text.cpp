@@ -35,11 +35,7 @@ std::optional<Noise> parse_noise(std::string_view text) {
   const auto length = number(parts[1], "us", 0, *period * Noise::kMostDuty);
   const auto jitter = parts.size() == 3 ? number(parts[2], "1", 0, 1) : 0.0;
   if (!length || !jitter) return std::nullopt;
-  Noise noise;
-  noise.period = microseconds(*period);
-  noise.length = microseconds(*length);
-  noise.jitter = *jitter;
-  return noise;
+  return Noise{.period = microseconds(*period), .length = microseconds(*length), .jitter = *jitter};
 }
 
 std::optional<SlowNodes> parse_slow_nodes(std::string_view text) {

@@ -5,12 +5,10 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "offramp/kernel/result.hpp"

@@ -10,11 +10,9 @@
 #include <deque>
 #include <list>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 
 #include "lib/base/format.hpp"

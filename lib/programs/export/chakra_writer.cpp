@@ -1,16 +1,13 @@
-#include "lib/programs/export/chakra_writer.hpp"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
-#include <utility>
 
 #include "lib/base/output_file.hpp"
 #include "lib/programs/export/sequence.hpp"
+#include "lib/programs/export/writers.hpp"
 #include "lib/programs/import/chakra_format.hpp"
 #include "lib/programs/import/protobuf.hpp"
 

@@ -1,17 +1,15 @@
 // Graph programs are written as they are. Others are sequences of calls (class Sequence): an operation waits
 // for the end of the previous one, or for its beginning if it did not block. Handles one rank at a time.
-#include "lib/programs/export/goal_writer.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <utility>
 
 #include "lib/base/output_file.hpp"
 #include "lib/programs/export/sequence.hpp"
-#include "lib/programs/import/goal_format.hpp"
+#include "lib/programs/export/writers.hpp"
+#include "lib/programs/import/goal.hpp"
 #include "lib/programs/recording/bytes.hpp"
 
 namespace offramp::trace {

@@ -1,5 +1,3 @@
-#include "lib/programs/export/recording_writer.hpp"
-
 #include <fmt/format.h>
 
 #include <deque>
@@ -7,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "lib/programs/export/writers.hpp"
 #include "lib/programs/recording/recorder.hpp"
 
 namespace offramp::trace {
@@ -86,10 +85,8 @@ Result<recording::Recording> recording_of(const Program& program) {
   std::vector<std::string> parts;
   std::unique_ptr<Recorder> recorder;
   for (int rank = 0; rank < program.description.ranks; ++rank) {
-    recording::RecorderOptions options;
-    options.rank = rank;
-    options.ranks = program.description.ranks;
-    options.calls = names.all();
+    const recording::RecorderOptions options{
+        .rank = rank, .ranks = program.description.ranks, .calls = names.all(), .file = {}};
     recorder = recorder == nullptr ? std::make_unique<Recorder>(options)
                                    : std::make_unique<Recorder>(options, std::move(*recorder));
     const std::unique_ptr<Reader> reader = program.read(rank);

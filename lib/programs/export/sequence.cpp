@@ -43,11 +43,10 @@ class Sequence final : public ProgramVisitor {
   }
   void message(const MessageCall& message) final {
     if (message.synchronous) unsupported("written as plain sends: synchronous sends");
-    Node node;
-    node.kind = message.sends ? Graph::NodeKind::kSend : Graph::NodeKind::kReceive;
-    node.peer = message.peer;
-    node.tag = message.tag;
-    node.size = message.bytes;
+    const Node node{.kind = message.sends ? Graph::NodeKind::kSend : Graph::NodeKind::kReceive,
+                    .peer = message.peer,
+                    .tag = message.tag,
+                    .size = message.bytes};
     const std::uint32_t number = follow(builder_.add(node), message.blocking);
     if (!message.blocking && !message.buffered) requests_.emplace(message.request, number);
   }

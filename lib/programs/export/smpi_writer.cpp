@@ -1,8 +1,6 @@
 // Writes a program as a time-independent trace of SMPI, the reverse of smpi.cpp. SMPI counts elements in int
 // and has no communicators: larger sizes are written as doubles, and communicators become tags
 // (program_visitor.cpp). Each kind of construct that the format cannot express is reported once.
-#include "lib/programs/export/smpi_writer.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include "lib/base/output_file.hpp"
 #include "lib/base/output_folder.hpp"
 #include "lib/programs/export/program_visitor.hpp"
+#include "lib/programs/export/writers.hpp"
 #include "lib/programs/import/smpi_types.hpp"
 #include "offramp/model/message.hpp"
 
@@ -115,6 +114,9 @@ class SmpiWriter final : public ProgramVisitor {
     if (members.size() == 1) return unsupported("left out: collectives on a communicator of one rank");
     if (members.size() < static_cast<std::size_t>(ranks()))
       return fail("a collective of some ranks: SMPI's traces have only those of all ranks");
+    if (reduces(event.operation) && event.function != ReduceFunction::kSum)
+      unsupported("left out: functions of reductions other than sums");
+    const std::string_view name = to_string(event.operation);
     const Counted size = counted(event);
     const std::uint64_t n = size.count;
     const std::size_t type = size.type;
@@ -127,32 +129,22 @@ class SmpiWriter final : public ProgramVisitor {
       case OperationKind::kBcast:
         return line("bcast {} {} {}", n, root, type);
       case OperationKind::kReduce:
-        note_function(event);
         return line("reduce {} 0 {} {}", n, root, type);
       case OperationKind::kAllreduce:
-        note_function(event);
-        return line("allreduce {} 0 {}", n, type);
       case OperationKind::kScan:
-        note_function(event);
-        return line("scan {} 0 {}", n, type);
       case OperationKind::kExscan:
-        note_function(event);
-        return line("exscan {} 0 {}", n, type);
+        return line("{} {} 0 {}", name, n, type);
       case OperationKind::kGather:
-        return line("gather {0} {0} {1} {2} {2}", n, root, type);
       case OperationKind::kScatter:
-        return line("scatter {0} {0} {1} {2} {2}", n, root, type);
+        return line("{0} {1} {1} {2} {3} {3}", name, n, root, type);
       case OperationKind::kAllgather:
-        return line("allgather {0} {0} {1} {1}", n, type);
       case OperationKind::kAlltoall:
-        return line("alltoall {0} {0} {1} {1}", n, type);
+        return line("{0} {1} {1} {2} {2}", name, n, type);
       case OperationKind::kReduceScatter: {
-        note_function(event);
         const std::vector<std::uint64_t> alike(members.size(), n);
         return line("reducescatter {} 0 {}", fmt::join(alike, " "), type);
       }
       case OperationKind::kReduceScatterv:
-        note_function(event);
         return line("reducescatter {} 0 {}", blocks(own), kSmpiByte);
       case OperationKind::kGatherv: {
         const std::vector<std::uint64_t> none(members.size(), 0);
@@ -173,11 +165,6 @@ class SmpiWriter final : public ProgramVisitor {
       case OperationKind::kCount:
         return fail("it is not a collective");
     }
-  }
-
-  void note_function(const Event& event) {
-    if (event.function != ReduceFunction::kSum)
-      unsupported("left out: functions of reductions other than sums");
   }
 
   void end() final { line("finalize"); }

@@ -1,5 +1,4 @@
 // Reads traces of liballprof, the input of LogGOPSim's Schedgen: one file per rank, one line per call.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -86,14 +85,11 @@ constexpr auto kAllprofElements = [] {
                     kPair,    kPair,    kPair,    kPair,    kLogical,       kComplex, kComplex};
 }();
 constexpr std::uint64_t kCharacterOrComplex = 21;
-constexpr std::array<ReduceFunction, 13> kAllprofFunctions = {
-    ReduceFunction::kUser,           ReduceFunction::kMinimum,
-    ReduceFunction::kMaximum,        ReduceFunction::kSum,
-    ReduceFunction::kProduct,        ReduceFunction::kLogicalAnd,
-    ReduceFunction::kLogicalOr,      ReduceFunction::kBitAnd,
-    ReduceFunction::kBitOr,          ReduceFunction::kLogicalXor,
-    ReduceFunction::kBitXor,         ReduceFunction::kMinimumLocation,
-    ReduceFunction::kMaximumLocation};
+constexpr auto kAllprofFunctions = [] {
+  using enum ReduceFunction;
+  return std::array{kUser,   kMinimum, kMaximum,    kSum,    kProduct,         kLogicalAnd,     kLogicalOr,
+                    kBitAnd, kBitOr,   kLogicalXor, kBitXor, kMinimumLocation, kMaximumLocation};
+}();
 
 /// Converts microseconds with decimals to nanoseconds.
 std::optional<std::uint64_t> nanoseconds_in(std::string_view word) {
@@ -123,16 +119,7 @@ class AllprofCalls final : public LineCalls {
   }
   std::optional<std::vector<std::int64_t>> integers(std::string_view name) final {
     const auto text = field(name);
-    if (!text) return std::nullopt;
-    std::vector<std::int64_t> values;
-    for (std::string_view left = *text; !left.empty();) {
-      const std::size_t end = std::min(left.find(','), left.size());
-      const auto value = number_in<std::int64_t>(left.substr(0, end));
-      if (!value) return std::nullopt;
-      values.push_back(*value);
-      left.remove_prefix(std::min(end + 1, left.size()));
-    }
-    return values;
+    return text ? numbers_in(*text) : std::nullopt;
   }
   /// "id,size,extent"; old versions omit the extent or write an invalid one.
   std::optional<Datatype> datatype(std::string_view name) final {

@@ -51,11 +51,8 @@ Event CallArguments::block(OperationKind operation, std::string_view own, std::s
 }
 
 Event CallArguments::sized(OperationKind operation, std::string_view count_name, std::string_view type_name) {
-  Event event;
-  event.operation = operation;
-  event.bytes = bytes(count_name, type_name);
-  event.element = element(type_name);
-  return event;
+  const std::uint64_t all = bytes(count_name, type_name);
+  return {.element = element(type_name), .operation = operation, .bytes = all};
 }
 
 std::uint32_t CallArguments::communicator() {

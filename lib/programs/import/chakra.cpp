@@ -391,12 +391,10 @@ class ChakraRank {
     if (!peer || *peer < 0 || static_cast<std::uint64_t>(*peer) >= ranks_)
       reject(node, fmt::format("its {} is not a rank below {}", name, ranks_));
     if (tag < 0 || tag > INT32_MAX) reject(node, "its comm_tag is not from 0 to 2^31 - 1");
-    Graph::Node made;
-    made.kind = sends ? Graph::NodeKind::kSend : Graph::NodeKind::kReceive;
-    made.peer = static_cast<std::int32_t>(peer.value_or(0));
-    made.tag = static_cast<std::int32_t>(tag);
-    made.size = size_of(node);
-    return made;
+    return {.kind = sends ? Graph::NodeKind::kSend : Graph::NodeKind::kReceive,
+            .peer = static_cast<std::int32_t>(peer.value_or(0)),
+            .tag = static_cast<std::int32_t>(tag),
+            .size = size_of(node)};
   }
 
   Event collective(const ChakraNode& node) {

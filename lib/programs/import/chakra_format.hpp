@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <utility>
 
 #include "offramp/model/operation.hpp"
 

@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "offramp/kernel/result.hpp"
@@ -45,8 +44,6 @@ struct Making {
   std::int64_t key = 0;
   std::vector<std::int64_t> numbers;
   std::string where;  // for messages
-
-  [[nodiscard]] bool makes_group() const { return kind >= Method::kGroup; }
 };
 
 struct MadeCommunicator {

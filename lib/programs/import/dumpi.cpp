@@ -27,20 +27,11 @@ constexpr auto kDumpiTypes = [] {
        {8, kInt64},  {1, kByte},    {0, kByte},    {0, kByte},           {8, kPair},   {12, kPair},
        {12, kPair},  {6, kPair},    {8, kPair},    {20, kPair}}};
 }();
-constexpr std::array<ReduceFunction, 14> kDumpiFunctions = {ReduceFunction::kUser,
-                                                            ReduceFunction::kMaximum,
-                                                            ReduceFunction::kMinimum,
-                                                            ReduceFunction::kSum,
-                                                            ReduceFunction::kProduct,
-                                                            ReduceFunction::kLogicalAnd,
-                                                            ReduceFunction::kBitAnd,
-                                                            ReduceFunction::kLogicalOr,
-                                                            ReduceFunction::kBitOr,
-                                                            ReduceFunction::kLogicalXor,
-                                                            ReduceFunction::kBitXor,
-                                                            ReduceFunction::kMinimumLocation,
-                                                            ReduceFunction::kMaximumLocation,
-                                                            ReduceFunction::kReplace};
+constexpr auto kDumpiFunctions = [] {
+  using enum ReduceFunction;
+  return std::array{kUser,      kMaximum, kMinimum,    kSum,    kProduct,         kLogicalAnd,      kBitAnd,
+                    kLogicalOr, kBitOr,   kLogicalXor, kBitXor, kMinimumLocation, kMaximumLocation, kReplace};
+}();
 
 /// Sizes of derived types by number.
 using TypeSizes = std::map<std::uint64_t, std::uint64_t>;
@@ -87,19 +78,9 @@ class DumpiCalls final : public LineCalls {
   }
   /// "[1, 2]".
   std::optional<std::vector<std::int64_t>> integers(std::string_view name) final {
-    auto text = argument(name);
+    const auto text = argument(name);
     if (!text || !text->starts_with('[') || !text->ends_with(']')) return std::nullopt;
-    std::string_view left = text->substr(1, text->size() - 2);
-    std::vector<std::int64_t> values;
-    while (!left.empty()) {
-      const std::size_t end = std::min(left.find(','), left.size());
-      const auto value = number_in<std::int64_t>(left.substr(0, end));
-      if (!value) return std::nullopt;
-      values.push_back(*value);
-      left.remove_prefix(std::min(end + 1, left.size()));
-      if (left.starts_with(' ')) left.remove_prefix(1);
-    }
-    return values;
+    return numbers_in(text->substr(1, text->size() - 2));
   }
   std::optional<Datatype> datatype(std::string_view name) final {
     const auto number = handle(name);

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "lib/programs/import/goal.hpp"
-#include "lib/programs/import/goal_format.hpp"
 #include "lib/programs/import/made_events.hpp"
 #include "lib/programs/import/openers.hpp"
 #include "lib/programs/recording/bytes.hpp"

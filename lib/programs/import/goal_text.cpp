@@ -8,7 +8,6 @@
 #include <unordered_map>
 
 #include "lib/programs/import/goal.hpp"
-#include "lib/programs/import/goal_format.hpp"
 #include "lib/programs/import/lines.hpp"
 #include "lib/programs/import/made_events.hpp"
 #include "lib/programs/import/openers.hpp"

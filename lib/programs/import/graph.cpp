@@ -91,12 +91,10 @@ class GraphRun final : public MadeEvents {
       release(at_end(graph_, node));
     }
     if (open_ == 0) return false;
-    recording::Event event;
-    event.kind = EventKind::kWait;
-    event.call = static_cast<std::uint16_t>(MpiFunction::kWaitsome);
-    event.flags = recording::kSome;
-    event.list = kOpenList;
-    add(event);
+    add({.kind = EventKind::kWait,
+         .flags = recording::kSome,
+         .call = number_of(MpiFunction::kWaitsome),
+         .list = kOpenList});
     waits_ = true;
     return true;
   }

@@ -77,4 +77,17 @@ void split(std::string_view line, std::vector<std::string_view>& words) {
   }
 }
 
+std::optional<std::vector<std::int64_t>> numbers_in(std::string_view list) {
+  std::vector<std::int64_t> values;
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(','), list.size());
+    const auto value = number_in<std::int64_t>(list.substr(0, end));
+    if (!value) return std::nullopt;
+    values.push_back(*value);
+    list.remove_prefix(std::min(end + 1, list.size()));
+    if (list.starts_with(' ')) list.remove_prefix(1);
+  }
+  return values;
+}
+
 }  // namespace offramp::trace

@@ -68,4 +68,7 @@ std::optional<Number> number_in(std::string_view word) {
   return value;
 }
 
+/// "1, 2". `nullopt` if a part is no number.
+std::optional<std::vector<std::int64_t>> numbers_in(std::string_view list);
+
 }  // namespace offramp::trace

@@ -36,6 +36,10 @@ constexpr auto kNames = [] {
 }();
 static_assert(kNames.back() == "MPI_Ialltoallv");
 
+std::uint64_t sum_of(std::span<const std::uint64_t> values) {
+  return std::accumulate(values.begin(), values.end(), std::uint64_t{0});
+}
+
 }  // namespace
 
 std::string_view name_of_call(std::uint16_t number) {
@@ -102,65 +106,52 @@ void MadeEvents::add(const Event& event) {
 }
 
 void MadeEvents::native(MpiFunction call) {
-  Event event;
-  event.kind = EventKind::kNative;
-  event.call = static_cast<std::uint16_t>(call);
   initialized_ = initialized_ || call == MpiFunction::kInit;
   finalized_ = finalized_ || call == MpiFunction::kFinalize;
-  add(event);
+  add({.kind = EventKind::kNative, .call = number_of(call)});
 }
 
 std::uint64_t MadeEvents::message(EventKind kind, MpiFunction call, int peer, int tag, std::uint64_t bytes,
                                   std::uint8_t flags, ElementType element, std::uint32_t communicator) {
-  Event event;
-  event.kind = kind;
-  event.call = static_cast<std::uint16_t>(call);
-  event.peer = peer;
-  event.tag = tag;
-  event.bytes = bytes;
-  event.flags = flags;
-  event.element = element;
-  event.communicator = communicator;
-  add(event);
+  add({.kind = kind,
+       .flags = flags,
+       .element = element,
+       .call = number_of(call),
+       .communicator = communicator,
+       .peer = peer,
+       .tag = tag,
+       .bytes = bytes});
   return begun_ - 1;
 }
 
 Event MadeEvents::gatherv(std::uint64_t sent, std::span<const std::uint64_t> blocks, int root, bool at_root) {
-  Event event;
-  event.operation = OperationKind::kGatherv;
-  event.peer = root;
-  event.bytes = sent;
-  if (at_root) event.second_list = intern(blocks);
-  return event;
+  return {.operation = OperationKind::kGatherv,
+          .peer = root,
+          .second_list = at_root ? intern(blocks) : 0,
+          .bytes = sent};
 }
 
 Event MadeEvents::scatterv(std::span<const std::uint64_t> blocks, std::uint64_t received, int root,
                            bool at_root) {
-  Event event;
-  event.operation = OperationKind::kScatterv;
-  event.peer = root;
-  event.extra = received;
-  if (at_root) event.list = intern(blocks);
-  return event;
+  return {.operation = OperationKind::kScatterv,
+          .peer = root,
+          .list = at_root ? intern(blocks) : 0,
+          .extra = received};
 }
 
 Event MadeEvents::allgatherv(std::uint64_t sent, std::span<const std::uint64_t> blocks) {
-  Event event;
-  event.operation = OperationKind::kAllgatherv;
-  event.bytes = sent;
-  event.extra = std::accumulate(blocks.begin(), blocks.end(), std::uint64_t{0});
-  event.second_list = intern(blocks);
-  return event;
+  return {.operation = OperationKind::kAllgatherv,
+          .second_list = intern(blocks),
+          .bytes = sent,
+          .extra = sum_of(blocks)};
 }
 
 Event MadeEvents::alltoallv(std::span<const std::uint64_t> sent, std::span<const std::uint64_t> received) {
-  Event event;
-  event.operation = OperationKind::kAlltoallv;
-  event.list = intern(sent);
-  event.second_list = intern(received);
-  event.bytes = std::accumulate(sent.begin(), sent.end(), std::uint64_t{0});
-  event.extra = std::accumulate(received.begin(), received.end(), std::uint64_t{0});
-  return event;
+  return {.operation = OperationKind::kAlltoallv,
+          .list = intern(sent),
+          .second_list = intern(received),
+          .bytes = sum_of(sent),
+          .extra = sum_of(received)};
 }
 
 std::optional<Event> MadeEvents::reduce_scatter(std::span<const std::uint64_t> blocks, const Datatype& of) {
@@ -168,8 +159,7 @@ std::optional<Event> MadeEvents::reduce_scatter(std::span<const std::uint64_t> b
   const bool alike = std::adjacent_find(blocks.begin(), blocks.end(), std::not_equal_to<>()) == blocks.end();
   event.operation = alike ? OperationKind::kReduceScatter : OperationKind::kReduceScatterv;
   event.element = of.element;
-  event.extra =
-      alike && !blocks.empty() ? blocks[0] : std::accumulate(blocks.begin(), blocks.end(), std::uint64_t{0});
+  event.extra = alike && !blocks.empty() ? blocks[0] : sum_of(blocks);
   if (__builtin_mul_overflow(event.extra, of.bytes, &event.bytes)) return std::nullopt;
   if (alike) return event;
   std::vector<std::uint64_t> bytes(blocks.begin(), blocks.end());
@@ -181,12 +171,10 @@ std::optional<Event> MadeEvents::reduce_scatter(std::span<const std::uint64_t> b
 }
 
 void MadeEvents::make_communicator(std::span<const std::uint64_t> members, std::uint64_t id) {
-  Event event;
-  event.kind = EventKind::kCommunicator;
-  event.call = static_cast<std::uint16_t>(MpiFunction::kOther);
-  event.list = intern(members);
-  event.extra = id;
-  add(event);
+  add({.kind = EventKind::kCommunicator,
+       .call = number_of(MpiFunction::kOther),
+       .list = intern(members),
+       .extra = id});
 }
 
 std::uint64_t MadeEvents::collective(Event event, bool blocking) {
@@ -197,23 +185,14 @@ std::uint64_t MadeEvents::collective(Event event, bool blocking) {
   return begun_ - 1;
 }
 
-void MadeEvents::wait_for(std::uint64_t request) {
-  Event event;
-  event.kind = EventKind::kWait;
-  event.call = static_cast<std::uint16_t>(MpiFunction::kWait);
-  event.extra = begun_ - request;
-  add(event);
+void MadeEvents::end_of(std::uint64_t request, EventKind kind, MpiFunction call) {
+  add({.kind = kind, .call = number_of(call), .extra = begun_ - request});
 }
 
 void MadeEvents::wait_for(std::span<const std::uint64_t> requests, MpiFunction call, std::uint8_t flags) {
   std::vector<std::uint64_t> distances(requests.begin(), requests.end());
   for (std::uint64_t& request : distances) request = begun_ - request;
-  Event event;
-  event.kind = EventKind::kWait;
-  event.call = static_cast<std::uint16_t>(call);
-  event.flags = flags;
-  event.list = intern(distances);
-  add(event);
+  add({.kind = EventKind::kWait, .flags = flags, .call = number_of(call), .list = intern(distances)});
 }
 
 }  // namespace offramp::trace

@@ -39,6 +39,9 @@ enum class MpiFunction : std::uint16_t {
   kCollectives,  // from here on one per OperationKind, first blocking, then nonblocking
 };
 
+constexpr std::uint16_t number_of(MpiFunction call) {
+  return static_cast<std::uint16_t>(call);
+}
 /// "MPI_Send"; empty if there is no such call.
 std::string_view name_of_call(std::uint16_t number);
 /// The number of a collective's call.
@@ -95,7 +98,9 @@ class MadeEvents : public recording::UnrecordedReader {
   void make_communicator(std::span<const std::uint64_t> members, std::uint64_t id);
   /// Also sets the name of the call. A nonblocking collective begins a request, whose number is returned.
   std::uint64_t collective(recording::Event event, bool blocking);
-  void wait_for(std::uint64_t request);
+  /// A wait for, or the end of, one request.
+  void end_of(std::uint64_t request, recording::EventKind kind, MpiFunction call = MpiFunction::kOther);
+  void wait_for(std::uint64_t request) { end_of(request, recording::EventKind::kWait, MpiFunction::kWait); }
   void wait_for(std::span<const std::uint64_t> requests, MpiFunction call = MpiFunction::kWaitall,
                 std::uint8_t flags = 0);
   /// The numbers of requests and of events so far.

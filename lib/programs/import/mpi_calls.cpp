@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
@@ -226,11 +225,7 @@ class CallEvents final : public MadeEvents, private CallArguments {
     const std::vector<std::uint64_t> numbers = open(keys("request", 1));
     if (!is_valid()) return;
     if (numbers.empty()) return native(MpiFunction::kOther);
-    Event event;
-    event.kind = kind;
-    event.call = static_cast<std::uint16_t>(MpiFunction::kOther);
-    event.extra = begun() - numbers[0];
-    add(event);
+    end_of(numbers[0], kind);
     if (kind == EventKind::kFree) drop(numbers[0]);
   }
 

@@ -6,7 +6,7 @@
 
 namespace offramp::trace {
 
-extern const Opener kPatterns;       // pattern_opener.cpp
+extern const Opener kPatterns;       // pattern.cpp
 extern const Opener kRecordings;     // recording_opener.cpp
 extern const Opener kGoalBinaries;   // goal_binary.cpp
 extern const Opener kChakraTraces;   // chakra.cpp

@@ -8,9 +8,6 @@
 
 #include "lib/base/text_format.hpp"
 #include "lib/programs/import/openers.hpp"
-#ifdef OFFRAMP_OTF2
-#include "lib/programs/import/otf2_archive.hpp"
-#endif
 
 namespace offramp::trace {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "offramp/kernel/result.hpp"
+#include "lib/programs/import/program.hpp"
 
 namespace offramp::trace {
 
@@ -20,3 +20,11 @@ std::string otf2_is_missing();
 Result<std::optional<std::string>> otf2_anchor(const std::string& folder);
 
 }  // namespace offramp::trace
+
+namespace offramp::otf2 {
+
+/// Opens an archive with OTF2's library. anchor: path of the .otf2 file. Reads all events once to find
+/// missing or damaged data. Errors name the file.
+Result<trace::Program> open_archive(const std::string& anchor);
+
+}  // namespace offramp::otf2

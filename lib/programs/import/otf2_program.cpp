@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
 #include "lib/base/text_format.hpp"
 #include "lib/programs/import/made_events.hpp"
-#include "lib/programs/import/otf2_archive.hpp"
+#include "lib/programs/import/otf2.hpp"
 #include "lib/programs/import/otf2_collectives.hpp"
 #include "lib/programs/import/otf2_library.hpp"
 
@@ -150,13 +149,7 @@ class Events final : public trace::MadeEvents {
 
   void free(const Item& item) {
     for (const std::uint64_t request : item.requests) {
-      const auto number = numbers_.extract(request);
-      if (!number) continue;
-      Event event;
-      event.kind = EventKind::kFree;
-      event.call = static_cast<std::uint16_t>(MpiFunction::kOther);
-      event.extra = begun() - number.mapped();
-      add(event);
+      if (const auto number = numbers_.extract(request)) end_of(number.mapped(), EventKind::kFree);
     }
   }
 

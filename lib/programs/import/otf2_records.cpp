@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <type_traits>
 
 namespace offramp::otf2 {
 namespace {
@@ -33,127 +34,59 @@ constexpr Collective kCollectives[] = {
     {OTF2_COLLECTIVE_OP_EXSCAN, OperationKind::kExscan},
 };
 
-OTF2_CallbackCode forward(void* user, OTF2_LocationRef location, OTF2_TimeStamp time, Record record) {
-  record.location = location;
-  record.time = time;
-  return static_cast<RecordSink*>(user)->add_record(record) ? OTF2_CALLBACK_SUCCESS : OTF2_CALLBACK_INTERRUPT;
+OTF2_CallbackCode forward(void* sink, const Record& record) {
+  return static_cast<RecordSink*>(sink)->add_record(record) ? OTF2_CALLBACK_SUCCESS : OTF2_CALLBACK_INTERRUPT;
 }
 
-std::uint32_t region_of(void* user, std::uint32_t context) {
-  return static_cast<RecordSink*>(user)->region_of(context);
+/// The callback of a kind of record. Its arguments become these members, in this order.
+template <What what, auto... members>
+OTF2_CallbackCode on_record(OTF2_LocationRef location, OTF2_TimeStamp time, void* sink, OTF2_AttributeList*,
+                            std::remove_cvref_t<decltype(Record().*members)>... values) {
+  Record record{.what = what, .location = location, .time = time};
+  ((record.*members = values), ...);
+  return forward(sink, record);
+}
+
+/// The callback of a record that names a calling context instead of a region.
+template <What what, typename... More>
+OTF2_CallbackCode on_context(OTF2_LocationRef location, OTF2_TimeStamp time, void* sink, OTF2_AttributeList*,
+                             std::uint32_t context, More...) {
+  const std::uint32_t region = static_cast<RecordSink*>(sink)->region_of(context);
+  return forward(sink, {.what = what, .location = location, .time = time, .reference = region});
 }
 
 /// Sets one function per kind of record.
 void set(OTF2_GlobalEvtReaderCallbacks* calls) {
-  using LocationRef = OTF2_LocationRef;
-  using Time = OTF2_TimeStamp;
-  using List = OTF2_AttributeList;
-  using U32 = std::uint32_t;
-  using U64 = std::uint64_t;
-  OTF2_GlobalEvtReaderCallbacks_SetEnterCallback(
-      calls, [](LocationRef l, Time t, void* u, List*, U32 region) {
-        return forward(u, l, t, {.what = What::kEnter, .reference = region});
-      });
-  OTF2_GlobalEvtReaderCallbacks_SetLeaveCallback(
-      calls, [](LocationRef l, Time t, void* u, List*, U32 region) {
-        return forward(u, l, t, {.what = What::kLeave, .reference = region});
-      });
-  OTF2_GlobalEvtReaderCallbacks_SetCallingContextEnterCallback(
-      calls, [](LocationRef l, Time t, void* u, List*, U32 context, U32) {
-        return forward(u, l, t, {.what = What::kEnter, .reference = region_of(u, context)});
-      });
-  OTF2_GlobalEvtReaderCallbacks_SetCallingContextLeaveCallback(
-      calls, [](LocationRef l, Time t, void* u, List*, U32 context) {
-        return forward(u, l, t, {.what = What::kLeave, .reference = region_of(u, context)});
-      });
-  OTF2_GlobalEvtReaderCallbacks_SetMpiSendCallback(calls, [](LocationRef l, Time t, void* u, List*, U32 peer,
-                                                             U32 communicator, U32 tag, U64 bytes) {
-    return forward(
-        u, l, t, {.what = What::kSend, .reference = communicator, .peer = peer, .tag = tag, .bytes = bytes});
-  });
+  using R = Record;
+  OTF2_GlobalEvtReaderCallbacks_SetEnterCallback(calls, on_record<What::kEnter, &R::reference>);
+  OTF2_GlobalEvtReaderCallbacks_SetLeaveCallback(calls, on_record<What::kLeave, &R::reference>);
+  OTF2_GlobalEvtReaderCallbacks_SetCallingContextEnterCallback(calls,
+                                                               on_context<What::kEnter, std::uint32_t>);
+  OTF2_GlobalEvtReaderCallbacks_SetCallingContextLeaveCallback(calls, on_context<What::kLeave>);
+  OTF2_GlobalEvtReaderCallbacks_SetMpiSendCallback(
+      calls, on_record<What::kSend, &R::peer, &R::reference, &R::tag, &R::bytes>);
   OTF2_GlobalEvtReaderCallbacks_SetMpiIsendCallback(
-      calls,
-      [](LocationRef l, Time t, void* u, List*, U32 peer, U32 communicator, U32 tag, U64 bytes, U64 request) {
-        return forward(u, l, t,
-                       {.what = What::kSendBegun,
-                        .reference = communicator,
-                        .peer = peer,
-                        .tag = tag,
-                        .bytes = bytes,
-                        .request = request});
-      });
-  OTF2_GlobalEvtReaderCallbacks_SetMpiIsendCompleteCallback(
-      calls, [](LocationRef l, Time t, void* u, List*, U64 request) {
-        return forward(u, l, t, {.what = What::kSendDone, .request = request});
-      });
+      calls, on_record<What::kSendBegun, &R::peer, &R::reference, &R::tag, &R::bytes, &R::request>);
+  OTF2_GlobalEvtReaderCallbacks_SetMpiIsendCompleteCallback(calls, on_record<What::kSendDone, &R::request>);
   OTF2_GlobalEvtReaderCallbacks_SetMpiRecvCallback(
-      calls, [](LocationRef l, Time t, void* u, List*, U32 peer, U32 communicator, U32 tag, U64 bytes) {
-        return forward(
-            u, l, t,
-            {.what = What::kReceive, .reference = communicator, .peer = peer, .tag = tag, .bytes = bytes});
-      });
-  OTF2_GlobalEvtReaderCallbacks_SetMpiIrecvRequestCallback(
-      calls, [](LocationRef l, Time t, void* u, List*, U64 request) {
-        return forward(u, l, t, {.what = What::kReceiveBegun, .request = request});
-      });
+      calls, on_record<What::kReceive, &R::peer, &R::reference, &R::tag, &R::bytes>);
+  OTF2_GlobalEvtReaderCallbacks_SetMpiIrecvRequestCallback(calls,
+                                                           on_record<What::kReceiveBegun, &R::request>);
   OTF2_GlobalEvtReaderCallbacks_SetMpiIrecvCallback(
-      calls,
-      [](LocationRef l, Time t, void* u, List*, U32 peer, U32 communicator, U32 tag, U64 bytes, U64 request) {
-        return forward(u, l, t,
-                       {.what = What::kReceiveDone,
-                        .reference = communicator,
-                        .peer = peer,
-                        .tag = tag,
-                        .bytes = bytes,
-                        .request = request});
-      });
-  OTF2_GlobalEvtReaderCallbacks_SetMpiRequestTestCallback(
-      calls, [](LocationRef l, Time t, void* u, List*, U64 request) {
-        return forward(u, l, t, {.what = What::kTested, .request = request});
-      });
-  OTF2_GlobalEvtReaderCallbacks_SetMpiRequestCancelledCallback(
-      calls, [](LocationRef l, Time t, void* u, List*, U64 request) {
-        return forward(u, l, t, {.what = What::kCancelled, .request = request});
-      });
-  OTF2_GlobalEvtReaderCallbacks_SetMpiCollectiveBeginCallback(
-      calls, [](LocationRef l, Time t, void* u, List*) {
-        return forward(u, l, t, {.what = What::kCollectiveBegun});
-      });
+      calls, on_record<What::kReceiveDone, &R::peer, &R::reference, &R::tag, &R::bytes, &R::request>);
+  OTF2_GlobalEvtReaderCallbacks_SetMpiRequestTestCallback(calls, on_record<What::kTested, &R::request>);
+  OTF2_GlobalEvtReaderCallbacks_SetMpiRequestCancelledCallback(calls,
+                                                               on_record<What::kCancelled, &R::request>);
+  OTF2_GlobalEvtReaderCallbacks_SetMpiCollectiveBeginCallback(calls, on_record<What::kCollectiveBegun>);
   OTF2_GlobalEvtReaderCallbacks_SetMpiCollectiveEndCallback(
-      calls, [](LocationRef l, Time t, void* u, List*, OTF2_CollectiveOp operation, U32 communicator,
-                U32 root, U64 sent, U64 received) {
-        return forward(u, l, t,
-                       {.what = What::kCollective,
-                        .reference = communicator,
-                        .peer = root,
-                        .operation = operation,
-                        .bytes = sent,
-                        .received = received});
-      });
+      calls, on_record<What::kCollective, &R::operation, &R::reference, &R::peer, &R::bytes, &R::received>);
   OTF2_GlobalEvtReaderCallbacks_SetNonBlockingCollectiveRequestCallback(
-      calls, [](LocationRef l, Time t, void* u, List*, U64 request) {
-        return forward(u, l, t, {.what = What::kCollectiveRequest, .request = request});
-      });
+      calls, on_record<What::kCollectiveRequest, &R::request>);
   OTF2_GlobalEvtReaderCallbacks_SetNonBlockingCollectiveCompleteCallback(
-      calls, [](LocationRef l, Time t, void* u, List*, OTF2_CollectiveOp operation, U32 communicator,
-                U32 root, U64 sent, U64 received, U64 request) {
-        return forward(u, l, t,
-                       {.what = What::kCollectiveDone,
-                        .reference = communicator,
-                        .peer = root,
-                        .operation = operation,
-                        .bytes = sent,
-                        .received = received,
-                        .request = request});
-      });
-  OTF2_GlobalEvtReaderCallbacks_SetBufferFlushCallback(
-      calls, [](LocationRef l, Time t, void* u, List*, Time stop) {
-        return forward(u, l, t, {.what = What::kFlush, .bytes = stop});
-      });
-  OTF2_GlobalEvtReaderCallbacks_SetMeasurementOnOffCallback(
-      calls, [](LocationRef l, Time t, void* u, List*, OTF2_MeasurementMode mode) {
-        return forward(u, l, t, {.what = What::kSwitched, .operation = mode});
-      });
+      calls, on_record<What::kCollectiveDone, &R::operation, &R::reference, &R::peer, &R::bytes, &R::received,
+                       &R::request>);
+  OTF2_GlobalEvtReaderCallbacks_SetBufferFlushCallback(calls, on_record<What::kFlush, &R::bytes>);
+  OTF2_GlobalEvtReaderCallbacks_SetMeasurementOnOffCallback(calls, on_record<What::kSwitched, &R::operation>);
 }
 
 struct DeleteCallbacks {

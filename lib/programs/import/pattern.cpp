@@ -5,14 +5,14 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cmath>
-#include <memory>
+#include <numeric>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "lib/base/text_format.hpp"
-#include "lib/programs/import/pattern_programs.hpp"
+#include "lib/programs/import/openers.hpp"
 #include "lib/programs/import/pattern_rounds.hpp"
 
 namespace offramp {
@@ -159,51 +159,149 @@ class Random final : public PatternRounds {
   Event wait_;
 };
 
-enum PatternIndex : std::uint8_t {
-  kPingPong,
-  kIncast,
-  kShift,
-  kRing,
-  kStencil2d,
-  kStencil3d,
-  kTree,
-  kAllToAll,
-  kBisection,
-  kRandom,
-  kDataParallel,
-  kPipeline,
-  kExperts,
-  kTranspose2d,
-  kTranspose3d,
-  kSparse,
-  kKinds
+/// The gradients of a step in buckets: each allreduce begins while earlier ones are active.
+class DataParallel final : public PatternScript {
+ public:
+  DataParallel(const Pattern& pattern, int own) : PatternScript(pattern, own) {
+    for (std::uint64_t bucket = 0; bucket < parameter(); ++bucket)
+      add(collective(OperationKind::kAllreduce, false));
+    wait();
+  }
 };
+
+/// Forward, batch after batch, then back. A rank receives the next batch while it sends the previous one.
+class Pipeline final : public PatternScript {
+ public:
+  Pipeline(const Pattern& pattern, int own) : PatternScript(pattern, own) {
+    for (const int behind : {own + 1, own - 1}) {
+      const int before = 2 * own - behind;
+      for (std::uint64_t batch = 0; batch < parameter(); ++batch) {
+        if (before >= 0 && before < ranks()) receive(before);
+        wait();
+        if (behind >= 0 && behind < ranks()) begin_send(behind);
+      }
+      wait();
+    }
+  }
+};
+
+/// Tokens of all ranks are sent to the experts, one per rank, and back. Their numbers are random.
+class Experts final : public PatternRounds {
+ public:
+  Experts(const Pattern& pattern, int own) : PatternRounds(pattern, own) {
+    const auto size = static_cast<std::size_t>(ranks());
+    sent_ = intern(std::vector<std::uint64_t>(size));
+    received_ = intern(std::vector<std::uint64_t>(size));
+  }
+
+ private:
+  [[nodiscard]] std::size_t count() const final { return 2; }
+  [[nodiscard]] Event event(std::size_t number, int round) final {
+    if (number == 0) draw(static_cast<std::uint64_t>(round));
+    Event event = collective(OperationKind::kAlltoallv, true);
+    event.list = number == 0 ? sent_ : received_;
+    event.second_list = number == 0 ? received_ : sent_;
+    const auto sum = [](const std::vector<std::uint64_t>& blocks) {
+      return std::accumulate(blocks.begin(), blocks.end(), std::uint64_t{0});
+    };
+    event.bytes = sum(interned(event.list));
+    event.extra = sum(interned(event.second_list));
+    return event;
+  }
+
+  void draw(std::uint64_t round) {
+    const auto tokens = [&](int from, int to) {
+      const auto pair = static_cast<std::uint64_t>(from) << 32U | static_cast<std::uint32_t>(to);
+      return (drawn_for(drawn_for(pair + 1) ^ (round + 1 + parameter())) >> 20U) % (2 * bytes() + 1);
+    };
+    for (int other = 0; other < ranks(); ++other) {
+      interned(sent_)[static_cast<std::size_t>(other)] = tokens(rank(), other);
+      interned(received_)[static_cast<std::size_t>(other)] = tokens(other, rank());
+    }
+  }
+
+  std::uint32_t sent_ = 0;
+  std::uint32_t received_ = 0;
+};
+
+class Transpose final : public PatternScript {
+ public:
+  Transpose(const Pattern& pattern, int own, int dimensions) : PatternScript(pattern, own) {
+    if (dimensions == 2) {
+      add(collective(OperationKind::kAlltoall, true));
+      return;
+    }
+    const int columns = side_of_grid(ranks(), 2);
+    std::vector<std::uint64_t> row;
+    row.reserve(static_cast<std::size_t>(columns));
+    std::vector<std::uint64_t> column;
+    for (int i = 0; i < columns; ++i) row.push_back(static_cast<std::uint64_t>(own / columns * columns + i));
+    for (int i = own % columns; i < ranks(); i += columns) column.push_back(static_cast<std::uint64_t>(i));
+    constexpr std::uint64_t kRow = 1;
+    constexpr std::uint64_t kColumn = 2;
+    if (row.size() > 1) add(collective(OperationKind::kAlltoall, true, communicator(std::move(row), kRow)));
+    add(collective(OperationKind::kAlltoall, true, communicator(std::move(column), kColumn)));
+  }
+};
+
+class Sparse final : public PatternScript {
+ public:
+  Sparse(const Pattern& pattern, int own) : PatternScript(pattern, own) {
+    const auto others = static_cast<std::uint64_t>(ranks() - 1);
+    // Distinct distances: a duplicate is replaced by the next free one.
+    std::set<std::uint64_t> distances;
+    for (std::uint64_t i = 0; i < parameter(); ++i) {
+      std::uint64_t distance = 1 + (drawn_for(i + 1) >> 32U) % others;
+      while (!distances.insert(distance).second) distance = distance % others + 1;
+    }
+    for (const std::uint64_t distance : distances)
+      begin_receive(around(-static_cast<std::int64_t>(distance)));
+    for (const std::uint64_t distance : distances) begin_send(around(static_cast<std::int64_t>(distance)));
+    wait();
+  }
+};
+
+template <typename Kind, int... dimensions>
+std::unique_ptr<recording::Reader> read_pattern(const Pattern& pattern, int rank) {
+  return std::make_unique<Kind>(pattern, rank, dimensions...);
+}
+
 // The events of a round are stored for each rank.
 constexpr std::uint64_t kMostInARound = 1U << 16U;
 constexpr std::uint64_t kMostNeighbours = 1U << 10U;
-constexpr std::array<PatternKind, kKinds> kTable = {{
-    {"pingpong", "", "a message from rank 0 to the last rank and back"},
-    {"incast", "", "all ranks send to rank 0 at once"},
-    {"shift", "DISTANCE", "every rank sends to the rank DISTANCE further, all at once"},
-    {"ring", "", "one message passes through all ranks in turn"},
-    {"stencil2d", "", "every rank exchanges with its four neighbours on a torus, all at once"},
-    {"stencil3d", "", "every rank exchanges with its six neighbours on a torus, all at once"},
-    {"tree", "", "messages up a binomial tree to rank 0 and down again"},
-    {"alltoall", "", "every rank exchanges with every other, all at once"},
-    {"bisection", "", "every rank exchanges with its partner in the other half, both ways at once"},
+constexpr std::string_view kSparse = "sparse";
+constexpr PatternKind kTable[] = {
+    {"pingpong", "", "a message from rank 0 to the last rank and back", read_pattern<PingPong>},
+    {"incast", "", "all ranks send to rank 0 at once", read_pattern<Incast>},
+    {"shift", "DISTANCE", "every rank sends to the rank DISTANCE further, all at once", read_pattern<Shift>},
+    {"ring", "", "one message passes through all ranks in turn", read_pattern<Ring>},
+    {"stencil2d", "", "every rank exchanges with its four neighbours on a torus, all at once",
+     read_pattern<Stencil, 2>},
+    {"stencil3d", "", "every rank exchanges with its six neighbours on a torus, all at once",
+     read_pattern<Stencil, 3>},
+    {"tree", "", "messages up a binomial tree to rank 0 and down again", read_pattern<Tree>},
+    {"alltoall", "", "every rank exchanges with every other, all at once", read_pattern<AllToAll>},
+    {"bisection", "", "every rank exchanges with its partner in the other half, both ways at once",
+     read_pattern<Bisection>},
     {"random", "SEED",
-     "in each round, every rank sends over the same distance; distance and size (up to BYTES) are random"},
+     "in each round, every rank sends over the same distance; distance and size (up to BYTES) are random",
+     read_pattern<Random>},
     {"data-parallel", "BUCKETS",
-     "BUCKETS nonblocking sums of BYTES over all ranks, started one after the other", true, kMostInARound},
-    {"pipeline", "BATCHES", "BATCHES batches pass through all ranks and back", false, kMostInARound},
+     "BUCKETS nonblocking sums of BYTES over all ranks, started one after the other",
+     read_pattern<DataParallel>, true, kMostInARound},
+    {"pipeline", "BATCHES", "BATCHES batches pass through all ranks and back", read_pattern<Pipeline>, false,
+     kMostInARound},
     {"experts", "SEED",
-     "every rank sends tokens to every other and receives them back; sizes are random, up to 2 BYTES", true},
-    {"transpose2d", "", "transpose of a matrix in slabs: blocks of BYTES between all ranks", true},
+     "every rank sends tokens to every other and receives them back; sizes are random, up to 2 BYTES",
+     read_pattern<Experts>, true},
+    {"transpose2d", "", "transpose of a matrix in slabs: blocks of BYTES between all ranks",
+     read_pattern<Transpose, 2>, true},
     {"transpose3d", "",
-     "transpose of a cube in pencils: blocks of BYTES in the rows of a grid, then in its columns", true},
-    {"sparse", "NEIGHBOURS", "every rank exchanges with NEIGHBOURS others at random distances, all at once",
-     false, kMostNeighbours},
-}};
+     "transpose of a cube in pencils: blocks of BYTES in the rows of a grid, then in its columns",
+     read_pattern<Transpose, 3>, true},
+    {kSparse, "NEIGHBOURS", "every rank exchanges with NEIGHBOURS others at random distances, all at once",
+     read_pattern<Sparse>, false, kMostNeighbours},
+};
 
 /// Parses a whole number, or describes the problem.
 Result<std::uint64_t> number(const std::string& text, std::string_view what, std::string_view unit,
@@ -219,46 +317,6 @@ Result<std::uint64_t> number(const std::string& text, std::string_view what, std
 
 std::span<const PatternKind> pattern_kinds() {
   return kTable;
-}
-
-std::unique_ptr<recording::Reader> Pattern::read(int rank) const {
-  switch (static_cast<PatternIndex>(kind - kTable.data())) {
-    case kPingPong:
-      return std::make_unique<PingPong>(*this, rank);
-    case kIncast:
-      return std::make_unique<Incast>(*this, rank);
-    case kShift:
-      return std::make_unique<Shift>(*this, rank);
-    case kRing:
-      return std::make_unique<Ring>(*this, rank);
-    case kStencil2d:
-      return std::make_unique<Stencil>(*this, rank, 2);
-    case kStencil3d:
-      return std::make_unique<Stencil>(*this, rank, 3);
-    case kTree:
-      return std::make_unique<Tree>(*this, rank);
-    case kAllToAll:
-      return std::make_unique<AllToAll>(*this, rank);
-    case kBisection:
-      return std::make_unique<Bisection>(*this, rank);
-    case kRandom:
-      return std::make_unique<Random>(*this, rank);
-    case kDataParallel:
-      return read_data_parallel(*this, rank);
-    case kPipeline:
-      return read_pipeline(*this, rank);
-    case kExperts:
-      return read_experts(*this, rank);
-    case kTranspose2d:
-      return read_transpose(*this, rank, 2);
-    case kTranspose3d:
-      return read_transpose(*this, rank, 3);
-    case kSparse:
-      return read_sparse(*this, rank);
-    case kKinds:
-      break;
-  }
-  return nullptr;
 }
 
 Result<Pattern> parse_pattern(const std::string& text) {
@@ -298,7 +356,7 @@ Result<Pattern> parse_pattern(const std::string& text) {
   if (!bytes) return failure(bytes.error());
   pattern.ranks = static_cast<int>(*ranks);
   pattern.bytes = *bytes;
-  if (pattern.kind == &kTable[kSparse] && pattern.parameter >= *ranks)
+  if (pattern.kind->name == kSparse && pattern.parameter >= *ranks)
     return failure(
         fmt::format("{} neighbours, but there are only {} other ranks", pattern.parameter, *ranks - 1));
   if (parts.size() > first + 2) {
@@ -309,4 +367,24 @@ Result<Pattern> parse_pattern(const std::string& text) {
   return pattern;
 }
 
+namespace trace {
+namespace {
+
+Result<std::optional<Program>> open_pattern(const Candidate& candidate) {
+  if (!candidate.name.starts_with(kPatternPrefix)) return std::optional<Program>();
+  const Result<Pattern> pattern = parse_pattern(candidate.name);
+  if (!pattern) return failure(pattern.error());
+  Program program;
+  program.description.ranks = pattern->ranks;
+  program.description.facts = {{"program", candidate.name}};
+  program.read = [made = *pattern](int rank) { return made.read(rank); };
+  return std::optional(std::move(program));
+}
+
+}  // namespace
+
+const Opener kPatterns = {
+    .kind = "pattern", .origin = "pattern:NAME:RANKS:BYTES[:ROUNDS]", .open = open_pattern};
+
+}  // namespace trace
 }  // namespace offramp

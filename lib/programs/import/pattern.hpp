@@ -19,10 +19,13 @@ namespace offramp {
 /// Prefix of a pattern in place of the path of a recording.
 inline constexpr std::string_view kPatternPrefix = "pattern:";
 
+struct Pattern;
+
 struct PatternKind {
   std::string_view name;
   std::string_view parameter;  // meaning of its own number; empty if it has none
   std::string_view description;
+  std::unique_ptr<recording::Reader> (*read)(const Pattern& pattern, int rank);
   bool has_collectives = false;     // of the backend; otherwise only messages
   std::uint64_t most = 1000000000;  // maximum of its own number
 };
@@ -35,7 +38,7 @@ struct Pattern {
   std::uint64_t bytes = 0;  // of a message
   int rounds = 1;
 
-  [[nodiscard]] std::unique_ptr<recording::Reader> read(int rank) const;
+  [[nodiscard]] std::unique_ptr<recording::Reader> read(int rank) const { return kind->read(*this, rank); }
 };
 
 /// "pattern:NAME[:NUMBER]:RANKS:BYTES[:ROUNDS]", with NUMBER for kinds that have a parameter. Sizes may have

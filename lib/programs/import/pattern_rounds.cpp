@@ -8,26 +8,17 @@ namespace offramp {
 
 using recording::Event;
 using recording::EventKind;
-
-namespace {
-
-std::uint16_t number_of(trace::MpiFunction call) {
-  return static_cast<std::uint16_t>(call);
-}
-
-}  // namespace
+using trace::number_of;
 
 Event pattern_message(EventKind kind, int peer, std::uint64_t bytes, bool blocking, int tag) {
-  Event event;
-  event.kind = kind;
-  event.flags = blocking ? recording::kBlocking : 0;
   using enum trace::MpiFunction;
-  event.call =
-      number_of(kind == EventKind::kSend ? (blocking ? kSend : kIsend) : (blocking ? kRecv : kIrecv));
-  event.peer = peer;
-  event.tag = tag;
-  event.bytes = bytes;
-  return event;
+  const auto call = kind == EventKind::kSend ? (blocking ? kSend : kIsend) : (blocking ? kRecv : kIrecv);
+  return {.kind = kind,
+          .flags = static_cast<std::uint8_t>(blocking ? recording::kBlocking : 0),
+          .call = number_of(call),
+          .peer = peer,
+          .tag = tag,
+          .bytes = bytes};
 }
 
 int side_of_grid(int ranks, int dimensions) {
@@ -57,20 +48,16 @@ std::string_view PatternRounds::call(std::uint16_t number) const {
 Event PatternRounds::wait_for(std::size_t requests) {
   std::vector<std::uint64_t> distances(requests);
   for (std::size_t i = 0; i < requests; ++i) distances[i] = requests - i;
-  Event event;
-  event.kind = EventKind::kWait;
-  event.call = number_of(trace::MpiFunction::kWaitall);
-  event.list = intern(std::move(distances));
-  return event;
+  return {.kind = EventKind::kWait,
+          .call = number_of(trace::MpiFunction::kWaitall),
+          .list = intern(std::move(distances))};
 }
 
 std::uint32_t PatternRounds::communicator(std::vector<std::uint64_t> members, std::uint64_t id) {
-  Event event;
-  event.kind = EventKind::kCommunicator;
-  event.call = number_of(trace::MpiFunction::kSplit);
-  event.list = intern(std::move(members));
-  event.extra = id;
-  communicators_.push_back(event);
+  communicators_.push_back({.kind = EventKind::kCommunicator,
+                            .call = number_of(trace::MpiFunction::kSplit),
+                            .list = intern(std::move(members)),
+                            .extra = id});
   return static_cast<std::uint32_t>(recording::kFirstMade + communicators_.size() - 1);
 }
 

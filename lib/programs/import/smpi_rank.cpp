@@ -155,6 +155,11 @@ class SmpiRank final : public MadeEvents {
     if (left() == 0) return default_;
     return type_of(count());
   }
+  /// The types of the data sent and received, which are equal if the line has one type.
+  std::pair<Datatype, Datatype> types() {
+    const Datatype sent = type();
+    return {sent, left() > 0 ? type() : sent};
+  }
   [[nodiscard]] Datatype type_of(std::uint64_t id) const {
     return id < smpi_types().size() ? smpi_types()[id] : default_;
   }
@@ -216,8 +221,7 @@ class SmpiRank final : public MadeEvents {
     const int to = small();
     const std::uint64_t received = count();
     const int from = small();
-    const Datatype send_type = type();
-    const Datatype receive_type = left() > 0 ? type() : send_type;
+    const auto [send_type, receive_type] = types();
     if (to < kNoRank || (to < 0 && to != kNoRank)) reject("it has to name its destination");
     if (!bad_.empty()) return;
     std::vector<std::uint64_t> both;
@@ -280,10 +284,6 @@ class SmpiRank final : public MadeEvents {
 
   // --- collectives ---
 
-  void put(Event event, OperationKind operation, ElementType element, bool nonblocking) {
-    event.operation = operation;
-    put(event, element, nonblocking);
-  }
   void put(Event event, ElementType element, bool nonblocking) {
     if (!bad_.empty()) return;
     event.element = element;
@@ -298,15 +298,16 @@ class SmpiRank final : public MadeEvents {
   }
 
   void reduction(OperationKind operation, bool nonblocking) {
-    Event event;
     const std::uint64_t elements = count();
     const double flops = number();
-    if (operation == OperationKind::kReduce) event.peer = root();
+    const int to = has_root(operation) ? root() : 0;
     const Datatype of = type();
-    event.bytes = bytes(elements, of);
-    event.extra = elements;
-    event.function = ReduceFunction::kSum;
-    put(event, operation, of.element, nonblocking);
+    put({.function = ReduceFunction::kSum,
+         .operation = operation,
+         .peer = to,
+         .bytes = bytes(elements, of),
+         .extra = elements},
+        of.element, nonblocking);
     work(flops);
   }
 
@@ -317,22 +318,19 @@ class SmpiRank final : public MadeEvents {
     const std::uint64_t sent = count();
     const bool lost = left() + 1 == complete - 1;
     const std::uint64_t received = lost ? 0 : count();
-    Event event;
-    if (rooted) event.peer = root();
-    const Datatype send_type = type();
-    const Datatype receive_type = left() > 0 ? type() : send_type;
+    const int at = rooted ? root() : 0;
+    const auto [send_type, receive_type] = types();
     const bool by_receive = sent == 0 || (operation == OperationKind::kScatter && received > 0);
     const Datatype& of = by_receive ? receive_type : send_type;
-    event.bytes = bytes(by_receive ? received : sent, of);
-    put(event, operation, of.element, nonblocking);
+    put({.operation = operation, .peer = at, .bytes = bytes(by_receive ? received : sent, of)}, of.element,
+        nonblocking);
   }
 
   void gather_blocks(bool nonblocking) {
     const std::uint64_t sent = count();
     counts(blocks_);
     const int to = root();
-    const Datatype send_type = type();
-    const Datatype receive_type = left() > 0 ? type() : send_type;
+    const auto [send_type, receive_type] = types();
     in_bytes(blocks_, receive_type);
     put(gatherv(bytes(sent, send_type), blocks_, to, to == rank_), send_type.element, nonblocking);
   }
@@ -341,8 +339,7 @@ class SmpiRank final : public MadeEvents {
     counts(blocks_);
     const std::uint64_t received = count();
     const int from = root();
-    const Datatype send_type = type();
-    const Datatype receive_type = left() > 0 ? type() : send_type;
+    const auto [send_type, receive_type] = types();
     in_bytes(blocks_, send_type);
     put(scatterv(blocks_, bytes(received, receive_type), from, from == rank_), receive_type.element,
         nonblocking);
@@ -352,8 +349,7 @@ class SmpiRank final : public MadeEvents {
     const std::uint64_t sent = count();
     counts(blocks_);
     if (left() >= ranks_ && left() != 2) read_ += ranks_;  // displacements
-    const Datatype send_type = type();
-    const Datatype receive_type = left() > 0 ? type() : send_type;
+    const auto [send_type, receive_type] = types();
     in_bytes(blocks_, receive_type);
     put(allgatherv(bytes(sent, send_type), blocks_), send_type.element, nonblocking);
   }
@@ -376,26 +372,24 @@ class SmpiRank final : public MadeEvents {
     counts(blocks_);
     (void)count();
     counts(more_blocks_);
-    const Datatype send_type = type();
-    const Datatype receive_type = left() > 0 ? type() : send_type;
+    const auto [send_type, receive_type] = types();
     in_bytes(blocks_, send_type);
     in_bytes(more_blocks_, receive_type);
     put(alltoallv(blocks_, more_blocks_), send_type.element, nonblocking);
   }
 
   void broadcast(bool nonblocking) {
-    Event event;
     const std::uint64_t elements = count();
-    event.peer = root();
+    const int from = root();
     const Datatype of = type();
-    event.bytes = bytes(elements, of);
-    put(event, OperationKind::kBcast, of.element, nonblocking);
+    put({.operation = OperationKind::kBcast, .peer = from, .bytes = bytes(elements, of)}, of.element,
+        nonblocking);
   }
 
   void put_collective(OperationKind operation, bool nonblocking) {
     switch (operation) {
       case OperationKind::kBarrier:
-        return put({}, operation, ElementType::kByte, nonblocking);
+        return put({.operation = operation}, ElementType::kByte, nonblocking);
       case OperationKind::kBcast:
         return broadcast(nonblocking);
       case OperationKind::kGatherv:

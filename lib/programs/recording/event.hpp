@@ -7,8 +7,6 @@
 // So is the CPU time between calls.
 #pragma once
 
-#include <compare>
-#include <cstddef>
 #include <cstdint>
 
 #include "offramp/model/operation.hpp"

@@ -1,6 +1,5 @@
 #include "lib/programs/recording/store.hpp"
 
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -303,9 +303,7 @@ bool Expression::uses_grid() const {
 }
 
 Expression constant(std::int64_t value) {
-  Expression made;
-  made.c = value;
-  return made;
+  return {.c = value};
 }
 
 }  // namespace offramp::scale

@@ -6,7 +6,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "lib/programs/scale/layout.hpp"
 

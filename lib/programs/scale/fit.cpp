@@ -25,11 +25,7 @@ Found checked(const Expression& expression, Samples samples) {
 }
 
 Expression simple(Form form, std::int64_t a) {
-  Expression made;
-  made.form = form;
-  made.a = a;
-  made.b = 0;
-  return made;
+  return {.form = form, .a = a, .b = 0};
 }
 
 /// A reduced fraction.
@@ -144,10 +140,8 @@ Found fit_step(Samples samples) {
     if (turns == 0 || other.place.ranks != first.place.ranks || other.place.rank != first.place.rank)
       continue;
     if ((other.value - first.value) % turns != 0) return std::nullopt;
-    Expression made;
-    made.d = (other.value - first.value) / turns;
-    made.c = first.value - made.d * first.place.turn;
-    return checked(made, samples);
+    const std::int64_t step = (other.value - first.value) / turns;
+    return checked({.c = first.value - step * first.place.turn, .d = step}, samples);
   }
   return std::nullopt;
 }
@@ -168,11 +162,7 @@ constexpr std::array kPartsOf = {Measure::kRanks,  Measure::kSize,   Measure::kS
 
 /// The total that is shared, in units: within the range that matches all values.
 Found fit_share(Measure measure, Rounding rounding, std::int64_t unit, Samples samples) {
-  Expression made;
-  made.form = Form::kShare;
-  made.measure = measure;
-  made.rounding = rounding;
-  made.b = unit;
+  Expression made{.form = Form::kShare, .measure = measure, .rounding = rounding, .b = unit};
   std::int64_t least = 0;
   std::int64_t most = std::numeric_limits<std::int64_t>::max();
   for (const Sample& sample : samples) {
@@ -209,11 +199,7 @@ Found fit_face(Measure face, std::int64_t unit, Samples samples) {
   Found best;
   // Rounding of both parts removes less than one side each.
   for (std::int64_t length = least; length <= least + 2 * *parts; ++length) {
-    Expression made;
-    made.form = Form::kFace;
-    made.measure = face;
-    made.a = length;
-    made.b = unit;
+    const Expression made{.form = Form::kFace, .measure = face, .a = length, .b = unit};
     const bool is_rounder = !best || std::countr_zero(static_cast<std::uint64_t>(length)) >
                                          std::countr_zero(static_cast<std::uint64_t>(best->a));
     if (length > 0 && is_rounder && holds(made, samples)) best = made;
@@ -258,11 +244,9 @@ bool is_ambiguous(const Expression& rule, Samples samples) {
   if (rule.power != 0 || different_factors(rule, samples) > 2) return false;
   for (const Measure measure :
        {Measure::kRanks, Measure::kLogarithm, Measure::kSquareRoot, Measure::kCubeRoot, Measure::kSquare}) {
-    Expression shape;
-    shape.measure = measure;
     // Nothing is distributed over a logarithm.
     for (const bool inverse : {false, true}) {
-      shape.inverse = inverse;
+      const Expression shape{.measure = measure, .inverse = inverse};
       if (inverse && measure == Measure::kLogarithm) continue;
       for (const Found& other : {fit_proportional(shape, samples), fit_affine(shape, samples)}) {
         if (other && far_value(*other) != far_value(rule)) return true;
@@ -276,10 +260,9 @@ Found fit_measures(Samples samples) {
   for (const int power : {0, 1, -1}) {
     for (int number = 0; number < static_cast<int>(Measure::kCount); ++number) {
       for (const bool inverse : {false, true}) {
-        Expression shape;
-        shape.measure = static_cast<Measure>(number);
-        shape.inverse = inverse;
-        shape.power = static_cast<std::int8_t>(power);
+        const Expression shape{.measure = static_cast<Measure>(number),
+                               .inverse = inverse,
+                               .power = static_cast<std::int8_t>(power)};
         if (const Found found = fit_proportional(shape, samples))
           return is_ambiguous(*found, samples) ? std::nullopt : found;
       }
@@ -287,9 +270,7 @@ Found fit_measures(Samples samples) {
   }
   for (int number = 1; number < static_cast<int>(Measure::kCount); ++number) {
     for (const bool inverse : {false, true}) {
-      Expression shape;
-      shape.measure = static_cast<Measure>(number);
-      shape.inverse = inverse;
+      const Expression shape{.measure = static_cast<Measure>(number), .inverse = inverse};
       if (const Found found = fit_affine(shape, samples))
         return is_ambiguous(*found, samples) ? std::nullopt : found;
     }
@@ -375,11 +356,7 @@ std::vector<Expression> rank_candidates(const Sample& sample, int dimensions) {
   if (dimensions > 1) add(shifts(sample, dimensions));
   add(offsets(sample));
   all.push_back(constant(sample.value));
-  Expression last;
-  last.measure = Measure::kSize;
-  last.a = 1;
-  last.c = sample.value - place.size;
-  all.push_back(last);
+  all.push_back({.measure = Measure::kSize, .a = 1, .c = sample.value - place.size});
   for (const std::int64_t parts : {2, 4}) all.push_back(simple(Form::kOffsetPart, parts));
   all.push_back(simple(Form::kExclusiveOr, sample.value ^ place.own));
   all.push_back(simple(Form::kMirror, 0));

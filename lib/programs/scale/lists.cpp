@@ -67,10 +67,7 @@ FoundList fit_by_number(ListSamples samples) {
   }
   const auto element = fit_number(values);
   if (!element) return std::nullopt;
-  ListRule made;
-  made.kind = ListRule::Form::kByNumber;
-  made.elements = {*element};
-  return made;
+  return ListRule{.kind = ListRule::Form::kByNumber, .elements = {*element}, .length = {}};
 }
 
 }  // namespace

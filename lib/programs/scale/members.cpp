@@ -52,10 +52,7 @@ FoundMembers fit_steps(Members::Selection kind, MembersSamples samples) {
   for (const auto& [ranks, step] : steps) values.push_back(step);
   const auto step = fit_number(values);
   if (!step || !is_natural_step(*step)) return std::nullopt;
-  Members made;
-  made.kind = kind;
-  made.step = *step;
-  return checked_members(made, samples);
+  return checked_members({.kind = kind, .step = *step}, samples);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // A learned program at a given number of ranks, generated rank by rank as it is read.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>

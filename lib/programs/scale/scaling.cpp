@@ -331,9 +331,4 @@ Result<Scaling> LearnedProgram::at(int ranks) const {
   return scaling;
 }
 
-Result<Scaling> scale(const std::vector<NamedProgram>& recorded, int ranks, ComputeScaling compute) {
-  Result<LearnedProgram> learned = LearnedProgram::learn(recorded, compute);
-  return learned ? learned->at(ranks) : failure(learned.error());
-}
-
 }  // namespace offramp::scale

@@ -54,9 +54,6 @@ class LearnedProgram {
   std::vector<std::pair<std::string, std::string>> facts_;  // of the program
 };
 
-/// For a single number of ranks.
-Result<Scaling> scale(const std::vector<NamedProgram>& recorded, int ranks, ComputeScaling scaling);
-
 /// "99.9 %"; "-" if `all` is 0.
 std::string share_text(std::uint64_t part, std::uint64_t all);
 

@@ -1,4 +1,3 @@
-#include <new>
 
 #include "lib/services/dpu_service/bytes.hpp"
 #include "lib/services/dpu_service/engine.hpp"

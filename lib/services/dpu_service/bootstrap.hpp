@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "lib/services/dpu_service/secret.hpp"
 #include "lib/services/dpu_service/transport.hpp"

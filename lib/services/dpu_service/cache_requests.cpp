@@ -1,5 +1,4 @@
 // An engine's answers to cache requests, and the addresses of the service processes.
-#include <algorithm>
 
 #include "lib/services/dpu_service/cache_service.hpp"
 #include "lib/services/dpu_service/engine.hpp"

@@ -4,8 +4,6 @@
 // this one. Cache requests are in cache_requests.cpp.
 #include "lib/services/dpu_service/cache_service.hpp"
 
-#include <numeric>
-
 #include "lib/services/dpu_service/engine.hpp"
 
 namespace offramp::dpu {

@@ -43,11 +43,7 @@ void progress_context(execution_context_t* context) {
 }
 
 NotificationHeader identity_of(daemon_type_t type, execution_context_scope_t scope, std::uint64_t id) {
-  NotificationHeader identity;
-  identity.id = id;
-  identity.scope = static_cast<Scope>(scope);
-  identity.sender = static_cast<Role>(type);
-  return identity;
+  return {.id = id, .scope = static_cast<Scope>(scope), .sender = static_cast<Role>(type)};
 }
 
 std::chrono::milliseconds stall_limit_of(const init_params_t& params) {

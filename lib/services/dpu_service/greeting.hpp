@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 
 #include "lib/services/dpu_service/transport.hpp"
 #include "offramp/dpu/types.h"

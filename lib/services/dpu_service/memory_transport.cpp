@@ -1,5 +1,4 @@
 // Connects engines of one process: sends copy into the peer's inbox, which the peer's progress empties.
-#include <algorithm>
 #include <deque>
 #include <map>
 #include <utility>

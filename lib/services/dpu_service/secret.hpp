@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <initializer_list>
 #include <span>
-#include <string>
 
 #include "lib/services/dpu_service/transport.hpp"
 

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <list>
 #include <map>
 #include <memory>
 #include <new>

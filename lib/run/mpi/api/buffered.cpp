@@ -2,7 +2,6 @@
 // Offramp does not carry. Each side counts only its own messages.
 #include "lib/run/mpi/api/entries.hpp"
 #include "lib/run/mpi/runtime/session.hpp"
-#include "lib/run/native/native.h"
 
 namespace offramp {
 namespace {

@@ -1,6 +1,5 @@
 #include "lib/run/mpi/api/collective_calls.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "lib/run/native/native.h"

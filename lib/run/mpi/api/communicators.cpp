@@ -1,18 +1,13 @@
 // MPI chapter 6: the MPI library creates and frees communicators; Offramp gives each an id.
 #include <optional>
 
+#include "lib/run/mpi/api/constructors.hpp"
 #include "lib/run/mpi/runtime/background_progress.hpp"
 #include "lib/run/mpi/runtime/request.hpp"
-#include "lib/run/mpi/runtime/sync_groups.hpp"
-#include "lib/run/native/native.h"
 #include "lib/run/native/pmpi.hpp"
 
 namespace offramp {
-namespace {
 
-/// Gives a new communicator an id on which its members agree: derived from the parent's id if all members of
-/// the parent took part, otherwise sent by the leader. Such a message of the MPI library costs time slices
-/// where ranks share cores, because its waits may never yield.
 void adopt(InterposedCall& call, MPI_Comm made, std::optional<std::uint64_t> derived) {
   Communicators& communicators = call.session.marshal().communicators;
   const int leader = Communicators::leader_of(made);
@@ -32,27 +27,12 @@ void adopt(InterposedCall& call, MPI_Comm made, std::optional<std::uint64_t> der
     set_recorded(*added, call.recorder()->communicator(call.function(), *added->context));
 }
 
-/// Counted on every member, even if it is not in the new communicator.
 std::optional<std::uint64_t> derive_id(Session& session, MPI_Comm parent) {
   MpiCommunicator* const carried = session.marshal().communicators.find(parent);
   return carried != nullptr ? std::optional(Communicators::next_derived_id(*carried)) : std::nullopt;
 }
 
-/// Runs a constructor of the MPI library and adopts the new communicator. The members of the parent
-/// synchronize, or those of the new one if there is no common parent.
-template <typename Constructor>
-int construct(Function function, MPI_Comm parent, MPI_Comm* made, Constructor constructor) {
-  InterposedCall call(function);
-  ScopedSync sync(call, parent != MPI_COMM_NULL ? sync_group_of(call.session, parent) : nullptr);
-  const int code = call.unlocked(constructor);
-  const bool met = participated(code);
-  const std::optional<std::uint64_t> derived = met ? derive_id(call.session, parent) : std::nullopt;
-  const bool adopted = code == MPI_SUCCESS && *made != MPI_COMM_NULL;
-  if (adopted) adopt(call, *made, derived);
-  sync.end(met);
-  if (parent == MPI_COMM_NULL && adopted) sync_at_new(call, *made);
-  return code;
-}
+namespace {
 
 /// Runs a constructor on an unused communicator with the same members. The result has the parent's error
 /// handler, and errors are raised on the parent.
@@ -123,41 +103,6 @@ int duplicate_nonblocking(Function function, MPI_Comm comm, MPI_Comm* made, MPI_
 
 namespace api {
 
-int Comm_dup(MPI_Comm comm, MPI_Comm* made) {
-  return construct(Function::kComm_dup, comm, made, [&] { return native.Comm_dup(comm, made); });
-}
-int Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made) {
-  return construct(Function::kComm_dup_with_info, comm, made,
-                   [&] { return native.Comm_dup_with_info(comm, info, made); });
-}
-int Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* made) {
-  return construct(Function::kComm_split, comm, made,
-                   [&] { return native.Comm_split(comm, color, key, made); });
-}
-int Comm_split_type(MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm* made) {
-  return construct(Function::kComm_split_type, comm, made,
-                   [&] { return native.Comm_split_type(comm, type, key, info, made); });
-}
-int Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* made) {
-  return construct(Function::kComm_create, comm, made, [&] { return native.Comm_create(comm, group, made); });
-}
-int Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* made) {
-  return construct(Function::kComm_create_group, MPI_COMM_NULL, made,
-                   [&] { return native.Comm_create_group(comm, group, tag, made); });
-}
-int Cart_create(MPI_Comm comm, int ndims, const int dims[], const int periods[], int reorder,
-                MPI_Comm* made) {
-  return construct(Function::kCart_create, comm, made,
-                   [&] { return native.Cart_create(comm, ndims, dims, periods, reorder, made); });
-}
-int Cart_sub(MPI_Comm comm, const int remain[], MPI_Comm* made) {
-  return construct(Function::kCart_sub, comm, made, [&] { return native.Cart_sub(comm, remain, made); });
-}
-int Graph_create(MPI_Comm comm, int nnodes, const int index[], const int edges[], int reorder,
-                 MPI_Comm* made) {
-  return construct(Function::kGraph_create, comm, made,
-                   [&] { return native.Graph_create(comm, nnodes, index, edges, reorder, made); });
-}
 int Dist_graph_create(MPI_Comm comm, int n, const int nodes[], const int degrees[], const int targets[],
                       const int weights[], MPI_Info info, int reorder, MPI_Comm* made) {
   const auto create = [&](MPI_Comm over) {
@@ -172,25 +117,6 @@ int Dist_graph_create(MPI_Comm comm, int n, const int nodes[], const int degrees
                             : create(comm);
   });
 }
-int Dist_graph_create_adjacent(MPI_Comm comm, int indegree, const int sources[], const int sourceweights[],
-                               int outdegree, const int destinations[], const int destweights[],
-                               MPI_Info info, int reorder, MPI_Comm* made) {
-  return construct(Function::kDist_graph_create_adjacent, comm, made, [&] {
-    return native.Dist_graph_create_adjacent(comm, indegree, sources, sourceweights, outdegree, destinations,
-                                             destweights, info, reorder, made);
-  });
-}
-int Intercomm_merge(MPI_Comm comm, int high, MPI_Comm* made) {
-  return construct(Function::kIntercomm_merge, comm, made,
-                   [&] { return native.Intercomm_merge(comm, high, made); });
-}
-
-int Intercomm_create(MPI_Comm local, int local_leader, MPI_Comm bridge, int remote_leader, int tag,
-                     MPI_Comm* made) {
-  return construct(Function::kIntercomm_create, MPI_COMM_NULL, made, [&] {
-    return native.Intercomm_create(local, local_leader, bridge, remote_leader, tag, made);
-  });
-}
 
 int Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* handle) {
   return duplicate_nonblocking(Function::kComm_idup, comm, made, handle,
@@ -200,22 +126,6 @@ int Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* handle) {
 int Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made, MPI_Request* handle) {
   return duplicate_nonblocking(Function::kComm_idup_with_info, comm, made, handle, [&](MPI_Request* request) {
     return native.Comm_idup_with_info(comm, info, made, request);
-  });
-}
-#endif
-#ifdef OFFRAMP_HAS_Comm_create_from_group
-int Comm_create_from_group(MPI_Group group, const char* tag, MPI_Info info, MPI_Errhandler errors,
-                           MPI_Comm* made) {
-  return construct(Function::kComm_create_from_group, MPI_COMM_NULL, made,
-                   [&] { return native.Comm_create_from_group(group, tag, info, errors, made); });
-}
-#endif
-#ifdef OFFRAMP_HAS_Intercomm_create_from_groups
-int Intercomm_create_from_groups(MPI_Group local, int local_leader, MPI_Group remote, int remote_leader,
-                                 const char* tag, MPI_Info info, MPI_Errhandler errors, MPI_Comm* made) {
-  return construct(Function::kIntercomm_create_from_groups, MPI_COMM_NULL, made, [&] {
-    return native.Intercomm_create_from_groups(local, local_leader, remote, remote_leader, tag, info, errors,
-                                               made);
   });
 }
 #endif

@@ -19,14 +19,11 @@ void fill_matched_receives(MpiTable& table);
 template <typename Form>
 void fill_buffered(MpiTable& table);
 template <typename Form>
-void fill_windows(MpiTable& table);
-template <typename Form>
 void fill_forms(MpiTable& table) {
   fill_messages<Form>(table);
   fill_persistent_messages<Form>(table);
   fill_matched_receives<Form>(table);
   fill_buffered<Form>(table);
-  fill_windows<Form>(table);
 }
 /// Instantiates such a function in both forms, after its definition. NOLINTBEGIN(bugprone-macro-parentheses)
 #ifdef OFFRAMP_HAS_LARGE_COUNTS

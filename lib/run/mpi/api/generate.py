@@ -62,11 +62,14 @@ def read_prototypes(paths):
 BY_HAND = {"own", "beside"}
 # Called through the table of natives, without counting.
 AS_THEY_ARE = {"library"}
-MEETINGS = {"meet": "pass_and_sync", "neighbour": "pass_and_sync_neighbours",
-            "ineighbour": "start_and_sync_neighbours"}
+# What is called around the library's function, with which handles: one that is given, one that is made or freed.
+AROUND = {"meet": ("pass_and_sync", "given"), "neighbour": ("pass_and_sync_neighbours", "given"),
+          "ineighbour": ("start_and_sync_neighbours", "given", "request"), "construct": ("construct", "given", "made"),
+          "assemble": ("construct", "MPI_COMM_NULL", "made"), "open": ("open_beside", "given", "made"),
+          "close": ("close_beside", "made")}
 # The number of a collective's arguments that follow those of its operation.
 COLLECTIVES = {"collective": 1, "mutual": 1, "icollective": 2, "pcollective": 3}
-CARRIED = {"own", *COLLECTIVES}
+CARRIED = {"own", "construct", "assemble", *COLLECTIVES}
 
 HEADER = """// Generated from functions.txt and mpi.h. Do not edit.
 """
@@ -90,10 +93,11 @@ def body(function, prototype):
             rest.append("op" if "op" in built else "MPI_OP_NULL")
         call = ", ".join([f"Function::k{name}", *rest, builder(function), f"native.{name}", *built])
         return f"  return start_{kind}({call});\n"
-    if kind in MEETINGS:
-        handle = re.search(r"MPI_(?:Comm|Win|File) (\w+)", parameters).group(1)
-        handle += ", request" if kind == "ineighbour" else ""
-        return f"  return {MEETINGS[kind]}(Function::k{name}, {handle}, [&] {{ return {native_call}; }});\n"
+    if kind in AROUND:
+        called, *handles = AROUND[kind]
+        named = {"given": r"MPI_(?:Comm|Win|File) (\w+)", "made": r"MPI_(?:Comm|Win|File) \*\s*(\w+)"}
+        handles = [re.search(named[handle], parameters).group(1) if handle in named else handle for handle in handles]
+        return f"  return {called}(Function::k{name}, {', '.join(handles)}, [&] {{ return {native_call}; }});\n"
     if kind != "serve":
         return f"  const NativeCall call(Function::k{name});\n  return {native_call};\n"
     made = re.search(r"MPI_Comm \*\s*(\w+)", parameters)
@@ -165,7 +169,8 @@ def main():
 
     with open(entries, "w", encoding="utf-8") as out:
         out.write(HEADER)
-        for header in ("api/collective_calls", "api/entries", "runtime/background_progress", "runtime/native_calls"):
+        for header in ("api/collective_calls", "api/constructors", "api/entries", "runtime/background_progress",
+                       "runtime/native_calls"):
             out.write(f'#include "lib/run/mpi/{header}.hpp"\n')
         out.write("\nnamespace offramp {\n\nconst char* const kFunctionNames[] = {\n")
         for function in functions:

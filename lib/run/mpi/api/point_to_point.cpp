@@ -3,7 +3,6 @@
 
 #include "lib/run/mpi/api/entries.hpp"
 #include "lib/run/mpi/api/point_arguments.hpp"
-#include "lib/run/native/native.h"
 
 namespace offramp {
 namespace {

@@ -83,6 +83,27 @@ MPI_Message claim(InterposedCall& call, UnexpectedMessage& message, MPI_Comm com
   return handle;
 }
 
+/// The four probes. `polls`: returns at once, with a flag. `claims`: the message is for a matched receive.
+template <bool polls, bool claims, typename Library>
+[[gnu::always_inline]] inline int probe(Function function, int source, int tag, MPI_Comm comm, int* flag,
+                                        MPI_Message* message, MPI_Status* status, Library library) {
+  Point point;
+  if ((claims && message == nullptr) || !probe_point(*Session::current, source, tag, comm, point))
+    return library(status);
+  InterposedCall call(function);
+  if (!call.session.carries()) return poll_library(call, point, flag, message, status, library);
+  UnexpectedMessage* const found = polls ? find_now(call, point) : &find_waiting(call, point);
+  if (polls) *flag = found != nullptr ? 1 : 0;
+  if (found == nullptr) return MPI_SUCCESS;
+  fill_status(status, *found);
+  if (claims) {
+    *message = claim(call, *found, comm, point);
+  } else {
+    record(call, recording::EventKind::kProbe, point, *found);
+  }
+  return MPI_SUCCESS;
+}
+
 /// The message behind a handle of Offramp's. Consumes the claim. Null for a handle of the MPI library.
 /// request: its number in the recording.
 std::unique_ptr<UnexpectedMessage> redeem(Session& session, MPI_Message* handle, std::uint32_t& request) {
@@ -108,63 +129,28 @@ bool receivable(Session& session, void* buf, std::int64_t count, MPI_Datatype ty
 namespace api {
 
 int Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
-  const auto library = [&](MPI_Status* library_status) {
-    return native.Probe(source, tag, comm, library_status);
-  };
-  Point point;
-  if (!probe_point(*Session::current, source, tag, comm, point)) return library(status);
-  InterposedCall call(Function::kProbe);
-  if (!call.session.carries()) return poll_library(call, point, nullptr, nullptr, status, library);
-  const UnexpectedMessage& found = find_waiting(call, point);
-  fill_status(status, found);
-  record(call, recording::EventKind::kProbe, point, found);
-  return MPI_SUCCESS;
+  return probe<false, false>(
+      Function::kProbe, source, tag, comm, nullptr, nullptr, status,
+      [&](MPI_Status* library_status) { return native.Probe(source, tag, comm, library_status); });
 }
 
 int Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
-  const auto library = [&](MPI_Status* library_status) {
-    return native.Iprobe(source, tag, comm, flag, library_status);
-  };
-  Point point;
-  if (!probe_point(*Session::current, source, tag, comm, point)) return library(status);
-  InterposedCall call(Function::kIprobe);
-  if (!call.session.carries()) return poll_library(call, point, flag, nullptr, status, library);
-  const UnexpectedMessage* message = find_now(call, point);
-  *flag = message != nullptr ? 1 : 0;
-  if (message == nullptr) return MPI_SUCCESS;
-  fill_status(status, *message);
-  record(call, recording::EventKind::kProbe, point, *message);
-  return MPI_SUCCESS;
+  return probe<true, false>(
+      Function::kIprobe, source, tag, comm, flag, nullptr, status,
+      [&](MPI_Status* library_status) { return native.Iprobe(source, tag, comm, flag, library_status); });
 }
 
 int Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
-  const auto library = [&](MPI_Status* library_status) {
-    return native.Mprobe(source, tag, comm, message, library_status);
-  };
-  Point point;
-  if (message == nullptr || !probe_point(*Session::current, source, tag, comm, point)) return library(status);
-  InterposedCall call(Function::kMprobe);
-  if (!call.session.carries()) return poll_library(call, point, nullptr, message, status, library);
-  UnexpectedMessage& found = find_waiting(call, point);
-  fill_status(status, found);
-  *message = claim(call, found, comm, point);
-  return MPI_SUCCESS;
+  return probe<false, true>(
+      Function::kMprobe, source, tag, comm, nullptr, message, status,
+      [&](MPI_Status* library_status) { return native.Mprobe(source, tag, comm, message, library_status); });
 }
 
 int Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* status) {
-  const auto library = [&](MPI_Status* library_status) {
-    return native.Improbe(source, tag, comm, flag, message, library_status);
-  };
-  Point point;
-  if (message == nullptr || !probe_point(*Session::current, source, tag, comm, point)) return library(status);
-  InterposedCall call(Function::kImprobe);
-  if (!call.session.carries()) return poll_library(call, point, flag, message, status, library);
-  UnexpectedMessage* found = find_now(call, point);
-  *flag = found != nullptr ? 1 : 0;
-  if (found == nullptr) return MPI_SUCCESS;
-  fill_status(status, *found);
-  *message = claim(call, *found, comm, point);
-  return MPI_SUCCESS;
+  return probe<true, true>(Function::kImprobe, source, tag, comm, flag, message, status,
+                           [&](MPI_Status* library_status) {
+                             return native.Improbe(source, tag, comm, flag, message, library_status);
+                           });
 }
 
 }  // namespace api

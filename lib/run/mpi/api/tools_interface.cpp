@@ -165,6 +165,11 @@ int stop(Tools& tools, Handle& handle) {
   return MPI_SUCCESS;
 }
 
+template <auto... entries>
+void copy_entries(const MpiTable& from, MpiTable& to) {
+  ((to.*entries = from.*entries), ...);
+}
+
 int reset(Tools& tools, Handle& handle) {
   if (kVariables[handle.variable].continuous()) return MPI_T_ERR_PVAR_NO_WRITE;
   tools.set(handle, 0);
@@ -342,19 +347,11 @@ void close_tools_interface(Session& session) {
   for (int i = 0; i < kCount; ++i) tools.last[i] = kVariables[i].now(session);
   MpiTable active = dispatch;
   fill_active(active);
-  dispatch.T_pvar_get_num = active.T_pvar_get_num;
-  dispatch.T_pvar_get_info = active.T_pvar_get_info;
-  dispatch.T_pvar_get_index = active.T_pvar_get_index;
-  dispatch.T_category_get_pvars = active.T_category_get_pvars;
-  dispatch.T_pvar_handle_alloc = active.T_pvar_handle_alloc;
-  dispatch.T_pvar_handle_free = active.T_pvar_handle_free;
-  dispatch.T_pvar_session_free = active.T_pvar_session_free;
-  dispatch.T_pvar_start = active.T_pvar_start;
-  dispatch.T_pvar_stop = active.T_pvar_stop;
-  dispatch.T_pvar_reset = active.T_pvar_reset;
-  dispatch.T_pvar_read = active.T_pvar_read;
-  dispatch.T_pvar_readreset = active.T_pvar_readreset;
-  dispatch.T_pvar_write = active.T_pvar_write;
+  using T = MpiTable;
+  copy_entries<&T::T_pvar_get_num, &T::T_pvar_get_info, &T::T_pvar_get_index, &T::T_category_get_pvars,
+               &T::T_pvar_handle_alloc, &T::T_pvar_handle_free, &T::T_pvar_session_free, &T::T_pvar_start,
+               &T::T_pvar_stop, &T::T_pvar_reset, &T::T_pvar_read, &T::T_pvar_readreset, &T::T_pvar_write>(
+      active, dispatch);
 }
 
 }  // namespace offramp

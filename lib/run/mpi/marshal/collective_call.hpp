@@ -4,7 +4,6 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <vector>
 

@@ -2,6 +2,7 @@
 // be freed and reused, so MPI_Type_free calls forget(). reducible(): MPI's table of types for reductions.
 #include "lib/run/mpi/marshal/datatype.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -14,73 +15,40 @@
 namespace offramp {
 namespace {
 
-// Predefined handles are addresses that the executable may have relocated, so they are read at run time.
-std::vector<std::pair<MPI_Datatype, ElementType>> predefined_types() {
+struct ElementClass {
+  ElementType element;
+  std::vector<MPI_Datatype> types;
+};
+/// Predefined handles are addresses that the executable may have relocated, so they are read at run time.
+std::vector<ElementClass> element_classes() {
   using E = ElementType;
-  return {{MPI_CHAR, E::kInt8},
-          {MPI_SIGNED_CHAR, E::kInt8},
-          {MPI_INT8_T, E::kInt8},
-          {MPI_UNSIGNED_CHAR, E::kUint8},
-          {MPI_UINT8_T, E::kUint8},
-          {MPI_BYTE, E::kByte},
-          {MPI_PACKED, E::kByte},
-          {MPI_SHORT, E::kInt16},
-          {MPI_INT16_T, E::kInt16},
-          {MPI_UNSIGNED_SHORT, E::kUint16},
-          {MPI_UINT16_T, E::kUint16},
-          {MPI_INT, E::kInt32},
-          {MPI_INT32_T, E::kInt32},
-          {MPI_WCHAR, E::kInt32},
-          {MPI_UNSIGNED, E::kUint32},
-          {MPI_UINT32_T, E::kUint32},
-          {MPI_LONG, E::kInt64},
-          {MPI_LONG_LONG, E::kInt64},
-          {MPI_INT64_T, E::kInt64},
-          {MPI_AINT, E::kInt64},
-          {MPI_OFFSET, E::kInt64},
-          {MPI_COUNT, E::kInt64},
-          {MPI_UNSIGNED_LONG, E::kUint64},
-          {MPI_UNSIGNED_LONG_LONG, E::kUint64},
-          {MPI_UINT64_T, E::kUint64},
-          {MPI_FLOAT, E::kFloat32},
-          {MPI_DOUBLE, E::kFloat64},
-          {MPI_LONG_DOUBLE, E::kFloatExtended},
-          {MPI_C_BOOL, E::kLogical},
-          {MPI_CXX_BOOL, E::kLogical},
-          {MPI_C_FLOAT_COMPLEX, E::kComplex},
-          {MPI_C_DOUBLE_COMPLEX, E::kComplex},
-          {MPI_C_LONG_DOUBLE_COMPLEX, E::kComplex},
-          {MPI_CXX_FLOAT_COMPLEX, E::kComplex},
-          {MPI_CXX_DOUBLE_COMPLEX, E::kComplex},
-          {MPI_CXX_LONG_DOUBLE_COMPLEX, E::kComplex},
-          {MPI_FLOAT_INT, E::kPair},
-          {MPI_DOUBLE_INT, E::kPair},
-          {MPI_LONG_INT, E::kPair},
-          {MPI_2INT, E::kPair},
-          {MPI_SHORT_INT, E::kPair},
-          {MPI_LONG_DOUBLE_INT, E::kPair},
-          {MPI_CHARACTER, E::kInt8},
-          {MPI_LOGICAL, E::kLogical},
-          {MPI_INTEGER, E::kInt32},
-          {MPI_INTEGER1, E::kInt8},
-          {MPI_INTEGER2, E::kInt16},
-          {MPI_INTEGER4, E::kInt32},
-          {MPI_INTEGER8, E::kInt64},
-          {MPI_REAL, E::kFloat32},
-          {MPI_REAL4, E::kFloat32},
-          {MPI_REAL8, E::kFloat64},
-          {MPI_DOUBLE_PRECISION, E::kFloat64},
-          {MPI_COMPLEX, E::kComplex},
-          {MPI_DOUBLE_COMPLEX, E::kComplex},
-          {MPI_2REAL, E::kPair},
-          {MPI_2DOUBLE_PRECISION, E::kPair},
-          {MPI_2INTEGER, E::kPair}};
+  return {
+      {E::kByte, {MPI_BYTE, MPI_PACKED}},
+      {E::kInt8, {MPI_CHAR, MPI_SIGNED_CHAR, MPI_INT8_T, MPI_CHARACTER, MPI_INTEGER1}},
+      {E::kInt16, {MPI_SHORT, MPI_INT16_T, MPI_INTEGER2}},
+      {E::kInt32, {MPI_INT, MPI_INT32_T, MPI_WCHAR, MPI_INTEGER, MPI_INTEGER4}},
+      {E::kInt64, {MPI_LONG, MPI_LONG_LONG, MPI_INT64_T, MPI_AINT, MPI_OFFSET, MPI_COUNT, MPI_INTEGER8}},
+      {E::kUint8, {MPI_UNSIGNED_CHAR, MPI_UINT8_T}},
+      {E::kUint16, {MPI_UNSIGNED_SHORT, MPI_UINT16_T}},
+      {E::kUint32, {MPI_UNSIGNED, MPI_UINT32_T}},
+      {E::kUint64, {MPI_UNSIGNED_LONG, MPI_UNSIGNED_LONG_LONG, MPI_UINT64_T}},
+      {E::kFloat32, {MPI_FLOAT, MPI_REAL, MPI_REAL4}},
+      {E::kFloat64, {MPI_DOUBLE, MPI_REAL8, MPI_DOUBLE_PRECISION}},
+      {E::kFloatExtended, {MPI_LONG_DOUBLE}},
+      {E::kComplex,
+       {MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_C_LONG_DOUBLE_COMPLEX, MPI_CXX_FLOAT_COMPLEX,
+        MPI_CXX_DOUBLE_COMPLEX, MPI_CXX_LONG_DOUBLE_COMPLEX, MPI_COMPLEX, MPI_DOUBLE_COMPLEX}},
+      {E::kLogical, {MPI_C_BOOL, MPI_CXX_BOOL, MPI_LOGICAL}},
+      {E::kPair,
+       {MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_LONG_INT, MPI_2INT, MPI_SHORT_INT, MPI_LONG_DOUBLE_INT, MPI_2REAL,
+        MPI_2DOUBLE_PRECISION, MPI_2INTEGER}},
+  };
 }
 
 ElementType predefined_class(MPI_Datatype type) {
-  static const auto& table = immortal(predefined_types());
-  for (const auto& [handle, element] : table) {
-    if (handle == type) return element;
+  static const auto& classes = immortal(element_classes());
+  for (const auto& [element, types] : classes) {
+    if (std::find(types.begin(), types.end(), type) != types.end()) return element;
   }
   return ElementType::kMixed;
 }

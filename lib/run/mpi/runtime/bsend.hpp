@@ -5,7 +5,6 @@
 #include <mpi.h>
 
 #include <cstddef>
-#include <memory>
 
 #include "lib/run/engine/engine.hpp"
 #include "lib/run/mpi/marshal/marshal_context.hpp"

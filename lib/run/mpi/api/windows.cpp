@@ -1,42 +1,15 @@
-// MPI chapters 11 and 13: the MPI library creates and frees windows and files; Offramp gives each a group in
-// which its members synchronize their clocks.
+// MPI chapter 11: general active target synchronization of the MPI library's windows.
 #include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "lib/run/mpi/api/entries.hpp"
 #include "lib/run/mpi/runtime/native_calls.hpp"
 #include "lib/run/native/pmpi.hpp"
 
 namespace offramp {
 namespace {
 
-template <typename Handle, typename Constructor>
-int open(Function function, MPI_Comm comm, Handle* made, Constructor constructor) {
-  InterposedCall call(function);
-  const MpiCommunicator* const parent = call.session.marshal().communicators.find(comm);
-  ScopedSync sync(call, parent != nullptr ? parent->collective : nullptr);
-  const int code = pass_through(call, function, constructor);
-  if (participated(code)) open_sync_group(call, comm, code == MPI_SUCCESS ? *made : Handle());
-  sync.end(participated(code));
-  return code;
-}
-
-/// The members synchronize first: after the call, the handle may belong to another window or file.
-template <typename Handle, typename Destructor>
-int close(Function function, Handle* handle, Destructor destructor) {
-  InterposedCall call(function);
-  if (handle == nullptr) return pass_through(call, function, destructor);
-  ScopedSync sync(call, sync_group_of(call.session, *handle));
-  sync.before_call();
-  call.session.sync_groups().close(*handle);
-  const int code = pass_through(call, function, destructor);
-  sync.end();
-  return code;
-}
-
-// --- general active target synchronisation ---
 // A target sends its clock to its origins in MPI_Win_post. They receive it in MPI_Win_complete, their first
 // call that always waits for the post, and send theirs to MPI_Win_wait. Sending a clock never blocks.
 
@@ -73,34 +46,7 @@ void end_exposure(InterposedCall& call, MPI_Win window) {
   if (place != nullptr) record_wait(call, *place->epochs, kCompleted, std::exchange(place->origins, {}));
 }
 
-template <typename Form>
-int win_create(void* base, MPI_Aint size, typename Form::Displacement disp_unit, MPI_Info info, MPI_Comm comm,
-               MPI_Win* win) {
-  return open(Form::kWin_create, comm, win,
-              [&] { return (native.*Form::Win_create)(base, size, disp_unit, info, comm, win); });
-}
-template <typename Form>
-int win_allocate(MPI_Aint size, typename Form::Displacement disp_unit, MPI_Info info, MPI_Comm comm,
-                 void* baseptr, MPI_Win* win) {
-  return open(Form::kWin_allocate, comm, win,
-              [&] { return (native.*Form::Win_allocate)(size, disp_unit, info, comm, baseptr, win); });
-}
-template <typename Form>
-int win_allocate_shared(MPI_Aint size, typename Form::Displacement disp_unit, MPI_Info info, MPI_Comm comm,
-                        void* baseptr, MPI_Win* win) {
-  return open(Form::kWin_allocate_shared, comm, win,
-              [&] { return (native.*Form::Win_allocate_shared)(size, disp_unit, info, comm, baseptr, win); });
-}
-
 }  // namespace
-
-template <typename F>
-void fill_windows(MpiTable& table) {
-  table.*F::Win_create = win_create<F>;
-  table.*F::Win_allocate = win_allocate<F>;
-  table.*F::Win_allocate_shared = win_allocate_shared<F>;
-}
-OFFRAMP_IN_BOTH_FORMS(fill_windows)
 
 namespace api {
 
@@ -158,22 +104,6 @@ int Win_test(MPI_Win win, int* flag) {
     if (call.recorder() != nullptr) call.recorder()->polled(call.function());
   }
   return code;
-}
-
-int Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-  return open(Function::kWin_create_dynamic, comm, win,
-              [&] { return native.Win_create_dynamic(info, comm, win); });
-}
-int Win_free(MPI_Win* win) {
-  return close(Function::kWin_free, win, [&] { return native.Win_free(win); });
-}
-
-int File_open(MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* file) {
-  return open(Function::kFile_open, comm, file,
-              [&] { return native.File_open(comm, filename, amode, info, file); });
-}
-int File_close(MPI_File* file) {
-  return close(Function::kFile_close, file, [&] { return native.File_close(file); });
 }
 
 }  // namespace api
