@@ -230,7 +230,7 @@ class Advise(CliTest):
         self.assertRegex(text, r"# aie pays from 128 ranks on, not yet at 64 \(1\.\d+\)")
         self.assertRegex(text, r"(?m)^       1 \|-+$")
         self.assertRegex(text, r"(?m)^    1\.01 \|    a$")
-        self.assertRegex(text, r"(?m)^   0\.9\d* \|         a$")
+        self.assertRegex(text, r"(?m)^   0\.9\d* \|         A$")
         self.assertIn("<svg", (self.folder / "curve.svg").read_text())
 
     def test_over_ranks_says_where_there_is_no_program_or_no_hardware(self):

@@ -260,6 +260,44 @@ TEST_F(AdvisedHalo, AMixIsWhatAReplayWithItsRoutesTakes) {
   EXPECT_THAT(routes_toml(*advisor.mix()), HasSubstr("[[route]]"));
 }
 
+TEST(KindOf, AMixMustBeClearlyBetterThanEveryOtherSideAtTheSameLinkRate) {
+  const auto kind = [](int mix, int hardware, std::optional<int> tuned = {}) {
+    Sides sides;
+    sides.baseline = Time::us(1000);
+    sides.mix = Time::us(mix);
+    sides.hardware = Time::us(hardware);
+    sides.own_link = Time::us(500);
+    if (tuned) sides.tuned = Time::us(*tuned);
+    return kind_of(sides);
+  };
+  EXPECT_EQ(kind(960, 1100), AnswerKind::kMix);
+  EXPECT_EQ(kind(980, 1100), AnswerKind::kLink) << "the gain is the faster link";
+  EXPECT_EQ(kind(900, 920), AnswerKind::kHardware);
+  EXPECT_EQ(kind(880, 920), AnswerKind::kMix);
+  EXPECT_EQ(kind(880, 920, 890), AnswerKind::kAlgorithm);
+}
+
+TEST_F(AdvisedHalo, AMixThatIsClearlyBestIsTheAnswer) {
+  std::erase_if(options_.backends, [](const BackendDescription* one) { return one->name == "sharp"; });
+  Advisor advisor(configuration_, registry_, source_, options_);
+  advisor.rank_backends();
+  advisor.weigh();
+  const Weighing before = advisor.weighing();
+  advisor.find_mix();
+  ASSERT_TRUE(advisor.mix());
+  EXPECT_NE(before.kind, AnswerKind::kMix);
+  EXPECT_EQ(advisor.weighing().kind, AnswerKind::kMix);
+  EXPECT_FALSE(advisor.weighing().range) << "the errors of aie are not known";
+  const ReportAnswer answer = answer_of(advisor, {"it", "it"});
+  EXPECT_EQ(answer.kind, "mix");
+  EXPECT_EQ(answer.end, advisor.mix()->end);
+  EXPECT_THAT(answer.answer, HasSubstr("it: perhaps host with aie for allreduce, run "));
+  EXPECT_THAT(answer.why, HasSubstr(" slower; all links at 100 Gb/s"));
+  EXPECT_THAT(answer.sure, HasSubstr("aie is fitted"));
+  EXPECT_THAT(answer_text(answer), HasSubstr("next  offramp advise it --routes offramp.toml\n"));
+  EXPECT_EQ(answer.bars.front().name, "mix");
+}
+
 AlgorithmChoice choice_of(OperationKind kind, int ranks, std::size_t bytes, const char* algorithm) {
   AlgorithmChoice choice;
   choice.kind = kind;

@@ -2,6 +2,7 @@
 // places.
 #include "lib/answers/report/accounts.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -120,11 +121,15 @@ TEST_F(Accounts, OfSizesPhasesAndPlacesAddUpToThoseOfFunctions) {
     EXPECT_EQ(sums_of(accounts.sites), sums_of(accounts.functions)) << name;
     std::vector<std::string> places;
     for (const ReportSiteAccount& row : accounts.sites) {
+      const ReportSpread& by_rank = row.by_rank;
+      EXPECT_LE(by_rank.least, by_rank.mean(row.parts.sum())) << name << row.site;
+      EXPECT_GE(by_rank.most, by_rank.mean(row.parts.sum())) << name << row.site;
       if (!row.site.empty())
-        places.push_back(row.function + " " + row.site + " " + std::to_string(row.calls));
+        places.push_back(fmt::format("{} {} {} on {}", row.function, row.site, row.calls, by_rank.ranks));
     }
-    EXPECT_THAT(places, testing::UnorderedElementsAre("MPI_Recv app+0x10 9", "MPI_Send app+0x20 9",
-                                                      "MPI_Wait app+0x10 3", "MPI_Wait lib.so+0x30 6"))
+    EXPECT_THAT(places,
+                testing::UnorderedElementsAre("MPI_Recv app+0x10 9 on 3", "MPI_Send app+0x20 9 on 3",
+                                              "MPI_Wait app+0x10 3 on 1", "MPI_Wait lib.so+0x30 6 on 2"))
         << name;
     std::vector<std::string> phases;
     for (const ReportPhaseAccount& row : accounts.phases)

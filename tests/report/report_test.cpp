@@ -115,7 +115,7 @@ TEST_F(AReport, CountsTheCallsOfAllRanks) {
 
 TEST_F(AReport, IsToldInAFewLines) {
   const std::string text = summary(report_, false);
-  EXPECT_TRUE(text.starts_with("offramp: backend host, 2 ranks, modelled time ")) << text;
+  EXPECT_TRUE(text.starts_with("offramp: host, 2 ranks: communication ")) << text;
   EXPECT_THAT(text, AllOf(HasSubstr("\nofframp: why   MPI_"), HasSubstr("\nofframp:   zrlmpi ")));
   EXPECT_LE(std::ranges::count(text, '\n'), 12);
   const std::string details = summary(report_, true);

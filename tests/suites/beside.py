@@ -40,7 +40,7 @@ def test_profiling_tool(arguments, tally, backend="host"):
     native = mpirun(arguments.build, None, 3, program, 60, variables={"LD_PRELOAD": tool})
     first = mpirun(arguments.build, backend, 3, program, 60, {"LD_PRELOAD": f"{tool}:{library}"})
     second = mpirun(arguments.build, backend, 3, program, 60, {"LD_PRELOAD": f"{library}:{tool}"})
-    proof = f"offramp: backend {backend}, 3 ranks"
+    proof = f"offramp: {backend}, 3 ranks"
     ok = (all(result.ok and "ok fixed_pattern" in result.output for result in (native, first, second))
           and len(tool_counts(native.output)) == 3 and tool_counts(native.output) == tool_counts(first.output)
           and proof in first.output and proof in second.output)

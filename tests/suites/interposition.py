@@ -11,7 +11,7 @@ from launch import base_environment, mpi_of, mpirun, run as launch, starts_sever
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAM = os.path.join(ROOT, "tests/mpi/fixed_pattern.c")
-PROOF = "offramp: backend host, 2 ranks"
+PROOF = "offramp: host, 2 ranks"
 
 
 def test_exported_symbols(arguments, tally):

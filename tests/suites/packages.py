@@ -104,7 +104,7 @@ def module(arguments, folder, tally):
     script = MODULE.format(documented="\n".join(block.text))
     for init in inits:
         result = launch(["sh", "-c", f". {init}\n{script}", "sh", moved], base_environment(), LIMIT, cwd=folder)
-        tally.record(label, result.ok and "backend zrlmpi" in result.output and "the module is unloaded" in result.output,
+        tally.record(label, result.ok and "offramp: zrlmpi, " in result.output and "the module is unloaded" in result.output,
                      result.output, result.seconds)
 
 
@@ -177,7 +177,7 @@ def packages(arguments, folder, tally):
     program = os.path.join(arguments.build, "tests/mpi/fixed_pattern")
     result = launch([offramp, "run", "-n", "2", "--backend", "zrlmpi", "--", program], base_environment(), 60)
     tally.record("packages/what is unpacked runs a program", result.ok and "ok fixed_pattern" in result.output and
-                 "backend zrlmpi" in result.output, result.output, result.seconds)
+                 "offramp: zrlmpi, " in result.output, result.output, result.seconds)
     found = glob.glob(os.path.join(root, "usr/lib/**/pkgconfig"), recursive=True)
     env = base_environment({"PKG_CONFIG_PATH": ":".join(found)})
     flags = subprocess.run(["pkg-config", "--cflags", "--libs", "offramp"], env=env, capture_output=True, text=True,
@@ -187,5 +187,5 @@ def packages(arguments, folder, tally):
     result = launch([mpi_of(arguments.build).compiler, source, "-o", binary, *flags, "-lm"], env, 60)
     if result.ok:
         result = launch([*mpi_of(arguments.build).start(2, {"OFFRAMP_BACKEND": "cclo"}), binary], env, 60)
-    tally.record("packages/what is unpacked is linked", result.ok and "backend cclo" in result.output, result.output,
+    tally.record("packages/what is unpacked is linked", result.ok and "offramp: cclo, " in result.output, result.output,
                  result.seconds)

@@ -44,7 +44,7 @@ def carries_a_program(arguments, tally, folder):
     ok = result.ok and report is not None
     if ok:
         reduce = report["calls"]["MPI_Reduce"]
-        ok = ("ok fixed_pattern" in result.output and "offramp: backend wormhole, 2 ranks" in result.output
+        ok = ("ok fixed_pattern" in result.output and "offramp: wormhole, 2 ranks" in result.output
               and f"x reduce: {REASON}" in result.output
               and all(carried(report, name) for name in ("MPI_Send", "MPI_Issend", "MPI_Bcast", "MPI_Gather"))
               and reduce["offloaded"] == 0 and reduce["declined"] == reduce["count"] > 0

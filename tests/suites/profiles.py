@@ -181,7 +181,7 @@ def test_data(arguments, tally):
     """With recording and summary, as users have them: the settings reach the models that settle the run."""
     settings = {f"OFFRAMP_{name}": value for backend in CARRIED.values() for name, value in backend.items()}
     Run(arguments, tally, "profiles/data of {}".format, DEALER, RANKS, settings,
-        acceptable=lambda output: f"offramp: backend {DEALER}, {RANKS} ranks, modelled time " in output).all(CARRIED_CASES)
+        acceptable=lambda output: f"offramp: {DEALER}, {RANKS} ranks: communication " in output).all(CARRIED_CASES)
 
 
 @pytest.mark.thorough
@@ -189,7 +189,7 @@ def test_data_of_each_backend(arguments, tally):
     for backend in arguments.backends:
         settings = {f"OFFRAMP_{name}": value for name, value in CARRIED[backend].items()}
         Run(arguments, tally, lambda name, backend=backend: f"profiles/data of {name} {backend}", backend, RANKS, settings,
-            acceptable=lambda output, backend=backend: f"offramp: backend {backend}, {RANKS} ranks, modelled time " in output).all(
+            acceptable=lambda output, backend=backend: f"offramp: {backend}, {RANKS} ranks: communication " in output).all(
                 CARRIED_CASES)
 
 

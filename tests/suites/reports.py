@@ -43,7 +43,7 @@ def test_json_report(arguments, tally, backend):
               and send["offloaded"] + send["declined"] + send["native"] == send["count"]
               and report["wire"]["packets"] > 0 and report["wire"]["wire_bytes"] > report["wire"]["payload_bytes"] > 0
               and report["arrival_order_dependences"] == 0 and report["warnings"] == []
-              and f"offramp: backend {backend}, 3 ranks" in result.output)
+              and f"offramp: {backend}, 3 ranks" in result.output)
     tally.record(label, ok, result.output + json.dumps(report)[:3000], result.seconds)
 
 
@@ -81,7 +81,7 @@ def test_summary_in_words(arguments, tally):
         return
     command = [os.path.join(arguments.build, "tests/exchange"), "5"]
     result = mpirun(arguments.build, "host", 1, command, 60, {"OFFRAMP_COMPARE": "cclo", "OFFRAMP_DETAILS": "true"})
-    patterns = [r"backend host, 1 rank, modelled time [\d.]{3,5} (ns|us|ms)(; run |$)", r"MPI calls, [\d.]+ (B|KiB|MiB);",
+    patterns = [r"host, 1 rank: communication [\d.]{3,5} (ns|us|ms)(; run |$)", r"MPI calls, [\d.]+ (B|KiB|MiB);",
                 r"operations \(MPI_Sendrecv counts as several", r"^offramp:   cclo +#+>? +[\d.]+ .s +x[\d.]+$"]
     missing = [pattern for pattern in patterns if not re.search(pattern, result.output, re.M)]
     tally.record(label, result.ok and not missing, f"{result.output}\n{missing}", result.seconds)

@@ -95,7 +95,7 @@ def run_unit_tests(tally, name, folder, tests, options):
 def is_clean(output):
     """Nothing was found, and the run was settled."""
     found = any(word in output for word in ("ERROR: ", "WARNING: ThreadSanitizer", "runtime error"))
-    return not found and "2 ranks, modelled time " in output
+    return not found and "2 ranks: communication " in output
 
 
 def run_cases(arguments, tally, name, folder, names, variables, preload=None):

@@ -40,7 +40,7 @@ def soak(arguments, backend, ranks, seconds, seed, settings):
 def recorded_soak(arguments, backend, ranks, seconds, seed):
     with tempfile.TemporaryDirectory() as folder:
         ok, result = soak(arguments, backend, ranks, seconds, seed, {"OFFRAMP_RECORD": os.path.join(folder, "soak.rec")})
-    return ok and f"offramp: backend {backend}, {ranks} ranks, modelled time " in result.output, result
+    return ok and f"offramp: {backend}, {ranks} ranks: communication " in result.output, result
 
 
 def soak_on_busy_cores(arguments, backend, ranks_per_core, seconds, seed):

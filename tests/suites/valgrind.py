@@ -65,7 +65,7 @@ def test_programs(arguments, tally):
                 rounds = ["--rounds", "4"] if name == "soak" else []
                 command = [*VALGRIND, os.path.join(arguments.build, "tests/mpi", name), *rounds]
                 result = mpirun(arguments.build, backend, 2, command, 600)
-                settled = f"offramp: backend {backend}, 2 ranks, modelled time " in result.output
+                settled = f"offramp: {backend}, 2 ranks: communication " in result.output
                 tally.record(label, clean(result) and settled and f"ok {name}" in result.output, result.output, result.seconds)
 
 

@@ -110,13 +110,13 @@ TEST(AccountLines, OfTwoVersionsAreHeldAgainstEachOtherByFunction) {
   short_time.at(TimeKind::kTransfer) = Time::us(1);
   long_time.at(TimeKind::kTransfer) = Time::us(5);
   ReportAccounts before, after;
-  before.sites = {{"MPI_Send", "app+0x10", "exchange, app.c:48", 10, long_time},
-                  {"MPI_Send", "app+0x20", "exchange, app.c:49", 10, long_time},
-                  {"MPI_Bcast", "app+0x30", "main, app.c:80", 1, short_time},
-                  {"MPI_Barrier", "app+0x40", "", 1, long_time}};
-  after.sites = {{"MPI_Send", "app+0x18", "exchange, app.c:60", 10, short_time},
-                 {"MPI_Bcast", "app+0x38", "main, app.c:92", 1, short_time},
-                 {"MPI_Wait", "app+0x48", "finish (app+0x48)", 3, short_time}};
+  before.sites = {{"MPI_Send", "app+0x10", "exchange, app.c:48", 10, long_time, {}},
+                  {"MPI_Send", "app+0x20", "exchange, app.c:49", 10, long_time, {}},
+                  {"MPI_Bcast", "app+0x30", "main, app.c:80", 1, short_time, {}},
+                  {"MPI_Barrier", "app+0x40", "", 1, long_time, {}}};
+  after.sites = {{"MPI_Send", "app+0x18", "exchange, app.c:60", 10, short_time, {}},
+                 {"MPI_Bcast", "app+0x38", "main, app.c:92", 1, short_time, {}},
+                 {"MPI_Wait", "app+0x48", "finish (app+0x48)", 3, short_time, {}}};
   const std::vector<std::string> lines = place_change_lines(before, after);
   ASSERT_EQ(lines.size(), 4U);
   EXPECT_THAT(lines[1],

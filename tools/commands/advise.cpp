@@ -229,6 +229,8 @@ ReportAnswer whole_answer(const Advisor& advisor, const AdviseOptions& options, 
   const bool is_plain = options.overrides.empty() && options.backends.empty() && options.scaled.ranks == 0;
   ReportAnswer answer =
       answer_of(advisor, {name_of_program(file), is_plain ? shell_word(file) : std::string()});
+  if (const auto at = answer.next.find("--html"); at != std::string::npos && !options.html.empty())
+    answer.next.replace(at, std::string::npos, "--details");
   if (!part.empty()) answer.but = clauses_text({"incomplete: " + part, answer.but});
   answer.details = {candidates_text(advisor), reasons_text(advisor)};
   if (!options.quick) {

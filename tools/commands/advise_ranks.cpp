@@ -22,6 +22,9 @@
 namespace offramp::tool {
 namespace {
 
+/// From this share on, hardware carries the program as a whole.
+constexpr double kWhole = 0.995;
+
 std::vector<std::string_view> hardware_of(const RankCurve& curve) {
   std::vector<std::string_view> names;
   for (const BackendDescription* backend : curve.backends()) {
@@ -33,9 +36,30 @@ std::vector<std::string_view> hardware_of(const RankCurve& curve) {
 /// A common name of files that differ in the number of ranks.
 std::string program_of(const AdviseOptions& options) {
   std::string name = name_of_program(options.scaled.files.front());
-  if (options.scaled.files.size() > 1)
-    name += " and " + counted(options.scaled.files.size() - 1, "recording") + " more";
+  if (options.scaled.files.size() > 1) name += fmt::format(" and {} more", options.scaled.files.size() - 1);
   return name;
+}
+
+/// True if the hardware has a ratio at this point, and the plain NIC carries a part.
+bool is_partial(const CurvePoint& point, std::string_view backend) {
+  const CurveCell* const cell = point.cell_of(backend);
+  return point.ratio(backend) && cell->carried < kWhole;
+}
+
+/// "carries 50 %" or "carries 50 to 88 %": the hardware's shares at partial points. Empty if there are none.
+std::string carried_text(const RankCurve& curve, std::string_view backend) {
+  double least = 1;
+  double most = 0;
+  for (const CurvePoint& point : curve.points()) {
+    if (!is_partial(point, backend)) continue;
+    least = std::min(least, point.cell_of(backend)->carried);
+    most = std::max(most, point.cell_of(backend)->carried);
+  }
+  if (most == 0) return {};
+  const std::string from = share_text(least);
+  const std::string to = share_text(most);
+  return from == to ? fmt::format("carries {}", from)
+                    : fmt::format("carries {} to {}", from.substr(0, from.find(' ')), to);
 }
 
 std::string table_text(const RankCurve& curve) {
@@ -44,7 +68,6 @@ std::string table_text(const RankCurve& curve) {
       fmt::format("{:<10} {:>16}", "# ranks", curve.with_computing() ? "host, run (us)" : "host (us)");
   for (const std::string_view name : names) text += fmt::format(" {:>9}", name);
   text += '\n';
-  bool partly = false;
   for (const CurvePoint& point : curve.points()) {
     const CurveCell* const host = point.cell_of(baseline_name());
     text += fmt::format(
@@ -52,14 +75,16 @@ std::string table_text(const RankCurve& curve) {
         host != nullptr && host->counts() ? fmt::format("{:.3f}", microseconds(*host->end)) : "-");
     for (const std::string_view name : names) {
       const auto ratio = point.ratio(name);
-      const CurveCell* const cell = point.cell_of(name);
-      const bool is_part = ratio && cell != nullptr && cell->carried < 0.995;
-      partly = partly || is_part;
-      text += fmt::format(" {:>9}", ratio ? fmt::format("{:.3f}{}", *ratio, is_part ? "*" : "") : "-");
+      text += fmt::format(" {:>9}",
+                          ratio ? fmt::format("{:.3f}{}", *ratio, is_partial(point, name) ? "*" : "") : "-");
     }
     text += '\n';
   }
-  if (partly) text += "* the hardware carries a part of it; the rest runs over the plain NIC\n";
+  for (const std::string_view name : names) {
+    if (const std::string share = carried_text(curve, name); !share.empty())
+      text += fmt::format("* {} {} of {}'s time in operations; the plain NIC the rest\n", name, share,
+                          baseline_name());
+  }
   return text;
 }
 
@@ -68,7 +93,12 @@ std::string plotted(const RankCurve& curve) {
   for (const CurvePoint& point : curve.points()) plot.columns.push_back(fmt::to_string(point.ranks));
   for (const std::string_view name : hardware_of(curve)) {
     TextPlot::Line& line = plot.lines.emplace_back(TextPlot::Line{std::string(name), {}});
-    for (const CurvePoint& point : curve.points()) line.values.push_back(point.ratio(name));
+    for (const CurvePoint& point : curve.points()) {
+      line.values.push_back(point.ratio(name));
+      line.open.push_back(is_partial(point, name));
+    }
+    if (const std::string share = carried_text(curve, name); !share.empty())
+      line.note = fmt::format(" (capital: {})", share);
   }
   return text_plot(plot);
 }
@@ -77,15 +107,21 @@ Plot plot_of(const RankCurve& curve, const std::string& program) {
   Plot plot{.title = fmt::format("{}, {} relative to host", program,
                                  curve.with_computing() ? "run" : "communication"),
             .x = "ranks",
-            .y = "ratio"};
+            .y = "time / host's time",
+            .below_one = "hardware pays here"};
   std::vector<std::string> names = {std::string(baseline_name())};
   for (const std::string_view name : hardware_of(curve)) names.emplace_back(name);
   const std::vector<std::size_t> colours = colours_of(names);
   for (std::size_t i = 0; i < names.size(); ++i) {
     PlotLine line{.name = names[i], .points = {}, .colour = colour_text(colours[i])};
     for (const CurvePoint& point : curve.points()) {
-      if (const auto ratio = point.ratio(names[i])) line.points.emplace_back(point.ranks, *ratio);
+      const auto ratio = point.ratio(names[i]);
+      if (!ratio) continue;
+      line.points.emplace_back(point.ranks, *ratio);
+      line.open.push_back(is_partial(point, names[i]));
     }
+    line.note = carried_text(curve, names[i]);
+    if (!line.note.empty()) plot.x = "ranks (rings: the plain NIC carries the rest)";
     plot.lines.push_back(std::move(line));
   }
   return plot;
@@ -139,9 +175,8 @@ std::string page_of(const RankCurve& curve, const ReportAnswer& answer, const st
                         host != nullptr && host->counts() ? time_text(*host->end) : "&ndash;");
     for (const std::string_view name : names) {
       const auto ratio = point.ratio(name);
-      const CurveCell* const cell = point.cell_of(name);
-      const std::string part = cell != nullptr && cell->carried < 0.995
-                                   ? fmt::format(" (carries {})", percent_text(cell->carried, 1))
+      const std::string part = is_partial(point, name)
+                                   ? fmt::format(" (carries {})", share_text(point.cell_of(name)->carried))
                                    : std::string();
       text += ratio
                   ? fmt::format("<td{}>{:.3f}{}</td>", *ratio < 0.9995 ? " class=\"good\"" : "", *ratio, part)

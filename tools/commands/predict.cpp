@@ -396,7 +396,7 @@ int write_plot(const PredictOptions& options, const Setup& setup, const std::vec
       if (a.forecast.what_if && line.dashed_from == PlotLine::kNever)
         line.dashed_from = line.points.size() - 1;
     }
-    if (line.dashed_from != PlotLine::kNever) line.name += " (dashed: what if)";
+    if (line.dashed_from != PlotLine::kNever) line.note = "dashed: what if";
     plot.lines.push_back(std::move(line));
   }
   return write_file(options.svg, svg(plot));

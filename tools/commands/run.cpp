@@ -260,15 +260,20 @@ std::vector<Expected> expected_files(const Configuration& configuration, const R
   return files;
 }
 
-void report_recording(const std::string& path) {
+/// is_one: no other recordings of the program are made.
+void report_recording(const std::string& path, bool is_one) {
   const auto program = trace::open_program(path);
   if (!program || !program->recording) return;
   std::uint64_t bytes = 0;
   const int ranks = program->description.ranks;
   for (int rank = 0; rank < ranks; ++rank) bytes += program->recording->bytes(rank);
-  warn(fmt::format("recorded {} of {} in {} ({}); offramp replay predicts their time on other hardware",
-                   counted(events_of(*program), "event"), counted(static_cast<std::uint64_t>(ranks), "rank"),
-                   printable(path), bytes_text(static_cast<double>(bytes))));
+  std::error_code error;
+  std::string shown = std::filesystem::proximate(path, error).string();
+  if (error || shown.starts_with("..")) shown = path;
+  warn(fmt::format("recorded {} of {} in {} ({})", counted(events_of(*program), "event"),
+                   counted(static_cast<std::uint64_t>(ranks), "rank"), printable(shown),
+                   bytes_text(static_cast<double>(bytes))));
+  if (is_one) warn(fmt::format("next  offramp advise {}", printable(shell_word(shown))));
 }
 
 /// After a failed program: points to the partial recordings of its ranks.
@@ -285,7 +290,7 @@ void report_parts(const std::vector<Expected>& files, const std::string& path) {
 }
 
 /// After a successful program: checks its files. Returns the exit code.
-int look_for(const std::vector<Expected>& files, const Configuration& configuration) {
+int look_for(const std::vector<Expected>& files, const Configuration& configuration, bool is_one) {
   int code = kDone;
   for (const Expected& file : files) {
     if (!file.is_written()) {
@@ -293,7 +298,7 @@ int look_for(const std::vector<Expected>& files, const Configuration& configurat
                        in_quotes(file.path)));
       code = kNotWritten;
     } else if (file.path == configuration.record && configuration.summary) {
-      report_recording(file.path);
+      report_recording(file.path, is_one);
     }
   }
   return code;
@@ -433,7 +438,7 @@ int run(const RunOptions& given) {
   const std::vector<Expected> files = expected_files(*configuration, options, *launcher);
   if (files.empty() && !times && !options.returns) return replace_process(plan);
   const int code = supervise(plan);
-  if (code == kDone) return look_for(files, *configuration);
+  if (code == kDone) return look_for(files, *configuration, !options.returns);
   report_parts(files, configuration->record);
   return code;
 }

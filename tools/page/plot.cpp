@@ -7,7 +7,9 @@
 #include <cctype>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <string_view>
+#include <tuple>
 
 #include "lib/base/registry/registry.hpp"
 #include "tools/page/markup.hpp"
@@ -45,6 +47,41 @@ struct Axis {
   [[nodiscard]] double place(double value) const {
     return (std::log(value) / std::log(base) - first) / (last - first);
   }
+};
+
+/// A logarithmic axis with round numbers, which may be closer than powers of ten.
+struct CloseAxis {
+  double low = std::numeric_limits<double>::infinity();
+  double high = 0;
+  std::vector<double> ticks;
+
+  void include(double value) {
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  void close() {
+    if (low > high) low = high = 1;
+    if (high / low < 1.02) std::tie(low, high) = std::pair(0.98 * low, 1.02 * high);
+    const auto round_down = [](double value, std::span<const double> digits) {
+      const double power = std::pow(10, std::floor(std::log10(value) + 1e-9));
+      double best = power;
+      for (const double digit : digits) best = digit * power <= value * (1 + 1e-9) ? digit * power : best;
+      return best;
+    };
+    constexpr double kSteps[] = {1, 2, 5};
+    const bool is_wide = high / low >= 5;
+    const std::span<const double> digits(kSteps, high / low >= 1000 ? 1 : 3);
+    const double step = round_down((high - low) / 4, kSteps);
+    double tick = is_wide ? round_down(low, digits) : step * std::floor(low / step + 1e-9);
+    ticks = {tick};
+    while (ticks.back() < high * (1 - 1e-9)) {
+      tick = ticks.back();
+      ticks.push_back(is_wide ? round_down(tick * (digits.size() == 1 ? 10 : 2.5), digits) : tick + step);
+    }
+    low = ticks.front();
+    high = ticks.back();
+  }
+  [[nodiscard]] double place(double value) const { return std::log(value / low) / std::log(high / low); }
 };
 
 bool shown(const std::pair<double, double>& point) {
@@ -137,7 +174,10 @@ std::string text_plot(const TextPlot& plot) {
     for (std::size_t column = 0; column < std::min(values.size(), plot.columns.size()); ++column) {
       if (!is_shown(values[column])) continue;
       char& place = rows[row_of(*values[column])][column * width + width - 1];
-      place = place == ' ' || place == '-' ? marks[i] : '*';
+      const bool is_open = column < plot.lines[i].open.size() && plot.lines[i].open[column];
+      const char mark =
+          is_open ? static_cast<char>(std::toupper(static_cast<unsigned char>(marks[i]))) : marks[i];
+      place = place == ' ' || place == '-' ? mark : '*';
     }
   }
   std::string text;
@@ -154,14 +194,14 @@ std::string text_plot(const TextPlot& plot) {
   for (const std::string& column : plot.columns) text += fmt::format("{:>{}}", column, width);
   text += fmt::format("\n{:>8}  ", "");
   for (std::size_t i = 0; i < plot.lines.size(); ++i)
-    text += fmt::format("{}{}: {}", i == 0 ? "" : ", ", marks[i], plot.lines[i].name);
+    text += fmt::format("{}{}: {}{}", i == 0 ? "" : ", ", marks[i], plot.lines[i].name, plot.lines[i].note);
   return text + "; *: several\n";
 }
 
 std::string svg(const Plot& plot) {
   const auto x_base = static_cast<double>(plot.x_base);
   Axis x{x_base};
-  Axis y{10};
+  CloseAxis y;
   for (const PlotLine& line : plot.lines) {
     for (const auto& point : line.points) {
       if (!shown(point)) continue;
@@ -197,12 +237,20 @@ std::string svg(const Plot& plot) {
           kTop + height + 18,
           plot.x_base == Plot::Base::kTwo ? power_of_two(power) : fmt::format("{:g}", std::pow(10, power)));
   }
-  for (int power = y.first; power <= y.last; ++power) {
-    const double at = at_y(std::pow(10, power));
+  if (!plot.below_one.empty() && y.low < 1) {
+    const double top = at_y(std::min(1.0, y.high));
+    out += fmt::format(
+        "<rect x=\"{0}\" y=\"{1:.1f}\" width=\"{2}\" height=\"{3:.1f}\" fill=\"currentColor\" "
+        "fill-opacity=\".07\"/><text x=\"{4}\" y=\"{5:.1f}\" font-size=\"11\" "
+        "fill=\"currentColor\">{6}</text>\n",
+        kLeft, top, width, kTop + height - top, kLeft + 6, kTop + height - 6, escaped(plot.below_one));
+  }
+  for (const double tick : y.ticks) {
+    const double at = at_y(tick);
     out += fmt::format("<path d=\"M{0} {1:.1f}H{2}\" stroke=\"currentColor\" stroke-opacity=\".12\"/>\n",
                        kLeft, at, kLeft + width);
     out += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\" fill=\"currentColor\">{:g}</text>\n",
-                       kLeft - 8, at + 4, std::pow(10, power));
+                       kLeft - 8, at + 4, tick);
   }
   out += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\" fill=\"currentColor\">{}</text>\n",
                      kLeft + width / 2, kHeight - 14, escaped(plot.x));
@@ -211,6 +259,7 @@ std::string svg(const Plot& plot) {
       "{:.1f})\">"
       "{}</text>\n",
       kTop + height / 2, kTop + height / 2, escaped(plot.y));
+  double legend = kTop + 5;
   for (std::size_t i = 0; i < plot.lines.size(); ++i) {
     const PlotLine& line = plot.lines[i];
     const std::string colour = line.colour.empty() ? colour_text(i % kColours.size()) : line.colour;
@@ -221,28 +270,35 @@ std::string svg(const Plot& plot) {
       const auto& point = line.points[j];
       if (!shown(point)) continue;
       const std::string at = fmt::format("{:.1f} {:.1f}", at_x(point.first), at_y(point.second));
-      const bool open = j >= line.dashed_from;
-      if (open) {
+      const bool is_dashed = j >= line.dashed_from;
+      const bool open = is_dashed || (j < line.open.size() && line.open[j]);
+      if (is_dashed) {
         dashed += (dashed.empty() && path.empty() ? "M" : "L") + at;
       } else {
         path += (path.empty() ? "M" : "L") + at;
         dashed = "M" + at;  // goes on from the last point of the whole line
       }
-      dots += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.6\"{}/>", at_x(point.first),
-                          at_y(point.second), open ? " fill=\"none\" stroke=\"" + colour + "\"" : "");
+      dots += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"{}/>", at_x(point.first),
+                          at_y(point.second), open ? 4 : 2.6,
+                          open ? " fill=\"none\" stroke=\"" + colour + "\" stroke-width=\"1.5\"" : "");
     }
     if (line.dashed_from == PlotLine::kNever) dashed.clear();
     if (!line.joined) path.clear();
     out += fmt::format(
         "<g fill=\"{0}\"><path d=\"{1}\" fill=\"none\" stroke=\"{0}\" stroke-width=\"2\"/>{6}{2}"
         "<rect x=\"{3}\" y=\"{7:.1f}\" width=\"9\" height=\"9\" rx=\"2\"/>"
-        "<text x=\"{8}\" y=\"{4:.1f}\" fill=\"currentColor\">{5}</text></g>\n",
-        colour, path, dots, kWidth - kRight + 14, kTop + 14 + 20 * static_cast<double>(i), escaped(line.name),
+        "<text x=\"{8}\" y=\"{4:.1f}\" fill=\"currentColor\">{5}</text>",
+        colour, path, dots, kWidth - kRight + 14, legend + 9, escaped(line.name),
         dashed.empty() ? ""
                        : fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\" "
                                      "stroke-dasharray=\"6 5\"/>",
                                      dashed, colour),
-        kTop + 5 + 20 * static_cast<double>(i), kWidth - kRight + 28);
+        legend, kWidth - kRight + 28);
+    if (!line.note.empty())
+      out += fmt::format("<text x=\"{}\" y=\"{:.1f}\" font-size=\"11\" fill=\"currentColor\">{}</text>",
+                         kWidth - kRight + 28, legend + 22, escaped(line.note));
+    out += "</g>\n";
+    legend += line.note.empty() ? 20 : 34;
   }
   return out + "</svg>\n";
 }

@@ -17,6 +17,8 @@ struct PlotLine {
   static constexpr std::size_t kNever = static_cast<std::size_t>(-1);
   bool joined = true;                // false: points without a line through them
   std::size_t dashed_from = kNever;  // from this point on the line is dashed and its points are open
+  std::vector<bool> open = {};       // points drawn as rings; missing ones are not
+  std::string note = {};             // below the name
 };
 
 struct Plot {
@@ -24,6 +26,7 @@ struct Plot {
   std::string title = {};
   std::string x;  // what the axes show, with units
   std::string y;
+  std::string below_one = {};  // says what values below 1 mean; their area is shaded
   std::vector<PlotLine> lines = {};
   Base x_base = Base::kTwo;   // whose powers the axis shows
   bool part_of_page = false;  // whose colours it takes
@@ -42,6 +45,8 @@ struct TextPlot {
   struct Line {
     std::string name;
     std::vector<std::optional<double>> values;  // one for each column; nothing: it has none there
+    std::vector<bool> open = {};                // drawn with a capital letter; missing ones are not
+    std::string note = {};                      // behind the name
   };
   std::vector<std::string> columns;  // what stands below them
   std::vector<Line> lines;

@@ -113,8 +113,8 @@ class ReportPage {
   /// Whether the lane is the baseline or the fastest other lane that carries the program.
   [[nodiscard]] bool is_in_focus(std::size_t index) const;
   void accounts_of(std::size_t index);
-  void account_bars(const std::vector<ReportAccount>& rows);
-  void account_table(std::size_t index, const std::string& what, const std::vector<ReportAccount>& rows);
+  void account_bars(const std::vector<AccountRow>& rows);
+  void account_table(std::size_t index, const std::string& what, const std::vector<AccountRow>& rows);
   /// The traffic of each program, once: it sends the same over all hardware.
   void traffic();
   void traffic_of(const std::vector<ReportTraffic>& traffic, std::uint64_t ranks);

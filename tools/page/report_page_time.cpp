@@ -99,7 +99,7 @@ void ReportPage::accounts() {
 void ReportPage::accounts_of(std::size_t index) {
   const ReportAccounts& accounts = *lanes_[index].lane->accounts;
   add("<h3>{}</h3>\n<p>{}</p>\n", dotted(index), escaped(accounts_text(accounts)));
-  account_bars(accounts.functions);
+  account_bars(account_rows(accounts, AccountsBy::kFunction));
   add("<details><summary>by size, phase, and place, as tables, and who waits for whom</summary>\n");
   if (accounts.sizes.size() > 1) {
     add("<h4>By size</h4>\n<p class=\"about\">The size of the call's operation, or of the largest of "
@@ -110,17 +110,17 @@ void ReportPage::accounts_of(std::size_t index) {
     add("<h4>By phase</h4>\n<p class=\"about\">A call belongs to the phase that began last.</p>\n");
     account_bars(account_rows(accounts, AccountsBy::kPhase));
   }
-  std::vector<ReportAccount> sites = account_rows(accounts, AccountsBy::kSite);
+  std::vector<AccountRow> sites = account_rows(accounts, AccountsBy::kSite);
   sites.resize(std::min(sites.size(), kShownSites));
   if (sites.size() > 1) {
     add("<h4>By place in the program</h4>\n<p class=\"about\">The places with the most time.</p>\n");
     account_bars(sites);
   }
-  account_table(index, "function", accounts.functions);
+  account_table(index, "function", account_rows(accounts, AccountsBy::kFunction));
   if (accounts.sizes.size() > 1) account_table(index, "size", account_rows(accounts, AccountsBy::kSize));
   if (accounts.phases.size() > 1) account_table(index, "phase", account_rows(accounts, AccountsBy::kPhase));
   if (sites.size() > 1) {
-    account_table(index, "called from", sites);
+    account_table(index, "place", sites);
     left_out(accounts.sites.size(), kShownSites);
   }
   heads({"rank", "waits for rank", "total"}, label(index) + ", who waits for whom");
@@ -132,30 +132,35 @@ void ReportPage::accounts_of(std::size_t index) {
   add("</details>\n");
 }
 
-void ReportPage::account_bars(const std::vector<ReportAccount>& rows) {
+void ReportPage::account_bars(const std::vector<AccountRow>& rows) {
   add("<div class=\"bars\">\n");
   Time most;
-  for (const ReportAccount& row : rows) most = later(most, row.parts.sum());
-  for (const ReportAccount& row : rows) {
+  for (const AccountRow& row : rows) most = later(most, row.parts.sum());
+  for (const AccountRow& row : rows) {
     if (row.parts.sum() <= Time()) continue;
     std::vector<BarPart> parts;
     for (std::size_t kind = 0; kind < TimeParts::kKinds; ++kind)
       parts.push_back({share(row.parts.at(kTimeKinds[kind].kind), most), colour_of_kind(kind)});
     add("<span class=\"name\">{}</span><span class=\"track\">{}</span><span class=\"value\">{}</span>"
         "<span class=\"note\">{} calls</span>\n",
-        escaped(row.function), bar(parts, row.function), time_text(row.parts.sum()), count_text(row.calls));
+        escaped(row.name), bar(parts, row.name), time_text(row.parts.sum()), count_text(row.calls));
   }
   add("</div>\n");
 }
 
 void ReportPage::account_table(std::size_t index, const std::string& what,
-                               const std::vector<ReportAccount>& rows) {
+                               const std::vector<AccountRow>& rows) {
   std::vector<std::string> columns = {what, "calls", "time"};
+  const bool has_spread =
+      std::ranges::any_of(rows, [](const AccountRow& row) { return row.by_rank.ranks > 0; });
+  if (has_spread) columns.insert(columns.end(), kSpreadHeads.begin(), kSpreadHeads.end());
   for (const TimeKindName& kind : kTimeKinds) columns.emplace_back(kind.head);
-  heads(columns, label(index) + ", by " + what);
-  for (const ReportAccount& row : rows) {
-    add("<tr><td><code>{}</code></td><td>{}</td><td>{}</td>", escaped(row.function), count_text(row.calls),
+  heads(columns, label(index) + ", by " + what + (has_spread ? "; min, mean, and max by rank" : ""));
+  for (const AccountRow& row : rows) {
+    add("<tr><td><code>{}</code></td><td>{}</td><td>{}</td>", escaped(row.name), count_text(row.calls),
         time_text(row.parts.sum()));
+    if (has_spread)
+      for (const std::string& cell : spread_cells(row)) add("<td>{}</td>", cell);
     for (const TimeKindName& kind : kTimeKinds) add("<td>{}</td>", time_text(row.parts.at(kind.kind)));
     add("</tr>\n");
   }

@@ -132,8 +132,16 @@ std::string size_class_text(std::uint64_t least, std::uint64_t most);
 /// How to group the time of calls; one line per group.
 enum class AccountsBy : std::uint8_t { kFunction, kSize, kPhase, kSite };
 inline constexpr std::size_t kShownSites = 12;  // most places shown in text and on a page
-/// The accounts of each group; the name takes the function's place.
-std::vector<ReportAccount> account_rows(const ReportAccounts& accounts, AccountsBy by);
+struct AccountRow {
+  std::string name;
+  std::uint64_t calls = 0;
+  TimeParts parts = {};
+  ReportSpread by_rank = {};  // of a place
+};
+std::vector<AccountRow> account_rows(const ReportAccounts& accounts, AccountsBy by);
+/// The columns of a table by place, and their cells.
+inline constexpr std::array kSpreadHeads = {"ranks", "min", "mean", "max"};
+std::array<std::string, 4> spread_cells(const AccountRow& row);
 std::vector<std::string> account_lines(const ReportAccounts& accounts, AccountsBy by = AccountsBy::kFunction);
 /// Further lines: phases if there are several, and the places with the most time.
 std::vector<std::string> more_account_lines(const ReportAccounts& accounts);

@@ -50,9 +50,10 @@ std::string heads_of_accounts(std::string_view by) {
   return heads;
 }
 
-void add_account(Row&& cells, std::uint64_t calls, const TimeParts& parts) {
+Row& add_account(Row&& cells, std::uint64_t calls, const TimeParts& parts) {
   cells << calls;
   for (const TimeKindName& kind : kTimeKinds) cells << parts.at(kind.kind);
+  return cells;
 }
 
 void rows_of_accounts(const ReportLane& lane, const CsvTable::NewRow& row) {
@@ -80,7 +81,9 @@ void rows_of_site_accounts(const ReportLane& lane, const CsvTable::NewRow& row) 
   if (!lane.accounts) return;
   for (const ReportSiteAccount& account : lane.accounts->sites)
     add_account(std::move(row() << account.function << account.site << account.place), account.calls,
-                account.parts);
+                account.parts)
+        << account.by_rank.ranks << account.by_rank.least << account.by_rank.mean(account.parts.sum())
+        << account.by_rank.most;
 }
 
 void rows_of_calls(const ReportLane& lane, const CsvTable::NewRow& row) {
@@ -139,7 +142,8 @@ const std::vector<CsvTable>& tables() {
       {"accounts_by_size", heads_of_accounts("has_size,min_bytes,max_bytes"), rows_of_size_accounts,
        has_accounts},
       {"accounts_by_phase", heads_of_accounts("phase,level"), rows_of_phase_accounts, has_accounts},
-      {"accounts_by_place", heads_of_accounts("function,site,place"), rows_of_site_accounts, has_accounts},
+      {"accounts_by_place", heads_of_accounts("function,site,place") + ",ranks,least_ns,mean_ns,most_ns",
+       rows_of_site_accounts, has_accounts},
       {"waits", "rank,peer,waited_ns", rows_of_waits, has_accounts},
       {"traffic", "source,destination,messages,bytes", rows_of_traffic, has_accounts},
       {"sizes", "kind,min_bytes,max_bytes,operations,bytes,modelled_ns", rows_of_sizes},

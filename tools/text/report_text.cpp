@@ -21,17 +21,18 @@ constexpr std::size_t kLongestHeadline = 1000;  // characters
 
 }  // namespace
 
-std::vector<ReportAccount> account_rows(const ReportAccounts& accounts, AccountsBy by) {
-  if (by == AccountsBy::kFunction) return accounts.functions;
-  std::vector<ReportAccount> rows;
-  if (by == AccountsBy::kSite) {
+std::vector<AccountRow> account_rows(const ReportAccounts& accounts, AccountsBy by) {
+  std::vector<AccountRow> rows;
+  if (by == AccountsBy::kFunction) {
+    for (const ReportAccount& one : accounts.functions) rows.push_back({one.function, one.calls, one.parts});
+  } else if (by == AccountsBy::kSite) {
     // Prefix the function: places of the same name may call several.
     for (const ReportSiteAccount& one : accounts.sites)
       rows.push_back({fmt::format("{}, {}", one.function,
                                   one.site.empty()    ? "an unknown place"
                                   : one.place.empty() ? one.site
                                                       : one.place),
-                      one.calls, one.parts});
+                      one.calls, one.parts, one.by_rank});
   } else if (by == AccountsBy::kSize) {
     for (const ReportSizeAccount& one : accounts.sizes)
       rows.push_back({one.has_size ? size_class_text(one.min_bytes, one.max_bytes) : "without operations",
@@ -41,6 +42,13 @@ std::vector<ReportAccount> account_rows(const ReportAccounts& accounts, Accounts
       rows.push_back({one.phase.empty() ? "outside of phases" : one.phase, one.calls, one.parts});
   }
   return rows;
+}
+
+std::array<std::string, 4> spread_cells(const AccountRow& row) {
+  const ReportSpread& by_rank = row.by_rank;
+  if (by_rank.ranks == 0) return {"", "", "", ""};
+  return {count_text(by_rank.ranks), time_text(by_rank.least), time_text(by_rank.mean(row.parts.sum())),
+          time_text(by_rank.most)};
 }
 
 std::vector<std::string> more_account_lines(const ReportAccounts& accounts) {
@@ -55,23 +63,28 @@ std::vector<std::string> more_account_lines(const ReportAccounts& accounts) {
 std::vector<std::string> account_lines(const ReportAccounts& accounts, AccountsBy by) {
   constexpr std::array<const char*, 4> kWhat = {"function", "size", "phase", "called from"};
   std::vector<std::string> heads = {kWhat[static_cast<std::size_t>(by)], "calls", "time"};
+  if (by == AccountsBy::kSite) heads.insert(heads.end(), kSpreadHeads.begin(), kSpreadHeads.end());
   for (const TimeKindName& kind : kTimeKinds) heads.emplace_back(kind.head);
   Columns table(std::move(heads));
-  const auto row = [&](const std::string& name, const std::string& calls, const TimeParts& parts) {
-    std::vector<std::string> cells = {name, calls, time_text(parts.sum())};
+  const auto row = [&](const AccountRow& account) {
+    const TimeParts& parts = account.parts;
+    std::vector<std::string> cells = {
+        printable(account.name), account.calls > 0 ? count_text(account.calls) : "", time_text(parts.sum())};
+    if (by == AccountsBy::kSite) {
+      for (std::string& cell : spread_cells(account)) cells.push_back(std::move(cell));
+    }
     for (const TimeKindName& kind : kTimeKinds)
       cells.push_back(parts.at(kind.kind) > Time() ? percent_text(parts.at(kind.kind), parts.sum()) : "-");
     table.add(std::move(cells));
   };
-  TimeParts sum;
+  AccountRow sum{"all"};
   // Large programs have many places; show those with the most time, which come first.
   std::size_t left = by == AccountsBy::kSite ? kShownSites : std::numeric_limits<std::size_t>::max();
-  for (const ReportAccount& account : account_rows(accounts, by)) {
-    sum += account.parts;
-    if (account.parts.sum() > Time() && left-- > 0)
-      row(printable(account.function), count_text(account.calls), account.parts);
+  for (const AccountRow& account : account_rows(accounts, by)) {
+    sum.parts += account.parts;
+    if (account.parts.sum() > Time() && left-- > 0) row(account);
   }
-  row("all", "", sum);
+  row(sum);
   return table.lines();
 }
 

@@ -102,6 +102,8 @@ AnswerKind kind_of(const Sides& sides) {
   if (sides.free && gain(sides.free) < kWorthwhile) return AnswerKind::kNothing;
   const double tuned = gain(sides.at_no_cost());
   const double hardware = gain(sides.hardware);
+  if (1 - gain(sides.mix) < (1 - kMixWorthwhile) * (1 - std::max({0.0, tuned, hardware})))
+    return AnswerKind::kMix;
   if (std::max(tuned, hardware) < kWorthwhile)
     return gain(sides.own_link) < kWorthwhile ? AnswerKind::kBaseline : AnswerKind::kLink;
   // Other algorithms cost nothing, so they win unless the hardware gains clearly more.
@@ -129,6 +131,14 @@ OperationErrors operation_errors(const BackendDescription& backend) {
 bool is_open(std::string_view source) {
   return source.find("assumed") != std::string_view::npos ||
          source.find("fitted") != std::string_view::npos || source.find("inferred") != std::string_view::npos;
+}
+
+std::vector<std::string> Mix::backends() const {
+  std::vector<std::string> all = {backend};
+  for (const Route& route : routes) {
+    if (std::ranges::find(all, route.backend) == all.end()) all.push_back(route.backend);
+  }
+  return all;
 }
 
 double Influence::span(double now) const {
@@ -312,7 +322,8 @@ bool Advisor::try_backend(const BackendDescription& backend, Clock::time_point u
   const Candidate* const base = baseline();
   const std::int64_t rate = candidate.result.deployment.node_bits_per_second;
   const std::int64_t wanted = base == nullptr ? 0 : base->result.deployment.node_bits_per_second;
-  if (wanted > 0 && rate > wanted && candidate.counts() && equalize_link(backend, wanted)) {
+  // Hardware that carries little may still be part of a mix.
+  if (wanted > 0 && rate > wanted && equalize_link(backend, wanted) && candidate.counts()) {
     const Result<WorldSetting> equal = setting_of(backend);
     Result<ReplayResult> again = replay(*equal, source_, whole);
     if (!again || again->stopped) return false;
@@ -406,14 +417,14 @@ void Advisor::find_memory_range(const WorldSetting& side) {
     ratios.push_back(ratio_of(*end, *against));
   }
   weighing_.memory = RatioRange{std::min(ratios[0], ratios[1]), std::max(ratios[0], ratios[1])};
-  const bool gains = weighing_.kind == AnswerKind::kAlgorithm || weighing_.kind == AnswerKind::kHardware;
-  weighing_.holds = weighing_.holds && (gains ? weighing_.memory->high < 1 - kWorthwhile
-                                              : weighing_.memory->low > 1 - kWorthwhile);
+  weighing_.holds = weighing_.holds && (saves_time(weighing_.kind) ? weighing_.memory->high < 1 - kWorthwhile
+                                                                   : weighing_.memory->low > 1 - kWorthwhile);
 }
 
 /// Sets Weighing::range from the errors of both models. share: the part of the side's communication that its
 /// own model carries. The baseline's model carries the rest, so there both sides have the same error.
 void Advisor::find_range(const WorldSetting& side, const BackendDescription& model, double share) {
+  weighing_.model = &model;
   const OperationErrors of_side = operation_errors(model);
   const OperationErrors of_base = operation_errors(baseline_);
   const Result<WorldSetting> base = setting_of(baseline_);
@@ -429,9 +440,10 @@ void Advisor::find_range(const WorldSetting& side, const BackendDescription& mod
     ratios.push_back(ratio_of(*end, *against));
   }
   weighing_.range = RatioRange{std::min(ratios[0], ratios[1]), std::max(ratios[0], ratios[1])};
-  const bool gains = weighing_.kind == AnswerKind::kAlgorithm || weighing_.kind == AnswerKind::kHardware;
+  const bool gains = saves_time(weighing_.kind);
   double free_gain = 0;  // gained by other algorithms
-  if (const auto free = weighing_.sides.at_no_cost(); weighing_.kind == AnswerKind::kHardware && free)
+  if (const auto free = weighing_.sides.at_no_cost();
+      gains && weighing_.kind != AnswerKind::kAlgorithm && free)
     free_gain = std::max(0.0, 1 - ratio_of(*free, weighing_.sides.baseline));
   weighing_.holds =
       gains ? weighing_.range->high < 1 - kWorthwhile - free_gain : weighing_.range->low > 1 - kWorthwhile;
@@ -497,8 +509,9 @@ void Advisor::find_influences() {
       if (influences_.size() > kInfluences) influences_.pop_back();
     }
   }
-  const bool is_about_hardware =
-      weighing_.kind != AnswerKind::kNothing && weighing_.kind != AnswerKind::kAlgorithm;
+  const bool is_about_hardware = weighing_.kind != AnswerKind::kNothing &&
+                                 weighing_.kind != AnswerKind::kAlgorithm &&
+                                 weighing_.kind != AnswerKind::kMix;
   if (is_about_hardware && !influences_.empty() && influences_.front().turns_round(now))
     weighing_.holds = false;
   for (Influence& one : influences_) {
@@ -637,10 +650,40 @@ void Advisor::find_mix() {
   if (best.routes.empty() || !may_go_on("the best mix")) return;
   Configuration configuration = equal_links_;
   configuration.routes = best.routes;
-  const auto end = end_of(configuration, *registry_.find(best.backend));
+  const auto setting = world_setting(configuration, registry_, *registry_.find(best.backend), source_.ranks);
+  const auto end = setting ? end_of(*setting) : std::nullopt;
   if (!end) return;
   best.end = *end;
   mix_ = std::move(best);
+  weighing_.sides.mix = *end;
+  if (kind_of(weighing_.sides) == AnswerKind::kMix) weigh_mix(*setting);
+}
+
+/// The certainty of a mix is that of its least certain model. What the baseline carries in the mix has the
+/// same error on both sides.
+void Advisor::weigh_mix(const WorldSetting& mixed) {
+  weighing_.kind = AnswerKind::kMix;
+  weighing_.holds = false;
+  weighing_.range = weighing_.memory = {};
+  const auto error_of = [](const BackendDescription* model) {
+    const OperationErrors errors = operation_errors(*model);
+    return errors.compared == 0 ? std::numeric_limits<double>::infinity() : errors.nine_tenths;
+  };
+  const BackendDescription* worst = nullptr;
+  for (const std::string& name : mix_->backends()) {
+    const BackendDescription* const model = registry_.find(name);
+    if (!is_baseline(name) && (worst == nullptr || error_of(model) > error_of(worst))) worst = model;
+  }
+  double share = 1;
+  ReplayOptions how = options_.replay;
+  how.compare_undisturbed = false;
+  if (is_baseline(mix_->backend) && may_go_on("what the mix carries")) {
+    if (const Result<ReplayResult> result = replay(mixed, source_, how); result && !result->stopped) {
+      const CarriedTime times{result->total().times};
+      share = 1 - times.share().value_or(0);
+    }
+  }
+  find_range(mixed, *worst, share);
 }
 
 void Advisor::find_fastest(const Traffic& traffic) {

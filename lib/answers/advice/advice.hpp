@@ -31,6 +31,8 @@ namespace offramp {
 
 /// Smaller gains, as a share of the run, are not reported.
 inline constexpr double kWorthwhile = 0.01;
+/// A mix of hardware is recommended if it saves this share of the best other side's time.
+inline constexpr double kMixWorthwhile = 0.03;
 
 /// The largest error of a model that is taken into account, as a share of a time.
 inline constexpr double kLargestError = 0.9;
@@ -73,6 +75,7 @@ struct Sides {
   std::optional<Time> free;      // communication takes no time
   std::optional<Time> hardware;  // the best hardware at the baseline's link rate
   std::optional<Time> own_link;  // the best hardware at its own link rate
+  std::optional<Time> mix;       // the best mix of hardware, all at the baseline's link rate
 
   /// The better of the options without cost: other algorithms, or a progress thread.
   [[nodiscard]] std::optional<Time> at_no_cost() const { return is_by_thread() ? threaded : tuned; }
@@ -86,9 +89,14 @@ enum class AnswerKind : std::uint8_t {
   kBaseline,   // the unchanged baseline
   kLink,       // a faster link: the hardware has no other advantage
   kAlgorithm,  // the baseline with other algorithms, or with a progress thread
-  kHardware
+  kHardware,
+  kMix  // operations routed to several backends
 };
 AnswerKind kind_of(const Sides& sides);
+/// True if the answer recommends a change that saves time at the baseline's link rate.
+constexpr bool saves_time(AnswerKind kind) {
+  return kind >= AnswerKind::kAlgorithm;
+}
 
 /// The lowest and highest ratio of two times, given the errors of both models.
 struct RatioRange {
@@ -101,6 +109,8 @@ struct Weighing {
   AnswerKind kind = AnswerKind::kUnknown;
   Sides sides;
   const Candidate* hardware = nullptr;  // the best at equal link rates; null: none counts
+  /// The model whose errors count besides the baseline's. Null if nothing is compared.
+  const BackendDescription* model = nullptr;
   /// The baseline with a NIC that makes progress by itself. `nullopt` if its NIC already does.
   std::optional<Time> progressing;
   /// The recommended side, or the best hardware, over the baseline, with the models' errors.
@@ -132,6 +142,9 @@ struct Mix {
   std::string backend;  // carries all operations without a route
   std::vector<Route> routes;
   Time end;
+
+  /// Each backend once, in the order of the routes.
+  [[nodiscard]] std::vector<std::string> backends() const;
 };
 
 /// A collective of one size over the host.
@@ -199,6 +212,7 @@ class Advisor {
   /// Compares the sides, and determines the certainty of the answer.
   void weigh();
   void find_algorithms();
+  /// Weighs again if a mix is better than every other side.
   void find_mix();
   void find_influences();
 
@@ -251,6 +265,7 @@ class Advisor {
   [[nodiscard]] std::optional<WorldSetting> baseline_with(std::string_view choice, const char* value) const;
   void find_memory_range(const WorldSetting& side);
   void find_range(const WorldSetting& side, const BackendDescription& model, double share = 1);
+  void weigh_mix(const WorldSetting& mixed);
   std::optional<double> ratio_with(const WorldSetting& best, const WorldSetting& host,
                                    const Parameter& parameter, bool of_host, double value);
   void read_traffic();

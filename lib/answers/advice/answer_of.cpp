@@ -14,6 +14,7 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 
 #include "lib/answers/report/link_loads.hpp"
 #include "lib/answers/report/sentences.hpp"
@@ -29,8 +30,6 @@ constexpr std::size_t kLongestName = 28;
 constexpr double kLong = 16384;
 /// Other candidates within this share of the best are named.
 constexpr double kNear = 0.05;
-/// A mix of hardware is named if it saves this share.
-constexpr double kMixWorthwhile = 0.03;
 
 /// "7.5 % slower", "2.2 times slower"; "19 % shorter".
 std::string slower_text(double ratio) {
@@ -189,11 +188,10 @@ std::string sure_text(const Advisor& advisor) {
   const Weighing& all = advisor.weighing();
   if (all.kind == AnswerKind::kUnknown) return {};
   if (all.kind == AnswerKind::kNothing)
-    return fmt::format("the answer holds: free communication would save {}",
-                       share_text(std::max(0.0, 1 - ratio_of(*all.sides.free, all.sides.baseline))));
-  if (all.kind != AnswerKind::kAlgorithm && all.hardware == nullptr) return {};
+    return "the answer holds: " + free_gain_text(*all.sides.free, all.sides.baseline);
+  if (all.model == nullptr) return {};
   const BackendDescription& base = *advisor.baseline()->backend;
-  const BackendDescription& side = all.kind == AnswerKind::kAlgorithm ? base : *all.hardware->backend;
+  const BackendDescription& side = *all.model;
   if (!all.range) {
     if (std::string text = unknown_errors_text(side, base); !text.empty()) return text;
     return advisor.cut_short() ? "not computed (time limit)" : "not known: the models' errors give no result";
@@ -229,6 +227,7 @@ std::vector<std::string> objections_to(const Advisor& advisor) {
   }
   const double now = ratio_of(hardware->fair_end(), all.sides.baseline);
   const bool is_algorithm = all.kind == AnswerKind::kAlgorithm;
+  const bool is_mix = all.kind == AnswerKind::kMix;
   if (is_algorithm)
     texts.push_back(fmt::format("{} {}{}", hardware->backend->name, slower_text(now),
                                 hardware->at_equal_link
@@ -236,15 +235,21 @@ std::vector<std::string> objections_to(const Advisor& advisor) {
                                                   slower_text(ratio_of(hardware->end(), all.sides.baseline)))
                                     : std::string()));
   for (const Influence& one : advisor.influences()) {
-    if (is_algorithm || !one.turns_round(now)) break;
+    if (is_algorithm || is_mix || !one.turns_round(now)) break;
     texts.push_back(one.at_half == now
                         ? fmt::format("{} is assumed to be 0; {} would change it", one.key, one.value)
                         : fmt::format("{} at {} its {} would change it", one.key,
                                       (one.at_half < 1) != (now < 1) ? "half" : "twice", one.value));
   }
-  const bool is_hardware = all.kind == AnswerKind::kHardware;
+  const bool is_hardware = is_mix || all.kind == AnswerKind::kHardware;
   const std::optional<Time> free = all.sides.at_no_cost();
-  const Time end = is_algorithm ? *free : is_hardware ? hardware->fair_end() : all.sides.baseline;
+  const Time end = is_algorithm  ? *free
+                   : is_mix      ? *all.sides.mix
+                   : is_hardware ? hardware->fair_end()
+                                 : all.sides.baseline;
+  const std::vector<std::string> backends =
+      is_mix ? advisor.mix()->backends() : std::vector{std::string(hardware->backend->name)};
+  if (backends.size() > 2) texts.push_back(fmt::format("it needs all of {}", fmt::join(backends, ", ")));
   if (is_hardware && free && 1 - ratio_of(*free, all.sides.baseline) >= kWorthwhile)
     texts.push_back(fmt::format("{} alone saves {} and costs nothing", algorithm_of(advisor),
                                 share_text(1 - ratio_of(*free, all.sides.baseline))));
@@ -252,16 +257,17 @@ std::vector<std::string> objections_to(const Advisor& advisor) {
       ratio_of(*all.progressing, end) < 1 + kNear)
     texts.push_back(
         fmt::format("a plain NIC that makes progress by itself: {}", time_text(*all.progressing)));
-  if (advisor.mix() && ratio_of(advisor.mix()->end, end) < 1 - kMixWorthwhile)
-    texts.push_back(fmt::format("a mix of hardware takes {}", time_text(advisor.mix()->end)));
   for (const Candidate& one : advisor.candidates()) {
-    if (is_hardware && &one != hardware && !is_baseline(one.backend->name) && one.counts() &&
+    if (is_hardware && (is_mix || &one != hardware) && !is_baseline(one.backend->name) && one.counts() &&
         ratio_of(one.fair_end(), end) < 1 + kNear)
       texts.push_back(fmt::format("{} takes {}", one.backend->name, time_text(one.fair_end())));
   }
-  if (const Deployment& deployment = hardware->result.deployment;
-      is_hardware && deployment.node_bits_per_second == 0 && !deployment.text.empty())
-    texts.push_back(fmt::format("{} runs on {}", hardware->backend->name, deployment.text));
+  for (const Candidate& one : advisor.candidates()) {
+    const Deployment& deployment = one.result.deployment;
+    if (is_hardware && std::ranges::find(backends, one.backend->name) != backends.end() &&
+        deployment.node_bits_per_second == 0 && !deployment.text.empty())
+      texts.push_back(fmt::format("{} runs on {}", one.backend->name, deployment.text));
+  }
   add_memory(texts, all.memory);
   return texts;
 }
@@ -277,26 +283,29 @@ void add_bars(ReportAnswer& answer, const Advisor& advisor) {
     } else if (!one.why_not.empty()) {
       bar.note = fmt::format("carries {} of {}'s time in operations", one.carried.text(), baseline_name());
     } else if (one.at_equal_link && base != nullptr) {
-      bar.note = fmt::format("at {} {}", rate_text(*base), ratio_text(*one.at_equal_link, base->end()));
+      const std::string ratio = ratio_text(*one.at_equal_link, base->end());
+      if (ratio != ratio_text(one.end(), base->end()))
+        bar.note = fmt::format("at {} {}", rate_text(*base), ratio);
     }
   }
   const Sides& sides = advisor.weighing().sides;
-  const auto add_own = [&](std::string_view how, const std::optional<Time>& end) {
+  const auto add_own = [&](std::string name, const std::optional<Time>& end) {
     if (!end || 1 - ratio_of(*end, sides.baseline) < kWorthwhile) return;
     const auto place = std::find_if(answer.bars.begin(), answer.bars.end(), [&](const ReportAnswerBar& bar) {
       return bar.end <= Time() || bar.end > *end;
     });
-    answer.bars.insert(place, {fmt::format("{} {}", baseline_name(), how), *end, ""});
+    answer.bars.insert(place, {std::move(name), *end, ""});
   };
-  add_own("tuned", sides.tuned);
-  add_own("thread", sides.threaded);
+  add_own(fmt::format("{} tuned", baseline_name()), sides.tuned);
+  add_own(fmt::format("{} thread", baseline_name()), sides.threaded);
+  if (advisor.weighing().kind == AnswerKind::kMix) add_own("mix", sides.mix);
   for (const BackendDescription* backend : advisor.untried())
     answer.bars.push_back({std::string(backend->name), Time(), "not tried (time limit)"});
 }
 
 std::string_view name_of(AnswerKind kind) {
-  constexpr std::array<std::string_view, 6> kNames = {"unknown", "nothing",   "baseline",
-                                                      "link",    "algorithm", "hardware"};
+  constexpr std::array<std::string_view, 7> kNames = {"unknown",   "nothing",  "baseline", "link",
+                                                      "algorithm", "hardware", "mix"};
   return kNames.at(static_cast<std::size_t>(kind));
 }
 
@@ -308,6 +317,44 @@ struct Sentence {
   std::string more = {};           // added if it fits
 };
 
+/// "allreduce to 1.0 KiB over aie". Empty if the first line says it all.
+std::string route_text(const Route& route, bool is_only) {
+  const bool has_limit = route.max_bytes < std::numeric_limits<std::size_t>::max();
+  if (is_only && route.min_bytes == 0 && !has_limit) return {};
+  return fmt::format(
+      "{}{}{} over {}", to_string(*route.operation),
+      route.min_bytes > 0 ? fmt::format(" from {}", bytes_text(std::uint64_t{route.min_bytes}))
+                          : std::string(),
+      has_limit ? fmt::format(" to {}", bytes_text(std::uint64_t{route.max_bytes})) : std::string(),
+      route.backend);
+}
+
+/// "host with aie for allreduce", or "a mix of host, aie, dpu" if several operations are routed.
+std::string mix_text(const Mix& mix) {
+  const bool is_one = mix.routes.size() == 1;
+  return is_one ? fmt::format("{} with {} for {}", mix.backend, mix.routes.front().backend,
+                              to_string(*mix.routes.front().operation))
+                : fmt::format("a mix of {}", fmt::join(mix.backends(), ", "));
+}
+
+Sentence mix_sentence(const Advisor& advisor, std::string_view what) {
+  const Weighing& all = advisor.weighing();
+  const Mix& mix = *advisor.mix();
+  Sentence sentence{fmt::format("{}{}, {} {}", all.holds ? "" : "perhaps ", mix_text(mix), what,
+                                slower_text(ratio_of(mix.end, all.sides.baseline))),
+                    {},
+                    "--routes offramp.toml",
+                    fmt::format(" ({})", ends_text(mix.end, all.sides.baseline))};
+  if (all.hardware != nullptr)
+    sentence.why.push_back(fmt::format("{} alone is {}", all.hardware->backend->name,
+                                       slower_text(ratio_of(*all.sides.hardware, all.sides.baseline))));
+  for (const Route& route : mix.routes) sentence.why.push_back(route_text(route, mix.routes.size() == 1));
+  const auto faster = [](const Candidate& one) { return one.at_equal_link.has_value(); };
+  if (std::ranges::any_of(advisor.candidates(), faster))
+    sentence.why.push_back(fmt::format("all links at {}", rate_text(*advisor.baseline())));
+  return sentence;
+}
+
 Sentence sentence_of(const Advisor& advisor) {
   const Weighing& all = advisor.weighing();
   const Candidate* const base = advisor.baseline();
@@ -315,10 +362,7 @@ Sentence sentence_of(const Advisor& advisor) {
   const std::string_view what = base != nullptr && base->run ? "run" : "communication";
   if (all.kind == AnswerKind::kUnknown)
     return {fmt::format("no comparison is possible: {} has no result", baseline_name()), {}};
-  const std::string free_gain =
-      sides.free ? fmt::format("communication that takes no time would save {}",
-                               share_text(std::max(0.0, 1 - ratio_of(*sides.free, sides.baseline))))
-                 : std::string();
+  const std::string free_gain = sides.free ? free_gain_text(*sides.free, sides.baseline) : std::string();
   if (all.kind == AnswerKind::kNothing) {
     const WholeRun& run = *base->run;
     const double waiting = std::min(1.0, ratio_of(advisor.program()->free.in_calls, run.in_calls));
@@ -328,6 +372,7 @@ Sentence sentence_of(const Advisor& advisor) {
             {"ranks wait for other ranks' computing", free_gain, share},
             "--html advice.html"};
   }
+  if (all.kind == AnswerKind::kMix) return mix_sentence(advisor, what);
   if (all.kind == AnswerKind::kAlgorithm) {
     const double gain = 1 - ratio_of(*sides.at_no_cost(), sides.baseline);
     const bool hardware = all.hardware != nullptr && sides.hardware && *sides.hardware < sides.baseline;
@@ -406,6 +451,9 @@ ReportAnswer answer_of(const Advisor& advisor, const ProgramNames& program) {
   if (all.kind == AnswerKind::kAlgorithm) {
     answer.candidate = algorithm_of(advisor);
     answer.end = *all.sides.at_no_cost();
+  } else if (all.kind == AnswerKind::kMix) {
+    answer.candidate = "mix";
+    answer.end = *all.sides.mix;
   } else if (all.hardware != nullptr) {
     answer.candidate = all.hardware->backend->name;
     answer.end = all.hardware->fair_end();
@@ -460,8 +508,7 @@ ReportAnswer answer_of_replay(const ReplayedSide& side, const std::optional<Prog
                      share_text(std::min(1.0, ratio_of(program->free.in_calls, side.run->in_calls)))),
          fmt::format("{} of communication hidden",
                      share_text(hidden_share(alone, *side.run, program->free)))});
-    answer.sure = fmt::format("free communication would save {}",
-                              share_text(std::max(0.0, 1 - ratio_of(program->free.end, answer.end))));
+    answer.sure = free_gain_text(program->free.end, answer.end);
     answer.bars = {{std::string(side.backend), answer.end, {}},
                    {"free communication", program->free.end, {}}};
     std::ranges::stable_sort(answer.bars, {}, &ReportAnswerBar::end);

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "lib/answers/replay/replay_rank.hpp"
@@ -22,7 +23,9 @@ namespace offramp {
 namespace {
 
 constexpr std::uint64_t kBetweenProgress = 1 << 14;  // events
-constexpr std::size_t kShown = 8;                    // waiting ranks in a message
+constexpr std::uint64_t kBetweenTimes = 1 << 4;      // events between two looks at the wall clock
+constexpr std::chrono::milliseconds kLongestPause(100);
+constexpr std::size_t kShown = 8;  // waiting ranks in a message
 
 }  // namespace
 
@@ -68,7 +71,11 @@ void ReplayRun::fail(const std::string& what) {
 }
 
 void ReplayRun::count_event() {
-  if (++result.events % kBetweenProgress != 0 || options.progress == nullptr) return;
+  ++result.events;
+  if (options.progress == nullptr || result.events % kBetweenTimes != 0) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (result.events % kBetweenProgress != 0 && now - last_progress_ < kLongestPause) return;
+  last_progress_ = now;
   if (options.progress({result.events, ranks_ended})) return;
   result.stopped = true;
   over = true;

@@ -102,7 +102,7 @@ struct ReplayOptions {
   ReplayObserver* observer = nullptr;
   /// Receives the modelled time of each recorded MPI_Wtime, by rank; null: not wanted.
   ClockReads* clock_reads = nullptr;
-  /// Called every 16384 events. False stops the replay.
+  /// Called every 16384 events, and between events about every 100 ms of wall time. False stops the replay.
   std::function<bool(const ReplayProgress& progress)> progress;
 };
 

@@ -1,6 +1,7 @@
 // One rank of a replay, its threads, and the state that all ranks share.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -98,7 +99,8 @@ class ReplayRun final : public ChoiceObserver {
   std::unordered_map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t, Hash> known_;  // by id and list
   std::unordered_map<std::pair<std::uint64_t, std::uint32_t>, Agreed, Hash> agreed_;
   std::map<std::pair<std::int64_t, std::string>, std::size_t> phases_;
-  std::uint16_t finalize_ = UINT16_MAX;     // the number of MPI_Finalize, once a rank calls it
+  std::uint16_t finalize_ = UINT16_MAX;  // the number of MPI_Finalize, once a rank calls it
+  std::chrono::steady_clock::time_point last_progress_ = std::chrono::steady_clock::now();
   Handling untold_ = Handling::kOffloaded;  // the handling of operations that no replayed program begins
 };
 

@@ -77,11 +77,20 @@ class AccountClasses {
   ReportSizeAccount& size(std::optional<std::uint64_t> bytes) {
     return sizes_[bytes ? 1 + static_cast<std::size_t>(std::bit_width(*bytes)) : 0];
   }
-  ReportSiteAccount& site(const Receipts::Call& call) { return sites_[{call.function, call.site}]; }
+  ReportSiteAccount& site(const Receipts::Call& call) { return sites_[{call.function, call.site}].account; }
   ReportPhaseAccount& phase(const Receipts::Call& call) {
     return phases_[call.phase < phases_.size() ? call.phase : 0];
   }
 
+  /// After the calls of each rank.
+  void end_rank() {
+    for (auto& [place, row] : sites_) {
+      if (row.account.calls == row.calls_before) continue;
+      row.account.by_rank.add(row.account.parts.sum() - row.time_before);
+      row.calls_before = row.account.calls;
+      row.time_before = row.account.parts.sum();
+    }
+  }
   /// Those with any calls.
   void finish() {
     for (std::size_t i = 0; i < sizes_.size(); ++i) {
@@ -99,20 +108,25 @@ class AccountClasses {
     }
     if (records_ == nullptr || records_->sites().empty()) return;
     for (auto& [place, row] : sites_) {
-      row.function = place.first;
-      if (place.second > 0) row.site = records_->sites()[place.second - 1];
-      all_.sites.push_back(std::move(row));
+      row.account.function = place.first;
+      if (place.second > 0) row.account.site = records_->sites()[place.second - 1];
+      all_.sites.push_back(std::move(row.account));
     }
     all_.sites = longest_of(std::move(all_.sites), kMostAccountedSites,
                             [](const ReportSiteAccount& row) { return row.parts.sum(); });
   }
 
  private:
+  struct Site {
+    ReportSiteAccount account;
+    std::uint64_t calls_before = 0;  // of the ranks that have ended
+    Time time_before;
+  };
   ReportAccounts& all_;
   const ReplayRecords* records_;
   std::vector<ReportSizeAccount> sizes_;    // first those without
   std::vector<ReportPhaseAccount> phases_;  // first those that are in none
-  std::map<std::pair<std::string, std::uint32_t>, ReportSiteAccount> sites_;
+  std::map<std::pair<std::string, std::uint32_t>, Site> sites_;
 };
 
 }  // namespace
@@ -149,6 +163,7 @@ ReportAccounts add_up(const Receipts& receipts, Time in_calls, const ReplayRecor
           waits[{rank, static_cast<std::uint64_t>(line.rank)}] += line.end - line.begin;
       }
     }
+    classes.end_rank();
     if (timeline != nullptr) timeline->end_rank(all.not_accounted <= Time());
   }
   if (timeline != nullptr) all.timeline = timeline->release();

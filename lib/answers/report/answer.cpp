@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::size_t kColumns = 80;
 constexpr std::size_t kLines = 12;
-constexpr std::size_t kLabel = 6;  // "sure  "
+constexpr std::size_t kLabel = 6;                    // "sure  "
+constexpr std::size_t kLongest = kColumns - kLabel;  // text behind a label
 constexpr std::size_t kBar = 28;
 
 std::string bar_text(const ReportAnswerBar& bar, Time baseline, Time longest, std::size_t names) {
@@ -48,6 +49,11 @@ std::string share_text(double part) {
   return percent_text(part, 1, part < 0.0995 ? 1 : 0);
 }
 
+std::string free_gain_text(Time free, Time end) {
+  const double ratio = end > Time() ? free.seconds() / end.seconds() : 1;
+  return fmt::format("free communication would save {}", share_text(std::max(0.0, 1 - ratio)));
+}
+
 std::string ends_text(Time end, Time instead_of) {
   const auto [first, second, unit] = figures(end, instead_of);
   return fmt::format("{} instead of {} {}", first, second, unit);
@@ -69,8 +75,10 @@ std::string clauses_text(const std::vector<std::string>& clauses) {
   for (const std::string& clause : clauses) {
     if (clause.empty()) continue;
     if (text.empty()) {
-      text = cut_text(clause, kColumns - kLabel);
-    } else if (text.size() + clause.size() + 2 <= kColumns - kLabel) {
+      const std::size_t comma = clause.size() > kLongest ? clause.rfind(", ", kLongest) : std::string::npos;
+      text = comma != std::string::npos && comma > kLongest / 2 ? clause.substr(0, comma)
+                                                                : cut_text(clause, kLongest);
+    } else if (text.size() + clause.size() + 2 <= kLongest) {
       text += "; " + clause;
     }
   }

@@ -51,11 +51,14 @@ Time longest_bar(const std::vector<Time>& ends, Time baseline);
 std::string answer_text(const ReportAnswer& answer);
 
 /// As many clauses as fit into one line of an answer, with "; " between them. The first one is cut if need
-/// be; empty clauses are skipped.
+/// be, at a comma if there is one late in the line; empty clauses are skipped.
 std::string clauses_text(const std::vector<std::string>& clauses);
 
 /// A part of 1 in percent: "19 %", below 10 % with a decimal.
 std::string share_text(double part);
+
+/// "free communication would save 19 %": of a run.
+std::string free_gain_text(Time free, Time end);
 
 /// "37.7 instead of 46.5 ms"
 std::string ends_text(Time end, Time instead_of);

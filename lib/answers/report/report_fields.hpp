@@ -214,6 +214,10 @@ void describe(auto& a, Described<decltype(a), ReportSiteAccount> account) {
   a.field("site", account.site);
   a.field("place", account.place);
   describe_calls(a, account);
+  a.later("ranks", account.by_rank.ranks);
+  a.later("least", account.by_rank.least);
+  a.derived("mean_ns", [&] { return in_nanoseconds(account.by_rank.mean(account.parts.sum())); });
+  a.later("most", account.by_rank.most);
 }
 
 void describe(auto& a, Described<decltype(a), ReportWait> wait) {

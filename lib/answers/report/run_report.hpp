@@ -131,6 +131,23 @@ struct ReportPhaseAccount {
   TimeParts parts;
 };
 
+/// The time in calls by rank, over the ranks that make any.
+struct ReportSpread {
+  std::uint64_t ranks = 0;  // 0 in older reports
+  Time least;
+  Time most;
+
+  void add(Time time) {
+    least = ranks == 0 ? time : earlier(least, time);
+    most = later(most, time);
+    ++ranks;
+  }
+  /// sum: of all ranks.
+  [[nodiscard]] Time mean(Time sum) const {
+    return ranks == 0 ? Time() : Time::ps(sum.count() / static_cast<std::int64_t>(ranks));
+  }
+};
+
 /// The account of calls from one place in the program.
 struct ReportSiteAccount {
   std::string function;
@@ -138,6 +155,7 @@ struct ReportSiteAccount {
   std::string place;  // "exchange, jacobi.c:42"; empty: not looked up, or the program was not found
   std::uint64_t calls = 0;
   TimeParts parts;
+  ReportSpread by_rank;
 };
 
 /// How long one rank waits for another one, in all.

@@ -11,8 +11,7 @@ std::string other_ground_text(const Deployment& hardware, const Deployment& host
   if (hardware.text.empty() || host.text.empty() ||
       hardware.node_bits_per_second == host.node_bits_per_second)
     return {};
-  if (hardware.node_bits_per_second == 0)
-    return fmt::format("it runs on {}, not on the host's nodes", hardware.text);
+  if (hardware.node_bits_per_second == 0) return "it runs on " + hardware.text;
   constexpr double kGiga = 1e9;
   return fmt::format("it has {:g} Gb/s per node; the host has {:g} Gb/s",
                      static_cast<double>(hardware.node_bits_per_second) / kGiga,

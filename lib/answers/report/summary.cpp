@@ -193,14 +193,21 @@ std::vector<ReportAnswerBar> bars_of(const RunReport& report) {
 ReportAnswer answer_of_run(const RunReport& report) {
   const ReportLane& lane = report.lanes.front();
   ReportAnswer answer;
-  answer.answer = fmt::format("backend {}, {}, modelled time {}", lane.backend, counted(report.ranks, "rank"),
-                              report.settled ? time_text(lane.modelled_time) : "not known");
+  const bool is_communication = report.compute.empty() || report.compute == "none";
+  answer.answer = fmt::format(
+      "{}, {}: {}", lane.backend, counted(report.ranks, "rank"),
+      !report.settled
+          ? "modelled time not known"
+          : fmt::format("{} {}", is_communication ? "communication" : "run", time_text(lane.modelled_time)));
+  if (const auto share = lane.time.share(); share && !is_baseline(lane.backend))
+    answer.answer += fmt::format(", {} carried", share_text(*share));
   std::vector<std::string> reasons;
   if (const std::string calls = busiest_calls(lane); !calls.empty())
     reasons.push_back(calls + " of the time in MPI calls");
   if (lane.run && lane.run->sum > Time()) {
     answer.answer += fmt::format("; run {}", time_text(lane.run->end));
     reasons.push_back(fmt::format("MPI calls are {} of the run", share_text(lane.run->share_in_calls())));
+    if (report.computing) answer.sure = free_gain_text(report.computing->free.end, lane.run->end);
   }
   answer.why = clauses_text(reasons);
   std::vector<std::string> objections;
