@@ -210,7 +210,8 @@ ReportAnswer answer_of(const RankCurve& curve, const std::string& program) {
   for (const BackendDescription* backend : curve.backends()) {
     if (is_baseline(backend->name)) continue;
     const std::vector<PayingRange> ranges = paying_ranges(curve, backend->name);
-    lacking.push_back(lacking_text(curve, backend->name));
+    const std::string text = lacking_text(curve, backend->name);
+    lacking.push_back(text.substr(0, text.find(": ")));  // the reason is longer than a line
     if (!ranges.empty())
       paying.push_back(fmt::format("{} pays {}", backend->name,
                                    range_text(ranges.front(), compared(curve, backend->name))));
