@@ -39,7 +39,7 @@ Cycles reduce_cycles(int levels, int window, std::string_view placement) {
       if (rank.rank() == 0) rank.compute(late);
       (void)co_await rank.collective(reduction);
     });
-    return Setup(settings).timing.in_cycles(world.engine_time());
+    return setup_of(settings).timing.in_cycles(world.engine_time());
   };
   return {cycles({}), cycles(Time::ms(10))};
 }
@@ -94,7 +94,7 @@ void add_trees(Add add) {
 
 template <typename Add>
 void add_latencies(Add add) {
-  const Timing timing = Setup(settings_with(parameters(), {})).timing;
+  const Timing timing = Setup().timing;
   for (const auto& [distance, published] :
        {std::pair(1, 98.5), std::pair(10, 164.0), std::pair(19, 200.0), std::pair(28, 236.0),
         std::pair(37, 272.0), std::pair(46, 308.0), std::pair(56, 346.0)}) {
@@ -118,7 +118,7 @@ void add_latencies(Add add) {
 
 /// Rate of windows between two kernels with 256-bit copies, without the overhead of the calls.
 double gigabytes_per_second(const Connection& connection, std::size_t window) {
-  const Timing timing = Setup(settings_with(parameters(), {})).timing;
+  const Timing timing = Setup().timing;
   constexpr std::size_t kWindows = 100;
   const auto end = [&](std::size_t windows) {
     return run_message(timing, connection, {windows * window, window}, Code::kVector, nullptr, 0).last;
@@ -128,7 +128,7 @@ double gigabytes_per_second(const Connection& connection, std::size_t window) {
 
 template <typename Add>
 void add_rates(Add add) {
-  const Timing timing = Setup(settings_with(parameters(), {})).timing;
+  const Timing timing = Setup().timing;
   add({"512 integers of two buffers by vector code", "cycles", 99,
        timing.in_cycles(timing.reduce(Code::kVector, 1, 512, 2048)), kFitted,
        "[ug1079], products; `vector_fill`"});
