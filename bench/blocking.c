@@ -4,7 +4,6 @@
 
 #include "collective.h"
 #include "stopwatch.h"
-#include "table.h"
 
 static long measure(const buffers* memory, const collective* what, const bench_size* size, stopwatch* watch) {
   const bool validate = memory->options->validate;
@@ -43,29 +42,20 @@ static void print_collective(const bench_options* options, const bench_size* siz
   end_row(options, size, passed);
 }
 
-static void print_collective_header(const bench_options* options) {
-  static const char* const brief[] = {"Avg Latency (us)", NULL};
-  static const char* const full[] = {"Avg Latency (us)", "Min Latency (us)", "Max Latency (us)", NULL};
-  print_title(options);
-  print_header(options, options->full ? full : brief);
+static bool run_row(const void* state, const bench_size* size) {
+  const collective_program* program = state;
+  const buffers* memory = &program->memory;
+  stopwatch watch = make_stopwatch();
+  const bool passed = all_valid(memory->options, measure(memory, program->what, size, &watch));
+  print_collective(memory->options, size, &watch, passed);
+  return passed;
 }
 
-int run_collective(int argc, char** argv, const bench_info* info, const collective* what) {
-  const bench_options options = bench_start(&argc, &argv, info);
-  buffers memory = allocate_buffers(&options, what);
-  stopwatch watch = make_stopwatch();
-  int status = EXIT_SUCCESS;
-  bench_size size;
-  print_collective_header(&options);
-  for (bool more = bench_first_size(&options, &size); more; more = bench_next_size(&options, &size)) {
-    const bool passed = all_valid(&options, measure(&memory, what, &size, &watch));
-    print_collective(&options, &size, &watch, passed);
-    if (!passed) {
-      status = report_invalid(&options, &size);
-      break;
-    }
-  }
-  free_buffers(&memory);
-  MPI_Finalize();
-  return status;
+int run_blocking(int argc, char** argv, const collective* what) {
+  static const char* const brief[] = {"Avg Latency (us)", NULL};
+  static const char* const full[] = {"Avg Latency (us)", "Min Latency (us)", "Max Latency (us)", NULL};
+  char title[64];
+  snprintf(title, sizeof title, "%s Latency", what->name);
+  const bench_info info = {.title = title, BENCH_COLLECTIVE_DEFAULTS, .no_data = what->no_data};
+  return run_collective(argc, argv, &info, what, brief, full, run_row);
 }

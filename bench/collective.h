@@ -1,5 +1,5 @@
 // Shared by the benchmarks of collectives: the buffers, the operations, and the two loops for them,
-// blocking.c and overlap.c.
+// blocking.c and overlap.c. CMakeLists.txt lists the programs.
 
 #ifndef OFFRAMP_BENCH_COLLECTIVE_H
 #define OFFRAMP_BENCH_COLLECTIVE_H
@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "options.h"
+#include "table.h"
 
 enum { root = 0 };
 
@@ -21,6 +22,8 @@ typedef struct {
 typedef enum { one_block, blocks_at_root, blocks_everywhere } extent;
 
 typedef struct {
+  const char* name;
+  bool no_data;
   extent send;
   extent receive;
   void (*prepare)(const buffers* memory, int count, int iteration);  // before an iteration, with -c
@@ -34,16 +37,22 @@ typedef struct {
 extern const collective bench_allgather;
 extern const collective bench_allreduce;
 extern const collective bench_alltoall;
-extern const collective bench_barrier;  // without buffers
+extern const collective bench_barrier;
 extern const collective bench_bcast;
 extern const collective bench_gather;
 extern const collective bench_reduce;
 extern const collective bench_reduce_scatter;
 extern const collective bench_scatter;
 
+// A program around one operation.
+typedef struct {
+  buffers memory;
+  const collective* what;
+} collective_program;
+
 // Whole programs, from MPI_Init to MPI_Finalize. Return the exit status.
-int run_collective(int argc, char** argv, const bench_info* info, const collective* what);
-int run_overlap(int argc, char** argv, const bench_info* info, const collective* what);
+int run_blocking(int argc, char** argv, const collective* what);
+int run_overlap(int argc, char** argv, const collective* what);
 
 typedef struct {
   double sum;
@@ -72,10 +81,19 @@ static inline buffers allocate_buffers(const bench_options* options, const colle
                    .counts = bench_allocate((size_t)options->ranks * sizeof(int))};
 }
 
-static inline void free_buffers(buffers* memory) {
-  free(memory->send);
-  free(memory->receive);
-  free(memory->counts);
+// The part of both loops. `brief` and `full` are the columns, the latter with -f.
+static inline int run_collective(int argc, char** argv, const bench_info* info, const collective* what,
+                                 const char* const* brief, const char* const* full, bench_row run_row) {
+  const bench_options options = bench_start(&argc, &argv, info);
+  const collective_program program = {.memory = allocate_buffers(&options, what), .what = what};
+  print_title(&options);
+  print_header(&options, options.full ? full : brief);
+  const int status = run_sizes(&options, run_row, &program);
+  free(program.memory.send);
+  free(program.memory.receive);
+  free(program.memory.counts);
+  MPI_Finalize();
+  return status;
 }
 
 // If the vector does not divide evenly, the first ranks get one element more.

@@ -12,6 +12,19 @@ static void spoil_receive(const buffers* memory, int count, extent blocks) {
   spoil_payload(memory->receive, (size_t)count * options->type_bytes * blocks_of(options, blocks));
 }
 
+// Both forms of a call, with these arguments.
+#define CALLS(name, blocking, nonblocking, ...)                                      \
+  static void call_##name(const buffers* memory, int count) {                        \
+    const MPI_Datatype type = memory->options->type;                                 \
+    (void)count; /* the ranks' shares may take its place */                          \
+    blocking(__VA_ARGS__, MPI_COMM_WORLD);                                           \
+  }                                                                                  \
+  static void start_##name(const buffers* memory, int count, MPI_Request* request) { \
+    const MPI_Datatype type = memory->options->type;                                 \
+    (void)count;                                                                     \
+    nonblocking(__VA_ARGS__, MPI_COMM_WORLD, request);                               \
+  }
+
 // --- one buffer, from the root to all ---
 
 static void prepare_bcast(const buffers* memory, int count, int iteration) {
@@ -22,21 +35,18 @@ static void prepare_bcast(const buffers* memory, int count, int iteration) {
   }
 }
 
-static void call_bcast(const buffers* memory, int count) {
-  MPI_Bcast(memory->send, count, memory->options->type, root, MPI_COMM_WORLD);
-}
-
-static void start_bcast(const buffers* memory, int count, MPI_Request* request) {
-  MPI_Ibcast(memory->send, count, memory->options->type, root, MPI_COMM_WORLD, request);
-}
+CALLS(bcast, MPI_Bcast, MPI_Ibcast, memory->send, count, type, root)
 
 static long check_bcast(const buffers* memory, int count, int iteration) {
   return check_payload(memory->options, memory->send, count,
                        (payload_id){.iteration = iteration, .source = root});
 }
 
-const collective bench_bcast = {
-    .prepare = prepare_bcast, .call = call_bcast, .start = start_bcast, .check = check_bcast};
+const collective bench_bcast = {.name = "Broadcast",
+                                .prepare = prepare_bcast,
+                                .call = call_bcast,
+                                .start = start_bcast,
+                                .check = check_bcast};
 
 // --- one block from each rank ---
 
@@ -59,21 +69,14 @@ static void prepare_gather(const buffers* memory, int count, int iteration) {
   spoil_receive(memory, count, blocks_at_root);
 }
 
-static void call_gather(const buffers* memory, int count) {
-  const MPI_Datatype type = memory->options->type;
-  MPI_Gather(memory->send, count, type, memory->receive, count, type, root, MPI_COMM_WORLD);
-}
-
-static void start_gather(const buffers* memory, int count, MPI_Request* request) {
-  const MPI_Datatype type = memory->options->type;
-  MPI_Igather(memory->send, count, type, memory->receive, count, type, root, MPI_COMM_WORLD, request);
-}
+CALLS(gather, MPI_Gather, MPI_Igather, memory->send, count, type, memory->receive, count, type, root)
 
 static long check_gather(const buffers* memory, int count, int iteration) {
   return memory->options->rank == root ? check_blocks(memory, count, iteration) : 0;
 }
 
-const collective bench_gather = {.receive = blocks_at_root,
+const collective bench_gather = {.name = "Gather",
+                                 .receive = blocks_at_root,
                                  .prepare = prepare_gather,
                                  .call = call_gather,
                                  .start = start_gather,
@@ -84,17 +87,10 @@ static void prepare_allgather(const buffers* memory, int count, int iteration) {
   spoil_receive(memory, count, blocks_everywhere);
 }
 
-static void call_allgather(const buffers* memory, int count) {
-  const MPI_Datatype type = memory->options->type;
-  MPI_Allgather(memory->send, count, type, memory->receive, count, type, MPI_COMM_WORLD);
-}
+CALLS(allgather, MPI_Allgather, MPI_Iallgather, memory->send, count, type, memory->receive, count, type)
 
-static void start_allgather(const buffers* memory, int count, MPI_Request* request) {
-  const MPI_Datatype type = memory->options->type;
-  MPI_Iallgather(memory->send, count, type, memory->receive, count, type, MPI_COMM_WORLD, request);
-}
-
-const collective bench_allgather = {.receive = blocks_everywhere,
+const collective bench_allgather = {.name = "Allgather",
+                                    .receive = blocks_everywhere,
                                     .prepare = prepare_allgather,
                                     .call = call_allgather,
                                     .start = start_allgather,
@@ -117,15 +113,7 @@ static void prepare_scatter(const buffers* memory, int count, int iteration) {
   spoil_receive(memory, count, one_block);
 }
 
-static void call_scatter(const buffers* memory, int count) {
-  const MPI_Datatype type = memory->options->type;
-  MPI_Scatter(memory->send, count, type, memory->receive, count, type, root, MPI_COMM_WORLD);
-}
-
-static void start_scatter(const buffers* memory, int count, MPI_Request* request) {
-  const MPI_Datatype type = memory->options->type;
-  MPI_Iscatter(memory->send, count, type, memory->receive, count, type, root, MPI_COMM_WORLD, request);
-}
+CALLS(scatter, MPI_Scatter, MPI_Iscatter, memory->send, count, type, memory->receive, count, type, root)
 
 static long check_scatter(const buffers* memory, int count, int iteration) {
   const bench_options* options = memory->options;
@@ -133,7 +121,8 @@ static long check_scatter(const buffers* memory, int count, int iteration) {
                        (payload_id){.iteration = iteration, .source = root, .message = options->rank});
 }
 
-const collective bench_scatter = {.send = blocks_at_root,
+const collective bench_scatter = {.name = "Scatter",
+                                  .send = blocks_at_root,
                                   .prepare = prepare_scatter,
                                   .call = call_scatter,
                                   .start = start_scatter,
@@ -144,15 +133,7 @@ static void prepare_alltoall(const buffers* memory, int count, int iteration) {
   spoil_receive(memory, count, blocks_everywhere);
 }
 
-static void call_alltoall(const buffers* memory, int count) {
-  const MPI_Datatype type = memory->options->type;
-  MPI_Alltoall(memory->send, count, type, memory->receive, count, type, MPI_COMM_WORLD);
-}
-
-static void start_alltoall(const buffers* memory, int count, MPI_Request* request) {
-  const MPI_Datatype type = memory->options->type;
-  MPI_Ialltoall(memory->send, count, type, memory->receive, count, type, MPI_COMM_WORLD, request);
-}
+CALLS(alltoall, MPI_Alltoall, MPI_Ialltoall, memory->send, count, type, memory->receive, count, type)
 
 static long check_alltoall(const buffers* memory, int count, int iteration) {
   const bench_options* options = memory->options;
@@ -164,7 +145,8 @@ static long check_alltoall(const buffers* memory, int count, int iteration) {
   return wrong;
 }
 
-const collective bench_alltoall = {.send = blocks_everywhere,
+const collective bench_alltoall = {.name = "All-to-All",
+                                   .send = blocks_everywhere,
                                    .receive = blocks_everywhere,
                                    .prepare = prepare_alltoall,
                                    .call = call_alltoall,
@@ -178,49 +160,32 @@ static void prepare_sum(const buffers* memory, int count, int iteration) {
   spoil_receive(memory, count, one_block);
 }
 
-static void call_reduce(const buffers* memory, int count) {
-  MPI_Reduce(memory->send, memory->receive, count, memory->options->type, MPI_SUM, root, MPI_COMM_WORLD);
-}
-
-static void start_reduce(const buffers* memory, int count, MPI_Request* request) {
-  MPI_Ireduce(memory->send, memory->receive, count, memory->options->type, MPI_SUM, root, MPI_COMM_WORLD,
-              request);
-}
+CALLS(reduce, MPI_Reduce, MPI_Ireduce, memory->send, memory->receive, count, type, MPI_SUM, root)
 
 static long check_reduce(const buffers* memory, int count, int iteration) {
   return memory->options->rank == root ? check_sum(memory->options, memory->receive, 0, count, iteration) : 0;
 }
 
-const collective bench_reduce = {
-    .prepare = prepare_sum, .call = call_reduce, .start = start_reduce, .check = check_reduce};
+const collective bench_reduce = {.name = "Reduce",
+                                 .prepare = prepare_sum,
+                                 .call = call_reduce,
+                                 .start = start_reduce,
+                                 .check = check_reduce};
 
-static void call_allreduce(const buffers* memory, int count) {
-  MPI_Allreduce(memory->send, memory->receive, count, memory->options->type, MPI_SUM, MPI_COMM_WORLD);
-}
-
-static void start_allreduce(const buffers* memory, int count, MPI_Request* request) {
-  MPI_Iallreduce(memory->send, memory->receive, count, memory->options->type, MPI_SUM, MPI_COMM_WORLD,
-                 request);
-}
+CALLS(allreduce, MPI_Allreduce, MPI_Iallreduce, memory->send, memory->receive, count, type, MPI_SUM)
 
 static long check_allreduce(const buffers* memory, int count, int iteration) {
   return check_sum(memory->options, memory->receive, 0, count, iteration);
 }
 
-const collective bench_allreduce = {
-    .prepare = prepare_sum, .call = call_allreduce, .start = start_allreduce, .check = check_allreduce};
+const collective bench_allreduce = {.name = "Allreduce",
+                                    .prepare = prepare_sum,
+                                    .call = call_allreduce,
+                                    .start = start_allreduce,
+                                    .check = check_allreduce};
 
-static void call_reduce_scatter(const buffers* memory, int count) {
-  (void)count;  // the counts are the ranks' shares
-  MPI_Reduce_scatter(memory->send, memory->receive, memory->counts, memory->options->type, MPI_SUM,
-                     MPI_COMM_WORLD);
-}
-
-static void start_reduce_scatter(const buffers* memory, int count, MPI_Request* request) {
-  (void)count;
-  MPI_Ireduce_scatter(memory->send, memory->receive, memory->counts, memory->options->type, MPI_SUM,
-                      MPI_COMM_WORLD, request);
-}
+CALLS(reduce_scatter, MPI_Reduce_scatter, MPI_Ireduce_scatter, memory->send, memory->receive, memory->counts,
+      type, MPI_SUM)
 
 static long check_reduce_scatter(const buffers* memory, int count, int iteration) {
   (void)count;
@@ -232,7 +197,8 @@ static long check_reduce_scatter(const buffers* memory, int count, int iteration
   return check_sum(memory->options, memory->receive, first, memory->counts[rank], iteration);
 }
 
-const collective bench_reduce_scatter = {.prepare = prepare_sum,
+const collective bench_reduce_scatter = {.name = "Reduce_scatter",
+                                         .prepare = prepare_sum,
                                          .call = call_reduce_scatter,
                                          .start = start_reduce_scatter,
                                          .check = check_reduce_scatter};
@@ -249,4 +215,5 @@ static void start_barrier(const buffers* memory, int count, MPI_Request* request
   MPI_Ibarrier(MPI_COMM_WORLD, request);
 }
 
-const collective bench_barrier = {.call = call_barrier, .start = start_barrier};
+const collective bench_barrier = {
+    .name = "Barrier", .no_data = true, .call = call_barrier, .start = start_barrier};

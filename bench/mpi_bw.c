@@ -4,8 +4,5 @@
 
 int main(int argc, char** argv) {
   static const bench_info info = {.title = "Bandwidth", BENCH_BANDWIDTH_DEFAULTS};
-  const bench_options options = bench_start(&argc, &argv, &info);
-  const int status = run_windows(&options, false);
-  MPI_Finalize();
-  return status;
+  return run_windows(argc, argv, &info, false);
 }

@@ -4,8 +4,5 @@
 
 int main(int argc, char** argv) {
   static const bench_info info = {.title = "Multi Latency", BENCH_LATENCY_DEFAULTS, .has_pairs = true};
-  const bench_options options = bench_start(&argc, &argv, &info);
-  const int status = run_pingpong(&options);
-  MPI_Finalize();
-  return status;
+  return run_pingpong(argc, argv, &info);
 }

@@ -8,7 +8,6 @@
 // a program has to compute for a given time; this one computes for as long as an earlier measurement took.
 
 #include "collective.h"
-#include "table.h"
 
 typedef struct {
   double overall;  // all in seconds, of one iteration
@@ -139,31 +138,22 @@ static void print_overlap(const bench_options* options, const bench_size* size, 
   end_row(options, size, passed);
 }
 
-static void print_overlap_header(const bench_options* options) {
+static bool run_row(const void* state, const bench_size* size) {
+  const collective_program* program = state;
+  const buffers* memory = &program->memory;
+  overlap_times times;
+  const bool passed = all_valid(memory->options, measure(memory, program->what, size, &times));
+  print_overlap(memory->options, size, &times, passed);
+  return passed;
+}
+
+int run_overlap(int argc, char** argv, const collective* what) {
   static const char* const brief[] = {"Overall(us)", "Compute(us)", "Pure Comm.(us)", "Overlap(%)", NULL};
   static const char* const full[] = {
       "Overall(us)",  "Compute(us)",  "Pure Comm.(us)", "Overlap(%)",    "Coll. Init(us)",
       "MPI_Test(us)", "MPI_Wait(us)", "Min Comm.(us)",  "Max Comm.(us)", NULL};
-  print_title(options);
-  print_header(options, options->full ? full : brief);
-}
-
-int run_overlap(int argc, char** argv, const bench_info* info, const collective* what) {
-  const bench_options options = bench_start(&argc, &argv, info);
-  buffers memory = allocate_buffers(&options, what);
-  overlap_times times;
-  int status = EXIT_SUCCESS;
-  bench_size size;
-  print_overlap_header(&options);
-  for (bool more = bench_first_size(&options, &size); more; more = bench_next_size(&options, &size)) {
-    const bool passed = all_valid(&options, measure(&memory, what, &size, &times));
-    print_overlap(&options, &size, &times, passed);
-    if (!passed) {
-      status = report_invalid(&options, &size);
-      break;
-    }
-  }
-  free_buffers(&memory);
-  MPI_Finalize();
-  return status;
+  char title[64];
+  snprintf(title, sizeof title, "Non-blocking %s Latency", what->name);
+  const bench_info info = {.title = title, BENCH_OVERLAP_DEFAULTS, .no_data = what->no_data};
+  return run_collective(argc, argv, &info, what, brief, full, run_row);
 }

@@ -137,22 +137,23 @@ static inline void print_latency_header(const pingpong_side* side) {
   print_header(options, options->full ? full : brief);
 }
 
-static inline int run_pingpong(const bench_options* options) {
-  pingpong_side side = make_pingpong(options);
+static inline bool run_row(const void* state, const bench_size* size) {
+  const pingpong_side* side = state;
   stopwatch watch = make_stopwatch();
-  int status = EXIT_SUCCESS;
-  bench_size size;
+  const bool passed = all_valid(side->options, measure_round_trips(side, size, &watch));
+  print_latency(side, size, &watch, passed);
+  return passed;
+}
+
+// From MPI_Init to MPI_Finalize. Returns the exit status.
+static inline int run_pingpong(int argc, char** argv, const bench_info* info) {
+  const bench_options options = bench_start(&argc, &argv, info);
+  const pingpong_side side = make_pingpong(&options);
   print_latency_header(&side);
-  for (bool more = bench_first_size(options, &size); more; more = bench_next_size(options, &size)) {
-    const bool passed = all_valid(options, measure_round_trips(&side, &size, &watch));
-    print_latency(&side, &size, &watch, passed);
-    if (!passed) {
-      status = report_invalid(options, &size);
-      break;
-    }
-  }
+  const int status = run_sizes(&options, run_row, &side);
   free(side.send);
   free(side.receive);
+  MPI_Finalize();
   return status;
 }
 

@@ -72,12 +72,26 @@ static inline bool all_valid(const bench_options* options, long wrong) {
   return total == 0;
 }
 
+// A benchmark of one size measures, and prints a row. Returns whether all ranks received the right data.
+typedef bool (*bench_row)(const void* state, const bench_size* size);
+
 static inline int report_invalid(const bench_options* options, const bench_size* size) {
   if (options->rank == 0) {
     fprintf(stderr, "DATA VALIDATION ERROR: %s Test received wrong data at message size %zu\n",
             options->info->title, size->bytes);
   }
   return EXIT_FAILURE;
+}
+
+// All sizes, up to one with wrong data. Returns the exit status.
+static inline int run_sizes(const bench_options* options, bench_row run_row, const void* state) {
+  bench_size size;
+  for (bool more = bench_first_size(options, &size); more; more = bench_next_size(options, &size)) {
+    if (!run_row(state, &size)) {
+      return report_invalid(options, &size);
+    }
+  }
+  return EXIT_SUCCESS;
 }
 
 #endif

@@ -48,12 +48,6 @@ static inline window_side make_side(const bench_options* options, bool two_way) 
   return side;
 }
 
-static inline void free_side(window_side* side) {
-  free(side->send);
-  free(side->receive);
-  free(side->requests);
-}
-
 static inline MPI_Request* post_receives(const window_side* side, int count, MPI_Request* request) {
   const bench_options* options = side->options;
   for (int i = 0; i < options->window; ++i) {
@@ -222,21 +216,24 @@ static inline void print_window_header(const window_side* side) {
   print_header(options, names);
 }
 
-static inline int run_windows(const bench_options* options, bool two_way) {
-  window_side side = make_side(options, two_way);
+static inline bool run_row(const void* state, const bench_size* size) {
+  const window_side* side = state;
   stopwatch watch = make_stopwatch();
-  int status = EXIT_SUCCESS;
-  bench_size size;
+  const bool passed = all_valid(side->options, measure_windows(side, size, &watch));
+  print_windows(side, size, &watch, passed);
+  return passed;
+}
+
+// From MPI_Init to MPI_Finalize. Returns the exit status.
+static inline int run_windows(int argc, char** argv, const bench_info* info, bool two_way) {
+  const bench_options options = bench_start(&argc, &argv, info);
+  const window_side side = make_side(&options, two_way);
   print_window_header(&side);
-  for (bool more = bench_first_size(options, &size); more; more = bench_next_size(options, &size)) {
-    const bool passed = all_valid(options, measure_windows(&side, &size, &watch));
-    print_windows(&side, &size, &watch, passed);
-    if (!passed) {
-      status = report_invalid(options, &size);
-      break;
-    }
-  }
-  free_side(&side);
+  const int status = run_sizes(&options, run_row, &side);
+  free(side.send);
+  free(side.receive);
+  free(side.requests);
+  MPI_Finalize();
   return status;
 }
 

@@ -14,7 +14,7 @@
 #include "backends/aie/data.hpp"
 #include "backends/aie/device.hpp"
 #include "backends/aie/messages.hpp"
-#include "backends/aie/setup.hpp"
+#include "backends/aie/parameters.hpp"
 #include "backends/aie/verdicts.hpp"
 #include "offramp/kernel/immortal.hpp"
 #include "simulators/aie/links.hpp"
@@ -27,7 +27,7 @@ using aie::MessageTiming;
 class AieBackend final : public Backend {
  public:
   explicit AieBackend(const BackendContext& context)
-      : setup_(context.settings),
+      : setup_(aie::setup_of(context.settings)),
         planner_(setup_),
         graphs_(setup_),
         messages_(setup_),
@@ -204,7 +204,7 @@ namespace aie {
 namespace {
 
 Deployment deployment(const Settings& settings, const MachineLayout&, int) {
-  const ArraySpec array = Setup(settings).array;
+  const ArraySpec array = setup_of(settings).array;
   return Deployment{fmt::format("one array of {} x {} tiles for all ranks", array.columns, array.rows)};
 }
 

@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-#include "backends/aie/setup.hpp"
+#include "backends/aie/parameters.hpp"
 
 namespace offramp::aie {
 

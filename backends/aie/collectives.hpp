@@ -5,8 +5,8 @@
 
 #include "backends/aie/device.hpp"
 #include "backends/aie/graphs.hpp"
+#include "backends/aie/parameters.hpp"
 #include "backends/aie/planner.hpp"
-#include "backends/aie/setup.hpp"
 #include "offramp/model/backend.hpp"
 
 namespace offramp::aie {

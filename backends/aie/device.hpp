@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "backends/aie/setup.hpp"
+#include "backends/aie/parameters.hpp"
 #include "offramp/model/team.hpp"
 
 namespace offramp::aie {

@@ -71,7 +71,7 @@ Graph graph_for(const ArrayRequirements& required, const Tree& tree, const Subje
 Explanation explain_placement(const ExplainRequest& request) {
   const Subject subject = subject_of(request);
   if (!subject.error.empty()) return {{}, subject.error};
-  const Setup setup(request.settings);
+  const Setup setup = setup_of(request.settings);
   Planner planner(setup);
   const ArrayRequirements required = need_of(planner, subject);
   if (!required.limit.empty()) return {{}, std::string(required.limit)};
@@ -91,7 +91,7 @@ std::string line(const char* what, double value, const char* unit, const char* l
 Explanation explain_limits(const ExplainRequest& request) {
   const Subject subject = subject_of(request);
   if (!subject.error.empty()) return {{}, subject.error};
-  const Setup setup(request.settings);
+  const Setup setup = setup_of(request.settings);
   Planner planner(setup);
   const ArrayRequirements required = need_of(planner, subject);
   const Tree tree = Tree::filled(subject.ranks, setup.arity);

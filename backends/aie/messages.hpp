@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "backends/aie/best_window.hpp"
-#include "backends/aie/setup.hpp"
+#include "backends/aie/parameters.hpp"
 #include "simulators/world/direct_mapped_cache.hpp"
 
 namespace offramp::aie {

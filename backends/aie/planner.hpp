@@ -10,7 +10,7 @@
 #include <tuple>
 #include <vector>
 
-#include "backends/aie/setup.hpp"
+#include "backends/aie/parameters.hpp"
 #include "offramp/model/backend.hpp"
 
 namespace offramp::aie {

@@ -39,13 +39,12 @@ Cycles reduce_cycles(int levels, int window, std::string_view placement) {
       if (rank.rank() == 0) rank.compute(late);
       (void)co_await rank.collective(reduction);
     });
-    return Setup(settings).timing.in_cycles(world.engine_time());
+    return setup_of(settings).timing.in_cycles(world.engine_time());
   };
   return {cycles({}), cycles(Time::ms(10))};
 }
 
-template <typename Add>
-void add_trees(Add add) {
+void add_trees(const AddRow& add) {
   struct Row {
     int levels;
     int window;
@@ -65,19 +64,18 @@ void add_trees(Add add) {
     const Cycles published = reduce_cycles(row.levels, row.window, "published");
     const bool same = automatic.tree == published.tree;
     const bool unexplained = row.window == 4096 && row.levels >= 5;
-    ValidationRow tree{
-        "tree time, " + what,
-        "cycles",
-        row.tree,
-        automatic.tree,
-        kFitted,
-        same ? unexplained ? "[aie-thesis] table 4.1; `leaf_element`, `skew`; the remainder is not explained"
-                           : "[aie-thesis] table 4.1; `leaf_element`, `skew`"
-        : row.window == 16
-            ? "[aie-thesis] table 4.1; `leaf_element`, `skew`"
-            : "[aie-thesis] table 4.1; `skew`; layout chosen after this figure: all edges share memory"};
-    tree.operation = true;
-    add(std::move(tree));
+    add({"tree time, " + what,
+         "cycles",
+         row.tree,
+         automatic.tree,
+         kFitted,
+         same ? unexplained ? "[aie-thesis] table 4.1; `leaf_element`, `skew`; the remainder is not explained"
+                            : "[aie-thesis] table 4.1; `leaf_element`, `skew`"
+         : row.window == 16
+             ? "[aie-thesis] table 4.1; `leaf_element`, `skew`"
+             : "[aie-thesis] table 4.1; `skew`; layout chosen after this figure: all edges share memory",
+         {},
+         true});
     if (!same)
       add({"the same, placement = published", "cycles", row.tree, published.tree, kFitted,
            "the one layout that [aie-thesis] 4.6 states; its stream copies are not in this figure"});
@@ -92,9 +90,8 @@ void add_trees(Add add) {
   }
 }
 
-template <typename Add>
-void add_latencies(Add add) {
-  const Timing timing = Setup(settings_with(parameters(), {})).timing;
+void add_latencies(const AddRow& add) {
+  const Timing timing = Setup().timing;
   for (const auto& [distance, published] :
        {std::pair(1, 98.5), std::pair(10, 164.0), std::pair(19, 200.0), std::pair(28, 236.0),
         std::pair(37, 272.0), std::pair(46, 308.0), std::pair(56, 346.0)}) {
@@ -118,7 +115,7 @@ void add_latencies(Add add) {
 
 /// Rate of windows between two kernels with 256-bit copies, without the overhead of the calls.
 double gigabytes_per_second(const Connection& connection, std::size_t window) {
-  const Timing timing = Setup(settings_with(parameters(), {})).timing;
+  const Timing timing = Setup().timing;
   constexpr std::size_t kWindows = 100;
   const auto end = [&](std::size_t windows) {
     return run_message(timing, connection, {windows * window, window}, Code::kVector, nullptr, 0).last;
@@ -126,9 +123,8 @@ double gigabytes_per_second(const Connection& connection, std::size_t window) {
   return static_cast<double>(kWindows * window) / (end(2 * kWindows) - end(kWindows)).seconds() / 1e9;
 }
 
-template <typename Add>
-void add_rates(Add add) {
-  const Timing timing = Setup(settings_with(parameters(), {})).timing;
+void add_rates(const AddRow& add) {
+  const Timing timing = Setup().timing;
   add({"512 integers of two buffers by vector code", "cycles", 99,
        timing.in_cycles(timing.reduce(Code::kVector, 1, 512, 2048)), kFitted,
        "[ug1079], products; `vector_fill`"});
@@ -162,8 +158,7 @@ double gmio(int pairs) {
   return 2.0 * pairs * kBytes / world.end().seconds() / 1e9;
 }
 
-template <typename Add>
-void add_gmio(Add add) {
+void add_gmio(const AddRow& add) {
   for (const auto& [pairs, published] : {std::pair(1, 6.5), std::pair(2, 10.3), std::pair(4, 11.0),
                                          std::pair(8, 10.8), std::pair(16, 11.0), std::pair(32, 10.9)})
     add({fmt::format("GMIO in and out, {} pair{} of ports", pairs, pairs == 1 ? "" : "s"), "GB/s", published,
@@ -175,8 +170,7 @@ void add_gmio(Add add) {
 }
 
 /// All blocks pass the root's single port, whose rate is the bound. No figure of this size is published.
-template <typename Add>
-void add_blocks(Add add) {
+void add_blocks(const AddRow& add) {
   Operation operation;
   operation.bytes = 32768;
   operation.ranks = 64;
@@ -199,14 +193,7 @@ void add_blocks(Add add) {
 }  // namespace
 
 ValidationRows validation() {
-  ValidationRows rows;
-  const auto add = [&rows](ValidationRow row) { rows.push_back(std::move(row)); };
-  add_trees(add);
-  add_latencies(add);
-  add_rates(add);
-  add_gmio(add);
-  add_blocks(add);
-  return rows;
+  return rows_by({add_trees, add_latencies, add_rates, add_gmio, add_blocks});
 }
 
 }  // namespace offramp::aie

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "offramp/kernel/immortal.hpp"
+#include "offramp/model/parameter_rows.hpp"
 #include "simulators/cclo/codes.hpp"
 
 namespace offramp::cclo {
@@ -30,7 +31,6 @@ void read_network(const Settings& settings, Spec& spec) {
   spec.transport = transport_of(settings.choice("transport"), spec.generation);
   spec.max_packet = max_packet_of(spec.generation);
   spec.overhead = framing_of(spec.transport);
-  spec.link = settings.gigabits("link");
   spec.latency = settings.nanoseconds("latency");
   if (spec.transport == Transport::kUdp) {  // the engine's bus: one word per cycle
     spec.engine = Bandwidth::bits_per_second(spec.clock.count() * kWordBytes * 8);
@@ -41,21 +41,6 @@ void read_network(const Settings& settings, Spec& spec) {
   }
   const bool buffers = spec.transport == Transport::kTcp;
   spec.transmit_buffer = buffers ? static_cast<std::uint32_t>(settings.integer("tcp_buffer")) : 0;
-  spec.retransmission = settings.microseconds("retransmission");
-  spec.retries = static_cast<int>(settings.integer("retries"));
-}
-
-void read_firmware(const Settings& settings, FirmwareCosts& costs) {
-  costs.fetch = settings.integer("fw_fetch");
-  costs.finish = settings.integer("fw_finish");
-  costs.axi = settings.integer("fw_axi");
-  costs.word = settings.integer("fw_word");
-  costs.step = settings.integer("fw_step");
-  costs.interrupt = settings.integer("fw_interrupt");
-  costs.move = settings.integer("fw_move");
-  costs.decode = settings.integer("mover_decode");
-  costs.retire = settings.integer("mover_retire");
-  costs.enqueue = settings.integer("rx_engine");
 }
 
 DriverKind driver_of(const std::string& name) {
@@ -73,22 +58,15 @@ Time call_cost_of(DriverKind driver) {
 
 void read_host_path(const Settings& settings, Configuration& c) {
   const DriverKind driver = driver_of(settings.choice("driver"));
-  const Time call = settings.microseconds("call");
-  c.host.call = call > Time() ? call : call_cost_of(driver);
   const bool in_host = settings.choice("data") == "host";
   c.host.staged = in_host && driver != DriverKind::kCoyote;
   c.spec.host_memory = in_host && driver == DriverKind::kCoyote;
-  c.spec.pcie = settings.gigabits("pcie");
-  c.spec.pcie_latency = settings.nanoseconds("pcie_latency");
 }
 
-}  // namespace
-
-const std::vector<Parameter>& parameters() {
-  const Spec spec;
-  const FirmwareCosts& firmware = spec.firmware;
-  const HostCosts host;
-  const Tuning tuning;
+void describe(ParameterRows& rows, Configuration& c) {
+  Spec& spec = c.spec;
+  FirmwareCosts& firmware = spec.firmware;
+  Tuning& tuning = c.tuning;
   static const auto& buffer_source =
       immortal(fmt::format("seed: assumed {} ([accl] lets the user choose); gen2: {} (read in [accl-2025])",
                            rx_buffer_bytes_of(Generation::kFirst), rx_buffer_bytes_of(Generation::kSecond)));
@@ -96,153 +74,140 @@ const std::vector<Parameter>& parameters() {
       "coyote: {}, fitted to the mean of two calls without an operation in [accl-issues]; xrt: {}, the "
       "middle of the published 50 to 100 [xrt-issues]",
       in_microseconds(kCoyoteCall), in_microseconds(kXrtCall)));
-  static const auto& table = immortal(std::vector<Parameter>{
-      choice("profile", "seed", {"seed", "dump", "gen2"},
-             "seed: the text of [accl]; dump: its register dump; gen2: read in [accl-2025]",
-             "generation and register layout"),
-      choice("transport", "profile", {"profile", "tcp", "udp", "rdma"},
-             "[accl]: TCP or UDP; rdma: [accl-2025] only", "transport protocol; profile: tcp, for gen2 rdma"),
-      real("clock", "MHz", in_megahertz(spec.clock), {1, 1000}, "[accl]: up to 250 MHz",
-           "clock of the engine and its control processor"),
-      real("link", "Gb/s", in_gigabits(spec.link), kGigabits, "published [accl-plus]: 100 GbE",
-           "rate of the network"),
-      real("latency", "ns", in_nanoseconds(kLatency), kNanoseconds,
-           "fitted to [vnx]: 1380 ns of 64 B over UDP through one switch",
-           "one-way latency of the network, besides engines and serialisation"),
-      real("stack_latency", "ns", in_nanoseconds(kStackLatency), kNanoseconds,
-           "inferred: TCP and RDMA stacks need another 0.5 to 1.5 us",
-           "additional one-way latency of tcp and rdma"),
-      real("tcp_bandwidth", "Gb/s", in_gigabits(spec.engine), kGigabits,
-           "published [easynet]: 91 to 92 Gb/s between two FPGAs", "bandwidth of the TCP engine"),
+  rows.add(choice("profile", "seed", {"seed", "dump", "gen2"},
+                  "seed: the text of [accl]; dump: its register dump; gen2: read in [accl-2025]",
+                  "generation and register layout"));
+  rows.add(choice("transport", "profile", {"profile", "tcp", "udp", "rdma"},
+                  "[accl]: TCP or UDP; rdma: [accl-2025] only",
+                  "transport protocol; profile: tcp, for gen2 rdma"));
+  rows(spec.clock, "clock", "MHz", {1, 1000}, "[accl]: up to 250 MHz",
+       "clock of the engine and its control processor");
+  rows(spec.link, "link", "Gb/s", kGigabits, "published [accl-plus]: 100 GbE", "rate of the network");
+  rows.add(real("latency", "ns", in_nanoseconds(kLatency), kNanoseconds,
+                "fitted to [vnx]: 1380 ns of 64 B over UDP through one switch",
+                "one-way latency of the network, besides engines and serialisation"));
+  rows.add(real("stack_latency", "ns", in_nanoseconds(kStackLatency), kNanoseconds,
+                "inferred: TCP and RDMA stacks need another 0.5 to 1.5 us",
+                "additional one-way latency of tcp and rdma"));
+  rows.add(real("tcp_bandwidth", "Gb/s", in_gigabits(spec.engine), kGigabits,
+                "published [easynet]: 91 to 92 Gb/s between two FPGAs", "bandwidth of the TCP engine"));
+  rows.add(
       integer("tcp_buffer", "B", spec.transmit_buffer, {0, 1 << 30},
               "inferred from [accl-h2rc]: 64 MB, for 1000 connections [accl-plus]",
-              "transmit buffer of a connection; a send is complete once its remainder is in the buffer"),
-      real("rdma_bandwidth", "Gb/s", in_gigabits(kRdmaBandwidth), kGigabits,
-           "published [accl-plus]: 95 Gb/s peak", "bandwidth of the RDMA engine"),
-      real("retransmission", "us", in_microseconds(spec.retransmission), {1, 1e7}, "assumed",
-           "retransmission timer of the TCP and RDMA engines"),
-      integer("retries", "1", spec.retries, {0, 1000}, "assumed",
-              "retransmissions of one packet before the engine gives up"),
-      integer("rx_buffers", "1", spec.rx_buffers, {1, 1000}, "[accl]: its dump; the benchmark of [accl-2025]",
-              "RX buffers of a device"),
-      integer("rx_buffer_bytes", "B", 0, {0, kGen2MaximumTransferBytes}, buffer_source,
-              "size of an RX buffer and of a segment; 0: that of the profile"),
-      integer("window", "1", spec.window, {1, kMaximumTransactionsInFlight},
-              "read in [accl-2021]: the driver sets 10, the firmware 20",
-              "segments in flight, first generation"),
+              "transmit buffer of a connection; a send is complete once its remainder is in the buffer"));
+  rows.add(real("rdma_bandwidth", "Gb/s", in_gigabits(kRdmaBandwidth), kGigabits,
+                "published [accl-plus]: 95 Gb/s peak", "bandwidth of the RDMA engine"));
+  rows(spec.retransmission, "retransmission", "us", {1, 1e7}, "assumed",
+       "retransmission timer of the TCP and RDMA engines");
+  rows(spec.retries, "retries", "1", {0, 1000}, "assumed",
+       "retransmissions of one packet before the engine gives up");
+  rows(spec.rx_buffers, "rx_buffers", "1", {1, 1000}, "[accl]: its dump; the benchmark of [accl-2025]",
+       "RX buffers of a device");
+  rows.add(integer("rx_buffer_bytes", "B", 0, {0, kGen2MaximumTransferBytes}, buffer_source,
+                   "size of an RX buffer and of a segment; 0: that of the profile"));
+  rows(spec.window, "window", "1", {1, kMaximumTransactionsInFlight},
+       "read in [accl-2021]: the driver sets 10, the firmware 20", "segments in flight, first generation");
+  rows.add(
       integer("max_eager", "B", 0, {0, 1e9}, "read in [accl-2025]: the driver uses the RX buffer's size",
-              "largest eager collective; larger ones wait for the receiver's address; 0: rx_buffer_bytes"),
-      integer("bcast_flat_ranks", "1", tuning.bcast_flat_ranks, {0, 1e6}, "read in [accl-2025]: the driver's",
-              "most ranks of a flat bcast by rendezvous; with more, it is a tree"),
-      integer("reduce_flat_ranks", "1", tuning.reduce_flat_ranks, {0, 1e6},
-              "read in [accl-2025]: the driver's",
-              "most ranks of a flat reduce by rendezvous; with more, and more than reduce_flat_bytes, it is "
-              "a tree"),
-      integer("reduce_flat_bytes", "B", tuning.reduce_flat_bytes, {0, 1e9},
-              "read in [accl-2025]: the driver's, a quarter of the longest rendezvous",
-              "see reduce_flat_ranks"),
-      integer("gather_fan_in", "1", tuning.gather_fan_in, {1, 1e6}, "read in [accl-2025]: the driver's",
-              "peers at once in a gather of more than gather_flat_bytes"),
-      integer("gather_flat_bytes", "B", tuning.gather_flat_bytes, {0, 1e9},
-              "read in [accl-2025]: the driver's", "see gather_fan_in"),
-      integer("timeout", "polls", kTimeoutPolls, {1, 4294967295.0},
-              "published set-up of [accl-h2rc]: 10 000 000 polls",
-              "time after which a receive gives up a lost message"),
-      integer("exchange_memory", "B", 0, {0, 16777216},
-              "0: the layout of [accl]; other values are hypothetical",
-              "memory for descriptors and communicators"),
-      integer("fw_fetch", "cycles", firmware.fetch, kCycles,
-              "fitted to [accl-issues]: 235 cycles of a configuration call",
-              "time to fetch and dispatch a call"),
-      integer("fw_finish", "cycles", firmware.finish, kCycles,
-              "fitted to [accl-issues]: 235 cycles of a configuration call", "time to complete a call"),
-      integer("fw_axi", "cycles", firmware.axi, kCycles, "inferred: 7 to 9",
-              "time of one access to a register of a peripheral"),
-      integer("fw_word", "cycles", firmware.word, kCycles, "inferred: stream instructions of the MicroBlaze",
-              "time of one word of a command"),
-      integer("fw_step", "cycles", firmware.step, kCycles, "inferred: branches around a group of commands",
-              "time of one step of the firmware"),
-      integer("fw_interrupt", "cycles", firmware.interrupt, kCycles, "inferred: 150 to 300",
-              "time to serve a filled RX buffer, first generation"),
-      integer("fw_move", "cycles", firmware.move, kCycles, "inferred: 40 to 80, including its 7 to 12 words",
-              "time to issue a move, besides its words, second generation"),
-      integer("mover_decode", "cycles", firmware.decode, kCycles,
-              "inferred: 20, and six reads of the communicator", "time to decode a move, second generation"),
-      integer("mover_retire", "cycles", firmware.retire, kCycles, "inferred",
-              "time to retire a move, second generation"),
-      integer("rx_engine", "cycles", firmware.enqueue, kCycles, "inferred",
-              "time of the hardware to serve a filled RX buffer, second generation"),
-      integer("memory", "cycles", spec.memory_cycles, kCycles,
-              "read in [accl-2025]: default of its simulation", "latency of the first word of device memory"),
-      real("memory_bandwidth", "Gb/s", in_gigabits(spec.memory_channel), kGigabits,
-           "published [coyote-issues]: 14746 MB/s through card memory",
-           "bandwidth of a channel of device memory"),
-      integer("memory_channels", "1", spec.memory_channels, {1, 64},
-              "[accl]: the memory masters m_axi_0 to m_axi_2",
-              "channels of device memory that the engine's DMAs share"),
-      integer("arithmetic", "cycles", spec.arithmetic_cycles, kCycles,
-              "inferred: one word per cycle, pipelined",
-              "pipeline depth of the arithmetic unit, and of a lane that casts"),
-      real("mmio_read", "ns", in_nanoseconds(host.read), kNanoseconds,
-           "inferred: one PCIe round trip; XRT on a U250 takes 123 000 (published [xrt-issues])",
-           "time of the host to read a register"),
-      real("mmio_write", "ns", in_nanoseconds(host.write), kNanoseconds,
-           "inferred: a posted PCIe write; XRT on a U250 takes 83 000 (published [xrt-issues])",
-           "time of the host to write a register"),
-      real("queue", "ns", in_nanoseconds(host.queue), kNanoseconds, "assumed",
-           "time of the host to hand a receive to the driver"),
-      choice("driver", "xrt", {"xrt", "coyote", "mapped"},
-             "[accl]: XRT; the second generation's: XRT and Coyote (read in [accl-2025])",
-             "call path of the host: XRT, Coyote's driver, or the engine's registers without software "
-             "(hypothetical)"),
-      real("call", "us", 0, {0, 1e6}, call_source,
-           "time of software around each call on the host; 0: that of the driver, none for mapped"),
+              "largest eager collective; larger ones wait for the receiver's address; 0: rx_buffer_bytes"));
+  rows(tuning.bcast_flat_ranks, "bcast_flat_ranks", "1", {0, 1e6}, "read in [accl-2025]: the driver's",
+       "most ranks of a flat bcast by rendezvous; with more, it is a tree");
+  rows(tuning.reduce_flat_ranks, "reduce_flat_ranks", "1", {0, 1e6}, "read in [accl-2025]: the driver's",
+       "most ranks of a flat reduce by rendezvous; with more, and more than reduce_flat_bytes, it is "
+       "a tree");
+  rows(tuning.reduce_flat_bytes, "reduce_flat_bytes", "B", {0, 1e9},
+       "read in [accl-2025]: the driver's, a quarter of the longest rendezvous", "see reduce_flat_ranks");
+  rows(tuning.gather_fan_in, "gather_fan_in", "1", {1, 1e6}, "read in [accl-2025]: the driver's",
+       "peers at once in a gather of more than gather_flat_bytes");
+  rows(tuning.gather_flat_bytes, "gather_flat_bytes", "B", {0, 1e9}, "read in [accl-2025]: the driver's",
+       "see gather_fan_in");
+  rows.add(integer("timeout", "polls", kTimeoutPolls, {1, 4294967295.0},
+                   "published set-up of [accl-h2rc]: 10 000 000 polls",
+                   "time after which a receive gives up a lost message"));
+  rows.add(integer("exchange_memory", "B", 0, {0, 16777216},
+                   "0: the layout of [accl]; other values are hypothetical",
+                   "memory for descriptors and communicators"));
+  rows(firmware.fetch, "fw_fetch", "cycles", kCycles,
+       "fitted to [accl-issues]: 235 cycles of a configuration call", "time to fetch and dispatch a call");
+  rows(firmware.finish, "fw_finish", "cycles", kCycles,
+       "fitted to [accl-issues]: 235 cycles of a configuration call", "time to complete a call");
+  rows(firmware.axi, "fw_axi", "cycles", kCycles, "inferred: 7 to 9",
+       "time of one access to a register of a peripheral");
+  rows(firmware.word, "fw_word", "cycles", kCycles, "inferred: stream instructions of the MicroBlaze",
+       "time of one word of a command");
+  rows(firmware.step, "fw_step", "cycles", kCycles, "inferred: branches around a group of commands",
+       "time of one step of the firmware");
+  rows(firmware.interrupt, "fw_interrupt", "cycles", kCycles, "inferred: 150 to 300",
+       "time to serve a filled RX buffer, first generation");
+  rows(firmware.move, "fw_move", "cycles", kCycles, "inferred: 40 to 80, including its 7 to 12 words",
+       "time to issue a move, besides its words, second generation");
+  rows(firmware.decode, "mover_decode", "cycles", kCycles, "inferred: 20, and six reads of the communicator",
+       "time to decode a move, second generation");
+  rows(firmware.retire, "mover_retire", "cycles", kCycles, "inferred",
+       "time to retire a move, second generation");
+  rows(firmware.enqueue, "rx_engine", "cycles", kCycles, "inferred",
+       "time of the hardware to serve a filled RX buffer, second generation");
+  rows(spec.memory_cycles, "memory", "cycles", kCycles, "read in [accl-2025]: default of its simulation",
+       "latency of the first word of device memory");
+  rows(spec.memory_channel, "memory_bandwidth", "Gb/s", kGigabits,
+       "published [coyote-issues]: 14746 MB/s through card memory",
+       "bandwidth of a channel of device memory");
+  rows(spec.memory_channels, "memory_channels", "1", {1, 64}, "[accl]: the memory masters m_axi_0 to m_axi_2",
+       "channels of device memory that the engine's DMAs share");
+  rows(spec.arithmetic_cycles, "arithmetic", "cycles", kCycles, "inferred: one word per cycle, pipelined",
+       "pipeline depth of the arithmetic unit, and of a lane that casts");
+  rows(c.host.read, "mmio_read", "ns", kNanoseconds,
+       "inferred: one PCIe round trip; XRT on a U250 takes 123 000 (published [xrt-issues])",
+       "time of the host to read a register");
+  rows(c.host.write, "mmio_write", "ns", kNanoseconds,
+       "inferred: a posted PCIe write; XRT on a U250 takes 83 000 (published [xrt-issues])",
+       "time of the host to write a register");
+  rows(c.host.queue, "queue", "ns", kNanoseconds, "assumed",
+       "time of the host to hand a receive to the driver");
+  rows.add(choice("driver", "xrt", {"xrt", "coyote", "mapped"},
+                  "[accl]: XRT; the second generation's: XRT and Coyote (read in [accl-2025])",
+                  "call path of the host: XRT, Coyote's driver, or the engine's registers without software "
+                  "(hypothetical)"));
+  rows.preset(c.host.call, "call", "us", {0, 1e6}, call_source,
+              "time of software around each call on the host; 0: that of the driver, none for mapped");
+  rows.add(
       choice("data", "host", {"host", "device"}, "design: programs of MPI have their buffers in host memory",
              "location of the program's buffers; host: copied to the card and back, or with coyote accessed "
-             "over PCIe"),
-      real("pcie", "Gb/s", in_gigabits(spec.pcie), kGigabits,
-           "published [coyote-issues]: 12126 MB/s through host memory",
-           "bandwidth of the card's PCIe, per direction"),
-      real("pcie_latency", "ns", in_nanoseconds(spec.pcie_latency), kNanoseconds,
-           "published [coyote-issues]: 3.1 us for 256 B through host memory; half of that",
-           "one-way latency to or from host memory"),
-  });
+             "over PCIe"));
+  rows(spec.pcie, "pcie", "Gb/s", kGigabits, "published [coyote-issues]: 12126 MB/s through host memory",
+       "bandwidth of the card's PCIe, per direction");
+  rows(spec.pcie_latency, "pcie_latency", "ns", kNanoseconds,
+       "published [coyote-issues]: 3.1 us for 256 B through host memory; half of that",
+       "one-way latency to or from host memory");
+}
+
+}  // namespace
+
+const std::vector<Parameter>& parameters() {
+  static const auto& table = immortal(rows_of<Configuration>(describe));
   return table;
 }
 
 Configuration configuration_of(const Settings& settings) {
   Configuration c;
+  c.host.call = call_cost_of(driver_of(settings.choice("driver")));
+  ParameterRows rows(settings);
+  describe(rows, c);
   const Profile profile = profile_of(settings.choice("profile"));
   c.layout = layout_of(profile);
   if (settings.integer("exchange_memory") > 0)
     c.layout = resized(c.layout, static_cast<std::uint32_t>(settings.integer("exchange_memory")));
   Spec& spec = c.spec;
   spec.generation = c.layout.generation;
-  spec.clock = settings.megahertz("clock");
   read_network(settings, spec);
-  read_firmware(settings, spec.firmware);
-  spec.memory_cycles = settings.integer("memory");
-  spec.memory_channel = settings.gigabits("memory_bandwidth");
-  spec.memory_channels = static_cast<int>(settings.integer("memory_channels"));
-  spec.arithmetic_cycles = settings.integer("arithmetic");
   const auto asked = static_cast<std::uint32_t>(settings.integer("rx_buffer_bytes"));
   // Segments are whole words, so that no element is split.
   spec.rx_buffer_bytes =
       asked == 0 ? rx_buffer_bytes_of(spec.generation) : (asked + kWordBytes - 1) / kWordBytes * kWordBytes;
-  spec.rx_buffers = static_cast<std::uint32_t>(settings.integer("rx_buffers"));
-  spec.window = static_cast<std::uint32_t>(settings.integer("window"));
   const auto eager = static_cast<std::uint64_t>(settings.integer("max_eager"));
   spec.max_eager = eager == 0 ? spec.rx_buffer_bytes : eager;
   spec.timeout = spec.polls(settings.integer("timeout"));
   c.rx_buffers = spec.rx_buffers;
-  const auto word = [&settings](const char* name) {
-    return static_cast<std::uint32_t>(settings.integer(name));
-  };
-  c.tuning = {word("bcast_flat_ranks"), word("reduce_flat_ranks"), word("reduce_flat_bytes"),
-              word("gather_fan_in"), word("gather_flat_bytes")};
-  c.host.read = settings.nanoseconds("mmio_read");
-  c.host.write = settings.nanoseconds("mmio_write");
-  c.host.queue = settings.nanoseconds("queue");
   read_host_path(settings, c);
   return c;
 }

@@ -12,9 +12,9 @@ const std::vector<Parameter>& parameters();
 
 struct DriverSpec {
   PlatformSpec platform;
-  Time emit;                 // cost of a notification of a point-to-point message
-  std::int64_t eager_limit;  // bytes
-  bool carries_within_node;
+  Time emit = Time::ns(300);     // cost of a notification of a point-to-point message
+  std::int64_t eager_limit = 0;  // bytes
+  bool carries_within_node = false;
 };
 /// ranks: of the job. host: as in BackendContext; ranks of a node copy their blocks at the speed of its
 /// memory. nullptr: at the speed of the hosts with which the card was measured, `processor = sc23`.

@@ -26,16 +26,6 @@ struct Job {
 
 constexpr int kRanks = 128;  // of the measured runs: 4 nodes with 32 ranks
 
-Settings::Value word(const char* text) {
-  return {0, text};
-}
-Settings::Value number(double value) {
-  return {value, {}};
-}
-double microseconds(Time time) {
-  return time.seconds() * 1e6;
-}
-
 Time end_of(int ranks, const Job& job, const World::Program& program) {
   WorldOptions options;
   options.ranks = ranks;
@@ -78,29 +68,6 @@ Overlap overlap_of(int ranks, const Job& job, OperationKind kind, std::size_t by
   return seen;
 }
 
-class Table {
- public:
-  void add(std::string quantity, const char* unit, double published, double ours, bool fitted,
-           const char* source) {
-    // A percentage of 0 has no relative error.
-    const bool none = published <= 0;
-    rows_.push_back({std::move(quantity), unit, published, ours, fitted, source, none ? "0" : ""});
-  }
-  /// The duration of a whole operation, or a ratio of two.
-  void add_operation(std::string quantity, const char* unit, double published, double ours, bool fitted,
-                     const char* source) {
-    add(std::move(quantity), unit, published, ours, fitted, source);
-    rows_.back().operation = true;
-  }
-  void add_bound(std::string quantity, const char* unit, const char* bound, double ours, const char* source) {
-    rows_.push_back({std::move(quantity), unit, 0, ours, kHeldOut, source, bound});
-  }
-  ValidationRows release_rows() { return std::move(rows_); }
-
- private:
-  ValidationRows rows_;
-};
-
 struct Row {
   std::size_t bytes;
   double blocking;  // us
@@ -123,10 +90,10 @@ constexpr Row kBlueField3[] = {
 constexpr std::size_t kPlateauEnds = 16384;
 
 Job measured(const char* card) {
-  return {{{"card", word(card)}, {"service_processes", number(4)}}, 32};
+  return {{{"card", {0, card}}, {"service_processes", {4, {}}}}, 32};
 }
 
-void add_allgather(Table& table, const char* card, std::span<const Row> rows) {
+void add_allgather(const AddRow& add, const char* card, std::span<const Row> rows) {
   const bool second = std::string_view(card) == "bf2";
   for (const Row& row : rows) {
     const Overlap ours = overlap_of(kRanks, measured(card), OperationKind::kAllgather, row.bytes);
@@ -136,28 +103,47 @@ void add_allgather(Table& table, const char* card, std::span<const Row> rows) {
     const bool plateau = row.bytes <= kPlateauEnds;
     const char* const held_out =
         "published [sc23-logs]; held out: `pair` and `import` of bf3, times the cores' ratio";
-    table.add_operation(
-        name("time"), "us", row.blocking, microseconds(ours.pure), second != plateau,
-        !plateau ? (second ? "published [sc23-logs]; fitted: copies between hosts"
-                           : "published [sc23-logs]; held out: copies between hosts, fitted to bf2")
-        : second ? held_out
-                 : "published [sc23-logs]; fitted: `pair`, `import`");
-    table.add(name("overlap"), "%", row.overlap, ours.percent(), second, "published [sc23-logs]");
-    table.add(name("wait"), "us", row.wait, microseconds(ours.wait), second,
-              second ? "published [sc23-logs]; fitted: copies between hosts"
-                     : "published [sc23-logs]; held out; small ones: its hosts are slower than those of bf2");
+    add({name("time"),
+         "us",
+         row.blocking,
+         in_microseconds(ours.pure),
+         second != plateau,
+         !plateau ? (second ? "published [sc23-logs]; fitted: copies between hosts"
+                            : "published [sc23-logs]; held out: copies between hosts, fitted to bf2")
+         : second ? held_out
+                  : "published [sc23-logs]; fitted: `pair`, `import`",
+         {},
+         true});
+    // A percentage of 0 has no relative error.
+    add({name("overlap"), "%", row.overlap, ours.percent(), second, "published [sc23-logs]",
+         row.overlap > 0 ? "" : "0"});
+    add({name("wait"), "us", row.wait, in_microseconds(ours.wait), second,
+         second ? "published [sc23-logs]; fitted: copies between hosts"
+                : "published [sc23-logs]; held out; small ones: its hosts are slower than those of bf2"});
   }
 }
 
-void add_plateaus(Table& table) {
+void add_plateaus(const AddRow& add) {
   const auto pure = [](const char* card, std::size_t bytes) {
-    return microseconds(overlap_of(kRanks, measured(card), OperationKind::kAllgather, bytes).pure);
+    return in_microseconds(overlap_of(kRanks, measured(card), OperationKind::kAllgather, bytes).pure);
   };
   const double ratio = pure("bf2", 1024) / pure("bf3", 1024);
-  table.add_operation("iallgatherv alone, bf2 over bf3, 1024 B", "", 1787.3 / 1096.6, ratio, kFitted,
-                      "published [sc23-logs]; fitted: the cores' ratio");
-  table.add_operation("allgatherv, bf2 over bf3, 1024 B", "", 1771.1 / 1079.3, ratio, kHeldOut,
-                      "published [sc23-logs]; held out");
+  add({"iallgatherv alone, bf2 over bf3, 1024 B",
+       "",
+       1787.3 / 1096.6,
+       ratio,
+       kFitted,
+       "published [sc23-logs]; fitted: the cores' ratio",
+       {},
+       true});
+  add({"allgatherv, bf2 over bf3, 1024 B",
+       "",
+       1771.1 / 1079.3,
+       ratio,
+       kHeldOut,
+       "published [sc23-logs]; held out",
+       {},
+       true});
   // Duration without offload on the host, us: blocking and nonblocking.
   const struct {
     const char* card;
@@ -174,15 +160,15 @@ void add_plateaus(Table& table) {
                {"bf3", "nonblocking", 2048, 707.0, "above 707"},
                {"bf3", "nonblocking", 4096, 1359.5, "below 1359.5"}};
   for (const auto& host : hosts)
-    table.add_bound(
-        fmt::format("compared with the measured host, {}, {}, {} B", host.card, host.how, host.bytes), "us",
-        host.bound, pure(host.card, host.bytes), "published [sc23-logs]: where the offload begins to win");
+    add({fmt::format("compared with the measured host, {}, {}, {} B", host.card, host.how, host.bytes), "us",
+         0, pure(host.card, host.bytes), kHeldOut, "published [sc23-logs]: where the offload begins to win",
+         host.bound});
 }
 
 /// Durations with offload divided by those of the model's host, on the nodes and in the benchmark of the
 /// host's table; below 1 the offload is faster. Both have a link of 100 Gb/s: the rate is not published, but
 /// the host's nonblocking times imply 84 to 92.
-void add_against_host(Table& table) {
+void add_against_host(const AddRow& add) {
   const struct {
     const char* card;
     bool nonblocking;
@@ -197,23 +183,27 @@ void add_against_host(Table& table) {
               {"bf3", true, 4096, 1096.4, 1359.5},   {"bf3", true, 65536, 3014.0, 17477}};
   for (const auto& row : rows) {
     Job job = measured(row.card);
-    job.values.emplace_back("link", number(100));
+    job.values.emplace_back("link", Settings::Value{100, {}});
     const Time ours = overlap_of(kRanks, job, OperationKind::kAllgather, row.bytes).pure;
     const host::PublishedAllgatherv host = host::published_allgatherv(row.bytes, row.nonblocking);
-    table.add_operation(
-        fmt::format("{} with offload over without, {}, {} B", row.nonblocking ? "iallgatherv" : "allgatherv",
-                    row.card, row.bytes),
-        "", row.offload / row.host, microseconds(ours) / host.us, host.is_fitted,
-        row.nonblocking ? "published [sc23-logs]; held out; against the model's host, by libnbc's schedule"
-        : host.is_fitted
-            ? "published [sc23-logs]; against the model's host; fitted: its memory, `processor = sc23`"
-            : "published [sc23-logs]; held out; against the model's host");
+    add({fmt::format("{} with offload over without, {}, {} B", row.nonblocking ? "iallgatherv" : "allgatherv",
+                     row.card, row.bytes),
+         "",
+         row.offload / row.host,
+         in_microseconds(ours) / host.us,
+         host.is_fitted,
+         row.nonblocking ? "published [sc23-logs]; held out; against the model's host, by libnbc's schedule"
+         : host.is_fitted
+             ? "published [sc23-logs]; against the model's host; fitted: its memory, `processor = sc23`"
+             : "published [sc23-logs]; held out; against the model's host",
+         {},
+         true});
   }
 }
 
 /// Time until a nonblocking allgather returns. Unpublished figures follow from the published overlap and
 /// wait: OSU's overlap is the rest of the operation's time alone after initiation and wait.
-void add_initiation(Table& table) {
+void add_initiation(const AddRow& add) {
   const struct {
     const char* card;
     std::size_t bytes;
@@ -226,13 +216,12 @@ void add_initiation(Table& table) {
               {"bf3", 131072, 143, kHeldOut}};
   for (const auto& row : rows) {
     const bool is_held_out = std::string_view(row.card) == "bf2" && (row.fitted || row.bytes == 131072);
-    table.add(
-        fmt::format("initiation of an iallgatherv, {}, {} B", row.card, row.bytes), "us", row.published,
-        microseconds(overlap_of(kRanks, measured(row.card), OperationKind::kAllgather, row.bytes).posted),
-        row.fitted,
-        row.fitted    ? "published [sc23-logs]; fitted: `post_per_rank`, `own_copy`, `shared_own_copy`"
-        : is_held_out ? "published [sc23-logs]; held out"
-                      : "published [sc23-logs]: the remainder of its overlap and its wait; held out");
+    add({fmt::format("initiation of an iallgatherv, {}, {} B", row.card, row.bytes), "us", row.published,
+         in_microseconds(overlap_of(kRanks, measured(row.card), OperationKind::kAllgather, row.bytes).posted),
+         row.fitted,
+         row.fitted    ? "published [sc23-logs]; fitted: `post_per_rank`, `own_copy`, `shared_own_copy`"
+         : is_held_out ? "published [sc23-logs]; held out"
+                       : "published [sc23-logs]: the remainder of its overlap and its wait; held out"});
   }
 }
 
@@ -241,7 +230,7 @@ double stream(std::size_t bytes) {
   constexpr int kMore = 200;
   const auto run = [bytes](int messages) {
     // The eager limit is unpublished: 16 KiB pass through the DPU's memory there.
-    const Job job = {{{"card", word("bf3")}, {"eager_limit", number(65536)}}};
+    const Job job = {{{"card", {0, "bf3"}}, {"eager_limit", {65536, {}}}}};
     return end_of(2, job, [=](RankHandle& rank) -> Task<void> {
       std::vector<RankRequest> requests;
       requests.reserve(static_cast<std::size_t>(messages));
@@ -253,88 +242,88 @@ double stream(std::size_t bytes) {
   return (run(2 * kMore) - run(kMore)).seconds() / kMore;
 }
 
-void add_messages(Table& table) {
-  table.add("messages of 8 B, bf3", "M/s", 2.1, 1e-6 / stream(8), kHeldOut,
-            "published [sc25-odos]; held out: two of the five steps of `pair`");
+void add_messages(const AddRow& add) {
+  add({"messages of 8 B, bf3", "M/s", 2.1, 1e-6 / stream(8), kHeldOut,
+       "published [sc25-odos]; held out: two of the five steps of `pair`"});
   const auto bandwidth = [](std::size_t bytes) { return static_cast<double>(bytes) / stream(bytes) / 1e9; };
-  table.add("bandwidth of messages of 1 KiB, bf3", "GB/s", 2.0, bandwidth(1024), kHeldOut,
-            "published [sc25-odos]; held out: the same, and a copy");
-  table.add("bandwidth of messages of 16 KiB, bf3", "GB/s", 17.3, bandwidth(16384), kFitted,
-            "published [sc25-odos]; fitted: `arm_copy`, beside `pair`, with `eager_limit = 64KiB`");
-  table.add("bandwidth of messages of 4 MiB, bf3", "GB/s", 22.6, bandwidth(4 << 20), kHeldOut,
-            "published [sc25-odos], to memory of the DPU; the model fills the link, as the next row does");
-  table.add("bandwidth of reads, bf3", "GB/s", 24.6, bandwidth(4 << 20), kHeldOut,
-            "published [sc25-odos]: MPI_Get");
+  add({"bandwidth of messages of 1 KiB, bf3", "GB/s", 2.0, bandwidth(1024), kHeldOut,
+       "published [sc25-odos]; held out: the same, and a copy"});
+  add({"bandwidth of messages of 16 KiB, bf3", "GB/s", 17.3, bandwidth(16384), kFitted,
+       "published [sc25-odos]; fitted: `arm_copy`, beside `pair`, with `eager_limit = 64KiB`"});
+  add({"bandwidth of messages of 4 MiB, bf3", "GB/s", 22.6, bandwidth(4 << 20), kHeldOut,
+       "published [sc25-odos], to memory of the DPU; the model fills the link, as the next row does"});
+  add({"bandwidth of reads, bf3", "GB/s", 24.6, bandwidth(4 << 20), kHeldOut,
+       "published [sc25-odos]: MPI_Get"});
 }
 
 /// 4 nodes with one rank each, and another service [sc25-odos].
-void add_alltoall(Table& table) {
+void add_alltoall(const AddRow& add) {
   const std::pair<std::size_t, double> rows[] = {{2, 43},        {64, 43},       {4096, 47.5},
                                                  {16384, 54.6},  {65536, 69.7},  {262144, 121},
                                                  {1048576, 292}, {4194304, 1030}};
-  const Job job = {{{"card", word("bf3")}, {"link", number(100)}}};
+  const Job job = {{{"card", {0, "bf3"}}, {"link", {100, {}}}}};
   for (const auto& [bytes, published] : rows) {
     const Overlap ours = overlap_of(4, job, OperationKind::kAlltoall, bytes);
-    table.add_operation(
-        fmt::format("ialltoall of another service, {} B", bytes), "us", published, microseconds(ours.pure),
-        kFitted,
-        bytes < (1 << 20)
-            ? "published [sc25-odos]; fitted: `import`, `pair`; the service forwards calls, at a cost that "
-              "grows with their bytes"
-            : "published [sc25-odos]; fitted: link = 100, as its largest messages show");
-    table.add_bound(fmt::format("its overlap, {} B", bytes), "%", "92 to 99", ours.percent(),
-                    "published [sc25-odos]");
+    add({fmt::format("ialltoall of another service, {} B", bytes),
+         "us",
+         published,
+         in_microseconds(ours.pure),
+         kFitted,
+         bytes < (1 << 20)
+             ? "published [sc25-odos]; fitted: `import`, `pair`; the service forwards calls, at a cost that "
+               "grows with their bytes"
+             : "published [sc25-odos]; fitted: link = 100, as its largest messages show",
+         {},
+         true});
+    add({fmt::format("its overlap, {} B", bytes), "%", 0, ours.percent(), kHeldOut, "published [sc25-odos]",
+         "92 to 99"});
   }
   Job shipped = job;
   shipped.values.pop_back();
   for (const auto& [bytes, published] : rows) {
     if (bytes < (1 << 20)) continue;
-    table.add_operation(
-        fmt::format("the same with the link of bf3, {} B", bytes), "us", published,
-        microseconds(overlap_of(4, shipped, OperationKind::kAlltoall, bytes).pure), kHeldOut,
-        "published [sc25-odos]; held out; its largest messages show a link of half that rate");
+    add({fmt::format("the same with the link of bf3, {} B", bytes),
+         "us",
+         published,
+         in_microseconds(overlap_of(4, shipped, OperationKind::kAlltoall, bytes).pure),
+         kHeldOut,
+         "published [sc25-odos]; held out; its largest messages show a link of half that rate",
+         {},
+         true});
   }
 }
 
 /// WRITEs of the DPU's DMA engine to host memory.
-void add_dma(Table& table) {
+void add_dma(const AddRow& add) {
   const CardSpec card = bluefield2();
   const std::pair<std::int64_t, double> rows[] = {{16, 10.19},  {64, 10.19},   {256, 10.19}, {1024, 9.02},
                                                   {4096, 3.71}, {16384, 0.94}, {65536, 0.23}};
   for (const auto& [bytes, published] : rows)
-    table.add(fmt::format("WRITEs of {} B by the DMA engine, bf2", bytes), "M/s", published,
-              1e-6 / later(card.dma_request, card.dma_write.bytes(bytes)).seconds(), kFitted,
-              bytes == 1024 ? "published [smartnic-bench]; below both limits, `dma_request` and `dma_write`, "
-                              "in the range between them"
-                            : "published [smartnic-bench]; `dma_request`, `dma_write`");
+    add({fmt::format("WRITEs of {} B by the DMA engine, bf2", bytes), "M/s", published,
+         1e-6 / later(card.dma_request, card.dma_write.bytes(bytes)).seconds(), kFitted,
+         bytes == 1024 ? "published [smartnic-bench]; below both limits, `dma_request` and `dma_write`, "
+                         "in the range between them"
+                       : "published [smartnic-bench]; `dma_request`, `dma_write`"});
 }
 
-void add_latencies(Table& table) {
+void add_latencies(const AddRow& add) {
   const CardSpec card;
   const Time emit = Time::ns(300);
-  table.add_bound(
-      "host to service process and back", "us", "4 to 10",
-      microseconds(emit + card.pcie_latency * 2 + card.step() * 2 + card.poll),
-      "published [exp00], crude; held out; assumed latencies, which give 8 % less than the low end");
-  table.add("READ of 1 KiB within a machine", "us", 4,
-            microseconds(card.step() + card.local_latency * 2 + card.pcie_latency * 2), kHeldOut,
-            "published [exp00], whole microseconds; assumed latencies");
+  add({"host to service process and back", "us", 0,
+       in_microseconds(emit + card.pcie_latency * 2 + card.step() * 2 + card.poll), kHeldOut,
+       "published [exp00], crude; held out; assumed latencies, which give 8 % less than the low end",
+       "4 to 10"});
+  add({"READ of 1 KiB within a machine", "us", 4,
+       in_microseconds(card.step() + card.local_latency * 2 + card.pcie_latency * 2), kHeldOut,
+       "published [exp00], whole microseconds; assumed latencies"});
 }
 
 }  // namespace
 
 ValidationRows validation() {
-  Table table;
-  add_allgather(table, "bf2", kBlueField2);
-  add_allgather(table, "bf3", kBlueField3);
-  add_plateaus(table);
-  add_against_host(table);
-  add_initiation(table);
-  add_messages(table);
-  add_alltoall(table);
-  add_dma(table);
-  add_latencies(table);
-  return table.release_rows();
+  return rows_by({[](const AddRow& add) { add_allgather(add, "bf2", kBlueField2); },
+                  [](const AddRow& add) { add_allgather(add, "bf3", kBlueField3); }, add_plateaus,
+                  add_against_host, add_initiation, add_messages, add_alltoall, add_dma, add_latencies});
 }
 
 }  // namespace offramp::dpu

@@ -19,12 +19,12 @@ enum class Generation : std::uint8_t { kSwitchIb2, kQuantum, kSlingshot };
 struct Driver {
   Generation generation = Generation::kQuantum;
   Spec spec;
-  Time call;      // overhead of the library per operation
-  Time overhead;  // of the processor, to detect a result of its adapter
+  Time call;                      // overhead of the library per operation
+  Time overhead = Time::ns(250);  // of the processor, to detect a result of its adapter
   std::size_t low_latency_limit = 0;
   std::size_t stream_from = 0;  // 0: no streaming
   int least_ranks = 2;
-  int node_radix = 2;  // of the tree of a node's ranks over shared memory
+  int node_radix = 4;  // of the tree of a node's ranks over shared memory
 };
 Driver driver_of(const Settings& settings);
 

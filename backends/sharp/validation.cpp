@@ -22,9 +22,6 @@
 namespace offramp::sharp {
 namespace {
 
-// True if a parameter was fitted to the figure.
-constexpr bool kHeldOut = false;
-constexpr bool kFitted = true;
 constexpr std::size_t kKi = 1024;
 
 struct Job {
@@ -36,13 +33,6 @@ struct Job {
   Settings host;  // for operations that the switches decline
 };
 
-using Values = std::vector<std::pair<std::string_view, Settings::Value>>;
-Settings settings_with(const BackendDescription& backend, const Values& values) {
-  Settings settings = Settings::defaults(backend.parameters);
-  for (const auto& [name, value] : values) settings.set(name, value);
-  return settings;
-}
-
 /// InfiniBand adapters of 100 Gb/s, with UCX.
 const Values kHost = {{"nic", {0, "200g"}}, {"bandwidth", {97, {}}}, {"transport", {0, "ucx"}}};
 
@@ -51,13 +41,17 @@ Job job_of(int nodes, int ranks_per_node, std::string topology, const Values& va
           ranks_per_node,
           std::move(topology),
           sharp_backend(),
-          settings_with(sharp_backend(), values),
-          settings_with(host_backend(), kHost)};
+          settings_with(sharp_backend().parameters, values),
+          settings_with(host_backend().parameters, kHost)};
 }
 Job job_on_host(int nodes, int ranks_per_node, std::string topology, Values values = {}) {
   values.insert(values.end(), kHost.begin(), kHost.end());
   Job job = job_of(nodes, ranks_per_node, std::move(topology), {});
-  return {job.nodes, job.ranks_per_node, job.topology, host_backend(), settings_with(host_backend(), values),
+  return {job.nodes,
+          job.ranks_per_node,
+          job.topology,
+          host_backend(),
+          settings_with(host_backend().parameters, values),
           job.host};
 }
 
@@ -85,14 +79,8 @@ double mean_time(const Job& job, OperationKind kind, std::size_t bytes) {
   operation.function = ReduceFunction::kSum;
   std::vector<int> members(static_cast<std::size_t>(options.ranks));
   std::iota(members.begin(), members.end(), 0);
-  return mean_of_calls(world, members, operation, [&](int rank) { return sizes_of(operation, rank); })
-             .seconds() *
-         1e6;
-}
-
-std::string size_of(std::size_t bytes) {
-  if (bytes >= kKi * kKi) return fmt::format("{} MiB", bytes / kKi / kKi);
-  return bytes >= kKi ? fmt::format("{} KiB", bytes / kKi) : fmt::format("{} B", bytes);
+  return in_microseconds(
+      mean_of_calls(world, members, operation, [&](int rank) { return sizes_of(operation, rank); }));
 }
 
 struct Point {
@@ -107,7 +95,7 @@ void add_points(ValidationRows& rows, std::string_view what, const Job& job, Ope
   for (const Point& point : points) {
     const double ours = mean_time(job, kind, point.bytes);
     const bool is_met = point.fitted || std::abs(ours / point.published - 1) < 0.1;
-    rows.push_back({fmt::format("{} of {}", what, size_of(point.bytes)), "us", point.published, ours,
+    rows.push_back({fmt::format("{} of {}", what, size_text(point.bytes)), "us", point.published, ours,
                     point.fitted,
                     fmt::format("published {}{}", source, is_met && !point.fitted ? "" : point.why)});
     // The host's rows are unrelated to the switches.

@@ -9,10 +9,6 @@ namespace {
 
 constexpr int kMostWorkers = 32;  // four cores with eight instructions in flight
 
-int count(const Settings& settings, const char* name) {
-  return static_cast<int>(settings.integer(name));
-}
-
 Layout layout_named(const std::string& name, int ranks) {
   if (name == "spread") return layout_of(Policy::kSpread);
   if (name == "apart") return layout_of(Policy::kApart);
@@ -53,33 +49,8 @@ Configuration::Configuration(const Settings& settings, int world_ranks)
   fits = ranks <= room;
   too_many = fmt::format("{} boards hold {} ranks with this placement, but the program has {}",
                          machine.mesh.boards(), room, ranks);
-  machine.clock = settings.megahertz("clock");
-  machine.link_mac = settings.nanoseconds("link_latency");
-  machine.link = settings.gigabits("link");
-  machine.link_cycles = count(settings, "link_cycles");
-  machine.packet_gap_cycles = count(settings, "link_gap");
-  machine.flit_link_bytes = count(settings, "flit_bytes");
-  machine.timeout_cycles = count(settings, "timeout");
-  machine.dram_cycles = count(settings, "dram_latency");
-  machine.bypass_cycles = count(settings, "bypass");
-  machine.noc_turn_cycles = count(settings, "noc_turn");
-  software.fragment_send = count(settings, "fragment_send");
-  software.fragment_receive = count(settings, "fragment_receive");
-  software.copy_word = count(settings, "copy_word");
-  software.window = count(settings, "window");
-  idle.token_cycles = count(settings, "idle_token");
-  idle.round_cycles = count(settings, "idle_round");
-  idle.wake_instructions = count(settings, "idle_wake");
-  const std::string& kind = settings.choice("multicast");
-  multicast = kind == "hardware"  ? Multicast::kHardware
-              : kind == "mailbox" ? Multicast::kMailbox
-                                  : Multicast::kSoftware;
-  order = settings.choice("tree_order") == "y_first" ? DimensionOrder::kYFirst : DimensionOrder::kXFirst;
-  const std::string& way = settings.choice("barrier");
-  barrier = way == "auto" ? BarrierKind::kAuto : way == "idle" ? BarrierKind::kIdle : BarrierKind::kTree;
-  eager_limit = static_cast<std::uint64_t>(settings.integer("eager_limit"));
-  segment = static_cast<std::uint64_t>(settings.integer("segment"));
-  fan_in = count(settings, "fan_in");
+  ParameterRows rows(settings);
+  describe(rows, *this);
   // Executed by one thread: one instruction per pass of the pipeline.
   const auto thread = [&](const char* name) {
     return machine.cycles(settings.integer(name) * software.pipeline);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "offramp/model/backend.hpp"
+#include "offramp/model/parameter_rows.hpp"
 #include "simulators/tinsel/idle.hpp"
 #include "simulators/tinsel/placement.hpp"
 #include "simulators/tinsel/stream.hpp"
@@ -16,22 +17,24 @@ enum class BarrierKind : std::uint8_t { kAuto, kIdle, kTree };
 inline constexpr int kMostInTree = 16;
 
 struct Configuration {
+  /// The defaults.
+  Configuration() = default;
   /// ranks: size of the world.
   Configuration(const Settings& settings, int ranks);
 
   bool fits = true;      // the ranks fit the chosen boards
   std::string too_many;  // the reason if they do not
-  int ranks;
+  int ranks = 1;
   Layout layout;
   MachineSpec machine;
   SoftwareSpec software;
   IdleSpec idle;
-  Multicast multicast;
-  DimensionOrder order;
-  BarrierKind barrier;
-  std::uint64_t eager_limit;
-  std::uint64_t segment;  // bytes of a reduction that are sent together
-  int fan_in;
+  Multicast multicast = Multicast::kHardware;
+  DimensionOrder order = DimensionOrder::kYFirst;
+  BarrierKind barrier = BarrierKind::kAuto;
+  std::uint64_t eager_limit = 65536;
+  std::uint64_t segment = 4096;  // bytes of a reduction that are sent together
+  int fan_in = 4;
   Time send_call;
   Time receive_call;
   Time wake;
@@ -49,5 +52,8 @@ struct Configuration {
   [[nodiscard]] Time copy(std::uint64_t bytes) const;
   [[nodiscard]] Time combine(const Operation& operation, std::uint64_t bytes) const;
 };
+
+/// Binds the parameters to what has their values.
+void describe(ParameterRows& rows, Configuration& c);
 
 }  // namespace offramp::tinsel

@@ -21,12 +21,8 @@ MachineSpec machine_at(int megahertz, int columns, int rows) {
   spec.mesh = {columns, rows};
   return spec;
 }
-double microseconds(Time time) {
-  return time.seconds() * 1e6;
-}
 
-template <typename Add>
-void add_hops(Add add) {
+void add_hops(const AddRow& add) {
   add({"hop between boards, 240 MHz", "ns", 625, machine_at(240, 3, 2).hop_latency().nanoseconds(), kFitted,
        "published [tinsel-asap]; `link_cycles`, whole"});
   struct Round {
@@ -40,16 +36,16 @@ void add_hops(Add add) {
                                   Round{6, 8, 23.3, kFitted}};
   for (const Round& round : kRounds)
     add({fmt::format("idle round, {} boards, 240 MHz", round.columns * round.rows), "us", round.microseconds,
-         microseconds(detect_idle(machine_at(240, round.columns, round.rows), IdleSpec()).round),
+         in_microseconds(detect_idle(machine_at(240, round.columns, round.rows), IdleSpec()).round),
          round.fitted,
          round.fitted ? "published [tinsel-asap], read off a plot; `idle_token`, `idle_round`"
                       : "published [tinsel-asap], read off a plot"});
   constexpr const char* kBarrier =
       "published [tinsel-fpl]; the threads' own loop between two calls is assumed";
   add({"barrier, 6 boards, 250 MHz", "us", 25,
-       microseconds(detect_idle(machine_at(250, 3, 2), IdleSpec()).barrier), kHeldOut, kBarrier});
+       in_microseconds(detect_idle(machine_at(250, 3, 2), IdleSpec()).barrier), kHeldOut, kBarrier});
   add({"barrier, 12 boards, 250 MHz", "us", 38.46,
-       microseconds(detect_idle(machine_at(250, 3, 4), IdleSpec()).barrier), kHeldOut, kBarrier});
+       in_microseconds(detect_idle(machine_at(250, 3, 4), IdleSpec()).barrier), kHeldOut, kBarrier});
 }
 
 /// Receives every message at once.
@@ -124,8 +120,7 @@ double all_links() {
   return saturated(spec, pairs, 4000) / kFlitBytes * spec.flit_link_bytes / 1e9;
 }
 
-template <typename Add>
-void add_rates(Add add) {
+void add_rates(const AddRow& add) {
   add({"network on chip, one board, 250 MHz", "GB/s", 14.4, network_on_chip(), kFitted,
        "published [tinsel-fpl]; `noc_turn`, in whole cycles"});
   add({"the links of 12 boards, 250 MHz", "GB/s", 32.1, all_links(), kFitted,
@@ -149,8 +144,7 @@ Time clock_tree(int depth, int fan_out) {
   return run_clock_tree(machine, tree);
 }
 
-template <typename Add>
-void add_trees(Add add) {
+void add_trees(const AddRow& add) {
   struct Tree {
     int depth;
     int fan_out;
@@ -174,7 +168,7 @@ void add_trees(Add add) {
       {1, 16, 48.02},  {2, 16, 84.24},  {3, 16, 118.22}};
   // Before and after the tree, the root's thread leaves the barrier, iterates over its devices, and notifies
   // the host; none of that is in the network.
-  const double start = kTrees[0].microseconds - microseconds(clock_tree(1, 1));
+  const double start = kTrees[0].microseconds - in_microseconds(clock_tree(1, 1));
   for (const Tree& tree : kTrees) {
     const std::int64_t vertices = vertices_of({tree.depth, tree.fan_out});
     const char* source = "published [tinsel-src], the application's results";
@@ -184,22 +178,21 @@ void add_trees(Add add) {
           "published [tinsel-src]; a thread has several vertices here: the boards that were used are not, "
           "nor what a "
           "thread's caches miss";
-    ValidationRow row{
-        fmt::format("clock tree in software, depth {}, fan-out {}, 225 MHz", tree.depth, tree.fan_out),
-        "us",
-        tree.microseconds,
-        start + microseconds(clock_tree(tree.depth, tree.fan_out)),
-        &tree == &kTrees[0],
-        source};
-    row.operation = true;
-    add(std::move(row));
+    add({fmt::format("clock tree in software, depth {}, fan-out {}, 225 MHz", tree.depth, tree.fan_out),
+         "us",
+         tree.microseconds,
+         start + in_microseconds(clock_tree(tree.depth, tree.fan_out)),
+         &tree == &kTrees[0],
+         source,
+         {},
+         true});
   }
-  add({"per child of the root", "us", 1.62, microseconds(clock_tree(1, 10) - clock_tree(1, 2)) / 8, kFitted,
-       "published [tinsel-src], a slope; `receive_call`"});
-  add({"per level", "us", 10.8, microseconds(clock_tree(8, 1) - clock_tree(2, 1)) / 6, kFitted,
+  add({"per child of the root", "us", 1.62, in_microseconds(clock_tree(1, 10) - clock_tree(1, 2)) / 8,
+       kFitted, "published [tinsel-src], a slope; `receive_call`"});
+  add({"per level", "us", 10.8, in_microseconds(clock_tree(8, 1) - clock_tree(2, 1)) / 6, kFitted,
        "published [tinsel-src], a slope; `wake`"});
   add({"clock trees in software per second, 4369 vertices", "1/s", 0,
-       1e6 / (start + microseconds(clock_tree(3, 16))), kHeldOut,
+       1e6 / (start + in_microseconds(clock_tree(3, 16))), kHeldOut,
        "published [tinsel-asap], read off a plot, of 6 to 48 boards", "10000 to 7000"});
 }
 
@@ -218,8 +211,7 @@ Time step_of(Machine& machine, std::int64_t messages, int crossing) {
 
 /// Messages of 16 bytes: the published on-chip traffic equals five messages per edge within the published
 /// time.
-template <typename Add>
-void add_page_rank(Add add) {
+void add_page_rank(const AddRow& add) {
   constexpr double kEdges = 200e6;
   constexpr int kIterations = 5;
   constexpr int kBoards = 12;
@@ -237,8 +229,7 @@ void add_page_rank(Add add) {
 }
 
 /// Per step, hardware detection needs three rounds over 48 boards, and software three trees.
-template <typename Add>
-void add_heat(Add add) {
+void add_heat(const AddRow& add) {
   constexpr int kClock = 240;
   Machine all(machine_at(kClock, kMaximumColumns, kMaximumRows));
   constexpr ClockTreeSpec kTree{4, 14};
@@ -270,14 +261,7 @@ void add_heat(Add add) {
 }  // namespace
 
 ValidationRows validation() {
-  ValidationRows rows;
-  const auto add = [&rows](ValidationRow row) { rows.push_back(std::move(row)); };
-  add_hops(add);
-  add_rates(add);
-  add_trees(add);
-  add_page_rank(add);
-  add_heat(add);
-  return rows;
+  return rows_by({add_hops, add_rates, add_trees, add_page_rank, add_heat});
 }
 
 }  // namespace offramp::tinsel

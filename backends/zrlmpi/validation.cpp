@@ -45,8 +45,7 @@ double megabytes_per_second(Time datagram) {
   return kDatagramBytes / datagram.seconds() / 1e6;
 }
 
-template <typename Add>
-void add_cycles(Add add) {
+void add_cycles(const AddRow& add) {
   struct Point {
     std::uint64_t bytes;
     double cycles;
@@ -64,8 +63,7 @@ void add_cycles(Add add) {
        kRun});
 }
 
-template <typename Add>
-void add_network(Add add) {
+void add_network(const AddRow& add) {
   MpeSpec far;
   far.line.latency += Time::us(1);
   const ExchangeResult a = run(MpeSpec(), 16);
@@ -84,8 +82,7 @@ void add_network(Add add) {
        kInferred});
 }
 
-template <typename Add>
-void add_rates(Add add) {
+void add_rates(const AddRow& add) {
   constexpr std::uint64_t kBytes = 100 * kDatagramBytes;  // still fits static memory
   for (const int bits : {8, 32, 64}) {
     const MpeSpec spec = bare(bits);
@@ -109,8 +106,7 @@ void add_rates(Add add) {
        "a commented constant of [dosa], for frames of 1518 B; the shell's have 1482 with 1416 of payload"});
 }
 
-template <typename Add>
-void add_timers(Add add) {
+void add_timers(const AddRow& add) {
   constexpr std::array kWaits = {200.0, 2200.0, 4200.0};
   for (std::size_t i = 0; i < kWaits.size(); ++i)
     add({fmt::format("wait {} for CLEAR_TO_SEND", i + 1), "ms", kWaits[i],
@@ -121,13 +117,7 @@ void add_timers(Add add) {
 }  // namespace
 
 ValidationRows validation() {
-  ValidationRows rows;
-  const auto add = [&rows](ValidationRow row) { rows.push_back(std::move(row)); };
-  add_cycles(add);
-  add_network(add);
-  add_rates(add);
-  add_timers(add);
-  return rows;
+  return rows_by({add_cycles, add_network, add_rates, add_timers});
 }
 
 }  // namespace offramp::zrlmpi

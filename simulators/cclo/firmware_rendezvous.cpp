@@ -108,6 +108,17 @@ Task<std::vector<Notice>> addresses(Processor& p, Missing missing = Missing::kSp
   co_return notices;
 }
 
+/// Writes to each peer when its address has arrived. data_of(peer): a peer's data.
+template <typename DataOf>
+Task<void> write_to(Processor& p, std::vector<Notice> notices, DataOf data_of) {
+  for (const Notice& notice : notices) {
+    co_await p.turn(notice.at);
+    p.read_notification(notice.at);
+    co_await p.room();
+    p.write(notice.peer, data_of(notice.peer));
+  }
+}
+
 Task<void> bcast_flat(Processor& p, int root, MutableBytes buffer) {
   if (p.rank() != root) {
     co_await p.turn();
@@ -115,13 +126,7 @@ Task<void> bcast_flat(Processor& p, int root, MutableBytes buffer) {
     co_await wait_written(p, root, buffer);
     co_return;
   }
-  const std::vector<Notice> notices = co_await addresses(p, Missing::kRetry);
-  for (const Notice& notice : notices) {
-    co_await p.turn(notice.at);
-    p.read_notification(notice.at);
-    co_await p.room();
-    p.write(notice.peer, buffer);
-  }
+  co_await write_to(p, co_await addresses(p, Missing::kRetry), [&](int) { return buffer; });
   co_await p.finish();
 }
 
@@ -167,13 +172,8 @@ Task<void> scatter(Processor& p, int root, Bytes send, MutableBytes receive, std
   }
   co_await p.room();
   if (!receive.empty()) p.copy(block_of(send, block, root), receive);
-  const std::vector<Notice> notices = co_await addresses(p, Missing::kRetry);
-  for (const Notice& notice : notices) {
-    co_await p.turn(notice.at);
-    p.read_notification(notice.at);
-    co_await p.room();
-    p.write(notice.peer, block_of(send, block, notice.peer));
-  }
+  const auto block_for = [&](int peer) { return block_of(send, block, peer); };
+  co_await write_to(p, co_await addresses(p, Missing::kRetry), block_for);
   co_await p.finish();
 }
 
@@ -331,13 +331,7 @@ Task<void> alltoall(Processor& p, CallMemory m) {
     co_await p.turn();
     if (peer != p.rank()) p.announce(peer);
   }
-  const std::vector<Notice> notices = co_await addresses(p);
-  for (const Notice& notice : notices) {
-    co_await p.turn(notice.at);
-    p.read_notification(notice.at);
-    co_await p.room();
-    p.write(notice.peer, block_of(out, block, notice.peer));
-  }
+  co_await write_to(p, co_await addresses(p), [&](int peer) { return block_of(out, block, peer); });
   const std::vector<Notice> done =
       co_await writes(p, other_ranks(p), [&](int peer) { return block_of(m.receive, block, peer); });
   for (const Notice& notice : done) {

@@ -27,11 +27,16 @@ constexpr std::size_t kMostFileLinks = std::size_t{1} << 22;
 constexpr std::size_t kMostHops = std::size_t{1} << 22;      // links of all routes together
 constexpr std::size_t kMostSearched = std::size_t{1} << 22;  // points x hops, for Floyd and Dijkstra
 
-using Wrong = WrongPlatform;
+/// Refuses the file because of an element.
+template <typename... Arguments>
+[[noreturn]] void refuse(const XmlElement& element, fmt::format_string<Arguments...> what,
+                         Arguments&&... arguments) {
+  throw WrongPlatform{element.line, fmt::format(what, std::forward<Arguments>(arguments)...)};
+}
 
 const string& required(const XmlElement& element, string_view attribute) {
   if (const string* const value = element.find(attribute)) return *value;
-  throw Wrong{element.line, fmt::format("<{}> has no {}", element.name, attribute)};
+  refuse(element, "<{}> has no {}", element.name, attribute);
 }
 
 string shown(string_view text) {
@@ -84,7 +89,7 @@ Bandwidth rate_of(const XmlElement& element, string_view attribute) {
   const string& text = required(element, attribute);
   const auto bits = quantity(text, kUnits, 8);
   if (!bits || *bits < 1e3 || *bits > 1e14)
-    throw Wrong{element.line, fmt::format("{} is not a {} from 1kbps to 100Tbps", shown(text), attribute)};
+    refuse(element, "{} is not a {} from 1kbps to 100Tbps", shown(text), attribute);
   return Bandwidth::bits_per_second(std::llround(*bits));
 }
 
@@ -96,7 +101,7 @@ Time latency_of(const XmlElement& element, string_view attribute, const char* ot
   const string& text = found == nullptr && otherwise != nullptr ? otherwise : required(element, attribute);
   const auto seconds = quantity(text, kUnits, 1);
   if (!seconds || *seconds < 0 || *seconds > 10)
-    throw Wrong{element.line, fmt::format("{} is not a {} from 0 to 10s", shown(text), attribute)};
+    refuse(element, "{} is not a {} from 0 to 10s", shown(text), attribute);
   return Time::ps(std::llround(*seconds * 1e12));
 }
 
@@ -105,7 +110,7 @@ bool is_yes(const XmlElement& element, string_view attribute, bool otherwise) {
   if (value == nullptr) return otherwise;
   if (*value == "yes" || *value == "YES" || *value == "1" || *value == "true") return true;
   if (*value == "no" || *value == "NO" || *value == "0" || *value == "false") return false;
-  throw Wrong{element.line, fmt::format("{}={} is neither YES nor NO", attribute, shown(*value))};
+  refuse(element, "{}={} is neither YES nor NO", attribute, shown(*value));
 }
 
 std::optional<std::int64_t> whole(string_view text, std::int64_t least, std::int64_t most) {
@@ -124,9 +129,9 @@ std::vector<std::int64_t> radical_of(const XmlElement& element) {
     const auto last =
         dash == string_view::npos ? first : whole(part.substr(dash + 1), 0, std::numeric_limits<int>::max());
     if (!first || !last || *first > *last)
-      throw Wrong{element.line, fmt::format("radical={} is not a list of numbers and ranges", shown(text))};
+      refuse(element, "radical={} is not a list of numbers and ranges", shown(text));
     if (all.size() + static_cast<std::size_t>(*last - *first) >= kMostHosts)
-      throw Wrong{element.line, fmt::format("there are more than {} hosts", kMostHosts)};
+      refuse(element, "there are more than {} hosts", kMostHosts);
     for (std::int64_t number = *first; number <= *last; ++number) all.push_back(number);
   }
   return all;
@@ -147,17 +152,12 @@ Cascade::Shape cascade_of(const XmlElement& element, string_view text) {
     }
   }
   if (!good || parts.size() != 4)
-    throw Wrong{
-        element.line,
-        fmt::format("topo_parameters={} is not GROUPS,LINKS;CHASSIS,LINKS;ROUTERS,LINKS;NODES", shown(text))};
-  if (n[0] > n[4])
-    throw Wrong{element.line,
-                fmt::format("a chassis has {} routers, but {} groups need one each", n[4], n[0])};
+    refuse(element, "topo_parameters={} is not GROUPS,LINKS;CHASSIS,LINKS;ROUTERS,LINKS;NODES", shown(text));
+  if (n[0] > n[4]) refuse(element, "a chassis has {} routers, but {} groups need one each", n[4], n[0]);
   const std::int64_t routers = n[0] * n[2] * n[4];
   if (routers * (n[2] + n[4] + 1) > static_cast<std::int64_t>(kMostFileLinks) ||
       routers * n[6] > static_cast<std::int64_t>(kMostHosts))
-    throw Wrong{element.line,
-                fmt::format("there are more than {} links or {} hosts", kMostFileLinks, kMostHosts)};
+    refuse(element, "there are more than {} links or {} hosts", kMostFileLinks, kMostHosts);
   return {n[0], n[1], n[2], n[3], n[4], n[5], n[6]};
 }
 
@@ -169,30 +169,29 @@ class PlatformReader {
 
   void read(const XmlElement& root) {
     if (root.name != "platform")
-      throw Wrong{root.line,
-                  fmt::format("it begins with <{}>: it is not a platform file of SimGrid", root.name)};
+      refuse(root, "it begins with <{}>: it is not a platform file of SimGrid", root.name);
     const string* const version = root.find("version");
     if (version == nullptr || (*version != "4" && *version != "4.1"))
-      throw Wrong{root.line, "the platform's version is not 4.1; simgrid_update_xml brings files up to date"};
+      refuse(root, "the platform's version is not 4.1; simgrid_update_xml brings files up to date");
     for (const string& note : check_elements(root)) p_.notes_.push_back(note);
     const XmlElement* only = nullptr;
     for (const XmlElement& element : root.children) {
       if (is_passed_over(element.name) || is_only_noted(element.name)) continue;
-      if (!is_zone(element)) throw Wrong{element.line, fmt::format("<{}> is not a zone", element.name)};
+      if (!is_zone(element)) refuse(element, "<{}> is not a zone", element.name);
       if (only != nullptr)
-        throw Wrong{element.line,
-                    fmt::format("the platform has a second zone; the first begins in line {}", only->line)};
+        refuse(element, "the platform has a second zone; the first begins in line {}", only->line);
       only = &element;
     }
     if (only == nullptr) {
       const bool has_actors = std::any_of(
           root.children.begin(), root.children.end(),
           [](const auto& element) { return element.name == "actor" || element.name == "process"; });
-      throw Wrong{root.line, has_actors ? "it has actors but no zone: it is a deployment, not a machine"
-                                        : "the platform has no zone"};
+      refuse(root, "{}",
+             has_actors ? "it has actors but no zone: it is a deployment, not a machine"
+                        : "the platform has no zone");
     }
     read_zone(*only, Platform::kNone);
-    if (p_.hosts_.empty()) throw Wrong{only->line, "the platform has no host"};
+    if (p_.hosts_.empty()) refuse(*only, "the platform has no host");
     line_ = only->line;
   }
   [[nodiscard]] int line() const { return line_; }
@@ -212,24 +211,21 @@ class PlatformReader {
   std::int32_t add_point(const XmlElement& element, string id, std::int32_t in) {
     const auto number = static_cast<std::int32_t>(p_.points_.size());
     if (p_.points_.size() >= 2 * kMostHosts)
-      throw Wrong{element.line, fmt::format("there are more than {} hosts and zones", 2 * kMostHosts)};
-    if (!names_.emplace(id, number).second)
-      throw Wrong{element.line, fmt::format("{} occurs twice", shown(id))};
+      refuse(element, "there are more than {} hosts and zones", 2 * kMostHosts);
+    if (!names_.emplace(id, number).second) refuse(element, "{} occurs twice", shown(id));
     p_.points_.push_back({std::move(id), in, Platform::kNone, Platform::kNone});
     return number;
   }
 
   std::int32_t add_host(const XmlElement& element, string id, std::int32_t in) {
-    if (p_.hosts_.size() == kMostHosts)
-      throw Wrong{element.line, fmt::format("there are more than {} hosts", kMostHosts)};
+    if (p_.hosts_.size() == kMostHosts) refuse(element, "there are more than {} hosts", kMostHosts);
     const std::int32_t point = add_point(element, std::move(id), in);
     p_.hosts_.push_back(point);
     return point;
   }
 
   std::int32_t add_link(const XmlElement& element, string name, const Topology::Link& link) {
-    if (p_.links_.size() == kMostFileLinks)
-      throw Wrong{element.line, fmt::format("there are more than {} links", kMostFileLinks)};
+    if (p_.links_.size() == kMostFileLinks) refuse(element, "there are more than {} links", kMostFileLinks);
     p_.links_.push_back({std::move(name), link});
     return static_cast<std::int32_t>(p_.links_.size() - 1);
   }
@@ -242,9 +238,7 @@ class PlatformReader {
       return {up, add_link(element, name + "_DOWN", link)};
     }
     if (policy != "SHARED" && policy != "FATPIPE")
-      throw Wrong{
-          element.line,
-          fmt::format("sharing_policy={} is not one of SHARED, SPLITDUPLEX, and FATPIPE", shown(policy))};
+      refuse(element, "sharing_policy={} is not one of SHARED, SPLITDUPLEX, and FATPIPE", shown(policy));
     const std::int32_t one = add_link(element, name, link);
     return {one, one};
   }
@@ -269,9 +263,8 @@ class PlatformReader {
     if (routing == "Floyd" || routing == "Dijkstra" || routing == "DijkstraCache") {
       zone(number).kind = Platform::ZoneKind::kShortest;
     } else if (routing != "Full" && routing != "None") {
-      throw Wrong{element.line,
-                  fmt::format("routing={} is not one of Full, Floyd, Dijkstra, DijkstraCache, Cluster, None",
-                              shown(routing))};
+      refuse(element, "routing={} is not one of Full, Floyd, Dijkstra, DijkstraCache, Cluster, None",
+             shown(routing));
     }
     for (const XmlElement& child : element.children) read_member(child, number);
     if (zone(number).kind == Platform::ZoneKind::kShortest) search(element, number);
@@ -285,7 +278,7 @@ class PlatformReader {
     if (element.name == "link") return void(read_link(element));
     if (element.name == "route") return read_route(element, in, false);
     if (element.name == "zoneRoute" || element.name == "ASroute") return read_route(element, in, true);
-    throw Wrong{element.line, fmt::format("<{}> belongs in a zone with routing=\"Cluster\"", element.name)};
+    refuse(element, "<{}> belongs in a zone with routing=\"Cluster\"", element.name);
   }
 
   Ends read_link(const XmlElement& element) {
@@ -293,8 +286,7 @@ class PlatformReader {
     const Ends ends =
         add_links(element, id, {rate_of(element, "bandwidth"), latency_of(element, "latency", "0")},
                   policy_of(element, "sharing_policy", "SHARED"));
-    if (!ends_.emplace(id, ends).second)
-      throw Wrong{element.line, fmt::format("the link {} occurs twice", shown(id))};
+    if (!ends_.emplace(id, ends).second) refuse(element, "the link {} occurs twice", shown(id));
     return ends;
   }
 
@@ -320,8 +312,7 @@ class PlatformReader {
     if (topology != "TORUS") add_cables(element, number, radical, link.rate, policy);
     if (topology == "FLAT") return add_backbone(element, number, id);
     if (attribute_of(element, "bb_bw") != nullptr)
-      throw Wrong{element.line,
-                  fmt::format("a cluster with the topology {} has no backbone", shown(topology))};
+      refuse(element, "a cluster with the topology {} has no backbone", shown(topology));
     add_inner(element, number, radical.size(), link, policy);
   }
 
@@ -351,7 +342,7 @@ class PlatformReader {
     Topology::Link link{rate_of(element, "bb_bw"), latency_of(element, "bb_lat", "0")};
     const string policy = policy_of(element, "bb_sharing_policy", "SHARED");
     if (policy == "SPLITDUPLEX")
-      throw Wrong{element.line, "bb_sharing_policy=\"SPLITDUPLEX\": a backbone has one direction"};
+      refuse(element, "bb_sharing_policy=\"SPLITDUPLEX\": a backbone has one direction");
     zone(number).cluster->backbone = add_links(element, id + "_backbone", link, policy).up;
   }
 
@@ -359,7 +350,7 @@ class PlatformReader {
                  const string& policy) {
     link.shared = policy != "FATPIPE";
     if (policy == "SHARED")
-      throw Wrong{element.line, "sharing_policy=\"SHARED\": only in a cluster without a topology"};
+      refuse(element, "sharing_policy=\"SHARED\": only in a cluster without a topology");
     const string& kind = required(element, "topology");
     const string& parameters = required(element, "topo_parameters");
     std::shared_ptr<const Topology> inner;
@@ -368,22 +359,20 @@ class PlatformReader {
       string text = (kind == "TORUS" ? "torus:" : "fat-tree:") + parameters;
       if (kind == "TORUS") std::replace(text.begin(), text.end(), ',', 'x');
       const auto parsed = parse_topology(text, 1);
-      if (!parsed) throw Wrong{element.line, parsed.error()};
+      if (!parsed) refuse(element, "{}", parsed.error());
       inner = *parsed;
     } else if (kind == "DRAGONFLY") {
       const auto made = std::make_shared<const Cascade>(cascade_of(element, parameters));
       cascade = made.get();
       inner = made;
     } else {
-      throw Wrong{element.line,
-                  fmt::format("topology={} is not one of FLAT, FAT_TREE, TORUS, DRAGONFLY", shown(kind))};
+      refuse(element, "topology={} is not one of FLAT, FAT_TREE, TORUS, DRAGONFLY", shown(kind));
     }
     if (static_cast<std::size_t>(inner->nodes()) != hosts)
-      throw Wrong{element.line,
-                  fmt::format("the radical has {} hosts, but topo_parameters={} has room for {}", hosts,
-                              shown(parameters), inner->nodes())};
+      refuse(element, "the radical has {} hosts, but topo_parameters={} has room for {}", hosts,
+             shown(parameters), inner->nodes());
     if (inner->links() > kMostFileLinks - p_.links_.size())
-      throw Wrong{element.line, fmt::format("there are more than {} links", kMostFileLinks)};
+      refuse(element, "there are more than {} links", kMostFileLinks);
     Platform::Cluster& cluster = *zone(number).cluster;
     cluster.first_inner = p_.links_.size();
     for (std::size_t i = 0; i < inner->links(); ++i) {
@@ -416,11 +405,10 @@ class PlatformReader {
         read_cabinet(child, number);
       } else if (child.name == "backbone") {
         if (zone(number).cluster->backbone != Platform::kNone)
-          throw Wrong{child.line, "the zone has a second backbone"};
+          refuse(child, "the zone has a second backbone");
         zone(number).cluster->backbone = read_link(child).up;
       } else {
-        throw Wrong{child.line,
-                    fmt::format("<{}> is not part of a zone with routing=\"Cluster\"", child.name)};
+        refuse(child, "<{}> is not part of a zone with routing=\"Cluster\"", child.name);
       }
     }
   }
@@ -435,8 +423,7 @@ class PlatformReader {
 
   void read_host_link(const XmlElement& element, std::int32_t in) {
     const Platform::Point& host = p_.point(member(element, "id", in));
-    if (host.place == Platform::kNone)
-      throw Wrong{element.line, fmt::format("id={} is not a host", shown(host.id))};
+    if (host.place == Platform::kNone) refuse(element, "id={} is not a host", shown(host.id));
     const auto at = static_cast<std::size_t>(host.place);
     Platform::Cluster& cluster = *zone(in).cluster;
     cluster.up[at] = wire(element, "up", &Ends::up);
@@ -451,8 +438,7 @@ class PlatformReader {
       found = ends_.find(id.substr(0, id.rfind('_')));
       half = named_half;
     }
-    if (found == ends_.end())
-      throw Wrong{element.line, fmt::format("link {} is not defined before this line", shown(id))};
+    if (found == ends_.end()) refuse(element, "link {} is not defined before this line", shown(id));
     const std::int32_t link = found->second.*half;
     p_.links_[static_cast<std::size_t>(link)].link.latency = Time();
     return link;
@@ -476,17 +462,15 @@ class PlatformReader {
     const string& id = required(element, attribute);
     const auto found = names_.find(id);
     if (found == names_.end())
-      throw Wrong{element.line,
-                  fmt::format("{}={}: no such host, router, or zone is defined before this line", attribute,
-                              shown(id))};
+      refuse(element, "{}={}: no such host, router, or zone is defined before this line", attribute,
+             shown(id));
     return found->second;
   }
 
   std::int32_t member(const XmlElement& element, string_view attribute, std::int32_t in) {
     const std::int32_t point = named(element, attribute);
     if (p_.point(point).zone != in)
-      throw Wrong{element.line,
-                  fmt::format("{}={} is not in this zone", attribute, shown(p_.point(point).id))};
+      refuse(element, "{}={} is not in this zone", attribute, shown(p_.point(point).id));
     return point;
   }
 
@@ -496,13 +480,13 @@ class PlatformReader {
     if (!is_zone && attribute_of(element, attribute) == nullptr) return point;
     const std::int32_t gateway = named(element, attribute);
     if (!is_zone && gateway != point)
-      throw Wrong{element.line, fmt::format("{}={}: {} is not a zone, so its only gateway is itself",
-                                            attribute, shown(p_.point(gateway).id), p_.point(point).id)};
+      refuse(element, "{}={}: {} is not a zone, so its only gateway is itself", attribute,
+             shown(p_.point(gateway).id), p_.point(point).id);
     std::int32_t at = gateway;
     while (at != Platform::kNone && at != point) at = zone(p_.point(at).zone).point;
     if (at != point || p_.point(gateway).inner != Platform::kNone)
-      throw Wrong{element.line, fmt::format("{}={} is not a host or router in {}", attribute,
-                                            shown(p_.point(gateway).id), shown(p_.point(point).id))};
+      refuse(element, "{}={} is not a host or router in {}", attribute, shown(p_.point(gateway).id),
+             shown(p_.point(point).id));
     return gateway;
   }
 
@@ -510,10 +494,9 @@ class PlatformReader {
     const std::int32_t from = member(element, "src", in);
     const std::int32_t to = member(element, "dst", in);
     if (from == to) return;  // within a node or zone, which has its own routes
-    if (zone(in).kind == Platform::ZoneKind::kCluster)
-      throw Wrong{element.line, "a cluster has its own routes"};
+    if (zone(in).kind == Platform::ZoneKind::kCluster) refuse(element, "a cluster has its own routes");
     const bool is_inner = p_.point(from).inner == Platform::kNone && p_.point(to).inner == Platform::kNone;
-    if (!of_zones && !is_inner) throw Wrong{element.line, "a route of zones is a <zoneRoute>"};
+    if (!of_zones && !is_inner) refuse(element, "a route of zones is a <zoneRoute>");
     Platform::Hop hop;
     hop.leaves = gate(element, "gw_src", from);
     hop.enters = gate(element, "gw_dst", to);
@@ -522,19 +505,18 @@ class PlatformReader {
     back.enters = hop.leaves;
     for (const XmlElement& child : element.children) {
       if (is_passed_over(child.name)) continue;
-      if (child.name != "link_ctn")
-        throw Wrong{child.line, fmt::format("<{}> is not part of a route", child.name)};
+      if (child.name != "link_ctn") refuse(child, "<{}> is not part of a route", child.name);
       add_step(child, hop, back);
     }
-    if (hop.links.empty()) throw Wrong{element.line, "the route has no link"};
+    if (hop.links.empty()) refuse(element, "the route has no link");
     std::reverse(back.links.begin(), back.links.end());
     const bool both = is_yes(element, "symmetrical", true);
     if ((hops_ += hop.links.size() * 2) > kMostHops)
-      throw Wrong{element.line, fmt::format("the routes have more than {} links together", kMostHops)};
+      refuse(element, "the routes have more than {} links together", kMostHops);
     auto& hops = zone(in).hops;
     if (!hops.emplace(Platform::pair(from, to), std::move(hop)).second)
-      throw Wrong{element.line, fmt::format("the route from {} to {} occurs twice", shown(p_.point(from).id),
-                                            shown(p_.point(to).id))};
+      refuse(element, "the route from {} to {} occurs twice", shown(p_.point(from).id),
+             shown(p_.point(to).id));
     if (both) hops.emplace(Platform::pair(to, from), std::move(back));
   }
 
@@ -542,14 +524,13 @@ class PlatformReader {
     const string& id = required(element, "id");
     const string* const direction = attribute_of(element, "direction");
     const auto found = ends_.find(id);
-    if (found == ends_.end())
-      throw Wrong{element.line, fmt::format("link {} is not defined before this line", shown(id))};
+    if (found == ends_.end()) refuse(element, "link {} is not defined before this line", shown(id));
     const Ends& ends = found->second;
     if (direction != nullptr && *direction != "UP" && *direction != "DOWN" && *direction != "NONE")
-      throw Wrong{element.line, fmt::format("direction={} is not one of UP, DOWN, NONE", shown(*direction))};
+      refuse(element, "direction={} is not one of UP, DOWN, NONE", shown(*direction));
     const bool down = direction != nullptr && *direction == "DOWN";
     if (ends.up != ends.down && (direction == nullptr || *direction == "NONE"))
-      throw Wrong{element.line, fmt::format("the link {} has two directions: add UP or DOWN", shown(id))};
+      refuse(element, "the link {} has two directions: add UP or DOWN", shown(id));
     hop.links.push_back(static_cast<std::uint32_t>(down ? ends.down : ends.up));
     back.links.push_back(static_cast<std::uint32_t>(down ? ends.up : ends.down));
   }
@@ -566,8 +547,7 @@ class PlatformReader {
       edges[static_cast<std::int32_t>(ends >> 32)].push_back(
           {static_cast<std::int32_t>(ends & 0xffffffffU), hop.links.size()});
     if (edges.size() * own.hops.size() > kMostSearched)
-      throw Wrong{element.line,
-                  "the zone is too large for its routing: write its routes out (routing=\"Full\")"};
+      refuse(element, "the zone is too large for its routing: write its routes out (routing=\"Full\")");
     for (auto& [from, all] : edges)
       std::sort(all.begin(), all.end(), [](const Edge& a, const Edge& b) { return a.to < b.to; });
     using Entry = std::pair<std::size_t, std::int32_t>;
@@ -608,7 +588,7 @@ Result<std::shared_ptr<const Platform>> Platform::read(string_view text, const s
     platform->file_ = file;
     platform->place_ = fmt::format("{}:{}", file, reader.line());
     for (string& note : platform->notes_) note = fmt::format("{}:{}", file, note);
-  } catch (const Wrong& wrong) {
+  } catch (const WrongPlatform& wrong) {
     return failure(fmt::format("{}:{}: {}", file, wrong.line, wrong.what));
   }
   return std::shared_ptr<const Platform>(platform);

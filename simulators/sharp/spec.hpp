@@ -16,9 +16,9 @@ struct Spec {
   // Latency from memory to memory over one switch, and the adapter's link.
   Time latency;
   Bandwidth link = Bandwidth::gigabits_per_second(100);
-  Time post;   // processor time per packet
-  Time fetch;  // until the adapter has data that is not inline in the work request
-  std::size_t inline_limit = 0;
+  Time post = Time::ns(850);   // processor time per packet
+  Time fetch = Time::ns(550);  // until the adapter has data that is not inline in the work request
+  std::size_t inline_limit = 128;
 
   // Low-latency operations: each switch has one aggregation node behind one port.
   std::size_t payload = 0;  // per packet
@@ -33,11 +33,11 @@ struct Spec {
 
   // Streaming operations: every port reduces at its own rate.
   Bandwidth stream = Bandwidth::gigabits_per_second(95);
-  Time stream_latency;  // per switch
-  Time stream_start;    // until the tree is locked and set up
+  Time stream_latency = Time::ns(300);  // per switch
+  Time stream_start = Time::ns(3000);   // until the tree is locked and set up
 
   // Switch resources for all jobs.
-  int trees = 1;
+  int trees = 126;
   int reserved_groups = 1;  // per job; further groups use turns
 };
 

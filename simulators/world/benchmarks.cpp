@@ -4,6 +4,13 @@
 
 namespace offramp {
 
+ValidationRows rows_by(std::initializer_list<void (*)(const AddRow& add)> parts) {
+  ValidationRows rows;
+  const AddRow add = [&rows](ValidationRow row) { rows.push_back(std::move(row)); };
+  for (const auto& part : parts) part(add);
+  return rows;
+}
+
 std::string size_text(std::size_t bytes) {
   constexpr std::size_t kKi = 1024;
   if (bytes >= kKi * kKi) return fmt::format("{} MiB", bytes / kKi / kKi);

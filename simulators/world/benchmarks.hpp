@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +19,10 @@ namespace offramp {
 // ValidationRow::fitted.
 inline constexpr bool kHeldOut = false;
 inline constexpr bool kFitted = true;
+
+using AddRow = std::function<void(ValidationRow row)>;
+/// The rows of a table's parts, in order.
+ValidationRows rows_by(std::initializer_list<void (*)(const AddRow& add)> parts);
 
 /// "16 KiB", in the names of rows.
 std::string size_text(std::size_t bytes);

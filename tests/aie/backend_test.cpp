@@ -20,7 +20,7 @@ struct Driver {
       : backend(staged(aie_backend().create({0, ranks, settings, {}, nullptr}))) {}
   Settings settings = Settings::defaults(aie_backend().parameters);
   std::unique_ptr<StagedBackend> backend;
-  Setup setup{settings};
+  Setup setup = setup_of(settings);
   Messages network{setup};
 };
 
@@ -153,7 +153,7 @@ TEST(AieBackend, HasSmallerWindowsBesideKernelsOfTheProgram) {
   operation.bytes = 8192;
   const auto need = [&](int user_memory) {
     settings.set("user_memory", {static_cast<double>(user_memory), {}});
-    const aie::Setup setup(settings);
+    const aie::Setup setup = aie::setup_of(settings);
     Planner planner(setup);
     const ArrayRequirements found = planner.requirements(operation);
     return std::tuple(found.tree_window, std::string(found.instead), std::string(found.limit));

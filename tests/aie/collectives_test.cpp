@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "backends/aie/aie.hpp"
-#include "backends/aie/setup.hpp"
+#include "backends/aie/parameters.hpp"
 #include "tests/aie/support.hpp"
 #include "tests/aie/whole_array.hpp"
 #include "tests/cluster.hpp"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "backends/aie/aie.hpp"
-#include "backends/aie/setup.hpp"
+#include "backends/aie/parameters.hpp"
 
 namespace offramp::aie::world_test {
 namespace {

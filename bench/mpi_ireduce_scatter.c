@@ -1,8 +1,0 @@
-// How much of MPI_Ireduce_scatter is hidden behind a computation.
-
-#include "collective.h"
-
-int main(int argc, char** argv) {
-  static const bench_info info = {.title = "Non-blocking Reduce_scatter Latency", BENCH_OVERLAP_DEFAULTS};
-  return run_overlap(argc, argv, &info, &bench_reduce_scatter);
-}
