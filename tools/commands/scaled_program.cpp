@@ -7,6 +7,7 @@
 
 #include "lib/base/format.hpp"
 #include "lib/base/text_format.hpp"
+#include "tools/command_line/options.hpp"
 #include "tools/command_line/setup.hpp"
 #include "tools/text/recording_info.hpp"
 #include "tools/text/replay_output.hpp"
