@@ -7,7 +7,7 @@
 // simulating empty polls. take() executes the action. record_progress() records whether the call is done,
 // spinning, or queued. If no engine has a turn, the spinning call with the earliest clock times out. If none
 // can, the machine stops, and OffloadEngine::waits_for() explains why.
-#include "tests/cclo/machine.hpp"
+#include "simulators/cclo/machine.hpp"
 
 #include <fmt/core.h>
 
