@@ -320,7 +320,9 @@ class Maps(unittest.TestCase):
         page = (ROOT / "docs/performance.md").read_text(encoding="utf-8")
         programs, options = page.split("\n## Benchmarks\n")[1].split("\n## Options\n")
         named = set(re.findall(r"`(\w+)`", "".join(line for line in programs.splitlines() if line.startswith("| `"))))
-        self.assertEqual(named, {path.stem.removeprefix("mpi_") for path in (ROOT / "bench").glob("mpi_*.c")})
+        collectives = re.search(r"foreach\(name ([a-z_ ]+)\)\s+add_mpi_benchmark\(\$\{name\} collective", text_of("bench/CMakeLists.txt"))[1].split()
+        programs = {path.stem.removeprefix("mpi_") for path in (ROOT / "bench").glob("mpi_*.c")}
+        self.assertEqual(named, {*programs, *collectives, *(f"i{name}" for name in collectives)})
         letters = set(re.findall(r"`-(\w)\b", "".join(line for line in options.splitlines() if line.startswith("| `"))))
         self.assertEqual(letters, set(re.findall(r"case '(\w)':", text_of("bench/options.c"))))
 

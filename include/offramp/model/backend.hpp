@@ -72,7 +72,8 @@ class DataCarrier {
   [[nodiscard]] virtual Verdict supports(const Operation& operation) const = 0;
   /// True if a non-synchronous message to another rank completes at its sender only after its receive was
   /// posted. Must agree with issue() and depart(): protocol kConfirmed, or kRendezvous without `complete`.
-  /// The result is reused for messages with the same ranks, communicator, size, type, and tag.
+  /// A run asks only for messages above 64 KiB, since programs rely on smaller ones that go at once, and
+  /// reuses the result for messages with the same ranks, communicator, size, type, and tag.
   [[nodiscard]] virtual bool waits_for_receiver(const Transfer& transfer) const = 0;
   /// The fate of a message to another rank whose receive was posted in time. Depends on seed or script, link,
   /// and transfer.number alone, so that a run and a world agree. Called only if wires have faults, which then
