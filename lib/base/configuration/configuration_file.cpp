@@ -114,7 +114,7 @@ class FileReader {
   FileReader(string path, std::vector<Entry>& entries) : path_(std::move(path)), entries_(entries) {}
 
   Result<void> read(const string& text) {
-    if (const Result<void> done = check_lines(text); !done) return done;
+    if (Result<void> done = check_lines(text); !done) return done;
     toml::table document;
     try {
       document = toml::parse(to_ascii(text), string_view(path_));
@@ -126,7 +126,7 @@ class FileReader {
       return failure(fmt::format("{}: not valid TOML: {}", path_, error.what()));
     }
     for (const auto& [key, node] : document) {
-      if (const Result<void> done = add(from_ascii(key.str()), node); !done) return done;
+      if (Result<void> done = add(from_ascii(key.str()), node); !done) return done;
     }
     std::stable_sort(entries_.begin(), entries_.end(),
                      [](const Entry& a, const Entry& b) { return a.line < b.line; });
@@ -179,7 +179,7 @@ class FileReader {
       const auto* route = (*array)[i].as_table();
       if (route == nullptr)
         return failure(fmt::format("{}: write routes as [[route]]", where(node.source())));
-      if (const Result<void> done = add_section(key, *route, i); !done) return done;
+      if (Result<void> done = add_section(key, *route, i); !done) return done;
     }
     return {};
   }
@@ -190,8 +190,7 @@ class FileReader {
     entries_.push_back(
         {section, "", {"", RawValue::Type::kText, where(source)}, route, source.begin.line, in_list});
     for (const auto& [key, node] : table) {
-      if (const Result<void> done = add_value(section, from_ascii(key.str()), node, route); !done)
-        return done;
+      if (Result<void> done = add_value(section, from_ascii(key.str()), node, route); !done) return done;
     }
     return {};
   }

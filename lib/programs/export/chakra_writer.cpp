@@ -213,7 +213,7 @@ Result<void> write_chakra(const Program& program, const std::string& path,
   for (int rank = 0; rank < ranks; ++rank) {
     const Result<Graph> graph = graph_of(rank);
     if (!graph) return failure(graph.error());
-    if (const Result<void> done = writer.write(rank, *graph, fmt::format("{}.{}.et", path, rank)); !done)
+    if (Result<void> done = writer.write(rank, *graph, fmt::format("{}.{}.et", path, rank)); !done)
       return done;
   }
   return cannot_write(path + ".json", write_output(path + ".json", writer.groups()));

@@ -35,7 +35,7 @@ class SmpiWriter final : public ProgramVisitor {
     file_ = &*file;
     keys_.clear();
     text_ = fmt::format("{} init\n", rank);
-    if (const Result<void> done = visit(rank); !done) return done;
+    if (Result<void> done = visit(rank); !done) return done;
     file->write(text_);
     return cannot_write(path, file->finish());
   }
@@ -192,7 +192,7 @@ Result<void> write_smpi(const Program& program, const std::string& path,
   if (!list) return cannot_write(path, failure(list.error()));
   for (int rank = 0; rank < program.description.ranks; ++rank) {
     const std::string file = fmt::format("{}/rank-{}.txt", folder, rank);
-    if (const Result<void> done = writer.write(rank, file); !done) return done;
+    if (Result<void> done = writer.write(rank, file); !done) return done;
     list->write(file + '\n');
   }
   return cannot_write(path, list->finish());

@@ -128,7 +128,7 @@ class RankText {
     const auto amount = number_in<std::uint64_t>(size);
     if (!amount) return failure(fmt::format("{} is not a size", size.substr(0, 40)));
     node.size = *amount;
-    if (const Result<void> done = options(node, at); !done) return done;
+    if (Result<void> done = options(node, at); !done) return done;
     const std::uint32_t number = builder_.add(node);
     if (!label.empty()) labels_.try_emplace(std::string(label), number);  // the first definition counts
     return {};

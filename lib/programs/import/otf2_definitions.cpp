@@ -217,7 +217,7 @@ Result<void> check_files(const std::string& anchor) {
 /// The library crashes on some damaged files, and takes minutes for large numbers claimed by a few bytes. So
 /// another process tries to read the archive first.
 Result<void> try_to_read(const std::string& anchor) {
-  if (const Result<void> done = check_files(anchor); !done) return done;
+  if (Result<void> done = check_files(anchor); !done) return done;
   constexpr std::uintmax_t kBytesInASecond = std::uintmax_t{4} << 20U;  // a tenth of the speed of OTF2 3.0
   constexpr unsigned kSeconds = 2;
   std::error_code error;

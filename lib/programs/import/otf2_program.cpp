@@ -193,7 +193,7 @@ Result<void> look_through(Archive& archive, Seen& seen) {
       begins = begins || (item.region != nullptr && item.region->function.call == MpiFunction::kInit);
       ends = ends || (item.region != nullptr && item.region->function.call == MpiFunction::kFinalize);
       if (item.kind != Item::Action::kCollective) continue;
-      if (const Result<void> done = archive.collectives.add(rank, item); !done) return done;
+      if (Result<void> done = archive.collectives.add(rank, item); !done) return done;
     }
     if (!calls.error().empty()) return failure(calls.error());
     archive.has_threads.push_back(calls.threads() > 1);

@@ -64,7 +64,7 @@ class Survey {
   /// Fails if the phase cannot be separated.
   Result<void> run() {
     for (int rank = 0; rank < program_.description.ranks; ++rank) {
-      if (const Result<void> done = look_at(rank); !done) return done;
+      if (Result<void> done = look_at(rank); !done) return done;
     }
     if (!found_) {
       if (names_.empty())
@@ -75,7 +75,7 @@ class Survey {
       return failure(
           fmt::format("no {}; known: {}", words_, printable(fmt::format("{}", fmt::join(names_, ", ")))));
     }
-    if (const Result<void> done = check_collectives(); !done) return done;
+    if (Result<void> done = check_collectives(); !done) return done;
     return check_messages();
   }
   std::shared_ptr<const PartCommunicators> release() {

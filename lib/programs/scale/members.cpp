@@ -49,6 +49,7 @@ FoundMembers fit_steps(Members::Selection kind, MembersSamples samples) {
                                         : step_of(*sample.members));
   }
   std::vector<Sample> values;
+  values.reserve(steps.size());
   for (const auto& [ranks, step] : steps) values.push_back(step);
   const auto step = fit_number(values);
   if (!step || !is_natural_step(*step)) return std::nullopt;
