@@ -242,14 +242,15 @@ std::vector<UnfinishedRank> unfinished(const ReplayRun& run) {
 
 std::string deadlock(const ReplayRun& run, const std::string& stuck) {
   const std::vector<UnfinishedRank> waiting = unfinished(run);
-  const bool in_sends = std::any_of(waiting.begin(), waiting.end(), [&](const UnfinishedRank& rank) {
-    return run.result.functions[run.rank_states[static_cast<std::size_t>(rank.rank)].call] == "MPI_Send";
+  const bool in_send = std::any_of(waiting.begin(), waiting.end(), [&](const UnfinishedRank& rank) {
+    const ReplayRun::RankState& place = run.rank_states[static_cast<std::size_t>(rank.rank)];
+    return rank.waits && place.events > 0 && run.result.functions[place.call] == "MPI_Send";
   });
   std::string text = "the replay does not finish:\n";
-  if (in_sends)
+  if (in_send)
     text +=
-        "sends of this size wait for their receives over this hardware (parameter eager_limit), and the "
-        "program relies on sends that do not wait\n";
+        "an MPI_Send of this size waits for its receive over this hardware (parameter eager_limit); a "
+        "program that relies on sends that do not wait does not finish here\n";
   text += stuck;
   for (std::size_t i = 0; i < std::min(waiting.size(), kShown); ++i) text += waiting[i].text() + '\n';
   if (waiting.size() > kShown) text += fmt::format("and {} more ranks\n", waiting.size() - kShown);
