@@ -21,7 +21,7 @@ inline constexpr std::uint64_t kGoalMagic = 4223;
 inline constexpr std::uint64_t kGoalUsedUp = 2342;
 inline constexpr std::size_t kGoalHeader = 14;
 inline constexpr std::size_t kGoalRankEntry = 16;
-/// Offsets in the table of ranks count from here.
+/// The offsets in the table of ranks are relative to this byte of the file.
 inline constexpr std::size_t kGoalBase = 8;
 inline constexpr std::size_t kGoalNode = 39;
 inline constexpr std::uint32_t kGoalAny = 0xffffffff;
