@@ -122,6 +122,7 @@ void Collective::start(const Operation& operation, const CollectiveBuffers& buff
   if (!hop.by_algorithm) {
     one_hop.start(make_hop());
   } else if (has_result_) {
+    hop_.reset();
     run_ = std::make_unique<Run>(*this, choice.backend, tag, reducer);
     run_->start(operation, buffers);
     if (hop.is_numbered && one_hop.leave_to_algorithm(context_, operation, hop.number, ended_))
@@ -168,6 +169,12 @@ void Collective::complete() {
 void Collective::observe() {
   if (std::exchange(observed_, true)) return;
   if (engine_.certificate() != nullptr) engine_.certificate()->note_data(digest_);
+}
+
+void Collective::rearm() {
+  run_.reset();
+  is_overruled_ = started_ = ended_ = observed_ = false;
+  outcome_ = Outcome::kOk;
 }
 
 void Collective::certify(const Operation& operation, const CollectiveBuffers& buffers) {

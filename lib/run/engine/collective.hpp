@@ -18,7 +18,8 @@ class Reducer {
   virtual void combine(Bytes in, MutableBytes inout) = 0;
 };
 
-/// Started once, completed once (data in place, algorithm ended), observed once. Must not move.
+/// Started once, completed once (data in place, algorithm ended), observed once; then again after rearm().
+/// Must not move.
 class Collective {
  public:
   Collective(Engine& engine, Context& context);
@@ -31,6 +32,7 @@ class Collective {
   void start(const Operation& operation, const CollectiveBuffers& buffers, Reducer* reducer);
   /// Called when the program learns of the completion.
   void observe();
+  void rearm();
 
   [[nodiscard]] bool done() const { return started_ && ended_; }
   [[nodiscard]] Outcome outcome() const { return outcome_; }

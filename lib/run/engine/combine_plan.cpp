@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "lib/run/engine/collective.hpp"
+#include "lib/run/engine/slot_ring.hpp"
 
 namespace offramp {
 namespace {
@@ -322,15 +323,18 @@ std::optional<CombinePlan> CombinePlan::derive(DataCarrier& backend, const Opera
 
 void CombinePlan::run(const std::byte* const* contributions, MutableBytes result, Reducer& reducer) const {
   for (const Step& step : steps_) {
-    const auto address = [&](Operand operand) {
-      if (operand == kResult) return static_cast<const std::byte*>(result.data()) + step.begin;
-      if (operand >= kTemporary)
-        return static_cast<const std::byte*>(temporaries_.get()) +
-               room_ * static_cast<std::size_t>(operand - kTemporary) + step.begin;
-      return contributions[operand] + offset_ + step.begin;
+    const auto target = [&](Operand operand) {
+      std::byte* const whole =
+          operand == kResult ? result.data()
+                             : temporaries_.get() + room_ * static_cast<std::size_t>(operand - kTemporary);
+      return whole + step.begin;
     };
-    auto* const into = const_cast<std::byte*>(address(step.into));
-    if (step.copied != step.into) std::memcpy(into, address(step.copied), step.bytes);
+    const auto address = [&](Operand operand) -> const std::byte* {
+      const bool is_contribution = operand != kResult && operand < kTemporary;
+      return is_contribution ? contributions[operand] + offset_ + step.begin : target(operand);
+    };
+    std::byte* const into = target(step.into);
+    if (step.copied != step.into) copy_small(into, address(step.copied), step.bytes);
     if (step.in != step.into) reducer.combine({address(step.in), step.bytes}, {into, step.bytes});
   }
 }

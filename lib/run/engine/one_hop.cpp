@@ -141,6 +141,12 @@ OneHop::Answer OneHop::query(Context& context, const Operation& operation, std::
   }
   if (ring->state_ == HopRing::State::kUnfit) return {};
   Answer answer{.is_numbered = true, .number = ring->started_++};
+  const HopRing::Plan* const recent = ring->recent_plan_;
+  if (recent != nullptr && recent->operation == operation && recent->backend == backend) {
+    answer.plan = recent->get();
+    answer.by_algorithm = answer.plan == nullptr;
+    return answer;
+  }
   const bool is_small = has_slots(operation.kind) && contributed_bytes(operation) <= SlotRing::kMostBytes;
   if (is_small && reduces(operation.kind)) answer.plan = plan_of(context, operation, backend);
   answer.by_algorithm = !is_small || (reduces(operation.kind) && answer.plan == nullptr);
@@ -168,7 +174,6 @@ const CombinePlan* OneHop::plan_of(Context& context, const Operation& operation,
   const auto is_it = [&](const HopRing::Plan* known) {
     return known != nullptr && known->operation == operation && known->backend == backend;
   };
-  if (is_it(ring.recent_plan_)) return ring.recent_plan_->get();
   std::size_t at = Lane::hash_of(operation) + backend;
   for (; ring.plans_[at % HopRing::kPlans] != nullptr; ++at) {
     const HopRing::Plan* const known = ring.plans_[at % HopRing::kPlans].get();
@@ -410,11 +415,14 @@ Bytes OneHop::contribution(const HopOperation& operation, int rank) {
 
 /// Decides how the operation ends, once all contributors are known.
 void OneHop::resolve(HopOperation& operation) {
+  if (operation.algorithm_ranks == 0 && operation.mismatched == 0 && !operation.by_algorithm) [[likely]] {
+    ++carried_;
+    return collect(operation);
+  }
   const int rank = operation.context->rank();
   const bool reads_own = rank >= operation.first && rank < operation.end;
   const int others = operation.end - operation.first - (reads_own ? 1 : 0);
-  // std::popcount() is a function of the compiler's library, since not all processors can count bits.
-  const int by_algorithm = operation.algorithm_ranks == 0 ? 0 : std::popcount(operation.algorithm_ranks);
+  const int by_algorithm = std::popcount(operation.algorithm_ranks);
   const bool is_mutual = offramp::is_mutual(operation.operation.kind);
   const bool agrees = operation.by_algorithm || !kToRoot.contains(operation.operation.kind);
   operation.refused = by_algorithm == others ? agrees && (by_algorithm > 0 || operation.by_algorithm)
@@ -465,7 +473,7 @@ void OneHop::collect(HopOperation& operation) {
   const auto deliver = [&](Bytes from, MutableBytes to) {
     if (from.size() > to.size()) operation.outcome = Outcome::kTruncated;
     const std::size_t bytes = std::min(from.size(), to.size());
-    if (bytes > 0 && from.data() != to.data()) std::memcpy(to.data(), from.data(), bytes);
+    if (from.data() != to.data()) copy_small(to.data(), from.data(), bytes);
   };
   const auto deliver_blocks = [&](auto sent) {
     for (int from = 0; from < operation.operation.ranks; ++from)

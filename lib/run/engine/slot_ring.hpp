@@ -16,6 +16,15 @@
 
 namespace offramp {
 
+/// memcpy(), with the most frequent size as one store.
+inline void copy_small(std::byte* to, const std::byte* from, std::size_t bytes) {
+  if (bytes == sizeof(std::uint64_t)) {
+    std::memcpy(to, from, sizeof(std::uint64_t));
+  } else if (bytes > 0) {
+    std::memcpy(to, from, bytes);
+  }
+}
+
 class SlotRing {
  public:
   static constexpr std::uint64_t kSlots = 8;
@@ -80,12 +89,7 @@ class SlotRing {
   void publish(std::uint64_t number, Label label, Bytes contribution) const {
     std::byte* const slot = slot_of(rank_, number);
     auto& head = *reinterpret_cast<Head*>(slot);
-    std::byte* const to = slot + offset_of(contribution.size());
-    if (contribution.size() == sizeof(std::uint64_t)) {  // the most frequent size, as one store
-      std::memcpy(to, contribution.data(), sizeof(std::uint64_t));
-    } else if (!contribution.empty()) {
-      std::memcpy(to, contribution.data(), contribution.size());
-    }
+    copy_small(slot + offset_of(contribution.size()), contribution.data(), contribution.size());
     head.label = label.word_;
     std::atomic_ref(head.arrived).store(number + 1, std::memory_order_release);
   }

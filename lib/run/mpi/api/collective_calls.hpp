@@ -33,6 +33,45 @@ class BlockingEvents {
   std::uint32_t request_ = 0;
 };
 
+/// A blocking collective, kept from an earlier call with the same arguments or built, and kept at the end.
+class BlockingCollective {
+ public:
+  template <typename Build, typename... Arguments>
+  [[gnu::always_inline]] BlockingCollective(MarshalContext& context, Function function, Build build,
+                                            Arguments... arguments) {
+    if constexpr (KeptCalls::kCanKeep<Arguments...>) {
+      const std::uint64_t label = context.communicators.generation() << 16U | static_cast<unsigned>(function);
+      KeptCalls::Slot& slot = context.kept_calls.slot(label, arguments...);
+      const bool is_kept = slot.has(label, arguments...) && !slot.is_in_use;
+      if (!is_kept) [[unlikely]]
+        built_ = build(context, arguments...);
+      if (is_kept || slot.replace(built_, label, arguments...)) {
+        slot_ = &slot;
+        slot.is_in_use = true;
+      }
+      call_ = slot_ != nullptr ? slot.call.get() : built_.get();
+    } else {
+      built_ = build(context, arguments...);
+      call_ = built_.get();
+    }
+  }
+  ~BlockingCollective() {
+    if (slot_ == nullptr) return;
+    call_->rearm();
+    slot_->is_in_use = false;
+  }
+  BlockingCollective(const BlockingCollective&) = delete;
+  BlockingCollective& operator=(const BlockingCollective&) = delete;
+
+  /// Null if Offramp does not carry the call.
+  [[nodiscard]] CollectiveCall* get() const { return call_; }
+
+ private:
+  CollectiveCall* call_ = nullptr;
+  KeptCalls::Slot* slot_ = nullptr;  // null: the call is `built_`
+  BuiltCall built_;
+};
+
 /// other_group: an intercommunicator whose groups the call synchronizes, otherwise MPI_COMM_NULL.
 template <typename Build, typename Library, typename... Arguments>
 [[gnu::always_inline]] inline int start_blocking(Function function, MPI_Comm comm, MPI_Comm other_group,
@@ -40,7 +79,8 @@ template <typename Build, typename Library, typename... Arguments>
   Outcome outcome = Outcome::kOk;
   {
     InterposedCall call(function);
-    const BuiltCall collective = build(call.session.marshal(), arguments..., comm);
+    const BlockingCollective blocking(call.session.marshal(), function, build, arguments..., comm);
+    CollectiveCall* const collective = blocking.get();
     if (collective == nullptr) {
       ScopedSync sync = ScopedSync::other_group(call, other_group);
       const int code = pass_through(call, function, [&] { return library(arguments..., comm); });

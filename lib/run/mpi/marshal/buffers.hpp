@@ -72,6 +72,8 @@ class SendBuffer {
   /// Like the first set(), but always copies.
   Bytes copy(const void* buffer, std::int64_t count, const TypeInfo& type);
   void reset() { aside_.reset(); }
+  /// True if the bytes are those of the user buffer.
+  [[nodiscard]] bool is_in_place() const { return aside_ == nullptr; }
 
  private:
   Bytes copy_or_pack(const void* buffer, std::int64_t count, const TypeInfo& type, const Engine& engine,
@@ -122,6 +124,8 @@ class ReceiveBuffer {
   void reset() {
     if (aside_ != nullptr) release();
   }
+  /// True if the memory is that of the user buffer.
+  [[nodiscard]] bool is_in_place() const { return aside_ == nullptr; }
 
  private:
   struct Aside {

@@ -58,6 +58,7 @@ class Builder {
       refuse();
       return nullptr;
     }
+    made_->is_predefined = made_->is_predefined && info->predefined;
     if (context_.checked_types != nullptr) context_.checked_types->push_back(type);
     return info;
   }
@@ -82,6 +83,7 @@ class Builder {
     made_->operation.elements = static_cast<std::size_t>(count);
     made_->operation.commutative = commutative != 0;
     made_->native_result = context_.native_reductions;
+    made_->is_predefined = made_->is_predefined && function != ReduceFunction::kUser;
     made_->reducer.set(op, type);
   }
 

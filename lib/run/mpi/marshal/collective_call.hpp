@@ -32,7 +32,7 @@ class MpiReducer final : public Reducer {
   TypeInfo type_;
 };
 
-/// Built, started, completed, observed, destroyed. Must not move.
+/// Built, started, completed, observed, and destroyed or rearmed. Must not move.
 class CollectiveCall : public detail::Pooled {
  public:
   CollectiveCall(Engine& engine, MpiCommunicator& where)
@@ -53,6 +53,8 @@ class CollectiveCall : public detail::Pooled {
   bool truncated = false;
   /// The MPI library's own function computes the result.
   bool native_result = false;
+  /// The types and the operation of the arguments are MPI's own, which no program can free.
+  bool is_predefined = true;
 
   /// `sent`: size of this rank's block to itself. The algorithm delivers all of it, the program gets what
   /// fits.
@@ -93,6 +95,14 @@ class CollectiveCall : public detail::Pooled {
       incoming_blocks[i].finish(receive_blocks[i].size());
   }
   void observe() { collective.observe(); }
+
+  /// Returns true if a later call with the same arguments is the same, whatever is in the buffers.
+  [[nodiscard]] bool is_repeatable() const {
+    return is_predefined && send_blocks.empty() && receive_blocks.empty() && !native_result && !cut_ &&
+           outgoing.is_in_place() && incoming.is_in_place();
+  }
+  /// Prepares for another start, after the first has been observed.
+  void rearm() { collective.rearm(); }
 
  private:
   std::optional<MutableBytes> cut_;  // the program's buffer, shorter than the block

@@ -164,6 +164,7 @@ void Communicators::forget_freed(MPI_Comm comm) {
   if (slot.comm == comm) slot = {};
   close(*found->second);
   known_.erase(found);
+  ++generation_;
 }
 
 void Communicators::close(const MpiCommunicator& communicator) {

@@ -70,6 +70,8 @@ class Communicators {
   /// Removes the old meaning of a handle that the MPI library has reused for a new communicator. The thread
   /// that freed the old one may not have called remove() yet.
   void forget_freed(MPI_Comm made);
+  /// Changes whenever a handle loses its meaning.
+  [[nodiscard]] std::uint64_t generation() const { return generation_; }
 
  private:
   struct Slot {
@@ -87,6 +89,7 @@ class Communicators {
   std::unordered_map<MPI_Comm, std::unique_ptr<MpiCommunicator>> known_;
   std::unordered_map<std::uint64_t, std::string> names_;  // of freed communicators
   std::uint32_t next_ = 1;
+  std::uint64_t generation_ = 0;
 };
 
 }  // namespace offramp

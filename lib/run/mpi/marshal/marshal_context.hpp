@@ -9,6 +9,7 @@
 #include "lib/run/engine/engine.hpp"
 #include "lib/run/mpi/marshal/communicator.hpp"
 #include "lib/run/mpi/marshal/datatype.hpp"
+#include "lib/run/mpi/marshal/kept_calls.hpp"
 
 namespace offramp {
 
@@ -32,6 +33,7 @@ struct MarshalContext {
   Engine& engine;
   Communicators communicators;
   Datatypes datatypes;
+  KeptCalls kept_calls;
   std::vector<MPI_Datatype>* checked_types = nullptr;  // CheckedTypes; usually null
   MpiCommunicator* persistent = nullptr;               // see BuildOn; usually null
   bool moves_payload = true;                           // false: the program is only recorded
