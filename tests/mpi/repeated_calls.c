@@ -1,5 +1,5 @@
-// Collectives with the same arguments, again and again, while what the arguments stand for changes: contents of
-// buffers and arrays, and handles that MPI uses again for a new communicator, type, or operation.
+// Collectives with the same arguments, again and again, while what the arguments stand for changes: contents
+// of buffers and arrays, and handles that MPI uses again for a new communicator, type, or operation.
 #include "check.h"
 
 enum { rounds = 40 };
@@ -16,7 +16,8 @@ static void new_contents(void) {
     for (int k = 0; k < count; ++k) in[k] = me + i + k % 10, out[k] = -1;
     MPI_Allreduce(in, out, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     for (int k = 0; k < count; ++k) CHECK_EQ(out[k], sum_of_ranks() + np * (i + k % 10));
-    MPI_Reduce(i % 3 || me ? in : MPI_IN_PLACE, i % 3 ? out : in, count, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    MPI_Reduce(i % 3 || me ? in : MPI_IN_PLACE, i % 3 ? out : in, count, MPI_DOUBLE, MPI_MAX, 0,
+               MPI_COMM_WORLD);
     if (me == 0) CHECK_EQ((i % 3 ? out : in)[0], np - 1 + i);
     in[0] = me == i % np ? i : -1;
     MPI_Bcast(in, count, MPI_DOUBLE, i % np, MPI_COMM_WORLD);

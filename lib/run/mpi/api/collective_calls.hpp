@@ -15,11 +15,9 @@ Outcome run(InterposedCall& call, CollectiveCall& collective);
 /// The recorded events of a blocking collective.
 class BlockingEvents {
  public:
-  BlockingEvents(InterposedCall& call, const CollectiveCall& collective)
+  BlockingEvents(InterposedCall& call, CollectiveCall& collective)
       : recorder_(call.recorder()), function_(call.function()) {
-    if (recorder_ != nullptr)
-      request_ =
-          recorder_->begin(function_, collective.operation, collective.buffers, collective.communicator);
+    if (recorder_ != nullptr) request_ = recorder_->begin(function_, collective);
   }
   ~BlockingEvents() {
     if (recorder_ != nullptr) recorder_->end(function_, request_);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "lib/programs/recording/event.hpp"
 #include "lib/run/engine/collective.hpp"
 #include "lib/run/mpi/marshal/buffers.hpp"
 #include "lib/run/mpi/marshal/communicator.hpp"
@@ -38,7 +39,8 @@ class CollectiveCall : public detail::Pooled {
   CollectiveCall(Engine& engine, MpiCommunicator& where)
       : communicator(where.recorded), collective(engine, *where.collective) {}
 
-  std::uint32_t communicator;  // number in this rank's recording
+  std::uint32_t communicator;               // number in this rank's recording
+  std::optional<recording::Event> event{};  // once it has been recorded
   Operation operation;
   CollectiveBuffers buffers;
   MpiReducer reducer;

@@ -2,8 +2,8 @@
 // be freed and reused, so MPI_Type_free calls forget(). reducible(): MPI's table of types for reductions.
 #include "lib/run/mpi/marshal/datatype.hpp"
 
-#include <algorithm>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -15,14 +15,12 @@
 namespace offramp {
 namespace {
 
-struct ElementClass {
-  ElementType element;
-  std::vector<MPI_Datatype> types;
-};
+using ElementClasses = std::unordered_map<MPI_Datatype, ElementType>;
+
 /// Predefined handles are addresses that the executable may have relocated, so they are read at run time.
-std::vector<ElementClass> element_classes() {
+ElementClasses element_classes() {
   using E = ElementType;
-  return {
+  const std::pair<E, std::vector<MPI_Datatype>> classes[] = {
       {E::kByte, {MPI_BYTE, MPI_PACKED}},
       {E::kInt8, {MPI_CHAR, MPI_SIGNED_CHAR, MPI_INT8_T, MPI_CHARACTER, MPI_INTEGER1}},
       {E::kInt16, {MPI_SHORT, MPI_INT16_T, MPI_INTEGER2}},
@@ -43,14 +41,18 @@ std::vector<ElementClass> element_classes() {
        {MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_LONG_INT, MPI_2INT, MPI_SHORT_INT, MPI_LONG_DOUBLE_INT, MPI_2REAL,
         MPI_2DOUBLE_PRECISION, MPI_2INTEGER}},
   };
+  ElementClasses by_type;
+  for (const auto& [element, types] : classes) {
+    for (MPI_Datatype type : types) by_type.emplace(type, element);
+  }
+  return by_type;
 }
 
-ElementType predefined_class(MPI_Datatype type) {
-  static const auto& classes = immortal(element_classes());
-  for (const auto& [element, types] : classes) {
-    if (std::find(types.begin(), types.end(), type) != types.end()) return element;
-  }
-  return ElementType::kMixed;
+/// Returns nullopt for types without a class, and for all derived ones.
+std::optional<ElementType> class_of(MPI_Datatype type) {
+  static const ElementClasses& classes = immortal(element_classes());
+  const auto found = classes.find(type);
+  return found != classes.end() ? std::optional(found->second) : std::nullopt;
 }
 
 /// The class of a predefined type's components. Pairs have one if both halves are alike.
@@ -58,15 +60,15 @@ ElementType parts_of(MPI_Datatype type) {
   if (type == MPI_2INT || type == MPI_2INTEGER) return ElementType::kInt32;
   if (type == MPI_2REAL) return ElementType::kFloat32;
   if (type == MPI_2DOUBLE_PRECISION) return ElementType::kFloat64;
-  const ElementType whole = predefined_class(type);
+  const ElementType whole = class_of(type).value_or(ElementType::kMixed);
   return whole == ElementType::kPair ? ElementType::kMixed : whole;
 }
 
 /// The class that all components of a type share.
 ElementType common_parts(MPI_Datatype type, int depth = 0) {
   constexpr int kDeepest = 32;
+  if (class_of(type)) return parts_of(type);
   const TypeRecipe recipe(type);
-  if (recipe.combiner() == MPI_COMBINER_NAMED) return parts_of(type);
   if (recipe.parts().empty() || depth > kDeepest)
     return ElementType::kMixed;  // also for MPI_Type_create_f90_*
   std::optional<ElementType> common;
@@ -94,7 +96,7 @@ TypeInfo describe(MPI_Datatype type) {
   info.contiguous_many = offramp_native_type_contiguous(type, 2) != 0;
   info.predefined = combiner_of(type) == MPI_COMBINER_NAMED;
   info.parts = common_parts(type);
-  info.element = info.predefined ? predefined_class(type) : info.parts;
+  info.element = info.predefined ? class_of(type).value_or(ElementType::kMixed) : info.parts;
   return info;
 }
 }  // namespace

@@ -20,10 +20,11 @@ class KeptCalls {
  public:
   /// An array may have other contents in the next call, so calls with such an argument are not kept.
   template <typename... Arguments>
-  static constexpr bool kCanKeep =
-      ((!std::is_pointer_v<Arguments> || std::is_void_v<std::remove_pointer_t<Arguments>> ||
-        std::is_same_v<Arguments, MPI_Comm> || std::is_same_v<Arguments, MPI_Datatype> ||
-        std::is_same_v<Arguments, MPI_Op>)&&...);
+  static constexpr bool kCanKeep = ((!std::is_pointer_v<Arguments> ||
+                                     std::is_void_v<std::remove_pointer_t<Arguments>> ||
+                                     std::is_same_v<Arguments, MPI_Comm> ||
+                                     std::is_same_v<Arguments, MPI_Datatype> ||
+                                     std::is_same_v<Arguments, MPI_Op>)&&...);
 
   struct Slot {
     std::unique_ptr<CollectiveCall> call;

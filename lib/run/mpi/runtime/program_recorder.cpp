@@ -318,21 +318,23 @@ std::uint32_t ProgramRecorder::begin(Function function, EventKind kind, const Po
   return message(function, kind, point, flags);
 }
 
-ProgramRecorder::Event ProgramRecorder::collective_event(Function function, const Operation& operation,
-                                                         const CollectiveBuffers& buffers,
-                                                         std::uint32_t communicator) {
+ProgramRecorder::Event ProgramRecorder::collective_event(Function function,
+                                                         const CollectiveCall& collective) {
+  const Operation& operation = collective.operation;
+  const CollectiveBuffers& buffers = collective.buffers;
   const bool one = !buffers.send.empty() && buffers.send.data() == buffers.receive.data();
   Event made = event(EventKind::kCollective, function, one ? recording::kInPlace : 0);
   if (!operation.commutative) made.flags |= recording::kNotCommutative;
   made.element = operation.element;
   made.function = operation.function;
   made.operation = operation.kind;
-  made.communicator = communicator;
+  made.communicator = collective.communicator;
   made.peer = operation.root;
   const bool differ = has_blocks_of_different_sizes(operation.kind);
   made.bytes = differ ? buffers.send.size() : operation.bytes;
   made.extra = reduces(operation.kind) ? operation.elements : differ ? buffers.receive.size() : 0;
-  const auto sizes = [this](const auto& blocks) {
+  const auto sizes = [this](const auto& blocks) -> std::uint32_t {
+    if (blocks.empty()) return 0;
     scratch_.resize(blocks.size());
     std::transform(blocks.begin(), blocks.end(), scratch_.begin(), size_of);
     return recorder_.list(scratch_);
@@ -342,16 +344,16 @@ ProgramRecorder::Event ProgramRecorder::collective_event(Function function, cons
   return made;
 }
 
-std::uint32_t ProgramRecorder::begin(Function function, const Operation& operation,
-                                     const CollectiveBuffers& buffers, std::uint32_t communicator) {
-  Event made = collective_event(function, operation, buffers, communicator);
+std::uint32_t ProgramRecorder::begin(Function function, CollectiveCall& collective) {
+  // A kept call has no lists, which belong to one event.
+  if (!collective.event) collective.event = collective_event(function, collective);
+  Event made = *collective.event;
   if (!is_shared_) made.flags |= recording::kBlocking;
   return add(made);
 }
 
-std::uint32_t ProgramRecorder::collective(Function function, const Operation& operation,
-                                          const CollectiveBuffers& buffers, std::uint32_t communicator) {
-  return add(collective_event(function, operation, buffers, communicator));
+std::uint32_t ProgramRecorder::collective(Function function, const CollectiveCall& collective) {
+  return add(collective_event(function, collective));
 }
 
 std::uint32_t ProgramRecorder::probe(Function function, EventKind kind, const Point& point, std::size_t bytes,

@@ -17,7 +17,7 @@
 
 #include "lib/answers/report/call_sites.hpp"
 #include "lib/programs/recording/recorder.hpp"
-#include "lib/run/engine/collective.hpp"
+#include "lib/run/mpi/marshal/collective_call.hpp"
 #include "lib/run/mpi/marshal/point.hpp"
 #include "lib/run/mpi/runtime/call_place.hpp"
 #include "lib/run/native/table.hpp"
@@ -133,14 +133,12 @@ class ProgramRecorder {
   std::uint32_t message(Function function, EventKind kind, const Point& point, std::uint8_t flags = 0);
   /// For a blocking call. In threaded programs end() adds an event of its own.
   std::uint32_t begin(Function function, EventKind kind, const Point& point, std::uint8_t flags = 0);
-  std::uint32_t begin(Function function, const Operation& operation, const CollectiveBuffers& buffers,
-                      std::uint32_t communicator);
+  std::uint32_t begin(Function function, CollectiveCall& collective);
   void end(Function function, std::uint32_t request) {
     if (is_shared_) wait(function, request);
   }
   /// A nonblocking collective.
-  std::uint32_t collective(Function function, const Operation& operation, const CollectiveBuffers& buffers,
-                           std::uint32_t communicator);
+  std::uint32_t collective(Function function, const CollectiveCall& collective);
   /// A successful probe of a message of `bytes` bytes. Returns the request of a claim.
   std::uint32_t probe(Function function, EventKind kind, const Point& point, std::size_t bytes,
                       recording::Match match);
@@ -235,8 +233,7 @@ class ProgramRecorder {
   void end_time();
   void end_run(std::uint64_t now, std::uint64_t gaps, bool asks_again);
   void read_late();
-  Event collective_event(Function function, const Operation& operation, const CollectiveBuffers& buffers,
-                         std::uint32_t communicator);
+  Event collective_event(Function function, const CollectiveCall& collective);
   void about(EventKind kind, Function function, std::uint32_t request);
   std::uint32_t list_of(std::span<const int> values);
   std::uint32_t distances(std::span<const std::uint32_t> requests);

@@ -203,8 +203,7 @@ std::uint32_t record_start(Session& session, recording::EventKind kind, const Po
 
 std::uint32_t record_start(Session& session, const CollectiveCall& collective) {
   if (session.recorder() == nullptr) return 0;
-  return session.recorder()->collective(static_cast<Function>(session.engine().function()),
-                                        collective.operation, collective.buffers, collective.communicator);
+  return session.recorder()->collective(static_cast<Function>(session.engine().function()), collective);
 }
 
 void open_requests() {
