@@ -40,15 +40,14 @@ TypeRecipe::TypeRecipe(MPI_Datatype type) {
   const Envelope all(type);
   combiner_ = all.combiner;
   if (combiner_ == MPI_COMBINER_NAMED) return;
-  // One element more than needed, so that no array has a null address.
-  integers_.resize(static_cast<std::size_t>(all.integers) + 1);
-  std::pmr::vector<MPI_Aint> addresses(static_cast<std::size_t>(all.addresses) + 1, &memory_);
+  integers_.resize(static_cast<std::size_t>(all.integers));
+  Numbers<MPI_Aint> addresses;
+  addresses.resize(static_cast<std::size_t>(all.addresses));
   parts_.resize(static_cast<std::size_t>(all.types));
 #ifdef OFFRAMP_HAS_LARGE_COUNTS
-  large_.resize(static_cast<std::size_t>(all.large_counts) + 1);
+  large_.resize(static_cast<std::size_t>(all.large_counts));
   pmpi::Type_get_contents_c(type, all.integers, all.addresses, all.large_counts, all.types, integers_.data(),
                             addresses.data(), large_.data(), parts_.data());
-  if (all.large_counts == 0) large_.clear();
 #else
   pmpi::Type_get_contents(type, all.integers, all.addresses, all.types, integers_.data(), addresses.data(),
                           parts_.data());
@@ -56,13 +55,9 @@ TypeRecipe::TypeRecipe(MPI_Datatype type) {
 }
 
 TypeRecipe::~TypeRecipe() {
-  for (MPI_Datatype& part : parts_) {
-    if (!is_predefined(combiner_of(part))) pmpi::Type_free(&part);
+  for (MPI_Datatype& part : parts_.all()) {
+    if (!is_predefined(Envelope(part).combiner)) pmpi::Type_free(&part);
   }
-}
-
-int combiner_of(MPI_Datatype type) {
-  return Envelope(type).combiner;
 }
 
 }  // namespace offramp

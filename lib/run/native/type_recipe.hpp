@@ -5,8 +5,8 @@
 
 #include <array>
 #include <cstddef>
-#include <memory_resource>
-#include <vector>
+#include <memory>
+#include <span>
 
 namespace offramp {
 
@@ -21,13 +21,33 @@ class TypeRecipe {
   /// MPI_COMBINER_NAMED for predefined types, which have no components.
   [[nodiscard]] int combiner() const { return combiner_; }
   /// The types that it consists of.
-  [[nodiscard]] const std::pmr::vector<MPI_Datatype>& parts() const { return parts_; }
+  [[nodiscard]] std::span<const MPI_Datatype> parts() const { return parts_.all(); }
   /// For MPI_Type_create_struct: returns true if the block of a component has no elements.
   [[nodiscard]] bool is_empty(std::size_t part) const {
     return combiner_ == MPI_COMBINER_STRUCT && count(part + 1) == 0;
   }
 
  private:
+  /// Programs make types for single messages, so a few elements need no heap. Never at a null address.
+  template <typename T>
+  class Numbers {
+   public:
+    void resize(std::size_t count) {
+      count_ = count;
+      if (count > few_.size()) many_ = std::make_unique<T[]>(count);
+    }
+    [[nodiscard]] T* data() { return many_ != nullptr ? many_.get() : few_.data(); }
+    [[nodiscard]] std::span<T> all() { return {data(), count_}; }
+    [[nodiscard]] std::span<const T> all() const {
+      return {many_ != nullptr ? many_.get() : few_.data(), count_};
+    }
+
+   private:
+    std::size_t count_ = 0;
+    std::array<T, 8> few_;
+    std::unique_ptr<T[]> many_;
+  };
+
 #ifdef OFFRAMP_HAS_LARGE_COUNTS
   using LargeCount = MPI_Count;
 #else
@@ -35,19 +55,13 @@ class TypeRecipe {
 #endif
   /// The constructor's counts, which are all of one type.
   [[nodiscard]] LargeCount count(std::size_t i) const {
-    return large_.empty() ? integers_[i] : large_[i];
+    return large_.all().empty() ? integers_.all()[i] : large_.all()[i];
   }
 
-  // Programs make types for single messages, so small recipes need no heap.
-  std::array<std::byte, 512> inline_;
-  std::pmr::monotonic_buffer_resource memory_{inline_.data(), inline_.size()};
   int combiner_ = MPI_COMBINER_NAMED;
-  std::pmr::vector<int> integers_{&memory_};
-  std::pmr::vector<LargeCount> large_{&memory_};
-  std::pmr::vector<MPI_Datatype> parts_{&memory_};
+  Numbers<int> integers_;
+  Numbers<LargeCount> large_;
+  Numbers<MPI_Datatype> parts_;
 };
-
-/// The combiner of a type, without its components.
-int combiner_of(MPI_Datatype type);
 
 }  // namespace offramp

@@ -56,25 +56,23 @@ std::optional<ElementType> class_of(MPI_Datatype type) {
 }
 
 /// The class of a predefined type's components. Pairs have one if both halves are alike.
-ElementType parts_of(MPI_Datatype type) {
+ElementType parts_of(MPI_Datatype type, ElementType whole) {
   if (type == MPI_2INT || type == MPI_2INTEGER) return ElementType::kInt32;
   if (type == MPI_2REAL) return ElementType::kFloat32;
   if (type == MPI_2DOUBLE_PRECISION) return ElementType::kFloat64;
-  const ElementType whole = class_of(type).value_or(ElementType::kMixed);
   return whole == ElementType::kPair ? ElementType::kMixed : whole;
 }
 
-/// The class that all components of a type share.
-ElementType common_parts(MPI_Datatype type, int depth = 0) {
+/// The class that all components share. kMixed if there are none (MPI_Type_create_f90_*).
+ElementType common_parts(const TypeRecipe& recipe, int depth = 0) {
   constexpr int kDeepest = 32;
-  if (class_of(type)) return parts_of(type);
-  const TypeRecipe recipe(type);
-  if (recipe.parts().empty() || depth > kDeepest)
-    return ElementType::kMixed;  // also for MPI_Type_create_f90_*
+  if (recipe.parts().empty() || depth > kDeepest) return ElementType::kMixed;
   std::optional<ElementType> common;
   for (std::size_t k = 0; k < recipe.parts().size(); ++k) {
     if (recipe.is_empty(k)) continue;
-    const ElementType own = common_parts(recipe.parts()[k], depth + 1);
+    MPI_Datatype part = recipe.parts()[k];
+    const std::optional<ElementType> whole = class_of(part);
+    const ElementType own = whole ? parts_of(part, *whole) : common_parts(TypeRecipe(part), depth + 1);
     common = common.value_or(own) == own ? own : ElementType::kMixed;
   }
   return common.value_or(ElementType::kByte);
@@ -94,9 +92,15 @@ TypeInfo describe(MPI_Datatype type) {
   pmpi::Type_get_true_extent(type, &info.true_lb, &info.true_extent);
   info.contiguous_one = offramp_native_type_contiguous(type, 1) != 0;
   info.contiguous_many = offramp_native_type_contiguous(type, 2) != 0;
-  info.predefined = combiner_of(type) == MPI_COMBINER_NAMED;
-  info.parts = common_parts(type);
-  info.element = info.predefined ? class_of(type).value_or(ElementType::kMixed) : info.parts;
+  if (const std::optional<ElementType> whole = class_of(type)) {
+    info.predefined = true;
+    info.element = *whole;
+    info.parts = parts_of(type, *whole);
+  } else {
+    const TypeRecipe recipe(type);
+    info.predefined = recipe.combiner() == MPI_COMBINER_NAMED;
+    info.element = info.parts = common_parts(recipe);
+  }
   return info;
 }
 }  // namespace
