@@ -417,25 +417,22 @@ void Advisor::find_memory_range(const WorldSetting& side) {
     ratios.push_back(ratio_of(*end, *against));
   }
   weighing_.memory = RatioRange{std::min(ratios[0], ratios[1]), std::max(ratios[0], ratios[1])};
-  weighing_.holds = weighing_.holds && (saves_time(weighing_.kind) ? weighing_.memory->high < 1 - kWorthwhile
-                                                                   : weighing_.memory->low > 1 - kWorthwhile);
+  weighing_.holds = weighing_.holds && weighing_.memory->agrees(saves_time(weighing_.kind));
 }
 
 /// Sets Weighing::range from the errors of both models. share: the part of the side's communication that its
 /// own model carries. The baseline's model carries the rest, so there both sides have the same error.
 void Advisor::find_range(const WorldSetting& side, const BackendDescription& model, double share) {
   weighing_.model = &model;
-  const OperationErrors of_side = operation_errors(model);
-  const OperationErrors of_base = operation_errors(baseline_);
+  const auto error = operation_errors(model).error();
+  const auto base_error = operation_errors(baseline_).error();
   const Result<WorldSetting> base = setting_of(baseline_);
-  if (of_side.compared == 0 || of_base.compared == 0 || !base) return;
-  const double error = std::min(of_side.nine_tenths, kLargestError);
-  const double base_error = std::min(of_base.nine_tenths, kLargestError);
+  if (!error || !base_error || !base) return;
   std::vector<double> ratios;
   for (const double sign : {-1.0, 1.0}) {
     if (!may_go_on("the models' errors")) return;
-    const auto end = end_of(side, share * (1 + sign * error) + (1 - share) * (1 - sign * base_error));
-    const auto against = end_of(*base, 1 - sign * base_error);
+    const auto end = end_of(side, share * (1 + sign * *error) + (1 - share) * (1 - sign * *base_error));
+    const auto against = end_of(*base, 1 - sign * *base_error);
     if (!end || !against) return;
     ratios.push_back(ratio_of(*end, *against));
   }
@@ -445,8 +442,7 @@ void Advisor::find_range(const WorldSetting& side, const BackendDescription& mod
   if (const auto free = weighing_.sides.at_no_cost();
       gains && weighing_.kind != AnswerKind::kAlgorithm && free)
     free_gain = std::max(0.0, 1 - ratio_of(*free, weighing_.sides.baseline));
-  weighing_.holds =
-      gains ? weighing_.range->high < 1 - kWorthwhile - free_gain : weighing_.range->low > 1 - kWorthwhile;
+  weighing_.holds = weighing_.range->agrees(gains, free_gain);
   find_memory_range(side);
 }
 

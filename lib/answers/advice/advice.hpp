@@ -12,6 +12,7 @@
 // keeps its results so far.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -102,6 +103,11 @@ constexpr bool saves_time(AnswerKind kind) {
 struct RatioRange {
   double low = 1;
   double high = 1;
+
+  /// True if both ends save time, and more than `free_gain`; or, without gains, if neither does.
+  [[nodiscard]] bool agrees(bool gains, double free_gain = 0) const {
+    return gains ? high < 1 - kWorthwhile - free_gain : low > 1 - kWorthwhile;
+  }
 };
 
 /// The comparison of all sides.
@@ -183,6 +189,11 @@ struct OperationErrors {
   std::size_t measured = 0;  // operations with a published time
   std::size_t compared = 0;  // those to which no parameter was fitted
   double nine_tenths = 0;    // 90 % of the errors are not larger
+
+  /// The error that an answer takes into account. `nullopt` if it is unknown.
+  [[nodiscard]] std::optional<double> error() const {
+    return compared == 0 ? std::nullopt : std::optional(std::min(nine_tenths, kLargestError));
+  }
 };
 OperationErrors operation_errors(const BackendDescription& backend);
 

@@ -85,6 +85,11 @@ std::string clauses_text(const std::vector<std::string>& clauses) {
   return text;
 }
 
+void sort_bars(std::vector<ReportAnswerBar>& bars) {
+  const auto place = [](const ReportAnswerBar& bar) { return std::pair(bar.end <= Time(), bar.end); };
+  std::ranges::stable_sort(bars, {}, place);
+}
+
 Time longest_bar(const std::vector<Time>& ends, Time baseline) {
   constexpr std::int64_t kMostOfFastest = 3;
   Time fastest;

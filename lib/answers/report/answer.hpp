@@ -42,6 +42,9 @@ struct ReportAnswer {
   bool complete = true;   // all candidates were tried
 };
 
+/// Sorts the fastest first, and those without a time last.
+void sort_bars(std::vector<ReportAnswerBar>& bars);
+
 /// The time of the longest bar that is drawn in full: that of the baseline, or three times that of the
 /// fastest candidate if that is longer, so that small differences stay visible. Bars of longer times are cut.
 /// Times of 0 are unknown.

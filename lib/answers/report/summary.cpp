@@ -185,8 +185,7 @@ std::vector<ReportAnswerBar> bars_of(const RunReport& report) {
     if (lane.time.share().value_or(1) < 0.995) bar.note = "carries " + lane.time.text();
     if (is_baseline(lane.backend) || lane.time.carries_program()) bar.end = lane.end();
   }
-  const auto later_end = [](const ReportAnswerBar& bar) { return std::pair(bar.end <= Time(), bar.end); };
-  std::ranges::stable_sort(bars, {}, later_end);
+  sort_bars(bars);
   return bars;
 }
 
