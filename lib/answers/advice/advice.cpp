@@ -19,6 +19,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -109,6 +110,12 @@ AnswerKind kind_of(const Sides& sides) {
   // Other algorithms cost nothing, so they win unless the hardware gains clearly more.
   return tuned >= kWorthwhile && tuned + kWorthwhile > hardware ? AnswerKind::kAlgorithm
                                                                 : AnswerKind::kHardware;
+}
+
+std::string_view name_of(AnswerKind kind) {
+  constexpr std::array<std::string_view, 7> kNames = {"unknown",   "nothing",  "baseline", "link",
+                                                      "algorithm", "hardware", "mix"};
+  return kNames.at(static_cast<std::size_t>(kind));
 }
 
 OperationErrors operation_errors(const BackendDescription& backend) {
@@ -217,13 +224,9 @@ const Candidate* Advisor::baseline() const {
 }
 
 const Candidate* Advisor::best_hardware() const {
-  const Candidate* best = nullptr;
-  for (const Candidate& one : candidates_) {
-    if (!is_baseline(one.backend->name) && one.counts() &&
-        (best == nullptr || one.fair_end() < best->fair_end()))
-      best = &one;
-  }
-  return best;
+  const auto best = std::ranges::find_if(
+      candidates_, [](const Candidate& one) { return one.counts() && !is_baseline(one.backend->name); });
+  return best == candidates_.end() ? nullptr : &*best;
 }
 
 Result<WorldSetting> Advisor::setting_of(const BackendDescription& backend) const {
@@ -363,8 +366,8 @@ void Advisor::rank_backends() {
   cut_short_ = cut_short_ || !untried_.empty();
   program_ = runs_.program();
   std::stable_sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
-    return std::tuple(!a.counts(), a.counts() ? a.end() : Time()) <
-           std::tuple(!b.counts(), b.counts() ? b.end() : Time());
+    return std::tuple(!a.counts(), a.counts() ? a.fair_end() : Time()) <
+           std::tuple(!b.counts(), b.counts() ? b.fair_end() : Time());
   });
 }
 
@@ -614,13 +617,10 @@ void Advisor::try_routes(Mix& best, OperationKind kind, std::size_t min_bytes, s
 }
 
 void Advisor::find_mix() {
-  const auto fastest =
-      std::min_element(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
-        return std::tuple(!a.counts(), a.fair_end()) < std::tuple(!b.counts(), b.fair_end());
-      });
-  if (fastest == candidates_.end() || !fastest->counts() || !configuration_.routes.empty()) return;
+  if (candidates_.empty() || !candidates_.front().counts() || !configuration_.routes.empty()) return;
   read_traffic();
-  Mix best{std::string(fastest->backend->name), {}, fastest->fair_end()};
+  const Candidate& fastest = candidates_.front();
+  Mix best{std::string(fastest.backend->name), {}, fastest.fair_end()};
   std::vector<OperationKind> kinds;
   for (const Traffic& traffic : traffic_) {
     if (std::find(kinds.begin(), kinds.end(), traffic.operation.kind) == kinds.end())

@@ -94,6 +94,8 @@ enum class AnswerKind : std::uint8_t {
   kMix  // operations routed to several backends
 };
 AnswerKind kind_of(const Sides& sides);
+/// As in ReportAnswer::kind.
+std::string_view name_of(AnswerKind kind);
 /// True if the answer recommends a change that saves time at the baseline's link rate.
 constexpr bool saves_time(AnswerKind kind) {
   return kind >= AnswerKind::kAlgorithm;
@@ -227,7 +229,7 @@ class Advisor {
   void find_mix();
   void find_influences();
 
-  /// Candidates that count, the fastest first; then the others.
+  /// Candidates that count, the fastest at equal link rates first; then the others.
   [[nodiscard]] const std::vector<Candidate>& candidates() const { return candidates_; }
   /// Backends for which there was no time.
   [[nodiscard]] const std::vector<const BackendDescription*>& untried() const { return untried_; }

@@ -12,7 +12,12 @@
 namespace offramp {
 namespace {
 
-/// Compares at the baseline's link rate, and adds the effect of the hardware's own link.
+std::string rate_text(const Candidate& candidate) {
+  return fmt::format("{:g} Gb/s",
+                     static_cast<double>(candidate.result.deployment.node_bits_per_second) / 1e9);
+}
+
+/// Compares at the baseline's link rate.
 std::vector<std::string> reasons_of(const Candidate& baseline, const Candidate& hardware,
                                     const std::optional<ProgramTimes>& program) {
   const auto side = [](const Candidate& one, std::optional<WholeRun>& run) {
@@ -22,11 +27,7 @@ std::vector<std::string> reasons_of(const Candidate& baseline, const Candidate& 
   };
   std::optional<WholeRun> first;
   std::optional<WholeRun> second;
-  std::vector<std::string> texts = reasons_of(side(baseline, first), side(hardware, second), program);
-  if (hardware.at_equal_link)
-    texts.push_back(
-        fmt::format("at {} {}", rate_text(hardware), slower_text(ratio_of(hardware.end(), baseline.end()))));
-  return texts;
+  return reasons_of(side(baseline, first), side(hardware, second), program);
 }
 
 void add_bars(ReportAnswer& answer, const Advisor& advisor) {
@@ -34,15 +35,15 @@ void add_bars(ReportAnswer& answer, const Advisor& advisor) {
   for (const Candidate& one : advisor.candidates()) {
     ReportAnswerBar& bar = answer.bars.emplace_back();
     bar.name = one.backend->name;
-    if (one.counts()) bar.end = one.end();
+    if (one.counts()) bar.end = one.fair_end();
     if (!one.refused.empty()) {
       bar.note = one.refused;
     } else if (!one.why_not.empty()) {
       bar.note = fmt::format("carries {} of {}'s time in operations", one.carried.text(), baseline_name());
-    } else if (one.at_equal_link && base != nullptr) {
-      const std::string ratio = ratio_text(*one.at_equal_link, base->end());
-      if (ratio != ratio_text(one.end(), base->end()))
-        bar.note = fmt::format("at {} {}", rate_text(*base), ratio);
+    } else if (one.at_equal_link) {
+      const std::string ratio = ratio_text(one.end(), base->end());
+      if (ratio != ratio_text(bar.end, base->end()))
+        bar.note = fmt::format("at {} {}", rate_text(one), ratio);
     }
   }
   const Sides& sides = advisor.weighing().sides;
@@ -65,6 +66,14 @@ struct Sentence {
   std::string next = "--details";  // options of the next command
   std::string more = {};           // added if it fits
 };
+
+/// "; a self-progressing NIC is as fast", or faster: the plain host then needs no hardware. Empty if it is
+/// not.
+std::string rival_text(const Weighing& all, Time end) {
+  if (!all.progressing || ratio_of(*all.progressing, end) > 1 + kWorthwhile) return {};
+  return fmt::format("; a self-progressing NIC is {}",
+                     ratio_of(*all.progressing, end) < 1 - kWorthwhile ? "faster" : "as fast");
+}
 
 /// "allreduce to 1.0 KiB over aie". Empty if the first line says it all.
 std::string route_text(const Route& route, bool is_only) {
@@ -89,8 +98,8 @@ std::string mix_text(const Mix& mix) {
 Sentence mix_sentence(const Advisor& advisor, std::string_view what) {
   const Weighing& all = advisor.weighing();
   const Mix& mix = *advisor.mix();
-  Sentence sentence{fmt::format("{}{}, {} {}", all.holds ? "" : "perhaps ", mix_text(mix), what,
-                                slower_text(ratio_of(mix.end, all.sides.baseline))),
+  Sentence sentence{fmt::format("{}{}, {} {}{}", all.holds ? "" : "perhaps ", mix_text(mix), what,
+                                slower_text(ratio_of(mix.end, all.sides.baseline)), rival_text(all, mix.end)),
                     {},
                     "--routes offramp.toml",
                     fmt::format(" ({})", ends_text(mix.end, all.sides.baseline))};
@@ -152,25 +161,24 @@ Sentence sentence_of(const Advisor& advisor) {
   const double ratio = ratio_of(*sides.hardware, sides.baseline);
   std::vector<std::string> why = reasons_of(*base, *all.hardware, advisor.program());
   if (all.kind == AnswerKind::kHardware)
-    return {fmt::format("{}{}, {} {}", all.holds ? "" : "perhaps ", name, what, slower_text(ratio)),
+    return {fmt::format("{}{}, {} {}{}", all.holds ? "" : "perhaps ", name, what, slower_text(ratio),
+                        rival_text(all, *sides.hardware)),
             std::move(why), "--html advice.html",
             fmt::format(" ({})", ends_text(*sides.hardware, sides.baseline))};
   if (all.kind == AnswerKind::kLink)
-    return {fmt::format("stay with {}; the gain of {} is its faster link", baseline_name(), name),
-            {fmt::format("{} at {}, as {} has: {}", name, rate_text(*base), baseline_name(),
-                         std::abs(ratio - 1) < 0.0005 ? std::string("the same time") : slower_text(ratio)),
-             fmt::format("at {} {}", rate_text(*all.hardware),
-                         slower_text(ratio_of(all.hardware->end(), sides.baseline)))}};
+    return {
+        fmt::format("stay with {}; the gain of {} is its faster link", baseline_name(), name),
+        {fmt::format("{} at {}, as {} has: {}", name, rate_text(*base), baseline_name(), slower_text(ratio)),
+         fmt::format("at {} {}", rate_text(*all.hardware),
+                     slower_text(ratio_of(all.hardware->end(), sides.baseline)))}};
   why.push_back(free_gain);
   if (ratio < 1)
     return {fmt::format("none is worth it; {}, the best, saves {}", name, share_text(1 - ratio)),
             std::move(why)};
-  // The bar shows the time at its own link rate.
   const std::string link = all.hardware->at_equal_link ? " at " + rate_text(*base) : std::string();
-  return {
-      fmt::format("stay with {}; {}{} is {}{}", baseline_name(), name, link.empty() ? ", the closest," : "",
-                  ratio < 1.0005 ? std::string("as fast") : slower_text(ratio), link),
-      std::move(why)};
+  return {fmt::format("stay with {}; {}{} is {}{}", baseline_name(), name,
+                      link.empty() ? ", the closest," : "", slower_text(ratio), link),
+          std::move(why)};
 }
 
 }  // namespace
@@ -205,11 +213,9 @@ ReportAnswer answer_of(const Advisor& advisor, const ProgramNames& program) {
     answer.end = all.hardware->fair_end();
   }
   if (all.kind == AnswerKind::kNothing) {
-    answer.sure = "the answer holds: " + free_gain_text(*all.sides.free, all.sides.baseline);
-  } else if (all.range) {
-    add_range(answer, *all.range, *all.model, *base->backend);
+    answer.sure = "it holds: " + free_gain_text(*all.sides.free, all.sides.baseline);
   } else if (all.model != nullptr) {
-    answer.sure = unknown_errors_text(*all.model, *base->backend);
+    add_range(answer, all.range, *all.model, *base->backend);
     if (answer.sure.empty())
       answer.sure =
           advisor.cut_short() ? "not computed (time limit)" : "not known: the models' errors give no result";

@@ -1,9 +1,8 @@
-#include "lib/answers/advice/answer_parts.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "lib/answers/advice/answer_parts.hpp"
 #include "lib/base/format.hpp"
 
 namespace offramp {
@@ -48,7 +47,7 @@ ReportAnswer answer_of_forecasts(std::span<const ForecastSide> sides, const Oper
   sort_bars(answer.bars);
   answer.kind = name_of(AnswerKind::kBaseline);
   if (base == nullptr) {
-    answer.answer = fmt::format("{}: declined by all", name);
+    answer.answer = name + ": declined by all";
     return answer;
   }
   answer.baseline = *base->time;
@@ -65,16 +64,14 @@ ReportAnswer answer_of_forecasts(std::span<const ForecastSide> sides, const Oper
     answer.kind = name_of(AnswerKind::kHardware);
     answer.answer = fmt::format("{}: {}, {}", name, best->backend->name, slower_text(ratio));
   } else {
-    answer.answer = fmt::format("{}: {}; {} {}", name, base->backend->name, best->backend->name,
-                                ratio < 1.0005 ? std::string("as fast") : slower_text(ratio));
+    answer.answer =
+        fmt::format("{}: {}; {} {}", name, base->backend->name, best->backend->name, slower_text(ratio));
   }
   answer.why = clauses_text(reasons_of(*base, *best, operation));
-  answer.sure = unknown_errors_text(*best->backend, *base->backend);
   const std::optional<RatioRange> memory = memory_range_of(*base, *best);
-  if (const auto range = range_of(*base, *best)) {
-    answer.holds = range->agrees(gains) && (!memory || memory->agrees(gains));
-    add_range(answer, *range, *best->backend, *base->backend);
-  }
+  const std::optional<RatioRange> range = range_of(*base, *best);
+  answer.holds = range && range->agrees(gains) && (!memory || memory->agrees(gains));
+  add_range(answer, range, *best->backend, *base->backend);
   std::vector<std::string> objections;
   if (is_baseline(base->backend->name))
     objections.push_back(other_ground_text(best->deployment, base->deployment));

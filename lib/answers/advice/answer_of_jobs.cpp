@@ -1,10 +1,9 @@
-#include "lib/answers/advice/answer_parts.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
 
+#include "lib/answers/advice/answer_parts.hpp"
 #include "lib/answers/report/link_loads.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/text_format.hpp"
@@ -44,7 +43,7 @@ ReportAnswer answer_of_jobs(std::span<const Settled> replays, std::size_t backgr
       slowest_over->jobs.size() == 1 ? "1 program" : fmt::format("{} programs", slowest_over->jobs.size());
   answer.answer = ratio < 1.0005 ? fmt::format("{} at once: none takes longer than alone", count)
                                  : fmt::format("{} at once: {} {} than alone, over {}", count,
-                                               cut_text(name_of(*slowest), kLongestName), slower_text(ratio),
+                                               cut_text(name_of(*slowest), 28), slower_text(ratio),
                                                slowest_over->backend);
   const ReplayResult& result = *slowest_over->result;
   const std::vector<const LinkUse*> links = busiest(result.links, 1);

@@ -1,31 +1,12 @@
-#include "lib/answers/advice/answer_parts.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "lib/answers/advice/answer_parts.hpp"
 #include "lib/base/format.hpp"
 
 namespace offramp {
 namespace {
-
-/// "MPI_Wait 55 %, MPI_Send 30 % of the time in MPI calls". Empty if no call takes time.
-std::string busiest_calls_text(const ReplayResult& result) {
-  constexpr std::size_t kNamed = 2;
-  const Counters counters = result.total();
-  std::vector<std::pair<Time, std::string_view>> calls;
-  Time all;
-  for (std::size_t i = 0; i < result.functions.size(); ++i) {
-    const Time time = counters.calls[i].modelled;
-    all += time;
-    if (time > Time()) calls.emplace_back(time, result.functions[i]);
-  }
-  std::ranges::stable_sort(calls, [](const auto& one, const auto& other) { return one.first > other.first; });
-  std::vector<std::string> texts;
-  for (std::size_t i = 0; i < std::min(kNamed, calls.size()); ++i)
-    texts.push_back(fmt::format("{} {}", calls[i].second, share_text(ratio_of(calls[i].first, all))));
-  return texts.empty() ? std::string() : fmt::format("{} of the time in MPI calls", fmt::join(texts, ", "));
-}
 
 /// The answer from one replay: how long it takes, and what bounds a gain by other hardware.
 ReportAnswer answer_of_replay(const ReplayedSide& side, const std::optional<ProgramTimes>& program,
@@ -35,15 +16,18 @@ ReportAnswer answer_of_replay(const ReplayedSide& side, const std::optional<Prog
   answer.baseline = answer.end = end_of(side);
   answer.of_run = side.run != nullptr;
   answer.next = fmt::format("offramp advise {}", names.file);
-  const std::string name = cut_text(names.name, kLongestName);
   const Time alone = side.result->modelled_time;
+  const Counters counters = side.result->total();
   if (side.run == nullptr || !program) {
-    answer.answer = fmt::format("{}: {} {} over {}", name, answer.of_run ? "run" : "communication",
-                                time_text(answer.end), side.backend);
-    answer.why = busiest_calls_text(*side.result);
+    answer.answer = headline(
+        names.name, fmt::format("{} {} over {}", what_text(answer), time_text(answer.end), side.backend));
+    std::vector<CallTime> calls;
+    for (std::size_t i = 0; i < side.result->functions.size(); ++i)
+      calls.emplace_back(counters.calls[i].modelled, side.result->functions[i]);
+    answer.why = busiest_calls_text(std::move(calls));
   } else {
-    answer.answer = fmt::format("{}: run {} over {}, {} of it in MPI", name, time_text(answer.end),
-                                side.backend, share_text(side.run->share_in_calls()));
+    answer.answer = headline(names.name, fmt::format("run {} over {}, {} of it in MPI", time_text(answer.end),
+                                                     side.backend, share_text(side.run->share_in_calls())));
     answer.why = clauses_text(
         {fmt::format("{} of MPI time is waiting for computing",
                      share_text(std::min(1.0, ratio_of(program->free.in_calls, side.run->in_calls)))),
@@ -54,7 +38,6 @@ ReportAnswer answer_of_replay(const ReplayedSide& side, const std::optional<Prog
                    {"free communication", program->free.end, {}}};
     sort_bars(answer.bars);
   }
-  const Counters counters = side.result->total();
   const CarriedTime carried{counters.times};
   std::vector<std::string> objections;
   if (!carried.carries_program()) {
@@ -72,7 +55,7 @@ ReportAnswer answer_of_replay(const ReplayedSide& side, const std::optional<Prog
 }  // namespace
 
 ReportAnswer answer_of_replays(std::span<const ReplayedSide> sides,
-                               const std::optional<ProgramTimes>& program, std::optional<Time> tuned,
+                               const std::optional<ProgramTimes>& program, std::optional<ReplayedSide> tuned,
                                const ProgramNames& names) {
   const ReplayedSide& base = sides.front();
   if (sides.size() == 1) return answer_of_replay(base, program, names);
@@ -83,7 +66,8 @@ ReportAnswer answer_of_replays(std::span<const ReplayedSide> sides,
   const ReplayedSide* best = nullptr;
   std::vector<std::string> reasons;  // for the bars without a time
   for (const ReplayedSide& side : sides) {
-    ReportAnswerBar& bar = answer.bars.emplace_back(ReportAnswerBar{std::string(side.backend), {}, "refused"});
+    ReportAnswerBar& bar =
+        answer.bars.emplace_back(ReportAnswerBar{std::string(side.backend), {}, "refused"});
     if (side.result == nullptr) continue;
     const Counters counters = side.result->total();
     const CarriedTime carried{counters.times};
@@ -95,34 +79,50 @@ ReportAnswer answer_of_replays(std::span<const ReplayedSide> sides,
     bar.end = end_of(side);
     if (&side != &base && (best == nullptr || end_of(side) < end_of(*best))) best = &side;
   }
+  const auto ratio_to_base = [&](const ReplayedSide& side) {
+    return ratio_of(end_of(side), answer.baseline);
+  };
+  if (tuned && ratio_to_base(*tuned) > 1 - kWorthwhile) tuned.reset();
+  if (tuned) answer.bars.push_back({std::string(tuned->backend), end_of(*tuned), {}});
   sort_bars(answer.bars);
-  const std::string name = cut_text(names.name, kLongestName);
+  const ReplayedSide* const hardware = best;
+  const bool is_free =
+      tuned && (best == nullptr || ratio_to_base(*tuned) < ratio_to_base(*best) + kWorthwhile);
+  if (is_free) best = &*tuned;
   answer.kind = name_of(AnswerKind::kBaseline);
   if (best == nullptr) {
-    answer.answer = fmt::format("{}: no hardware carries it; stay with {}", name, base.backend);
+    answer.answer = headline(names.name, fmt::format("no hardware carries it; stay with {}", base.backend));
     answer.why = clauses_text(reasons);
     return answer;
   }
   answer.candidate = best->backend;
   answer.end = end_of(*best);
-  const double ratio = ratio_of(answer.end, answer.baseline);
-  if (ratio < 0.9995) {
+  const double ratio = ratio_to_base(*best);
+  const std::string slower = slower_text(ratio);
+  if (is_free) {
+    answer.kind = name_of(AnswerKind::kAlgorithm);
+    answer.answer = headline(names.name, fmt::format("{} with the fastest algorithms, {} {}, free",
+                                                     base.backend, what_text(answer), slower));
+    answer.next += " --tuning rules.conf";
+  } else if (ratio < 0.9995) {
     answer.kind = name_of(AnswerKind::kHardware);
-    answer.answer =
-        fmt::format("{}: {}, {} {} ({})", name, best->backend, answer.of_run ? "run" : "communication",
-                    slower_text(ratio), ends_text(answer.end, answer.baseline));
+    answer.answer = headline(names.name, fmt::format("{}, {} {}", best->backend, what_text(answer), slower),
+                             fmt::format(" ({})", ends_text(answer.end, answer.baseline)));
   } else {
-    answer.answer = fmt::format("{}: stay with {}; {}, the closest, is {}", name, base.backend, best->backend,
-                                ratio < 1.0005 ? std::string("as fast") : slower_text(ratio));
+    answer.answer = headline(
+        names.name, fmt::format("stay with {}; {}, the closest, is {}", base.backend, best->backend, slower));
   }
   answer.why = clauses_text(reasons_of(base, *best, program));
   answer.sure = "not estimated here; offramp advise includes the models' errors";
   std::vector<std::string> objections;
-  if (is_baseline(base.backend))
+  if (is_free && hardware != nullptr) {
+    objections.push_back(fmt::format("{} {}", hardware->backend, slower_text(ratio_to_base(*hardware))));
+  } else if (is_baseline(base.backend)) {
     objections.push_back(other_ground_text(best->result->deployment, base.result->deployment));
-  if (tuned && ratio_of(*tuned, base.result->modelled_time) < 1 - kWorthwhile)
-    objections.push_back(fmt::format("{} with its fastest algorithms: communication {}", baseline_name(),
-                                     slower_text(ratio_of(*tuned, base.result->modelled_time))));
+  }
+  if (tuned && !is_free)
+    objections.push_back(
+        fmt::format("{} saves {} and costs nothing", tuned->backend, share_text(1 - ratio_to_base(*tuned))));
   for (const ReplayedSide* side : {best, &base}) {
     if (side->run != nullptr && side->run->end < side->result->modelled_time)
       objections.push_back(fmt::format("communication alone over {} takes {}: computing staggers it",

@@ -1,9 +1,8 @@
-#include "lib/answers/advice/answer_parts.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "lib/answers/advice/answer_parts.hpp"
 #include "lib/base/format.hpp"
 
 namespace offramp {
@@ -32,20 +31,21 @@ std::optional<SweepRatio> lowest_ratio(std::span<const SweepSide> sides) {
 
 /// One backend: its first and last times, with a bar per point.
 void describe_one_side(ReportAnswer& answer, const SweepSide& side, const std::vector<std::string>& points,
-                       std::string_view what) {
+                       const std::string& name) {
   for (std::size_t point = 0; point < points.size(); ++point)
     answer.bars.push_back({points[point], side.times[point].value_or(Time()),
                            side.times[point] ? std::string() : std::string("refused")});
   const auto has_time = [](const ReportAnswerBar& bar) { return bar.end > Time(); };
   const auto first = std::ranges::find_if(answer.bars, has_time);
   if (first == answer.bars.end()) {
-    answer.answer += fmt::format("{} has no time at any point", side.name);
+    answer.answer = headline(name, side.name + " has no time at any point");
     return;
   }
   const auto last = std::find_if(answer.bars.rbegin(), answer.bars.rend(), has_time);
   answer.baseline = first->end;
   answer.end = last->end;
-  answer.answer += fmt::format("{} {} over {}", what, arrow_text(first->end, last->end), side.name);
+  answer.answer = headline(
+      name, fmt::format("{} {} over {}", what_text(answer), arrow_text(first->end, last->end), side.name));
   answer.why = fmt::format("from {} to {}", first->name, last->name);
 }
 
@@ -54,30 +54,28 @@ void describe_one_side(ReportAnswer& answer, const SweepSide& side, const std::v
 ReportAnswer answer_of_sweep(std::span<const SweepSide> sides, const std::vector<std::string>& points,
                              bool of_run, const std::string& name) {
   const SweepSide& base = sides.front();
-  const std::string_view what = of_run ? "run" : "communication";
   ReportAnswer answer;
   answer.kind = "sweep";
   answer.of_run = of_run;
-  answer.answer = cut_text(name, kLongestName) + ": ";
   answer.next = "repeat with --details, or --csv";
   if (sides.size() == 1) {
-    describe_one_side(answer, base, points, what);
+    describe_one_side(answer, base, points, name);
     return answer;
   }
   const std::optional<SweepRatio> lowest = lowest_ratio(sides);
   if (!lowest) {
-    answer.answer += fmt::format("no hardware carries it; stay with {}", base.name);
+    answer.answer = headline(name, "no hardware carries it; stay with " + base.name);
     return answer;
   }
   const std::string& at = points[lowest->point];
   answer.candidate = lowest->side->name;
-
   answer.end = *lowest->side->times[lowest->point];
-  answer.answer +=
+  const std::string slower = slower_text(lowest->ratio);
+  answer.answer = headline(
+      name,
       lowest->ratio < 0.9995
-          ? fmt::format("{}, {} up to {}, at {}", answer.candidate, what, slower_text(lowest->ratio), at)
-          : fmt::format("stay with {}; closest: {}, {} at {}", base.name, answer.candidate,
-                        lowest->ratio < 1.0005 ? std::string("as fast") : slower_text(lowest->ratio), at);
+          ? fmt::format("{}, {} up to {}, at {}", answer.candidate, what_text(answer), slower, at)
+          : fmt::format("stay with {}; closest: {}, {} at {}", base.name, answer.candidate, slower, at));
   std::vector<std::string> crossovers = {lowest->side->crossover};
   for (const SweepSide& side : sides) {
     if (&side != lowest->side) crossovers.push_back(side.crossover);

@@ -10,20 +10,13 @@
 
 namespace offramp {
 
-/// A program's name is cut to this length in an answer.
-inline constexpr std::size_t kLongestName = 28;
 /// Other candidates within this share of the best are named.
 inline constexpr double kNear = 0.05;
 
-/// As in ReportAnswer::kind.
-std::string_view name_of(AnswerKind kind);
-/// "7.5 % slower", "2.2 times slower"; "19 % shorter".
-std::string slower_text(double ratio);
-/// "100 Gb/s": of a node's links.
-std::string rate_text(const Candidate& candidate);
-/// "NAME: TEXT", with `more` if it fits.
-std::string headline(std::string_view name, const std::string& text, const std::string& more = {});
-
+/// What the times are those of.
+inline std::string_view what_text(const ReportAnswer& answer) {
+  return answer.of_run ? "run" : "communication";
+}
 /// The end of the run, or of communication if no computing is known.
 inline Time end_of(const ReplayedSide& side) {
   return side.run != nullptr ? side.run->end : side.result->modelled_time;
@@ -36,12 +29,11 @@ std::vector<std::string> reasons_of(const ReplayedSide& baseline, const Replayed
 std::vector<std::string> reasons_of(const ForecastSide& baseline, const ForecastSide& hardware,
                                     const Operation& operation);
 
-/// "not known: no operation was ever measured on zrlmpi". Empty if the errors of both models are known.
-std::string unknown_errors_text(const BackendDescription& side, const BackendDescription& base);
-/// Sets the range of the candidate's time, and says how certain the answer is.
-void add_range(ReportAnswer& answer, const RatioRange& range, const BackendDescription& side,
+/// Says how certain the answer is, and sets the range of the candidate's time if the errors of both models
+/// are known.
+void add_range(ReportAnswer& answer, const std::optional<RatioRange>& range, const BackendDescription& side,
                const BackendDescription& base);
-/// Adds the ratio's range over the nodes' memory if two digits show it; first if the answer differs.
+/// Adds the range over the nodes' memory if it is worth a line; first if the answer differs.
 void add_memory(std::vector<std::string>& texts, const std::optional<RatioRange>& memory);
 
 /// The best free change of the baseline: the algorithm with the largest gain, all algorithms, or the thread.

@@ -1,9 +1,8 @@
-#include "lib/answers/advice/answer_parts.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "lib/answers/advice/answer_parts.hpp"
 #include "lib/base/format.hpp"
 
 namespace offramp {
@@ -24,12 +23,7 @@ std::vector<std::string> objections_to(const Advisor& advisor, Time end) {
   const double now = ratio_of(hardware->fair_end(), all.sides.baseline);
   const bool is_algorithm = all.kind == AnswerKind::kAlgorithm;
   const bool is_mix = all.kind == AnswerKind::kMix;
-  if (is_algorithm)
-    texts.push_back(fmt::format("{} {}{}", hardware->backend->name, slower_text(now),
-                                hardware->at_equal_link
-                                    ? fmt::format(", at {} {}", rate_text(*hardware),
-                                                  slower_text(ratio_of(hardware->end(), all.sides.baseline)))
-                                    : std::string()));
+  if (is_algorithm) texts.push_back(fmt::format("{} {}", hardware->backend->name, slower_text(now)));
   for (const Influence& one : advisor.influences()) {
     if (is_algorithm || is_mix || !one.turns_round(now)) break;
     texts.push_back(one.at_half == now
@@ -50,15 +44,14 @@ std::vector<std::string> objections_to(const Advisor& advisor, Time end) {
     texts.push_back(
         fmt::format("a plain NIC that makes progress by itself: {}", time_text(*all.progressing)));
   for (const Candidate& one : advisor.candidates()) {
-    if (is_hardware && (is_mix || &one != hardware) && !is_baseline(one.backend->name) && one.counts() &&
-        ratio_of(one.fair_end(), end) < 1 + kNear)
-      texts.push_back(fmt::format("{} takes {}", one.backend->name, time_text(one.fair_end())));
-  }
-  for (const Candidate& one : advisor.candidates()) {
+    if (!is_hardware) break;
     const Deployment& deployment = one.result.deployment;
-    if (is_hardware && std::ranges::find(backends, one.backend->name) != backends.end() &&
+    if (std::ranges::find(backends, one.backend->name) != backends.end() &&
         deployment.node_bits_per_second == 0 && !deployment.text.empty())
       texts.push_back(fmt::format("{} runs on {}", one.backend->name, deployment.text));
+    if ((is_mix || &one != hardware) && !is_baseline(one.backend->name) && one.counts() &&
+        ratio_of(one.fair_end(), end) < 1 + kNear)
+      texts.push_back(fmt::format("{} takes {}", one.backend->name, time_text(one.fair_end())));
   }
   add_memory(texts, all.memory);
   return texts;

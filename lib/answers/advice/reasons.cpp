@@ -7,14 +7,13 @@
 // latency, or rounds in collectives, for small ones.
 //
 // Of one operation: the time of one element (latency or rounds), and of the other bytes (bandwidth).
-#include "lib/answers/advice/answer_parts.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
+#include "lib/answers/advice/answer_parts.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/text_format.hpp"
 
@@ -116,8 +115,8 @@ std::vector<std::string> reasons_of(const ReplayedSide& baseline, const Replayed
     overlap = fmt::format("{} of communication is hidden ({}: {})", share_text(there), baseline.backend,
                           share_text(here));
   }
-  return largest_first(
-      {{hidden, overlap}, {speed, speed_text(*baseline.result, *hardware.result, gains)}}, gains);
+  return largest_first({{hidden, overlap}, {speed, speed_text(*baseline.result, *hardware.result, gains)}},
+                       gains);
 }
 
 std::vector<std::string> reasons_of(const ForecastSide& baseline, const ForecastSide& hardware,
