@@ -51,9 +51,9 @@ void add_range(ReportAnswer& answer, const std::optional<RatioRange>& range, con
   const auto error = [](const BackendDescription& backend) {
     return percent_text(operation_errors(backend).nine_tenths, 1, 0);
   };
-  answer.sure = fmt::format("{}: {} if {} is off by {}", answer.holds ? "it holds" : "open",
-                            range_text(*range), side.name, error(side));
-  if (&side != &base) answer.sure += fmt::format(", {} by {}", base.name, error(base));
+  answer.sure = fmt::format("{}: {} if {} is {} off", answer.holds ? "it holds" : "open", range_text(*range),
+                            side.name, error(side));
+  if (&side != &base) answer.sure += fmt::format(", {} {}", base.name, error(base));
 }
 
 void add_memory(std::vector<std::string>& texts, const std::optional<RatioRange>& memory) {
