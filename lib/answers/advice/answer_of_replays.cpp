@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lib/answers/advice/answer_parts.hpp"
+#include "lib/answers/report/sentences.hpp"
 #include "lib/base/format.hpp"
 
 namespace offramp {
