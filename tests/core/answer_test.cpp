@@ -1,5 +1,6 @@
 // Programs whose right answer follows from their construction. The answer has to name it, its share of the
 // run, and its certainty, both before the searches (--quick) and after them.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -164,6 +165,8 @@ TEST_F(AnAnswer, SaysThatTheGainIsTheLinks) {
   configuration_.machine.ranks_per_node = 8;
   const ReportAnswer answer = expect(shift(16, 8, kMi, 2), {"link", "dpu", -0.05, 0.01});
   EXPECT_NE(answer.why.find("dpu at 100 Gb/s"), std::string::npos) << answer.why;
+  EXPECT_EQ(answer.bars[1].end, answer.end);
+  EXPECT_EQ(answer.bars[1].note.find("at 200 Gb/s x0."), 0U) << answer.bars[1].note;
 }
 
 TEST_F(AnAnswer, SaysThatTheGainOfAnIncastIsTheLinks) {
@@ -179,6 +182,8 @@ TEST_F(AnAnswer, NamesTheAlgorithmThatCostsNothing) {
                                      {"algorithm", "scatter_allgather_ring", 0.6, 0.8});
   EXPECT_EQ(answer.answer.find("p.rec: host with scatter_allgather_ring"), 0U) << answer.answer;
   EXPECT_TRUE(answer.holds);
+  EXPECT_THAT(answer.sure,
+              testing::MatchesRegex("it holds: [0-9]+ to [0-9]+ % shorter if host is [0-9]+ % off"));
   EXPECT_EQ(answer.but.find("dpu "), 0U) << answer.but;
   EXPECT_NE(answer.next.find("--tuning"), std::string::npos) << answer.next;
 }
@@ -193,6 +198,7 @@ TEST_F(AnAnswer, NamesTheHostThatMakesProgressBesideHardware) {
   const ReportAnswer answer =
       expect(overlap(OperationKind::kAllreduce, 8, kMi, 4, 2'000'000), {"hardware", "", 0.02, 0.5});
   EXPECT_NE(answer.but.find("makes progress by itself"), std::string::npos) << answer.but;
+  EXPECT_NE(answer.answer.find("; a self-progressing NIC is "), std::string::npos) << answer.answer;
 }
 
 TEST_F(AnAnswer, NamesTheThreadThatMakesProgressWhereNoAlgorithmCan) {

@@ -42,22 +42,27 @@ struct Results {
   std::vector<std::optional<Time>> over_star;  // by result, for networks with shared links
   std::optional<ProgramTimes> program;         // if computing was recorded and the results leave it out
   std::vector<Refused> refused;
-  std::optional<Time> host_at_its_best;  // only beside hardware, if a library selects the algorithms
-  int code = kDone;                      // kNotWritten: a file could not be written
+  std::optional<Settled> tuned;  // only beside hardware, if a library selects the algorithms
+  int code = kDone;              // kNotWritten: a file could not be written
 };
 
-/// The communication over the host with the fastest algorithm of each collective. A further gain of hardware
-/// is not due to a library's selection.
-std::optional<Time> host_at_its_best(const Setup& setup, const ReplayInput& input, ReplayOptions how) {
+/// The host with the fastest algorithm of each collective, with its run if communication takes less than the
+/// usual time. A further gain of hardware is not due to a library's selection.
+std::optional<Settled> tuned_host(const Setup& setup, const ReplayInput& input, ReplayOptions how, Time usual,
+                                  WholeRuns& runs) {
   const BackendDescription& host = setup.registry.baseline();
   Result<WorldSetting> setting =
       world_setting(input.configuration(setup), setup.registry, host, input.ranks());
   if (!setting || setting->settings.choice("collectives") == "best") return {};
   setting->settings.set("collectives", {0, "best"});
-  how.details = how.sizes = false;
+  how.details = false;
   how.observer = nullptr;
   Result<ReplayResult> result = offramp::replay(*setting, input.source(), how);
-  return result && !result->stopped ? std::optional(result->modelled_time) : std::nullopt;
+  if (!result || result->stopped) return {};
+  Settled tuned{fmt::format("{} tuned", host.name), std::move(*result)};
+  if (tuned.result->modelled_time < usual)
+    tuned.run = runs.run_of(*setting, input.source(), how, *tuned.result);
+  return tuned;
 }
 
 /// The communication over a single switch, where links are not shared.
@@ -120,10 +125,10 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const R
       continue;
     }
     results.all.push_back({std::string(backend->name), std::move(*result)});
-    if (setup.backends.size() > 1 && is_baseline(backend->name))
-      results.host_at_its_best = host_at_its_best(setup, input, how);
     Settled& replayed = results.all.back();
     replayed.run = whole_runs.run_of(*setting, input.source(), how, *replayed.result);
+    if (setup.backends.size() > 1 && is_baseline(backend->name))
+      results.tuned = tuned_host(setup, input, how, replayed.result->modelled_time, whole_runs);
     results.program = whole_runs.program();
     results.over_star.push_back(over_star(*setting, input, how));
     if (how.details || (!options.html.empty() && is_first_or_fastest(results.all)))
@@ -152,8 +157,8 @@ Json json_of_all(const Results& results, const recording::Description& descripti
   }
   Json json = {{"ranks", description.ranks}, {"facts", known}};
   json.update(json_of_facts(report, facts));
-  if (results.host_at_its_best)
-    json["host_with_the_fastest_algorithms_ns"] = in_nanoseconds(*results.host_at_its_best);
+  if (results.tuned)
+    json["host_with_the_fastest_algorithms_ns"] = in_nanoseconds(results.tuned->result->modelled_time);
   if (report.answer) json["answer"] = json_of(*report.answer);
   json["results"] = std::move(each);
   json["refused"] = json_of(results.refused);
@@ -178,12 +183,13 @@ void print_comparison(const Results& results) {
     fmt::print("{:<10} {:>18} {:>8} {:>9}\n", one.backend, "refused", "-", "-");
   for (const Settled& replayed : all)
     notes += fmt::format("# {} runs on {}\n", replayed.backend, replayed.result->deployment.text);
-  if (results.host_at_its_best)
-    notes += fmt::format(
-        "# host with the fastest algorithms: {:.3f} us{}\n", microseconds(*results.host_at_its_best),
-        first > Time() ? fmt::format(", ratio {:.3f}; only a gain beyond that is due to the hardware",
-                                     results.host_at_its_best->seconds() / first.seconds())
-                       : "");
+  if (results.tuned)
+    notes += fmt::format("# host with the fastest algorithms: {:.3f} us{}\n",
+                         microseconds(results.tuned->result->modelled_time),
+                         first > Time()
+                             ? fmt::format(", ratio {:.3f}; only a gain beyond that is due to the hardware",
+                                           results.tuned->result->modelled_time.seconds() / first.seconds())
+                             : "");
   fmt::print("{}", notes);
 }
 
@@ -274,20 +280,24 @@ std::string shortcoming_text(const Settled& replayed, std::uint64_t recorded) {
 /// The first replayed backend is the baseline. recorded: as in part_text().
 ReportAnswer answer_of(const Results& results, const Setup& setup, const ReplayToolOptions& options,
                        const std::string& name, std::uint64_t recorded) {
+  const auto side_of = [](const Settled& one) {
+    return ReplayedSide{one.backend, &*one.result, one.run ? &*one.run : nullptr};
+  };
   std::vector<ReplayedSide> sides;
-  for (const Settled& one : results.all)
-    sides.push_back({one.backend, &*one.result, one.run ? &*one.run : nullptr});
+  for (const Settled& one : results.all) sides.push_back(side_of(one));
   for (const Refused& one : results.refused) sides.push_back({one.backend});
-  const bool is_tunable = is_baseline(setup.backends.front()->name);
+  std::optional<ReplayedSide> tuned;
+  if (results.tuned && is_baseline(setup.backends.front()->name) &&
+      results.tuned->run.has_value() == results.all.front().run.has_value())
+    tuned = side_of(*results.tuned);
   std::string words = shell_word(name);
   if (options.scaled.ranks > 0) {
     words.clear();
     for (const std::string& file : options.scaled.files) words += shell_word(file) + " ";
     words += fmt::format("--ranks {}", options.scaled.ranks);
   }
-  ReportAnswer answer =
-      answer_of_replays(sides, results.program, is_tunable ? results.host_at_its_best : std::nullopt,
-                        {std::filesystem::path(name).filename().string(), words});
+  ReportAnswer answer = answer_of_replays(sides, results.program, tuned,
+                                          {std::filesystem::path(name).filename().string(), words});
   std::vector<std::string> objections;
   for (const Settled& one : results.all) objections.push_back(shortcoming_text(one, recorded));
   objections.push_back(network_text(results));

@@ -19,6 +19,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -109,6 +110,12 @@ AnswerKind kind_of(const Sides& sides) {
   // Other algorithms cost nothing, so they win unless the hardware gains clearly more.
   return tuned >= kWorthwhile && tuned + kWorthwhile > hardware ? AnswerKind::kAlgorithm
                                                                 : AnswerKind::kHardware;
+}
+
+std::string_view name_of(AnswerKind kind) {
+  constexpr std::array<std::string_view, 7> kNames = {"unknown",   "nothing",  "baseline", "link",
+                                                      "algorithm", "hardware", "mix"};
+  return kNames.at(static_cast<std::size_t>(kind));
 }
 
 OperationErrors operation_errors(const BackendDescription& backend) {
@@ -217,13 +224,9 @@ const Candidate* Advisor::baseline() const {
 }
 
 const Candidate* Advisor::best_hardware() const {
-  const Candidate* best = nullptr;
-  for (const Candidate& one : candidates_) {
-    if (!is_baseline(one.backend->name) && one.counts() &&
-        (best == nullptr || one.fair_end() < best->fair_end()))
-      best = &one;
-  }
-  return best;
+  const auto best = std::ranges::find_if(
+      candidates_, [](const Candidate& one) { return one.counts() && !is_baseline(one.backend->name); });
+  return best == candidates_.end() ? nullptr : &*best;
 }
 
 Result<WorldSetting> Advisor::setting_of(const BackendDescription& backend) const {
@@ -363,8 +366,8 @@ void Advisor::rank_backends() {
   cut_short_ = cut_short_ || !untried_.empty();
   program_ = runs_.program();
   std::stable_sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
-    return std::tuple(!a.counts(), a.counts() ? a.end() : Time()) <
-           std::tuple(!b.counts(), b.counts() ? b.end() : Time());
+    return std::tuple(!a.counts(), a.counts() ? a.fair_end() : Time()) <
+           std::tuple(!b.counts(), b.counts() ? b.fair_end() : Time());
   });
 }
 
@@ -417,25 +420,22 @@ void Advisor::find_memory_range(const WorldSetting& side) {
     ratios.push_back(ratio_of(*end, *against));
   }
   weighing_.memory = RatioRange{std::min(ratios[0], ratios[1]), std::max(ratios[0], ratios[1])};
-  weighing_.holds = weighing_.holds && (saves_time(weighing_.kind) ? weighing_.memory->high < 1 - kWorthwhile
-                                                                   : weighing_.memory->low > 1 - kWorthwhile);
+  weighing_.holds = weighing_.holds && weighing_.memory->agrees(saves_time(weighing_.kind));
 }
 
 /// Sets Weighing::range from the errors of both models. share: the part of the side's communication that its
 /// own model carries. The baseline's model carries the rest, so there both sides have the same error.
 void Advisor::find_range(const WorldSetting& side, const BackendDescription& model, double share) {
   weighing_.model = &model;
-  const OperationErrors of_side = operation_errors(model);
-  const OperationErrors of_base = operation_errors(baseline_);
+  const auto error = operation_errors(model).error();
+  const auto base_error = operation_errors(baseline_).error();
   const Result<WorldSetting> base = setting_of(baseline_);
-  if (of_side.compared == 0 || of_base.compared == 0 || !base) return;
-  const double error = std::min(of_side.nine_tenths, kLargestError);
-  const double base_error = std::min(of_base.nine_tenths, kLargestError);
+  if (!error || !base_error || !base) return;
   std::vector<double> ratios;
   for (const double sign : {-1.0, 1.0}) {
     if (!may_go_on("the models' errors")) return;
-    const auto end = end_of(side, share * (1 + sign * error) + (1 - share) * (1 - sign * base_error));
-    const auto against = end_of(*base, 1 - sign * base_error);
+    const auto end = end_of(side, share * (1 + sign * *error) + (1 - share) * (1 - sign * *base_error));
+    const auto against = end_of(*base, 1 - sign * *base_error);
     if (!end || !against) return;
     ratios.push_back(ratio_of(*end, *against));
   }
@@ -445,8 +445,7 @@ void Advisor::find_range(const WorldSetting& side, const BackendDescription& mod
   if (const auto free = weighing_.sides.at_no_cost();
       gains && weighing_.kind != AnswerKind::kAlgorithm && free)
     free_gain = std::max(0.0, 1 - ratio_of(*free, weighing_.sides.baseline));
-  weighing_.holds =
-      gains ? weighing_.range->high < 1 - kWorthwhile - free_gain : weighing_.range->low > 1 - kWorthwhile;
+  weighing_.holds = weighing_.range->agrees(gains, free_gain);
   find_memory_range(side);
 }
 
@@ -618,13 +617,10 @@ void Advisor::try_routes(Mix& best, OperationKind kind, std::size_t min_bytes, s
 }
 
 void Advisor::find_mix() {
-  const auto fastest =
-      std::min_element(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
-        return std::tuple(!a.counts(), a.fair_end()) < std::tuple(!b.counts(), b.fair_end());
-      });
-  if (fastest == candidates_.end() || !fastest->counts() || !configuration_.routes.empty()) return;
+  if (candidates_.empty() || !candidates_.front().counts() || !configuration_.routes.empty()) return;
   read_traffic();
-  Mix best{std::string(fastest->backend->name), {}, fastest->fair_end()};
+  const Candidate& fastest = candidates_.front();
+  Mix best{std::string(fastest.backend->name), {}, fastest.fair_end()};
   std::vector<OperationKind> kinds;
   for (const Traffic& traffic : traffic_) {
     if (std::find(kinds.begin(), kinds.end(), traffic.operation.kind) == kinds.end())

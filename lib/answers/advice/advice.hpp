@@ -12,6 +12,7 @@
 // keeps its results so far.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -93,6 +94,8 @@ enum class AnswerKind : std::uint8_t {
   kMix  // operations routed to several backends
 };
 AnswerKind kind_of(const Sides& sides);
+/// As in ReportAnswer::kind.
+std::string_view name_of(AnswerKind kind);
 /// True if the answer recommends a change that saves time at the baseline's link rate.
 constexpr bool saves_time(AnswerKind kind) {
   return kind >= AnswerKind::kAlgorithm;
@@ -102,6 +105,11 @@ constexpr bool saves_time(AnswerKind kind) {
 struct RatioRange {
   double low = 1;
   double high = 1;
+
+  /// True if both ends save time, and more than `free_gain`; or, without gains, if neither does.
+  [[nodiscard]] bool agrees(bool gains, double free_gain = 0) const {
+    return gains ? high < 1 - kWorthwhile - free_gain : low > 1 - kWorthwhile;
+  }
 };
 
 /// The comparison of all sides.
@@ -183,6 +191,11 @@ struct OperationErrors {
   std::size_t measured = 0;  // operations with a published time
   std::size_t compared = 0;  // those to which no parameter was fitted
   double nine_tenths = 0;    // 90 % of the errors are not larger
+
+  /// The error that an answer takes into account. `nullopt` if it is unknown.
+  [[nodiscard]] std::optional<double> error() const {
+    return compared == 0 ? std::nullopt : std::optional(std::min(nine_tenths, kLargestError));
+  }
 };
 OperationErrors operation_errors(const BackendDescription& backend);
 
@@ -216,7 +229,7 @@ class Advisor {
   void find_mix();
   void find_influences();
 
-  /// Candidates that count, the fastest first; then the others.
+  /// Candidates that count, the fastest at equal link rates first; then the others.
   [[nodiscard]] const std::vector<Candidate>& candidates() const { return candidates_; }
   /// Backends for which there was no time.
   [[nodiscard]] const std::vector<const BackendDescription*>& untried() const { return untried_; }

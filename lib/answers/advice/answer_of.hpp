@@ -32,10 +32,10 @@ struct ReplayedSide {
 };
 
 /// The answer from finished replays, each at its own link rate. The first side is the baseline; it may be the
-/// only one, and then has a result. tuned: its
-/// communication with the fastest algorithms, if known. Ignores the errors of the models.
+/// only one, and then has a result. tuned: the host with its fastest algorithms, if known. Ignores the
+/// errors of the models.
 ReportAnswer answer_of_replays(std::span<const ReplayedSide> sides,
-                               const std::optional<ProgramTimes>& program, std::optional<Time> tuned,
+                               const std::optional<ProgramTimes>& program, std::optional<ReplayedSide> tuned,
                                const ProgramNames& names);
 
 /// One operation over one backend. Does not own what it refers to.

@@ -198,10 +198,9 @@ std::string lacking_text(const RankCurve& curve, std::string_view backend) {
 ReportAnswer answer_of(const RankCurve& curve, const std::string& program) {
   ReportAnswer answer;
   answer.of_run = curve.with_computing();
-  const std::string name = cut_text(program, 28);
   const auto closest = closest_at_last(curve);
   if (!closest) {
-    answer.answer = fmt::format("{}: no hardware has a result at any of these numbers of ranks", name);
+    answer.answer = headline(program, "no hardware has a result at any of these numbers of ranks");
     answer.kind = "unknown";
     return answer;
   }
@@ -218,9 +217,9 @@ ReportAnswer answer_of(const RankCurve& curve, const std::string& program) {
   }
   const int last = closest->point->ranks;
   answer.answer = paying.empty()
-                      ? fmt::format("{}: no hardware pays up to {} ranks", name, number(last))
-                      : fmt::format("{}: {}{}", name, paying.front(),
-                                    paying.size() > 1 ? "; " + and_more_text(paying.size() - 1) : "");
+                      ? headline(program, fmt::format("no hardware pays up to {} ranks", number(last)))
+                      : headline(program, paying.front(),
+                                 paying.size() > 1 ? "; " + and_more_text(paying.size() - 1) : std::string());
   answer.kind = paying.empty() ? "baseline" : "hardware";
   answer.candidate = closest->backend;
   const CurveCell& best = *closest->point->cell_of(closest->backend);

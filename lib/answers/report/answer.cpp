@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <tuple>
 
 #include "lib/base/format.hpp"
@@ -51,7 +52,25 @@ std::string share_text(double part) {
 
 std::string free_gain_text(Time free, Time end) {
   const double ratio = end > Time() ? free.seconds() / end.seconds() : 1;
-  return fmt::format("free communication would save {}", share_text(std::max(0.0, 1 - ratio)));
+  return fmt::format("free communication would save {} of the run", share_text(std::max(0.0, 1 - ratio)));
+}
+
+std::string busiest_calls_text(std::vector<CallTime> calls) {
+  constexpr std::size_t kNamed = 2;
+  double all = 0;
+  for (const auto& [time, name] : calls) all += time.seconds();
+  std::ranges::stable_sort(calls, std::ranges::greater(), &CallTime::first);
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < std::min(kNamed, calls.size()) && calls[i].first > Time(); ++i)
+    texts.push_back(fmt::format("{} {}", calls[i].second, share_text(calls[i].first.seconds() / all)));
+  return texts.empty() ? std::string() : fmt::format("{} of the time in MPI calls", fmt::join(texts, ", "));
+}
+
+std::string slower_text(double ratio) {
+  if (std::abs(ratio - 1) < 0.0005) return "as fast";
+  if (ratio < 1) return share_text(1 - ratio) + " shorter";
+  return ratio < 2 ? share_text(ratio - 1) + " slower"
+                   : fmt::format("{:.{}f} times slower", ratio, ratio < 9.95 ? 1 : 0);
 }
 
 std::string ends_text(Time end, Time instead_of) {
@@ -70,6 +89,15 @@ std::string cut_text(std::string_view text, std::size_t columns) {
                                 : std::string(text.substr(0, columns - kCut.size())).append(kCut);
 }
 
+std::string headline(std::string_view name, const std::string& text, const std::string& more) {
+  constexpr std::size_t kShortestName = 12;
+  constexpr std::size_t kLongestName = 28;
+  const std::size_t room = kColumns - std::min(kColumns, text.size() + 2);
+  const std::string line =
+      fmt::format("{}: {}", cut_text(name, std::clamp(room, kShortestName, kLongestName)), text);
+  return line.size() + more.size() <= kColumns ? line + more : line;
+}
+
 std::string clauses_text(const std::vector<std::string>& clauses) {
   std::string text;
   for (const std::string& clause : clauses) {
@@ -83,6 +111,11 @@ std::string clauses_text(const std::vector<std::string>& clauses) {
     }
   }
   return text;
+}
+
+void sort_bars(std::vector<ReportAnswerBar>& bars) {
+  const auto place = [](const ReportAnswerBar& bar) { return std::pair(bar.end <= Time(), bar.end); };
+  std::ranges::stable_sort(bars, {}, place);
 }
 
 Time longest_bar(const std::vector<Time>& ends, Time baseline) {

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "offramp/kernel/time.hpp"
@@ -42,6 +43,9 @@ struct ReportAnswer {
   bool complete = true;   // all candidates were tried
 };
 
+/// Sorts the fastest first, and those without a time last.
+void sort_bars(std::vector<ReportAnswerBar>& bars);
+
 /// The time of the longest bar that is drawn in full: that of the baseline, or three times that of the
 /// fastest candidate if that is longer, so that small differences stay visible. Bars of longer times are cut.
 /// Times of 0 are unknown.
@@ -50,6 +54,9 @@ Time longest_bar(const std::vector<Time>& ends, Time baseline);
 /// At most twelve lines of at most 80 columns. Other characters than printable ones are escaped.
 std::string answer_text(const ReportAnswer& answer);
 
+/// The first line: "NAME: TEXT", with `more` if it fits. Cuts the name so that the text stays whole.
+std::string headline(std::string_view name, const std::string& text, const std::string& more = {});
+
 /// As many clauses as fit into one line of an answer, with "; " between them. The first one is cut if need
 /// be, at a comma if there is one late in the line; empty clauses are skipped.
 std::string clauses_text(const std::vector<std::string>& clauses);
@@ -57,8 +64,15 @@ std::string clauses_text(const std::vector<std::string>& clauses);
 /// A part of 1 in percent: "19 %", below 10 % with a decimal.
 std::string share_text(double part);
 
-/// "free communication would save 19 %": of a run.
+using CallTime = std::pair<Time, std::string_view>;
+/// "MPI_Wait 55 %, MPI_Send 30 % of the time in MPI calls". Empty if no call takes time.
+std::string busiest_calls_text(std::vector<CallTime> calls);
+
+/// "free communication would save 19 % of the run"
 std::string free_gain_text(Time free, Time end);
+
+/// "7.5 % slower", "2.2 times slower"; "19 % shorter"; "as fast" if less than 0.05 % apart.
+std::string slower_text(double ratio);
 
 /// "37.7 instead of 46.5 ms"
 std::string ends_text(Time end, Time instead_of);

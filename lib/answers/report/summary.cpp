@@ -67,25 +67,6 @@ std::string declines_text(const ReportLane& lane, bool all) {
   return out;
 }
 
-/// "MPI_Wait 55.1 %, MPI_Send 30.2 %": the two functions with the most time. Empty if none takes time.
-std::string busiest_calls(const ReportLane& lane) {
-  constexpr std::size_t kNamed = 2;
-  std::vector<const ReportCall*> calls;
-  Time all;
-  for (const ReportCall& call : lane.calls) {
-    calls.push_back(&call);
-    all += call.modelled;
-  }
-  if (all <= Time()) return "";
-  std::stable_sort(calls.begin(), calls.end(),
-                   [](const ReportCall* a, const ReportCall* b) { return a->modelled > b->modelled; });
-  std::string most;
-  for (std::size_t i = 0; i < std::min(kNamed, calls.size()) && calls[i]->modelled > Time(); ++i)
-    most += fmt::format("{}{} {}", most.empty() ? "" : ", ", calls[i]->name,
-                        percent_text(calls[i]->modelled, all));
-  return most;
-}
-
 /// How evenly the ranks spend the time.
 std::string time_spent(const ReportLane& lane) {
   Time first = lane.modelled_time;
@@ -185,8 +166,7 @@ std::vector<ReportAnswerBar> bars_of(const RunReport& report) {
     if (lane.time.share().value_or(1) < 0.995) bar.note = "carries " + lane.time.text();
     if (is_baseline(lane.backend) || lane.time.carries_program()) bar.end = lane.end();
   }
-  const auto later_end = [](const ReportAnswerBar& bar) { return std::pair(bar.end <= Time(), bar.end); };
-  std::ranges::stable_sort(bars, {}, later_end);
+  sort_bars(bars);
   return bars;
 }
 
@@ -201,9 +181,9 @@ ReportAnswer answer_of_run(const RunReport& report) {
           : fmt::format("{} {}", is_communication ? "communication" : "run", time_text(lane.modelled_time)));
   if (const auto share = lane.time.share(); share && !is_baseline(lane.backend))
     answer.answer += fmt::format(", {} carried", share_text(*share));
-  std::vector<std::string> reasons;
-  if (const std::string calls = busiest_calls(lane); !calls.empty())
-    reasons.push_back(calls + " of the time in MPI calls");
+  std::vector<CallTime> calls;
+  for (const ReportCall& call : lane.calls) calls.emplace_back(call.modelled, call.name);
+  std::vector<std::string> reasons = {busiest_calls_text(std::move(calls))};
   if (lane.run && lane.run->sum > Time()) {
     answer.answer += fmt::format("; run {}", time_text(lane.run->end));
     reasons.push_back(fmt::format("MPI calls are {} of the run", share_text(lane.run->share_in_calls())));

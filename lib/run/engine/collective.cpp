@@ -101,7 +101,7 @@ void Collective::start(const Operation& operation, const CollectiveBuffers& buff
   Lane& lane = engine_.lane();
   const Lane::Choice choice = lane.choose(operation);
   CallCounter& counter = lane.counters.calls[engine_.function()];
-  lane.count(counter, choice);
+  lane.count(counter, choice.backend, !choice.reason.empty());
   counter.bytes += operation.bytes;
   for (const Bytes block : buffers.send_blocks) counter.bytes += block.size();
   OneHop& one_hop = engine_.one_hop();

@@ -175,7 +175,7 @@ void Engine::observe(ReceiveRecord& record) {
   const std::uint8_t backend = record.envelope.backend;
   const bool declined = backend == Lane::kHost && lane.route_of(operation_in(record)) != Lane::kHost;
   CallCounter& counter = lane.counters.calls[record.function];
-  lane.count(counter, {backend, declined});
+  lane.count(counter, backend, declined);
   counter.bytes += record.received;
   if (certificate_ != nullptr) certificate_->note_data(record.digest);
 }

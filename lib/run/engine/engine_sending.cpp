@@ -110,7 +110,7 @@ void Engine::choose(SendRecord& record, SendAnswer& answer) {
   Lane& lane = *lane_;
   operation.on_one_node = lane.machine.is_within_node(rank(), record.destination_world);
   const Lane::Choice choice = lane.choose(operation);
-  lane.count(lane.counters.calls[function_], choice);
+  lane.count(lane.counters.calls[function_], choice.backend, !choice.reason.empty());
   e.backend = choice.backend;
   Transfer transfer = transfer_of(e, record.destination_world);
   transfer.synchronous = false;  // `answer` also applies to other sends
@@ -127,7 +127,7 @@ void Engine::send(SendRecord& record, const SendArguments& arguments) {
   Envelope& e = record.envelope;
   if (answer.bytes == e.bytes && answer.tag == e.tag && answer.element == e.element) {
     const bool declined = !answer.reason.empty();
-    lane_->count(lane_->counters.calls[function_], {answer.backend, declined});
+    lane_->count(lane_->counters.calls[function_], answer.backend, declined);
     if (declined) lane_->count_decline(OperationKind::kSend, answer.reason);
     e.backend = answer.backend;
     if (answer.waits) e.flags |= kWantsReply;

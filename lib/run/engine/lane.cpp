@@ -16,12 +16,12 @@ Lane::Choice Lane::query_backend(std::uint8_t chosen, const Operation& operation
     const Verdict verdict = members_[chosen].backend->supports(operation);
     if (!verdict.yes()) {
       count_decline(operation.kind, verdict.reason);
-      return {kHost, true, verdict.reason};
+      return {kHost, verdict.reason};
     }
     accepted = operation;
   }
   last_ = operation;
-  return {chosen, false};
+  return {chosen};
 }
 
 }  // namespace offramp

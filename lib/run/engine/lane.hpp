@@ -42,26 +42,27 @@ class Lane {
 
   struct Choice {
     std::uint8_t backend;
-    bool declined;                 // the routed backend declined, so the host carries it
-    std::string_view reason = {};  // if declined; lives as long as the lane
+    // Why the routed backend declined, so that the host carries it. Empty: it did not. Lives as long as the
+    // lane.
+    std::string_view reason = {};
   };
   /// The backend of the first route that matches an operation, or the default.
   [[nodiscard]] std::uint8_t route_of(const Operation& operation) const {
     return offramp::route_of(rules_, operation, primary_);
   }
   /// Counts an operation as offloaded, routed, or declined.
-  void count(CallCounter& counter, Choice choice) const {
-    counter.note(choice.declined              ? Handling::kDeclined
-                 : choice.backend == primary_ ? Handling::kOffloaded
-                                              : Handling::kRouted);
+  void count(CallCounter& counter, std::uint8_t backend, bool declined) const {
+    counter.note(declined              ? Handling::kDeclined
+                 : backend == primary_ ? Handling::kOffloaded
+                                       : Handling::kRouted);
   }
   /// Counts a decline whose reason is known.
   void count_decline(OperationKind kind, std::string_view reason) { declines_.count(counters, kind, reason); }
   /// Routes an operation, and counts a decline. All ranks get the same result for the same operation.
   Choice choose(const Operation& operation) {
     const std::uint8_t chosen = route_of(operation);
-    if (chosen == kHost) return {kHost, false};
-    return operation == last_ ? Choice{chosen, false} : query_backend(chosen, operation);
+    if (chosen == kHost) return {kHost};
+    return operation == last_ ? Choice{chosen} : query_backend(chosen, operation);
   }
 
   /// Called when a communicator has ended.

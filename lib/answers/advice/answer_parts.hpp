@@ -1,0 +1,45 @@
+// What the answers have in common: short texts, reasons, and certainty.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/answers/advice/answer_of.hpp"
+
+namespace offramp {
+
+/// Other candidates within this share of the best are named.
+inline constexpr double kNear = 0.05;
+
+/// What the times are those of.
+inline std::string_view what_text(const ReportAnswer& answer) {
+  return answer.of_run ? "run" : "communication";
+}
+/// The end of the run, or of communication if no computing is known.
+inline Time end_of(const ReplayedSide& side) {
+  return side.run != nullptr ? side.run->end : side.result->modelled_time;
+}
+
+/// Why the hardware takes less time than the baseline, or more, the largest part first. Both must have
+/// results.
+std::vector<std::string> reasons_of(const ReplayedSide& baseline, const ReplayedSide& hardware,
+                                    const std::optional<ProgramTimes>& program);
+std::vector<std::string> reasons_of(const ForecastSide& baseline, const ForecastSide& hardware,
+                                    const Operation& operation);
+
+/// Says how certain the answer is, and sets the range of the candidate's time if the errors of both models
+/// are known.
+void add_range(ReportAnswer& answer, const std::optional<RatioRange>& range, const BackendDescription& side,
+               const BackendDescription& base);
+/// Adds the range over the nodes' memory if it is worth a line; first if the answer differs.
+void add_memory(std::vector<std::string>& texts, const std::optional<RatioRange>& memory);
+
+/// The best free change of the baseline: the algorithm with the largest gain, all algorithms, or the thread.
+std::string algorithm_of(const Advisor& advisor);
+/// Arguments against the answer, and alternatives, the most important first.
+/// end: of the recommended side.
+std::vector<std::string> objections_to(const Advisor& advisor, Time end);
+
+}  // namespace offramp

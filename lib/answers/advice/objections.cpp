@@ -1,0 +1,60 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lib/answers/advice/answer_parts.hpp"
+#include "lib/base/format.hpp"
+
+namespace offramp {
+
+std::string algorithm_of(const Advisor& advisor) {
+  if (advisor.weighing().sides.is_by_thread()) return "progress = thread";
+  return advisor.algorithms().empty() ? "the fastest algorithms" : advisor.algorithms().front().best;
+}
+
+std::vector<std::string> objections_to(const Advisor& advisor, Time end) {
+  const Weighing& all = advisor.weighing();
+  const Candidate* const hardware = all.hardware;
+  std::vector<std::string> texts;
+  if (hardware == nullptr || all.kind == AnswerKind::kNothing) {
+    add_memory(texts, all.memory);
+    return texts;
+  }
+  const double now = ratio_of(hardware->fair_end(), all.sides.baseline);
+  const bool is_algorithm = all.kind == AnswerKind::kAlgorithm;
+  const bool is_mix = all.kind == AnswerKind::kMix;
+  if (is_algorithm) texts.push_back(fmt::format("{} {}", hardware->backend->name, slower_text(now)));
+  for (const Influence& one : advisor.influences()) {
+    if (is_algorithm || is_mix || !one.turns_round(now)) break;
+    texts.push_back(one.at_half == now
+                        ? fmt::format("{} is assumed to be 0; {} would change it", one.key, one.value)
+                        : fmt::format("{} at {} its {} would change it", one.key,
+                                      (one.at_half < 1) != (now < 1) ? "half" : "twice", one.value));
+  }
+  const bool is_hardware = is_mix || all.kind == AnswerKind::kHardware;
+  const std::optional<Time> free = all.sides.at_no_cost();
+  const std::vector<std::string> backends =
+      is_mix ? advisor.mix()->backends() : std::vector{std::string(hardware->backend->name)};
+  if (backends.size() > 2) texts.push_back(fmt::format("it needs all of {}", fmt::join(backends, ", ")));
+  if (is_hardware && free && 1 - ratio_of(*free, all.sides.baseline) >= kWorthwhile)
+    texts.push_back(fmt::format("{} alone saves {} and costs nothing", algorithm_of(advisor),
+                                share_text(1 - ratio_of(*free, all.sides.baseline))));
+  if (all.progressing && ratio_of(*all.progressing, all.sides.baseline) < 1 - kWorthwhile &&
+      ratio_of(*all.progressing, end) < 1 + kNear)
+    texts.push_back(
+        fmt::format("a plain NIC that makes progress by itself: {}", time_text(*all.progressing)));
+  for (const Candidate& one : advisor.candidates()) {
+    if (!is_hardware) break;
+    const Deployment& deployment = one.result.deployment;
+    if (std::ranges::find(backends, one.backend->name) != backends.end() &&
+        deployment.node_bits_per_second == 0 && !deployment.text.empty())
+      texts.push_back(fmt::format("{} runs on {}", one.backend->name, deployment.text));
+    if ((is_mix || &one != hardware) && !is_baseline(one.backend->name) && one.counts() &&
+        ratio_of(one.fair_end(), end) < 1 + kNear)
+      texts.push_back(fmt::format("{} takes {}", one.backend->name, time_text(one.fair_end())));
+  }
+  add_memory(texts, all.memory);
+  return texts;
+}
+
+}  // namespace offramp
