@@ -1,4 +1,4 @@
-// Collectives with the same arguments, again and again, while what the arguments stand for changes: contents
+// Collectives with the same arguments, again and again, while the meaning of the arguments changes: contents
 // of buffers and arrays, and handles that MPI uses again for a new communicator, type, or operation.
 #include "check.h"
 
