@@ -271,7 +271,7 @@ std::string network_text(const Results& results) {
 
 /// The deficiency of a replay as a clause. Empty if there is none.
 std::string shortcoming_text(const Settled& replayed, std::uint64_t recorded) {
-  if (const std::string part = part_text(*replayed.result, recorded); !part.empty()) return part;
+  if (std::string part = part_text(*replayed.result, recorded); !part.empty()) return part;
   const std::uint64_t given_up = replayed.result->total().given_up;
   if (given_up == 0) return {};
   return fmt::format("{} failed over {}", counted(given_up, "operation"), replayed.backend);
