@@ -13,7 +13,7 @@ namespace offramp {
 /// Other candidates within this share of the best are named.
 inline constexpr double kNear = 0.05;
 
-/// What the times are those of.
+/// The subject of the answer's times.
 inline std::string_view what_text(const ReportAnswer& answer) {
   return answer.of_run ? "run" : "communication";
 }

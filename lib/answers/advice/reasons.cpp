@@ -1,12 +1,12 @@
 // The reason for a difference is its largest part.
 //
-// Of runs over the baseline and over the hardware:
+// For runs over the baseline and over the hardware:
 //   hidden  the baseline's communication alone, times the difference of the hidden shares
 //   speed   the difference of the communication alone, as far as it prolongs the run
 // For speed, the size class with the largest difference names the cause: bandwidth for large operations;
 // latency, or rounds in collectives, for small ones.
 //
-// Of one operation: the time of one element (latency or rounds), and of the other bytes (bandwidth).
+// For one operation: the time of one element (latency or rounds), and of the other bytes (bandwidth).
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kEntering = " entering at walltime ";
 constexpr std::string_view kReturning = " returning at walltime ";
-constexpr std::string_view kIgnored = " times and ignored ";
+constexpr std::string_view kIgnoredText = " times and ignored ";
 constexpr std::string_view kTypeSize = "Datatype ";  // added by dumpi2ascii -X
 
 /// By DUMPI's numbers (types.h), with sizes on x86-64. Numbers from 28 on are derived types.
@@ -122,7 +122,7 @@ class DumpiCalls final : public LineCalls {
                                 line.substr(0, std::min<std::size_t>(returning, 60))));
       // Lines around the calls belong to the tracer, except lines about ignored calls.
       const bool is_between = !function().empty() && function() != "MPI_Finalize";
-      if (is_between || (line.find(kIgnored) != std::string_view::npos &&
+      if (is_between || (line.find(kIgnoredText) != std::string_view::npos &&
                          line.find(" ignored 0 times") == std::string_view::npos))
         leave_out(line);
       return false;
