@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "lib/run/engine/collective.hpp"
-#include "lib/run/engine/slot_ring.hpp"
+#include "lib/run/fabric/shared_ring.hpp"
 
 namespace offramp {
 namespace {

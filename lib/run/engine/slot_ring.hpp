@@ -8,22 +8,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <cstring>
 
 #include "lib/run/fabric/shared_ring.hpp"
 #include "offramp/model/message.hpp"
 #include "offramp/model/operation.hpp"
 
 namespace offramp {
-
-/// memcpy(), with the most frequent size as one store.
-inline void copy_small(std::byte* to, const std::byte* from, std::size_t bytes) {
-  if (bytes == sizeof(std::uint64_t)) {
-    std::memcpy(to, from, sizeof(std::uint64_t));
-  } else if (bytes > 0) {
-    std::memcpy(to, from, bytes);
-  }
-}
 
 class SlotRing {
  public:

@@ -24,6 +24,15 @@ namespace offramp {
 
 inline constexpr std::size_t kCacheLine = 64;  // bytes that move between cores together
 
+/// memcpy(), with the most frequent size as a constant for the compiler.
+inline void copy_small(std::byte* to, const std::byte* from, std::size_t bytes) {
+  if (bytes == sizeof(std::uint64_t)) {
+    std::memcpy(to, from, sizeof(std::uint64_t));
+  } else if (bytes > 0) {
+    std::memcpy(to, from, bytes);
+  }
+}
+
 /// The last header that passed a ring. Both ends keep the same copy.
 class LastHeader {
  public:
@@ -170,7 +179,7 @@ class RingWriter {
     }
     std::byte* const begin = ring_.data + position();
     std::byte* const to = last_.pack(header, begin + RingWord::kBytes);
-    copy(to, payload);
+    copy_small(to, payload.data(), payload.size());
     const std::size_t size = RingWord::rounded_up(static_cast<std::size_t>(to - begin) + payload.size());
     if (written_ + size != cleared_) clear(position() + size);
     publish(RingWord(header.size(), payload.size(), after));
@@ -180,14 +189,6 @@ class RingWriter {
   }
 
  private:
-  static void copy(std::byte* to, std::span<const std::byte> payload) {
-    if (payload.size() == sizeof(std::uint64_t)) {  // the most frequent size: a constant for the compiler
-      std::memcpy(to, payload.data(), sizeof(std::uint64_t));
-    } else if (!payload.empty()) {
-      std::memcpy(to, payload.data(), payload.size());
-    }
-  }
-
   /// Prefetches the lines of the next message of this size from the reader before they are needed. If the
   /// next message takes one line, also clears the word behind it.
   void prepare_next(std::size_t bytes) {
