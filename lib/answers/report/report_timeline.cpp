@@ -107,8 +107,9 @@ void TimelineBuilder::end_rank(bool is_whole) {
     ns = end;
     if (slice.kind != kComputing || slice.joined > 1) {
       text += fmt::format(",{}", slice.function);
-      if (slice.bytes > 0 || slice.joined > 1) text += "," + (slice.bytes > 0 ? base36(slice.bytes) : "");
-      if (slice.joined > 1) text += "," + base36(slice.joined);
+      if (slice.bytes > 0 || slice.joined > 1)
+        text += fmt::format(",{}", slice.bytes > 0 ? base36(slice.bytes) : "");
+      if (slice.joined > 1) text += fmt::format(",{}", base36(slice.joined));
     }
   }
   timeline_.ranks.push_back(std::move(text));
