@@ -354,6 +354,47 @@ TEST(OneHop, NoticesContributorsOfBothKinds) {
   }
 }
 
+/// A rank may learn in two ways at once that its algorithm cannot end: from a failed message, and from a
+/// reader's notice. It finishes the operation once: later ones need its slots.
+TEST(OneHop, FinishesOnceAfterANoticeAndAFailedMessage) {
+  constexpr int kRanks = 4;
+  constexpr std::uint64_t kId = kCollectiveContext | 9;
+  test::Ranks ranks(kRanks);
+  std::array<Context*, kRanks> contexts{};
+  for (int rank = 0; rank < kRanks; ++rank) contexts[static_cast<std::size_t>(rank)] = &ranks.open(rank, kId);
+  DoubleSum sum;
+  std::vector<Buffer> buffers(1000);
+  std::vector<std::unique_ptr<Collective>> all;
+  const auto start = [&](int rank, const Operation& operation) {
+    Buffer& buffer = buffers[all.size()];
+    buffer.resize(operation.bytes);
+    all.push_back(std::make_unique<Collective>(ranks[rank], *contexts[static_cast<std::size_t>(rank)]));
+    all.back()->start(operation, {buffer, buffer, operation.bytes}, &sum);
+  };
+  const auto progress = [&](int rank) {
+    for (int turn = 0; turn < 3000; ++turn) ranks[rank].progress();
+  };
+  const auto barrier = [&] {
+    for (int rank = 0; rank < kRanks; ++rank) start(rank, prefix(OperationKind::kBarrier, kRanks, 0, sum));
+    ranks.settle();
+  };
+  for (int i = 0; i < kBeforeSlots; ++i) barrier();
+  for (int rank = 0; rank < kRanks; ++rank)
+    start(rank, prefix(OperationKind::kScan, kRanks, rank == 0 ? 8 : 4096, sum));
+  for (const int rank : {3, 1, 2, 0}) progress(rank);
+  for (int round = 0; round < 10; ++round) {
+    Operation from_last = prefix(OperationKind::kBcast, kRanks, 8, sum);
+    from_last.root = kRanks - 1;
+    for (int rank = 0; rank < kRanks; ++rank) {
+      start(rank, from_last);
+      start(rank, prefix(OperationKind::kBcast, kRanks, 8, sum));
+      progress(rank);
+    }
+    barrier();
+  }
+  for (const auto& one : all) ASSERT_TRUE(one->done());
+}
+
 /// Ranks inside an algorithm's tree may wait for contributors that have used slots and gone on.
 TEST(OneHop, ReleasesRanksThatWaitForContributorsOfTheOtherKind) {
   constexpr std::size_t kRanks = 6;

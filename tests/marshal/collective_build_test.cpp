@@ -75,14 +75,18 @@ TEST_F(ACollective, WithAMistakeIsLeftToTheMpiLibrary) {
   EXPECT_NE(build_barrier(context_, MPI_COMM_WORLD), nullptr);
 }
 
-TEST_F(ACollective, TellsWhichTypesItLookedAt) {
-  std::vector<MPI_Datatype> seen;
+TEST_F(ACollective, OfAPersistentRequestKeepsItsTypesUntilTheRequestIsFreed) {
+  const MPI_Datatype type = stand_in::contiguous(2, MPI_INT);
   {
-    const CheckedTypes watched(context_, seen);
-    build_allgather(context_, at(0), 2, MPI_INT, others_.data(), 1, MPI_2INT, MPI_COMM_WORLD);
+    PersistentArguments persistent;
+    const BuildOn building(context_, persistent);
+    EXPECT_EQ(build_bcast(context_, at(0), 1, type, 0, MPI_COMM_WORLD)->operation.bytes, 2 * kInt);
+    EXPECT_EQ(stand_in::references(type), 2);
   }
-  build_bcast(context_, at(0), 5, MPI_INT, 0, MPI_COMM_WORLD);
-  EXPECT_EQ(seen, (std::vector<MPI_Datatype>{MPI_INT, MPI_2INT}));
+  EXPECT_EQ(stand_in::references(type), 1);
+  stand_in::start_anew();
+  ASSERT_EQ(stand_in::contiguous(1, MPI_INT), type);
+  EXPECT_EQ(build_bcast(context_, at(0), 1, type, 0, MPI_COMM_WORLD)->operation.bytes, kInt);
 }
 
 TEST_F(ACollective, ReducesByTheOperationsThatTheTypeHas) {

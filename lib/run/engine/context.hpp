@@ -81,6 +81,7 @@ class Context {
   /// Removes a message for a matched probe. The context is retained until Engine::receive_claimed().
   std::unique_ptr<UnexpectedMessage> pop_unexpected(UnexpectedMessage& message) {
     ++pending;
+    ++dormant;
     return remove_unexpected(message);
   }
   /// Removes all messages, including those that wait for an earlier one.
@@ -91,10 +92,12 @@ class Context {
     return e.source < size() && world_rank(e.source) == static_cast<int>(e.source_world);
   }
 
+  [[nodiscard]] bool is_active() const { return pending > dormant; }
   [[nodiscard]] const PostedQueue& any_source() const { return any_source_; }
   [[nodiscard]] std::size_t unexpected_count() const { return unexpected_count_; }
 
-  int pending = 0;                      // records in progress on this context
+  int pending = 0;                      // records in progress on this context, and the dormant uses
+  int dormant = 0;                      // persistent requests, and matched messages without a receive
   bool closed = false;                  // the communicator was freed
   std::uint32_t collective_number = 0;  // of the next collective operation; equal on all members
   std::uint32_t recorded = 0;           // the communicator's number in this rank's recording

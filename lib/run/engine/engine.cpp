@@ -140,6 +140,7 @@ void Engine::receive_claimed(ReceiveRecord& record, std::unique_ptr<UnexpectedMe
   prepare(record, *message->context, e.source, e.tag, buffer);
   record.claimed = true;
   --message->context->pending;  // see Context::pop_unexpected()
+  --message->context->dormant;
   consume_unexpected(record, std::move(message));
 }
 
@@ -272,6 +273,7 @@ void Engine::consume_unexpected(ReceiveRecord& record, std::unique_ptr<Unexpecte
   record.done = true;
   ++completions_;
   if (record.outcome == Outcome::kFault) note_fault(record);
+  // on_complete() of an invitation to slots (OneHop::join) still uses the context: deliver() retains it.
   release(*record.context);
   if (record.on_complete != nullptr) record.on_complete(record);
 }

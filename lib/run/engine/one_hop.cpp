@@ -302,7 +302,7 @@ bool OneHop::advance(HopOperation& operation) {
   if (operation.by_algorithm) {
     if (++operation.failed_turns < kTurnsBeforeDoubt) return false;
     const bool was_notified = this->was_notified(operation);
-    if (was_notified && !operation.finished) ring.finish(operation.number);
+    if (was_notified && !std::exchange(operation.finished, true)) ring.finish(operation.number);
     if (was_notified || operation.finished) return was_notified;
   }
   const SlotRing::Label expected(operation.operation.kind, operation.operation.root, 0);

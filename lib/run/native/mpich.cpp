@@ -192,12 +192,20 @@ bool retire(MPI_Request& handle, MPI_Status* status, bool alone) {
 }
 
 void replace_communicator(MPI_Comm old, MPI_Comm (*make)(MPI_Comm)) {
-  MPI_Comm other = MPI_COMM_NULL;
-  for (const MPI_Request handle : made_requests()) {
-    offramp_mpich_request& r = at(handle);
-    if (r.comm != old) continue;
-    if (other == MPI_COMM_NULL) other = make(old);
-    r.comm = other;
+  static std::vector<MPI_Comm> made;
+  std::vector<MPI_Comm*> users;
+  for (const MPI_Request handle : made_requests()) users.push_back(&at(handle).comm);
+  const std::scoped_lock guard(messages_mutex);
+  for (MatchedMessage& message : messages()) users.push_back(&message.comm);
+  const auto is_used = [&users](MPI_Comm comm) {
+    return std::any_of(users.begin(), users.end(), [comm](const MPI_Comm* user) { return *user == comm; });
+  };
+  std::erase_if(made,
+                [&](MPI_Comm& comm) { return !is_used(comm) && library.Comm_free(&comm) == MPI_SUCCESS; });
+  if (!is_used(old)) return;
+  made.push_back(make(old));
+  for (MPI_Comm* const user : users) {
+    if (*user == old) *user = made.back();
   }
 }
 

@@ -53,7 +53,8 @@ bool retire(MPI_Request& ours_or_null, MPI_Status* status, bool alone);
 void release(MPI_Request& own);
 void cancel(MPI_Request own);
 int start(MPI_Request own);
-/// Call it before a communicator is freed: its active requests, if any, get the one that make() returns.
+/// Call it before a communicator is freed: its requests and messages, if any, get the one that make()
+/// returns. Frees those that it has made earlier and that are no longer used.
 void replace_communicator(MPI_Comm old, MPI_Comm (*make)(MPI_Comm old));
 
 // Replace functions of the library.

@@ -112,7 +112,7 @@ int offramp_native_request_settle(MPI_Request* request, MPI_Status* status);
  * job prints the name of the function. */
 void offramp_native_raise(MPI_Comm comm, int code, const char* function);
 
-/* matched messages */
+/* Matched messages. Each retains its communicator for error handling. */
 MPI_Message offramp_native_message_take(MPI_Comm comm, void* payload, int source, size_t bytes);
 void* offramp_native_message_payload(MPI_Message message);
 MPI_Comm offramp_native_message_comm(MPI_Message message);

@@ -75,8 +75,17 @@ void offramp_native_request_begin(MPI_Request r, MPI_Comm comm, int persistent) 
   if (!persistent) r->req_state = OMPI_REQUEST_ACTIVE;
 }
 
+/* The library frees a failed request before it raises the error. A communicator that the program has freed
+ * stays until the next one. */
 void offramp_native_request_end(MPI_Request request) {
-  OBJ_RELEASE(request->req_mpi_object.comm);
+  static MPI_Comm raised_on = NULL;
+  MPI_Comm comm = request->req_mpi_object.comm;
+  if (request->req_status.MPI_ERROR != MPI_SUCCESS && ((opal_object_t*)comm)->obj_reference_count == 1) {
+    MPI_Comm before = raised_on;
+    raised_on = comm;
+    comm = before;
+  }
+  if (comm != NULL) OBJ_RELEASE(comm);
 }
 
 int offramp_native_request_is_own(MPI_Request request) {
@@ -234,6 +243,7 @@ MPI_Message offramp_native_message_take(MPI_Comm comm, void* payload, int source
   ompi_message_t* m = ompi_message_alloc();
   if (m == NULL) return NULL;
   m->comm = comm;
+  OBJ_RETAIN(comm); /* a receive of the message raises its errors there */
   m->req_ptr = payload;
   m->peer = source;
   m->count = bytes;
@@ -246,6 +256,7 @@ MPI_Comm offramp_native_message_comm(MPI_Message message) {
   return message->comm;
 }
 void offramp_native_message_release(MPI_Message message) {
+  OBJ_RELEASE(message->comm);
   ompi_message_return(message);
 }
 

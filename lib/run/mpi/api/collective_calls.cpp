@@ -16,22 +16,6 @@ Outcome run(InterposedCall& call, CollectiveCall& collective) {
 
 namespace {
 
-/// Resources of a persistent request of the MPI library, released with it: its types, which Open MPI 4.1 does
-/// not retain, and its place in the recording.
-struct KeptByRequest {
-  KeptByRequest(std::vector<MPI_Datatype> all, MpiCommunicator where) : types(std::move(all)), place(where) {
-    for (MPI_Datatype type : types) offramp_native_type_retain(type);
-  }
-  ~KeptByRequest() {
-    for (MPI_Datatype type : types) offramp_native_type_release(type);
-    if (Session::current != nullptr) Session::current->marshal().communicators.close_persistent(place);
-  }
-  KeptByRequest(const KeptByRequest&) = delete;
-  KeptByRequest& operator=(const KeptByRequest&) = delete;
-  std::vector<MPI_Datatype> types;
-  MpiCommunicator place;
-};
-
 /// Opened in the order of the `_init` calls, which is the same on all members.
 MpiCommunicator open_persistent(InterposedCall& call, MPI_Comm comm) {
   Communicators& communicators = call.session.marshal().communicators;
@@ -58,9 +42,9 @@ int make_persistent(InterposedCall& call, MPI_Comm comm, MPI_Request* handle, MP
   };
   const bool user_defined = op != MPI_OP_NULL && op != MPI_Op{} && function_of(op) == ReduceFunction::kUser;
   std::shared_ptr<CollectiveCall> built;
-  std::vector<MPI_Datatype> types;  // may be freed before a start, so they are recorded now
+  auto kept = std::make_unique<KeptByRequest>();
   if (handle != nullptr && !user_defined) {
-    const CheckedTypes noting(call.session.marshal(), types);
+    const BuildOn its_types(call.session.marshal(), *kept);
     built = build();
   }
   if (built == nullptr || built->native_result) {
@@ -68,20 +52,21 @@ int make_persistent(InterposedCall& call, MPI_Comm comm, MPI_Request* handle, MP
     return pass_through(call, call.function(), library);
   }
   if (!call.session.carries()) {
+    // The library's request does not retain its types in Open MPI 4.1.
     const int code = call.leave_to_library(library);
     if (code != MPI_SUCCESS) return code;
-    auto kept = std::make_shared<KeptByRequest>(std::move(types), open_persistent(call, comm));
+    kept->place = open_persistent(call, comm);
     built->communicator = kept->place.recorded;
-    track(call.session, comm, *handle, 0).add_more().repeat = [built, kept = std::move(kept)] {
-      return record_start(*Session::current, *built);
-    };
+    track(call.session, comm, *handle, 0).add_more().repeat =
+        [built, kept = std::shared_ptr<KeptByRequest>(std::move(kept))] {
+          return record_start(*Session::current, *built);
+        };
     return code;
   }
   Request& request = acquire_collective_request(comm, Request::Kind::kCollective, true);
-  for (MPI_Datatype type : types) offramp_native_type_retain(type);
-  request.repeat->types = std::move(types);
+  kept->place = open_persistent(call, comm);
+  request.repeat->kept = std::move(kept);
   request.repeat->build = std::move(build);
-  request.repeat->communicator = open_persistent(call, comm);
   *handle = request.handle;
   return MPI_SUCCESS;
 }

@@ -153,7 +153,7 @@ int Comm_disconnect(MPI_Comm* comm) {
     call.session.marshal().communicators.keep_name(*communicator);
     if (call.session.carries())
       call.wait(
-          [&] { return communicator->context->pending == 0 && communicator->collective->pending == 0; });
+          [&] { return !communicator->context->is_active() && !communicator->collective->is_active(); });
   }
   ScopedSync sync(call, sync_group_of(call.session, freed));
   sync.before_call();

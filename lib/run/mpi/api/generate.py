@@ -203,4 +203,5 @@ def main():
         out.write("}\n")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -18,6 +18,7 @@ MPI_Request prepare(Request& request, const Point& point) {
   repeat.point.type = &repeat.type;
   repeat.communicator = *point.communicator;
   Engine::retain(*repeat.communicator.context);
+  ++repeat.communicator.context->dormant;
   repeat.point.communicator = &repeat.communicator;
   return request.handle;
 }

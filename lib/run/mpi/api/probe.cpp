@@ -172,12 +172,10 @@ int mrecv(void* buf, typename Form::Count count, MPI_Datatype type, MPI_Message*
     return code;
   }
   if (claimed == nullptr) return (native.*Form::Mrecv)(buf, count, type, message, status);
-  const MPI_Comm comm = offramp_native_message_comm(*message);
+  const MPI_Message taken = std::exchange(*message, MPI_MESSAGE_NULL);
   Outcome outcome = Outcome::kOk;
   {
     InterposedCall call(Form::kMrecv);
-    offramp_native_message_release(*message);
-    *message = MPI_MESSAGE_NULL;
     Records records(session);
     ReceiveRecord& record = records.receive();
     MessageBuffer buffer;
@@ -189,7 +187,9 @@ int mrecv(void* buf, typename Form::Count count, MPI_Datatype type, MPI_Message*
     offramp::fill_status(status, record.envelope.source, record.envelope.tag, record.status_bytes());
     outcome = record.outcome;
   }
-  return finish(Form::kMrecv, comm, outcome);
+  const int code = finish(Form::kMrecv, offramp_native_message_comm(taken), outcome);
+  offramp_native_message_release(taken);
+  return code;
 }
 
 template <typename Form>
@@ -208,11 +208,9 @@ int imrecv(void* buf, typename Form::Count count, MPI_Datatype type, MPI_Message
     return code;
   }
   if (claimed == nullptr) return (native.*Form::Imrecv)(buf, count, type, message, handle);
-  const MPI_Comm comm = offramp_native_message_comm(*message);
   InterposedCall call(Form::kImrecv);
-  offramp_native_message_release(*message);
-  *message = MPI_MESSAGE_NULL;
-  ReceiveRequest& request = acquire_receive_request(comm);
+  ReceiveRequest& request = acquire_receive_request(offramp_native_message_comm(*message));
+  offramp_native_message_release(std::exchange(*message, MPI_MESSAGE_NULL));
   request.recorded = recorded;
   *handle = request.handle;
   start_claimed(session, request, std::move(claimed), buf, count, *session.marshal().datatypes.find(type));

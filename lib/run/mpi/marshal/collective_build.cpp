@@ -53,13 +53,12 @@ class Builder {
   /// Returns the type if the arguments of a buffer are valid. Otherwise refuses the call and returns null.
   const TypeInfo* check(const void* buffer, std::int64_t count, MPI_Datatype type) {
     if (!valid()) return nullptr;
-    const TypeInfo* info = count < 0 ? nullptr : context_.datatypes.find(type);
+    const TypeInfo* info = count < 0 ? nullptr : context_.find_type(type);
     if (info == nullptr || buffer == MPI_IN_PLACE || null_buffer(buffer, count, *info)) {
       refuse();
       return nullptr;
     }
     made_->is_predefined = made_->is_predefined && info->predefined;
-    if (context_.checked_types != nullptr) context_.checked_types->push_back(type);
     return info;
   }
 

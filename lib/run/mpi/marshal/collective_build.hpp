@@ -38,26 +38,12 @@ class Counts {
   bool wide_;
 };
 
-/// During its lifetime, the builders note the types that they check, those that matter on this rank.
-class CheckedTypes {
- public:
-  CheckedTypes(MarshalContext& context, std::vector<MPI_Datatype>& types) : context_(context) {
-    context_.checked_types = &types;
-  }
-  ~CheckedTypes() { context_.checked_types = nullptr; }
-  CheckedTypes(const CheckedTypes&) = delete;
-  CheckedTypes& operator=(const CheckedTypes&) = delete;
-
- private:
-  MarshalContext& context_;
-};
-
-/// During its lifetime, the builders use the context of a persistent collective and ignore the communicator
-/// argument, which the program may have freed.
+/// During its lifetime, the builders use a persistent collective's context instead of the communicator
+/// argument, and its table of types.
 class BuildOn {
  public:
-  BuildOn(MarshalContext& context, MpiCommunicator& place) : context_(context) {
-    context_.persistent = &place;
+  BuildOn(MarshalContext& context, PersistentArguments& persistent) : context_(context) {
+    context_.persistent = &persistent;
   }
   ~BuildOn() { context_.persistent = nullptr; }
   BuildOn(const BuildOn&) = delete;

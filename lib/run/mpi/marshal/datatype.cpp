@@ -105,6 +105,11 @@ TypeInfo describe(MPI_Datatype type) {
 }
 }  // namespace
 
+Datatypes::~Datatypes() {
+  if (lifetime_ == Lifetime::kOfHandles) return;
+  for (const auto& [type, info] : known_) offramp_native_type_release(type);
+}
+
 const TypeInfo* Datatypes::look_up(MPI_Datatype type, Slot& slot) {
   if (type == MPI_DATATYPE_NULL || type == MPI_Datatype{}) return nullptr;
   auto known = known_.find(type);
@@ -112,6 +117,7 @@ const TypeInfo* Datatypes::look_up(MPI_Datatype type, Slot& slot) {
     // Checked first: an MPI library may reject other queries of an invalid type. A type may be committed
     // later, so the failure is not stored.
     if (offramp_native_type_committed(type) == 0) return nullptr;
+    if (lifetime_ == Lifetime::kOfTable) offramp_native_type_retain(type);
     if (spare_.empty()) {
       known = known_.emplace(type, describe(type)).first;
     } else {

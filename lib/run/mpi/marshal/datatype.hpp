@@ -33,6 +33,13 @@ struct TypeInfo {
 /// Used by one thread at a time.
 class Datatypes {
  public:
+  enum class Lifetime : std::uint8_t { kOfHandles, kOfTable };
+  /// kOfTable: retains each type that it has found, so that none of them changes its meaning.
+  explicit Datatypes(Lifetime lifetime = Lifetime::kOfHandles) : lifetime_(lifetime) {}
+  ~Datatypes();
+  Datatypes(const Datatypes&) = delete;
+  Datatypes& operator=(const Datatypes&) = delete;
+
   /// Returns null for MPI_DATATYPE_NULL and for types that are not committed.
   const TypeInfo* find(MPI_Datatype type) {
     Slot& slot = recent_[slot_of(type)];
@@ -52,6 +59,7 @@ class Datatypes {
   const TypeInfo* look_up(MPI_Datatype type, Slot& slot);
 
   static constexpr std::size_t kSlots = 32;
+  Lifetime lifetime_;
   std::array<Slot, kSlots> recent_{};
   using Known = std::unordered_map<MPI_Datatype, TypeInfo>;
   Known known_;

@@ -3,8 +3,6 @@
 
 #include <mpi.h>
 
-#include <vector>
-
 #include "lib/base/thread_safety.hpp"
 #include "lib/run/engine/engine.hpp"
 #include "lib/run/mpi/marshal/communicator.hpp"
@@ -21,22 +19,32 @@ class CAPABILITY("session lock") SessionLock {
 };
 inline constexpr SessionLock session_lock;
 
+/// The context of a persistent collective, and its types, whose handles may be freed before a start.
+struct PersistentArguments {
+  MpiCommunicator place;  // without a context until it is opened
+  Datatypes types{Datatypes::Lifetime::kOfTable};
+};
+
 /// One per session. Used by one thread at a time.
 struct MarshalContext {
   explicit MarshalContext(Engine& carrier) : engine(carrier), communicators(carrier) {}
 
   /// Returns null if Offramp does not carry the communicator.
   MpiCommunicator* find(MPI_Comm comm) {
-    return persistent != nullptr ? persistent : communicators.find(comm);
+    const bool is_open = persistent != nullptr && persistent->place.collective != nullptr;
+    return is_open ? &persistent->place : communicators.find(comm);
+  }
+  /// Returns null for types that are not committed.
+  const TypeInfo* find_type(MPI_Datatype type) {
+    return (persistent != nullptr ? persistent->types : datatypes).find(type);
   }
 
   Engine& engine;
   Communicators communicators;
   Datatypes datatypes;
   KeptCalls kept_calls;
-  std::vector<MPI_Datatype>* checked_types = nullptr;  // CheckedTypes; usually null
-  MpiCommunicator* persistent = nullptr;               // see BuildOn; usually null
-  bool moves_payload = true;                           // false: the program is only recorded
+  PersistentArguments* persistent = nullptr;  // see BuildOn; usually null
+  bool moves_payload = true;                  // false: the program is only recorded
   bool native_reductions = false;  // the MPI library's own functions compute the results of reductions
 };
 

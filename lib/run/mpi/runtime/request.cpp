@@ -35,13 +35,11 @@ ExchangeRequest& as_exchange(Request& request) {
 }
 
 void let_go(Request::Repeat& repeat) {
-  if (repeat.communicator.context != nullptr) {
-    Session::current->engine().release(*repeat.communicator.context);
-  } else {
-    Session::current->marshal().communicators.close_persistent(repeat.communicator);
-  }
-  if (repeat.type.type != MPI_DATATYPE_NULL) offramp_native_type_release(repeat.type.type);
-  for (MPI_Datatype type : repeat.types) offramp_native_type_release(type);
+  if (repeat.kept != nullptr) return;
+  Context& context = *repeat.communicator.context;
+  --context.dormant;
+  Session::current->engine().release(context);
+  offramp_native_type_release(repeat.type.type);
 }
 
 void release_request(Request& request) {
@@ -190,6 +188,11 @@ void on_receive_complete(ReceiveRecord& record) {
 }
 
 }  // namespace
+
+KeptByRequest::~KeptByRequest() {
+  if (Session::current != nullptr && place.collective != nullptr)
+    Session::current->marshal().communicators.close_persistent(place);
+}
 
 void Request::observe() {
   observe_if_done(Session::current->engine(), *this);
@@ -342,7 +345,7 @@ int start_send(Session& session, SendRequest& request, const Point& point) REQUI
 }
 
 int start_collective_again(CollectiveRequest& request) {
-  const BuildOn place(Session::current->marshal(), request.repeat->communicator);
+  const BuildOn place(Session::current->marshal(), *request.repeat->kept);
   std::unique_ptr<CollectiveCall> collective = request.repeat->build();
   if (collective == nullptr) return MPI_ERR_OTHER;  // the arguments are no longer valid
   request.recorded = record_start(*Session::current, *collective);

@@ -7,7 +7,6 @@
 #include <functional>
 #include <memory>
 #include <new>
-#include <vector>
 
 #include "lib/run/mpi/marshal/buffers.hpp"
 #include "lib/run/mpi/marshal/point.hpp"
@@ -18,6 +17,14 @@ namespace offramp {
 
 class CollectiveCall;
 
+/// Used by the starts of a persistent collective. Destroyed with its request.
+struct KeptByRequest : PersistentArguments {
+  KeptByRequest() = default;
+  ~KeptByRequest();
+  KeptByRequest(const KeptByRequest&) = delete;
+  KeptByRequest& operator=(const KeptByRequest&) = delete;
+};
+
 struct Request {
   enum class Kind : std::uint8_t { kSend, kReceive, kCollective, kExchange, kCount };
 
@@ -25,9 +32,10 @@ struct Request {
   struct Repeat {
     Point point{};
     TypeInfo type;                 // the handle of the type may be freed earlier
-    MpiCommunicator communicator;  // likewise; for a collective, its own (open_persistent())
-    std::function<std::unique_ptr<CollectiveCall>()> build;  // only for collectives
-    std::vector<MPI_Datatype> types;                         // types that it retains
+    MpiCommunicator communicator;  // likewise
+    // Only for collectives.
+    std::unique_ptr<KeptByRequest> kept;
+    std::function<std::unique_ptr<CollectiveCall>()> build;
   };
 
   MPI_Request handle = MPI_REQUEST_NULL;  // handle and kind never change

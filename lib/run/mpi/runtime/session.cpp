@@ -69,6 +69,7 @@ int Session::progress_from_library() {
 }
 
 int Session::fault_code() {
+  const Lock guard(*this);
   if (fault_code_ == MPI_SUCCESS && pmpi::Add_error_code(MPI_ERR_OTHER, &fault_code_) != MPI_SUCCESS)
     return MPI_ERR_OTHER;
   const std::string text = engine_.last_fault().substr(0, MPI_MAX_ERROR_STRING - 1);
