@@ -71,6 +71,7 @@ function(offramp_add_interposer target family generated includes libraries)
       list(APPEND headers ${folder}/${name})
     endif()
   endforeach()
+  set(OFFRAMP_HEADERS_${family} ${headers} PARENT_SCOPE)  # tests/freed_early.cmake
   file(MAKE_DIRECTORY ${generated}/offramp/generated)
   set(table ${generated}/offramp/generated/mpi_table.hpp)
   set(entries ${generated}/entries.cpp)

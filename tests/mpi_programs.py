@@ -73,6 +73,15 @@ def in_turn(names, turn, turns):
     return [name for i, name in enumerate(names) if i % turns == turn % turns]
 
 
+# Cases with handles that must not be replaced: invalid ones, and a type that an operation compares with its own.
+KEEP_HANDLES = {"errors", "persistent_collectives", "reduce_user"}
+
+
+def freed_early(build):
+    """The setting that lets programs free their handles early (tests/fixtures/freed_early.hpp)."""
+    return {"LD_PRELOAD": ":".join(os.path.join(build, name) for name in ("tests/libfreed_early.so", "lib/libofframp.so"))}
+
+
 class Run:
     """Runs programs over one backend with one set of settings, and records the results under label(name). acceptable: a further
     condition on the output of every run. settings and variables: as for mpirun(). build: the location of Offramp, if not that of the

@@ -1,6 +1,6 @@
 """tests/mpi: every program natively, where it must pass too, and over a carrier that deals operations to all backends
-(tests/fixtures/dealer.cpp). The fast tier runs the cases together: natively with one number of ranks, dealt with every number. Programs
-that need a process of their own run once, over the dealer. The thorough tier runs every program natively and over every backend, each
+(tests/fixtures/dealer.cpp). The fast tier runs the cases together: natively with one number of ranks, dealt with every number, and once
+with handles that are freed early (tests/fixtures/freed_early.hpp). Programs that need a process of their own run once, over the dealer. The thorough tier runs every program natively and over every backend, each
 time with every number of ranks. A program that needs more ranks runs with enough. Suites of their own check some programs over every
 backend."""
 
@@ -12,7 +12,7 @@ from collections import Counter
 import pytest
 
 from launch import DEALER
-from mpi_programs import OWN_SUITES, Run, by_number, lacks_sessions, least_ranks, programs, stand_alone
+from mpi_programs import KEEP_HANDLES, OWN_SUITES, Run, by_number, freed_early, lacks_sessions, least_ranks, programs, stand_alone
 
 # The suite fortran runs these.
 ELSEWHERE = {"fortran_f08", "fortran_mpif", "fortran_usempi"}
@@ -71,6 +71,11 @@ def test_dealt(arguments, tally, number):
         problems = deal_problems(folder, number) if tally.wants(label) else None
     if problems is not None:
         tally.record(label, not problems, "\n".join(problems))
+
+
+def test_freed_early(arguments, tally):
+    Run(arguments, tally, lambda name: f"mpi/{name} {DEALER}, handles freed early", DEALER, 2,
+        freed_early(arguments.build)).all([name for name in cases_of(arguments) if least_ranks(name) <= 2 and name not in KEEP_HANDLES])
 
 
 def test_stand_alone_dealt(arguments, tally):

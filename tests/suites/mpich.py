@@ -1,5 +1,5 @@
 """Programs of MPICH beside Open MPI's, with libofframp.so in LD_PRELOAD, which hands over to the library that was built for MPICH. The fast
-tier runs the cases of tests/mpi over the dealer (tests/fixtures/dealer.cpp), and the tests for MPI 4; the thorough tier runs the
+tier runs the cases of tests/mpi over the dealer (tests/fixtures/dealer.cpp), also with handles that are freed early, and the tests for MPI 4; the thorough tier runs the
 programs of tests/mpi and tests/fortran natively and over every backend. With the same algorithms of the host, the modelled times equal
 those over Open MPI."""
 
@@ -14,7 +14,7 @@ import tempfile
 import pytest
 
 from launch import DEALER, base_environment, mpi_of, run as launch
-from mpi_programs import Run, by_number, cases, programs
+from mpi_programs import KEEP_HANDLES, Run, by_number, cases, freed_early, programs
 from suites import fortran, mpi4
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -72,14 +72,19 @@ def same_times(arguments, within, tally, backend):
     tally.record(label, ok, f"{ours}\n{theirs}\n{result.output}{other.output}", result.seconds + other.seconds)
 
 
-def run_all(within, tally, backend, names):
+def run_all(within, tally, backend, names, settings=None, how=""):
     for number, those in by_number(names, RANKS).items():
-        Run(within, tally, lambda name, number=number: f"mpich/{name} {backend or 'native'} {number} ranks", backend, number,
+        Run(within, tally, lambda name, number=number: f"mpich/{name} {backend or 'native'} {number} ranks{how}", backend, number, settings,
             separate=False).all(those)
 
 
 def test_cases_dealt(within, tally):
     run_all(within, tally, DEALER, sum(cases(within.build), []))
+
+
+def test_freed_early(within, tally):
+    names = [name for name in sum(cases(within.build), []) if name not in KEEP_HANDLES]
+    run_all(within, tally, DEALER, names, freed_early(within.build), ", handles freed early")
 
 
 def test_stand_alone_dealt(within, tally):
