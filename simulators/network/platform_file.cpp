@@ -63,34 +63,38 @@ std::optional<double> quantity(string_view text, std::span<const Unit> units, do
   return std::nullopt;
 }
 
-/// "125MBps", "1.25GBps", "10Gbps"; without unit: bytes per second.
-Bandwidth rate_of(const XmlElement& element, string_view attribute) {
-  static constexpr double kKi = 1024;
-  static constexpr std::array<Unit, 20> kUnits = {{{"bps", 1},
-                                                   {"kbps", 1e3},
-                                                   {"Mbps", 1e6},
-                                                   {"Gbps", 1e9},
-                                                   {"Tbps", 1e12},
-                                                   {"Kibps", kKi},
-                                                   {"Mibps", kKi * kKi},
-                                                   {"Gibps", kKi * kKi * kKi},
-                                                   {"Tibps", kKi * kKi * kKi * kKi},
-                                                   {"Bps", 8},
-                                                   {"kBps", 8e3},
-                                                   {"MBps", 8e6},
-                                                   {"GBps", 8e9},
-                                                   {"TBps", 8e12},
-                                                   {"KiBps", 8 * kKi},
-                                                   {"MiBps", 8 * kKi * kKi},
-                                                   {"GiBps", 8 * kKi * kKi * kKi},
-                                                   {"TiBps", 8 * kKi * kKi * kKi * kKi},
-                                                   {"kBs", 8e3},
-                                                   {"MBs", 8e6}}};
+/// "125MBps", "1.25GBps", "10Gbps"; without unit: bytes per second. wrong: gets the error for rates that no
+/// network has; a null pointer throws it.
+Bandwidth rate_of(const XmlElement& element, string_view attribute,
+                  std::optional<WrongPlatform>* wrong = nullptr) {
+  static constexpr double kLeast = 1e3;
+  static constexpr double kMost = 1e14;
+  static constexpr string_view kPrefixes = "kMGTPEZY";
   const string& text = required(element, attribute);
-  const auto bits = quantity(text, kUnits, 8);
-  if (!bits || *bits < 1e3 || *bits > 1e14)
+  string_view rest = text;
+  double factor = 8;
+  for (const auto& [ending, bits] : {std::pair("Bps", 8.0), {"bps", 1.0}, {"Bs", 8.0}}) {
+    if (!rest.ends_with(ending)) continue;
+    rest.remove_suffix(string_view(ending).size());
+    const bool binary = rest.size() > 1 && rest.ends_with('i');
+    if (binary) rest.remove_suffix(1);
+    const char letter = binary && rest.back() == 'K' ? 'k' : rest.empty() ? '\0' : rest.back();
+    const std::size_t prefix = kPrefixes.find(letter);
+    if (prefix != string_view::npos)
+      rest.remove_suffix(1);
+    else if (binary)
+      rest = text;  // "1iBps" is no number
+    const double power = prefix == string_view::npos ? 0 : static_cast<double>(prefix + 1);
+    factor = bits * std::pow(binary ? 1024 : 1000, power);
+    break;
+  }
+  const auto bits = quantity(rest, {}, factor);
+  if (!bits || ((*bits < kLeast || *bits > kMost) && wrong == nullptr))
     refuse(element, "{} is not a {} from 1kbps to 100Tbps", shown(text), attribute);
-  return Bandwidth::bits_per_second(std::llround(*bits));
+  if (*bits < kLeast || *bits > kMost)
+    *wrong = WrongPlatform{element.line,
+                           fmt::format("{} is not a {} from 1kbps to 100Tbps", shown(text), attribute)};
+  return Bandwidth::bits_per_second(std::llround(std::clamp(*bits, kLeast, kMost)));
 }
 
 /// "50us"; without unit: seconds.
@@ -200,6 +204,7 @@ class PlatformReader {
   struct Ends {
     std::int32_t up = Platform::kNone;
     std::int32_t down = Platform::kNone;  // equal to `up` for a link that both directions share
+    std::optional<WrongPlatform> wrong;   // why no route between hosts may have it
   };
 
   static bool is_zone(const XmlElement& element) {
@@ -235,12 +240,12 @@ class PlatformReader {
     link.shared = policy != "FATPIPE";
     if (policy == "SPLITDUPLEX" || policy == "FULLDUPLEX") {
       const std::int32_t up = add_link(element, name + "_UP", link);
-      return {up, add_link(element, name + "_DOWN", link)};
+      return {up, add_link(element, name + "_DOWN", link), {}};
     }
     if (policy != "SHARED" && policy != "FATPIPE")
       refuse(element, "sharing_policy={} is not one of SHARED, SPLITDUPLEX, and FATPIPE", shown(policy));
     const std::int32_t one = add_link(element, name, link);
-    return {one, one};
+    return {one, one, {}};
   }
 
   static string policy_of(const XmlElement& element, string_view attribute, const char* otherwise) {
@@ -281,11 +286,19 @@ class PlatformReader {
     refuse(element, "<{}> belongs in a zone with routing=\"Cluster\"", element.name);
   }
 
+  /// Links within hosts often have huge rates.
+  static const Ends& usable(const Ends& ends) {
+    if (ends.wrong) throw WrongPlatform(*ends.wrong);
+    return ends;
+  }
+
   Ends read_link(const XmlElement& element) {
     const string& id = required(element, "id");
-    const Ends ends =
-        add_links(element, id, {rate_of(element, "bandwidth"), latency_of(element, "latency", "0")},
-                  policy_of(element, "sharing_policy", "SHARED"));
+    std::optional<WrongPlatform> wrong;
+    const Bandwidth rate = rate_of(element, "bandwidth", &wrong);
+    Ends ends = add_links(element, id, {rate, latency_of(element, "latency", "0")},
+                          policy_of(element, "sharing_policy", "SHARED"));
+    ends.wrong = std::move(wrong);
     if (!ends_.emplace(id, ends).second) refuse(element, "the link {} occurs twice", shown(id));
     return ends;
   }
@@ -406,7 +419,7 @@ class PlatformReader {
       } else if (child.name == "backbone") {
         if (zone(number).cluster->backbone != Platform::kNone)
           refuse(child, "the zone has a second backbone");
-        zone(number).cluster->backbone = read_link(child).up;
+        zone(number).cluster->backbone = usable(read_link(child)).up;
       } else {
         refuse(child, "<{}> is not part of a zone with routing=\"Cluster\"", child.name);
       }
@@ -439,7 +452,7 @@ class PlatformReader {
       half = named_half;
     }
     if (found == ends_.end()) refuse(element, "link {} is not defined before this line", shown(id));
-    const std::int32_t link = found->second.*half;
+    const std::int32_t link = usable(found->second).*half;
     p_.links_[static_cast<std::size_t>(link)].link.latency = Time();
     return link;
   }
@@ -525,7 +538,7 @@ class PlatformReader {
     const string* const direction = attribute_of(element, "direction");
     const auto found = ends_.find(id);
     if (found == ends_.end()) refuse(element, "link {} is not defined before this line", shown(id));
-    const Ends& ends = found->second;
+    const Ends& ends = usable(found->second);
     if (direction != nullptr && *direction != "UP" && *direction != "DOWN" && *direction != "NONE")
       refuse(element, "direction={} is not one of UP, DOWN, NONE", shown(*direction));
     const bool down = direction != nullptr && *direction == "DOWN";

@@ -78,9 +78,21 @@ class Handler {
   std::size_t elements_ = 0;
 };
 
+/// Blanks out comments: SimGrid accepts "--" within them, XML and expat do not.
+std::string without_comments(std::string_view text) {
+  std::string out(text);
+  for (std::size_t at = 0; (at = out.find("<!--", at)) != std::string::npos;) {
+    const std::size_t end = std::min(out.find("-->", at + 4), out.size());
+    for (at += 4; at < end; ++at) out[at] = out[at] == '\n' ? '\n' : ' ';
+  }
+  return out;
+}
+
 }  // namespace
 
-Result<XmlElement> read_xml(std::string_view text, const std::string& file) {
+Result<XmlElement> read_xml(std::string_view document, const std::string& file) {
+  const std::string readable = without_comments(document);
+  std::string_view text = readable;
   const std::unique_ptr<std::remove_pointer_t<XML_Parser>, decltype(&XML_ParserFree)> parser(
       XML_ParserCreate(nullptr), XML_ParserFree);
   // Expat requires the declaration at the very beginning; SimGrid accepts blank lines before it.

@@ -190,6 +190,33 @@ TEST(APlatform, SaysWhatIsNotRead) {
       << "blank lines before the declaration";
 }
 
+/// SimGrid's loopback links are so fast that they cost nothing.
+TEST(APlatform, MayHaveAnyRateWithinAHost) {
+  const auto zone = [](const std::string& rate, const std::string& to) {
+    return file_of(
+        "<zone id=\"z\" routing=\"Full\"><host id=\"a\" speed=\"1f\"/><host id=\"b\" speed=\"1f\"/>"
+        "<link id=\"l\" bandwidth=\"1GBps\"/>\n<link id=\"in\" bandwidth=\"" +
+        rate + "\"/>\n<route src=\"a\" dst=\"b\"><link_ctn id=\"l\"/></route><route src=\"" + to +
+        "\" dst=\"a\"><link_ctn id=\"in\"/></route></zone>");
+  };
+  for (const char* const rate : {"1000EBps", "1Bps", "2YiBps", "0", "5e30"}) {
+    EXPECT_EQ(way(*made(zone(rate, "a")), 0, 1), std::vector<std::string>{"l"}) << rate;
+    EXPECT_EQ(Platform::read(zone(rate, "b"), "p.xml").error(),
+              fmt::format("p.xml:5: \"{}\" is not a bandwidth from 1kbps to 100Tbps", rate));
+  }
+  for (const char* const rate : {"fast", "-", "1iBps", "1mBps", "Bps"})
+    EXPECT_THAT(Platform::read(zone(rate, "a"), "p.xml").error(), HasSubstr("is not a bandwidth")) << rate;
+}
+
+/// As in SimGrid, whose parser is laxer than XML.
+TEST(APlatform, MayHaveDashesInComments) {
+  const std::string text = file_of(
+      "<!-- two\n -- <hosts> --\n---><zone id=\"z\" routing=\"Full\"><host id=\"a\" speed=\"1f\"/>\n"
+      "<host id=\"b\" speed=\"1f\"/></zone>");
+  EXPECT_EQ(made(text)->nodes(), 2);
+  EXPECT_THAT(Platform::read(text + "<!-- -- open", "p.xml").error(), HasSubstr("unclosed token"));
+}
+
 TEST(APlatform, OfZonesGoesOverTheirGateways) {
   const auto p = made(file_of(kZones));
   ASSERT_EQ(p->nodes(), 5);

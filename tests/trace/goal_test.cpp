@@ -107,6 +107,76 @@ TEST(GoalSchedule, ReadsTheBinaryForm) {
   expect_to_end_everywhere(program);
 }
 
+std::vector<std::string> collectives_of(const Program& program, int rank) {
+  std::vector<std::string> texts;
+  EXPECT_EQ(each_event(program, rank,
+                       [&](const recording::Reader& reader, const recording::Event& event) {
+                         if (event.kind == recording::EventKind::kCollective)
+                           texts.push_back(fmt::format("{} {} on {}, root {}", reader.call(event.call),
+                                                       event.bytes, event.communicator, event.peer));
+                       }),
+            "");
+  return texts;
+}
+
+/// A group has the ranks that name it. Instances order the collectives of a communicator, not lines.
+TEST(GoalSchedule, HasCollectivesOfGroups) {
+  const Folder folder;
+  const Program program = opened(folder.file("t", R"(num_ranks 4
+rank 0 {
+l1: coll reduce_scatter 80 b 1 9 -1
+l2:coll allreduce 4096b 0 0 -1 cpu 0 nic 1
+l3: coll bcast 100b 1 3 2
+l4: calc 100
+l4 requires l2
+}
+rank 1 {
+coll allreduce 4096b 0 0 -1
+}
+rank 2 {
+coll bcast 100b 1 3 2
+coll reduce_scatter 80b 1 9 -1
+coll allreduce 4096b 0 0 -1
+}
+rank 3 {
+coll allreduce 4096b 0 0 -1
+}
+)"));
+  const std::string bcast = fmt::format("MPI_Ibcast 100 on {}, root 1", recording::kFirstMade);
+  const std::string scatter =
+      fmt::format("MPI_Ireduce_scatter_block 40 on {}, root 0", recording::kFirstMade);
+  const std::string all = fmt::format("MPI_Iallreduce 4096 on {}, root 0", recording::kWorld);
+  EXPECT_THAT(collectives_of(program, 0), ::testing::UnorderedElementsAre(bcast, scatter, all));
+  EXPECT_THAT(collectives_of(program, 2), ::testing::IsSupersetOf({bcast, scatter}));
+  EXPECT_THAT(collectives_of(program, 3), ::testing::ElementsAre(all));
+  for (const int rank : {0, 2}) {
+    std::vector<std::string> ours = collectives_of(program, rank);
+    EXPECT_LT(std::find(ours.begin(), ours.end(), bcast), std::find(ours.begin(), ours.end(), scatter));
+  }
+  expect_to_end_everywhere(program);
+}
+
+/// Types 10 to 14, with the group and the root as peer, and the instance as tag.
+TEST(GoalSchedule, HasCollectivesInItsBinaryForm) {
+  const Folder folder;
+  Bytes block;
+  block.put(3U).put(3U).put(0U).put(1U).put(2U);
+  block.node(0, 12, 0xffff0000, 64, 5, {0, 0, 0, 0});
+  block.node(0, 10, 0x00010007, 16, 2, {0, 0, 0, 0});
+  block.node(0, 14, 0xffff0007, 32, 1, {0, 0, 0, 0});
+  Bytes file;
+  file.put(std::uint64_t{4223}).put(2U).put(std::uint8_t{0}).put(std::uint8_t{0});
+  const std::uint64_t first = 6 + 16 * 2;
+  const std::uint64_t second = first + block.text().size();
+  file.put(first).put(second).put(second).put(std::uint64_t{second + block.text().size()});
+  const Program program = opened(folder.file("t.bin", file.text() + block.text() + block.text()));
+  for (const int rank : {0, 1})
+    EXPECT_THAT(collectives_of(program, rank),
+                ::testing::ElementsAre("MPI_Iallgather 16 on 0, root 0", "MPI_Ibcast 16 on 0, root 1",
+                                       "MPI_Iallreduce 64 on 0, root 0"));
+  expect_to_end_everywhere(program);
+}
+
 TEST(GoalSchedule, WritesTheBytesThatItRead) {
   const Folder folder;
   const Program program = opened(folder.file("t.bin", small_binary()));
@@ -150,6 +220,10 @@ TEST(GoalSchedule, NamesFileAndLineOfWhatIsWrong) {
            {"calc 8 nic 1", "nic 1 is not allowed here"},
            {"calc", " is not a size"},
            {"fly 8", "unknown statement fly"},
+           {"coll alltoall 8b 0 0 -1", "coll bcast|reduce|allreduce|reduce_scatter|allgather SIZEb GROUP"},
+           {"coll allreduce 8b 0 0", "SIZEb GROUP INSTANCE ROOT is expected"},
+           {"coll bcast 8b 0 0 -1", "its root is not a rank of its group 0"},
+           {"coll allreduce 8b 0 0 -1 size 4", "size 4 is not allowed here"},
            {"a requires b", "label a is not defined before this line"},
            {"send 8b to 1 tag 5000000000", "is not a tag below 2^31"},
        }) {

@@ -129,6 +129,19 @@ TEST_F(Door, SaysWhatWasFoundAndWhatCouldBeOpened) {
   EXPECT_THAT(error_of(folder_.file(".")), HasSubstr("it is a folder"));
 }
 
+/// Formats that are near to those that can be read, or versions of them from before.
+TEST_F(Door, NamesTheToolThatMakesAReadableFile) {
+  for (const auto& [text, hint] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"%EventDef PajeDefineContainerType 0\n", "smpirun with -trace-ti"},
+           {"# made by a run\n%EventDef PajeDefineContainerType 0\n", "smpirun with -trace-ti"},
+           {"MICRO\n1\nlayer -1 5 NONE 0 5 NONE 0 5 ALLREDUCE 1048576 5\n", "chakra_converter Text"},
+           {"HYBRID_TRANSFORMER model_parallel_NPU_group: 4\n2\n", "chakra_converter Text"},
+           {"#Paraver (01/01/2020 at 10:00):1000:1(2)\n", "convert it to OTF2"},
+           {"#DIMEMAS:\"program\":1\n", "offramp record"}})
+    EXPECT_THAT(error_of(put("t", text)), HasSubstr(hint)) << text;
+  EXPECT_THAT(error_of(put("t", "DATA\nof my own\n")), HasSubstr("supported formats"));
+}
+
 TEST_F(Door, AnOpenerThatTakesANameSaysWhatIsWrongWithIt) {
   EXPECT_THAT(error_of("pattern:incst:4:8"), HasSubstr("did you mean \"incast\""));
   EXPECT_THAT(error_of(put("short", "OFFRAMPR")), HasSubstr("it ends within its header"));

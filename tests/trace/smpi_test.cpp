@@ -103,7 +103,7 @@ TEST(SmpiTrace, NamesFileAndLineOfWhatIsWrong) {
   const Folder folder;
   for (const auto& [line, problem] : std::initializer_list<std::pair<const char*, const char*>>{
            {"0 fly 1 2 3", "unknown action fly"},
-           {"0 send 1 2", "send: too few arguments"},
+           {"0 send 1", "send: too few arguments"},
            {"0 send 1 x 3", "x is not a number"},
            {"0 send 1 0 1e300", "is not a number up to 2^53"},
            {"0 send 1 0 -4", "-4 is less than 0"},
@@ -126,6 +126,61 @@ TEST(SmpiTrace, NamesFileAndLineOfWhatIsWrong) {
       EXPECT_THAT(found, HasSubstr(problem)) << line;
     }
   }
+}
+
+std::vector<std::string> words_of(const Program& program, int rank) {
+  std::vector<std::string> words;
+  for (const Seen& one : seen(program, rank)) words.push_back(in_words(one));
+  return words;
+}
+
+/// Until SimGrid 3.19: no tags, waits without arguments for the last request, bytes without a type, derived
+/// types as -1, receives of 0 elements that ask for the size, and names with capitals.
+TEST(SmpiTrace, OfOldVersionsHasNoTags) {
+  const Folder folder;
+  const Program program = opened(folder.file("t", R"(0 init
+1 init
+0 Irecv 1 500 0
+0 Isend 1 1000000
+0 wait
+0 send 1 3 -1
+0 wait
+1 Recv 0 0
+1 recv 0 3 -1
+1 send 0 500 0
+0 allReduce 5 100 1
+1 allReduce 5 100 1
+0 finalize
+1 finalize
+)"));
+  EXPECT_THAT(words_of(program, 0), ElementsAre("MPI_Init peer=0 tag=0 bytes=0 extra=0 [] []",
+                                                "MPI_Irecv peer=1 tag=0 bytes=4000 extra=0 [] []",
+                                                "MPI_Isend peer=1 tag=0 bytes=1000000 extra=0 [] []",
+                                                "MPI_Wait peer=0 tag=0 bytes=0 extra=1 [] []",
+                                                "MPI_Send peer=1 tag=0 bytes=3 extra=0 [] []",
+                                                "MPI_Wait peer=0 tag=0 bytes=0 extra=2 [] []",
+                                                "MPI_Allreduce peer=0 tag=0 bytes=20 extra=5 [] []",
+                                                "MPI_Finalize peer=0 tag=0 bytes=0 extra=0 [] []"));
+  EXPECT_THAT(program.notes, ::testing::Contains(HasSubstr("before SimGrid 3.20")));
+  expect_to_end_everywhere(program);
+}
+
+/// Lines PEER A B are ambiguous. One line that only one version writes decides for all.
+TEST(SmpiTrace, IsReadAsItsVersionWritesMessages) {
+  const Folder folder;
+  const auto first_send = [&](const std::string& lines) {
+    return words_of(opened(folder.file("t", lines)), 0).front();
+  };
+  const std::string plain = "0 send 1 40000 6\n1 recv 0 40000 6\n";
+  EXPECT_EQ(first_send(plain), "MPI_Send peer=1 tag=0 bytes=40000 extra=0 [] []");
+  EXPECT_EQ(first_send(plain + "0 send 1 0 7 6\n"), "MPI_Send peer=1 tag=40000 bytes=6 extra=0 [] []");
+  EXPECT_EQ(first_send(plain + "0 send 1 0 700\n"), "MPI_Send peer=1 tag=40000 bytes=6 extra=0 [] []");
+  const std::string small = "0 send 1 40 8\n1 recv 0 40 8\n";
+  EXPECT_EQ(first_send(small), "MPI_Send peer=1 tag=40 bytes=8 extra=0 [] []");
+  EXPECT_EQ(first_send(small + "0 isend 1 40 8\n0 wait\n"), "MPI_Send peer=1 tag=0 bytes=40 extra=0 [] []");
+  EXPECT_EQ(problem_of(folder.file("t", "0 send 1 40\n1 recv 0 0 40 6\n")),
+            fmt::format("{0}:1: too few arguments: {0}:2 is written with tags, as from SimGrid 3.20 on",
+                        folder.file("t")));
 }
 
 TEST(SmpiTrace, RefusesListsThatDoNotFit) {

@@ -324,8 +324,7 @@ class ChakraRank {
     for (const ChakraNode& node : nodes) add(node);
     for (const ChakraNode& node : nodes) connect(node, nodes);
     if (!messages_.problem().empty()) return failure(messages_.problem());
-    builder_.order_collectives();
-    Graph made = builder_.build();
+    Graph made = in_order(builder_.build());
     const std::size_t circle = node_on_circle(made);
     if (circle == made.nodes.size()) return made;
     reject(nodes[circle], "it depends on itself through others");

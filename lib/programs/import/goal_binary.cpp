@@ -3,6 +3,9 @@
 // dependencies stated for each node is checked against the nodes that list it.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+#include <mutex>
 #include <utility>
 
 #include "lib/programs/import/goal.hpp"
@@ -24,15 +27,19 @@ struct RankRange {
 };
 
 struct BinarySchedule {
+  explicit BinarySchedule(recording::Source&& opened) : source(std::move(opened)) {}
   recording::Source source;
   std::vector<RankRange> ranks;
+  mutable std::once_flag has_groups = {};
+  mutable GoalGroups groups = {};
 };
 
 /// Reads one rank's block. Errors name the offset in the file.
 class RankBlock {
  public:
   RankBlock(const BinarySchedule& schedule, int rank)
-      : name_(schedule.source.name()),
+      : schedule_(schedule),
+        name_(schedule.source.name()),
         begin_(schedule.ranks[static_cast<std::size_t>(rank)].begin),
         rank_(rank),
         ranks_(schedule.ranks.size()) {
@@ -48,6 +55,7 @@ class RankBlock {
     Graph graph;
     if (problem_.empty()) read(graph);
     if (problem_.empty()) count_dependencies(graph);
+    if (!collectives_.empty() && problem_.empty()) resolve(graph);
     if (problem_.empty() && node_on_circle(graph) < graph.nodes.size())
       reject(0, fmt::format("operation {} depends on itself through others", node_on_circle(graph) + 1));
     return problem_.empty() ? Result<Graph>(std::move(graph)) : failure(problem_);
@@ -57,6 +65,29 @@ class RankBlock {
   void reject(std::size_t at, std::string_view what) {
     if (problem_.empty())
       problem_ = fmt::format("{}: offset {}: rank {}: {}", name_, begin_ + at, rank_, what);
+  }
+
+  /// Groups have no list of members, so the first rank with a collective looks at all ranks.
+  const GoalGroups& groups() {
+    std::call_once(schedule_.has_groups, [this] {
+      for (std::size_t rank = 0; rank < ranks_; ++rank) {
+        RankBlock block(schedule_, static_cast<int>(rank));
+        Graph graph;
+        if (block.problem_.empty()) block.read(graph);
+        for (const auto& [node, one] : block.collectives_) add_member(schedule_.groups, one.group, rank);
+      }
+    });
+    return schedule_.groups;
+  }
+  void resolve(Graph& graph) {
+    GoalCommunicators communicators(groups(), ranks_);
+    for (const auto& [node, one] : collectives_) {
+      const Result<recording::Event> event = communicators.event(one);
+      if (!event) return reject(0, fmt::format("operation {}: {}", node + 1, event.error()));
+      graph.nodes[node].size = graph.collectives.size();
+      graph.collectives.push_back(*event);
+    }
+    graph = communicators.complete(std::move(graph));
   }
 
   void read(Graph& graph) {
@@ -82,8 +113,11 @@ class RankBlock {
     const std::uint8_t* const at = bytes_.data() + offset;
     Graph::Node node;
     node.waits = get_word<std::uint32_t>(at);
-    if (at[4] < 1 || at[4] > 3) return reject(offset + 4, fmt::format("unknown kind {}", at[4]));
-    node.kind = static_cast<Graph::NodeKind>(at[4]);
+    const std::size_t collective = std::size_t{at[4]} - kGoalFirstCollective;
+    const bool is_collective = collective < std::size(kGoalCollectives);
+    if (!is_collective && (at[4] < 1 || at[4] > 3))
+      return reject(offset + 4, fmt::format("unknown kind {}", at[4]));
+    node.kind = is_collective ? Graph::NodeKind::kCollective : static_cast<Graph::NodeKind>(at[4]);
     const auto peer = get_word<std::uint32_t>(at + 5);
     node.size = get_word<std::uint64_t>(at + 9);
     const auto tag = get_word<std::uint32_t>(at + 17);
@@ -97,7 +131,13 @@ class RankBlock {
     if (last > graph.dependants.size() || (node.at_begin > 0 && second != node.first + node.at_end))
       return reject(offset + 23, "its dependants are not listed");
     const bool receives = node.kind == Graph::NodeKind::kReceive;
-    if (node.kind != Graph::NodeKind::kCompute) {
+    if (is_collective) {
+      const std::uint32_t root = peer >> 16U;
+      node.tag = static_cast<std::int32_t>(tag & INT32_MAX);
+      collectives_.emplace_back(graph.nodes.size(),
+                                GoalCollective{collective, node.size, peer & 0xffffU, tag,
+                                               root == kGoalNoRoot ? std::nullopt : std::optional(root)});
+    } else if (node.kind != Graph::NodeKind::kCompute) {
       if (peer >= ranks_ && !(receives && peer == kGoalAny))
         return reject(offset + 5, fmt::format("rank {} does not exist", peer));
       if (tag > INT32_MAX && !(receives && tag == kGoalAny))
@@ -123,6 +163,8 @@ class RankBlock {
     }
   }
 
+  const BinarySchedule& schedule_;
+  std::vector<std::pair<std::size_t, GoalCollective>> collectives_;  // by node
   std::string name_;
   std::uint64_t begin_;
   int rank_;
@@ -152,7 +194,7 @@ Result<std::optional<Program>> open_binary(const Candidate& candidate) {
   std::uint64_t begin = kGoalHeader + ranks * kGoalRankEntry;
   if (bytes.size() != ranks * kGoalRankEntry)
     return failure(fmt::format("{}: the file ends in its table of {} ranks", path, ranks));
-  const auto schedule = std::make_shared<BinarySchedule>(BinarySchedule{std::move(*source), {}});
+  const auto schedule = std::make_shared<BinarySchedule>(std::move(*source));
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     const std::uint8_t* const entry = bytes.data() + rank * kGoalRankEntry;
     const std::uint64_t first = get_word<std::uint64_t>(entry);
@@ -174,6 +216,38 @@ Result<std::optional<Program>> open_binary(const Candidate& candidate) {
 
 const Opener kGoalBinaries = {
     .kind = "GOAL schedule (binary)", .origin = "txt2bin of LogGOPSim", .open = open_binary};
+
+void add_member(GoalGroups& groups, std::uint32_t group, std::size_t rank) {
+  std::vector<std::uint64_t>& members = groups[group];
+  if (members.empty() || members.back() != rank) members.push_back(rank);
+}
+
+Result<recording::Event> GoalCommunicators::event(const GoalCollective& collective) {
+  const OperationKind operation = kGoalCollectives[collective.kind].operation;
+  const std::vector<std::uint64_t>& members = groups_.at(collective.group);
+  const std::uint64_t blocks =
+      operation == OperationKind::kReduceScatter || operation == OperationKind::kAllgather ? members.size()
+                                                                                           : 1;
+  recording::Event event =
+      collective_of_bytes(operation, collective.size / blocks + (collective.size % blocks != 0));
+  if (has_root(operation)) {
+    const auto root = std::find(members.begin(), members.end(), collective.root.value_or(kGoalAny));
+    if (root == members.end())
+      return failure(fmt::format("its root is not a rank of its group {}", collective.group));
+    event.peer = static_cast<std::int32_t>(root - members.begin());
+  }
+  if (members.size() == ranks_) return event;
+  const auto [number, is_new] = numbers_.try_emplace(
+      collective.group, static_cast<std::uint32_t>(recording::kFirstMade + made_.size()));
+  if (is_new) made_.push_back({members, collective.group});
+  event.communicator = number->second;
+  return event;
+}
+
+Graph GoalCommunicators::complete(Graph graph) {
+  graph.communicators = std::move(made_);
+  return graph.collectives.empty() ? std::move(graph) : in_order(std::move(graph));
+}
 
 Program goal_program(const std::string& name, int ranks, bool several,
                      std::function<Result<Graph>(int rank)> graph) {

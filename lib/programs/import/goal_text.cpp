@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
+#include <span>
 #include <string>
 #include <unordered_map>
 
@@ -16,6 +18,8 @@
 
 namespace offramp::trace {
 namespace {
+
+using recording::Event;
 
 /// Removes comments from lines. Text after a comment on the same line counts.
 class Comments {
@@ -63,10 +67,42 @@ std::optional<std::uint32_t> rank_begun(const std::vector<std::string_view>& wor
   return number_in<std::uint32_t>(words[1]);
 }
 
+/// Takes "4096b" or "4096 b" from the words.
+std::optional<std::uint64_t> bytes_in(std::span<const std::string_view>& words) {
+  if (words.empty()) return std::nullopt;
+  std::string_view size = words[0];
+  words = words.subspan(1);
+  if (size.ends_with('b')) {
+    size.remove_suffix(1);
+  } else if (!words.empty() && words[0] == "b") {
+    words = words.subspan(1);
+  } else {
+    return std::nullopt;
+  }
+  return number_in<std::uint64_t>(size);
+}
+
+/// coll KIND SIZEb GROUP INSTANCE ROOT: takes these words. `nullopt` if one is wrong.
+std::optional<GoalCollective> collective_in(std::span<const std::string_view>& words) {
+  if (words.size() < 2) return std::nullopt;
+  const auto* const kind = std::find_if(std::begin(kGoalCollectives), std::end(kGoalCollectives),
+                                        [&](const auto& one) { return one.name == words[1]; });
+  words = words.subspan(2);
+  const auto size = bytes_in(words);
+  if (kind == std::end(kGoalCollectives) || !size || words.size() < 3) return std::nullopt;
+  const auto group = number_in<std::uint32_t>(words[0]);
+  const auto instance = number_in<std::uint32_t>(words[1]);
+  const auto root = number_in<std::uint32_t>(words[2]);
+  if (!group || !instance || *instance > INT32_MAX || (!root && words[2] != "-1")) return std::nullopt;
+  words = words.subspan(3);
+  return GoalCollective{static_cast<std::size_t>(kind - std::begin(kGoalCollectives)), *size, *group,
+                        *instance, root};
+}
+
 /// Builds the graph of one rank, statement by statement.
 class RankText {
  public:
-  explicit RankText(std::uint32_t ranks) : ranks_(ranks) {}
+  RankText(std::uint32_t ranks, const GoalGroups& groups) : ranks_(ranks), communicators_(groups, ranks) {}
 
   Result<void> statement(std::string_view text) {
     std::string_view label;
@@ -82,7 +118,7 @@ class RankText {
       return dependency();
     return operation(label);
   }
-  Graph build() { return builder_.build(); }
+  Graph build() { return communicators_.complete(builder_.build()); }
 
  private:
   Result<void> dependency() {
@@ -121,17 +157,38 @@ class RankText {
       } else {
         return failure(fmt::format("{} is not a rank below {}", peer.substr(0, 40), ranks_));
       }
+    } else if (what == "coll") {
+      return collective(label);
     } else if (what != "calc") {
-      return failure(fmt::format("unknown statement {}; known: send, recv, calc, requires, irequires",
+      return failure(fmt::format("unknown statement {}; known: send, recv, calc, coll, requires, irequires",
                                  words_[0].substr(0, 40)));
     }
     const auto amount = number_in<std::uint64_t>(size);
     if (!amount) return failure(fmt::format("{} is not a size", size.substr(0, 40)));
     node.size = *amount;
     if (Result<void> done = options(node, at); !done) return done;
-    const std::uint32_t number = builder_.add(node);
-    if (!label.empty()) labels_.try_emplace(std::string(label), number);  // the first definition counts
+    define(label, builder_.add(node));
     return {};
+  }
+
+  Result<void> collective(std::string_view label) {
+    std::span<const std::string_view> rest = words_;
+    const std::optional<GoalCollective> one = collective_in(rest);
+    if (!one) {
+      std::string kinds;
+      for (const auto& known : kGoalCollectives) kinds.append(kinds.empty() ? "" : "|").append(known.name);
+      return failure(fmt::format("coll {} SIZEb GROUP INSTANCE ROOT is expected; ROOT may be -1", kinds));
+    }
+    Graph::Node unused{.kind = Graph::NodeKind::kCollective};  // the backend determines cpu and nic
+    if (Result<void> done = options(unused, words_.size() - rest.size()); !done) return done;
+    const Result<Event> event = communicators_.event(*one);
+    if (!event) return failure(event.error());
+    define(label, builder_.add(*event, static_cast<std::int32_t>(one->instance)));
+    return {};
+  }
+
+  void define(std::string_view label, std::uint32_t node) {
+    if (!label.empty()) labels_.try_emplace(std::string(label), node);  // the first definition counts
   }
 
   Result<void> options(Graph::Node& node, std::size_t at) const {
@@ -155,6 +212,7 @@ class RankText {
   }
 
   std::uint32_t ranks_;
+  GoalCommunicators communicators_;
   GraphBuilder builder_;
   using Allocator = offramp::detail::PoolAllocator<std::pair<const std::string, std::uint32_t>>;
   std::unordered_map<std::string, std::uint32_t, std::hash<std::string>, std::equal_to<>, Allocator> labels_;
@@ -172,13 +230,14 @@ struct TextSchedule {
   std::shared_ptr<const recording::Source> source;
   std::vector<RankPlace> ranks;  // lines_before is 0 for ranks without statements
   bool several = false;          // uses cpus or nics
+  GoalGroups groups;
 };
 
 Result<Graph> read_rank(const TextSchedule& schedule, int rank) {
   const RankPlace& place = schedule.ranks[static_cast<std::size_t>(rank)];
   Lines lines(schedule.source, place.offset, place.lines_before, place.end);
   Comments comments;
-  RankText text(static_cast<std::uint32_t>(schedule.ranks.size()));
+  RankText text(static_cast<std::uint32_t>(schedule.ranks.size()), schedule.groups);
   for (std::string_view line; lines.next(line);) {
     const std::string_view statement = comments.strip(line);
     const std::string_view word = first_word(statement);
@@ -213,6 +272,12 @@ Result<TextSchedule> find_ranks(Lines& lines, std::uint32_t ranks, TextSchedule 
   for (std::string_view line; lines.next(line);) {
     const std::string_view statement = comments.strip(line);
     schedule.several = schedule.several || contains_word(statement, "cpu") || contains_word(statement, "nic");
+    if (inside != nullptr && statement.find("coll") != std::string_view::npos) {
+      split(statement.substr(statement.find(':') + 1), words);
+      std::span<const std::string_view> rest(std::find(words.begin(), words.end(), "coll"), words.end());
+      if (const auto one = collective_in(rest))
+        add_member(schedule.groups, one->group, static_cast<std::size_t>(inside - schedule.ranks.data()));
+    }
     const std::string_view word = first_word(statement);
     if (word.empty() || (inside != nullptr && word != "}" && word != "rank")) continue;
     split(statement, words);

@@ -155,31 +155,42 @@ class NoGraph final : public MadeEvents {
 
 }  // namespace
 
-void GraphBuilder::order_collectives() {
-  std::vector<std::vector<std::uint32_t>> before(graph_.nodes.size());
-  for (const Edge& edge : edges_) before[edge.node].push_back(edge.before);
+Graph in_order(Graph graph) {
+  std::vector<std::uint32_t> collectives;
+  std::vector<std::vector<std::uint32_t>> before(graph.nodes.size());
+  GraphBuilder builder;
+  for (std::uint32_t i = 0; i < graph.nodes.size(); ++i) {
+    const Graph::Node& node = graph.nodes[i];
+    if (node.kind == Graph::NodeKind::kCollective) collectives.push_back(i);
+    for (std::uint32_t k = 0; k < node.at_end + node.at_begin; ++k) {
+      const std::uint32_t next = graph.dependants[node.first + k];
+      before[next].push_back(i);
+      builder.depend(next, i, k >= node.at_end);
+    }
+  }
+  std::stable_sort(collectives.begin(), collectives.end(),
+                   [&](auto a, auto b) { return graph.nodes[a].tag < graph.nodes[b].tag; });
   std::map<std::uint32_t, std::uint32_t> last;  // by communicator
   const auto place = [&](std::uint32_t number) {
-    if (graph_.nodes[number].kind != Graph::NodeKind::kCollective) return;
+    if (graph.nodes[number].kind != Graph::NodeKind::kCollective) return;
     const auto [found, first] =
-        last.try_emplace(graph_.collectives[graph_.nodes[number].size].communicator, number);
-    if (!first) depend(number, std::exchange(found->second, number), true);
+        last.try_emplace(graph.collectives[graph.nodes[number].size].communicator, number);
+    if (!first) builder.depend(number, std::exchange(found->second, number), true);
   };
   // Depth first: a collective comes after those on which it depends. The order of readiness differs by rank.
   struct Visit {
     std::uint32_t node = 0;
     std::size_t next = 0;  // index of the next dependency
   };
-  std::vector<bool> seen(graph_.nodes.size(), false);
+  std::vector<bool> seen(graph.nodes.size(), false);
   std::vector<Visit> stack;
   const auto visit = [&](std::uint32_t node) {
     if (seen[node]) return;
     seen[node] = true;
-    std::sort(before[node].begin(), before[node].end());
     stack.push_back({node});
   };
-  for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i) {
-    if (graph_.nodes[i].kind == Graph::NodeKind::kCollective) visit(i);
+  for (const std::uint32_t collective : collectives) {
+    visit(collective);
     while (!stack.empty()) {
       Visit& top = stack.back();
       if (top.next < before[top.node].size()) {
@@ -190,6 +201,13 @@ void GraphBuilder::order_collectives() {
       stack.pop_back();
     }
   }
+  for (Graph::Node& node : graph.nodes) node.waits = node.at_end = node.at_begin = 0;
+  return builder.build(std::move(graph));
+}
+
+Graph GraphBuilder::build(Graph graph) {
+  graph_ = std::move(graph);
+  return build();
 }
 
 Graph GraphBuilder::build() {

@@ -19,7 +19,7 @@ struct Graph {
     std::uint8_t cpu = 0;
     std::uint8_t nic = 0;
     std::int32_t peer = 0;       // of a message; a receive may name any
-    std::int32_t tag = 0;        // of a message; a receive may name any
+    std::int32_t tag = 0;        // of a message; a receive may name any; of a collective, see in_order()
     std::uint64_t size = 0;      // bytes, nanoseconds, or the index of a collective
     std::uint32_t waits = 0;     // number of dependencies
     std::uint32_t first = 0;     // index of its first dependant
@@ -50,20 +50,20 @@ class GraphBuilder {
     edges_.push_back({before, node, begun});
   }
   /// Returns the node's number.
-  std::uint32_t add(const recording::Event& collective) {
+  std::uint32_t add(const recording::Event& collective, std::int32_t tag = 0) {
     graph_.collectives.push_back(collective);
-    return add(Graph::Node{.kind = Graph::NodeKind::kCollective, .size = graph_.collectives.size() - 1});
+    return add(
+        Graph::Node{.kind = Graph::NodeKind::kCollective, .tag = tag, .size = graph_.collectives.size() - 1});
   }
   /// Returns the number for its collectives.
   std::uint32_t add(Graph::Communicator communicator) {
     graph_.communicators.push_back(std::move(communicator));
     return static_cast<std::uint32_t>(recording::kFirstMade + graph_.communicators.size() - 1);
   }
-  /// Makes collectives of one communicator begin one after the other, on all ranks alike: in the order of
-  /// their numbers, unless one depends on a later one.
-  void order_collectives();
   /// Returns the graph and resets the builder.
   Graph build();
+  /// The same for a graph with other dependencies, which are replaced by those of the builder.
+  Graph build(Graph graph);
 
  private:
   struct Edge {
@@ -74,6 +74,10 @@ class GraphBuilder {
   Graph graph_;
   std::vector<Edge> edges_;
 };
+
+/// Makes collectives of one communicator begin one after the other, on all ranks alike: in the order of their
+/// tags and numbers, unless one depends on a later one.
+Graph in_order(Graph graph);
 
 /// A node on a cycle of dependencies, or depending on one. The number of nodes if there is none.
 std::size_t node_on_circle(const Graph& graph);

@@ -58,11 +58,27 @@ std::string found_in(const Candidate& candidate) {
   for (const Known& known : kKnown) {
     if (candidate.begin.starts_with(known.begin)) return std::string(known.text);
   }
+  constexpr Known kKnownLines[] = {
+      {"fileprefix=",
+       "it lists binary DUMPI traces: convert each to text with dumpi2ascii, and name one of the texts"},
+      {"%EventDef Paje",
+       "it is a Paje trace, which has times but no calls: run smpirun with -trace-ti instead"},
+      {"#Paraver (", "it is a Paraver trace: convert it to OTF2, or record the program with offramp record"},
+      {"#DIMEMAS:", "it is a Dimemas trace: record the program with offramp record instead"}};
+  constexpr std::string_view kAstraWorkloads[] = {"MICRO", "DATA", "MODEL", "HYBRID_", "TRANSFORMER", "DLRM"};
   constexpr std::size_t kShown = 40;
   const std::string_view begin = candidate.begin;
-  if (candidate.is_text() && begin.find("fileprefix=") != std::string_view::npos &&
-      begin.find("numprocs=") != std::string_view::npos)
-    return "it lists binary DUMPI traces: convert each to text with dumpi2ascii, and name one of the texts";
+  for (const Known& known : kKnownLines) {
+    if (candidate.is_text() && (begin.starts_with(known.begin) ||
+                                begin.find("\n" + std::string(known.begin)) != std::string_view::npos))
+      return std::string(known.text);
+  }
+  const std::size_t line = std::min(begin.find('\n'), begin.size() - 1);
+  if (begin[line] == '\n' && line + 1 < begin.size() && begin[line + 1] >= '0' && begin[line + 1] <= '9' &&
+      std::any_of(std::begin(kAstraWorkloads), std::end(kAstraWorkloads),
+                  [&](std::string_view word) { return begin.starts_with(word); }))
+    return "it is a text workload of ASTRA-sim 1.0: convert it with chakra_converter Text, and name one of "
+           "the .et files";
   if (candidate.is_text())
     return fmt::format("unknown format (text that begins {})\n{}",
                        in_quotes(begin.substr(0, std::min(begin.find('\n'), kShown))), supported_formats());

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+
 #include "lib/base/text_format.hpp"
 #include "lib/programs/import/lines.hpp"
 #include "lib/programs/import/made_events.hpp"
@@ -45,7 +47,7 @@ Result<std::vector<SmpiPart>> find_parts(const std::shared_ptr<const recording::
     SmpiPart& part = parts[index];
     if (part.source == nullptr) part = {source, lines.offset(), lines.number() - 1, 0};
     part.last = lines.offset();
-    note_boundary(words[1], part);
+    note_action(words, lines.number(), part);
   }
   if (!lines.error().empty()) return failure(lines.error());
   return parts;
@@ -124,7 +126,31 @@ std::string missing_of(const std::vector<SmpiPart>& parts) {
   return missing_text(cut, "finalize", absent);
 }
 
+/// The file and line of a line of the part: "FILE:12".
+std::string line_of(const SmpiPart* part, std::uint64_t SmpiPart::*line) {
+  return fmt::format("{}:{}", part->source->name(), part->*line);
+}
+
+/// Returns false for traces from before SimGrid 3.20. If no line shows it, all lines of messages are PEER A
+/// B: A is a tag and B a count, unless each B can be a type and some A can hardly be a tag.
+Result<bool> have_tags(const std::vector<SmpiPart>& parts) {
+  const auto first = [&parts](std::uint64_t SmpiPart::*line) {
+    const auto found =
+        std::find_if(parts.begin(), parts.end(), [line](const auto& part) { return part.*line > 0; });
+    return found == parts.end() ? nullptr : &*found;
+  };
+  const SmpiPart* const tagged = first(&SmpiPart::tagged);
+  const SmpiPart* const tagless = first(&SmpiPart::tagless);
+  if (tagged != nullptr && tagless != nullptr)
+    return failure(fmt::format("{}: too few arguments: {} is written with tags, as from SimGrid 3.20 on",
+                               line_of(tagless, &SmpiPart::tagless), line_of(tagged, &SmpiPart::tagged)));
+  if (tagged != nullptr || tagless != nullptr) return tagged != nullptr;
+  return first(&SmpiPart::typeless) != nullptr || first(&SmpiPart::large_tag) == nullptr;
+}
+
 Result<std::optional<Program>> program_of(const std::string& name, std::vector<SmpiPart> parts) {
+  const Result<bool> has_tags = have_tags(parts);
+  if (!has_tags) return failure(has_tags.error());
   Program trace;
   trace.has_arrival = false;
   trace.description.facts = {{"program", name}};
@@ -136,9 +162,12 @@ Result<std::optional<Program>> program_of(const std::string& name, std::vector<S
                  "all collectives are on the communicator of all ranks",
                  "sizes of derived types are not in the trace: they count as the default type",
                  "the outcome of tests is not recorded: they take no time"};
+  if (!*has_tags)
+    trace.notes.emplace_back(
+        "it is from before SimGrid 3.20: messages have no tag, and a wait is for the last request");
   const auto shared = std::make_shared<const std::vector<SmpiPart>>(std::move(parts));
-  trace.read = [shared](int rank) {
-    return read_smpi((*shared)[static_cast<std::size_t>(rank)], rank, static_cast<int>(shared->size()));
+  trace.read = [shared, tags = *has_tags](int rank) {
+    return read_smpi((*shared)[static_cast<std::size_t>(rank)], rank, static_cast<int>(shared->size()), tags);
   };
   return std::optional(std::move(trace));
 }

@@ -85,11 +85,12 @@ std::optional<Action> action_of(std::string_view word) {
 
 class SmpiRank final : public MadeEvents {
  public:
-  SmpiRank(const SmpiPart& part, int rank, int ranks)
+  SmpiRank(const SmpiPart& part, int rank, int ranks, bool has_tags)
       : lines_(part.source, part.first, part.lines_before),
         last_(part.last),
         rank_(rank),
-        ranks_(static_cast<std::size_t>(ranks)) {}
+        ranks_(static_cast<std::size_t>(ranks)),
+        has_tags_(has_tags) {}
 
  private:
   using Key = std::tuple<int, int, int>;  // source, destination, tag
@@ -141,8 +142,8 @@ class SmpiRank final : public MadeEvents {
       reject(fmt::format("{} is not a whole number", words_[read_ - 1].substr(0, 40)));
     return static_cast<std::int64_t>(value);
   }
-  std::uint64_t count() {
-    const std::int64_t value = whole();
+  std::uint64_t count() { return natural(whole()); }
+  std::uint64_t natural(std::int64_t value) {
     if (value < 0) reject(fmt::format("{} is less than 0", value));
     return value < 0 ? 0 : static_cast<std::uint64_t>(value);
   }
@@ -153,7 +154,8 @@ class SmpiRank final : public MadeEvents {
   }
   Datatype type() {
     if (left() == 0) return default_;
-    return type_of(count());
+    const std::int64_t id = whole();  // before SimGrid 3.20 -1 for derived types
+    return type_of(id < 0 && !has_tags_ ? smpi_types().size() : natural(id));
   }
   /// The types of the data sent and received, which are equal if the line has one type.
   std::pair<Datatype, Datatype> types() {
@@ -186,7 +188,7 @@ class SmpiRank final : public MadeEvents {
 
   void send(MpiFunction call, std::uint8_t flags) {
     const int peer = small();
-    const int tag = small();
+    const int tag = has_tags_ ? small() : 0;
     const std::uint64_t elements = count();
     const Datatype of = type();
     if (peer == kNoRank) return native(call);
@@ -200,13 +202,14 @@ class SmpiRank final : public MadeEvents {
 
   void receive(MpiFunction call, bool blocking) {
     int peer = small();
-    int tag = small();
-    const std::int64_t elements = whole();
+    int tag = has_tags_ ? small() : 0;
+    std::int64_t elements = whole();
     const Datatype of = type();
     if (peer == kNoRank) return native(call);
     if (!bad_.empty()) return;
     peer = peer < 0 ? kAnySource : peer;
     tag = tag < 0 ? kAnyTag : tag;
+    if (elements == 0 && !has_tags_) elements = -1;
     if (elements < 0)
       (void)message(EventKind::kProbe, MpiFunction::kProbe, peer, tag, 0, recording::kBlocking);
     const std::uint64_t room = elements < 0 ? kAnyRoom : bytes(static_cast<std::uint64_t>(elements), of);
@@ -258,7 +261,7 @@ class SmpiRank final : public MadeEvents {
   }
 
   void wait() {
-    if (left() == 0) return wait_for_all();
+    if (!has_tags_) return wait_for_last();
     int source = small();
     const int destination = small();
     int tag = small();
@@ -269,6 +272,18 @@ class SmpiRank final : public MadeEvents {
     // Requests of collectives have no name: this is one of them, or a request that a test has ended.
     if (!collectives_.empty()) return wait_for_all();
     native(MpiFunction::kWait);
+  }
+
+  /// Before SimGrid 3.20 waits do not name their request.
+  void wait_for_last() {
+    const auto last = std::max_element(pending_.begin(), pending_.end(), [](const auto& a, const auto& b) {
+      return a.second.back() < b.second.back();
+    });
+    if (last == pending_.end()) return native(MpiFunction::kWait);
+    const std::uint64_t request = last->second.back();
+    last->second.pop_back();
+    if (last->second.empty()) pending_.erase(last);
+    wait_for(request);
   }
 
   void wait_for_all() {
@@ -451,6 +466,7 @@ class SmpiRank final : public MadeEvents {
   std::uint64_t last_;
   int rank_;
   std::size_t ranks_;
+  bool has_tags_;
   Datatype default_ = smpi_types()[kSmpiByte];
   std::vector<std::string_view> words_;
   std::size_t read_ = 0;
@@ -477,15 +493,31 @@ bool is_smpi_action(std::string_view word) {
   return action_of(word).has_value();
 }
 
-void note_boundary(std::string_view action, SmpiPart& part) {
-  const MpiFunction call = action_of(action).value_or(Action()).function.call;
-  part.begins = part.begins || call == MpiFunction::kInit;
-  part.ends = part.ends || call == MpiFunction::kFinalize;
+void note_action(std::span<const std::string_view> words, std::uint64_t line, SmpiPart& part) {
+  constexpr int kSmallestTagLimit = 32767;  // of MPI_TAG_UB
+  const auto note = [line](std::uint64_t& first, bool is_shown) {
+    first = first == 0 && is_shown ? line : first;
+  };
+  const Function function = action_of(words[1]).value_or(Action()).function;
+  part.begins = part.begins || function.call == MpiFunction::kInit;
+  part.ends = part.ends || function.call == MpiFunction::kFinalize;
+  const std::size_t arguments = words.size() - 2;
+  if (function.kind == FunctionKind::kWait) {
+    note(part.tagged, arguments > 0);
+    note(part.tagless, arguments == 0);
+  } else if (function.kind == FunctionKind::kSend || function.kind == FunctionKind::kReceive) {
+    note(part.tagged, arguments == 4);
+    note(part.tagless, arguments == 2);
+    if (arguments != 3) return;
+    note(part.typeless,
+         words[4] != "-1" && number_in<std::size_t>(words[4]).value_or(SIZE_MAX) >= smpi_types().size());
+    note(part.large_tag, number_in<double>(words[3]).value_or(0) > kSmallestTagLimit);
+  }
 }
 
-std::unique_ptr<recording::Reader> read_smpi(const SmpiPart& part, int rank, int ranks) {
+std::unique_ptr<recording::Reader> read_smpi(const SmpiPart& part, int rank, int ranks, bool has_tags) {
   if (part.source == nullptr) return std::make_unique<NoEvents>();
-  return std::make_unique<SmpiRank>(part, rank, ranks);
+  return std::make_unique<SmpiRank>(part, rank, ranks, has_tags);
 }
 
 }  // namespace offramp::trace
