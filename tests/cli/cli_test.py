@@ -160,6 +160,25 @@ class Run(CliTest):
         self.assertEqual(self.dry_run("-np", "2", "--", "/bin/true"), self.dry_run("-n", "2", "--", "/bin/true"))
         self.assertTrue(self.dry_run("/bin/echo", "-np", "2").endswith("/bin/echo -np 2\n"))
 
+    def test_passes_the_options_of_mpirun_on(self):
+        for words, passed in ((("--bind-to", "core"), "--bind-to core"), (("-x", "A=b"), "-x A=b"), (("--oversubscribe",), "--oversubscribe"),
+                              (("--hostfile", "my hosts"), "--hostfile 'my hosts'"), (("--mca", "btl", "self"), "--mca btl self"),
+                              (("--map-by=core",), "--map-by=core")):
+            with self.subTest(words=words):
+                self.assertIn(f" {passed} ", self.dry_run("-n", "2", *words, "--backend", "host", "--", "/bin/true"))
+        record = self.offramp("record", "--dry-run", "-n", "2", "--bind-to", "core", "-o", "x", "--", "/bin/true").stdout
+        self.assertIn(" --bind-to core ", record)
+        self.assertIn('unknown option "--bind-two"', self.refused("record", "-n", "2", "--bind-two", "core", "--", "/bin/true"))
+        self.assertTrue(self.dry_run("/bin/echo", "--bind-to", "core").endswith("/bin/echo --bind-to core\n"))
+
+    def test_takes_several_backends_as_a_replay_does(self):
+        self.assertEqual(self.dry_run("--backend", "dpu,sharp", "--", "/bin/true").replace("--backend", ""),
+                         self.dry_run("--backend", "dpu", "--compare", "sharp", "--", "/bin/true").replace("--backend", ""))
+
+    def test_within_a_job_says_who_starts_whom(self):
+        error = self.refused("record", "-o", "x.rec", "--", "/bin/true", OMPI_COMM_WORLD_SIZE="2", OMPI_COMM_WORLD_RANK="0")
+        self.assertIn("offramp starts mpirun", error)
+
     def test_suggests_a_program_in_this_folder(self):
         (self.folder / "jacobi").write_text("x")
         self.assertIn("did you mean ./jacobi?", self.refused("run", "jacobi", code=127))
@@ -305,6 +324,31 @@ class Command(CliTest):
         self.assertEqual(self.offramp("version").stdout, self.offramp("--version").stdout)
         self.assertEqual(self.offramp("help").stdout, self.offramp("--help").stdout)
         self.assertEqual(self.offramp("help", "run").stdout, self.offramp("run", "--help").stdout)
+
+    def test_answers_words_of_other_tools(self):
+        (self.folder / "app.rec").write_text("x")
+        (self.folder / "app").write_text("x")
+        (self.folder / "app").chmod(0o755)
+        for word, command in (("app.rec", "advise app.rec"), ("./app", "record -n RANKS -o FILE.rec -- ./app"), ("diff", "replay BEFORE AFTER"),
+                              ("compare", "replay BEFORE AFTER"), ("profile", "record"), ("pattern:ring:2:8:1", "advise pattern:ring:2:8:1")):
+            with self.subTest(word=word):
+                self.assertIn(f"unknown subcommand \"{word}\"; use offramp {command}\n", self.refused(word))
+        self.assertIn('did you mean "--help-all"?', self.refused("advise", "--help-al"))
+        for name, backend in (("bluefield", "dpu"), ("BlueField-3", "dpu"), ("fpga", "cclo")):
+            done = self.offramp("predict", "bcast", "-n", "2", "--bytes", "8", "--backend", name, "--json")
+            self.assertIn(f"note: {name} is the backend {backend}\n", done.stderr)
+            self.assertEqual(done.stdout, self.offramp("predict", "bcast", "-n", "2", "--bytes", "8", "--backend", backend, "--json").stdout)
+        self.assertIn("offramp predict allreduce --compare all", self.refused("explain", "allreduce"))
+        self.assertEqual(self.offramp("explain", "sharp").stdout, self.offramp("explain", "--backend", "sharp").stdout)
+        self.assertIn("host.latency = 1 ns", self.offramp("predict", "barrier", "-n", "2", "--set", "host.latency=1").stderr)
+        self.assertNotIn("host.latency", self.offramp("predict", "barrier", "-n", "2", "--set", "host.latency=1ns").stderr)
+
+    def test_converts_to_the_format_of_the_suffix(self):
+        self.offramp("convert", "pattern:ring:2:8:1", "-o", "x.goal")
+        self.assertTrue((self.folder / "x.goal").read_text().startswith("num_ranks 2"))
+        self.offramp("convert", "x.goal", "-o", "y.rec")
+        self.assertIn("recording", self.offramp("info", "y.rec").stdout)
+        self.assertIn("--to is missing", self.refused("convert", "x.goal", "-o", "y"))
 
     def test_suggests_subcommands_and_options(self):
         self.assertIn('did you mean "run"?', self.refused("rnu"))

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "lib/base/text_format.hpp"
 #include "tools/command_line/tool.hpp"
@@ -53,6 +54,17 @@ void Setup::print_sources() const {
 
 std::vector<std::string> Setup::notes() const {
   std::vector<std::string> all = settings_without_effect(*configuration);
+  // A time without a unit: people think in us, most keys in ns.
+  constexpr std::string_view kTimes[] = {"ps", "ns", "us", "ms", "s"};
+  for (const auto& [name, section] : configuration->sections) {
+    for (const auto& [key, raw] : section) {
+      const Parameter* const parameter = find_parameter(registry.find(name)->parameters, key);
+      if (parameter != nullptr && raw.origin.starts_with("--set") && raw.text != "0" &&
+          raw.text.find_first_not_of("0123456789.") == std::string::npos &&
+          std::find(std::begin(kTimes), std::end(kTimes), parameter->unit) != std::end(kTimes))
+        all.push_back(fmt::format("{}.{} = {} {}", name, key, raw.text, parameter->unit));
+    }
+  }
   std::vector<std::string> names;
   for (const BackendDescription* backend : backends) {
     names.emplace_back(backend->name);

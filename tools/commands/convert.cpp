@@ -25,6 +25,7 @@ struct ConvertOptions {
 
 struct Format {
   std::string_view name;
+  std::string_view suffix;  // of outputs that have it without --to; empty: none
   Result<void> (*write)(const trace::Program&, const std::string& path,
                         std::vector<std::string>& unsupported);
   /// Why the format cannot be written to the path. Null if it is a file.
@@ -45,12 +46,12 @@ Result<void> write_archive(const trace::Program& program, const std::string& fol
   return success_or(write_otf2(program, folder, unsupported));
 }
 
-constexpr std::array kFormats = {Format{"recording", write_recording},
-                                 Format{"smpi", trace::write_smpi, nullptr, true},
-                                 Format{"goal", trace::write_goal_text},
-                                 Format{"goal-binary", trace::write_goal_binary},
-                                 Format{"chakra", trace::write_chakra, nullptr, true},
-                                 Format{"otf2", write_archive, otf2_problem}};
+constexpr std::array kFormats = {Format{"recording", kRecordingSuffix, write_recording},
+                                 Format{"smpi", "", trace::write_smpi, nullptr, true},
+                                 Format{"goal", ".goal", trace::write_goal_text},
+                                 Format{"goal-binary", ".bin", trace::write_goal_binary},
+                                 Format{"chakra", "", trace::write_chakra, nullptr, true},
+                                 Format{"otf2", ".otf2", write_archive, otf2_problem}};
 
 constexpr auto kNames = [] {
   std::array<std::string_view, kFormats.size()> names;
@@ -60,8 +61,13 @@ constexpr auto kNames = [] {
 
 /// Warns on standard error about features that the format cannot express, once per kind.
 int convert(const ConvertOptions& options) try {
-  const auto* const format = std::find_if(kFormats.begin(), kFormats.end(),
-                                          [&](const Format& one) { return one.name == options.format; });
+  const auto* const format = std::find_if(kFormats.begin(), kFormats.end(), [&](const Format& one) {
+    return options.format.empty() ? !one.suffix.empty() && options.output.ends_with(one.suffix)
+                                  : one.name == options.format;
+  });
+  if (format == kFormats.end() && options.format.empty())
+    throw Misuse{fmt::format("--to is missing: {} has no suffix of a format; known formats: {}",
+                             in_quotes(options.output), fmt::join(kNames, ", "))};
   if (format == kFormats.end())
     throw Misuse{fmt::format("--to: unknown format {}{}", in_quotes(options.format),
                              suggestion(options.format, kNames))};
@@ -74,7 +80,7 @@ int convert(const ConvertOptions& options) try {
   const ReplayInput input(options.file, std::nullopt);
   std::vector<std::string> unsupported;
   const Result<void> written = format->write(input.program, options.output, unsupported);
-  for (const std::string& one : unsupported) warn(fmt::format("note: {}: {}", options.format, one));
+  for (const std::string& one : unsupported) warn(fmt::format("note: {}: {}", format->name, one));
   if (written) return kDone;
   warn(problem_text(options.file, written.error()));
   return kNotWritten;
@@ -92,9 +98,10 @@ class ConvertCommand final : public Command {
     app.add_option("-o,--output", options_.output, "the file to write; for otf2, the folder")
         ->type_name("FILE")
         ->required();
-    app.add_option("--to", options_.format, fmt::format("{}", fmt::join(kNames, ", ")))
-        ->type_name("FORMAT")
-        ->required();
+    app.add_option("--to", options_.format,
+                   fmt::format("{}; default: that of the suffix .rec, .goal, .bin, or .otf2",
+                               fmt::join(kNames, ", ")))
+        ->type_name("FORMAT");
   }
   int execute(std::vector<std::string>) override { return convert(options_); }
 

@@ -83,6 +83,14 @@ int show_validation(const BackendDescription& backend, const std::string& plot) 
 int explain(const ExplainOptions& options) try {
   const Setup setup(options.asked.overrides, options.asked.backends);
   const BackendDescription& backend = *setup.backends.front();
+  if (const BackendDescription* const named = setup.registry.find(options.topic)) {
+    list_topics(*named);
+    return kDone;
+  }
+  if (parse_operation(options.topic))
+    throw Misuse{
+        fmt::format("{0} is an operation: offramp predict {0} --compare all shows its time on all hardware",
+                    printable(options.topic))};
   if (options.topic.empty()) {
     const auto every = setup.registry.all();
     for (const BackendDescription* b :

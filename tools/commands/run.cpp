@@ -19,6 +19,7 @@
 
 #include "lib/answers/report/outputs.hpp"
 #include "lib/base/format.hpp"
+#include "lib/base/launched_job.hpp"
 #include "lib/base/mpi_family.hpp"
 #include "lib/base/output_file.hpp"
 #include "lib/base/text_format.hpp"
@@ -260,6 +261,13 @@ std::vector<Expected> expected_files(const Configuration& configuration, const R
   return files;
 }
 
+/// Relative to this folder if it is in it.
+std::string shown_path(const std::string& path) {
+  std::error_code error;
+  const std::string shown = std::filesystem::proximate(path, error).string();
+  return error || shown.starts_with("..") ? path : shown;
+}
+
 /// is_one: no other recordings of the program are made.
 void report_recording(const std::string& path, bool is_one) {
   const auto program = trace::open_program(path);
@@ -267,26 +275,28 @@ void report_recording(const std::string& path, bool is_one) {
   std::uint64_t bytes = 0;
   const int ranks = program->description.ranks;
   for (int rank = 0; rank < ranks; ++rank) bytes += program->recording->bytes(rank);
-  std::error_code error;
-  std::string shown = std::filesystem::proximate(path, error).string();
-  if (error || shown.starts_with("..")) shown = path;
+  const std::string shown = shown_path(path);
   warn(fmt::format("recorded {} of {} in {} ({})", counted(events_of(*program), "event"),
                    counted(static_cast<std::uint64_t>(ranks), "rank"), printable(shown),
                    bytes_text(static_cast<double>(bytes))));
   if (is_one) warn(fmt::format("next  offramp advise {}", printable(shell_word(shown))));
 }
 
-/// After a failed program: points to the partial recordings of its ranks.
-void report_parts(const std::vector<Expected>& files, const std::string& path) {
+/// After a failed program: says what was recorded.
+void report_parts(const std::vector<Expected>& files, const std::string& path, int code, bool is_one) {
   const auto recording =
       std::find_if(files.begin(), files.end(), [&](const Expected& file) { return file.path == path; });
-  if (recording == files.end() || recording->is_written() ||
-      !recording::mark_of_part(recording::part_path(path, 0)))
-    return;
+  if (recording == files.end()) return;
+  if (recording->is_written()) {
+    report_recording(path, is_one);
+    return warn(fmt::format("the recording is complete, but the program ended with exit code {}", code));
+  }
+  if (!recording::mark_of_part(recording::part_path(path, 0))) return;
+  const std::string shown = shell_word(shown_path(path));
   warn(fmt::format(
-      "the program did not finish; its recording up to that point is kept: {}offramp replay {} --partial",
-      std::filesystem::exists(path) ? "remove the older recording of that name, then " : "",
-      shell_word(path)));
+      "the recording ends early: {}.rank-N have what the ranks did until then; {}offramp replay {} "
+      "--partial",
+      shown, std::filesystem::exists(path) ? "remove the older recording of that name, then " : "", shown));
 }
 
 /// After a successful program: checks its files. Returns the exit code.
@@ -364,6 +374,11 @@ int check_commands(const std::vector<std::string>& command, MpiUse& use) {
 
 int run(const RunOptions& given) {
   RunOptions options = given;
+  if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr && !options.dry_run) {
+    if (launched_job().rank == 0)
+      warn("mpirun started offramp, but offramp starts mpirun: offramp record -n RANKS -o FILE -- PROGRAM");
+    return kUsage;
+  }
   ConfigSources config_sources = ConfigSources::of_process();
   config_sources.overrides = options.overrides;
   Registry registry(built_in_backends());
@@ -439,7 +454,7 @@ int run(const RunOptions& given) {
   if (files.empty() && !times && !options.returns) return replace_process(plan);
   const int code = supervise(plan);
   if (code == kDone) return look_for(files, *configuration, !options.returns);
-  report_parts(files, configuration->record);
+  report_parts(files, configuration->record, code, !options.returns);
   return code;
 }
 
@@ -461,8 +476,12 @@ class RunCommand final : public Command {
 
   int execute(std::vector<std::string> program) override {
     launch_.collect(std::move(program));
+    if (const std::size_t comma = backend_.find(','); comma != std::string::npos) {  // as in replay
+      compared_ = backend_.substr(comma + 1) + (compared_.empty() ? "" : "," + compared_);
+      backend_.resize(comma);
+    }
     if (is_set("--backend")) options_.overrides.push_back({"backend", backend_, "--backend"});
-    if (is_set("--compare")) options_.overrides.push_back({"compare", compared_, "--compare"});
+    if (!compared_.empty()) options_.overrides.push_back({"compare", compared_, "--compare"});
     const std::string problem = keys_.collect(names_in({backend_, compared_}), options_.overrides);
     return problem.empty() ? run(options_) : refuse(problem);
   }

@@ -55,7 +55,6 @@ int refuse(const std::string& problem) {
 
 /// Passes on the words after the subcommand's options: after --, or from the first word that is no option.
 int execute(CommandLine& line, const CLI::App& used, std::vector<std::string> behind_dashes) {
-  if (const std::string problem = unknown_option(used); !problem.empty()) return refuse(problem);
   std::vector<std::string> rest = used.remaining();
   const CommandDescription& command = line.used_description();
   if (!command.runs_program) {
@@ -77,7 +76,7 @@ int dispatch(std::vector<std::string> words) {
   CLI::App& app = line.app();
   rewrite_help_words(words);
   if (const std::string problem = unknown_subcommand(app, words); !problem.empty()) return refuse(problem);
-  tidy_options(app, words);
+  if (const std::string problem = tidy_options(app, words); !problem.empty()) return refuse(problem);
   // CLI11 must not see the program's own options.
   const auto dashes = std::find(words.begin(), words.end(), "--");
   std::vector<std::string> behind_dashes(dashes == words.end() ? dashes : dashes + 1, words.end());

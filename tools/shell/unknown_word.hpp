@@ -13,10 +13,9 @@ void rewrite_help_words(std::vector<std::string>& words);
 /// An error about the first word. Empty if it is valid.
 std::string unknown_subcommand(const CLI::App& app, const std::vector<std::string>& words);
 
-/// Rewrites mpirun's -np as -n, and warns if an option of offramp follows the program.
-void tidy_options(const CLI::App& app, std::vector<std::string>& words);
-
-/// An error about the first word that looks like an unknown option, with a suggestion. app: the subcommand.
-std::string unknown_option(const CLI::App& app);
+/// Rewrites words of mpirun (-np 2, --bind-to core) and common names of hardware (--backend BlueField-3), and
+/// warns if an option of offramp follows the program. Returns an error about the first unknown option before
+/// the program, with a suggestion. Empty if there is none.
+std::string tidy_options(const CLI::App& app, std::vector<std::string>& words);
 
 }  // namespace offramp::tool
