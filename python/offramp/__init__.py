@@ -166,11 +166,12 @@ def replay(program, backends="host", settings=None, **options):
 
     Options besides those of the module:
         details=True              also busy times, accounts, efficiencies, and the critical path
-        compute="none"            CPU time between MPI calls: none, recorded, or a factor
+        compute="none"            time between MPI calls: none, recorded, or a factor for its CPU time
+        blocked=0.5               factor for the time in which the program is blocked
         ranks=N, compute_scaling="strong"   number of ranks to scale to, and how CPU time scales
         phase="NAME"              only the phases of this name (MPI_Pcontrol)
         arrival="modelled"        how wildcard receives match: recorded, or modelled
-        polling="wait"            CPU time between failed polls: work, wait, or threshold
+        polling="wait"            time between failed polls: work, wait, or threshold
         route=["bcast=tinsel"]    operations that other hardware carries
         job=["b.rec:8-15"], background="uniform:10"   other programs and traffic on the network
         partial=True              accept an incomplete recording

@@ -20,7 +20,11 @@ void Core::synchronize(const Communicator& communicator, std::uint32_t number, M
     return std::tuple(a->color, a->key, a->rank_in_group) < std::tuple(b->color, b->key, b->rank_in_group);
   });
   Time latest;
-  for (const Meeting* member : members) latest = later(latest, member->entered);
+  Time shortest = members.front()->lasts;
+  for (const Meeting* member : members) {
+    latest = later(latest, member->entered);
+    shortest = std::min(shortest, member->lasts);
+  }
   for (auto first = members.begin(); first != members.end();) {
     const auto last = std::find_if(first, members.end(),
                                    [&](const Meeting* other) { return other->color != (*first)->color; });
@@ -28,7 +32,7 @@ void Core::synchronize(const Communicator& communicator, std::uint32_t number, M
     first = last;
   }
   if (options_.log != nullptr) note_meeting(members, latest);
-  for (Meeting* const member : members) done(*member, latest);
+  for (Meeting* const member : members) done(*member, latest + shortest);
 }
 
 void Core::note_meeting(std::span<Meeting* const> members, Time latest) const {

@@ -681,8 +681,9 @@ Task<void> RankHandle::synchronize(const Communicator& communicator) {
   (void)co_await split(communicator, -1, 0);
 }
 
-RankRequest RankHandle::start_synchronize(const Communicator& communicator) {
+RankRequest RankHandle::start_synchronize(const Communicator& communicator, Time lasts) {
   auto* const meeting = new world::Meeting(thread_, communicator.rank(), -1, 0);
+  meeting->lasts = lasts;
   RankRequest request(meeting);
   thread_.core().synchronize(communicator, communicator.local_->collectives++, *meeting);
   return request;

@@ -32,6 +32,7 @@ namespace offramp::world {
 struct Meeting final : Operation {
   Meeting(Thread& thread, int rank_in_group_, int color_, int key_);
   Time entered;
+  Time lasts;
   int rank_in_group;
   int color;  // negative: no new communicator
   int key;

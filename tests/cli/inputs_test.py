@@ -154,13 +154,13 @@ class WrongInputs(CliTest):
         fake = self.fake_launcher(f"{BUILD}/tests/recording c.rec 2 3 parts", "exit 1")
         path = self.folder / "c.rec"
         error = self.offramp("record", "-o", "c.rec", "--launcher", fake, "--", "/bin/true", code=1).stderr
-        self.assertIn(f"offramp: the program did not finish; its recording up to that point is kept: offramp replay {path} --partial\n", error)
+        self.assertIn("offramp: the recording ends early: c.rec.rank-N have what the ranks did until then; offramp replay c.rec --partial\n", error)
         self.assertIn("2 ranks, 37 events", self.offramp("replay", "c.rec", "--backend", "host", "--partial", "--details").stdout)
         path.write_text("an older one")
         error = self.offramp("record", "-o", "c.rec", "--launcher", fake, "--", "/bin/true", code=1).stderr
-        self.assertIn(f"remove the older recording of that name, then offramp replay {path} --partial\n", error)
+        self.assertIn("remove the older recording of that name, then offramp replay c.rec --partial\n", error)
         nothing = self.fake_launcher("exit 1")
-        self.assertNotIn("kept", self.offramp("record", "-o", "d.rec", "--launcher", nothing, "--", "/bin/true", code=1).stderr)
+        self.assertNotIn("ends early", self.offramp("record", "-o", "d.rec", "--launcher", nothing, "--", "/bin/true", code=1).stderr)
 
     def test_another_mpi_of_the_environment_is_named(self):
         fake = self.fake_launcher("exit 1")

@@ -144,7 +144,7 @@ TEST_F(Advised, AThreadThatMakesProgressIsTriedAsAReplayHasIt) {
   EXPECT_FALSE(own.weighing().sides.threaded) << "the baseline has one";
   std::vector<test::Tape> still = tapes_;
   for (test::Tape& tape : still) {
-    for (test::Tape::Entry& entry : tape.entries) entry.beside.computed = 0;
+    for (test::Tape::Entry& entry : tape.entries) entry.beside.times.computing = 0;
   }
   Advisor without({}, registry_, test::source_of(still), options_);
   without.rank_backends();

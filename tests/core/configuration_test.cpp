@@ -683,6 +683,7 @@ TEST_F(ConfigurationFrom, RanksAgreeOnEveryKeyButThoseOfOneRank) {
                                                      {"compare", "zrlmpi"},
                                                      {"clock", "model"},
                                                      {"compute", "measured"},
+                                                     {"blocked", "0.5"},
                                                      {"polling", "wait"},
                                                      {"reductions", "native"},
                                                      {"record_parts", "keep"},

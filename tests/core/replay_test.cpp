@@ -170,12 +170,34 @@ TEST_P(Replays, KnowCommunicatorsOfTheSameMembersByTheirIds) {
   EXPECT_THAT(replayed(setting_, tapes).unfinished, IsEmpty());
 }
 
+TEST_P(Replays, LastAsLongAsBlockedTimeAndCallsWithoutAModel) {
+  std::vector<Tape> tapes(2);
+  tapes[0].compute(1000).block(20'000).lasts(700'000).meet();
+  tapes[1].compute(3000).block(50'000).lasts(40'000).meet();
+  tapes[0].lasts(5000).native();
+  const auto ends = [&](const Compute& compute) {
+    ReplayOptions options;
+    options.compute = compute;
+    const ReplayResult result = replayed(setting_, tapes, options);
+    EXPECT_EQ(result.ranks[0].blocked, Time::ns(20'000));
+    EXPECT_EQ(whole_run_of(result).in_calls, Time()) << "no call has a model";
+    return result.clocks();
+  };
+  // Rank 1 enters last, so the meeting lasts as long as its call.
+  EXPECT_THAT(ends({.kind = Compute::Mode::kMeasured}), ElementsAre(Time::ns(98'000), Time::ns(93'000)));
+  EXPECT_THAT(ends({.kind = Compute::Mode::kFactor, .factor = 2}),
+              ElementsAre(Time::ns(101'000), Time::ns(96'000)));
+  EXPECT_THAT(ends({.kind = Compute::Mode::kMeasured, .blocked = 0}),
+              ElementsAre(Time::ns(48'000), Time::ns(43'000)));
+  EXPECT_THAT(ends({.kind = Compute::Mode::kNone}), ElementsAre(Time(), Time()));
+}
+
 TEST_P(Replays, CountTimeBetweenQuestionsAsTheyAreTold) {
   std::vector<Tape> tapes(1);
   tapes[0].compute(1000).polls(9).gaps({200, 30'000}).native();
   const auto computed = [&](Polling polling, Compute::Mode kind) {
     ReplayOptions options;
-    options.compute = {kind, 2, polling};
+    options.compute = {.kind = kind, .factor = 2, .polling = polling};
     return replayed(setting_, tapes, options);
   };
   for (const auto& [polling, nanoseconds] :
@@ -426,7 +448,7 @@ TEST_F(AReplay, TakesAFactorOfTheRecordedTimes) {
   EXPECT_EQ(replayed(setting_, tapes, options).modelled_time, Time());
   options.compute.kind = Compute::Mode::kMeasured;
   EXPECT_EQ(replayed(setting_, tapes, options).modelled_time, Time::ns(1501));
-  options.compute = {Compute::Mode::kFactor, 0.5};
+  options.compute = {.kind = Compute::Mode::kFactor, .factor = 0.5};
   EXPECT_EQ(replayed(setting_, tapes, options).modelled_time, Time::ps(750500));
 }
 
@@ -1051,7 +1073,7 @@ TEST_F(AReplay, DoesNotComputeForEver) {
   tapes[0].compute(UINT64_MAX).native();
   ReplayOptions options;
   options.compute.kind = Compute::Mode::kMeasured;
-  EXPECT_THAT(error_of(tapes, options), HasSubstr("the program computes for"));
+  EXPECT_THAT(error_of(tapes, options), HasSubstr("a recorded time of"));
   tapes[0] = Tape();
   for (int i = 0; i < 3; ++i) tapes[0].compute(std::uint64_t{1} << 50).native();
   EXPECT_THAT(error_of(tapes, options), HasSubstr("exceeds 26 days"));

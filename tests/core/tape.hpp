@@ -21,7 +21,7 @@ class Tape {
   using Kind = recording::EventKind;
 
   struct Beside {
-    std::uint64_t computed = 0;
+    recording::Times times;
     std::uint64_t polls = 0;
     recording::Gaps gaps;
     std::optional<recording::Match> match = {};
@@ -51,7 +51,17 @@ class Tape {
   }
   /// Adds computing before the next event.
   Tape& compute(std::uint64_t nanoseconds) {
-    next_.computed += nanoseconds;
+    next_.times.computing += nanoseconds;
+    return *this;
+  }
+  /// Adds blocked time before the next event.
+  Tape& block(std::uint64_t nanoseconds) {
+    next_.times.blocked += nanoseconds;
+    return *this;
+  }
+  /// The next event's call takes so long natively.
+  Tape& lasts(std::uint64_t nanoseconds) {
+    next_.times.native = nanoseconds;
     return *this;
   }
   Tape& gaps(const recording::Gaps& time) {
@@ -195,7 +205,7 @@ class TapeReader final : public recording::Reader {
     event = tape_.entries[at_++].event;
     return true;
   }
-  [[nodiscard]] std::uint64_t computed() const override { return beside().computed; }
+  [[nodiscard]] recording::Times times() const override { return beside().times; }
   [[nodiscard]] std::span<const std::uint64_t> list(std::uint32_t number) const override {
     return tape_.lists[number];
   }

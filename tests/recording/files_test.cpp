@@ -298,11 +298,11 @@ TEST_F(SmallFile, OtherVersionsAndOtherFilesAreRefused) {
   std::string other = bytes_;
   other[8] = static_cast<char>(kVersion + 1);
   EXPECT_EQ(Recording::from_bytes(other, "newer").error(),
-            "cannot read newer: it has version 6 of the format, but this Offramp reads version 5: a newer "
+            "cannot read newer: it has version 7 of the format, but this Offramp reads version 6: a newer "
             "Offramp wrote it");
   other[8] = static_cast<char>(kVersion - 1);
   EXPECT_EQ(Recording::from_bytes(other, "older").error(),
-            "cannot read older: it has version 4 of the format, but this Offramp reads version 5: record the "
+            "cannot read older: it has version 5 of the format, but this Offramp reads version 6: record the "
             "program again");
   EXPECT_EQ(Recording::from_bytes("#!/bin/sh\n", "script").error(),
             "cannot read script: it is not a recording");
@@ -546,7 +546,7 @@ TEST_F(Unfinished, ARecordingGoesOnAfterAFlush) {
     add_random(recorder, random, count / 2);
     for (int j = 0; j < count - count / 2; ++j) recorder.add(wait_all());
     expected += static_cast<std::uint64_t>(count);
-    recorder.computed(2000);
+    recorder.passed(2000, 0);
     recorder.flush();
     if (random.below(3) == 0) recorder.flush();
     ASSERT_TRUE(i % 10 > 0 || events(0) == expected);

@@ -24,9 +24,9 @@ std::uint64_t stencil(Recorder& recorder, int steps, bool times) {
   Random random(static_cast<std::uint64_t>(steps));
   for (int step = 0; step < steps; ++step) {
     for (int side = 0; side < 4; ++side) recorder.add(message(EventKind::kReceive, side, 8192));
-    if (times) recorder.computed(20'000 + random.below(2000));
+    if (times) recorder.passed(20'000 + random.below(2000), 0);
     for (int side = 0; side < 4; ++side) recorder.add(message(EventKind::kSend, side, 8192));
-    if (times) recorder.computed(300'000 + random.below(30'000));
+    if (times) recorder.passed(300'000 + random.below(30'000), 0);
     Event wait = wait_all();
     wait.list = recorder.list(std::vector<std::uint64_t>{8, 7, 6, 5, 4, 3, 2, 1});
     recorder.add(wait);

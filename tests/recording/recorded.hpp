@@ -70,7 +70,7 @@ inline Event allreduce(std::uint64_t bytes) {
 
 inline void record(Recorder& recorder, const Step& step) {
   recorder.switch_to(step.thread);
-  if (step.computed > 0) recorder.computed(step.computed);
+  if (step.computed > 0) recorder.passed(step.computed, 0);
   for (std::uint64_t i = 0; i < step.polls; ++i) recorder.polled(0);
   Event event = step.event;
   event.list = recorder.list(step.list);
@@ -104,7 +104,7 @@ inline std::vector<ReadStep> read_all(Reader& reader) {
     Step step{event,
               values(event.list),
               values(event.second_list),
-              reader.computed(),
+              reader.times().computing,
               reader.polls(),
               {reader.choice().begin(), reader.choice().end()},
               reader.match(),

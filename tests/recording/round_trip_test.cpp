@@ -7,6 +7,7 @@
 #include <string>
 
 #include "lib/programs/recording/all_ranks.hpp"
+#include "lib/programs/recording/native_times.hpp"
 #include "tests/recording/recorded.hpp"
 
 namespace offramp::recording {
@@ -326,7 +327,7 @@ TEST(RoundTrip, ATimeIsKeptToEightBitsAndTheSumToTheRemainder) {
     const std::uint64_t time = random.any() >> (24 + random.below(40));
     times.push_back(time);
     sum += time;
-    recorder.computed(time);
+    recorder.passed(time, 0);
     recorder.add(wait_all(static_cast<std::uint64_t>(i % 10)));
   }
   const Result<Recording> recording = one_rank(recorder.finish());
@@ -335,7 +336,7 @@ TEST(RoundTrip, ATimeIsKeptToEightBitsAndTheSumToTheRemainder) {
   std::size_t i = 0;
   for (Event event; reader->next(event); ++i) {
     carried += times[i];
-    const std::uint64_t computed = reader->computed();
+    const std::uint64_t computed = reader->times().computing;
     ASSERT_LE(computed, carried);
     carried -= computed;
     read += computed;
@@ -350,24 +351,69 @@ TEST(RoundTrip, ATimeIsKeptToEightBitsAndTheSumToTheRemainder) {
 TEST(RoundTrip, SmallTimesAreAddedUp) {
   Recorder recorder(options_of());
   for (int i = 0; i < 100; ++i) {
-    recorder.computed(100);
+    recorder.passed(100, 0);
     recorder.add(wait_all());
   }
   const Result<Recording> recording = one_rank(recorder.finish());
   const auto reader = recording->read(0);
   std::uint64_t sum = 0, entries = 0;
   for (Event event; reader->next(event);) {
-    sum += reader->computed();
-    entries += static_cast<std::uint64_t>(reader->computed() > 0);
+    sum += reader->times().computing;
+    entries += static_cast<std::uint64_t>(reader->times().computing > 0);
   }
   EXPECT_EQ(entries, 10U);
   EXPECT_LE(10'000 - sum, 10U);
 }
 
+TEST(RoundTrip, BlockedTimesAndDurationsBelongToTheirEvents) {
+  Recorder recorder(options_of());
+  recorder.passed(2000, 3000);
+  recorder.add(wait_all());
+  const std::uint64_t first = recorder.time_event();
+  recorder.add(wait_all());
+  const std::uint64_t second = recorder.time_event();
+  recorder.add(wait_all());
+  recorder.lasted(second, 200);  // threads end their calls in any order
+  recorder.lasted(first, 100);
+  const Result<Recording> recording = one_rank(recorder.finish());
+  const auto reader = recording->read(0);
+  std::vector<std::uint64_t> natives;
+  for (Event event; reader->next(event);) {
+    EXPECT_EQ(reader->times().blocked > reader->times().computing, natives.empty());
+    natives.push_back(reader->times().native);
+  }
+  EXPECT_EQ(reader->error(), "");
+  EXPECT_THAT(natives, testing::ElementsAre(100, 200, 0));
+}
+
+TEST(RoundTrip, NativeTimesAreThoseOfTheRun) {
+  NativeRun run{.host = "node1", .cores = 4, .run = 1'000'000, .init = 5, .ready = 20'000, .calls = {}};
+  run.calls = {{"MPI_Send", "a+0x1", 3, 90'000, 10'000, 50'000}, {"MPI_Recv", "", 1, 10'000, 10'000, 10'000}};
+  const auto times_of = [&] {
+    Recorder recorder(options_of());
+    recorder.add(wait_all());
+    const Result<Recording> recording = one_rank(recorder.finish(&run));
+    auto times = native_times_of(*recording);
+    EXPECT_TRUE(times) << times.error();
+    return **times;
+  };
+  EXPECT_EQ(times_of().run, 1'000'000U);
+  EXPECT_DOUBLE_EQ(times_of().in_mpi, 0.1);
+  EXPECT_EQ(times_of().calls.front().function, "MPI_Send");
+  EXPECT_EQ(times_of().calls.front().greatest, 50'000U);
+  EXPECT_FALSE(times_of().cores_are_short);
+  run.ready = 60'000;
+  EXPECT_TRUE(times_of().cores_are_short);
+  run.ready.reset();
+  EXPECT_FALSE(times_of().has_ready_time);
+  Recorder other(options_of());
+  EXPECT_FALSE(*native_times_of(*one_rank(other.finish()))) << "it did not run";
+}
+
 TEST(RoundTrip, TimeBetweenQuestionsStandsBesideTheRest) {
   Recorder recorder(options_of());
   for (std::uint64_t i = 0; i < 1000; ++i) {
-    recorder.computed(5000);
+    recorder.passed(5000, 0);
     for (std::uint64_t question = i % 3; question > 0; --question) recorder.polled(0);
     if (i % 3 == 1) recorder.add_poll_gaps({400, 0});
     if (i % 3 == 2) recorder.add_poll_gaps({0, 70'000});
@@ -380,7 +426,7 @@ TEST(RoundTrip, TimeBetweenQuestionsStandsBesideTheRest) {
   for (Event event; reader->next(event);) {
     sum.brief += reader->gaps().brief;
     sum.longer += reader->gaps().longer;
-    computed += reader->computed();
+    computed += reader->times().computing;
   }
   EXPECT_EQ(reader->error(), "");
   EXPECT_LE(5'000'000 - computed, 5000 / 128 + 1);
@@ -409,7 +455,7 @@ TEST(RoundTrip, ThreadsHaveQuestionsAndTimesOfTheirOwn) {
   for (int i = 0; i < 100; ++i) {
     for (const std::uint32_t thread : {1U, 2U}) {
       recorder.switch_to(thread);
-      recorder.computed(thread * 300);
+      recorder.passed(thread * 300, 0);
       if (thread == 1 || i % 10 == 9) recorder.polled(0);
       recorder.switch_to(3 - thread);  // a call that records nothing
     }
@@ -420,7 +466,7 @@ TEST(RoundTrip, ThreadsHaveQuestionsAndTimesOfTheirOwn) {
   const auto reader = recording->read(0);
   std::array<std::uint64_t, 3> computed{}, polls{};
   for (Event event; reader->next(event);) {
-    computed.at(reader->thread()) += reader->computed();
+    computed.at(reader->thread()) += reader->times().computing;
     polls.at(reader->thread()) += reader->polls();
   }
   EXPECT_EQ(reader->error(), "");

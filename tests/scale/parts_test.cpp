@@ -224,7 +224,8 @@ TEST(RecordingWriter, EachEventStaysThatOfItsThread) {
   ASSERT_TRUE(again) << again.error();
   const auto reader = again->read(0);
   std::vector<std::pair<std::uint32_t, std::uint64_t>> found;
-  for (recording::Event event; reader->next(event);) found.emplace_back(reader->thread(), reader->computed());
+  for (recording::Event event; reader->next(event);)
+    found.emplace_back(reader->thread(), reader->times().computing);
   EXPECT_EQ(found, (std::vector<std::pair<std::uint32_t, std::uint64_t>>{{1, 4096}, {0, 8192}, {1, 0}}));
 }
 
@@ -248,7 +249,7 @@ TEST(RecordingWriter, WhatIsWrittenIsReadAgain) {
   const auto reader = again->read(1);
   recording::Event event;
   ASSERT_TRUE(reader->next(event));
-  EXPECT_EQ(reader->computed(), 4992U);  // eight significant bits
+  EXPECT_EQ(reader->times().computing, 4992U);  // eight significant bits
   EXPECT_EQ(reader->match()->source, 2);
 
   program.has_arrival = false;

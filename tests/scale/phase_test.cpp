@@ -32,7 +32,7 @@ std::vector<std::string> told(const trace::Program& program, int rank) {
     events.push_back(
         (event.kind == EventKind::kCommunicator ? "new" : std::string(reader->call(event.call))) + " " +
         std::to_string(event.peer) + " on " + std::to_string(event.communicator) + " after " +
-        std::to_string(reader->computed()));
+        std::to_string(reader->times().computing));
   EXPECT_EQ(reader->error(), "");
   return events;
 }

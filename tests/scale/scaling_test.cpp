@@ -553,7 +553,7 @@ TEST(Scaling, WhatMayBeTheNumberOfRanksIsNotTakenForConstant) {
 std::uint64_t computed(const trace::Program& program, int rank) {
   const auto reader = program.read(rank);
   std::uint64_t time = 0;
-  for (recording::Event event; reader->next(event);) time += reader->computed();
+  for (recording::Event event; reader->next(event);) time += reader->times().computing;
   return time;
 }
 

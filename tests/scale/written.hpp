@@ -22,7 +22,7 @@ class OwningReader final : public recording::Reader {
  public:
   explicit OwningReader(Tape tape) : tape_(std::move(tape)), reader_(tape_) {}
   bool next(recording::Event& event) override { return reader_.next(event); }
-  [[nodiscard]] std::uint64_t computed() const override { return reader_.computed(); }
+  [[nodiscard]] recording::Times times() const override { return reader_.times(); }
   [[nodiscard]] std::span<const std::uint64_t> list(std::uint32_t number) const override {
     return reader_.list(number);
   }

@@ -14,7 +14,7 @@ import tempfile
 import pytest
 
 from launch import DEALER, base_environment, mpi_of, run as launch
-from mpi_programs import KEEP_HANDLES, Run, by_number, cases, freed_early, programs
+from mpi_programs import KEEP_HANDLES_MPICH, Run, by_number, cases, freed_early, programs
 from suites import fortran, mpi4
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -83,7 +83,7 @@ def test_cases_dealt(within, tally):
 
 
 def test_freed_early(within, tally):
-    names = [name for name in sum(cases(within.build), []) if name not in KEEP_HANDLES]
+    names = [name for name in sum(cases(within.build), []) if name not in KEEP_HANDLES_MPICH]
     run_all(within, tally, DEALER, names, freed_early(within.build), ", handles freed early")
 
 

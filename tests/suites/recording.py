@@ -356,3 +356,38 @@ def test_same_whatever_carries(arguments, tally):
 def test_same_over_every_backend(arguments, tally):
     for ranks in (2, 3):
         same_whatever_carries(arguments, tally, ranks, arguments.backends)
+
+
+def spent_between_calls(events):
+    """Rank and phase -> nanoseconds computing, and blocked, from `info --events`."""
+    spent, phases = {}, {}
+    for line in events.splitlines():
+        rank, rest = line.split(" ", 1)
+        if begins := re.match(r"MPI_Pcontrol phase .* tag 1 .*\[([\d ]+)\]", rest):
+            phases[rank] = "".join(chr(int(letter)) for letter in begins[1].split())
+        found = re.match(r"(computes|is blocked for) (\d+) ns", rest)
+        if found and rank in phases:
+            both = spent.setdefault((rank, phases[rank]), [0, 0])
+            both[found[1] != "computes"] += int(found[2])
+    return spent
+
+
+def test_time_between_calls(arguments, tally):
+    """Time between calls is wall time without waiting for a processor, in two parts, whatever the program waits for; and with four times
+    as many ranks as cores, each rank's computing is that of a rank alone."""
+    slack = 1_500_000  # ns in a phase: the program's own readings, calls that are shorter than what is looked into
+    for ranks, kinds in [(2, []), (8, ["computing"])]:
+        label = f"recording/time between calls, {ranks} ranks"
+        if not tally.wants(label):
+            continue
+        with Folder(arguments) as folder:
+            file = folder.path("between.rec")
+            run = folder.offramp("record", "-n", str(ranks), "-o", file, "--", os.path.join(arguments.build, "tests/between_calls"), *kinds)
+            spent = spent_between_calls(folder.offramp("info", "--events", file).output)
+            wrong = [] if run.ok and spent else [run.output]
+            for rank, kind, wall, cpu, ready in re.findall(r"^(\d+) (\w+) (\d+) (\d+) (\d+)$", run.output, re.MULTILINE):
+                computing, blocked = spent.get((rank, kind), (0, 0))
+                for what, is_, should in [("computing", computing, int(cpu)), ("blocked", blocked, int(wall) - int(cpu) - int(ready))]:
+                    if abs(is_ - should) > 0.05 * int(wall) + slack:
+                        wrong.append(f"rank {rank}, {kind}: {what} {is_} ns, but {should} ns by the program's own clocks")
+            tally.record(label, not wrong and len(spent) == ranks * (len(kinds) or 8), "\n".join(wrong), run.seconds)

@@ -24,7 +24,7 @@ TEST(AllprofTrace, HasTheCallsOfEachRank) {
                          calls.push_back(fmt::format(
                              "{} {} {} {} [{}][{}] {}", reader.call(event.call), event.communicator,
                              event.bytes, event.peer, fmt::join(reader.list(event.list), ","),
-                             fmt::join(reader.list(event.second_list), ","), reader.computed()));
+                             fmt::join(reader.list(event.second_list), ","), reader.times().computing));
                        }),
             "");
   EXPECT_THAT(

@@ -63,7 +63,7 @@ TEST(ChakraTrace, HasTheOperationsOfEachRank) {
                          if (event.kind == recording::EventKind::kWait) return;
                          calls.push_back(fmt::format(
                              "{} {} {} {} [{}] {}", reader.call(event.call), event.communicator, event.bytes,
-                             event.peer, fmt::join(reader.list(event.list), ","), reader.computed()));
+                             event.peer, fmt::join(reader.list(event.list), ","), reader.times().computing));
                        }),
             "");
   EXPECT_THAT(calls, ElementsAre("MPI_Comm_rank 0 0 0 [2,3] 0", "MPI_Isend 0 1000 0 [] 100000",
@@ -188,7 +188,7 @@ TEST(ChakraTrace, TakesWhatLaunchesCommunicationForComputing) {
   EXPECT_EQ(each_event(program, 0,
                        [&](const recording::Reader& reader, const Event& event) {
                          if (event.kind == recording::EventKind::kCollective)
-                           computed.push_back(reader.computed());
+                           computed.push_back(reader.times().computing);
                        }),
             "");
   EXPECT_THAT(computed, ElementsAre(25000U));

@@ -246,7 +246,7 @@ std::vector<std::string> calls_of(const Program& program, int rank, bool natives
         for (const std::uint32_t list : {event.list, event.second_list}) {
           if (list != 0) text += fmt::format(" [{}]", fmt::join(reader.list(list), ","));
         }
-        if (reader.computed() > 0) text += fmt::format(" after {}", reader.computed());
+        if (reader.times().computing > 0) text += fmt::format(" after {}", reader.times().computing);
         calls.push_back(text);
       });
   EXPECT_EQ(problem, "");

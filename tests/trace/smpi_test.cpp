@@ -30,7 +30,7 @@ std::vector<Seen> seen(const Program& program, int rank) {
     const auto second = reader->list(event.second_list);
     all.push_back({event,
                    std::string(reader->call(event.call)),
-                   reader->computed(),
+                   reader->times().computing,
                    {list.begin(), list.end()},
                    {second.begin(), second.end()}});
   }

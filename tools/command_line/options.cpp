@@ -38,6 +38,7 @@ constexpr KeyOption kKeyOptions[] = {
      "nodes that compute more slowly, by this factor: 3,8-11:1.5, or random:4:1.5 for four random nodes"},
     {KeyGroup::kRun, "--clock", "clock", "model|settled|wall"},
     {KeyGroup::kRun, "--compute", "compute", "none|measured|FACTOR"},
+    {KeyGroup::kComputing, "--blocked", "blocked", "FACTOR"},
     {KeyGroup::kComputing, "--polling", "polling", "work|wait|threshold"},
     {KeyGroup::kSettings, "--config", "config", "FILE",
      "read settings from this file instead of ./offramp.toml", true},

@@ -19,7 +19,7 @@ enum class KeyGroup : std::uint8_t {
   kMachine,     // --nodes, --ranks-per-node, --cards-per-node
   kNetwork,     // --network
   kStragglers,  // --noise, --slow-nodes
-  kComputing,   // --polling; --compute differs in replays
+  kComputing,   // --blocked, --polling; --compute differs in replays
   kDetails,     // --details
   kRun,         // options of a run: its clock, its files
 };

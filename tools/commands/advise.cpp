@@ -485,6 +485,7 @@ int advise(const AdviseOptions& options) try {
   if (const Candidate* const host = advisor.baseline(); host != nullptr)
     facts.replayed_part = part_text(host->result, input.recorded_events);
   ReportAnswer answer = whole_answer(advisor, options, facts.replayed_part);
+  add_baseline(answer, setup, configuration, input, options.details && !options.quick);
   if (scaling) answer.sure = clauses_text({answer.sure, held_out_text(*scaling)});
   progress.clear();
   if (options.json) {

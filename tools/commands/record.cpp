@@ -74,7 +74,7 @@ const Registered<RecordCommand> record_command(
          R"(The program runs natively, and its MPI calls are recorded without their data. offramp advise FILE and offramp
 replay FILE then give their time on any hardware. offramp run --record FILE makes the same recording over a backend.
 
-The CPU time between calls is recorded too, and varies from run to run. Record a program and a changed version with
+The time between calls is recorded too, and varies from run to run. Record a program and a changed version with
 --repeat 5 each; offramp replay BEFORE AFTER then separates the change from noise.)",
      .often = {"-h", "--output", "-n", "--repeat", "--set", "--config", "--launcher", "--launcher-args"},
      .exits = launch_exits(),

@@ -327,6 +327,8 @@ struct Replayed {
     report = report_of(all, results.refused, input.ranks(), facts, setup, results.program);
     if (!all.empty() && (all.size() + results.refused.size() > 1 || options.files.size() == 1))
       report.answer = answer_of(results, setup, options, name, input.recorded_events);
+    if (report.answer && !scaling)
+      add_baseline(*report.answer, setup, input.configuration(setup), input, setup.configuration->details);
     if (report.answer && scaling)
       report.answer->sure = clauses_text({held_out_text(*scaling), report.answer->sure});
     report.file = name;
@@ -498,7 +500,7 @@ class ReplayCommand final : public Command {
            "traffic between the remaining nodes: uniform, incast, or shift, with a rate per node in Gb/s")
         ->type_name("KIND:RATE");
     app.add_option("--compute", compute_,
-                   "CPU time between MPI calls: none, as recorded, or as recorded times a factor")
+                   "time between MPI calls: none, as recorded, or with the CPU time times a factor")
         ->type_name("none|recorded|FACTOR")
         ->check(is_compute, "");
     app.add_option(

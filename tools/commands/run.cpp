@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "lib/answers/report/outputs.hpp"
+#include "lib/answers/report/sentences.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/launched_job.hpp"
 #include "lib/base/mpi_family.hpp"
@@ -279,6 +280,9 @@ void report_recording(const std::string& path, bool is_one) {
   warn(fmt::format("recorded {} of {} in {} ({})", counted(events_of(*program), "event"),
                    counted(static_cast<std::uint64_t>(ranks), "rank"), printable(shown),
                    bytes_text(static_cast<double>(bytes))));
+  const auto native = recording::native_times_of(*program->recording);
+  if (native && *native)
+    warn(native_text(**native) + ((*native)->cores_are_short ? "; cores were short" : ""));
   if (is_one) warn(fmt::format("next  offramp advise {}", printable(shell_word(shown))));
 }
 

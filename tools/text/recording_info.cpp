@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "lib/answers/report/run_facts.hpp"
+#include "lib/answers/report/sentences.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/text_format.hpp"
 #include "lib/programs/import/phase.hpp"
@@ -43,7 +44,9 @@ struct RankContents {
   std::uint64_t wildcards = 0;
   std::uint64_t choices = 0;
   std::uint64_t polls = 0;
-  std::uint64_t computed = 0;
+  std::uint64_t computing = 0;
+  std::uint64_t blocked = 0;
+  std::uint64_t native = 0;
   std::uint64_t brief_gaps = 0;
   std::uint64_t longer_gaps = 0;
   std::set<std::uint32_t> threads;
@@ -94,7 +97,10 @@ RankContents read_rank(const trace::Program& program, int rank, Contents& all) {
     rank_contents.wildcards += is_wildcard(event) ? 1 : 0;
     rank_contents.choices += (event.flags & (recording::kAny | recording::kSome)) != 0 ? 1 : 0;
     rank_contents.polls += reader->polls();
-    rank_contents.computed += reader->computed();
+    const recording::Times times = reader->times();
+    rank_contents.computing += times.computing;
+    rank_contents.blocked += times.blocked;
+    rank_contents.native += times.native;
     rank_contents.brief_gaps += reader->gaps().brief;
     rank_contents.longer_gaps += reader->gaps().longer;
     rank_contents.fingerprint = fingerprint(*reader, event, rank_contents.fingerprint);
@@ -171,6 +177,13 @@ void print_places(const trace::Program& program, const Contents& contents) {
     fmt::print("  and {} other places: --json has all of them\n", places.size() - kShown);
 }
 
+/// Damaged native times count as none: they change no replay.
+std::optional<recording::NativeTimes> native_times_of(const trace::Program& program) {
+  if (!program.recording) return std::nullopt;
+  auto times = recording::native_times_of(*program.recording);
+  return times ? std::move(*times) : std::nullopt;
+}
+
 void print_json(const trace::Program& program, const Contents& contents) {
   Json facts = Json::object();
   for (const auto& [name, text] : program.description.facts) facts[printable(name)] = printable(text, 1000);
@@ -183,7 +196,9 @@ void print_json(const trace::Program& program, const Contents& contents) {
                      {"wildcards", rank.wildcards},
                      {"choices", rank.choices},
                      {"polls", rank.polls},
-                     {"cpu_ns", rank.computed},
+                     {"cpu_ns", rank.computing},
+                     {"blocked_ns", rank.blocked},
+                     {"native_ns", rank.native},
                      {"brief_gaps_ns", rank.brief_gaps},
                      {"longer_gaps_ns", rank.longer_gaps},
                      {"fingerprint", fmt::format("{:016x}", rank.fingerprint)},
@@ -200,6 +215,25 @@ void print_json(const trace::Program& program, const Contents& contents) {
                       {"calls", count}});
   Json calls = Json::object();
   for (const auto& [name, count] : contents.calls) calls[printable(name)] = count;
+  Json native = nullptr;
+  if (const auto times = native_times_of(program)) {
+    Json sites = Json::array();
+    for (const recording::CallTimes& call : times->calls)
+      sites.push_back({{"function", call.function},
+                       {"place", call.site},
+                       {"calls", call.count},
+                       {"sum_ns", call.sum},
+                       {"least_ns", call.least},
+                       {"greatest_ns", call.greatest}});
+    native = {{"run_ns", times->run},
+              {"init_ns", times->longest_init},
+              {"in_mpi", times->in_mpi},
+              {"hosts", times->hosts},
+              {"ranks_per_host", times->ranks_per_host},
+              {"cores_are_short", times->cores_are_short},
+              {"gaps", times->has_ready_time ? "wall time without waiting for a processor" : "CPU time"},
+              {"sites", std::move(sites)}};
+  }
   const Json all = {{"version", program.description.version},  // 0 except for recordings
                     {"facts", facts},
                     {"complete", program.missing.empty() && is_readable(contents)},
@@ -208,6 +242,7 @@ void print_json(const trace::Program& program, const Contents& contents) {
                     {"calls", calls},
                     {"places", places},
                     {"phases", contents.phases},
+                    {"native", std::move(native)},
                     {"ranks", ranks}};
   fmt::print("{}\n", all.dump(2, ' ', false, Json::error_handler_t::replace));
 }
@@ -233,8 +268,19 @@ void print_text(const std::string& program_name, const trace::Program& program, 
                        [](const auto& a, const auto& b) { return a.threads.size() < b.threads.size(); });
   if (most != contents.ranks.end() && most->threads.size() > 1)
     line("threads", fmt::format("up to {} per rank", most->threads.size()));
-  line("CPU time", fmt::format("{} between the calls, all ranks",
-                               time_text(static_cast<double>(sum(contents, &RankContents::computed)))));
+  const auto time_of = [&](std::uint64_t RankContents::*part) {
+    return time_text(static_cast<double>(sum(contents, part)));
+  };
+  line("between calls", fmt::format("{} computing, {} blocked, all ranks", time_of(&RankContents::computing),
+                                    time_of(&RankContents::blocked)));
+  if (sum(contents, &RankContents::native) > 0)
+    line("without a model",
+         fmt::format("{} in calls that last as long as natively, all ranks", time_of(&RankContents::native)));
+  if (const auto native = native_times_of(program)) {
+    line("natively", native_text(*native).substr(std::string_view("natively ").size()));
+    if (!native->has_ready_time)
+      line("gaps", "CPU time only: the kernel does not report waiting for a processor");
+  }
   const std::uint64_t brief = sum(contents, &RankContents::brief_gaps);
   const std::uint64_t longer = sum(contents, &RankContents::longer_gaps);
   if (brief + longer > 0)
@@ -317,12 +363,15 @@ bool print_events(const trace::Program& program) {
       // With several threads: "rank.thread".
       const std::string who =
           reader->has_threads() ? fmt::format("{}.{}", rank, reader->thread()) : fmt::format("{}", rank);
-      if (reader->computed() > 0) fmt::print("{} computes {} ns\n", who, reader->computed());
+      const recording::Times times = reader->times();
+      if (times.computing > 0) fmt::print("{} computes {} ns\n", who, times.computing);
+      if (times.blocked > 0) fmt::print("{} is blocked for {} ns\n", who, times.blocked);
       if (reader->polls() > 0) fmt::print("{} polls {} times without success\n", who, reader->polls());
       if (const recording::Gaps gaps = reader->gaps(); gaps.any())
         fmt::print("{} spends {} ns in short gaps between failed polls, and {} ns in longer ones\n", who,
                    gaps.brief, gaps.longer);
       fmt::print("{} {}\n", who, event_text(*reader, event));
+      if (times.native > 0) fmt::print("{} takes {} ns natively\n", who, times.native);
     }
     if (!reader->error().empty()) {
       warn(reader->error());

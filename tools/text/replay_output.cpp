@@ -45,7 +45,8 @@ ReplayInput::ReplayInput(const std::string& name, std::optional<bool> partial, N
   Result<trace::Program> opened = trace::open_program(name);
   if (!opened) throw Misuse{opened.error()};
   program = std::move(*opened);
-  if (!program.missing.empty()) {
+  is_part = !program.missing.empty();
+  if (is_part) {
     const std::string text = fmt::format("{} is incomplete: {}", in_quotes(name), program.missing);
     if (!partial.value_or(false))
       throw Misuse{
@@ -62,6 +63,7 @@ ReplayInput::ReplayInput(trace::Program made, const std::string& name)
     : program(std::move(made)), facts(recording_facts(program.description, name)) {}
 
 void ReplayInput::use_phase(const std::string& name, const std::string& phase) {
+  is_part = is_part || !phase.empty();
   program = phase_of(name, std::move(program), phase);
 }
 
@@ -70,6 +72,22 @@ trace::Program phase_of(const std::string& name, trace::Program program, const s
   Result<trace::Program> part = trace::part_of(program, phase);
   if (!part) throw Misuse{problem_text(name, part.error())};
   return std::move(*part);
+}
+
+void add_baseline(ReportAnswer& answer, const Setup& setup, const Configuration& configuration,
+                  const ReplayInput& input, bool sites) {
+  const auto setting = world_setting(configuration, setup.registry, setup.registry.baseline(), input.ranks());
+  if (setting) answer.machine = machine_text(*setting, input.ranks());
+  if (!input.program.recording || input.is_part) return;
+  ReplayOptions options;
+  options.compute = configuration.compute;
+  options.progress = [](const ReplayProgress&) { return !is_interrupted(); };
+  const auto comparison = compare_with_native(configuration, setup.registry, *input.program.recording,
+                                              input.source(), options, sites);
+  if (!comparison) return;
+  add_native(answer, *comparison);
+  answer.details.push_back(native_sites_text(*comparison));
+  std::erase(answer.details, "");
 }
 
 std::string printable_lines(const std::string& text) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/answers/advice/native_comparison.hpp"
 #include "lib/answers/replay/replay.hpp"
 #include "lib/answers/report/carried.hpp"
 #include "lib/answers/report/report.hpp"
@@ -30,6 +31,7 @@ struct ReplayInput {
   trace::Program program;
   RecordingFacts facts;
   std::uint64_t recorded_events = 0;  // over all ranks, for recordings with partial
+  bool is_part = false;               // a phase, or incomplete
 
   /// kKept: does not print the notes on the program, which the caller has or does.
   enum class Notes : std::uint8_t { kPrinted, kKept };
@@ -51,6 +53,11 @@ struct ReplayInput {
     return {.ranks = ranks(), .read = program.read, .has_arrival = program.has_arrival};
   }
 };
+
+/// Adds the assumed machine to an answer and, for a whole recording, the comparison with its native run.
+/// sites: also by call site, in the details.
+void add_baseline(ReportAnswer& answer, const Setup& setup, const Configuration& configuration,
+                  const ReplayInput& input, bool sites);
 
 /// The program's events within all phases of one name; without a phase, the program. Throws Misuse.
 trace::Program phase_of(const std::string& name, trace::Program program, const std::string& phase);

@@ -249,7 +249,7 @@ std::optional<Time> Advisor::end_of(const WorldSetting& setting, double communic
   ReplayOptions how = options_.replay;
   if (has_computing_) {
     how.compute.kind = Compute::Mode::kFactor;
-    how.compute.factor = 1 / communication;
+    how.compute.factor = how.compute.blocked = how.compute.native = 1 / communication;
   }
   how.compare_undisturbed = false;
   Result<ReplayResult> result = replay(setting, source_, how);

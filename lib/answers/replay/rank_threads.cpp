@@ -125,7 +125,7 @@ bool RankThreads::read() {
   dealt.choice = copy_of(reader_->choice());
   dealt.match = reader_->match();
   dealt.gaps = reader_->gaps();
-  dealt.computed = reader_->computed();
+  dealt.times = reader_->times();
   dealt.polls = reader_->polls();
   dealt.number = ++events_;
   dealt.begun = requests_;

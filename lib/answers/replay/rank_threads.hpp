@@ -52,7 +52,7 @@ class RankThreads {
     std::vector<std::uint32_t> choice;
     std::optional<recording::Match> match;
     recording::Gaps gaps;
-    std::uint64_t computed = 0;
+    recording::Times times;
     std::uint64_t polls = 0;
     std::uint64_t number = 0;  // among all events of the rank, from 1
     std::uint64_t begun = 0;   // requests begun before it
@@ -69,7 +69,7 @@ class RankThreads {
     bool next(recording::Event& event) override;
     [[nodiscard]] const Dealt& dealt() const { return dealt_; }
 
-    [[nodiscard]] std::uint64_t computed() const override { return dealt_.computed; }
+    [[nodiscard]] recording::Times times() const override { return dealt_.times; }
     [[nodiscard]] std::span<const std::uint64_t> list(std::uint32_t number) const override;
     [[nodiscard]] std::optional<recording::Match> match() override { return dealt_.match; }
     [[nodiscard]] std::span<const std::uint32_t> choice() const override { return dealt_.choice; }

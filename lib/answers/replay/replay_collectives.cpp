@@ -35,7 +35,8 @@ RankRequest ReplayThread::start(std::uint64_t& bytes) {
   }
   if (event_.kind == EventKind::kMeet) {
     if (!agree(std::nullopt)) return {};
-    return rank_.start_synchronize(*communicator_);
+    const auto lasts = scaled(own_.replayed.native, reader_.times().native, run_.options.compute.native);
+    return lasts ? rank_.start_synchronize(*communicator_, *lasts) : RankRequest();
   }
   Operation operation;
   CollectiveSizes sizes;

@@ -43,7 +43,7 @@ Begun begun_of(const RequestSet::Note& note) {
   return {note[0], static_cast<std::uint16_t>(note[1] >> 16U), static_cast<EventKind>(note[1] >> 8U & 0xffU),
           static_cast<Handling>(note[1] & 0xffU)};
 }
-/// Neither communicates nor advances modelled time.
+/// Does not communicate.
 constexpr bool is_local(EventKind kind) {
   return kind == EventKind::kNative || kind == EventKind::kClock;
 }
@@ -185,6 +185,8 @@ Task<void> ReplayThread::play() {
               {rank_.clock(), event_.extra});
         break;
       case EventKind::kNative:
+        (void)rest(own_.replayed.native, reader_.times().native, run_.options.compute.native);
+        break;
       case EventKind::kCount:
         break;
     }
@@ -281,31 +283,45 @@ std::uint64_t ReplayThread::computed_between_polls() {
   return gaps.brief < kMostComputed && gaps.longer < kMostComputed ? gaps.brief + gaps.longer : kMostComputed;
 }
 
-/// Advances the clock by the computing before the event. Failed polls are attributed to the gaps between them
+/// Advances the clock by the time before the event. Failed polls are attributed to the gaps between them
 /// if there are any, and otherwise to the computing.
 bool ReplayThread::pass_time() {
   const std::uint64_t between = computed_between_polls();
   const std::uint64_t questions = reader_.polls();
-  const bool has_gaps = reader_.gaps().any();
-  return compute(reader_.computed(), has_gaps ? 0 : questions) && compute(between, questions);
+  const recording::Times times = reader_.times();
+  return compute(times.computing, reader_.gaps().any() ? 0 : questions) && compute(between, questions) &&
+         rest(own_.replayed.blocked, times.blocked, run_.options.compute.blocked);
+}
+
+/// Adds a recorded time to a sum and returns it, scaled. 0 without computing. Refuses times that are too
+/// long.
+std::optional<Time> ReplayThread::scaled(Time& sum, std::uint64_t recorded, double factor) {
+  const double picoseconds = static_cast<double>(recorded) * 1000 * factor;
+  const bool is_sane = recorded < kMostComputed;
+  if (is_sane && sum < kLatest) sum += Time::ns(static_cast<std::int64_t>(recorded));
+  if (run_.options.compute.kind == Compute::Mode::kNone) return Time();
+  if (!is_sane || !(picoseconds < static_cast<double>(kLatest.count()))) {
+    refuse(fmt::format("a recorded time of {} ns is too long", recorded));
+    return std::nullopt;
+  }
+  // Keeps whole nanoseconds exact.
+  return factor == 1 ? Time::ns(static_cast<std::int64_t>(recorded)) : Time::ps(std::llround(picoseconds));
 }
 
 bool ReplayThread::compute(std::uint64_t recorded, std::uint64_t questions) {
   const Compute& compute = run_.options.compute;
   if (recorded == 0) return true;
-  const double factor = compute.kind == Compute::Mode::kFactor ? compute.factor : 1;
-  const double picoseconds = static_cast<double>(recorded) * 1000 * factor;
-  const bool is_sane = recorded < kMostComputed;
-  if (is_sane && own_.replayed.computing < kLatest)
-    own_.replayed.computing += Time::ns(static_cast<std::int64_t>(recorded));
-  if (compute.kind == Compute::Mode::kNone) return true;
-  if (!is_sane || !(picoseconds < static_cast<double>(kLatest.count())))
-    return refuse(fmt::format("the program computes for {} ns before it, which is too long", recorded));
-  // Keeps whole nanoseconds exact.
-  rank_.compute(
-      factor == 1 ? Time::ns(static_cast<std::int64_t>(recorded)) : Time::ps(std::llround(picoseconds)),
-      questions);
-  return true;
+  const auto time =
+      scaled(own_.replayed.computing, recorded, compute.kind == Compute::Mode::kFactor ? compute.factor : 1);
+  if (time && compute.kind != Compute::Mode::kNone) rank_.compute(*time, questions);
+  return time.has_value();
+}
+
+/// The thread does nothing for a recorded time.
+bool ReplayThread::rest(Time& sum, std::uint64_t recorded, double factor) {
+  const auto time = recorded == 0 ? Time() : scaled(sum, recorded, factor);
+  if (time) rank_.rest_until(rank_.clock() + *time);
+  return time.has_value();
 }
 
 void ReplayThread::end_event() {
@@ -320,7 +336,9 @@ void ReplayThread::begin_call() {
   call_ = event_.call;
   call_site_ = event_.site;
   in_call_ = event_.kind != EventKind::kPhase && !run_.is_end(call_);  // neither counts as a call in reports
-  is_reported_ = in_call_ && run_.options.observer != nullptr && !is_local(event_.kind);
+  lasts_ = reader_.times().native > 0 && run_.options.compute.kind != Compute::Mode::kNone;
+  const bool takes_time = !is_local(event_.kind) || lasts_;
+  is_reported_ = in_call_ && run_.options.observer != nullptr && takes_time;
   if (in_call_ && is_local(event_.kind)) ++counter_of(call_).native;
   if (!is_reported_) return;
   select_thread();
@@ -333,6 +351,7 @@ void ReplayThread::end_call() {
   CallCounter& counter = counter_of(call_);
   ++counter.count;
   counter.modelled += rank_.clock() - call_began_;
+  if (lasts_) own_.replayed.unmodelled += rank_.clock() - call_began_;
   in_call_ = false;
   if (own_.certificate != nullptr) own_.certificate->note_time(rank_.clock());
   if (!is_reported_) return;

@@ -171,7 +171,9 @@ class ReplayThread {
   void on_completed(std::uint64_t number, const Received& received);
   std::uint64_t computed_between_polls();
   bool pass_time();
+  std::optional<Time> scaled(Time& sum, std::uint64_t recorded, double factor);
   bool compute(std::uint64_t recorded, std::uint64_t questions);
+  bool rest(Time& sum, std::uint64_t recorded, double factor);
   bool check();
   bool check_message();
   bool resolve();
@@ -238,6 +240,7 @@ class ReplayThread {
   bool ends_ = false;                 // ends early
   bool in_call_ = false;
   bool is_reported_ = false;  // the call is reported to the observer
+  bool lasts_ = false;        // the call has no model and lasts as long as natively
   std::uint16_t call_ = 0;    // Event::call of the current call
   std::uint32_t call_site_ = 0;
   Time call_began_;

@@ -58,11 +58,12 @@ Computing computing_of(const ReplayResult& result) {
 }
 
 Computing computing_of(const ReplayResult& result, const ReplayJob& job) {
-  Computing computing{{}, {}, job.ranks};
+  Computing computing{{}, {}, job.ranks, {}};
   for (int i = job.first; i < job.first + job.ranks; ++i) {
     const ReplayedRank& rank = result.ranks[static_cast<std::size_t>(i)];
-    computing.sum += rank.computing;
-    computing.largest = later(computing.largest, rank.computing);
+    computing.sum += rank.computing + rank.blocked;
+    computing.largest = later(computing.largest, rank.computing + rank.blocked);
+    computing.blocked += rank.blocked;
     computing.brief_gaps += rank.brief_gaps;
     computing.longer_gaps += rank.longer_gaps;
   }
@@ -79,6 +80,7 @@ WholeRun whole_run_of(const ReplayResult& result, const ReplayJob& job) {
     const ReplayedRank& rank = result.ranks[static_cast<std::size_t>(i)];
     run.sum += later(rank.clock, rank.of_threads);
     for (const CallCounter& call : rank.counters.calls) run.in_calls += call.modelled;
+    run.in_calls -= rank.unmodelled;
   }
   return run;
 }

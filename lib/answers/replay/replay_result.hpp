@@ -42,8 +42,12 @@ struct ReplayedRank {
   Counters counters;
   std::unique_ptr<SizeTable> sizes;  // null unless requested
   std::unique_ptr<UnitTimes> units;  // null unless requested
-  Time computing = {};   // recorded and selected by ReplayOptions, even if the replay leaves it out
-  Time brief_gaps = {};  // CPU time between failed polls, see recording::Gaps; always filled
+  // Recorded times between calls and in calls without a model, even if the replay leaves them out.
+  Time computing = {};  // with the gaps that ReplayOptions count as computing
+  Time blocked = {};
+  Time native = {};
+  Time unmodelled = {};  // the part of the clock that it spent in calls without a model
+  Time brief_gaps = {};  // time between failed polls, see recording::Gaps; always filled
   Time longer_gaps = {};
   Time straggler_delay = {};  // delay of its processor, even if nothing waited for it
   /// A hash of what the rank did and received, and of its clock at the end of each call.
@@ -102,15 +106,16 @@ struct ReplayResult {
   [[nodiscard]] std::optional<Disturbance> disturbance() const;
 };
 
-/// The recorded CPU time between MPI calls, over the replayed ranks.
+/// The recorded time between MPI calls, over the replayed ranks: CPU time and blocked time.
 struct Computing {
   Time sum;      // of all ranks
   Time largest;  // of one rank
   int ranks = 0;
+  Time blocked = {};     // the blocked part of `sum`
   Time brief_gaps = {};  // over all ranks, see recording::Gaps
   Time longer_gaps = {};
 
-  /// More than 1 % of the CPU time lies between failed polls, so what it counts as matters.
+  /// More than 1 % of the time lies between failed polls, so what it counts as matters.
   [[nodiscard]] bool is_ambiguous() const {
     constexpr double kShare = 0.01;
     const Time gaps = brief_gaps + longer_gaps;
@@ -127,9 +132,11 @@ Computing computing_of(const ReplayResult& result, const ReplayJob& job);
 
 /// A run that includes the program's computing.
 struct WholeRun {
-  Time end;       // of the rank that ends last
-  Time in_calls;  // time in MPI calls, all ranks together, with the waiting for ranks that compute
-  Time sum;       // the sum of all ranks' ends
+  Time end;  // of the rank that ends last
+  /// Time in MPI calls, all ranks together, with the waiting for ranks that compute, and without calls that
+  /// have no model and last as long as natively.
+  Time in_calls;
+  Time sum;  // the sum of all ranks' ends
 
   /// The average share of the run over the ranks.
   [[nodiscard]] double share_in_calls() const {

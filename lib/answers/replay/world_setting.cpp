@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
+
+#include "simulators/world/deployment.hpp"
 
 namespace offramp {
 namespace {
@@ -21,6 +24,15 @@ constexpr LibraryChoice kLibraries[] = {{"Open MPI v5", "openmpi-5"},
                                         {"CRAY MPICH", "node-wise"},
                                         {"Intel(R) MPI", "node-wise"},
                                         {"MVAPICH", "node-wise"}};
+
+/// The library that lends the baseline its algorithms, by its choice of `collectives`.
+constexpr std::pair<std::string_view, std::string_view> kNames[] = {{"openmpi", "Open MPI 4.1's"},
+                                                                    {"openmpi-3.1", "Open MPI 3.1's"},
+                                                                    {"openmpi-4.0", "Open MPI 4.0's"},
+                                                                    {"openmpi-4.1", "Open MPI 4.1's"},
+                                                                    {"openmpi-5", "Open MPI 5's"},
+                                                                    {"mpich", "MPICH's"},
+                                                                    {"best", "the fastest"}};
 
 }  // namespace
 
@@ -78,6 +90,20 @@ Result<WorldSetting> world_setting(const Configuration& configuration, const Reg
     setting.rules.push_back(route.rule(static_cast<std::uint8_t>(known - names.begin())));
   }
   return setting;
+}
+
+std::string machine_text(const WorldSetting& baseline, int ranks) {
+  const int nodes = baseline.machine.nodes(ranks);
+  const std::string_view network =
+      baseline.network.is_star() ? std::string_view("one switch") : baseline.network.topology;
+  std::string_view library = baseline.settings.choice("collectives");
+  const auto* const known = std::find_if(std::begin(kNames), std::end(kNames),
+                                         [&](const auto& one) { return one.first == library; });
+  if (known != std::end(kNames)) library = known->second;
+  return fmt::format("{} of {}, {}{}; {} algorithms", counted(nodes, "node"),
+                     counted(std::min(baseline.machine.ranks_per_node, ranks), "rank"),
+                     gigabits_text(deployment_of(baseline, ranks).node_bits_per_second),
+                     nodes == 1 ? "" : fmt::format(", {}", network), library);
 }
 
 Deployment deployment_of(const WorldSetting& setting, int ranks) {

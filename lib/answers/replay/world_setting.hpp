@@ -34,6 +34,9 @@ Configuration configuration_for_library(const Configuration& configuration, cons
 /// The MPI library of a recording. Empty if unknown.
 std::string_view library_of(const recording::Description& description);
 
+/// The assumed machine of the baseline: "4 nodes of 1 rank, 100 Gb/s, one switch; MPICH's algorithms".
+std::string machine_text(const WorldSetting& baseline, int ranks);
+
 /// A backend's setting on this many ranks, with the host, the configured routes, and their backends.
 Result<WorldSetting> world_setting(const Configuration& configuration, const Registry& registry,
                                    const BackendDescription& backend, int ranks);

@@ -14,7 +14,7 @@ namespace offramp {
 namespace {
 
 constexpr std::size_t kColumns = 80;
-constexpr std::size_t kLines = 12;
+constexpr std::size_t kLines = 14;                   // seven of text, and a bar for each backend
 constexpr std::size_t kLabel = 6;                    // "sure  "
 constexpr std::size_t kLongest = kColumns - kLabel;  // text behind a label
 constexpr std::size_t kBar = 28;
@@ -132,7 +132,8 @@ Time longest_bar(const std::vector<Time>& ends, Time baseline) {
 std::string answer_text(const ReportAnswer& answer) {
   std::vector<std::string> lines = {cut_text(printable(answer.answer, 400), kColumns)};
   for (const auto& [label, line] : {std::pair("why", &answer.why), std::pair("sure", &answer.sure),
-                                    std::pair("but", &answer.but), std::pair("next", &answer.next)}) {
+                                    std::pair("but", &answer.but), std::pair("on", &answer.machine),
+                                    std::pair("run", &answer.native), std::pair("next", &answer.next)}) {
     if (!line->empty())
       lines.push_back(cut_text(fmt::format("{:<{}}{}", label, kLabel, printable(*line, 400)), kColumns));
   }

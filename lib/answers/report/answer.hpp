@@ -25,6 +25,8 @@ struct ReportAnswer {
   std::string why;
   std::string sure;
   std::string but;
+  std::string machine;  // what the baseline's times assume
+  std::string native;   // the program's own run, and the baseline's model of it
   std::string next;
   std::vector<ReportAnswerBar> bars;  // the fastest first; of a change before and after
   std::vector<std::string> details;   // texts of several lines
@@ -35,6 +37,8 @@ struct ReportAnswer {
                           // of a sweep "sweep", of several programs at once "jobs"
   std::string candidate;  // the best hardware, or the algorithm that is better; empty: none was compared
   Time baseline;          // takes so long as it is
+  Time native_run;        // of the recorded program; 0: not known
+  Time native_modelled;   // the same run over the baseline's model; 0: not compared
   Time end;               // the candidate does, at the baseline's link
   Time earliest;          // end, if the models' errors favour the candidate, and if they favour the baseline;
   Time latest;            // 0: the errors are not known
@@ -51,7 +55,7 @@ void sort_bars(std::vector<ReportAnswerBar>& bars);
 /// Times of 0 are unknown.
 Time longest_bar(const std::vector<Time>& ends, Time baseline);
 
-/// At most twelve lines of at most 80 columns. Other characters than printable ones are escaped.
+/// At most fourteen lines of at most 80 columns. Other characters than printable ones are escaped.
 std::string answer_text(const ReportAnswer& answer);
 
 /// The first line: "NAME: TEXT", with `more` if it fits. Cuts the name so that the text stays whole.

@@ -436,10 +436,14 @@ void describe(auto& a, Described<decltype(a), ReportAnswer> answer) {
   a.field("why", answer.why);
   a.field("sure", answer.sure);
   a.field("but", answer.but);
+  a.if_any("machine", answer.machine);
+  a.if_any("native", answer.native);
   a.field("next", answer.next);
   a.field("kind", answer.kind);
   a.field("candidate", answer.candidate);
   a.field("baseline", answer.baseline);
+  a.later("native_run", answer.native_run);
+  a.later("native_modelled", answer.native_modelled);
   a.field("time", answer.end);
   a.field("earliest", answer.earliest);
   a.field("latest", answer.latest);

@@ -24,6 +24,11 @@ std::string share_in_calls_text(std::string_view backend, Time in_calls, Time su
       percent_text(in_calls, sum), backend, percent_text(earlier(free_in_calls, in_calls), in_calls));
 }
 
+std::string native_text(const recording::NativeTimes& native) {
+  return fmt::format("natively {}, {} of it in MPI", time_text(static_cast<double>(native.run)),
+                     percent_text(native.in_mpi, 1, 0));
+}
+
 std::string gaps_text(Time brief, Time longer, std::string_view polling) {
   const auto as = [](bool work) { return work ? "work" : "waiting"; };
   return fmt::format(

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "lib/programs/recording/native_times.hpp"
 #include "offramp/kernel/time.hpp"
 #include "offramp/model/machine.hpp"
 
@@ -20,6 +21,8 @@ std::string other_ground_text(const Deployment& hardware, const Deployment& host
 /// no hardware changes". in_calls, sum: of all ranks together, of the run; free_in_calls: with communication
 /// that takes no time.
 std::string share_in_calls_text(std::string_view backend, Time in_calls, Time sum, Time free_in_calls);
+/// "natively 622 ms, 11 % of it in MPI".
+std::string native_text(const recording::NativeTimes& native);
 /// What CPU time between questions that found nothing counts as. polling: the value of the key.
 std::string gaps_text(Time brief, Time longer, std::string_view polling);
 

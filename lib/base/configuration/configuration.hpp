@@ -35,11 +35,13 @@ constexpr std::string_view to_string(Polling polling) {
   return polling == Polling::kThreshold ? "threshold" : polling == Polling::kWork ? "work" : "wait";
 }
 
-/// The effect of CPU time between MPI calls on the host clock: none, as measured, or scaled.
+/// The effect of recorded times on the host clock: none, as measured, or scaled. See recording::Times.
 struct Compute {
   enum class Mode : std::uint8_t { kNone, kMeasured, kFactor };
   Mode kind = Mode::kNone;
-  double factor = 1;
+  double factor = 1;   // of CPU time
+  double blocked = 1;  // of blocked time
+  double native = 1;   // of calls without a model
   Polling polling = Polling::kThreshold;
 };
 

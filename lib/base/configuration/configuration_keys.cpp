@@ -36,7 +36,7 @@ string plain(Bandwidth rate) {
   return plain(rate.count());
 }
 string plain(const Compute& compute) {
-  return fmt::format("{} {}", static_cast<int>(compute.kind), compute.factor);
+  return fmt::format("{} {} {}", static_cast<int>(compute.kind), compute.factor, compute.blocked);
 }
 string plain(const CallRange& calls) {
   return fmt::format("{}-{}", calls.first, calls.last);
@@ -187,6 +187,10 @@ bool set_compute(Compute& where, const RawValue& value) {
   return set_real(where.factor, value, 0x1p-40, 0x1p40);
 }
 
+bool set_blocked(double& where, const RawValue& value) {
+  return set_real(where, value, 0, 0x1p40);
+}
+
 bool set_polling(Polling& where, const RawValue& value) {
   using enum Polling;
   return set_choice(where, value, {{"threshold", kThreshold}, {"work", kWork}, {"wait", kWait}});
@@ -292,10 +296,14 @@ constexpr Row kRows[] = {
       "ones read it"},
      {set_member<set_text, &Configuration::times>, has_file<&Configuration::times>}},
     {{"compute", "OFFRAMP_COMPUTE", "none", true, "none, measured, a factor above 0",
-      "CPU time between MPI calls in the model: none, as measured, or as measured times a factor"},
+      "time between MPI calls in the model: none, as measured, or with the measured CPU time times a factor"},
      agreed<set_compute, &Configuration::compute>},
+    {{"blocked", "OFFRAMP_BLOCKED", "1", true, "a factor from 0 on",
+      "factor for the time between MPI calls in which the program is blocked, as by an accelerator or a "
+      "file"},
+     agreed<set_blocked, &Configuration::compute, &Compute::blocked>},
     {{"polling", "OFFRAMP_POLLING", "threshold", true, "work, wait, threshold",
-      "CPU time between failed polls (MPI_Test, MPI_Iprobe): work, wait, or threshold (waiting in gaps of up "
+      "time between failed polls (MPI_Test, MPI_Iprobe): work, wait, or threshold (waiting in gaps of up "
       "to 1 us, work in longer ones)"},
      agreed<set_polling, &Configuration::compute, &Compute::polling>},
     {{"reductions", "OFFRAMP_REDUCTIONS", "hardware", true, "hardware, native",

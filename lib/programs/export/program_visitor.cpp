@@ -35,8 +35,11 @@ Result<void> ProgramVisitor::visit(int rank) {
   if (reader->has_threads()) unsupported("written in the recorded order: calls of several threads of a rank");
   for (Event event; problem_.empty() && reader->next(event);) {
     ++number_;
-    if (const std::uint64_t time = reader->computed(); time > 0) compute(time);
+    // Formats of other tools have one kind of time that no model computes.
+    const recording::Times times = reader->times();
+    if (const std::uint64_t time = times.computing + times.blocked; time > 0) compute(time);
     this->event(*reader, event);
+    if (times.native > 0) compute(times.native);
   }
   if (problem_.empty() && !reader->error().empty()) problem_ = reader->error();
   if (problem_.empty() && !reader->cut().empty()) problem_ = fmt::format("rank {}: {}", rank, reader->cut());

@@ -64,11 +64,13 @@ Result<void> record(Reader& reader, Recorder& recorder, Names& names, bool has_a
     recorder.switch_to(reader.thread());
     for (std::uint64_t i = reader.polls(); i > 0; --i) recorder.polled(event.call);
     recorder.add_poll_gaps(reader.gaps());
-    if (const std::uint64_t time = reader.computed(); time > 0) recorder.computed(time);
+    const recording::Times times = reader.times();
+    recorder.passed(times.computing, times.blocked);
     event.list = recorder.list(reader.list(event.list));
     event.second_list = recorder.list(reader.list(event.second_list));
     const std::uint32_t before = recorder.wildcards();
     recorder.add(event);
+    if (times.native > 0) recorder.lasted(recorder.time_event(), times.native);
     if (!has_arrival) continue;
     if (recorder.wildcards() > before) {
       if (const auto match = reader.match()) recorder.matched(recorder.wildcards(), *match);

@@ -62,7 +62,7 @@ class GraphBuilder {
   }
   /// Returns the graph and resets the builder.
   Graph build();
-  /// The same for a graph with other dependencies, which are replaced by those of the builder.
+  /// Returns a graph whose other dependencies are replaced by those of the builder, and resets the builder.
   Graph build(Graph graph);
 
  private:

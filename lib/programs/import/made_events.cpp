@@ -6,6 +6,7 @@
 #include <array>
 #include <functional>
 #include <numeric>
+#include <utility>
 
 namespace offramp::trace {
 
@@ -89,8 +90,15 @@ std::string_view MadeEvents::call(std::uint16_t number) const {
   return name_of_call(number);
 }
 
+static void add_time(std::uint64_t& sum, std::uint64_t nanoseconds) {
+  sum = nanoseconds > UINT64_MAX - sum ? UINT64_MAX : sum + nanoseconds;
+}
+
 void MadeEvents::compute(std::uint64_t nanoseconds) {
-  computing_ = nanoseconds > UINT64_MAX - computing_ ? UINT64_MAX : computing_ + nanoseconds;
+  add_time(times_.computing, nanoseconds);
+}
+void MadeEvents::rest(std::uint64_t nanoseconds) {
+  add_time(times_.blocked, nanoseconds);
 }
 
 std::uint32_t MadeEvents::intern(std::span<const std::uint64_t> values) {
@@ -99,8 +107,7 @@ std::uint32_t MadeEvents::intern(std::span<const std::uint64_t> values) {
 }
 
 void MadeEvents::add(const Event& event) {
-  made_.push_back({event, computing_, thread_});
-  computing_ = 0;
+  made_.push_back({event, std::exchange(times_, {}), thread_});
   ++events_;
   if (begins_request(event)) ++begun_;
 }

@@ -55,7 +55,7 @@ recording::Event collective_of_bytes(OperationKind operation, std::uint64_t byte
 class MadeEvents : public recording::UnrecordedReader {
  public:
   bool next(recording::Event& event) final;
-  [[nodiscard]] std::uint64_t computed() const final { return current_.computed; }
+  [[nodiscard]] recording::Times times() const final { return current_.times; }
   [[nodiscard]] std::span<const std::uint64_t> list(std::uint32_t number) const override;
   [[nodiscard]] std::uint32_t thread() const final { return current_.thread; }
   [[nodiscard]] std::string_view call(std::uint16_t number) const final;
@@ -77,6 +77,8 @@ class MadeEvents : public recording::UnrecordedReader {
   void switch_thread(std::uint32_t thread) { thread_ = thread; }
   /// Adds computing before the next event.
   void compute(std::uint64_t nanoseconds);
+  /// Adds time before the next event in which the program waits for something other than MPI.
+  void rest(std::uint64_t nanoseconds);
   /// A number for Event::list of an event that is made before make_more() returns.
   std::uint32_t intern(std::span<const std::uint64_t> values);
   void add(const recording::Event& event);
@@ -110,14 +112,14 @@ class MadeEvents : public recording::UnrecordedReader {
  private:
   struct Made {
     recording::Event event;
-    std::uint64_t computed = 0;
+    recording::Times times;
     std::uint32_t thread = 0;
   };
   std::vector<Made> made_;
   std::size_t taken_ = 0;
   Made current_;
   std::vector<std::vector<std::uint64_t>> lists_;
-  std::uint64_t computing_ = 0;
+  recording::Times times_;  // before the next event
   std::uint32_t thread_ = 0;
   std::uint64_t begun_ = 0;
   std::uint64_t events_ = 0;

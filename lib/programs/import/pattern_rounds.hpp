@@ -29,7 +29,7 @@ class PatternRounds : public recording::UnrecordedReader {
   PatternRounds(const Pattern& pattern, int rank) : pattern_(pattern), rank_(rank) {}
 
   bool next(recording::Event& given) final;
-  [[nodiscard]] std::uint64_t computed() const final { return 0; }
+  [[nodiscard]] recording::Times times() const final { return {}; }
   [[nodiscard]] std::span<const std::uint64_t> list(std::uint32_t number) const final {
     return number == 0 || number > lists_.size() ? std::span<const std::uint64_t>() : lists_[number - 1];
   }

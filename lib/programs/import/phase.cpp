@@ -272,7 +272,9 @@ class PhaseReader final : public Reader {
     }
     return false;
   }
-  [[nodiscard]] std::uint64_t computed() const override { return is_before_ ? 0 : inner_->computed(); }
+  [[nodiscard]] recording::Times times() const override {
+    return is_before_ ? recording::Times() : inner_->times();
+  }
   [[nodiscard]] std::span<const std::uint64_t> list(std::uint32_t number) const override {
     return inner_->list(number);
   }

@@ -179,9 +179,10 @@ class SmpiRank final : public MadeEvents {
     for (std::uint64_t& value : values) value = bytes(value, type);
   }
   /// A time in nanoseconds, or flops at 1 ns each.
-  void work(double value) {
+  void work(double value, bool computes = true) {
     if (value < 0) reject(fmt::format("{} is less than 0", value));
-    if (bad_.empty()) compute(static_cast<std::uint64_t>(value));
+    if (bad_.empty())
+      computes ? compute(static_cast<std::uint64_t>(value)) : rest(static_cast<std::uint64_t>(value));
   }
 
   // --- messages ---
@@ -439,7 +440,7 @@ class SmpiRank final : public MadeEvents {
     if (action.kind == ActionKind::kNothing) return;
     if (action.kind == ActionKind::kIgnored) return native(MpiFunction::kOther);
     if (action.kind == ActionKind::kCompute) return work(number());
-    if (action.kind == ActionKind::kSleep) return work(std::min(number() * 1e9, kExact));
+    if (action.kind == ActionKind::kSleep) return work(std::min(number() * 1e9, kExact), false);
     switch (function.kind) {
       case FunctionKind::kSend:
         return send(function.call, function.flags);

@@ -4,7 +4,7 @@
 // Events do not depend on the hardware that carried the program. Sizes, ranks, and tags are those of the
 // program, and requests are numbered by how many were begun since. Results of arrival order are stored beside
 // the events: matches of wildcards, which of several requests completed first, and numbers of failed polls.
-// So is the CPU time between calls.
+// So are the time between calls, and how long calls without a model took natively.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +23,10 @@ enum class EventKind : std::uint8_t {
   kCancel,        // cancels a receive, which is still waited for or freed: extra
   kFree,          // the program releases a request without waiting: extra
   kCommunicator,  // next communicator, persistent collective, or group: list (members), extra
-  kMeet,          // advances the clocks of a communicator's members to the latest
+  kMeet,          // advances the clocks of a communicator's members to the latest, plus Times::native
   kExchange,      // sends this rank's clock and receives others': tag (subject), lists
   kPhase,         // MPI_Pcontrol: tag (level), list (one character each; empty: no name)
-  kNative,        // a call without modelled time
+  kNative,        // a call without a model, which lasts Times::native
   kClock,         // MPI_Wtime in modelled time: extra (calls since the previous one)
   kCount
 };
@@ -96,7 +96,17 @@ constexpr bool begins_request(const Event& event) {
          (event.flags & (kBlocking | kBuffered)) == 0;
 }
 
-/// CPU time from a failed poll to the next, in nanoseconds. It may be computing or only waiting.
+/// Times beside one event, in nanoseconds. The two before it exclude the time in which the thread was ready
+/// to run and had no processor.
+struct Times {
+  std::uint64_t computing = 0;  // CPU time since the previous event
+  std::uint64_t blocked = 0;    // the rest since then: an accelerator, a file, a sleep, another thread
+  /// How long the call took in the recorded run, if the event is a kNative, kMeet, or kExchange. A kMeet
+  /// lasts, from its last member's entry on, as long as the shortest of its members' calls.
+  std::uint64_t native = 0;
+};
+
+/// Time from a failed poll to the next, in nanoseconds. It may be work or only waiting.
 struct Gaps {
   std::uint64_t brief = 0;   // gaps up to kBriefGap: loops that only poll
   std::uint64_t longer = 0;  // all other gaps

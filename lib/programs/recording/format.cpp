@@ -50,7 +50,8 @@ void append(std::string& text, std::string_view word) {
 
 std::string_view to_string(Column column) {
   constexpr std::array<std::string_view, static_cast<std::size_t>(Column::kCount)> kNames = {
-      "times", "polls", "matches", "choices", "events", "end", "index", "gaps", "threads", "index of parts"};
+      "times", "polls",   "matches",        "choices", "events",    "end",       "index",
+      "gaps",  "threads", "index of parts", "blocked", "durations", "native run"};
   return kNames[static_cast<std::size_t>(column)];
 }
 

@@ -19,7 +19,7 @@ inline constexpr std::string_view kFileMagic = "OFFRAMPR";
 inline constexpr std::string_view kPartMagic = "OFFRAMPP";
 
 /// The only supported version. Any change that older readers would misread increments it.
-inline constexpr std::uint32_t kVersion = 5;
+inline constexpr std::uint32_t kVersion = 6;
 
 // Limits of the format. Readers reject larger values.
 inline constexpr std::uint32_t kMostRanks = 1U << 22U;
@@ -44,14 +44,18 @@ enum class Column : std::uint8_t {
   kGaps,
   kThreads,
   kPartsIndex,
+  kBlocked,
+  kDurations,
+  kNativeRun,
   kCount
 };
 std::string_view to_string(Column column);
 inline constexpr std::size_t kColumns = static_cast<std::size_t>(Column::kCount);
 /// A rank's columns in the order of a file. Events come last: a cut file has all data beside its events.
-inline constexpr std::array kColumnsOfRank = {Column::kThreads, Column::kGaps,    Column::kTimes,
-                                              Column::kPolls,   Column::kMatches, Column::kChoices,
-                                              Column::kEvents,  Column::kEnd};
+inline constexpr std::array kColumnsOfRank = {Column::kThreads, Column::kGaps,      Column::kTimes,
+                                              Column::kBlocked, Column::kPolls,     Column::kMatches,
+                                              Column::kChoices, Column::kDurations, Column::kEvents,
+                                              Column::kEnd,     Column::kNativeRun};
 
 /// The second number of the column kEnd.
 enum EndKind : std::uint64_t {
@@ -59,7 +63,8 @@ enum EndKind : std::uint64_t {
   kComplete,  // the recording is complete
   kUntimely   // the program did not reach MPI_Finalize; length and bytes of the reason follow
 };
-inline constexpr std::size_t kLongestReason = 200;  // "signal 11 (Segmentation fault)"
+inline constexpr std::size_t kMostCallTimes = 4 * kMostSites;  // of a rank
+inline constexpr std::size_t kLongestReason = 200;             // "signal 11 (Segmentation fault)"
 
 struct BlockHeader {
   Column column = Column::kTimes;

@@ -47,7 +47,9 @@ RankReader::RankReader(std::shared_ptr<const RankBlocks> blocks, std::uint32_t r
     : blocks_(std::move(blocks)),
       rank_(rank),
       events_(*blocks_, rank, Column::kEvents, error_),
-      times_(*blocks_, rank, Column::kTimes, kMostTimeCode, error_),
+      computing_(*blocks_, rank, Column::kTimes, kMostTimeCode, error_),
+      blocked_(*blocks_, rank, Column::kBlocked, kMostTimeCode, error_),
+      durations_(*blocks_, rank, Column::kDurations, kMostTimeCode, error_),
       poll_counts_(*blocks_, rank, Column::kPolls, UINT64_MAX, error_),
       gap_times_(*blocks_, rank, Column::kGaps, kMostTimeCode, error_),
       threads_(*blocks_, rank, Column::kThreads, kMostThreads, error_),
@@ -90,7 +92,7 @@ const Event* RankReader::next_event() {
 }
 
 bool RankReader::next(Event& event) {
-  computed_ = polls_ = 0;
+  polls_ = 0;
   gaps_ = {};
   choice_.clear();
   wildcard_ = false;
@@ -109,7 +111,8 @@ bool RankReader::next(Event& event) {
     return false;
   }
   ++count_;
-  computed_ = time_of_code(times_.at(count_)[0]);
+  times_ = {time_of_code(computing_.at(count_)[0]), time_of_code(blocked_.at(count_)[0]),
+            time_of_code(durations_.at(count_)[0])};
   polls_ = poll_counts_.at(count_)[0];
   const auto [brief, longer] = gap_times_.at(count_);
   gaps_ = {time_of_code(brief), time_of_code(longer)};

@@ -48,7 +48,7 @@ class RankReader final : public Reader {
   RankReader(std::shared_ptr<const RankBlocks> blocks, std::uint32_t rank);
 
   bool next(Event& event) override;
-  [[nodiscard]] std::uint64_t computed() const override { return computed_; }
+  [[nodiscard]] Times times() const override { return times_; }
   [[nodiscard]] std::span<const std::uint64_t> list(std::uint32_t number) const override;
   [[nodiscard]] std::optional<Match> match() override;
   [[nodiscard]] std::span<const std::uint32_t> choice() const override { return choice_; }
@@ -76,7 +76,9 @@ class RankReader final : public Reader {
   std::string error_;  // shared by all columns
   ColumnReader events_;
   EventReader reader_;
-  SparseColumn<1> times_;
+  SparseColumn<1> computing_;
+  SparseColumn<1> blocked_;
+  SparseColumn<1> durations_;
   SparseColumn<1> poll_counts_;
   SparseColumn<2> gap_times_;
   SparseColumn<1> threads_;
@@ -91,7 +93,7 @@ class RankReader final : public Reader {
   std::map<std::uint64_t, Match> early_;          // matches of later wildcards
   std::optional<std::uint64_t> choices_to_skip_;  // before the entry at choices_; nullopt: not read yet
   std::uint64_t choice_size_ = 0;
-  std::uint64_t computed_ = 0;
+  Times times_;
   std::uint64_t polls_ = 0;
   Gaps gaps_;
   std::uint32_t thread_ = 0;

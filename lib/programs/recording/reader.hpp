@@ -37,8 +37,8 @@ class Reader {
 
   /// Returns false at the end; error() is then empty, or contains reason and place.
   virtual bool next(Event& event) = 0;
-  /// The CPU time of the program before the last event of next(), in nanoseconds.
-  [[nodiscard]] virtual std::uint64_t computed() const = 0;
+  /// The times beside the last event of next().
+  [[nodiscard]] virtual Times times() const = 0;
   /// A list of that event. Valid until the next one.
   [[nodiscard]] virtual std::span<const std::uint64_t> list(std::uint32_t number) const = 0;
   /// The match of the last event if it is a wildcard. `nullopt` if it never matched a message.
@@ -50,7 +50,7 @@ class Reader {
   virtual void on_completed(std::uint64_t /*number*/) {}
   /// The number of failed polls between the last event and the one before.
   [[nodiscard]] virtual std::uint64_t polls() const = 0;
-  /// The CPU time between those polls, which computed() does not include.
+  /// The time between those polls, which times() does not include.
   [[nodiscard]] virtual Gaps gaps() const { return {}; }
   /// Returns true if events may belong to several threads.
   [[nodiscard]] virtual bool has_threads() const { return false; }
@@ -70,6 +70,31 @@ class Reader {
   /// Returns true if all its waits are for some of all open requests of the rank, which their lists contain.
   /// list() may make the list of a wait on demand, and only until the first on_completed() after that event.
   [[nodiscard]] virtual bool waits_for_open() const { return false; }
+};
+
+/// Native times of the calls of one function at one call site of a rank, in nanoseconds.
+struct CallTimes {
+  std::string function;
+  std::string site;  // see Reader::site()
+  std::uint64_t count = 0;
+  std::uint64_t sum = 0;
+  std::uint64_t least = 0;
+  std::uint64_t greatest = 0;
+};
+
+/// One rank's run as the recording process measured it, from MPI_Init to MPI_Finalize, in nanoseconds.
+struct NativeRun {
+  std::string host;
+  std::uint64_t cores = 0;  // that the rank may use
+  std::uint64_t run = 0;
+  std::uint64_t init = 0;  // the duration of MPI_Init, before `run`
+  /// Time in which its first thread was ready and had no processor. `nullopt`: the kernel does not report it,
+  /// and gaps between calls count as CPU time only.
+  std::optional<std::uint64_t> ready;
+  std::vector<CallTimes> calls;
+
+  /// The time in MPI calls, of all threads.
+  [[nodiscard]] std::uint64_t in_mpi() const;
 };
 
 /// The recording of one rank as its recorder left it: the bytes from finish(), or else the path of its file.
@@ -121,6 +146,9 @@ class Recording {
   [[nodiscard]] std::optional<std::uint64_t> checksum() const;
   /// rank: below description().ranks.
   [[nodiscard]] std::unique_ptr<Reader> read(int rank) const;
+  /// The native times of a rank. `nullopt` if the recording has none: it was imported, or the rank did not
+  /// reach MPI_Finalize. Fails if they are damaged.
+  [[nodiscard]] Result<std::optional<NativeRun>> native(int rank) const;
   /// The size of one rank's part in bytes.
   [[nodiscard]] std::uint64_t bytes(int rank) const;
   /// Writes one file with all ranks.

@@ -8,13 +8,14 @@
 #include <cerrno>
 #include <utility>
 
+#include "lib/programs/recording/native_run.hpp"
 #include "lib/programs/recording/time_code.hpp"
 
 namespace offramp::recording {
 namespace {
 
-constexpr std::array kBeside = {Column::kThreads, Column::kGaps,    Column::kTimes,
-                                Column::kPolls,   Column::kMatches, Column::kChoices};
+constexpr std::array kBeside = {Column::kThreads, Column::kGaps,    Column::kTimes,   Column::kBlocked,
+                                Column::kPolls,   Column::kMatches, Column::kChoices, Column::kDurations};
 
 std::uint64_t difference(std::int32_t value, std::int32_t last) {
   return zigzag(static_cast<std::uint64_t>(std::int64_t{value} - last));
@@ -47,20 +48,35 @@ std::uint32_t Recorder::list(std::span<const std::uint64_t> values) {
   return ended_ ? 0 : writer_.list(values);
 }
 
-Recorder::Beside& Recorder::open(Column column) {
+Recorder::Beside& Recorder::open(Column column, std::uint64_t event) {
   Beside& beside = this->side_column(column);
   if (beside.payload.size() == 0) {
-    beside.first_event = events_;
+    beside.first_event = event;
     beside.match = {};
-    beside.last = column == Column::kMatches ? 0 : events_;
+    beside.last = column == Column::kMatches ? 0 : event;
   }
   return beside;
 }
 
-Recorder::Beside& Recorder::open_before_event(Column column) {
-  Beside& beside = open(column);
-  beside.payload.put(events_ - std::exchange(beside.last, events_));
-  return beside;
+Payload& Recorder::open_at_event(Column column, std::uint64_t event) {
+  Beside& beside = open(column, event);
+  beside.payload.put(event - std::exchange(beside.last, event));
+  return beside.payload;
+}
+
+std::uint64_t Recorder::time_event() {
+  lasting_.push_back({events_ - 1, std::nullopt});
+  return first_lasting_ + lasting_.size() - 1;
+}
+
+void Recorder::lasted(std::uint64_t ticket, std::uint64_t nanoseconds) {
+  lasting_[ticket - first_lasting_].nanoseconds = nanoseconds;
+  for (; !lasting_.empty() && lasting_.front().nanoseconds; lasting_.pop_front(), ++first_lasting_) {
+    const auto& [event, lasts] = lasting_.front();
+    if (*lasts == 0 || ended_) continue;
+    open_at_event(Column::kDurations, event).put(time_code(*lasts));
+    commit(Column::kDurations);
+  }
 }
 
 void Recorder::commit(Column column) {
@@ -82,7 +98,8 @@ void Recorder::switch_to(std::uint32_t thread) {
   others_.resize(std::max<std::size_t>(others_.size(), std::max(thread, thread_) + std::size_t{1}));
   others_[thread_] = std::exchange(since_, others_[thread]);
   thread_ = thread;
-  beside_ = thread_ != noted_thread_ || since_.polls > 0 || since_.time.matters();
+  beside_ =
+      thread_ != noted_thread_ || since_.polls > 0 || since_.computing.matters() || since_.blocked.matters();
 }
 
 void Recorder::note_beside() {
@@ -90,19 +107,23 @@ void Recorder::note_beside() {
   if (ended_) return;
   if (noted_thread_ != thread_) {
     noted_thread_ = thread_;
-    open_before_event(Column::kThreads).payload.put(std::uint64_t{thread_} + 1);
+    open_before_event(Column::kThreads).put(std::uint64_t{thread_} + 1);
     commit(Column::kThreads);
   }
   if (const std::uint64_t polls = std::exchange(since_.polls, 0); polls > 0) {
-    open_before_event(Column::kPolls).payload.put(polls);
+    open_before_event(Column::kPolls).put(polls);
     commit(Column::kPolls);
   }
-  if (since_.time.matters()) {
-    open_before_event(Column::kTimes).payload.put(since_.time.take_code());
+  if (since_.computing.matters()) {
+    open_before_event(Column::kTimes).put(since_.computing.take_code());
     commit(Column::kTimes);
   }
+  if (since_.blocked.matters()) {
+    open_before_event(Column::kBlocked).put(since_.blocked.take_code());
+    commit(Column::kBlocked);
+  }
   if (since_.brief_gaps.matters() || since_.longer_gaps.matters()) {
-    Payload& payload = open_before_event(Column::kGaps).payload;
+    Payload& payload = open_before_event(Column::kGaps);
     payload.put(since_.brief_gaps.take_code());
     payload.put(since_.longer_gaps.take_code());
     commit(Column::kGaps);
@@ -193,10 +214,16 @@ void Recorder::flush(std::string_view reason) {
   errno = error;
 }
 
-std::string Recorder::finish() {
+std::string Recorder::finish(const NativeRun* native) {
   if (std::exchange(finished_, true)) return {};
   close_all(events_);
   Payload payload;
+  if (native != nullptr && !ended_) {
+    put_native_run(payload, *native);
+    payload.commit();
+    store_.append({Column::kNativeRun, rank_, 0, events(), 0, 0}, payload.bytes());
+    payload.clear();
+  }
   payload.put(events());
   payload.put(complete() ? kComplete : kLimited);
   payload.commit();

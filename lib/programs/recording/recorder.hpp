@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +13,7 @@
 
 #include "lib/programs/recording/event.hpp"
 #include "lib/programs/recording/event_writer.hpp"
+#include "lib/programs/recording/reader.hpp"
 #include "lib/programs/recording/store.hpp"
 
 namespace offramp::recording {
@@ -73,12 +76,17 @@ class Recorder {
     ++since_.polls;
     beside_ = true;
   }
-  /// The CPU time of the program before the next event. Short times are added up until they matter.
-  void computed(std::uint64_t nanoseconds) {
-    since_.time.add(nanoseconds);
-    beside_ = beside_ || since_.time.matters();
+  /// The time of the program before the next event: see Times. Short times are added up until they matter.
+  void passed(std::uint64_t computing, std::uint64_t blocked) {
+    since_.computing.add(computing);
+    since_.blocked.add(blocked);
+    beside_ = beside_ || since_.computing.matters() || since_.blocked.matters();
   }
-  /// The CPU time between failed polls, which is not passed to computed().
+  /// The newest event begins a call whose duration lasted() gives later. Returns its ticket.
+  std::uint64_t time_event();
+  /// nanoseconds: 0 if the event does not last.
+  void lasted(std::uint64_t ticket, std::uint64_t nanoseconds);
+  /// The time between failed polls, which is not passed to passed().
   void add_poll_gaps(const Gaps& gaps) {
     since_.brief_gaps.add(gaps.brief);
     since_.longer_gaps.add(gaps.longer);
@@ -87,9 +95,10 @@ class Recorder {
   /// Writes the open blocks after the finished ones, if there is a file. Async-signal-safe. reason: why the
   /// program ends here, at most kLongestReason bytes; empty if it continues.
   void flush(std::string_view reason = {});
-  /// Ends the recording. Returns the blocks in memory, or an empty text if all are in the file: see Part. If
-  /// writing to the file failed, the blocks follow its contents.
-  std::string finish();
+  /// Ends the recording. native: this rank's run; null for programs that did not run. Returns the blocks in
+  /// memory, or an empty text if all are in the file: see Part. If writing to the file failed, the blocks
+  /// follow its contents.
+  std::string finish(const NativeRun* native = nullptr);
   /// Returns true if the file contains at least the beginning of the recording.
   [[nodiscard]] bool has_written() const { return store_.bytes_in_file() > 0; }
   /// Returns true if the recording is complete so far.
@@ -118,10 +127,16 @@ class Recorder {
   };
   /// A thread's activity since its last event.
   struct Since {
-    Sum time;
+    Sum computing;
+    Sum blocked;
     Sum brief_gaps;
     Sum longer_gaps;
     std::uint64_t polls = 0;
+  };
+  /// An event whose duration is not yet written. Durations are written in the order of events.
+  struct Lasting {
+    std::uint64_t event = 0;
+    std::optional<std::uint64_t> nanoseconds;
   };
   struct Beside {
     Payload payload;
@@ -133,10 +148,12 @@ class Recorder {
 
   const EventWriter::Entry* add_other(const Event& event);
   void note_beside();
-  /// Begins a block if none is open.
-  Beside& open(Column column);
+  /// Begins a block if none is open, for the next event.
+  Beside& open(Column column) { return open(column, events_); }
+  Beside& open(Column column, std::uint64_t event);
   /// Also writes the number of the entry's event.
-  Beside& open_before_event(Column column);
+  Payload& open_before_event(Column column) { return open_at_event(column, events_); }
+  Payload& open_at_event(Column column, std::uint64_t event);
   /// Completes an entry.
   void commit(Column column);
   Beside& side_column(Column column) { return columns_[static_cast<std::size_t>(column)]; }
@@ -160,7 +177,9 @@ class Recorder {
   std::uint32_t thread_ = 0;
   std::uint32_t noted_thread_ = 0;  // of the last event
   std::uint64_t noted_choices_ = 0;
-  std::uint64_t last_event_ = 0;  // where the recording ended
+  std::deque<Lasting> lasting_;
+  std::uint64_t first_lasting_ = 0;  // ticket
+  std::uint64_t last_event_ = 0;     // where the recording ended
   std::uint32_t rank_;
   bool finished_ = false;
   BlockStore store_;

@@ -12,6 +12,7 @@
 
 #include "lib/base/output_file.hpp"
 #include "lib/programs/recording/column_reader.hpp"
+#include "lib/programs/recording/native_run.hpp"
 #include "lib/programs/recording/rank_reader.hpp"
 #include "lib/programs/recording/reader.hpp"
 
@@ -349,6 +350,15 @@ std::optional<std::uint64_t> Recording::checksum() const {
 std::unique_ptr<Reader> Recording::read(int rank) const {
   return std::make_unique<RankReader>(std::shared_ptr<const RankBlocks>(impl_, &impl_->blocks(rank)),
                                       static_cast<std::uint32_t>(rank));
+}
+
+Result<std::optional<NativeRun>> Recording::native(int rank) const {
+  std::string error;
+  EntryReader reader(impl_->blocks(rank), static_cast<std::uint32_t>(rank), Column::kNativeRun, error);
+  std::optional<NativeRun> run;
+  while (reader.advance()) run = get_native_run(reader.cursor());
+  if (!error.empty()) return failure(error);
+  return run;
 }
 
 std::uint64_t Recording::bytes(int rank) const {

@@ -168,7 +168,10 @@ class RankFolder {
     put(Field::kList, pool_.list(list));
     put(Field::kSecondList, pool_.list(reader.list(event.second_list)));
     // Long gaps between polls count as work. Short ones count as waiting, whose time differs elsewhere.
-    put(Field::kTime, static_cast<std::int64_t>(reader.computed() + reader.gaps().longer));
+    const recording::Times times = reader.times();
+    put(Field::kComputing, static_cast<std::int64_t>(times.computing + reader.gaps().longer));
+    put(Field::kBlocked, static_cast<std::int64_t>(times.blocked));
+    put(Field::kNative, static_cast<std::int64_t>(times.native));
     folder_.add(std::move(node));
     return {};
   }
@@ -200,8 +203,10 @@ std::string_view to_string(Field field) {
     case Field::kList:
     case Field::kSecondList:
       return "list";
-    case Field::kTime:
-      return "CPU time";
+    case Field::kComputing:
+    case Field::kBlocked:
+    case Field::kNative:
+      return "time";
     case Field::kCount:
       break;
   }

@@ -44,10 +44,22 @@ class Series {
   std::vector<Repetition> runs_;
 };
 
-enum class Field : std::uint8_t { kPeer, kTag, kBytes, kExtra, kList, kSecondList, kTime, kCount };
+enum class Field : std::uint8_t {
+  kPeer,
+  kTag,
+  kBytes,
+  kExtra,
+  kList,
+  kSecondList,
+  kComputing,
+  kBlocked,
+  kNative,
+  kCount
+};
 inline constexpr std::size_t kFields = static_cast<std::size_t>(Field::kCount);
-/// The fields that the program determines, without the CPU time.
-inline constexpr std::size_t kProgramFields = static_cast<std::size_t>(Field::kTime);
+/// The fields that the program determines. The others are times, in the order of recording::Times.
+inline constexpr std::size_t kProgramFields = static_cast<std::size_t>(Field::kComputing);
+inline constexpr std::size_t kTimeFields = kFields - kProgramFields;
 std::string_view to_string(Field field);
 using AllSeries = std::array<Series, kFields>;
 

@@ -192,9 +192,10 @@ class Attempt {
     for (std::size_t i = 0; i < role.ranks.size(); ++i) {
       if (role.ranks[i].place.ranks != most) continue;
       Donor donor{most, role.ranks[i].place.rank, {}};
-      for (const Node* const node : role.matched[i].calls)
-        donor.times.push_back(node == nullptr ? Series()
-                                              : (*node->series)[static_cast<std::size_t>(Field::kTime)]);
+      for (const Node* const node : role.matched[i].calls) {
+        auto& times = donor.times.emplace_back();
+        if (node != nullptr) std::copy_n(node->series->begin() + kProgramFields, kTimeFields, times.begin());
+      }
       program.donors.push_back(std::move(donor));
     }
   }

@@ -2,6 +2,7 @@
 // is learned from several recordings and matches all their calls, or lists those that it does not match.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -56,7 +57,7 @@ struct Step {
 struct Donor {
   std::int64_t ranks = 0;
   std::int64_t rank = 0;
-  std::vector<Series> times;  // per call, by Step::number
+  std::vector<std::array<Series, kTimeFields>> times;  // per call, by Step::number
 };
 
 struct RoleProgram {

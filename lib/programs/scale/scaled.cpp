@@ -46,7 +46,7 @@ class ScaledRank final : public recording::UnrecordedReader {
     world_.sides = shared_->sides;
     world_.at = coordinates(shared_->sides, rank);
     donor_ = &program_.donors[static_cast<std::size_t>(rank) % program_.donors.size()];
-    times_.resize(program_.calls);
+    time_places_.resize(program_.calls);
     communicators_ = {{world_.size, world_.own}, {1, 0}};
   }
 
@@ -68,7 +68,7 @@ class ScaledRank final : public recording::UnrecordedReader {
     }
     return false;
   }
-  [[nodiscard]] std::uint64_t computed() const override { return computed_; }
+  [[nodiscard]] recording::Times times() const override { return times_; }
   [[nodiscard]] std::span<const std::uint64_t> list(std::uint32_t number) const override {
     if (number == kAllRanks) return recording::all_ranks(static_cast<std::size_t>(shared_->ranks));
     if (number == 0 || number > lists_.size()) return {};
@@ -184,7 +184,7 @@ class ScaledRank final : public recording::UnrecordedReader {
       event.list = make_list(step, rule.list, place, 0);
       event.second_list = make_list(step, rule.second_list, place, 1);
     }
-    computed_ = next_time(step.number);
+    times_ = next_times(step.number);
   }
 
   std::uint32_t make_list(const Step& step, const Turning<ListRule>& one, EvaluationPoint& place,
@@ -207,20 +207,27 @@ class ScaledRank final : public recording::UnrecordedReader {
     communicators_.emplace_back(group->size, group->own);
   }
 
-  /// The donor's times call by call, repeated from the start if it had fewer.
-  std::uint64_t next_time(std::size_t call) {
-    const auto runs = donor_->times[call].runs();
-    if (runs.empty()) return 0;
-    TimePlace& place = times_[call];
-    const Series::Repetition& run = runs[place.run];
-    if (++place.used == run.times) {
-      place.used = 0;
-      place.run = (place.run + 1) % static_cast<std::uint32_t>(runs.size());
+  /// The donor's times call by call, repeated from the start if it had fewer. In strong scaling a rank has
+  /// less work between calls; calls without a model last as long as recorded.
+  recording::Times next_times(std::size_t call) {
+    std::array<std::uint64_t, kTimeFields> next{};
+    for (std::size_t i = 0; i < kTimeFields; ++i) {
+      const auto runs = donor_->times[call][i].runs();
+      if (runs.empty()) continue;
+      TimePlace& place = time_places_[call][i];
+      const Series::Repetition& run = runs[place.run];
+      if (++place.used == run.times) {
+        place.used = 0;
+        place.run = (place.run + 1) % static_cast<std::uint32_t>(runs.size());
+      }
+      next[i] = static_cast<std::uint64_t>(run.value);
     }
-    const auto time = static_cast<std::uint64_t>(run.value);
-    if (shared_->scaling != ComputeScaling::kStrong) return time;
-    const double share = static_cast<double>(donor_->ranks) / static_cast<double>(shared_->ranks);
-    return static_cast<std::uint64_t>(static_cast<double>(time) * share);
+    const auto shared_out = [&](std::uint64_t time) {
+      if (shared_->scaling != ComputeScaling::kStrong) return time;
+      const double share = static_cast<double>(donor_->ranks) / static_cast<double>(shared_->ranks);
+      return static_cast<std::uint64_t>(static_cast<double>(time) * share);
+    };
+    return {shared_out(next[0]), shared_out(next[1]), next[2]};
   }
 
   std::shared_ptr<const Shared> shared_;
@@ -231,9 +238,9 @@ class ScaledRank final : public recording::UnrecordedReader {
   std::size_t at_ = 0;
   std::vector<Turns> open_;
   std::vector<std::pair<std::int64_t, std::int64_t>> communicators_;  // size, and the rank in it
-  std::vector<TimePlace> times_;                                      // by call
+  std::vector<std::array<TimePlace, kTimeFields>> time_places_;       // by call
   std::array<std::vector<std::uint64_t>, 2> lists_;                   // of the event
-  std::uint64_t computed_ = 0;
+  recording::Times times_;
   std::string error_;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -44,8 +45,11 @@ void install_hang_signal() {
   sigaction(SIGUSR2, &handler, nullptr);
 }
 
+std::chrono::steady_clock::time_point init_began;  // of the call that initialises MPI
+
 /// Called after the MPI library is initialised.
 void begin(bool threads) {
+  const auto init = std::chrono::steady_clock::now() - init_began;
   std::unique_ptr<Session> session = make_session(threads);
   if (session == nullptr) return;        // off
   Session::current = session.release();  // NOLINT: deleted by MPI_Finalize
@@ -61,7 +65,7 @@ void begin(bool threads) {
     dispatch.Wtime = native.Wtime;
     dispatch.Wtick = native.Wtick;
   }
-  if (Session::current->recorder() != nullptr) Session::current->recorder()->restart();
+  if (Session::current->recorder() != nullptr) Session::current->recorder()->restart(init);
 }
 
 /// Called before the reports, so that most of them see no message under way. It does not wait long for slow
@@ -188,6 +192,7 @@ bool begins_here = false;  // the program initialised MPI by a call that reached
 /// The first step of each function that initialises MPI.
 void prepare_start() {
   begins_here = true;
+  init_began = std::chrono::steady_clock::now();
   refuse_opened_mpi();
   announce_offramp();
 }

@@ -1,15 +1,22 @@
-// Compute time is the time between two calls. The time-stamp counter measures it. For long gaps, the kernel's
-// CPU clock also shows how much of it the thread was running; reading that clock costs about 1 % of such a
-// gap.
-// A program that polls (MPI_Test and the like) would mostly pay for measuring. In a run of failed polls only
-// every 2nd, 4th, and at most 8th poll reads the counter (CallWatch::step). The elapsed time is divided among
-// them when a poll succeeds or the run ends (end_run(), read_late()).
+// The time-stamp counter measures the time between two calls and in them. For long gaps, the kernel's CPU
+// clock shows how much of it the thread was running. The rest is the time in which it was ready and had no
+// processor, which is not the program's and which /proc/thread-self/schedstat shows, or the thread was
+// blocked. Reading the clock takes about 0.3 us, the file 3 us. The file is read only if there is a rest.
+// Both are also read after long calls, and the clock at intervals, so that each reading shows what a gap
+// itself took. A program that polls (MPI_Test and the like) would mostly pay for measuring. In a run of
+// failed polls only every 2nd, 4th, and at most 8th poll reads the counter (CallWatch::step). The elapsed
+// time is divided among them when a poll succeeds or the run ends (end_run(), read_late()).
 #include "lib/run/mpi/runtime/program_recorder.hpp"
 
+#include <fcntl.h>
+#include <sched.h>
+#include <unistd.h>
 #include <unwind.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <charconv>
 #include <ctime>
 
 #if defined(__x86_64__)
@@ -46,10 +53,38 @@ std::uint64_t ticks() {
 
 /// Gaps are added up until the sum has this length.
 constexpr std::uint64_t kShortTicks = 2'000;
-constexpr std::uint64_t kLongTicks = 250'000;  // the kernel's answer takes about a hundredth of this
+constexpr std::uint64_t kLongTicks = 250'000;          // the kernel's answer takes about a hundredth of this
+constexpr std::uint64_t kStaleTicks = 4 * kLongTicks;  // age of a CPU time that is read again
+/// Nanoseconds without CPU that are not looked into.
+constexpr std::uint64_t kLeastIdle = 10'000;
 
 std::uint64_t size_of(Bytes bytes) {
   return bytes.size();
+}
+
+/// The time in nanoseconds in which this thread was ready to run and had no processor. `nullopt` if the
+/// kernel does not report it (CONFIG_SCHED_INFO). Opened each time: programs may close what they did not
+/// open.
+std::optional<std::uint64_t> ready_time() {
+  const int error = errno;
+  const int file = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+  std::array<char, 128> text{};
+  const ssize_t size = file < 0 ? -1 : read(file, text.data(), text.size());
+  if (file >= 0) (void)::close(file);
+  errno = error;
+  const char* const end = text.data() + std::max<ssize_t>(size, 0);
+  const char* const second = std::find(text.data(), const_cast<char*>(end), ' ');
+  std::uint64_t ready = 0;
+  if (second == end || std::from_chars(second + 1, end, ready).ec != std::errc()) return std::nullopt;
+  return ready;
+}
+
+/// The number of cores that this process may use. 0: unknown.
+std::uint64_t usable_cores() {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  if (sched_getaffinity(0, sizeof cores, &cores) == 0) return static_cast<std::uint64_t>(CPU_COUNT(&cores));
+  return static_cast<std::uint64_t>(std::max(sysconf(_SC_NPROCESSORS_ONLN), 0L));
 }
 
 }  // namespace
@@ -72,9 +107,12 @@ ProgramRecorder::ProgramRecorder(const recording::RecorderOptions& options, bool
 
 // --- time ---
 
-void ProgramRecorder::restart() {
+void ProgramRecorder::restart(std::chrono::nanoseconds init) {
+  init_ = init;
   watch_ = {};
-  watch_.left = ticks();
+  if (times_) read_ready_time();
+  ready_at_begin_ = watch_.ready;
+  began_ = watch_.left = ticks();
   read_cpu_time(watch_.left);
 }
 
@@ -85,19 +123,37 @@ void ProgramRecorder::measure_ticks() {
 }
 
 void ProgramRecorder::read_cpu_time(std::uint64_t now) {
+  const std::uint64_t before = watch_.cpu;
   watch_.cpu = nanoseconds_of(CLOCK_THREAD_CPUTIME_ID);
+  const std::uint64_t wall = nanoseconds(now - watch_.cpu_read);
+  watch_.idle += wall - std::min(wall, watch_.cpu - before);
   watch_.cpu_read = now;
 }
 
-/// Returns the CPU time in nanoseconds of the gap that has just ended.
-std::uint64_t ProgramRecorder::cpu_time_of(std::uint64_t passed, std::uint64_t now) {
-  const auto in_nanoseconds = [&] { return static_cast<std::uint64_t>(static_cast<double>(passed) * tick_); };
-  if (passed <= kLongTicks) return in_nanoseconds();
+void ProgramRecorder::read_ready_time() {
+  watch_.idle = 0;
+  if (!has_ready_time_) return;
+  const std::optional<std::uint64_t> ready = ready_time();
+  has_ready_time_ = ready.has_value();
+  watch_.ready = ready.value_or(0);
+}
+
+/// Divides a long gap of `passed` ticks, which began when the last call ended.
+ProgramRecorder::Gap ProgramRecorder::split(std::uint64_t passed, std::uint64_t now) {
   measure_ticks();
-  // Another process may have run on the processor.
-  const std::uint64_t before = watch_.cpu;
+  const std::uint64_t wall = nanoseconds(passed);
+  // CPU time that was spent before the gap does not belong to it.
+  const std::uint64_t earlier = nanoseconds(watch_.left - std::min(watch_.left, watch_.cpu_read));
+  const std::uint64_t cpu_before = watch_.cpu;
   read_cpu_time(now);
-  return std::min(in_nanoseconds(), watch_.cpu - before);
+  const std::uint64_t spent = watch_.cpu - cpu_before;
+  const std::uint64_t computing = std::min(wall, spent - std::min(spent, earlier));
+  const std::uint64_t rest = wall - computing;
+  constexpr std::uint64_t kNoise = 64;
+  if (rest < std::max(kLeastIdle, wall / kNoise) || !has_ready_time_) return {computing, 0};
+  const std::uint64_t ready_before = watch_.ready;
+  read_ready_time();
+  return {computing, has_ready_time_ ? rest - std::min(rest, watch_.ready - ready_before) : 0};
 }
 
 /// asks_again: the call may be a failed poll.
@@ -107,6 +163,7 @@ void ProgramRecorder::begin_time(bool asks_again) {
   if (watch_.left == 0) {
     watch_.left = now;
     read_cpu_time(now);
+    read_ready_time();
   }
   if (now - flushed_ > between_flushes_) [[unlikely]] {
     recorder_.flush();
@@ -117,14 +174,23 @@ void ProgramRecorder::begin_time(bool asks_again) {
   } else {
     watch_.outside += now - watch_.left;
   }
-  if (watch_.outside > kShortTicks) recorder_.computed(cpu_time_of(std::exchange(watch_.outside, 0), now));
+  if (watch_.outside <= kShortTicks) return;
+  const std::uint64_t passed = std::exchange(watch_.outside, 0);
+  const Gap gap = passed > kLongTicks ? split(passed, now) : Gap{nanoseconds(passed), 0};
+  recorder_.passed(gap.computing, gap.blocked);
 }
 
 /// The counter has been read again. The time since then consists of `gaps` gaps and the calls between them.
 void ProgramRecorder::end_run(std::uint64_t now, std::uint64_t gaps, bool asks_again) {
   const std::uint64_t calls = std::exchange(watch_.unread_calls, 0);
   std::uint64_t passed = now - watch_.left;
-  passed -= std::min(passed, calls * watch_.shortest);
+  const std::uint64_t inside = std::min(passed, calls * watch_.shortest);
+  passed -= inside;
+  if (calls > 0) {
+    CallTicks& times = call_ticks(watch_.polled, watch_.site);
+    times.count += calls;
+    times.sum += inside;
+  }
   watch_.was_poll = false;
   watch_.to_skip = 0;
   if (!asks_again && calls == 0) {
@@ -132,17 +198,9 @@ void ProgramRecorder::end_run(std::uint64_t now, std::uint64_t gaps, bool asks_a
     watch_.outside += passed;
     return;
   }
-  auto time = static_cast<std::uint64_t>(static_cast<double>(passed) * tick_);
-  if (passed > gaps * brief_gap_ && (calls > 0 || passed > kLongTicks / 4)) {
-    // Another process may have run on the processor. CPU time spent before the gap does not belong to it.
-    measure_ticks();
-    const auto earlier =
-        static_cast<std::uint64_t>(static_cast<double>(watch_.left - watch_.cpu_read) * tick_);
-    const std::uint64_t cpu_before = watch_.cpu;
-    read_cpu_time(now);
-    const std::uint64_t spent = watch_.cpu - cpu_before;
-    time = std::min(time, spent - std::min(spent, earlier));
-  }
+  const bool is_long = passed > gaps * brief_gap_ && (calls > 0 || passed > kLongTicks / 4);
+  const Gap gap = is_long ? split(passed, now) : Gap{nanoseconds(passed), 0};
+  const std::uint64_t time = gap.computing + gap.blocked;
   if (passed <= gaps * brief_gap_ || time <= gaps * recording::kBriefGap)
     return recorder_.add_poll_gaps({time, 0});
   watch_.step = 0;
@@ -153,7 +211,7 @@ void ProgramRecorder::end_run(std::uint64_t now, std::uint64_t gaps, bool asks_a
   if (asks_again) {
     recorder_.add_poll_gaps({0, time});
   } else {
-    recorder_.computed(time);
+    recorder_.passed(gap.computing, gap.blocked);
   }
 }
 
@@ -164,17 +222,28 @@ void ProgramRecorder::end_run(std::uint64_t now, std::uint64_t gaps, bool asks_a
   end_run(watch_.entered, std::max<std::uint64_t>(watch_.unread_calls, 1), true);
 }
 
-void ProgramRecorder::end_time() {
+void ProgramRecorder::end_time(Function function) {
   constexpr std::uint32_t kMostSteps = 8;
   const std::uint64_t now = ticks();
   const std::uint64_t inside = now - watch_.entered;
   watch_.left = now;
+  if (watch_.was_poll) watch_.site = number_of(watch_.place);
+  CallTicks& times = call_ticks(function, watch_.site);
+  ++times.count;
+  times.sum += inside;
+  times.least = std::min(times.least, inside);
+  times.greatest = std::max(times.greatest, inside);
+  if (watch_.ticket != 0) [[unlikely]]
+    recorder_.lasted(std::exchange(watch_.ticket, 0) - 1, watch_.is_modelled ? 0 : nanoseconds(inside));
   if (!watch_.was_poll) {
     watch_.step = 0;
-    if (inside > kLongTicks) [[unlikely]]
+    if (inside > kLongTicks || now - watch_.cpu_read > kStaleTicks) [[unlikely]] {
       read_cpu_time(now);
+      if (watch_.idle > kLeastIdle) read_ready_time();
+    }
     return;
   }
+  watch_.polled = function;
   // If the call itself is slow, the processor is shared, and each gap is measured.
   watch_.shortest = watch_.step == 0 ? inside : std::min(watch_.shortest, inside);
   watch_.step = inside > brief_gap_ ? 0 : std::min(std::max(2 * watch_.step, 1U), kMostSteps);
@@ -185,7 +254,45 @@ void ProgramRecorder::end_time() {
 void ProgramRecorder::close() {
   switch_to_this_thread();
   enter(Function::kFinalize, {});
+  ended_ = ticks();
   leave(Function::kFinalize);
+  if (times_) read_ready_time();
+  ready_at_end_ = watch_.ready;
+}
+
+std::string ProgramRecorder::finish() {
+  if (!times_) return recorder_.finish();
+  measure_ticks();
+  recording::NativeRun run;
+  std::array<char, 256> host{};
+  (void)gethostname(host.data(), host.size() - 1);
+  run.host = host.data();
+  run.cores = usable_cores();
+  run.run = nanoseconds(ended_ - began_);
+  run.init = static_cast<std::uint64_t>(init_.count());
+  if (has_ready_time_) run.ready = ready_at_end_ - std::min(ready_at_end_, ready_at_begin_);
+  const auto add = [&](std::uint32_t site, const CallTicks& ticks) {
+    if (ticks.function == CallTicks::kUnused ||
+        ticks.function == static_cast<std::uint16_t>(Function::kFinalize))
+      return;
+    run.calls.push_back({kFunctionNames[ticks.function], site == 0 ? std::string() : site_names_[site - 1],
+                         ticks.count, nanoseconds(ticks.sum), nanoseconds(ticks.least),
+                         nanoseconds(ticks.greatest)});
+  };
+  for (std::size_t site = 0; site < call_ticks_.size(); ++site)
+    add(static_cast<std::uint32_t>(site), call_ticks_[site]);
+  for (const auto& [key, ticks] : other_call_ticks_) add(key.first, ticks);
+  return recorder_.finish(&run);
+}
+
+/// Times of a call site's first call, or of another function that is called there.
+CallTicks& ProgramRecorder::other_call_ticks(std::uint16_t function, std::uint32_t site) {
+  if (site >= call_ticks_.size()) call_ticks_.resize(site + std::size_t{1});
+  CallTicks& usual = call_ticks_[site];
+  const bool is_first = usual.function == CallTicks::kUnused;
+  CallTicks& found = is_first ? usual : other_call_ticks_[{site, function}];
+  found.function = function;
+  return found;
 }
 
 // --- events ---
@@ -205,7 +312,12 @@ ProgramRecorder::Event ProgramRecorder::event(EventKind kind, Function function,
   event.flags |= static_cast<std::uint8_t>(watch_.silent ? 0 : recording::kContinues);
   calls_ += watch_.silent && !is_question(static_cast<Function>(event.call)) ? 1 : 0;
   watch_.silent = false;
-  event.site = number_of(watch_.place);
+  constexpr auto kWithoutModel =
+      1U << static_cast<unsigned>(EventKind::kNative) | 1U << static_cast<unsigned>(EventKind::kMeet) |
+      1U << static_cast<unsigned>(EventKind::kExchange) |
+      1U << static_cast<unsigned>(EventKind::kCommunicator) | 1U << static_cast<unsigned>(EventKind::kWait);
+  watch_.is_modelled = watch_.is_modelled || (kWithoutModel >> static_cast<unsigned>(event.kind) & 1U) == 0;
+  watch_.site = event.site = number_of(watch_.place);
   return recorder_.add(event);
 }
 
@@ -262,7 +374,9 @@ const ProgramRecorder::KnownSite& ProgramRecorder::look_up(CallPlace place) {
     if (place.slot != nullptr) known->second.up = words_up_to(caller_of(place.site), place.slot);
     return known->second;
   }
-  known->second.number = recorder_.site(fmt::format("{}+{:#x}", found.object, found.offset));
+  std::string name = fmt::format("{}+{:#x}", found.object, found.offset);
+  known->second.number = recorder_.site(name);
+  if (known->second.number != 0) site_names_.push_back(std::move(name));
   if (std::ranges::find(objects_, found.object, &LoadedObject::name) == objects_.end())
     objects_.push_back({found.object, build_id_of(found.path), found.path});
   return known->second;
@@ -284,6 +398,7 @@ std::uint32_t ProgramRecorder::number_of_other(CallPlace place) {
 
 void ProgramRecorder::add_native(Function function) {
   add(event(EventKind::kNative, function, 0));
+  if (function != Function::kFinalize) time_call();
 }
 
 std::uint32_t ProgramRecorder::started(Function function, const Event& again, std::uint32_t& wildcard) {
@@ -451,7 +566,9 @@ std::uint32_t ProgramRecorder::new_communicator(Event made, const Context& membe
 std::uint32_t ProgramRecorder::synchronize(Function function, std::uint32_t communicator, bool blocking) {
   Event made = event(EventKind::kMeet, function, blocking ? recording::kBlocking : 0);
   made.communicator = communicator;
-  return add(made);
+  const std::uint32_t request = add(made);
+  time_call();
+  return request;
 }
 
 std::uint32_t ProgramRecorder::exchange(Function function, std::uint32_t communicator, int subject,
@@ -461,7 +578,9 @@ std::uint32_t ProgramRecorder::exchange(Function function, std::uint32_t communi
   made.tag = subject;
   made.list = list_of(to);
   made.second_list = list_of(from);
-  return add(made);
+  const std::uint32_t request = add(made);
+  time_call();
+  return request;
 }
 
 std::span<const char* const> ProgramRecorder::call_names() {

@@ -7,10 +7,13 @@
 #include <mpi.h>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -55,10 +58,16 @@ struct CallWatch {
   std::uint64_t outside = 0;  // time between calls, not recorded yet
   std::uint64_t cpu = 0;      // CPU time in nanoseconds, at cpu_read
   std::uint64_t cpu_read = 0;
-  CallPlace place;      // of the current call
-  bool silent = false;  // this call has no event yet
-  int depth = 0;        // nesting: the library calls MPI functions within others
-  int hidden = 0;       // above 0: calls are internal to the library
+  std::uint64_t idle = 0;    // time without CPU in nanoseconds, since `ready` was read
+  std::uint64_t ready = 0;   // time ready to run without a processor, in nanoseconds
+  CallPlace place;           // of the current call
+  std::uint32_t site = 0;    // the number of its call site, once it has an event or has failed as a poll
+  Function polled{};         // the last failed poll
+  std::uint64_t ticket = 0;  // of its event that lasts, plus 1; 0: none
+  bool silent = false;       // this call has no event yet
+  bool is_modelled = false;  // this call has an event with a model
+  int depth = 0;             // nesting: the library calls MPI functions within others
+  int hidden = 0;            // above 0: calls are internal to the library
   // In a run of failed polls, the counter is read at the 1st, 2nd, 4th, 8th, and every 8th of them.
   bool was_poll = false;           // the last call was a failed poll
   bool unread = false;             // the counter was not read when this call began
@@ -68,12 +77,22 @@ struct CallWatch {
   std::uint64_t shortest = 0;      // shortest such call
 };
 
+/// Native times of one function at one call site, in ticks.
+struct CallTicks {
+  static constexpr auto kUnused = static_cast<std::uint16_t>(Function::kCount);
+  std::uint16_t function = kUnused;
+  std::uint64_t count = 0;
+  std::uint64_t sum = 0;
+  std::uint64_t least = UINT64_MAX;
+  std::uint64_t greatest = 0;
+};
+
 class ProgramRecorder {
  public:
   using Event = recording::Event;
   using EventKind = recording::EventKind;
 
-  /// times: also records the CPU time between calls, which costs each call two readings of a counter.
+  /// times: also records the time between calls and in them, which costs each call two readings of a counter.
   ProgramRecorder(const recording::RecorderOptions& options, bool threads, bool times = true);
 
   [[nodiscard]] recording::Recorder& recorder() { return recorder_; }
@@ -96,10 +115,11 @@ class ProgramRecorder {
     PauseRecording& operator=(const PauseRecording&) = delete;
   };
 
-  // CPU time between calls is measured from leave() to enter() of one thread.
+  // The time between calls is measured from leave() to enter() of one thread.
   [[gnu::always_inline]] void enter(Function function, CallPlace place) {
     if (watch_.depth++ > 0) return;
     watch_.silent = true;
+    watch_.is_modelled = false;
     watch_.place = place;
     if (!times_) return;
     if (is_question(function) && watch_.to_skip > 0) {
@@ -116,14 +136,16 @@ class ProgramRecorder {
     if (watch_.silent) [[unlikely]]
       add_native(function);
     if (!times_ || std::exchange(watch_.unread, false)) return;
-    end_time();
+    end_time(function);
   }
   /// The objects that contain this rank's call sites.
   [[nodiscard]] const std::vector<LoadedObject>& objects() const { return objects_; }
   /// Records MPI_Finalize, the last event.
   void close();
-  /// Call it after MPI_Init: earlier compute time is not counted.
-  void restart();
+  /// Call it after MPI_Init, which took this long: earlier time is not counted.
+  void restart(std::chrono::nanoseconds init);
+  /// Ends the recording: see Recorder::finish().
+  std::string finish();
 
   [[nodiscard]] static Event message_event(Function function, EventKind kind, const Point& point,
                                            std::uint8_t flags);
@@ -230,16 +252,35 @@ class ProgramRecorder {
   }
   std::uint32_t number_of_other(CallPlace place);
   void begin_time(bool asks_again);
-  void end_time();
+  void end_time(Function function);
   void end_run(std::uint64_t now, std::uint64_t gaps, bool asks_again);
   void read_late();
   Event collective_event(Function function, const CollectiveCall& collective);
   void about(EventKind kind, Function function, std::uint32_t request);
   std::uint32_t list_of(std::span<const int> values);
   std::uint32_t distances(std::span<const std::uint32_t> requests);
-  std::uint64_t cpu_time_of(std::uint64_t ticks, std::uint64_t now);
+  struct Gap {
+    std::uint64_t computing = 0;  // nanoseconds
+    std::uint64_t blocked = 0;
+  };
+  Gap split(std::uint64_t passed, std::uint64_t now);
   void read_cpu_time(std::uint64_t now);
+  void read_ready_time();
   void measure_ticks();
+  [[nodiscard]] std::uint64_t nanoseconds(std::uint64_t passed) const {
+    return static_cast<std::uint64_t>(static_cast<double>(passed) * tick_);
+  }
+  /// The newest event lasts as long as the current call.
+  void time_call() {
+    if (times_ && watch_.ticket == 0 && watch_.hidden == 0) watch_.ticket = recorder_.time_event() + 1;
+  }
+  [[gnu::always_inline]] CallTicks& call_ticks(Function function, std::uint32_t site) {
+    const auto number = static_cast<std::uint16_t>(function);
+    if (site < call_ticks_.size() && call_ticks_[site].function == number) [[likely]]
+      return call_ticks_[site];
+    return other_call_ticks(number, site);
+  }
+  CallTicks& other_call_ticks(std::uint16_t function, std::uint32_t site);
 
   struct KnownSite {
     const void* site = nullptr;
@@ -270,6 +311,15 @@ class ProgramRecorder {
   std::uint64_t first_ticks_;
   std::uint64_t first_time_;
   double tick_ = 0;
+  std::vector<CallTicks> call_ticks_;                                              // by call site
+  std::map<std::pair<std::uint32_t, std::uint16_t>, CallTicks> other_call_ticks_;  // several functions at one
+  std::vector<std::string> site_names_;
+  std::uint64_t began_ = 0;  // in ticks
+  std::uint64_t ended_ = 0;
+  std::chrono::nanoseconds init_{};
+  std::uint64_t ready_at_begin_ = 0;  // of the first thread
+  std::uint64_t ready_at_end_ = 0;
+  bool has_ready_time_ = true;   // the kernel reports it
   std::uint64_t brief_gap_ = 0;  // in ticks
   // Events are flushed to the file every second, in case the program is killed.
   std::uint64_t flushed_ = 0;

@@ -104,7 +104,7 @@ Result<recording::Recording> parts_of_all(Session& session, const FinalizeComm& 
   const recording::Recorder& recorder = session.recorder()->recorder();
   const auto path_of = [&](std::size_t rank) { return recording::part_path(path, static_cast<int>(rank)); };
   const std::string own = path_of(static_cast<std::size_t>(finalize_comm.rank()));
-  std::string memory = session.recorder()->recorder().finish();
+  std::string memory = session.recorder()->finish();
   bool in_file = recorder.has_written();
   // A part beside another output is only needed until the run is settled. It is moved to memory if its file
   // is incomplete.
