@@ -255,7 +255,7 @@ class Figures(unittest.TestCase):
         ("docs/replay.md", "at most 8192 symbols", "lib/programs/recording/format.hpp", "kMostSymbols = 8192;"),
         ("docs/replay.md", "at most 1,048,576 values", "lib/programs/recording/format.hpp", "kMostValues = std::size_t{1} << 20U;"),
         ("docs/replay.md", "three times as many", "lib/programs/recording/format.hpp", "kMostBlockValues = 3 * kMostValues;"),
-        ("docs/replay.md", "version, 32 bits: 5", "lib/programs/recording/format.hpp", "kVersion = 5;"),
+        ("docs/replay.md", "version, 32 bits: 6", "lib/programs/recording/format.hpp", "kVersion = 6;"),
         ("docs/replay.md", "gaps of up to 1 us", "lib/programs/recording/event.hpp", "kBriefGap = 1000;"),
         ("docs/replay.md", "`FILE.rank-N`", "lib/programs/recording/recording.cpp", '"{}.rank-{}"'),
         ("docs/report.md", "up to 2^24 messages", "lib/answers/replay/replay_log.hpp", "kMostWaits = std::size_t{1} << 24;"),
