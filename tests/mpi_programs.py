@@ -73,10 +73,8 @@ def in_turn(names, turn, turns):
     return [name for i, name in enumerate(names) if i % turns == turn % turns]
 
 
-# Cases with handles that must not be replaced: invalid ones, and a type that an operation compares with its own. Over MPICH, gather
-# receives wrong data in this mode if many other cases ran before it; the cause is not known.
+# Cases with handles that must not be replaced: invalid ones, and a type that an operation compares with its own.
 KEEP_HANDLES = {"errors", "persistent_collectives", "reduce_user"}
-KEEP_HANDLES_MPICH = KEEP_HANDLES | {"gather"}
 
 
 def freed_early(build):
