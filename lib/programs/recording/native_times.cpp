@@ -16,6 +16,7 @@ Result<std::optional<NativeTimes>> native_times_of(const Recording& recording) {
   constexpr double kShort = 0.05;  // of a run
   NativeTimes times;
   times.ranks = recording.description().ranks;
+  if (times.ranks == 0) return std::optional<NativeTimes>();
   std::map<std::string, Host> hosts;
   std::vector<std::string> order;  // the hosts in the order of ranks, without repetitions
   std::map<std::pair<std::string, std::string>, CallTimes> calls;
