@@ -80,7 +80,8 @@ void add_baseline(ReportAnswer& answer, const Setup& setup, const Configuration&
   if (setting) answer.machine = machine_text(*setting, input.ranks());
   if (!input.program.recording || input.is_part) return;
   ReplayOptions options;
-  options.compute = configuration.compute;
+  options.compute.polling =
+      configuration.compute.polling;  // the recorded run, whatever factors are asked for
   options.progress = [](const ReplayProgress&) { return !is_interrupted(); };
   const auto comparison = compare_with_native(configuration, setup.registry, *input.program.recording,
                                               input.source(), options, sites);

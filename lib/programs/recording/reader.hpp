@@ -85,7 +85,7 @@ struct CallTimes {
 /// One rank's run as the recording process measured it, from MPI_Init to MPI_Finalize, in nanoseconds.
 struct NativeRun {
   std::string host;
-  std::uint64_t cores = 0;  // that the rank may use
+  std::uint64_t cores = 0;  // of its node
   std::uint64_t run = 0;
   std::uint64_t init = 0;  // the duration of MPI_Init, before `run`
   /// Time in which its first thread was ready and had no processor. `nullopt`: the kernel does not report it,

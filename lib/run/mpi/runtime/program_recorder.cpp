@@ -9,7 +9,6 @@
 #include "lib/run/mpi/runtime/program_recorder.hpp"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <unistd.h>
 #include <unwind.h>
 
@@ -79,11 +78,8 @@ std::optional<std::uint64_t> ready_time() {
   return ready;
 }
 
-/// The number of cores that this process may use. 0: unknown.
-std::uint64_t usable_cores() {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  if (sched_getaffinity(0, sizeof cores, &cores) == 0) return static_cast<std::uint64_t>(CPU_COUNT(&cores));
+/// The number of the node's cores. A launcher may bind each rank to one of them. 0: unknown.
+std::uint64_t cores_of_node() {
   return static_cast<std::uint64_t>(std::max(sysconf(_SC_NPROCESSORS_ONLN), 0L));
 }
 
@@ -267,7 +263,7 @@ std::string ProgramRecorder::finish() {
   std::array<char, 256> host{};
   (void)gethostname(host.data(), host.size() - 1);
   run.host = host.data();
-  run.cores = usable_cores();
+  run.cores = cores_of_node();
   run.run = nanoseconds(ended_ - began_);
   run.init = static_cast<std::uint64_t>(init_.count());
   if (has_ready_time_) run.ready = ready_at_end_ - std::min(ready_at_end_, ready_at_begin_);
