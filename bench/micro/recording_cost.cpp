@@ -45,9 +45,9 @@ void loop(Recorder& recorder) {
 
 void loop_with_times(Recorder& recorder) {
   for (std::uint64_t i = 0; i < kEvents / 10; ++i) {
-    recorder.computed(50'000 + i % 1000);
+    recorder.passed(50'000 + i % 1000, 0);
     for (int peer = 0; peer < 10; ++peer) {
-      recorder.computed(30);
+      recorder.passed(30, 0);
       add_message(recorder, peer, 8192, 7);
     }
   }
