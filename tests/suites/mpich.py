@@ -14,7 +14,7 @@ import tempfile
 import pytest
 
 from launch import DEALER, base_environment, mpi_of, run as launch
-from mpi_programs import Run, by_number, cases, programs
+from mpi_programs import KEEP_HANDLES, Run, by_number, cases, freed_early, programs
 from suites import fortran, mpi4
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -80,6 +80,11 @@ def run_all(within, tally, backend, names, settings=None, how=""):
 
 def test_cases_dealt(within, tally):
     run_all(within, tally, DEALER, sum(cases(within.build), []))
+
+
+def test_freed_early(within, tally):
+    names = [name for name in sum(cases(within.build), []) if name not in KEEP_HANDLES]
+    run_all(within, tally, DEALER, names, freed_early(within.build), ", handles freed early")
 
 
 def test_stand_alone_dealt(within, tally):
