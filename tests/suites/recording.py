@@ -362,12 +362,15 @@ def spent_between_calls(events):
     """Rank and phase -> nanoseconds computing, and blocked, from `info --events`."""
     spent, phases = {}, {}
     for line in events.splitlines():
-        rank, rest = line.split(" ", 1)
-        if begins := re.match(r"MPI_Pcontrol phase .* tag 1 .*\[([\d ]+)\]", rest):
-            phases[rank] = "".join(chr(int(letter)) for letter in begins[1].split())
+        stream, rest = line.split(" ", 1)
+        rank, _, thread = stream.partition(".")
+        if thread not in ("", "0"):
+            phases[stream] = "threads"
+        if begins := re.match(r"MPI_Pcontrol phase .* tag (-?1) .*?(?:\[([\d ]+)\]|$)", rest):
+            phases[stream] = "".join(chr(int(letter)) for letter in (begins[2] or "").split())
         found = re.match(r"(computes|is blocked for) (\d+) ns", rest)
-        if found and rank in phases:
-            both = spent.setdefault((rank, phases[rank]), [0, 0])
+        if found and phases.get(stream):
+            both = spent.setdefault((rank, phases[stream]), [0, 0])
             both[found[1] != "computes"] += int(found[2])
     return spent
 
@@ -390,4 +393,4 @@ def test_time_between_calls(arguments, tally):
                 for what, is_, should in [("computing", computing, int(cpu)), ("blocked", blocked, int(wall) - int(cpu) - int(ready))]:
                     if abs(is_ - should) > 0.05 * int(wall) + slack:
                         wrong.append(f"rank {rank}, {kind}: {what} {is_} ns, but {should} ns by the program's own clocks")
-            tally.record(label, not wrong and len(spent) == ranks * (len(kinds) or 8), "\n".join(wrong), run.seconds)
+            tally.record(label, not wrong and len(spent) == ranks * (len(kinds) or 10), "\n".join(wrong), run.seconds)
