@@ -58,7 +58,7 @@ void replace_blocking(MpiTable& table) {
 #endif
   serve<&T::Win_create_dynamic, &T::Win_free, &T::Win_start, &T::Win_complete, &T::Win_wait, &T::Win_fence,
         &T::Win_lock, &T::Win_lock_all, &T::Win_unlock, &T::Win_unlock_all, &T::Win_flush, &T::Win_flush_all,
-        &T::Win_post>(table);
+        &T::Win_flush_local, &T::Win_flush_local_all, &T::Win_post>(table);
   serve<&T::File_open, &T::File_close, &T::File_set_view, &T::File_set_size, &T::File_sync,
         &T::File_seek_shared, &T::File_preallocate, &T::File_set_atomicity>(table);
 }
