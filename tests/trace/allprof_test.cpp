@@ -91,13 +91,18 @@ TEST(AllprofTrace, TakesTheRankFromTheNameOfTheFile) {
   expect_to_end_everywhere(program);
 }
 
-/// Calls that cannot be carried are reported, and take no time.
+/// Calls without a model are reported.
 TEST(AllprofTrace, SaysWhichCallsAreNotCarried) {
   const Folder folder;
   const Program program = opened(folder.file("t",
                                              "MPI_Init:-:0:0:1.0\nMPI_Put:2.0:1:1:1,4,4:0:0:1:1,4,4:77:3.0\n"
-                                             "MPI_File_read:4.0:1:2:5.0\n"));
-  EXPECT_THAT(program.notes, Contains("unsupported calls, which take no time: MPI_File_read, MPI_Put"));
+                                             "MPI_File_read:4.0:1:2:5.5\n"));
+  EXPECT_THAT(program.notes,
+              Contains("calls without a model, which last as long as in the trace: MPI_File_read, MPI_Put"));
+  const auto reader = program.read(0);
+  std::vector<std::uint64_t> native;
+  for (Event event; reader->next(event);) native.push_back(reader->times().native);
+  EXPECT_THAT(native, ElementsAre(0, 1000, 1500));
 }
 
 TEST(AllprofTrace, ThatIsCutIsNotWhole) {

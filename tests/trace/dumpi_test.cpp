@@ -103,7 +103,9 @@ TEST(DumpiTrace, SaysWhatItDoesNotRead) {
                call_of("MPI_Allreduce_init", "") + call_of("MPI_Comm_rank", "") +
                call_of("MPI_Finalize", "") +
                "MPI_Recv called 3 times and ignored 0 times\nMPI_Send called 3 times and ignored 2 times\n"));
-  EXPECT_THAT(program.notes, Contains("unsupported calls, which take no time: MPI_Allreduce_init, MPI_Foo"));
+  EXPECT_THAT(
+      program.notes,
+      Contains("calls without a model, which last as long as in the trace: MPI_Allreduce_init, MPI_Foo"));
   EXPECT_THAT(program.notes,
               Contains("lines outside of calls are ignored: 3, the first at " + folder.file("t") + ":4"));
   EXPECT_THAT(opened(data(kRing)).notes, Not(Contains(HasSubstr("not read:"))));

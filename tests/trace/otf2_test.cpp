@@ -427,7 +427,7 @@ TEST(Otf2Archive, SaysWhatItLeavesOut) {
                   "completions of requests whose start is missing are left out",
                   HasSubstr("probes take no time"), "receives and collectives without an end are left out",
                   "receives that were cancelled are left out",
-                  "unsupported calls, which take no time: MPI_Put"));
+                  "calls without a model, which last as long as in the trace: MPI_Put"));
   const auto calls = calls_of(program, 0);
   EXPECT_EQ(calls.size(), 5U) << fmt::format("{}", fmt::join(calls, "\n"));
   EXPECT_THAT(calls[0], HasSubstr("MPI_Ibsend 1 8 0 3"));

@@ -112,9 +112,10 @@ void MadeEvents::add(const Event& event) {
   if (begins_request(event)) ++begun_;
 }
 
-void MadeEvents::native(MpiFunction call) {
+void MadeEvents::native(MpiFunction call, std::uint64_t nanoseconds) {
   initialized_ = initialized_ || call == MpiFunction::kInit;
   finalized_ = finalized_ || call == MpiFunction::kFinalize;
+  times_.native = nanoseconds;
   add({.kind = EventKind::kNative, .call = number_of(call)});
 }
 

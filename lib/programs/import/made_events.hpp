@@ -82,8 +82,8 @@ class MadeEvents : public recording::UnrecordedReader {
   /// A number for Event::list of an event that is made before make_more() returns.
   std::uint32_t intern(std::span<const std::uint64_t> values);
   void add(const recording::Event& event);
-  /// A call without modelled time.
-  void native(MpiFunction call);
+  /// A call without a model, which lasts as long as in the trace.
+  void native(MpiFunction call, std::uint64_t nanoseconds = 0);
   /// Returns the number of the request that it begins, if any.
   std::uint64_t message(recording::EventKind kind, MpiFunction call, int peer, int tag, std::uint64_t bytes,
                         std::uint8_t flags, ElementType element = ElementType::kByte,

@@ -60,12 +60,20 @@ class CallEvents final : public MadeEvents, private CallArguments {
     return calls().error().empty() ? false : fail(calls().error());
   }
 
+  /// Nanoseconds from the beginning to the end of the call; 0 if the trace lacks one of them.
+  std::uint64_t duration() {
+    const auto begun = calls().begun();
+    const auto ended = calls().ended();
+    return begun && ended && *ended > *begun ? *ended - *begun : 0;
+  }
+
   void act(const Function& function) {
     using enum FunctionKind;
     switch (function.kind) {
       case kOther:
-      case kUnknown:
         return native(function.call);
+      case kUnknown:
+        return native(function.call, duration());
       case kSend:
       case kReceive:
         return one_message(function);
@@ -503,8 +511,8 @@ Result<std::optional<Program>> program_of_calls(const std::string& name, int ran
   program.notes = std::move(notes);
   for (std::string& note : seen.library.notes()) program.notes.push_back(std::move(note));
   if (!seen.unknown.empty())
-    program.notes.push_back(
-        fmt::format("unsupported calls, which take no time: {}", fmt::join(seen.unknown, ", ")));
+    program.notes.push_back(fmt::format("calls without a model, which last as long as in the trace: {}",
+                                        fmt::join(seen.unknown, ", ")));
   if (seen.unread.lines > 0)
     program.notes.push_back(fmt::format("lines outside of calls are ignored: {}, the first at {}",
                                         seen.unread.lines, seen.unread.first));

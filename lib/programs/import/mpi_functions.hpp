@@ -11,7 +11,7 @@ namespace offramp::trace {
 
 enum class FunctionKind : std::uint8_t {
   kOther,    // takes no modelled time
-  kUnknown,  // counts as kOther, possibly wrongly: it moves data, waits, or is no MPI function
+  kUnknown,  // without a model: it moves data, waits, or is no MPI function
   kSend,     // any function that begins a send, see Function::call and flags
   kReceive,
   kPersistent,  // a persistent send or receive

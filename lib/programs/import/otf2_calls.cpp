@@ -271,7 +271,10 @@ void RankCalls::end_call(std::uint32_t number, OneThread& thread, std::uint64_t 
   if (items.empty()) items.emplace_back();
   if (call.region != nullptr) {
     const FunctionKind kind = call.region->function.kind;
-    if (kind == FunctionKind::kUnknown && call.records.empty()) unknown_.insert(call.region->name);
+    if (kind == FunctionKind::kUnknown && call.records.empty()) {
+      unknown_.insert(call.region->name);
+      items.front().native = nanoseconds(end - std::min(end, call.begin));
+    }
     if (kind == FunctionKind::kProbe || kind == FunctionKind::kIprobe)
       notes_.insert("probes take no time: their source and tag are not in the archive");
   }

@@ -27,6 +27,7 @@ struct Item {
   std::uint32_t thread = 0;        // of the rank
   const Region* region = nullptr;  // null: the archive does not contain the function
   std::uint64_t computed = 0;      // nanoseconds before it
+  std::uint64_t native = 0;        // nanoseconds of a call without a model
   std::uint64_t request = 0;       // begun by it, unless it blocks; unique within the rank
   std::uint32_t communicator = 0;  // its reference
   int peer = 0;                    // rank in the communicator, or root

@@ -46,7 +46,7 @@ class Events final : public trace::MadeEvents {
     compute(item.computed);
     switch (item.kind) {
       case Item::Action::kNative:
-        native(call_of(item.region));
+        native(call_of(item.region), item.native);
         break;
       case Item::Action::kSend:
       case Item::Action::kReceive:
@@ -233,7 +233,7 @@ Result<trace::Program> open_archive(const std::string& anchor) {
   program.missing = trace::missing_text(seen.cut, "MPI_Finalize", {});
   program.notes.insert(program.notes.end(), seen.notes.begin(), seen.notes.end());
   if (!seen.unknown.empty())
-    program.notes.push_back(fmt::format("unsupported calls, which take no time: {}",
+    program.notes.push_back(fmt::format("calls without a model, which last as long as in the trace: {}",
                                         printable(fmt::format("{}", fmt::join(seen.unknown, ", ")), 1000)));
   const std::shared_ptr<const Archive> shared = archive;
   program.read = [shared](int rank) { return std::make_unique<Events>(shared, rank); };
