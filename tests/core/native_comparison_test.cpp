@@ -35,7 +35,8 @@ std::vector<test::Tape> exchange() {
 
 class Compared : public testing::Test {
  protected:
-  Compared() : runs_(2, NativeRun{.host = "a", .cores = 8, .run = 2'100'000, .init = 0, .ready = 0, .calls = {}}) {}
+  Compared()
+      : runs_(2, NativeRun{.host = "a", .cores = 8, .run = 2'100'000, .init = 0, .ready = 0, .calls = {}}) {}
 
   [[nodiscard]] NativeComparison comparison(const Configuration& configuration = {}) const {
     recording::Description description;

@@ -16,6 +16,7 @@
 #include "tools/commands/scaled_program.hpp"
 #include "tools/page/markup.hpp"
 #include "tools/page/plot.hpp"
+#include "tools/page/report_page.hpp"
 #include "tools/page/report_style.hpp"
 #include "tools/text/replay_output.hpp"
 
@@ -150,21 +151,16 @@ std::vector<std::string> remarks_on(const RankCurve& curve) {
 
 std::string page_of(const RankCurve& curve, const ReportAnswer& answer, const std::string& program) {
   Plot plot = plot_of(curve, program);
-  std::string lines;
-  for (const auto& [label, line] : {std::pair("why", &answer.why), std::pair("sure", &answer.sure),
-                                    std::pair("but", &answer.but), std::pair("next", &answer.next)}) {
-    if (!line->empty()) lines += fmt::format("<dt>{}</dt><dd>{}</dd>\n", label, escaped(*line));
-  }
   plot.part_of_page = true;
   std::string text = fmt::format(
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta name=\"viewport\" "
       "content=\"width=device-width, initial-scale=1\">\n<meta http-equiv=\"Content-Security-Policy\" "
       "content=\"default-src 'none'; style-src 'unsafe-inline'\">\n<title>Offramp "
       "report</title>\n<style>{}</style></head>\n<body><main>\n<p class=\"about\">Offramp report</p>\n<h1 "
-      "class=\"headline\">{}</h1>\n<dl class=\"answer\">{}</dl>\n<section><h2>Time relative to the "
+      "class=\"headline\">{}</h1>\n{}<section><h2>Time relative to the "
       "host</h2>\n<div class=\"scroll\">{}</div>\n<div class=\"scroll\"><table><caption>Time relative to the "
       "host</caption><thead><tr><th scope=\"col\">ranks</th><th scope=\"col\">host, {}</th>",
-      kReportStyle, escaped(answer.answer), lines, svg(plot),
+      kReportStyle, escaped(answer.answer), answer_list(answer), svg(plot),
       curve.with_computing() ? "run" : "communication");
   const std::vector<std::string_view> names = hardware_of(curve);
   for (const std::string_view name : names) text += fmt::format("<th scope=\"col\">{}</th>", escaped(name));

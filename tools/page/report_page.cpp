@@ -182,14 +182,20 @@ void ReportPage::lane_bars(std::vector<std::size_t> lanes,
   named_bars(bars, base);
 }
 
-void ReportPage::answer(const ReportAnswer& answer) {
-  add("<dl class=\"answer\">\n");
-  for (const auto& [label, line] :
-       {std::pair("why", &answer.why), std::pair("sure", &answer.sure), std::pair("but", &answer.but)}) {
-    if (!line->empty()) add("<dt>{}</dt><dd>{}</dd>\n", label, escaped(*line));
+std::string answer_list(const ReportAnswer& answer) {
+  auto lines = answer_lines(answer);
+  std::stable_partition(lines.begin(), lines.end(),
+                        [](const auto& line) { return line.first == "on" || line.first == "run"; });
+  std::string text = "<dl class=\"answer\">\n";
+  for (const auto& [label, line] : lines) {
+    const std::string shown = label == "next" ? fmt::format("<code>{}</code>", escaped(line)) : escaped(line);
+    text += fmt::format("<dt>{}</dt><dd>{}</dd>\n", label, shown);
   }
-  if (!answer.next.empty()) add("<dt>next</dt><dd><code>{}</code></dd>\n", escaped(answer.next));
-  add("</dl>\n");
+  return text + "</dl>\n";
+}
+
+void ReportPage::answer(const ReportAnswer& answer) {
+  add("{}", answer_list(answer));
   std::vector<NamedBar> bars;
   for (const ReportAnswerBar& one : answer.bars) {
     const auto lane = std::find_if(lanes_.begin(), lanes_.end(),

@@ -20,6 +20,9 @@
 
 namespace offramp::tool {
 
+/// The lines of an answer below the headline: the machine and the recorded run, and what follows from them.
+std::string answer_list(const ReportAnswer& answer);
+
 class ReportPage {
  public:
   explicit ReportPage(const std::vector<RunReport>& reports);

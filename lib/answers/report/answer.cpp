@@ -129,14 +129,18 @@ Time longest_bar(const std::vector<Time>& ends, Time baseline) {
   return earlier(longest, later(baseline, kMostOfFastest * fastest));
 }
 
+std::vector<std::pair<std::string_view, std::string>> answer_lines(const ReportAnswer& answer) {
+  std::vector<std::pair<std::string_view, std::string>> lines{{"why", answer.why},    {"sure", answer.sure},
+                                                              {"but", answer.but},    {"on", answer.machine},
+                                                              {"run", answer.native}, {"next", answer.next}};
+  std::erase_if(lines, [](const auto& line) { return line.second.empty(); });
+  return lines;
+}
+
 std::string answer_text(const ReportAnswer& answer) {
   std::vector<std::string> lines = {cut_text(printable(answer.answer, 400), kColumns)};
-  for (const auto& [label, line] : {std::pair("why", &answer.why), std::pair("sure", &answer.sure),
-                                    std::pair("but", &answer.but), std::pair("on", &answer.machine),
-                                    std::pair("run", &answer.native), std::pair("next", &answer.next)}) {
-    if (!line->empty())
-      lines.push_back(cut_text(fmt::format("{:<{}}{}", label, kLabel, printable(*line, 400)), kColumns));
-  }
+  for (const auto& [label, line] : answer_lines(answer))
+    lines.push_back(cut_text(fmt::format("{:<{}}{}", label, kLabel, printable(line, 400)), kColumns));
   std::vector<Time> ends;
   std::size_t names = 0;
   for (const ReportAnswerBar& bar : answer.bars) {

@@ -55,6 +55,9 @@ void sort_bars(std::vector<ReportAnswerBar>& bars);
 /// Times of 0 are unknown.
 Time longest_bar(const std::vector<Time>& ends, Time baseline);
 
+/// The lines between the first one and the bars, each with its label, without empty ones.
+std::vector<std::pair<std::string_view, std::string>> answer_lines(const ReportAnswer& answer);
+
 /// At most fourteen lines of at most 80 columns. Other characters than printable ones are escaped.
 std::string answer_text(const ReportAnswer& answer);
 
