@@ -331,6 +331,16 @@ class RankHandle {
   /// wait. subject: below 2^30.
   RankRequest exchange(const Communicator& communicator, std::uint32_t subject, std::span<const int> to,
                        std::span<const int> from);
+  /// The bytes of one message, and the rank that it comes from or goes to.
+  struct Block {
+    int rank = 0;
+    std::size_t bytes = 0;
+  };
+  /// A neighbourhood collective as MPI libraries do it: all receives are posted, all messages are sent, and
+  /// both are waited for. All members call it. Two messages between the same ranks match in the order of the
+  /// lists. Each message is carried by what carries messages of its size.
+  RankRequest neighbours(const Communicator& communicator, std::span<const Block> to,
+                         std::span<const Block> from, bool nonblocking);
   /// Works like MPI_Comm_split. Members wait for each other at no other cost. `nullopt` for a negative color.
   Task<std::optional<Communicator>> split(const Communicator& communicator, int color, int key);
   Task<Communicator> duplicate(const Communicator& communicator);

@@ -714,6 +714,22 @@ RankRequest RankHandle::exchange(const Communicator& communicator, std::uint32_t
   return request;
 }
 
+RankRequest RankHandle::neighbours(const Communicator& communicator, std::span<const Block> to,
+                                   std::span<const Block> from, bool nonblocking) {
+  std::vector<world::Collective::CarriedBlock> carried;
+  for (const Block& block : to) {
+    const Operation question =
+        thread_.message_question(communicator, block.rank, block.bytes, 0, ElementType::kByte);
+    carried.push_back({block, thread_.core().choose(question, thread_.rank()).backend});
+  }
+  auto* const collective = new world::Collective(
+      thread_, communicator, carried.empty() ? std::uint8_t{0} : carried.front().backend,
+      world::Collective::tag_of(communicator.local_->collectives++));
+  RankRequest request(collective);
+  collective->start_neighbours(thread_, carried, from, nonblocking);
+  return request;
+}
+
 Communicator RankHandle::communicator(std::span<const int> members, std::uint64_t id,
                                       const Communicator* parent) {
   return thread_.core().join(members, id, thread_.rank().number(), parent);

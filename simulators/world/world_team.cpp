@@ -51,13 +51,48 @@ void Collective::start(Thread& thread, const offramp::Operation& question, const
   buffers.send_blocks = send_blocks_;
   buffers.receive_blocks = receive_blocks_;
   if (sizes.in_place) put_in_place(question.kind, buffers);
-  if (!question.nonblocking) return start(thread, own_backend().collective(question, *this, buffers));
-  progress_ = core().progress(backend_, question.kind);
-  Rank& rank = own();
-  if (progress_ == Progress::kCalls) ++rank.going_on;
-  if (takes_turns()) begin_turn(thread.clock, nullptr);
+  begin_progress(thread, question.kind, question.nonblocking);
   start(thread, own_backend().collective(question, *this, buffers));
-  if (takes_turns()) thread.clock = later(thread.clock, rank.busy);  // the call itself runs the first round
+  end_first_round(thread);
+}
+
+void Collective::start_neighbours(Thread& thread, std::span<const CarriedBlock> to,
+                                  std::span<const RankHandle::Block> from, bool nonblocking) {
+  if (WorldLog* const log = core().log(); log != nullptr) {
+    std::size_t sent = 0;
+    for (const CarriedBlock& block : to) sent += block.bytes;
+    log->began(Team::operation, {OperationKind::kAlltoallv, sent, -1, 0, context()});
+  }
+  begin_progress(thread, OperationKind::kAlltoallv, nonblocking);
+  start(thread, send_to_neighbours(to, from));
+  end_first_round(thread);
+}
+
+/// All messages begin before the first wait, after which the lists are not used.
+Task<Outcome> Collective::send_to_neighbours(std::span<const CarriedBlock> to,
+                                             std::span<const RankHandle::Block> from) {
+  PooledVector<Pending> pending;
+  for (const RankHandle::Block& block : from)
+    pending.push_back(receive(block.rank, no_memory_.reserve(block.bytes)));
+  for (const CarriedBlock& block : to) {
+    backend_ = block.backend;
+    pending.push_back(send(block.rank, no_memory_.reserve(block.bytes)));
+  }
+  Outcome all = Outcome::kOk;
+  for (const Pending& one : pending) offramp::note(all, co_await one);
+  co_return all;
+}
+
+void Collective::begin_progress(const Thread& thread, OperationKind of, bool nonblocking) {
+  if (!nonblocking) return;
+  progress_ = core().progress(backend_, of);
+  if (progress_ == Progress::kCalls) ++own().going_on;
+  if (takes_turns()) begin_turn(thread.clock, nullptr);
+}
+
+/// The call itself runs the first round.
+void Collective::end_first_round(Thread& thread) {
+  if (takes_turns()) thread.clock = later(thread.clock, own().busy);
 }
 
 void Collective::begin_turn(Time at, Thread* interrupts) {

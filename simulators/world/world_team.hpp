@@ -26,6 +26,12 @@ class Collective final : public Operation, public Team {
   /// Starts an algorithm on this team. The calling thread's clock advances by the time of the call.
   void start(Thread& thread, Task<Outcome> algorithm);
   void start(Thread& thread, const offramp::Operation& question, const CollectiveSizes& sizes);
+  /// Starts a neighbourhood collective: see RankHandle::neighbours().
+  struct CarriedBlock : RankHandle::Block {
+    std::uint8_t backend = 0;
+  };
+  void start_neighbours(Thread& thread, std::span<const CarriedBlock> to,
+                        std::span<const RankHandle::Block> from, bool nonblocking);
   /// Returns what makes progress on the algorithm between its messages.
   [[nodiscard]] Progress progress() const { return progress_; }
   /// Resumes the algorithm, which waited for `part`. Its processor or device must be available.
@@ -53,6 +59,9 @@ class Collective final : public Operation, public Team {
   Core& core() { return own().core(); }
   Backend& own_backend() { return *core().device(own(), backend_).backend; }
   void ended();
+  Task<Outcome> send_to_neighbours(std::span<const CarriedBlock> to, std::span<const RankHandle::Block> from);
+  void begin_progress(const Thread& thread, OperationKind of, bool nonblocking);
+  void end_first_round(Thread& thread);
   /// Returns whether the operation uses the processor in turns, one operation at a time.
   [[nodiscard]] bool takes_turns() const { return progress_ != Progress::kHardware; }
   /// interrupts: the computing thread that this turn interrupts, or null.

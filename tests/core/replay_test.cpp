@@ -396,7 +396,7 @@ class Scribbler {
         event.kind == EventKind::kWait || event.kind == EventKind::kCancel || event.kind == EventKind::kFree;
     if (event.kind == EventKind::kCommunicator) {
       event.list = tape.list({1, 0, 2});
-    } else if (event.kind == EventKind::kExchange) {
+    } else if (event.kind == EventKind::kExchange || event.kind == EventKind::kNeighbours) {
       event.list = list(tape, 0, 3);
       event.second_list = list(tape, 0, 3);
     } else if (of_requests && begun_ > 0) {
@@ -473,6 +473,43 @@ TEST_F(AReplay, LetsTheWorldDecideWhichRequestIsDoneFirst) {
   const ReplayResult modelled = replayed(setting_, tapes, options);
   EXPECT_LT(modelled.clocks()[2], Time::us(900));
   EXPECT_GT(modelled.clocks()[0], Time::us(900)) << "the program learns of the other one by its end";
+}
+
+/// Four ranks in a circle exchange borders with both neighbours.
+std::vector<Tape> borders(const std::function<void(Tape&, int left, int right)>& exchange) {
+  std::vector<Tape> tapes(4);
+  for (int rank = 0; rank < 4; ++rank) {
+    Tape& tape = tapes[static_cast<std::size_t>(rank)];
+    for (int step = 0; step < 3; ++step) exchange(tape, (rank + 3) % 4, (rank + 1) % 4);
+  }
+  return tapes;
+}
+
+TEST_F(AReplay, NeighbourhoodCollectivesAreMessages) {
+  for (const std::uint64_t bytes : {8ULL, 100'000ULL, 4'000'000ULL}) {
+    const auto blocks = [bytes](int first, int second) -> std::vector<std::uint64_t> {
+      return {static_cast<std::uint64_t>(first), bytes, static_cast<std::uint64_t>(second), bytes};
+    };
+    const auto together = borders(
+        [&](Tape& tape, int left, int right) { tape.neighbours(blocks(left, right), blocks(right, left)); });
+    const auto begun = borders([&](Tape& tape, int left, int right) {
+      tape.wait({tape.neighbours(blocks(left, right), blocks(right, left), 0)});
+    });
+    const auto alone = borders([&](Tape& tape, int left, int right) {
+      std::vector<std::uint64_t> requests;
+      for (const int from : {right, left}) requests.push_back(tape.irecv(from, bytes));
+      for (const int to : {left, right}) requests.push_back(tape.isend(to, bytes));
+      tape.wait(requests);
+    });
+    const double expected = replayed(setting_, alone, {}).modelled_time.seconds();
+    const ReplayResult result = replayed(setting_, together, {});
+    EXPECT_THAT(result.unfinished, IsEmpty());
+    EXPECT_NEAR(result.modelled_time.seconds() / expected, 1, 0.1) << bytes;
+    EXPECT_NEAR(replayed(setting_, begun, {}).modelled_time.seconds() / expected, 1, 0.1) << bytes;
+    EXPECT_GT(result.modelled_time.seconds(), 3 * 2 * static_cast<double>(bytes) / 12.5e9)
+        << "the rate of a link";
+    EXPECT_EQ(result.total().calls[0].bytes, 4 * 3 * 2 * bytes);
+  }
 }
 
 TEST_F(AReplay, WaitsForSome) {
@@ -1042,6 +1079,21 @@ INSTANTIATE_TEST_SUITE_P(
                  },
                  "invalid kind of exchange -3"},
         Nonsense{"Neighbour", [](auto& tapes) { tapes[0].exchange(0, {}, {2}); }, "rank 2 is not one of 2"},
+        Nonsense{"Block",
+                 [](auto& tapes) {
+                   tapes[0].neighbours({2, 8}, {});
+                 },
+                 "rank 2 is not one of 2"},
+        Nonsense{"Block without a size",
+                 [](auto& tapes) {
+                   tapes[0].neighbours({1, 8, 1}, {});
+                 },
+                 "has no size"},
+        Nonsense{"Large block",
+                 [](auto& tapes) {
+                   tapes[0].neighbours({1, UINT64_MAX}, {});
+                 },
+                 "block exceeds"},
         Nonsense{"Computing",
                  [](auto& tapes) {
                    tapes[0].compute(UINT64_MAX);

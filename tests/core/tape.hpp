@@ -170,6 +170,17 @@ class Tape {
     event.second_list = list({from.begin(), from.end()});
     add(event);
   }
+  /// Ranks and bytes in turn. Returns its request, if it begins one.
+  std::uint64_t neighbours(const std::vector<std::uint64_t>& to, const std::vector<std::uint64_t>& from,
+                           int flags = recording::kBlocking) {
+    Event event;
+    event.kind = Kind::kNeighbours;
+    event.flags = static_cast<std::uint8_t>(flags);
+    event.call = static_cast<std::uint16_t>(Kind::kNeighbours);
+    event.list = list(to);
+    event.second_list = list(from);
+    return add(event);
+  }
   void phase(int level, std::string_view name = "") {
     Event event;
     event.kind = Kind::kPhase;
@@ -189,7 +200,7 @@ class Tape {
     add(event);
   }
   static constexpr std::string_view kFinalize = "MPI_Finalize";
-  static constexpr std::uint16_t kFinalizeCall = 15;  // after the kinds of events, in call()
+  static constexpr std::uint16_t kFinalizeCall = 16;  // after the kinds of events, in call()
 
  private:
   Beside next_;
@@ -221,9 +232,10 @@ class TapeReader final : public recording::Reader {
   /// The name of an event's kind, which serves as the name of the function.
   [[nodiscard]] std::string_view call(std::uint16_t number) const override {
     static constexpr std::string_view kNames[] = {
-        "MPI_Send",   "MPI_Recv",         "collective",      "MPI_Wait",     "MPI_Probe", "MPI_Mprobe",
-        "MPI_Cancel", "MPI_Request_free", "MPI_Comm_create", "meet",         "exchange",  "MPI_Pcontrol",
-        "native",     "MPI_Wtime",        "MPI_Icollective", Tape::kFinalize};
+        "MPI_Send",        "MPI_Recv",     "collective",       "MPI_Wait",        "MPI_Probe",
+        "MPI_Mprobe",      "MPI_Cancel",   "MPI_Request_free", "MPI_Comm_create", "meet",
+        "exchange",        "MPI_Pcontrol", "native",           "MPI_Wtime",       "MPI_Neighbor_alltoall",
+        "MPI_Icollective", Tape::kFinalize};
     static_assert(std::size(kNames) == Tape::kFinalizeCall + 1);
     return number < std::size(kNames) ? kNames[number] : "MPI_Other";
   }

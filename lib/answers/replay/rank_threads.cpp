@@ -101,6 +101,7 @@ RankThreads::Key RankThreads::key_of(const Dealt& dealt) {
       if (!dealt.match || dealt.match->source < 0) return {};  // nothing received
       return {Key::What::kReceive, event.communicator, dealt.match->source, dealt.match->tag, 0};
     case EventKind::kCollective:
+    case EventKind::kNeighbours:
     case EventKind::kMeet:
       return {Key::What::kCollective, event.communicator, 0, 0, 0};
     case EventKind::kExchange:

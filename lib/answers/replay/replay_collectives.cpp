@@ -33,6 +33,20 @@ RankRequest ReplayThread::start(std::uint64_t& bytes) {
       return {};
     return rank_.exchange(*communicator_, static_cast<std::uint32_t>(event_.tag), to_, from_);
   }
+  if (event_.kind == EventKind::kNeighbours) {
+    if (!blocks_of(sent_blocks_, event_.list) || !blocks_of(received_blocks_, event_.second_list) ||
+        !agree(std::nullopt))
+      return {};
+    for (const RankHandle::Block& block : sent_blocks_) bytes += block.bytes;
+    if ((own_.sent += bytes) > kMostSent) {
+      refuse(fmt::format("{} bytes exceed the largest message of the simulation", bytes));
+      return {};
+    }
+    const Time before = rank_.clock();
+    RankRequest request = rank_.neighbours(*communicator_, sent_blocks_, received_blocks_, is_nonblocking());
+    count_begun(begun(bytes), rank_.clock() - before);
+    return request;
+  }
   if (event_.kind == EventKind::kMeet) {
     if (!agree(std::nullopt)) return {};
     const auto lasts = scaled(own_.replayed.native, reader_.times().native, run_.options.compute.native);
@@ -54,6 +68,20 @@ bool ReplayThread::agree(const std::optional<Operation>& operation) {
   if (communicator_->size() == 1) return true;
   const std::string otherwise = run_.disagreement(*communicator_, number, operation);
   return otherwise.empty() || refuse(otherwise);
+}
+
+/// Ranks and bytes in turn.
+bool ReplayThread::blocks_of(std::vector<RankHandle::Block>& blocks, std::uint32_t list) {
+  blocks.clear();
+  const auto listed = reader_.list(list);
+  if (listed.size() % 2 != 0) return refuse("a block of a neighbour has no size");
+  for (std::size_t i = 0; i < listed.size(); i += 2) {
+    if (listed[i] >= static_cast<std::uint64_t>(communicator_->size()))
+      return refuse(fmt::format("rank {} is not one of {}", listed[i], communicator_->size()));
+    if (listed[i + 1] > kMostBytes) return refuse("a block exceeds the largest message of the simulation");
+    blocks.push_back({static_cast<int>(listed[i]), static_cast<std::size_t>(listed[i + 1])});
+  }
+  return true;
 }
 
 bool ReplayThread::ranks_of(std::vector<int>& ranks, std::uint32_t list, int limit) {
@@ -87,8 +115,7 @@ bool ReplayThread::collective(Operation& operation, CollectiveSizes& sizes) {
   operation.element = event_.element;
   operation.function = event_.function;
   operation.commutative = !has(recording::kNotCommutative);
-  // With threads, a blocking collective begins a request, too.
-  operation.nonblocking = begins_request(event_) && !run_.is_blocking(event_.call);
+  operation.nonblocking = is_nonblocking();
   operation.ranks = ranks;
   if (reduces(operation.kind)) operation.elements = static_cast<std::size_t>(event_.extra);
   if (has_root(operation.kind)) operation.root = event_.peer;

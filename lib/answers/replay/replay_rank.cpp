@@ -53,6 +53,7 @@ constexpr SizeTable::OperationClass size_kind(EventKind kind) {
 }
 
 constexpr bool has_communicator(EventKind kind) {
+  if (kind == EventKind::kNeighbours) return true;
   return kind <= EventKind::kClaim ? kind != EventKind::kWait : is_meeting(kind);
 }
 
@@ -135,6 +136,7 @@ Task<void> ReplayThread::play() {
         break;
       }
       case EventKind::kCollective:
+      case EventKind::kNeighbours:
       case EventKind::kMeet:
       case EventKind::kExchange: {
         std::uint64_t bytes = 0;

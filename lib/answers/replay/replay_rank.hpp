@@ -221,7 +221,12 @@ class ReplayThread {
   bool collective(Operation& operation, CollectiveSizes& sizes);
   bool blocks(std::vector<std::size_t>& sizes, std::uint32_t list, bool there_are);
   bool agree(const std::optional<Operation>& operation);
+  /// With threads, a blocking collective begins a request, too.
+  [[nodiscard]] bool is_nonblocking() const {
+    return begins_request(event_) && !run_.is_blocking(event_.call);
+  }
   bool ranks_of(std::vector<int>& ranks, std::uint32_t list, int limit);
+  bool blocks_of(std::vector<RankHandle::Block>& blocks, std::uint32_t list);
 
   ReplayRun& run_;
   ReplayRank& own_;
@@ -259,6 +264,8 @@ class ReplayThread {
   std::vector<Received> received_;
   std::vector<int> to_;
   std::vector<int> from_;
+  std::vector<RankHandle::Block> sent_blocks_;
+  std::vector<RankHandle::Block> received_blocks_;
 };
 
 }  // namespace offramp

@@ -184,6 +184,8 @@ void Timeline::begins(const ThreadPosition& place, const ReplayedEvent& replayed
       return free(place, replayed);
     case EventKind::kProbe:
       return unsupported("left out: the source and tag of probes");
+    case EventKind::kNeighbours:
+      return unsupported("left out: messages of neighbourhood collectives (their calls are written)");
     case EventKind::kMeet:
     case EventKind::kExchange:
       return unsupported("left out: waits in windows and files (their calls are written)");

@@ -183,6 +183,7 @@ class Rehearsal {
         make_communicator(rank);
         break;
       case EventKind::kExchange:
+      case EventKind::kNeighbours:
       case EventKind::kPhase:
       case EventKind::kNative:
       case EventKind::kClock:

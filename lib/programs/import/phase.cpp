@@ -169,6 +169,7 @@ class Survey {
   void count(Reader& reader, const Event& event, int rank, const Own& own) {
     switch (event.kind) {
       case EventKind::kCollective:
+      case EventKind::kNeighbours:
       case EventKind::kMeet:
         if (own.number != kSelf) ++collectives_[own.number][rank];
         break;

@@ -28,13 +28,14 @@ enum class EventKind : std::uint8_t {
   kPhase,         // MPI_Pcontrol: tag (level), list (one character each; empty: no name)
   kNative,        // a call without a model, which lasts Times::native
   kClock,         // MPI_Wtime in modelled time: extra (calls since the previous one)
+  kNeighbours,    // a neighbourhood collective: the lists are ranks and bytes in turn, sent and received
   kCount
 };
 
 /// Bits of Event::flags.
 enum EventFlag : std::uint8_t {
   // Begun and completed in one call, without a request. Without this flag, kSend, kReceive, kClaim,
-  // kCollective, kMeet, and kExchange begin a request.
+  // kCollective, kNeighbours, kMeet, and kExchange begin a request.
   kBlocking = 1,
   kContinues = 2,    // part of the same call as the previous event
   kSynchronous = 4,  // of a send
@@ -90,7 +91,8 @@ constexpr bool begins_request(const Event& event) {
   constexpr std::uint32_t kKinds =
       1U << static_cast<int>(EventKind::kSend) | 1U << static_cast<int>(EventKind::kReceive) |
       1U << static_cast<int>(EventKind::kCollective) | 1U << static_cast<int>(EventKind::kClaim) |
-      1U << static_cast<int>(EventKind::kMeet) | 1U << static_cast<int>(EventKind::kExchange);
+      1U << static_cast<int>(EventKind::kMeet) | 1U << static_cast<int>(EventKind::kExchange) |
+      1U << static_cast<int>(EventKind::kNeighbours);
   const auto kind = static_cast<unsigned>(event.kind);
   return kind < static_cast<unsigned>(EventKind::kCount) && (kKinds >> kind & 1U) != 0 &&
          (event.flags & (kBlocking | kBuffered)) == 0;

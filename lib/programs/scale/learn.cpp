@@ -495,6 +495,8 @@ class Attempt {
         why = "its blocks have individual sizes, which may depend on the number of ranks";
       } else if (event.kind == EventKind::kExchange) {
         why = "it lists the ranks that synchronize, which may depend on the number of ranks";
+      } else if (event.kind == EventKind::kNeighbours) {
+        why = "it lists its neighbours, which may depend on the number of ranks";
       }
       if (why.empty()) continue;
       add_misfit(fmt::format("{}: {}; {} cannot show this", call_text(role, call), why,

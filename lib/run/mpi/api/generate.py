@@ -63,8 +63,9 @@ BY_HAND = {"own", "beside"}
 # Called through the table of natives, without counting.
 AS_THEY_ARE = {"library"}
 # What is called around the library's function, with which handles: one that is given, one that is made or freed.
-AROUND = {"meet": ("pass_and_sync", "given"), "neighbour": ("pass_and_sync_neighbours", "given"),
-          "ineighbour": ("start_and_sync_neighbours", "given", "request"), "construct": ("construct", "given", "made"),
+AROUND = {"meet": ("pass_and_sync", "given"), "neighbour": ("pass_and_sync_neighbours", "given", "sizes"),
+          "ineighbour": ("start_and_sync_neighbours", "given", "sizes", "request"),
+          "pneighbour": ("prepare_neighbours", "given", "sizes", "request"), "construct": ("construct", "given", "made"),
           "assemble": ("construct", "MPI_COMM_NULL", "made"), "open": ("open_beside", "given", "made"),
           "close": ("close_beside", "made")}
 # The number of a collective's arguments that follow those of its operation.
@@ -97,6 +98,9 @@ def body(function, prototype):
         called, *handles = AROUND[kind]
         named = {"given": r"MPI_(?:Comm|Win|File) (\w+)", "made": r"MPI_(?:Comm|Win|File) \*\s*(\w+)"}
         handles = [re.search(named[handle], parameters).group(1) if handle in named else handle for handle in handles]
+        if "sizes" in handles:
+            blocks = [word for word in arguments.split(", ") if re.fullmatch(r"(send|recv)(count|type)s?", word)]
+            handles[handles.index("sizes")] = f"block_sizes({', '.join(blocks)})"
         return f"  return {called}(Function::k{name}, {', '.join(handles)}, [&] {{ return {native_call}; }});\n"
     if kind != "serve":
         return f"  const NativeCall call(Function::k{name});\n  return {native_call};\n"

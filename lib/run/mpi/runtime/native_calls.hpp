@@ -31,21 +31,53 @@ int pass_and_sync(Function function, Handle handle, Body body) {
   return code;
 }
 
-/// Passes on a call that waits for the neighbours in the topology.
+/// The sizes of blocks from the arguments of a neighbourhood collective: counts and types are one for all
+/// blocks, or an array with one for each.
+template <typename SendCount, typename SendType, typename ReceiveCount, typename ReceiveType>
+BlockSizes block_sizes(SendCount send_count, SendType send_type, ReceiveCount receive_count,
+                       ReceiveType receive_type) {
+  const auto at = [](const auto& given, std::size_t place) {
+    using Given = std::decay_t<decltype(given)>;
+    if constexpr (std::is_pointer_v<Given> && !std::is_same_v<Given, MPI_Datatype>) {
+      return given != nullptr ? given[place] : std::remove_cvref_t<decltype(*given)>{};
+    } else {
+      return given;
+    }
+  };
+  const auto bytes = [at](const auto& counts, const auto& types) {
+    return [=](std::size_t place) -> std::uint64_t {
+      const TypeInfo* const type = Session::current->marshal().find_type(at(types, place));
+      const auto count = at(counts, place);
+      return type != nullptr && count > 0 ? type->bytes(static_cast<std::size_t>(count)) : 0;
+    };
+  };
+  return {bytes(send_count, send_type), bytes(receive_count, receive_type)};
+}
+
+/// Passes on a neighbourhood collective.
 template <typename Body>
-int pass_and_sync_neighbours(Function function, MPI_Comm comm, Body body) {
+int pass_and_sync_neighbours(Function function, MPI_Comm comm, const BlockSizes& sizes, Body body) {
   InterposedCall call(function);
-  ScopedSync sync = ScopedSync::neighbours(call, comm);
+  ScopedSync sync = ScopedSync::neighbours(call, comm, sizes);
   const int code = pass_through(call, function, body);
   sync.end(participated(code));
   return code;
 }
 
-/// Nonblocking form: the clocks synchronize when its completion is observed.
+/// Its nonblocking form, and its persistent one.
 template <typename Body>
-int start_and_sync_neighbours(Function function, MPI_Comm comm, MPI_Request* request, Body body) {
+int start_and_sync_neighbours(Function function, MPI_Comm comm, const BlockSizes& sizes, MPI_Request* request,
+                              Body body) {
   InterposedCall call(function);
-  return start_beside_neighbours(call, comm, *request, [&] { return pass_through(call, function, body); });
+  return start_beside_neighbours(call, comm, sizes, *request,
+                                 [&] { return pass_through(call, function, body); });
+}
+template <typename Body>
+int prepare_neighbours(Function function, MPI_Comm comm, const BlockSizes& sizes, MPI_Request* request,
+                       Body body) {
+  InterposedCall call(function);
+  return prepare_beside_neighbours(call, comm, sizes, *request,
+                                   [&] { return pass_through(call, function, body); });
 }
 
 }  // namespace offramp

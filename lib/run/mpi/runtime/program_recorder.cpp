@@ -579,6 +579,16 @@ std::uint32_t ProgramRecorder::exchange(Function function, std::uint32_t communi
   return request;
 }
 
+std::uint32_t ProgramRecorder::neighbours(Function function, std::uint32_t communicator,
+                                          std::span<const std::uint64_t> to,
+                                          std::span<const std::uint64_t> from, bool blocking) {
+  Event made = event(EventKind::kNeighbours, function, blocking ? recording::kBlocking : 0);
+  made.communicator = communicator;
+  made.list = recorder_.list(to);
+  made.second_list = recorder_.list(from);
+  return add(made);
+}
+
 std::span<const char* const> ProgramRecorder::call_names() {
   constexpr auto kFunctions = static_cast<std::size_t>(Function::kCount);
   static const std::array<const char*, kFunctions + 1> names = [] {

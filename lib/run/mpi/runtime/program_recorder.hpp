@@ -229,6 +229,9 @@ class ProgramRecorder {
   /// This rank sends its clock and receives those of others. Returns a request unless it blocks.
   std::uint32_t exchange(Function function, std::uint32_t communicator, int subject, std::span<const int> to,
                          std::span<const int> from, bool blocking);
+  /// A neighbourhood collective: ranks and bytes in turn. Returns a request unless it blocks.
+  std::uint32_t neighbours(Function function, std::uint32_t communicator, std::span<const std::uint64_t> to,
+                           std::span<const std::uint64_t> from, bool blocking);
   /// MPI_Wtime with modelled time. Returns the number of calls since the previous one, without polls.
   /// `nullopt` if the call is internal to the library.
   std::optional<std::uint64_t> clock_read();

@@ -49,10 +49,11 @@ void record_place(InterposedCall& call, Context& place) {
   if (call.recorder() != nullptr) place.recorded = call.recorder()->communicator(call.function(), place);
 }
 
-Neighbours cartesian_neighbours(MPI_Comm comm) {
+/// The neighbours in the order of the topology; MPI_PROC_NULL where there is none.
+Peers cartesian_neighbours(MPI_Comm comm) {
   int dimensions = 0;
   pmpi::Cartdim_get(comm, &dimensions);
-  Neighbours near;
+  Peers near;
   for (int i = 0; i < dimensions; ++i) {
     int below = MPI_PROC_NULL;
     int above = MPI_PROC_NULL;
@@ -63,46 +64,30 @@ Neighbours cartesian_neighbours(MPI_Comm comm) {
   return near;
 }
 
-Neighbours graph_neighbours(MPI_Comm comm) {
+Peers graph_neighbours(MPI_Comm comm) {
   int rank = 0;
   int count = 0;
   pmpi::Comm_rank(comm, &rank);
   pmpi::Graph_neighbors_count(comm, rank, &count);
-  Neighbours near;
+  Peers near;
   near.to.resize(static_cast<std::size_t>(count));
   pmpi::Graph_neighbors(comm, rank, count, near.to.data());
   near.from = near.to;
   return near;
 }
 
-Neighbours distributed_neighbours(MPI_Comm comm) {
+Peers distributed_neighbours(MPI_Comm comm) {
   int in = 0;
   int out = 0;
   int weighted = 0;
   pmpi::Dist_graph_neighbors_count(comm, &in, &out, &weighted);
-  Neighbours near;
+  Peers near;
   near.from.resize(static_cast<std::size_t>(in));
   near.to.resize(static_cast<std::size_t>(out));
   std::vector<int> from_weights(near.from.size());
   std::vector<int> to_weights(near.to.size());
   pmpi::Dist_graph_neighbors(comm, in, near.from.data(), weighted != 0 ? from_weights.data() : MPI_UNWEIGHTED,
                              out, near.to.data(), weighted != 0 ? to_weights.data() : MPI_UNWEIGHTED);
-  return near;
-}
-
-Neighbours neighbours_of(MPI_Comm comm) {
-  int topology = MPI_UNDEFINED;
-  pmpi::Topo_test(comm, &topology);
-  Neighbours near;
-  if (topology == MPI_CART) near = cartesian_neighbours(comm);
-  if (topology == MPI_GRAPH) near = graph_neighbours(comm);
-  if (topology == MPI_DIST_GRAPH) near = distributed_neighbours(comm);
-  // Two ranks exchange clocks once, however many edges connect them.
-  for (std::vector<int>* list : {&near.to, &near.from}) {
-    std::sort(list->begin(), list->end());
-    list->erase(std::unique(list->begin(), list->end()), list->end());
-    std::erase_if(*list, [](int rank) { return rank < 0; });  // MPI_PROC_NULL
-  }
   return near;
 }
 
@@ -129,6 +114,34 @@ bool participated(int code) {
   return std::find(kOutside.begin(), kOutside.end(), kind) != kOutside.end();
 }
 
+// Two messages between the same ranks meet in the order in which both post them. In a Cartesian dimension,
+// what one sends up is what the other receives from below, so receives are in the opposite order.
+Neighbours neighbours_of(MPI_Comm comm, const BlockSizes& sizes) {
+  int topology = MPI_UNDEFINED;
+  pmpi::Topo_test(comm, &topology);
+  const bool is_cartesian = topology == MPI_CART;
+  Peers peers;
+  if (is_cartesian) peers = cartesian_neighbours(comm);
+  if (topology == MPI_GRAPH) peers = graph_neighbours(comm);
+  if (topology == MPI_DIST_GRAPH) peers = distributed_neighbours(comm);
+  const auto add = [](std::vector<std::uint64_t>& blocks, int rank, std::uint64_t bytes) {
+    if (rank >= 0) blocks.insert(blocks.end(), {static_cast<std::uint64_t>(rank), bytes});
+  };
+  Neighbours near;
+  for (std::size_t i = 0; i < peers.to.size(); ++i) add(near.to, peers.to[i], sizes.sent(i));
+  for (std::size_t i = 0; i < peers.from.size(); ++i) {
+    const std::size_t place = is_cartesian ? i ^ 1U : i;
+    add(near.from, peers.from[place], sizes.received(place));
+  }
+  return near;
+}
+
+std::uint32_t record_neighbours(InterposedCall& call, const Context& place, const Neighbours& near,
+                                bool blocking) {
+  if (call.recorder() == nullptr) return 0;
+  return call.recorder()->neighbours(call.function(), place.recorded, near.to, near.from, blocking);
+}
+
 std::uint32_t record_exchange(InterposedCall& call, const Context& place, std::uint32_t subject,
                               std::span<const int> to, std::span<const int> from, bool blocking) {
   if (call.recorder() == nullptr) return 0;
@@ -136,24 +149,27 @@ std::uint32_t record_exchange(InterposedCall& call, const Context& place, std::u
                                    blocking);
 }
 
-ScopedSync::ScopedSync(InterposedCall& call, Context* place, std::optional<Neighbours> near)
-    : call_(call), place_(place), near_(std::move(near)) {
+ScopedSync::ScopedSync(InterposedCall& call, Context* place, Who who)
+    : call_(call), place_(place), who_(std::move(who)) {
   if (place_ != nullptr && call_.session.has_threads()) begun_ = record(false);
 }
 
-ScopedSync ScopedSync::neighbours(InterposedCall& call, MPI_Comm comm) {
+ScopedSync ScopedSync::neighbours(InterposedCall& call, MPI_Comm comm, const BlockSizes& sizes) {
   Context* const place = sync_group_of(call.session, comm);
-  return {call, place, place != nullptr ? neighbours_of(comm) : Neighbours()};
+  return {call, place, place != nullptr ? neighbours_of(comm, sizes) : Neighbours()};
 }
 
 ScopedSync ScopedSync::other_group(InterposedCall& call, MPI_Comm comm) {
   const SyncGroup* const place = call.session.sync_groups().find(comm);
-  if (place == nullptr) return {call, nullptr, std::nullopt};
-  return {call, place->context, Neighbours{place->remote, place->remote}};
+  if (place == nullptr) return {call, nullptr};
+  return {call, place->context, Peers{place->remote, place->remote}};
 }
 
 std::uint32_t ScopedSync::record(bool blocking) {
-  if (near_) return record_exchange(call_, *place_, kUnnamedSubject, near_->to, near_->from, blocking);
+  if (const auto* const near = std::get_if<Neighbours>(&who_))
+    return record_neighbours(call_, *place_, *near, blocking);
+  if (const auto* const peers = std::get_if<Peers>(&who_))
+    return record_exchange(call_, *place_, kUnnamedSubject, peers->to, peers->from, blocking);
   if (call_.recorder() == nullptr) return 0;
   return call_.recorder()->synchronize(call_.function(), place_->recorded, blocking);
 }
@@ -170,12 +186,11 @@ void ScopedSync::end(bool took_part) {
   if (begun_ != 0) call_.recorder()->wait(call_.function(), begun_);
 }
 
-int start_beside_neighbours(InterposedCall& call, MPI_Comm comm, MPI_Request& request,
-                            const std::function<int()>& start) {
+int start_beside_neighbours(InterposedCall& call, MPI_Comm comm, const BlockSizes& sizes,
+                            MPI_Request& request, const std::function<int()>& start) {
   Context* const place = sync_group_of(call.session, comm);
   if (place == nullptr) return start();
-  const Neighbours near = neighbours_of(comm);
-  const std::uint32_t recorded = record_exchange(call, *place, kUnnamedSubject, near.to, near.from, false);
+  const std::uint32_t recorded = record_neighbours(call, *place, neighbours_of(comm, sizes), false);
   if (const int code = start(); code != MPI_SUCCESS) {
     if (recorded != 0) call.recorder()->free(call.function(), recorded);
     return code;
@@ -186,6 +201,20 @@ int start_beside_neighbours(InterposedCall& call, MPI_Comm comm, MPI_Request& re
   }
   request = follow(call.session, comm, request, recorded);
   return MPI_SUCCESS;
+}
+
+int prepare_beside_neighbours(InterposedCall& call, MPI_Comm comm, const BlockSizes& sizes,
+                              MPI_Request& request, const std::function<int()>& prepare) {
+  Context* const place = sync_group_of(call.session, comm);
+  const bool is_recorded = place != nullptr && !call.session.carries();
+  Neighbours near = is_recorded ? neighbours_of(comm, sizes) : Neighbours();
+  const int code = prepare();
+  if (code != MPI_SUCCESS || !is_recorded) return code;
+  track(call.session, comm, request, 0).add_more().repeat =
+      [near = std::move(near), function = call.function(), number = place->recorded] {
+        return Session::current->recorder()->neighbours(function, number, near.to, near.from, false);
+      };
+  return code;
 }
 
 namespace {

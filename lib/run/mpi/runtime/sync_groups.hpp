@@ -1,6 +1,6 @@
-// Calls that the MPI library carries and that synchronize ranks: constructors, windows, files, neighbourhood
-// collectives, intercommunicators. They cost no modelled time. They are recorded because a world advances the
-// clocks of their members to the latest one.
+// Calls that the MPI library carries and that synchronize ranks: constructors, windows, files,
+// intercommunicators. They cost no modelled time. They are recorded because a world advances the clocks of
+// their members to the latest one. Neighbourhood collectives are recorded with what they send and receive.
 #pragma once
 
 #include <mpi.h>
@@ -10,6 +10,7 @@
 #include <span>
 #include <type_traits>
 #include <unordered_map>
+#include <variant>
 #include <vector>
 
 #include "lib/run/engine/engine.hpp"
@@ -80,18 +81,36 @@ std::uint32_t record_exchange(InterposedCall& call, const Context& place, std::u
                               std::span<const int> to, std::span<const int> from, bool blocking);
 
 /// The ranks to which a rank sends its clock, and those from which it receives theirs.
-struct Neighbours {
+struct Peers {
   std::vector<int> to;
   std::vector<int> from;
 };
+
+/// The blocks of a neighbourhood collective, ranks and bytes in turn.
+struct Neighbours {
+  std::vector<std::uint64_t> to;
+  std::vector<std::uint64_t> from;
+};
+/// The bytes of the block at a place in the order of the topology's neighbours.
+using BlockBytes = std::function<std::uint64_t(std::size_t place)>;
+struct BlockSizes {
+  BlockBytes sent;
+  BlockBytes received;
+};
+/// The blocks of a call on a communicator with a topology.
+Neighbours neighbours_of(MPI_Comm comm, const BlockSizes& sizes);
+/// Records a neighbourhood collective. Returns the request, if any.
+std::uint32_t record_neighbours(InterposedCall& call, const Context& place, const Neighbours& near,
+                                bool blocking);
 
 /// Records the synchronization around a call of the MPI library. In threaded programs the begin is recorded
 /// too: the other ranks may have to wait for what another thread does before they enter.
 class ScopedSync {
  public:
-  ScopedSync(InterposedCall& call, Context* place) : ScopedSync(call, place, std::nullopt) {}
-  /// Only the neighbours in the topology synchronize, or the other group of an intercommunicator.
-  static ScopedSync neighbours(InterposedCall& call, MPI_Comm comm);
+  ScopedSync(InterposedCall& call, Context* place) : ScopedSync(call, place, Who()) {}
+  /// Records a neighbourhood collective.
+  static ScopedSync neighbours(InterposedCall& call, MPI_Comm comm, const BlockSizes& sizes);
+  /// Only the other group of an intercommunicator synchronizes.
   static ScopedSync other_group(InterposedCall& call, MPI_Comm comm);
   /// Records the synchronization before the call, which may remove the group.
   void before_call();
@@ -99,20 +118,25 @@ class ScopedSync {
   void end(bool took_part = true);
 
  private:
-  ScopedSync(InterposedCall& call, Context* place, std::optional<Neighbours> near);
+  using Who = std::variant<std::monostate, Peers, Neighbours>;
+  ScopedSync(InterposedCall& call, Context* place, Who who);
   std::uint32_t record(bool blocking);
 
   InterposedCall& call_;
   Context* place_;
-  std::optional<Neighbours> near_;  // nullopt: all members synchronize
+  Who who_;  // std::monostate: all members synchronize
   std::uint32_t begun_ = 0;
   bool over_ = false;
 };
 
-/// Makes a nonblocking call on a communicator through start(). Replaces its request by one that completes
-/// after the neighbours in the topology have synchronized too. Only calls start() if they do not synchronize.
-int start_beside_neighbours(InterposedCall& call, MPI_Comm comm, MPI_Request& request,
-                            const std::function<int()>& start) REQUIRES(session_lock);
+/// Makes a nonblocking neighbourhood collective through start(). Replaces its request by a recorded one, if
+/// the communicator's members are known.
+int start_beside_neighbours(InterposedCall& call, MPI_Comm comm, const BlockSizes& sizes,
+                            MPI_Request& request, const std::function<int()>& start) REQUIRES(session_lock);
+/// Makes a persistent one. Its starts are recorded, in a program that is only recorded.
+int prepare_beside_neighbours(InterposedCall& call, MPI_Comm comm, const BlockSizes& sizes,
+                              MPI_Request& request, const std::function<int()>& prepare)
+    REQUIRES(session_lock);
 
 /// Opens the group of a new window or file over a communicator; pass a null handle if it could not be
 /// created. All members must call it, or none.
