@@ -120,6 +120,28 @@ def test_calls_past_preloaded_libraries(arguments, tally):
         tally.record("interposition/calls that go past Offramp are named", ok, result.output, result.seconds)
 
 
+def test_older_runtime(arguments, tally):
+    """A program that brings an older C++ library, found by its rpath and by LD_LIBRARY_PATH."""
+    libraries = [os.path.join(arguments.build, "lib", name) for name in ("libofframp.so", "offramp/offramp-fabric-ucx.so")]
+    needed = subprocess.run(["readelf", "-d", *libraries], capture_output=True, text=True, check=True).stdout
+    shared = re.findall(r"\[(lib(?:stdc\+\+|fmt|expat|z)\.so\S*)\]", needed)
+    tally.record("interposition/the library contains what it needs", not shared, str(shared))
+    with tempfile.TemporaryDirectory() as folder:
+        path = subprocess.run(["g++", "-print-file-name=libstdc++.so.6"], capture_output=True, text=True, check=True).stdout.strip()
+        with open(path, "rb") as file:
+            content = file.read()
+        newest = max(re.findall(rb"GLIBCXX_3\.4\.(\d+)\0", content), key=int)
+        with open(os.path.join(folder, "libstdc++.so.6"), "wb") as file:
+            file.write(content.replace(b"GLIBCXX_3.4." + newest + b"\0", b"GLIBCXX_3.4." + newest[:-1] + b"z\0"))
+        program = os.path.join(folder, "app")
+        compiled = launch([mpi_of(arguments.build).tool("mpicxx"), "-o", program, os.path.join(ROOT, "tests/fixtures/older_runtime.cpp"),
+                           f"-Wl,--disable-new-dtags,-rpath,{folder}"], base_environment(), 60)
+        command = [os.path.join(arguments.build, "bin/offramp"), "run", "-n", "2", "--backend", "host", "--", program]
+        result = launch(command, base_environment({"LD_LIBRARY_PATH": folder}), 60)
+        ok = result.ok and PROOF in result.output and "sum 1, caught 2, 1.234.567" in result.output
+        tally.record("interposition/a program with an older C++ library", ok, compiled.output + result.output, result.seconds)
+
+
 def test_some_ranks_without(arguments, tally):
     """Jobs of several programs, some of them without Offramp: started by hand; offramp run gives it to all."""
     label = "interposition/ranks without Offramp are named"
