@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import unittest
 
-from cli_test import BUILD, CliTest
+from cli_test import BUILD, CliTest, clean_environment
 
 RING = "pattern:ring:2:8:1"
 
@@ -280,7 +280,8 @@ class Programs(CliTest):
             shutil.copytree(BUILD / "bin", self.folder / folder / "bin")
             library = self.folder / folder / "lib/libofframp.so"
             library.touch()
-            done = subprocess.run([self.folder / folder / "bin/offramp", "run", "--", "sh"], capture_output=True, text=True, check=False)
+            done = subprocess.run([self.folder / folder / "bin/offramp", "run", "--", "sh"], env=clean_environment(), capture_output=True,
+                                  text=True, check=False)
             self.assertIn(f'cannot preload "{library.resolve()}"', done.stderr)
             self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
             self.assertIn("cannot preload", self.refused("run", "--preload", str(library), "--", "sh"))
