@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string_view>
 
 namespace offramp {
 
@@ -17,5 +18,10 @@ struct LaunchedJob {
 LaunchedJob launched_job(const std::function<const char*(const char*)>& variable);
 /// Reads the environment of this process.
 LaunchedJob launched_job();
+
+/// What offramp run sets for its ranks besides settings: the file in which carried ranks announce themselves,
+/// and the last entry of GLIBC_TUNABLES, the memory for libraries beside an audit library.
+inline constexpr const char* kCarriedVariable = "OFFRAMP_CARRIED";
+inline constexpr std::string_view kStaticTls = "glibc.rtld.optional_static_tls=";
 
 }  // namespace offramp

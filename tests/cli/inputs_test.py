@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import unittest
 
-from cli_test import BUILD, CliTest
+from cli_test import BUILD, CliTest, clean_environment
 
 RING = "pattern:ring:2:8:1"
 
@@ -229,11 +229,24 @@ class WrongInputs(CliTest):
         self.assertIn('offramp: report (OFFRAMP_REPORT): cannot write "/nowhere/r"', self.refused("run", "--", "/bin/true", OFFRAMP_REPORT="/nowhere/r"))
 
     def test_a_library_of_preload_that_is_missing_ends_the_run(self):
-        fake = self.fake_launcher("exit 0")
+        fake = self.fake_launcher("exit 3")
         self.assertIn('cannot find the library "nothing.so" (--preload)',
                       self.refused("run", "--preload", "nothing.so", "--launcher", fake, "--", "/bin/true", code=127))
         library = BUILD / "lib/libofframp.so"
-        self.offramp("run", "--preload", str(library), "--launcher", fake, "--", "/bin/true")
+        self.offramp("run", "--preload", str(library), "--launcher", fake, "--", "/bin/true", code=3)
+
+    def test_ranks_that_are_not_carried_are_named(self):
+        def ran(announced, ends=0, code=0, **variables):
+            fake = self.fake_launcher(f'for word; do case $word in OFFRAMP_CARRIED=*) printf "{announced}" > "${{word#*=}}";; esac; done',
+                                      f"exit {ends}")
+            return self.offramp("run", "-n", "3", "--launcher", fake, "--", "sh", code=code, **variables).stderr
+
+        for everyone in ("2 3\\n", "0 1\\n2 1\\n1 1\\n"):
+            self.assertNotIn("not carried", ran(everyone))
+        self.assertIn("offramp: rank 1 was not carried: MPI_Init was not called", ran("0 1\\n2 1\\n", code=74))
+        self.assertIn("sh\" is not linked to MPI", ran("", code=74))
+        self.assertIn("note: as far as this host can see, no rank was carried", ran("", PBS_NODEFILE="nodes"))
+        self.assertNotIn("carried", ran("", ends=5, code=5))
 
 
 class Programs(CliTest):
@@ -253,6 +266,25 @@ class Programs(CliTest):
         done = self.offramp("run", "--dry-run", "--preload", "/opt/tool.so", "--", program)
         self.assertRegex(done.stdout, r"-x LD_PRELOAD=/[^:]*libasan[^:]*:/opt/tool.so:\S*libofframp")
         self.assertIn("is built with AddressSanitizer, which has to be loaded first", done.stderr)
+
+    def test_with_an_mpi_library_inside_is_refused(self):
+        (self.folder / "own.c").write_text("int MPI_Init(int* c, char*** v) { return c != (void*)v; }\nint main(void) { return MPI_Init(0, 0); }\n")
+        for name, *options in (("shared",), ("static", "-static")):
+            subprocess.run(["gcc", "own.c", "-o", name, *options], cwd=self.folder, check=True)
+            for words in (("run",), ("record", "-o", "a.rec")):
+                self.assertIn("contains its own MPI library", self.refused(*words, "-n", "2", "--", f"./{name}", code=126))
+
+    def test_a_path_that_cannot_be_preloaded_is_refused(self):
+        for folder in ("a b", "a:b"):
+            (self.folder / folder / "lib").mkdir(parents=True)
+            shutil.copytree(BUILD / "bin", self.folder / folder / "bin")
+            library = self.folder / folder / "lib/libofframp.so"
+            library.touch()
+            done = subprocess.run([self.folder / folder / "bin/offramp", "run", "--", "sh"], env=clean_environment(), capture_output=True,
+                                  text=True, check=False)
+            self.assertIn(f'cannot preload "{library.resolve()}"', done.stderr)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+            self.assertIn("cannot preload", self.refused("run", "--preload", str(library), "--", "sh"))
 
     def test_in_this_folder_is_named_with_its_folder(self):
         name = pathlib.Path(self.compiled("hello")).name

@@ -272,13 +272,13 @@ class Record(CliTest):
 
     def test_of_a_program_without_mpi_is_no_success(self):
         error = self.offramp("record", "-n", "1", "-o", "a.rec", "--", "/bin/true", code=74).stderr
-        self.assertIn("wrote no recording", error)
-        error = self.offramp("run", "-n", "1", "--backend", "host", "--report", "a.json", "--", "/bin/true", code=74).stderr
-        self.assertIn("wrote no report", error)
+        self.assertIn('"/bin/true" made no MPI call', error)
+        error = self.offramp("run", "-n", "1", "--backend", "host", "--", "sh", "-c", "true", code=74).stderr
+        self.assertIn("no rank was carried: MPI_Init was not called", error)
         (self.folder / "a.json").write_text("{}")  # of another run
         self.offramp("run", "-n", "1", "--backend", "host", "--report", "a.json", "--", "/bin/true", code=74)
         self.offramp("run", "-n", "1", "--backend", "host", "--report", "a.json", "--", "/bin/false", code=1)
-        self.offramp("run", "-n", "1", "--backend", "host", "--", "/bin/true")
+        self.offramp("run", "-n", "1", "--backend", "off", "--", "/bin/true")
 
     def test_of_one_program_twice_are_the_same_communication_whatever_it_computed(self):
         program = "--", str(BUILD / "tests/mpi/reduce")

@@ -154,14 +154,18 @@ struct Survey {
   bool fortran = false;
   bool c = false;
   bool own_mpi = false;  // it defines MPI functions itself
-  bool loads = false;    // it or a library calls dlopen
+  bool is_static = false;
+  bool starts = false;  // it or a library starts programs
+  bool loads = false;   // it or a library calls dlopen
 
   std::string walk(const std::string& path, bool program) {
     Result<ElfImage> image = read_elf(path);
     if (!image) return program ? image.error() : std::string();
     images.push_back(path);
+    is_static = is_static || image->is_static;
     for (const std::string& symbol : image->imports) {
       loads = loads || symbol.starts_with("dlopen");
+      starts = starts || symbol.starts_with("exec") || symbol.starts_with("posix_spawn");
       bool in_fortran = false;
       const auto name = mpi_name(symbol, in_fortran);
       if (!name) continue;
@@ -192,12 +196,15 @@ struct Survey {
   }
   /// Why Offramp cannot intercept the program, after its name. Empty if it can.
   [[nodiscard]] std::string obstacle() const {
-    if (mpi.empty() && own_mpi) return "contains its own MPI library, so Offramp cannot intercept its calls";
+    if (own_mpi_only())
+      return "contains its own MPI library: link it to a shared one, which Offramp can intercept";
+    if (is_static) return "is linked statically: Offramp cannot intercept its MPI calls";
     if (mpi.empty() && functions.empty())
       return "is not linked to MPI, or loads it only at run time, as interpreters do";
     if (mpi.empty()) return "calls MPI functions but is not linked to an MPI library";
     return other_mpi();
   }
+  [[nodiscard]] bool own_mpi_only() const { return mpi.empty() && own_mpi; }
   [[nodiscard]] std::string other_mpi() const {
     const std::string_view family = family_of_mpi_library(mpi);
     if (family.empty() || !library_path(family).empty() || library_path().empty()) return {};
@@ -247,10 +254,15 @@ void print_text(const CheckOptions& options, const Survey& survey, const std::ve
 
 MpiUse survey_of(const std::string& path) {
   Survey survey;
-  const bool readable = survey.walk(path, true).empty();  // a script may still start an ELF program
-  return {std::string(family_of_mpi_library(survey.mpi)), survey.other_mpi(), survey.sanitizer,
-          readable && survey.missing.empty() && survey.mpi.empty() && survey.functions.empty() &&
-              !survey.own_mpi && !survey.loads};
+  const std::string problem = survey.walk(path, true);  // a script may still start an ELF program
+  const std::string obstacle = survey.obstacle();
+  return {std::string(family_of_mpi_library(survey.mpi)),
+          survey.own_mpi_only() ? obstacle : survey.other_mpi(),
+          survey.sanitizer,
+          problem.empty() && !obstacle.empty() ? fmt::format("{} {}", in_quotes(path), obstacle) : problem,
+          problem.empty() && !survey.is_static && survey.missing.empty() && survey.mpi.empty() &&
+              survey.functions.empty() && !survey.own_mpi && !survey.loads,
+          survey.starts};
 }
 
 namespace {

@@ -13,8 +13,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <optional>
+#include <set>
+#include <sstream>
 #include <utility>
 
 #include "lib/answers/report/outputs.hpp"
@@ -110,6 +113,25 @@ std::string audit_list(const std::string& library) {
   return audit.string() + (existing == nullptr || *existing == '\0' ? "" : ":" + std::string(existing));
 }
 
+/// With an audit library, the dynamic linker reserves static thread-local memory before it knows the
+/// program's libraries. This adds what they need to glibc's own reserve. is_known: the program needs all of
+/// them itself, as a script does not.
+std::string tunables_for_audit(const RunOptions& options, const std::string& preloaded, bool is_known) {
+  constexpr std::size_t kUnknown = 16384;  // B
+  std::size_t bytes = 512;                 // B, glibc's own default
+  std::vector<std::string> files = {find_program(options.command.front())};
+  for (const FurtherProgram& program : further_programs(options.command))
+    files.push_back(find_program(program.name));
+  std::istringstream list(preloaded);
+  for (std::string file; std::getline(list, file, ':');) files.push_back(file);
+  const char* const existing = std::getenv("GLIBC_TUNABLES");
+  std::string tunables = existing == nullptr || *existing == '\0' ? "" : existing + std::string(":");
+  if (const std::size_t at = tunables.rfind(kStaticTls); at != std::string::npos)
+    bytes = std::strtoull(tunables.c_str() + at + kStaticTls.size(), nullptr, 0);
+  bytes += std::max(thread_local_bytes_of(files), is_known ? 0 : kUnknown);
+  return fmt::format("{}{}{}", tunables, kStaticTls, bytes);
+}
+
 bool mention(const std::vector<std::string>& arguments, std::initializer_list<const char*> words) {
   return std::any_of(arguments.begin(), arguments.end(), [&](const std::string& argument) {
     return std::any_of(words.begin(), words.end(),
@@ -126,18 +148,25 @@ bool names_slots(const std::vector<std::string>& mpirun_arguments) {
          mention(mpirun_arguments, {"oversubscribe", "OVERSUBSCRIBE", "hwthread", "HWTHREAD"});
 }
 
+/// 0: the launcher decides.
+int ranks_of(const RunOptions& options) {
+  int ranks = options.ranks;
+  for (const FurtherProgram& program : further_programs(options.command)) ranks += program.ranks;
+  return ranks;
+}
+
 LaunchedCommand make_plan(const RunOptions& options, const Launcher& launcher, const std::string& library,
-                          const std::map<std::string, std::string>& configured) {
+                          const std::map<std::string, std::string>& configured, bool is_known) {
   Variables variables = {{"LD_PRELOAD", preload_list(options, library)}};
-  if (const std::string audit = audit_list(library); !audit.empty())
+  if (const std::string audit = audit_list(library); !audit.empty()) {
     variables.emplace_back("LD_AUDIT", audit);
+    variables.emplace_back("GLIBC_TUNABLES", tunables_for_audit(options, variables.front().second, is_known));
+  }
   // UCX patches memory functions and installs signal handlers when loaded; offramp needs neither.
   if (std::getenv("UCX_MEM_EVENTS") == nullptr) variables.emplace_back("UCX_MEM_EVENTS", "n");
   if (std::getenv("UCX_ERROR_SIGNALS") == nullptr) variables.emplace_back("UCX_ERROR_SIGNALS", "");
   variables.insert(variables.end(), configured.begin(), configured.end());
-  int ranks = options.ranks;
-  for (const FurtherProgram& program : further_programs(options.command)) ranks += program.ranks;
-  const bool too_many = ranks > core_count() && !names_slots(options.mpirun_arguments);
+  const bool too_many = ranks_of(options) > core_count() && !names_slots(options.mpirun_arguments);
   return launch_line(launcher, options.ranks, too_many, variables, options.mpirun_arguments, options.command);
 }
 
@@ -155,6 +184,7 @@ int replace_process(const LaunchedCommand& plan) {
 }
 
 volatile pid_t supervised = 0;
+int ended_by = 0;  // the signal that ended the launcher; 0: none
 
 /// Forwards signals from processes. The terminal's signals reach the child directly.
 void hand_on(int signal, siginfo_t* info, void*) {
@@ -192,26 +222,28 @@ int supervise(const LaunchedCommand& plan, bool hidden = false) {
   }
   supervised = 0;
   if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
-  (void)std::signal(WTERMSIG(status), SIG_DFL);
-  (void)std::raise(WTERMSIG(status));
-  return 128 + WTERMSIG(status);
+  ended_by = WTERMSIG(status);
+  return 128 + ended_by;
 }
 
-/// A temporary file of times for clock = settled if the user has named none; the destructor removes it.
-class TimesFile {
+/// A folder for temporary files, which the destructor removes.
+class TemporaryFolder {
  public:
-  TimesFile() {
-    std::string folder = (std::filesystem::temp_directory_path() / "offramp-times-XXXXXX").string();
+  TemporaryFolder() {
+    std::error_code error;
+    std::string folder = (std::filesystem::temp_directory_path(error) / "offramp-XXXXXX").string();
     if (mkdtemp(folder.data()) != nullptr) folder_ = folder;
   }
-  ~TimesFile() {
+  ~TemporaryFolder() {
     std::error_code ignored;
     if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
   }
-  TimesFile(const TimesFile&) = delete;
-  TimesFile& operator=(const TimesFile&) = delete;
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
   /// Empty if the folder could not be created.
-  [[nodiscard]] std::string path() const { return folder_.empty() ? "" : folder_ + "/times"; }
+  [[nodiscard]] std::string path(const char* file) const {
+    return folder_.empty() ? "" : folder_ + "/" + file;
+  }
 
  private:
   std::string folder_;
@@ -318,6 +350,50 @@ int look_for(const std::vector<Expected>& files, const Configuration& configurat
   return code;
 }
 
+/// True if ranks may run on hosts where the file of carried ranks is not visible.
+bool may_be_elsewhere(const RunOptions& options, const Launcher& launcher) {
+  if (hosts_are_named(options.mpirun_arguments) || launcher.kind == Launcher::Kind::kSlurm) return true;
+  for (const char* name :
+       {"SLURM_JOB_ID", "PBS_NODEFILE", "LSB_JOBID", "PE_HOSTFILE", "COBALT_NODEFILE", "HYDRA_HOST_FILE",
+        "HYDRA_HOST_ENV", "OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile"}) {
+    if (std::getenv(name) != nullptr) return true;
+  }
+  return false;
+}
+
+/// After a successful program: each carried rank has written its number into the file, and that of the ranks
+/// of its MPI_COMM_WORLD, which are all carried then. Returns false after a warning if ranks are missing.
+bool all_are_carried(const std::string& file, const RunOptions& options, const MpiUse& use,
+                     const Launcher& launcher) {
+  const auto expected = static_cast<std::size_t>(std::max(1, ranks_of(options)));
+  std::set<std::size_t> carried;
+  std::ifstream lines(file);
+  if (!lines) return true;  // it could not be written
+  for (std::size_t rank = 0, all = 0; lines >> rank >> all; carried.insert(rank)) {
+    if (all >= expected) return true;
+  }
+  std::vector<std::size_t> missing;
+  for (std::size_t rank = 0; rank < expected; ++rank) {
+    if (!carried.contains(rank)) missing.push_back(rank);
+  }
+  if (missing.empty()) return true;
+  const bool is_certain = !may_be_elsewhere(options, launcher);
+  const std::string who = carried.empty()
+                              ? "no rank was"
+                              : ranks_text(missing) + (missing.size() == 1 ? " was not" : " were not");
+  if (!is_certain) {
+    warn(fmt::format("note: as far as this host can see, {} carried", who));
+  } else if (use.none && !use.starts) {
+    warn(fmt::format("{} made no MPI call, so no rank was carried; name an MPI program after --",
+                     in_quotes(options.command.front())));
+  } else {
+    warn(fmt::format(
+        "{} carried: MPI_Init was not called, or not with LD_PRELOAD and LD_AUDIT as offramp run sets them{}",
+        who, use.obstacle.empty() ? "" : "; " + use.obstacle));
+  }
+  return !is_certain;
+}
+
 /// use: set if the program can be started.
 int check_command(const std::string& name, MpiUse& use) {
   const std::string path = find_program(name);
@@ -339,10 +415,19 @@ int check_command(const std::string& name, MpiUse& use) {
   return kDone;
 }
 
-/// Returns false after a warning if a library of --preload does not exist, which ld.so would ignore.
-bool check_preloads(const RunOptions& options) {
+/// Returns false after a warning if a path cannot be an entry of LD_PRELOAD.
+bool check_entry(const std::string& path, const char* what) {
+  if (path.find_first_of(": ") == std::string::npos) return true;
+  warn(fmt::format("cannot preload {}: blanks and colons end a name in LD_PRELOAD; {} a folder without them",
+                   in_quotes(path), what));
+  return false;
+}
+
+/// Returns an exit code after a warning if a library of --preload does not exist, which ld.so would ignore.
+int check_preloads(const RunOptions& options) {
   const Result<ElfImage> program = read_elf(find_program(options.command.front()));
   for (const std::string& list : options.preload) {
+    if (std::filesystem::exists(list) && !check_entry(list, "move it to")) return kUsage;
     for (std::size_t at = 0; at < list.size();) {
       const std::size_t end = std::min(list.find_first_of(": ", at), list.size());
       const std::string name = list.substr(at, end - at);
@@ -352,10 +437,10 @@ bool check_preloads(const RunOptions& options) {
       const bool here = name.find('/') == std::string::npos && std::filesystem::exists(name);
       warn(fmt::format("cannot find the library {} (--preload){}", in_quotes(name),
                        here ? fmt::format("; did you mean ./{}?", printable(name)) : ""));
-      return false;
+      return kNotFound;
     }
   }
-  return true;
+  return kDone;
 }
 
 /// Checks that all programs of the command exist, and use the MPI library of the first.
@@ -374,10 +459,7 @@ int check_commands(const std::vector<std::string>& command, MpiUse& use) {
   return kDone;
 }
 
-}  // namespace
-
-int run(const RunOptions& given) {
-  RunOptions options = given;
+int run_once(RunOptions options) {
   if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr && !options.dry_run) {
     if (launched_job().rank == 0)
       warn("mpirun started offramp, but offramp starts mpirun: offramp record -n RANKS -o FILE -- PROGRAM");
@@ -387,7 +469,10 @@ int run(const RunOptions& given) {
   config_sources.overrides = options.overrides;
   Registry registry(built_in_backends());
   auto configuration = load_configuration(config_sources, registry);
-  std::optional<TimesFile> times;
+  const bool is_counted =
+      configuration && !options.dry_run && (!configuration->off() || configuration->records_only());
+  std::optional<TemporaryFolder> temporary;
+  if (is_counted) temporary.emplace();
   const bool runs_twice = configuration && configuration->clock == Clock::kSettled && !configuration->off() &&
                           configuration->times.empty();
   if (runs_twice && !options.dry_run) {
@@ -397,8 +482,7 @@ int run(const RunOptions& given) {
           "the first run writes it, the next one reads it");
       return kUsage;
     }
-    times.emplace();
-    config_sources.overrides.push_back({"times", times->path(), "--clock settled"});
+    config_sources.overrides.push_back({"times", temporary->path("times"), "--clock settled"});
     configuration = load_configuration(config_sources, registry);
   }
   if (!configuration) {
@@ -420,8 +504,9 @@ int run(const RunOptions& given) {
   MpiUse use;
   if (const int problem = check_commands(options.command, use); problem != kDone) return problem;
   // Other hosts may have other libraries.
-  if (!options.dry_run && !hosts_are_named(options.mpirun_arguments) && !check_preloads(options))
-    return kNotFound;
+  if (!options.dry_run && !hosts_are_named(options.mpirun_arguments)) {
+    if (const int problem = check_preloads(options); problem != kDone) return problem;
+  }
   const auto launcher = find_launcher(options.mpirun, use.family);
   if (!launcher) {
     warn(launcher.error());
@@ -432,22 +517,27 @@ int run(const RunOptions& given) {
     warn("cannot find libofframp.so beside this program; build or install it");
     return kBroken;
   }
+  if (!check_entry(library, "install Offramp in")) return kUsage;
   if (use.none)
     warn(fmt::format(
         "note: {} calls no MPI function itself; Offramp carries the calls of MPI programs that it starts",
         printable(options.command.front())));
   for (const std::string& note : notes_on_launch(*launcher, use, options)) warn("note: " + note);
   if (!use.sanitizer.empty()) options.preload.insert(options.preload.begin(), use.sanitizer);
-  const std::map<std::string, std::string> variables = exported(config_sources, *configuration, registry);
-  const LaunchedCommand plan = make_plan(options, *launcher, library, variables);
+  std::map<std::string, std::string> variables = exported(config_sources, *configuration, registry);
+  const bool is_linked = !use.family.empty() && further_programs(options.command).empty();
+  const std::string carried = is_counted ? temporary->path("carried") : "";
+  if (std::ofstream(carried).is_open()) variables[kCarriedVariable] = carried;
+  const LaunchedCommand plan = make_plan(options, *launcher, library, variables, is_linked);
   if (options.dry_run) {
     fmt::print("{}\n", shell_line(plan));
     return kDone;
   }
   if (options.verbose) warn(shell_line(plan));
-  if (times) {
+  if (runs_twice) {
     const off_t input = lseek(STDIN_FILENO, 0, SEEK_CUR);
-    const int code = supervise(make_plan(options, *launcher, library, for_first_run(variables)), true);
+    const int code =
+        supervise(make_plan(options, *launcher, library, for_first_run(variables), is_linked), true);
     if (code != kDone) {
       warn(fmt::format("the first of the two runs for --clock settled ended with exit code {}", code));
       return code;
@@ -455,10 +545,22 @@ int run(const RunOptions& given) {
     if (input >= 0) (void)lseek(STDIN_FILENO, input, SEEK_SET);
   }
   const std::vector<Expected> files = expected_files(*configuration, options, *launcher);
-  if (files.empty() && !times && !options.returns) return replace_process(plan);
+  if (files.empty() && !is_counted && !options.returns) return replace_process(plan);
   const int code = supervise(plan);
+  if (code == kDone && is_counted && !all_are_carried(carried, options, use, *launcher)) return kNotWritten;
   if (code == kDone) return look_for(files, *configuration, !options.returns);
   report_parts(files, configuration->record, code, !options.returns);
+  return code;
+}
+
+}  // namespace
+
+int run(const RunOptions& options) {
+  const int code = run_once(options);
+  if (ended_by != 0) {  // as the launcher, now that no temporary file is left
+    (void)std::signal(ended_by, SIG_DFL);
+    (void)std::raise(ended_by);
+  }
   return code;
 }
 

@@ -23,9 +23,11 @@ std::optional<int> check_program(const CheckOptions& options);
 /// A program's use of MPI, according to its file and libraries.
 struct MpiUse {
   std::string family;     // of the linked MPI library; empty: none
-  std::string other_mpi;  // "is linked to ...": the MPI library, if Offramp does not support it
+  std::string other_mpi;  // "is linked to ...": the MPI library, if Offramp cannot intercept it
   std::string sanitizer;  // the AddressSanitizer library that it needs and that is not preloaded
+  std::string obstacle;   // a sentence: why Offramp may not see its calls; empty: it sees them
   bool none = false;      // it neither uses MPI nor can load a library that does; false for scripts
+  bool starts = false;    // it can start other programs
 };
 MpiUse survey_of(const std::string& path);
 

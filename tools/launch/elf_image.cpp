@@ -9,6 +9,7 @@
 #include <libelf.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -129,19 +130,22 @@ Result<ElfImage> read_elf(const std::string& path) {
   std::error_code ignored;
   const std::string origin = fs::absolute(path, ignored).parent_path().string();
   ElfImage image;
-  bool dynamic = false;
+  image.is_static = true;
   for (Elf_Scn* section = elf_nextscn(elf, nullptr); section != nullptr;
        section = elf_nextscn(elf, section)) {
     GElf_Shdr shape;
     if (gelf_getshdr(section, &shape) == nullptr) continue;
     if (shape.sh_type == SHT_DYNAMIC) {
-      dynamic = true;
+      image.is_static = false;
       read_dynamic(elf, section, shape, origin, image);
     } else if (shape.sh_type == SHT_DYNSYM || shape.sh_type == SHT_SYMTAB) {
       read_symbols(elf, section, shape, image);
     }
   }
-  if (!dynamic) return refused("is linked statically: Offramp cannot intercept its MPI calls");
+  GElf_Phdr segment;
+  for (int i = 0; i < header.e_phnum && gelf_getphdr(elf, i, &segment) != nullptr; ++i) {
+    if (segment.p_type == PT_TLS) image.thread_local_bytes = segment.p_memsz + segment.p_align;
+  }
   return image;
 }
 
@@ -184,6 +188,20 @@ std::string find_library(const std::string& name, const ElfImage& image) {
     if (fs::exists(candidate, ignored)) return candidate.string();
   }
   return {};
+}
+
+std::size_t thread_local_bytes_of(std::vector<std::string> files) {
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const Result<ElfImage> image = read_elf(files[i]);
+    if (!image) continue;
+    bytes += image->thread_local_bytes;
+    for (const std::string& name : image->needed) {
+      const std::string found = find_library(name, *image);
+      if (std::find(files.begin(), files.end(), found) == files.end()) files.push_back(found);
+    }
+  }
+  return bytes;
 }
 
 }  // namespace offramp::tool

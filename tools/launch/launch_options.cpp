@@ -23,10 +23,10 @@ std::vector<ExitMeaning> launch_exits() {
   return {
       {kBroken, "libofframp.so was not found"},
       {kUsage},
-      {kNotWritten, "the program succeeded, but a report, trace, capture, or recording could not be written"},
+      {kNotWritten, "the program succeeded, but a rank was not carried, or an output could not be written"},
       {kNotExecutable,
-       "the program is not an executable file, or is linked to another MPI library, or mpirun cannot be "
-       "started"},
+       "the program is not an executable file, or contains or is linked to another MPI library, or mpirun "
+       "cannot be started"},
       {kNotFound, "the program, the launcher, or a library of --preload was not found"},
       {kAnyOther, "the launcher's exit code, which may equal one of those above"}};
 }

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "lib/base/configuration/straggler_text.hpp"
+#include "lib/base/launched_job.hpp"
 #include "lib/base/text_format.hpp"
 
 namespace offramp {
@@ -459,6 +460,9 @@ constexpr Row kRows[] = {
      {}},
     {{"", "OFFRAMP_OPTIONS", "", false, "VARIABLE=OPTION, separated by commas",
       "set by offramp run for the report: the options that its variables come from"},
+     {}},
+    {{"", kCarriedVariable, "", false, "the path of a file",
+      "set by offramp run: the file in which each rank announces that it is carried"},
      {}},
 };
 

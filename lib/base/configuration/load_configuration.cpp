@@ -13,6 +13,7 @@
 #include "lib/base/configuration/configuration_keys.hpp"
 #include "lib/base/configuration/fault_script.hpp"
 #include "lib/base/configuration/found_file.hpp"
+#include "lib/base/launched_job.hpp"
 #include "lib/base/text_format.hpp"
 #include "simulators/world/text_fields.hpp"
 
@@ -121,12 +122,11 @@ class Loader {
   }
 
   Result<void> read_variables() {
-    std::map<string, string> keys = {{kConfigVariable, ""}, {kOptionsVariable, ""}};
+    std::map<string, string> keys = {{kConfigVariable, ""}, {kOptionsVariable, ""}, {kCarriedVariable, ""}};
     for (const auto& [key, variable] : variables_by_key(registry_)) keys.emplace(variable, key);
     for (const auto& [variable, text] : surroundings_.environment) {
-      if (!variable.starts_with("OFFRAMP_") || variable == kConfigVariable || variable == kOptionsVariable)
-        continue;
       const auto found = keys.find(variable);
+      if (!variable.starts_with("OFFRAMP_") || (found != keys.end() && found->second.empty())) continue;
       if (found == keys.end()) return unknown("environment", "variable", variable, views(keys));
       const Row* row = find_row(found->second);
       // An empty variable counts as not set, unless an empty text is meaningful.

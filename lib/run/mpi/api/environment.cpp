@@ -51,7 +51,8 @@ std::chrono::steady_clock::time_point init_began;  // of the call that initialis
 void begin(bool threads) {
   const auto init = std::chrono::steady_clock::now() - init_began;
   std::unique_ptr<Session> session = make_session(threads);
-  if (session == nullptr) return;        // off
+  if (session == nullptr) return;  // off
+  announce_carried();
   Session::current = session.release();  // NOLINT: deleted by MPI_Finalize
   open_requests();
   if (mpi_world() == MPI_COMM_WORLD) Session::current->marshal().communicators.add_predefined();

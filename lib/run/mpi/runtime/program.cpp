@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "lib/answers/report/run_facts.hpp"
+#include "lib/base/launched_job.hpp"
 #include "lib/base/mpi_family.hpp"
 #include "lib/run/native/native.h"
 
@@ -183,6 +184,15 @@ bool replace_entries(const char* variable, Predicate is_meant, const std::string
   return found;
 }
 
+/// Removes the entry that offramp run has appended to the tunables of glibc.
+void drop_room_for_audit() {
+  const char* const variable = std::getenv("GLIBC_TUNABLES");
+  const std::string tunables = variable == nullptr ? "" : variable;
+  const std::size_t last = tunables.rfind(':') + 1;
+  if (!tunables.substr(last).starts_with(kStaticTls)) return;
+  last == 0 ? unsetenv("GLIBC_TUNABLES") : setenv("GLIBC_TUNABLES", tunables.substr(0, last - 1).c_str(), 1);
+}
+
 /// Returns true for an MPI library that the program has initialised.
 bool is_initialized_mpi(const Object& object) {
   if (*object.map->l_name == '\0') return false;
@@ -245,11 +255,10 @@ std::string interposer_for(const std::string& other_mpi) {
 }
 
 bool clear_preload(const std::string& instead) {
-  if (instead.empty()) {
-    replace_entries("LD_AUDIT", [](const std::string& entry) {
-      return fs::path(entry).filename() == fs::path(audit_path()).filename();
-    });
-  }
+  if (instead.empty() && replace_entries("LD_AUDIT", [](const std::string& entry) {
+        return fs::path(entry).filename() == fs::path(audit_path()).filename();
+      }))
+    drop_room_for_audit();
   return replace_entries("LD_PRELOAD", names_own_file, instead);
 }
 

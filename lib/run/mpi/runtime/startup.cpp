@@ -2,6 +2,7 @@
 // to be undone. All ranks agree (agree()): a rank that continued alone would wait forever.
 #include "lib/run/mpi/runtime/startup.hpp"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "lib/answers/report/outputs.hpp"
 #include "lib/base/configuration/fault_script.hpp"
 #include "lib/base/launched_job.hpp"
+#include "lib/base/output_file.hpp"
 #include "lib/run/engine/make_lane.hpp"
 #include "lib/run/mpi/runtime/open_fabric.hpp"
 #include "lib/run/mpi/runtime/program.hpp"
@@ -99,6 +101,14 @@ void print_once(const std::string& text) {
   if (launched_job().rank != 0) return;
   const std::string line = "offramp: " + text + "\n";  // one write: other processes write too
   (void)!write(STDERR_FILENO, line.data(), line.size());
+}
+
+void announce_carried() {
+  const char* const path = secure_getenv(kCarriedVariable);
+  const OpenFile file(path == nullptr ? -1 : open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
+  const std::string line = fmt::format("{} {}\n", launched_job().rank, world_size());
+  // On a full disk, offramp run must not miss this rank.
+  if (file.is_open() && write(file.get(), line.data(), line.size()) < 0) unlink(path);
 }
 
 bool is_off_by_environment() {

@@ -15,6 +15,9 @@ bool is_off_by_environment();
 /// is "off". Collective over MPI_COMM_WORLD. Ends the job with one message if something is wrong.
 std::unique_ptr<Session> make_session(bool threads);
 
+/// Notifies offramp run, on the host of the command, that this rank is carried or recorded.
+void announce_carried();
+
 /// Prints a line on standard error, once per job if the launcher numbers the ranks.
 void print_once(const std::string& text);
 
