@@ -44,7 +44,7 @@ class ChakraWriter {
   Result<void> write(int rank, const Graph& graph, const std::string& path) {
     rank_ = rank;
     nanoseconds_ = 0;
-    Result<OutputFile> file = OutputFile::create(path);
+    Result<OutputFile> file = OutputFile::create(path, Naming::kDerived);
     if (!file) return cannot_write(path, failure(file.error()));
     std::string text;
     std::string metadata;
@@ -216,7 +216,7 @@ Result<void> write_chakra(const Program& program, const std::string& path,
     if (Result<void> done = writer.write(rank, *graph, fmt::format("{}.{}.et", path, rank)); !done)
       return done;
   }
-  return cannot_write(path + ".json", write_output(path + ".json", writer.groups()));
+  return cannot_write(path + ".json", write_output(path + ".json", writer.groups(), Naming::kDerived));
 }
 
 }  // namespace offramp::trace

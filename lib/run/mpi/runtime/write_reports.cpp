@@ -287,7 +287,7 @@ void write_outputs(Session& session) {
   if (session.settled_clock() != nullptr) report_settled_clock(session, finalize_comm);
   // No rank ends before the files have their final names.
   const bool is_settled = finalize_comm.broadcast_sleeping(static_cast<bool>(recorded.recording));
-  if (is_settled && !recorded.keep_file) remove_parts(finalize_comm, recorded.path, session.engine().ranks());
+  if (is_settled && !recorded.keep_file) remove_parts(recorded);
 }
 
 }  // namespace offramp
