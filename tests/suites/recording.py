@@ -277,7 +277,7 @@ def test_full_disk(arguments, tally):
             os.makedirs(folder)
             soak = in_own_folders(here, [here.program("soak"), "--rounds", "1300"])
             library = os.path.join(arguments.build, "lib/libofframp.so")
-            variables = {"LD_PRELOAD": library, "OFFRAMP_BACKEND": "off", "OFFRAMP_RECORD": "a.rec"}
+            variables = {"LD_PRELOAD": library, "OFFRAMP_BACKEND": "off" if rank else "host", "OFFRAMP_RECORD": "a.rec"}
             line = [*mpi_of(arguments.build).start(2, variables, ()), *soak]
             kept = f"cp {folder}/a.rec* {here.path('')}"
             script = f'mount -t tmpfs -o size=128k tmpfs {folder} && "$@"; echo "it ended with $?"; {kept}'
@@ -289,6 +289,7 @@ def test_full_disk(arguments, tally):
                 info = here.info(here.path("a.rec"))
                 ok = (re.search(r"the recording is incomplete: rank 0 on \S+ ends early: cannot write \S+/a\.rec\.rank-0: No space left", result.output)
                       and "cannot write the recording to" in result.output and "it ended with 74" in result.output
+                      and "no modelled times: the recording of 1 rank ends early" in result.output
                       and info["ranks"][0]["events"] > 100 and os.path.getsize(here.path("1/a.rec.rank-1")) > 100_000)
             tally.record(f"{label} of rank {rank}", bool(ok), f"{result.output}\n{str(info)[:1000]}", result.seconds)
 

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 
 namespace offramp::recording {
@@ -47,6 +48,11 @@ bool BlockStore::append(const BlockHeader& header, ByteSpan payload) {
   const BlockHeaderImage image = seal(header, payload);
   const std::size_t size = image.size() + payload.size();
   if (!in_file()) {
+    try {
+      memory_.reserve(memory_.size() + size);
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
     memory_.append(text_of(image)).append(text_of(payload));
     return memory_.size() <= limit_;
   }

@@ -116,10 +116,13 @@ Result<recording::Recording> parts_of_all(Session& session, const FinalizeComm& 
     memory.insert(0, contents(own));
     in_file = false;
   }
-  const std::string loss =
-      first_of(finalize_comm.gather(loss_of(recorder, finalize_comm.rank(), in_file && !memory.empty())));
+  const std::string own_loss = loss_of(recorder, finalize_comm.rank(), in_file && !memory.empty());
+  recorded.cut_ranks = finalize_comm.sum(own_loss.empty() ? 0 : 1);
+  const std::string loss = first_of(finalize_comm.gather(own_loss));
   if (!loss.empty()) report_incomplete("recording", loss);
-  std::vector<std::string> in_memory = finalize_comm.gather(in_file ? std::string() : memory);
+  std::vector<std::string> in_memory =
+      finalize_comm.gather(in_file ? std::string() : std::exchange(memory, {}));
+  if (finalize_comm.has_dropped()) return failure("rank 0 is out of memory");
   const bool is_whole = in_file && (memory.empty() || finalize_comm.rank() == 0);
   const std::vector<std::string> marks =
       finalize_comm.gather(is_whole ? encode(recording::mark_of_part(own)) : std::string());
@@ -142,7 +145,12 @@ Result<recording::Recording> parts_of_all(Session& session, const FinalizeComm& 
       problem = fmt::format("cannot copy the part of rank {}: {}; the parts stay in place", rank, lost);
   }
   if (!problem.empty()) return failure(problem);
-  return recording::Recording::from_parts(describe(session), std::move(parts));
+  Result<recording::Recording> recording = failure("");
+  problem = problem_of_step([&] {
+    recording = recording::Recording::from_parts(describe(session), std::move(parts));
+    return recording.error();
+  });
+  return problem.empty() ? std::move(recording) : failure(problem);
 }
 
 }  // namespace
@@ -186,7 +194,6 @@ Recorded gather_recording(Session& session, const FinalizeComm& finalize_comm) {
   const Configuration& configuration = session.configuration();
   Recorded recorded{failure("it is at rank 0"), recording_path(configuration)};
   const bool in_memory = recorded.path.empty();
-  const auto cut = [&] { return finalize_comm.sum(recorder.complete() ? 0 : 1); };
   const std::uint64_t events = finalize_comm.sum(recorder.events());
   if (configuration.record.empty() && events > configuration.settle_limit) {
     const std::string what_to_do =
@@ -196,7 +203,7 @@ Recorded gather_recording(Session& session, const FinalizeComm& finalize_comm) {
     recorded.unsettled = fmt::format("the run has {} events, more than settle_limit = {}; {}", events,
                                      configuration.settle_limit, what_to_do);
   }
-  if (const std::uint64_t ranks = in_memory ? cut() : 0; ranks > 0)
+  if (const std::uint64_t ranks = in_memory ? finalize_comm.sum(recorder.complete() ? 0 : 1) : 0; ranks > 0)
     recorded.unsettled = fmt::format(
         "the recording of {} does not fit into memory; write it to a file with --record FILE, for offramp "
         "replay",
@@ -204,10 +211,10 @@ Recorded gather_recording(Session& session, const FinalizeComm& finalize_comm) {
   if (in_memory && !recorded.unsettled.empty()) return recorded;
   recorded.parts.push_back(recorder.created());
   recorded.recording = parts_of_all(session, finalize_comm, recorded);
-  if (const std::uint64_t ranks = cut(); ranks > 0)
+  if (recorded.cut_ranks > 0)
     recorded.unsettled =
         fmt::format("the recording of {} ends early; offramp replay --partial {} shows the part that exists",
-                    counted(ranks, "rank"), recorded.path);
+                    counted(recorded.cut_ranks, "rank"), recorded.path);
   recorded.keep_file = !in_memory && (!configuration.record.empty() || !recorded.unsettled.empty());
   return recorded;
 }
@@ -220,9 +227,11 @@ void write_recording(Session& session, const FinalizeComm& finalize_comm, Record
   if (finalize_comm.rank() == 0) {
     auto& recording = recorded.recording;
     joins = joins || !recording || !recording->is_in_parts(recorded.path);
-    problem = !recording ? recording.error()
-              : joins    ? recording->write(recorded.path, naming).error()
-                         : recording->write_index(recorded.path, naming).error();
+    problem = problem_of_step([&] {
+      return !recording ? recording.error()
+             : joins    ? recording->write(recorded.path, naming).error()
+                        : recording->write_index(recorded.path, naming).error();
+    });
     if (!problem.empty()) {
       report_lost("recording", recorded.path, problem);
     } else {  // the parts are removed, or are read through the index

@@ -1,6 +1,7 @@
 // Creates the recording of a run at MPI_Init and gathers it at MPI_Finalize.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,6 +33,7 @@ struct Recorded {
   std::string path = {};                // see recording_path()
   bool keep_file = false;               // the user named it, or it is not settled
   std::string unsettled = {};           // why it cannot be settled; empty if it can
+  std::uint64_t cut_ranks = 0;          // whose part is incomplete
   bool was_copied = false;              // rank 0 has a copy of this rank's part
   std::vector<CreatedFile> parts = {};  // this rank's part, and at rank 0 copies of others
 };
