@@ -336,7 +336,7 @@ void remember_loss(const string& line) {
 }  // namespace
 
 Result<void> cannot_write(const string& path, const Result<void>& done) {
-  return done ? done : failure(fmt::format("cannot write {}: {}", printable(path), done.error()));
+  return done ? done : failure(fmt::format("{}{}: {}", kCannotWrite, printable(path), done.error()));
 }
 
 void report_lost(std::string_view what, const string& path, const string& problem) {

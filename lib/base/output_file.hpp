@@ -133,6 +133,7 @@ void unlink_unfinished();
 Result<void> write_output(const std::string& path, std::string_view text, Naming naming = Naming::kTyped,
                           Readers readers = Readers::kOwner);
 
+inline constexpr std::string_view kCannotWrite = "cannot write ";
 /// Prefixes a failure with "cannot write PATH: ".
 Result<void> cannot_write(const std::string& path, const Result<void>& done);
 

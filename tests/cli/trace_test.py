@@ -67,7 +67,7 @@ class Traces(CliTest):
         self.assertEqual(times[0], times[1])
 
     def test_refuse_what_a_format_cannot_hold(self):
-        done = self.offramp("convert", DATA / "smpi/program.txt", "-o", "out", "--to", "goal", code=74)
+        done = self.offramp("convert", DATA / "smpi/program.txt", "-o", "out", "--to", "goal", code=2)
         self.assertIn(": a collective; GOAL has messages only", done.stderr)
         self.assertFalse((self.folder / "out").exists())
         self.assertIn('unknown format "gaol"; did you mean "goal"?', self.refused("convert", "pattern:ring:2:8", "-o", "out", "--to", "gaol"))

@@ -207,8 +207,9 @@ Result<void> write_chakra(const Program& program, const std::string& path,
   const auto graph_of = graphs_of(program, unsupported, "");
   const int ranks = program.description.ranks;
   if (const std::string beyond = fmt::format("{}.{}.et", path, ranks); access(beyond.c_str(), F_OK) == 0)
-    return failure(
-        fmt::format("{} exists and would count as rank {} of this program; remove it", beyond, ranks));
+    return cannot_write(
+        path, failure(fmt::format("{} exists and would count as rank {} of this program; remove it", beyond,
+                                  ranks)));
   ChakraWriter writer(ranks, unsupported);
   for (int rank = 0; rank < ranks; ++rank) {
     const Result<Graph> graph = graph_of(rank);
