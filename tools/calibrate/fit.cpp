@@ -135,7 +135,10 @@ void Fit::fit_node_rates() {
     settings_ = before;
     if (determined.empty()) continue;
     fit_rate(name, determined);
-    check_range(kNodeKeys.place, name);
+    if (is_at_end(name)) {
+      settings_ = before;
+      continue;
+    }
     bases_[name] = fmt::format("fitted to {} of all pairs of a node", counted(determined.size(), "rate"));
   }
 }
@@ -155,7 +158,7 @@ void Fit::fit_nic_rate() {
     bases_["pcie"] = fmt::format("at least the rate of {}", pairs);
   }
   fit_rate(kNetworkKeys.bandwidth, {&most});
-  check_range(kNetworkKeys.place, kNetworkKeys.bandwidth);
+  if (is_at_end(kNetworkKeys.bandwidth)) refuse(kNetworkKeys.bandwidth);
   bases_[kNetworkKeys.bandwidth] =
       fmt::format("fitted to messages of {} of {}", bytes_text(static_cast<double>(most.bytes)), pairs);
 }
@@ -287,6 +290,7 @@ void Fit::directly(const char* name, double value) {
 }
 
 void Fit::fit(const MessageKeys& keys) {
+  const Settings before = settings_;
   if (const Measured* posting = measured_.find(keys.place, "posting"))
     directly("post", posting->seconds / kNano);
   if (const Measured* eager = measured_.find(keys.place, "eager");
@@ -311,11 +315,16 @@ void Fit::fit(const MessageKeys& keys) {
   }
   fit_latency(keys);
   fit_rate(bandwidth, long_messages(keys.place));
-  check_range(keys.place, bandwidth);
-  const Measured& least = latency_figure(keys.place);
-  constexpr double kNotable = 0.05;
-  if (modelled(least) > (1 + kNotable) * least.seconds) check_range(keys.place, keys.latency);
   explain_bases(keys, bandwidth, shape);
+  constexpr double kNotable = 0.05;
+  const Measured& least = latency_figure(keys.place);
+  const bool is_too_slow = modelled(least) > (1 + kNotable) * least.seconds;
+  for (const char* const name : {bandwidth, is_too_slow ? keys.latency : nullptr}) {
+    if (name == nullptr || !is_at_end(name)) continue;
+    if (keys.place == kNetworkKeys.place) refuse(name);
+    settings_.set(name, {before.real(name), {}});  // within a node, another rate was the slower one
+    bases_.erase(name);
+  }
 }
 
 /// Fits the processor's time per message: timed in the calls, or derived from the rate of short messages.
@@ -346,19 +355,20 @@ void Fit::fit_latency(const MessageKeys& keys) {
   set(keys.latency, std::max(kNoLatency, (least.seconds - modelled(least)) / kNano));
 }
 
-/// A value at the end of its range is no result: the figures are of something else.
-void Fit::check_range(std::string_view place, const char* name) const {
-  if (name == nullptr || !is_open(name)) return;
+/// A value at the end of its range is no result.
+bool Fit::is_at_end(const char* name) const {
   constexpr double kNear = 1.01;
   const Parameter& parameter = *find_parameter(host_.parameters, name);
   const double value = settings_.real(name);
-  if (value > kNear * std::max(kSlowest, parameter.minimum) &&
-      kNear * value < std::min(kFastest, parameter.maximum))
-    return;
-  const bool is_node = place == kNodeKeys.place;
-  throw Misuse{fmt::format("the results {} do not fit the model: {} would be {:g} {}, the end of its range{}",
-                           is_node ? "within a node" : "between nodes", name, value, parameter.unit,
-                           is_node ? "" : "; if the ranks were on one node, use --from-node")};
+  return is_open(name) && (value <= kNear * std::max(kSlowest, parameter.minimum) ||
+                           kNear * value >= std::min(kFastest, parameter.maximum));
+}
+
+void Fit::refuse(const char* name) const {
+  throw Misuse{fmt::format(
+      "the results between nodes do not fit the model: {} would be {:g} {}, the end of its range; if the "
+      "ranks were on one node, use --from-node",
+      name, settings_.real(name), find_parameter(host_.parameters, name)->unit)};
 }
 
 /// The key that long messages of one pair determine; null: none. Such a message takes as long as the slowest
