@@ -29,8 +29,8 @@ using std::string;
 constexpr int kMostAttempts = 16;  // to find an unused name
 
 /// Finds the target of an output and checks that it is writable in principle.
-Result<OutputPlace> place_of(const string& path, Destination destination) {
-  Result<OutputPlace> place = find_place(path);
+Result<OutputPlace> place_of(const string& path, Destination destination, Naming naming) {
+  Result<OutputPlace> place = find_place(path, naming);
   if (!place || place->is_regular()) return place;
   const mode_t mode = place->status.st_mode;
   if (S_ISDIR(mode)) return failure(output_reason(path, EISDIR));
@@ -170,8 +170,8 @@ ssize_t pwrite_or_fail(int file, const void* data, std::size_t bytes, off_t offs
   return ::pwrite(file, data, bytes, offset);
 }
 
-string output_target(const string& path) {
-  const Result<OutputPlace> place = find_place(path);
+string output_target(const string& path, Naming naming) {
+  const Result<OutputPlace> place = find_place(path, naming);
   if (!place) return path;
   if (!place->is_regular()) return {};
   std::error_code error;
@@ -186,8 +186,8 @@ bool is_stream(const string& path) {
   return place && !place->is_regular() && !S_ISDIR(place->status.st_mode);
 }
 
-Result<void> check_output(const string& path, Destination destination) {
-  const Result<OutputPlace> place = place_of(path, destination);
+Result<void> check_output(const string& path, Destination destination, Naming naming) {
+  const Result<OutputPlace> place = place_of(path, destination, naming);
   if (!place) return failure(place.error());
   if (place->own_descriptor >= 0) {
     const bool writes = (fcntl(place->own_descriptor, F_GETFL) & O_ACCMODE) != O_RDONLY;
@@ -203,8 +203,21 @@ Result<void> check_output(const string& path, Destination destination) {
   return {};
 }
 
-Result<OutputFile> OutputFile::create(const string& path, Readers readers) {
-  Result<OutputPlace> place = place_of(path, Destination::kStream);
+CreatedFile created_file(const string& path, const OpenFile& file) {
+  struct stat status {};
+  const bool is_file = fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode);
+  return is_file ? CreatedFile{path, status.st_dev, status.st_ino} : CreatedFile();
+}
+
+void remove_output(const CreatedFile& file) {
+  if (file.inode == 0) return;
+  const Result<OutputPlace> place = find_place(file.path, Naming::kDerived);
+  if (place && place->exists && place->status.st_dev == file.device && place->status.st_ino == file.inode)
+    (void)unlinkat(place->folder.get(), place->name.c_str(), 0);
+}
+
+Result<OutputFile> OutputFile::create(const string& path, Naming naming, Readers readers) {
+  Result<OutputPlace> place = place_of(path, Destination::kStream, naming);
   if (!place) return failure(place.error());
   string aside;
   OpenFile file = place->is_regular() ? open_aside(*place, aside, readers) : open_in_place(*place);
@@ -216,7 +229,8 @@ OutputFile::OutputFile(OpenFile folder, string target, string aside, OpenFile fi
     : folder_(std::move(folder)),
       target_(std::move(target)),
       aside_(std::move(aside)),
-      file_(std::move(file)) {
+      file_(std::move(file)),
+      created_(created_file(target_, file_)) {
   if (!aside_.empty()) unfinished_file.note((std::filesystem::path(target_).parent_path() / aside_).string());
 }
 
@@ -225,6 +239,7 @@ OutputFile::OutputFile(OutputFile&& other) noexcept
       target_(std::move(other.target_)),
       aside_(std::exchange(other.aside_, {})),
       file_(std::move(other.file_)),
+      created_(std::move(other.created_)),
       problem_(std::move(other.problem_)) {}
 
 OutputFile::~OutputFile() {
@@ -263,8 +278,8 @@ Result<void> OutputFile::finish() {
   return problem_.empty() ? Result<void>() : failure(problem_);
 }
 
-Result<OpenFile> open_named_output(const string& path, bool appends) {
-  const Result<OutputPlace> place = place_of(path, Destination::kStream);
+Result<OpenFile> open_named_output(const string& path, Naming naming, bool appends) {
+  const Result<OutputPlace> place = place_of(path, Destination::kStream, naming);
   if (!place) return failure(place.error());
   if (!place->is_regular()) {
     OpenFile file = open_in_place(*place);
@@ -283,9 +298,9 @@ Result<OpenFile> open_named_output(const string& path, bool appends) {
 
 Result<OpenFile> join_named_output(const string& path) {
   for (int i = 0; i < kMostAttempts; ++i) {
-    const Result<OutputPlace> place = place_of(path, Destination::kStream);
+    const Result<OutputPlace> place = place_of(path, Destination::kStream, Naming::kTyped);
     if (!place) return failure(place.error());
-    if (!place->is_regular()) return open_named_output(path);
+    if (!place->is_regular()) return open_named_output(path, Naming::kTyped);
     OpenFile file = open_own(*place, O_WRONLY | O_APPEND);
     if (!file.is_open() && errno == EPERM) return failure("the file belongs to another user");
     // Several ranks may create it concurrently.
@@ -303,8 +318,8 @@ void unlink_unfinished() {
   unfinished_file.remove();
 }
 
-Result<void> write_output(const string& path, std::string_view text, Readers readers) {
-  Result<OutputFile> file = OutputFile::create(path, readers);
+Result<void> write_output(const string& path, std::string_view text, Naming naming, Readers readers) {
+  Result<OutputFile> file = OutputFile::create(path, naming, readers);
   if (!file) return failure(file.error());
   file->write(text);
   return file->finish();
@@ -321,7 +336,7 @@ void remember_loss(const string& line) {
 }  // namespace
 
 Result<void> cannot_write(const string& path, const Result<void>& done) {
-  return done ? done : failure(fmt::format("cannot write {}: {}", printable(path), done.error()));
+  return done ? done : failure(fmt::format("{}{}: {}", kCannotWrite, printable(path), done.error()));
 }
 
 void report_lost(std::string_view what, const string& path, const string& problem) {

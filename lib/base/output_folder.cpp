@@ -20,13 +20,13 @@ namespace {
 namespace fs = std::filesystem;
 using std::string;
 
-Result<OutputPlace> place_of_folder(const string& path) {
+Result<OutputPlace> place_of_folder(const string& path, Naming naming) {
   string name = path;
   while (name.size() > 1 && name.ends_with('/')) name.pop_back();
   const string last = fs::path(name).filename().string();
   std::error_code error;
   if (last == "." || last == "..") name = fs::weakly_canonical(name, error).string();
-  Result<OutputPlace> place = find_place(name);
+  Result<OutputPlace> place = find_place(name, naming);
   if (place && place->exists && !S_ISDIR(place->status.st_mode)) return failure("it is not a folder");
   return place;
 }
@@ -54,7 +54,7 @@ Result<void> move_contents(const string& from, const string& to) {
 }  // namespace
 
 Result<void> make_output_folder(const string& path) {
-  const Result<OutputPlace> place = place_of_folder(path);
+  const Result<OutputPlace> place = place_of_folder(path, Naming::kDerived);
   if (!place) return failure(place.error());
   if (place->exists && place->status.st_uid != geteuid())
     return failure("the folder belongs to another user");
@@ -64,7 +64,7 @@ Result<void> make_output_folder(const string& path) {
 }
 
 Result<OutputFolder> OutputFolder::create(const string& path) {
-  const Result<OutputPlace> place = place_of_folder(path);
+  const Result<OutputPlace> place = place_of_folder(path, Naming::kTyped);
   if (!place) return failure(place.error());
   const string name = name_aside();
   if (mkdirat(place->folder.get(), name.c_str(), S_IRWXU) != 0) return failure(output_reason(path, errno));

@@ -7,7 +7,8 @@
 
 namespace offramp {
 
-/// Creates a folder that only its owner can access, or accepts an existing folder of this user.
+/// Creates a folder of a derived name that only its owner can access, or accepts an existing folder of this
+/// user. A link is neither followed nor replaced.
 Result<void> make_output_folder(const std::string& path);
 
 /// A folder that another library fills by file name. It is filled under a temporary name beside the target,

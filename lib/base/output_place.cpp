@@ -36,7 +36,7 @@ string joined(const string& folder, const string& name) {
 /// Resolves one path. Single use.
 class PlaceFinder {
  public:
-  explicit PlaceFinder(const string& path) : asked_(path) {}
+  PlaceFinder(const string& path, Naming naming) : asked_(path), naming_(naming) {}
 
   Result<OutputPlace> find() {
     OutputPlace place;
@@ -49,14 +49,14 @@ class PlaceFinder {
       struct stat status {};
       if (fstatat(folder_.get(), part.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
         if (errno != ENOENT || !parts_.empty()) return fail(errno);
-      } else if (S_ISLNK(status.st_mode)) {
+      } else if (S_ISLNK(status.st_mode) && !(parts_.empty() && naming_ == Naming::kDerived)) {
         if (parts_.empty() && is_on_proc()) return of_descriptor(part);
         if (const Result<void> done = follow(part, status); !done) return failure(done.error());
         if (parts_.empty()) return fail(EISDIR);
         continue;
       } else {
         place.status = status;
-        place.exists = true;
+        place.exists = !S_ISLNK(status.st_mode);
       }
       if (parts_.empty() && part != "." && part != "..") {
         place.folder = std::move(folder_);
@@ -126,7 +126,8 @@ class PlaceFinder {
   Result<void> follow(const string& part, const struct stat& link) {
     struct stat folder {};
     if (fstat(folder_.get(), &folder) != 0) return failure(std::strerror(errno));
-    if (link.st_uid != geteuid() && link.st_uid != 0 && link.st_uid != folder.st_uid)
+    const bool is_folder_owners = link.st_uid == folder.st_uid && geteuid() != 0;
+    if (link.st_uid != geteuid() && link.st_uid != 0 && !is_folder_owners)
       return failure(fmt::format("{} is a symbolic link of another user, which is not followed",
                                  in_quotes(joined(path_, part))));
     if (++links_ > kMostLinks) return failure(std::strerror(ELOOP));
@@ -141,6 +142,7 @@ class PlaceFinder {
   }
 
   const string& asked_;
+  Naming naming_;
   std::vector<string> parts_;  // remaining components, the next one last
   OpenFile folder_;
   string path_;  // path of `folder_`
@@ -153,8 +155,8 @@ string OutputPlace::path_of(const string& other) const {
   return joined(folder_path, other);
 }
 
-Result<OutputPlace> find_place(const string& path) {
-  return PlaceFinder(path).find();
+Result<OutputPlace> find_place(const string& path, Naming naming) {
+  return PlaceFinder(path, naming).find();
 }
 
 string name_aside() {

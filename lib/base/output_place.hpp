@@ -26,7 +26,9 @@ struct OutputPlace {
 };
 
 /// Resolves a path. Follows links made by this user, root, or the owner of the link's folder; refuses others.
-Result<OutputPlace> find_place(const std::string& path);
+/// Root follows its own links only. A link at the end of a derived name is not followed: the place is the
+/// link's own, and counts as free.
+Result<OutputPlace> find_place(const std::string& path, Naming naming = Naming::kTyped);
 
 /// A random name for an unfinished file.
 std::string name_aside();

@@ -30,7 +30,10 @@ std::string World::run(const Program& program) {
 }
 std::string World::run(const Program& program, std::span<const int> ranks,
                        const std::function<bool()>& when_stuck) {
-  return core_->run(program, ranks, when_stuck);
+  const TaskErrors errors;
+  std::string stuck = core_->run(program, ranks, when_stuck);
+  errors.rethrow();
+  return stuck;
 }
 int World::ranks() const {
   return core_->options().ranks;

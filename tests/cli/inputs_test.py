@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import resource
 import shutil
 import subprocess
 import unittest
@@ -9,6 +10,7 @@ import unittest
 from cli_test import BUILD, CliTest, clean_environment
 
 RING = "pattern:ring:2:8:1"
+MACHINES = pathlib.Path(__file__).resolve().parents[1] / "data/machines"
 
 
 class Benchmarks(CliTest):
@@ -91,6 +93,44 @@ class Benchmarks(CliTest):
         without, _ = self.calibrated("imb")
         self.assertEqual(without["host"], plain["host"])
         self.assertIn('imb.out:27: results of "Allreduce" are ignored without --ranks-per-node', without["notes"])
+
+    def test_of_a_whole_job_need_ranks_per_node(self):
+        ping = self.imb("PingPong", "2\n# ( 94 additional processes waiting in MPI_Barrier)", "#bytes #repetitions t[usec] Mbytes/sec",
+                        [f"{size} 1000 {0.31 + size / 7000:.2f} 1.00" for size in self.SIZES])
+        self.write(whole=ping, latency=self.latencies())
+        said = self.refused("calibrate", "--from", "whole.out")
+        self.assertIn('whole.out:4: results of "PingPong" are ignored without --ranks-per-node: its ranks are neighbours', said)
+        found, _ = self.calibrated("latency", "whole", more=("--ranks-per-node", "48"))
+        places = {(row["operation"], row["place"]) for row in found["comparisons"]}
+        self.assertEqual(places, {("message", "network"), ("message", "node")})
+        alone, _ = self.calibrated("latency")
+        self.assertEqual(found["host"]["latency"], alone["host"]["latency"])
+
+    def test_at_the_end_of_a_range_are_refused(self):
+        self.write(node="# OSU MPI Latency Test v7.5\n" + "".join(f"{size} {0.31 + size / 7000:.2f}\n" for size in self.SIZES))
+        self.assertRegex(self.refused("calibrate", "--from", "node.out"),
+                         "results between nodes do not fit the model: latency would be 0.001 ns, the end of its range; .* use --from-node")
+        self.offramp("calibrate", "--from-node", "node.out")
+
+    def test_that_failed_their_validation_are_left_out(self):
+        lines = self.latencies().splitlines()
+        checked = [line + " " * 12 + ("Fail" if line.startswith("65536") else "Pass") if line[:1].isdigit() else line for line in lines]
+        self.write(checked="\n".join(checked) + "\n", plain="\n".join(line for line in lines if not line.startswith("65536")) + "\n")
+        found, _ = self.calibrated("checked")
+        plain, _ = self.calibrated("plain")
+        self.assertEqual(found["host"], plain["host"])
+        self.assertIn("checked.out:17: the result is ignored, because its validation failed", found["notes"])
+
+    def test_that_repeat_cost_little(self):
+        table = (MACHINES / "alaska-ib-intel.csv").read_text().splitlines()
+        (self.folder / "once.csv").write_text("\n".join(table) + "\n")
+        (self.folder / "often.csv").write_text("\n".join([table[0], *(table[1:] * 5)]) + "\n")
+        seconds = []
+        for name in ("once.csv", "often.csv"):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+            self.offramp("calibrate", "--from", name)
+            seconds.append(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before)
+        self.assertLess(seconds[1], 2.5 * seconds[0])
 
     def test_that_cannot_be_read_do_not_end_the_command(self):
         self.write(latency=self.latencies(), broken="# OSU MPI Bandwidth Test v7.5\n8 12\n16 nan\n", text="some text\n")

@@ -103,9 +103,35 @@ TEST_F(OutputFileTest, ALinkToNothingStaysAndItsTargetIsMade) {
   EXPECT_EQ(contents(path("target")), "new");
 }
 
+TEST_F(OutputFileTest, ADerivedNameReplacesALinkAndLeavesItsTarget) {
+  ASSERT_EQ(write_output(path("precious"), "precious").error(), "");
+  for (const char* const name : {"whole", "named", "folder"}) fs::create_symlink("precious", path(name));
+  EXPECT_EQ(check_output(path("whole"), Destination::kRegular, Naming::kDerived).error(), "");
+  EXPECT_EQ(output_target(path("whole"), Naming::kDerived), path("whole"));
+  EXPECT_EQ(write_output(path("whole"), "mine", Naming::kDerived).error(), "");
+  EXPECT_TRUE(open_named_output(path("named"), Naming::kDerived));
+  EXPECT_EQ(make_output_folder(path("folder")).error(), "File exists");
+  EXPECT_EQ(contents(path("whole")), "mine");
+  EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(path("named"))));
+  EXPECT_EQ(contents(path("precious")), "precious");
+}
+
+TEST_F(OutputFileTest, OnlyTheCreatedFileIsRemoved) {
+  Result<OpenFile> file = open_named_output(path("a"), Naming::kDerived);
+  ASSERT_TRUE(file);
+  const CreatedFile created = created_file(path("a"), *file);
+  fs::rename(path("a"), path("b"));
+  fs::create_symlink("b", path("a"));
+  remove_output(created);
+  EXPECT_TRUE(fs::is_symlink(path("a")));
+  fs::rename(path("b"), path("a"));
+  remove_output(created);
+  EXPECT_EQ(files(), 0U);
+}
+
 TEST_F(OutputFileTest, TheUmaskDecidesWhereTheOwnerIsNotTheOnlyReader) {
   const mode_t before = umask(027);
-  ASSERT_EQ(write_output(path("a"), "text", Readers::kAsUmask).error(), "");
+  ASSERT_EQ(write_output(path("a"), "text", Naming::kTyped, Readers::kAsUmask).error(), "");
   umask(before);
   struct stat status {};
   ASSERT_EQ(stat(path("a").c_str(), &status), 0);
@@ -150,16 +176,24 @@ TEST_F(SharedFolderTest, AStrangersLinkIsNotFollowed) {
     const std::string why = "is a symbolic link of another user, which is not followed";
     EXPECT_NE(check_output(name).error().find(why), std::string::npos) << check_output(name).error();
     EXPECT_NE(write_output(name, "text").error().find(why), std::string::npos);
-    EXPECT_FALSE(open_named_output(name));
+    EXPECT_FALSE(open_named_output(name, Naming::kTyped));
     EXPECT_FALSE(join_named_output(name));
   }
+  EXPECT_EQ(contents(path("precious")), "precious");
+}
+
+TEST_F(SharedFolderTest, RootFollowsNoLinkOfAFoldersOwner) {
+  link_of_stranger("run.json", path("precious"));
+  give_to_stranger("");
+  EXPECT_FALSE(write_output(path("run.json"), "text"));
+  EXPECT_EQ(write_output(path("run.json"), "text", Naming::kDerived).error(), "");
   EXPECT_EQ(contents(path("precious")), "precious");
 }
 
 TEST_F(SharedFolderTest, AStrangersFileIsReplacedAndItsModeIsNotAdopted) {
   for (const char* const name : {"whole", "named"}) file_of_stranger(name);
   ASSERT_EQ(write_output(path("whole"), "mine").error(), "");
-  ASSERT_TRUE(open_named_output(path("named")));
+  ASSERT_TRUE(open_named_output(path("named"), Naming::kTyped));
   for (const char* const name : {"whole", "named"}) {
     EXPECT_EQ(status_of(name).st_uid, geteuid());
     EXPECT_EQ(status_of(name).st_mode & 0777, 0600U);
@@ -182,13 +216,13 @@ TEST_F(OutputFileTest, AFifoIsRefusedAtOnce) {
   const std::string why = "it is a FIFO; name a regular file or /dev/stdout";
   EXPECT_EQ(check_output(path("fifo")).error(), why);
   EXPECT_EQ(write_output(path("fifo"), "text").error(), why);
-  EXPECT_EQ(open_named_output(path("fifo")).error(), why);
+  EXPECT_EQ(open_named_output(path("fifo"), Naming::kTyped).error(), why);
   EXPECT_EQ(join_named_output(path("fifo")).error(), why);
 }
 
 TEST_F(OutputFileTest, ADeviceIsWrittenInPlaceOrRefused) {
   EXPECT_EQ(write_output("/dev/null", "text").error(), "");
-  EXPECT_TRUE(open_named_output("/dev/null"));
+  EXPECT_TRUE(open_named_output("/dev/null", Naming::kTyped));
   EXPECT_TRUE(is_stream("/dev/null"));
   EXPECT_EQ(check_output("/dev/null", Destination::kRegular).error(), "it is not a regular file");
   struct stat status {};
@@ -216,7 +250,7 @@ TEST_F(OutputFileTest, ADescriptorOfThisProcessIsWrittenTo) {
 
 TEST_F(OutputFileTest, ANamedOutputReplacesWhatWasThereAtOnce) {
   ASSERT_EQ(write_output(path("a"), "old").error(), "");
-  Result<OpenFile> first = open_named_output(path("a"), true);
+  Result<OpenFile> first = open_named_output(path("a"), Naming::kTyped, true);
   ASSERT_TRUE(first);
   EXPECT_EQ(contents(path("a")), "");
   Result<OpenFile> second = join_named_output(path("a"));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
@@ -101,6 +102,30 @@ TEST(Task, DestroysWhatItHeldWhenDestroyedWhileWaiting) {
     EXPECT_EQ(held.use_count(), 4);  // stored, two parameters, one local
   }
   EXPECT_EQ(held.use_count(), 1);
+}
+
+Task<void> fail(Gate* gate) {
+  if (gate != nullptr) co_await gate->wait();
+  throw std::bad_alloc();
+}
+Task<void> after_failure(Gate* gate, bool& goes_on) {
+  co_await fail(gate);
+  goes_on = true;
+}
+
+TEST(Task, AnErrorStopsItAndItsAwaiters) {
+  Gate gate;
+  for (Gate* const waits : {static_cast<Gate*>(nullptr), &gate}) {
+    bool goes_on = false;
+    bool has_ended = false;
+    const TaskErrors errors;
+    Task<void> task = after_failure(waits, goes_on);
+    task.start([](void* ended) { *static_cast<bool*>(ended) = true; }, &has_ended);
+    if (waits != nullptr) gate.open();
+    EXPECT_FALSE(goes_on || has_ended || task.done());
+    EXPECT_THROW(errors.rethrow(), std::bad_alloc);
+  }
+  EXPECT_NO_THROW(TaskErrors().rethrow());
 }
 
 TEST(Task, MovesItsHandle) {

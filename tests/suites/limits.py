@@ -137,3 +137,11 @@ def test_many_requests(arguments, tally):
     for backend in arguments.backends[:2]:
         record(tally, "100,000 requests at once", "many_requests", backend,
                start(arguments, tally, "many_requests", backend, 2))
+
+
+def test_little_memory(arguments, tally):
+    """If the simulation at the end runs out of memory, the program has still succeeded: one line says that its times are not known."""
+    for backend in [None, *arguments.backends]:
+        result = start(arguments, tally, "little_memory", backend, 2)
+        record(tally, "the end of a program that holds all memory", "little_memory", backend, result,
+               backend is None or result is None or result.output.count("no modelled times: out of memory") == 1)

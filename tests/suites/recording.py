@@ -213,17 +213,20 @@ def test_on_other_hosts(arguments, tally):
         if not tally.wants(label):
             continue
         with Folder(arguments) as here:
-            os.makedirs(here.path("0"))
-            # Parts of an earlier run are other parts.
-            with open(here.path("0/a.rec.rank-1"), "wb") as stale:
+            # Parts of an earlier run are other parts, and where a link has the name of a part, its target stays.
+            with open(here.path("stale"), "wb") as stale:
                 stale.write(b"OFFRAMPP" + bytes(1000))
+            for rank in "01":
+                os.makedirs(here.path(rank))
+                os.symlink("../stale", here.path(f"{rank}/a.rec.rank-1"))
             result = mpirun(arguments.build, backend, 3, in_own_folders(here, [here.program("fixed_pattern")]), 120,
                             {"OFFRAMP_RECORD": "a.rec", "OFFRAMP_SUMMARY": "false"})
             other = mpirun(arguments.build, backend, 3, [here.program("fixed_pattern")], 120,
                            {"OFFRAMP_RECORD": here.path("b.rec"), "OFFRAMP_SUMMARY": "false"})
             infos = [here.info(here.path(name)) for name in ("0/a.rec", "b.rec")]
             left = [name for _, _, names in os.walk(here.folder.name) for name in names]
-            ok = (result.ok and other.ok and sorted(left) == ["a.rec", "b.rec"] and infos[0].get("fingerprint") is not None
+            ok = (result.ok and other.ok and sorted(left) == ["a.rec", "b.rec", "stale"]
+                  and os.path.getsize(here.path("stale")) == 1008 and infos[0].get("fingerprint") is not None
                   and infos[0]["fingerprint"] == infos[1].get("fingerprint"))
             tally.record(label, ok, f"{result.output}\n{other.output}\n{infos}\n{left}", result.seconds + other.seconds)
 
@@ -274,7 +277,7 @@ def test_full_disk(arguments, tally):
             os.makedirs(folder)
             soak = in_own_folders(here, [here.program("soak"), "--rounds", "1300"])
             library = os.path.join(arguments.build, "lib/libofframp.so")
-            variables = {"LD_PRELOAD": library, "OFFRAMP_BACKEND": "off", "OFFRAMP_RECORD": "a.rec"}
+            variables = {"LD_PRELOAD": library, "OFFRAMP_BACKEND": "off" if rank else "host", "OFFRAMP_RECORD": "a.rec"}
             line = [*mpi_of(arguments.build).start(2, variables, ()), *soak]
             kept = f"cp {folder}/a.rec* {here.path('')}"
             script = f'mount -t tmpfs -o size=128k tmpfs {folder} && "$@"; echo "it ended with $?"; {kept}'
@@ -286,6 +289,7 @@ def test_full_disk(arguments, tally):
                 info = here.info(here.path("a.rec"))
                 ok = (re.search(r"the recording is incomplete: rank 0 on \S+ ends early: cannot write \S+/a\.rec\.rank-0: No space left", result.output)
                       and "cannot write the recording to" in result.output and "it ended with 74" in result.output
+                      and "no modelled times: the recording of 1 rank ends early" in result.output
                       and info["ranks"][0]["events"] > 100 and os.path.getsize(here.path("1/a.rec.rank-1")) > 100_000)
             tally.record(f"{label} of rank {rank}", bool(ok), f"{result.output}\n{str(info)[:1000]}", result.seconds)
 

@@ -148,6 +148,7 @@ class BenchmarkFile {
     }
     if (line.starts_with(kImb)) return begin(trimmed(line.substr(kImb.size())), &Benchmark::of_imb, 0);
     if (line.starts_with(kProcesses)) ranks_ = number_in<int>(line.substr(kProcesses.size())).value_or(0);
+    if (line.find("additional processes waiting") != std::string_view::npos) return whole_job();
     if (line.starts_with(kPairs)) {  // "# [ pairs: 8 ] [ window size: 64 ]"
       const std::string_view number = line.substr(kPairs.size());
       ranks_ = 2 * std::min(number_in<int>(number.substr(0, number.find(' '))).value_or(0), kMostRanks);
@@ -160,6 +161,7 @@ class BenchmarkFile {
     benchmark_ = nullptr;
     is_imb_ = named == &Benchmark::of_imb;
     ranks_ = ranks;
+    is_within_node_ = placement_.within_node;
     columns_.clear();
     for (const Benchmark& one : kBenchmarks) {
       if (!name.empty() && name == one.*named) benchmark_ = &one;
@@ -169,11 +171,20 @@ class BenchmarkFile {
     // An output of IMB contains messages and collectives; messages do not need --ranks and --ranks-per-node.
     if (!is_placed && !is_imb_)
       return failure("the output does not name the nodes of its ranks: add --ranks and --ranks-per-node");
-    if (benchmark_ == nullptr || !is_placed)
-      measurement_.notes.push_back(fmt::format("{}:{}: results of {} are ignored{}", path_, line_,
-                                               in_quotes(name),
-                                               is_placed ? "" : " without --ranks-per-node"));
-    if (!is_placed) benchmark_ = nullptr;
+    if (benchmark_ == nullptr || !is_placed) ignore(name, is_placed ? "" : " without --ranks-per-node");
+    return {};
+  }
+  void ignore(std::string_view name, std::string_view why) {
+    measurement_.notes.push_back(
+        fmt::format("{}:{}: results of {} are ignored{}", path_, line_, in_quotes(name), why));
+    benchmark_ = nullptr;
+  }
+  /// Two ranks of a larger job (IMB) are neighbours, on one node if it has several ranks.
+  Result<void> whole_job() {
+    if (benchmark_ == nullptr || is_of_all() || is_within_node_) return {};
+    if (placement_.ranks_per_node == 0)
+      ignore(benchmark_->of_imb, " without --ranks-per-node: its ranks are neighbours in a larger job");
+    is_within_node_ = placement_.ranks_per_node > 1;
     return {};
   }
   [[nodiscard]] bool is_of_all() const {
@@ -197,6 +208,11 @@ class BenchmarkFile {
   Result<void> output_row(std::string_view line) {
     const std::vector<std::string_view> words = split(line, ' ');
     if (benchmark_ == nullptr || !number_in<double>(words.front())) return {};
+    if (words.back() == "Fail") {  // OSU's validation of the data
+      measurement_.notes.push_back(
+          fmt::format("{}:{}: the result is ignored, because its validation failed", path_, line_));
+      return {};
+    }
     const bool has_size = benchmark_->kind != BenchmarkKind::kBarrier;
     const auto bytes = has_size ? number_in<std::size_t>(words.front()) : std::optional<std::size_t>(0);
     if (!bytes) return {};
@@ -210,7 +226,7 @@ class BenchmarkFile {
     if (is_of_all()) return add(*benchmark_, *bytes, words[*value], ranks_, placement_.ranks_per_node);
     const int ranks = benchmark_->kind == BenchmarkKind::kRate && ranks_ > 0 ? ranks_ : 2;
     if (is_imb_ && ranks_ > 2) return {};  // of several pairs: IMB does not print their sum
-    return add(*benchmark_, *bytes, words[*value], ranks, placement_.within_node ? ranks : ranks / 2);
+    return add(*benchmark_, *bytes, words[*value], ranks, is_within_node_ ? ranks : ranks / 2);
   }
 
   Result<void> table_row(std::string_view line) {
@@ -292,6 +308,7 @@ class BenchmarkFile {
   const Benchmark* benchmark_ = nullptr;  // null: no known benchmark
   bool is_imb_ = false;
   int ranks_ = 0;
+  bool is_within_node_ = false;
   std::vector<std::string> columns_;  // of IMB
 };
 

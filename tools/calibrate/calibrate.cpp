@@ -143,8 +143,9 @@ Measurement measured_elsewhere(const CalibrateOptions& options, int& code) {
     return found.has(place) && found.find(place, "message") == nullptr;
   };
   if (lacks(kNode) || lacks(kNetwork) || (!found.has(kNode) && !found.has(kNetwork)))
-    throw Misuse{fmt::format("{}: ping-pong results (osu_latency) are missing, and the fit starts from them",
-                             fmt::join(names, ", "))};
+    throw Misuse{fmt::format(
+        "{}: ping-pong results (osu_latency) are missing, and the fit starts from them{}",
+        fmt::join(names, ", "), found.notes.empty() ? std::string() : "; " + found.notes.front())};
   found.from = fmt::format("{}", fmt::join(names, ", "));
   return found;
 }
@@ -308,8 +309,10 @@ class CalibrateCommand final : public Command {
     add_ranks(app, options_.ranks,
               "number of ranks; messages go from rank 0 to a rank on its host and to one on another host", 2)
         ->capture_default_str();
-    app.add_option("--ranks-per-node", options_.ranks_per_node,
-                   "with --from: ranks per node of the collectives' measurements")
+    app.add_option(
+           "--ranks-per-node", options_.ranks_per_node,
+           "with --from: ranks per node of the measurements of a whole job: collectives, and IMB with "
+           "waiting ranks")
         ->type_name("N")
         ->check(whole_number(1, 1 << 20));
     app.add_option(

@@ -11,6 +11,8 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <optional>
+#include <tuple>
 #include <utility>
 
 #include "lib/answers/replay/forecast.hpp"
@@ -37,6 +39,9 @@ namespace {
 
 constexpr double kNano = 1e-9;
 constexpr double kGiga = 1e9;
+constexpr double kNoLatency = 1e-3;  // ns; 0 would select the NIC's or the transport's value
+constexpr double kSlowest = 1e-3;    // Gb/s, of a fitted rate
+constexpr double kFastest = 1e5;
 constexpr std::size_t kLarge = 65536;                   // the smallest message that determines bandwidth
 constexpr std::size_t kShort = 64;                      // the largest message whose rate determines overhead
 constexpr std::size_t kLongest = std::size_t{1} << 30;  // longer than any message
@@ -130,6 +135,10 @@ void Fit::fit_node_rates() {
     settings_ = before;
     if (determined.empty()) continue;
     fit_rate(name, determined);
+    if (is_at_end(name)) {
+      settings_ = before;
+      continue;
+    }
     bases_[name] = fmt::format("fitted to {} of all pairs of a node", counted(determined.size(), "rate"));
   }
 }
@@ -149,21 +158,28 @@ void Fit::fit_nic_rate() {
     bases_["pcie"] = fmt::format("at least the rate of {}", pairs);
   }
   fit_rate(kNetworkKeys.bandwidth, {&most});
+  if (is_at_end(kNetworkKeys.bandwidth)) refuse(kNetworkKeys.bandwidth);
   bases_[kNetworkKeys.bandwidth] =
       fmt::format("fitted to messages of {} of {}", bytes_text(static_cast<double>(most.bytes)), pairs);
 }
 
 std::vector<Comparison> Fit::comparisons() const {
   std::vector<Comparison> compared;
+  std::vector<const Measured*> figures;
   for (const Measured& one : measured_.figures) {
+    std::optional<bool> fitted;
     if (one.name == "message" || one.name == "window") {
-      const bool fitted = shows_bandwidth(one) || shaped_.contains(one.place) || &one == &smallest(one.place);
-      compared.push_back({one, modelled(one), fitted});
+      fitted = shows_bandwidth(one) || shaped_.contains(one.place) || &one == &smallest(one.place);
     } else if (is_long_rate(one) || one.name == "both ways" || one.name == "loaded" ||
                (parse_operation(one.name) && one.ranks_per_node > 0)) {
-      compared.push_back({one, modelled(one), false});
+      fitted = false;
     }
+    if (!fitted) continue;
+    compared.push_back({one, 0, *fitted});
+    figures.push_back(&one);
   }
+  const std::vector<double> seconds = modelled(figures);
+  for (std::size_t i = 0; i < compared.size(); ++i) compared[i].modelled = seconds[i];
   return compared;
 }
 
@@ -274,6 +290,7 @@ void Fit::directly(const char* name, double value) {
 }
 
 void Fit::fit(const MessageKeys& keys) {
+  const Settings before = settings_;
   if (const Measured* posting = measured_.find(keys.place, "posting"))
     directly("post", posting->seconds / kNano);
   if (const Measured* eager = measured_.find(keys.place, "eager");
@@ -299,6 +316,15 @@ void Fit::fit(const MessageKeys& keys) {
   fit_latency(keys);
   fit_rate(bandwidth, long_messages(keys.place));
   explain_bases(keys, bandwidth, shape);
+  constexpr double kNotable = 0.05;
+  const Measured& least = latency_figure(keys.place);
+  const bool is_too_slow = modelled(least) > (1 + kNotable) * least.seconds;
+  for (const char* const name : {bandwidth, is_too_slow ? keys.latency : nullptr}) {
+    if (name == nullptr || !is_at_end(name)) continue;
+    if (keys.place == kNetworkKeys.place) refuse(name);
+    settings_.set(name, {before.real(name), {}});  // within a node, another rate was the slower one
+    bases_.erase(name);
+  }
 }
 
 /// Fits the processor's time per message: timed in the calls, or derived from the rate of short messages.
@@ -324,10 +350,25 @@ void Fit::fit_overhead(const MessageKeys& keys) {
 
 void Fit::fit_latency(const MessageKeys& keys) {
   if (!is_open(keys.latency)) return;
-  constexpr double kNone = 1e-3;  // ns; 0 would select the NIC's or the transport's value
-  set(keys.latency, kNone);
+  set(keys.latency, kNoLatency);
   const Measured& least = latency_figure(keys.place);
-  set(keys.latency, std::max(kNone, (least.seconds - modelled(least)) / kNano));
+  set(keys.latency, std::max(kNoLatency, (least.seconds - modelled(least)) / kNano));
+}
+
+/// A value at the end of its range is no result.
+bool Fit::is_at_end(const char* name) const {
+  constexpr double kNear = 1.01;
+  const Parameter& parameter = *find_parameter(host_.parameters, name);
+  const double value = settings_.real(name);
+  return is_open(name) && (value <= kNear * std::max(kSlowest, parameter.minimum) ||
+                           kNear * value >= std::min(kFastest, parameter.maximum));
+}
+
+void Fit::refuse(const char* name) const {
+  throw Misuse{fmt::format(
+      "the results between nodes do not fit the model: {} would be {:g} {}, the end of its range; if the "
+      "ranks were on one node, use --from-node",
+      name, settings_.real(name), find_parameter(host_.parameters, name)->unit)};
 }
 
 /// The key that long messages of one pair determine; null: none. Such a message takes as long as the slowest
@@ -347,8 +388,8 @@ const char* Fit::bandwidth_of(const MessageKeys& keys) {
 /// Finds the value at which the mean logarithmic error is zero: all figures have the same weight.
 void Fit::fit_rate(const char* name, const std::vector<const Measured*>& figures) {
   if (name == nullptr) return;
-  double slow = 1e-3;  // Gb/s
-  double fast = 1e5;
+  double slow = kSlowest;
+  double fast = kFastest;
   constexpr int kSteps = 40;
   for (int step = 0; step < kSteps; ++step) {
     const double middle = std::sqrt(slow * fast);
@@ -375,21 +416,21 @@ bool Fit::is_determined(const MessageKeys& keys, std::string_view name) {
   constexpr double kOther = 4;  // times its default
   const Settings before = settings_;
   const std::vector<const Measured*> messages = rows(keys.place, "message");
-  std::vector<double> seconds;
-  for (const Measured* one : messages) seconds.push_back(modelled(*one));
+  std::vector<double> seconds = modelled(messages);
   const double value = settings_.real(std::string(name));
   // For a protocol limit, compare all messages as rendezvous with all as eager.
   const bool is_limit = name == keys.eager_limit;
   if (is_limit) {
     settings_.set(name, {0, {}});
-    for (std::size_t i = 0; i < messages.size(); ++i) seconds[i] = modelled(*messages[i]);
+    seconds = modelled(messages);
   }
   settings_.set(
       name,
       {is_limit || value <= 0 ? static_cast<double>(is_limit ? kLongest : kLarge) : kOther * value, {}});
   int changed = 0;
+  const std::vector<double> others = modelled(messages);
   for (std::size_t i = 0; i < messages.size(); ++i)
-    changed += std::abs(modelled(*messages[i]) / seconds[i] - 1) > kNotable ? 1 : 0;
+    changed += std::abs(others[i] / seconds[i] - 1) > kNotable ? 1 : 0;
   settings_ = before;
   return changed > 1;
 }
@@ -450,11 +491,13 @@ void Fit::explain_bases(const MessageKeys& keys, const char* bandwidth,
   double low = std::numeric_limits<double>::infinity();
   double high = -low;
   std::size_t largest = 0;
-  for (const Measured* one : long_messages(keys.place)) {
-    const double error = 100 * (modelled(*one) / one->seconds - 1);
+  const std::vector<const Measured*> longest = long_messages(keys.place);
+  const std::vector<double> seconds = modelled(longest);
+  for (std::size_t i = 0; i < longest.size(); ++i) {
+    const double error = 100 * (seconds[i] / longest[i]->seconds - 1);
     low = std::min(low, error);
     high = std::max(high, error);
-    largest = std::max(largest, one->bytes);
+    largest = std::max(largest, longest[i]->bytes);
   }
   if (bandwidth != nullptr)
     bases_[bandwidth] = fmt::format("fitted to messages of {} to {}: {:+.1f} to {:+.1f} %",
@@ -492,18 +535,33 @@ ForecastSetting Fit::setting_of(int ranks_per_node) const {
   return {host_, settings_, {}, MachineLayout{.ranks_per_node = ranks_per_node}};
 }
 
+std::vector<double> Fit::modelled(const std::vector<const Measured*>& figures) const {
+  std::map<std::tuple<std::string_view, std::string_view, std::size_t, int, int>, double> known;
+  std::vector<double> seconds;
+  for (const Measured* one : figures) {
+    const auto [found, is_new] =
+        known.try_emplace({one->place, one->name, one->bytes, one->ranks, one->ranks_per_node}, 0.0);
+    if (is_new) found->second = modelled(*one);
+    seconds.push_back(found->second);
+  }
+  return seconds;
+}
+
 double Fit::misfit(std::string_view place) const {
+  const std::vector<const Measured*> figures = transfers(place);
+  const std::vector<double> seconds = modelled(figures);
   double sum = 0;
-  for (const Measured* one : transfers(place)) {
-    const double error = std::log(modelled(*one) / one->seconds);
+  for (std::size_t i = 0; i < figures.size(); ++i) {
+    const double error = std::log(seconds[i] / figures[i]->seconds);
     sum += error * error;
   }
   return sum;
 }
 
 double Fit::error_of(const std::vector<const Measured*>& figures) const {
+  const std::vector<double> seconds = modelled(figures);
   double sum = 0;
-  for (const Measured* one : figures) sum += std::log(modelled(*one) / one->seconds);
+  for (std::size_t i = 0; i < figures.size(); ++i) sum += std::log(seconds[i] / figures[i]->seconds);
   return sum / static_cast<double>(figures.size());
 }
 

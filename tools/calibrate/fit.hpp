@@ -72,6 +72,8 @@ class Fit {
   void fit_overhead(const MessageKeys& keys);
   void fit_latency(const MessageKeys& keys);
   void fit_rate(const char* name, const std::vector<const Measured*>& figures);
+  [[nodiscard]] bool is_at_end(const char* name) const;
+  [[noreturn]] void refuse(const char* name) const;
   void search_size(const MessageKeys& keys, std::string_view name);
   void search_value(const MessageKeys& keys, std::string_view name);
   [[nodiscard]] const char* bandwidth_of(const MessageKeys& keys);
@@ -81,6 +83,8 @@ class Fit {
                      const std::vector<std::string_view>& names);
 
   [[nodiscard]] double modelled(const Measured& one) const;
+  /// Times of several figures. Equal operations are simulated once.
+  [[nodiscard]] std::vector<double> modelled(const std::vector<const Measured*>& figures) const;
   [[nodiscard]] double collective(const Measured& one, OperationKind kind) const;
   [[nodiscard]] ForecastSetting setting_of(int ranks_per_node) const;
   /// The sum of squares of log(modelled / measured) over the transfers of a place.

@@ -57,7 +57,7 @@ std::string option_problem(std::string_view option, const std::string& path);
 std::string option_problem(std::string_view option, const std::string& path, const std::string& problem);
 
 /// Writes a file completely or not at all. Warns on failure; returns the exit code.
-int write_file(const std::string& path, std::string_view text);
+int write_file(const std::string& path, std::string_view text, Naming naming = Naming::kTyped);
 
 /// Flushes printed output. Failures are reported when the command ends.
 void flush_output();

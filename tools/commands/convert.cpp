@@ -83,7 +83,7 @@ int convert(const ConvertOptions& options) try {
   for (const std::string& one : unsupported) warn(fmt::format("note: {}: {}", format->name, one));
   if (written) return kDone;
   warn(problem_text(options.file, written.error()));
-  return kNotWritten;
+  return written.error().starts_with(kCannotWrite) ? kNotWritten : kUsage;
 } catch (const Misuse& misuse) {
   warn(misuse.text);
   return kUsage;
@@ -114,10 +114,10 @@ const Registered<ConvertCommand> convert_command(
      .place = 45,
      .summary = "convert a recording, trace, or pattern",
      .about = "Standard error names, once per kind, the calls that the format cannot express.",
-     .exits = {{kUsage},
-               {kNotWritten,
-                "the output could not be written, the format cannot represent the program, or the input is "
-                "damaged"}}});
+     .exits = {{kUsage,
+                "the command line or the configuration is wrong, the format cannot represent the program, or "
+                "the input is damaged"},
+               {kNotWritten}}});
 
 }  // namespace
 }  // namespace offramp::tool

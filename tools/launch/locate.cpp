@@ -41,8 +41,8 @@ std::string option_problem(std::string_view option, const std::string& path, con
   return problem.empty() ? problem : fmt::format("{}: cannot write {}: {}", option, in_quotes(path), problem);
 }
 
-int write_file(const std::string& path, std::string_view text) {
-  const Result<void> written = write_output(path, text, Readers::kAsUmask);
+int write_file(const std::string& path, std::string_view text, Naming naming) {
+  const Result<void> written = write_output(path, text, naming, Readers::kAsUmask);
   if (written) return kDone;
   warn(fmt::format("cannot write {}: {}", in_quotes(path), written.error()));
   return kNotWritten;

@@ -173,7 +173,7 @@ int write_pages(const std::vector<CommandEntry>& all, const std::string& folder)
   }
   int code = kDone;
   const auto write = [&](const std::string& name, const std::string& text) {
-    if (code == kDone) code = write_file(folder + "/" + name, text);
+    if (code == kDone) code = write_file(folder + "/" + name, text, Naming::kDerived);
   };
   write("offramp.1", program_page(all));
   for (std::size_t i = 1; i < all.size(); ++i) write(page_name(all[i], false) + ".1", command_page(all[i]));

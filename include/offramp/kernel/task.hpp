@@ -34,6 +34,32 @@ struct Process;
 template <typename T = void>
 class Task;
 
+/// Keeps exceptions of tasks on this thread. Errors are values in this code base, so an exception means that
+/// memory is exhausted. The task stops, and its awaiters wait for ever, until their owner destroys them all.
+/// Without an object of this class, an exception in a task ends the process.
+class TaskErrors {
+ public:
+  TaskErrors() = default;
+  TaskErrors(const TaskErrors&) = delete;
+  TaskErrors& operator=(const TaskErrors&) = delete;
+  ~TaskErrors() { innermost_ = outer_; }
+
+  /// Throws the first exception, if there was one.
+  void rethrow() const {
+    if (first_ != nullptr) std::rethrow_exception(first_);
+  }
+  /// Adds the exception that is being handled.
+  static void add() noexcept {
+    if (innermost_ == nullptr) std::terminate();
+    if (innermost_->first_ == nullptr) innermost_->first_ = std::current_exception();
+  }
+
+ private:
+  static constinit inline thread_local TaskErrors* innermost_ = nullptr;
+  TaskErrors* outer_ = std::exchange(innermost_, this);
+  std::exception_ptr first_;
+};
+
 namespace detail {
 
 struct PromiseBase : Pooled {
@@ -58,8 +84,11 @@ struct PromiseBase : Pooled {
 
   [[nodiscard]] std::suspend_always initial_suspend() const noexcept { return {}; }
   [[nodiscard]] FinalAwaiter final_suspend() const noexcept { return {}; }
-  // Errors are values in this code base; an exception in a model is a bug.
-  [[noreturn]] void unhandled_exception() const noexcept { std::terminate(); }
+  void unhandled_exception() noexcept {
+    TaskErrors::add();
+    continuation = std::noop_coroutine();  // instead of the awaiter
+    on_end = nullptr;
+  }
 };
 
 template <typename T>
@@ -138,7 +167,7 @@ class [[nodiscard]] Task {
       assert(handle != nullptr && !handle.done() && "a task is awaited once");
       handle.promise().process = awaiting.promise().process;
       handle.resume();
-      if (handle.done()) return false;
+      if (handle.done()) return handle.promise().continuation != nullptr;  // an error stops the awaiter, too
       handle.promise().continuation = awaiting;
       return true;
     }

@@ -259,6 +259,10 @@ std::string path_of_part(const std::string& path, std::string_view part) {
   return fmt::format("{}.{}{}", path.substr(0, cut), part, path.substr(cut));
 }
 
+Naming naming_of_part(const std::string& path) {
+  return is_stream(path) ? Naming::kTyped : Naming::kDerived;
+}
+
 std::string capture_path(const std::string& path, int rank) {
   return path_of_part(path, fmt::format("{}", rank));
 }

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/base/output_file.hpp"
 #include "offramp/kernel/packet.hpp"
 
 namespace offramp {
@@ -43,6 +44,8 @@ class CaptureRecorder final : public PacketSink {
 
 /// The path of one of several files: its part before the last extension. run.json, host -> run.host.json
 std::string path_of_part(const std::string& path, std::string_view part);
+/// The naming of such a file. A stream has one name, which the user typed.
+Naming naming_of_part(const std::string& path);
 /// The path of one rank's file: run.pcap -> run.3.pcap
 std::string capture_path(const std::string& path, int rank);
 

@@ -17,6 +17,7 @@ std::string problem_of_outputs(const Configuration& configuration, int rank) {
     const char* key;
     std::string path;
     Destination destination = Destination::kStream;
+    Naming naming = Naming::kTyped;
   };
   const std::string& capture = configuration.capture;
   const std::array outputs = {
@@ -25,9 +26,10 @@ std::string problem_of_outputs(const Configuration& configuration, int rank) {
       // A rank writes to its part from MPI_Init on.
       Output{"record",
              configuration.record.empty() ? std::string() : recording::part_path(configuration.record, rank),
-             Destination::kRegular},
+             Destination::kRegular, Naming::kDerived},
       Output{"trace", configuration.trace},
-      Output{"capture", capture.empty() ? capture : capture_path(capture, rank)},
+      Output{"capture", capture.empty() ? capture : capture_path(capture, rank), Destination::kStream,
+             naming_of_part(capture)},
       Output{"faults.record", configuration.fault_record},
   };
   // "record (--output)": the key, and what the user wrote.
@@ -37,11 +39,11 @@ std::string problem_of_outputs(const Configuration& configuration, int rank) {
                                                 : fmt::format("{} ({})", key, found->second.origin);
   };
   std::map<std::string, std::string> taken;
-  for (const auto& [key, path, destination] : outputs) {
+  for (const auto& [key, path, destination, naming] : outputs) {
     if (path.empty()) continue;
-    if (const std::string problem = check_output(path, destination).error(); !problem.empty())
+    if (const std::string problem = check_output(path, destination, naming).error(); !problem.empty())
       return fmt::format("{}: cannot write {}: {}", name_of(key), in_quotes(path), problem);
-    const std::string target = output_target(path);
+    const std::string target = output_target(path, naming);
     if (target.empty()) continue;
     const auto [other, free] = taken.emplace(target, name_of(key));
     if (!free)

@@ -150,9 +150,10 @@ void ReplayRecords::write_trace(TraceFile& file, TracePlace& place) const {
 }
 
 std::string ReplayRecords::write_captures(const std::string& path) const {
+  const Naming naming = naming_of_part(path);
   for (std::size_t rank = 0; rank < captures_.size(); ++rank) {
     const std::string own = capture_path(path, static_cast<int>(rank));
-    const std::string problem = write_output(own, captures_[rank].pcap()).error();
+    const std::string problem = write_output(own, captures_[rank].pcap(), naming).error();
     if (!problem.empty()) return fmt::format("{}: {}", own, problem);
   }
   return {};

@@ -170,7 +170,7 @@ string to_string(const FaultEvent& event) {
 }
 
 Result<std::shared_ptr<FaultLog>> open_fault_log(const string& path, bool fresh) {
-  Result<OpenFile> file = fresh ? open_named_output(path, true) : join_named_output(path);
+  Result<OpenFile> file = fresh ? open_named_output(path, Naming::kTyped, true) : join_named_output(path);
   if (file) return std::shared_ptr<FaultLog>(std::make_shared<LogFile>(std::move(*file), path));
   return failure(fmt::format("cannot record faults in {}: {}", path, file.error()));
 }

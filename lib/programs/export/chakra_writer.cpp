@@ -44,7 +44,7 @@ class ChakraWriter {
   Result<void> write(int rank, const Graph& graph, const std::string& path) {
     rank_ = rank;
     nanoseconds_ = 0;
-    Result<OutputFile> file = OutputFile::create(path);
+    Result<OutputFile> file = OutputFile::create(path, Naming::kDerived);
     if (!file) return cannot_write(path, failure(file.error()));
     std::string text;
     std::string metadata;
@@ -207,8 +207,9 @@ Result<void> write_chakra(const Program& program, const std::string& path,
   const auto graph_of = graphs_of(program, unsupported, "");
   const int ranks = program.description.ranks;
   if (const std::string beyond = fmt::format("{}.{}.et", path, ranks); access(beyond.c_str(), F_OK) == 0)
-    return failure(
-        fmt::format("{} exists and would count as rank {} of this program; remove it", beyond, ranks));
+    return cannot_write(
+        path, failure(fmt::format("{} exists and would count as rank {} of this program; remove it", beyond,
+                                  ranks)));
   ChakraWriter writer(ranks, unsupported);
   for (int rank = 0; rank < ranks; ++rank) {
     const Result<Graph> graph = graph_of(rank);
@@ -216,7 +217,7 @@ Result<void> write_chakra(const Program& program, const std::string& path,
     if (Result<void> done = writer.write(rank, *graph, fmt::format("{}.{}.et", path, rank)); !done)
       return done;
   }
-  return cannot_write(path + ".json", write_output(path + ".json", writer.groups()));
+  return cannot_write(path + ".json", write_output(path + ".json", writer.groups(), Naming::kDerived));
 }
 
 }  // namespace offramp::trace

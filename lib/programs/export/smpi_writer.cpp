@@ -30,7 +30,7 @@ class SmpiWriter final : public ProgramVisitor {
   using ProgramVisitor::ProgramVisitor;
 
   Result<void> write(int rank, const std::string& path) {
-    Result<OutputFile> file = OutputFile::create(path);
+    Result<OutputFile> file = OutputFile::create(path, Naming::kDerived);
     if (!file) return cannot_write(path, failure(file.error()));
     file_ = &*file;
     keys_.clear();

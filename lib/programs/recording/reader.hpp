@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/base/output_file.hpp"
 #include "lib/programs/recording/event.hpp"
 #include "offramp/kernel/result.hpp"
 
@@ -152,9 +153,9 @@ class Recording {
   /// The size of one rank's part in bytes.
   [[nodiscard]] std::uint64_t bytes(int rank) const;
   /// Writes one file with all ranks.
-  [[nodiscard]] Result<void> write(const std::string& path) const;
+  [[nodiscard]] Result<void> write(const std::string& path, Naming naming = Naming::kTyped) const;
   /// Writes an index of the parts, which stay beside it. Requires is_in_parts(path).
-  [[nodiscard]] Result<void> write_index(const std::string& path) const;
+  [[nodiscard]] Result<void> write_index(const std::string& path, Naming naming = Naming::kTyped) const;
 
  private:
   struct Impl;
@@ -163,7 +164,7 @@ class Recording {
   static Result<Recording> from_parts_beside(const std::string& path);
   using Write = std::function<void(std::string_view bytes)>;
   using WriteBlocks = std::function<Result<std::string>(const Write& write)>;
-  [[nodiscard]] Result<void> write_file(const std::string& path, Column index_column,
+  [[nodiscard]] Result<void> write_file(const std::string& path, Naming naming, Column index_column,
                                         const WriteBlocks& write_blocks) const;
   std::shared_ptr<const Impl> impl_;
 };

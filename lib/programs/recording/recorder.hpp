@@ -103,6 +103,8 @@ class Recorder {
   [[nodiscard]] bool has_written() const { return store_.bytes_in_file() > 0; }
   /// Returns true if the recording is complete so far.
   [[nodiscard]] bool complete() const { return !ended_; }
+  /// The file that it wrote to.
+  [[nodiscard]] const CreatedFile& created() const { return store_.created(); }
   /// The first problem with the file, or empty.
   [[nodiscard]] const std::string& problem() const { return store_.problem(); }
   /// The number of events in the whole recording so far.

@@ -370,9 +370,9 @@ std::uint64_t Recording::bytes(int rank) const {
 }
 
 /// Writes the header, the blocks through write_blocks(), and the index that it returns.
-Result<void> Recording::write_file(const std::string& path, Column index_column,
+Result<void> Recording::write_file(const std::string& path, Naming naming, Column index_column,
                                    const WriteBlocks& write_blocks) const {
-  Result<OutputFile> file = OutputFile::create(path);
+  Result<OutputFile> file = OutputFile::create(path, naming);
   if (!file) return cannot_write(path, failure(file.error()));
   std::uint64_t offset = 0;
   const auto write = [&](std::string_view bytes) {
@@ -392,8 +392,8 @@ Result<void> Recording::write_file(const std::string& path, Column index_column,
   return cannot_write(path, file->finish());
 }
 
-Result<void> Recording::write(const std::string& path) const {
-  return write_file(path, Column::kIndex, [&](const auto& write) -> Result<std::string> {
+Result<void> Recording::write(const std::string& path, Naming naming) const {
+  return write_file(path, naming, Column::kIndex, [&](const auto& write) -> Result<std::string> {
     std::string index;
     std::string error;
     for (std::uint32_t rank = 0; rank < static_cast<std::uint32_t>(impl_->description.ranks); ++rank) {
@@ -412,9 +412,9 @@ Result<void> Recording::write(const std::string& path) const {
   });
 }
 
-Result<void> Recording::write_index(const std::string& path) const {
+Result<void> Recording::write_index(const std::string& path, Naming naming) const {
   if (!is_in_parts(path)) return failure(fmt::format("cannot write {}: not all parts are beside it", path));
-  return write_file(path, Column::kPartsIndex, [&](const auto& /*write*/) -> Result<std::string> {
+  return write_file(path, naming, Column::kPartsIndex, [&](const auto& /*write*/) -> Result<std::string> {
     std::string index;
     Buffer buffer;
     for (std::uint32_t rank = 0; rank < static_cast<std::uint32_t>(impl_->description.ranks); ++rank) {

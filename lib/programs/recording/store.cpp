@@ -1,13 +1,11 @@
 #include "lib/programs/recording/store.hpp"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
-
-#include "lib/base/output_file.hpp"
 
 namespace offramp::recording {
 
@@ -16,17 +14,13 @@ BlockStore::BlockStore(const PartHeader& header, std::string path, std::size_t l
   if (!path_.empty()) create_file();
 }
 
-BlockStore::~BlockStore() {
-  if (file_ >= 0) close(file_);
-}
-
 void BlockStore::fail(std::string_view why) {
   if (problem_.empty()) problem_ = cannot_write(path_, failure(std::string(why))).error();
 }
 
 bool BlockStore::write(ByteSpan bytes, std::uint64_t offset) {
   while (!bytes.empty()) {
-    const ssize_t n = pwrite_or_fail(file_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    const ssize_t n = pwrite_or_fail(file_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return false;
     bytes = bytes.subspan(static_cast<std::size_t>(n));
@@ -36,14 +30,14 @@ bool BlockStore::write(ByteSpan bytes, std::uint64_t offset) {
 }
 
 void BlockStore::create_file() {
-  Result<OpenFile> file = open_named_output(path_);
+  Result<OpenFile> file = open_named_output(path_, Naming::kDerived);
   if (!file) return fail(file.error());
-  file_ = file->release();
+  file_ = std::move(*file);
+  created_ = created_file(path_, file_);
   if (!write(byte_span(memory_), 0)) {
     fail(std::strerror(errno));
-    struct stat status {};
-    if (fstat(file_, &status) == 0 && S_ISREG(status.st_mode)) unlink(path_.c_str());
-    close(std::exchange(file_, -1));  // the blocks stay in memory
+    remove_output(created_);
+    file_ = {};  // the blocks stay in memory
     return;
   }
   end_ = memory_.size();
@@ -54,6 +48,11 @@ bool BlockStore::append(const BlockHeader& header, ByteSpan payload) {
   const BlockHeaderImage image = seal(header, payload);
   const std::size_t size = image.size() + payload.size();
   if (!in_file()) {
+    try {
+      memory_.reserve(memory_.size() + size);
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
     memory_.append(text_of(image)).append(text_of(payload));
     return memory_.size() <= limit_;
   }
@@ -63,8 +62,8 @@ bool BlockStore::append(const BlockHeader& header, ByteSpan payload) {
     return true;
   }
   fail(std::strerror(errno));
-  (void)!ftruncate(file_, static_cast<off_t>(end_));
-  close(std::exchange(file_, -1));  // later blocks stay in memory
+  (void)!ftruncate(file_.get(), static_cast<off_t>(end_));
+  file_ = {};  // later blocks stay in memory
   return append(header, payload);
 }
 
@@ -77,7 +76,7 @@ void BlockStore::append_tail(const BlockHeader& header, ByteSpan payload, ByteSp
 }
 
 void BlockStore::drop_tail() {
-  if (std::exchange(tail_, 0) > 0) (void)!ftruncate(file_, static_cast<off_t>(end_));
+  if (std::exchange(tail_, 0) > 0) (void)!ftruncate(file_.get(), static_cast<off_t>(end_));
 }
 
 std::string BlockStore::release() {

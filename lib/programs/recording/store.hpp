@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "lib/base/output_file.hpp"
 #include "lib/programs/recording/format.hpp"
 
 namespace offramp::recording {
@@ -14,7 +15,7 @@ class BlockStore {
  public:
   /// Creates the file at once. path: empty for none. limit: bytes in memory.
   BlockStore(const PartHeader& header, std::string path, std::size_t limit);
-  ~BlockStore();
+  ~BlockStore() = default;
   BlockStore(const BlockStore&) = delete;
   BlockStore& operator=(const BlockStore&) = delete;
 
@@ -27,10 +28,12 @@ class BlockStore {
 
   /// Returns the blocks in memory. Empty if all are in the file.
   std::string release();
-  [[nodiscard]] bool in_file() const { return file_ >= 0; }
+  [[nodiscard]] bool in_file() const { return file_.is_open(); }
   /// The size of the finished blocks in the file.
   [[nodiscard]] std::uint64_t bytes_in_file() const { return end_; }
   [[nodiscard]] std::uint64_t bytes() const { return end_ + memory_.size(); }
+  /// The file that was created, also if it was closed after a write error.
+  [[nodiscard]] const CreatedFile& created() const { return created_; }
   /// The first problem with the file, or empty.
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
@@ -42,7 +45,8 @@ class BlockStore {
   std::string path_;
   std::size_t limit_;
   std::string memory_;  // begins with the part's header
-  int file_ = -1;
+  OpenFile file_;
+  CreatedFile created_;
   std::uint64_t end_ = 0;   // end of the finished blocks in the file
   std::uint64_t tail_ = 0;  // size of the tail after them
   std::string problem_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -10,6 +12,16 @@
 #include "lib/run/native/world_comm.hpp"
 
 namespace offramp {
+
+std::string problem_of_step(const std::function<std::string()>& step) {
+  try {
+    return step();
+  } catch (const std::bad_alloc&) {
+    return "out of memory";
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+}
 
 // MPI_Comm_dup would call the program's attribute functions.
 FinalizeComm::FinalizeComm() {
@@ -27,11 +39,15 @@ FinalizeComm::~FinalizeComm() {
 
 namespace {
 constexpr std::size_t kPiece = std::size_t{1} << 30;  // bytes; MPI counts are limited to 2^31 - 1 elements
-}
+constexpr std::size_t kUnasked = 4096;  // bytes; before longer texts, rank 0 says whether it has the memory
+}  // namespace
 
 void FinalizeComm::send(std::string_view text) const {
   std::uint64_t size = text.size();
   native.Send(&size, 1, MPI_UINT64_T, 0, 0, comm_);
+  int fits = 1;
+  if (size > kUnasked) native.Recv(&fits, 1, MPI_INT, 0, 0, comm_, MPI_STATUS_IGNORE);
+  if (fits == 0) return;
   for (std::size_t at = 0; at < text.size(); at += kPiece)
     native.Send(text.data() + at, static_cast<int>(std::min(kPiece, text.size() - at)), MPI_BYTE, 0, 0,
                 comm_);
@@ -40,7 +56,10 @@ void FinalizeComm::send(std::string_view text) const {
 std::string FinalizeComm::receive(int rank) const {
   std::uint64_t size = 0;
   native.Recv(&size, 1, MPI_UINT64_T, rank, 0, comm_, MPI_STATUS_IGNORE);
-  std::string text(size, '\0');
+  std::string text;
+  dropped_ = !problem_of_step([&] { return text.resize(size), std::string(); }).empty() || dropped_;
+  const int fits = text.size() == size ? 1 : 0;
+  if (size > kUnasked) native.Send(&fits, 1, MPI_INT, rank, 0, comm_);
   for (std::size_t at = 0; at < text.size(); at += kPiece)
     native.Recv(text.data() + at, static_cast<int>(std::min(kPiece, text.size() - at)), MPI_BYTE, rank, 0,
                 comm_, MPI_STATUS_IGNORE);

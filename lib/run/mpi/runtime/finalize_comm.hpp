@@ -12,6 +12,10 @@
 
 namespace offramp {
 
+/// Runs a step of this rank alone, for which the others wait. Returns why it failed: its own answer, or that
+/// an exception ended it. The program has succeeded, so no exception may end it.
+std::string problem_of_step(const std::function<std::string()>& step);
+
 /// All functions are collective, including construction and destruction. The MPI library carries them.
 class FinalizeComm {
  public:
@@ -22,11 +26,14 @@ class FinalizeComm {
 
   [[nodiscard]] int rank() const { return rank_; }
   /// Returns the texts in rank order at rank 0, and an empty list at the others. Texts may have any length.
+  /// One that does not fit into memory is dropped, see has_dropped().
   [[nodiscard]] std::vector<std::string> gather(std::string own) const;
   /// Call at rank 0: passes the pieces that `rank` sends with send_pieces() to `sink`, one at a time.
   void receive_pieces(int rank, const std::function<void(std::string_view)>& sink) const;
   /// next: returns the next piece, which must stay valid until the next call. An empty piece ends them.
   void send_pieces(const std::function<std::string_view()>& next) const;
+  /// Returns at every rank whether rank 0 has dropped a text.
+  [[nodiscard]] bool has_dropped() const { return broadcast(dropped_); }
   /// Returns the sum at every rank.
   [[nodiscard]] std::uint64_t sum(std::uint64_t own) const;
   /// Broadcasts rank 0's value.
@@ -43,6 +50,7 @@ class FinalizeComm {
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0;
   int ranks_ = 1;
+  mutable bool dropped_ = false;
 };
 
 }  // namespace offramp

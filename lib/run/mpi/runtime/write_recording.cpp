@@ -83,12 +83,15 @@ void send_part(const FinalizeComm& finalize_comm, const std::string& path, std::
 }
 
 /// Returns why this rank could not write the part of another. Empty on success.
-std::string receive_part(const FinalizeComm& finalize_comm, int rank, const std::string& path) {
-  Result<OutputFile> file = OutputFile::create(path);
+std::string receive_part(const FinalizeComm& finalize_comm, int rank, const std::string& path,
+                         std::vector<CreatedFile>& created) {
+  Result<OutputFile> file = OutputFile::create(path, Naming::kDerived);
   finalize_comm.receive_pieces(rank, [&](std::string_view piece) {
     if (file) file->write(piece);
   });
-  return file ? file->finish().error() : file.error();
+  if (!file) return file.error();
+  created.push_back(file->created());
+  return file->finish().error();
 }
 
 std::string contents(const std::string& path) {
@@ -100,7 +103,8 @@ std::string contents(const std::string& path) {
 /// memory, and of files that it cannot see completely: the rank has its own file system, or its file is
 /// incomplete.
 Result<recording::Recording> parts_of_all(Session& session, const FinalizeComm& finalize_comm,
-                                          const std::string& path, bool& was_copied) {
+                                          Recorded& recorded) {
+  const std::string& path = recorded.path;
   const recording::Recorder& recorder = session.recorder()->recorder();
   const auto path_of = [&](std::size_t rank) { return recording::part_path(path, static_cast<int>(rank)); };
   const std::string own = path_of(static_cast<std::size_t>(finalize_comm.rank()));
@@ -112,10 +116,13 @@ Result<recording::Recording> parts_of_all(Session& session, const FinalizeComm& 
     memory.insert(0, contents(own));
     in_file = false;
   }
-  const std::string loss =
-      first_of(finalize_comm.gather(loss_of(recorder, finalize_comm.rank(), in_file && !memory.empty())));
+  const std::string own_loss = loss_of(recorder, finalize_comm.rank(), in_file && !memory.empty());
+  recorded.cut_ranks = finalize_comm.sum(own_loss.empty() ? 0 : 1);
+  const std::string loss = first_of(finalize_comm.gather(own_loss));
   if (!loss.empty()) report_incomplete("recording", loss);
-  std::vector<std::string> in_memory = finalize_comm.gather(in_file ? std::string() : memory);
+  std::vector<std::string> in_memory =
+      finalize_comm.gather(in_file ? std::string() : std::exchange(memory, {}));
+  if (finalize_comm.has_dropped()) return failure("rank 0 is out of memory");
   const bool is_whole = in_file && (memory.empty() || finalize_comm.rank() == 0);
   const std::vector<std::string> marks =
       finalize_comm.gather(is_whole ? encode(recording::mark_of_part(own)) : std::string());
@@ -124,20 +131,26 @@ Result<recording::Recording> parts_of_all(Session& session, const FinalizeComm& 
     const bool seen = !marks[rank].empty() && marks[rank] == encode(recording::mark_of_part(path_of(rank)));
     unseen.push_back(seen || !in_memory[rank].empty() ? 0 : 1);
   }
-  was_copied = finalize_comm.scatter(unseen) && finalize_comm.rank() != 0;
-  if (was_copied) send_part(finalize_comm, own, memory);
+  recorded.was_copied = finalize_comm.scatter(unseen) && finalize_comm.rank() != 0;
+  if (recorded.was_copied) send_part(finalize_comm, own, memory);
   if (finalize_comm.rank() != 0) return failure("it is at rank 0");
   std::vector<recording::RecordingPart> parts(marks.size());
   std::string problem;
   for (std::size_t rank = 0; rank < parts.size(); ++rank) {
     parts[rank] = {std::move(in_memory[rank]), path_of(rank)};
     if (unseen[rank] == 0 || rank == 0) continue;
-    const std::string lost = receive_part(finalize_comm, static_cast<int>(rank), parts[rank].path);
+    const std::string lost =
+        receive_part(finalize_comm, static_cast<int>(rank), parts[rank].path, recorded.parts);
     if (problem.empty() && !lost.empty())
       problem = fmt::format("cannot copy the part of rank {}: {}; the parts stay in place", rank, lost);
   }
   if (!problem.empty()) return failure(problem);
-  return recording::Recording::from_parts(describe(session), std::move(parts));
+  Result<recording::Recording> recording = failure("");
+  problem = problem_of_step([&] {
+    recording = recording::Recording::from_parts(describe(session), std::move(parts));
+    return recording.error();
+  });
+  return problem.empty() ? std::move(recording) : failure(problem);
 }
 
 }  // namespace
@@ -181,7 +194,6 @@ Recorded gather_recording(Session& session, const FinalizeComm& finalize_comm) {
   const Configuration& configuration = session.configuration();
   Recorded recorded{failure("it is at rank 0"), recording_path(configuration)};
   const bool in_memory = recorded.path.empty();
-  const auto cut = [&] { return finalize_comm.sum(recorder.complete() ? 0 : 1); };
   const std::uint64_t events = finalize_comm.sum(recorder.events());
   if (configuration.record.empty() && events > configuration.settle_limit) {
     const std::string what_to_do =
@@ -191,17 +203,18 @@ Recorded gather_recording(Session& session, const FinalizeComm& finalize_comm) {
     recorded.unsettled = fmt::format("the run has {} events, more than settle_limit = {}; {}", events,
                                      configuration.settle_limit, what_to_do);
   }
-  if (const std::uint64_t ranks = in_memory ? cut() : 0; ranks > 0)
+  if (const std::uint64_t ranks = in_memory ? finalize_comm.sum(recorder.complete() ? 0 : 1) : 0; ranks > 0)
     recorded.unsettled = fmt::format(
         "the recording of {} does not fit into memory; write it to a file with --record FILE, for offramp "
         "replay",
         counted(ranks, "rank"));
   if (in_memory && !recorded.unsettled.empty()) return recorded;
-  recorded.recording = parts_of_all(session, finalize_comm, recorded.path, recorded.was_copied);
-  if (const std::uint64_t ranks = cut(); ranks > 0)
+  recorded.parts.push_back(recorder.created());
+  recorded.recording = parts_of_all(session, finalize_comm, recorded);
+  if (recorded.cut_ranks > 0)
     recorded.unsettled =
         fmt::format("the recording of {} ends early; offramp replay --partial {} shows the part that exists",
-                    counted(ranks, "rank"), recorded.path);
+                    counted(recorded.cut_ranks, "rank"), recorded.path);
   recorded.keep_file = !in_memory && (!configuration.record.empty() || !recorded.unsettled.empty());
   return recorded;
 }
@@ -210,12 +223,15 @@ void write_recording(Session& session, const FinalizeComm& finalize_comm, Record
   if (!recorded.keep_file) return;
   std::string problem;
   bool joins = session.configuration().joins_parts;
+  const Naming naming = session.configuration().record.empty() ? Naming::kDerived : Naming::kTyped;
   if (finalize_comm.rank() == 0) {
     auto& recording = recorded.recording;
     joins = joins || !recording || !recording->is_in_parts(recorded.path);
-    problem = !recording ? recording.error()
-              : joins    ? recording->write(recorded.path).error()
-                         : recording->write_index(recorded.path).error();
+    problem = problem_of_step([&] {
+      return !recording ? recording.error()
+             : joins    ? recording->write(recorded.path, naming).error()
+                        : recording->write_index(recorded.path, naming).error();
+    });
     if (!problem.empty()) {
       report_lost("recording", recorded.path, problem);
     } else {  // the parts are removed, or are read through the index
@@ -223,17 +239,11 @@ void write_recording(Session& session, const FinalizeComm& finalize_comm, Record
     }
   }
   if (!finalize_comm.broadcast(problem.empty())) return;
-  if (finalize_comm.broadcast(joins))
-    return remove_parts(finalize_comm, recorded.path, session.engine().ranks());
-  if (recorded.was_copied) (void)unlink(recording::part_path(recorded.path, finalize_comm.rank()).c_str());
+  if (finalize_comm.broadcast(joins) || recorded.was_copied) remove_parts(recorded);
 }
 
-void remove_parts(const FinalizeComm& finalize_comm, const std::string& path, int ranks) {
-  if (path.empty()) return;
-  // Rank 0 may have copies of parts that are on other hosts.
-  const int first = finalize_comm.rank();
-  const int end = first == 0 ? ranks : first + 1;
-  for (int rank = first; rank < end; ++rank) (void)unlink(recording::part_path(path, rank).c_str());
+void remove_parts(const Recorded& recorded) {
+  for (const CreatedFile& part : recorded.parts) remove_output(part);
 }
 
 }  // namespace offramp

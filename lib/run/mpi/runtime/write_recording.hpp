@@ -1,8 +1,10 @@
 // Creates the recording of a run at MPI_Init and gathers it at MPI_Finalize.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "lib/base/configuration/configuration.hpp"
 #include "lib/programs/recording/reader.hpp"
@@ -28,10 +30,12 @@ struct Recorded {
   /// Valid at rank 0 only. An error elsewhere, and if a rank ran out of memory, or if the recording is too
   /// long to settle and has no path.
   Result<recording::Recording> recording;
-  std::string path = {};       // see recording_path()
-  bool keep_file = false;      // the user named it, or it is not settled
-  std::string unsettled = {};  // why it cannot be settled; empty if it can
-  bool was_copied = false;     // rank 0 has a copy of this rank's part
+  std::string path = {};                // see recording_path()
+  bool keep_file = false;               // the user named it, or it is not settled
+  std::string unsettled = {};           // why it cannot be settled; empty if it can
+  std::uint64_t cut_ranks = 0;          // whose part is incomplete
+  bool was_copied = false;              // rank 0 has a copy of this rank's part
+  std::vector<CreatedFile> parts = {};  // this rank's part, and at rank 0 copies of others
 };
 
 /// Collective over all ranks.
@@ -40,7 +44,7 @@ Recorded gather_recording(Session& session, const FinalizeComm& finalize_comm);
 /// Writes the file of a recording that stays. Collective.
 void write_recording(Session& session, const FinalizeComm& finalize_comm, Recorded& recorded);
 
-/// Removes this rank's part, and at rank 0 copies of others, unless the path is empty. Collective.
-void remove_parts(const FinalizeComm& finalize_comm, const std::string& path, int ranks);
+/// Removes the parts that this rank has created.
+void remove_parts(const Recorded& recorded);
 
 }  // namespace offramp

@@ -139,8 +139,9 @@ class SettledBackends {
       events += recorded.recording->read(rank)->events().value_or(0);
     return events;
   }
-  /// clock_reads: as in ReplayOptions.
+  /// clock_reads: as in ReplayOptions. If memory is exhausted, that is the result's problem.
   Settled over(const std::string& backend, ReplayObserver* observer, ClockReads* clock_reads = nullptr);
+  std::string settle(Settled& settled, ReplayObserver* observer, ClockReads* clock_reads);
   /// Settles over the backend that carried the run, with the outputs of its simulation.
   Settled over_own();
 
@@ -151,6 +152,13 @@ class SettledBackends {
 };
 
 Settled SettledBackends::over(const std::string& backend, ReplayObserver* observer, ClockReads* clock_reads) {
+  Settled settled{backend, {}, {}};
+  const std::string problem = problem_of_step([&] { return settle(settled, observer, clock_reads); });
+  return problem.empty() ? std::move(settled) : Settled{backend, {}, problem};
+}
+
+/// Returns why there is no result.
+std::string SettledBackends::settle(Settled& settled, ReplayObserver* observer, ClockReads* clock_reads) {
   const Configuration& configuration = session_.configuration();
   ReplayOptions options;
   options.compute = configuration.compute;
@@ -159,22 +167,22 @@ Settled SettledBackends::over(const std::string& backend, ReplayObserver* observ
   options.certificate = configuration.certificate;
   options.observer = observer;
   options.clock_reads = clock_reads;
-  options.progress = [this, &backend](const ReplayProgress& progress) {
-    if (session_.configuration().summary) patience_.on_progress(backend, progress);
+  options.progress = [this, &settled](const ReplayProgress& progress) {
+    if (session_.configuration().summary) patience_.on_progress(settled.backend, progress);
     return true;
   };
   // As a replay of the recording does.
   const Configuration followed = configuration_for_library(configuration, session_.registry(), mpi_library());
-  const auto setting = world_setting(followed, session_.registry(), *session_.registry().find(backend),
-                                     session_.engine().ranks());
-  if (!setting) return {backend, {}, setting.error()};
+  const auto setting = world_setting(followed, session_.registry(),
+                                     *session_.registry().find(settled.backend), session_.engine().ranks());
+  if (!setting) return setting.error();
   const ReplaySource source = source_of(*recorded_.recording);
   Result<ReplayResult> result = replay(*setting, source, options);
-  if (!result) return {backend, {}, result.error()};
-  Settled settled{backend, std::move(*result), {}};
+  if (!result) return result.error();
+  settled.result = std::move(*result);
   settled.run = whole_runs_.run_of(*setting, source, options, *settled.result);
   if (options.details) settled.accounts = accounts_of(*setting, source, options, *settled.result);
-  return settled;
+  return {};
 }
 
 Settled SettledBackends::over_own() {
@@ -185,16 +193,15 @@ Settled SettledBackends::over_own() {
   ClockReads clock_reads;
   Settled settled = over(configuration.backend, records.wanted().any() ? &records : nullptr,
                          for_next_run ? &clock_reads : nullptr);
-  const auto write = [](const char* what, const std::string& path, const std::string& problem) {
-    if (!problem.empty()) report_lost(what, path, problem);
+  const auto write = [](const char* what, const std::string& path, const auto& step) {
+    if (path.empty()) return;
+    if (const std::string problem = problem_of_step(step); !problem.empty()) report_lost(what, path, problem);
   };
-  if (for_next_run)
-    write("file of times", configuration.times,
-          settled.result ? write_clock_reads(configuration.times, clock_reads) : settled.problem);
-  if (!configuration.trace.empty())
-    write("trace", configuration.trace, records.write_trace(configuration.trace));
-  if (!configuration.capture.empty())
-    write("capture", configuration.capture, records.write_captures(configuration.capture));
+  write("file of times", for_next_run ? configuration.times : std::string(), [&] {
+    return settled.result ? write_clock_reads(configuration.times, clock_reads) : settled.problem;
+  });
+  write("trace", configuration.trace, [&] { return records.write_trace(configuration.trace); });
+  write("capture", configuration.capture, [&] { return records.write_captures(configuration.capture); });
   if (configuration.receipts.any()) settled.receipts = records.receipts_json();
   for (const std::string& line : records.notes()) (void)std::fprintf(stderr, "offramp: %s\n", line.c_str());
   return settled;
@@ -282,12 +289,17 @@ void write_outputs(Session& session) {
   write_recording(session, finalize_comm, recorded);
   if (!session.carries()) return;
   const std::vector<std::string> ranks = finalize_comm.gather(encode(own_contribution(session)));
-  if (finalize_comm.rank() == 0)
-    write_reports(session, facts_of(session), ranks, recorded, bytes, gathering.passed());
+  if (finalize_comm.rank() == 0) {
+    const std::string problem = problem_of_step([&] {
+      write_reports(session, facts_of(session), ranks, recorded, bytes, gathering.passed());
+      return std::string();
+    });
+    if (!problem.empty()) report_incomplete("report of this run", problem);
+  }
   if (session.settled_clock() != nullptr) report_settled_clock(session, finalize_comm);
   // No rank ends before the files have their final names.
   const bool is_settled = finalize_comm.broadcast_sleeping(static_cast<bool>(recorded.recording));
-  if (is_settled && !recorded.keep_file) remove_parts(finalize_comm, recorded.path, session.engine().ranks());
+  if (is_settled && !recorded.keep_file) remove_parts(recorded);
 }
 
 }  // namespace offramp
