@@ -27,7 +27,7 @@ LIBRARY = BUILD / "lib" / "libofframp.so"
 
 def clean_environment(**variables):
     """The environment with no OFFRAMP_ variables but the given ones."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("OFFRAMP_", "LD_PRELOAD", "UCX_"))}
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("OFFRAMP_", "LD_PRELOAD", "UCX_", "COLUMNS"))}
     return {**environment, **variables}
 
 
