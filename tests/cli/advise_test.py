@@ -56,6 +56,23 @@ class Advise(CliTest):
     def advice(self, what, *more):
         return json.loads(self.offramp("advise", str(what), "--json", *more).stdout)
 
+    def test_answers_for_each_recording_of_a_folder(self):
+        (self.folder / "runs").mkdir()
+        for name in ("001", "002"):
+            shutil.copy(HALO, self.folder / f"runs/{name}.rec")
+        lines = self.offramp("advise", "runs", "--backend", "cclo").stdout.splitlines()
+        self.assertEqual([line.split(":")[0] for line in lines], ["001.rec", "002.rec"])
+
+    def test_fits_into_the_columns_of_the_terminal(self):
+        wide = self.offramp("advise", str(HALO), "--quick").stdout
+        narrow = self.offramp("advise", str(HALO), "--quick", COLUMNS="60").stdout
+        self.assertGreater(max(map(len, wide.splitlines())), 60)
+        self.assertEqual([line for line in narrow.splitlines() if len(line) > 60 and not line.startswith("next")], [])
+        self.assertEqual([line.split() for line in wide.splitlines() if line.startswith("sure")],
+                         [re.search(r"(?m)^sure.*(\n {6}.*)*", narrow)[0].split()])
+        help_text = self.offramp("replay", "--help", COLUMNS="60").stdout
+        self.assertLessEqual(max(len(line) for line in help_text.split("\n\n")[1].splitlines()), 60)
+
     def test_answers_in_twelve_lines_and_says_how_sure_it_is(self):
         text = self.offramp("advise", str(HALO), "--backend", "aie,cclo").stdout
         lines = text.splitlines()

@@ -65,13 +65,40 @@ class Benchmarks(CliTest):
                          "# Size                  MB/s        Messages/s\n65536    10000.0    152587.9\n",
                    multi="# OSU MPI Multi Latency Test v7.5\n# Size       Latency (us)\n8    1.50\n",
                    imb=self.imb("Sendrecv", 2, "#bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]   Mbytes/sec",
-                                ["131072 1000 10 10 10 20000.0"]))
+                                ["131072 1000 10 13.1072 12 20000.0"]))
         found, _ = self.calibrated("latency", "bibw", "pairs", "multi", "imb", more=("-n", "8", "--ranks-per-node", "4"))
         rows = {(row["operation"], row.get("pairs", 1), row["bytes"]): row["measured_ns"] for row in found["comparisons"]
                 if row["operation"] != "message"}
         expected = {("both ways", 1, 65536): 5242.88, ("rate", 4, 65536): 6553.6, ("loaded", 4, 8): 1500, ("both ways", 1, 131072): 6553.6}
         self.assertEqual({key: round(value, 3) for key, value in rows.items()}, expected)
         self.assertIn("does not name the nodes of its ranks", self.calibrated("latency", "multi", code=2)[1])
+
+    def test_of_each_version_of_osu_are_read(self):
+        head, columns = "# Size       Latency (us)", "# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations"
+        kind, tail = "# Datatype: MPI_CHAR.", "    P50 Tail Lat(us)    P90 Tail Lat(us)    P99 Tail Lat(us)"
+        for version, heads, more in (("5.3.2", [head], ""), ("5.9", [columns], " 0.5 9 1000"), ("6.2", [kind, head + "        Validation"], " Pass"),
+                                     ("7.1", [head, kind], ""), ("7.5", [kind, "# Size       Avg Latency(us)" + tail], " 7 8 9")):
+            with self.subTest(version=version):
+                self.write(latency="\n".join([f"# OSU MPI Latency Test v{version}", *heads, *(f"{size} 1.5{more}" for size in self.SIZES), ""]))
+                found, _ = self.calibrated("latency")
+                self.assertEqual(self.figures(found, "message"), dict.fromkeys(self.SIZES, 1500))
+
+    def test_of_each_version_of_imb_have_one_unit(self):
+        """Its Mbytes are of 2^20 bytes in 4.1, and of 10^6 later."""
+        for title, mega in (("Intel (R) MPI Benchmarks 4.1 Update 1", 1 << 20), ("Intel(R) MPI Benchmarks 2018", 1e6),
+                            ("Intel(R) MPI Benchmarks 2019 Update 6", 1e6), ("Intel(R) MPI Benchmarks 2021.7", 1e6)):
+            with self.subTest(title=title):
+                rate = 131072 * 80000 / mega
+                both = self.imb("Sendrecv", 2, "#bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]   Mbytes/sec",
+                                [f"131072 1000 20.00 25.00 22.00 {rate:.2f}", "4194304 time-out.; Time limit (secs_per_sample * msg_sizes_list_len) is over;"])
+                one = self.imb("Uniband", 2, "#bytes #repetitions   Mbytes/sec      Msg/sec", [f"131072 1000 {rate:.2f} 80000"])
+                mapped = self.imb("Bcast", "4; rank order (rowwise): ", "#bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]      defects",
+                                  ["1024 1000 5.00 7.00 6.00 0.00"])
+                self.write(latency=self.latencies(), imb=f"#    {title}, MPI-1 part\n{both}{one}{mapped}")
+                found, _ = self.calibrated("latency", "imb", more=("--ranks-per-node", "2"))
+                self.assertEqual([self.figures(found, name) for name in ("both ways", "window", "bcast")],
+                                 [{131072: 12500.0}, {131072: 12500.0}, {1024: 6000.0}])
+                self.assertTrue(any(note.endswith(': no result: "time-out.;"') for note in found["notes"]))
 
     def test_of_imb_are_those_of_osu(self):
         ping = self.imb("PingPong", 2, "       #bytes #repetitions      t[usec]   Mbytes/sec",

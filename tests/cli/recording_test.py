@@ -63,6 +63,11 @@ class NotWhole(CliTest):
         self.assertRegex(problems[0], r"^problem: incomplete: cut off or damaged at byte \d+ of \d+")
         self.assertEqual(sum(line.endswith(": the recording is cut off") for line in problems), 1, problems)
 
+    def test_what_ends_early_was_replayed_as_far_as_it_is(self):
+        (self.folder / "t.txt").write_text("0 init\n0 isend 1 1 8 6\n0 waitall\n1 init\n1 recv 0 1 8 6\n")
+        text = self.offramp("replay", "t.txt", "--partial", "--compare", "host,cclo").stdout
+        self.assertIn("\nbut   the recording ends early; what it has was replayed (5 events)\n", text)
+
     def test_part_of_it_is_replayed_when_asked_for(self):
         self.several_blocks()
         whole = json.loads(self.offramp("replay", "long.rec", "--backend", "host", "--json").stdout)

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/text/replay_output.hpp"
 #include "tools/text/report_tables.hpp"
 
 namespace offramp::tool {
@@ -143,6 +144,18 @@ TEST(AccountLines, OfPhasesAreThereWhereThereAreSeveral) {
   accounts.sizes = {{false, 0, 0, 1, parts}, {true, 1024, 2047, 1, parts}};
   EXPECT_THAT(account_lines(accounts, AccountsBy::kSize)[1], testing::StartsWith("without operations "));
   EXPECT_THAT(account_lines(accounts, AccountsBy::kSize)[2], testing::HasSubstr("1 KiB"));
+}
+
+TEST(PartText, SaysWhetherAllThatExistsWasReplayed) {
+  ReplayResult result;
+  result.events = 36;
+  EXPECT_EQ(part_text(result, 36), "");
+  result.unfinished = {{.rank = 1, .where = "rank 1 at its end", .why = "signal 15 (Terminated)"}};
+  for (const std::uint64_t recorded : {36, 0})  // 0: not known
+    EXPECT_EQ(part_text(result, recorded), "the recording ends early; what it has was replayed (36 events)");
+  result.unfinished.front().waits = true;
+  EXPECT_EQ(part_text(result, 36), "97.2 % of the recorded events were replayed (35 of 36)");
+  EXPECT_EQ(part_text(result, 0), "35 events were replayed");
 }
 
 }  // namespace

@@ -91,6 +91,25 @@ TEST(AllprofTrace, TakesTheRankFromTheNameOfTheFile) {
   expect_to_end_everywhere(program);
 }
 
+/// A type is its number and size, and in newer versions its extent. liballprof2 writes its handle alone.
+TEST(AllprofTrace, OfEachVersionIsReadOrRefused) {
+  const Folder folder;
+  for (const char* type : {"1,4,4", "1,4", "1,4,18446744073709551615"}) {
+    const Program program = opened(folder.file(
+        "t",
+        fmt::format("# htor's PMPI Tracer 0.9 Output File\n\nMPI_Send:1.0:9:3:{}:0:7:8,0,1:2.0\n", type)));
+    std::vector<std::uint64_t> bytes;
+    EXPECT_EQ(each_event(program, 0, [&](const auto&, const Event& event) { bytes.push_back(event.bytes); }),
+              "");
+    EXPECT_THAT(bytes, ElementsAre(12, 0)) << type;  // the send, and its wait
+  }
+  EXPECT_THAT(
+      problem_of(folder.file("lap2-trace-rank-0-of-1.txt",
+                             "MPI_Comm_rank:5.10:0:0:5.20\nMPI_Send:6.10:0x7ffe10:3:6:0:7:0:6.20\n")),
+      HasSubstr(
+          "it is a trace of liballprof2, which has no sizes of types: trace the program with liballprof"));
+}
+
 /// Calls without a model are reported.
 TEST(AllprofTrace, SaysWhichCallsAreNotCarried) {
   const Folder folder;

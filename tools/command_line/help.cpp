@@ -1,22 +1,36 @@
 #include "tools/command_line/help.hpp"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string_view>
 #include <vector>
 
 #include "tools/command_line/command.hpp"
+#include "tools/command_line/tool.hpp"
 
 namespace offramp::tool {
 namespace {
 
-constexpr std::size_t kLineWidth = 80;
 constexpr std::size_t kTextColumn = 26;  // column of descriptions
 
 }  // namespace
 
+std::size_t line_width() {
+  constexpr long kNarrowest = 40;  // the column of descriptions, and a few words
+  constexpr long kWidest = 80;
+  const char* const columns = std::getenv("COLUMNS");
+  long width = columns == nullptr ? 0 : std::strtol(columns, nullptr, 10);
+  winsize window{};
+  if (width <= 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0) width = window.ws_col;
+  return static_cast<std::size_t>(width <= 0 ? kWidest : std::clamp(width, kNarrowest, kWidest));
+}
+
 std::string wrapped(std::string_view text, std::size_t indent, std::size_t at) {
+  const std::size_t width = line_width();
   std::string out;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -29,7 +43,7 @@ std::string wrapped(std::string_view text, std::size_t indent, std::size_t at) {
     while (!is_fixed && !line.empty()) {
       const std::size_t word_end = std::min(line.find(' '), line.size());
       const bool begins = out.empty() || out.back() == '\n' || at <= indent;
-      if (!begins && at + 1 + word_end > kLineWidth) {
+      if (!begins && at + 1 + word_end > width) {
         out += "\n" + std::string(indent, ' ');
         at = indent;
       } else if (!begins) {

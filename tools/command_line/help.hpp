@@ -7,12 +7,12 @@
 
 namespace offramp::tool {
 
-/// Breaks lines after 80 columns. indent: of the further lines; at: the column at which the text begins.
+/// Breaks lines after line_width(). indent: of the further lines; at: the column at which the text begins.
 /// Lines that begin with a space (examples, tables) keep their breaks.
 std::string wrapped(std::string_view text, std::size_t indent, std::size_t at);
 
-/// Formats help for 80 columns. If a subcommand lists its frequent options (`often`), --help describes these
-/// in that order and only names the others; --help-all describes all.
+/// Formats help for line_width(). If a subcommand lists its frequent options (`often`), --help describes
+/// these in that order and only names the others; --help-all describes all.
 class HelpFormatter final : public CLI::FormatterBase {
  public:
   [[nodiscard]] std::string make_help(const CLI::App* app, std::string name,

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "lib/base/text_format.hpp"
+#include "tools/command_line/tool.hpp"
 
 namespace offramp::tool {
 namespace {
@@ -207,6 +208,16 @@ LauncherOptions::LauncherOptions(CLI::App& app) {
 
 std::vector<std::string> LauncherOptions::arguments() const {
   return words_of(arguments_);
+}
+
+std::vector<std::string> recordings_in(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (at->path().extension() == kRecordingSuffix) files.push_back(at->path().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
 }
 
 CLI::Option* add_json(CLI::App& app, bool& json) {

@@ -95,6 +95,9 @@ void add_sharing(CLI::App& app, Sharing& sharing);
 /// An error if these options are set without a sweep. Empty if not.
 std::string sharing_problem(const Sharing& sharing);
 
+/// The recordings in a folder, sorted by name. Empty if it is not a folder of recordings.
+std::vector<std::string> recordings_in(const std::string& folder);
+
 // Output.
 CLI::Option* add_json(CLI::App& app, bool& json);
 /// --csv, which excludes --json.

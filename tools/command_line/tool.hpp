@@ -25,6 +25,9 @@ enum ExitCode : int {
   kInterrupted = 130,
 };
 
+/// The columns of a line: COLUMNS, or the width of the terminal that is standard output, but at most 80.
+std::size_t line_width();
+
 /// Runs the whole command with the words of its command line. Returns the exit code of the process.
 int run_command_line(const std::vector<std::string>& words);
 

@@ -492,7 +492,7 @@ int advise(const AdviseOptions& options) try {
     const RunReport report = report_of({}, {}, input.ranks(), facts, setup);
     print_json(advisor, answer, json_of_facts(report, facts));
   } else {
-    fmt::print("{}", answer_text(answer));
+    fmt::print("{}", answer_text(answer, line_width()));
     if (options.details) {
       for (const std::string& text : answer.details) fmt::print("\n{}\n", text);
       if (scaling) fmt::print("\n");
@@ -518,9 +518,10 @@ int advise(const AdviseOptions& options) try {
 class AdviseCommand final : public Command {
  public:
   explicit AdviseCommand(CLI::App& app) : Command(app), keys_(app, kWorldKeys), compute_scaling_(app) {
-    app.add_option("files", options_.files,
-                   "a recording, a trace, or a pattern; with several files, one answer each; with --ranks, "
-                   "scale them (see offramp scale)")
+    app.add_option(
+           "files", options_.files,
+           "a recording, a trace, a pattern, or a folder of recordings; with several files, one answer "
+           "each; with --ranks, scale them (see offramp scale)")
         ->type_name("FILE|PATTERN")
         ->required();
     app.add_option("--backend", options_.backends,
@@ -565,6 +566,11 @@ class AdviseCommand final : public Command {
     const std::vector<std::string> asked =
         options_.backends.empty() ? std::vector<std::string>{"all"} : options_.backends;
     std::string problem = keys_.collect(asked, options_.overrides);
+    for (const std::string& name : std::exchange(options_.files, {})) {
+      std::vector<std::string> inside = recordings_in(name);
+      if (inside.empty()) inside = {name};
+      options_.files.insert(options_.files.end(), inside.begin(), inside.end());
+    }
     const bool of_one = options_.json || !options_.routes.empty() || !options_.tuning.empty() ||
                         !options_.report.empty() || !options_.html.empty();
     if (ranks_.empty() && options_.files.size() > 1 && of_one)

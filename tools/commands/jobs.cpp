@@ -282,7 +282,7 @@ int replay_jobs(const ReplayToolOptions& options) {
     json["interrupted"] = is_interrupted();
     fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
   } else {
-    if (report.answer) fmt::print("{}", answer_text(*report.answer));
+    if (report.answer) fmt::print("{}", answer_text(*report.answer, line_width()));
     for (const Settled& replayed : all) {
       if (setup.configuration->details) print_table(replayed, jobs);
     }

@@ -452,7 +452,7 @@ int predict(const PredictOptions& options) try {
   } else if (options.csv) {
     print_csv(answers);
   } else {
-    if (answer) fmt::print("{}", answer_text(*answer));
+    if (answer) fmt::print("{}", answer_text(*answer, line_width()));
     if (answer && options.details) fmt::print("\n");
     if (!answer || options.details) print_table(answers, options.repeat);
   }

@@ -299,7 +299,10 @@ ReportAnswer answer_of(const Results& results, const Setup& setup, const ReplayT
   ReportAnswer answer = answer_of_replays(sides, results.program, tuned,
                                           {std::filesystem::path(name).filename().string(), words});
   std::vector<std::string> objections;
-  for (const Settled& one : results.all) objections.push_back(shortcoming_text(one, recorded));
+  for (const Settled& one : results.all) {
+    const std::string text = shortcoming_text(one, recorded);
+    if (std::ranges::find(objections, text) == objections.end()) objections.push_back(text);
+  }
   objections.push_back(network_text(results));
   objections.push_back(answer.but);
   answer.but = clauses_text(objections);
@@ -340,7 +343,7 @@ struct Replayed {
   void print(const Setup& setup, const ScaledOptions& scaled) const {
     const std::vector<Settled>& all = results.all;
     if (report.answer) {
-      fmt::print("{}", answer_text(*report.answer));
+      fmt::print("{}", answer_text(*report.answer, line_width()));
       if (!setup.configuration->details) return;
       fmt::print("\n");
     }
@@ -450,17 +453,6 @@ Wildcard receives and MPI_Waitany complete as recorded; with --arrival modelled,
 Ctrl-C ends the replay that runs and prints those that are done.
 
 Hardware that cannot carry the program is left out, with the reason.)";
-}
-
-/// The recordings in a folder, sorted by name. Empty if it is not a folder of recordings.
-std::vector<std::string> recordings_in(const std::string& folder) {
-  std::vector<std::string> files;
-  std::error_code error;
-  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    if (at->path().extension() == kRecordingSuffix) files.push_back(at->path().string());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
 }
 
 std::string is_compute(const std::string& text) {

@@ -551,7 +551,7 @@ int replay_sweep(const ReplayToolOptions& options) {
   if (!options.json && !options.csv && !all.empty()) {
     const Sentences sentences(points, axes, all);
     const std::string name = std::filesystem::path(options.files.front()).filename().string();
-    fmt::print("{}", answer_text(sentences.answer(name)));
+    fmt::print("{}", answer_text(sentences.answer(name), line_width()));
     if (points.front().setup(options).configuration->details) {
       fmt::print("\n{}", printer->table());
       sentences.print();

@@ -6,6 +6,7 @@
 #include "lib/base/format.hpp"
 #include "lib/programs/export/writers.hpp"
 #include "tools/command_line/options.hpp"
+#include "tools/command_line/tool.hpp"
 #include "tools/commands/scaled_program.hpp"
 #include "tools/text/replay_output.hpp"
 
@@ -78,7 +79,7 @@ void print_json(const scale::Scaling& scaling, const ScaleOptions& options) {
 
 void print_text(const scale::Scaling& scaling, const ScaleOptions& options) {
   const Made made(scaling, options);
-  fmt::print("{}", answer_text(made.answer));
+  fmt::print("{}", answer_text(made.answer, line_width()));
   if (!options.scaled.all_reasons) return;
   fmt::print("\n");
   print_scaling(scaling, options.scaled);

@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <iterator>
 #include <optional>
 #include <sstream>
@@ -109,10 +111,27 @@ void add_distances(const Topology& topology, Words& words) {
   hwloc_distances_release(topology.get(), distances);
 }
 
+std::string unreadable(std::string_view what) {
+  return fmt::format("hwloc cannot read the topology of {}", what);
+}
+
+/// What to do if a newer hwloc wrote the file: `<topology version="3.0">`. Empty if that is not the reason.
+std::string newer_format(const std::string& xml) {
+  constexpr std::string_view kVersion = "<topology version=\"";
+  std::string begin(1000, '\0');
+  std::ifstream(xml).read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  const std::size_t at = begin.find(kVersion);
+  const unsigned known = hwloc_get_api_version() >> 16U;
+  const int version = at == std::string::npos ? 0 : std::atoi(&begin[at + kVersion.size()]);
+  if (version <= static_cast<int>(known)) return {};
+  return fmt::format(": hwloc {} wrote it, and this is hwloc {}: write it with lstopo --of v{}xml", version,
+                     known, known);
+}
+
 Result<Words> look_at(const std::string& xml) {
   const Topology topology(xml);
   const std::string what = xml.empty() ? "this machine" : xml;
-  if (!topology.loaded()) return failure(fmt::format("hwloc cannot read the topology of {}", what));
+  if (!topology.loaded()) return failure(unreadable(what) + newer_format(xml));
   const std::string name = host_name(topology, xml.empty());
   if (name.empty()) return failure(fmt::format("{} does not contain the host's name", what));
   Words words = {"host=" + name};
@@ -140,7 +159,7 @@ Result<Words> look_at_dpu_host(const std::string& xml) {
     const Result<Words> read = look_at(xml);
     return read ? fmt::format("{}", fmt::join(*read, std::string_view("\0", 1))) : kError + read.error();
   });
-  if (!answer) return failure(fmt::format("hwloc cannot read the topology of {}", printable(xml)));
+  if (!answer) return failure(unreadable(printable(xml)));
   if (answer->starts_with(kError)) return failure(answer->substr(1));
   Words words;
   std::istringstream lines(*answer);

@@ -119,8 +119,12 @@ std::string nothing_replayed_text(const std::string& file, const ReplayResult& r
 std::string part_text(const ReplayResult& result, std::uint64_t recorded) {
   const auto done = static_cast<double>(result.done());
   if (result.unfinished.empty()) return {};
+  const bool one_waits = std::ranges::any_of(result.unfinished, &UnfinishedRank::waits);
+  if (recorded == 0 ? !one_waits : result.done() >= recorded)
+    return fmt::format("the recording ends early; what it has was replayed ({})",
+                       counted(result.done(), "event"));
   if (recorded == 0) return fmt::format("{} events were replayed", count_text(done));
-  const auto all = static_cast<double>(std::max(recorded, result.done()));
+  const auto all = static_cast<double>(recorded);
   return fmt::format("{} of the recorded events were replayed ({} of {})", percent_text(done, all),
                      count_text(done), count_text(all));
 }

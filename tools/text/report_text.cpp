@@ -10,6 +10,7 @@
 #include "lib/answers/report/link_loads.hpp"
 #include "lib/answers/report/sentences.hpp"
 #include "lib/base/text_format.hpp"
+#include "tools/command_line/tool.hpp"
 #include "tools/text/columns.hpp"
 #include "tools/text/replay_output.hpp"
 #include "tools/text/report.hpp"
@@ -347,12 +348,12 @@ void print_run(const RunReport& report) {
 bool print_answers(const std::vector<RunReport>& reports) {
   if (reports.size() == 1) {
     if (!reports.front().answer) return false;
-    fmt::print("{}", answer_text(*reports.front().answer));
+    fmt::print("{}", answer_text(*reports.front().answer, line_width()));
     return true;
   }
   const std::vector<VersionChange> changes = changes_of(reports);
   for (const VersionChange& change : changes)
-    fmt::print("{}{}", &change == &changes.front() ? "" : "\n", answer_text(change.answer));
+    fmt::print("{}{}", &change == &changes.front() ? "" : "\n", answer_text(change.answer, line_width()));
   return !changes.empty();
 }
 

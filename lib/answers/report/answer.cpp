@@ -19,17 +19,36 @@ constexpr std::size_t kLabel = 6;                    // "sure  "
 constexpr std::size_t kLongest = kColumns - kLabel;  // text behind a label
 constexpr std::size_t kBar = 28;
 
-std::string bar_text(const ReportAnswerBar& bar, Time baseline, Time longest, std::size_t names) {
+/// Breaks a line at blanks. The lines that follow begin with `indent` blanks. Longer words stay whole.
+std::string folded(std::string text, std::size_t indent, std::size_t columns) {
+  std::string lines;
+  while (text.size() > columns) {
+    std::size_t end = text.rfind(' ', columns);
+    if (end == std::string::npos || end <= indent) end = text.find(' ', columns);
+    if (end == std::string::npos) break;
+    lines += text.substr(0, end) + "\n";
+    text.replace(0, end + 1, indent, ' ');
+  }
+  return lines + text;
+}
+
+std::string bar_text(const ReportAnswerBar& bar, Time baseline, Time longest, std::size_t names,
+                     std::size_t columns) {
+  constexpr std::size_t kShortestBar = 4;
   std::string text = fmt::format("  {:<{}}  ", printable(bar.name), names);
-  if (bar.end <= Time()) return cut_text(text + printable(bar.note, 400), kColumns);
+  const std::size_t indent = text.size();
+  if (bar.end <= Time()) return folded(text + printable(bar.note, 400), indent, columns);
+  const std::size_t beside = indent + std::string_view(" 247.2 us  x1.00").size() + 2;
+  const std::size_t room = std::clamp(columns - std::min(columns, beside), kShortestBar, kBar);
   const double share = std::min(1.0, bar.end.seconds() / longest.seconds());
-  const auto width = std::max<std::size_t>(1, static_cast<std::size_t>(std::lround(share * kBar)));
+  const auto width =
+      std::max<std::size_t>(1, static_cast<std::size_t>(std::lround(share * static_cast<double>(room))));
   const bool is_cut = bar.end > longest;
-  text += fmt::format("{:<{}} {:>9}", std::string(width - (is_cut ? 1 : 0), '#') + (is_cut ? ">" : ""), kBar,
+  text += fmt::format("{:<{}} {:>9}", std::string(width - (is_cut ? 1 : 0), '#') + (is_cut ? ">" : ""), room,
                       time_text(bar.end));
   if (baseline > Time()) text += fmt::format("  {:>6}", ratio_text(bar.end, baseline));
   if (!bar.note.empty()) text += "  " + printable(bar.note, 400);
-  return cut_text(text, kColumns);
+  return folded(text, indent, columns);
 }
 
 /// Two times in the unit of the longer one, with three digits.
@@ -104,8 +123,7 @@ std::string clauses_text(const std::vector<std::string>& clauses) {
     if (clause.empty()) continue;
     if (text.empty()) {
       const std::size_t comma = clause.size() > kLongest ? clause.rfind(", ", kLongest) : std::string::npos;
-      text = comma != std::string::npos && comma > kLongest / 2 ? clause.substr(0, comma)
-                                                                : cut_text(clause, kLongest);
+      text = comma != std::string::npos && comma > kLongest / 2 ? clause.substr(0, comma) : clause;
     } else if (text.size() + clause.size() + 2 <= kLongest) {
       text += "; " + clause;
     }
@@ -137,10 +155,12 @@ std::vector<std::pair<std::string_view, std::string>> answer_lines(const ReportA
   return lines;
 }
 
-std::string answer_text(const ReportAnswer& answer) {
-  std::vector<std::string> lines = {cut_text(printable(answer.answer, 400), kColumns)};
-  for (const auto& [label, line] : answer_lines(answer))
-    lines.push_back(cut_text(fmt::format("{:<{}}{}", label, kLabel, printable(line, 400)), kColumns));
+std::string answer_text(const ReportAnswer& answer, std::size_t columns) {
+  std::vector<std::string> lines = {folded(printable(answer.answer, 400), kLabel, columns)};
+  for (const auto& [label, line] : answer_lines(answer)) {
+    const std::string text = fmt::format("{:<{}}{}", label, kLabel, printable(line, 400));
+    lines.push_back(label == "next" ? cut_text(text, kColumns) : folded(text, kLabel, columns));
+  }
   std::vector<Time> ends;
   std::size_t names = 0;
   for (const ReportAnswerBar& bar : answer.bars) {
@@ -151,7 +171,7 @@ std::string answer_text(const ReportAnswer& answer) {
   const std::size_t room = kLines - lines.size();
   const bool all = answer.bars.size() <= room;
   for (std::size_t i = 0; i < (all ? answer.bars.size() : room - 1); ++i)
-    lines.push_back(bar_text(answer.bars[i], answer.baseline, longest, names));
+    lines.push_back(bar_text(answer.bars[i], answer.baseline, longest, names, columns));
   if (!all) lines.push_back(fmt::format("  {}", and_more_text(answer.bars.size() - (room - 1))));
   return fmt::format("{}\n", fmt::join(lines, "\n"));
 }

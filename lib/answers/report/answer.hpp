@@ -58,8 +58,9 @@ Time longest_bar(const std::vector<Time>& ends, Time baseline);
 /// The lines between the first one and the bars, each with its label, without empty ones.
 std::vector<std::pair<std::string_view, std::string>> answer_lines(const ReportAnswer& answer);
 
-/// At most fourteen lines of at most 80 columns. Other characters than printable ones are escaped.
-std::string answer_text(const ReportAnswer& answer);
+/// At most fourteen lines, which go on in the next one behind `columns`. The command behind "next" stays
+/// whole. Other characters than printable ones are escaped.
+std::string answer_text(const ReportAnswer& answer, std::size_t columns = 80);
 
 /// The first line: "NAME: TEXT", with `more` if it fits. Cuts the name so that the text stays whole.
 std::string headline(std::string_view name, const std::string& text, const std::string& more = {});

@@ -1,8 +1,10 @@
 // Reads traces of liballprof, the input of LogGOPSim's Schedgen: one file per rank, one line per call.
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
+#include "lib/base/printable.hpp"
 #include "lib/programs/import/line_calls.hpp"
 #include "lib/programs/import/openers.hpp"
 
@@ -215,6 +217,12 @@ bool is_allprof(std::string_view begin) {
 
 Result<std::optional<Program>> open_allprof(const Candidate& candidate) {
   if (!candidate.is_text() || !is_allprof(candidate.begin)) return std::optional<Program>();
+  // liballprof writes addresses as decimal numbers.
+  if (candidate.begin.find(":0x") != std::string::npos)
+    return failure(
+        fmt::format("cannot read {}: it is a trace of liballprof2, which has no sizes of types: "
+                    "trace the program with liballprof, or record it with offramp record",
+                    printable(candidate.name)));
   return program_of_lines<AllprofCalls>(
       candidate,
       {"computing is the time between calls",

@@ -197,6 +197,7 @@ std::optional<ChakraNode> node_in(ByteSpan bytes) {
         break;
       case chakra::kDuration:
         node.microseconds = field.value;
+        good = field.wire == Wire::kVarint;
         break;
       case chakra::kInputs: {
         Fields inputs(field.bytes);
@@ -217,9 +218,11 @@ std::optional<ChakraNode> node_in(ByteSpan bytes) {
         node.name = recording::text_of(field.bytes);
         break;
       case chakra::kOutputs:
+      case chakra::kStorageInfo:
         good = is_bytes;
         break;
       case chakra::kStart:
+        good = field.wire == Wire::kVarint;
         break;
       default:
         good = false;
@@ -353,6 +356,9 @@ class ChakraRank {
         break;
       case NodeType::kMemoryLoad:
       case NodeType::kMemoryStore:
+      case NodeType::kStorage:
+      case NodeType::kBatch:
+      case NodeType::kCheckpoint:
       case NodeType::kCompute: {
         Graph::Node computing;
         if (__builtin_mul_overflow(node.microseconds, std::uint64_t{1000}, &computing.size))
@@ -483,8 +489,48 @@ bool is_chakra(const std::string& path) {
                                 : !empty && messages.problem().empty();
 }
 
+/// Returns true for a node with fields that only schemas before 0.0.4 have. All of them write the first
+/// three.
+bool is_old_node(ByteSpan bytes, bool& plausible) {
+  bool old = false;
+  std::set<std::uint32_t> seen;
+  Fields fields(bytes);
+  for (Field field; fields.next(field);) {
+    const bool is_bytes = field.wire == Wire::kBytes;
+    seen.insert(field.number);
+    plausible = plausible && field.number <= chakra::kLastOldField &&
+                (field.number > chakra::kType || is_bytes == (field.number == chakra::kName));
+    Fields inner(field.bytes);
+    Field first;
+    old =
+        old || field.number > chakra::kStorageInfo ||
+        (field.number == chakra::kStorageInfo && is_bytes && inner.next(first) && first.wire == Wire::kBytes);
+  }
+  plausible = plausible && fields.is_valid() && seen.contains(chakra::kId) && seen.contains(chakra::kName) &&
+              seen.contains(chakra::kType);
+  return plausible && old;
+}
+
+/// Looks at the first nodes, since computing may have no attributes.
+bool is_old_chakra(const std::string& path) {
+  constexpr int kNodesLookedAt = 100;
+  Messages messages(path);
+  ByteSpan message;
+  bool plausible = true;
+  for (int i = 0; i < kNodesLookedAt && plausible && messages.next(message); ++i) {
+    if (i == 0 && is_metadata(message)) continue;
+    if (is_old_node(message, plausible)) return true;
+  }
+  return false;
+}
+
 Result<std::optional<Program>> open_chakra(const Candidate& candidate) {
   if (!candidate.is_file() || candidate.begin.empty()) return std::optional<Program>();
+  if (is_old_chakra(candidate.name))
+    return failure(
+        fmt::format("cannot read {}: its schema is older than Chakra 0.0.4: convert the original "
+                    "trace again with chakra_converter",
+                    printable(candidate.name)));
   if (!is_chakra(candidate.name)) return std::optional<Program>();
   Result<RankFiles> files = rank_files(candidate.name);
   if (!files) return failure(files.error());

@@ -1,4 +1,5 @@
-// Chakra's execution traces: numbers of fields and of kinds, from et_def.proto of version 1.0.0.
+// Chakra's execution traces: numbers of fields and of kinds, from et_def.proto. They hold from version 0.0.4
+// on; later versions only add kinds of nodes, and their details.
 #pragma once
 
 #include <array>
@@ -22,6 +23,8 @@ inline constexpr std::uint32_t kDuration = 7;
 inline constexpr std::uint32_t kInputs = 8;
 inline constexpr std::uint32_t kOutputs = 9;
 inline constexpr std::uint32_t kAttribute = 10;
+inline constexpr std::uint32_t kStorageInfo = 11;   // since 2026; before 0.0.4: an attribute
+inline constexpr std::uint32_t kLastOldField = 20;  // before 0.0.4
 // IOInfo
 inline constexpr std::uint32_t kValues = 1;
 // AttributeProto: a name, and one member of a oneof for the value.
@@ -50,8 +53,11 @@ enum class NodeType : std::uint8_t {
   kSend,
   kReceive,
   kCollective,
+  kStorage,
+  kBatch,
+  kCheckpoint,
 };
-inline constexpr std::uint64_t kNodeTypes = 8;
+inline constexpr std::uint64_t kNodeTypes = 11;
 
 /// By CollectiveCommType.
 inline constexpr std::array<OperationKind, 10> kCollectives = {
