@@ -120,40 +120,6 @@ def test_calls_past_preloaded_libraries(arguments, tally):
         tally.record("interposition/calls that go past Offramp are named", ok, result.output, result.seconds)
 
 
-# Memory that must lie in the static block, as allocators and tracers have it; more than glibc reserves for libraries that are opened later.
-THREAD_CACHE = """__attribute__((tls_model("initial-exec"))) __thread char cache[12000];
-char* cache_of_thread(void) { return cache; }
-"""
-USES_CACHE = """#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-char* cache_of_thread(void);
-int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  cache_of_thread()[0] = 1;
-  const char* tunables = getenv("GLIBC_TUNABLES");
-  printf("children get %s\\n", tunables != NULL ? tunables : "none");
-  return MPI_Finalize();
-}
-"""
-
-
-def test_thread_local_memory(arguments, tally):
-    """A library with much thread-local memory, in a program and behind a script."""
-    with tempfile.TemporaryDirectory() as folder:
-        for name, text in (("cache", THREAD_CACHE), ("app", USES_CACHE)):
-            with open(os.path.join(folder, f"{name}.c"), "w", encoding="utf-8") as file:
-                file.write(text)
-        library, program = os.path.join(folder, "libcache.so"), os.path.join(folder, "app")
-        subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, f"{folder}/cache.c"], check=True, timeout=60)
-        subprocess.run([mpi_of(arguments.build).compiler, "-o", program, f"{program}.c", library], check=True, timeout=60)
-        for tunables, command in (("none", ["sh", "-c", program]), ("glibc.rtld.optional_static_tls=600:glibc.malloc.perturb=1", [program])):
-            environment = base_environment({} if tunables == "none" else {"GLIBC_TUNABLES": tunables})
-            result = launch([os.path.join(arguments.build, "bin/offramp"), "run", "-n", "2", "--backend", "host", "--", *command], environment, 60)
-            ok = result.ok and PROOF in result.output and f"children get {tunables}\n" in result.output
-            tally.record(f"interposition/a library with much thread-local memory, {tunables}", ok, result.output, result.seconds)
-
-
 def test_script_that_drops_offramp(arguments, tally):
     program = os.path.join(arguments.build, "tests/mpi/fixed_pattern")
     result = launch([os.path.join(arguments.build, "bin/offramp"), "run", "-n", "2", "--backend", "host", "--", "sh", "-c",
@@ -163,8 +129,8 @@ def test_script_that_drops_offramp(arguments, tally):
     tally.record("interposition/a script that drops Offramp", ok, result.output, result.seconds)
 
 
-def test_older_runtime(arguments, tally):
-    """A program that brings an older C++ library, found by its rpath and by LD_LIBRARY_PATH."""
+def test_libraries_of_the_program(arguments, tally):
+    """An older C++ library and a library with much thread-local memory, in a program and behind a script."""
     libraries = [os.path.join(arguments.build, "lib", name) for name in ("libofframp.so", "offramp/offramp-fabric-ucx.so")]
     needed = subprocess.run(["readelf", "-d", *libraries], capture_output=True, text=True, check=True).stdout
     shared = re.findall(r"\[(lib(?:stdc\+\+|fmt|expat|z)\.so\S*)\]", needed)
@@ -176,13 +142,17 @@ def test_older_runtime(arguments, tally):
         newest = max(re.findall(rb"GLIBCXX_3\.4\.(\d+)\0", content), key=int)
         with open(os.path.join(folder, "libstdc++.so.6"), "wb") as file:
             file.write(content.replace(b"GLIBCXX_3.4." + newest + b"\0", b"GLIBCXX_3.4." + newest[:-1] + b"z\0"))
-        program = os.path.join(folder, "app")
-        subprocess.run([mpi_of(arguments.build).tool("mpicxx"), "-o", program, os.path.join(ROOT, "tests/fixtures/older_runtime.cpp"),
-                        f"-Wl,--disable-new-dtags,-rpath,{folder}"], check=True, timeout=60)
-        command = [os.path.join(arguments.build, "bin/offramp"), "run", "-n", "2", "--backend", "host", "--", program]
-        result = launch(command, base_environment({"LD_LIBRARY_PATH": folder}), 60)
-        ok = result.ok and PROOF in result.output and "sum 1, caught 2, 1.234.567" in result.output
-        tally.record("interposition/a program with an older C++ library", ok, result.output, result.seconds)
+        source = os.path.join(ROOT, "tests/fixtures/own_libraries.cpp")
+        library, program = os.path.join(folder, "libcache.so"), os.path.join(folder, "app")
+        for words in (["g++", "-shared", "-fPIC", "-DLIBRARY", "-o", library, source],
+                      [mpi_of(arguments.build).tool("mpicxx"), "-o", program, source, library, f"-Wl,--disable-new-dtags,-rpath,{folder}"]):
+            subprocess.run(words, check=True, timeout=60)
+        offramp = [os.path.join(arguments.build, "bin/offramp"), "run", "-n", "2", "--backend", "host", "--"]
+        for tunables, command in (("none", ["sh", "-c", program]), ("glibc.rtld.optional_static_tls=600:glibc.malloc.perturb=1", [program])):
+            environment = {"LD_LIBRARY_PATH": folder, **({} if tunables == "none" else {"GLIBC_TUNABLES": tunables})}
+            result = launch([*offramp, *command], base_environment(environment), 60)
+            ok = result.ok and PROOF in result.output and f"caught 2, children get {tunables}\n" in result.output
+            tally.record(f"interposition/libraries of the program, tunables {tunables}", ok, result.output, result.seconds)
 
 
 def test_some_ranks_without(arguments, tally):
