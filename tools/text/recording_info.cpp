@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -161,27 +162,39 @@ Places names_of_places(const trace::Program& program, const Contents& contents) 
   return names;
 }
 
-void print_places(const trace::Program& program, const Contents& contents) {
-  if (contents.places.empty()) return;
-  constexpr std::size_t kShown = 12;
-  const Places names = names_of_places(program, contents);
-  std::vector<std::pair<std::pair<std::string, std::string>, std::uint64_t>> places(contents.places.begin(),
-                                                                                    contents.places.end());
-  std::stable_sort(places.begin(), places.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
-  fmt::print("\n  {:<30}{:>14}  called from\n", "function", "calls");
-  for (std::size_t i = 0; i < std::min(places.size(), kShown); ++i)
-    fmt::print("  {:<30}{:>14}  {}\n", printable(places[i].first.first), places[i].second,
-               printable(names.text(places[i].first.second), kLongestPlace));
-  if (places.size() > kShown)
-    fmt::print("  and {} other places: --json has all of them\n", places.size() - kShown);
-}
-
 /// Damaged native times count as none: they change no replay.
 std::optional<recording::NativeTimes> native_times_of(const trace::Program& program) {
   if (!program.recording) return std::nullopt;
   auto times = recording::native_times_of(*program.recording);
   return times ? std::move(*times) : std::nullopt;
+}
+
+void print_places(const trace::Program& program, const Contents& contents) {
+  if (contents.places.empty()) return;
+  constexpr std::size_t kShown = 12;
+  const Places names = names_of_places(program, contents);
+  struct Place {
+    std::uint64_t natively = 0;  // in nanoseconds, all ranks
+    std::uint64_t calls = 0;
+    std::pair<std::string, std::string> place;
+  };
+  std::map<std::pair<std::string, std::string>, std::uint64_t> natively;
+  if (const auto times = native_times_of(program)) {
+    for (const recording::CallTimes& call : times->calls) natively[{call.function, call.site}] = call.sum;
+  }
+  std::vector<Place> places;
+  for (const auto& [place, count] : contents.places) places.push_back({natively[place], count, place});
+  std::ranges::stable_sort(places, std::greater(),
+                           [](const Place& one) { return std::pair(one.natively, one.calls); });
+  fmt::print("\n  {:<30}{:>14}{:>13}  called from\n", "function", "calls", "natively");
+  for (std::size_t i = 0; i < std::min(places.size(), kShown); ++i) {
+    const Place& one = places[i];
+    fmt::print("  {:<30}{:>14}{:>13}  {}\n", printable(one.place.first), one.calls,
+               one.natively > 0 ? time_text(static_cast<double>(one.natively)) : "-",
+               printable(names.text(one.place.second), kLongestPlace));
+  }
+  if (places.size() > kShown)
+    fmt::print("  and {} other places: --json has all of them\n", places.size() - kShown);
 }
 
 void print_json(const trace::Program& program, const Contents& contents) {
