@@ -66,7 +66,6 @@ class Advise(CliTest):
     def test_fits_into_the_columns_of_the_terminal(self):
         wide = self.offramp("advise", str(HALO), "--quick").stdout
         narrow = self.offramp("advise", str(HALO), "--quick", COLUMNS="60").stdout
-        self.assertGreater(max(map(len, wide.splitlines())), 60)
         self.assertEqual([line for line in narrow.splitlines() if len(line) > 60 and not line.startswith("next")], [])
         self.assertEqual([line.split() for line in wide.splitlines() if line.startswith("sure")],
                          [re.search(r"(?m)^sure.*(\n {6}.*)*", narrow)[0].split()])

@@ -744,21 +744,10 @@ class ServiceConfig(CliTest):
         self.assertIn("# hosta: local rank 1 (NUMA node 0): hosta-bf0 (NUMA node 0), local id 1\n", twice)
 
     def test_reads_the_topologies_of_hwloc_1_and_2(self):
-        second = (pathlib.Path(__file__).parent.parent / "fixtures/two_dpus.xml").read_text()
-        cores = "".join(f'<object type="Core" os_index="{n}" {sets}><object type="PU" os_index="{n}" {sets}/></object>' for n, sets in
-                        ((n, f'cpuset="{1 << n:#x}" complete_cpuset="{1 << n:#x}" online_cpuset="{1 << n:#x}" allowed_cpuset="{1 << n:#x}" '
-                             'nodeset="0x1" complete_nodeset="0x1" allowed_nodeset="0x1"') for n in (0, 1)))
-        sets = ('cpuset="0x3" complete_cpuset="0x3" online_cpuset="0x3" allowed_cpuset="0x3" nodeset="0x1" complete_nodeset="0x1" '
-                'allowed_nodeset="0x1"')
-        (self.folder / "1.xml").write_text(
-            f'<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE topology SYSTEM "hwloc.dtd">\n<topology>\n<object type="Machine" os_index="0" {sets}>'
-            f'<info name="HostName" value="hosta"/><object type="NUMANode" os_index="0" {sets} local_memory="1024"><object type="Socket" os_index="0" {sets}>'
-            f'{cores}</object><object type="Bridge" os_index="0" bridge_type="0-1" depth="0" bridge_pci="0000:[3b-3b]"><object type="PCIDev" '
-            'os_index="1" pci_busid="0000:3b:00.0" pci_type="0200 [15b3:a2d6] [15b3:0000] 00" pci_link_speed="15.7"/></object></object></object>\n</topology>\n')
-        (self.folder / "2.xml").write_text(second)
-        for name in ("1.xml", "2.xml"):
-            self.assertIn("\nhosta,hosta-bf0:", self.offramp(*self.CONFIG, f"topology={name}").stdout)
-        (self.folder / "9.xml").write_text(second.replace('<topology version="2.0">', '<topology version="9.0">'))
+        fixtures = pathlib.Path(__file__).parent.parent / "fixtures"
+        for name in ("one_dpu_hwloc_1.xml", "two_dpus.xml"):
+            self.assertIn("\nhosta,hosta-bf0:", self.offramp(*self.CONFIG, f"topology={fixtures / name}").stdout)
+        (self.folder / "9.xml").write_text((fixtures / "two_dpus.xml").read_text().replace('<topology version="2.0">', '<topology version="9.0">'))
         self.assertRegex(self.refused(*self.CONFIG, "topology=9.xml"), r"of 9\.xml: hwloc 9 wrote it, and this is hwloc (\d): write it with lstopo --of v\1xml")
 
     def test_says_when_there_is_no_dpu(self):

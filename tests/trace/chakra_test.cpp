@@ -110,58 +110,41 @@ TEST(ChakraTrace, ReadsTheSmallestFile) {
   }
 }
 
-/// A node of 0.0.1 to 0.0.3 always has an id, a name, and a type; `more` are fields behind these.
-std::string old_node(std::uint64_t type, const std::string& more) {
-  std::string message;
-  put_number(message, 1, 1);
-  put_bytes(message, 2, "n");
-  put_number(message, 3, type);
-  return with_length(message + more);
-}
-
 /// Each version of the schema: it is read, or its converter is named.
 TEST(ChakraTrace, OfEachVersionIsReadOrRefused) {
   const Folder folder;
-  std::string number;  // "comm_size" in the 5th kind of value
-  put_bytes(number, 1, "comm_size");
-  put_number(number, 2, 2);
-  std::string attributes;  // of 0.0.2 and 0.0.3, behind the inputs
-  put_bytes(attributes, 5, "[]");
-  put_bytes(attributes, 11, number);
+  const auto named = [](std::uint64_t type, const std::string& more) {
+    std::string message = "\x08\x01\x12\x01n\x18";  // id 1, name "n"; before 0.0.4 both are always there
+    put_varint(message, type);
+    return with_length(message + more);
+  };
   std::string fields;  // of 0.0.1: comm_type, comm_size
   put_number(fields, 13, 1);
   put_number(fields, 18, 4096);
-  std::string made_by;  // metadata of August 2023
-  put_bytes(made_by, 1, number);
+  std::string attributes;  // of 0.0.2 and 0.0.3
+  put_bytes(attributes, 11, attribute("comm_size", 5, 8));
+  std::string metadata;  // of August 2023
+  put_bytes(metadata, 1, attribute("by", 5, 8));
   for (const std::string& old :
-       {old_node(6, fields), old_node(3, "") + old_node(6, attributes),
-        old_node(4, "") + old_node(7, attributes), with_length(made_by) + old_node(7, attributes)})
+       {named(6, fields), named(3, "") + named(6, attributes), with_length(metadata) + named(7, attributes)})
     EXPECT_THAT(
         problem_of(folder.file("t.et", old)),
         HasSubstr("t.et: its schema is older than Chakra 0.0.4: convert the original trace again with "
                   "chakra_converter"));
-  std::string storage;  // since 2026: a level of the system, and the operation
-  put_number(storage, 1, 1);
-  put_bytes(storage, 10, "");
-  for (const std::string version : {"0.0.4", "1.0.0", "newest"}) {
-    const bool is_newest = version == "newest";
-    std::string metadata;
-    put_bytes(metadata, 1, is_newest ? "1.0.0" : version);
-    std::string first;
-    put_number(first, 1, 1);
-    put_number(first, 3, is_newest ? 8 : 4);
-    put_number(first, 7, 25);  // us
-    if (is_newest) put_bytes(first, 11, storage);
-    const std::string then = node(2, 7, {attribute("comm_type", 9, 0), attribute("comm_size", 9, 64)}, 1);
-    const Program program = opened(folder.file("t.et", with_length(metadata) + with_length(first) + then));
+  const std::string reduction = node(2, 7, {attribute("comm_type", 9, 0), attribute("comm_size", 9, 64)}, 1);
+  std::string storage = "\x38\x19";                    // 25 us
+  put_bytes(storage, 11, std::string("\x52\x00", 2));  // an operation at an unknown level
+  const std::string computing = named(4, "\x38\x19");
+  const std::string newer = with_length("\n\x05" + std::string("1.0.0"));
+  for (const std::string& nodes : {kMetadata + computing, newer + computing, newer + named(8, storage)}) {
     std::vector<std::uint64_t> numbers;
-    EXPECT_EQ(each_event(program, 0,
+    EXPECT_EQ(each_event(opened(folder.file("t.et", nodes + reduction)), 0,
                          [&](const recording::Reader& reader, const Event& event) {
                            if (event.kind == recording::EventKind::kCollective)
                              numbers = {reader.times().computing, event.bytes};
                          }),
               "");
-    EXPECT_THAT(numbers, ElementsAre(25000, 64)) << version;
+    EXPECT_THAT(numbers, ElementsAre(25000, 64)) << nodes;
   }
 }
 

@@ -221,32 +221,29 @@ class BenchmarkFile {
     if (!bytes) return {};
     std::optional<std::size_t> value = has_size ? std::size_t{1} : std::size_t{0};
     const bool is_latency = benchmark_->kind == BenchmarkKind::kLatency;
-    const bool is_rate_of_imb = is_imb_ && !is_of_all() && !is_latency;
-    const bool counts_messages = column("Msg/sec").has_value();
+    const bool is_exchange = benchmark_->of_imb == "Sendrecv";
     if (is_imb_) {
       if (words.size() > 1 && !number_in<double>(words[1])) {  // "4194304 time-out.; Time limit ... is over"
         measurement_.notes.push_back(fmt::format("{}:{}: no result: {}", path_, line_, in_quotes(words[1])));
         return {};
       }
-      value = column(is_of_all()       ? "t_avg[usec]"
-                     : is_latency      ? "t[usec]"
-                     : counts_messages ? "Msg/sec"
-                                       : "t_max[usec]");
+      value = column(is_of_all()   ? "t_avg[usec]"
+                     : is_latency  ? "t[usec]"
+                     : is_exchange ? "t_max[usec]"
+                                   : "Msg/sec");
     }
     if (!value || words.size() <= *value) return failure("no value follows the size");
     std::string word(words[*value]);
-    if (const auto number = number_in<double>(word); is_rate_of_imb && number)
-      word = fmt::format("{}", megabytes_per_second(*bytes, *number, counts_messages));
+    if (const auto number = number_in<double>(word); is_imb_ && !is_of_all() && !is_latency && number) {
+      // IMB's "Mbytes/sec" are 2^20 bytes in version 4.1, and 10^6 from 2018 on: the other columns are read.
+      // In t_max, each of two ranks sends and receives a message.
+      const auto size = static_cast<double>(*bytes);
+      word = fmt::format("{}", is_exchange ? 2 * size / *number : size * *number / 1e6);
+    }
     if (is_of_all()) return add(*benchmark_, *bytes, word, ranks_, placement_.ranks_per_node);
     const int ranks = benchmark_->kind == BenchmarkKind::kRate && ranks_ > 0 ? ranks_ : 2;
     if (is_imb_ && ranks_ > 2) return {};  // of several pairs: IMB does not print their sum
     return add(*benchmark_, *bytes, word, ranks, is_within_node_ ? ranks : ranks / 2);
-  }
-  /// IMB's "Mbytes/sec" are 2^20 bytes in version 4.1, and 10^6 from 2018 on. The other columns have one
-  /// meaning: Msg/sec, or the microseconds in which each rank sends and receives a message.
-  static double megabytes_per_second(std::size_t bytes, double value, bool counts_messages) {
-    const auto size = static_cast<double>(bytes);
-    return counts_messages ? size * value / 1e6 : 2 * size / value;
   }
 
   Result<void> table_row(std::string_view line) {

@@ -59,7 +59,7 @@ Time longest_bar(const std::vector<Time>& ends, Time baseline);
 std::vector<std::pair<std::string_view, std::string>> answer_lines(const ReportAnswer& answer);
 
 /// At most fourteen lines, which go on in the next one behind `columns`. The command behind "next" stays
-/// whole. Other characters than printable ones are escaped.
+/// on one of at most 80. Other characters than printable ones are escaped.
 std::string answer_text(const ReportAnswer& answer, std::size_t columns = 80);
 
 /// The first line: "NAME: TEXT", with `more` if it fits. Cuts the name so that the text stays whole.

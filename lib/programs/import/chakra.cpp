@@ -489,37 +489,34 @@ bool is_chakra(const std::string& path) {
                                 : !empty && messages.problem().empty();
 }
 
-/// Returns true for a node with fields that only schemas before 0.0.4 have. All of them write the first
-/// three.
-bool is_old_node(ByteSpan bytes, bool& plausible) {
+/// Returns true for a node with fields that only schemas before 0.0.4 have. These write the first three
+/// always.
+bool is_old_node(ByteSpan bytes) {
   bool old = false;
-  std::set<std::uint32_t> seen;
+  std::uint32_t expected = chakra::kId;
   Fields fields(bytes);
-  for (Field field; fields.next(field);) {
+  for (Field field; fields.next(field); ++expected) {
     const bool is_bytes = field.wire == Wire::kBytes;
-    seen.insert(field.number);
-    plausible = plausible && field.number <= chakra::kLastOldField &&
-                (field.number > chakra::kType || is_bytes == (field.number == chakra::kName));
-    Fields inner(field.bytes);
-    Field first;
-    old =
-        old || field.number > chakra::kStorageInfo ||
-        (field.number == chakra::kStorageInfo && is_bytes && inner.next(first) && first.wire == Wire::kBytes);
+    const bool is_first = expected <= chakra::kType;
+    if (is_first && (field.number != expected || is_bytes != (expected == chakra::kName))) return false;
+    if (field.number > chakra::kLastOldField) return false;
+    Fields attribute(field.bytes);
+    Field name;
+    old = old || field.number > chakra::kStorageInfo ||
+          (field.number == chakra::kStorageInfo && attribute.next(name) &&
+           name.number == chakra::kAttributeName && name.wire == Wire::kBytes);
   }
-  plausible = plausible && fields.is_valid() && seen.contains(chakra::kId) && seen.contains(chakra::kName) &&
-              seen.contains(chakra::kType);
-  return plausible && old;
+  return old && fields.is_valid();
 }
 
-/// Looks at the first nodes, since computing may have no attributes.
+/// Looks at the first nodes, since those that compute may have no attributes.
 bool is_old_chakra(const std::string& path) {
   constexpr int kNodesLookedAt = 100;
   Messages messages(path);
   ByteSpan message;
-  bool plausible = true;
-  for (int i = 0; i < kNodesLookedAt && plausible && messages.next(message); ++i) {
-    if (i == 0 && is_metadata(message)) continue;
-    if (is_old_node(message, plausible)) return true;
+  for (int i = 0; i < kNodesLookedAt && messages.next(message); ++i) {
+    if (is_old_node(message)) return true;
+    if (!node_in(message) && (i > 0 || !is_metadata(message))) return false;
   }
   return false;
 }
