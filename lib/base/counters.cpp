@@ -5,6 +5,7 @@ namespace offramp {
 CallCounter& CallCounter::operator+=(const CallCounter& other) {
   add_fields(*this, other, kCallFields);
   modelled += other.modelled;
+  unmodelled += other.unmodelled;
   return *this;
 }
 

@@ -26,6 +26,7 @@ struct CallCounter {
   std::uint64_t routed = 0;  // a route selected another backend than the default
   std::uint64_t native = 0;
   Time modelled;
+  Time unmodelled = {};  // the part of `modelled` in calls without a model, which last as long as natively
 
   void note(Handling handling) {
     ++(handling == Handling::kDeclined ? declined : handling == Handling::kOffloaded ? offloaded : routed);
@@ -34,7 +35,7 @@ struct CallCounter {
   CallCounter& operator+=(const CallCounter& other);
 };
 
-/// All fields except the time.
+/// All fields except the times.
 inline constexpr CounterField<CallCounter> kCallFields[] = {
     {"count", "calls", "of the function", &CallCounter::count},
     {"bytes", "bytes", "of their messages", &CallCounter::bytes},

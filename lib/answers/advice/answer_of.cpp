@@ -222,6 +222,7 @@ ReportAnswer answer_of(const Advisor& advisor, const ProgramNames& program) {
   }
   answer.but = clauses_text(objections_to(advisor, saves_time(all.kind) ? answer.end : answer.baseline));
   add_bars(answer, advisor);
+  add_unmodelled(answer, base != nullptr && base->run ? &*base->run : nullptr, program.name);
   return answer;
 }
 

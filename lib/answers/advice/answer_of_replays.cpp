@@ -50,6 +50,7 @@ ReportAnswer answer_of_replay(const ReplayedSide& side, const std::optional<Prog
     objections.push_back(
         fmt::format("communication alone takes {}: computing staggers the messages", time_text(alone)));
   answer.but = clauses_text(objections);
+  add_unmodelled(answer, side.run, names.name);
   return answer;
 }
 
@@ -130,6 +131,7 @@ ReportAnswer answer_of_replays(std::span<const ReplayedSide> sides,
                                        side->backend, time_text(side->result->modelled_time)));
   }
   answer.but = clauses_text(objections);
+  add_unmodelled(answer, base.run, names.name);
   return answer;
 }
 

@@ -36,6 +36,10 @@ void add_range(ReportAnswer& answer, const std::optional<RatioRange>& range, con
 /// Adds the range over the nodes' memory if it is worth a line; first if the answer differs.
 void add_memory(std::vector<std::string>& texts, const std::optional<RatioRange>& memory);
 
+/// Says which communication has no model, if it is more than 1 % of the time in MPI calls. Above 10 % nothing
+/// is known about the run.
+void add_unmodelled(ReportAnswer& answer, const WholeRun* run, const std::string& program);
+
 /// The best free change of the baseline: the algorithm with the largest gain, all algorithms, or the thread.
 std::string algorithm_of(const Advisor& advisor);
 /// Arguments against the answer, and alternatives, the most important first.

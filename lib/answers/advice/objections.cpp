@@ -12,6 +12,22 @@ std::string algorithm_of(const Advisor& advisor) {
   return advisor.algorithms().empty() ? "the fastest algorithms" : advisor.algorithms().front().best;
 }
 
+void add_unmodelled(ReportAnswer& answer, const WholeRun* run, const std::string& program) {
+  constexpr double kNamed = 0.01;
+  constexpr double kMost = 0.1;
+  const double share = run != nullptr ? run->share_unmodelled() : 0;
+  if (share < kNamed) return;
+  const std::string text =
+      fmt::format("not modelled: {}, {} of MPI time", run->unmodelled_function, share_text(share));
+  answer.but = clauses_text({text, answer.but});
+  if (share < kMost || answer.kind == "single") return;
+  answer.answer = headline(program, fmt::format("unknown; {} of MPI time has no model", share_text(share)));
+  answer.sure = "unknown: calls without a model last as long as they did natively";
+  answer.kind = name_of(AnswerKind::kUnknown);
+  answer.candidate.clear();
+  answer.holds = false;
+}
+
 std::vector<std::string> objections_to(const Advisor& advisor, Time end) {
   const Weighing& all = advisor.weighing();
   const Candidate* const hardware = all.hardware;

@@ -353,7 +353,7 @@ void ReplayThread::end_call() {
   CallCounter& counter = counter_of(call_);
   ++counter.count;
   counter.modelled += rank_.clock() - call_began_;
-  if (lasts_) own_.replayed.unmodelled += rank_.clock() - call_began_;
+  if (lasts_) counter.unmodelled += rank_.clock() - call_began_;
   in_call_ = false;
   if (own_.certificate != nullptr) own_.certificate->note_time(rank_.clock());
   if (!is_reported_) return;

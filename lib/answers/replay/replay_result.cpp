@@ -74,13 +74,41 @@ WholeRun whole_run_of(const ReplayResult& result) {
   return whole_run_of(result, {0, static_cast<int>(result.ranks.size())});
 }
 
+namespace {
+
+/// Functions that move data between ranks or wait for it, without a model. The others without one make
+/// objects, or use files.
+bool is_unmodelled_communication(std::string_view function) {
+  constexpr std::string_view kBegins[] = {
+      "MPI_Put",         "MPI_Get",          "MPI_Accumulate", "MPI_Rput",      "MPI_Rget",
+      "MPI_Raccumulate", "MPI_Fetch",        "MPI_Compare",    "MPI_Win_fence", "MPI_Win_post",
+      "MPI_Win_start",   "MPI_Win_complete", "MPI_Win_wait",   "MPI_Win_test",  "MPI_Win_lock",
+      "MPI_Win_unlock",  "MPI_Win_flush",    "MPI_Win_sync",   "MPI_Psend",     "MPI_Precv",
+      "MPI_Pready",      "MPI_Parrived",     "MPI_Neighbor",   "MPIX_Neighbor", "MPI_Ineighbor"};
+  return std::ranges::any_of(kBegins, [&](std::string_view begin) { return function.starts_with(begin); });
+}
+
+}  // namespace
+
 WholeRun whole_run_of(const ReplayResult& result, const ReplayJob& job) {
   WholeRun run{result.end(job), {}, {}};
+  std::vector<Time> unmodelled(result.functions.size());
   for (int i = job.first; i < job.first + job.ranks; ++i) {
     const ReplayedRank& rank = result.ranks[static_cast<std::size_t>(i)];
     run.sum += later(rank.clock, rank.of_threads);
-    for (const CallCounter& call : rank.counters.calls) run.in_calls += call.modelled;
-    run.in_calls -= rank.unmodelled;
+    for (std::size_t function = 0; function < rank.counters.calls.size(); ++function) {
+      const CallCounter& call = rank.counters.calls[function];
+      run.in_calls += call.modelled - call.unmodelled;
+      unmodelled[function] += call.unmodelled;
+    }
+  }
+  Time most;
+  for (std::size_t function = 0; function < unmodelled.size(); ++function) {
+    if (!is_unmodelled_communication(result.functions[function])) continue;
+    run.unmodelled += unmodelled[function];
+    if (unmodelled[function] <= most) continue;
+    most = unmodelled[function];
+    run.unmodelled_function = result.functions[function];
   }
   return run;
 }

@@ -46,7 +46,6 @@ struct ReplayedRank {
   Time computing = {};  // with the gaps that ReplayOptions count as computing
   Time blocked = {};
   Time native = {};
-  Time unmodelled = {};  // the part of the clock that it spent in calls without a model
   Time brief_gaps = {};  // time between failed polls, see recording::Gaps; always filled
   Time longer_gaps = {};
   Time straggler_delay = {};  // delay of its processor, even if nothing waited for it
@@ -137,7 +136,14 @@ struct WholeRun {
   /// have no model and last as long as natively.
   Time in_calls;
   Time sum;  // the sum of all ranks' ends
+  /// Communication without a model, all ranks together, and the function with most of it.
+  Time unmodelled = {};
+  std::string unmodelled_function = {};
 
+  /// Its share of the time in MPI calls that communicate.
+  [[nodiscard]] double share_unmodelled() const {
+    return unmodelled > Time() ? unmodelled.seconds() / (in_calls + unmodelled).seconds() : 0;
+  }
   /// The average share of the run over the ranks.
   [[nodiscard]] double share_in_calls() const {
     return sum > Time() ? in_calls.seconds() / sum.seconds() : 0;
