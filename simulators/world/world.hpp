@@ -324,8 +324,9 @@ class RankHandle {
 
   /// Advances the clocks of all members to the latest one. No member returns before all have entered.
   Task<void> synchronize(const Communicator& communicator);
-  /// Ends after the latest member has entered and the shortest of the members' `lasts` has passed.
-  RankRequest start_synchronize(const Communicator& communicator, Time lasts = {});
+  /// Ends after the latest member has entered and the shortest of the members' `lasts` has passed; works: and
+  /// this rank's own since its entry, which is then work and not waiting.
+  RankRequest start_synchronize(const Communicator& communicator, Time lasts = {}, bool works = false);
   /// Sends this rank's clock to the ranks in `to`, and advances it to the latest clock of those in `from`.
   /// For each ordered pair of ranks, the n-th send on a subject matches the n-th receive. Sending does not
   /// wait. subject: below 2^30.

@@ -32,7 +32,10 @@ void Core::synchronize(const Communicator& communicator, std::uint32_t number, M
     first = last;
   }
   if (options_.log != nullptr) note_meeting(members, latest);
-  for (Meeting* const member : members) done(*member, latest + shortest);
+  for (Meeting* const member : members) {
+    const Time end = latest + shortest;
+    done(*member, member->works ? later(end, member->entered + member->lasts) : end);
+  }
 }
 
 void Core::note_meeting(std::span<Meeting* const> members, Time latest) const {

@@ -681,9 +681,10 @@ Task<void> RankHandle::synchronize(const Communicator& communicator) {
   (void)co_await split(communicator, -1, 0);
 }
 
-RankRequest RankHandle::start_synchronize(const Communicator& communicator, Time lasts) {
+RankRequest RankHandle::start_synchronize(const Communicator& communicator, Time lasts, bool works) {
   auto* const meeting = new world::Meeting(thread_, communicator.rank(), -1, 0);
   meeting->lasts = lasts;
+  meeting->works = works;
   RankRequest request(meeting);
   thread_.core().synchronize(communicator, communicator.local_->collectives++, *meeting);
   return request;

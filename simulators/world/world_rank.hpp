@@ -33,6 +33,7 @@ struct Meeting final : Operation {
   Meeting(Thread& thread, int rank_in_group_, int color_, int key_);
   Time entered;
   Time lasts;
+  bool works = false;  // `lasts` is work of its own
   int rank_in_group;
   int color;  // negative: no new communicator
   int key;

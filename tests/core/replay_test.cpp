@@ -192,6 +192,17 @@ TEST_P(Replays, LastAsLongAsBlockedTimeAndCallsWithoutAModel) {
   EXPECT_THAT(ends({.kind = Compute::Mode::kNone}), ElementsAre(Time(), Time()));
 }
 
+/// Each rank writes its own part of a file, and one has more to write.
+TEST_P(Replays, CollectiveAccessesToAFileLastAsLongAsEachRanksOwn) {
+  std::vector<Tape> tapes(2);
+  tapes[0].lasts(700'000).meet();
+  tapes[1].block(50'000).lasts(40'000).meet();
+  for (Tape& tape : tapes) tape.last().event.call = Tape::kFileCall;
+  ReplayOptions options;
+  options.compute.kind = Compute::Mode::kMeasured;
+  EXPECT_THAT(replayed(setting_, tapes, options).clocks(), ElementsAre(Time::us(700), Time::us(90)));
+}
+
 TEST_P(Replays, CountTimeBetweenQuestionsAsTheyAreTold) {
   std::vector<Tape> tapes(1);
   tapes[0].compute(1000).polls(9).gaps({200, 30'000}).native();

@@ -201,6 +201,7 @@ class Tape {
   }
   static constexpr std::string_view kFinalize = "MPI_Finalize";
   static constexpr std::uint16_t kFinalizeCall = 16;  // after the kinds of events, in call()
+  static constexpr std::uint16_t kFileCall = 17;
 
  private:
   Beside next_;
@@ -231,12 +232,25 @@ class TapeReader final : public recording::Reader {
   [[nodiscard]] std::uint32_t thread() const override { return beside().thread; }
   /// The name of an event's kind, which serves as the name of the function.
   [[nodiscard]] std::string_view call(std::uint16_t number) const override {
-    static constexpr std::string_view kNames[] = {
-        "MPI_Send",        "MPI_Recv",     "collective",       "MPI_Wait",        "MPI_Probe",
-        "MPI_Mprobe",      "MPI_Cancel",   "MPI_Request_free", "MPI_Comm_create", "meet",
-        "exchange",        "MPI_Pcontrol", "native",           "MPI_Wtime",       "MPI_Neighbor_alltoall",
-        "MPI_Icollective", Tape::kFinalize};
-    static_assert(std::size(kNames) == Tape::kFinalizeCall + 1);
+    static constexpr std::string_view kNames[] = {"MPI_Send",
+                                                  "MPI_Recv",
+                                                  "collective",
+                                                  "MPI_Wait",
+                                                  "MPI_Probe",
+                                                  "MPI_Mprobe",
+                                                  "MPI_Cancel",
+                                                  "MPI_Request_free",
+                                                  "MPI_Comm_create",
+                                                  "meet",
+                                                  "exchange",
+                                                  "MPI_Pcontrol",
+                                                  "native",
+                                                  "MPI_Wtime",
+                                                  "MPI_Neighbor_alltoall",
+                                                  "MPI_Icollective",
+                                                  Tape::kFinalize,
+                                                  "MPI_File_write_all"};
+    static_assert(std::size(kNames) == Tape::kFileCall + 1);
     return number < std::size(kNames) ? kNames[number] : "MPI_Other";
   }
   [[nodiscard]] std::string_view site(std::uint32_t number) const override { return tape_.sites[number]; }

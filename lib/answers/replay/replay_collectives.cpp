@@ -50,7 +50,8 @@ RankRequest ReplayThread::start(std::uint64_t& bytes) {
   if (event_.kind == EventKind::kMeet) {
     if (!agree(std::nullopt)) return {};
     const auto lasts = scaled(own_.replayed.native, reader_.times().native, run_.options.compute.native);
-    return lasts ? rank_.start_synchronize(*communicator_, *lasts) : RankRequest();
+    const bool works = run_.result.functions[event_.call].starts_with("MPI_File_");
+    return lasts ? rank_.start_synchronize(*communicator_, *lasts, works) : RankRequest();
   }
   Operation operation;
   CollectiveSizes sizes;

@@ -104,7 +104,8 @@ struct Times {
   std::uint64_t computing = 0;  // CPU time since the previous event
   std::uint64_t blocked = 0;    // the rest since then: an accelerator, a file, a sleep, another thread
   /// How long the call took in the recorded run, if the event is a kNative, kMeet, or kExchange. A kMeet
-  /// lasts, from its last member's entry on, as long as the shortest of its members' calls.
+  /// lasts, from its last member's entry on, as long as the shortest of its members' calls; of one on a file,
+  /// each member's also lasts as long as its own.
   std::uint64_t native = 0;
 };
 
