@@ -47,6 +47,10 @@ class Benchmarks(CliTest):
                 found, _ = self.calibrated("prefixed")
                 self.assertEqual(found["comparisons"], plain["comparisons"])
 
+    def test_a_recording_is_none(self):
+        (self.folder / "r.rec").write_bytes(b"OFFRAMPR" + bytes(100))
+        self.assertIn("r.rec is a recording: its calls waited", self.refused("calibrate", "--from", "r.rec"))
+
     def test_of_osu_may_have_no_size_or_no_use(self):
         self.write(latency=self.latencies(), barrier="# OSU MPI Barrier Latency Test v7.1\n# Avg Latency(us)\n             4.91\n",
                    hello="# OSU MPI Hello World Test v7.5\n")

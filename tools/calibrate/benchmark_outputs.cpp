@@ -11,6 +11,7 @@
 
 #include "lib/base/configuration/configuration_file.hpp"
 #include "lib/base/text_format.hpp"
+#include "lib/programs/recording/format.hpp"
 #include "tools/calibrate/measurement.hpp"
 
 namespace offramp::tool {
@@ -107,6 +108,10 @@ class BenchmarkFile {
       : path_(path), placement_(placement), measurement_(measurement) {}
 
   Result<void> read(std::string_view text) {
+    if (text.starts_with(recording::kFileMagic))
+      return failure(fmt::format("{} is a recording: its calls waited for their partners, so they do not tell "
+                                 "what messages cost; run offramp calibrate where it was recorded",
+                                 path_));
     const std::size_t before = measurement_.figures.size();
     while (!text.empty()) {
       const std::size_t end = text.find('\n');
