@@ -83,9 +83,10 @@ class Benchmarks(CliTest):
         for version, heads, more in (("5.6.2", [head], ""), ("6.2", [columns], " 0.5 9 1000"), ("7.3", [head, kind], ""),
                                      ("7.5", [kind, "# Size       Avg Latency(us)" + tail], " 7 8 9")):
             with self.subTest(version=version):
-                self.write(latency="\n".join([f"# OSU MPI Latency Test v{version}", *heads, *(f"{size} 1.5{more}" for size in self.SIZES), ""]))
+                self.write(latency="\n".join([f"# OSU MPI Latency Test v{version}", *heads, *(f"{size} {(1000 + size // 10) // 10 / 100:.2f}{more}" for size in self.SIZES), ""]))
                 found, _ = self.calibrated("latency")
-                self.assertEqual(self.figures(found, "message"), dict.fromkeys(self.SIZES, 1500))
+                measured = {size: round(value) for size, value in self.figures(found, "message").items()}
+                self.assertEqual(measured, {size: (1000 + size // 10) // 10 * 10 for size in self.SIZES})
 
     def test_of_each_version_of_imb_have_one_unit(self):
         """Its Mbytes are of 2^20 bytes in 4.1, and of 10^6 later."""
