@@ -241,6 +241,32 @@ TEST_F(Advised, TriesTheCheapestFirstAndNamesWhatWasNotTried) {
   EXPECT_THAT(answer_text(answer), HasSubstr("not tried (time limit)"));
 }
 
+TEST_F(Advised, CommunicationWithoutAModelIsNamedAndMayLeaveNothingKnown) {
+  Advisor plain(configuration_, registry_, source_, options_);
+  plain.rank_backends();
+  const double in_calls = plain.baseline()->run->in_calls.seconds() * 1e9 / 8;
+  const auto answer = [&](double part, std::uint16_t call) {
+    std::vector<test::Tape> tapes = solver(8);
+    for (test::Tape& tape : tapes) {
+      tape.lasts(static_cast<std::uint64_t>(part * in_calls)).native();
+      tape.last().event.call = call;
+    }
+    Advisor advisor(configuration_, registry_, test::source_of(tapes), options_);
+    advisor.rank_backends();
+    advisor.weigh();
+    return answer_of(advisor, {"it", "it"});
+  };
+  EXPECT_THAT(answer(0.005, test::Tape::kPartitionedCall).but, testing::Not(HasSubstr("not modelled")));
+  const ReportAnswer named = answer(0.05, test::Tape::kPartitionedCall);
+  EXPECT_THAT(named.but, HasSubstr("not modelled: MPI_Pready, 4."));
+  EXPECT_NE(named.kind, "unknown");
+  const ReportAnswer unknown = answer(1, test::Tape::kPartitionedCall);
+  EXPECT_EQ(unknown.kind, "unknown");
+  EXPECT_THAT(unknown.answer, HasSubstr("it: unknown; 50 % of MPI time has no model"));
+  EXPECT_FALSE(unknown.holds);
+  EXPECT_NE(answer(1, test::Tape::kFileCall).kind, "unknown") << "files are not communication";
+}
+
 class AdvisedHalo : public Advised {
  protected:
   AdvisedHalo() : Advised(64) {}

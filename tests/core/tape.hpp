@@ -202,6 +202,7 @@ class Tape {
   static constexpr std::string_view kFinalize = "MPI_Finalize";
   static constexpr std::uint16_t kFinalizeCall = 16;  // after the kinds of events, in call()
   static constexpr std::uint16_t kFileCall = 17;
+  static constexpr std::uint16_t kPartitionedCall = 18;
 
  private:
   Beside next_;
@@ -249,8 +250,9 @@ class TapeReader final : public recording::Reader {
                                                   "MPI_Neighbor_alltoall",
                                                   "MPI_Icollective",
                                                   Tape::kFinalize,
-                                                  "MPI_File_write_all"};
-    static_assert(std::size(kNames) == Tape::kFileCall + 1);
+                                                  "MPI_File_write_all",
+                                                  "MPI_Pready"};
+    static_assert(std::size(kNames) == Tape::kPartitionedCall + 1);
     return number < std::size(kNames) ? kNames[number] : "MPI_Other";
   }
   [[nodiscard]] std::string_view site(std::uint32_t number) const override { return tape_.sites[number]; }

@@ -680,6 +680,9 @@ contains
     call MPI_FETCH_AND_OP(mine, got, MPI_INTEGER, right, place, MPI_REPLACE, w, ierr)
     call MPI_WIN_FLUSH(right, w, ierr)
     CHECK(got == me + 50)
+    call MPI_WIN_FLUSH_LOCAL(right, w, ierr)
+    call MPI_WIN_FLUSH_LOCAL_ALL(w, ierr)
+    call MPI_WIN_SYNC(w, ierr)
     i = me + 60
     call MPI_COMPARE_AND_SWAP(i, mine, got, MPI_INTEGER, right, place, w, ierr)
     call MPI_WIN_FLUSH_ALL(w, ierr)
@@ -757,6 +760,22 @@ contains
     call MPI_FILE_SEEK_SHARED(f, place, MPI_SEEK_SET, ierr)
     call MPI_FILE_READ_ORDERED(f, got, 1, MPI_INTEGER, MPI_STATUS_IGNORE, ierr)
     CHECK(got == me + 100)
+    place = me
+    call MPI_FILE_WRITE_AT(f, place, x, 1, MPI_INTEGER, s, ierr)
+    call MPI_FILE_READ_AT(f, place, got, 1, MPI_INTEGER, s, ierr)
+    CHECK(got == me + 100)
+    call MPI_FILE_SEEK(f, place, MPI_SEEK_SET, ierr)
+    call MPI_FILE_WRITE(f, x, 1, MPI_INTEGER, s, ierr)
+    call MPI_FILE_SEEK(f, place, MPI_SEEK_SET, ierr)
+    call MPI_FILE_READ(f, got, 1, MPI_INTEGER, s, ierr)
+    CHECK(got == me + 100)
+    place = 0
+    call MPI_FILE_SEEK_SHARED(f, place, MPI_SEEK_SET, ierr)
+    call MPI_FILE_WRITE_SHARED(f, x, 1, MPI_INTEGER, s, ierr)
+    call MPI_BARRIER(WORLD, ierr)
+    call MPI_FILE_SEEK_SHARED(f, place, MPI_SEEK_SET, ierr)
+    call MPI_FILE_READ_SHARED(f, got, 1, MPI_INTEGER, s, ierr)
+    CHECK(got >= 100 .and. got < 100 + np)
     call MPI_FILE_CLOSE(f, ierr)
     CHECK(f == MPI_FILE_NULL)
   end subroutine

@@ -70,7 +70,7 @@ TEST(Hostile, EventPayloads) {
       {{5, 1}, "a copy begins before the block or its window"},
       {joined({kName, kWait, {5, 2}}), "a copy begins before the block or its window"},
       {joined({kName, kWait, {5}}), "it ends within a number"},
-      {joined({kName, {2 + 4 * 14, 0}}), "an event has a kind that does not exist"},
+      {joined({kName, {2 + 4 * 15, 0}}), "an event has a kind that does not exist"},
       {kWait, "an event has a name that was not defined"},
       {joined({kName, {14, 16, 2}}), "an event has a list that was not defined"},
       {joined({kName, {14, 0x80, 0x04, 2}}), "an event has a list that was not defined"},

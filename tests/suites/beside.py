@@ -6,6 +6,12 @@ import re
 from launch import base_environment, mpi_of, mpirun, run as launch
 
 RUNS = 2
+MESSAGES = 1_000_000  # of two neighbours take less, in nanoseconds
+
+
+def is_in_time(call, _, seen, latest):
+    late = float(seen) - float(latest)
+    return 0 <= late < MESSAGES if "eighbor" in call else late == 0
 
 
 def times(output):
@@ -13,7 +19,8 @@ def times(output):
 
 
 def test_meetings(arguments, tally, some_backend):
-    """Clocks are equal where ranks wait for each other, and the same on every run."""
+    """Clocks are equal where ranks wait for each other, and the same on every run; where neighbours exchange data, they
+    are later by the messages."""
     label = f"beside/clocks meet across native calls {some_backend}"
     if not tally.wants(label):
         return
@@ -21,7 +28,7 @@ def test_meetings(arguments, tally, some_backend):
             os.path.join(arguments.build, "tests/meetings")]
     runs = [launch(line, base_environment(), 120) for _ in range(RUNS)]
     seen = times(runs[0].output)
-    late = [line for line in seen if line.split()[3] != line.split()[4]]
+    late = [line for line in seen if not is_in_time(*line.split()[1:])]
     ok = all(run.ok and "ok meetings" in run.output and times(run.output) == seen for run in runs) and len(seen) > 50 and not late
     tally.record(label, ok, "\n".join([*late, *(run.output for run in runs)]), sum(run.seconds for run in runs))
 

@@ -317,7 +317,7 @@ def test_places(arguments, tally):
             good.append(found is not None and place["function"] in lines.get(int(found[2]), "")
                         and re.fullmatch(r"halo\+0x[0-9a-f]+", place["place"]) is not None)
         ok = (build.ok and recorded.ok and len(good) >= 8 and all(good) and same["places"] == named["places"]
-              and "is missing or has changed since the recording" in other.output and re.search(r"MPI_Allreduce +\d+  halo\+0x", other.output))
+              and "is missing or has changed since the recording" in other.output and re.search(r"MPI_Allreduce +\d+ +[\d.]+ \w+  halo\+0x", other.output))
         tally.record(label, bool(ok), f"{build.output}{recorded.output}\n{named}\n{other.output}", recorded.seconds)
 
 

@@ -109,9 +109,10 @@ class BenchmarkFile {
 
   Result<void> read(std::string_view text) {
     if (text.starts_with(recording::kFileMagic))
-      return failure(fmt::format("{} is a recording: its calls waited for their partners, so they do not tell "
-                                 "what messages cost; run offramp calibrate where it was recorded",
-                                 path_));
+      return failure(
+          fmt::format("{} is a recording: its calls waited for their partners, so they do not tell "
+                      "what messages cost; run offramp calibrate where it was recorded",
+                      path_));
     const std::size_t before = measurement_.figures.size();
     while (!text.empty()) {
       const std::size_t end = text.find('\n');

@@ -64,8 +64,7 @@ BY_HAND = {"own", "beside"}
 AS_THEY_ARE = {"library"}
 # What is called around the library's function, with which handles: one that is given, one that is made or freed.
 AROUND = {"meet": ("pass_and_sync", "given"), "neighbour": ("pass_and_sync_neighbours", "given", "sizes"),
-          "ineighbour": ("start_and_sync_neighbours", "given", "sizes", "request"),
-          "pneighbour": ("prepare_neighbours", "given", "sizes", "request"), "construct": ("construct", "given", "made"),
+          "ineighbour": ("start_and_sync_neighbours", "given", "sizes", "request"), "construct": ("construct", "given", "made"),
           "assemble": ("construct", "MPI_COMM_NULL", "made"), "open": ("open_beside", "given", "made"),
           "close": ("close_beside", "made")}
 # The number of a collective's arguments that follow those of its operation.

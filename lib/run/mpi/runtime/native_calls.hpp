@@ -64,20 +64,13 @@ int pass_and_sync_neighbours(Function function, MPI_Comm comm, const BlockSizes&
   return code;
 }
 
-/// Its nonblocking form, and its persistent one.
+/// Its nonblocking form.
 template <typename Body>
 int start_and_sync_neighbours(Function function, MPI_Comm comm, const BlockSizes& sizes, MPI_Request* request,
                               Body body) {
   InterposedCall call(function);
   return start_beside_neighbours(call, comm, sizes, *request,
                                  [&] { return pass_through(call, function, body); });
-}
-template <typename Body>
-int prepare_neighbours(Function function, MPI_Comm comm, const BlockSizes& sizes, MPI_Request* request,
-                       Body body) {
-  InterposedCall call(function);
-  return prepare_beside_neighbours(call, comm, sizes, *request,
-                                   [&] { return pass_through(call, function, body); });
 }
 
 }  // namespace offramp

@@ -203,20 +203,6 @@ int start_beside_neighbours(InterposedCall& call, MPI_Comm comm, const BlockSize
   return MPI_SUCCESS;
 }
 
-int prepare_beside_neighbours(InterposedCall& call, MPI_Comm comm, const BlockSizes& sizes,
-                              MPI_Request& request, const std::function<int()>& prepare) {
-  Context* const place = sync_group_of(call.session, comm);
-  const bool is_recorded = place != nullptr && !call.session.carries();
-  Neighbours near = is_recorded ? neighbours_of(comm, sizes) : Neighbours();
-  const int code = prepare();
-  if (code != MPI_SUCCESS || !is_recorded) return code;
-  track(call.session, comm, request, 0).add_more().repeat =
-      [near = std::move(near), function = call.function(), number = place->recorded] {
-        return Session::current->recorder()->neighbours(function, number, near.to, near.from, false);
-      };
-  return code;
-}
-
 namespace {
 
 /// Opens the group under one id and returns the next id. `nullopt` if the members do not synchronize.

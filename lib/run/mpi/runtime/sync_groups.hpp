@@ -133,10 +133,6 @@ class ScopedSync {
 /// the communicator's members are known.
 int start_beside_neighbours(InterposedCall& call, MPI_Comm comm, const BlockSizes& sizes,
                             MPI_Request& request, const std::function<int()>& start) REQUIRES(session_lock);
-/// Makes a persistent one. Its starts are recorded, in a program that is only recorded.
-int prepare_beside_neighbours(InterposedCall& call, MPI_Comm comm, const BlockSizes& sizes,
-                              MPI_Request& request, const std::function<int()>& prepare)
-    REQUIRES(session_lock);
 
 /// Opens the group of a new window or file over a communicator; pass a null handle if it could not be
 /// created. All members must call it, or none.
