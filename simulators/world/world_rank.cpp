@@ -509,6 +509,7 @@ Task<std::vector<std::pair<std::size_t, Received>>> RankHandle::wait_some(
   co_await wait_some(set, learned);
   move_back(set, requests);
   std::vector<std::pair<std::size_t, Received>> found;
+  found.reserve(learned.size());
   for (const RequestSet::Learned& one : learned) found.emplace_back(one.name, one.received);
   co_return found;
 }
