@@ -41,8 +41,8 @@ Time ReplayResult::end(const ReplayJob& job) const {
 std::optional<ReplayResult::Disturbance> ReplayResult::disturbance(const ReplayJob& job) const {
   if (undisturbed.empty()) return std::nullopt;
   Disturbance all;
-  for (auto rank = static_cast<std::size_t>(job.first);
-       rank < static_cast<std::size_t>(job.first + job.ranks); ++rank) {
+  auto rank = static_cast<std::size_t>(job.first);
+  for (const std::size_t end = rank + static_cast<std::size_t>(job.ranks); rank < end; ++rank) {
     all.undisturbed = later(all.undisturbed, undisturbed[rank]);
     all.longest = later(all.longest, ranks[rank].straggler_delay);
   }
