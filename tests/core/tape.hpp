@@ -181,6 +181,19 @@ class Tape {
     event.second_list = list(from);
     return add(event);
   }
+  /// Returns its request, if it begins one.
+  std::uint64_t access(Access kind, int target, std::uint64_t bytes, std::uint64_t back = 0,
+                       int flags = recording::kBlocking) {
+    Event event;
+    event.kind = Kind::kAccess;
+    event.flags = static_cast<std::uint8_t>(flags);
+    event.call = static_cast<std::uint16_t>(Kind::kAccess);
+    event.peer = target;
+    event.tag = static_cast<int>(kind);
+    event.bytes = bytes;
+    event.extra = back;
+    return add(event);
+  }
   void phase(int level, std::string_view name = "") {
     Event event;
     event.kind = Kind::kPhase;
@@ -200,7 +213,7 @@ class Tape {
     add(event);
   }
   static constexpr std::string_view kFinalize = "MPI_Finalize";
-  static constexpr std::uint16_t kFinalizeCall = 16;  // after the kinds of events, in call()
+  static constexpr std::uint16_t kFinalizeCall = 17;  // after the kinds of events, in call()
 
  private:
   Beside next_;
@@ -235,7 +248,7 @@ class TapeReader final : public recording::Reader {
         "MPI_Send",        "MPI_Recv",     "collective",       "MPI_Wait",        "MPI_Probe",
         "MPI_Mprobe",      "MPI_Cancel",   "MPI_Request_free", "MPI_Comm_create", "meet",
         "exchange",        "MPI_Pcontrol", "native",           "MPI_Wtime",       "MPI_Neighbor_alltoall",
-        "MPI_Icollective", Tape::kFinalize};
+        "MPI_Put",         "MPI_Icollective", Tape::kFinalize};
     static_assert(std::size(kNames) == Tape::kFinalizeCall + 1);
     return number < std::size(kNames) ? kNames[number] : "MPI_Other";
   }

@@ -184,6 +184,7 @@ class Rehearsal {
         break;
       case EventKind::kExchange:
       case EventKind::kNeighbours:
+      case EventKind::kAccess:
       case EventKind::kPhase:
       case EventKind::kNative:
       case EventKind::kClock:
