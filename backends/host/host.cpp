@@ -2,8 +2,8 @@
 // a buffer of the NIC; or rendezvous, where the receiver's NIC READs. Within a node: through a shared buffer,
 // or by a single copy of the receiver. Collectives run in software over such messages.
 //
-// Accesses to the memory of other ranks: between nodes the NIC writes, reads, or changes up to 8 bytes, without
-// a copy; within a node the rank that begins the access copies.
+// Accesses to the memory of other ranks: between nodes the NIC writes, reads, or changes up to 8 bytes,
+// without a copy; within a node the rank that begins the access copies.
 #include "backends/host/host.hpp"
 
 #include <algorithm>
@@ -98,8 +98,8 @@ class HostBackend final : public Backend {
       passage.complete = passage.host_free;
     }
     if (!local && transfer.source != transfer.destination) count_packets(transfer);
-    span(transfer, transfer.source, "host.cpu", transfer.access == Access::kNone ? "send" : "access", passage.issued,
-         passage.host_free);
+    span(transfer, transfer.source, "host.cpu", transfer.access == Access::kNone ? "send" : "access",
+         passage.issued, passage.host_free);
   }
 
   void depart(const Transfer& transfer, Passage& passage, const Resources& sender) override {

@@ -1,4 +1,5 @@
-// Accesses to the memory of other ranks. An access is one transfer, or two: the data there, and the data back.
+// Accesses to the memory of other ranks. An access is one transfer, or two: the data there, and the data
+// back.
 //
 // - Between nodes, a write is a direct message whose arrival no receive matches. A read is a message by
 //   rendezvous from the target, whose request is already granted: the origin's NIC asks, and the target's NIC
@@ -21,7 +22,7 @@ constexpr std::string_view kDeclined = "accesses to the memory of other ranks ar
 
 }  // namespace
 
-void Core::choose_for_access(Rank& rank, std::size_t bytes) {
+void Core::choose_for_access(const Rank& rank, std::size_t bytes) {
   offramp::Operation operation;
   operation.bytes = bytes;
   if (!has_host_ && !members_.front().resources.empty() && declined_.empty())
@@ -63,8 +64,8 @@ Time Core::access(Rank& origin, Operation& access, const AccessArguments& argume
     done(access, host_free);
   } else {
     ++origin.on_their_way;
-    host_free = begin_transfer(access, transfer, is_near || reads ? Protocol::kRendezvous : Protocol::kDirect,
-                               at);
+    host_free =
+        begin_transfer(access, transfer, is_near || reads ? Protocol::kRendezvous : Protocol::kDirect, at);
   }
   if (options_.log != nullptr)
     options_.log->host(origin.number(), transfer.operation, "access", at, later(at, host_free));
@@ -82,7 +83,8 @@ Time Core::begin_transfer(Operation& access, const Transfer& transfer, Protocol 
   passage.issued = at;
   passage.protocol = protocol;
   Rank& begins = protocol == Protocol::kDirect ? *message.source : *message.destination;
-  device(*message.source, message.backend).backend->issue(message.transfer, passage);  // also makes its device
+  device(*message.source, message.backend)
+      .backend->issue(message.transfer, passage);  // also makes its device
   if (options_.stragglers != nullptr) delay_sender(begins, passage);
   passage.requested = passage.begin;
   if (protocol == Protocol::kDirect) {
@@ -114,8 +116,7 @@ void Core::combine(Message& message) {
   target.busy = processed(target, begin, combined - begin);
   interrupt(target, target.busy - begin);
   if (message.send->bytes == 0)
-    return end_access(message,
-                      target.busy + (passage.complete - passage.stored) + farther(message.transfer));
+    return end_access(message, target.busy + (passage.complete - passage.stored) + farther(message.transfer));
   Transfer back = message.transfer;
   std::swap(back.source, back.destination);
   back.access = Access::kRead;
@@ -128,6 +129,7 @@ void Core::combine(Message& message) {
 void Core::end_access(Message& message, Time at) {
   --message.send->rank->on_their_way;
   if (audit_ != nullptr) audit_->message(message.transfer, message.passage, message.passage.begin);
+  note_answer(message, at);
   sent(message, at);
   free(message);
 }

@@ -301,8 +301,6 @@ class Core final : private NetworkWorld {
   }
   /// Begins an access to another rank's memory at `at`. Returns the time when the program continues.
   Time access(Rank& origin, Operation& access, const AccessArguments& arguments, Time at);
-  /// The operations of the chosen backend that it does not carry count as declined.
-  void choose_for_access(Rank& rank, std::size_t bytes);
   /// posted: when the receiver's device has the receive.
   void receive(Operation& receive, Time posted);
   /// Completes a receive for a program or algorithm whose clock is `at`. Returns the time when it continues.
@@ -396,6 +394,8 @@ class Core final : private NetworkWorld {
   [[nodiscard]] std::size_t units(Scope scope, int group) const;
   Choice report_choice(const Rank& rank, const offramp::Operation& operation, Choice choice,
                        std::string_view reason = {}) const;
+  /// Reports the carrier of an access: the host. The chosen backend has declined it if that is another one.
+  void choose_for_access(const Rank& rank, std::size_t bytes);
   void count_failure(const Rank& rank) const;
   [[nodiscard]] Resources view(const Device& device, const Member& member) const {
     return {member.resources, member.places.data(), device.resources.data(), audit_.get()};

@@ -719,8 +719,8 @@ RankRequest RankHandle::access(const Communicator& communicator, int target, Acc
   RankRequest request(new world::Operation(Kind::kSend, thread_.rank()));
   thread_.take_turn();
   const world::AccessArguments arguments{communicator.world_rank(target), kind, bytes, back};
-  thread_.clock = later(thread_.clock, thread_.core().access(thread_.rank(), *request.operation_, arguments,
-                                                             thread_.clock));
+  thread_.clock = later(thread_.clock,
+                        thread_.core().access(thread_.rank(), *request.operation_, arguments, thread_.clock));
   return request;
 }
 

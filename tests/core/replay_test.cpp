@@ -552,7 +552,8 @@ TEST_F(AReplay, OnlyCombiningAccessesNeedTheTargetsProcessor) {
   EXPECT_LT(accessed(setting_, Access::kWrite, 8), Time::us(3));
   EXPECT_LT(accessed(setting_, Access::kRead, 0, 8), Time::us(4));
   EXPECT_LT(accessed(setting_, Access::kAtomic, 8, 8), Time::us(4));
-  EXPECT_GT(accessed(setting_, Access::kRead, 0, 8), accessed(setting_, Access::kWrite, 8)) << "it asks first";
+  EXPECT_GT(accessed(setting_, Access::kRead, 0, 8), accessed(setting_, Access::kWrite, 8))
+      << "it asks first";
   const Time combined = accessed(setting_, Access::kCombine, 4096);
   EXPECT_GT(combined, Time::us(1000)) << "when the target is in a call";
   EXPECT_GT(accessed(setting_, Access::kCombine, 4096, 4096), combined) << "the old values come back";
@@ -1139,20 +1140,10 @@ INSTANTIATE_TEST_SUITE_P(
                  },
                  "invalid kind of exchange -3"},
         Nonsense{"Neighbour", [](auto& tapes) { tapes[0].exchange(0, {}, {2}); }, "rank 2 is not one of 2"},
-        Nonsense{"Target",
-                 [](auto& tapes) {
-                   tapes[0].access(Access::kWrite, 2, 8);
-                 },
+        Nonsense{"Target", [](auto& tapes) { tapes[0].access(Access::kWrite, 2, 8); },
                  "rank 2 is not one of 2"},
-        Nonsense{"Access",
-                 [](auto& tapes) {
-                   tapes[0].access(Access::kCount, 1, 8);
-                 },
-                 "unknown access"},
-        Nonsense{"Large access",
-                 [](auto& tapes) {
-                   tapes[0].access(Access::kRead, 1, 0, UINT64_MAX);
-                 },
+        Nonsense{"Access", [](auto& tapes) { tapes[0].access(Access::kCount, 1, 8); }, "unknown access"},
+        Nonsense{"Large access", [](auto& tapes) { tapes[0].access(Access::kRead, 1, 0, UINT64_MAX); },
                  "bytes exceed"},
         Nonsense{"Block",
                  [](auto& tapes) {

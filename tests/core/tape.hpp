@@ -245,10 +245,10 @@ class TapeReader final : public recording::Reader {
   /// The name of an event's kind, which serves as the name of the function.
   [[nodiscard]] std::string_view call(std::uint16_t number) const override {
     static constexpr std::string_view kNames[] = {
-        "MPI_Send",        "MPI_Recv",     "collective",       "MPI_Wait",        "MPI_Probe",
-        "MPI_Mprobe",      "MPI_Cancel",   "MPI_Request_free", "MPI_Comm_create", "meet",
-        "exchange",        "MPI_Pcontrol", "native",           "MPI_Wtime",       "MPI_Neighbor_alltoall",
-        "MPI_Put",         "MPI_Icollective", Tape::kFinalize};
+        "MPI_Send",   "MPI_Recv",        "collective",       "MPI_Wait",        "MPI_Probe",
+        "MPI_Mprobe", "MPI_Cancel",      "MPI_Request_free", "MPI_Comm_create", "meet",
+        "exchange",   "MPI_Pcontrol",    "native",           "MPI_Wtime",       "MPI_Neighbor_alltoall",
+        "MPI_Put",    "MPI_Icollective", Tape::kFinalize};
     static_assert(std::size(kNames) == Tape::kFinalizeCall + 1);
     return number < std::size(kNames) ? kNames[number] : "MPI_Other";
   }

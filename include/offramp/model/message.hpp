@@ -24,8 +24,8 @@ struct Transfer {
   ElementType element = ElementType::kByte;
   int tag = 0;
   std::uint64_t context = 0;
-  bool synchronous = false;  // complete only after the receive is matched (MPI_Ssend)
-  bool signal = false;       // in a world: part of a barrier, without data
+  bool synchronous = false;       // complete only after the receive is matched (MPI_Ssend)
+  bool signal = false;            // in a world: part of a barrier, without data
   Access access = Access::kNone;  // in a world: moves the data of this access, which no program receives
   std::uint32_t number = 0;
   std::size_t footprint = 0;    // in a world: see Team::footprint

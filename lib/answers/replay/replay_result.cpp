@@ -79,9 +79,8 @@ namespace {
 /// Functions that move data between ranks or wait for it, without a model. The others without one make
 /// objects, or use files.
 bool is_unmodelled_communication(std::string_view function) {
-  constexpr std::string_view kBegins[] = {
-      "MPI_Win_sync", "MPI_Psend",    "MPI_Precv",     "MPI_Pready",
-      "MPI_Parrived", "MPI_Neighbor", "MPIX_Neighbor", "MPI_Ineighbor"};
+  constexpr std::string_view kBegins[] = {"MPI_Win_sync", "MPI_Psend",    "MPI_Precv",     "MPI_Pready",
+                                          "MPI_Parrived", "MPI_Neighbor", "MPIX_Neighbor", "MPI_Ineighbor"};
   return std::ranges::any_of(kBegins, [&](std::string_view begin) { return function.starts_with(begin); });
 }
 

@@ -11,8 +11,8 @@ namespace offramp {
 namespace {
 
 // A target notifies its origins in MPI_Win_post, and they wait for that in MPI_Win_start. They notify it in
-// MPI_Win_complete, once their accesses are complete, and it waits for that in MPI_Win_wait. A lock is an atomic
-// operation on its target, that of all ranks one on rank 0. See docs/replay.md for the sources.
+// MPI_Win_complete, once their accesses are complete, and it waits for that in MPI_Win_wait. A lock is an
+// atomic operation on its target, that of all ranks one on rank 0. See docs/replay.md for the sources.
 
 std::vector<int> ranks_in(MPI_Win window, MPI_Group group) {
   MPI_Group all = MPI_GROUP_NULL;

@@ -1,7 +1,7 @@
 // Calls that the MPI library carries and that synchronize ranks: constructors, windows, files,
 // intercommunicators. They cost no modelled time. They are recorded because a world advances the clocks of
-// their members to the latest one. Neighbourhood collectives and accesses to windows are recorded with what they
-// send and receive.
+// their members to the latest one. Neighbourhood collectives and accesses to windows are recorded with what
+// they send and receive.
 #pragma once
 
 #include <mpi.h>
