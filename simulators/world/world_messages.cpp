@@ -371,10 +371,13 @@ void Core::arrive(Message& message) {
     push(passage.stored, *message.destination, EventKind::kReleaseReceiver, other.receiving,
          order_of(EventKind::kReleaseReceiver, message.transfer.source, message.transfer.number));
   }
-  if (!passage.waits_for_answer() && message.is_received()) return envelope(message);
+  if (!message.is_received()) {
+    if (passage.by_processor > Time()) interrupt(*message.destination, passage.by_processor);
+    return end_transfer(message);
+  }
+  if (!passage.waits_for_answer()) return envelope(message);
   if (message.receive != nullptr) done(*message.receive, later(passage.stored, message.receive->posted));
   if (passage.by_processor > Time()) interrupt(*message.destination, passage.by_processor);
-  if (!message.is_received()) end_transfer(message);
 }
 
 // --- what one message holds at a time ---

@@ -52,6 +52,7 @@ static void with_locks(void) {
   MPI_Win_lock(MPI_LOCK_EXCLUSIVE, to, 0, win);
   MPI_Put(mine, cells, MPI_INT64_T, to, 0, cells, MPI_INT64_T, win);
   MPI_Win_flush_local(to, win);
+  MPI_Put(mine, 1, MPI_INT64_T, to, 0, 1, MPI_INT64_T, win);
   MPI_Win_flush(to, win);
   MPI_Get(got, cells, MPI_INT64_T, to, 0, cells, MPI_INT64_T, win);
   MPI_Win_unlock(to, win);
@@ -60,12 +61,14 @@ static void with_locks(void) {
   MPI_Win_lock_all(0, win);
   MPI_Accumulate(mine, 1, MPI_INT64_T, to, 0, 1, MPI_INT64_T, MPI_SUM, win);
   MPI_Win_flush_local_all(win);
+  MPI_Accumulate(mine, 1, MPI_INT64_T, to, 1, 1, MPI_INT64_T, MPI_SUM, win);
   MPI_Win_flush_all(win);
   MPI_Win_flush_all(win);  // nothing to wait for
   MPI_Win_sync(win);
   MPI_Win_unlock_all(win);
   ready();
   CHECK_EQ(memory[0], 2 * 1000 * left_of(me, np));
+  CHECK_EQ(memory[1], 2 * 1000 * left_of(me, np) + 1);
 }
 
 static void with_requests(void) {
