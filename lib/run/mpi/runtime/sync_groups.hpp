@@ -80,7 +80,7 @@ Context* sync_group_of(Session& session, Handle handle) {
 /// detected before any rank waits. A file that one rank cannot open does not stop the others.
 bool participated(int code);
 
-/// What a clock exchange refers to in recordings.
+/// What a clock exchange refers to in recordings, or a message of the library for a window.
 enum Subject : std::uint32_t { kPosted, kCompleted, kUnnamedSubject };
 /// Records that this rank sends its clock to `to` and receives those of `from`. Returns the request, if any.
 std::uint32_t record_exchange(InterposedCall& call, const Context& place, std::uint32_t subject,
