@@ -1,6 +1,9 @@
 // The paths of a message. Between nodes: inline in the work request; eager, copied fragment by fragment into
 // a buffer of the NIC; or rendezvous, where the receiver's NIC READs. Within a node: through a shared buffer,
 // or by a single copy of the receiver. Collectives run in software over such messages.
+//
+// Accesses to the memory of other ranks: between nodes the NIC writes, reads, or changes up to 8 bytes,
+// without a copy; within a node the rank that begins the access copies.
 #include "backends/host/host.hpp"
 
 #include <algorithm>
@@ -82,7 +85,9 @@ class HostBackend final : public Backend {
   void issue(const Transfer& transfer, Passage& passage) override {
     const bool local = is_on_one_node(transfer);
     passage.host_free = passage.begin = passage.issued + overhead(local);
-    if (transfer.synchronous || waits_for_receiver(transfer)) {
+    if (transfer.access != Access::kNone) {
+      // Its protocol is known.
+    } else if (transfer.synchronous || waits_for_receiver(transfer)) {
       passage.protocol = Protocol::kRendezvous;
     } else {
       // Copied to memory shared with the receiver, or registered with the NIC, fragment by fragment.
@@ -93,7 +98,8 @@ class HostBackend final : public Backend {
       passage.complete = passage.host_free;
     }
     if (!local && transfer.source != transfer.destination) count_packets(transfer);
-    span(transfer, transfer.source, "host.cpu", "send", passage.issued, passage.host_free);
+    span(transfer, transfer.source, "host.cpu", transfer.access == Access::kNone ? "send" : "access",
+         passage.issued, passage.host_free);
   }
 
   void depart(const Transfer& transfer, Passage& passage, const Resources& sender) override {
@@ -128,10 +134,20 @@ class HostBackend final : public Backend {
                                                     : nic_.overhead + nic_.latency + fetch_time(transfer));
   }
 
+  void answer(const Transfer& transfer, Passage& passage, const Resources& receiver) override {
+    if (transfer.access == Access::kNone) return grant(transfer, passage);
+    if (is_on_one_node(transfer)) {
+      passage.answered = passage.granted;
+    } else {
+      const Time asked = receiver.occupy(kNic, passage.granted, nic_.gap).begin;
+      passage.answered = asked + nic_.latency + fetch_time(transfer);
+    }
+  }
+
   void transmit(const Transfer& transfer, Passage& passage, const Resources& sender) override {
     // The receiver notifies the sender when it has the data.
     if (is_on_one_node(transfer)) {
-      passage.latency = within_node_.latency;
+      if (transfer.access == Access::kNone) passage.latency = within_node_.latency;
       passage.leaves = passage.left = passage.answered;
       passage.complete = passage.left + single_copy_ + copy_time(transfer.bytes) + 2 * within_node_.latency;
     } else {
@@ -144,6 +160,8 @@ class HostBackend final : public Backend {
       }
       passage.latency = nic_.latency;
       send_data(transfer, passage, sender, later(passage.answered, passage.again));
+      if (faulty_ && transfer.access != Access::kNone)
+        passage.latency += repair(transfer, passage, passage.leaves);
       passage.complete = passage.left + nic_.latency + nic_.overhead + nic_.latency + nic_.overhead;
       passage.notified = true;
     }
@@ -157,6 +175,10 @@ class HostBackend final : public Backend {
       passage.stored = later(passage.stored, receiver.carry(kProcessIn, passage.first, transfer.bytes).end);
     if (machine_.ranks_per_node > 1)
       passage.stored = later(passage.stored, move_in_memory(transfer, receiver, passage.first, kOfNic));
+    // The NIC acknowledges a write, and the processor a combining access.
+    if (transfer.access == Access::kNone) return;
+    const bool is_read = passage.waits_for_answer() || transfer.access == Access::kRead;
+    passage.complete = passage.stored + (is_read ? Time() : nic_.latency);
   }
 
   Time receive(const Transfer& transfer, const Passage& passage, Time at, Matched matched) override {
@@ -164,6 +186,7 @@ class HostBackend final : public Backend {
     const bool unexpected = matched == Matched::kUnexpected;
     const Time done = at + overhead(local);
     span(transfer, transfer.destination, "host.cpu", "receive", at, done);
+    if (transfer.access != Access::kNone) return done + combine_time(transfer);
     // From the NIC's buffer; within a node, from MPI's copy of an unexpected message.
     if (passage.waits_for_answer() || !(local ? unexpected : is_buffered(transfer))) return done;
     const Time copied = unexpected ? done + copy_time(transfer.bytes)
@@ -230,6 +253,10 @@ class HostBackend final : public Backend {
     return copy_time(std::min(t.bytes, kFragment));
   }
 
+  [[nodiscard]] Time combine_time(const Transfer& t) const {
+    return collectives_.costs().combine.bytes(static_cast<std::int64_t>(t.bytes));
+  }
+
   /// Duration on the link, or on PCIe if that is slower.
   [[nodiscard]] Time wire_time(const Transfer& t) const {
     const auto framed = static_cast<std::int64_t>(t.bytes + packets_of(t) * nic_.framing);
@@ -270,14 +297,17 @@ class HostBackend final : public Backend {
   void copy_within_node(const Transfer& transfer, Passage& passage, const Resources& receiver) {
     const Time copying = copy_time(transfer.bytes);
     if (passage.waits_for_answer()) {
+      const Time call = transfer.access == Access::kAtomic ? Time() : single_copy_;
       if (passage.again < Time()) {
+        const Time combining = transfer.access == Access::kCombine ? combine_time(transfer) : Time();
         const Arbiter::Grant copy =
-            receiver.occupy(kCopy, passage.first, single_copy_ + copying, transfer.bytes);
+            receiver.occupy(kCopy, passage.first, call + copying + combining, transfer.bytes);
         passage.by_processor = copy.end - copy.begin;
         passage.stored = copy.end;
-        passage.again = passage.first + single_copy_;  // others use the memory meanwhile
+        passage.again = passage.first + call;  // others use the memory meanwhile
       } else {
         passage.stored = later(passage.stored, move_in_memory(transfer, receiver, passage.again, 1));
+        if (transfer.access != Access::kNone) passage.complete = passage.stored;
       }
       return;
     }

@@ -342,6 +342,10 @@ class RankHandle {
   /// lists. Each message is carried by what carries messages of its size.
   RankRequest neighbours(const Communicator& communicator, std::span<const Block> to,
                          std::span<const Block> from, bool nonblocking);
+  /// Accesses the memory of another rank: sends `bytes` to it and gets `back` bytes. The request completes
+  /// when the access is complete at both ranks. The host carries all accesses.
+  RankRequest access(const Communicator& communicator, int target, Access kind, std::size_t bytes,
+                     std::size_t back);
   /// Works like MPI_Comm_split. Members wait for each other at no other cost. `nullopt` for a negative color.
   Task<std::optional<Communicator>> split(const Communicator& communicator, int color, int key);
   Task<Communicator> duplicate(const Communicator& communicator);

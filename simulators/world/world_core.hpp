@@ -107,6 +107,9 @@ struct alignas(64) Message : Matchable {
   Message* next_waiting = nullptr;  // in a Hold's queue
   Time held_since;                  // start of ownership of the sender's device
   Time shared;                      // see MessageWait::shared
+
+  /// Returns false for a transfer of an access.
+  [[nodiscard]] bool is_received() const { return transfer.access == Access::kNone; }
 };
 static_assert(sizeof(Message) <= 6 * 64);
 
@@ -166,6 +169,14 @@ struct SendArguments {
   const Stamp* token = nullptr;  // set: a token, whose times the algorithm computes
   Time latency = Time::ps(-1);   // tokens only; negative: does not cross the network
   std::uint64_t collective = 0;  // id of the enclosing collective; only if the world is observed
+};
+
+/// The arguments of Core::access().
+struct AccessArguments {
+  int target = 0;  // world rank
+  Access kind = Access::kWrite;
+  std::size_t bytes = 0;  // to the target
+  std::size_t back = 0;   // from the target
 };
 
 /// The order of simultaneous events at one rank.
@@ -288,6 +299,8 @@ class Core final : private NetworkWorld {
   Time send(Rank& source, Operation& send, const SendArguments& arguments, Time at) {
     return is_observed_ ? send_observed(source, send, arguments, at) : issue(source, send, arguments, at);
   }
+  /// Begins an access to another rank's memory at `at`. Returns the time when the program continues.
+  Time access(Rank& origin, Operation& access, const AccessArguments& arguments, Time at);
   /// posted: when the receiver's device has the receive.
   void receive(Operation& receive, Time posted);
   /// Completes a receive for a program or algorithm whose clock is `at`. Returns the time when it continues.
@@ -381,6 +394,8 @@ class Core final : private NetworkWorld {
   [[nodiscard]] std::size_t units(Scope scope, int group) const;
   Choice report_choice(const Rank& rank, const offramp::Operation& operation, Choice choice,
                        std::string_view reason = {}) const;
+  /// Reports the carrier of an access: the host. The chosen backend has declined it if that is another one.
+  void choose_for_access(const Rank& rank, std::size_t bytes);
   void count_failure(const Rank& rank) const;
   [[nodiscard]] Resources view(const Device& device, const Member& member) const {
     return {member.resources, member.places.data(), device.resources.data(), audit_.get()};
@@ -451,6 +466,11 @@ class Core final : private NetworkWorld {
   bool acquire(Hold& hold, Message& message);
   void release_sender(Message& message, Time at);
   void released(Hold& hold);
+
+  Time begin_transfer(Operation& access, const Transfer& transfer, Protocol protocol, Time at);
+  void end_transfer(Message& message);
+  void combine(Message& message);
+  void end_access(Message& message, Time at);
 
   void envelope(Message& message);
   void deliver(Message& message);

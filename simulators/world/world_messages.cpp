@@ -11,6 +11,8 @@
 //   arrive()     the data is stored. Data without a request is matched now: envelope(), deliver(), attach().
 //   done()       completes the send or the receive, and resumes the coroutine that waits for it.
 //
+// world_access.cpp begins and ends transfers that no program receives.
+//
 // Passage::again is negative when a stage is called for the first time. A stage that sets it is repeated then
 // (waits()).
 #include <fmt/core.h>
@@ -204,7 +206,7 @@ void Core::depart(Message& message) {
   transmit(message);
   if (is_observed_) record_sender(message);
   if (message.holds_sender) release_sender(message, passage.free_at());
-  if (passage.protocol == Protocol::kDirect) sent(message, passage.complete);
+  if (passage.protocol == Protocol::kDirect && message.is_received()) sent(message, passage.complete);
 }
 
 bool Core::waits(Message& message, Time asked, Rank& rank, EventKind kind) {
@@ -291,6 +293,7 @@ void Core::on_request(Message& message) {
   const Event event{&message, EventKind::kRequested};
   const std::uint64_t order = order_at(message.transfer.source, event.kind, message);
   if (!is_served(*message.destination, members_[message.backend].answers, event, order)) return park(message);
+  if (!message.is_received()) return combine(message);
   message.was_seen = true;
   if (message.receive != nullptr && message.receive->posted <= now_) return grant(message);
   park(message);
@@ -336,7 +339,7 @@ void Core::answered(Message& message) {
   transmit(message);
   if (is_observed_) record_sender(message);
   if (message.holds_sender) release_sender(message, passage.free_at());
-  if (!passage.notified) answered_send(message);
+  if (!passage.notified && message.is_received()) answered_send(message);
 }
 
 void Core::answered_send(Message& message) {
@@ -359,7 +362,7 @@ void Core::arrive(Message& message) {
   const Member& member = members_[message.backend];
   Passage& passage = message.passage;
   const Time asked = passage.again;
-  if (passage.notified && asked < Time()) notify(message);
+  if (passage.notified && asked < Time() && message.is_received()) notify(message);
   other.backend->arrive(message.transfer, passage, view(other, member));
   if (waits(message, asked, *message.destination, EventKind::kArrive)) return;
   message.is_stored = true;
@@ -367,6 +370,10 @@ void Core::arrive(Message& message) {
     (void)view(other, member).occupy(member.receiver_hold, passage.granted, passage.stored - passage.granted);
     push(passage.stored, *message.destination, EventKind::kReleaseReceiver, other.receiving,
          order_of(EventKind::kReleaseReceiver, message.transfer.source, message.transfer.number));
+  }
+  if (!message.is_received()) {
+    if (passage.by_processor > Time()) interrupt(*message.destination, passage.by_processor);
+    return end_transfer(message);
   }
   if (!passage.waits_for_answer()) return envelope(message);
   if (message.receive != nullptr) done(*message.receive, later(passage.stored, message.receive->posted));

@@ -716,6 +716,16 @@ RankRequest RankHandle::exchange(const Communicator& communicator, std::uint32_t
   return request;
 }
 
+RankRequest RankHandle::access(const Communicator& communicator, int target, Access kind, std::size_t bytes,
+                               std::size_t back) {
+  RankRequest request(new world::Operation(Kind::kSend, thread_.rank()));
+  thread_.take_turn();
+  const world::AccessArguments arguments{communicator.world_rank(target), kind, bytes, back};
+  thread_.clock = later(thread_.clock,
+                        thread_.core().access(thread_.rank(), *request.operation_, arguments, thread_.clock));
+  return request;
+}
+
 RankRequest RankHandle::neighbours(const Communicator& communicator, std::span<const Block> to,
                                    std::span<const Block> from, bool nonblocking) {
   std::vector<world::Collective::CarriedBlock> carried;

@@ -222,6 +222,7 @@ class alignas(64) Rank {
 
  public:
   std::uint32_t operations = 0;  // begun so far; only if the world is observed
+  std::uint32_t accesses = 0;    // to the memory of others, begun so far
   Time straggler_delay;          // see World::straggler_delay()
   // Processor work for operations in progress, done while any thread is in a call.
   Time busy;                           // end of the current work

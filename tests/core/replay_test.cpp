@@ -395,6 +395,10 @@ class Scribbler {
     event.peer = about<std::int32_t>(least, 3);
     event.tag = about<std::int32_t>(least, 2);
     event.bytes = about<std::uint64_t>(0, 70000);
+    if (event.kind == EventKind::kAccess) {
+      event.tag = about<std::int32_t>(1, static_cast<int>(Access::kCount));
+      event.extra = about<std::uint64_t>(0, 70000);
+    }
     set_lists(tape, event);
     tape.compute(random_() % 1000);
     tape.add(event);
@@ -521,6 +525,63 @@ TEST_F(AReplay, NeighbourhoodCollectivesAreMessages) {
         << "the rate of a link";
     EXPECT_EQ(result.total().calls[0].bytes, 4 * 3 * 2 * bytes);
   }
+}
+
+/// The clock of rank 0 after it has accessed the memory of rank 1, which computes for 1 ms.
+Time accessed(const WorldSetting& setting, Access kind, std::uint64_t bytes, std::uint64_t back = 0) {
+  std::vector<Tape> tapes(2);
+  tapes[0].access(kind, 1, bytes, back);
+  tapes[1].compute(1'000'000).native();
+  ReplayOptions options;
+  options.compute.kind = Compute::Mode::kMeasured;
+  return replayed(setting, tapes, options).clocks()[0];
+}
+
+TEST_F(AReplay, AccessesUseTheLinksAndWaitForTheirEnd) {
+  constexpr std::uint64_t kAll = 10'000'000;
+  constexpr double kLink = kAll / 12.5e9;
+  for (const Access kind : {Access::kWrite, Access::kRead}) {
+    const bool writes = kind == Access::kWrite;
+    std::vector<Tape> tapes(3);
+    tapes[0].access(kind, 1, writes ? kAll : 0, writes ? 0 : kAll);
+    const ReplayResult one = replayed(setting_, tapes, {});
+    EXPECT_GT(one.clocks()[0].seconds(), kLink + 2e-6) << "and the latency in both directions";
+    EXPECT_LT(one.clocks()[0].seconds(), 1.1 * kLink);
+    EXPECT_EQ(one.clocks()[1], Time());
+    EXPECT_EQ(one.total().calls[0].bytes, kAll);
+    tapes[2].access(kind, 1, writes ? kAll : 0, writes ? 0 : kAll);
+    EXPECT_NEAR(replayed(setting_, tapes, {}).modelled_time.seconds() / kLink, 2, 0.1) << "the target's link";
+  }
+  std::vector<Tape> tapes(2);
+  std::vector<std::uint64_t> requests;
+  for (int i = 0; i < 100; ++i) requests.push_back(tapes[0].access(Access::kWrite, 1, kAll / 100, 0, 0));
+  tapes[0].wait(requests);
+  EXPECT_NEAR(replayed(setting_, tapes, {}).modelled_time.seconds() / kLink, 1, 0.1) << "one after the other";
+}
+
+TEST_F(AReplay, OnlyCombiningAccessesNeedTheTargetsProcessor) {
+  EXPECT_LT(accessed(setting_, Access::kWrite, 8), Time::us(3));
+  EXPECT_LT(accessed(setting_, Access::kRead, 0, 8), Time::us(4));
+  EXPECT_LT(accessed(setting_, Access::kAtomic, 8, 8), Time::us(4));
+  EXPECT_GT(accessed(setting_, Access::kRead, 0, 8), accessed(setting_, Access::kWrite, 8))
+      << "it asks first";
+  const Time combined = accessed(setting_, Access::kCombine, 4096);
+  EXPECT_GT(combined, Time::us(1000)) << "when the target is in a call";
+  EXPECT_GT(accessed(setting_, Access::kCombine, 4096, 4096), combined) << "the old values come back";
+  setting_.machine.ranks_per_node = 2;
+  for (const Access kind : {Access::kWrite, Access::kCombine}) {
+    EXPECT_LT(accessed(setting_, kind, 4096), Time::us(4)) << "the origin copies";
+    EXPECT_GT(accessed(setting_, kind, 4'000'000), Time::us(400)) << "the rate of a copy";
+  }
+}
+
+TEST_F(AReplay, HardwareLeavesAccessesToTheHost) {
+  std::vector<Tape> tapes(2);
+  tapes[0].access(Access::kWrite, 1, 4096);
+  const Time by_host = replayed(setting_, tapes, {}).modelled_time;
+  const ReplayResult result = replayed(test::setting_of(registry(), "dpu"), tapes, {});
+  EXPECT_EQ(result.modelled_time, by_host);
+  EXPECT_EQ(result.total().calls[0].declined, 1u);
 }
 
 TEST_F(AReplay, WaitsForSome) {
@@ -1090,6 +1151,11 @@ INSTANTIATE_TEST_SUITE_P(
                  },
                  "invalid kind of exchange -3"},
         Nonsense{"Neighbour", [](auto& tapes) { tapes[0].exchange(0, {}, {2}); }, "rank 2 is not one of 2"},
+        Nonsense{"Target", [](auto& tapes) { tapes[0].access(Access::kWrite, 2, 8); },
+                 "rank 2 is not one of 2"},
+        Nonsense{"Access", [](auto& tapes) { tapes[0].access(Access::kCount, 1, 8); }, "unknown access"},
+        Nonsense{"Large access", [](auto& tapes) { tapes[0].access(Access::kRead, 1, 0, UINT64_MAX); },
+                 "bytes exceed"},
         Nonsense{"Block",
                  [](auto& tapes) {
                    tapes[0].neighbours({2, 8}, {});

@@ -181,6 +181,19 @@ class Tape {
     event.second_list = list(from);
     return add(event);
   }
+  /// Returns its request, if it begins one.
+  std::uint64_t access(Access kind, int target, std::uint64_t bytes, std::uint64_t back = 0,
+                       int flags = recording::kBlocking) {
+    Event event;
+    event.kind = Kind::kAccess;
+    event.flags = static_cast<std::uint8_t>(flags);
+    event.call = static_cast<std::uint16_t>(Kind::kAccess);
+    event.peer = target;
+    event.tag = static_cast<int>(kind);
+    event.bytes = bytes;
+    event.extra = back;
+    return add(event);
+  }
   void phase(int level, std::string_view name = "") {
     Event event;
     event.kind = Kind::kPhase;
@@ -200,9 +213,9 @@ class Tape {
     add(event);
   }
   static constexpr std::string_view kFinalize = "MPI_Finalize";
-  static constexpr std::uint16_t kFinalizeCall = 16;  // after the kinds of events, in call()
-  static constexpr std::uint16_t kFileCall = 17;
-  static constexpr std::uint16_t kPartitionedCall = 18;
+  static constexpr std::uint16_t kFinalizeCall = 17;  // after the kinds of events, in call()
+  static constexpr std::uint16_t kFileCall = 18;
+  static constexpr std::uint16_t kPartitionedCall = 19;
 
  private:
   Beside next_;
@@ -233,25 +246,11 @@ class TapeReader final : public recording::Reader {
   [[nodiscard]] std::uint32_t thread() const override { return beside().thread; }
   /// The name of an event's kind, which serves as the name of the function.
   [[nodiscard]] std::string_view call(std::uint16_t number) const override {
-    static constexpr std::string_view kNames[] = {"MPI_Send",
-                                                  "MPI_Recv",
-                                                  "collective",
-                                                  "MPI_Wait",
-                                                  "MPI_Probe",
-                                                  "MPI_Mprobe",
-                                                  "MPI_Cancel",
-                                                  "MPI_Request_free",
-                                                  "MPI_Comm_create",
-                                                  "meet",
-                                                  "exchange",
-                                                  "MPI_Pcontrol",
-                                                  "native",
-                                                  "MPI_Wtime",
-                                                  "MPI_Neighbor_alltoall",
-                                                  "MPI_Icollective",
-                                                  Tape::kFinalize,
-                                                  "MPI_File_write_all",
-                                                  "MPI_Pready"};
+    static constexpr std::string_view kNames[] = {
+        "MPI_Send",   "MPI_Recv",        "collective",       "MPI_Wait",           "MPI_Probe",
+        "MPI_Mprobe", "MPI_Cancel",      "MPI_Request_free", "MPI_Comm_create",    "meet",
+        "exchange",   "MPI_Pcontrol",    "native",           "MPI_Wtime",          "MPI_Neighbor_alltoall",
+        "MPI_Put",    "MPI_Icollective", Tape::kFinalize,    "MPI_File_write_all", "MPI_Pready"};
     static_assert(std::size(kNames) == Tape::kPartitionedCall + 1);
     return number < std::size(kNames) ? kNames[number] : "MPI_Other";
   }

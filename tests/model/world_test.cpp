@@ -806,5 +806,37 @@ TEST(ANetwork, MayBeSharedByAllMessages) {
             4 * (crossing + SharedLink::kFurther) + fetched + 2 * SharedLink::kRate.bytes(40000));
 }
 
+/// All ranks access the memory of all others at once, while they compute.
+TEST(Accesses, DoNotDependOnTheOrderOfSimultaneousEvents) {
+  for (const int per_node : {1, 2}) {
+    std::vector<std::vector<Time>> seen;
+    for (const std::uint64_t seed : {0, 1, 2}) {
+      WorldOptions options = ranks_of(6);
+      options.machine.ranks_per_node = per_node;
+      options.shuffle_seed = seed;
+      World world(options, test::hardware("host"));
+      EXPECT_EQ(world.run([](RankHandle& rank) -> Task<void> {
+        for (const std::size_t bytes : {8, 4096, 200'000}) {
+          std::vector<RankRequest> all;
+          for (int to = 0; to < rank.size(); ++to) {
+            const auto kind = static_cast<Access>(1 + (rank.rank() + to) % 4);
+            all.push_back(rank.access(rank.world_communicator(), to, kind, kind == Access::kRead ? 0 : bytes,
+                                      kind == Access::kWrite ? 0 : bytes));
+          }
+          rank.compute(Time::us(10 * rank.rank()));
+          EXPECT_EQ(co_await rank.wait_all(all), Outcome::kOk);
+        }
+        (void)co_await rank.barrier();
+      }),
+                "");
+      EXPECT_THAT(world.violations(), IsEmpty());
+      std::vector<Time>& clocks = seen.emplace_back();
+      for (int rank = 0; rank < 6; ++rank) clocks.push_back(world.clock(rank));
+    }
+    EXPECT_EQ(seen[0], seen[1]);
+    EXPECT_EQ(seen[0], seen[2]);
+  }
+}
+
 }  // namespace
 }  // namespace offramp::world_test

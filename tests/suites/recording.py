@@ -14,13 +14,13 @@ import pytest
 from isolated import isolated, why_not
 from launch import DEALER, base_environment, descendants, mpi_of, mpirun, plugins, run as launch
 from mpi_programs import CASE_LIMIT, cases, programs, stand_alone
-from replays import clocks, replay
+from replays import clocks, differences as differences_of_run, replay
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 # They do not depend on the order of arrival, nor on the times of polls.
 SAME = ["fixed_pattern", "communicators", "send_recv_modes", "derived_types", "reduce_user", "gather", "cancel", "proc_null",
-        "intercomm", "topologies", "windows_beside", "persistent_collectives", "self_messages", "bsend_buffers", "sendrecv"]
+        "intercomm", "topologies", "windows_beside", "one_sided", "persistent_collectives", "self_messages", "bsend_buffers", "sendrecv"]
 # They end the job, wait for minutes (unexpected_storm: 126,000 waiting messages, on every backend), or start processes.
 NOT_REPLAYED = {"fatal_errors", "end_of_program", "soak", "native_blocking", "modules", "dynamic_processes", "unexpected_storm"}
 # Faults of MPICH 4.0 itself (docs/reliability.md): it lets these programs skip parts, or returns wrong statuses of messages. Recordings
@@ -354,6 +354,30 @@ def test_refusals(arguments, tally):
 
 def test_same_whatever_carries(arguments, tally):
     same_whatever_carries(arguments, tally, 3, [DEALER])
+
+
+def test_one_sided(arguments, tally, backend="host", ranks=3):
+    """Each one-sided call takes modelled time, and a run takes as long as a replay of its recording."""
+    calls = {"Put", "Get", "Accumulate", "Get_accumulate", "Fetch_and_op", "Compare_and_swap", "Rput", "Rget", "Raccumulate",
+             "Rget_accumulate", "Win_fence", "Win_post", "Win_start", "Win_complete", "Win_wait", "Win_test", "Win_lock", "Win_lock_all",
+             "Win_unlock", "Win_unlock_all", "Win_flush", "Win_flush_all", "Win_flush_local", "Win_flush_local_all"}
+    label = f"recording/one-sided calls have a model {backend} {ranks} ranks"
+    if not tally.wants(label):
+        return
+    with Folder(arguments) as here:
+        files = [here.path(name) for name in ("native.rec", "run.rec", "report.json")]
+        runs = [here.record(["one_sided"], ranks, None, files[0]),
+                here.record(["one_sided"], ranks, backend, files[1], "--report", files[2], "--clock", "settled")]
+        found = [here.replay(file, "--backend", backend) for file in files[:2]]
+        if not all(run.ok for run in runs) or any(isinstance(one, str) for one in found):
+            problems = f"{found}"
+        else:
+            with open(files[2], encoding="utf-8") as file:
+                problems = differences_of_run(json.load(file), found[1][0])
+            for one in found:
+                without = {call for call in calls if one[0]["calls"].get(f"MPI_{call}", {}).get("modelled_ns", 0) <= 0}
+                problems += f"without a time: {without}\n" if without else ""
+    tally.record(label, not problems, "\n".join([problems, *(run.output for run in runs)]), sum(run.seconds for run in runs))
 
 
 @pytest.mark.thorough

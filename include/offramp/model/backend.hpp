@@ -17,6 +17,10 @@
 // (Passage::again). A run calls only the DataCarrier half, which decides how data moves. Messages of a rank
 // to itself pass issue() and receive() only.
 //
+// In a world, the host also carries accesses to the memory of other ranks (Transfer::access). The rank that
+// begins the access is the sender of a direct transfer, or the receiver of a transfer by rendezvous. issue()
+// gets the protocol and keeps it, and arrive() sets `complete`: when the beginning rank knows of the end.
+//
 // Collectives are coroutines over a Team, equal in runs and worlds. A backend object serves any number of
 // ranks and is used by one thread at a time; per-rank state is in its resources. Errors are values: functions
 // must not throw.

@@ -24,8 +24,9 @@ struct Transfer {
   ElementType element = ElementType::kByte;
   int tag = 0;
   std::uint64_t context = 0;
-  bool synchronous = false;  // complete only after the receive is matched (MPI_Ssend)
-  bool signal = false;       // in a world: part of a barrier, without data
+  bool synchronous = false;       // complete only after the receive is matched (MPI_Ssend)
+  bool signal = false;            // in a world: part of a barrier, without data
+  Access access = Access::kNone;  // in a world: moves the data of this access, which no program receives
   std::uint32_t number = 0;
   std::size_t footprint = 0;    // in a world: see Team::footprint
   std::uint64_t operation = 0;  // for spans
@@ -48,6 +49,8 @@ enum class Matched : std::uint8_t { kPosted, kUnexpected };
 /// More messages than any program sends to one rank. The low bits distinguish both sequences where only those
 /// are used.
 inline constexpr std::uint32_t kFirstOfCollectives = (1U << 28U) + (1U << 11U);
+/// The accesses of a rank to the memory of others, in a world.
+inline constexpr std::uint32_t kFirstOfAccesses = (2U << 28U) + (1U << 10U);
 
 /// The modelled times at which one message passes the stages of the hardware. Each stage (see Backend) reads
 /// the results of earlier ones and sets its own.

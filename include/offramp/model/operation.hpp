@@ -203,6 +203,16 @@ constexpr std::optional<OperationKind> kind_of_function(std::string_view name) {
   return std::nullopt;
 }
 
+/// How a rank accesses the memory of another one, whose program takes no part (MPI_Put and the like).
+enum class Access : std::uint8_t {
+  kNone,     // a message
+  kWrite,    // its NIC writes
+  kRead,     // its NIC reads
+  kAtomic,   // the other NIC changes up to 8 bytes and returns their old value
+  kCombine,  // the other processor combines the data with its own, and may return the old values
+  kCount
+};
+
 /// The class of an MPI datatype's elements. kMixed: a derived type of several classes, or a type without a
 /// class here.
 enum class ElementType : std::uint8_t {

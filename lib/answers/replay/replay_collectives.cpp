@@ -33,6 +33,15 @@ RankRequest ReplayThread::start(std::uint64_t& bytes) {
       return {};
     return rank_.exchange(*communicator_, static_cast<std::uint32_t>(event_.tag), to_, from_);
   }
+  if (event_.kind == EventKind::kAccess) {
+    bytes = event_.bytes + event_.extra;
+    const Time before = rank_.clock();
+    RankRequest request =
+        rank_.access(*communicator_, event_.peer, static_cast<Access>(event_.tag),
+                     static_cast<std::size_t>(event_.bytes), static_cast<std::size_t>(event_.extra));
+    count_begun(begun(bytes), rank_.clock() - before);
+    return request;
+  }
   if (event_.kind == EventKind::kNeighbours) {
     if (!blocks_of(sent_blocks_, event_.list) || !blocks_of(received_blocks_, event_.second_list) ||
         !agree(std::nullopt))

@@ -49,11 +49,12 @@ constexpr bool is_local(EventKind kind) {
 }
 
 constexpr SizeTable::OperationClass size_kind(EventKind kind) {
-  return kind == EventKind::kSend ? SizeTable::OperationClass::kSend : SizeTable::OperationClass::kCollective;
+  const bool is_send = kind == EventKind::kSend || kind == EventKind::kAccess;
+  return is_send ? SizeTable::OperationClass::kSend : SizeTable::OperationClass::kCollective;
 }
 
 constexpr bool has_communicator(EventKind kind) {
-  if (kind == EventKind::kNeighbours) return true;
+  if (kind == EventKind::kNeighbours || kind == EventKind::kAccess) return true;
   return kind <= EventKind::kClaim ? kind != EventKind::kWait : is_meeting(kind);
 }
 
@@ -137,6 +138,7 @@ Task<void> ReplayThread::play() {
       }
       case EventKind::kCollective:
       case EventKind::kNeighbours:
+      case EventKind::kAccess:
       case EventKind::kMeet:
       case EventKind::kExchange: {
         std::uint64_t bytes = 0;
@@ -428,19 +430,33 @@ bool ReplayThread::check() {
     named = rank_.communicator(self, kSelves | static_cast<std::uint64_t>(rank_.rank()));
   }
   communicator_ = order_ != nullptr ? &held_.emplace(*named) : &*named;
+  if (event_.kind == EventKind::kAccess) return check_access();
   if (event_.kind == EventKind::kCollective || event_.kind >= EventKind::kMeet) return true;
   return check_message();
 }
 
+bool ReplayThread::check_peer(int least) {
+  return (event_.peer < communicator_->size() && event_.peer >= least) ||
+         refuse(fmt::format("rank {} is not one of {}", event_.peer, communicator_->size()));
+}
+
+/// Counts bytes that the event moves.
+bool ReplayThread::check_bytes(std::uint64_t bytes) {
+  return (bytes <= kMostBytes && (own_.sent += bytes) <= kMostSent) ||
+         refuse(fmt::format("{} bytes exceed the largest message of the simulation", bytes));
+}
+
+bool ReplayThread::check_access() {
+  if (event_.tag <= static_cast<int>(Access::kNone) || event_.tag >= static_cast<int>(Access::kCount))
+    return refuse(fmt::format("unknown access {}", event_.tag));
+  return check_peer(0) && check_bytes(event_.bytes) && check_bytes(event_.extra);
+}
+
 bool ReplayThread::check_message() {
   const bool sends = event_.kind == EventKind::kSend;
-  if (event_.peer >= communicator_->size() || event_.peer < (sends ? 0 : kAnySource))
-    return refuse(fmt::format("rank {} is not one of {}", event_.peer, communicator_->size()));
+  if (!check_peer(sends ? 0 : kAnySource)) return false;
   if (event_.tag < (sends ? 0 : kAnyTag)) return refuse(fmt::format("invalid tag {}", event_.tag));
-  if (!sends) return resolve();
-  if (event_.bytes > kMostBytes || (own_.sent += event_.bytes) > kMostSent)
-    return refuse(fmt::format("{} bytes exceed the largest message of the simulation", event_.bytes));
-  return true;
+  return sends ? check_bytes(event_.bytes) : resolve();
 }
 
 /// Decides the source and tag of a receive or probe.

@@ -176,6 +176,9 @@ class ReplayThread {
   bool rest(Time& sum, std::uint64_t recorded, double factor);
   bool check();
   bool check_message();
+  bool check_access();
+  bool check_peer(int least);
+  bool check_bytes(std::uint64_t bytes);
   bool resolve();
   void end_event();
   void begin_call();

@@ -184,6 +184,8 @@ void Timeline::begins(const ThreadPosition& place, const ReplayedEvent& replayed
       return free(place, replayed);
     case EventKind::kProbe:
       return unsupported("left out: the source and tag of probes");
+    case EventKind::kAccess:
+      return unsupported("left out: one-sided accesses (their calls are written)");
     case EventKind::kNeighbours:
       return unsupported("left out: messages of neighbourhood collectives (their calls are written)");
     case EventKind::kMeet:

@@ -101,6 +101,9 @@ void ProgramVisitor::event(Reader& reader, const Event& event) {
       return unsupported("written as ordinary receives: cancelled receives");
     case EventKind::kFree:
       return unsupported("written without a wait: freed requests");
+    case EventKind::kAccess:
+      if (begins_request(event)) ++begun_;
+      return unsupported("left out: one-sided accesses");
     case EventKind::kNeighbours:
       if (begins_request(event)) ++begun_;
       return unsupported("left out: neighbourhood collectives");

@@ -29,13 +29,14 @@ enum class EventKind : std::uint8_t {
   kNative,        // a call without a model, which lasts Times::native
   kClock,         // MPI_Wtime in modelled time: extra (calls since the previous one)
   kNeighbours,    // a neighbourhood collective: the lists are ranks and bytes in turn, sent and received
+  kAccess,        // to another rank's memory: peer (target), tag (an Access), bytes (to it), extra (from it)
   kCount
 };
 
 /// Bits of Event::flags.
 enum EventFlag : std::uint8_t {
   // Begun and completed in one call, without a request. Without this flag, kSend, kReceive, kClaim,
-  // kCollective, kNeighbours, kMeet, and kExchange begin a request.
+  // kCollective, kNeighbours, kAccess, kMeet, and kExchange begin a request.
   kBlocking = 1,
   kContinues = 2,    // part of the same call as the previous event
   kSynchronous = 4,  // of a send
@@ -73,6 +74,7 @@ struct Event {
   /// - Reductions: Operation::elements.
   /// - Other collectives whose blocks differ in size: bytes that this rank receives. The lists are the sizes
   ///   of the blocks sent and received, empty if CollectiveBuffers has none.
+  /// - kAccess: bytes that this rank gets.
   /// - kCommunicator: an id agreed among the members, which distinguishes communicators with the same members
   ///   even if ranks make them in different orders.
   std::uint64_t extra = 0;
@@ -92,7 +94,7 @@ constexpr bool begins_request(const Event& event) {
       1U << static_cast<int>(EventKind::kSend) | 1U << static_cast<int>(EventKind::kReceive) |
       1U << static_cast<int>(EventKind::kCollective) | 1U << static_cast<int>(EventKind::kClaim) |
       1U << static_cast<int>(EventKind::kMeet) | 1U << static_cast<int>(EventKind::kExchange) |
-      1U << static_cast<int>(EventKind::kNeighbours);
+      1U << static_cast<int>(EventKind::kNeighbours) | 1U << static_cast<int>(EventKind::kAccess);
   const auto kind = static_cast<unsigned>(event.kind);
   return kind < static_cast<unsigned>(EventKind::kCount) && (kKinds >> kind & 1U) != 0 &&
          (event.flags & (kBlocking | kBuffered)) == 0;

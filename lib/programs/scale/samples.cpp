@@ -247,6 +247,7 @@ bool names_rank(const Event& event) {
     case EventKind::kReceive:
     case EventKind::kProbe:
     case EventKind::kClaim:
+    case EventKind::kAccess:
       return true;
     case EventKind::kCollective:
       return has_root(event.operation);

@@ -67,6 +67,10 @@ AROUND = {"meet": ("pass_and_sync", "given"), "neighbour": ("pass_and_sync_neigh
           "ineighbour": ("start_and_sync_neighbours", "given", "sizes", "request"), "construct": ("construct", "given", "made"),
           "assemble": ("construct", "MPI_COMM_NULL", "made"), "open": ("open_beside", "given", "made"),
           "close": ("close_beside", "made")}
+# How a function accesses memory, and whether its data goes to the target and back. Its form with a request begins with R.
+ACCESSES = {"Put": ("kWrite", "true", "false"), "Get": ("kRead", "false", "true"), "Accumulate": ("kCombine", "true", "false"),
+            "Get_accumulate": ("kCombine", "op != MPI_NO_OP", "true"), "Fetch_and_op": ("kCombine", "op != MPI_NO_OP", "true"),
+            "Compare_and_swap": ("kCombine", "true", "true")}
 # The number of a collective's arguments that follow those of its operation.
 COLLECTIVES = {"collective": 1, "mutual": 1, "icollective": 2, "pcollective": 3}
 CARRIED = {"own", "construct", "assemble", *COLLECTIVES}
@@ -93,6 +97,15 @@ def body(function, prototype):
             rest.append("op" if "op" in built else "MPI_OP_NULL")
         call = ", ".join([f"Function::k{name}", *rest, builder(function), f"native.{name}", *built])
         return f"  return start_{kind}({call});\n"
+    if kind == "access":
+        words, function_name = arguments.split(", "), name.removesuffix("_c")
+        request = "request" if function_name not in ACCESSES else "nullptr"
+        how, to, back = ACCESSES[function_name if request == "nullptr" else function_name[1:].capitalize()]
+        of = "target_datatype" if "target_datatype" in words else "datatype"
+        count = words[words.index(of) - 1] if of == "target_datatype" else "1"
+        accessed = f"[&] {{ return accessed_data(Access::{how}, {to}, {back}, {count}, {of}); }}"
+        return (f"  return pass_access(Function::k{name}, {accessed}, win, target_rank, {request},\n"
+                f"                     [&] {{ return {native_call}; }});\n")
     if kind in AROUND:
         called, *handles = AROUND[kind]
         named = {"given": r"MPI_(?:Comm|Win|File) (\w+)", "made": r"MPI_(?:Comm|Win|File) \*\s*(\w+)"}

@@ -31,6 +31,15 @@ int pass_and_sync(Function function, Handle handle, Body body) {
   return code;
 }
 
+/// Passes on an access to the memory of another rank. data(): an AccessedData.
+template <typename Data, typename Body>
+int pass_access(Function function, Data data, MPI_Win window, int target, MPI_Request* request, Body body) {
+  InterposedCall call(function);
+  const int code = pass_through(call, function, body);
+  if (code == MPI_SUCCESS) record_access(call, data(), window, target, request);
+  return code;
+}
+
 /// The sizes of blocks from the arguments of a neighbourhood collective: counts and types are one for all
 /// blocks, or an array with one for each.
 template <typename SendCount, typename SendType, typename ReceiveCount, typename ReceiveType>

@@ -589,6 +589,37 @@ std::uint32_t ProgramRecorder::neighbours(Function function, std::uint32_t commu
   return add(made);
 }
 
+std::uint32_t ProgramRecorder::access(Function function, std::uint32_t communicator, int target, Access kind,
+                                      std::uint64_t bytes, std::uint64_t back, bool blocking) {
+  Event made = event(EventKind::kAccess, function, blocking ? recording::kBlocking : 0);
+  made.communicator = communicator;
+  made.peer = target;
+  made.tag = static_cast<std::int32_t>(kind);
+  made.bytes = bytes;
+  made.extra = back;
+  return add(made);
+}
+
+std::uint32_t ProgramRecorder::barrier(Function function, std::uint32_t communicator, bool blocking) {
+  Event made = event(EventKind::kCollective, function, blocking ? recording::kBlocking : 0);
+  made.operation = OperationKind::kBarrier;
+  made.communicator = communicator;
+  return add(made);
+}
+
+void ProgramRecorder::notice(Function function, EventKind kind, std::uint32_t communicator, int peer,
+                             int tag) {
+  Event made = event(kind, function, kind == EventKind::kSend ? recording::kBuffered : recording::kBlocking);
+  made.communicator = communicator;
+  made.peer = peer;
+  made.tag = tag;
+  add(made);
+}
+
+void ProgramRecorder::without_cost(Function function) {
+  if (watch_.silent) add(event(EventKind::kNative, function, 0));
+}
+
 std::span<const char* const> ProgramRecorder::call_names() {
   constexpr auto kFunctions = static_cast<std::size_t>(Function::kCount);
   static const std::array<const char*, kFunctions + 1> names = [] {

@@ -232,6 +232,15 @@ class ProgramRecorder {
   /// A neighbourhood collective: ranks and bytes in turn. Returns a request unless it blocks.
   std::uint32_t neighbours(Function function, std::uint32_t communicator, std::span<const std::uint64_t> to,
                            std::span<const std::uint64_t> from, bool blocking);
+  /// An access to another rank's memory. Returns a request unless it blocks.
+  std::uint32_t access(Function function, std::uint32_t communicator, int target, Access kind,
+                       std::uint64_t bytes, std::uint64_t back, bool blocking);
+  /// A barrier of the MPI library. Returns a request unless it blocks.
+  std::uint32_t barrier(Function function, std::uint32_t communicator, bool blocking);
+  /// A message without data that the MPI library sends, or receives from `peer` in this call.
+  void notice(Function function, EventKind kind, std::uint32_t communicator, int peer, int tag);
+  /// The call takes no modelled time if it has no event.
+  void without_cost(Function function);
   /// MPI_Wtime with modelled time. Returns the number of calls since the previous one, without polls.
   /// `nullopt` if the call is internal to the library.
   std::optional<std::uint64_t> clock_read();

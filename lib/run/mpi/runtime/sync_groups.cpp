@@ -149,6 +149,33 @@ std::uint32_t record_exchange(InterposedCall& call, const Context& place, std::u
                                    blocking);
 }
 
+AccessedData accessed_data(Access kind, bool to_target, bool back, std::int64_t count, MPI_Datatype type) {
+  const TypeInfo* const known = Session::current->marshal().find_type(type);
+  const std::uint64_t bytes =
+      known != nullptr && count > 0 ? known->bytes(static_cast<std::size_t>(count)) : std::uint64_t{0};
+  constexpr std::uint64_t kLargestAtomic = 8;
+  if (kind == Access::kCombine && count == 1 && bytes <= kLargestAtomic) kind = Access::kAtomic;
+  return {kind, to_target ? bytes : 0, back ? bytes : 0};
+}
+
+void record_access(InterposedCall& call, const AccessedData& data, MPI_Win window, int target,
+                   MPI_Request* request) {
+  Session& session = call.session;
+  SyncGroup* const place = session.sync_groups().find(window);
+  if (place == nullptr || call.recorder() == nullptr) return;
+  if (target < 0) return call.recorder()->without_cost(call.function());
+  const std::uint32_t recorded = call.recorder()->access(call.function(), place->context->recorded, target,
+                                                         data.kind, data.bytes, data.back, false);
+  if (recorded == 0) return;
+  if (request == nullptr) {
+    place->accesses.push_back({target, recorded});
+  } else if (session.carries()) {
+    *request = follow(session, mpi_world(), *request, recorded);
+  } else {
+    track(session, mpi_world(), *request, recorded);
+  }
+}
+
 ScopedSync::ScopedSync(InterposedCall& call, Context* place, Who who)
     : call_(call), place_(place), who_(std::move(who)) {
   if (place_ != nullptr && call_.session.has_threads()) begun_ = record(false);
@@ -171,6 +198,8 @@ std::uint32_t ScopedSync::record(bool blocking) {
   if (const auto* const peers = std::get_if<Peers>(&who_))
     return record_exchange(call_, *place_, kUnnamedSubject, peers->to, peers->from, blocking);
   if (call_.recorder() == nullptr) return 0;
+  if (std::holds_alternative<Barrier>(who_))
+    return call_.recorder()->barrier(call_.function(), place_->recorded, blocking);
   return call_.recorder()->synchronize(call_.function(), place_->recorded, blocking);
 }
 

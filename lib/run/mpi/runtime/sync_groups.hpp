@@ -1,6 +1,7 @@
 // Calls that the MPI library carries and that synchronize ranks: constructors, windows, files,
 // intercommunicators. They cost no modelled time. They are recorded because a world advances the clocks of
-// their members to the latest one. Neighbourhood collectives are recorded with what they send and receive.
+// their members to the latest one. Neighbourhood collectives and accesses to windows are recorded with what
+// they send and receive.
 #pragma once
 
 #include <mpi.h>
@@ -29,6 +30,11 @@ struct SyncGroup {
   Context* epochs = nullptr;  // window: context for MPI_Win_post and the like, which only some members call
   std::vector<int> origins;   // window: ranks that may access this one
   std::vector<int> targets;   // window: ranks that this one may access
+  struct Access {
+    int target;
+    std::uint32_t request;  // in the recording
+  };
+  std::vector<Access> accesses;  // window: not known to be complete
 };
 
 /// The groups of windows, files, and intercommunicators whose members are all in MPI_COMM_WORLD. Offramp's
@@ -74,7 +80,7 @@ Context* sync_group_of(Session& session, Handle handle) {
 /// detected before any rank waits. A file that one rank cannot open does not stop the others.
 bool participated(int code);
 
-/// What a clock exchange refers to in recordings.
+/// What a clock exchange refers to in recordings, or a message of the library for a window.
 enum Subject : std::uint32_t { kPosted, kCompleted, kUnnamedSubject };
 /// Records that this rank sends its clock to `to` and receives those of `from`. Returns the request, if any.
 std::uint32_t record_exchange(InterposedCall& call, const Context& place, std::uint32_t subject,
@@ -110,6 +116,8 @@ class ScopedSync {
   ScopedSync(InterposedCall& call, Context* place) : ScopedSync(call, place, Who()) {}
   /// Records a neighbourhood collective.
   static ScopedSync neighbours(InterposedCall& call, MPI_Comm comm, const BlockSizes& sizes);
+  /// Records a barrier of the library.
+  static ScopedSync barrier(InterposedCall& call, Context* place) { return {call, place, Barrier()}; }
   /// Only the other group of an intercommunicator synchronizes.
   static ScopedSync other_group(InterposedCall& call, MPI_Comm comm);
   /// Records the synchronization before the call, which may remove the group.
@@ -118,7 +126,8 @@ class ScopedSync {
   void end(bool took_part = true);
 
  private:
-  using Who = std::variant<std::monostate, Peers, Neighbours>;
+  struct Barrier {};
+  using Who = std::variant<std::monostate, Peers, Neighbours, Barrier>;
   ScopedSync(InterposedCall& call, Context* place, Who who);
   std::uint32_t record(bool blocking);
 
@@ -133,6 +142,18 @@ class ScopedSync {
 /// the communicator's members are known.
 int start_beside_neighbours(InterposedCall& call, MPI_Comm comm, const BlockSizes& sizes,
                             MPI_Request& request, const std::function<int()>& start) REQUIRES(session_lock);
+
+/// What an access moves to another rank's memory, and back.
+struct AccessedData {
+  Access kind = Access::kWrite;
+  std::uint64_t bytes = 0;
+  std::uint64_t back = 0;
+};
+/// The data of `count` elements. A NIC combines one element of up to 8 bytes (Access::kAtomic).
+AccessedData accessed_data(Access kind, bool to_target, bool back, std::int64_t count, MPI_Datatype type);
+/// Records an access that the library has begun, whose request is null if it has none.
+void record_access(InterposedCall& call, const AccessedData& data, MPI_Win window, int target,
+                   MPI_Request* request) REQUIRES(session_lock);
 
 /// Opens the group of a new window or file over a communicator; pass a null handle if it could not be
 /// created. All members must call it, or none.
