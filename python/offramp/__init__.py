@@ -38,6 +38,8 @@ _EVENT = re.compile(_WHO + r"(?P<function>\S*) (?P<kind>\S+)(?P<details>.*?) com
                     r"tag (?P<tag>-?\d+) bytes (?P<bytes>\d+) extra (?P<extra>\d+)(?P<flags>.*)")
 _BETWEEN = [(kind, re.compile(_WHO + words)) for kind, words in (
     ("computes", r"computes (?P<time_ns>\d+) ns"),
+    ("rests", r"is blocked for (?P<time_ns>\d+) ns"),
+    ("lasts", r"takes (?P<time_ns>\d+) ns natively"),
     ("asks", r"polls (?P<times>\d+) times without success"),
     ("gaps", r"spends (?P<brief_ns>\d+) ns in short gaps between failed polls, and (?P<longer_ns>\d+) ns in longer ones"),
     ("cut", r"is cut off"))]
@@ -263,7 +265,8 @@ def info(program):
 def events(program):
     """Every event of a recording, one after the other, with its rank and its thread, which is None where a rank has one alone.
 
-    What a rank does between events has kinds of its own: "computes" (time_ns), "asks", questions that found nothing (times),
+    What a rank does between events has kinds of its own: "computes" and "rests" (time_ns), where it is blocked;
+    "lasts" (time_ns), the native time of the call before it without a model; "asks", questions that found nothing (times),
     "gaps" between these (brief_ns, longer_ns); "cut" is where a recording breaks off."""
     for line in command("info", program, "--events").splitlines():
         yield _event(line)

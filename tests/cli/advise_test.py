@@ -79,7 +79,7 @@ class Advise(CliTest):
         self.assertLessEqual(max(map(len, lines)), 80)
         self.assertRegex(lines[0], r"^halo-16\.rec: stay with host; aie, the closest, is [\d.]+ % slower$")
         labels = [line.split()[0] for line in lines[1:] if not line.startswith(" ")]
-        self.assertEqual(labels, ["why", "sure", "on", "next"])
+        self.assertEqual(labels, ["why", "sure", "on", "run", "next"])
         self.assertEqual([line.split()[0] for line in lines if line.startswith("  ")], ["host", "aie", "cclo"])
         for part in ("# where the time in MPI calls goes", "# what changes the answer: the ratio of aie to host", "# the best mix"):
             self.assertNotIn(part, text)

@@ -95,6 +95,7 @@ WholeRun whole_run_of(const ReplayResult& result, const ReplayJob& job) {
     for (std::size_t function = 0; function < rank.counters.calls.size(); ++function) {
       const CallCounter& call = rank.counters.calls[function];
       run.in_calls += call.modelled - call.unmodelled;
+      run.without_model += call.unmodelled;
       unmodelled[function] += call.unmodelled;
     }
   }

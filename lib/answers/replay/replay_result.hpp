@@ -135,7 +135,8 @@ struct WholeRun {
   /// Time in MPI calls, all ranks together, with the waiting for ranks that compute, and without calls that
   /// have no model and last as long as natively.
   Time in_calls;
-  Time sum;  // the sum of all ranks' ends
+  Time sum;                 // the sum of all ranks' ends
+  Time without_model = {};  // the time in calls without a model, all ranks together
   /// Communication without a model, all ranks together, and the function with most of it.
   Time unmodelled = {};
   std::string unmodelled_function = {};

@@ -195,7 +195,8 @@ std::optional<ReportAccounts> accounts_of(const WorldSetting& setting, const Rep
   ends.reserve(again->ranks.size());
   for (const ReplayedRank& rank : again->ranks) ends.push_back(rank.clock);
   TimelineBuilder timeline(std::move(ends));
-  ReportAccounts all = add_up(records.receipts(), whole_run_of(*again).in_calls, &records, &timeline);
+  const WholeRun run = whole_run_of(*again);
+  ReportAccounts all = add_up(records.receipts(), run.in_calls + run.without_model, &records, &timeline);
   all.with_computing = how.compute.kind != Compute::Mode::kNone;
   all.traffic = traffic_of(source);
   return all;

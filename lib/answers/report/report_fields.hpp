@@ -259,6 +259,7 @@ void describe(auto& a, Described<decltype(a), ReportAccounts> accounts) {
 void describe(auto& a, Described<decltype(a), WholeRun> run) {
   a.exact("modelled_time", run.end, "end");
   a.field("in_calls", run.in_calls);
+  a.field("without_model", run.without_model);
   a.field("sum", run.sum);
   a.derived("share_in_calls", [&] { return run.share_in_calls(); });
 }
