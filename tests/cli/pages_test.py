@@ -117,8 +117,8 @@ class Pages(CliTest):
                 ranges = {name: step["range"] for name, step in steps.items()}
                 self.assertTrue(all(step["colours"] > 5 for step in steps.values()), steps)
                 self.assertRegex(ranges["begin"], r"^0 to 36\.61 ms$")
-                self.assertEqual(ranges["zoomed"], "17.45 ms to 29.08 ms")
-                self.assertEqual(ranges["moved"], "20.36 ms to 31.99 ms")
+                self.assertEqual(ranges["zoomed"], "13.73 ms to 22.88 ms")
+                self.assertEqual(ranges["moved"], "16.02 ms to 25.17 ms")
                 self.assertNotIn(ranges["dragged"], (ranges["moved"], ranges["whole"]))
                 self.assertEqual(ranges["whole"], ranges["begin"])
                 self.assertNotEqual(ranges["wheel"], ranges["whole"])
