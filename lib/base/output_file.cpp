@@ -186,6 +186,19 @@ bool is_stream(const string& path) {
   return place && !place->is_regular() && !S_ISDIR(place->status.st_mode);
 }
 
+namespace {
+
+/// Of a file that is there and can be read.
+bool begins_with(const OutputPlace& place, std::string_view magic) {
+  const OpenFile file(
+      openat(place.folder.get(), place.name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  string begin(magic.size(), '\0');
+  return file.is_open() &&
+         read(file.get(), begin.data(), begin.size()) == static_cast<ssize_t>(begin.size()) && begin == magic;
+}
+
+}  // namespace
+
 Result<void> check_output(const string& path, Destination destination, Naming naming) {
   const Result<OutputPlace> place = place_of(path, destination, naming);
   if (!place) return failure(place.error());
@@ -196,6 +209,10 @@ Result<void> check_output(const string& path, Destination destination, Naming na
   if (place->exists && faccessat(place->folder.get(), place->name.c_str(), W_OK, AT_EACCESS) != 0)
     return failure(output_reason(path, errno));
   if (!place->is_regular()) return {};
+  if (begins_with(*place,
+                  "\x7f"
+                  "ELF"))
+    return failure("it is a program or a library; name another file");
   string aside;
   const OpenFile file = open_aside(*place, aside, Readers::kOwner);
   if (!file.is_open()) return failure(output_reason(path, errno));

@@ -43,7 +43,7 @@ std::string output_target(const std::string& path, Naming naming = Naming::kType
 /// to that device, because "/dev/null.0" would create a file among the devices.
 bool is_stream(const std::string& path);
 
-/// Fails if this name cannot be written. Leaves nothing behind.
+/// Fails if this name cannot be written, or is that of a program or a library. Leaves nothing behind.
 Result<void> check_output(const std::string& path, Destination destination = Destination::kStream,
                           Naming naming = Naming::kTyped);
 

@@ -72,6 +72,15 @@ class Advise(CliTest):
         help_text = self.offramp("replay", "--help", COLUMNS="60").stdout
         self.assertLessEqual(max(len(line) for line in help_text.split("\n\n")[1].splitlines()), 60)
 
+    def test_replaces_neither_a_recording_nor_a_program(self):
+        (self.folder / "r.rec").write_bytes(HALO.read_bytes())
+        (self.folder / "program").write_bytes(b"\x7fELF" + bytes(60))
+        self.assertIn("it is a recording; name another file", self.refused("advise", "r.rec", "--quick", "--html", "r.rec"))
+        self.assertIn("it is a program or a library", self.refused("advise", "r.rec", "--quick", "--html", "program"))
+        refused = self.refused("record", "-n", "2", "-o", "program", "--", "/bin/true")
+        self.assertIn("it is a program or a library", refused)
+        self.assertEqual((self.folder / "r.rec").read_bytes(), HALO.read_bytes())
+
     def test_answers_in_twelve_lines_and_says_how_sure_it_is(self):
         text = self.offramp("advise", str(HALO), "--backend", "aie,cclo").stdout
         lines = text.splitlines()

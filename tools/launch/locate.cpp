@@ -5,9 +5,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include "lib/base/mpi_family.hpp"
 #include "lib/base/text_format.hpp"
+#include "lib/programs/recording/format.hpp"
 #include "offramp/version.hpp"
 #include "tools/command_line/tool.hpp"
 
@@ -34,6 +36,12 @@ void warn(std::string_view text) {
 }
 
 std::string option_problem(std::string_view option, const std::string& path) {
+  std::string begin(recording::kFileMagic.size(), '\0');
+  std::error_code error;
+  if (option != "--output" && fs::is_regular_file(path, error) &&
+      std::ifstream(path).read(begin.data(), static_cast<std::streamsize>(begin.size())) &&
+      begin == recording::kFileMagic)
+    return option_problem(option, path, "it is a recording; name another file");
   return option_problem(option, path, check_output(path).error());
 }
 
