@@ -188,7 +188,7 @@ bool is_stream(const string& path) {
 
 namespace {
 
-/// Of a file that is there and can be read.
+/// Returns true for an existing file that can be read and begins with these bytes.
 bool begins_with(const OutputPlace& place, std::string_view magic) {
   const OpenFile file(
       openat(place.folder.get(), place.name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
