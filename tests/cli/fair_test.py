@@ -76,7 +76,7 @@ class Answers(Fair):
         answer = json.loads(self.offramp(*words, "--json").stdout)["answer"]
         self.assertEqual((answer["kind"], answer["holds"]), ("scaled", True))
         against = self.lines(*words, "--against", str(data / "hpcc_fft-32.rec"))
-        self.assertTrue(any(line.startswith("sure  100.0 % of the 352 calls of ") for line in against), against)
+        self.assertTrue(any(line.startswith("sure  100.0 % of the 352 calls of") for line in against), against)
         self.assertIn("\n# compared with ", self.offramp(*words, "--against", str(data / "hpcc_fft-32.rec"), "--verbose").stdout)
         replayed = self.lines("replay", *fft, "--phase", "fft", "--ranks", "32", "--compare", "host,dpu")
         self.assertIn("sure  the smaller recordings predict 100.0 % of 176 calls", replayed)
