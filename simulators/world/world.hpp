@@ -327,11 +327,6 @@ class RankHandle {
   /// Ends after the latest member has entered and the shortest of the members' `lasts` has passed; works: and
   /// this rank's own since its entry, which is then work and not waiting.
   RankRequest start_synchronize(const Communicator& communicator, Time lasts = {}, bool works = false);
-  /// Sends this rank's clock to the ranks in `to`, and advances it to the latest clock of those in `from`.
-  /// For each ordered pair of ranks, the n-th send on a subject matches the n-th receive. Sending does not
-  /// wait. subject: below 2^30.
-  RankRequest exchange(const Communicator& communicator, std::uint32_t subject, std::span<const int> to,
-                       std::span<const int> from);
   /// The bytes of one message, and the rank that it comes from or goes to.
   struct Block {
     int rank = 0;

@@ -691,31 +691,6 @@ RankRequest RankHandle::start_synchronize(const Communicator& communicator, Time
   return request;
 }
 
-namespace {
-/// Advances the clock to the latest of the ranks in `from`, and sends this rank's clock to those in `to`.
-/// Clocks travel as tokens at no cost. The order of receives is irrelevant, because the result is a maximum.
-Task<Outcome> exchange_clocks(Team& team, std::vector<int> to, std::vector<int> from) {
-  std::vector<Team::PendingToken> sent;
-  sent.reserve(to.size());
-  for (const int peer : to) sent.push_back(team.send_token(peer, {}, {team.clock, team.clock}));
-  for (const int peer : from) {
-    const Team::Arrival arrival = co_await team.receive_token(peer, {});
-    team.clock = later(team.clock, arrival.stamp.last);
-  }
-  for (const Team::PendingToken& token : sent) co_await token;
-  co_return Outcome::kOk;
-}
-}  // namespace
-
-RankRequest RankHandle::exchange(const Communicator& communicator, std::uint32_t subject,
-                                 std::span<const int> to, std::span<const int> from) {
-  auto* const exchange =
-      new world::Collective(thread_, communicator, 0, world::Collective::tag_of_exchange(subject));
-  RankRequest request(exchange);
-  exchange->start(thread_, exchange_clocks(*exchange, {to.begin(), to.end()}, {from.begin(), from.end()}));
-  return request;
-}
-
 RankRequest RankHandle::access(const Communicator& communicator, int target, Access kind, std::size_t bytes,
                                std::size_t back) {
   RankRequest request(new world::Operation(Kind::kSend, thread_.rank()));

@@ -17,7 +17,7 @@ Collective::Collective(Thread& thread, const Communicator& communicator, std::ui
       group_(communicator.group_),
       backend_(backend),
       tag_(tag),
-      by_processor_(tag < tag_of_exchange(0) && thread.core().is_by_processor(backend)),
+      by_processor_(thread.core().is_by_processor(backend)),
       left_(thread.clock) {
   Rank& rank = own();
   clock = thread.clock;

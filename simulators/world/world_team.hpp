@@ -17,11 +17,8 @@ class Collective final : public Operation, public Team {
   Collective(const Collective&) = delete;
   Collective& operator=(const Collective&) = delete;
 
-  /// Message tags: of the communicator's number-th collective, and of exchanges on a subject.
-  static int tag_of(std::uint32_t number) { return static_cast<int>(number % kExchange); }
-  static int tag_of_exchange(std::uint32_t subject) {
-    return static_cast<int>(kExchange + subject % kExchange);
-  }
+  /// The message tag of the communicator's number-th collective.
+  static int tag_of(std::uint32_t number) { return static_cast<int>(number % (1U << 31)); }
 
   /// Starts an algorithm on this team. The calling thread's clock advances by the time of the call.
   void start(Thread& thread, Task<Outcome> algorithm);
@@ -73,8 +70,6 @@ class Collective final : public Operation, public Team {
   static MutableBytes writable(Bytes bytes) { return {const_cast<std::byte*>(bytes.data()), bytes.size()}; }
   Operation* begin(Kind kind);
   std::unique_ptr<Operation> end(Handle handle);
-
-  static constexpr std::uint32_t kExchange = std::uint32_t{1} << 30;
 
   std::shared_ptr<const Communicator::Group> group_;
   std::uint8_t backend_;

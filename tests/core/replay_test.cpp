@@ -411,7 +411,7 @@ class Scribbler {
         event.kind == EventKind::kWait || event.kind == EventKind::kCancel || event.kind == EventKind::kFree;
     if (event.kind == EventKind::kCommunicator) {
       event.list = tape.list({1, 0, 2});
-    } else if (event.kind == EventKind::kExchange || event.kind == EventKind::kNeighbours) {
+    } else if (event.kind == EventKind::kNeighbours) {
       event.list = list(tape, 0, 3);
       event.second_list = list(tape, 0, 3);
     } else if (of_requests && begun_ > 0) {
@@ -706,24 +706,6 @@ TEST_F(AReplay, ClaimsAndProbes) {
   options.compute.kind = Compute::Mode::kMeasured;
   const ReplayResult result = replayed(setting_, tapes, options);
   EXPECT_EQ(result.clocks(), direct);
-}
-
-TEST_F(AReplay, TellsClocks) {
-  // Ranks 1 and 2 open windows for rank 0 and wait until it has completed its accesses.
-  std::vector<Tape> tapes(4);
-  for (int target = 1; target < 3; ++target) {
-    Tape& tape = tapes[static_cast<std::size_t>(target)];
-    tape.compute(static_cast<std::uint64_t>(target) * 1000);
-    tape.exchange(0, {0}, {});
-    tape.exchange(1, {}, {0});
-  }
-  tapes[0].exchange(0, {}, {1, 2});
-  tapes[0].compute(500);
-  tapes[0].exchange(1, {1, 2}, {});
-  ReplayOptions options;
-  options.compute.kind = Compute::Mode::kMeasured;
-  EXPECT_THAT(replayed(setting_, tapes, options).clocks(),
-              ElementsAre(Time::ns(2500), Time::ns(2500), Time::ns(2500), Time()));
 }
 
 TEST_F(AReplay, CountsCallsAndPhases) {
@@ -1143,14 +1125,11 @@ INSTANTIATE_TEST_SUITE_P(
                    tapes[0].add(event);
                  },
                  "its blocks exceed"},
-        Nonsense{"Subject",
+        Nonsense{"Neighbour",
                  [](auto& tapes) {
-                   Tape::Event event = event_of(EventKind::kExchange);
-                   event.tag = -3;
-                   tapes[0].add(event);
+                   tapes[0].neighbours({}, {2, 8});
                  },
-                 "invalid kind of exchange -3"},
-        Nonsense{"Neighbour", [](auto& tapes) { tapes[0].exchange(0, {}, {2}); }, "rank 2 is not one of 2"},
+                 "rank 2 is not one of 2"},
         Nonsense{"Target", [](auto& tapes) { tapes[0].access(Access::kWrite, 2, 8); },
                  "rank 2 is not one of 2"},
         Nonsense{"Access", [](auto& tapes) { tapes[0].access(Access::kCount, 1, 8); }, "unknown access"},

@@ -161,15 +161,6 @@ class Tape {
   void meet(std::uint32_t communicator = 0) {
     message(Kind::kMeet, 0, 0, 0, recording::kBlocking, communicator);
   }
-  void exchange(int subject, const std::vector<int>& to, const std::vector<int>& from) {
-    Event event;
-    event.kind = Kind::kExchange;
-    event.flags = recording::kBlocking;
-    event.tag = subject;
-    event.list = list({to.begin(), to.end()});
-    event.second_list = list({from.begin(), from.end()});
-    add(event);
-  }
   /// Ranks and bytes in turn. Returns its request, if it begins one.
   std::uint64_t neighbours(const std::vector<std::uint64_t>& to, const std::vector<std::uint64_t>& from,
                            int flags = recording::kBlocking) {
@@ -246,11 +237,25 @@ class TapeReader final : public recording::Reader {
   [[nodiscard]] std::uint32_t thread() const override { return beside().thread; }
   /// The name of an event's kind, which serves as the name of the function.
   [[nodiscard]] std::string_view call(std::uint16_t number) const override {
-    static constexpr std::string_view kNames[] = {
-        "MPI_Send",   "MPI_Recv",        "collective",       "MPI_Wait",           "MPI_Probe",
-        "MPI_Mprobe", "MPI_Cancel",      "MPI_Request_free", "MPI_Comm_create",    "meet",
-        "exchange",   "MPI_Pcontrol",    "native",           "MPI_Wtime",          "MPI_Neighbor_alltoall",
-        "MPI_Put",    "MPI_Icollective", Tape::kFinalize,    "MPI_File_write_all", "MPI_Pready"};
+    static constexpr std::string_view kNames[] = {"MPI_Send",
+                                                  "MPI_Recv",
+                                                  "collective",
+                                                  "MPI_Wait",
+                                                  "MPI_Probe",
+                                                  "MPI_Mprobe",
+                                                  "MPI_Cancel",
+                                                  "MPI_Request_free",
+                                                  "MPI_Comm_create",
+                                                  "meet",
+                                                  "MPI_Neighbor_alltoall",
+                                                  "MPI_Pcontrol",
+                                                  "native",
+                                                  "MPI_Wtime",
+                                                  "MPI_Put",
+                                                  "MPI_Icollective",
+                                                  Tape::kFinalize,
+                                                  "MPI_File_write_all",
+                                                  "MPI_Pready"};
     static_assert(std::size(kNames) == Tape::kPartitionedCall + 1);
     return number < std::size(kNames) ? kNames[number] : "MPI_Other";
   }

@@ -329,8 +329,8 @@ std::string values_text(std::span<const std::uint64_t> values) {
 
 std::string_view kind_text(EventKind kind) {
   constexpr std::array<std::string_view, static_cast<std::size_t>(EventKind::kCount)> kNames = {
-      "send",         "receive", "collective", "wait",  "probe",  "claim", "cancel",     "free",
-      "communicator", "meet",    "exchange",   "phase", "native", "clock", "neighbours", "access"};
+      "send",         "receive", "collective", "wait",  "probe",  "claim", "cancel", "free",
+      "communicator", "meet",    "neighbours", "phase", "native", "clock", "access"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

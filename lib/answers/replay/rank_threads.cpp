@@ -104,8 +104,6 @@ RankThreads::Key RankThreads::key_of(const Dealt& dealt) {
     case EventKind::kNeighbours:
     case EventKind::kMeet:
       return {Key::What::kCollective, event.communicator, 0, 0, 0};
-    case EventKind::kExchange:
-      return {Key::What::kExchange, event.communicator, 0, event.tag, 0};
     case EventKind::kCommunicator:
       return {Key::What::kCommunicator, 0, 0, 0, event.extra};
     default:

@@ -35,7 +35,7 @@ class RankThreads {
  public:
   /// Events with equal keys keep their recorded order. kNone: events in any order.
   struct Key {
-    enum class What : std::uint8_t { kNone, kSend, kReceive, kCollective, kExchange, kCommunicator };
+    enum class What : std::uint8_t { kNone, kSend, kReceive, kCollective, kCommunicator };
     What what = What::kNone;
     std::uint32_t communicator = 0;
     std::int32_t peer = 0;

@@ -13,26 +13,10 @@ namespace offramp {
 using recording::Event;
 using recording::EventKind;
 
-namespace {
-
-constexpr int kSubjects = 1 << 30;  // limit of RankHandle::exchange()
-
-}  // namespace
-
 // --- collectives ---
 
 /// Starts an operation of all members. Returns an empty request if it is refused.
 RankRequest ReplayThread::start(std::uint64_t& bytes) {
-  if (event_.kind == EventKind::kExchange) {
-    if (event_.tag < 0 || event_.tag >= kSubjects) {
-      refuse(fmt::format("invalid kind of exchange {}", event_.tag));
-      return {};
-    }
-    if (!ranks_of(to_, event_.list, communicator_->size()) ||
-        !ranks_of(from_, event_.second_list, communicator_->size()))
-      return {};
-    return rank_.exchange(*communicator_, static_cast<std::uint32_t>(event_.tag), to_, from_);
-  }
   if (event_.kind == EventKind::kAccess) {
     bytes = event_.bytes + event_.extra;
     const Time before = rank_.clock();

@@ -26,9 +26,6 @@ constexpr std::uint64_t kMostComputed =
 constexpr std::uint64_t kSelves = std::uint64_t{1} << 63;
 constexpr std::uint64_t kJobs = std::uint64_t{1} << 62;
 
-constexpr bool is_meeting(EventKind kind) {
-  return kind == EventKind::kMeet || kind == EventKind::kExchange;
-}
 /// Events of other threads that MPI orders behind it wait until it is done, not only begun: they must not
 /// receive the message that it probes for, or complete the request that it cancels.
 constexpr bool is_over_when_done(EventKind kind) {
@@ -55,7 +52,7 @@ constexpr SizeTable::OperationClass size_kind(EventKind kind) {
 
 constexpr bool has_communicator(EventKind kind) {
   if (kind == EventKind::kNeighbours || kind == EventKind::kAccess) return true;
-  return kind <= EventKind::kClaim ? kind != EventKind::kWait : is_meeting(kind);
+  return kind <= EventKind::kClaim ? kind != EventKind::kWait : kind == EventKind::kMeet;
 }
 
 }  // namespace
@@ -139,8 +136,7 @@ Task<void> ReplayThread::play() {
       case EventKind::kCollective:
       case EventKind::kNeighbours:
       case EventKind::kAccess:
-      case EventKind::kMeet:
-      case EventKind::kExchange: {
+      case EventKind::kMeet: {
         std::uint64_t bytes = 0;
         RankRequest request = start(bytes);
         if (!request.empty()) co_await complete(request, bytes);
@@ -384,7 +380,7 @@ void ReplayThread::count_completed(const Begun& what, const Received& received) 
     counter.bytes += received.bytes;
     counter.note(received.handling);
   }
-  if (is_meeting(what.kind)) return;
+  if (what.kind == EventKind::kMeet) return;
   const Time posting = what.kind == EventKind::kReceive ? rank_.post_cost() : Time();
   const Time spent = received.spent + posting;
   own_.replayed.counters.times.add(receives ? received.handling : what.handling, spent);

@@ -189,7 +189,6 @@ void Timeline::begins(const ThreadPosition& place, const ReplayedEvent& replayed
     case EventKind::kNeighbours:
       return unsupported("left out: messages of neighbourhood collectives (their calls are written)");
     case EventKind::kMeet:
-    case EventKind::kExchange:
       return unsupported("left out: waits in windows and files (their calls are written)");
     case EventKind::kPhase:
       return unsupported("left out: names of phases");

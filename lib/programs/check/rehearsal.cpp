@@ -182,7 +182,6 @@ class Rehearsal {
       case EventKind::kCommunicator:
         make_communicator(rank);
         break;
-      case EventKind::kExchange:
       case EventKind::kNeighbours:
       case EventKind::kAccess:
       case EventKind::kPhase:

@@ -108,7 +108,6 @@ void ProgramVisitor::event(Reader& reader, const Event& event) {
       if (begins_request(event)) ++begun_;
       return unsupported("left out: neighbourhood collectives");
     case EventKind::kMeet:
-    case EventKind::kExchange:
       if (begins_request(event)) ++begun_;
       return unsupported("left out: waits in windows and files");
     case EventKind::kPhase:

@@ -24,11 +24,10 @@ enum class EventKind : std::uint8_t {
   kFree,          // the program releases a request without waiting: extra
   kCommunicator,  // next communicator, persistent collective, or group: list (members), extra
   kMeet,          // advances the clocks of a communicator's members to the latest, plus Times::native
-  kExchange,      // sends this rank's clock and receives others': tag (subject), lists
+  kNeighbours,    // messages to and from listed ranks at once; the lists are ranks and bytes in turn
   kPhase,         // MPI_Pcontrol: tag (level), list (one character each; empty: no name)
   kNative,        // a call without a model, which lasts Times::native
   kClock,         // MPI_Wtime in modelled time: extra (calls since the previous one)
-  kNeighbours,    // a neighbourhood collective: the lists are ranks and bytes in turn, sent and received
   kAccess,        // to another rank's memory: peer (target), tag (an Access), bytes (to it), extra (from it)
   kCount
 };
@@ -36,7 +35,7 @@ enum class EventKind : std::uint8_t {
 /// Bits of Event::flags.
 enum EventFlag : std::uint8_t {
   // Begun and completed in one call, without a request. Without this flag, kSend, kReceive, kClaim,
-  // kCollective, kNeighbours, kAccess, kMeet, and kExchange begin a request.
+  // kCollective, kNeighbours, kAccess, and kMeet begin a request.
   kBlocking = 1,
   kContinues = 2,    // part of the same call as the previous event
   kSynchronous = 4,  // of a send
@@ -93,8 +92,8 @@ constexpr bool begins_request(const Event& event) {
   constexpr std::uint32_t kKinds =
       1U << static_cast<int>(EventKind::kSend) | 1U << static_cast<int>(EventKind::kReceive) |
       1U << static_cast<int>(EventKind::kCollective) | 1U << static_cast<int>(EventKind::kClaim) |
-      1U << static_cast<int>(EventKind::kMeet) | 1U << static_cast<int>(EventKind::kExchange) |
-      1U << static_cast<int>(EventKind::kNeighbours) | 1U << static_cast<int>(EventKind::kAccess);
+      1U << static_cast<int>(EventKind::kMeet) | 1U << static_cast<int>(EventKind::kNeighbours) |
+      1U << static_cast<int>(EventKind::kAccess);
   const auto kind = static_cast<unsigned>(event.kind);
   return kind < static_cast<unsigned>(EventKind::kCount) && (kKinds >> kind & 1U) != 0 &&
          (event.flags & (kBlocking | kBuffered)) == 0;
@@ -105,7 +104,7 @@ constexpr bool begins_request(const Event& event) {
 struct Times {
   std::uint64_t computing = 0;  // CPU time since the previous event
   std::uint64_t blocked = 0;    // the rest since then: an accelerator, a file, a sleep, another thread
-  /// How long the call took in the recorded run, if the event is a kNative, kMeet, or kExchange. A kMeet
+  /// How long the call took in the recorded run, if the event is a kNative or a kMeet. A kMeet
   /// lasts, from its last member's entry on, as long as the shortest of its members' calls; of one on a file,
   /// each member's also lasts as long as its own.
   std::uint64_t native = 0;

@@ -493,8 +493,6 @@ class Attempt {
                           rule.members->text());
       } else if (event.kind == EventKind::kCollective && has_blocks_of_different_sizes(event.operation)) {
         why = "its blocks have individual sizes, which may depend on the number of ranks";
-      } else if (event.kind == EventKind::kExchange) {
-        why = "it lists the ranks that synchronize, which may depend on the number of ranks";
       } else if (event.kind == EventKind::kNeighbours) {
         why = "it lists its neighbours, which may depend on the number of ranks";
       }

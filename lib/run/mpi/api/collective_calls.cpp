@@ -30,6 +30,22 @@ MpiCommunicator open_persistent(InterposedCall& call, MPI_Comm comm) {
 
 }  // namespace
 
+int make_persistent_blocks(Function function, MPI_Comm comm, const BlockSizes& sizes, MPI_Request* handle,
+                           const std::function<int()>& library) {
+  InterposedCall call(function);
+  const int code = pass_through(call, function, library);
+  const bool is_known = call.session.marshal().find_for_collectives(comm) != nullptr;
+  if (code != MPI_SUCCESS || !is_known || call.recorder() == nullptr) return code;
+  const auto kept = std::make_shared<KeptByRequest>();
+  kept->place = open_persistent(call, comm);
+  follow_starts(call.session, comm, *handle, [kept, blocks = blocks_of(call.session, comm, sizes)] {
+    Session& session = *Session::current;
+    return session.recorder()->neighbours(static_cast<Function>(session.engine().function()),
+                                          kept->place.recorded, blocks.to, blocks.from, false);
+  });
+  return code;
+}
+
 // Each start builds the operation again from the arguments, which the program must keep until it frees the
 // request. Reductions with a user-defined operation stay with the MPI library, which retains the operation
 // beyond MPI_Op_free. So do reductions whose result the library computes. Every rank makes the same choice.

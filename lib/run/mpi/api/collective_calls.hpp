@@ -70,17 +70,18 @@ class BlockingCollective {
   BuiltCall built_;
 };
 
-/// other_group: an intercommunicator whose groups the call synchronizes, otherwise MPI_COMM_NULL.
-template <typename Build, typename Library, typename... Arguments>
-[[gnu::always_inline]] inline int start_blocking(Function function, MPI_Comm comm, MPI_Comm other_group,
-                                                 Build build, Library library, Arguments... arguments) {
+/// sizes(): the BlockSizes of the call on an intercommunicator, whose collectives the library carries.
+template <typename Sizes, typename Build, typename Library, typename... Arguments>
+[[gnu::always_inline]] inline int start_collective(Function function, MPI_Comm comm, Sizes sizes, Build build,
+                                                   Library library, Arguments... arguments) {
   Outcome outcome = Outcome::kOk;
   {
     InterposedCall call(function);
     const BlockingCollective blocking(call.session.marshal(), function, build, arguments..., comm);
     CollectiveCall* const collective = blocking.get();
     if (collective == nullptr) {
-      ScopedSync sync = ScopedSync::other_group(call, other_group);
+      Context* const place = context_between_groups(call.session, comm);
+      ScopedSync sync = ScopedSync::blocks(call, place, comm, place != nullptr ? sizes() : BlockSizes());
       const int code = pass_through(call, function, [&] { return library(arguments..., comm); });
       sync.end(participated(code));
       return code;
@@ -96,27 +97,18 @@ template <typename Build, typename Library, typename... Arguments>
   return finish(function, comm, outcome);
 }
 
-template <typename Build, typename Library, typename... Arguments>
-[[gnu::always_inline]] inline int start_collective(Function function, MPI_Comm comm, Build build,
-                                                   Library library, Arguments... arguments) {
-  return start_blocking(function, comm, MPI_COMM_NULL, build, library, arguments...);
-}
-
-/// For collectives in which every rank receives data from every rank of an intercommunicator's other group.
-template <typename Build, typename Library, typename... Arguments>
-[[gnu::always_inline]] inline int start_mutual(Function function, MPI_Comm comm, Build build, Library library,
-                                               Arguments... arguments) {
-  return start_blocking(function, comm, comm, build, library, arguments...);
-}
-
-template <typename Build, typename Library, typename... Arguments>
+template <typename Sizes, typename Build, typename Library, typename... Arguments>
 [[gnu::always_inline]] inline int start_icollective(Function function, MPI_Comm comm, MPI_Request* handle,
-                                                    Build build, Library library, Arguments... arguments) {
+                                                    Sizes sizes, Build build, Library library,
+                                                    Arguments... arguments) {
   InterposedCall call(function);
   BuiltCall collective = handle != nullptr ? build(call.session.marshal(), arguments..., comm) : nullptr;
   if (collective == nullptr) {
     call.session.library_has_work();
-    return pass_through(call, function, [&] { return library(arguments..., comm, handle); });
+    Context* const place = context_between_groups(call.session, comm);
+    return start_blocks(call, place, comm, place != nullptr ? sizes() : BlockSizes(), handle, [&] {
+      return pass_through(call, function, [&] { return library(arguments..., comm, handle); });
+    });
   }
   collective->operation.nonblocking = true;
   const std::uint32_t recorded = record_start(call.session, *collective);
@@ -140,6 +132,9 @@ template <typename Build, typename Library, typename... Arguments>
   return MPI_SUCCESS;
 }
 
+/// A persistent collective of blocks, which the MPI library carries.
+int make_persistent_blocks(Function function, MPI_Comm comm, const BlockSizes& sizes, MPI_Request* handle,
+                           const std::function<int()>& library);
 /// Persistent collectives. build() makes the operation of a start, or null if the call is not carried.
 int make_persistent(InterposedCall& call, MPI_Comm comm, MPI_Request* handle, MPI_Op op,
                     std::function<BuiltCall()> build, const std::function<int()>& library)

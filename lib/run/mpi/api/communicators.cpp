@@ -67,7 +67,7 @@ int duplicate_nonblocking(Function function, MPI_Comm comm, MPI_Comm* made, MPI_
   InterposedCall call(function);
   Session& session = call.session;
   MpiCommunicator* parent = session.marshal().communicators.find(comm);
-  if (parent == nullptr || made == nullptr || handle == nullptr)
+  if (parent == nullptr || parent->collective == nullptr || made == nullptr || handle == nullptr)
     return call.unlocked([&] { return library(handle); });
   MPI_Request inner = MPI_REQUEST_NULL;
   *made = MPI_COMM_NULL;
@@ -152,8 +152,10 @@ int Comm_disconnect(MPI_Comm* comm) {
   if (communicator != nullptr) {
     call.session.marshal().communicators.keep_name(*communicator);
     if (call.session.carries())
-      call.wait(
-          [&] { return !communicator->context->is_active() && !communicator->collective->is_active(); });
+      call.wait([&] {
+        const Context* const collective = communicator->collective;
+        return !communicator->context->is_active() && (collective == nullptr || !collective->is_active());
+      });
   }
   ScopedSync sync(call, sync_group_of(call.session, freed));
   sync.before_call();

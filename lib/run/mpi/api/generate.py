@@ -64,7 +64,8 @@ BY_HAND = {"own", "beside"}
 AS_THEY_ARE = {"library"}
 # What is called around the library's function, with which handles: one that is given, one that is made or freed.
 AROUND = {"meet": ("pass_and_sync", "given"), "neighbour": ("pass_and_sync_neighbours", "given", "sizes"),
-          "ineighbour": ("start_and_sync_neighbours", "given", "sizes", "request"), "construct": ("construct", "given", "made"),
+          "ineighbour": ("start_and_sync_neighbours", "given", "sizes", "request"),
+          "pneighbour": ("make_persistent_blocks", "given", "sizes", "request"), "construct": ("construct", "given", "made"),
           "assemble": ("construct", "MPI_COMM_NULL", "made"), "open": ("open_beside", "given", "made"),
           "close": ("close_beside", "made")}
 # How a function accesses memory, and whether its data goes to the target and back. Its form with a request begins with R.
@@ -72,7 +73,10 @@ ACCESSES = {"Put": ("kWrite", "true", "false"), "Get": ("kRead", "false", "true"
             "Get_accumulate": ("kCombine", "op != MPI_NO_OP", "true"), "Fetch_and_op": ("kCombine", "op != MPI_NO_OP", "true"),
             "Compare_and_swap": ("kCombine", "true", "true")}
 # The number of a collective's arguments that follow those of its operation.
-COLLECTIVES = {"collective": 1, "mutual": 1, "icollective": 2, "pcollective": 3}
+COLLECTIVES = {"collective": 1, "icollective": 2, "pcollective": 3}
+# Which ranks send and receive on an intercommunicator: by default each to and from all of the other group.
+FLOWS = {"Bcast": "kFromRoot", "Scatter": "kFromRoot", "Scatterv": "kFromRoot", "Reduce": "kToRoot", "Gather": "kToRoot",
+         "Gatherv": "kToRoot", "Scan": "kNone", "Exscan": "kNone"}
 CARRIED = {"own", "construct", "assemble", *COLLECTIVES}
 
 HEADER = """// Generated from functions.txt and mpi.h. Do not edit.
@@ -85,6 +89,18 @@ def builder(function):
     return "build_" + (name[1:] if function.kind == "icollective" else name)
 
 
+def sizes_between_groups(function, words):
+    """The blocks of a collective on an intercommunicator."""
+    name = function.name.removesuffix("_c")
+    name = name[1:].capitalize() if function.kind == "icollective" else name
+    if name.startswith("Reduce_scatter"):
+        return f"whole_sizes({words[2]}, datatype, comm)"
+    blocks = [word for word in words if re.fullmatch(r"(send|recv)(count|type)s?", word)]
+    blocks = blocks or (["count", "datatype"] * 2 if "count" in words else ["0", "MPI_BYTE"] * 2)
+    flow = FLOWS.get(name, "kAll")
+    return f"block_sizes({', '.join(blocks)}, BlockSizes::Flow::{flow}{', root' if 'root' in words else ''})"
+
+
 def body(function, prototype):
     """The body of a generated entry point."""
     _, parameters, arguments, _ = prototype
@@ -95,6 +111,8 @@ def body(function, prototype):
         built, rest = words[:-COLLECTIVES[kind]], words[-COLLECTIVES[kind]:]
         if kind == "pcollective":
             rest.append("op" if "op" in built else "MPI_OP_NULL")
+        else:
+            rest.append(f"[&] {{ return {sizes_between_groups(function, words)}; }}")
         call = ", ".join([f"Function::k{name}", *rest, builder(function), f"native.{name}", *built])
         return f"  return start_{kind}({call});\n"
     if kind == "access":

@@ -30,7 +30,7 @@ int track_persistent(InterposedCall& call, MPI_Comm comm, const Point& point, re
   const int code = call.leave_to_library(library);
   if (code != MPI_SUCCESS) return code;
   TrackedRequest& tracked = track(call.session, comm, *handle, 0);
-  tracked.add_more().repeated = ProgramRecorder::message_event(Function::kStart, kind, point, flags);
+  tracked.add_more().repeated = call.recorder()->message_event(Function::kStart, kind, point, flags);
   return code;
 }
 
@@ -104,7 +104,9 @@ int start_requests(Function function, int count, MPI_Request* requests, Library 
       return call.unlocked(library);
     for (int i = 0; i < count && code == MPI_SUCCESS; ++i) {
       comm = offramp_native_request_comm(requests[i]);
-      code = start_again(call.session, request_in(offramp_native_request_body(requests[i])));
+      Request& request = request_in(offramp_native_request_body(requests[i]));
+      code = call.unlocked([&] { return start_in_library(request); });
+      if (code == MPI_SUCCESS) code = start_again(call.session, request);
     }
   }
   return raise_error(function, comm, code);

@@ -36,13 +36,15 @@ bool is_recorded_early(InterposedCall& call) {
 void record_notify(InterposedCall& call, const Context& epochs, Subject subject, std::span<const int> to) {
   if (call.recorder() == nullptr) return;
   for (const int rank : to)
-    call.recorder()->notice(call.function(), recording::EventKind::kSend, epochs.recorded, rank, subject);
+    call.recorder()->library_message(call.function(), recording::EventKind::kSend, epochs.recorded, rank,
+                                     subject);
 }
 
 void record_wait(InterposedCall& call, const Context& epochs, Subject subject, std::span<const int> from) {
   if (call.recorder() == nullptr) return;
   for (const int rank : from)
-    call.recorder()->notice(call.function(), recording::EventKind::kReceive, epochs.recorded, rank, subject);
+    call.recorder()->library_message(call.function(), recording::EventKind::kReceive, epochs.recorded, rank,
+                                     subject);
   call.recorder()->without_cost(call.function());
 }
 

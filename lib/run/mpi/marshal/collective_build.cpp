@@ -29,7 +29,7 @@ Pointer element(Pointer buffer, std::int64_t index, const TypeInfo& type) {
 class Builder {
  public:
   Builder(MarshalContext& context, MPI_Comm comm, OperationKind kind, int root = 0)
-      : context_(context), communicator_(context.find(comm)) {
+      : context_(context), communicator_(context.find_for_collectives(comm)) {
     if (communicator_ == nullptr || root < 0 || root >= communicator_->size) return;
     made_ = std::make_unique<CollectiveCall>(context.engine, *communicator_);
     made_->operation.kind = kind;
@@ -285,7 +285,7 @@ BuiltCall build_exscan(MarshalContext& context, const void* sendbuf, void* recvb
   BuiltCall made =
       build_whole_reduction(context, OperationKind::kExscan, sendbuf, recvbuf, count, type, op, comm);
   // The first rank has no result: its buffer is not changed.
-  if (made != nullptr && context.find(comm)->rank == 0) {
+  if (made != nullptr && context.find_for_collectives(comm)->rank == 0) {
     made->buffers.receive = {};
     made->incoming.reset();
   }
@@ -309,7 +309,7 @@ BuiltCall build_reduce_scatter_block(MarshalContext& context, const void* sendbu
 
 BuiltCall build_reduce_scatter(MarshalContext& context, const void* sendbuf, void* recvbuf, Counts counts,
                                MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-  const MpiCommunicator* const communicator = context.find(comm);
+  const MpiCommunicator* const communicator = context.find_for_collectives(comm);
   if (communicator == nullptr || counts.missing()) return nullptr;
   const int size = communicator->size;
   bool alike = true;

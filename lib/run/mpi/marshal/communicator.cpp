@@ -76,16 +76,30 @@ MpiCommunicator* Communicators::add(MPI_Comm comm, std::uint64_t id) {
   const auto members = std::make_shared<const std::vector<int>>(std::move(world));
   communicator->collective = &engine_.open_context(id | kCollectiveContext, communicator->rank, members);
   communicator->context = &engine_.open_context(id, communicator->rank, members);
+  return keep(std::move(communicator));
+}
+
+MpiCommunicator* Communicators::add_between_groups(MPI_Comm comm, std::uint64_t id, int rank,
+                                                   std::vector<int> peers) {
+  auto communicator = std::make_unique<MpiCommunicator>();
+  communicator->handle = comm;
+  communicator->rank = rank;
+  communicator->size = static_cast<int>(peers.size());
+  communicator->context = &engine_.open_context(id, rank, std::move(peers));
+  return keep(std::move(communicator));
+}
+
+MpiCommunicator* Communicators::keep(std::unique_ptr<MpiCommunicator> communicator) {
   MpiCommunicator* const added = communicator.get();
-  recent_[slot_of(comm)] = {comm, added};
-  known_[comm] = std::move(communicator);
+  recent_[slot_of(added->handle)] = {added->handle, added};
+  known_[added->handle] = std::move(communicator);
   return added;
 }
 
 void set_recorded(MpiCommunicator& communicator, std::uint32_t number) {
   communicator.recorded = number;
   communicator.context->recorded = number;
-  communicator.collective->recorded = number;
+  if (communicator.collective != nullptr) communicator.collective->recorded = number;
 }
 
 void Communicators::add_predefined() {
@@ -105,6 +119,13 @@ std::uint64_t Communicators::next_derived_id(MpiCommunicator& parent) {
 
 std::uint64_t Communicators::id_of_part(std::uint64_t derived, int leader) {
   return derive(derived, static_cast<std::uint64_t>(leader));
+}
+
+std::uint64_t Communicators::id_of_partitioned(std::uint64_t context, int source, int destination, int tag,
+                                               std::uint32_t number) {
+  std::uint64_t id = context;
+  for (const int word : {source, destination, tag}) id = derive(id, static_cast<std::uint64_t>(word));
+  return derive(id, number);
 }
 
 MpiCommunicator Communicators::open_persistent(MpiCommunicator& parent) {
@@ -169,7 +190,7 @@ void Communicators::forget_freed(MPI_Comm comm) {
 
 void Communicators::close(const MpiCommunicator& communicator) {
   engine_.close_context(*communicator.context);
-  engine_.close_context(*communicator.collective);
+  if (communicator.collective != nullptr) engine_.close_context(*communicator.collective);
 }
 
 }  // namespace offramp

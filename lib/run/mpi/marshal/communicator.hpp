@@ -1,4 +1,5 @@
-// The communicators on which Offramp carries messages: intracommunicators of ranks of MPI_COMM_WORLD.
+// The communicators on which Offramp carries messages: those of ranks of MPI_COMM_WORLD. It leaves the
+// collectives of intercommunicators to the MPI library.
 #pragma once
 
 #include <mpi.h>
@@ -14,12 +15,13 @@ namespace offramp {
 
 struct MpiCommunicator {
   MPI_Comm handle = MPI_COMM_NULL;
-  Context* context = nullptr;     // point-to-point
-  Context* collective = nullptr;  // messages of collective algorithms
-  int rank = 0;
-  int size = 0;
-  std::uint32_t derived = 0;   // number of ids derived from this one's; equal on all members
-  std::uint32_t recorded = 0;  // as Context::recorded
+  /// Point-to-point. Its members are the peers: on an intercommunicator, the other group.
+  Context* context = nullptr;
+  Context* collective = nullptr;  // messages of collective algorithms; null on an intercommunicator
+  int rank = 0;                   // in the own group
+  int size = 0;                   // the number of peers
+  std::uint32_t derived = 0;      // number of ids derived from this one's; equal on all members
+  std::uint32_t recorded = 0;     // as Context::recorded
 };
 
 /// Sets the communicator's number in this rank's recording.
@@ -30,7 +32,7 @@ class Communicators {
  public:
   explicit Communicators(Engine& engine) : engine_(engine) {}
 
-  /// Null if it is not carried: an intercommunicator, members outside of MPI_COMM_WORLD, no communicator.
+  /// Null if it is not carried: members outside of MPI_COMM_WORLD, no communicator.
   MpiCommunicator* find(MPI_Comm comm) {
     Slot& slot = recent_[slot_of(comm)];
     if (slot.comm == comm) [[likely]]
@@ -46,6 +48,9 @@ class Communicators {
   [[nodiscard]] std::uint64_t next_id();
   /// Adds a communicator with the agreed id. Returns null if it is not carried.
   MpiCommunicator* add(MPI_Comm comm, std::uint64_t id);
+  /// Adds an intercommunicator with the agreed id. rank: in the own group; peers: the other group's world
+  /// ranks.
+  MpiCommunicator* add_between_groups(MPI_Comm comm, std::uint64_t id, int rank, std::vector<int> peers);
   /// The id of the next object made from a communicator (another one, a window, a file): a function of what
   /// all members know, without communication.
   static std::uint64_t next_derived_id(MpiCommunicator& parent);
@@ -55,6 +60,9 @@ class Communicators {
   /// member is outside of MPI_COMM_WORLD.
   [[nodiscard]] static bool are_ranks_of_world(MPI_Comm comm, std::vector<int>& local,
                                                std::vector<int>& remote);
+  /// The id of the number-th partitioned message of a tag between two world ranks.
+  static std::uint64_t id_of_partitioned(std::uint64_t context, int source, int destination, int tag,
+                                         std::uint32_t number);
   /// The context of one persistent collective, opened in the order of the `_init` calls. Its starts match
   /// those of the same collective on the other members, even if a rank starts several in another order. It
   /// has no point-to-point context and outlives its communicator.
@@ -80,6 +88,7 @@ class Communicators {
   };
   static std::size_t slot_of(MPI_Comm comm) { return slot_of_handle<kSlots>(comm); }
   MpiCommunicator* look_up(MPI_Comm comm, Slot& slot);
+  MpiCommunicator* keep(std::unique_ptr<MpiCommunicator> communicator);
   void close(const MpiCommunicator& communicator);
   [[nodiscard]] static bool is_own(MPI_Comm comm, std::vector<int>& world);
 

@@ -29,10 +29,12 @@ struct PersistentArguments {
 struct MarshalContext {
   explicit MarshalContext(Engine& carrier) : engine(carrier), communicators(carrier) {}
 
-  /// Returns null if Offramp does not carry the communicator.
-  MpiCommunicator* find(MPI_Comm comm) {
+  /// Returns null if Offramp does not carry the communicator's collectives.
+  MpiCommunicator* find_for_collectives(MPI_Comm comm) {
     const bool is_open = persistent != nullptr && persistent->place.collective != nullptr;
-    return is_open ? &persistent->place : communicators.find(comm);
+    if (is_open) return &persistent->place;
+    MpiCommunicator* const found = communicators.find(comm);
+    return found != nullptr && found->collective != nullptr ? found : nullptr;
   }
   /// Returns null for types that are not committed.
   const TypeInfo* find_type(MPI_Datatype type) {

@@ -3,6 +3,7 @@
 
 #include "lib/run/mpi/runtime/session.hpp"
 #include "lib/run/mpi/runtime/sync_groups.hpp"
+#include "lib/run/native/pmpi.hpp"
 
 namespace offramp {
 
@@ -40,11 +41,12 @@ int pass_access(Function function, Data data, MPI_Win window, int target, MPI_Re
   return code;
 }
 
-/// The sizes of blocks from the arguments of a neighbourhood collective: counts and types are one for all
-/// blocks, or an array with one for each.
+/// The sizes of blocks from the arguments of a collective: counts and types are one for all blocks, or an
+/// array with one for each.
 template <typename SendCount, typename SendType, typename ReceiveCount, typename ReceiveType>
 BlockSizes block_sizes(SendCount send_count, SendType send_type, ReceiveCount receive_count,
-                       ReceiveType receive_type) {
+                       ReceiveType receive_type, BlockSizes::Flow flow = BlockSizes::Flow::kAll,
+                       int root = MPI_PROC_NULL) {
   const auto at = [](const auto& given, std::size_t place) {
     using Given = std::decay_t<decltype(given)>;
     if constexpr (std::is_pointer_v<Given> && !std::is_same_v<Given, MPI_Datatype>) {
@@ -60,14 +62,26 @@ BlockSizes block_sizes(SendCount send_count, SendType send_type, ReceiveCount re
       return type != nullptr && count > 0 ? type->bytes(static_cast<std::size_t>(count)) : 0;
     };
   };
-  return {bytes(send_count, send_type), bytes(receive_count, receive_type)};
+  return {bytes(send_count, send_type), bytes(receive_count, receive_type), flow, root};
+}
+/// The sizes of a reduction that scatters its result: all data goes to each rank. counts: one for all ranks
+/// of the own group, or an array.
+template <typename Count>
+BlockSizes whole_sizes(Count counts, MPI_Datatype type, MPI_Comm comm) {
+  int ranks = 0;
+  pmpi::Comm_size(comm, &ranks);
+  const BlockSizes each = block_sizes(counts, type, counts, type);
+  std::uint64_t sum = 0;
+  for (int i = 0; i < ranks; ++i) sum += each.sent(static_cast<std::size_t>(i));
+  const auto whole = [sum](std::size_t) { return sum; };
+  return {whole, whole};
 }
 
 /// Passes on a neighbourhood collective.
 template <typename Body>
 int pass_and_sync_neighbours(Function function, MPI_Comm comm, const BlockSizes& sizes, Body body) {
   InterposedCall call(function);
-  ScopedSync sync = ScopedSync::neighbours(call, comm, sizes);
+  ScopedSync sync = ScopedSync::blocks(call, sync_group_of(call.session, comm), comm, sizes);
   const int code = pass_through(call, function, body);
   sync.end(participated(code));
   return code;
@@ -78,8 +92,8 @@ template <typename Body>
 int start_and_sync_neighbours(Function function, MPI_Comm comm, const BlockSizes& sizes, MPI_Request* request,
                               Body body) {
   InterposedCall call(function);
-  return start_beside_neighbours(call, comm, sizes, *request,
-                                 [&] { return pass_through(call, function, body); });
+  return start_blocks(call, sync_group_of(call.session, comm), comm, sizes, request,
+                      [&] { return pass_through(call, function, body); });
 }
 
 }  // namespace offramp

@@ -310,7 +310,6 @@ ProgramRecorder::Event ProgramRecorder::event(EventKind kind, Function function,
   watch_.silent = false;
   constexpr auto kWithoutModel =
       1U << static_cast<unsigned>(EventKind::kNative) | 1U << static_cast<unsigned>(EventKind::kMeet) |
-      1U << static_cast<unsigned>(EventKind::kExchange) |
       1U << static_cast<unsigned>(EventKind::kCommunicator) | 1U << static_cast<unsigned>(EventKind::kWait);
   watch_.is_modelled = watch_.is_modelled || (kWithoutModel >> static_cast<unsigned>(event.kind) & 1U) == 0;
   watch_.site = event.site = number_of(watch_.place);
@@ -401,9 +400,7 @@ std::uint32_t ProgramRecorder::started(Function function, const Event& again, st
   Event made = again;
   made.call = static_cast<std::uint16_t>(function);
   const std::uint32_t request = add(made);
-  const bool is_wildcard =
-      made.kind == EventKind::kReceive && (made.peer == kAnySource || made.tag == MPI_ANY_TAG);
-  wildcard = is_wildcard && watch_.hidden == 0 ? recorder_.wildcards() : 0;
+  wildcard = made.kind == EventKind::kReceive ? this->wildcard(made.peer, made.tag, made.communicator) : 0;
   return (made.flags & recording::kBuffered) != 0 ? 0 : request;
 }
 
@@ -412,7 +409,7 @@ ProgramRecorder::Event ProgramRecorder::message_event(Function function, EventKi
   Event made = event(kind, function, flags);
   made.element = point.type->element;
   made.communicator = point.communicator->recorded;
-  made.peer = point.peer;
+  made.peer = place_of(made.communicator, point.peer);
   made.tag = point.tag;
   made.bytes = point.type->bytes(point.count);
   return made;
@@ -471,11 +468,11 @@ std::uint32_t ProgramRecorder::probe(Function function, EventKind kind, const Po
                                      recording::Match match) {
   Event made = event(kind, function, kind == EventKind::kProbe ? recording::kBlocking : 0);
   made.communicator = point.communicator->recorded;
-  made.peer = point.peer;
+  made.peer = place_of(made.communicator, point.peer);
   made.tag = point.tag;
   made.bytes = bytes;
   const std::uint32_t request = add(made);
-  if (const std::uint32_t number = wildcard(point); number != 0) recorder_.matched(number, match);
+  matched(wildcard(point), match.source, match.tag);
   return request;
 }
 
@@ -533,26 +530,43 @@ void ProgramRecorder::wait_some(Function function, std::span<const std::uint32_t
 
 // --- communicators and clocks ---
 
-std::uint32_t ProgramRecorder::list_of(std::span<const int> values) {
-  scratch_.assign(values.begin(), values.end());
-  return recorder_.list(scratch_);
+std::uint32_t ProgramRecorder::communicator(Function function, const Context& members, std::uint64_t id) {
+  return new_communicator(event(EventKind::kCommunicator, function, 0), *members.members(), id);
 }
 
-std::uint32_t ProgramRecorder::communicator(Function function, const Context& members, std::uint64_t id) {
-  return new_communicator(event(EventKind::kCommunicator, function, 0), members, id);
+std::uint32_t ProgramRecorder::pair(Function function, int one, int other, std::uint64_t id) {
+  const std::array members = {std::min(one, other), std::max(one, other)};
+  return new_communicator(event(EventKind::kCommunicator, function, 0),
+                          std::span(members).first(one == other ? 1 : 2), id);
+}
+
+std::uint32_t ProgramRecorder::intercommunicator(Function function, const Context& both,
+                                                 std::vector<int> places) {
+  const std::uint32_t number = communicator(function, both);
+  if (number != 0) between_groups_[number] = std::move(places);
+  return number;
+}
+
+int ProgramRecorder::place_of(std::uint32_t communicator, int peer) const {
+  if (between_groups_.empty() || peer < 0) return peer;
+  const auto found = between_groups_.find(communicator);
+  return found != between_groups_.end() ? found->second[static_cast<std::size_t>(peer)] : peer;
+}
+
+int ProgramRecorder::place_of_match(std::uint32_t wildcard, int source) {
+  const auto found = wildcards_between_groups_.extract(wildcard);
+  return found ? place_of(found.mapped(), source) : source;
 }
 
 std::uint32_t ProgramRecorder::persistent(Function function, const Context& place, std::uint32_t parent) {
   Event made = event(EventKind::kCommunicator, function, recording::kPersistent);
   made.communicator = parent;
-  return new_communicator(made, place, place.id());
+  return new_communicator(made, *place.members(), place.id());
 }
 
-std::uint32_t ProgramRecorder::new_communicator(Event made, const Context& members, std::uint64_t id) {
+std::uint32_t ProgramRecorder::new_communicator(Event made, std::span<const int> members, std::uint64_t id) {
   if (watch_.hidden > 0) return 0;  // nothing on it is recorded
-  scratch_.resize(static_cast<std::size_t>(members.size()));
-  for (int rank = 0; rank < members.size(); ++rank)
-    scratch_[static_cast<std::size_t>(rank)] = static_cast<std::uint64_t>(members.world_rank(rank));
+  scratch_.assign(members.begin(), members.end());
   made.list = recorder_.list(scratch_);
   made.extra = id;
   add(made);
@@ -562,18 +576,6 @@ std::uint32_t ProgramRecorder::new_communicator(Event made, const Context& membe
 std::uint32_t ProgramRecorder::synchronize(Function function, std::uint32_t communicator, bool blocking) {
   Event made = event(EventKind::kMeet, function, blocking ? recording::kBlocking : 0);
   made.communicator = communicator;
-  const std::uint32_t request = add(made);
-  time_call();
-  return request;
-}
-
-std::uint32_t ProgramRecorder::exchange(Function function, std::uint32_t communicator, int subject,
-                                        std::span<const int> to, std::span<const int> from, bool blocking) {
-  Event made = event(EventKind::kExchange, function, blocking ? recording::kBlocking : 0);
-  made.communicator = communicator;
-  made.tag = subject;
-  made.list = list_of(to);
-  made.second_list = list_of(from);
   const std::uint32_t request = add(made);
   time_call();
   return request;
@@ -607,13 +609,15 @@ std::uint32_t ProgramRecorder::barrier(Function function, std::uint32_t communic
   return add(made);
 }
 
-void ProgramRecorder::notice(Function function, EventKind kind, std::uint32_t communicator, int peer,
-                             int tag) {
-  Event made = event(kind, function, kind == EventKind::kSend ? recording::kBuffered : recording::kBlocking);
+std::uint32_t ProgramRecorder::library_message(Function function, EventKind kind, std::uint32_t communicator,
+                                               int peer, int tag, std::uint64_t bytes, bool begins) {
+  const std::uint8_t alone = kind == EventKind::kSend ? recording::kBuffered : recording::kBlocking;
+  Event made = event(kind, function, begins ? 0 : alone);
   made.communicator = communicator;
   made.peer = peer;
   made.tag = tag;
-  add(made);
+  made.bytes = bytes;
+  return add(made);
 }
 
 void ProgramRecorder::without_cost(Function function) {

@@ -147,8 +147,8 @@ class ProgramRecorder {
   /// Ends the recording: see Recorder::finish().
   std::string finish();
 
-  [[nodiscard]] static Event message_event(Function function, EventKind kind, const Point& point,
-                                           std::uint8_t flags);
+  [[nodiscard]] Event message_event(Function function, EventKind kind, const Point& point,
+                                    std::uint8_t flags);
   /// Adds the event of a restarted operation. wildcard: receives its wildcard number.
   std::uint32_t started(Function function, const Event& again, std::uint32_t& wildcard);
   /// A message or a receive. Returns the request, if it begins one.
@@ -166,16 +166,15 @@ class ProgramRecorder {
                       recording::Match match);
 
   /// The number of the wildcard added last if the arguments are one, otherwise 0.
-  [[nodiscard]] std::uint32_t wildcard(int source, int tag) const {
-    const bool any = source == kAnySource || tag == MPI_ANY_TAG;
-    return any && watch_.hidden == 0 ? recorder_.wildcards() : 0;
+  [[nodiscard]] std::uint32_t wildcard(const Point& point) {
+    return wildcard(point.peer, point.tag, point.communicator->recorded);
   }
-  template <typename Receive>
-  [[nodiscard]] std::uint32_t wildcard(const Receive& receive) const {
-    return wildcard(receive.peer, receive.tag);
-  }
+  /// source: a rank of the communicator, or of an intercommunicator's other group.
   void matched(std::uint32_t wildcard, int source, int tag) {
-    if (wildcard != 0) recorder_.matched(wildcard, {source, tag});
+    if (wildcard == 0) return;
+    if (!between_groups_.empty()) [[unlikely]]
+      source = place_of_match(wildcard, source);
+    recorder_.matched(wildcard, {source, tag});
   }
 
   // The program learns that requests are complete. Requests with the number 0 have no event.
@@ -222,14 +221,16 @@ class ProgramRecorder {
   std::uint32_t communicator(Function function, const Context& made) {
     return communicator(function, made, made.id());
   }
+  /// A new intercommunicator: a communicator of both groups. places: of the other group's ranks in it.
+  std::uint32_t intercommunicator(Function function, const Context& both, std::vector<int> places);
+  /// A communicator of this process and another one, by their world ranks. Lists the lower one first.
+  std::uint32_t pair(Function function, int one, int other, std::uint64_t id);
   /// A persistent collective, whose starts are collectives on the returned number. parent: its communicator.
   std::uint32_t persistent(Function function, const Context& place, std::uint32_t parent);
   /// All members synchronize their clocks. Returns a request unless it blocks.
   std::uint32_t synchronize(Function function, std::uint32_t communicator, bool blocking);
-  /// This rank sends its clock and receives those of others. Returns a request unless it blocks.
-  std::uint32_t exchange(Function function, std::uint32_t communicator, int subject, std::span<const int> to,
-                         std::span<const int> from, bool blocking);
-  /// A neighbourhood collective: ranks and bytes in turn. Returns a request unless it blocks.
+  /// A neighbourhood collective, or one between the groups of an intercommunicator: ranks and bytes in turn.
+  /// Returns a request unless it blocks.
   std::uint32_t neighbours(Function function, std::uint32_t communicator, std::span<const std::uint64_t> to,
                            std::span<const std::uint64_t> from, bool blocking);
   /// An access to another rank's memory. Returns a request unless it blocks.
@@ -237,8 +238,10 @@ class ProgramRecorder {
                        std::uint64_t bytes, std::uint64_t back, bool blocking);
   /// A barrier of the MPI library. Returns a request unless it blocks.
   std::uint32_t barrier(Function function, std::uint32_t communicator, bool blocking);
-  /// A message without data that the MPI library sends, or receives from `peer` in this call.
-  void notice(Function function, EventKind kind, std::uint32_t communicator, int peer, int tag);
+  /// A message that the MPI library sends or receives. begins: returns a request, otherwise a receive blocks
+  /// and a send is never waited for.
+  std::uint32_t library_message(Function function, EventKind kind, std::uint32_t communicator, int peer,
+                                int tag, std::uint64_t bytes = 0, bool begins = false);
   /// The call takes no modelled time if it has no event.
   void without_cost(Function function);
   /// MPI_Wtime with modelled time. Returns the number of calls since the previous one, without polls.
@@ -250,7 +253,7 @@ class ProgramRecorder {
   static std::span<const char* const> call_names();
 
  private:
-  std::uint32_t new_communicator(Event made, const Context& members, std::uint64_t id);
+  std::uint32_t new_communicator(Event made, std::span<const int> members, std::uint64_t id);
   static constinit inline thread_local CallWatch watch_{};
   static constinit inline thread_local std::uint32_t thread_ = 0;  // counted from 1; 0: not seen yet
 
@@ -269,7 +272,15 @@ class ProgramRecorder {
   void read_late();
   Event collective_event(Function function, const CollectiveCall& collective);
   void about(EventKind kind, Function function, std::uint32_t request);
-  std::uint32_t list_of(std::span<const int> values);
+  [[nodiscard]] std::uint32_t wildcard(int source, int tag, std::uint32_t communicator) {
+    if ((source != kAnySource && tag != MPI_ANY_TAG) || watch_.hidden > 0) return 0;
+    const std::uint32_t number = recorder_.wildcards();
+    if (between_groups_.contains(communicator)) wildcards_between_groups_.emplace(number, communicator);
+    return number;
+  }
+  /// The recorded rank of a peer on a communicator.
+  [[nodiscard]] int place_of(std::uint32_t communicator, int peer) const;
+  int place_of_match(std::uint32_t wildcard, int source);
   std::uint32_t distances(std::span<const std::uint32_t> requests);
   struct Gap {
     std::uint64_t computing = 0;  // nanoseconds
@@ -315,7 +326,10 @@ class ProgramRecorder {
   std::uint32_t threads_ = 0;  // number of threads that have recorded events
   bool times_;
   std::uint32_t communicators_ = recording::kFirstMade;
-  std::uint64_t calls_ = 0;  // see clock_read()
+  // Intercommunicators are recorded as communicators of both groups: the places of the other group's ranks.
+  std::unordered_map<std::uint32_t, std::vector<int>> between_groups_;
+  std::unordered_map<std::uint32_t, std::uint32_t> wildcards_between_groups_;  // on which communicator
+  std::uint64_t calls_ = 0;                                                    // see clock_read()
   std::vector<std::uint64_t> scratch_;
   std::vector<std::uint32_t> positions_;
   std::vector<std::uint32_t> chosen_;

@@ -35,6 +35,10 @@ ExchangeRequest& as_exchange(Request& request) {
 }
 
 void let_go(Request::Repeat& repeat) {
+  if (repeat.record != nullptr) {
+    (void)native.Request_free(&repeat.library);
+    return;
+  }
   if (repeat.kept != nullptr) return;
   Context& context = *repeat.communicator.context;
   --context.dormant;
@@ -150,8 +154,10 @@ void on_cancel(void* memory) {
 // Called by the MPI library for Offramp's requests in a list that also has the library's own.
 int on_start(void* memory) {
   if (Session::current == nullptr) return MPI_ERR_OTHER;
+  Request& request = request_in(memory);
+  if (const int code = start_in_library(request); code != MPI_SUCCESS) return code;
   const Session::Lock guard(*Session::current);
-  return start_again(*Session::current, request_in(memory));
+  return start_again(*Session::current, request);
 }
 
 void on_send_complete(SendRecord& record) {
@@ -237,15 +243,19 @@ void complete_request(Request& request, int source, int tag, Outcome outcome, st
   offramp_native_request_finish(request.handle, source, tag, error, bytes, cancelled);
 }
 
-MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library, std::uint32_t recorded,
-                   std::function<void()> finish) {
-  CollectiveRequest& request = acquire_collective_request(comm, Request::Kind::kCollective);
-  request.recorded = recorded;
+namespace {
+/// The request completes with one of the MPI library's.
+void complete_with(Session& session, CollectiveRequest& request, MPI_Request library,
+                   std::function<void()> finish) REQUIRES(session_lock) {
   session.poll([&request, library, finish = std::move(finish)]() mutable {
     if (library != MPI_REQUEST_NULL && offramp_native_request_complete(library) == 0) return false;
     // Freed instead of waited for: an error is raised when the program learns of it.
     const int error = library != MPI_REQUEST_NULL ? offramp_native_request_error(library) : MPI_SUCCESS;
-    if (library != MPI_REQUEST_NULL) offramp_native_request_drop(library);
+    if (request.repeat != nullptr) {
+      (void)native.Wait(&library, MPI_STATUS_IGNORE);  // makes it inactive
+    } else if (library != MPI_REQUEST_NULL) {
+      offramp_native_request_drop(library);
+    }
     if (finish != nullptr) finish();
     if (request.released)
       recycle(request);
@@ -253,7 +263,41 @@ MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library, std::ui
       offramp_native_request_finish(request.handle, MPI_ANY_SOURCE, MPI_ANY_TAG, error, 0, 0);
     return true;
   });
+}
+}  // namespace
+
+MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library, std::uint32_t recorded,
+                   std::function<void()> finish) {
+  CollectiveRequest& request = acquire_collective_request(comm, Request::Kind::kCollective);
+  request.recorded = recorded;
+  complete_with(session, request, library, std::move(finish));
   return request.handle;
+}
+
+void follow_starts(Session& session, MPI_Comm comm, MPI_Request& handle,
+                   std::function<std::uint32_t()> record) {
+  if (!session.carries()) {
+    track(session, comm, handle, 0).add_more().repeat = std::move(record);
+    return;
+  }
+  Request& request = acquire_collective_request(comm, Request::Kind::kCollective, true);
+  request.repeat->library = handle;
+  request.repeat->record = std::move(record);
+  handle = request.handle;
+}
+
+MPI_Request library_request(MPI_Request handle) {
+  if (handle == MPI_REQUEST_NULL || offramp_native_request_is_own(handle) == 0) return handle;
+  const Request& request = request_in(offramp_native_request_body(handle));
+  return request.repeat != nullptr ? request.repeat->library : handle;
+}
+
+void set_recorded(Session& session, MPI_Request handle, std::uint32_t recorded) {
+  if (session.carries()) {
+    request_in(offramp_native_request_body(handle)).recorded = recorded;
+  } else if (TrackedRequest* const tracked = session.tracked().find(handle); tracked != nullptr) {
+    tracked->recorded = recorded;
+  }
 }
 
 TrackedRequest& track(Session& session, MPI_Comm comm, MPI_Request& handle, std::uint32_t recorded) {
@@ -353,12 +397,24 @@ int start_collective_again(CollectiveRequest& request) {
   start_collective(request, std::move(collective));
   return MPI_SUCCESS;
 }
+
+int start_followed(Session& session, CollectiveRequest& request) REQUIRES(session_lock) {
+  request.recorded = request.repeat->record();
+  offramp_native_request_activate(request.handle);
+  complete_with(session, request, request.repeat->library, nullptr);
+  return MPI_SUCCESS;
+}
 }  // namespace
+
+int start_in_library(Request& request) {
+  return request.repeat->record != nullptr ? native.Start(&request.repeat->library) : MPI_SUCCESS;
+}
 
 int start_again(Session& session, Request& request) {
   const Point& point = request.repeat->point;
   switch (request.kind) {
     case Request::Kind::kCollective:
+      if (request.repeat->record != nullptr) return start_followed(session, as_collective(request));
       return start_collective_again(as_collective(request));
     case Request::Kind::kSend:
       return start_send(session, as_send(request), point);

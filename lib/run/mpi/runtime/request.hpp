@@ -36,6 +36,9 @@ struct Request {
     // Only for collectives.
     std::unique_ptr<KeptByRequest> kept;
     std::function<std::unique_ptr<CollectiveCall>()> build;
+    // Only for operations that the MPI library carries: its request, and what records a start.
+    MPI_Request library = MPI_REQUEST_NULL;
+    std::function<std::uint32_t()> record;
   };
 
   MPI_Request handle = MPI_REQUEST_NULL;  // handle and kind never change
@@ -121,6 +124,14 @@ MPI_Request start_new_exchange(Session& session, MPI_Comm comm, const Point* to,
 /// A request that completes with one of the MPI library's, and then calls `finish` if there is one.
 MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library, std::uint32_t recorded,
                    std::function<void()> finish = nullptr) REQUIRES(session_lock);
+/// Makes a persistent request of the MPI library a recorded one. record(): records a start, and returns the
+/// number of what the completion waits for.
+void follow_starts(Session& session, MPI_Comm comm, MPI_Request& handle,
+                   std::function<std::uint32_t()> record) REQUIRES(session_lock);
+/// The MPI library's request behind one that follow_starts() made.
+MPI_Request library_request(MPI_Request handle);
+/// Sets the number of what the completion of a started request waits for.
+void set_recorded(Session& session, MPI_Request handle, std::uint32_t recorded);
 /// For programs that are only recorded: links a request of the library to an operation of the recording.
 /// Replaces a complete request that the library shares among many.
 TrackedRequest& track(Session& session, MPI_Comm comm, MPI_Request& handle, std::uint32_t recorded)
@@ -128,6 +139,8 @@ TrackedRequest& track(Session& session, MPI_Comm comm, MPI_Request& handle, std:
 /// The request's number in the recording. 0 if it has none or is inactive.
 std::uint32_t recorded_of(Session& session, MPI_Request handle);
 
+/// The library's part of MPI_Start, called without the session's lock before start_again().
+int start_in_library(Request& request);
 /// MPI_Start of an inactive persistent request. Returns an MPI error code and then leaves it inactive.
 int start_again(Session& session, Request& request) REQUIRES(session_lock);
 /// The request completes when the operation does.

@@ -13,9 +13,11 @@
 #include <chrono>
 #include <csignal>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -42,6 +44,20 @@ struct BlockingRecords {
   SendRecord send;
   ReceiveRecord receive;
   BlockingRecords* next_idle = nullptr;
+};
+
+/// The messages of partitioned requests, by their handles, and the number of such requests of one envelope.
+struct Partitions {
+  struct Message {
+    std::uint32_t communicator = 0;  // recorded
+    int peer = 0;                    // in it
+    int parts = 0;
+    std::uint64_t bytes = 0;  // of a part
+    int ready = 0;
+  };
+  using Envelope = std::tuple<std::uint64_t, int, int, int>;  // context, source, destination (world), tag
+  std::unordered_map<MPI_Request, Message> sent;
+  std::map<Envelope, std::uint32_t> made;
 };
 
 /// The parts of a session, besides its configuration.
@@ -85,6 +101,7 @@ class Session {
   [[nodiscard]] MarshalContext& marshal() { return marshal_; }
   [[nodiscard]] SyncGroups& sync_groups() { return sync_groups_; }
   [[nodiscard]] BsendBuffer& bsend() { return bsend_; }
+  [[nodiscard]] Partitions& partitions() { return partitions_; }
   [[nodiscard]] BackgroundThread& background() { return background_; }
 
   /// Registers a matched probe's handle that is carried or recorded. request: its number in the recording.
@@ -239,6 +256,7 @@ class Session {
   MarshalContext marshal_;
   SyncGroups sync_groups_;
   BsendBuffer bsend_;
+  Partitions partitions_;
   BackgroundThread background_;
   std::unordered_map<MPI_Message, std::uint32_t> claimed_;
   std::uint64_t failed_requests_ = 0;

@@ -49,6 +49,12 @@ void record_place(InterposedCall& call, Context& place) {
   if (call.recorder() != nullptr) place.recorded = call.recorder()->communicator(call.function(), place);
 }
 
+/// The ranks to which a rank sends, and those from which it receives.
+struct Peers {
+  std::vector<int> to;
+  std::vector<int> from;
+};
+
 /// The neighbours in the order of the topology; MPI_PROC_NULL where there is none.
 Peers cartesian_neighbours(MPI_Comm comm) {
   int dimensions = 0;
@@ -91,6 +97,10 @@ Peers distributed_neighbours(MPI_Comm comm) {
   return near;
 }
 
+void add(std::vector<std::uint64_t>& blocks, int rank, std::uint64_t bytes) {
+  if (rank >= 0) blocks.insert(blocks.end(), {static_cast<std::uint64_t>(rank), bytes});
+}
+
 }  // namespace
 
 Context* context_of_other(Session& session, SyncGroups::Key handle) {
@@ -98,8 +108,12 @@ Context* context_of_other(Session& session, SyncGroups::Key handle) {
   return place != nullptr ? place->context : nullptr;
 }
 Context* context_of_communicator(Session& session, MPI_Comm comm) {
-  if (const MpiCommunicator* own = session.marshal().communicators.find(comm)) return own->collective;
-  return context_of_other(session, comm);
+  const MpiCommunicator* const own = session.marshal().communicators.find(comm);
+  return own != nullptr && own->collective != nullptr ? own->collective : context_of_other(session, comm);
+}
+Context* context_between_groups(Session& session, MPI_Comm comm) {
+  const SyncGroup* const place = session.sync_groups().find(comm);
+  return place != nullptr && !place->remote.empty() ? place->context : nullptr;
 }
 
 bool participated(int code) {
@@ -114,9 +128,11 @@ bool participated(int code) {
   return std::find(kOutside.begin(), kOutside.end(), kind) != kOutside.end();
 }
 
+namespace {
+
 // Two messages between the same ranks meet in the order in which both post them. In a Cartesian dimension,
 // what one sends up is what the other receives from below, so receives are in the opposite order.
-Neighbours neighbours_of(MPI_Comm comm, const BlockSizes& sizes) {
+PeerBlocks blocks_of_neighbours(MPI_Comm comm, const BlockSizes& sizes) {
   int topology = MPI_UNDEFINED;
   pmpi::Topo_test(comm, &topology);
   const bool is_cartesian = topology == MPI_CART;
@@ -124,10 +140,7 @@ Neighbours neighbours_of(MPI_Comm comm, const BlockSizes& sizes) {
   if (is_cartesian) peers = cartesian_neighbours(comm);
   if (topology == MPI_GRAPH) peers = graph_neighbours(comm);
   if (topology == MPI_DIST_GRAPH) peers = distributed_neighbours(comm);
-  const auto add = [](std::vector<std::uint64_t>& blocks, int rank, std::uint64_t bytes) {
-    if (rank >= 0) blocks.insert(blocks.end(), {static_cast<std::uint64_t>(rank), bytes});
-  };
-  Neighbours near;
+  PeerBlocks near;
   for (std::size_t i = 0; i < peers.to.size(); ++i) add(near.to, peers.to[i], sizes.sent(i));
   for (std::size_t i = 0; i < peers.from.size(); ++i) {
     const std::size_t place = is_cartesian ? i ^ 1U : i;
@@ -136,17 +149,32 @@ Neighbours neighbours_of(MPI_Comm comm, const BlockSizes& sizes) {
   return near;
 }
 
-std::uint32_t record_neighbours(InterposedCall& call, const Context& place, const Neighbours& near,
-                                bool blocking) {
-  if (call.recorder() == nullptr) return 0;
-  return call.recorder()->neighbours(call.function(), place.recorded, near.to, near.from, blocking);
+/// As Open MPI's nonblocking collectives do it: each rank that has data sends it to each that wants it.
+PeerBlocks blocks_between_groups(const std::vector<int>& remote, const BlockSizes& sizes) {
+  using Flow = BlockSizes::Flow;
+  const bool is_root = sizes.root == MPI_ROOT;
+  const bool from_root = sizes.flow == Flow::kFromRoot;
+  PeerBlocks blocks;
+  for (std::size_t i = 0; i < remote.size() && sizes.flow != Flow::kNone; ++i) {
+    const bool with = sizes.flow == Flow::kAll || is_root || sizes.root == static_cast<int>(i);
+    if (with && (sizes.flow == Flow::kAll || is_root == from_root)) add(blocks.to, remote[i], sizes.sent(i));
+    if (with && (sizes.flow == Flow::kAll || is_root != from_root))
+      add(blocks.from, remote[i], sizes.received(i));
+  }
+  return blocks;
 }
 
-std::uint32_t record_exchange(InterposedCall& call, const Context& place, std::uint32_t subject,
-                              std::span<const int> to, std::span<const int> from, bool blocking) {
+}  // namespace
+
+PeerBlocks blocks_of(Session& session, MPI_Comm comm, const BlockSizes& sizes) {
+  if (context_between_groups(session, comm) == nullptr) return blocks_of_neighbours(comm, sizes);
+  return blocks_between_groups(session.sync_groups().find(comm)->remote, sizes);
+}
+
+std::uint32_t record_blocks(InterposedCall& call, const Context& place, const PeerBlocks& blocks,
+                            bool blocking) {
   if (call.recorder() == nullptr) return 0;
-  return call.recorder()->exchange(call.function(), place.recorded, static_cast<int>(subject), to, from,
-                                   blocking);
+  return call.recorder()->neighbours(call.function(), place.recorded, blocks.to, blocks.from, blocking);
 }
 
 AccessedData accessed_data(Access kind, bool to_target, bool back, std::int64_t count, MPI_Datatype type) {
@@ -181,22 +209,13 @@ ScopedSync::ScopedSync(InterposedCall& call, Context* place, Who who)
   if (place_ != nullptr && call_.session.has_threads()) begun_ = record(false);
 }
 
-ScopedSync ScopedSync::neighbours(InterposedCall& call, MPI_Comm comm, const BlockSizes& sizes) {
-  Context* const place = sync_group_of(call.session, comm);
-  return {call, place, place != nullptr ? neighbours_of(comm, sizes) : Neighbours()};
-}
-
-ScopedSync ScopedSync::other_group(InterposedCall& call, MPI_Comm comm) {
-  const SyncGroup* const place = call.session.sync_groups().find(comm);
-  if (place == nullptr) return {call, nullptr};
-  return {call, place->context, Peers{place->remote, place->remote}};
+ScopedSync ScopedSync::blocks(InterposedCall& call, Context* place, MPI_Comm comm, const BlockSizes& sizes) {
+  return {call, place, place != nullptr ? blocks_of(call.session, comm, sizes) : PeerBlocks()};
 }
 
 std::uint32_t ScopedSync::record(bool blocking) {
-  if (const auto* const near = std::get_if<Neighbours>(&who_))
-    return record_neighbours(call_, *place_, *near, blocking);
-  if (const auto* const peers = std::get_if<Peers>(&who_))
-    return record_exchange(call_, *place_, kUnnamedSubject, peers->to, peers->from, blocking);
+  if (const auto* const blocks = std::get_if<PeerBlocks>(&who_))
+    return record_blocks(call_, *place_, *blocks, blocking);
   if (call_.recorder() == nullptr) return 0;
   if (std::holds_alternative<Barrier>(who_))
     return call_.recorder()->barrier(call_.function(), place_->recorded, blocking);
@@ -215,20 +234,19 @@ void ScopedSync::end(bool took_part) {
   if (begun_ != 0) call_.recorder()->wait(call_.function(), begun_);
 }
 
-int start_beside_neighbours(InterposedCall& call, MPI_Comm comm, const BlockSizes& sizes,
-                            MPI_Request& request, const std::function<int()>& start) {
-  Context* const place = sync_group_of(call.session, comm);
-  if (place == nullptr) return start();
-  const std::uint32_t recorded = record_neighbours(call, *place, neighbours_of(comm, sizes), false);
+int start_blocks(InterposedCall& call, Context* place, MPI_Comm comm, const BlockSizes& sizes,
+                 MPI_Request* request, const std::function<int()>& start) {
+  if (place == nullptr || request == nullptr) return start();
+  const std::uint32_t recorded = record_blocks(call, *place, blocks_of(call.session, comm, sizes), false);
   if (const int code = start(); code != MPI_SUCCESS) {
     if (recorded != 0) call.recorder()->free(call.function(), recorded);
     return code;
   }
   if (!call.session.carries()) {
-    track(call.session, comm, request, recorded);
+    track(call.session, comm, *request, recorded);
     return MPI_SUCCESS;
   }
-  request = follow(call.session, comm, request, recorded);
+  *request = follow(call.session, comm, *request, recorded);
   return MPI_SUCCESS;
 }
 
@@ -238,7 +256,7 @@ namespace {
 std::optional<std::uint64_t> open_place(InterposedCall& call, MPI_Comm comm, SyncGroups::Key handle) {
   Session& session = call.session;
   MpiCommunicator* parent = session.marshal().communicators.find(comm);
-  if (parent == nullptr) return std::nullopt;
+  if (parent == nullptr || parent->collective == nullptr) return std::nullopt;
   const std::uint64_t id =
       session.marshal().communicators.next_derived_id(*parent);  // counted on every member
   if (handle.bits != 0) {
@@ -285,10 +303,16 @@ void open_intercommunicator(InterposedCall& call, MPI_Comm comm) {
   const auto place_in = [&world](int rank) {
     return static_cast<int>(std::lower_bound(world.begin(), world.end(), rank) - world.begin());
   };
-  for (int& rank : other) rank = place_in(rank);
-  const int rank = place_in(call.engine.rank());
-  call.session.sync_groups().open(comm, id, rank, std::move(world), std::move(other));
-  record_place(call, *call.session.sync_groups().find(comm)->context);
+  int rank = 0;
+  pmpi::Comm_rank(comm, &rank);
+  MpiCommunicator& added = *communicators.add_between_groups(comm, id, rank, other);
+  for (int& peer : other) peer = place_in(peer);
+  SyncGroups& groups = call.session.sync_groups();
+  groups.open(comm, id, place_in(call.engine.rank()), std::move(world), std::move(other));
+  const SyncGroup& made = *groups.find(comm);
+  if (call.recorder() == nullptr) return;
+  made.context->recorded = call.recorder()->intercommunicator(call.function(), *made.context, made.remote);
+  set_recorded(added, made.context->recorded);
 }
 
 void sync_at_new(InterposedCall& call, MPI_Comm comm) {

@@ -1,7 +1,7 @@
-// Calls that the MPI library carries and that synchronize ranks: constructors, windows, files,
-// intercommunicators. They cost no modelled time. They are recorded because a world advances the clocks of
-// their members to the latest one. Neighbourhood collectives and accesses to windows are recorded with what
-// they send and receive.
+// Calls that the MPI library carries and that synchronize ranks: constructors, windows, files. They cost no
+// modelled time. They are recorded because a world advances the clocks of their members to the latest one.
+// Neighbourhood collectives, collectives of intercommunicators, and accesses to windows are recorded with
+// what they send and receive.
 #pragma once
 
 #include <mpi.h>
@@ -26,7 +26,7 @@ class Session;
 /// The synchronization group of a communicator, a window, or a file.
 struct SyncGroup {
   Context* context = nullptr;
-  std::vector<int> remote;    // intercommunicator: the members of the other group
+  std::vector<int> remote;    // intercommunicator: the places of the other group's members; else empty
   Context* epochs = nullptr;  // window: context for MPI_Win_post and the like, which only some members call
   std::vector<int> origins;   // window: ranks that may access this one
   std::vector<int> targets;   // window: ranks that this one may access
@@ -80,46 +80,41 @@ Context* sync_group_of(Session& session, Handle handle) {
 /// detected before any rank waits. A file that one rank cannot open does not stop the others.
 bool participated(int code);
 
-/// What a clock exchange refers to in recordings, or a message of the library for a window.
-enum Subject : std::uint32_t { kPosted, kCompleted, kUnnamedSubject };
-/// Records that this rank sends its clock to `to` and receives those of `from`. Returns the request, if any.
-std::uint32_t record_exchange(InterposedCall& call, const Context& place, std::uint32_t subject,
-                              std::span<const int> to, std::span<const int> from, bool blocking);
+/// What a message of the library for a window says.
+enum Subject : std::uint32_t { kPosted, kCompleted };
 
-/// The ranks to which a rank sends its clock, and those from which it receives theirs.
-struct Peers {
-  std::vector<int> to;
-  std::vector<int> from;
-};
-
-/// The blocks of a neighbourhood collective, ranks and bytes in turn.
-struct Neighbours {
+/// The blocks that a rank sends to its peers in one collective and receives from them, ranks and bytes in
+/// turn: to and from its neighbours, or the other group of an intercommunicator.
+struct PeerBlocks {
   std::vector<std::uint64_t> to;
   std::vector<std::uint64_t> from;
 };
-/// The bytes of the block at a place in the order of the topology's neighbours.
+/// The bytes of the block at a place in the order of the peers.
 using BlockBytes = std::function<std::uint64_t(std::size_t place)>;
 struct BlockSizes {
   BlockBytes sent;
   BlockBytes received;
+  /// Which peers send and receive, in a collective of an intercommunicator.
+  enum class Flow : std::uint8_t { kNone, kAll, kFromRoot, kToRoot } flow = Flow::kAll;
+  int root = MPI_PROC_NULL;  // as in the call
 };
-/// The blocks of a call on a communicator with a topology.
-Neighbours neighbours_of(MPI_Comm comm, const BlockSizes& sizes);
-/// Records a neighbourhood collective. Returns the request, if any.
-std::uint32_t record_neighbours(InterposedCall& call, const Context& place, const Neighbours& near,
-                                bool blocking);
+/// The members' context if the communicator is an intercommunicator, otherwise null.
+Context* context_between_groups(Session& session, MPI_Comm comm);
+/// Records a collective of such blocks on the communicator. Returns the request, if any.
+std::uint32_t record_blocks(InterposedCall& call, const Context& place, const PeerBlocks& blocks,
+                            bool blocking);
+/// The blocks of a call on a communicator with a topology, or on an intercommunicator.
+PeerBlocks blocks_of(Session& session, MPI_Comm comm, const BlockSizes& sizes);
 
 /// Records the synchronization around a call of the MPI library. In threaded programs the begin is recorded
 /// too: the other ranks may have to wait for what another thread does before they enter.
 class ScopedSync {
  public:
   ScopedSync(InterposedCall& call, Context* place) : ScopedSync(call, place, Who()) {}
-  /// Records a neighbourhood collective.
-  static ScopedSync neighbours(InterposedCall& call, MPI_Comm comm, const BlockSizes& sizes);
+  /// Records a collective of blocks. place: null if the members do not synchronize.
+  static ScopedSync blocks(InterposedCall& call, Context* place, MPI_Comm comm, const BlockSizes& sizes);
   /// Records a barrier of the library.
   static ScopedSync barrier(InterposedCall& call, Context* place) { return {call, place, Barrier()}; }
-  /// Only the other group of an intercommunicator synchronizes.
-  static ScopedSync other_group(InterposedCall& call, MPI_Comm comm);
   /// Records the synchronization before the call, which may remove the group.
   void before_call();
   /// The call has returned. participated = false: this rank has not synchronized.
@@ -127,7 +122,7 @@ class ScopedSync {
 
  private:
   struct Barrier {};
-  using Who = std::variant<std::monostate, Peers, Neighbours, Barrier>;
+  using Who = std::variant<std::monostate, PeerBlocks, Barrier>;
   ScopedSync(InterposedCall& call, Context* place, Who who);
   std::uint32_t record(bool blocking);
 
@@ -138,10 +133,10 @@ class ScopedSync {
   bool over_ = false;
 };
 
-/// Makes a nonblocking neighbourhood collective through start(). Replaces its request by a recorded one, if
-/// the communicator's members are known.
-int start_beside_neighbours(InterposedCall& call, MPI_Comm comm, const BlockSizes& sizes,
-                            MPI_Request& request, const std::function<int()>& start) REQUIRES(session_lock);
+/// Makes a nonblocking collective of blocks through start(). Replaces its request by a recorded one, unless
+/// `place` is null.
+int start_blocks(InterposedCall& call, Context* place, MPI_Comm comm, const BlockSizes& sizes,
+                 MPI_Request* request, const std::function<int()>& start) REQUIRES(session_lock);
 
 /// What an access moves to another rank's memory, and back.
 struct AccessedData {
