@@ -150,7 +150,6 @@ struct HardwareId {
   std::uint32_t commit = 0;  // first 24 bits of the source's hash
   friend bool operator==(const HardwareId&, const HardwareId&) = default;
 };
-HardwareId decode_hardware_id(std::uint32_t word);
 std::uint32_t encode(const HardwareId& id);
 
 /// A lane of the arithmetic unit: one function on one type. The first generation has SUM of four types, by

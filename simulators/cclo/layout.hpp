@@ -122,7 +122,6 @@ enum class DescriptorField : std::uint8_t {
   kNumber
 };
 enum class BufferStatus : std::uint32_t { kIdle = 0, kEnqueued = 1, kReserved = 2, kError = 4 };
-std::string_view to_string(BufferStatus status);
 
 /// Fields of one rank in a communicator. Size and local rank precede the ranks.
 enum class RankField : std::uint8_t {
