@@ -111,7 +111,6 @@ Task<Outcome> CcloBackend::call_engine(const Operation& operation, Team& team, C
   const std::uint64_t first_packet = kCollectivePackets | (++own.collectives << 34);
   CallContext context{spec_,        driver.space(), team,           placed.address, faults_,
                       first_packet, spans_,         team.operation, tap_.get()};
-  context.state = &driver.state();
   context.place = place;
   const Staged staged = staged_of(operation, team, buffers);
   const Time copied = stage_in(own, team.clock, spec_.pcie_time(staged.in));

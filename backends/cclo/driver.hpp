@@ -65,7 +65,7 @@ class Driver {
            static_cast<std::uint32_t>(index * sizeof(ArithmeticConfig::words));
   }
   [[nodiscard]] IoSpace& space() { return space_; }
-  [[nodiscard]] EngineState& state() { return state_; }
+  [[nodiscard]] const EngineState& state() const { return state_; }
 
  private:
   struct Entry {

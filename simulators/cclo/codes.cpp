@@ -191,31 +191,6 @@ Error decode(Generation generation, std::uint32_t value) {
   return Error::kDmaInternal;
 }
 
-Error error_of(const DmaStatus& status, std::uint32_t tag, std::optional<std::uint32_t> length) {
-  if (status.tag != tag) return Error::kDmaMismatch;
-  if (status.internal_error) return Error::kDmaInternal;
-  if (status.decode_error) return Error::kDmaDecode;
-  if (status.slave_error) return Error::kDmaSlave;
-  if (!status.okay) return Error::kDmaNotOkay;
-  if (!length) return Error::kNone;
-  if (!status.end_of_packet) return Error::kDmaNotEndOfPacket;
-  return status.bytes != *length ? Error::kDmaUnexpectedBytes : Error::kNone;
-}
-
-HardwareId decode_hardware_id(std::uint32_t word) {
-  const auto bit = [word](int n) { return (word >> n & 1U) != 0; };
-  HardwareId id;
-  id.stack = static_cast<HardwareId::Stack>(word & 3U);
-  id.internal_dma = bit(2);
-  id.arithmetic = bit(3);
-  id.compression = bit(4);
-  id.kernel_streams = bit(5);
-  id.debug = bit(6);
-  id.external_dma = bit(7);
-  id.commit = word >> 8;
-  return id;
-}
-
 std::uint32_t encode(const HardwareId& id) {
   const auto bit = [](bool set, int n) { return static_cast<std::uint32_t>(set ? 1U : 0U) << n; };
   return static_cast<std::uint32_t>(id.stack) | bit(id.internal_dma, 2) | bit(id.arithmetic, 3) |

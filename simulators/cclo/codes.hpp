@@ -129,11 +129,6 @@ std::uint32_t encode(Generation generation, Error error);
 /// The error of a return value, the lowest bit if there are several. Unknown values are kDmaInternal.
 Error decode(Generation generation, std::uint32_t value);
 
-/// The first generation's error for a DMA acknowledgement of a command with this tag. length: for a write
-/// into an RX buffer, the message length according to its header.
-Error error_of(const DmaStatus& status, std::uint32_t tag,
-               std::optional<std::uint32_t> length = std::nullopt);
-
 inline constexpr std::uint32_t kTagAny = 0xffffffff;
 
 /// HWID of the second generation (read in [accl-2025]). [accl] leaves the encoding open; here, the first
@@ -150,7 +145,6 @@ struct HardwareId {
   std::uint32_t commit = 0;  // first 24 bits of the source's hash
   friend bool operator==(const HardwareId&, const HardwareId&) = default;
 };
-HardwareId decode_hardware_id(std::uint32_t word);
 std::uint32_t encode(const HardwareId& id);
 
 /// A lane of the arithmetic unit: one function on one type. The first generation has SUM of four types, by

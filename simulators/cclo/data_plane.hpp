@@ -6,11 +6,13 @@
 // none of these units accelerates flows. Only for the thread of the owner.
 #pragma once
 
-#include "simulators/cclo/device_memory.hpp"
 #include "simulators/cclo/engine_units.hpp"
 #include "simulators/cclo/spec.hpp"
 
 namespace offramp::cclo {
+
+/// The memory that contains a buffer.
+enum class BufferLocation : std::uint8_t { kDevice, kHost };
 
 /// Arrival times of the first and the last word.
 struct Flow {
@@ -54,15 +56,6 @@ class DataPlane {
     return pass(units_[Unit::kArithmetic], through_switch(in), Spec::words(bytes), cycle_,
                 spec_.cycles(spec_.arithmetic_cycles));
   }
-  /// Passes words from or to a kernel's port, one per cycle.
-  Flow port(Unit unit, const Flow& in, std::uint64_t bytes) {
-    return pass(units_[unit], through_switch(in), Spec::words(bytes), cycle_, cycle_);
-  }
-  /// Passes words through a casting lane. The side with more words determines the time, one word per cycle.
-  Flow cast(Unit lane, const Flow& in, std::uint64_t bytes_in, std::uint64_t bytes_out) {
-    return pass(units_[lane], through_switch(in), std::max(Spec::words(bytes_in), Spec::words(bytes_out)),
-                cycle_, spec_.cycles(spec_.arithmetic_cycles));
-  }
   /// Writes memory with the DMA write channel. Returns the time when its status word is available.
   Time write(const Flow& in, Time command, std::uint64_t bytes,
              BufferLocation place = BufferLocation::kDevice) {
@@ -82,6 +75,11 @@ class DataPlane {
     const std::int64_t count = bytes == 0 ? 1 : 1 + Spec::words(bytes);
     return pass(units_[Unit::kPacketizer], words, count, cycle_, spec_.cycles(2));
   }
+  /// Passes words through the stream switch.
+  [[nodiscard]] Flow through_switch(const Flow& in) const {
+    const Time t = spec_.cycles(spec_.switch_cycles);
+    return {in.first + t, in.last + t};
+  }
 
  private:
   /// Time per word of one memory channel or of PCIe.
@@ -95,10 +93,6 @@ class DataPlane {
   Time others(BufferLocation place, Unit bus, Time at, std::uint64_t bytes) {
     return place == BufferLocation::kHost ? units_.share_until(bus, at, spec_.pcie_time(bytes))
                                           : units_.share_until(Unit::kMemory, at, spec_.memory_time(bytes));
-  }
-  [[nodiscard]] Flow through_switch(const Flow& in) const {
-    const Time t = spec_.cycles(spec_.switch_cycles);
-    return {in.first + t, in.last + t};
   }
 
   const Spec& spec_;

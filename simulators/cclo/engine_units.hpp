@@ -29,10 +29,12 @@ enum class Unit : std::uint8_t {
   kRead1,
   kWrite,  // DMA write channel of results
   kArithmetic,
-  kLane0,   // second generation: casts the first operand
-  kLane1,   // casts the second operand
-  kLane2,   // casts the result
-  kPortIn,  // from kernels
+  // Idle in MPI programs. Second generation: casts of the first operand, the second, and the result; ports
+  // from and to kernels.
+  kLane0,
+  kLane1,
+  kLane2,
+  kPortIn,
   kPortOut,
   kPacketizer,
   kDepacketizer,

@@ -69,11 +69,6 @@ std::optional<std::uint32_t> RxPool::fill(const RxMessage& message) {
   return std::nullopt;
 }
 
-void RxPool::post(std::uint32_t i, std::uint32_t tag) {
-  set(i, DescriptorField::kDmaTag, tag);
-  set(i, DescriptorField::kStatus, static_cast<std::uint32_t>(BufferStatus::kEnqueued));
-}
-
 void RxPool::store(std::uint32_t i, const RxMessage& message, BufferStatus status) {
   set(i, DescriptorField::kRxTag, message.tag);
   set(i, DescriptorField::kRxLength, message.length);

@@ -67,20 +67,15 @@ class RxPool {
   [[nodiscard]] std::optional<std::uint32_t> seek(std::uint32_t source, std::uint32_t tag,
                                                   std::uint32_t sequence) const;
   [[nodiscard]] RxMessage message(std::uint32_t i) const;
-  // Operations of the firmware on single descriptors, including those beyond buffers().
-  void post(std::uint32_t i, std::uint32_t tag);
-  void store(std::uint32_t i, const RxMessage& message, BufferStatus status);
-  [[nodiscard]] std::uint32_t tag(std::uint32_t i) const { return get(i, DescriptorField::kDmaTag); }
-  [[nodiscard]] std::uint64_t address(std::uint32_t i) const {
-    return std::uint64_t{get(i, DescriptorField::kAddressHigh)} << 32 | get(i, DescriptorField::kAddressLow);
-  }
   [[nodiscard]] std::uint32_t capacity(std::uint32_t i) const;
   /// Frees a buffer whose message has been copied.
   void release(std::uint32_t i) { set(i, DescriptorField::kStatus, 0); }
 
   static constexpr std::uint32_t kMostEnqueued = 16;  // DMA tags
 
- private:
+ protected:
+  /// Writes a message's fields and the status of a descriptor, which may lie beyond buffers().
+  void store(std::uint32_t i, const RxMessage& message, BufferStatus status);
   [[nodiscard]] std::uint32_t get(std::uint32_t i, DescriptorField field) const {
     const auto offset = space_.layout().offset(field);
     return offset && i < most_ ? space_.peek(space_.layout().descriptor_offset(i) + *offset) : 0;
@@ -90,6 +85,7 @@ class RxPool {
     if (offset && i < most_) space_.poke(space_.layout().descriptor_offset(i) + *offset, value);
   }
 
+ private:
   IoSpace& space_;
   std::uint32_t most_;
 };

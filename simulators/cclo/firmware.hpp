@@ -10,13 +10,22 @@ struct CallMemory {
   Bytes send;
   MutableBytes receive;
   std::uint64_t element_bytes = 1;  // an allreduce cuts its data at whole elements
-  Bytes second = {};                // COMBINE and EXT_REDUCE; empty: `receive` is also the second operand
 };
 
-/// Fetches a call, executes it, writes RETVAL, and completes. Begins at the processor's clock.
+/// Fetches a call, executes it, writes RETVAL, and completes. Begins at the processor's clock. A
+/// configuration call takes its time here; the driver applies it with configure().
 Task<Error> run_call(Processor& processor, IoSpace& space, CallWords words, CallMemory memory);
+/// The last steps of a call before RETVAL.
+void finish_call(Processor& processor, IoSpace& space, Time begin);
 
-/// Executes a configuration call: changes `spec` and `state`. Part of run_call().
+/// What configuration calls switch on.
+struct EngineState {
+  bool interrupts = false;   // first generation: RX buffers are serviced
+  bool packetizers = false;  // and depacketizers; in the second generation also the RX engines
+  bool port = false;         // first generation over TCP
+  bool connections = false;
+};
+/// Executes a configuration call: changes `spec` and `state`.
 Error configure(Spec& spec, EngineState& state, std::uint32_t function, std::uint32_t value);
 /// Returns whether a configuration call resets the engine: state and exchange memory, but not HWID.
 bool is_reset(Generation generation, std::uint32_t function);
@@ -24,14 +33,11 @@ bool is_reset(Generation generation, std::uint32_t function);
 /// the packetizers needs 14).
 std::int64_t configuration_accesses(Generation generation, std::uint32_t function);
 
-/// The two ends of a second-generation message whose receiver advertises the destination.
-Task<void> send_by_rendezvous(Processor& processor, int peer, Bytes data);
-Task<void> receive_by_rendezvous(Processor& processor, int peer, MutableBytes into);
-
-/// Runs an eager collective: all of the first generation, and those of the second up to its threshold.
-Task<void> run_eager(Processor& processor, Scenario scenario, int root, CallMemory memory);
-/// Runs a rendezvous collective of the second generation, in which receivers advertise destinations.
-Task<void> run_rendezvous(Processor& processor, Scenario scenario, int root, CallMemory memory);
+/// Runs a message, a collective, or COPY with RX buffers: all of the first generation, and those of the
+/// second up to its threshold. peer: the other rank, or the root.
+Task<void> run_eager(Processor& processor, Scenario scenario, int peer, CallMemory memory);
+/// Runs a message or collective of the second generation whose receivers advertise destinations.
+Task<void> run_rendezvous(Processor& processor, Scenario scenario, int peer, CallMemory memory);
 /// Returns whether the second generation uses rendezvous. bytes: one message or block.
 bool is_rendezvous(const Spec& spec, Scenario scenario, std::uint64_t bytes);
 

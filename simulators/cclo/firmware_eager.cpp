@@ -1,6 +1,6 @@
-// The eager collectives (read in [accl-2021] and [accl-2025]): rings for gathers and reductions, a fan-out
-// from the root for bcast and scatter. Rank numbers are modulo P. The second generation copies a rank's own
-// block first instead of last, and cuts an allreduce into segments.
+// Eager messages and collectives (read in [accl-2021] and [accl-2025]): rings for gathers and reductions, a
+// fan-out from the root for bcast and scatter. Rank numbers are modulo P. The second generation copies a
+// rank's own block first instead of last, and cuts an allreduce into segments.
 //
 // Works for any number of ranks P; a single rank only copies. Messages use RX buffers, one per segment. No
 // further memory is used unless noted.
@@ -163,20 +163,24 @@ Task<void> allreduce_by_segments(Processor& p, CallMemory m) {
 
 }  // namespace
 
-Task<void> run_eager(Processor& p, Scenario scenario, int root, CallMemory m) {
+Task<void> run_eager(Processor& p, Scenario scenario, int peer, CallMemory m) {
   const bool alone = p.size() == 1;  // in [accl-2025] a single rank sends to itself and gets wrong results
   switch (scenario) {
+    case Scenario::kSend:
+      co_return co_await p.run(Primitive::send(peer, m.send));
+    case Scenario::kReceive:
+      co_return co_await p.run(Primitive::receive(peer, m.receive));
     case Scenario::kBcast:
-      if (!alone) co_await bcast(p, root, m);
+      if (!alone) co_await bcast(p, peer, m);
       co_return;
     case Scenario::kScatter:
-      co_return co_await scatter(p, root, m);
+      co_return co_await scatter(p, peer, m);
     case Scenario::kGather:
-      co_return co_await gather(p, root, m);
+      co_return co_await gather(p, peer, m);
     case Scenario::kAllgather:
       co_return co_await allgather(p, m);
     case Scenario::kReduce:
-      if (!alone) co_return co_await reduce(p, root, m);
+      if (!alone) co_return co_await reduce(p, peer, m);
       break;
     case Scenario::kReduceScatter:
       if (!alone) co_return co_await reduce_scatter(p, m);
@@ -184,6 +188,8 @@ Task<void> run_eager(Processor& p, Scenario scenario, int root, CallMemory m) {
     case Scenario::kAllreduce:
       if (!alone && p.spec().generation == Generation::kFirst) co_return co_await allreduce(p, m);
       if (!alone) co_return co_await allreduce_by_segments(p, m);
+      break;
+    case Scenario::kCopy:
       break;
     default:
       co_return;

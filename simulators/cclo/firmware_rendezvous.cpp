@@ -356,38 +356,40 @@ Task<void> barrier(Processor& p) {
   }
 }
 
-}  // namespace
-
-Task<void> send_by_rendezvous(Processor& p, int peer, Bytes data) {
+Task<void> send(Processor& p, int peer, Bytes data) {
   co_await wait_address(p, peer, Missing::kRetry);
   co_await p.room();
   p.write(peer, data);
   co_await p.finish();
 }
 
-Task<void> receive_by_rendezvous(Processor& p, int peer, MutableBytes into) {
+Task<void> receive(Processor& p, int peer, MutableBytes into) {
   co_await p.turn();
   p.announce(peer);
   co_await wait_written(p, peer, into, Missing::kRetry);
 }
 
-Task<void> run_rendezvous(Processor& p, Scenario scenario, int root, CallMemory m) {
+}  // namespace
+
+Task<void> run_rendezvous(Processor& p, Scenario scenario, int peer, CallMemory m) {
+  if (scenario == Scenario::kSend) co_return co_await send(p, peer, m.send);
+  if (scenario == Scenario::kReceive) co_return co_await receive(p, peer, m.receive);
   if (p.size() == 1 && scenario != Scenario::kBarrier) {
     if (scenario != Scenario::kBcast) p.copy(m.send, m.receive);
     co_return co_await p.finish();
   }
   switch (scenario) {
     case Scenario::kBcast:
-      co_return co_await bcast(p, root, m.receive);
+      co_return co_await bcast(p, peer, m.receive);
     case Scenario::kScatter:
-      co_return co_await scatter(p, root, m.send, m.receive,
+      co_return co_await scatter(p, peer, m.send, m.receive,
                                  m.send.size() / static_cast<std::uint64_t>(p.size()));
     case Scenario::kGather:
-      co_return co_await gather(p, root, m);
+      co_return co_await gather(p, peer, m);
     case Scenario::kAllgather:
       co_return co_await allgather(p, m);
     case Scenario::kReduce:
-      co_return co_await reduce(p, root, m.send, m.receive);
+      co_return co_await reduce(p, peer, m.send, m.receive);
     case Scenario::kReduceScatter:
       co_return co_await reduce_scatter(p, m);
     case Scenario::kAllreduce:
@@ -396,6 +398,8 @@ Task<void> run_rendezvous(Processor& p, Scenario scenario, int root, CallMemory 
       co_return co_await alltoall(p, m);
     case Scenario::kBarrier:
       co_return co_await barrier(p);
+    case Scenario::kCopy:
+      co_return co_await p.run(Primitive::copy(m.send, m.receive));
     default:
       co_return;
   }

@@ -75,15 +75,4 @@ struct PacketCut {
 PacketCut cut_message(Generation generation, Transport transport, std::uint32_t max_packet,
                       std::uint64_t payload);
 
-/// The status word of a DMA command.
-struct DmaStatus {
-  std::uint32_t tag = 0;
-  bool internal_error = false;
-  bool decode_error = false;
-  bool slave_error = false;
-  bool okay = true;
-  std::uint32_t bytes = 0;
-  bool end_of_packet = true;
-};
-
 }  // namespace offramp::cclo

@@ -102,20 +102,6 @@ constinit const FieldOffsets<DescriptorField> kDescriptorOffsets =
     offsets_of<DescriptorField>(kDescriptor, kGen2Descriptor);
 constinit const FieldOffsets<RankField> kRankOffsets = offsets_of<RankField>(kGen1Rank, kRank);
 
-std::string_view to_string(BufferStatus status) {
-  switch (status) {
-    case BufferStatus::kIdle:
-      return "IDLE";
-    case BufferStatus::kEnqueued:
-      return "ENQUEUED";
-    case BufferStatus::kReserved:
-      return "RESERVED";
-    case BufferStatus::kError:
-      return "ERROR";
-  }
-  return "?";
-}
-
 std::uint64_t Layout::free_words(std::uint64_t buffers) const {
   const std::uint64_t all = (tables_end - exchange_base) / 4;
   const std::uint64_t used = table_words + reserved_words + buffers * descriptor_words();

@@ -91,11 +91,6 @@ inline constexpr std::array<OperandFlag, 5> kOperandFlags = {{{kOperand0Stream, 
                                                               {kOperand0Host, "OP0 host"},
                                                               {kOperand1Host, "OP1 host"},
                                                               {kResultHost, "RES host"}}};
-/// The word at 0x48: which operands are of the compressed type, and whether messages are.
-inline constexpr std::uint32_t kOperand0Compressed = 0x1;
-inline constexpr std::uint32_t kOperand1Compressed = 0x2;
-inline constexpr std::uint32_t kResultCompressed = 0x4;
-inline constexpr std::uint32_t kMessagesCompressed = 0x8;
 
 constexpr std::uint32_t offset_of(Argument argument) {
   return kCallRegisters[4 + static_cast<std::size_t>(argument)].offset;
@@ -122,7 +117,6 @@ enum class DescriptorField : std::uint8_t {
   kNumber
 };
 enum class BufferStatus : std::uint32_t { kIdle = 0, kEnqueued = 1, kReserved = 2, kError = 4 };
-std::string_view to_string(BufferStatus status);
 
 /// Fields of one rank in a communicator. Size and local rank precede the ranks.
 enum class RankField : std::uint8_t {

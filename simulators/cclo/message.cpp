@@ -75,7 +75,7 @@ CallContext MessageRunner::context_of(LoopbackTeam& team, const PacketFaults& pa
 
 MessageRunner::RunResult MessageRunner::run(LoopbackTeam& team, Scenario scenario, std::uint64_t bytes,
                                             Time begin, const PacketFaults& packet_faults, const Watch& watch,
-                                            std::uint32_t function, std::uint32_t value) {
+                                            std::uint32_t function) {
   const MutableBytes memory = team.scratch(bytes);
   Processor processor(context_of(team, packet_faults, watch, memory), begin);
   CallWords words{};
@@ -83,7 +83,6 @@ MessageRunner::RunResult MessageRunner::run(LoopbackTeam& team, Scenario scenari
   words[static_cast<std::size_t>(Argument::kRootSourceDestination)] =
       static_cast<std::uint32_t>(packet_faults.destination);
   words[static_cast<std::size_t>(Argument::kFunction)] = function;
-  words[static_cast<std::size_t>(Argument::kCount)] = value;
   Task<Error> task = run_call(processor, space_, words, {memory, memory, 1});
   task.start();
   RunResult run;
@@ -195,9 +194,9 @@ Time MessageRunner::copy(std::uint64_t bytes) {
   return run(team, Scenario::kCopy, bytes, {}, {}, {}).complete;
 }
 
-Time MessageRunner::call(Scenario scenario, std::uint32_t function, std::uint32_t value) {
+Time MessageRunner::call(Scenario scenario, std::uint32_t function) {
   LoopbackTeam team(0);
-  return run(team, scenario, 0, {}, {}, {}, function, value).complete;
+  return run(team, scenario, 0, {}, {}, {}, function).complete;
 }
 
 }  // namespace offramp::cclo

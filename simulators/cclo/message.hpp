@@ -90,7 +90,7 @@ class MessageRunner {
   /// Duration of a COPY call within this rank's memory.
   Time copy(std::uint64_t bytes);
   /// Duration of a call without data: NOP or a configuration call.
-  Time call(Scenario scenario, std::uint32_t function = 0, std::uint32_t value = 0);
+  Time call(Scenario scenario, std::uint32_t function = 0);
 
  private:
   struct RunResult {
@@ -99,8 +99,7 @@ class MessageRunner {
     WireCounters wire;
   };
   RunResult run(LoopbackTeam& team, Scenario scenario, std::uint64_t bytes, Time begin,
-                const PacketFaults& packet_faults, const Watch& watch, std::uint32_t function = 0,
-                std::uint32_t value = 0);
+                const PacketFaults& packet_faults, const Watch& watch, std::uint32_t function = 0);
   CallContext context_of(LoopbackTeam& team, const PacketFaults& packet_faults, const Watch& watch,
                          Bytes memory);
   void announce(Processor& processor, const PacketFaults& packet_faults) const;

@@ -1,7 +1,4 @@
-// The firmware's primitives and their times. This file implements messages and moves of one engine.
-// processor_dma.cpp implements commands and acknowledgements of an engine with its own memory
-// (CallContext::ports), whose units may fail. processor_lanes.cpp implements moves through casting lanes and
-// kernels.
+// The firmware's primitives and their times: messages and moves of one engine.
 //
 // run() is the loop of all eager primitives. A segment needs, in order: room in the window (retire() waits
 // for the oldest segment in flight), the commands, the flow of its words through the data plane, and the
@@ -10,27 +7,14 @@
 // every step that occupies a shared unit; otherwise calls of different ranks would reach the unit in
 // simulation order.
 //
-// An error does not end a call at once: fail() records it, the data still moves, and the message carries the
-// error to its receiver. unwound_ is set when the first generation abandons a call with segments in flight.
+// An error does not end a call: fail() records it, the data still moves, and the message carries the error to
+// its receiver. Only the units of a card can end a primitive early: see the hook in processor.hpp.
 #include "simulators/cclo/processor.hpp"
 
 #include <algorithm>
 
-#include "simulators/cclo/move.hpp"
-
 namespace offramp::cclo {
 namespace {
-
-MoveOpcode opcode_of(const Primitive& p, const Datapath* datapath) {
-  const auto place = [datapath](std::uint32_t stream) {
-    return datapath != nullptr && datapath->streamed(stream) ? Access::kStream : Access::kImmediate;
-  };
-  return MoveOpcode()
-      .with(MoveField::kOperand0, p.has_own ? place(kOperand0Stream) : Access::kNone)
-      .with(MoveField::kOperand1, p.receives() ? Access::kOnReceive : Access::kNone)
-      .with(MoveField::kResult, place(kResultStream))
-      .with(MoveField::kRemote, p.sends() ? 1U : 0U);
-}
 
 /// The shared units of the team's rank. `nullopt` for a stand-alone call.
 std::optional<Resources> units_of(Team& team) {
@@ -42,13 +26,13 @@ std::optional<Resources> units_of(Team& team) {
 
 Processor::Processor(const CallContext& context, Time begin)
     : context_(context),
-      world_(context.team.devices()),
       spec_(context.spec),
       communicator_(context.space, context.communicator),
-      pool_(context.space),
-      now_(begin),
       units_(units_of(context.team)),
       plane_(spec_, units_),
+      world_(context.team.devices()),
+      pool_(context.space),
+      now_(begin),
       transmitter_(spec_, units_),
       receiver_(spec_, units_),
       packets_(context.first_packet) {}
@@ -58,34 +42,27 @@ std::uint32_t Processor::window() const {
   return std::max(1U, std::min(most, spec_.rx_buffers));
 }
 
-/// First generation: one write per output of the switch, one to apply, one to poll (read in [accl-2021]). The
-/// second generation routes by the destination in each word.
-void Processor::configure_switch(const Primitive& primitive) {
-  if (second()) return;
-  if (context_.ports != nullptr) {
-    issued_tag_ = context_.state->dma_tag;
-    if (context_.state->broken.stream_switch) {
-      wait(now_ + spec_.timeout);
-      fail(Error::kSwitch);
-      unwound_ = true;
-      return;
-    }
-  }
+MoveOpcode Processor::opcode_of(const Primitive& primitive) {
+  return MoveOpcode()
+      .with(MoveField::kOperand0, primitive.has_own ? Access::kImmediate : Access::kNone)
+      .with(MoveField::kOperand1, primitive.receives() ? Access::kOnReceive : Access::kNone)
+      .with(MoveField::kResult, Access::kImmediate)
+      .with(MoveField::kRemote, primitive.sends() ? 1U : 0U);
+}
+
+bool Processor::configure_switch(const Primitive& primitive) {
+  if (second()) return true;
   const std::int64_t outputs = primitive.reduces() ? 3 : 1;
   access(outputs + 2);
   if (primitive.reduces()) access(1);  // starts the arithmetic unit for the whole length
   spend(spec_.firmware.step);
+  return true;
 }
 
 /// Destination, count, tag, source, and sequence number; session and number come from the exchange memory.
 void Processor::issue_header() {
   spend(5 * spec_.firmware.word + spec_.firmware.step);
   access(2);
-}
-
-void Processor::spend_move(const Primitive& primitive) {
-  if (second())
-    spend(spec_.firmware.move + move_words(opcode_of(primitive, context_.datapath)) * spec_.firmware.word);
 }
 
 Processor::Commands Processor::issue(const Primitive& primitive, Time reserved, bool header) {
@@ -126,11 +103,20 @@ Flow Processor::source(const Primitive& primitive, const Commands& commands, std
   return result;
 }
 
-/// Stores the message of one segment in an RX buffer. Returns the time when the buffer is RESERVED.
-Time Processor::land(const Team::Arrival& arrival, std::uint64_t bytes, int from, Flight& flight) {
+std::optional<Time> Processor::land(const Team::Arrival& arrival, std::uint64_t bytes, int from,
+                                    Flight& flight) {
+  const Time landed = receive(arrival, bytes, flight);
+  const auto source = static_cast<std::uint32_t>(from);
+  const RxMessage message{static_cast<std::uint32_t>(bytes),
+                          static_cast<std::uint32_t>(arrival.stamp.detail >> kTagShift), source,
+                          communicator_.expected_inbound(source)};
+  store(message, from, message.sequence, flight);
+  return serve(landed);
+}
+
+Time Processor::receive(const Team::Arrival& arrival, std::uint64_t bytes, Flight& flight) {
   const Stamp& stamp = arrival.stamp;
   const bool charged = arrival.stored >= Time();
-  const auto source = static_cast<std::uint32_t>(from);
   const std::uint32_t slots = std::min(spec_.rx_buffers, kSlots);
   flight.slot = landed_++ % slots;
   // Without an enqueued buffer, the DMA stalls until one is free.
@@ -142,22 +128,20 @@ Time Processor::land(const Team::Arrival& arrival, std::uint64_t bytes, int from
     EngineUnits idle;
     landed = later(landed, Receiver(spec_, idle).land(first + stall, stamp.last + stall, bytes));
   }
-  if (context_.ports != nullptr && !second()) {
-    land_in_posted(bytes, flight);
-    const Arbiter::Grant service =
-        units_[Unit::kRxService].acquire(landed, spec_.cycles(spec_.firmware.interrupt));
-    return service.end;
-  }
+  return landed;
+}
+
+void Processor::store(const RxMessage& message, int from, std::uint32_t sequence, Flight& flight) {
   (void)pool_.enqueue();
-  const RxMessage message{static_cast<std::uint32_t>(bytes),
-                          static_cast<std::uint32_t>(stamp.detail >> kTagShift), source,
-                          communicator_.expected_inbound(source)};
-  flight.buffer =
-      pool_.fill(context_.ports != nullptr ? context_.ports->incoming().header : message).value_or(kNoBuffer);
+  flight.buffer = pool_.fill(message).value_or(kNoBuffer);
   if (flight.buffer != kNoBuffer && pool_.status(flight.buffer) == BufferStatus::kError)
     fail(Error::kBufferStatus);
-  seek(from, message.sequence, flight);
-  communicator_.count_inbound(source);
+  seek(from, sequence, flight);
+  communicator_.count_inbound(static_cast<std::uint32_t>(from));
+}
+
+/// By an interrupt in the first generation, by hardware in the second.
+Time Processor::serve(Time landed) {
   const std::int64_t cycles = second() ? spec_.firmware.enqueue : spec_.firmware.interrupt;
   const Arbiter::Grant service = units_[Unit::kRxService].acquire(landed, spec_.cycles(cycles));
   span("rx buffers", second() ? "dequeue" : "interrupt", service.begin, service.end);
@@ -194,8 +178,7 @@ void Processor::push(const Flight& flight) {
   flights_.push_back(flight);
 }
 
-/// Waits for the acknowledgements of the oldest segment in flight.
-void Processor::retire() {
+bool Processor::retire() {
   const Flight flight = flights_[flight_head_++];
   const std::int64_t status = spec_.firmware.word + spec_.firmware.step;
   if (second()) {
@@ -210,14 +193,14 @@ void Processor::retire() {
     }
     if (flight.receives) access(1);
   }
-  if (context_.ports != nullptr) {
-    acknowledge(flight);
-    if (unwound_ || (second() && error_ != Error::kNone)) return;  // the RX buffer is not released
-  }
-  if (!flight.receives) return;
+  return retired(flight);
+}
+
+bool Processor::retired(const Flight& flight) {
+  if (!flight.receives) return true;
   slot_free_[flight.slot] = now_;
   if (flight.buffer != kNoBuffer) pool_.release(flight.buffer);
-  if (context_.ports != nullptr && !second()) post_buffers();
+  return true;
 }
 
 Crossing Processor::transmit(int to, const Flow& flow, Time header, std::uint64_t bytes, Bytes data,
@@ -273,16 +256,13 @@ Team::PendingToken Processor::receive_token(int from, MutableBytes data) {
   return team().receive_token(from, data);
 }
 
-/// Returns the sequence number of the message.
-std::uint32_t Processor::send(int to, Bytes data, const Crossing& passage, MutableBytes scratch) {
-  const std::uint32_t number = communicator_.next_outbound(static_cast<std::uint32_t>(to));
-  if (context_.ports != nullptr) {
-    context_.ports->outgoing(
-        {static_cast<std::uint32_t>(data.size()), context_.tag, communicator_.local_rank(), number});
-    if (!second()) context_.state->sent.push_back(number);
-  }
+std::uint32_t Processor::count_message(int to, std::uint64_t /*bytes*/) {
+  return communicator_.next_outbound(static_cast<std::uint32_t>(to));
+}
+
+void Processor::send(int to, Bytes data, const Crossing& passage, MutableBytes scratch) {
+  (void)count_message(to, data.size());
   outgoing_.emplace_back(send_token(to, data, stamp_of(passage)), scratch);
-  return number;
 }
 
 MutableBytes Processor::allocate_scratch(std::uint64_t bytes) {
@@ -316,8 +296,6 @@ Task<void> Processor::drain() {
 }
 
 Task<void> Processor::run(Primitive p) {
-  if (unwound_) co_return;
-  if (has_lanes()) co_return co_await run_lanes(p);
   if (second() && !p.sends() && !p.receives()) {  // a single move for any length
     co_await room();
     copy(p.own, p.into);
@@ -325,8 +303,7 @@ Task<void> Processor::run(Primitive p) {
   }
   const std::uint64_t segments = spec_.segments(p.bytes);
   const Time begin = now_;
-  configure_switch(p);
-  if (unwound_) co_return;
+  if (!configure_switch(p)) co_return;
   // SEND issues the headers of a whole window before the first read (read in [accl-2021]).
   std::uint64_t headers = 0;
   if (!second() && p.sends() && !p.receives()) {
@@ -338,14 +315,11 @@ Task<void> Processor::run(Primitive p) {
     const std::uint64_t bytes = spec_.segment_bytes(p.bytes, i);
     const std::uint64_t offset = i * spec_.rx_buffer_bytes;
     co_await room();
-    if (in_flight() == window()) retire();
-    if (unwound_) break;
+    if (in_flight() == window() && !retire()) break;
     spend_move(p);
     Flight flight;
     flight.sends = p.sends();
     flight.receives = p.receives();
-    flight.bytes = bytes;
-    flight.to = p.to;
     const Bytes own = p.has_own ? p.own.subspan(offset, bytes) : Bytes();
     const MutableBytes into = p.sends() ? MutableBytes() : p.into.subspan(offset, bytes);
     MutableBytes landing;
@@ -357,12 +331,9 @@ Task<void> Processor::run(Primitive p) {
       wanted_ = {};
       const Team::Arrival arrival = co_await receive_token(p.from, landing);
       note_arrival(arrival);
-      if (context_.ports != nullptr && arrival.stamp.failed()) {
-        unwound_ = !second();
-        break;
-      }
-      reserved = land(arrival, bytes, p.from, flight);
-      if (unwound_) break;
+      const std::optional<Time> stored = land(arrival, bytes, p.from, flight);
+      if (!stored) break;
+      reserved = *stored;
       co_await turn(reserved);
       if (p.reduces()) in_place ? team().combine(landing, into) : team().combine(own, landing);
     } else if (!p.sends()) {
@@ -375,18 +346,16 @@ Task<void> Processor::run(Primitive p) {
       const Crossing passage = transmit(p.to, flow, commands.header, bytes, sent);
       flight.data = flow.last;
       flight.packet = passage.accepted;
-      flight.sequence = send(p.to, sent, passage, scratch);
+      send(p.to, sent, passage, scratch);
       co_await retire_sends();
     } else {
       flight.data = plane_.write(flow, commands.write, bytes, user_memory(bytes));
       span("dma", "write", flow.first, flight.data);
       if (!scratch.empty()) free_scratch_.push_back(scratch);
     }
-    if (context_.ports != nullptr) command(p, own, into, flight);
-    push(flight);
+    push(flight, p, offset, bytes);
   }
   co_await finish();
-  if (p.reduces()) finish_arithmetic();
   span("control processor", "primitive", begin, now_);
 }
 
@@ -394,19 +363,10 @@ Task<void> Processor::fan_out(Slots slots, int root) {
   const std::uint64_t segments = spec_.segments(slots.bytes);
   const std::int64_t status = spec_.firmware.word + spec_.firmware.step;
   const Time begin = now_;
-  if (unwound_) co_return;
-  if (has_lanes()) {  // one peer at a time
-    for (int peer = 0; peer < size(); ++peer) {
-      const std::uint64_t offset = static_cast<std::uint64_t>(peer) * slots.stride;
-      if (peer != root) co_await run_lanes(Primitive::send(peer, slots.data.subspan(offset, slots.bytes)));
-    }
-    co_return;
-  }
-  configure_switch(Primitive::send(root, slots.data));
-  for (std::uint64_t i = 0; i < segments && !unwound_; ++i) {
+  bool goes_on = configure_switch(Primitive::send(root, slots.data));
+  for (std::uint64_t i = 0; i < segments && goes_on; ++i) {
     const std::uint64_t bytes = spec_.segment_bytes(slots.bytes, i);
     PooledVector<Time> accepted;
-    PooledVector<Flight> sent;  // with ports
     for (int peer = 0; peer < size(); ++peer) {
       if (peer == root) continue;
       const std::uint64_t offset =
@@ -418,7 +378,7 @@ Task<void> Processor::fan_out(Slots slots, int root) {
       const Commands commands = issue(one, {}, true);
       const Flow flow = source(one, commands, bytes);
       const Crossing passage = transmit(peer, flow, commands.header, bytes, data);
-      const std::uint32_t number = send(peer, data, passage);
+      send(peer, data, passage);
       co_await retire_sends();
       if (!second()) {
         co_await turn(flow.last);
@@ -426,24 +386,14 @@ Task<void> Processor::fan_out(Slots slots, int root) {
         spend(status);
       }
       accepted.push_back(passage.accepted);
-      if (context_.ports == nullptr) continue;
-      Flight flight;
-      flight.to = peer;
-      flight.sequence = number;
-      flight.bytes = bytes;
-      command(one, data, {}, flight);
-      acknowledge(flight);
-      flight.sends = true;
-      flight.commands = 0;
-      sent.push_back(flight);
-      if (unwound_) break;
+      if (!fan_out_read(one)) break;
     }
-    for (const Flight& flight : sent) acknowledge(flight);
     for (const Time at : accepted) {
       wait(at + (second() ? spec_.cycles(spec_.firmware.retire) : Time()));
       co_await turn();
       spend(status);
     }
+    goes_on = fan_out_sent();
   }
   span("control processor", "fan out", begin, now_);
 }
@@ -485,8 +435,7 @@ void Processor::write(int peer, Bytes data) {
   flight.sends = true;
   flight.data = flow.last;
   flight.packet = passage.accepted;
-  if (context_.ports != nullptr) command(p, data, {}, flight);
-  push(flight);
+  push(flight, p, 0, data.size());
   const Stamp stamp = stamp_of(passage, MessageType::kWriteDone);
   outgoing_.emplace_back(send_token(peer, data, stamp), MutableBytes());
 }
@@ -500,45 +449,8 @@ void Processor::combine(Bytes in, MutableBytes inout) {
   Flight flight;
   flight.data = plane_.write(flow, commands.write, in.size(), user_memory(in.size()));
   span("dma", "write", flow.first, flight.data);
-  if (context_.ports != nullptr) {
-    command(DmaChannel::kRead0, in, in.size(), flight);
-    command(DmaChannel::kWrite, inout, in.size(), flight);
-  }
-  push(flight);
+  push(flight, p, 0, in.size());
   team().combine(in, inout);
-}
-
-void Processor::combine_memory(Bytes in, MutableBytes inout) {
-  if (second()) {
-    combine(in, inout);
-    return finish_moves();
-  }
-  configure_switch(Primitive::receive_reduce(rank(), in, inout));
-  if (unwound_) return;
-  const std::int64_t words = 4 * spec_.firmware.word + spec_.firmware.step;
-  for (std::uint64_t i = 0; i < spec_.segments(in.size()); ++i) {
-    if (in_flight() == window()) retire();
-    if (unwound_) return;
-    const std::uint64_t bytes = spec_.segment_bytes(in.size(), i);
-    spend(words);
-    const Flow one = plane_.read(0, now_, bytes, user_memory(bytes));
-    spend(words);
-    const Flow other = plane_.read(1, now_, bytes, user_memory(bytes));
-    spend(words);
-    Flight flight;
-    flight.bytes = bytes;
-    flight.data = plane_.write(plane_.reduce(one, other, bytes), now_, bytes, user_memory(bytes));
-    if (context_.ports != nullptr) {
-      const Bytes result = inout.subspan(i * spec_.rx_buffer_bytes, bytes);
-      command(DmaChannel::kRead0, in.subspan(i * spec_.rx_buffer_bytes, bytes), bytes, flight);
-      command(DmaChannel::kRead1, result, bytes, flight);
-      command(DmaChannel::kWrite, result, bytes, flight);
-    }
-    push(flight);
-  }
-  team().combine(in, inout);
-  finish_moves();
-  finish_arithmetic();
 }
 
 void Processor::copy(Bytes from, MutableBytes into) {
@@ -549,8 +461,7 @@ void Processor::copy(Bytes from, MutableBytes into) {
   Flight flight;
   flight.data =
       plane_.write(source(p, commands, from.size()), commands.write, from.size(), user_memory(from.size()));
-  if (context_.ports != nullptr) command(p, from, into, flight);
-  push(flight);
+  push(flight, p, 0, from.size());
   team().copy(from, into);
 }
 
@@ -578,11 +489,11 @@ Task<Time> Processor::written_by(int peer, MutableBytes into, Missing missing) {
 }
 
 void Processor::finish_moves() {
-  while (in_flight() > 0 && !unwound_) retire();
+  while (in_flight() > 0) retire();
 }
 
 Task<void> Processor::finish() {
-  while (in_flight() > 0 && !unwound_) {
+  while (in_flight() > 0) {
     co_await turn(retires_at());
     retire();
   }

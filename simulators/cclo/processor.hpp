@@ -1,7 +1,7 @@
 // The control processor: the firmware's clock, and its primitives over the data plane, the network, and the
 // RX buffers of one engine. One object per call. This is the only implementation of the engine. It runs in
-// three environments: single messages (message.hpp), collectives in a world (the backend's Team), and cards
-// driven through registers (machine.hpp).
+// two environments: single messages (message.hpp), and collectives in a world (the backend's Team). The
+// virtual functions are a hook for a card with memory, kernels, and units that may fail (tests/cclo/card).
 //
 // The firmware is a coroutine. Where the hardware polls for a message, it waits for a token of the team,
 // whose stamp has the arrival times of the message's packets. All other costs are charged here, in the order
@@ -14,15 +14,14 @@
 #include <array>
 #include <coroutine>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "offramp/model/backend.hpp"
 #include "simulators/cclo/data_plane.hpp"
-#include "simulators/cclo/datapath.hpp"
-#include "simulators/cclo/engine_ports.hpp"
-#include "simulators/cclo/engine_state.hpp"
 #include "simulators/cclo/exchange_memory.hpp"
+#include "simulators/cclo/move.hpp"
 #include "simulators/cclo/network.hpp"
 
 namespace offramp::cclo {
@@ -93,14 +92,8 @@ struct CallContext {
   /// The sent data for the tap, if the team has none. shown_at is the address of its placeholder.
   Bytes shown = {};
   const std::byte* shown_at = nullptr;
-  Time epoch = {};               // see Fate
-  EngineState* state = nullptr;  // null: the state after a driver's set-up
-  int place = 0;                 // world rank, for spans
-  // Only for an engine with its own memory (machine.hpp).
-  EnginePorts* ports = nullptr;
-  const Datapath* datapath = nullptr;
-  Spec* settings = nullptr;  // changed by configuration calls
-  bool from_kernel = false;  // started by a kernel, unknown to the call block
+  Time epoch = {};  // see Fate
+  int place = 0;    // world rank, for spans
 };
 
 // Stamp::detail of a token: an Error in the low bits, and the message's tag. kLost marks the message at which
@@ -120,6 +113,7 @@ class Processor {
   Processor(const CallContext& context, Time begin);
   Processor(const Processor&) = delete;
   Processor& operator=(const Processor&) = delete;
+  virtual ~Processor() = default;
 
   // --- the firmware's clock ---
   [[nodiscard]] Time now() const { return now_; }
@@ -132,7 +126,7 @@ class Processor {
   [[nodiscard]] Turn room() const { return turn(in_flight() == window() ? retires_at() : now_); }
 
   // --- primitives ---
-  Task<void> run(Primitive primitive);
+  virtual Task<void> run(Primitive primitive);
   /// First generation, root of BCAST and SCATTER: per segment, one header and one blocking read per peer,
   /// then all acknowledgements. Each rank receives its part of `bytes`.
   struct Slots {
@@ -140,19 +134,7 @@ class Processor {
     std::uint64_t stride = 0;  // bytes between the parts of two ranks; 0: all receive the same
     std::uint64_t bytes = 0;
   };
-  Task<void> fan_out(Slots slots, int root);
-
-  /// COMBINE within this rank's memory: inout = in (op) inout.
-  void combine_memory(Bytes in, MutableBytes inout);
-
-  // --- with kernels and casts, as the call's Datapath specifies (processor_lanes.cpp) ---
-  [[nodiscard]] bool has_lanes() const { return context_.datapath != nullptr && !context_.datapath->plain(); }
-  void copy_through_lanes(Bytes from, MutableBytes into);
-  void combine_through_lanes(Bytes a, Bytes b, MutableBytes into);
-  /// First generation: through an external kernel and back. b: empty except for EXT_REDUCE.
-  void run_external(Bytes a, Bytes b, MutableBytes into);
-  /// First generation: posts write commands for idle RX buffers.
-  void post_buffers();
+  virtual Task<void> fan_out(Slots slots, int root);
 
   // --- second generation: rendezvous ---
   /// Advertises this rank's memory to a peer: a message without payload.
@@ -197,32 +179,16 @@ class Processor {
   }
   /// Returns the value for RETVAL.
   [[nodiscard]] std::uint32_t return_value() const { return errors_; }
-  /// The message that the call currently waits for.
-  struct Wanted {
-    MessageType type = MessageType::kEager;
-    Missing missing = Missing::kSpin;
-  };
-  [[nodiscard]] const Wanted& blocked_on() const { return wanted_; }
-  [[nodiscard]] const CallContext& context() const { return context_; }
-  /// Returns null for the state after a driver's set-up.
-  [[nodiscard]] EngineState* state() const { return context_.state; }
   [[nodiscard]] const WireCounters& wire() const { return wire_; }
   void span(std::string_view unit, std::string_view what, Time begin, Time end) const {
     if (context_.spans != nullptr)
       context_.spans->record({unit, what, begin, end, context_.operation, context_.place});
   }
 
- private:
-  static constexpr std::size_t kMostInFlight = 32;
-  static constexpr std::uint32_t kGen2InFlight = 3;  // moves (read in [accl-2025])
+ protected:
   static constexpr std::uint32_t kNoBuffer = 0xffffffff;
-  static constexpr std::uint32_t kSlots = 64;
 
-  struct DmaCommand {
-    DmaChannel channel = DmaChannel::kRead1;
-    bool silent = false;
-    DmaStatus status;  // second generation
-  };
+  /// A segment or move whose acknowledgements the firmware has not checked yet.
   struct Flight {
     Time data;    // acknowledgement of the DMA
     Time packet;  // acknowledgement of the packetizer
@@ -230,22 +196,6 @@ class Processor {
     bool receives = false;
     std::uint32_t buffer = kNoBuffer;
     std::uint32_t slot = 0;
-    std::uint64_t bytes = 0;
-    int to = Primitive::kNobody;
-    std::uint32_t sequence = 0;
-    std::uint32_t commands = 0;
-    std::array<DmaCommand, 3> command;
-  };
-  /// One move of the second generation between memory, messages, kernels and lanes.
-  struct Piece {
-    std::uint64_t elements = 0;
-    bool has_own = false;
-    Bytes own;
-    bool has_second = false;
-    Bytes second;
-    bool second_compressed = false;
-    bool second_is_message = false;
-    bool result_compressed = false;
   };
   struct Commands {  // when each unit receives its command
     Time header;
@@ -253,11 +203,30 @@ class Processor {
     Time read1;
     Time write;
   };
-  struct Outgoing {
-    Outgoing(Team::PendingToken token, MutableBytes memory) : pending(token), scratch(memory) {}
-    Team::PendingToken pending;
-    MutableBytes scratch;
+  /// The message that the call currently waits for.
+  struct Wanted {
+    MessageType type = MessageType::kEager;
+    Missing missing = Missing::kSpin;
   };
+
+  // --- the hook: steps that a card with memory and fallible units extends ---
+  /// First generation: one write per output of the switch, one to apply, one to poll (read in [accl-2021]).
+  /// The second generation routes by the destination in each word. Returns false if the primitive must end.
+  virtual bool configure_switch(const Primitive& primitive);
+  /// Stores the message of one segment in an RX buffer. Returns the time when the buffer is RESERVED.
+  /// `nullopt` if the primitive must end.
+  virtual std::optional<Time> land(const Team::Arrival& arrival, std::uint64_t bytes, int from,
+                                   Flight& flight);
+  /// Numbers an eager message. Returns its sequence number.
+  virtual std::uint32_t count_message(int to, std::uint64_t bytes);
+  /// Called when all commands of a move are issued: for `bytes` of its operands at `offset`.
+  virtual void issued(const Primitive& /*primitive*/, std::uint64_t /*offset*/, std::uint64_t /*bytes*/) {}
+  /// Ends the oldest segment in flight. Returns false if its primitive must end, too.
+  virtual bool retired(const Flight& flight);
+  /// In fan_out(): a message has been read, and the packets of one segment have left. Return false if the
+  /// primitive must end.
+  virtual bool fan_out_read(const Primitive& /*message*/) { return true; }
+  virtual bool fan_out_sent() { return true; }
 
   [[nodiscard]] bool second() const { return spec_.generation == Generation::kSecond; }
   [[nodiscard]] BufferLocation user_memory(std::uint64_t bytes) const {
@@ -265,53 +234,71 @@ class Processor {
   }
   [[nodiscard]] std::uint32_t window() const;
   [[nodiscard]] std::size_t in_flight() const { return flights_.size() - flight_head_; }
+  /// Waits for the acknowledgements of the oldest segment in flight. Returns false if its primitive must end.
+  bool retire();
+  /// Drops all segments in flight, unacknowledged.
+  void abandon_flights() { flight_head_ = flights_.size(); }
+  void push(const Flight& flight);
+  static MoveOpcode opcode_of(const Primitive& primitive);
+  /// Second generation: issues a move instruction.
+  void spend_move(MoveOpcode opcode) {
+    spend(spec_.firmware.move + move_words(opcode) * spec_.firmware.word);
+  }
+  /// Issues the unit commands of a primitive, in the second generation after its move instruction.
+  Commands issue(const Primitive& primitive, Time reserved, bool header);
+  void note_arrival(const Team::Arrival& arrival);
+  /// The steps of land(): through the network into memory, into an RX buffer, and its service.
+  Time receive(const Team::Arrival& arrival, std::uint64_t bytes, Flight& flight);
+  void store(const RxMessage& message, int from, std::uint32_t sequence, Flight& flight);
+  Time serve(Time landed);
+  void seek(int from, std::uint32_t sequence, Flight& flight);
+  Crossing transmit(int to, const Flow& flow, Time header, std::uint64_t bytes, Bytes data,
+                    MessageType type = MessageType::kEager);
+  void send(int to, Bytes data, const Crossing& passage, MutableBytes scratch = {});
+  Task<void> retire_sends();
+  MutableBytes allocate_scratch(std::uint64_t bytes);
+
+  CallContext context_;
+  const Spec& spec_;
+  Communicator communicator_;
+  EngineUnits units_;
+  DataPlane plane_;
+  Error error_ = Error::kNone;
+  Wanted wanted_;
+
+ private:
+  static constexpr std::size_t kMostInFlight = 32;
+  static constexpr std::uint32_t kGen2InFlight = 3;  // moves (read in [accl-2025])
+  static constexpr std::uint32_t kSlots = 64;
+
+  struct Outgoing {
+    Outgoing(Team::PendingToken token, MutableBytes memory) : pending(token), scratch(memory) {}
+    Team::PendingToken pending;
+    MutableBytes scratch;
+  };
+
   /// Returns the time when the firmware checks the acknowledgements of the oldest segment in flight.
   [[nodiscard]] Time retires_at() const {
     const Flight& oldest = flights_[flight_head_];
     return later(now_, second() ? later(oldest.data, oldest.packet) : oldest.data);
   }
-  void configure_switch(const Primitive& primitive);
-  void spend_move(const Primitive& primitive);
-  /// Issues the unit commands of a primitive, after spend_move() in the second generation.
-  Commands issue(const Primitive& primitive, Time reserved, bool header);
+  void spend_move(const Primitive& primitive) {
+    if (second()) spend_move(opcode_of(primitive));
+  }
   void issue_header();
   Flow source(const Primitive& primitive, const Commands& commands, std::uint64_t bytes);
-  Time land(const Team::Arrival& arrival, std::uint64_t bytes, int from, Flight& flight);
-  void seek(int from, std::uint32_t sequence, Flight& flight);
-  void land_in_posted(std::uint64_t bytes, Flight& flight);
-  void command(const Primitive& primitive, Bytes own, Bytes into, Flight& flight);
-  void command(DmaChannel channel, Bytes target, std::uint64_t bytes, Flight& flight);
-  void acknowledge(const Flight& flight);
-  void acknowledge_first(const Flight& flight);
-  void acknowledge_packet(const Flight& flight);
-  void acknowledge_second(const Flight& flight);
-  void unwind(const Flight& flight);
-  void finish_arithmetic();
-  Task<void> run_lanes(Primitive primitive);
-  Flow produce(const Piece& piece, const Commands& commands, MutableBytes result, Flight& flight);
-  Bytes operand(const Piece& piece, Time command, Flow& flow, Flight& flight);
-  Bytes convert(Unit lane, Bytes data, bool from, bool to, std::uint64_t elements, Flow& flow);
-  void deliver(const Flow& flow, MutableBytes result, Time command, Flight& flight);
-  void note_arrival(const Team::Arrival& arrival);
-  void retire();
-  void push(const Flight& flight);
-  Crossing transmit(int to, const Flow& flow, Time header, std::uint64_t bytes, Bytes data,
-                    MessageType type = MessageType::kEager);
+  void push(const Flight& flight, const Primitive& primitive, std::uint64_t offset, std::uint64_t bytes) {
+    issued(primitive, offset, bytes);
+    push(flight);
+  }
   void tap(int to, std::uint64_t bytes, Bytes data, MessageType type, const std::vector<SentPacket>& packets);
   [[nodiscard]] Stamp stamp_of(const Crossing& passage, MessageType type = MessageType::kEager) const;
   Team::PendingToken send_token(int to, Bytes data, Stamp stamp);
   Team::PendingToken receive_token(int from, MutableBytes data);
-  std::uint32_t send(int to, Bytes data, const Crossing& passage, MutableBytes scratch = {});
-  Task<void> retire_sends();
-  MutableBytes allocate_scratch(std::uint64_t bytes);
-  CallContext context_;
+
   WorldDevices* world_;
-  const Spec& spec_;
-  Communicator communicator_;
   RxPool pool_;
   Time now_;
-  EngineUnits units_;
-  DataPlane plane_;
   Transmitter transmitter_;
   Receiver receiver_;
   PooledVector<Flight> flights_;  // entries before the head have ended
@@ -321,11 +308,7 @@ class Processor {
   std::uint64_t packets_ = 0;
   PooledList<Outgoing> outgoing_;
   PooledVector<MutableBytes> free_scratch_;
-  Error error_ = Error::kNone;
   std::uint32_t errors_ = 0;
-  bool unwound_ = false;
-  std::uint32_t issued_tag_ = 0;  // last DMA command (first generation)
-  Wanted wanted_;
   WireCounters wire_;
 };
 

@@ -198,20 +198,6 @@ TEST(CcloMessages, OfARendezvousAreNotNumbered) {
   EXPECT_EQ(communicator.get(1, RankField::kInboundSequence), 1U);
 }
 
-TEST(CcloFirmware, AnswersUnknownCallsAsItsGenerationDoes) {
-  for (const Profile profile : {Profile::kSeed, Profile::kGen2}) {
-    const Spec spec = profile == Profile::kGen2 ? gen2_spec() : Spec();
-    IoSpace space(layout_of(profile));
-    LoopbackTeam team(0);
-    Processor processor({spec, space, team, 0x900, {}, 0, nullptr, 0}, {});
-    CallWords words{};
-    words[0] = 77;
-    Task<Error> task = run_call(processor, space, words, {});
-    task.start();
-    EXPECT_EQ(space.read(space.layout().return_value), profile == Profile::kSeed ? 0U : 0x4000U);
-  }
-}
-
 TEST(CcloFirmware, ChoosesTheProtocolByTheThreshold) {
   Spec spec = gen2_spec();
   EXPECT_FALSE(is_rendezvous(spec, Scenario::kBcast, 4 * 256)) << "equal is eager";

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "simulators/cclo/datapath.hpp"
+#include "tests/cclo/card/datapath.hpp"
 #include "tests/cclo/rig.hpp"
 
 namespace offramp::cclo {

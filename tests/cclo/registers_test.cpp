@@ -13,6 +13,21 @@
 namespace offramp::cclo::registers_test {
 namespace {
 
+/// Reads HWID, as the second generation's driver does.
+HardwareId decode_hardware_id(std::uint32_t word) {
+  const auto bit = [word](int n) { return (word >> n & 1U) != 0; };
+  HardwareId id;
+  id.stack = static_cast<HardwareId::Stack>(word & 3U);
+  id.internal_dma = bit(2);
+  id.arithmetic = bit(3);
+  id.compression = bit(4);
+  id.kernel_streams = bit(5);
+  id.debug = bit(6);
+  id.external_dma = bit(7);
+  id.commit = word >> 8;
+  return id;
+}
+
 std::uint32_t at(const CallWords& words, Argument argument) {
   return words[static_cast<std::size_t>(argument)];
 }

@@ -376,11 +376,13 @@ TEST(CcloReturnCodes, AnErrorOfTheFirstGenerationStaysUntilAReset) {
 }
 
 TEST(CcloReturnCodes, UnknownCallsOfTheFirstGenerationSucceed) {
-  Rig rig(2);
-  CallWords words{};
-  words[0] = 77;
-  rig.start(0, words);
-  EXPECT_EQ(rig.finish(0), 0U);
+  for (const Values& values : {Values(), Values{{"profile", word("gen2")}}}) {
+    Rig rig(2, values);
+    CallWords words{};
+    words[0] = 77;
+    rig.start(0, words);
+    EXPECT_EQ(rig.finish(0), rig.second() ? 0x4000U : 0U);
+  }
 }
 
 TEST(CcloReturnCodes, ARankThatTheCommunicatorDoesNotHaveHearsAndSaysNothing) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "backends/cclo/driver.hpp"
-#include "simulators/cclo/machine.hpp"
+#include "tests/cclo/card/machine.hpp"
 #include "tests/cclo/support.hpp"
 
 namespace offramp::cclo {

@@ -9,11 +9,9 @@
 #include <vector>
 
 #include "offramp/model/message.hpp"
+#include "simulators/cclo/data_plane.hpp"
 
 namespace offramp::cclo {
-
-/// The memory that contains a buffer.
-enum class BufferLocation : std::uint8_t { kDevice, kHost };
 
 /// The response of a memory to a DMA: success, no memory at the address (decode error), a slave error (such
 /// as an uncorrectable bit), or no response.

@@ -1,4 +1,4 @@
-// Engine state that persists between calls: configured settings, unit states, and injected faults.
+// The state of a card's engine between calls: configured settings, what its units hold, and injected faults.
 #pragma once
 
 #include <array>
@@ -6,9 +6,20 @@
 #include <cstdint>
 #include <deque>
 
-#include "simulators/cclo/header.hpp"
+#include "simulators/cclo/firmware.hpp"
 
 namespace offramp::cclo {
+
+/// The status word of a DMA command.
+struct DmaStatus {
+  std::uint32_t tag = 0;
+  bool internal_error = false;
+  bool decode_error = false;
+  bool slave_error = false;
+  bool okay = true;
+  std::uint32_t bytes = 0;
+  bool end_of_packet = true;
+};
 
 /// DMA channels, in the order in which the firmware checks their acknowledgements.
 enum class DmaChannel : std::uint8_t { kRead0, kRead1, kWrite, kNumber };
@@ -24,11 +35,10 @@ struct BrokenUnits {
   std::uint32_t lost_words = 0;  // second generation: lost on the way to a kernel's port, once
 };
 
-struct EngineState {
-  bool interrupts = false;   // first generation: RX buffers are serviced
-  bool packetizers = false;  // and depacketizers; in the second generation also the RX engines
-  bool port = false;         // first generation over TCP
-  bool connections = false;
+struct CardState : EngineState {
+  CardState() = default;
+  explicit CardState(const EngineState& state) : EngineState(state) {}
+
   BrokenUnits broken;
 
   // First generation: what an error leaves in the units, since the firmware then leaves the call at once.
@@ -41,13 +51,6 @@ struct EngineState {
     std::uint32_t tag = 0;
   };
   std::deque<Posted> posted;
-
-  /// The state of an engine after its driver's set-up.
-  static EngineState ready() {
-    EngineState state;
-    state.interrupts = state.packetizers = state.port = state.connections = true;
-    return state;
-  }
 };
 
 }  // namespace offramp::cclo

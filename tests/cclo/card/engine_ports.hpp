@@ -1,12 +1,11 @@
-// The connections of an engine besides its control registers: kernels, memories, and message headers. Engines
-// that run a library's plans and collectives have none of them.
+// The connections of a card's engine besides its control registers: kernels, memories, and message headers.
 #pragma once
 
 #include <cstdint>
 
 #include "simulators/cclo/data_plane.hpp"
-#include "simulators/cclo/device_memory.hpp"
 #include "simulators/cclo/exchange_memory.hpp"
+#include "tests/cclo/card/device_memory.hpp"
 
 namespace offramp::cclo {
 
@@ -32,7 +31,7 @@ class Kernel {
   virtual Flow combine(Bytes a, Bytes b, MutableBytes out, const Flow& in) = 0;
 };
 
-/// The connections of one engine; implemented by Engine (machine.hpp).
+/// The connections of one engine; implemented by OffloadEngine (machine.hpp).
 class EnginePorts {
  public:
   /// Returns null if no kernel is connected.

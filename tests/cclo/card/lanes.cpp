@@ -6,46 +6,71 @@
 // ones fill only part of their RX buffer.
 #include <algorithm>
 
-#include "simulators/cclo/processor.hpp"
+#include "tests/cclo/card/card_processor.hpp"
 
 namespace offramp::cclo {
 
+/// Issues the move instruction, with its streams.
+void CardProcessor::spend_lane_move(const Primitive& primitive) {
+  MoveOpcode opcode = opcode_of(primitive);
+  if (primitive.has_own && card_.datapath.streamed(kOperand0Stream))
+    opcode = opcode.with(MoveField::kOperand0, Access::kStream);
+  if (card_.datapath.streamed(kResultStream)) opcode = opcode.with(MoveField::kResult, Access::kStream);
+  spend_move(opcode);
+}
+
+/// Whole elements in `bytes`, and whole units of the compression ratio.
+std::uint64_t CardProcessor::elements_in(std::uint64_t bytes, bool compressed) const {
+  const ArithmeticRecord& record = card_.datapath.record;
+  const std::uint64_t unit = std::uint64_t{1} << record.ratio_log;
+  return bytes / std::max<std::uint64_t>(1, record.bytes(unit, compressed)) * unit;
+}
+
+/// Passes words from or to a kernel's port, one per cycle.
+Flow CardProcessor::port(Unit unit, const Flow& in, std::uint64_t bytes) {
+  return pass(units_[unit], plane_.through_switch(in), Spec::words(bytes), spec_.cycles(1), spec_.cycles(1));
+}
+
 /// The first operand, from memory or from a kernel.
-Bytes Processor::operand(const Piece& piece, Time command_at, Flow& flow, Flight& flight) {
-  const Datapath& path = *context_.datapath;
+Bytes CardProcessor::operand(const Piece& piece, Time command_at, Flow& flow) {
+  const Datapath& path = card_.datapath;
   if (!path.streamed(kOperand0Stream)) {
     flow = plane_.read(0, command_at, piece.own.size(), user_memory(piece.own.size()));
-    command(DmaChannel::kRead0, piece.own, piece.own.size(), flight);
+    command(DmaChannel::kRead0, piece.own, piece.own.size());
     return piece.own;
   }
   const std::uint64_t bytes = path.record.bytes(piece.elements, path.compressed(kOperand0Compressed));
   const MutableBytes room = allocate_scratch(bytes).first(bytes);
-  Kernel* const kernel = context_.ports->kernel();
+  Kernel* const kernel = card_.ports.kernel();
   Kernel::Supply supply{0, false, {command_at, command_at}};
   if (kernel != nullptr) supply = kernel->supply(room, command_at);
   if (supply.bytes < bytes) {
-    if (!supply.ended) wait(later(now_, supply.when.last) + spec_.timeout);
+    if (!supply.ended) wait(later(now(), supply.when.last) + spec_.timeout);
     fail(supply.ended ? Error::kKernelCount : Error::kKernelTimeout);
   }
   const Flow in{later(supply.when.first, command_at), later(supply.when.last, command_at)};
-  flow = plane_.port(Unit::kPortIn, in, bytes);
+  flow = port(Unit::kPortIn, in, bytes);
   return room;
 }
 
-Bytes Processor::convert(Unit lane, Bytes data, bool from, bool to, std::uint64_t elements, Flow& flow) {
+/// Passes an operand or result through its casting lane. The side with more words determines the time, one
+/// word per cycle.
+Bytes CardProcessor::convert(Unit lane, Bytes data, bool from, bool to, std::uint64_t elements, Flow& flow) {
   if (from == to) return data;
-  const ArithmeticRecord& record = context_.datapath->record;
+  const ArithmeticRecord& record = card_.datapath.record;
   const std::uint64_t bytes = record.bytes(elements, to);
   const MutableBytes out = team().scratch(bytes).first(bytes);
   if (team().carries_data()) cclo::cast(to ? record.compressor : record.decompressor, data, out);
-  flow = plane_.cast(lane, flow, data.size(), bytes);
+  flow =
+      pass(units_[lane], plane_.through_switch(flow), std::max(Spec::words(data.size()), Spec::words(bytes)),
+           spec_.cycles(1), spec_.cycles(spec_.arithmetic_cycles));
   return out;
 }
 
 /// Passes operands through their lanes, the arithmetic unit, and the result's lane. result: memory for these
 /// elements, of the result's type.
-Flow Processor::produce(const Piece& piece, const Commands& commands, MutableBytes result, Flight& flight) {
-  const Datapath& path = *context_.datapath;
+Flow CardProcessor::produce(const Piece& piece, const Commands& commands, MutableBytes result) {
+  const Datapath& path = card_.datapath;
   const bool own_compressed = path.compressed(kOperand0Compressed);
   const bool both = piece.has_own && piece.has_second;
   const bool computes_compressed = path.record.computes_compressed;
@@ -54,12 +79,12 @@ Flow Processor::produce(const Piece& piece, const Commands& commands, MutableByt
   Flow second_flow;
   Bytes own;
   Bytes second = piece.second;
-  if (piece.has_own) own = operand(piece, commands.read0, own_flow, flight);
+  if (piece.has_own) own = operand(piece, commands.read0, own_flow);
   if (piece.has_second) {
     const BufferLocation place =
         piece.second_is_message ? BufferLocation::kDevice : user_memory(second.size());
     second_flow = plane_.read(1, commands.read1, second.size(), place);
-    command(DmaChannel::kRead1, piece.second_is_message ? Bytes() : second, second.size(), flight);
+    command(DmaChannel::kRead1, piece.second_is_message ? Bytes() : second, second.size());
   }
   const bool target = both ? computes_compressed : piece.result_compressed;
   if (piece.has_own) own = convert(Unit::kLane0, own, own_compressed, target, n, own_flow);
@@ -81,76 +106,59 @@ Flow Processor::produce(const Piece& piece, const Commands& commands, MutableByt
 }
 
 /// Delivers a result at this engine, to memory or to a kernel.
-void Processor::deliver(const Flow& flow, MutableBytes result, Time command_at, Flight& flight) {
-  if (!context_.datapath->streamed(kResultStream)) {
+void CardProcessor::deliver(const Flow& flow, MutableBytes result, Time command_at, Flight& flight) {
+  if (!card_.datapath.streamed(kResultStream)) {
     flight.data = plane_.write(flow, command_at, result.size(), user_memory(result.size()));
-    command(DmaChannel::kWrite, result, result.size(), flight);
+    command(DmaChannel::kWrite, result, result.size());
     return;
   }
-  const Flow out = plane_.port(Unit::kPortOut, flow, result.size());
+  const Flow out = port(Unit::kPortOut, flow, result.size());
   flight.data = out.last;
-  std::uint32_t& lost = context_.state->broken.lost_words;
+  std::uint32_t& lost = card_.state.broken.lost_words;
   const std::size_t kept = result.size() - std::min<std::size_t>(result.size(), lost * kWordBytes);
-  if (Kernel* const kernel = context_.ports->kernel(); kernel != nullptr)
+  if (Kernel* const kernel = card_.ports.kernel(); kernel != nullptr)
     kernel->consume(context_.tag, Bytes(result).first(kept), out);
   if (lost > 0) fail(Error::kSegmenterBytes);
   lost = 0;
 }
 
-void Processor::copy_through_lanes(Bytes from, MutableBytes into) {
-  const Datapath& path = *context_.datapath;
+/// Runs one move of this engine's data. piece: its operands.
+void CardProcessor::move_through_lanes(const Primitive& primitive, Piece piece, MutableBytes into) {
+  const Datapath& path = card_.datapath;
   if (in_flight() == window()) retire();
-  spend_move(Primitive::copy(from, into));
-  const Commands commands = issue(Primitive::copy(from, into), {}, true);
-  Piece piece;
-  piece.elements = from.size() /
-                   std::max<std::uint64_t>(1, path.record.bytes(std::uint64_t{1} << path.record.ratio_log,
-                                                                path.compressed(kOperand0Compressed))) *
-                   (std::uint64_t{1} << path.record.ratio_log);
+  spend_lane_move(primitive);
+  const Commands commands = issue(primitive, {}, true);
+  piece.elements = elements_in(primitive.own.size(), path.compressed(kOperand0Compressed));
   piece.has_own = true;
-  piece.own = from;
+  piece.own = primitive.own;
   piece.result_compressed = path.compressed(kResultCompressed);
   Flight flight;
-  const Flow flow = produce(piece, commands, into, flight);
+  const Flow flow = produce(piece, commands, into);
   deliver(flow, into, commands.write, flight);
-  push(flight);
+  launch(flight);
   finish_moves();
 }
 
-void Processor::combine_through_lanes(Bytes a, Bytes b, MutableBytes into) {
-  const Datapath& path = *context_.datapath;
-  if (in_flight() == window()) retire();
-  spend_move(Primitive::receive_reduce(rank(), a, into));
-  const Commands commands = issue(Primitive::receive_reduce(rank(), a, into), {}, true);
+void CardProcessor::copy_through_lanes(Bytes from, MutableBytes into) {
+  move_through_lanes(Primitive::copy(from, into), {}, into);
+}
+
+void CardProcessor::combine_through_lanes(Bytes a, Bytes b, MutableBytes into) {
   Piece piece;
-  const std::uint64_t unit = std::uint64_t{1} << path.record.ratio_log;
-  piece.elements = a.size() /
-                   std::max<std::uint64_t>(1, path.record.bytes(unit, path.compressed(kOperand0Compressed))) *
-                   unit;
-  piece.has_own = true;
-  piece.own = a;
   piece.has_second = true;
   piece.second = b;
-  piece.second_compressed = path.compressed(kOperand1Compressed);
-  piece.result_compressed = path.compressed(kResultCompressed);
-  Flight flight;
-  const Flow flow = produce(piece, commands, into, flight);
-  deliver(flow, into, commands.write, flight);
-  push(flight);
-  finish_moves();
+  piece.second_compressed = card_.datapath.compressed(kOperand1Compressed);
+  move_through_lanes(Primitive::receive_reduce(rank(), a, into), piece, into);
 }
 
-Task<void> Processor::run_lanes(Primitive p) {
-  const Datapath& path = *context_.datapath;
+Task<void> CardProcessor::run_lanes(Primitive p) {
+  const Datapath& path = card_.datapath;
   const ArithmeticRecord& record = path.record;
   const bool own_compressed = path.compressed(kOperand0Compressed);
   const bool message_compressed = path.compressed(kMessagesCompressed);
   const bool result_compressed = p.sends() ? message_compressed : path.compressed(kResultCompressed);
   const bool to_kernel = p.sends() && !p.receives() && path.streamed(kResultStream);
   const std::uint64_t unit = std::uint64_t{1} << record.ratio_log;
-  const auto elements_in = [&](std::uint64_t bytes, bool compressed) {
-    return bytes / std::max<std::uint64_t>(1, record.bytes(unit, compressed)) * unit;
-  };
   const std::uint64_t elements = p.has_own   ? elements_in(p.own.size(), own_compressed)
                                  : p.sends() ? elements_in(p.bytes, false)
                                              : elements_in(p.into.size(), result_compressed);
@@ -162,7 +170,6 @@ Task<void> Processor::run_lanes(Primitive p) {
     Flight flight;
     flight.sends = p.sends();
     flight.receives = p.receives();
-    flight.to = p.to;
     Piece piece;
     piece.elements = n;
     piece.has_own = p.has_own;
@@ -176,65 +183,62 @@ Task<void> Processor::run_lanes(Primitive p) {
       wanted_ = {};
       const Team::Arrival arrival = co_await team().receive_token(p.from, landing);
       note_arrival(arrival);
-      if (arrival.stamp.failed()) break;
-      reserved = land(arrival, bytes, p.from, flight);
+      const std::optional<Time> stored = land(arrival, bytes, p.from, flight);
+      if (!stored) break;
+      reserved = *stored;
       piece.has_second = piece.second_is_message = true;
       piece.second = landing;
       piece.second_compressed = message_compressed;
     }
-    spend_move(p);
+    spend_lane_move(p);
     const Commands commands = issue(p, reserved, true);
     const std::uint64_t bytes = record.bytes(n, result_compressed);
     const bool in_memory = !p.sends() && !path.streamed(kResultStream);
     const MutableBytes result = in_memory ? p.into.subspan(record.bytes(at, result_compressed), bytes)
                                           : team().scratch(bytes).first(bytes);
-    const Flow flow = produce(piece, commands, result, flight);
+    const Flow flow = produce(piece, commands, result);
     if (p.sends()) {
       const Crossing passage = transmit(p.to, flow, commands.header, bytes, result);
       flight.data = flow.last;
       flight.packet = passage.accepted;
       if (to_kernel) {
-        context_.ports->send_to_kernel(p.to, context_.tag + kFirstStream, result,
-                                       {passage.first, passage.last});
+        card_.ports.send_to_kernel(p.to, context_.tag + kFirstStream, result, {passage.first, passage.last});
       } else {
-        flight.sequence = send(p.to, result, passage);
+        send(p.to, result, passage);
       }
       co_await retire_sends();
     } else {
       deliver(flow, result, commands.write, flight);
     }
-    push(flight);
+    launch(flight);
   }
   finish_moves();
 }
 
 /// Processes segments one by one: the kernel receives the words, and its result is written.
-void Processor::run_external(Bytes a, Bytes b, MutableBytes into) {
+void CardProcessor::run_external(Bytes a, Bytes b, MutableBytes into) {
   const bool reduces = !b.empty();
   const Primitive shape = reduces ? Primitive::receive_reduce(rank(), a, into) : Primitive::copy(a, into);
-  configure_switch(shape);
-  if (unwound_ || context_.ports == nullptr) return;
-  Kernel* const kernel = context_.ports->kernel();
+  if (!configure_switch(shape)) return;
+  Kernel* const kernel = card_.ports.kernel();
   const std::int64_t words = 4 * spec_.firmware.word + spec_.firmware.step;
-  for (std::uint64_t i = 0; i < spec_.segments(a.size()) && !unwound_; ++i) {
-    if (in_flight() == window()) retire();
-    if (unwound_) return;
+  for (std::uint64_t i = 0; i < spec_.segments(a.size()); ++i) {
+    if (in_flight() == window() && !retire()) return;
     const std::uint64_t bytes = spec_.segment_bytes(a.size(), i);
     const std::uint64_t offset = i * spec_.rx_buffer_bytes;
     Flight flight;
-    flight.bytes = bytes;
     spend(words);
-    Flow flow = plane_.read(0, now_, bytes, user_memory(bytes));
-    command(reduces ? DmaChannel::kRead0 : DmaChannel::kRead1, a.subspan(offset, bytes), bytes, flight);
+    Flow flow = plane_.read(0, now(), bytes, user_memory(bytes));
+    command(reduces ? DmaChannel::kRead0 : DmaChannel::kRead1, a.subspan(offset, bytes), bytes);
     if (reduces) {
       spend(words);
-      const Flow other = plane_.read(1, now_, bytes, user_memory(bytes));
+      const Flow other = plane_.read(1, now(), bytes, user_memory(bytes));
       flow = {later(flow.first, other.first), later(flow.last, other.last)};
-      command(DmaChannel::kRead1, b.subspan(offset, bytes), bytes, flight);
+      command(DmaChannel::kRead1, b.subspan(offset, bytes), bytes);
     }
     spend(words);
     const MutableBytes result = into.subspan(offset, bytes);
-    flow = plane_.port(Unit::kPortOut, flow, bytes);
+    flow = port(Unit::kPortOut, flow, bytes);
     bool answered = kernel != nullptr;
     if (answered && reduces) {
       flow = kernel->combine(a.subspan(offset, bytes), b.subspan(offset, bytes), result, flow);
@@ -245,13 +249,13 @@ void Processor::run_external(Bytes a, Bytes b, MutableBytes into) {
       flow = supply.when;
     }
     if (answered) {
-      flow = plane_.port(Unit::kPortIn, flow, bytes);
-      flight.data = plane_.write(flow, now_, bytes, user_memory(bytes));
-      command(DmaChannel::kWrite, result, bytes, flight);
+      flow = port(Unit::kPortIn, flow, bytes);
+      flight.data = plane_.write(flow, now(), bytes, user_memory(bytes));
+      command(DmaChannel::kWrite, result, bytes);
     } else {  // the write is never acknowledged
-      flight.command[flight.commands++] = {DmaChannel::kWrite, true, {}};
+      issuing_.command[issuing_.commands++] = {DmaChannel::kWrite, true, {}};
     }
-    push(flight);
+    launch(flight);
   }
   finish_moves();
 }

@@ -1,4 +1,4 @@
-#include "simulators/cclo/device_memory.hpp"
+#include "tests/cclo/card/device_memory.hpp"
 
 #include <algorithm>
 #include <functional>

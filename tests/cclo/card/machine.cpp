@@ -4,10 +4,10 @@
 // turn() determines the next action of an engine's control processor and its time: a spinning call whose
 // message is there, a new call, or (second generation) a queued call whose notification has come. New calls
 // and retries alternate in periods of retry_time(), so the time is rounded up to whole periods instead of
-// simulating empty polls. take() executes the action. record_progress() records whether the call is done,
+// simulating empty polls. serve() executes the action. record_progress() records whether the call is done,
 // spinning, or queued. If no engine has a turn, the spinning call with the earliest clock times out. If none
 // can, the machine stops, and OffloadEngine::waits_for() explains why.
-#include "simulators/cclo/machine.hpp"
+#include "tests/cclo/card/machine.hpp"
 
 #include <fmt/core.h>
 
@@ -89,7 +89,7 @@ struct OffloadEngine::FirmwareCall {
   bool started = false;
   Datapath datapath;
   std::optional<CallTeam> team;
-  std::optional<Processor> processor;
+  std::optional<CardProcessor> processor;
   Task<Error> task;
   [[nodiscard]] std::uint32_t word(Argument a) const { return words[static_cast<std::size_t>(a)]; }
 };
@@ -144,14 +144,15 @@ Team::Arrival OffloadEngine::CallTeam::finish_token(Handle handle) {
   return {message.stamp.failed() ? Outcome::kFault : Outcome::kOk, message.stamp};
 }
 
-OffloadEngine::OffloadEngine(Machine& machine, int number, Spec& spec, IoSpace& space, EngineState& state)
+OffloadEngine::OffloadEngine(Machine& machine, int number, Spec& spec, IoSpace& space,
+                             const EngineState& state)
     : machine_(machine),
       number_(number),
       spec_(spec),
       space_(space),
       state_(state),
       units_(EngineUnits::kCount) {
-  const RxPool pool(space);
+  const CardPool pool(space);
   for (std::uint32_t i = 0; i < pool.buffers(); ++i) {
     if (pool.address(i) != 0) memory_.place_at(pool.address(i), pool.capacity(i));
   }
@@ -183,9 +184,9 @@ const OffloadEngine::Result& OffloadEngine::result(std::size_t call) const {
 /// The message that a call waits for. Eager messages of a source come in order. Notifications match by type,
 /// source, and tag, where the message may have the wildcard.
 const OffloadEngine::ArrivedMessage* OffloadEngine::find(const FirmwareCall& call, int peer) const {
-  const Processor::Wanted& wanted = call.processor->blocked_on();
+  const CardProcessor::Wanted& wanted = call.processor->blocked_on();
   const int source = call.team->engine_of(peer);
-  const std::uint32_t tag = call.processor->context().tag;
+  const std::uint32_t tag = call.processor->tag();
   for (const ArrivedMessage& message : mailbox_) {
     const MessageType type = type_of(message.stamp);
     if (message.source != source || type != wanted.type) continue;
@@ -304,11 +305,7 @@ void OffloadEngine::reset_retries() {
     call->result.done = true;
     call->result.code = encode(spec_.generation, Error::kNotReady);
     call->result.end = free_;
-    if (call->from_kernel) {
-      space_.poke(space_.layout().return_value, call->result.code);
-    } else {
-      space_.complete(call->result.code);
-    }
+    complete_call(space_, call->result.code, call->from_kernel);
   }
 }
 
@@ -340,25 +337,21 @@ void OffloadEngine::prepare(FirmwareCall& call) {
   if (scenario == Scenario::kSend || scenario == Scenario::kReceive || scenario == Scenario::kCopy ||
       scenario == Scenario::kCombine)
     context.tag = call.word(Argument::kTag);
-  context.state = &state_;
-  context.ports = this;
-  context.settings = &spec_;
-  context.from_kernel = call.from_kernel;
   if (spec_.generation == Generation::kSecond) {
     call.datapath = {read_record(space_, call.word(Argument::kType0)), call.word(Argument::kType1) & 0xfU,
                      call.word(Argument::kType2) & 0xffU, call.word(Argument::kFunction)};
     const bool is_root = call.word(Argument::kRootSourceDestination) == static_cast<std::uint32_t>(rank);
     if (scenario == Scenario::kReduce && !is_root)
       call.datapath.streams &= kOperand0Stream;  // only the root has a result (read in [accl-2025])
-    context.datapath = &call.datapath;
   }
-  call.processor.emplace(context, call.result.begin);
-  const CallMemory memory = scenario ? memory_of(call, *scenario) : CallMemory{};
-  call.task = run_call(*call.processor, space_, call.words, memory);
+  call.processor.emplace(context, call.result.begin,
+                         CardCall{*this, state_, spec_, call.datapath, call.from_kernel});
+  const CardMemory memory = scenario ? memory_of(call, *scenario) : CardMemory{};
+  call.task = call.processor->run_call(call.words, memory);
 }
 
 /// The buffers of a call and their sizes ([accl] Kernel Parameters; read in [accl-2021] and [accl-2025]).
-CallMemory OffloadEngine::memory_of(FirmwareCall& call, Scenario scenario) {
+CardMemory OffloadEngine::memory_of(FirmwareCall& call, Scenario scenario) {
   const bool first = spec_.generation == Generation::kFirst;
   const Datapath& path = call.datapath;
   const std::uint64_t count = call.word(Argument::kCount);
@@ -366,7 +359,7 @@ CallMemory OffloadEngine::memory_of(FirmwareCall& call, Scenario scenario) {
   const bool root =
       call.word(Argument::kRootSourceDestination) == static_cast<std::uint32_t>(call.team->rank());
   const std::uint32_t flags = first ? 0 : call.word(Argument::kType2);
-  CallMemory memory;
+  CardMemory memory;
   memory.element_bytes = !first ? path.record.plain_bytes : call.word(Argument::kFunction) % 2 == 0 ? 4 : 8;
   const auto bytes = [&](std::uint64_t parts, std::uint32_t which) {
     return parts * (first ? count : path.record.bytes(count, path.compressed(which)));
@@ -474,7 +467,7 @@ std::string OffloadEngine::waits_for() const {
   return text;
 }
 
-OffloadEngine& Machine::add(Spec& spec, IoSpace& space, EngineState& state) {
+OffloadEngine& Machine::add(Spec& spec, IoSpace& space, const EngineState& state) {
   return *engines_.emplace_back(
       std::make_unique<OffloadEngine>(*this, static_cast<int>(engines_.size()), spec, space, state));
 }

@@ -1,6 +1,6 @@
 // Element-wise arithmetic on the types of the lanes. Half-precision numbers are computed as floats and then
 // rounded; compute_halves() explains why this is exact.
-#include "simulators/cclo/datapath.hpp"
+#include "tests/cclo/card/datapath.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -1,5 +1,5 @@
 // Functional model of the data path of a call: casting lanes and arithmetic unit. Times are computed by
-// Processor. Plain values and functions, for any thread.
+// CardProcessor. Plain values and functions, for any thread.
 #pragma once
 
 #include <array>
@@ -9,6 +9,12 @@
 #include "simulators/cclo/io_space.hpp"
 
 namespace offramp::cclo {
+
+/// The word at 0x48 of a call: which operands are of the compressed type, and whether messages are.
+inline constexpr std::uint32_t kOperand0Compressed = 0x1;
+inline constexpr std::uint32_t kOperand1Compressed = 0x2;
+inline constexpr std::uint32_t kResultCompressed = 0x4;
+inline constexpr std::uint32_t kMessagesCompressed = 0x8;
 
 /// The nearest half-precision number (binary16), ties to even. Overflow gives infinity. Keeps NaN.
 std::uint16_t half_of(float value);

@@ -1,8 +1,9 @@
 // Engines with memory, kernels, and a network between them, driven through their registers: the full
-// functionality of the cards, beyond what MPI programs use.
+// functionality of the cards, beyond what MPI programs use. A library for tests and for
+// examples/cclo_card/send_and_combine.cpp.
 //
 //   Machine machine;
-//   Engine& engine = machine.add(spec, space, state);      // one per card, set up by its driver
+//   OffloadEngine& engine = machine.add(spec, space);      // one per card; its descriptors are written
 //   const std::uint64_t a = engine.memory().allocate(4096);
 //   ... space.write_arguments(words); space.write_control(kApCtrl, kApStart);
 //   const std::size_t call = engine.call(at);              // from the call block
@@ -23,7 +24,7 @@
 #include <vector>
 
 #include "offramp/model/resource.hpp"
-#include "simulators/cclo/firmware.hpp"
+#include "tests/cclo/card/card_processor.hpp"
 
 namespace offramp::cclo {
 
@@ -36,14 +37,14 @@ class OffloadEngine final : public EnginePorts {
   static constexpr std::size_t kMostRetries = 4;        // calls of 16 words
   static constexpr std::size_t kMostNotifications = 9;  // 7 words each, not yet requested by a call
 
-  OffloadEngine(Machine& machine, int number, Spec& spec, IoSpace& space, EngineState& state);
+  OffloadEngine(Machine& machine, int number, Spec& spec, IoSpace& space, const EngineState& state);
   ~OffloadEngine();
   OffloadEngine(const OffloadEngine&) = delete;
   OffloadEngine& operator=(const OffloadEngine&) = delete;
 
   [[nodiscard]] int number() const { return number_; }
   [[nodiscard]] IoSpace& space() { return space_; }
-  [[nodiscard]] EngineState& state() { return state_; }
+  [[nodiscard]] CardState& state() { return state_; }
   [[nodiscard]] DeviceMemory& memory() override { return memory_; }
   [[nodiscard]] Kernel* kernel() override { return kernel_; }
   void attach(Kernel& kernel) { kernel_ = &kernel; }
@@ -95,7 +96,7 @@ class OffloadEngine final : public EnginePorts {
   [[nodiscard]] bool may_time_out() const;
   void time_out();
   void prepare(FirmwareCall& call);
-  CallMemory memory_of(FirmwareCall& call, Scenario scenario);
+  CardMemory memory_of(FirmwareCall& call, Scenario scenario);
   MutableBytes operand(std::uint64_t address, std::uint64_t bytes, BufferLocation place, bool streamed);
   [[nodiscard]] const ArrivedMessage* find(const FirmwareCall& call, int peer) const;
   void note_notifications(const FirmwareCall& call);
@@ -106,7 +107,7 @@ class OffloadEngine final : public EnginePorts {
   int number_;
   Spec& spec_;
   IoSpace& space_;
-  EngineState& state_;
+  CardState state_;
   DeviceMemory memory_;
   Kernel* kernel_ = nullptr;
   std::vector<Resource> units_;
@@ -126,9 +127,10 @@ class OffloadEngine final : public EnginePorts {
 /// The machine: all engines, and the messages between them.
 class Machine {
  public:
-  /// Adds an engine that its driver has set up; the arguments must outlive it. The session of a rank in a
-  /// communicator (over UDP: its port) is its engine's number.
-  OffloadEngine& add(Spec& spec, IoSpace& space, EngineState& state);
+  /// Adds an engine whose RX descriptors the host has written; spec and space must outlive it. state: what
+  /// the driver's configuration calls have switched on. The session of a rank in a communicator (over UDP:
+  /// its port) is its engine's number.
+  OffloadEngine& add(Spec& spec, IoSpace& space, const EngineState& state = {});
   [[nodiscard]] OffloadEngine& engine(int number) { return *engines_[static_cast<std::size_t>(number)]; }
 
   /// Injects a message from outside of the machine. Header and payload may be inconsistent.
