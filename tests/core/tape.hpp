@@ -204,9 +204,9 @@ class Tape {
     add(event);
   }
   static constexpr std::string_view kFinalize = "MPI_Finalize";
-  static constexpr std::uint16_t kFinalizeCall = 17;  // after the kinds of events, in call()
-  static constexpr std::uint16_t kFileCall = 18;
-  static constexpr std::uint16_t kPartitionedCall = 19;
+  static constexpr std::uint16_t kFinalizeCall = 16;  // after the kinds of events, in call()
+  static constexpr std::uint16_t kFileCall = 17;
+  static constexpr std::uint16_t kPartitionedCall = 18;
 
  private:
   Beside next_;

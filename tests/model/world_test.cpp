@@ -305,38 +305,6 @@ TEST_P(Worlds, MakeCommunicatorsOfNamedMembers) {
   EXPECT_NE(contexts[0], contexts[1]);
 }
 
-TEST_P(Worlds, ExchangeClocksWithoutWaitingForThoseWhoHear) {
-  const std::vector<Time> clocks = run(3, [](RankHandle& rank) -> Task<void> {
-    static constexpr int kFirst[] = {0};
-    static constexpr int kOthers[] = {1, 2};
-    const auto exchange = [&](std::uint32_t subject, std::span<const int> to, std::span<const int> from) {
-      return rank.exchange(rank.world_communicator(), subject, to, from);
-    };
-    if (rank.rank() == 0) {
-      for (int i = 0; i < 2; ++i) {
-        RankRequest telling = exchange(5, kOthers, {});
-        (void)co_await rank.wait(telling);
-        EXPECT_EQ(rank.clock(), Time::us(100 * i));
-        rank.compute(Time::us(100));
-      }
-      RankRequest hearing = exchange(6, {}, kOthers);
-      (void)co_await rank.wait(hearing);
-      co_return;
-    }
-    rank.compute(Time::us(rank.rank()));
-    RankRequest first = exchange(5, {}, kFirst);
-    (void)co_await rank.wait(first);
-    EXPECT_EQ(rank.clock(), Time::us(rank.rank()));
-    RankRequest second = exchange(5, {}, kFirst);
-    (void)co_await rank.wait(second);
-    EXPECT_EQ(rank.clock(), Time::us(100));
-    rank.compute(Time::us(500));
-    RankRequest telling = exchange(6, kFirst, {});
-    (void)co_await rank.wait(telling);
-  });
-  EXPECT_THAT(clocks, ElementsAre(Time::us(600), Time::us(600), Time::us(600)));
-}
-
 TEST_P(Worlds, EndRequestsThatAreGivenUp) {
   Time after;
   run(3, [&](RankHandle& rank) -> Task<void> {

@@ -22,8 +22,8 @@ COUNTED = {
     "sessions_on_some": {"MPI_Send": "carried", "MPI_Allreduce": "carried"},
 }
 # Each has a recording by MPICH alone and one while Offramp carries; both are replayed.
-RECORDED = ["sendrecv", "persistent", "icollectives", "communicators", "windows_beside", "large_counts", "sessions_alone", "intercomm_threads",
-            "group_threads", "persistent_buffered", "persistent_order"]
+RECORDED = ["sendrecv", "persistent", "icollectives", "communicators", "windows_beside", "large_counts", "sessions_alone", "between_groups", "intercomm_threads",
+            "group_threads", "partitioned", "persistent_buffered", "persistent_order"]
 
 
 CASES_COUNTED = [name for name in COUNTED if not name.startswith("sessions_")]
@@ -85,6 +85,9 @@ def recorded(arguments, tally, what, program, recorder, ranks):
         how = ["record", "-o", path] if recorder is None else ["run", *over(arguments, recorder), "--record", path]
         result = offramp(arguments, how[0], "-n", str(ranks), *how[1:], "--", *program)
         texts, ok = result.output, result.ok and os.path.exists(path)
+        events = offramp(arguments, "info", "--events", path).output if ok and "partitioned" in program else ""
+        if ok and "partitioned" in program and not re.search(r"MPI_Pready access .* bytes 400 ", events):
+            ok, texts = False, f"{texts}no part of a partitioned message"
         for backend in ["host", "tinsel"] if ok else []:
             replayed = replay(arguments.build, path, "--backend", backend)
             if isinstance(replayed, str) or replayed[0]["modelled_time_ps"] <= 0:

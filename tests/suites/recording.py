@@ -20,7 +20,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 # They do not depend on the order of arrival, nor on the times of polls.
 SAME = ["fixed_pattern", "communicators", "send_recv_modes", "derived_types", "reduce_user", "gather", "cancel", "proc_null",
-        "intercomm", "topologies", "windows_beside", "one_sided", "persistent_collectives", "self_messages", "bsend_buffers", "sendrecv"]
+        "intercomm", "between_groups", "topologies", "windows_beside", "one_sided", "persistent_collectives", "self_messages", "bsend_buffers", "sendrecv"]
 # They end the job, wait for minutes (unexpected_storm: 126,000 waiting messages, on every backend), or start processes.
 NOT_REPLAYED = {"fatal_errors", "end_of_program", "soak", "native_blocking", "modules", "dynamic_processes", "unexpected_storm"}
 # Faults of MPICH 4.0 itself (docs/reliability.md): it lets these programs skip parts, or returns wrong statuses of messages. Recordings
@@ -356,27 +356,40 @@ def test_same_whatever_carries(arguments, tally):
     same_whatever_carries(arguments, tally, 3, [DEALER])
 
 
-def test_one_sided(arguments, tally, backend="host", ranks=3):
-    """Each one-sided call takes modelled time, and a run takes as long as a replay of its recording."""
-    calls = {"Put", "Get", "Accumulate", "Get_accumulate", "Fetch_and_op", "Compare_and_swap", "Rput", "Rget", "Raccumulate",
-             "Rget_accumulate", "Win_fence", "Win_post", "Win_start", "Win_complete", "Win_wait", "Win_test", "Win_lock", "Win_lock_all",
-             "Win_unlock", "Win_unlock_all", "Win_flush", "Win_flush_all", "Win_flush_local", "Win_flush_local_all"}
-    label = f"recording/one-sided calls have a model {backend} {ranks} ranks"
+# Case -> calls that take modelled time, and events.
+MODELLED = {
+    "one_sided": ({"Put", "Get", "Accumulate", "Get_accumulate", "Fetch_and_op", "Compare_and_swap", "Rput", "Rget", "Raccumulate",
+                   "Rget_accumulate", "Win_fence", "Win_post", "Win_start", "Win_complete", "Win_wait", "Win_test", "Win_lock",
+                   "Win_lock_all", "Win_unlock", "Win_unlock_all", "Win_flush", "Win_flush_all", "Win_flush_local",
+                   "Win_flush_local_all"}, []),
+    "between_groups": ({"Send", "Recv", "Isend", "Waitall", "Barrier", "Bcast", "Gather", "Scatter", "Allgather", "Reduce"},
+                       ["MPI_Recv receive comm 3 peer -1 tag -1 bytes 262144 extra 0 blocking took 0 5", "MPI_Ialltoall neighbours comm 3"]),
+    "persistent_collectives": (set(), ["MPI_Start neighbours"]),
+}
+
+
+@pytest.mark.parametrize("case", sorted(MODELLED))
+def test_has_a_model(arguments, tally, case, backend="host", ranks=3):
+    """Each call takes modelled time, and a run takes as long as a replay of its recording."""
+    calls, lines = MODELLED[case]
+    label = f"recording/{case}: all calls have a model {backend} {ranks} ranks"
     if not tally.wants(label):
         return
     with Folder(arguments) as here:
         files = [here.path(name) for name in ("native.rec", "run.rec", "report.json")]
-        runs = [here.record(["one_sided"], ranks, None, files[0]),
-                here.record(["one_sided"], ranks, backend, files[1], "--report", files[2], "--clock", "settled")]
+        runs = [here.record([case], ranks, None, files[0]),
+                here.record([case], ranks, backend, files[1], "--report", files[2], "--clock", "settled")]
         found = [here.replay(file, "--backend", backend) for file in files[:2]]
         if not all(run.ok for run in runs) or any(isinstance(one, str) for one in found):
             problems = f"{found}"
         else:
             with open(files[2], encoding="utf-8") as file:
                 problems = differences_of_run(json.load(file), found[1][0])
-            for one in found:
+            for file, one in zip(files, found):
                 without = {call for call in calls if one[0]["calls"].get(f"MPI_{call}", {}).get("modelled_ns", 0) <= 0}
                 problems += f"without a time: {without}\n" if without else ""
+                events = here.offramp("info", "--events", file).output
+                problems += "".join(f"no event: {line}\n" for line in lines if line not in events)
     tally.record(label, not problems, "\n".join([problems, *(run.output for run in runs)]), sum(run.seconds for run in runs))
 
 

@@ -251,11 +251,8 @@ void complete_with(Session& session, CollectiveRequest& request, MPI_Request lib
     if (library != MPI_REQUEST_NULL && offramp_native_request_complete(library) == 0) return false;
     // Freed instead of waited for: an error is raised when the program learns of it.
     const int error = library != MPI_REQUEST_NULL ? offramp_native_request_error(library) : MPI_SUCCESS;
-    if (request.repeat != nullptr) {
-      (void)native.Wait(&library, MPI_STATUS_IGNORE);  // makes it inactive
-    } else if (library != MPI_REQUEST_NULL) {
-      offramp_native_request_drop(library);
-    }
+    // A persistent request stays as it is until the next start: MPI_Parrived needs an active one.
+    if (library != MPI_REQUEST_NULL && request.repeat == nullptr) offramp_native_request_drop(library);
     if (finish != nullptr) finish();
     if (request.released)
       recycle(request);
@@ -407,7 +404,9 @@ int start_followed(Session& session, CollectiveRequest& request) REQUIRES(sessio
 }  // namespace
 
 int start_in_library(Request& request) {
-  return request.repeat->record != nullptr ? native.Start(&request.repeat->library) : MPI_SUCCESS;
+  if (request.repeat->record == nullptr) return MPI_SUCCESS;
+  const int code = native.Wait(&request.repeat->library, MPI_STATUS_IGNORE);  // makes it inactive
+  return code == MPI_SUCCESS ? native.Start(&request.repeat->library) : code;
 }
 
 int start_again(Session& session, Request& request) {
