@@ -6,6 +6,8 @@ CallCounter& CallCounter::operator+=(const CallCounter& other) {
   add_fields(*this, other, kCallFields);
   modelled += other.modelled;
   unmodelled += other.unmodelled;
+  outside += other.outside;
+  bytes_outside += other.bytes_outside;
   return *this;
 }
 

@@ -27,6 +27,8 @@ struct CallCounter {
   std::uint64_t native = 0;
   Time modelled;
   Time unmodelled = {};  // the part of `modelled` in calls without a model, which last as long as natively
+  Time outside = {};     // the part of `unmodelled` in communication with processes outside of the program
+  std::uint64_t bytes_outside = 0;  // which they sent
 
   void note(Handling handling) {
     ++(handling == Handling::kDeclined ? declined : handling == Handling::kOffloaded ? offloaded : routed);

@@ -245,26 +245,29 @@ TEST_F(Advised, CommunicationWithoutAModelIsNamedAndMayLeaveNothingKnown) {
   Advisor plain(configuration_, registry_, source_, options_);
   plain.rank_backends();
   const double in_calls = plain.baseline()->run->in_calls.seconds() * 1e9 / 8;
-  const auto answer = [&](double part, std::uint16_t call) {
+  const auto answer = [&](double part, std::uint64_t bytes, std::uint16_t file_call = 0) {
     std::vector<test::Tape> tapes = solver(8);
     for (test::Tape& tape : tapes) {
-      tape.lasts(static_cast<std::uint64_t>(part * in_calls)).native();
-      tape.last().event.call = call;
+      tape.lasts(static_cast<std::uint64_t>(part * in_calls));
+      file_call == 0 ? tape.outside(bytes) : tape.native();
+      tape.last().event.call = file_call;
     }
     Advisor advisor(configuration_, registry_, test::source_of(tapes), options_);
     advisor.rank_backends();
     advisor.weigh();
     return answer_of(advisor, {"it", "it"});
   };
-  EXPECT_THAT(answer(0.005, test::Tape::kPartitionedCall).but, testing::Not(HasSubstr("not modelled")));
-  const ReportAnswer named = answer(0.05, test::Tape::kPartitionedCall);
-  EXPECT_THAT(named.but, HasSubstr("not modelled: MPI_Pready, 4."));
+  EXPECT_THAT(answer(0.005, 0).but, testing::Not(HasSubstr("not modelled")));
+  const ReportAnswer named = answer(0.05, 0);
+  EXPECT_THAT(named.but, HasSubstr("not modelled: MPI_Send, 4."));
   EXPECT_NE(named.kind, "unknown");
-  const ReportAnswer unknown = answer(1, test::Tape::kPartitionedCall);
+  const ReportAnswer unknown = answer(1, 1'000'000);
   EXPECT_EQ(unknown.kind, "unknown");
-  EXPECT_THAT(unknown.answer, HasSubstr("it: unknown; 50 % of MPI time has no model"));
+  EXPECT_THAT(unknown.but, HasSubstr("not modelled: MPI_Send, 7.6 MiB, 92 % of all bytes"));
   EXPECT_FALSE(unknown.holds);
-  EXPECT_NE(answer(1, test::Tape::kFileCall).kind, "unknown") << "files are not communication";
+  EXPECT_THAT(answer(0.001, 0).answer, testing::Not(HasSubstr("unknown")));
+  EXPECT_THAT(answer(0.001, 1'000'000'000).answer, HasSubstr("of all bytes have no model"));
+  EXPECT_NE(answer(1, 0, test::Tape::kFileCall).kind, "unknown") << "files are not communication";
 }
 
 class AdvisedHalo : public Advised {

@@ -193,6 +193,12 @@ class Tape {
     event.list = list({name.begin(), name.end()});
     add(event);
   }
+  /// A call that communicates with processes outside of the program.
+  void outside(std::uint64_t bytes) {
+    native();
+    last().event.flags = recording::kCommunicates;
+    last().event.bytes = bytes;
+  }
   void native() {
     Event event;
     event.call = static_cast<std::uint16_t>(Kind::kNative);
@@ -206,7 +212,6 @@ class Tape {
   static constexpr std::string_view kFinalize = "MPI_Finalize";
   static constexpr std::uint16_t kFinalizeCall = 16;  // after the kinds of events, in call()
   static constexpr std::uint16_t kFileCall = 17;
-  static constexpr std::uint16_t kPartitionedCall = 18;
 
  private:
   Beside next_;
@@ -254,9 +259,8 @@ class TapeReader final : public recording::Reader {
                                                   "MPI_Put",
                                                   "MPI_Icollective",
                                                   Tape::kFinalize,
-                                                  "MPI_File_write_all",
-                                                  "MPI_Pready"};
-    static_assert(std::size(kNames) == Tape::kPartitionedCall + 1);
+                                                  "MPI_File_write_all"};
+    static_assert(std::size(kNames) == Tape::kFileCall + 1);
     return number < std::size(kNames) ? kNames[number] : "MPI_Other";
   }
   [[nodiscard]] std::string_view site(std::uint32_t number) const override { return tape_.sites[number]; }

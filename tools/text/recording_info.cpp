@@ -340,8 +340,11 @@ std::string flags_text(const Event& event) {
   std::string text;
   for (std::size_t bit = 0; bit < kNames.size(); ++bit) {
     if ((event.flags >> bit & 1U) == 0) continue;
-    const bool is_persistent = event.kind == EventKind::kCommunicator && 1U << bit == recording::kPersistent;
-    text += fmt::format(" {}", is_persistent ? "persistent" : kNames[bit]);
+    const bool is_own = 1U << bit == recording::kPersistent;  // and kCommunicates
+    const std::string_view own = is_own && event.kind == EventKind::kCommunicator ? "persistent"
+                                 : is_own && event.kind == EventKind::kNative     ? "outside"
+                                                                                  : kNames[bit];
+    text += fmt::format(" {}", own);
   }
   return text;
 }

@@ -15,13 +15,18 @@ std::string algorithm_of(const Advisor& advisor) {
 void add_unmodelled(ReportAnswer& answer, const WholeRun* run, const std::string& program) {
   constexpr double kNamed = 0.01;
   constexpr double kMost = 0.1;
-  const double share = run != nullptr ? run->share_unmodelled() : 0;
+  if (run == nullptr) return;
+  const bool by_time = run->share_unmodelled() >= run->share_of_bytes_unmodelled();
+  const double share = by_time ? run->share_unmodelled() : run->share_of_bytes_unmodelled();
   if (share < kNamed) return;
-  const std::string text =
-      fmt::format("not modelled: {}, {} of MPI time", run->unmodelled_function, share_text(share));
+  const std::string share_of = fmt::format("{} of {}", share_text(share), by_time ? "MPI time" : "all bytes");
+  const std::string bytes =
+      run->bytes_unmodelled > 0 ? bytes_text(static_cast<double>(run->bytes_unmodelled)) + ", " : "";
+  const std::string text = fmt::format("not modelled: {}, {}{}", run->unmodelled_function, bytes, share_of);
   answer.but = clauses_text({text, answer.but});
   if (share < kMost || answer.kind == "single") return;
-  answer.answer = headline(program, fmt::format("unknown; {} of MPI time has no model", share_text(share)));
+  answer.answer =
+      headline(program, fmt::format("unknown; {} no model", share_of + (by_time ? " has" : " have")));
   answer.sure = "unknown: calls without a model last as long as they did natively";
   answer.kind = name_of(AnswerKind::kUnknown);
   answer.candidate.clear();

@@ -336,6 +336,8 @@ void ReplayThread::begin_call() {
   call_ = event_.call;
   call_site_ = event_.site;
   in_call_ = event_.kind != EventKind::kPhase && !run_.is_end(call_);  // neither counts as a call in reports
+  is_outside_ = event_.kind == EventKind::kNative && has(recording::kCommunicates);
+  if (is_outside_) counter_of(call_).bytes_outside += event_.bytes;
   lasts_ = reader_.times().native > 0 && run_.options.compute.kind != Compute::Mode::kNone;
   const bool takes_time = !is_local(event_.kind) || lasts_;
   is_reported_ = in_call_ && run_.options.observer != nullptr && takes_time;
@@ -352,6 +354,7 @@ void ReplayThread::end_call() {
   ++counter.count;
   counter.modelled += rank_.clock() - call_began_;
   if (lasts_) counter.unmodelled += rank_.clock() - call_began_;
+  if (lasts_ && is_outside_) counter.outside += rank_.clock() - call_began_;
   in_call_ = false;
   if (own_.certificate != nullptr) own_.certificate->note_time(rank_.clock());
   if (!is_reported_) return;

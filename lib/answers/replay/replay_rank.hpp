@@ -249,6 +249,7 @@ class ReplayThread {
   bool in_call_ = false;
   bool is_reported_ = false;  // the call is reported to the observer
   bool lasts_ = false;        // the call has no model and lasts as long as natively
+  bool is_outside_ = false;   // the call communicates with processes outside of the program
   std::uint16_t call_ = 0;    // Event::call of the current call
   std::uint32_t call_site_ = 0;
   Time call_began_;

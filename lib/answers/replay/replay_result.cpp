@@ -74,21 +74,9 @@ WholeRun whole_run_of(const ReplayResult& result) {
   return whole_run_of(result, {0, static_cast<int>(result.ranks.size())});
 }
 
-namespace {
-
-/// Functions that move data between ranks or wait for it, without a model. The others without one make
-/// objects, or use files.
-bool is_unmodelled_communication(std::string_view function) {
-  constexpr std::string_view kBegins[] = {"MPI_Win_sync", "MPI_Psend",    "MPI_Precv",     "MPI_Pready",
-                                          "MPI_Parrived", "MPI_Neighbor", "MPIX_Neighbor", "MPI_Ineighbor"};
-  return std::ranges::any_of(kBegins, [&](std::string_view begin) { return function.starts_with(begin); });
-}
-
-}  // namespace
-
 WholeRun whole_run_of(const ReplayResult& result, const ReplayJob& job) {
   WholeRun run{result.end(job), {}, {}};
-  std::vector<Time> unmodelled(result.functions.size());
+  std::vector<CallCounter> calls(result.functions.size());
   for (int i = job.first; i < job.first + job.ranks; ++i) {
     const ReplayedRank& rank = result.ranks[static_cast<std::size_t>(i)];
     run.sum += later(rank.clock, rank.of_threads);
@@ -96,15 +84,18 @@ WholeRun whole_run_of(const ReplayResult& result, const ReplayJob& job) {
       const CallCounter& call = rank.counters.calls[function];
       run.in_calls += call.modelled - call.unmodelled;
       run.without_model += call.unmodelled;
-      unmodelled[function] += call.unmodelled;
+      calls[function] += call;
     }
   }
-  Time most;
-  for (std::size_t function = 0; function < unmodelled.size(); ++function) {
-    if (!is_unmodelled_communication(result.functions[function])) continue;
-    run.unmodelled += unmodelled[function];
-    if (unmodelled[function] <= most) continue;
-    most = unmodelled[function];
+  const CallCounter* most = nullptr;
+  for (std::size_t function = 0; function < calls.size(); ++function) {
+    const CallCounter& call = calls[function];
+    run.bytes += call.bytes;
+    run.unmodelled += call.outside;
+    run.bytes_unmodelled += call.bytes_outside;
+    const auto size = [](const CallCounter& one) { return std::pair(one.outside, one.bytes_outside); };
+    if (size(call) <= (most != nullptr ? size(*most) : std::pair<Time, std::uint64_t>())) continue;
+    most = &call;
     run.unmodelled_function = result.functions[function];
   }
   return run;

@@ -140,10 +140,17 @@ struct WholeRun {
   /// Communication without a model, all ranks together, and the function with most of it.
   Time unmodelled = {};
   std::string unmodelled_function = {};
+  std::uint64_t bytes_unmodelled = 0;
+  std::uint64_t bytes = 0;  // of messages with a model
 
-  /// Its share of the time in MPI calls that communicate.
+  /// Its share of the time in MPI calls that communicate, and of their bytes.
   [[nodiscard]] double share_unmodelled() const {
     return unmodelled > Time() ? unmodelled.seconds() / (in_calls + unmodelled).seconds() : 0;
+  }
+  [[nodiscard]] double share_of_bytes_unmodelled() const {
+    return bytes_unmodelled > 0
+               ? static_cast<double>(bytes_unmodelled) / static_cast<double>(bytes + bytes_unmodelled)
+               : 0;
   }
   /// The average share of the run over the ranks.
   [[nodiscard]] double share_in_calls() const {

@@ -42,8 +42,9 @@ enum EventFlag : std::uint8_t {
   // On a kCommunicator: a persistent collective (MPI_Bcast_init and so on). Its starts are collectives on it.
   // The event's communicator is its parent.
   kPersistent = 4,
-  kBuffered = 8,  // of a send: never waited for, without a request
-  kInPlace = 16,  // of a collective: send and receive buffer are the same
+  kCommunicates = 4,  // of a kNative: with processes outside of the program, or waits for such; bytes
+  kBuffered = 8,      // of a send: never waited for, without a request
+  kInPlace = 16,      // of a collective: send and receive buffer are the same
   kNotCommutative = 32,
   kAny = 64,    // of a wait: for one of the list, see Reader::choice()
   kSome = 128,  // of a wait: for one or several
@@ -64,8 +65,8 @@ struct Event {
   std::uint32_t list = 0;  // 0: no list
   std::uint32_t second_list = 0;
   std::uint32_t site = 0;  // the call site, see Reader::site(); 0: unknown
-  /// The size of a message, or a receive's room; of a collective Operation::bytes, or all that this rank
-  /// sends if blocks differ in size.
+  /// The size of a message, or a receive's room, also of a kNative that communicates; of a collective
+  /// Operation::bytes, or all that this rank sends if blocks differ in size.
   std::uint64_t bytes = 0;
   /// Depends on the kind:
   /// - kWait, kCancel, kFree of one request: how many requests this rank has begun since, 1 for the newest.

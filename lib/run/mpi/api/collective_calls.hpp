@@ -70,6 +70,13 @@ class BlockingCollective {
   BuiltCall built_;
 };
 
+/// With processes outside of MPI_COMM_WORLD, notes for the recording what a collective moves, at least.
+template <typename Sizes>
+void note_uncarried(InterposedCall& call, MPI_Comm comm, Sizes sizes) {
+  if (call.recorder() != nullptr && is_outside(call.session, comm))
+    call.recorder()->communicates(sizes().sent(0));
+}
+
 /// sizes(): the BlockSizes of the call on an intercommunicator, whose collectives the library carries.
 template <typename Sizes, typename Build, typename Library, typename... Arguments>
 [[gnu::always_inline]] inline int start_collective(Function function, MPI_Comm comm, Sizes sizes, Build build,
@@ -81,6 +88,7 @@ template <typename Sizes, typename Build, typename Library, typename... Argument
     CollectiveCall* const collective = blocking.get();
     if (collective == nullptr) {
       Context* const place = context_between_groups(call.session, comm);
+      note_uncarried(call, comm, sizes);
       ScopedSync sync = ScopedSync::blocks(call, place, comm, place != nullptr ? sizes() : BlockSizes());
       const int code = pass_through(call, function, [&] { return library(arguments..., comm); });
       sync.end(participated(code));
@@ -105,6 +113,7 @@ template <typename Sizes, typename Build, typename Library, typename... Argument
   BuiltCall collective = handle != nullptr ? build(call.session.marshal(), arguments..., comm) : nullptr;
   if (collective == nullptr) {
     call.session.library_has_work();
+    note_uncarried(call, comm, sizes);
     Context* const place = context_between_groups(call.session, comm);
     return start_blocks(call, place, comm, place != nullptr ? sizes() : BlockSizes(), handle, [&] {
       return pass_through(call, function, [&] { return library(arguments..., comm, handle); });

@@ -1,6 +1,6 @@
-// MPI chapter 4: partitioned messages, which the MPI library carries. The recording has a communicator of both
-// processes for each request. A part that is ready is written into the receiver's memory, the last one is the
-// message for which the receiver waits: links keep their order. So the two sides may divide the data
+// MPI chapter 4: partitioned messages, which the MPI library carries. The recording has a communicator of
+// both processes for each request. A part that is ready is written into the receiver's memory, the last one
+// is the message for which the receiver waits: links keep their order. So the two sides may divide the data
 // differently.
 #include "lib/run/mpi/api/entries.hpp"
 #include "lib/run/mpi/runtime/native_calls.hpp"
@@ -45,7 +45,8 @@ Function current_function() {
   return static_cast<Function>(Session::current->engine().function());
 }
 
-/// The library's functions with the request behind the program's, for partitions that are ready: body(request).
+/// The library's functions with the request behind the program's, for partitions that are ready:
+/// body(request).
 template <typename Body>
 int make_ready(Function function, MPI_Request handle, int parts, Body body) {
   InterposedCall call(function);

@@ -27,6 +27,16 @@ inline bool probe_point(Session& session, int source, int tag, MPI_Comm comm, Po
   return set_source(session.marshal(), source, tag, comm, point);
 }
 
+/// Passes on a call that Offramp does not carry. With processes outside of MPI_COMM_WORLD it communicates.
+template <typename Library>
+[[gnu::always_inline]] inline int leave_uncarried(Function function, std::int64_t count, MPI_Datatype type,
+                                                  MPI_Comm comm, Library library) {
+  if (!is_outside(*Session::current, comm)) return library();
+  const NativeCall call(function);
+  note_outside(*Session::current, count, type);
+  return library();
+}
+
 /// The records of a blocking call, returned to the session by the destructor.
 class Records {
  public:

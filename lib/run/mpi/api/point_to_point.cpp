@@ -274,7 +274,8 @@ struct Entries {
   static int send(const void* buf, Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) {
     const auto library = [&] { return (native.*Library)(buf, count, type, dest, tag, comm); };
     Point point;
-    if (!send_point(*Session::current, buf, count, type, dest, tag, comm, point)) return library();
+    if (!send_point(*Session::current, buf, count, type, dest, tag, comm, point))
+      return leave_uncarried(function, count, type, comm, library);
     if constexpr (mode == SendMode::kBuffered) {
       return buffered_send(function, point, comm, library);
     } else {
@@ -288,7 +289,7 @@ struct Entries {
     const auto library = [&] { return (native.*Library)(buf, count, type, dest, tag, comm, request); };
     Point point;
     if (request == nullptr || !send_point(*Session::current, buf, count, type, dest, tag, comm, point))
-      return library();
+      return leave_uncarried(function, count, type, comm, library);
     return send_nonblocking(function, point, mode, comm, request, library);
   }
 
@@ -298,7 +299,8 @@ struct Entries {
       return (native.*Form::Recv)(buf, count, type, source, tag, comm, library_status);
     };
     Point point;
-    if (!receive_point(*Session::current, buf, count, type, source, tag, comm, point)) return library(status);
+    if (!receive_point(*Session::current, buf, count, type, source, tag, comm, point))
+      return leave_uncarried(Form::kRecv, 0, type, comm, [&] { return library(status); });
     return receive_blocking(Form::kRecv, point, comm, status, library);
   }
 
@@ -307,7 +309,7 @@ struct Entries {
     const auto library = [&] { return (native.*Form::Irecv)(buf, count, type, source, tag, comm, handle); };
     Point point;
     if (handle == nullptr || !receive_point(*Session::current, buf, count, type, source, tag, comm, point))
-      return library();
+      return leave_uncarried(Form::kIrecv, 0, type, comm, library);
     InterposedCall call(Form::kIrecv);
     if (!call.session.carries()) return track_receive(call, comm, point, handle, library);
     *handle = start_new_receive(call.session, comm, point);
@@ -323,7 +325,8 @@ struct Entries {
     };
     const Pair pair(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
                     recvtag, comm);
-    if (!pair.carried) return library(status);
+    if (!pair.carried)
+      return leave_uncarried(Form::kSendrecv, sendcount, sendtype, comm, [&] { return library(status); });
     return exchange(Form::kSendrecv, pair.to, pair.from, false, comm, status, library);
   }
 
@@ -334,7 +337,8 @@ struct Entries {
                                               library_status);
     };
     const Pair pair(buf, count, type, dest, sendtag, buf, count, type, source, recvtag, comm);
-    if (!pair.carried) return library(status);
+    if (!pair.carried)
+      return leave_uncarried(Form::kSendrecv_replace, count, type, comm, [&] { return library(status); });
     return exchange(Form::kSendrecv_replace, pair.to, pair.from, true, comm, status, library);
   }
 

@@ -89,7 +89,7 @@ template <bool polls, bool claims, typename Library>
                                         MPI_Message* message, MPI_Status* status, Library library) {
   Point point;
   if ((claims && message == nullptr) || !probe_point(*Session::current, source, tag, comm, point))
-    return library(status);
+    return leave_uncarried(function, 0, MPI_BYTE, comm, [&] { return library(status); });
   InterposedCall call(function);
   if (!call.session.carries()) return poll_library(call, point, flag, message, status, library);
   UnexpectedMessage* const found = polls ? find_now(call, point) : &find_waiting(call, point);

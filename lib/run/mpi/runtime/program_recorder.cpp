@@ -392,7 +392,14 @@ std::uint32_t ProgramRecorder::number_of_other(CallPlace place) {
 }
 
 void ProgramRecorder::add_native(Function function) {
-  add(event(EventKind::kNative, function, 0));
+  // Then a wait without an event may be for such a message, and otherwise for a file.
+  const bool waits = function == Function::kWait || function == Function::kWaitall ||
+                     function == Function::kWaitany || function == Function::kWaitsome;
+  Event made = event(EventKind::kNative, function, 0);
+  if (std::exchange(watch_.communicates, false) || (waits && has_outside_))
+    made.flags |= recording::kCommunicates;
+  made.bytes = std::exchange(watch_.moved, 0);
+  add(made);
   if (function != Function::kFinalize) time_call();
 }
 

@@ -141,6 +141,19 @@ NativeCall::~NativeCall() {
   if (session.recorder() != nullptr) session.recorder()->leave(function_);
 }
 
+bool is_outside(Session& session, MPI_Comm comm) {
+  const Session::Lock guard(session);
+  return comm != MPI_COMM_NULL && session.marshal().communicators.find(comm) == nullptr;
+}
+
+void note_outside(Session& session, std::int64_t count, MPI_Datatype type) {
+  if (session.recorder() == nullptr) return;
+  const Session::Lock guard(session);
+  const TypeInfo* const known = session.marshal().find_type(type);
+  session.recorder()->communicates(
+      known != nullptr && count > 0 ? known->bytes(static_cast<std::size_t>(count)) : 0);
+}
+
 int error_code(Outcome outcome) {
   switch (outcome) {
     case Outcome::kOk:

@@ -301,6 +301,11 @@ class NativeCall {
   Function function_;
 };
 
+/// Whether a communicator has members outside of MPI_COMM_WORLD. The library reports invalid ones.
+bool is_outside(Session& session, MPI_Comm comm);
+/// Notes, for the recording, what the current call moves on such a communicator.
+void note_outside(Session& session, std::int64_t count, MPI_Datatype type);
+
 /// The scope of one call of an MPI function that Offramp carries: acquires the lock and counts the call.
 class SCOPED_CAPABILITY InterposedCall {
  public:
