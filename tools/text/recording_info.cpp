@@ -352,6 +352,8 @@ std::string event_text(recording::Reader& reader, const Event& event) {
     text += fmt::format(" {} {} {}", to_string(event.operation), to_string(event.element),
                         to_string(event.function));
   if (event.kind == EventKind::kSend) text += fmt::format(" {}", to_string(event.element));
+  if (event.kind == EventKind::kAccess)
+    text += fmt::format(" {}", to_string(static_cast<Access>(std::clamp(event.tag, 0, 255))));
   text += fmt::format(" comm {} peer {} tag {} bytes {} extra {}", event.communicator, event.peer, event.tag,
                       event.bytes, event.extra);
   text += flags_text(event);
