@@ -30,15 +30,19 @@ struct EventPosition {
   int rank = 0;
   std::uint64_t event = 0;
   std::string call;
-  [[nodiscard]] std::string text() const { return fmt::format("rank {}, event {} ({})", rank, event, call); }
+  std::string site;  // may be empty
+  [[nodiscard]] std::string text() const {
+    return fmt::format("rank {}, event {} ({}{}{})", rank, event, call, site.empty() ? "" : " at ", site);
+  }
 };
 
 /// The condition for which a request or a call waits.
 struct Waiting {
-  enum class What : std::uint8_t { kMessage, kReceive, kCollective } what = What::kMessage;
+  enum class What : std::uint8_t { kMessage, kReceive, kCollective, kBlocks } what = What::kMessage;
   int peer = kAnySource;  // world rank
   int tag = kAnyTag;
   std::pair<std::uint32_t, std::uint32_t> collective;  // communicator, and index of the collective on it
+  std::size_t left = 1;                                // blocks of neighbours that are missing
 };
 
 struct SentMessage {
@@ -48,6 +52,7 @@ struct SentMessage {
   EventPosition from;
   std::uint64_t request = 0;  // the sender's request, which waits for the receive
   bool synchronous = false;
+  bool is_block = false;  // of a neighbourhood collective
 };
 
 struct Receive {
@@ -65,7 +70,11 @@ struct Communicator {
   std::uint32_t number = 0;
   std::vector<int> members;  // empty: all ranks
   std::uint32_t collectives = 0;
+  int neighbourhoods = 0;  // collectives of neighbours
 };
+
+/// The lock of all targets of a window.
+constexpr int kAllTargets = -1;
 
 struct Rank {
   std::unique_ptr<recording::Reader> reader;
@@ -79,12 +88,19 @@ struct Rank {
   std::map<std::uint64_t, Waiting> open;  // incomplete requests, by number
   std::vector<std::uint64_t> waited;      // requests of a wait
   Receive looks;                          // pattern of a probe
+  std::set<std::uint32_t> fenced;         // windows with a fence
+  std::map<std::pair<std::uint32_t, int>, EventPosition> locks;  // by window and target
+  std::multimap<int, EventPosition> started;                     // access epochs, by target
+  std::multimap<int, EventPosition> posted;                      // exposure epochs, by origin
+  std::map<std::uint64_t, EventPosition> accesses;               // not waited for, by request
   std::vector<Communicator> communicators;
   std::map<std::pair<std::vector<int>, std::uint64_t>, std::uint32_t> made;
 };
 
 /// Requests of blocking calls are numbered from here.
 constexpr std::uint64_t kBlockingCalls = std::uint64_t{1} << 62U;
+/// Blocks of neighbours only match each other.
+constexpr std::uint32_t kBlocks = std::uint32_t{1} << 30U;
 
 class Rehearsal {
  public:
@@ -127,7 +143,8 @@ class Rehearsal {
   void problem(std::string_view kind, std::string text) { note(findings_.problems, kind, std::move(text)); }
   EventPosition place(int rank) {
     Rank& one = at(rank);
-    return {rank, one.events, std::string(one.reader->call(one.event.call))};
+    return {rank, one.events, std::string(one.reader->call(one.event.call)),
+            std::string(one.reader->site(one.event.site))};
   }
 
   // --- events ---
@@ -182,9 +199,13 @@ class Rehearsal {
       case EventKind::kCommunicator:
         make_communicator(rank);
         break;
-      case EventKind::kExchange:
       case EventKind::kNeighbours:
+        neighbours(rank, request);
+        break;
       case EventKind::kAccess:
+        access(rank, request);
+        break;
+      case EventKind::kExchange:
       case EventKind::kPhase:
       case EventKind::kNative:
       case EventKind::kClock:
@@ -251,19 +272,22 @@ class Rehearsal {
       zero("messages", rank);
     const auto to = world_rank(*communicator, rank, one.event.peer);
     if (!to) return;
-    SentMessage message{rank, one.event.tag, one.event.bytes, place(rank), request, false};
+    SentMessage message{rank, one.event.tag, one.event.bytes, place(rank), request};
     message.synchronous = (one.event.flags & recording::kSynchronous) != 0;
     if (message.synchronous) one.open[request] = {Waiting::What::kReceive, *to, message.tag, {}};
-    const Key key{communicator->number, *to};
+    note_epoch(rank, *to);
+    deliver({communicator->number, *to}, std::move(message));
+  }
+  void deliver(const Key& key, SentMessage message) {
     std::list<Receive>& posted = posted_[key];
     const auto found = std::find_if(posted.begin(), posted.end(),
                                     [&](const Receive& receive) { return receive.accepts(message); });
     if (found == posted.end()) {
       unexpected_[key].push_back(std::move(message));
-      if (at(*to).in_event) runnable_.push_back(*to);
+      if (at(key.second).in_event) runnable_.push_back(key.second);
       return;
     }
-    match(message, *found, *to);
+    match(message, *found, key.second);
     posted.erase(found);
   }
 
@@ -294,7 +318,10 @@ class Rehearsal {
     receive.request = request;
     receive.from = place(rank);
     one.open[request] = {Waiting::What::kMessage, receive.source, receive.tag, {}};
-    const Key key = key_of(rank);
+    note_epoch(rank, receive.source);
+    post(key_of(rank), std::move(receive));
+  }
+  void post(const Key& key, Receive receive) {
     std::list<SentMessage>& messages = unexpected_[key];
     const auto found = std::find_if(messages.begin(), messages.end(),
                                     [&](const SentMessage& message) { return receive.accepts(message); });
@@ -302,19 +329,101 @@ class Rehearsal {
       posted_[key].push_back(std::move(receive));
       return;
     }
-    match(*found, receive, rank);
+    match(*found, receive, key.second);
     messages.erase(found);
   }
 
+  /// Its blocks are messages whose tag is the number of the collective.
+  void neighbours(int rank, std::uint64_t request) {
+    Rank& one = at(rank);
+    ++findings_.collectives;
+    Communicator* const communicator = communicator_of(rank);
+    if (communicator == nullptr) return;
+    const int number = communicator->neighbourhoods++;
+    const auto received = one.reader->list(one.event.second_list);
+    const auto sent = one.reader->list(one.event.list);
+    const auto each = [&](std::span<const std::uint64_t> blocks, auto use) {
+      for (std::size_t i = 0; i + 1 < blocks.size(); i += 2) {
+        const int peer = blocks[i] <= INT32_MAX ? static_cast<int>(blocks[i]) : -1;
+        if (const auto world = world_rank(*communicator, rank, peer)) use(*world, blocks[i + 1]);
+      }
+    };
+    const std::uint32_t key = communicator->number ^ kBlocks;
+    std::size_t left = 0;
+    each(received, [&](int, std::uint64_t) { ++left; });
+    if (left > 0) one.open[request] = {Waiting::What::kBlocks, kAnySource, number, {}, left};
+    each(received, [&](int source, std::uint64_t bytes) {
+      post({key, rank}, {source, number, bytes, request, place(rank)});
+    });
+    each(sent, [&](int to, std::uint64_t bytes) {
+      deliver({key, to}, {rank, number, bytes, place(rank), request, false, true});
+    });
+  }
+
+  // --- windows ---
+
+  /// Notes the epoch that a message of a window begins or ends.
+  void note_epoch(int rank, int peer) {
+    Rank& one = at(rank);
+    const std::string_view call = one.reader->call(one.event.call);
+    if (!call.starts_with("MPI_Win_")) return;
+    const auto end = [peer](auto& epochs) {
+      if (const auto found = epochs.find(peer); found != epochs.end()) epochs.erase(found);
+    };
+    if (call == "MPI_Win_start") one.started.emplace(peer, place(rank));
+    if (call == "MPI_Win_post") one.posted.emplace(peer, place(rank));
+    if (call == "MPI_Win_complete") end(one.started);
+    if (call == "MPI_Win_wait" || call == "MPI_Win_test") end(one.posted);
+  }
+
+  void access(int rank, std::uint64_t request) {
+    Rank& one = at(rank);
+    const Communicator* const communicator = communicator_of(rank);
+    if (communicator == nullptr) return;
+    const auto target = world_rank(*communicator, rank, one.event.peer);
+    if (!target) return;
+    const std::string_view call = one.reader->call(one.event.call);
+    const std::uint32_t window = one.event.communicator;
+    const std::pair lock{window, call.ends_with("_all") ? kAllTargets : *target};
+    if (call.starts_with("MPI_Win_lock")) {
+      one.locks.emplace(lock, place(rank));
+    } else if (call.starts_with("MPI_Win_unlock")) {
+      if (one.locks.erase(lock) == 0)
+        problem("lock", fmt::format("{}: it releases a lock that it does not have", place(rank).text()));
+    } else {
+      if (request != kBlockingCalls) one.accesses.emplace(request, place(rank));
+      const bool is_in_epoch = one.fenced.contains(window) || one.locks.contains(lock) ||
+                               one.locks.contains({window, kAllTargets}) || one.started.contains(*target);
+      if (!is_in_epoch)
+        problem("epoch",
+                fmt::format("{}: it accesses rank {} outside of an epoch", place(rank).text(), *target));
+    }
+  }
+
+  void conclude_windows(const Rank& one) {
+    const auto left = [&](const auto& places, std::string_view kind, std::string_view what) {
+      for (const auto& [key, from] : places) problem(kind, fmt::format("{}: {}", from.text(), what));
+    };
+    left(one.locks, "lock", "its lock is never released");
+    left(one.started, "epoch", "its access epoch is never completed (MPI_Win_complete)");
+    left(one.posted, "epoch", "its exposure epoch is never ended (MPI_Win_wait or MPI_Win_test)");
+    left(one.accesses, "access", "no fence, flush, or unlock, and no wait completes this access");
+  }
+
   void match(const SentMessage& message, const Receive& receive, int destination) {
-    if (message.bytes > receive.room)
+    if (message.is_block && message.bytes != receive.room)
+      problem("block", fmt::format("{}: its block of {} bytes is one of {} bytes at {}", message.from.text(),
+                                   message.bytes, receive.room, receive.from.text()));
+    if (!message.is_block && message.bytes > receive.room)
       problem("long", fmt::format("{}: {} bytes do not fit into the receive of {} at {}", message.from.text(),
                                   message.bytes, receive.room, receive.from.text()));
     done(destination, receive.request);
     if (message.synchronous) done(message.source, message.request);
   }
   void done(int rank, std::uint64_t request) {
-    at(rank).open.erase(request);
+    auto& open = at(rank).open;
+    if (const auto found = open.find(request); found != open.end() && --found->second.left == 0)
+      open.erase(found);
     if (at(rank).in_event) runnable_.push_back(rank);
   }
 
@@ -328,6 +437,7 @@ class Rehearsal {
     if (one.event.kind == EventKind::kCollective && one.event.bytes == 0 && one.event.extra == 0 &&
         one.event.operation != OperationKind::kBarrier)
       zero("collectives", rank);
+    if (one.reader->call(one.event.call) == "MPI_Win_fence") one.fenced.insert(one.event.communicator);
     Together& together = together_[key];
     if (together.came.empty()) {
       together.first = one.event;
@@ -374,6 +484,7 @@ class Rehearsal {
                 fmt::format("{}: the request {} back does not exist", place(rank).text(), distance));
       } else {
         one.waited.push_back(one.begun - distance);
+        one.accesses.erase(one.begun - distance);
       }
     }
     one.in_event = true;
@@ -384,6 +495,7 @@ class Rehearsal {
     Rank& one = at(rank);
     if (one.event.extra == 0 || one.event.extra > one.begun) return;
     const std::uint64_t request = one.begun - one.event.extra;
+    one.accesses.erase(request);
     if (one.event.kind == EventKind::kFree) return;
     for (auto& [key, posted] : posted_) {
       if (key.second == rank)
@@ -425,6 +537,12 @@ class Rehearsal {
       if (found == one.open.end()) continue;
       const Waiting& waiting = found->second;
       if (waiting.what == Waiting::What::kCollective) return missing_member(waiting.collective);
+      if (waiting.what == Waiting::What::kBlocks) return missing_block(rank, request);
+      const std::string_view call = one.reader->call(one.event.call);
+      if (call == "MPI_Win_start" || call == "MPI_Win_wait")
+        return {fmt::format("{} of rank {}", call == "MPI_Win_start" ? "MPI_Win_post" : "MPI_Win_complete",
+                            waiting.peer),
+                waiting.peer};
       const std::string who = waiting.peer < 0 ? "any rank" : fmt::format("rank {}", waiting.peer);
       const std::string tag = waiting.tag < 0 ? "any tag" : fmt::format("tag {}", waiting.tag);
       return {waiting.what == Waiting::What::kMessage ? fmt::format("a message from {}, {}", who, tag)
@@ -432,6 +550,27 @@ class Rehearsal {
               waiting.peer};
     }
     return {"a message", one.event.peer};
+  }
+  std::pair<std::string, int> missing_block(int rank, std::uint64_t request) {
+    for (const auto& [key, receives] : posted_) {
+      for (const Receive& receive : receives) {
+        if (key.second == rank && receive.request == request)
+          return {fmt::format("its block from rank {}", receive.source), receive.source};
+      }
+    }
+    return {"a block", kAnySource};
+  }
+  /// What happens to a message that is never received.
+  static std::string unreceived(const SentMessage& message, int destination) {
+    if (message.is_block)
+      return fmt::format("rank {} does not receive its block of {} bytes in the same collective", destination,
+                         message.bytes);
+    if (message.from.call == "MPI_Win_post")
+      return fmt::format("rank {} never begins its access epoch (MPI_Win_start)", destination);
+    if (message.from.call == "MPI_Win_complete")
+      return fmt::format("rank {} never ends its exposure epoch (MPI_Win_wait)", destination);
+    return fmt::format("its message of {} bytes to rank {}, tag {}, is never received", message.bytes,
+                       destination, message.tag);
   }
   std::pair<std::string, int> missing_member(const std::pair<std::uint32_t, std::uint32_t>& key) {
     const Together& together = together_[key];
@@ -451,6 +590,7 @@ class Rehearsal {
     std::vector<int> waits_for(ranks_.size(), -1);
     for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
       if (!at(rank).acted && at(rank).ended) problem("missing", fmt::format("rank {} does nothing", rank));
+      if (at(rank).ended && at(rank).reader->cut().empty()) conclude_windows(at(rank));
       if (at(rank).ended) continue;
       const auto [what, peer] = reason(rank);
       waits_for[static_cast<std::size_t>(rank)] = peer;
@@ -461,8 +601,7 @@ class Rehearsal {
     find_cycle(waits_for);
     for (const auto& [key, messages] : unexpected_) {
       for (const SentMessage& message : messages)
-        problem("unreceived", fmt::format("{}: its message of {} bytes to rank {}, tag {}, is never received",
-                                          message.from.text(), message.bytes, key.second, message.tag));
+        problem("unreceived", fmt::format("{}: {}", message.from.text(), unreceived(message, key.second)));
     }
     for (const auto& [key, receives] : posted_) {
       for (const Receive& receive : receives) {
