@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <list>
 #include <map>
@@ -42,7 +43,7 @@ struct Waiting {
   int peer = kAnySource;  // world rank
   int tag = kAnyTag;
   std::pair<std::uint32_t, std::uint32_t> collective;  // communicator, and index of the collective on it
-  std::size_t left = 1;                                // blocks of neighbours that are missing
+  std::multiset<int> sources = {};  // of missing blocks of neighbours
 };
 
 struct SentMessage {
@@ -73,8 +74,19 @@ struct Communicator {
   int neighbourhoods = 0;  // collectives of neighbours
 };
 
-/// The lock of all targets of a window.
+/// A window and a rank, or kAllTargets, or kFence. An epoch of MPI_Win_start is one of any window (kStarted).
+using Target = std::pair<std::uint32_t, int>;
 constexpr int kAllTargets = -1;
+constexpr int kFence = -2;  // from the first fence on
+constexpr std::uint32_t kStarted = UINT32_MAX;
+
+/// The call that a notification of a window comes from, or goes to. Empty for other calls.
+std::string_view partner_of(std::string_view call) {
+  constexpr std::array<std::string_view, 4> kCalls = {"MPI_Win_post", "MPI_Win_start", "MPI_Win_complete",
+                                                      "MPI_Win_wait"};
+  const auto found = static_cast<std::size_t>(std::ranges::find(kCalls, call) - kCalls.begin());
+  return found < kCalls.size() ? kCalls.at(found ^ 1U) : std::string_view();
+}
 
 struct Rank {
   std::unique_ptr<recording::Reader> reader;
@@ -88,10 +100,7 @@ struct Rank {
   std::map<std::uint64_t, Waiting> open;  // incomplete requests, by number
   std::vector<std::uint64_t> waited;      // requests of a wait
   Receive looks;                          // pattern of a probe
-  std::set<std::uint32_t> fenced;         // windows with a fence
-  std::map<std::pair<std::uint32_t, int>, EventPosition> locks;  // by window and target
-  std::multimap<int, EventPosition> started;                     // access epochs, by target
-  std::multimap<int, EventPosition> posted;                      // exposure epochs, by origin
+  std::multimap<Target, EventPosition> epochs;  // of accesses, open
   std::map<std::uint64_t, EventPosition> accesses;               // not waited for, by request
   std::vector<Communicator> communicators;
   std::map<std::pair<std::vector<int>, std::uint64_t>, std::uint32_t> made;
@@ -275,7 +284,7 @@ class Rehearsal {
     SentMessage message{rank, one.event.tag, one.event.bytes, place(rank), request};
     message.synchronous = (one.event.flags & recording::kSynchronous) != 0;
     if (message.synchronous) one.open[request] = {Waiting::What::kReceive, *to, message.tag, {}};
-    note_epoch(rank, *to);
+    epoch(rank, {0, *to});
     deliver({communicator->number, *to}, std::move(message));
   }
   void deliver(const Key& key, SentMessage message) {
@@ -318,7 +327,7 @@ class Rehearsal {
     receive.request = request;
     receive.from = place(rank);
     one.open[request] = {Waiting::What::kMessage, receive.source, receive.tag, {}};
-    note_epoch(rank, receive.source);
+    epoch(rank, {0, receive.source});
     post(key_of(rank), std::move(receive));
   }
   void post(const Key& key, Receive receive) {
@@ -349,9 +358,9 @@ class Rehearsal {
       }
     };
     const std::uint32_t key = communicator->number ^ kBlocks;
-    std::size_t left = 0;
-    each(received, [&](int, std::uint64_t) { ++left; });
-    if (left > 0) one.open[request] = {Waiting::What::kBlocks, kAnySource, number, {}, left};
+    Waiting waiting{Waiting::What::kBlocks, kAnySource, number, {}};
+    each(received, [&](int source, std::uint64_t) { waiting.sources.insert(source); });
+    if (!waiting.sources.empty()) one.open[request] = std::move(waiting);
     each(received, [&](int source, std::uint64_t bytes) {
       post({key, rank}, {source, number, bytes, request, place(rank)});
     });
@@ -362,18 +371,21 @@ class Rehearsal {
 
   // --- windows ---
 
-  /// Notes the epoch that a message of a window begins or ends.
-  void note_epoch(int rank, int peer) {
+  /// A call of a window may begin or end an epoch.
+  void epoch(int rank, Target target) {
     Rank& one = at(rank);
     const std::string_view call = one.reader->call(one.event.call);
-    if (!call.starts_with("MPI_Win_")) return;
-    const auto end = [peer](auto& epochs) {
-      if (const auto found = epochs.find(peer); found != epochs.end()) epochs.erase(found);
-    };
-    if (call == "MPI_Win_start") one.started.emplace(peer, place(rank));
-    if (call == "MPI_Win_post") one.posted.emplace(peer, place(rank));
-    if (call == "MPI_Win_complete") end(one.started);
-    if (call == "MPI_Win_wait" || call == "MPI_Win_test") end(one.posted);
+    if (call == "MPI_Win_start" || call == "MPI_Win_complete") target.first = kStarted;
+    if (call.ends_with("lock_all")) target.second = kAllTargets;
+    const auto known = one.epochs.find(target);
+    if (call.starts_with("MPI_Win_lock") || call == "MPI_Win_start" ||
+        (call == "MPI_Win_fence" && known == one.epochs.end())) {
+      one.epochs.emplace(target, place(rank));
+    } else if (call.starts_with("MPI_Win_unlock") || call == "MPI_Win_complete") {
+      if (known == one.epochs.end())
+        return problem("epoch", fmt::format("{}: it ends an epoch that has not begun", place(rank).text()));
+      one.epochs.erase(known);
+    }
   }
 
   void access(int rank, std::uint64_t request) {
@@ -382,32 +394,20 @@ class Rehearsal {
     if (communicator == nullptr) return;
     const auto target = world_rank(*communicator, rank, one.event.peer);
     if (!target) return;
-    const std::string_view call = one.reader->call(one.event.call);
     const std::uint32_t window = one.event.communicator;
-    const std::pair lock{window, call.ends_with("_all") ? kAllTargets : *target};
-    if (call.starts_with("MPI_Win_lock")) {
-      one.locks.emplace(lock, place(rank));
-    } else if (call.starts_with("MPI_Win_unlock")) {
-      if (one.locks.erase(lock) == 0)
-        problem("lock", fmt::format("{}: it releases a lock that it does not have", place(rank).text()));
-    } else {
-      if (request != kBlockingCalls) one.accesses.emplace(request, place(rank));
-      const bool is_in_epoch = one.fenced.contains(window) || one.locks.contains(lock) ||
-                               one.locks.contains({window, kAllTargets}) || one.started.contains(*target);
-      if (!is_in_epoch)
-        problem("epoch",
-                fmt::format("{}: it accesses rank {} outside of an epoch", place(rank).text(), *target));
-    }
+    if (request == kBlockingCalls) return epoch(rank, {window, *target});  // a lock
+    one.accesses.emplace(request, place(rank));
+    if (!one.epochs.contains({window, *target}) && !one.epochs.contains({window, kAllTargets}) &&
+        !one.epochs.contains({kStarted, *target}) && !one.epochs.contains({window, kFence}))
+      problem("outside", fmt::format("{}: it accesses rank {} outside of an epoch", place(rank).text(), *target));
   }
 
   void conclude_windows(const Rank& one) {
-    const auto left = [&](const auto& places, std::string_view kind, std::string_view what) {
-      for (const auto& [key, from] : places) problem(kind, fmt::format("{}: {}", from.text(), what));
-    };
-    left(one.locks, "lock", "its lock is never released");
-    left(one.started, "epoch", "its access epoch is never completed (MPI_Win_complete)");
-    left(one.posted, "epoch", "its exposure epoch is never ended (MPI_Win_wait or MPI_Win_test)");
-    left(one.accesses, "access", "no fence, flush, or unlock, and no wait completes this access");
+    for (const auto& [target, from] : one.epochs) {
+      if (target.second != kFence) problem("epoch", fmt::format("{}: its epoch never ends", from.text()));
+    }
+    for (const auto& [request, from] : one.accesses)
+      problem("access", fmt::format("{}: no fence, flush, unlock, or wait completes this access", from.text()));
   }
 
   void match(const SentMessage& message, const Receive& receive, int destination) {
@@ -417,13 +417,16 @@ class Rehearsal {
     if (!message.is_block && message.bytes > receive.room)
       problem("long", fmt::format("{}: {} bytes do not fit into the receive of {} at {}", message.from.text(),
                                   message.bytes, receive.room, receive.from.text()));
-    done(destination, receive.request);
+    done(destination, receive.request, message.source);
     if (message.synchronous) done(message.source, message.request);
   }
-  void done(int rank, std::uint64_t request) {
+  void done(int rank, std::uint64_t request, int source = kAnySource) {
     auto& open = at(rank).open;
-    if (const auto found = open.find(request); found != open.end() && --found->second.left == 0)
-      open.erase(found);
+    if (const auto found = open.find(request); found != open.end()) {
+      std::multiset<int>& sources = found->second.sources;
+      if (const auto one = sources.find(source); one != sources.end()) sources.erase(one);
+      if (sources.empty()) open.erase(found);
+    }
     if (at(rank).in_event) runnable_.push_back(rank);
   }
 
@@ -437,7 +440,7 @@ class Rehearsal {
     if (one.event.kind == EventKind::kCollective && one.event.bytes == 0 && one.event.extra == 0 &&
         one.event.operation != OperationKind::kBarrier)
       zero("collectives", rank);
-    if (one.reader->call(one.event.call) == "MPI_Win_fence") one.fenced.insert(one.event.communicator);
+    epoch(rank, {one.event.communicator, kFence});
     Together& together = together_[key];
     if (together.came.empty()) {
       together.first = one.event;
@@ -537,12 +540,10 @@ class Rehearsal {
       if (found == one.open.end()) continue;
       const Waiting& waiting = found->second;
       if (waiting.what == Waiting::What::kCollective) return missing_member(waiting.collective);
-      if (waiting.what == Waiting::What::kBlocks) return missing_block(rank, request);
-      const std::string_view call = one.reader->call(one.event.call);
-      if (call == "MPI_Win_start" || call == "MPI_Win_wait")
-        return {fmt::format("{} of rank {}", call == "MPI_Win_start" ? "MPI_Win_post" : "MPI_Win_complete",
-                            waiting.peer),
-                waiting.peer};
+      if (waiting.what == Waiting::What::kBlocks)
+        return {fmt::format("its block from rank {}", *waiting.sources.begin()), *waiting.sources.begin()};
+      if (const auto partner = partner_of(one.reader->call(one.event.call)); !partner.empty())
+        return {fmt::format("{} of rank {}", partner, waiting.peer), waiting.peer};
       const std::string who = waiting.peer < 0 ? "any rank" : fmt::format("rank {}", waiting.peer);
       const std::string tag = waiting.tag < 0 ? "any tag" : fmt::format("tag {}", waiting.tag);
       return {waiting.what == Waiting::What::kMessage ? fmt::format("a message from {}, {}", who, tag)
@@ -551,24 +552,13 @@ class Rehearsal {
     }
     return {"a message", one.event.peer};
   }
-  std::pair<std::string, int> missing_block(int rank, std::uint64_t request) {
-    for (const auto& [key, receives] : posted_) {
-      for (const Receive& receive : receives) {
-        if (key.second == rank && receive.request == request)
-          return {fmt::format("its block from rank {}", receive.source), receive.source};
-      }
-    }
-    return {"a block", kAnySource};
-  }
-  /// What happens to a message that is never received.
+  /// What is wrong with a message that is never received.
   static std::string unreceived(const SentMessage& message, int destination) {
     if (message.is_block)
       return fmt::format("rank {} does not receive its block of {} bytes in the same collective", destination,
                          message.bytes);
-    if (message.from.call == "MPI_Win_post")
-      return fmt::format("rank {} never begins its access epoch (MPI_Win_start)", destination);
-    if (message.from.call == "MPI_Win_complete")
-      return fmt::format("rank {} never ends its exposure epoch (MPI_Win_wait)", destination);
+    if (const auto partner = partner_of(message.from.call); !partner.empty())
+      return fmt::format("rank {} never calls {}", destination, partner);
     return fmt::format("its message of {} bytes to rank {}, tag {}, is never received", message.bytes,
                        destination, message.tag);
   }

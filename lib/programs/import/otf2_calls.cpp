@@ -346,24 +346,9 @@ void RankCalls::one_of_call(const Record& record, const Region* region, std::vec
       if (collective_of(record, item)) items.push_back(std::move(item));
       return;
     }
-    case What::kPut:
-    case What::kGet:
-    case What::kAtomic:
-    case What::kAccessDone:
-    case What::kLock:
-    case What::kUnlock:
-    case What::kFence:
-    case What::kEpoch:
-      return in_window(record, region != nullptr ? region->name : std::string_view(), items, ended);
-    case What::kOtherRma:
-      notes_.insert("notifications and waits for changes in windows are left out");
-      return;
-    case What::kEnter:
-    case What::kLeave:
-    case What::kTested:
-    case What::kCollectiveBegun:
-    case What::kFlush:
-    case What::kSwitched:
+    default:
+      if (record.what >= What::kPut && record.what <= What::kOtherRma)
+        in_window(record, region != nullptr ? region->name : std::string_view(), items, ended);
       return;
   }
 }
@@ -377,8 +362,8 @@ void RankCalls::in_window(Record record, std::string_view function, std::vector<
     return;
   }
   const auto known = definitions_->windows.find(window);
-  if (known == definitions_->windows.end()) {
-    notes_.insert("accesses in windows that are not MPI's are left out");
+  if (known == definitions_->windows.end() || record.what == What::kOtherRma) {
+    notes_.insert("notifications in windows, and windows that are not MPI's, are left out");
     return;
   }
   record.reference = known->second;
@@ -386,58 +371,53 @@ void RankCalls::in_window(Record record, std::string_view function, std::vector<
   if (communicator == nullptr) return;
   if (record.what == What::kFence) {
     const auto end = accesses_.lower_bound({window + 1, 0});
-    const auto begin = accesses_.lower_bound({window, 0});
-    for (auto one = begin; one != end; ++one) ended.push_back(one->second);
-    accesses_.erase(begin, end);
+    for (auto one = accesses_.lower_bound({window, 0}); one != end; one = accesses_.erase(one))
+      ended.push_back(one->second);
   }
-  if (record.what == What::kFence || record.what == What::kUnlock || record.what == What::kEpoch)
-    wait_for(ended, items, Item::Action::kWait);
+  if (record.what >= What::kUnlock) wait_for(ended, items, Item::Action::kWait);
   if (record.what == What::kEpoch) return epoch(record, *communicator, function, items);
-  Item item;
+  // Score-P writes a request for a lock, and may write that it was granted.
+  if (record.what == What::kLock && !locks_.emplace(window, record.peer).second) return;
+  if (record.what == What::kUnlock) locks_.erase({window, record.peer});
+  Item& item = items.emplace_back();
   item.communicator = record.reference;
   if (record.what == What::kFence) {
     item.kind = Item::Action::kCollective;
     item.operation = OperationKind::kBarrier;
-    items.push_back(std::move(item));
     return;
   }
-  // Score-P writes a request for a lock, and may write that it was granted.
-  if (record.what == What::kLock && !locks_.emplace(window, record.peer).second) return;
-  if (record.what == What::kUnlock) locks_.erase({window, record.peer});
   constexpr std::uint64_t kAtomicBytes = 8;
-  if (record.bytes > kMostBytes || record.received > kMostBytes)
-    fail(record, fmt::format("{} and {} bytes are too many", record.bytes, record.received));
   item.kind = Item::Action::kAccess;
   item.blocking = record.what == What::kLock || record.what == What::kUnlock;
+  if (item.blocking) record.bytes = record.received = kAtomicBytes;
+  item.bytes = record.bytes;
+  item.received = record.received;
+  const std::uint64_t most = std::max(item.bytes, item.received);
+  if (most > kMostBytes) fail(record, fmt::format("{} bytes are too many", most));
   const bool is_of_all = item.blocking && record.peer == OTF2_UNDEFINED_UINT32;
   item.peer = is_of_all ? 0 : rank_in(*communicator, record.peer, record);
-  item.bytes = item.blocking ? kAtomicBytes : record.bytes;
-  item.received = item.blocking ? kAtomicBytes : record.received;
-  const Access access = record.what == What::kPut                             ? Access::kWrite
-                        : record.what == What::kGet                           ? Access::kRead
-                        : std::max(item.bytes, item.received) <= kAtomicBytes ? Access::kAtomic
-                                                                              : Access::kCombine;
-  item.tag = static_cast<int>(access);
+  item.tag = static_cast<int>(record.what == What::kPut   ? Access::kWrite
+                              : record.what == What::kGet ? Access::kRead
+                              : most <= kAtomicBytes      ? Access::kAtomic
+                                                          : Access::kCombine);
   if (!item.blocking) accesses_[{window, record.request}] = item.request = requests_++;
-  items.push_back(std::move(item));
 }
 
 /// Messages without data between a target and its origins.
 void RankCalls::epoch(const Record& record, const Communicator& communicator, std::string_view function,
                       std::vector<Item>& items) {
-  const bool sends = function == "MPI_Win_post" || function == "MPI_Win_complete";
   const bool begins = function == "MPI_Win_post" || function == "MPI_Win_start";
   const auto group = definitions_->groups.find(record.peer);
   if (group == definitions_->groups.end()) return fail(record, "its group is not defined");
   for (const std::uint64_t member : group->second) {
     const auto found = std::ranges::find(communicator.members, static_cast<int>(member));
     if (found == communicator.members.end()) return fail(record, "its group is not one of its window");
-    Item item;
-    item.kind = sends ? Item::Action::kSend : Item::Action::kReceive;
+    Item& item = items.emplace_back();
+    item.kind = function == "MPI_Win_post" || function == "MPI_Win_complete" ? Item::Action::kSend
+                                                                            : Item::Action::kReceive;
     item.communicator = record.reference;
     item.peer = static_cast<int>(found - communicator.members.begin());
     item.tag = recording::kNeighboursTag - (begins ? 1 : 2);
-    items.push_back(std::move(item));
   }
 }
 

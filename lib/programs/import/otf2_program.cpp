@@ -66,14 +66,8 @@ class Events final : public trace::MadeEvents {
         return true;
     }
     const bool accesses = item.kind == Item::Action::kAccess;
-    if (item.region != nullptr && (accesses || is_of_window(item.region))) {
-      name_last(item.region->name);
-    } else if (accesses) {
-      const auto access = static_cast<Access>(item.tag);
-      name_last(access == Access::kWrite  ? "MPI_Put"
-                : access == Access::kRead ? "MPI_Get"
-                                          : "MPI_Accumulate");
-    }
+    if (accesses || is_of_window(item.region))
+      name_last(item.region != nullptr ? item.region->name : "RMA access");
     return true;
   }
 

@@ -121,33 +121,14 @@ struct DeleteCallbacks {
 }  // namespace
 
 std::string_view name_of(What what) {
-  static constexpr std::string_view kNames[] = {"Enter",
-                                                "Leave",
-                                                "MpiSend",
-                                                "MpiIsend",
-                                                "MpiIsendComplete",
-                                                "MpiRecv",
-                                                "MpiIrecvRequest",
-                                                "MpiIrecv",
-                                                "MpiRequestTest",
-                                                "MpiRequestCancelled",
-                                                "MpiCollectiveBegin",
-                                                "MpiCollectiveEnd",
-                                                "NonBlockingCollectiveRequest",
-                                                "NonBlockingCollectiveComplete",
-                                                "BufferFlush",
-                                                "RmaPut",
-                                                "RmaGet",
-                                                "RmaAtomic",
-                                                "RmaOpComplete",
-                                                "RmaAcquireLock",
-                                                "RmaReleaseLock",
-                                                "RmaCollectiveEnd",
-                                                "RmaGroupSync",
-                                                "RmaSync",
-                                                "MeasurementOnOff"};
-  static_assert(std::size(kNames) == static_cast<std::size_t>(What::kSwitched) + 1);
-  return kNames[static_cast<std::size_t>(what)];
+  std::string_view names =
+      "Enter Leave MpiSend MpiIsend MpiIsendComplete MpiRecv MpiIrecvRequest MpiIrecv MpiRequestTest "
+      "MpiRequestCancelled MpiCollectiveBegin MpiCollectiveEnd NonBlockingCollectiveRequest "
+      "NonBlockingCollectiveComplete BufferFlush RmaPut RmaGet RmaAtomic RmaOpComplete RmaAcquireLock "
+      "RmaReleaseLock RmaCollectiveEnd RmaGroupSync RmaSync MeasurementOnOff";
+  for (auto number = static_cast<std::size_t>(what); number > 0; --number)
+    names.remove_prefix(names.find(' ') + 1);
+  return names.substr(0, names.find(' '));
 }
 
 OTF2_ErrorCode read_records(OTF2_Reader* reader, OTF2_GlobalEvtReader* events, RecordSink& sink) {
