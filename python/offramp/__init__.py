@@ -266,8 +266,8 @@ def info(program):
 def events(program):
     """Every event of a recording, one after the other, with its rank and its thread, which is None where a rank has one alone.
 
-    An access to the memory of another rank ("access") has its target as peer, in details whether it is a write, a read, an atomic, or a
-    combine, the bytes to the target (bytes), and those back (extra). A collective of neighbours ("neighbours") has `sent` and
+    An access to the memory of another rank ("access") has its target as peer. Its details are write, read, atomic, or combine. Its bytes
+    go to the target, and those of extra come back. A collective of neighbours ("neighbours") has `sent` and
     `received`, lists of (rank, bytes). Other events have their `lists`; the command prints the first 16 numbers of a list.
 
     What a rank does between events has kinds of its own: "computes" and "rests" (time_ns), where it is blocked;
@@ -291,8 +291,8 @@ def _event(line):
 
 
 def _fields(match):
-    """Its groups: numbers, or texts without blanks around them."""
-    return {name: text.strip() if name in _TEXTS else None if text is None else int(text)
+    """Its groups: numbers, texts without blanks around them, or None."""
+    return {name: None if text is None else text.strip() if name in _TEXTS else int(text)
             for name, text in match.groupdict().items()}
 
 

@@ -668,7 +668,8 @@ TEST(Otf2Archive, OfWindowsHasAccessesAndTheirSynchronization) {
       .call("MPI_Win_wait", group(kOnlyFirst))
       .call("MPI_Finalize");
   const Program program = opened(written.close());
-  EXPECT_THAT(program.notes, Contains("notifications in windows, and windows that are not MPI's, are left out"));
+  EXPECT_THAT(program.notes,
+              Contains("notifications in windows, and windows that are not MPI's, are left out"));
   std::vector<std::string> events;
   EXPECT_EQ(
       each_event(program, 0,

@@ -196,25 +196,31 @@ TEST(Rehearsals, NameEpochsAndLocksThatAreLeftOpen) {
     fence(tape);
     put(tape, 1, false);
   };
-  EXPECT_THAT(problems_of(unfinished, fence),
-              ElementsAre("rank 0, event 2 (MPI_Put): no fence, flush, unlock, or wait completes this access"));
+  EXPECT_THAT(
+      problems_of(unfinished, fence),
+      ElementsAre("rank 0, event 2 (MPI_Put): no fence, flush, unlock, or wait completes this access"));
 }
 
 TEST(Rehearsals, NamePostsWithoutStartsAndTheOtherWayRound) {
-  const auto idle = [](int rank) { return [rank](Tape& tape) { tape.send(rank, 8), tape.receive(rank, 8); }; };
+  const auto idle = [](int rank) {
+    return [rank](Tape& tape) { tape.send(rank, 8), tape.receive(rank, 8); };
+  };
   const auto post = [](Tape& tape) { notify(tape, "MPI_Win_post", 0, 0, true); };
-  EXPECT_THAT(problems_of(idle(0), expose),
-              ElementsAre("rank 1, event 2 (MPI_Win_wait) waits for MPI_Win_complete of rank 0, which has ended",
-                          "rank 1, event 1 (MPI_Win_post): rank 0 never calls MPI_Win_start"));
-  EXPECT_THAT(problems_of(put_in_epoch, idle(1)),
-              ElementsAre("rank 0, event 1 (MPI_Win_start) waits for MPI_Win_post of rank 1, which has ended"));
+  EXPECT_THAT(
+      problems_of(idle(0), expose),
+      ElementsAre("rank 1, event 2 (MPI_Win_wait) waits for MPI_Win_complete of rank 0, which has ended",
+                  "rank 1, event 1 (MPI_Win_post): rank 0 never calls MPI_Win_start"));
+  EXPECT_THAT(
+      problems_of(put_in_epoch, idle(1)),
+      ElementsAre("rank 0, event 1 (MPI_Win_start) waits for MPI_Win_post of rank 1, which has ended"));
   EXPECT_THAT(problems_of(put_in_epoch, post),
               ElementsAre("rank 0, event 4 (MPI_Win_complete): rank 1 never calls MPI_Win_wait"));
   const auto endless = [](Tape& tape) {
     notify(tape, "MPI_Win_start", 1, 0, false);
     put(tape, 1);
   };
-  EXPECT_THAT(problems_of(endless, post), ElementsAre("rank 0, event 1 (MPI_Win_start): its epoch never ends"));
+  EXPECT_THAT(problems_of(endless, post),
+              ElementsAre("rank 0, event 1 (MPI_Win_start): its epoch never ends"));
 }
 
 }  // namespace

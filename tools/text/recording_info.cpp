@@ -359,7 +359,8 @@ std::string event_text(recording::Reader& reader, const Event& event) {
   text += flags_text(event);
   const bool has_both = event.kind == EventKind::kNeighbours;
   if (event.list != 0 || has_both) text += fmt::format(" [{}]", values_text(reader.list(event.list)));
-  if (event.second_list != 0 || has_both) text += fmt::format(" [{}]", values_text(reader.list(event.second_list)));
+  if (event.second_list != 0 || has_both)
+    text += fmt::format(" [{}]", values_text(reader.list(event.second_list)));
   if (is_wildcard(event)) {
     const auto match = reader.match();
     text += match ? fmt::format(" took {} {}", match->source, match->tag) : std::string(" took nothing");

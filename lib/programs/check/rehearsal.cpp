@@ -43,7 +43,7 @@ struct Waiting {
   int peer = kAnySource;  // world rank
   int tag = kAnyTag;
   std::pair<std::uint32_t, std::uint32_t> collective;  // communicator, and index of the collective on it
-  std::multiset<int> sources = {};  // of missing blocks of neighbours
+  std::multiset<int> sources = {};                     // of missing blocks of neighbours
 };
 
 struct SentMessage {
@@ -94,14 +94,14 @@ struct Rank {
   std::uint64_t events = 0;
   std::uint64_t begun = 0;
   bool ended = false;
-  bool acted = false;                     // called anything but MPI_Init and MPI_Finalize
-  bool in_event = false;                  // waits within its current event
-  std::uint64_t in_call = 0;              // request of a blocking call
-  std::map<std::uint64_t, Waiting> open;  // incomplete requests, by number
-  std::vector<std::uint64_t> waited;      // requests of a wait
-  Receive looks;                          // pattern of a probe
-  std::multimap<Target, EventPosition> epochs;  // of accesses, open
-  std::map<std::uint64_t, EventPosition> accesses;               // not waited for, by request
+  bool acted = false;                               // called anything but MPI_Init and MPI_Finalize
+  bool in_event = false;                            // waits within its current event
+  std::uint64_t in_call = 0;                        // request of a blocking call
+  std::map<std::uint64_t, Waiting> open;            // incomplete requests, by number
+  std::vector<std::uint64_t> waited;                // requests of a wait
+  Receive looks;                                    // pattern of a probe
+  std::multimap<Target, EventPosition> epochs;      // of accesses, open
+  std::map<std::uint64_t, EventPosition> accesses;  // not waited for, by request
   std::vector<Communicator> communicators;
   std::map<std::pair<std::vector<int>, std::uint64_t>, std::uint32_t> made;
 };
@@ -399,7 +399,8 @@ class Rehearsal {
     one.accesses.emplace(request, place(rank));
     if (!one.epochs.contains({window, *target}) && !one.epochs.contains({window, kAllTargets}) &&
         !one.epochs.contains({kStarted, *target}) && !one.epochs.contains({window, kFence}))
-      problem("outside", fmt::format("{}: it accesses rank {} outside of an epoch", place(rank).text(), *target));
+      problem("outside",
+              fmt::format("{}: it accesses rank {} outside of an epoch", place(rank).text(), *target));
   }
 
   void conclude_windows(const Rank& one) {
@@ -407,7 +408,8 @@ class Rehearsal {
       if (target.second != kFence) problem("epoch", fmt::format("{}: its epoch never ends", from.text()));
     }
     for (const auto& [request, from] : one.accesses)
-      problem("access", fmt::format("{}: no fence, flush, unlock, or wait completes this access", from.text()));
+      problem("access",
+              fmt::format("{}: no fence, flush, unlock, or wait completes this access", from.text()));
   }
 
   void match(const SentMessage& message, const Receive& receive, int destination) {

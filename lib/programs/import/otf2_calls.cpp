@@ -414,7 +414,7 @@ void RankCalls::epoch(const Record& record, const Communicator& communicator, st
     if (found == communicator.members.end()) return fail(record, "its group is not one of its window");
     Item& item = items.emplace_back();
     item.kind = function == "MPI_Win_post" || function == "MPI_Win_complete" ? Item::Action::kSend
-                                                                            : Item::Action::kReceive;
+                                                                             : Item::Action::kReceive;
     item.communicator = record.reference;
     item.peer = static_cast<int>(found - communicator.members.begin());
     item.tag = recording::kNeighboursTag - (begins ? 1 : 2);
