@@ -349,22 +349,22 @@ class Rehearsal {
     Communicator* const communicator = communicator_of(rank);
     if (communicator == nullptr) return;
     const int number = communicator->neighbourhoods++;
-    const auto received = one.reader->list(one.event.second_list);
-    const auto sent = one.reader->list(one.event.list);
-    const auto each = [&](std::span<const std::uint64_t> blocks, auto use) {
+    const std::uint32_t key = communicator->number ^ kBlocks;
+    const auto each = [&](std::uint32_t list, auto use) {
+      const auto blocks = one.reader->list(list);
       for (std::size_t i = 0; i + 1 < blocks.size(); i += 2) {
         const int peer = blocks[i] <= INT32_MAX ? static_cast<int>(blocks[i]) : -1;
         if (const auto world = world_rank(*communicator, rank, peer)) use(*world, blocks[i + 1]);
       }
     };
-    const std::uint32_t key = communicator->number ^ kBlocks;
-    Waiting waiting{Waiting::What::kBlocks, kAnySource, number, {}};
-    each(received, [&](int source, std::uint64_t) { waiting.sources.insert(source); });
-    if (!waiting.sources.empty()) one.open[request] = std::move(waiting);
-    each(received, [&](int source, std::uint64_t bytes) {
-      post({key, rank}, {source, number, bytes, request, place(rank)});
+    std::vector<Receive> receives;
+    each(one.event.second_list, [&](int source, std::uint64_t bytes) {
+      receives.push_back({source, number, bytes, request, place(rank)});
     });
-    each(sent, [&](int to, std::uint64_t bytes) {
+    if (!receives.empty()) one.open[request] = {Waiting::What::kBlocks, kAnySource, number, {}};
+    for (const Receive& receive : receives) one.open[request].sources.insert(receive.source);
+    for (Receive& receive : receives) post({key, rank}, std::move(receive));
+    each(one.event.list, [&](int to, std::uint64_t bytes) {
       deliver({key, to}, {rank, number, bytes, place(rank), request, false, true});
     });
   }
