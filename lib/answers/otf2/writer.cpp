@@ -194,9 +194,8 @@ class Writer {
       return OTF2_EvtWriter_RmaPut(writer, nullptr, at, one.communicator, target, one.bytes, one.request);
     if (kind == Access::kRead)
       return OTF2_EvtWriter_RmaGet(writer, nullptr, at, one.communicator, target, one.received, one.request);
-    const OTF2_RmaAtomicType type = one.tag != 0        ? OTF2_RMA_ATOMIC_TYPE_COMPARE_AND_SWAP
-                                    : one.received == 0 ? OTF2_RMA_ATOMIC_TYPE_ACCUMULATE
-                                                        : OTF2_RMA_ATOMIC_TYPE_FETCH_AND_ACCUMULATE;
+    const OTF2_RmaAtomicType type =
+        one.received == 0 ? OTF2_RMA_ATOMIC_TYPE_ACCUMULATE : OTF2_RMA_ATOMIC_TYPE_FETCH_AND_ACCUMULATE;
     return OTF2_EvtWriter_RmaAtomic(writer, nullptr, at, one.communicator, target, type, one.bytes,
                                     one.received, one.request);
   }

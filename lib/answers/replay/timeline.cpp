@@ -268,24 +268,20 @@ void Timeline::collective(const ThreadPosition& place, const ReplayedEvent& repl
       place.at);
 }
 
-/// One entry per message, as for MPI_Isend and MPI_Irecv.
+/// The messages are entries as those of MPI_Isend and MPI_Irecv.
 void Timeline::neighbours(const ThreadPosition& place, const ReplayedEvent& replayed) {
-  Rank& rank = ranks_[static_cast<std::size_t>(place.rank)];
-  const Event& event = replayed.event;
-  const std::uint64_t request = begins_request(event) ? replayed.request : kNoRequest - place.thread;
-  std::uint64_t part = 0;
+  const std::uint64_t request = begins_request(replayed.event) ? replayed.request : kNoRequest - place.thread;
+  std::uint64_t number = 0;
   for (const bool sends : {false, true}) {
-    const auto blocks = replayed.reader.list(sends ? event.list : event.second_list);
+    const auto blocks = replayed.reader.list(sends ? replayed.event.list : replayed.event.second_list);
     for (std::size_t i = 0; i + 1 < blocks.size(); i += 2) {
-      Entry entry{.bytes = blocks[i + 1],
-                  .request = part_of(request, ++part),
-                  .communicator = communicator_of(rank, event.communicator).number,
-                  .peer = static_cast<std::int32_t>(blocks[i]),
-                  .tag = recording::kNeighboursTag,
-                  .kind = sends ? EntryKind::kSendDone : EntryKind::kReceiveDone};
-      rank.begun[entry.request] = entry;
-      entry.kind = sends ? EntryKind::kSendBegun : EntryKind::kReceiveBegun;
-      add(thread_of(place), entry, place.at);
+      Event part = replayed.event;
+      part.kind = sends ? EventKind::kSend : EventKind::kReceive;
+      part.flags = 0;
+      part.peer = static_cast<std::int32_t>(blocks[i]);
+      part.tag = recording::kNeighboursTag;
+      part.bytes = blocks[i + 1];
+      message(place, {part, replayed.reader, replayed.function, part_of(request, ++number), replayed.made});
     }
   }
 }
@@ -299,7 +295,6 @@ void Timeline::access(const ThreadPosition& place, const ReplayedEvent& replayed
               .request = request,
               .communicator = window_of(communicator_of(rank, event.communicator).number),
               .peer = event.peer,
-              .tag = replayed.function == "MPI_Compare_and_swap" ? 1 : 0,
               .number = static_cast<std::uint16_t>(event.tag),
               .kind = EntryKind::kAccess};
   const bool locks = replayed.function.starts_with("MPI_Win_lock");
