@@ -4,6 +4,7 @@
 #include "backends/host/fastest.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "backends/host/host.hpp"
@@ -60,8 +61,10 @@ Fastest::Case Fastest::case_of(const AlgorithmCall& call) const {
 }
 
 const Collectives& Fastest::fastest(const Case& of) {
-  std::string_view best = kByOpenMpi;  // preferred if no other one is faster
-  Time least = time_of(of, settings_by(of.kind, best), Time::never());
+  std::string_view best = kByOpenMpi;  // preferred if no other one is faster by the margin
+  const Time usual = time_of(of, settings_by(of.kind, best), Time::never());
+  Time least =
+      Time::ps(std::llround(static_cast<double>(usual.count()) / (1 + settings_.real("best_margin"))));
   for (const Algorithm& algorithm : collective_kind(of.kind).algorithms) {
     const Time time = time_of(of, settings_by(of.kind, algorithm.name), least);
     if (time >= least) continue;

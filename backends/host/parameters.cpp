@@ -208,7 +208,10 @@ const std::vector<Parameter>& parameters() {
               "segment size of trees and segmented rings; 0: no segmentation"),
       integer("han_segment", "B", 65536, {0, 1e9},
               "[openmpi]: coll_han_bcast_segsize, and of reduce, allreduce",
-              "segment size of han's pipelined bcast, reduce, and allreduce; 0: no segmentation")}));
+              "segment size of han's pipelined bcast, reduce, and allreduce; 0: no segmentation"),
+      real("best_margin", "1", 0.15, {0, 10},
+           "design: half of the host's figures for known machines are off by about as much",
+           "`best` keeps the library's own choice unless another algorithm makes it longer by this share")}));
   return table;
 }
 

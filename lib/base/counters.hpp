@@ -78,7 +78,7 @@ struct OperationTimes {
 struct Counters {
   std::vector<CallCounter> calls;  // by function number, as defined by the MPI layer
   OperationTimes times;            // of a replay
-  std::map<std::pair<OperationKind, std::string>, std::uint64_t> declines;
+  std::map<std::pair<std::string, std::string>, std::uint64_t> declines;  // by operation and reason
   std::array<std::uint64_t, static_cast<std::size_t>(Dependence::kCount)> dependences{};
   std::uint64_t given_up = 0;  // messages and collectives with faults beyond the protocol's repair
 
@@ -98,7 +98,7 @@ struct Counters {
 /// Operations by size class, with their time on the host clock, for the report.
 class SizeTable {
  public:
-  enum class OperationClass : std::uint8_t { kSend, kReceive, kCollective, kCount };
+  enum class OperationClass : std::uint8_t { kSend, kReceive, kCollective, kAccess, kCount };
   struct Entry {
     std::uint64_t count = 0;
     std::uint64_t bytes = 0;

@@ -35,7 +35,8 @@ PROGRAM = None  # the path of the command; None: from the PATH
 # Lines of `offramp info --events`: of a rank, or of a thread of it, "3.1".
 _WHO = r"(?P<rank>\d+)(?:\.(?P<thread>\d+))? "
 _EVENT = re.compile(_WHO + r"(?P<function>\S*) (?P<kind>\S+)(?P<details>.*?) comm (?P<communicator>\d+) peer (?P<peer>-?\d+) "
-                    r"tag (?P<tag>-?\d+) bytes (?P<bytes>\d+) extra (?P<extra>\d+)(?P<flags>.*)")
+                    r"tag (?P<tag>-?\d+) bytes (?P<bytes>\d+) extra (?P<extra>\d+)(?P<flags>[^\[]*?)(?P<lists>(?: \[[^\]]*\])*)"
+                    r"(?: took (?P<took>.*?))?(?: chose (?P<chose>[\d ]+?))?(?: at (?P<site>\S+))?")
 _BETWEEN = [(kind, re.compile(_WHO + words)) for kind, words in (
     ("computes", r"computes (?P<time_ns>\d+) ns"),
     ("rests", r"is blocked for (?P<time_ns>\d+) ns"),
@@ -43,7 +44,7 @@ _BETWEEN = [(kind, re.compile(_WHO + words)) for kind, words in (
     ("asks", r"polls (?P<times>\d+) times without success"),
     ("gaps", r"spends (?P<brief_ns>\d+) ns in short gaps between failed polls, and (?P<longer_ns>\d+) ns in longer ones"),
     ("cut", r"is cut off"))]
-_TEXTS = ("function", "kind", "details", "flags")
+_TEXTS = ("function", "kind", "details", "flags", "lists", "took", "chose", "site")
 
 
 class Error(Exception):
@@ -265,6 +266,10 @@ def info(program):
 def events(program):
     """Every event of a recording, one after the other, with its rank and its thread, which is None where a rank has one alone.
 
+    An access to the memory of another rank ("access") has its target as peer. Its details are write, read, atomic, or combine. Its bytes
+    go to the target, and those of extra come back. A collective of neighbours ("neighbours") has `sent` and
+    `received`, lists of (rank, bytes). Other events have their `lists`; the command prints the first 16 numbers of a list.
+
     What a rank does between events has kinds of its own: "computes" and "rests" (time_ns), where it is blocked;
     "lasts" (time_ns), the native time of the call before it without a model; "asks", questions that found nothing (times),
     "gaps" between these (brief_ns, longer_ns); "cut" is where a recording breaks off."""
@@ -274,7 +279,11 @@ def events(program):
 
 def _event(line):
     if event := _EVENT.fullmatch(line):
-        return _fields(event)
+        row = _fields(event)
+        row["lists"] = [[int(word) for word in one.split() if word.isdigit()] for one in re.findall(r"\[([^\]]*)\]", row["lists"])]
+        if row["kind"] == "neighbours":
+            row["sent"], row["received"] = (list(zip(one[::2], one[1::2])) for one in row["lists"])
+        return row
     for kind, pattern in _BETWEEN:
         if between := pattern.fullmatch(line):
             return {**_fields(between), "kind": kind}
@@ -282,8 +291,8 @@ def _event(line):
 
 
 def _fields(match):
-    """Its groups: numbers, or texts without blanks around them."""
-    return {name: text.strip() if name in _TEXTS else None if text is None else int(text)
+    """Its groups: numbers, texts without blanks around them, or None."""
+    return {name: None if text is None else text.strip() if name in _TEXTS else int(text)
             for name, text in match.groupdict().items()}
 
 

@@ -22,8 +22,9 @@ constexpr std::string_view kDeclined = "accesses to the memory of other ranks ar
 
 }  // namespace
 
-void Core::choose_for_access(const Rank& rank, std::size_t bytes) {
+void Core::choose_for_access(const Rank& rank, Access access, std::size_t bytes) {
   offramp::Operation operation;
+  operation.access = access;
   operation.bytes = bytes;
   if (!has_host_ && !members_.front().resources.empty() && declined_.empty())
     declined_ = fmt::format("{} declines an access: {}", members_.front().description->name, kDeclined);
@@ -33,7 +34,7 @@ void Core::choose_for_access(const Rank& rank, std::size_t bytes) {
 }
 
 Time Core::access(Rank& origin, Operation& access, const AccessArguments& arguments, Time at) {
-  choose_for_access(origin, arguments.bytes + arguments.back);
+  choose_for_access(origin, arguments.kind, arguments.bytes + arguments.back);
   if (has_declined()) {
     access.outcome = Outcome::kFault;
     done(access, at);
@@ -56,7 +57,8 @@ Time Core::access(Rank& origin, Operation& access, const AccessArguments& argume
   }
   if (WorldLog* const log = options_.log; log != nullptr) {
     log->used(origin.number(), transfer.operation);
-    log->began(transfer.operation, {OperationKind::kSend, transfer.bytes, arguments.target, 0, 0});
+    log->began(transfer.operation,
+               {OperationKind::kSend, transfer.bytes, arguments.target, 0, 0, arguments.kind});
   }
   Time host_free;
   if (arguments.target == origin.number()) {

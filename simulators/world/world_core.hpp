@@ -395,7 +395,7 @@ class Core final : private NetworkWorld {
   Choice report_choice(const Rank& rank, const offramp::Operation& operation, Choice choice,
                        std::string_view reason = {}) const;
   /// Reports the carrier of an access: the host. The chosen backend has declined it if that is another one.
-  void choose_for_access(const Rank& rank, std::size_t bytes);
+  void choose_for_access(const Rank& rank, Access access, std::size_t bytes);
   void count_failure(const Rank& rank) const;
   [[nodiscard]] Resources view(const Device& device, const Member& member) const {
     return {member.resources, member.places.data(), device.resources.data(), audit_.get()};

@@ -32,8 +32,9 @@ struct OperationFacts {
   std::uint64_t bytes = 0;
   /// World rank: receiver of a message (possibly the sender itself), or root of a collective; negative: none.
   int peer = -1;
-  int tag = 0;                // messages only
-  std::uint64_t context = 0;  // the communicator's
+  int tag = 0;                    // messages only
+  std::uint64_t context = 0;      // the communicator's
+  Access access = Access::kNone;  // the message moves its data; peer is its target
 };
 
 /// Receives the log of a world, on the thread of the world.

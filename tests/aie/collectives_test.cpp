@@ -40,8 +40,7 @@ Values tiles_only(Values more = {}) {
 void expect_carried(Cluster& cluster) {
   for (int rank = 0; rank < cluster.ranks(); ++rank) {
     for (const auto& [what, count] : cluster.engine(rank).lane().counters.declines)
-      ADD_FAILURE() << to_string(what.first) << " declined on " << cluster.ranks()
-                    << " ranks: " << what.second;
+      ADD_FAILURE() << what.first << " declined on " << cluster.ranks() << " ranks: " << what.second;
   }
 }
 

@@ -146,6 +146,19 @@ class Rows(CliTest):
         self.assertEqual(sum(event["kind"] == "send" for event in events), offramp.info(HALO)["calls"]["MPI_Isend"])
         self.assertTrue(any(event["kind"] == "computes" and event["time_ns"] > 0 for event in events))
 
+    def test_of_events_have_accesses_and_blocks_of_neighbours(self):
+        rows = [row for row in offramp.events(str(ROOT / "tests/data/scale/puts_2d-4.rec")) if row["kind"] == "access"]
+        self.assertEqual({(row["function"], row["details"], row["bytes"], row["extra"]) for row in rows}, {("MPI_Put", "write", 768, 0)})
+        self.assertEqual({(row["rank"], row["peer"]) for row in rows}, {(0, 1), (0, 2), (1, 0), (1, 3), (2, 0), (2, 3), (3, 1), (3, 2)})
+        self.assertTrue(all(row["site"].startswith("patterns+0x") for row in rows))
+        rows = [row for row in offramp.events(str(ROOT / "tests/data/scale/neighbours_2d-4.rec")) if row["kind"] == "neighbours"]
+        self.assertEqual({row["function"] for row in rows}, {"MPI_Ineighbor_alltoallv", "MPI_Neighbor_allgather"})
+        first = rows[0]
+        self.assertEqual((first["rank"], first["sent"], first["received"], first["flags"]), (0, [(2, 768), (1, 768)], [(2, 768), (1, 768)], ""))
+        self.assertEqual(rows[1]["flags"], "blocking")
+        waits = [row for row in offramp.events(HALO) if row["kind"] == "wait"]
+        self.assertTrue(all(row["extra"] > 0 or row["lists"] for row in waits))
+
     def test_of_events_have_those_of_threads(self):
         """Prints what the command prints for a recording of ranks with several threads; an unknown line is an error."""
         lines = ["0.0 computes 120 ns", "0.1 MPI_Isend send byte comm 0 peer 1 tag 3 bytes 8 extra 0 continues",

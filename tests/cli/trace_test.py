@@ -117,6 +117,38 @@ class Traces(CliTest):
         self.assertEqual((self.folder / "a.bin").read_bytes(), (self.folder / "b.bin").read_bytes())
 
 
+class Windows(CliTest):
+    """Recordings of tests/fixtures/patterns.c."""
+
+    PUTS, NEIGHBOURS = (pathlib.Path(__file__).resolve().parents[1] / f"data/scale/{name}-4.rec" for name in ("puts_2d", "neighbours_2d"))
+
+    def test_are_named_as_what_they_are(self):
+        text = self.offramp("replay", self.PUTS, "--compare", "host,dpu", "--details", "--trace", "t.json", "--report", "r.json").stdout
+        self.assertRegex(text, r"\nwhy   rounds: fences take [\d.]+ us instead of [\d.]+ us\n")
+        self.assertIn("declined, carried by the host: 40 MPI_Put: accesses to the memory of other ranks are left to the host", text)
+        self.assertRegex(text, r"  MPI_Put, \S* ?\(?patterns\+0x")
+        events = json.loads((self.folder / "t.json").read_text())["traceEvents"]
+        found = [event["args"] for event in events if "access" in event.get("args", {})]
+        self.assertEqual({(args["access"], args["bytes"]) for args in found}, {("write", 768)})
+        self.assertEqual({(args["from"], args["target"]) for args in found if args["from"] == 0}, {(0, 1), (0, 2)})
+        report = json.loads((self.folder / "r.json").read_text())
+        sizes = [row for row in report["sizes"] if row["kind"] == "access"]
+        self.assertEqual([(row["count"], row["bytes"]) for row in sizes], [(40, 40 * 768)])
+        self.assertEqual(report["calls"]["MPI_Put"]["bytes"], 40 * 768)
+        declines = [row for lane in report["compared"] for row in lane["declines"]]
+        self.assertEqual([(row["operation"], row["count"]) for row in declines], [("MPI_Put", 40)])
+        text = self.offramp("advise", self.PUTS, "--backend", "host,dpu", "--quick", "--details").stdout
+        self.assertNotIn("collectives of 0 B", text)
+
+    def test_are_checked_and_converted(self):
+        for program in (self.PUTS, self.NEIGHBOURS):
+            self.assertIn("no problems found", self.offramp("check", program).stdout)
+        self.assertIn("smpi: left out: one-sided accesses", self.offramp("convert", self.PUTS, "-o", "puts", "--to", "smpi").stderr)
+        done = self.offramp("convert", self.NEIGHBOURS, "-o", "halo", "--to", "smpi")
+        self.assertNotIn("neighbo", done.stderr)
+        self.assertIn("80 messages", self.offramp("check", "halo").stdout)
+
+
 @unittest.skipUnless(shutil.which("otf2-print"), "otf2-print is not installed")
 class InOtf2Print(CliTest):
     def setUp(self):
@@ -129,6 +161,16 @@ class InOtf2Print(CliTest):
         done = subprocess.run(["otf2-print", *options, folder + "/traces.otf2"], cwd=self.folder, capture_output=True, text=True, timeout=180, check=False)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return done.stdout.splitlines()
+
+    def test_accesses_are_rma_records(self):
+        self.offramp("convert", Windows.PUTS, "-o", "puts", "--to", "otf2")
+        lines = self.printed("puts")
+        self.assertEqual(sum(bool(re.match(r"RMA_PUT .*Window: .*Bytes: 768,", line)) for line in lines), 40)
+        for record, count in (("RMA_OP_COMPLETE_REMOTE", 40), ("RMA_COLLECTIVE_BEGIN", 24), ("RMA_COLLECTIVE_END", 24)):
+            self.assertEqual(sum(line.startswith(record + " ") for line in lines), count, record)
+        times = [json.loads(self.offramp("replay", name, "--backend", "host", "--json").stdout)["results"][0]["modelled_time_ps"]
+                 for name in (Windows.PUTS, "puts")]
+        self.assertEqual(times[0], times[1])
 
     def test_programs_are_archives(self):
         self.offramp("convert", "pattern:stencil2d:4:4KiB:2", "-o", "stencil", "--to", "otf2")

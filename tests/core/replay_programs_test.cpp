@@ -93,6 +93,18 @@ class Scribe {
       case Step::Kind::kWait:
         if (own_ == step.to) wait(step.wait);
         break;
+      case Step::Kind::kNeighbours:
+        neighbours(step, static_cast<int>(members.size()));
+        break;
+      case Step::Kind::kAccess:
+        if (own_ != step.from) break;
+        if (const std::uint64_t request = access(step, step.sizes[0], !step.operation.nonblocking);
+            step.operation.nonblocking)
+          keep(request);
+        break;
+      case Step::Kind::kEpoch:
+        epoch(step);
+        break;
       case Step::Kind::kCount:
         break;
     }
@@ -212,6 +224,42 @@ class Scribe {
     event.second_list = tape_.list({received.begin(), received.end()});
   }
 
+  void neighbours(const Step& step, int members) {
+    const auto list = [&](bool sent) {
+      std::vector<std::uint64_t> values;
+      for (const RankHandle::Block& block : test::blocks_of(step, members, own_, sent))
+        values.insert(values.end(), {static_cast<std::uint64_t>(block.rank), block.bytes});
+      return values;
+    };
+    const std::uint64_t request = tape_.neighbours(
+        list(true), list(false), step.operation.nonblocking ? 0 : recording::kBlocking, communicator_);
+    if (!step.operation.nonblocking) return;
+    tape_.as("MPI_Ineighbor_alltoallw");
+    keep(request);
+  }
+
+  std::uint64_t access(const Step& step, std::size_t size, bool blocking) {
+    return tape_.access(step.operation.access, step.to, test::access_bytes(step, size, false),
+                        test::access_bytes(step, size, true), blocking ? recording::kBlocking : 0,
+                        communicator_);
+  }
+
+  /// As MPI_Win_post, start, complete, and wait are recorded.
+  void epoch(const Step& step) {
+    const auto notify = [&](int peer, int tag) {
+      tape_.message(EventKind::kSend, peer, 0, tag, recording::kBuffered, communicator_);
+    };
+    if (own_ == step.to) notify(step.from, test::kPostTag);
+    if (own_ == step.from) {
+      message(EventKind::kReceive, step.to, 0, test::kPostTag, true);
+      std::vector<std::uint64_t> requests;
+      for (const std::size_t size : step.sizes) requests.push_back(access(step, size, false));
+      tape_.wait(requests);
+      notify(step.to, test::kCompleteTag);
+    }
+    if (own_ == step.to) message(EventKind::kReceive, step.from, 0, test::kCompleteTag, true);
+  }
+
   void make(int number) {
     tape_.communicator(members_of(number));
     indices_[static_cast<std::size_t>(number)] = made_++;
@@ -253,7 +301,7 @@ Schedule draw(std::uint64_t seed) {
   std::vector<OperationKind> kinds;
   for (int kind = 1; kind < static_cast<int>(OperationKind::kCount); ++kind)
     kinds.push_back(static_cast<OperationKind>(kind));
-  Schedule schedule = test::draw_schedule(seed, kinds);
+  Schedule schedule = test::draw_schedule(seed, kinds, true);
   for (Step& step : schedule.steps) {
     if (step.receive == Step::Receive::kPolled) step.receive = Step::Receive::kProbed;
     if (step.wait == Step::Wait::kTest) step.wait = Step::Wait::kEach;
@@ -330,6 +378,7 @@ TEST_P(ObservedReplays, HaveTheTimesOfOthersAndAccountForThem) {
     const std::vector<Tape> tapes = tapes_of(schedule);
     ReplayOptions options;
     options.compute.kind = Compute::Mode::kMeasured;
+    options.arrival = Arrival::kModelled;
     options.certificate = true;
     const Result<ReplayResult> plain = replay(setting, test::source_of(tapes), options);
     ASSERT_TRUE(plain) << "seed " << seed << ": " << plain.error();

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <ctime>
 #include <random>
 #include <set>
@@ -582,6 +583,35 @@ TEST_F(AReplay, HardwareLeavesAccessesToTheHost) {
   const ReplayResult result = replayed(test::setting_of(registry(), "dpu"), tapes, {});
   EXPECT_EQ(result.modelled_time, by_host);
   EXPECT_EQ(result.total().calls[0].declined, 1u);
+  ASSERT_EQ(result.total().declines.size(), 1u);
+  EXPECT_EQ(result.total().declines.begin()->first.first, "MPI_Put");
+}
+
+TEST_F(AReplay, CountsAccessesBySize) {
+  std::vector<Tape> tapes(2);
+  tapes[0].access(Access::kWrite, 1, 4096);
+  ReplayOptions options;
+  options.sizes = true;
+  const ReplayResult result = replayed(setting_, tapes, options);
+  const auto kind = static_cast<std::size_t>(SizeTable::OperationClass::kAccess);
+  EXPECT_EQ(result.ranks[0].sizes->entry(kind, std::bit_width(4096u)).bytes, 4096u);
+  EXPECT_EQ(result.ranks[0].sizes->entry(kind, std::bit_width(4096u)).modelled, result.clocks()[0]);
+}
+
+/// A target that computes keeps a combining access waiting, unless a thread or the hardware serves it.
+TEST_F(AReplay, ProgressServesCombiningAccesses) {
+  for (const char* progress : {"calls", "thread", "hardware"}) {
+    Configuration configuration;
+    configuration.sections["host"]["progress"] = {progress, RawValue::Type::kText, "test"};
+    const Result<WorldSetting> setting =
+        world_setting(configuration, registry(), *registry().find("host"), 2);
+    ASSERT_TRUE(setting) << setting.error();
+    const bool waits = progress == std::string_view("calls");
+    EXPECT_EQ(accessed(*setting, Access::kCombine, 4096) > Time::us(1000), waits) << progress;
+    EXPECT_EQ(accessed(*setting, Access::kCombine, 4096, 4096) > Time::us(1000), waits) << progress;
+    for (const Access kind : {Access::kWrite, Access::kAtomic})
+      EXPECT_LT(accessed(*setting, kind, 8, kind == Access::kAtomic ? 8 : 0), Time::us(4)) << progress;
+  }
 }
 
 TEST_F(AReplay, WaitsForSome) {

@@ -36,6 +36,7 @@ class Tape {
   std::vector<Entry> entries;
   std::vector<std::vector<std::uint64_t>> lists = {{}};
   std::vector<std::string> sites = {{}};
+  std::vector<std::string> functions;  // those named with as()
   bool cut = false;
   std::string error;
 
@@ -86,6 +87,12 @@ class Tape {
     return static_cast<std::uint32_t>(lists.size() - 1);
   }
   Entry& last() { return entries.back(); }
+  /// Names the function of the newest event.
+  Tape& as(std::string function) {
+    functions.push_back(std::move(function));
+    last().event.call = static_cast<std::uint16_t>(kNamed + functions.size() - 1);
+    return *this;
+  }
 
   std::uint64_t message(Kind kind, int peer, std::uint64_t bytes, int tag = 0,
                         int flags = recording::kBlocking, std::uint32_t communicator = 0) {
@@ -163,9 +170,10 @@ class Tape {
   }
   /// Ranks and bytes in turn. Returns its request, if it begins one.
   std::uint64_t neighbours(const std::vector<std::uint64_t>& to, const std::vector<std::uint64_t>& from,
-                           int flags = recording::kBlocking) {
+                           int flags = recording::kBlocking, std::uint32_t communicator = 0) {
     Event event;
     event.kind = Kind::kNeighbours;
+    event.communicator = communicator;
     event.flags = static_cast<std::uint8_t>(flags);
     event.call = static_cast<std::uint16_t>(Kind::kNeighbours);
     event.list = list(to);
@@ -174,9 +182,10 @@ class Tape {
   }
   /// Returns its request, if it begins one.
   std::uint64_t access(Access kind, int target, std::uint64_t bytes, std::uint64_t back = 0,
-                       int flags = recording::kBlocking) {
+                       int flags = recording::kBlocking, std::uint32_t communicator = 0) {
     Event event;
     event.kind = Kind::kAccess;
+    event.communicator = communicator;
     event.flags = static_cast<std::uint8_t>(flags);
     event.call = static_cast<std::uint16_t>(Kind::kAccess);
     event.peer = target;
@@ -212,6 +221,7 @@ class Tape {
   static constexpr std::string_view kFinalize = "MPI_Finalize";
   static constexpr std::uint16_t kFinalizeCall = 16;  // after the kinds of events, in call()
   static constexpr std::uint16_t kFileCall = 17;
+  static constexpr std::uint16_t kNamed = 1000;  // of `functions` from here on
 
  private:
   Beside next_;
@@ -261,6 +271,7 @@ class TapeReader final : public recording::Reader {
                                                   Tape::kFinalize,
                                                   "MPI_File_write_all"};
     static_assert(std::size(kNames) == Tape::kFileCall + 1);
+    if (number >= Tape::kNamed) return tape_.functions[number - Tape::kNamed];
     return number < std::size(kNames) ? kNames[number] : "MPI_Other";
   }
   [[nodiscard]] std::string_view site(std::uint32_t number) const override { return tape_.sites[number]; }

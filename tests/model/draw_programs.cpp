@@ -20,7 +20,8 @@ constexpr std::array<std::size_t, 16> kSizes = {0,    1,     8,     32,    1384,
 
 class Draw {
  public:
-  Draw(std::uint64_t seed, const std::vector<OperationKind>& kinds) : random_(seed), kinds_(kinds) {}
+  Draw(std::uint64_t seed, const std::vector<OperationKind>& kinds, bool beside)
+      : random_(seed), kinds_(kinds), beside_(beside) {}
 
   Schedule schedule() {
     schedule_.ranks = below(11) + 2;
@@ -53,6 +54,8 @@ class Draw {
     step.kind = kMix[static_cast<std::size_t>(below(20))];
     if (step.kind == Step::Kind::kSplit)
       step.kind = static_cast<Step::Kind>(static_cast<int>(Step::Kind::kSplit) + below(3));
+    if (beside_ && one_in(4))
+      step.kind = static_cast<Step::Kind>(static_cast<int>(Step::Kind::kNeighbours) + below(3));
     const bool makes = step.kind == Step::Kind::kSplit || step.kind == Step::Kind::kDuplicate;
     if (makes && schedule_.communicators.size() > kMostCommunicators) step.kind = Step::Kind::kSynchronize;
     step.communicator = below(static_cast<int>(schedule_.communicators.size()));
@@ -83,6 +86,15 @@ class Draw {
         break;
       case Step::Kind::kCollective:
         draw_collective(step);
+        break;
+      case Step::Kind::kNeighbours:
+        draw_graph(step);
+        break;
+      case Step::Kind::kAccess:
+      case Step::Kind::kEpoch:
+        step.operation.access = static_cast<Access>(1 + below(static_cast<int>(Access::kCount) - 1));
+        step.operation.nonblocking = one_in(2);
+        for (int more = below(4); more > 0; --more) step.sizes.push_back(size());
         break;
       case Step::Kind::kSplit:
         draw_split(step);
@@ -132,6 +144,25 @@ class Draw {
     step.in_place = operation.kind == OperationKind::kAllreduce && one_in(2);
   }
 
+  /// A ring in one direction or both, a graph with edges to oneself and double ones, or one without edges.
+  void draw_graph(Step& step) {
+    const int members = static_cast<int>(members_of(step).size());
+    const int kind = below(4);
+    step.sizes.clear();
+    for (int from = 0; from < members; ++from) {
+      for (int to = 0; to < members; ++to) {
+        const bool is_next = to == (from + 1) % members;
+        const bool is_last = from == (to + 1) % members;
+        step.colors.push_back(kind == 0   ? (is_next ? 1 : 0)
+                              : kind == 1 ? (is_next ? 1 : 0) + (is_last ? 1 : 0)
+                              : kind == 2 ? std::max(below(4) - 1, 0)
+                                          : 0);
+        step.sizes.push_back(size() % 70000);
+      }
+    }
+    step.operation.nonblocking = one_in(2);
+  }
+
   void draw_split(Step& step) {
     const std::vector<int> members = members_of(step);
     for (std::size_t i = 0; i < members.size(); ++i) {
@@ -169,19 +200,29 @@ class Draw {
 
   std::mt19937_64 random_;
   const std::vector<OperationKind>& kinds_;
+  bool beside_;
   Schedule schedule_;
 };
 
 }  // namespace
 
-Schedule draw_schedule(std::uint64_t seed, const std::vector<OperationKind>& kinds) {
-  return Draw(seed, kinds).schedule();
+Schedule draw_schedule(std::uint64_t seed, const std::vector<OperationKind>& kinds, bool beside) {
+  return Draw(seed, kinds, beside).schedule();
+}
+
+std::vector<RankHandle::Block> blocks_of(const Step& step, int ranks, int own, bool sent) {
+  std::vector<RankHandle::Block> blocks;
+  for (int other = 0; other < ranks; ++other) {
+    const auto index = static_cast<std::size_t>(sent ? own * ranks + other : other * ranks + own);
+    blocks.insert(blocks.end(), static_cast<std::size_t>(step.colors[index]), {other, step.sizes[index]});
+  }
+  return blocks;
 }
 
 std::string describe(const Step& step) {
-  static constexpr const char* kNames[] = {"message",    "batch",       "gathering", "shift",
-                                           "collective", "cancel",      "compute",   "split",
-                                           "duplicate",  "synchronize", "wait"};
+  static constexpr const char* kNames[] = {"message", "batch",      "gathering", "shift",     "collective",
+                                           "cancel",  "compute",    "split",     "duplicate", "synchronize",
+                                           "wait",    "neighbours", "access",    "epoch"};
   return fmt::format(
       "{} on communicator {}: from {} to {}, tag {}{}, sizes {}, room {}, senders {}, send {}, receive {}, "
       "wait {}, {}{}{} root {}",

@@ -80,6 +80,18 @@ class Player {
       case Step::Kind::kWait:
         if (own == step.to) co_await wait(step.wait);
         break;
+      case Step::Kind::kNeighbours:
+        co_await begun(
+            rank_.neighbours(communicator, blocks_of(step, communicator.size(), own, true),
+                             blocks_of(step, communicator.size(), own, false), step.operation.nonblocking),
+            step);
+        break;
+      case Step::Kind::kAccess:
+        if (own == step.from) co_await begun(access(step, communicator, step.sizes[0]), step);
+        break;
+      case Step::Kind::kEpoch:
+        co_await epoch(step, communicator);
+        break;
       case Step::Kind::kCount:
         break;
     }
@@ -288,6 +300,45 @@ class Player {
     }
     const Received done = co_await rank_.wait(request);
     check(expected, done);
+  }
+
+  // --- beside messages and collectives ---
+
+  Task<void> begun(RankRequest request, const Step& step) {
+    Expected expected;
+    expected.step = number_;
+    if (step.operation.nonblocking) {
+      keep(std::move(request), expected);
+      co_return;
+    }
+    const Received done = co_await rank_.wait(request);
+    check(expected, done);
+  }
+
+  RankRequest access(const Step& step, const Communicator& communicator, std::size_t size) {
+    return rank_.access(communicator, step.to, step.operation.access, access_bytes(step, size, false),
+                        access_bytes(step, size, true));
+  }
+
+  Task<void> epoch(const Step& step, const Communicator& communicator) {
+    const int own = communicator.rank();
+    const auto notify = [&](int peer, int tag) {
+      RankRequest request = rank_.isend(communicator, peer, 0, tag);
+      rank_.abandon(request);
+    };
+    if (own == step.to) notify(step.from, kPostTag);
+    if (own == step.from) {
+      (void)co_await rank_.receive(communicator, step.to, 0, kPostTag);
+      std::vector<RankRequest> requests;
+      for (const std::size_t size : step.sizes) requests.push_back(access(step, communicator, size));
+      if (requests.size() == 1) {
+        (void)co_await rank_.wait(requests[0]);
+      } else {
+        (void)co_await rank_.wait_all(requests);
+      }
+      notify(step.to, kCompleteTag);
+    }
+    if (own == step.to) (void)co_await rank_.receive(communicator, step.from, 0, kCompleteTag);
   }
 
   // --- communicators ---

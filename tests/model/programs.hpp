@@ -24,6 +24,9 @@ struct Step {
     kDuplicate,    //
     kSynchronize,  //
     kWait,         // for all requests that `to` has started
+    kNeighbours,  // a graph: `colors` has the number of messages, `sizes` their bytes, by sender and receiver
+    kAccess,      // of `from` to the memory of `to`: `operation` has its kind
+    kEpoch,       // `to` exposes its memory, `from` accesses it, and both wait for each other
     kCount
   };
   enum class Send : std::uint8_t {
@@ -65,8 +68,20 @@ struct Schedule {
   std::vector<Step> steps;
 };
 
-/// kinds: the collectives to draw from.
-Schedule draw_schedule(std::uint64_t seed, const std::vector<OperationKind>& kinds);
+/// kinds: the collectives to draw from. beside: also collectives of neighbours, and accesses.
+Schedule draw_schedule(std::uint64_t seed, const std::vector<OperationKind>& kinds, bool beside = false);
+
+/// The messages that a rank sends in Step::Kind::kNeighbours, or receives.
+std::vector<RankHandle::Block> blocks_of(const Step& step, int ranks, int own, bool sent);
+/// The tags of the messages without data of Step::Kind::kEpoch.
+inline constexpr int kPostTag = 201;
+inline constexpr int kCompleteTag = 202;
+/// What an access moves to its target, and back.
+inline std::size_t access_bytes(const Step& step, std::size_t size, bool back) {
+  const Access access = step.operation.access;
+  if (access == Access::kAtomic) return 8;
+  return (access == Access::kRead) == back || (back && step.any_tag && access == Access::kCombine) ? size : 0;
+}
 
 /// The record of one rank in a run.
 struct Log {

@@ -32,6 +32,11 @@ struct Hardware {
   std::uint64_t every = 1;           // used for one of so many seeds
 };
 
+/// The host carries accesses.
+bool has_host(const Hardware& hardware) {
+  return hardware.name == "host" || hardware.backend.host != nullptr;
+}
+
 /// The collectives that a backend carries, or all with a host beside it.
 Hardware hardware(const std::string& name, const WorldBackend& backend, std::uint64_t every = 1) {
   Hardware chosen{name, backend, {}, every};
@@ -157,7 +162,7 @@ TEST(RandomPrograms, EndRightAndTheSameEveryTime) {
   for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
     for (const Hardware& hardware : all) {
       if (seed % hardware.every != 0 && seeds > 1) continue;
-      const Schedule schedule = test::draw_schedule(seed, hardware.kinds);
+      const Schedule schedule = test::draw_schedule(seed, hardware.kinds, has_host(hardware));
       const std::string failure = what_fails(hardware, schedule, schedule.steps.size());
       ASSERT_EQ(failure, "") << hardware.name << ", seed " << seed << ": "
                              << shortest_failure(hardware, schedule);

@@ -164,6 +164,19 @@ TEST_F(Accounts, KnowWhatTheProgramSends) {
   EXPECT_EQ(traffic[0].bytes, 4096U);
 }
 
+TEST(Traffic, HasAccessesInBothDirectionsAndBlocksForNeighbours) {
+  std::vector<test::Tape> tapes(3);
+  tapes[0].access(Access::kWrite, 2, 100);
+  tapes[0].access(Access::kRead, 2, 0, 30);
+  tapes[1].neighbours({0, 7, 2, 5}, {});
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> bytes;
+  for (const ReportTraffic& row : traffic_of(test::source_of(tapes)))
+    bytes[{row.source, row.destination}] = row.bytes;
+  EXPECT_THAT(bytes, testing::UnorderedElementsAre(
+                         testing::Pair(std::pair(0U, 2U), 100), testing::Pair(std::pair(2U, 0U), 30),
+                         testing::Pair(std::pair(1U, 0U), 7), testing::Pair(std::pair(1U, 2U), 5)));
+}
+
 TEST(AccountsOfReceipts, SayWhatTheyLeaveOut) {
   Receipts receipts;
   receipts.ranks.resize(1);

@@ -33,6 +33,7 @@ class OwningReader final : public recording::Reader {
   [[nodiscard]] bool has_threads() const override { return reader_.has_threads(); }
   [[nodiscard]] std::uint32_t thread() const override { return reader_.thread(); }
   [[nodiscard]] std::string_view call(std::uint16_t number) const override { return reader_.call(number); }
+  [[nodiscard]] std::string_view site(std::uint32_t number) const override { return reader_.site(number); }
   [[nodiscard]] std::string_view cut() const override { return reader_.cut(); }
   [[nodiscard]] const std::string& error() const override { return reader_.error(); }
 

@@ -393,6 +393,25 @@ def test_has_a_model(arguments, tally, case, backend="host", ranks=3):
     tally.record(label, not problems, "\n".join([problems, *(run.output for run in runs)]), sum(run.seconds for run in runs))
 
 
+def test_beside_collectives(arguments, tally, backend="cclo", ranks=4):
+    """The hardware carries neither collectives of neighbours nor accesses by itself. A run of both takes as long as its replay."""
+    label = f"recording/collectives of neighbours and accesses take as long in a run as in its replay {backend} {ranks} ranks"
+    if not tally.wants(label):
+        return
+    with Folder(arguments) as here:
+        file, report = here.path("run.rec"), here.path("report.json")
+        result = here.record(["topologies", "one_sided"], ranks, backend, file, "--report", report, "--clock", "settled")
+        found = here.replay(file, "--backend", backend, "--check")
+        if not result.ok or isinstance(found, str):
+            problems = f"{found}"
+        else:
+            with open(report, encoding="utf-8") as written:
+                problems = differences_of_run(json.load(written), found[0])
+            problems += "".join(f"{call} takes no time\n" for call in ("MPI_Neighbor_alltoallw", "MPI_Put", "MPI_Win_fence")
+                                if found[0]["calls"].get(call, {}).get("modelled_ns", 0) <= 0)
+        tally.record(label, not problems, f"{problems}\n{result.output}", result.seconds)
+
+
 @pytest.mark.thorough
 def test_same_over_every_backend(arguments, tally):
     for ranks in (2, 3):

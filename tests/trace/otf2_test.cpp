@@ -6,6 +6,7 @@
 #include "lib/answers/otf2/otf2_output.hpp"
 #include "lib/answers/report/replay_records.hpp"
 #include "lib/programs/check/rehearsal.hpp"
+#include "tests/scale/written.hpp"
 #include "tests/trace/replayed.hpp"
 
 #ifdef OFFRAMP_OTF2
@@ -43,7 +44,9 @@ TEST(Otf2Archive, IsRefusedWithoutTheLibrary) {
 
 constexpr std::uint32_t kWorldComm = 3;
 constexpr std::uint32_t kSelfComm = 5;
-constexpr std::uint32_t kOddComm = 8;  // ranks 3 and 1, in this order
+constexpr std::uint32_t kOddComm = 8;                       // ranks 3 and 1, in this order
+constexpr std::uint32_t kWindow = 4;                        // of all ranks
+constexpr std::uint32_t kOnlyFirst = 14, kOnlySecond = 15;  // groups of one rank
 constexpr std::uint64_t kUndefined = OTF2_UNDEFINED_UINT64;
 
 OTF2_FlushType before_flush(void*, OTF2_FileType, OTF2_LocationRef, void*, bool) {
@@ -156,10 +159,13 @@ class Written {
     group(11, OTF2_GROUP_TYPE_COMM_GROUP, all);
     group(12, OTF2_GROUP_TYPE_COMM_SELF, {});
     group(13, OTF2_GROUP_TYPE_COMM_GROUP, odd_members_);
+    group(kOnlyFirst, OTF2_GROUP_TYPE_COMM_GROUP, {0});
+    if (ranks_.size() > 1) group(kOnlySecond, OTF2_GROUP_TYPE_COMM_GROUP, {1});
     const std::uint32_t world = text(writer, "MPI_COMM_WORLD");
     OTF2_GlobalDefWriter_WriteComm(writer, kWorldComm, world, 11, OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE);
     OTF2_GlobalDefWriter_WriteComm(writer, kSelfComm, none, 12, OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE);
     OTF2_GlobalDefWriter_WriteComm(writer, kOddComm, none, 13, kWorldComm, OTF2_COMM_FLAG_NONE);
+    OTF2_GlobalDefWriter_WriteRmaWin(writer, kWindow, none, kWorldComm, OTF2_RMA_WIN_FLAG_NONE);
   }
 
   std::string path_;
@@ -610,6 +616,162 @@ TEST(Otf2Archive, OfThreadsKeepsThemApart) {
   const Program back = opened(written_from(program, folder.file("out"), unsupported));
   EXPECT_TRUE(back.read(0)->has_threads());
   expect_to_end_everywhere(back);
+}
+
+// --- windows, as Score-P writes them ---
+
+/// In the function of a window.
+template <typename Write, typename... Values>
+auto rma(Write write, Values... values) {
+  return [=](OTF2_EvtWriter* w, std::uint64_t t) { write(w, nullptr, t, values...); };
+}
+
+TEST(Otf2Archive, OfWindowsHasAccessesAndTheirSynchronization) {
+  constexpr std::uint64_t kSecond = 7;
+  constexpr std::uint32_t kAll = OTF2_UNDEFINED_UINT32;
+  const Folder folder;
+  Written written(folder, {0, kSecond});
+  const auto fence = [] {
+    return rma(OTF2_EvtWriter_RmaCollectiveEnd, OTF2_COLLECTIVE_OP_BARRIER,
+               OTF2_RMA_SYNC_LEVEL_PROCESS | OTF2_RMA_SYNC_LEVEL_MEMORY, kWindow, OTF2_COLLECTIVE_ROOT_NONE,
+               std::uint64_t{0}, std::uint64_t{0});
+  };
+  const auto done = [](std::uint64_t id) { return rma(OTF2_EvtWriter_RmaOpCompleteRemote, kWindow, id); };
+  const auto group = [](std::uint32_t number) {
+    return rma(OTF2_EvtWriter_RmaGroupSync, OTF2_RMA_SYNC_LEVEL_PROCESS, kWindow, number);
+  };
+  constexpr std::uint64_t kZero = 0;
+  written.at(0, 0)
+      .call("MPI_Init")
+      .call("MPI_Win_fence", fence())
+      .call("MPI_Put", rma(OTF2_EvtWriter_RmaPut, kWindow, 1U, std::uint64_t{4096}, std::uint64_t{50}))
+      .call("MPI_Win_fence", fence())  // completes the access, although no record says so
+      .call("MPI_Win_lock_all", rma(OTF2_EvtWriter_RmaRequestLock, kWindow, kAll, kZero, OTF2_LOCK_SHARED),
+            rma(OTF2_EvtWriter_RmaAcquireLock, kWindow, kAll, kZero, OTF2_LOCK_SHARED))
+      .call("MPI_Rget", rma(OTF2_EvtWriter_RmaGet, kWindow, 1U, std::uint64_t{100}, std::uint64_t{51}))
+      .call("MPI_Wait", done(51))
+      .call("MPI_Fetch_and_op", rma(OTF2_EvtWriter_RmaAtomic, kWindow, 1U, OTF2_RMA_ATOMIC_TYPE_FETCH_AND_ADD,
+                                    std::uint64_t{8}, std::uint64_t{8}, std::uint64_t{52}))
+      .call("MPI_Accumulate", rma(OTF2_EvtWriter_RmaAtomic, kWindow, 1U, OTF2_RMA_ATOMIC_TYPE_ACCUMULATE,
+                                  std::uint64_t{80}, kZero, std::uint64_t{53}))
+      .call("MPI_Win_unlock_all", done(52), done(53),
+            rma(OTF2_EvtWriter_RmaReleaseLock, kWindow, kAll, kZero))
+      .call("MPI_Win_start", group(kOnlySecond))
+      .call("MPI_Win_complete", group(kOnlySecond))
+      .call("MPI_Win_sync", rma(OTF2_EvtWriter_RmaWaitChange, kWindow))
+      .call("MPI_Finalize");
+  written.at(kSecond, 1)
+      .call("MPI_Init")
+      .call("MPI_Win_fence", fence())
+      .call("MPI_Win_fence", fence())
+      .call("MPI_Win_post", group(kOnlyFirst))
+      .call("MPI_Win_wait", group(kOnlyFirst))
+      .call("MPI_Finalize");
+  const Program program = opened(written.close());
+  EXPECT_THAT(program.notes,
+              Contains("notifications in windows, and windows that are not MPI's, are left out"));
+  std::vector<std::string> events;
+  EXPECT_EQ(
+      each_event(program, 0,
+                 [&](const auto& reader, const Event& event) {
+                   if (event.kind == EventKind::kNative) return;
+                   const bool accesses = event.kind == EventKind::kAccess;
+                   events.push_back(fmt::format(
+                       "{} {}{}", reader.call(event.call), static_cast<int>(event.kind),
+                       accesses ? fmt::format(" {} to {}: {}, {}", to_string(static_cast<Access>(event.tag)),
+                                              event.peer, event.bytes, event.extra)
+                                : std::string()));
+                 }),
+      "");
+  const auto kind = [](const char* function, EventKind what) {
+    return fmt::format("{} {}", function, static_cast<int>(what));
+  };
+  const auto access = [&](const char* function, const char* what) {
+    return kind(function, EventKind::kAccess) + " " + what;
+  };
+  EXPECT_THAT(events, ElementsAre(kind("MPI_Win_fence", EventKind::kCollective),      //
+                                  access("MPI_Put", "write to 1: 4096, 0"),           //
+                                  kind("MPI_Win_fence", EventKind::kWait),            //
+                                  kind("MPI_Win_fence", EventKind::kCollective),      //
+                                  access("MPI_Win_lock_all", "atomic to 0: 8, 8"),    //
+                                  access("MPI_Rget", "read to 1: 0, 100"),            //
+                                  kind("MPI_Wait", EventKind::kWait),                 //
+                                  access("MPI_Fetch_and_op", "atomic to 1: 8, 8"),    //
+                                  access("MPI_Accumulate", "combine to 1: 80, 0"),    //
+                                  kind("MPI_Win_unlock_all", EventKind::kWait),       //
+                                  access("MPI_Win_unlock_all", "atomic to 0: 8, 8"),  //
+                                  kind("MPI_Win_start", EventKind::kReceive),         //
+                                  kind("MPI_Win_complete", EventKind::kSend)));
+  expect_to_fit_and_end(program);
+}
+
+/// Accesses in all ways, and collectives of neighbours, come back with their times.
+TEST(Otf2Archive, OfAccessesAndNeighboursTakesTheSameTime) {
+  using test::Tape;
+  const auto fence = [](Tape& tape) {
+    tape.add(tape.collective({.kind = OperationKind::kBarrier, .ranks = 2}, recording::kFirstMade));
+    tape.as("MPI_Win_fence");
+  };
+  const Program program = scale::written(
+      [&](Tape& tape, int rank, int) {
+        const int other = 1 - rank;
+        const auto notify = [&](EventKind kind, int tag, const char* function) {
+          tape.message(kind, other, 0, tag,
+                       kind == EventKind::kSend ? recording::kBuffered : recording::kBlocking,
+                       recording::kFirstMade + 1);
+          tape.as(function);
+        };
+        for (const std::uint64_t id : {5, 6}) tape.communicator({0, 1}, id);
+        fence(tape);
+        std::vector<std::uint64_t> requests;
+        for (const Access kind : {Access::kWrite, Access::kRead, Access::kAtomic, Access::kCombine})
+          requests.push_back(tape.access(kind, other,
+                                         kind == Access::kRead     ? 0
+                                         : kind == Access::kAtomic ? 8
+                                                                   : 6000,
+                                         kind == Access::kRead     ? 3000
+                                         : kind == Access::kAtomic ? 8
+                                                                   : 0,
+                                         0, recording::kFirstMade));
+        tape.wait(requests);
+        tape.as("MPI_Win_fence");
+        fence(tape);
+        tape.last().event.flags |= recording::kContinues;
+        notify(EventKind::kSend, 0, "MPI_Win_post");
+        notify(EventKind::kReceive, 0, "MPI_Win_start");
+        notify(EventKind::kSend, 1, "MPI_Win_complete");
+        notify(EventKind::kReceive, 1, "MPI_Win_wait");
+        tape.access(Access::kAtomic, other, 8, 8, recording::kBlocking, recording::kFirstMade);
+        tape.as("MPI_Win_lock");
+        tape.access(Access::kAtomic, other, 8, 8, recording::kBlocking, recording::kFirstMade);
+        tape.as("MPI_Win_unlock");
+        const auto to = static_cast<std::uint64_t>(other);
+        tape.neighbours({to, 5000}, {to, 5000});
+        const std::uint64_t request = tape.neighbours({to, 70, to, 80}, {to, 70, to, 80}, 0);
+        tape.wait({request});
+        tape.finalize();
+      },
+      2);
+  const Folder folder;
+  std::vector<std::string> unsupported;
+  const Program back = opened(written_from(program, folder.file("out"), unsupported));
+  EXPECT_THAT(unsupported, ElementsAre("written as exclusive: shared locks of windows"));
+  expect_to_fit_and_end(back);
+  for (const char* backend : {"host", "dpu"}) {
+    const Result<ReplayResult> one = replayed(program, backend);
+    const Result<ReplayResult> other = replayed(back, backend);
+    ASSERT_TRUE(one && other);
+    EXPECT_NEAR(other->modelled_time.seconds() / one->modelled_time.seconds(), 1, 0.15) << backend;
+    EXPECT_EQ(one->total().declines, other->total().declines);
+  }
+  std::uint64_t bytes = 0;
+  EXPECT_EQ(each_event(back, 0,
+                       [&](const auto&, const Event& event) {
+                         if (event.kind == EventKind::kAccess) bytes += event.bytes + event.extra;
+                       }),
+            "");
+  EXPECT_EQ(bytes, 6000U + 3000 + 16 + 6000 + 2 * 16);
+  EXPECT_THAT(messages_of(back).at({0, 1}), ElementsAre(0, 0, 5000, 70, 80));
 }
 
 TEST(Otf2Archive, DoesNotTakeThePlaceOfAnother) {

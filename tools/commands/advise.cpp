@@ -138,7 +138,7 @@ std::string reasons_text(const Advisor& advisor) {
   if (best == nullptr) return text;
   add(text, "  over {}: {}\n", best->backend->name, functions_text(best->result));
   for (const auto& [what, count] : best->result.total().declines)
-    add(text, "  {} declines {} {}: {}\n", best->backend->name, count, to_string(what.first),
+    add(text, "  {} declines {} {}: {}\n", best->backend->name, count, printable(what.first),
         printable(what.second));
   return text;
 }

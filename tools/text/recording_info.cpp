@@ -355,11 +355,15 @@ std::string event_text(recording::Reader& reader, const Event& event) {
     text += fmt::format(" {} {} {}", to_string(event.operation), to_string(event.element),
                         to_string(event.function));
   if (event.kind == EventKind::kSend) text += fmt::format(" {}", to_string(event.element));
+  if (event.kind == EventKind::kAccess)
+    text += fmt::format(" {}", to_string(static_cast<Access>(std::clamp(event.tag, 0, 255))));
   text += fmt::format(" comm {} peer {} tag {} bytes {} extra {}", event.communicator, event.peer, event.tag,
                       event.bytes, event.extra);
   text += flags_text(event);
-  if (event.list != 0) text += fmt::format(" [{}]", values_text(reader.list(event.list)));
-  if (event.second_list != 0) text += fmt::format(" [{}]", values_text(reader.list(event.second_list)));
+  const bool has_both = event.kind == EventKind::kNeighbours;
+  if (event.list != 0 || has_both) text += fmt::format(" [{}]", values_text(reader.list(event.list)));
+  if (event.second_list != 0 || has_both)
+    text += fmt::format(" [{}]", values_text(reader.list(event.second_list)));
   if (is_wildcard(event)) {
     const auto match = reader.match();
     text += match ? fmt::format(" took {} {}", match->source, match->tag) : std::string(" took nothing");

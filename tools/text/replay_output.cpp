@@ -314,7 +314,7 @@ static void print_accounts(const Settled& replayed) {
 static void print_notes(const ReplayResult& result, const Counters& counters) {
   constexpr std::size_t kShown = 8;
   for (const auto& [what, count] : counters.declines)
-    fmt::print("  declined, carried by the host: {} {}: {}\n", count, to_string(what.first),
+    fmt::print("  declined, carried by the host: {} {}: {}\n", count, printable(what.first),
                printable(what.second));
   if (counters.arrival_order_dependences() > 0) {
     const auto& depends = counters.dependences;

@@ -212,6 +212,11 @@ enum class Access : std::uint8_t {
   kCombine,  // the other processor combines the data with its own, and may return the old values
   kCount
 };
+constexpr std::string_view to_string(Access access) {
+  constexpr std::array<std::string_view, 6> kNames = {"none",   "write",   "read",
+                                                      "atomic", "combine", "unknown"};
+  return kNames[access < Access::kCount ? static_cast<std::size_t>(access) : kNames.size() - 1];
+}
 
 /// The class of an MPI datatype's elements. kMixed: a derived type of several classes, or a type without a
 /// class here.
@@ -319,6 +324,7 @@ struct Operation {
   int tag = 0;               // point-to-point only
   bool nonblocking = false;  // of a collective: the program continues meanwhile (MPI_Iallreduce and so on)
   bool on_one_node = false;  // of a message: both ranks are on one node
+  Access access = Access::kNone;
 
   bool operator==(const Operation&) const = default;
 };

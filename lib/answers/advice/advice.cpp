@@ -704,13 +704,15 @@ void Advisor::find_fastest(const Traffic& traffic) {
                          *usual,
                          "",
                          *usual};
+  Time least = Time::ps(
+      std::llround(static_cast<double>(usual->count()) / (1 + setting->settings.real("best_margin"))));
   for (const std::string_view algorithm : parameter->choices) {
     const auto selections = find_parameter(baseline_.parameters, "collectives")->choices;
     if (algorithm == "auto" || std::find(selections.begin(), selections.end(), algorithm) != selections.end())
       continue;
     const auto time = time_of(std::string(algorithm));
-    if (time && *time < choice.fastest) {
-      choice.fastest = *time;
+    if (time && *time < least) {
+      choice.fastest = least = *time;
       choice.best = algorithm;
     }
   }

@@ -83,18 +83,29 @@ std::optional<SizeDifference> largest_difference(const ReplayResult& baseline, c
   return largest;
 }
 
+/// "collectives of 4 B". Those without data are the barriers of MPI_Barrier and MPI_Win_fence.
+std::string operations_text(const ReplayResult& result, const SizeDifference& one, bool collective) {
+  const auto calls = [&](std::string_view function) {
+    return std::ranges::find(result.functions, function) != result.functions.end();
+  };
+  if (collective && one.bytes == 0 && calls("MPI_Win_fence"))
+    return calls("MPI_Barrier") ? "barriers and fences" : "fences";
+  if (collective && one.bytes == 0 && calls("MPI_Barrier")) return "barriers";
+  constexpr std::array kKinds = {"sends", "receives", "collectives", "accesses"};
+  return fmt::format("{} of {}", kKinds.at(one.kind), bytes_text(std::round(one.bytes)));
+}
+
 std::string speed_text(const ReplayResult& baseline, const ReplayResult& hardware, bool gains) {
   const auto one = largest_difference(baseline, hardware, gains);
   if (!one || (one->gain() > 0) != gains) return {};
-  constexpr std::array kKinds = {"sends", "receives", "collectives"};
   const bool collective = one->kind == static_cast<std::size_t>(SizeTable::OperationClass::kCollective);
   const double nanoseconds = 1e9 / one->calls;
-  return fmt::format("{}: {} of {} take {} instead of {}",
+  return fmt::format("{}: {} take {} instead of {}",
                      one->bytes >= kLong ? "bandwidth"
                      : collective        ? "rounds"
                                          : "latency",
-                     kKinds.at(one->kind), bytes_text(std::round(one->bytes)),
-                     time_text(one->hardware * nanoseconds), time_text(one->baseline * nanoseconds));
+                     operations_text(baseline, *one, collective), time_text(one->hardware * nanoseconds),
+                     time_text(one->baseline * nanoseconds));
 }
 
 }  // namespace

@@ -168,8 +168,36 @@ class Writer {
       case Timeline::EntryKind::kCollectiveDone:
         return OTF2_EvtWriter_NonBlockingCollectiveComplete(writer, nullptr, at, operation, one.communicator,
                                                             root, one.bytes, one.received, one.request);
+      case Timeline::EntryKind::kAccess:
+        return access(one, at, writer);
+      case Timeline::EntryKind::kAccessDone:
+        return OTF2_EvtWriter_RmaOpCompleteRemote(writer, nullptr, at, one.communicator, one.request);
+      case Timeline::EntryKind::kLock:
+        return OTF2_EvtWriter_RmaAcquireLock(writer, nullptr, at, one.communicator, peer, 0,
+                                             OTF2_LOCK_EXCLUSIVE);
+      case Timeline::EntryKind::kUnlock:
+        return OTF2_EvtWriter_RmaReleaseLock(writer, nullptr, at, one.communicator, peer, 0);
+      case Timeline::EntryKind::kFenceBegun:
+        return OTF2_EvtWriter_RmaCollectiveBegin(writer, nullptr, at);
+      case Timeline::EntryKind::kFence:
+        return OTF2_EvtWriter_RmaCollectiveEnd(writer, nullptr, at, operation,
+                                               OTF2_RMA_SYNC_LEVEL_PROCESS | OTF2_RMA_SYNC_LEVEL_MEMORY,
+                                               one.communicator, OTF2_COLLECTIVE_ROOT_NONE, 0, 0);
     }
     return OTF2_SUCCESS;
+  }
+
+  static OTF2_ErrorCode access(const Entry& one, std::uint64_t at, OTF2_EvtWriter* writer) {
+    const auto target = static_cast<std::uint32_t>(one.peer);
+    const auto kind = static_cast<Access>(one.number);
+    if (kind == Access::kWrite)
+      return OTF2_EvtWriter_RmaPut(writer, nullptr, at, one.communicator, target, one.bytes, one.request);
+    if (kind == Access::kRead)
+      return OTF2_EvtWriter_RmaGet(writer, nullptr, at, one.communicator, target, one.received, one.request);
+    const OTF2_RmaAtomicType type =
+        one.received == 0 ? OTF2_RMA_ATOMIC_TYPE_ACCUMULATE : OTF2_RMA_ATOMIC_TYPE_FETCH_AND_ACCUMULATE;
+    return OTF2_EvtWriter_RmaAtomic(writer, nullptr, at, one.communicator, target, type, one.bytes,
+                                    one.received, one.request);
   }
 
   // --- definitions ---
@@ -265,6 +293,9 @@ class Writer {
       const std::uint32_t parent = i < 2 ? OTF2_UNDEFINED_COMM : 0;
       check(OTF2_GlobalDefWriter_WriteComm(definitions_, i, name, members, parent, OTF2_COMM_FLAG_NONE));
     }
+    const std::vector<std::uint32_t>& windows = timeline_.windows();
+    for (std::uint32_t i = 0; i < windows.size(); ++i)
+      check(OTF2_GlobalDefWriter_WriteRmaWin(definitions_, i, text(""), windows[i], OTF2_RMA_WIN_FLAG_NONE));
   }
 
   const Timeline& timeline_;

@@ -96,7 +96,9 @@ void ReplayRun::chosen(int rank, const Operation& operation, Handling handling, 
   Counters& counters = result.ranks[index].counters;
   counters.counter_of(place.call).note(handling);
   (place.handling != nullptr ? *place.handling : untold_) = handling;
-  if (handling == Handling::kDeclined) place.declines.count(counters, operation.kind, reason);
+  if (handling != Handling::kDeclined) return;
+  if (operation.access == Access::kNone) return place.declines.count(counters, operation.kind, reason);
+  ++counters.declines[{result.functions[place.call], std::string(reason)}];
 }
 
 void ReplayRun::send_failed(int rank) {

@@ -46,8 +46,8 @@ constexpr bool is_local(EventKind kind) {
 }
 
 constexpr SizeTable::OperationClass size_kind(EventKind kind) {
-  const bool is_send = kind == EventKind::kSend || kind == EventKind::kAccess;
-  return is_send ? SizeTable::OperationClass::kSend : SizeTable::OperationClass::kCollective;
+  if (kind == EventKind::kAccess) return SizeTable::OperationClass::kAccess;
+  return kind == EventKind::kSend ? SizeTable::OperationClass::kSend : SizeTable::OperationClass::kCollective;
 }
 
 constexpr bool has_communicator(EventKind kind) {

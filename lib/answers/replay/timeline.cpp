@@ -18,6 +18,12 @@ namespace {
 constexpr std::uint32_t kWorldNumber = 0;
 constexpr std::uint32_t kSelfNumber = 1;
 
+/// The id of a message of a neighbourhood collective, counted from 1.
+constexpr std::uint64_t part_of(std::uint64_t request, std::uint64_t part) {
+  constexpr unsigned kShift = 40;  // more than a rank's requests
+  return request ^ part << kShift;
+}
+
 std::uint64_t sum_of(std::span<const std::uint64_t> blocks) {
   return std::accumulate(blocks.begin(), blocks.end(), std::uint64_t{0});
 }
@@ -89,6 +95,13 @@ std::uint16_t Timeline::number_of(std::string_view function) {
   const auto number = static_cast<std::uint16_t>(functions_.size());
   functions_.emplace_back(function);
   numbers_.emplace(function, number);
+  return number;
+}
+
+std::uint32_t Timeline::window_of(std::uint32_t communicator) {
+  const auto known = std::ranges::find(windows_, communicator);
+  const auto number = static_cast<std::uint32_t>(known - windows_.begin());
+  if (known == windows_.end()) windows_.push_back(communicator);
   return number;
 }
 
@@ -185,9 +198,9 @@ void Timeline::begins(const ThreadPosition& place, const ReplayedEvent& replayed
     case EventKind::kProbe:
       return unsupported("left out: the source and tag of probes");
     case EventKind::kAccess:
-      return unsupported("left out: one-sided accesses (their calls are written)");
+      return access(place, replayed);
     case EventKind::kNeighbours:
-      return unsupported("left out: messages of neighbourhood collectives (their calls are written)");
+      return neighbours(place, replayed);
     case EventKind::kMeet:
       return unsupported("left out: waits in windows and files (their calls are written)");
     case EventKind::kPhase:
@@ -242,20 +255,67 @@ void Timeline::collective(const ThreadPosition& place, const ReplayedEvent& repl
               .communicator = known.number,
               .peer = has_root(event.operation) ? event.peer : kNoRoot,
               .number = static_cast<std::uint16_t>(event.operation)};
-  entry.kind = has_request ? EntryKind::kCollectiveDone : EntryKind::kCollective;
+  const bool fences = replayed.function.starts_with("MPI_Win_");
+  if (fences) entry.communicator = window_of(known.number);
+  entry.kind = fences ? EntryKind::kFence : has_request ? EntryKind::kCollectiveDone : EntryKind::kCollective;
   rank.begun[has_request ? replayed.request : kNoRequest - place.thread] = entry;
   add(thread,
       {.request = entry.request,
-       .kind = has_request ? EntryKind::kCollectiveRequest : EntryKind::kCollectiveBegun},
+       .kind = fences        ? EntryKind::kFenceBegun
+               : has_request ? EntryKind::kCollectiveRequest
+                             : EntryKind::kCollectiveBegun},
       place.at);
+}
+
+/// The messages are entries as those of MPI_Isend and MPI_Irecv.
+void Timeline::neighbours(const ThreadPosition& place, const ReplayedEvent& replayed) {
+  const std::uint64_t request = begins_request(replayed.event) ? replayed.request : kNoRequest - place.thread;
+  std::uint64_t number = 0;
+  for (const bool sends : {false, true}) {
+    const auto blocks = replayed.reader.list(sends ? replayed.event.list : replayed.event.second_list);
+    for (std::size_t i = 0; i + 1 < blocks.size(); i += 2) {
+      Event part = replayed.event;
+      part.kind = sends ? EventKind::kSend : EventKind::kReceive;
+      part.flags = 0;
+      part.peer = static_cast<std::int32_t>(blocks[i]);
+      part.tag = recording::kNeighboursTag;
+      part.bytes = blocks[i + 1];
+      message(place, {part, replayed.reader, replayed.function, part_of(request, ++number), replayed.made});
+    }
+  }
+}
+
+void Timeline::access(const ThreadPosition& place, const ReplayedEvent& replayed) {
+  Rank& rank = ranks_[static_cast<std::size_t>(place.rank)];
+  const Event& event = replayed.event;
+  const std::uint64_t request = begins_request(event) ? replayed.request : kNoRequest - place.thread;
+  Entry entry{.bytes = event.bytes,
+              .received = event.extra,
+              .request = request,
+              .communicator = window_of(communicator_of(rank, event.communicator).number),
+              .peer = event.peer,
+              .number = static_cast<std::uint16_t>(event.tag),
+              .kind = EntryKind::kAccess};
+  const bool locks = replayed.function.starts_with("MPI_Win_lock");
+  const bool unlocks = replayed.function.starts_with("MPI_Win_unlock");
+  if (locks) unsupported("written as exclusive: shared locks of windows");
+  if (!locks && !unlocks) add(thread_of(place), entry, place.at);
+  if (replayed.function.ends_with("lock_all")) entry.peer = kAllTargets;
+  entry.kind = locks ? EntryKind::kLock : unlocks ? EntryKind::kUnlock : EntryKind::kAccessDone;
+  rank.begun[request] = entry;
 }
 
 void Timeline::completed(const ThreadPosition& place, std::uint64_t request, const Received& received) {
   Rank& rank = ranks_[static_cast<std::size_t>(place.rank)];
-  const auto found = rank.begun.find(request == kNoRequest ? kNoRequest - place.thread : request);
-  if (found == rank.begun.end()) return;
-  Entry entry = found->second;
-  rank.begun.erase(found);
+  if (request == kNoRequest) request -= place.thread;
+  for (std::uint64_t part = 1;; ++part) {
+    const auto found = rank.begun.extract(part_of(request, part));
+    if (!found) break;
+    add(thread_of(place), found.mapped(), place.at);
+  }
+  const auto found = rank.begun.extract(request);
+  if (!found) return;
+  Entry entry = found.mapped();
   if (received.outcome == Outcome::kCancelled) {
     entry.kind = EntryKind::kCancelled;
   } else if (entry.kind == EntryKind::kReceive || entry.kind == EntryKind::kReceiveDone) {

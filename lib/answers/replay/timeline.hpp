@@ -32,14 +32,21 @@ class Timeline final : public ReplayEvents {
     kCollective,         // it ends: operation in number, peer (root, or kNoRoot), sizes
     kCollectiveRequest,  // request: a nonblocking collective begins
     kCollectiveDone,     // it ends
+    kAccess,             // request, and an Access in number: begins; peer (target), bytes to it and received
+    kAccessDone,         // request: the program learns that it is complete
+    kLock,               // this rank has the lock of a target (peer) of a window
+    kUnlock,             // it has released it
+    kFenceBegun,         // a barrier of a window begins
+    kFence,              // it ends
   };
   static constexpr std::int32_t kNoRoot = -1;
+  static constexpr std::int32_t kAllTargets = -1;
   struct Entry {
     Time at = {};
     std::uint64_t bytes = 0;         // of a message; for a collective, what this rank sends: see traffic_of()
     std::uint64_t received = 0;      // by a collective
     std::uint64_t request = 0;       // counted from 0 per rank
-    std::uint32_t communicator = 0;  // an index into communicators()
+    std::uint32_t communicator = 0;  // an index into communicators(); of entries of a window into windows()
     std::int32_t peer = 0;           // a rank of the communicator
     std::int32_t tag = 0;
     std::uint16_t number = 0;
@@ -64,6 +71,8 @@ class Timeline final : public ReplayEvents {
   /// Members in their order, as world ranks. The first entry is the world, the second each rank's own
   /// communicator; both lists are empty.
   [[nodiscard]] const std::vector<std::vector<int>>& communicators() const { return communicators_; }
+  /// The communicators of windows.
+  [[nodiscard]] const std::vector<std::uint32_t>& windows() const { return windows_; }
   /// Features of the program that entries cannot express, one line each.
   [[nodiscard]] const std::vector<std::string>& unsupported() const { return unsupported_; }
   /// Calls dropped for lack of room.
@@ -98,10 +107,13 @@ class Timeline final : public ReplayEvents {
   void end_call(Growing& thread);
   void message(const ThreadPosition& place, const ReplayedEvent& replayed);
   void collective(const ThreadPosition& place, const ReplayedEvent& replayed);
+  void neighbours(const ThreadPosition& place, const ReplayedEvent& replayed);
+  void access(const ThreadPosition& place, const ReplayedEvent& replayed);
   void make_communicator(Rank& rank, const ThreadPosition& place, const ReplayedEvent& replayed);
   void free(const ThreadPosition& place, const ReplayedEvent& replayed);
   [[nodiscard]] const Known& communicator_of(const Rank& rank, std::uint32_t number) const;
   std::uint16_t number_of(std::string_view function);
+  std::uint32_t window_of(std::uint32_t communicator);
   void unsupported(std::string_view kind);
 
   std::vector<Rank> ranks_;
@@ -110,6 +122,7 @@ class Timeline final : public ReplayEvents {
   std::vector<std::vector<int>> communicators_;
   /// By members, id, and how many of those the rank made before: the same number for all members.
   std::map<std::tuple<std::vector<int>, std::uint64_t, std::uint32_t>, std::uint32_t> known_;
+  std::vector<std::uint32_t> windows_;
   std::vector<std::string> unsupported_;
   std::uint64_t entries_ = 0;
   std::uint64_t dropped_ = 0;

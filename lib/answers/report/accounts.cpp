@@ -209,12 +209,22 @@ std::vector<ReportTraffic> traffic_of(const ReplaySource& source) {
     Communicators communicators(rank, source.ranks);
     for (recording::Event event; reader->next(event);) {
       if (event.kind == recording::EventKind::kCommunicator) communicators.add(reader->list(event.list));
-      if (event.kind != recording::EventKind::kSend) continue;
-      const auto peer = communicators.world_rank(event.communicator, event.peer);
-      if (!peer) continue;
-      ReportTraffic& pair = pairs[{static_cast<std::uint64_t>(rank), *peer}];
-      ++pair.messages;
-      pair.bytes += event.bytes;
+      const auto add = [&](std::int64_t named, std::uint64_t bytes, bool sent = true) {
+        const auto peer = communicators.world_rank(event.communicator, static_cast<std::int32_t>(named));
+        if (!peer) return;
+        const auto own = static_cast<std::uint64_t>(rank);
+        ReportTraffic& pair = pairs[{sent ? own : *peer, sent ? *peer : own}];
+        ++pair.messages;
+        pair.bytes += bytes;
+      };
+      const bool accesses = event.kind == recording::EventKind::kAccess;
+      if (event.kind == recording::EventKind::kSend || (accesses && event.bytes > 0))
+        add(event.peer, event.bytes);
+      if (accesses && event.extra > 0) add(event.peer, event.extra, false);
+      if (event.kind != recording::EventKind::kNeighbours) continue;
+      const auto blocks = reader->list(event.list);
+      for (std::size_t i = 0; i + 1 < blocks.size(); i += 2)
+        add(static_cast<std::int64_t>(blocks[i]), blocks[i + 1]);
     }
   }
   std::vector<ReportTraffic> all;

@@ -24,8 +24,8 @@ ReportAccounts add_up(const Receipts& receipts, Time in_calls, const ReplayRecor
 std::optional<ReportAccounts> accounts_of(const WorldSetting& setting, const ReplaySource& source,
                                           const ReplayOptions& options, const ReplayResult& result);
 
-/// The messages that the program itself sends, by pairs of ranks: what each of its sends says, whatever the
-/// hardware. Messages of collectives are none of them.
+/// What the program itself moves, by pairs of ranks: its messages, blocks for neighbours, and accesses.
+/// Messages of other collectives are not among them.
 std::vector<ReportTraffic> traffic_of(const ReplaySource& source);
 
 /// "63.5 % of the time in MPI calls is waiting for other ranks (...), 25.0 % transfer and ...", and which

@@ -14,7 +14,7 @@
 namespace offramp {
 namespace {
 
-constexpr const char* kSizeKinds[] = {"send", "receive", "collective"};
+constexpr const char* kSizeKinds[] = {"send", "receive", "collective", "access"};
 static_assert(std::size(kSizeKinds) == SizeTable::kKinds);
 
 /// name(i): of the function that the counters number i.
@@ -55,7 +55,7 @@ ReportLane lane_of(std::string backend, std::size_t rank, Time clock, const Coun
   lane.time = {counters.times};
   lane.given_up = counters.given_up;
   for (const auto& [what, count] : counters.declines)
-    lane.declines.push_back({std::string(to_string(what.first)), what.second, count});
+    lane.declines.push_back({what.first, what.second, count});
   lane.ranks.push_back({rank, clock, {}, counters.arrival_order_dependences(), {}, {}});
   lane.calls = std::move(calls);
   return lane;

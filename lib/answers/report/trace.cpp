@@ -134,6 +134,10 @@ class Writer {
     const auto found = facts_.find(operation);
     if (found == facts_.end()) return {};
     const OperationFacts& facts = found->second;
+    if (facts.access != Access::kNone)
+      return fmt::format(R"(,"access":{},"bytes":{},"from":{},"target":{})",
+                         trace_quoted(to_string(facts.access)), facts.bytes, rank_of_operation(operation),
+                         facts.peer);
     if (facts.kind == OperationKind::kSend)
       return fmt::format(R"(,"bytes":{},"from":{},"to":{},"tag":{},"communicator":{})", facts.bytes,
                          rank_of_operation(operation), facts.peer, facts.tag, facts.context);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <list>
 #include <map>
@@ -30,15 +31,19 @@ struct EventPosition {
   int rank = 0;
   std::uint64_t event = 0;
   std::string call;
-  [[nodiscard]] std::string text() const { return fmt::format("rank {}, event {} ({})", rank, event, call); }
+  std::string site;  // may be empty
+  [[nodiscard]] std::string text() const {
+    return fmt::format("rank {}, event {} ({}{}{})", rank, event, call, site.empty() ? "" : " at ", site);
+  }
 };
 
 /// The condition for which a request or a call waits.
 struct Waiting {
-  enum class What : std::uint8_t { kMessage, kReceive, kCollective } what = What::kMessage;
+  enum class What : std::uint8_t { kMessage, kReceive, kCollective, kBlocks } what = What::kMessage;
   int peer = kAnySource;  // world rank
   int tag = kAnyTag;
   std::pair<std::uint32_t, std::uint32_t> collective;  // communicator, and index of the collective on it
+  std::multiset<int> sources = {};                     // of missing blocks of neighbours
 };
 
 struct SentMessage {
@@ -48,6 +53,7 @@ struct SentMessage {
   EventPosition from;
   std::uint64_t request = 0;  // the sender's request, which waits for the receive
   bool synchronous = false;
+  bool is_block = false;  // of a neighbourhood collective
 };
 
 struct Receive {
@@ -65,7 +71,22 @@ struct Communicator {
   std::uint32_t number = 0;
   std::vector<int> members;  // empty: all ranks
   std::uint32_t collectives = 0;
+  int neighbourhoods = 0;  // collectives of neighbours
 };
+
+/// A window and a rank, or kAllTargets, or kFence. An epoch of MPI_Win_start is one of any window (kStarted).
+using Target = std::pair<std::uint32_t, int>;
+constexpr int kAllTargets = -1;
+constexpr int kFence = -2;  // from the first fence on
+constexpr std::uint32_t kStarted = UINT32_MAX;
+
+/// The call that a notification of a window comes from, or goes to. Empty for other calls.
+std::string_view partner_of(std::string_view call) {
+  constexpr std::array<std::string_view, 4> kCalls = {"MPI_Win_post", "MPI_Win_start", "MPI_Win_complete",
+                                                      "MPI_Win_wait"};
+  const auto found = static_cast<std::size_t>(std::ranges::find(kCalls, call) - kCalls.begin());
+  return found < kCalls.size() ? kCalls.at(found ^ 1U) : std::string_view();
+}
 
 struct Rank {
   std::unique_ptr<recording::Reader> reader;
@@ -73,18 +94,22 @@ struct Rank {
   std::uint64_t events = 0;
   std::uint64_t begun = 0;
   bool ended = false;
-  bool acted = false;                     // called anything but MPI_Init and MPI_Finalize
-  bool in_event = false;                  // waits within its current event
-  std::uint64_t in_call = 0;              // request of a blocking call
-  std::map<std::uint64_t, Waiting> open;  // incomplete requests, by number
-  std::vector<std::uint64_t> waited;      // requests of a wait
-  Receive looks;                          // pattern of a probe
+  bool acted = false;                               // called anything but MPI_Init and MPI_Finalize
+  bool in_event = false;                            // waits within its current event
+  std::uint64_t in_call = 0;                        // request of a blocking call
+  std::map<std::uint64_t, Waiting> open;            // incomplete requests, by number
+  std::vector<std::uint64_t> waited;                // requests of a wait
+  Receive looks;                                    // pattern of a probe
+  std::multimap<Target, EventPosition> epochs;      // of accesses, open
+  std::map<std::uint64_t, EventPosition> accesses;  // not waited for, by request
   std::vector<Communicator> communicators;
   std::map<std::pair<std::vector<int>, std::uint64_t>, std::uint32_t> made;
 };
 
 /// Requests of blocking calls are numbered from here.
 constexpr std::uint64_t kBlockingCalls = std::uint64_t{1} << 62U;
+/// Blocks of neighbours only match each other.
+constexpr std::uint32_t kBlocks = std::uint32_t{1} << 30U;
 
 class Rehearsal {
  public:
@@ -127,7 +152,8 @@ class Rehearsal {
   void problem(std::string_view kind, std::string text) { note(findings_.problems, kind, std::move(text)); }
   EventPosition place(int rank) {
     Rank& one = at(rank);
-    return {rank, one.events, std::string(one.reader->call(one.event.call))};
+    return {rank, one.events, std::string(one.reader->call(one.event.call)),
+            std::string(one.reader->site(one.event.site))};
   }
 
   // --- events ---
@@ -183,7 +209,11 @@ class Rehearsal {
         make_communicator(rank);
         break;
       case EventKind::kNeighbours:
+        neighbours(rank, request);
+        break;
       case EventKind::kAccess:
+        access(rank, request);
+        break;
       case EventKind::kPhase:
       case EventKind::kNative:
       case EventKind::kClock:
@@ -250,19 +280,22 @@ class Rehearsal {
       zero("messages", rank);
     const auto to = world_rank(*communicator, rank, one.event.peer);
     if (!to) return;
-    SentMessage message{rank, one.event.tag, one.event.bytes, place(rank), request, false};
+    SentMessage message{rank, one.event.tag, one.event.bytes, place(rank), request};
     message.synchronous = (one.event.flags & recording::kSynchronous) != 0;
     if (message.synchronous) one.open[request] = {Waiting::What::kReceive, *to, message.tag, {}};
-    const Key key{communicator->number, *to};
+    epoch(rank, {0, *to});
+    deliver({communicator->number, *to}, std::move(message));
+  }
+  void deliver(const Key& key, SentMessage message) {
     std::list<Receive>& posted = posted_[key];
     const auto found = std::find_if(posted.begin(), posted.end(),
                                     [&](const Receive& receive) { return receive.accepts(message); });
     if (found == posted.end()) {
       unexpected_[key].push_back(std::move(message));
-      if (at(*to).in_event) runnable_.push_back(*to);
+      if (at(key.second).in_event) runnable_.push_back(key.second);
       return;
     }
-    match(message, *found, *to);
+    match(message, *found, key.second);
     posted.erase(found);
   }
 
@@ -293,7 +326,10 @@ class Rehearsal {
     receive.request = request;
     receive.from = place(rank);
     one.open[request] = {Waiting::What::kMessage, receive.source, receive.tag, {}};
-    const Key key = key_of(rank);
+    epoch(rank, {0, receive.source});
+    post(key_of(rank), std::move(receive));
+  }
+  void post(const Key& key, Receive receive) {
     std::list<SentMessage>& messages = unexpected_[key];
     const auto found = std::find_if(messages.begin(), messages.end(),
                                     [&](const SentMessage& message) { return receive.accepts(message); });
@@ -301,19 +337,97 @@ class Rehearsal {
       posted_[key].push_back(std::move(receive));
       return;
     }
-    match(*found, receive, rank);
+    match(*found, receive, key.second);
     messages.erase(found);
   }
 
+  /// Its blocks are messages whose tag is the number of the collective.
+  void neighbours(int rank, std::uint64_t request) {
+    Rank& one = at(rank);
+    ++findings_.collectives;
+    Communicator* const communicator = communicator_of(rank);
+    if (communicator == nullptr) return;
+    const int number = communicator->neighbourhoods++;
+    const std::uint32_t key = communicator->number ^ kBlocks;
+    const auto each = [&](std::uint32_t list, auto use) {
+      const auto blocks = one.reader->list(list);
+      for (std::size_t i = 0; i + 1 < blocks.size(); i += 2) {
+        const int peer = blocks[i] <= INT32_MAX ? static_cast<int>(blocks[i]) : -1;
+        if (const auto world = world_rank(*communicator, rank, peer)) use(*world, blocks[i + 1]);
+      }
+    };
+    std::vector<Receive> receives;
+    each(one.event.second_list, [&](int source, std::uint64_t bytes) {
+      receives.push_back({source, number, bytes, request, place(rank)});
+    });
+    if (!receives.empty()) one.open[request] = {Waiting::What::kBlocks, kAnySource, number, {}};
+    for (const Receive& receive : receives) one.open[request].sources.insert(receive.source);
+    for (Receive& receive : receives) post({key, rank}, std::move(receive));
+    each(one.event.list, [&](int to, std::uint64_t bytes) {
+      deliver({key, to}, {rank, number, bytes, place(rank), request, false, true});
+    });
+  }
+
+  // --- windows ---
+
+  /// A call of a window may begin or end an epoch.
+  void epoch(int rank, Target target) {
+    Rank& one = at(rank);
+    const std::string_view call = one.reader->call(one.event.call);
+    if (call == "MPI_Win_start" || call == "MPI_Win_complete") target.first = kStarted;
+    if (call.ends_with("lock_all")) target.second = kAllTargets;
+    const auto known = one.epochs.find(target);
+    if (call.starts_with("MPI_Win_lock") || call == "MPI_Win_start" ||
+        (call == "MPI_Win_fence" && known == one.epochs.end())) {
+      one.epochs.emplace(target, place(rank));
+    } else if (call.starts_with("MPI_Win_unlock") || call == "MPI_Win_complete") {
+      if (known == one.epochs.end())
+        return problem("epoch", fmt::format("{}: it ends an epoch that has not begun", place(rank).text()));
+      one.epochs.erase(known);
+    }
+  }
+
+  void access(int rank, std::uint64_t request) {
+    Rank& one = at(rank);
+    const Communicator* const communicator = communicator_of(rank);
+    if (communicator == nullptr) return;
+    const auto target = world_rank(*communicator, rank, one.event.peer);
+    if (!target) return;
+    const std::uint32_t window = one.event.communicator;
+    if (request == kBlockingCalls) return epoch(rank, {window, *target});  // a lock
+    one.accesses.emplace(request, place(rank));
+    if (!one.epochs.contains({window, *target}) && !one.epochs.contains({window, kAllTargets}) &&
+        !one.epochs.contains({kStarted, *target}) && !one.epochs.contains({window, kFence}))
+      problem("outside",
+              fmt::format("{}: it accesses rank {} outside of an epoch", place(rank).text(), *target));
+  }
+
+  void conclude_windows(const Rank& one) {
+    for (const auto& [target, from] : one.epochs) {
+      if (target.second != kFence) problem("epoch", fmt::format("{}: its epoch never ends", from.text()));
+    }
+    for (const auto& [request, from] : one.accesses)
+      problem("access",
+              fmt::format("{}: no fence, flush, unlock, or wait completes this access", from.text()));
+  }
+
   void match(const SentMessage& message, const Receive& receive, int destination) {
-    if (message.bytes > receive.room)
+    if (message.is_block && message.bytes != receive.room)
+      problem("block", fmt::format("{}: its block of {} bytes is one of {} bytes at {}", message.from.text(),
+                                   message.bytes, receive.room, receive.from.text()));
+    if (!message.is_block && message.bytes > receive.room)
       problem("long", fmt::format("{}: {} bytes do not fit into the receive of {} at {}", message.from.text(),
                                   message.bytes, receive.room, receive.from.text()));
-    done(destination, receive.request);
+    done(destination, receive.request, message.source);
     if (message.synchronous) done(message.source, message.request);
   }
-  void done(int rank, std::uint64_t request) {
-    at(rank).open.erase(request);
+  void done(int rank, std::uint64_t request, int source = kAnySource) {
+    auto& open = at(rank).open;
+    if (const auto found = open.find(request); found != open.end()) {
+      std::multiset<int>& sources = found->second.sources;
+      if (const auto one = sources.find(source); one != sources.end()) sources.erase(one);
+      if (sources.empty()) open.erase(found);
+    }
     if (at(rank).in_event) runnable_.push_back(rank);
   }
 
@@ -327,6 +441,7 @@ class Rehearsal {
     if (one.event.kind == EventKind::kCollective && one.event.bytes == 0 && one.event.extra == 0 &&
         one.event.operation != OperationKind::kBarrier)
       zero("collectives", rank);
+    epoch(rank, {one.event.communicator, kFence});
     Together& together = together_[key];
     if (together.came.empty()) {
       together.first = one.event;
@@ -373,6 +488,7 @@ class Rehearsal {
                 fmt::format("{}: the request {} back does not exist", place(rank).text(), distance));
       } else {
         one.waited.push_back(one.begun - distance);
+        one.accesses.erase(one.begun - distance);
       }
     }
     one.in_event = true;
@@ -383,6 +499,7 @@ class Rehearsal {
     Rank& one = at(rank);
     if (one.event.extra == 0 || one.event.extra > one.begun) return;
     const std::uint64_t request = one.begun - one.event.extra;
+    one.accesses.erase(request);
     if (one.event.kind == EventKind::kFree) return;
     for (auto& [key, posted] : posted_) {
       if (key.second == rank)
@@ -424,6 +541,10 @@ class Rehearsal {
       if (found == one.open.end()) continue;
       const Waiting& waiting = found->second;
       if (waiting.what == Waiting::What::kCollective) return missing_member(waiting.collective);
+      if (waiting.what == Waiting::What::kBlocks)
+        return {fmt::format("its block from rank {}", *waiting.sources.begin()), *waiting.sources.begin()};
+      if (const auto partner = partner_of(one.reader->call(one.event.call)); !partner.empty())
+        return {fmt::format("{} of rank {}", partner, waiting.peer), waiting.peer};
       const std::string who = waiting.peer < 0 ? "any rank" : fmt::format("rank {}", waiting.peer);
       const std::string tag = waiting.tag < 0 ? "any tag" : fmt::format("tag {}", waiting.tag);
       return {waiting.what == Waiting::What::kMessage ? fmt::format("a message from {}, {}", who, tag)
@@ -431,6 +552,16 @@ class Rehearsal {
               waiting.peer};
     }
     return {"a message", one.event.peer};
+  }
+  /// What is wrong with a message that is never received.
+  static std::string unreceived(const SentMessage& message, int destination) {
+    if (message.is_block)
+      return fmt::format("rank {} does not receive its block of {} bytes in the same collective", destination,
+                         message.bytes);
+    if (const auto partner = partner_of(message.from.call); !partner.empty())
+      return fmt::format("rank {} never calls {}", destination, partner);
+    return fmt::format("its message of {} bytes to rank {}, tag {}, is never received", message.bytes,
+                       destination, message.tag);
   }
   std::pair<std::string, int> missing_member(const std::pair<std::uint32_t, std::uint32_t>& key) {
     const Together& together = together_[key];
@@ -450,6 +581,7 @@ class Rehearsal {
     std::vector<int> waits_for(ranks_.size(), -1);
     for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
       if (!at(rank).acted && at(rank).ended) problem("missing", fmt::format("rank {} does nothing", rank));
+      if (at(rank).ended && at(rank).reader->cut().empty()) conclude_windows(at(rank));
       if (at(rank).ended) continue;
       const auto [what, peer] = reason(rank);
       waits_for[static_cast<std::size_t>(rank)] = peer;
@@ -460,8 +592,7 @@ class Rehearsal {
     find_cycle(waits_for);
     for (const auto& [key, messages] : unexpected_) {
       for (const SentMessage& message : messages)
-        problem("unreceived", fmt::format("{}: its message of {} bytes to rank {}, tag {}, is never received",
-                                          message.from.text(), message.bytes, key.second, message.tag));
+        problem("unreceived", fmt::format("{}: {}", message.from.text(), unreceived(message, key.second)));
     }
     for (const auto& [key, receives] : posted_) {
       for (const Receive& receive : receives) {

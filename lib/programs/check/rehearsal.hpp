@@ -20,8 +20,9 @@ struct Findings {
 };
 
 /// Finds unmatched messages, cycles of waiting ranks, incomplete or inconsistent collectives, ranks without
-/// events, and messages longer than their receives. Sizes of 0 are remarks. Names the first few findings of
-/// each kind and counts the others. Fails if the program cannot be read.
+/// events, and messages longer than their receives. Also finds blocks that neighbours do not exchange alike,
+/// epochs of windows that never end, and accesses outside of epochs. Sizes of 0 are remarks. Names the first
+/// few findings of each kind and counts the others. Fails if the program cannot be read.
 Result<Findings> rehearse(const Program& program);
 
 }  // namespace offramp::trace

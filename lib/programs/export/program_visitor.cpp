@@ -1,6 +1,7 @@
 // Reduces a program to what formats without requests, communicators, and wildcards can express. Peers become
 // world ranks, and requests become numbers. Tags of different communicators are kept apart (kTagsOfOne).
-// Receives from any source name the matched source. Each kind of loss is reported once.
+// Receives from any source name the matched source. A neighbourhood collective becomes messages with a tag of
+// its own. Each kind of loss is reported once.
 #include "lib/programs/export/program_visitor.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +20,9 @@ using recording::Reader;
 namespace {
 
 /// Distance between the tags of successive communicators, whose messages must not match each other.
-constexpr std::int64_t kTagsOfOne = 1 << 22;
+constexpr std::int64_t kTagsOfOne = recording::kNeighboursTag + 1;
+/// The first id of a message of a neighbourhood collective.
+constexpr std::uint64_t kParts = std::uint64_t{1} << 62U;
 
 }  // namespace
 
@@ -27,6 +30,7 @@ Result<void> ProgramVisitor::visit(int rank) {
   rank_ = rank;
   number_ = 0;
   begun_ = 0;
+  parts_ = 0;
   pending_.clear();
   made_.clear();
   communicators_ = {{{}, 0}, {{rank}, 0}};
@@ -83,7 +87,7 @@ void ProgramVisitor::event(Reader& reader, const Event& event) {
       if (begins_request(event)) {
         const std::uint64_t number = begun_++;
         if (holds_nonblocking_collectives()) {
-          pending_.emplace(number, true);
+          pending_[number] = {number};
           request = number;
         } else {
           unsupported("written as blocking: nonblocking collectives");
@@ -105,8 +109,7 @@ void ProgramVisitor::event(Reader& reader, const Event& event) {
       if (begins_request(event)) ++begun_;
       return unsupported("left out: one-sided accesses");
     case EventKind::kNeighbours:
-      if (begins_request(event)) ++begun_;
-      return unsupported("left out: neighbourhood collectives");
+      return neighbours(reader, event);
     case EventKind::kMeet:
       if (begins_request(event)) ++begun_;
       return unsupported("left out: waits in windows and files");
@@ -139,8 +142,15 @@ void ProgramVisitor::one_message(Reader& reader, const Event& event) {
   }
   if (begins_request(event)) message.request = begun_++;
   if (never) return unsupported("left out: receives without a message");
-  if (event.communicator >= communicators_.size()) return fail("the communicator does not exist");
-  const Communicator& communicator = communicators_[event.communicator];
+  if (begins_request(event)) pending_[message.request] = {message.request};
+  message.peer = peer;
+  pass_on(message, event.communicator, tag);
+}
+
+void ProgramVisitor::pass_on(MessageCall message, std::uint32_t number, int tag) {
+  if (number >= communicators_.size()) return fail("the communicator does not exist");
+  const Communicator& communicator = communicators_[number];
+  const int peer = message.peer;
   if (peer < 0 && !communicator.members.empty())
     return fail("a wildcard receive on a communicator of some ranks, whose message is not recorded");
   const auto size =
@@ -151,8 +161,30 @@ void ProgramVisitor::one_message(Reader& reader, const Event& event) {
                  : communicator.members.empty() ? peer
                                                 : communicator.members[static_cast<std::size_t>(peer)];
   message.tag = tag_of(communicator, tag);
-  if (begins_request(event)) pending_.emplace(message.request, true);
   this->message(message);
+}
+
+/// Receives from all neighbours, sends to all of them, and a wait for all.
+void ProgramVisitor::neighbours(const Reader& reader, const Event& event) {
+  std::vector<std::uint64_t> parts;
+  for (const bool sends : {false, true}) {
+    const auto blocks = reader.list(sends ? event.list : event.second_list);
+    for (std::size_t i = 0; i + 1 < blocks.size(); i += 2) {
+      if (blocks[i] > INT32_MAX) return fail(fmt::format("rank {} does not exist", blocks[i]));
+      MessageCall part;
+      part.sends = sends;
+      part.peer = static_cast<int>(blocks[i]);
+      part.bytes = blocks[i + 1];
+      part.request = kParts + parts_++;
+      parts.push_back(part.request);
+      pass_on(part, event.communicator, recording::kNeighboursTag);
+    }
+  }
+  if (begins_request(event)) {
+    pending_[begun_++] = std::move(parts);
+  } else if (!parts.empty()) {
+    wait(parts);
+  }
 }
 
 void ProgramVisitor::one_wait(const Reader& reader, const Event& event) {
@@ -174,7 +206,8 @@ void ProgramVisitor::one_wait(const Reader& reader, const Event& event) {
   std::vector<std::uint64_t> requests;
   for (const std::uint64_t distance : distances) {
     if (distance == 0 || distance > begun_) return fail("a wait for a request that was not started");
-    if (pending_.erase(begun_ - distance) > 0) requests.push_back(begun_ - distance);
+    if (const auto found = pending_.extract(begun_ - distance))
+      requests.insert(requests.end(), found.mapped().begin(), found.mapped().end());
   }
   if (!requests.empty()) wait(requests);
 }

@@ -1,5 +1,5 @@
 // Base of the writers of all formats: visits a program rank by rank, with world ranks as peers and with
-// wildcards and waits resolved as recorded.
+// wildcards and waits resolved as recorded. A neighbourhood collective is visited as its messages.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ class ProgramVisitor {
     std::uint64_t bytes = 0;
     bool synchronous = false;
     bool buffered = false;
-    std::uint64_t request = 0;  // its number on this rank, unless it is blocking or buffered
+    std::uint64_t request = 0;  // its id on this rank, unless it is blocking or buffered
   };
 
   virtual void compute(std::uint64_t nanoseconds) = 0;
@@ -65,6 +65,9 @@ class ProgramVisitor {
   void event(recording::Reader& reader, const recording::Event& event);
   void one_message(recording::Reader& reader, const recording::Event& event);
   void one_wait(const recording::Reader& reader, const recording::Event& event);
+  void neighbours(const recording::Reader& reader, const recording::Event& event);
+  /// Fills in the tag, and the world rank of the peer, which may be any. Passes on the message if both exist.
+  void pass_on(MessageCall message, std::uint32_t communicator, int tag);
   void make_communicator(const recording::Reader& reader, const recording::Event& event);
   [[nodiscard]] int tag_of(const Communicator& communicator, int tag);
 
@@ -74,9 +77,10 @@ class ProgramVisitor {
   /// made before.
   std::map<std::tuple<std::vector<int>, std::uint64_t, std::uint32_t>, std::uint32_t> numbers_;
   int rank_ = 0;
-  std::uint64_t number_ = 0;  // of the current event
-  std::uint64_t begun_ = 0;   // requests so far
-  std::map<std::uint64_t, bool> pending_;
+  std::uint64_t number_ = 0;                                     // of the current event
+  std::uint64_t begun_ = 0;                                      // requests so far
+  std::map<std::uint64_t, std::vector<std::uint64_t>> pending_;  // by request: what the writer waits for
+  std::uint64_t parts_ = 0;  // messages of neighbourhood collectives so far
   std::vector<Communicator> communicators_;
   std::map<std::pair<std::vector<int>, std::uint64_t>, std::uint32_t> made_;
   std::string problem_;

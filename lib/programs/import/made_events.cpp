@@ -87,7 +87,13 @@ std::span<const std::uint64_t> MadeEvents::list(std::uint32_t number) const {
 }
 
 std::string_view MadeEvents::call(std::uint16_t number) const {
-  return name_of_call(number);
+  return number < kNames.size() ? kNames[number] : std::string_view(names_[number - kNames.size()]);
+}
+
+void MadeEvents::name_last(const std::string& function) {
+  const auto known = std::find(names_.begin(), names_.end(), function);
+  made_.back().event.call = static_cast<std::uint16_t>(kNames.size() + (known - names_.begin()));
+  if (known == names_.end()) names_.push_back(function);
 }
 
 static void add_time(std::uint64_t& sum, std::uint64_t nanoseconds) {

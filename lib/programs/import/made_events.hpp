@@ -82,6 +82,8 @@ class MadeEvents : public recording::UnrecordedReader {
   /// A number for Event::list of an event that is made before make_more() returns.
   std::uint32_t intern(std::span<const std::uint64_t> values);
   void add(const recording::Event& event);
+  /// Names the function of the newest event.
+  void name_last(const std::string& function);
   /// A call without a model, which lasts as long as in the trace.
   void native(MpiFunction call, std::uint64_t nanoseconds = 0);
   /// Returns the number of the request that it begins, if any.
@@ -119,7 +121,8 @@ class MadeEvents : public recording::UnrecordedReader {
   std::size_t taken_ = 0;
   Made current_;
   std::vector<std::vector<std::uint64_t>> lists_;
-  recording::Times times_;  // before the next event
+  std::vector<std::string> names_;  // of other functions than those of MpiFunction
+  recording::Times times_;          // before the next event
   std::uint32_t thread_ = 0;
   std::uint64_t begun_ = 0;
   std::uint64_t events_ = 0;

@@ -256,18 +256,16 @@ void RankCalls::end_call(std::uint32_t number, OneThread& thread, std::uint64_t 
   std::vector<Item> items;
   std::vector<std::uint64_t> ended;  // requests
   const auto blocks = [](const Record& one) { return one.what == What::kSend || one.what == What::kReceive; };
-  if (std::count_if(call.records.begin(), call.records.end(), blocks) > 1) messages_at_once(call, items);
+  // The messages of a window's epochs come one after the other.
+  const bool is_epoch = call.region != nullptr && call.region->name.starts_with("MPI_Win_");
+  if (!is_epoch && std::count_if(call.records.begin(), call.records.end(), blocks) > 1)
+    messages_at_once(call, items);
   for (const Record& record : call.records) {
     if (!error_.empty()) return;
-    one_of_call(record, items, ended);
+    one_of_call(record, call.region, items, ended);
   }
   const bool frees = call.region != nullptr && call.region->function.kind == FunctionKind::kRequestFree;
-  if (!ended.empty()) {
-    Item wait;
-    wait.kind = frees ? Item::Action::kFree : Item::Action::kWait;
-    wait.requests = std::move(ended);
-    items.push_back(std::move(wait));
-  }
+  wait_for(ended, items, frees ? Item::Action::kFree : Item::Action::kWait);
   if (items.empty()) items.emplace_back();
   if (call.region != nullptr) {
     const FunctionKind kind = call.region->function.kind;
@@ -290,6 +288,14 @@ void RankCalls::end_call(std::uint32_t number, OneThread& thread, std::uint64_t 
   }
 }
 
+void RankCalls::wait_for(std::vector<std::uint64_t>& ended, std::vector<Item>& items, Item::Action how) {
+  if (ended.empty()) return;
+  Item wait;
+  wait.kind = how;
+  wait.requests = std::exchange(ended, {});
+  items.push_back(std::move(wait));
+}
+
 /// Messages that block together begin before the first wait, receives first.
 void RankCalls::messages_at_once(const OpenCall& call, std::vector<Item>& items) {
   Item wait;
@@ -307,7 +313,7 @@ void RankCalls::messages_at_once(const OpenCall& call, std::vector<Item>& items)
   items.push_back(std::move(wait));
 }
 
-void RankCalls::one_of_call(const Record& record, std::vector<Item>& items,
+void RankCalls::one_of_call(const Record& record, const Region* region, std::vector<Item>& items,
                             std::vector<std::uint64_t>& ended) {
   switch (record.what) {
     case What::kSend:
@@ -340,13 +346,78 @@ void RankCalls::one_of_call(const Record& record, std::vector<Item>& items,
       if (collective_of(record, item)) items.push_back(std::move(item));
       return;
     }
-    case What::kEnter:
-    case What::kLeave:
-    case What::kTested:
-    case What::kCollectiveBegun:
-    case What::kFlush:
-    case What::kSwitched:
+    default:
+      if (record.what >= What::kPut && record.what <= What::kOtherRma)
+        in_window(record, region != nullptr ? region->name : std::string_view(), items, ended);
       return;
+  }
+}
+
+/// The events are those of a recording: see docs/replay.md.
+void RankCalls::in_window(Record record, std::string_view function, std::vector<Item>& items,
+                          std::vector<std::uint64_t>& ended) {
+  const std::uint32_t window = record.reference;
+  if (record.what == What::kAccessDone) {
+    if (const auto access = accesses_.extract({window, record.request})) ended.push_back(access.mapped());
+    return;
+  }
+  const auto known = definitions_->windows.find(window);
+  if (known == definitions_->windows.end() || record.what == What::kOtherRma) {
+    notes_.insert("notifications in windows, and windows that are not MPI's, are left out");
+    return;
+  }
+  record.reference = known->second;
+  const Communicator* const communicator = communicator_of(record);
+  if (communicator == nullptr) return;
+  if (record.what == What::kFence) {
+    const auto end = accesses_.lower_bound({window + 1, 0});
+    for (auto one = accesses_.lower_bound({window, 0}); one != end; one = accesses_.erase(one))
+      ended.push_back(one->second);
+  }
+  if (record.what >= What::kUnlock) wait_for(ended, items, Item::Action::kWait);
+  if (record.what == What::kEpoch) return epoch(record, *communicator, function, items);
+  // Score-P writes a request for a lock, and may write that it was granted.
+  if (record.what == What::kLock && !locks_.emplace(window, record.peer).second) return;
+  if (record.what == What::kUnlock) locks_.erase({window, record.peer});
+  Item& item = items.emplace_back();
+  item.communicator = record.reference;
+  if (record.what == What::kFence) {
+    item.kind = Item::Action::kCollective;
+    item.operation = OperationKind::kBarrier;
+    return;
+  }
+  constexpr std::uint64_t kAtomicBytes = 8;
+  item.kind = Item::Action::kAccess;
+  item.blocking = record.what == What::kLock || record.what == What::kUnlock;
+  if (item.blocking) record.bytes = record.received = kAtomicBytes;
+  item.bytes = record.bytes;
+  item.received = record.received;
+  const std::uint64_t most = std::max(item.bytes, item.received);
+  if (most > kMostBytes) fail(record, fmt::format("{} bytes are too many", most));
+  const bool is_of_all = item.blocking && record.peer == OTF2_UNDEFINED_UINT32;
+  item.peer = is_of_all ? 0 : rank_in(*communicator, record.peer, record);
+  item.tag = static_cast<int>(record.what == What::kPut   ? Access::kWrite
+                              : record.what == What::kGet ? Access::kRead
+                              : most <= kAtomicBytes      ? Access::kAtomic
+                                                          : Access::kCombine);
+  if (!item.blocking) accesses_[{window, record.request}] = item.request = requests_++;
+}
+
+/// Messages without data between a target and its origins.
+void RankCalls::epoch(const Record& record, const Communicator& communicator, std::string_view function,
+                      std::vector<Item>& items) {
+  const bool begins = function == "MPI_Win_post" || function == "MPI_Win_start";
+  const auto group = definitions_->groups.find(record.peer);
+  if (group == definitions_->groups.end()) return fail(record, "its group is not defined");
+  for (const std::uint64_t member : group->second) {
+    const auto found = std::ranges::find(communicator.members, static_cast<int>(member));
+    if (found == communicator.members.end()) return fail(record, "its group is not one of its window");
+    Item& item = items.emplace_back();
+    item.kind = function == "MPI_Win_post" || function == "MPI_Win_complete" ? Item::Action::kSend
+                                                                             : Item::Action::kReceive;
+    item.communicator = record.reference;
+    item.peer = static_cast<int>(found - communicator.members.begin());
+    item.tag = recording::kNeighboursTag - (begins ? 1 : 2);
   }
 }
 

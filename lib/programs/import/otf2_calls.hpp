@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "lib/programs/import/otf2_definitions.hpp"
@@ -19,7 +21,7 @@ namespace offramp::otf2 {
 
 /// One action of a call.
 struct Item {
-  enum class Action : std::uint8_t { kNative, kSend, kReceive, kCollective, kWait, kFree };
+  enum class Action : std::uint8_t { kNative, kSend, kReceive, kCollective, kAccess, kWait, kFree };
   Action kind = Action::kNative;
   bool continues = false;  // belongs to the same call as the previous item
   bool blocking = true;
@@ -31,9 +33,9 @@ struct Item {
   std::uint64_t request = 0;       // begun by it, unless it blocks; unique within the rank
   std::uint32_t communicator = 0;  // its reference
   int peer = 0;                    // rank in the communicator, or root
-  int tag = 0;
-  std::uint64_t bytes = 0;     // of a message; of a collective, sent by this rank
-  std::uint64_t received = 0;  // of a collective
+  int tag = 0;                     // or an Access
+  std::uint64_t bytes = 0;         // of a message; of a collective or an access, sent by this rank
+  std::uint64_t received = 0;      // of a collective or an access
   OperationKind operation = OperationKind::kCount;
   std::vector<std::uint64_t> requests = {};  // of a wait
 };
@@ -74,8 +76,10 @@ class RankCalls final : private RecordSink {
   void enter(OneThread& thread, const Record& record);
   void leave(OneThread& thread, const Record& record);
   void end_call(std::uint32_t number, OneThread& thread, std::uint64_t end);
+  static void wait_for(std::vector<std::uint64_t>& ended, std::vector<Item>& items, Item::Action how);
   void messages_at_once(const OpenCall& call, std::vector<Item>& items);
-  void one_of_call(const Record& record, std::vector<Item>& items, std::vector<std::uint64_t>& ended);
+  void one_of_call(const Record& record, const Region* region, std::vector<Item>& items,
+                   std::vector<std::uint64_t>& ended);
   void end_of_receive(const Record& record, std::vector<Item>& items, std::vector<std::uint64_t>& ended);
   void end_of_request(const Record& record, std::vector<std::uint64_t>& ended);
   void cancelled(const Record& record, std::vector<Item>& items);
@@ -83,6 +87,10 @@ class RankCalls final : private RecordSink {
   Item& deferred_item(const Open& open, std::vector<Item>& items);
   void defer(const Record& record, std::vector<Item>& items, Item item);
   [[nodiscard]] Item message_of(const Record& record, bool sends);
+  void in_window(Record record, std::string_view function, std::vector<Item>& items,
+                 std::vector<std::uint64_t>& ended);
+  void epoch(const Record& record, const Communicator& communicator, std::string_view function,
+             std::vector<Item>& items);
   bool collective_of(const Record& record, Item& item);
   const Communicator* communicator_of(const Record& record);
   int rank_in(const Communicator& communicator, std::uint32_t rank, const Record& record);
@@ -97,7 +105,9 @@ class RankCalls final : private RecordSink {
   std::deque<Item> items_;
   std::uint64_t first_ = 0;                       // number of the first of items_
   std::unordered_map<std::uint64_t, Open> open_;  // by the archive's number of a request
-  std::unordered_map<std::uint32_t, const Communicator*> communicators_;  // of this rank, used so far
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint64_t> accesses_;  // by window and its number
+  std::set<std::pair<std::uint32_t, std::uint32_t>> locks_;                    // windows and targets
+  std::unordered_map<std::uint32_t, const Communicator*> communicators_;       // of this rank, used so far
   std::uint64_t requests_ = 0;
   std::uint64_t records_ = 0;
   std::set<std::string> notes_;

@@ -47,6 +47,7 @@ struct Read {
     std::uint32_t group;
   };
   std::map<std::uint32_t, NamedGroup> communicators;
+  std::unordered_map<std::uint32_t, std::uint32_t> windows;
 
   [[nodiscard]] std::string text(std::uint32_t number) const {
     const auto found = strings.find(number);
@@ -96,6 +97,12 @@ OTF2_CallbackCode on_communicator(void* user, OTF2_CommRef self, OTF2_StringRef 
   return OTF2_CALLBACK_SUCCESS;
 }
 
+OTF2_CallbackCode on_window(void* user, OTF2_RmaWinRef self, OTF2_StringRef, OTF2_CommRef communicator,
+                            OTF2_RmaWinFlag) {
+  of(user).windows[self] = communicator;
+  return OTF2_CALLBACK_SUCCESS;
+}
+
 Result<void> read_all(const std::string& anchor, Read& read) {
   install_error_handler();
   const ReaderHandle reader(OTF2_Reader_Open(anchor.c_str()));
@@ -112,6 +119,7 @@ Result<void> read_all(const std::string& anchor, Read& read) {
   OTF2_GlobalDefReaderCallbacks_SetCallingContextCallback(calls, on_context);
   OTF2_GlobalDefReaderCallbacks_SetGroupCallback(calls, on_group);
   OTF2_GlobalDefReaderCallbacks_SetCommCallback(calls, on_communicator);
+  OTF2_GlobalDefReaderCallbacks_SetRmaWinCallback(calls, on_window);
   code = OTF2_Reader_RegisterGlobalDefCallbacks(reader.get(), definitions, calls, &read);
   OTF2_GlobalDefReaderCallbacks_Delete(calls);
   std::uint64_t count = 0;
@@ -253,6 +261,10 @@ Result<std::shared_ptr<const Definitions>> read_definitions(const std::string& a
   definitions->regions_of_contexts = std::move(read.contexts);
   if (const Result<void> done = find_ranks(read, *definitions); !done) return refused(done.error());
   if (const Result<void> done = find_communicators(read, *definitions); !done) return refused(done.error());
+  for (const auto& [number, communicator] : read.windows) {
+    if (definitions->communicators.contains(communicator)) definitions->windows.emplace(number, communicator);
+  }
+  for (const auto& [number, group] : read.groups) definitions->groups.emplace(number, group.members);
   return std::shared_ptr<const Definitions>(std::move(definitions));
 }
 

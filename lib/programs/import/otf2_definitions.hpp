@@ -42,6 +42,8 @@ struct Definitions {
   std::unordered_map<std::uint32_t, Region> regions;
   std::unordered_map<std::uint32_t, std::uint32_t> regions_of_contexts;  // of calling contexts from sampling
   std::unordered_map<std::uint32_t, Communicator> communicators;
+  std::unordered_map<std::uint32_t, std::uint32_t> windows;              // their communicators
+  std::unordered_map<std::uint32_t, std::vector<std::uint64_t>> groups;  // of ranks of the program
   std::vector<std::vector<Thread>> ranks;  // the thread that represents the rank comes first
   std::uint64_t left_out = 0;              // threads of processes with several ranks
 };

@@ -58,13 +58,22 @@ class Events final : public trace::MadeEvents {
       case Item::Action::kWait:
         one_wait(item);
         break;
+      case Item::Action::kAccess:
+        one_access(item);
+        break;
       case Item::Action::kFree:
         free(item);
-        break;
+        return true;
     }
+    const bool accesses = item.kind == Item::Action::kAccess;
+    if (accesses || is_of_window(item.region))
+      name_last(item.region != nullptr ? item.region->name : "RMA access");
     return true;
   }
 
+  static bool is_of_window(const Region* region) {
+    return region != nullptr && region->name.starts_with("MPI_Win_");
+  }
   static MpiFunction call_of(const Region* region) {
     return region != nullptr ? region->function.call : MpiFunction::kOther;
   }
@@ -82,12 +91,26 @@ class Events final : public trace::MadeEvents {
       call = MpiFunction::kSendrecv;
     std::uint8_t flags = 0;
     if (is_named) flags = item.region->function.flags & (recording::kSynchronous | recording::kBuffered);
+    if (sends && is_of_window(item.region)) flags |= recording::kBuffered;  // of MPI_Win_post
     if (item.blocking && call != MpiFunction::kIbsend) flags |= recording::kBlocking;
     if (item.continues) flags |= recording::kContinues;
     const std::uint64_t number = message(sends ? EventKind::kSend : EventKind::kReceive, call, item.peer,
                                          item.tag, item.bytes, flags, ElementType::kByte, communicator);
     // Buffered sends have no wait.
     if ((flags & (recording::kBlocking | recording::kBuffered)) == 0) numbers_[item.request] = number;
+  }
+
+  void one_access(const Item& item) {
+    Event event{.kind = EventKind::kAccess,
+                .communicator = number_of(item.communicator),
+                .peer = item.peer,
+                .tag = item.tag,
+                .bytes = item.bytes,
+                .extra = item.received};
+    if (item.blocking) event.flags |= recording::kBlocking;
+    if (item.continues) event.flags |= recording::kContinues;
+    add(event);
+    if (!item.blocking) numbers_[item.request] = begun() - 1;
   }
 
   void one_collective(const Item& item) {

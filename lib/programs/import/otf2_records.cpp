@@ -85,6 +85,31 @@ void set(OTF2_GlobalEvtReaderCallbacks* calls) {
   OTF2_GlobalEvtReaderCallbacks_SetNonBlockingCollectiveCompleteCallback(
       calls, on_record<What::kCollectiveDone, &R::operation, &R::reference, &R::peer, &R::bytes, &R::received,
                        &R::request>);
+  OTF2_GlobalEvtReaderCallbacks_SetRmaPutCallback(
+      calls, on_record<What::kPut, &R::reference, &R::peer, &R::bytes, &R::request>);
+  OTF2_GlobalEvtReaderCallbacks_SetRmaGetCallback(
+      calls, on_record<What::kGet, &R::reference, &R::peer, &R::received, &R::request>);
+  OTF2_GlobalEvtReaderCallbacks_SetRmaAtomicCallback(
+      calls,
+      on_record<What::kAtomic, &R::reference, &R::peer, &R::operation, &R::bytes, &R::received, &R::request>);
+  constexpr auto kDone = on_record<What::kAccessDone, &R::reference, &R::request>;
+  OTF2_GlobalEvtReaderCallbacks_SetRmaOpCompleteBlockingCallback(calls, kDone);
+  OTF2_GlobalEvtReaderCallbacks_SetRmaOpCompleteNonBlockingCallback(calls, kDone);
+  OTF2_GlobalEvtReaderCallbacks_SetRmaOpCompleteRemoteCallback(calls, kDone);
+  constexpr auto kLock = on_record<What::kLock, &R::reference, &R::peer, &R::request, &R::operation>;
+  OTF2_GlobalEvtReaderCallbacks_SetRmaRequestLockCallback(calls, kLock);
+  OTF2_GlobalEvtReaderCallbacks_SetRmaAcquireLockCallback(calls, kLock);
+  OTF2_GlobalEvtReaderCallbacks_SetRmaReleaseLockCallback(
+      calls, on_record<What::kUnlock, &R::reference, &R::peer, &R::request>);
+  OTF2_GlobalEvtReaderCallbacks_SetRmaCollectiveBeginCallback(calls, on_record<What::kCollectiveBegun>);
+  OTF2_GlobalEvtReaderCallbacks_SetRmaCollectiveEndCallback(
+      calls,
+      on_record<What::kFence, &R::operation, &R::tag, &R::reference, &R::peer, &R::bytes, &R::received>);
+  OTF2_GlobalEvtReaderCallbacks_SetRmaGroupSyncCallback(
+      calls, on_record<What::kEpoch, &R::tag, &R::reference, &R::peer>);
+  OTF2_GlobalEvtReaderCallbacks_SetRmaSyncCallback(
+      calls, on_record<What::kOtherRma, &R::reference, &R::peer, &R::operation>);
+  OTF2_GlobalEvtReaderCallbacks_SetRmaWaitChangeCallback(calls, on_record<What::kOtherRma, &R::reference>);
   OTF2_GlobalEvtReaderCallbacks_SetBufferFlushCallback(calls, on_record<What::kFlush, &R::bytes>);
   OTF2_GlobalEvtReaderCallbacks_SetMeasurementOnOffCallback(calls, on_record<What::kSwitched, &R::operation>);
 }
@@ -96,24 +121,14 @@ struct DeleteCallbacks {
 }  // namespace
 
 std::string_view name_of(What what) {
-  static constexpr std::string_view kNames[] = {"Enter",
-                                                "Leave",
-                                                "MpiSend",
-                                                "MpiIsend",
-                                                "MpiIsendComplete",
-                                                "MpiRecv",
-                                                "MpiIrecvRequest",
-                                                "MpiIrecv",
-                                                "MpiRequestTest",
-                                                "MpiRequestCancelled",
-                                                "MpiCollectiveBegin",
-                                                "MpiCollectiveEnd",
-                                                "NonBlockingCollectiveRequest",
-                                                "NonBlockingCollectiveComplete",
-                                                "BufferFlush",
-                                                "MeasurementOnOff"};
-  static_assert(std::size(kNames) == static_cast<std::size_t>(What::kSwitched) + 1);
-  return kNames[static_cast<std::size_t>(what)];
+  std::string_view names =
+      "Enter Leave MpiSend MpiIsend MpiIsendComplete MpiRecv MpiIrecvRequest MpiIrecv MpiRequestTest "
+      "MpiRequestCancelled MpiCollectiveBegin MpiCollectiveEnd NonBlockingCollectiveRequest "
+      "NonBlockingCollectiveComplete BufferFlush RmaPut RmaGet RmaAtomic RmaOpComplete RmaAcquireLock "
+      "RmaReleaseLock RmaCollectiveEnd RmaGroupSync RmaSync MeasurementOnOff";
+  for (auto number = static_cast<std::size_t>(what); number > 0; --number)
+    names.remove_prefix(names.find(' ') + 1);
+  return names.substr(0, names.find(' '));
 }
 
 OTF2_ErrorCode read_records(OTF2_Reader* reader, OTF2_GlobalEvtReader* events, RecordSink& sink) {

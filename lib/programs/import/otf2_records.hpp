@@ -28,6 +28,15 @@ enum class What : std::uint8_t {
   kCollectiveRequest,
   kCollectiveDone,
   kFlush,
+  kPut,
+  kGet,
+  kAtomic,
+  kAccessDone,
+  kLock,
+  kUnlock,
+  kFence,     // a collective of a window
+  kEpoch,     // synchronization with a group of its ranks
+  kOtherRma,  // without a meaning here
   kSwitched
 };
 
@@ -38,9 +47,9 @@ struct Record {
   What what = What::kEnter;
   std::uint64_t location = 0;
   std::uint64_t time = 0;
-  std::uint32_t reference = 0;  // region or communicator
-  std::uint32_t peer = 0;       // or root
-  std::uint32_t tag = 0;
+  std::uint32_t reference = 0;  // region, communicator, or window
+  std::uint32_t peer = 0;       // or root, or group
+  std::uint32_t tag = 0;        // or level of a window's synchronization
   std::uint8_t operation = 0;
   std::uint64_t bytes = 0;  // or the time at which a flush ends
   std::uint64_t received = 0;

@@ -89,6 +89,9 @@ inline constexpr std::uint32_t kSelf = 1;
 /// The first communicator made by kCommunicator.
 inline constexpr std::uint32_t kFirstMade = 2;
 
+/// The tag of the messages of neighbourhood collectives, where they are written as messages.
+inline constexpr std::int32_t kNeighboursTag = (1 << 22) - 1;
+
 constexpr bool begins_request(const Event& event) {
   constexpr std::uint32_t kKinds =
       1U << static_cast<int>(EventKind::kSend) | 1U << static_cast<int>(EventKind::kReceive) |

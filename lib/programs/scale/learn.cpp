@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <tuple>
@@ -281,13 +283,44 @@ class Attempt {
       model().uses_grid = model().uses_grid || found->kind == Members::Selection::kSlice;
       return true;
     }
+    if (event.kind == EventKind::kNeighbours) return fit_blocks(group, field);
     const auto found = fit_list(lists_of(all, pool_));
     if (!found) return false;
-    for (const Pending& one : group) {
-      Turning<ListRule>& rule = field == Field::kList ? one.rule->list : one.rule->second_list;
-      rule = Turning<ListRule>{*found, one.samples->loop};
-    }
+    for (const Pending& one : group) list_of(one, field) = {*found, one.samples->loop};
     if (event.kind == EventKind::kCollective) limit(group, all, !found->elements.empty());
+    return true;
+  }
+  static Turning<ListRule>& list_of(const Pending& one, Field field) {
+    return field == Field::kList ? one.rule->list : one.rule->second_list;
+  }
+
+  /// Blocks to the same neighbour have one rule for their size, over all roles that have this neighbour.
+  bool fit_blocks(std::span<const Pending> group, Field field) {
+    std::map<std::string, std::vector<Sample>> sizes;  // by the rule of the neighbour
+    for (const Pending& one : group) {
+      const std::vector<ListSample> lists = lists_of(*one.samples, pool_);
+      const auto made = fit_list(lists, model().layout.dimensions);
+      if (!made) return false;
+      for (std::size_t i = 0; i + 1 < made->elements.size(); i += 2) {
+        note_peer(made->elements[i], element_samples(lists, i), *one.rule);
+        std::ranges::copy(element_samples(lists, i + 1), std::back_inserter(sizes[made->elements[i].text()]));
+      }
+      list_of(one, field) = {*made, one.samples->loop};
+    }
+    for (const Pending& one : group) {
+      std::vector<Expression>& elements = list_of(one, field).rule.elements;
+      bool is_lacking = false;
+      for (std::size_t i = 0; i + 1 < elements.size(); i += 2) {
+        const std::vector<Sample>& samples = sizes[elements[i].text()];
+        const auto size = fit_number(samples);
+        if (!size) return false;
+        elements[i + 1] = *size;
+        model().uses_grid = model().uses_grid || size->uses_grid();
+        add_known(*one.rule, known_sides(samples, false));
+        is_lacking = is_lacking || is_at_one_count(samples);
+      }
+      if (is_lacking) lacking_ += one.call->events / one.call->variants.size();
+    }
     return true;
   }
 
@@ -299,6 +332,11 @@ class Attempt {
     for (int i = model_.layout.dimensions; i < kMostDimensions; ++i) known[static_cast<std::size_t>(i)] = 0;
     return proof_ == Proof::kByPattern ? KnownSides{} : known;
   }
+  static void add_known(CallRule& rule, const KnownSides& known) {
+    for (std::size_t i = 0; i < known.size(); ++i) {
+      if (known[i] != 0) rule.known[i] = known[i];
+    }
+  }
   void limit(std::span<const Pending> group, const FieldSamples& all, bool matters) {
     if (!matters) return;
     const Event& event = pool_.event(group.front().call->symbol);
@@ -308,9 +346,7 @@ class Attempt {
         });
     const KnownSides known = known_sides(all.values, is_of_all);
     for (const Pending& one : group) {
-      for (std::size_t i = 0; i < known.size(); ++i) {
-        if (known[i] != 0) one.rule->known[i] = known[i];
-      }
+      add_known(*one.rule, known);
       if (is_at_one_count(all.values)) lacking_ += one.call->events / one.call->variants.size();
     }
   }
@@ -409,6 +445,17 @@ class Attempt {
     }
   }
 
+  /// Returns true if the blocks of a neighbourhood collective have one size each, and go to neighbours.
+  static bool has_near_blocks(const CallRule& rule, const RoleSamples& role) {
+    return std::ranges::all_of(
+        std::array{&rule.list.rule, &rule.second_list.rule}, [&](const ListRule* list) {
+          for (std::size_t i = 0; i + 1 < list->elements.size(); i += 2) {
+            if (!is_neighbour(list->elements[i], role) || !is_fixed(list->elements[i + 1])) return false;
+          }
+          return true;
+        });
+  }
+
   /// How the turns may be related to the ranks or a side of their grid, with recordings at a single number of
   /// ranks: "one less than the ranks". Empty if there is no such relation, or several numbers of ranks.
   [[nodiscard]] std::string as_ranks(std::span<const Sample> samples) const {
@@ -493,8 +540,8 @@ class Attempt {
                           rule.members->text());
       } else if (event.kind == EventKind::kCollective && has_blocks_of_different_sizes(event.operation)) {
         why = "its blocks have individual sizes, which may depend on the number of ranks";
-      } else if (event.kind == EventKind::kNeighbours) {
-        why = "it lists its neighbours, which may depend on the number of ranks";
+      } else if (event.kind == EventKind::kNeighbours && !has_near_blocks(rule, role)) {
+        why = "its neighbours or their blocks may depend on the number of ranks";
       }
       if (why.empty()) continue;
       add_misfit(fmt::format("{}: {}; {} cannot show this", call_text(role, call), why,

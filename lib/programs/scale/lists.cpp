@@ -17,23 +17,22 @@ constexpr std::size_t kMostElements = 64;
 // More samples add no information.
 constexpr std::size_t kMostSamples = std::size_t{1} << 18U;
 
-FoundList fit_elements(ListSamples samples) {
+FoundList fit_elements(ListSamples samples, int grid) {
   const std::size_t length = samples.front().values->size();
   const auto other_length = [&](const ListSample& sample) { return sample.values->size() != length; };
   if (std::any_of(samples.begin(), samples.end(), other_length)) return std::nullopt;
   const auto differs = [&](const ListSample& sample) { return *sample.values != *samples.front().values; };
   ListRule made;
-  if (std::none_of(samples.begin(), samples.end(), differs)) {
+  if (grid == 0 && std::none_of(samples.begin(), samples.end(), differs)) {
     for (const std::uint64_t value : *samples.front().values)
       made.elements.push_back(constant(static_cast<std::int64_t>(value)));
     return made;
   }
   if (length > kMostElements) return std::nullopt;
   for (std::size_t i = 0; i < length; ++i) {
-    std::vector<Sample> values;
-    for (const ListSample& sample : samples)
-      values.push_back({sample.place, static_cast<std::int64_t>((*sample.values)[i])});
-    const auto element = fit_number(values);
+    const std::vector<Sample> values = element_samples(samples, i);
+    const bool is_rank = grid > 0 && i % 2 == 0;
+    const auto element = is_rank ? fit_rank(values, grid) : fit_number(values);
     if (!element) return std::nullopt;
     made.elements.push_back(*element);
   }
@@ -107,9 +106,17 @@ std::string ListRule::text() const {
   return {};
 }
 
-std::optional<ListRule> fit_list(ListSamples samples) {
+std::vector<Sample> element_samples(ListSamples samples, std::size_t number) {
+  std::vector<Sample> values;
+  for (const ListSample& sample : samples)
+    values.push_back({sample.place, static_cast<std::int64_t>((*sample.values)[number])});
+  return values;
+}
+
+std::optional<ListRule> fit_list(ListSamples samples, int grid) {
   if (samples.empty()) return ListRule();
-  if (FoundList found = fit_elements(samples)) return found;
+  FoundList found = fit_elements(samples, grid);
+  if (found || grid > 0) return found;
   const auto length = fit_length(samples);
   if (!length) return std::nullopt;
   FoundList made;

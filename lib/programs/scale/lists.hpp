@@ -31,6 +31,9 @@ struct ListSample {
   EvaluationPoint place;
   const std::vector<std::uint64_t>* values = nullptr;
 };
-std::optional<ListRule> fit_list(std::span<const ListSample> samples);
+/// grid: dimensions of the grid if the list has ranks and bytes in turn (blocks of neighbours), else 0.
+std::optional<ListRule> fit_list(std::span<const ListSample> samples, int grid = 0);
+/// One number of the list at each place. All lists have that many numbers.
+std::vector<Sample> element_samples(std::span<const ListSample> samples, std::size_t number);
 
 }  // namespace offramp::scale

@@ -274,7 +274,8 @@ bool has_rule(const Event& event, Field field, const FieldSamples& samples, cons
   if (field == Field::kList && event.kind == EventKind::kCommunicator)
     return fit_members(members_of(samples, pool), dimensions).has_value();
   if (field == Field::kList || field == Field::kSecondList)
-    return fit_list(lists_of(samples, pool)).has_value();
+    return fit_list(lists_of(samples, pool), event.kind == EventKind::kNeighbours ? dimensions : 0)
+        .has_value();
   return fit_number(samples.values).has_value();
 }
 
