@@ -4,6 +4,8 @@ that for calls, this suite for headers. Few files use MPI, UCX, and the internal
 import functools
 import os
 import re
+import subprocess
+import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -186,3 +188,9 @@ def test_rooms(tally):
     tally.record("layers/backends have the same rooms", not wrong, "\n".join(wrong))
     planted = rooms(drivers - {"backends/cclo/explain.cpp"} | {"backends/host/messages.cpp"})
     tally.record("layers/a planted room is found, and one that is missing", len(planted) == 2, "\n".join(planted))
+
+
+def test_code_lines(tally):
+    """Each room of the product has at most the code lines that tests/code_lines.json says, and all together the limit there."""
+    done = subprocess.run([sys.executable, os.path.join(ROOT, "scripts/code-lines"), "--check"], capture_output=True, text=True)
+    tally.record("layers/rooms grow only with their number (scripts/code-lines)", done.returncode == 0, done.stdout + done.stderr)
