@@ -405,8 +405,12 @@ int start_followed(Session& session, CollectiveRequest& request) REQUIRES(sessio
 
 int start_in_library(Request& request) {
   if (request.repeat->record == nullptr) return MPI_SUCCESS;
-  const int code = native.Wait(&request.repeat->library, MPI_STATUS_IGNORE);  // makes it inactive
-  return code == MPI_SUCCESS ? native.Start(&request.repeat->library) : code;
+  MPI_Request* const library = &request.repeat->library;
+  // Makes it inactive. MPICH 4.0 would wait for ever for a collective that was never started.
+  int code = request.repeat->was_started ? native.Wait(library, MPI_STATUS_IGNORE) : MPI_SUCCESS;
+  if (code == MPI_SUCCESS) code = native.Start(library);
+  request.repeat->was_started = code == MPI_SUCCESS;
+  return code;
 }
 
 int start_again(Session& session, Request& request) {

@@ -38,6 +38,7 @@ struct Request {
     std::function<std::unique_ptr<CollectiveCall>()> build;
     // Only for operations that the MPI library carries: its request, and what records a start.
     MPI_Request library = MPI_REQUEST_NULL;
+    bool was_started = false;
     std::function<std::uint32_t()> record;
   };
 
