@@ -514,6 +514,16 @@ class Forecasts(unittest.TestCase):
                 self.assertIn(pair, told)
                 self.assertEqual(error, f"{100 * (pair[1] / pair[0] - 1):+.1f} %")
 
+    def test_functions_has_every_function_of_functions_txt(self):
+        done = subprocess.run([sys.executable, ROOT / "scripts/insert-made.py", OFFRAMP, "--check", ROOT / "docs/functions.md"],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout + done.stderr), (0, ""))
+        page = (ROOT / "docs/functions.md").read_text(encoding="utf-8")
+        tables, others = page.split("<!-- end -->")
+        listed = set(re.findall(r"\w+", "".join(re.findall(r"(?m)^\| MPI_([^|]+) \| `", tables))))
+        self.assertGreater(len(listed), 200)
+        self.assertEqual({name for name in re.findall(r"MPI_([A-Z]\w+)", others) if name in listed} - {"Wait", "Win_allocate_shared"}, set())
+
     @pytest.mark.thorough
     def test_tables_are_what_their_commands_make(self):
         """Tables over many programs and machines."""
