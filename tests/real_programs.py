@@ -18,6 +18,7 @@ NETPIPE = {"openmpi": "NPopenmpi", "mpich": "NPmpich2"}
 # Debian's folders of tests, for a family of MPI library.
 COARRAYS = "/usr/lib/x86_64-linux-gnu/open-coarrays/{}/bin/OpenCoarrays-*-tests"
 SCALAPACK = "/usr/lib/x86_64-linux-gnu/scalapack/{}-tests"
+NWCHEM = "nwchem.openmpi"
 
 
 def family(arguments):
@@ -27,7 +28,9 @@ def family(arguments):
 def missing(arguments, name):
     """The reason why a program cannot run over the build's MPI library; empty if it can. Debian has most programs for Open MPI only."""
     if family(arguments) == "openmpi":
-        return ""
+        optional = {"petsc": ("petsc-dev", glob.glob(os.path.join(arguments.build, "tests/programs/petsc"))),
+                    "nwchem": ("nwchem-openmpi", shutil.which(NWCHEM))}
+        return "" if name not in optional or optional[name][1] else f"Debian's package {optional[name][0]} is not installed"
     needed = {"netpipe": shutil.which(NETPIPE["mpich"]), "scalapack": glob.glob(SCALAPACK.format("mpich")),
               "coarrays": glob.glob(COARRAYS.format("mpich")),
               "hdf5": glob.glob(os.path.join(arguments.build, "tests/programs/hdf5")), "mpi4py": glob.glob(python_of(arguments))}
@@ -128,6 +131,33 @@ def mumps(arguments, backend, ranks):
     return result, answers if all(len(numbers) >= 5 for numbers in answers) else None
 
 
+WATER = """start water
+memory total 400 mb
+geometry units angstrom noautosym
+ O 0.0 0.0 0.117
+ H 0.0 0.757 -0.471
+ H 0.0 -0.757 -0.471
+end
+basis
+ * library 6-31g*
+end
+scf
+ direct
+end
+task scf energy
+"""
+
+
+def nwchem(arguments, backend, ranks):
+    """The energy of a molecule of water, to six decimals. Global Arrays move the data by one-sided calls (ARMCI-MPI)."""
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "water.nw"), "w", encoding="utf-8") as file:
+            file.write(WATER)
+        result = start(arguments, backend, ranks, [NWCHEM, "water.nw"], 180, {"OFFRAMP_SUMMARY": "false"}, cwd=folder)
+    energies = re.findall(r"Total SCF energy = +(-\d+\.\d+)", result.output)
+    return result, [round(float(energy), 6) for energy in energies] if len(energies) == 1 else None
+
+
 # Short ones of each kind: reductions, atomics, gets, teams, puts.
 COARRAY_TESTS = ("co_reduce_test", "atomics", "get_with_offset_1d", "teams_coarray_get", "coarray_distributed_transpose")
 
@@ -221,4 +251,6 @@ PROGRAMS = [("hpcc", hpcc, (2, 4)), ("netpipe", netpipe, (2,)), ("mpi4py", mpi4p
             ("mumps", mumps, (2, 4)), ("coarrays", coarrays, (2, 4)),
             ("mpi4py-fft", python_program("transforms.py", r"^transforms of .*: 0 wrong$"), (2, 4)),
             ("mpi4py.futures", python_program("executor.py", r"^executor: 200 of 200 right$"), (2, 4)),
-            ("boost", own_program("boost", r"^boost \d+ entries, joined \d+, right$"), (2, 4))]
+            ("boost", own_program("boost", r"^boost \d+ entries, joined \d+, right$"), (2, 4)),
+            ("petsc", own_program("petsc", r"^petsc basic right neighbor right window right$"), (2, 4)),
+            ("nwchem", nwchem, (2, 4))]

@@ -322,6 +322,60 @@ void add_hcoll(ValidationRows& rows) {
                     "there, and its algorithms are not published"});
 }
 
+/// An access and its flush, in us, as in osu_put_latency and the like. The target waits in MPI meanwhile.
+double access_time(const Job& job, Access kind, std::size_t bytes) {
+  World world = world_of(job);
+  Time end;
+  (void)world.run([&](RankHandle& rank) -> Task<void> {
+    if (rank.rank() == 0) {
+      const std::size_t back = kind == Access::kRead || kind == Access::kAtomic ? bytes : 0;
+      RankRequest request =
+          rank.access(rank.world_communicator(), 1, kind, kind != Access::kRead ? bytes : 0, back);
+      (void)co_await rank.wait(request);
+      end = rank.clock();
+      (void)co_await rank.send(1, 0);
+    } else {
+      (void)co_await rank.receive(0, 0);
+    }
+  });
+  return end.seconds() * 1e6;
+}
+
+/// OSU 5.8 between two nodes of Google's cloud, over TCP. The release of Open MPI is unpublished [gke-osu].
+void add_accesses(ValidationRows& rows) {
+  struct Machine {
+    std::string_view name;
+    double latency, bandwidth;  // fitted, in ns and Gb/s
+    double us[2][6];            // of 8 bytes and of 1 MiB, in the order of kTests; 0: unpublished
+  };
+  constexpr std::string_view kTests[] = {"message",    "put",           "get",
+                                         "accumulate", "fetch and add", "compare and swap"};
+  using enum Access;
+  constexpr Access kKinds[] = {kNone, kWrite, kRead, kCombine, kAtomic, kAtomic};
+  constexpr Machine kMachines[] = {
+      {"c3 tier 1", 14676, 36.6, {{15.18, 31.01, 70.47, 31.05, 69.61, 71.21}, {277.2, 328.2, 290.6, 718.9}}},
+      {"c3", 18676, 40.5, {{19.18, 38.99, 72.92, 38.85, 78.63}, {265.0, 304.07, 252.72, 705.49}}},
+      {"c2d", 30476, 10.1, {{30.98, 88.01, 94.31, 87.77, 96.47, 102.02}, {932.29, 997.25, 947.12, 1411.97}}}};
+  for (const auto& [name, latency, bandwidth, us] : kMachines) {
+    Job job{2, 1};
+    job.settings.set("latency", {latency, {}});
+    job.settings.set("bandwidth", {bandwidth, {}});
+    for (const bool is_long : {false, true}) {
+      for (std::size_t test = 0; test < std::size(kTests) && us[is_long][test] > 0; ++test) {
+        const std::size_t bytes = is_long ? kKi * kKi : 8;
+        const double known = us[is_long][test];
+        const bool is_fitted = kKinds[test] == kNone;
+        const double ours = is_fitted ? message_time(job, bytes) : access_time(job, kKinds[test], bytes);
+        std::string_view why = is_met(known, ours) ? "" : "; over TCP accesses are messages";
+        if (is_long && kKinds[test] == kCombine) why = "; sums of single bytes";
+        if (is_fitted) why = is_long ? "; `bandwidth`" : "; `latency`";
+        rows.push_back({fmt::format("{} of {}, {}", kTests[test], size_text(bytes), name), "us", known, ours,
+                        is_fitted, fmt::format("published [gke-osu]{}", why)});
+      }
+    }
+  }
+}
+
 }  // namespace
 
 PublishedAllgatherv published_allgatherv(std::size_t bytes, bool nonblocking) {
@@ -341,6 +395,7 @@ ValidationRows validation() {
   add_hcoll(rows);
   mark_operations(rows);
   add_overlap(rows);
+  add_accesses(rows);
   return rows;
 }
 

@@ -514,6 +514,17 @@ class Forecasts(unittest.TestCase):
                 self.assertIn(pair, told)
                 self.assertEqual(error, f"{100 * (pair[1] / pair[0] - 1):+.1f} %")
 
+    def test_functions_has_every_function_of_functions_txt(self):
+        done = subprocess.run([sys.executable, ROOT / "scripts/insert-made.py", OFFRAMP, "--check", ROOT / "docs/functions.md"],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout + done.stderr), (0, ""))
+        page = (ROOT / "docs/functions.md").read_text(encoding="utf-8")
+        tables, others = page.split("<!-- end -->")
+        listed = set(re.findall(r"\w+", " ".join(re.findall(r"(?m)^\| MPI_([^|]+) \| `", tables))))
+        lines = (ROOT / "lib/run/mpi/api/functions.txt").read_text(encoding="utf-8").splitlines()
+        self.assertEqual(listed, {name for line in lines if not line.startswith("#") for name in line.split()[1:]})
+        self.assertEqual(listed & set(re.findall(r"MPI_([A-Z]\w+)", others)), {"Wait", "Win_allocate_shared"})
+
     @pytest.mark.thorough
     def test_tables_are_what_their_commands_make(self):
         """Tables over many programs and machines."""

@@ -193,6 +193,21 @@ TEST_P(Replays, LastAsLongAsBlockedTimeAndCallsWithoutAModel) {
   EXPECT_THAT(ends({.kind = Compute::Mode::kNone}), ElementsAre(Time(), Time()));
 }
 
+/// The native time of a constructor is beside its meeting, which follows the new communicator.
+TEST_P(Replays, CountConstructorsAmongCallsWithoutAModel) {
+  std::vector<Tape> tapes(2);
+  for (Tape& tape : tapes) {
+    tape.communicator({0, 1});
+    tape.lasts(40'000).meet();
+    tape.last().event.flags |= recording::kContinues;
+  }
+  ReplayOptions options;
+  options.compute.kind = Compute::Mode::kMeasured;
+  const WholeRun run = whole_run_of(replayed(setting_, tapes, options));
+  EXPECT_EQ(run.in_calls, Time());
+  EXPECT_EQ(run.without_model, Time::us(80));
+}
+
 /// Each rank writes its own part of a file, and one has more to write.
 TEST_P(Replays, CollectiveAccessesToAFileLastAsLongAsEachRanksOwn) {
   std::vector<Tape> tapes(2);

@@ -294,6 +294,29 @@ def test_full_disk(arguments, tally):
             tally.record(f"{label} of rank {rank}", bool(ok), f"{result.output}\n{str(info)[:1000]}", result.seconds)
 
 
+def test_examples(arguments, tally):
+    """Two examples exchange borders by neighbours and by puts. Each checks its result, and its recording is replayed on every backend."""
+    calls = {"halo_neighbors": {"MPI_Neighbor_alltoallw": 3}, "halo_put": {"MPI_Put": 12, "MPI_Win_fence": 4, "MPI_Win_allocate": 1}}
+    for name, counts in calls.items():
+        label = f"recording/the example {name} is right, recorded, and replayed on every backend"
+        if not tally.wants(label):
+            continue
+        with Folder(arguments) as here:
+            source, app, file = os.path.join(ROOT, f"examples/programs/{name}.c"), here.path(name), here.path("a.rec")
+            build = launch([mpi_of(arguments.build).compiler, "-std=c11", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", source, "-o", app,
+                            "-lm"], base_environment(), 60)
+            recorded = here.offramp("record", "-n", "4", "-o", file, "--", app, "64", "3")
+            info = here.info(file)
+            found = here.replay(file, "--compare", ",".join(arguments.backends), "--check", "--phase", "steps")
+            kept = here.replay(os.path.join(ROOT, f"examples/programs/{name}-16.rec"), "--backend", "host", "--check")
+            made = info.get("calls", {})
+            ok = (build.ok and recorded.ok and "error" in recorded.output and ": right" in recorded.output
+                  and all(made.get(call) == 4 * count for call, count in counts.items())
+                  and not isinstance(found, str) and len(found) == len(arguments.backends) and not any(one["unfinished"] for one in found)
+                  and not isinstance(kept, str) and not kept[0]["unfinished"])
+            tally.record(label, bool(ok), f"{build.output}{recorded.output}\n{made}\n{found}\n{kept}", recorded.seconds)
+
+
 def test_places(arguments, tally):
     """The places of calls: function and line of the recorded program, offsets once another program has replaced it."""
     label = "recording/calls have the places that they come from"

@@ -90,6 +90,10 @@ constexpr std::array kBibliography = {
            "StackHPC, November 2020", "github.com/stackhpc/hpc-tests, revision f735aa2"},
     Source{"azure-hbv2", kMeasurement, "osu_latency between two virtual machines of Azure's HBv2 series",
            "November 2019; authors not known", "not known"},
+    Source{"gke-osu", kMeasurement, "OSU 5.8's messages and one-sided tests in Google's cloud",
+           "Converged Computing, August and September 2023",
+           "github.com/converged-computing/metrics-operator-experiments, revision e4c4d31, google: "
+           "network-osu-benchmark/c3-standard-176, kubecon/lammps/run1, kubecon/osu-benchmarks/run4"},
     Source{"azure-hbv4", kMeasurement, "Latency of one byte on Azure's HBv4 series",
            "Microsoft; authors not known", "not known"},
     Source{"smartns", kMeasurement, "Experiments of SmartNS: BlueField-3 between two hosts", "RC4ML",

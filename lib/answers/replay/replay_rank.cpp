@@ -331,6 +331,8 @@ void ReplayThread::end_event() {
 
 /// Begins a call unless the event continues one.
 void ReplayThread::begin_call() {
+  const bool lasts = reader_.times().native > 0 && run_.options.compute.kind != Compute::Mode::kNone;
+  lasts_ = lasts || (in_call_ && lasts_);  // a communicator's constructor lasts in its second event
   if (in_call_) return;
   call_began_ = rank_.clock();
   call_ = event_.call;
@@ -338,7 +340,6 @@ void ReplayThread::begin_call() {
   in_call_ = event_.kind != EventKind::kPhase && !run_.is_end(call_);  // neither counts as a call in reports
   is_outside_ = event_.kind == EventKind::kNative && has(recording::kCommunicates);
   if (is_outside_) counter_of(call_).bytes_outside += event_.bytes;
-  lasts_ = reader_.times().native > 0 && run_.options.compute.kind != Compute::Mode::kNone;
   const bool takes_time = !is_local(event_.kind) || lasts_;
   is_reported_ = in_call_ && run_.options.observer != nullptr && takes_time;
   if (in_call_ && is_local(event_.kind)) ++counter_of(call_).native;
