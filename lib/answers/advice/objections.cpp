@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lib/answers/advice/answer_parts.hpp"
+#include "lib/answers/report/sentences.hpp"
 #include "lib/base/format.hpp"
 
 namespace offramp {
@@ -13,20 +14,15 @@ std::string algorithm_of(const Advisor& advisor) {
 }
 
 void add_unmodelled(ReportAnswer& answer, const WholeRun* run, const std::string& program) {
-  constexpr double kNamed = 0.01;
   constexpr double kMost = 0.1;
-  if (run == nullptr) return;
-  const bool by_time = run->share_unmodelled() >= run->share_of_bytes_unmodelled();
-  const double share = by_time ? run->share_unmodelled() : run->share_of_bytes_unmodelled();
-  if (share < kNamed) return;
-  const std::string share_of = fmt::format("{} of {}", share_text(share), by_time ? "MPI time" : "all bytes");
-  const std::string bytes =
-      run->bytes_unmodelled > 0 ? bytes_text(static_cast<double>(run->bytes_unmodelled)) + ", " : "";
-  const std::string text = fmt::format("not modelled: {}, {}{}", run->unmodelled_function, bytes, share_of);
+  const std::string text = run != nullptr ? unmodelled_text(*run) : "";
+  if (text.empty()) return;
   answer.but = clauses_text({text, answer.but});
+  const double share = run->largest_share_unmodelled();
   if (share < kMost || answer.kind == "single") return;
   answer.answer =
-      headline(program, fmt::format("unknown; {} no model", share_of + (by_time ? " has" : " have")));
+      headline(program, fmt::format("unknown; {} of {} no model", share_text(share),
+                                    run->is_unmodelled_by_time() ? "MPI time has" : "all bytes have"));
   answer.sure = "unknown: calls without a model last as long as they did natively";
   answer.kind = name_of(AnswerKind::kUnknown);
   answer.candidate.clear();

@@ -93,8 +93,9 @@ WholeRun whole_run_of(const ReplayResult& result, const ReplayJob& job) {
     run.bytes += call.bytes;
     run.unmodelled += call.outside;
     run.bytes_unmodelled += call.bytes_outside;
-    const auto size = [](const CallCounter& one) { return std::pair(one.outside, one.bytes_outside); };
-    if (size(call) <= (most != nullptr ? size(*most) : std::pair<Time, std::uint64_t>())) continue;
+    const auto size = [](const CallCounter& one) { return std::pair(one.bytes_outside, one.outside); };
+    run.unmodelled_functions += size(call) > size({}) ? 1 : 0;
+    if (size(call) <= (most != nullptr ? size(*most) : size({}))) continue;
     most = &call;
     run.unmodelled_function = result.functions[function];
   }

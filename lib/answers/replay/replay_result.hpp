@@ -2,6 +2,7 @@
 // ranks. Reports and records need nothing else.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -140,6 +141,7 @@ struct WholeRun {
   /// Communication without a model, all ranks together, and the function with most of it.
   Time unmodelled = {};
   std::string unmodelled_function = {};
+  int unmodelled_functions = 0;
   std::uint64_t bytes_unmodelled = 0;
   std::uint64_t bytes = 0;  // of messages with a model
 
@@ -151,6 +153,12 @@ struct WholeRun {
     return bytes_unmodelled > 0
                ? static_cast<double>(bytes_unmodelled) / static_cast<double>(bytes + bytes_unmodelled)
                : 0;
+  }
+  [[nodiscard]] bool is_unmodelled_by_time() const {
+    return share_unmodelled() >= share_of_bytes_unmodelled();
+  }
+  [[nodiscard]] double largest_share_unmodelled() const {
+    return std::max(share_unmodelled(), share_of_bytes_unmodelled());
   }
   /// The average share of the run over the ranks.
   [[nodiscard]] double share_in_calls() const {

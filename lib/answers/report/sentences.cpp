@@ -24,9 +24,20 @@ std::string share_in_calls_text(std::string_view backend, Time in_calls, Time su
       percent_text(in_calls, sum), backend, percent_text(earlier(free_in_calls, in_calls), in_calls));
 }
 
+std::string unmodelled_text(const WholeRun& run) {
+  constexpr double kNamed = 0.01;
+  if (run.largest_share_unmodelled() < kNamed) return {};
+  const std::string bytes = run.bytes_unmodelled > 0 ? bytes_text(run.bytes_unmodelled) + ", " : "";
+  return fmt::format("not modelled: {}{}, {}{} of {}", run.unmodelled_function,
+                     run.unmodelled_functions > 1 ? " and others" : "", bytes,
+                     share_text(run.largest_share_unmodelled()),
+                     run.is_unmodelled_by_time() ? "MPI time" : "all bytes");
+}
+
 std::string native_text(const recording::NativeTimes& native) {
-  return fmt::format("natively {}, {} of it in MPI", time_text(static_cast<double>(native.run)),
-                     percent_text(native.in_mpi, 1, 0));
+  const std::string run = "natively " + time_text(static_cast<double>(native.run));
+  if (native.in_mpi > 1) return run;  // several threads at once
+  return fmt::format("{}, {} of it in MPI", run, percent_text(native.in_mpi, 1, 0));
 }
 
 std::string gaps_text(Time brief, Time longer, std::string_view polling) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "lib/answers/replay/replay_result.hpp"
 #include "lib/programs/recording/native_times.hpp"
 #include "offramp/kernel/time.hpp"
 #include "offramp/model/machine.hpp"
@@ -21,6 +22,8 @@ std::string other_ground_text(const Deployment& hardware, const Deployment& host
 /// no hardware changes". in_calls, sum: of all ranks together, of the run; free_in_calls: with communication
 /// that takes no time.
 std::string share_in_calls_text(std::string_view backend, Time in_calls, Time sum, Time free_in_calls);
+/// "not modelled: MPI_Send, 20 MiB, 99 % of all bytes". Empty below 1 % of time and bytes.
+std::string unmodelled_text(const WholeRun& run);
 /// "natively 622 ms, 11 % of it in MPI".
 std::string native_text(const recording::NativeTimes& native);
 /// What CPU time between questions that found nothing counts as. polling: the value of the key.

@@ -191,6 +191,7 @@ ReportAnswer answer_of_run(const RunReport& report) {
   }
   answer.why = clauses_text(reasons);
   std::vector<std::string> objections;
+  if (lane.run) objections.push_back(unmodelled_text(*lane.run));
   if (!lane.time.carries_program())
     objections.push_back(not_carried_text(lane.backend, lane.time, lane.declines));
   if (report.arrival_order_dependences > 0)

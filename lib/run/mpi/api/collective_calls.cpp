@@ -35,7 +35,9 @@ int make_persistent_blocks(Function function, MPI_Comm comm, const BlockSizes& s
   InterposedCall call(function);
   const int code = pass_through(call, function, library);
   const bool is_known = call.session.marshal().find_for_collectives(comm) != nullptr;
-  if (code != MPI_SUCCESS || !is_known || call.recorder() == nullptr) return code;
+  if (code != MPI_SUCCESS || call.recorder() == nullptr) return code;
+  if (is_outside(call.session, comm)) follow_outside(call.session, comm, *handle, sizes.sent(0));
+  if (!is_known) return code;
   const auto kept = std::make_shared<KeptByRequest>();
   kept->place = open_persistent(call, comm);
   follow_starts(call.session, comm, *handle, [kept, blocks = blocks_of(call.session, comm, sizes)] {
@@ -65,7 +67,10 @@ int make_persistent(InterposedCall& call, MPI_Comm comm, MPI_Request* handle, MP
   }
   if (built == nullptr || built->native_result) {
     call.session.library_has_work();
-    return pass_through(call, call.function(), library);
+    const int code = pass_through(call, call.function(), library);
+    if (code == MPI_SUCCESS && handle != nullptr && is_outside(call.session, comm))
+      follow_outside(call.session, comm, *handle, 0);
+    return code;
   }
   if (!call.session.carries()) {
     // The library's request does not retain its types in Open MPI 4.1.

@@ -70,13 +70,6 @@ class BlockingCollective {
   BuiltCall built_;
 };
 
-/// With processes outside of MPI_COMM_WORLD, notes for the recording what a collective moves, at least.
-template <typename Sizes>
-void note_uncarried(InterposedCall& call, MPI_Comm comm, Sizes sizes) {
-  if (call.recorder() != nullptr && is_outside(call.session, comm))
-    call.recorder()->communicates(sizes().sent(0));
-}
-
 /// sizes(): the BlockSizes of the call on an intercommunicator, whose collectives the library carries.
 template <typename Sizes, typename Build, typename Library, typename... Arguments>
 [[gnu::always_inline]] inline int start_collective(Function function, MPI_Comm comm, Sizes sizes, Build build,

@@ -67,7 +67,7 @@ int duplicate_nonblocking(Function function, MPI_Comm comm, MPI_Comm* made, MPI_
   InterposedCall call(function);
   Session& session = call.session;
   MpiCommunicator* parent = session.marshal().communicators.find(comm);
-  if (parent == nullptr || parent->collective == nullptr || made == nullptr || handle == nullptr)
+  if (parent == nullptr || made == nullptr || handle == nullptr)
     return call.unlocked([&] { return library(handle); });
   MPI_Request inner = MPI_REQUEST_NULL;
   *made = MPI_COMM_NULL;
@@ -82,14 +82,20 @@ int duplicate_nonblocking(Function function, MPI_Comm comm, MPI_Comm* made, MPI_
   // Open MPI returns the handle at once, and the Fortran bindings read it at once: the variable behind `made`
   // may no longer exist when the request completes.
   const MPI_Comm early = *made;
-  const std::uint64_t id = session.marshal().communicators.next_derived_id(*parent);
-  const std::uint32_t number =  // the same members
-      recorder != nullptr ? recorder->communicator(call.function(), *parent->context, id) : 0;
-  const auto finish = [&session, made, early, id, number] {
-    MpiCommunicator* const added =
-        session.marshal().communicators.add(early != MPI_COMM_NULL ? early : *made, id);
-    if (added != nullptr) set_recorded(*added, number);
-  };
+  std::function<void(MPI_Comm)> add;
+  if (std::optional<Intercommunicator> between = duplicate_of(session, comm)) {
+    between->record(call);
+    add = [&session, between = *std::move(between)](MPI_Comm added) { between.add(session, added); };
+  } else {
+    const std::uint64_t id = session.marshal().communicators.next_derived_id(*parent);
+    const std::uint32_t number =  // the same members
+        recorder != nullptr ? recorder->communicator(call.function(), *parent->context, id) : 0;
+    add = [&session, id, number](MPI_Comm handle_of) {
+      MpiCommunicator* const added = session.marshal().communicators.add(handle_of, id);
+      if (added != nullptr) set_recorded(*added, number);
+    };
+  }
+  const auto finish = [made, early, add] { add(early != MPI_COMM_NULL ? early : *made); };
   if (!session.carries()) {
     *handle = inner;
     track(session, comm, *handle, recorded).add_more().complete = finish;

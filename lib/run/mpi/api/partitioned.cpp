@@ -26,7 +26,7 @@ std::optional<Partitions::Message> record_partitioned(InterposedCall& call, bool
   const int source = sends ? own : other;
   const int destination = sends ? other : own;
   const std::uint64_t context = place->context->id();
-  const std::uint32_t number = session.partitions().made[{context, source, destination, tag}]++;
+  const std::uint32_t number = session.partitions().made[{sends, context, source, destination, tag}]++;
   const std::uint64_t id = Communicators::id_of_partitioned(context, source, destination, tag, number);
   return Partitions::Message{call.recorder()->pair(call.function(), own, other, id), other > own ? 1 : 0,
                              parts, known->bytes(static_cast<std::size_t>(count)), 0};
@@ -82,6 +82,7 @@ int Psend_init(const void* buf, int partitions, MPI_Count count, MPI_Datatype da
     return native.Psend_init(buf, partitions, count, datatype, dest, tag, comm, info, request);
   });
   if (code != MPI_SUCCESS) return code;
+  call.session.partitions().sent.erase(*request);  // of an earlier request with this handle
   const auto message = record_partitioned(call, true, partitions, count, datatype, dest, tag, comm);
   if (!message) return code;
   // A start sends nothing, so that its completion is that of the last part.

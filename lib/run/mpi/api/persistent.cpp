@@ -5,6 +5,7 @@
 
 #include "lib/run/mpi/api/entries.hpp"
 #include "lib/run/mpi/api/point_arguments.hpp"
+#include "lib/run/mpi/runtime/native_calls.hpp"
 #include "lib/run/native/native.h"
 
 namespace offramp {
@@ -53,6 +54,20 @@ int make_receive(Function function, const Point& point, MPI_Comm comm, MPI_Reque
     return track_persistent(call, comm, point, recording::EventKind::kReceive, 0, handle, library);
   *handle = prepare(acquire_receive_request(comm, true), point);
   return MPI_SUCCESS;
+}
+
+/// A request that Offramp does not carry.
+template <typename Library>
+int make_uncarried(Function function, std::int64_t count, MPI_Datatype type, MPI_Comm comm,
+                   MPI_Request* handle, Library library) {
+  if (handle == nullptr || !is_outside(*Session::current, comm)) return library();
+  InterposedCall call(function);
+  const int code = pass_through(call, function, library);
+  const TypeInfo* const known = call.session.marshal().find_type(type);
+  const std::uint64_t bytes =
+      known != nullptr && count > 0 ? known->bytes(static_cast<std::size_t>(count)) : 0;
+  if (code == MPI_SUCCESS) follow_outside(call.session, comm, *handle, bytes);
+  return code;
 }
 
 /// Starts requests of the MPI library. If the message of an earlier start is still under way, Open MPI puts
@@ -123,7 +138,7 @@ struct PersistentEntries {
     const auto library = [&] { return (native.*Library)(buf, count, type, dest, tag, comm, request); };
     Point point;
     if (request == nullptr || !send_point(*Session::current, buf, count, type, dest, tag, comm, point))
-      return library();
+      return make_uncarried(function, count, type, comm, request, library);
     return make_send(function, point, mode, comm, request, library);
   }
 
@@ -134,7 +149,7 @@ struct PersistentEntries {
     };
     Point point;
     if (request == nullptr || !receive_point(*Session::current, buf, count, type, source, tag, comm, point))
-      return library();
+      return make_uncarried(Form::kRecv_init, 0, type, comm, request, library);
     return make_receive(Form::kRecv_init, point, comm, request, library);
   }
 };

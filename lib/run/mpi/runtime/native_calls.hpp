@@ -77,10 +77,22 @@ BlockSizes whole_sizes(Count counts, MPI_Datatype type, MPI_Comm comm) {
   return {whole, whole};
 }
 
+/// With processes outside of MPI_COMM_WORLD, notes for the recording what a collective moves, at least.
+template <typename Sizes>
+void note_uncarried(InterposedCall& call, MPI_Comm comm, Sizes sizes) {
+  if (call.recorder() == nullptr || !is_outside(call.session, comm)) return;
+  const BlockSizes each = sizes();
+  const bool is_root = each.root == MPI_ROOT;
+  const bool receives = (each.flow == BlockSizes::Flow::kToRoot && is_root) ||
+                        (each.flow == BlockSizes::Flow::kFromRoot && !is_root);
+  call.recorder()->communicates(receives ? each.received(0) : each.sent(0));
+}
+
 /// Passes on a neighbourhood collective.
 template <typename Body>
 int pass_and_sync_neighbours(Function function, MPI_Comm comm, const BlockSizes& sizes, Body body) {
   InterposedCall call(function);
+  note_uncarried(call, comm, [&] { return sizes; });
   ScopedSync sync = ScopedSync::blocks(call, sync_group_of(call.session, comm), comm, sizes);
   const int code = pass_through(call, function, body);
   sync.end(participated(code));
@@ -92,6 +104,7 @@ template <typename Body>
 int start_and_sync_neighbours(Function function, MPI_Comm comm, const BlockSizes& sizes, MPI_Request* request,
                               Body body) {
   InterposedCall call(function);
+  note_uncarried(call, comm, [&] { return sizes; });
   return start_blocks(call, sync_group_of(call.session, comm), comm, sizes, request,
                       [&] { return pass_through(call, function, body); });
 }

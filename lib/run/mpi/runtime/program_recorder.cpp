@@ -547,9 +547,9 @@ std::uint32_t ProgramRecorder::pair(Function function, int one, int other, std::
                           std::span(members).first(one == other ? 1 : 2), id);
 }
 
-std::uint32_t ProgramRecorder::intercommunicator(Function function, const Context& both,
-                                                 std::vector<int> places) {
-  const std::uint32_t number = communicator(function, both);
+std::uint32_t ProgramRecorder::intercommunicator(Function function, std::span<const int> world,
+                                                 std::uint64_t id, std::vector<int> places) {
+  const std::uint32_t number = new_communicator(event(EventKind::kCommunicator, function, 0), world, id);
   if (number != 0) between_groups_[number] = std::move(places);
   return number;
 }

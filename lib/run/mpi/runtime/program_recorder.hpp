@@ -223,8 +223,10 @@ class ProgramRecorder {
   std::uint32_t communicator(Function function, const Context& made) {
     return communicator(function, made, made.id());
   }
-  /// A new intercommunicator: a communicator of both groups. places: of the other group's ranks in it.
-  std::uint32_t intercommunicator(Function function, const Context& both, std::vector<int> places);
+  /// A new intercommunicator: a communicator of both groups, with these world ranks. places: of the other
+  /// group's ranks in it.
+  std::uint32_t intercommunicator(Function function, std::span<const int> world, std::uint64_t id,
+                                  std::vector<int> places);
   /// A communicator of this process and another one, by their world ranks. Lists the lower one first.
   std::uint32_t pair(Function function, int one, int other, std::uint64_t id);
   /// A persistent collective, whose starts are collectives on the returned number. parent: its communicator.
@@ -247,7 +249,7 @@ class ProgramRecorder {
   /// The current call has no model and no event, and communicates with processes outside of the program.
   void communicates(std::uint64_t bytes) {
     watch_.communicates = has_outside_ = true;
-    watch_.moved = bytes;
+    watch_.moved += bytes;
   }
   /// The call takes no modelled time if it has no event.
   void without_cost(Function function);

@@ -283,6 +283,14 @@ void follow_starts(Session& session, MPI_Comm comm, MPI_Request& handle,
   handle = request.handle;
 }
 
+void follow_outside(Session& session, MPI_Comm comm, MPI_Request& handle, std::uint64_t bytes) {
+  if (session.recorder() == nullptr) return;
+  follow_starts(session, comm, handle, [bytes] {
+    Session::current->recorder()->communicates(bytes);
+    return std::uint32_t{0};
+  });
+}
+
 MPI_Request library_request(MPI_Request handle) {
   if (handle == MPI_REQUEST_NULL || offramp_native_request_is_own(handle) == 0) return handle;
   const Request& request = request_in(offramp_native_request_body(handle));

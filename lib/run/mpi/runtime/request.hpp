@@ -129,6 +129,10 @@ MPI_Request follow(Session& session, MPI_Comm comm, MPI_Request library, std::ui
 /// number of what the completion waits for.
 void follow_starts(Session& session, MPI_Comm comm, MPI_Request& handle,
                    std::function<std::uint32_t()> record) REQUIRES(session_lock);
+/// Makes a persistent request, whose starts communicate with processes outside of MPI_COMM_WORLD, a recorded
+/// one.
+void follow_outside(Session& session, MPI_Comm comm, MPI_Request& handle, std::uint64_t bytes)
+    REQUIRES(session_lock);
 /// The MPI library's request behind one that follow_starts() made.
 MPI_Request library_request(MPI_Request handle);
 /// Sets the number of what the completion of a started request waits for.

@@ -55,7 +55,8 @@ struct Partitions {
     std::uint64_t bytes = 0;  // of a part
     int ready = 0;
   };
-  using Envelope = std::tuple<std::uint64_t, int, int, int>;  // context, source, destination (world), tag
+  using Envelope =
+      std::tuple<bool, std::uint64_t, int, int, int>;  // sends, context, source, destination, tag
   std::unordered_map<MPI_Request, Message> sent;
   std::map<Envelope, std::uint32_t> made;
 };

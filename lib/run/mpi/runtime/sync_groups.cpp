@@ -190,7 +190,9 @@ void record_access(InterposedCall& call, const AccessedData& data, MPI_Win windo
                    MPI_Request* request) {
   Session& session = call.session;
   SyncGroup* const place = session.sync_groups().find(window);
-  if (place == nullptr || call.recorder() == nullptr) return;
+  if (call.recorder() == nullptr) return;
+  // All other windows are known.
+  if (place == nullptr) return call.recorder()->communicates(std::max(data.bytes, data.back));
   if (target < 0) return call.recorder()->without_cost(call.function());
   const std::uint32_t recorded = call.recorder()->access(call.function(), place->context->recorded, target,
                                                          data.kind, data.bytes, data.back, false);
@@ -300,19 +302,38 @@ void open_intercommunicator(InterposedCall& call, MPI_Comm comm) {
   call.unlocked([&] { return native.Allreduce(&own, &theirs, 1, MPI_UINT64_T, MPI_MAX, comm); });
   call.unlocked([&] { return native.Allreduce(&theirs, &ours, 1, MPI_UINT64_T, MPI_MAX, comm); });
   const std::uint64_t id = std::max(ours, theirs);
-  const auto place_in = [&world](int rank) {
-    return static_cast<int>(std::lower_bound(world.begin(), world.end(), rank) - world.begin());
+  const auto place_in = [&world](int one) {
+    return static_cast<int>(std::lower_bound(world.begin(), world.end(), one) - world.begin());
   };
-  int rank = 0;
-  pmpi::Comm_rank(comm, &rank);
-  MpiCommunicator& added = *communicators.add_between_groups(comm, id, rank, other);
-  for (int& peer : other) peer = place_in(peer);
-  SyncGroups& groups = call.session.sync_groups();
-  groups.open(comm, id, place_in(call.engine.rank()), std::move(world), std::move(other));
-  const SyncGroup& made = *groups.find(comm);
-  if (call.recorder() == nullptr) return;
-  made.context->recorded = call.recorder()->intercommunicator(call.function(), *made.context, made.remote);
-  set_recorded(added, made.context->recorded);
+  Intercommunicator made{id, 0, other, place_in(call.engine.rank()), world, std::move(other), 0};
+  pmpi::Comm_rank(comm, &made.rank);
+  std::transform(made.places.begin(), made.places.end(), made.places.begin(), place_in);
+  made.record(call);
+  made.add(call.session, comm);
+}
+
+void Intercommunicator::record(InterposedCall& call) {
+  if (call.recorder() != nullptr)
+    recorded = call.recorder()->intercommunicator(call.function(), world, id, places);
+}
+
+void Intercommunicator::add(Session& session, MPI_Comm comm) const {
+  set_recorded(*session.marshal().communicators.add_between_groups(comm, id, rank, peers), recorded);
+  session.sync_groups().open(comm, id, place, world, places);
+  session.sync_groups().find(comm)->context->recorded = recorded;
+}
+
+std::optional<Intercommunicator> duplicate_of(Session& session, MPI_Comm comm) {
+  MpiCommunicator* const own = session.marshal().communicators.find(comm);
+  const SyncGroup* const both = session.sync_groups().find(comm);
+  if (own == nullptr || both == nullptr || both->remote.empty()) return std::nullopt;
+  return Intercommunicator{Communicators::next_derived_id(*own),
+                           own->rank,
+                           *own->context->members(),
+                           both->context->rank(),
+                           *both->context->members(),
+                           both->remote,
+                           0};
 }
 
 void sync_at_new(InterposedCall& call, MPI_Comm comm) {

@@ -154,6 +154,21 @@ void record_access(InterposedCall& call, const AccessedData& data, MPI_Win windo
 /// created. All members must call it, or none.
 void open_sync_group(InterposedCall& call, MPI_Comm comm, MPI_Win window);
 void open_sync_group(InterposedCall& call, MPI_Comm comm, MPI_File file);
+/// What a rank knows of an intercommunicator whose members are all in MPI_COMM_WORLD.
+struct Intercommunicator {
+  std::uint64_t id;         // agreed among both groups
+  int rank;                 // in the own group
+  std::vector<int> peers;   // the other group's world ranks
+  int place;                // this rank's in `world`
+  std::vector<int> world;   // the world ranks of both groups
+  std::vector<int> places;  // the other group's in `world`
+  std::uint32_t recorded;   // its number in the recording
+
+  void record(InterposedCall& call);
+  void add(Session& session, MPI_Comm comm) const;
+};
+/// A duplicate that all members make. `nullopt` if the communicator is not such an intercommunicator.
+std::optional<Intercommunicator> duplicate_of(Session& session, MPI_Comm comm);
 /// Opens the group of a new intercommunicator. Its members agree on an id through the MPI library.
 void open_intercommunicator(InterposedCall& call, MPI_Comm comm);
 /// Synchronizes the members of a new communicator that has no common parent.
