@@ -41,8 +41,9 @@ static PetscErrorCode solve(const char* way, PetscReal* error) {
   Vec exact, right, found;
   PetscFunctionBegin;
   PetscCall(PetscOptionsSetValue(NULL, "-sf_type", way));
-  PetscCall(DMDACreate3d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, 7, 7, 7,
-                         PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, NULL, &grid));
+  PetscCall(DMDACreate3d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE,
+                         DMDA_STENCIL_STAR, 7, 7, 7, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL,
+                         NULL, NULL, &grid));
   PetscCall(DMSetUp(grid));
   DM fine[2];
   PetscCall(DMRefineHierarchy(grid, 2, fine));
