@@ -113,7 +113,6 @@ class Machine {
   void crossed(std::uint32_t number, Time first, Time last);
 
   [[nodiscard]] const WireCounters& wire() const { return wire_; }
-  [[nodiscard]] bool is_idle() const { return operations_.empty(); }
 
  private:
   enum class EventKind : std::uint8_t { kEnter, kSend, kArrive, kCombine, kSpread, kDeliver, kDone };

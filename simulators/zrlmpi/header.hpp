@@ -97,7 +97,6 @@ class Header {
   [[nodiscard]] std::uint32_t context() const { return get(Field::kContext); }
   [[nodiscard]] std::uint32_t sequence() const { return get(Field::kSequence); }
   [[nodiscard]] bool extended() const { return (get(Field::kFlags) & kVersionMask) != 0; }
-  [[nodiscard]] bool header_per_datagram() const { return (get(Field::kFlags) & kPerDatagram) != 0; }
   [[nodiscard]] bool has_block() const { return (get(Field::kFlags) & kBlock) != 0; }
   /// Padding bytes in the last word, 0-3.
   [[nodiscard]] std::uint32_t padding() const { return get(Field::kFlags) & kPaddingMask; }

@@ -53,7 +53,8 @@ static void collectives(MPI_Comm inter, int my_rank, int remote, char* out, char
 }
 
 CASE(between_groups) {
-  MPI_Comm half, inter;
+  MPI_Comm half, inter, twin;
+  MPI_Request duplication;
   int my_rank, remote;
   if (np < 2) SKIP("needs two ranks");
   MPI_Comm_split(MPI_COMM_WORLD, me % 2, 0, &half);
@@ -66,6 +67,12 @@ CASE(between_groups) {
     fill_pattern(out, bytes, me, 2 * my_rank + !(me % 2), bytes);
     messages(inter, my_rank, out, in);
   }
+  // A nonblocking duplicate is carried, too.
+  MPI_Comm_idup(inter, &twin, &duplication);
+  MPI_Wait(&duplication, MPI_STATUS_IGNORE);
+  if (my_rank < remote) messages(twin, my_rank, out, in);
+  MPI_Barrier(twin);
+  MPI_Comm_free(&twin);
   memset(out, 1, (size_t)bytes * (size_t)(np + 1));
   collectives(inter, my_rank, remote, out, in);
   free(out);

@@ -37,7 +37,6 @@ class Lane {
   [[nodiscard]] Backend& backend(std::uint8_t index) { return *members_[index].backend; }
   [[nodiscard]] const std::vector<Member>& members() const { return members_; }
   [[nodiscard]] Backend& primary() { return *members_[primary_].backend; }
-  [[nodiscard]] std::uint8_t primary_index() const { return primary_; }
   [[nodiscard]] const std::string& name() const { return members_[primary_].name; }
 
   struct Choice {

@@ -28,8 +28,12 @@ std::optional<Partitions::Message> record_partitioned(InterposedCall& call, bool
   const std::uint64_t context = place->context->id();
   const std::uint32_t number = session.partitions().made[{sends, context, source, destination, tag}]++;
   const std::uint64_t id = Communicators::id_of_partitioned(context, source, destination, tag, number);
-  return Partitions::Message{call.recorder()->pair(call.function(), own, other, id), other > own ? 1 : 0,
-                             parts, known->bytes(static_cast<std::size_t>(count)), 0};
+  const std::uint64_t bytes = known->bytes(static_cast<std::size_t>(count));
+  constexpr std::uint64_t kTags = std::uint64_t{1} << 30;
+  if (own == other)
+    return Partitions::Message{recording::kSelf, 0, static_cast<int>(id % kTags), parts, bytes};
+  return Partitions::Message{call.recorder()->pair(call.function(), own, other, id), other > own ? 1 : 0, 0,
+                             parts, bytes};
 }
 
 /// MPICH 4.0 declares the list without const.
@@ -66,7 +70,7 @@ int make_ready(Function function, MPI_Request handle, int parts, Body body) {
     message.ready = 0;
     set_recorded(call.session, handle,
                  call.recorder()->library_message(function, EventKind::kSend, message.communicator,
-                                                  message.peer, 0, message.bytes, true));
+                                                  message.peer, message.tag, message.bytes, true));
   }
   return code;
 }
@@ -102,8 +106,8 @@ int Precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype datatype
   if (!message) return code;
   follow_starts(call.session, comm, *request, [message = *message] {
     const std::uint64_t room = message.bytes * static_cast<std::uint64_t>(message.parts);
-    return Session::current->recorder()->library_message(current_function(), EventKind::kReceive,
-                                                         message.communicator, message.peer, 0, room, true);
+    return Session::current->recorder()->library_message(
+        current_function(), EventKind::kReceive, message.communicator, message.peer, message.tag, room, true);
   });
   return code;
 }

@@ -63,10 +63,8 @@ int make_uncarried(Function function, std::int64_t count, MPI_Datatype type, MPI
   if (handle == nullptr || !is_outside(*Session::current, comm)) return library();
   InterposedCall call(function);
   const int code = pass_through(call, function, library);
-  const TypeInfo* const known = call.session.marshal().find_type(type);
-  const std::uint64_t bytes =
-      known != nullptr && count > 0 ? known->bytes(static_cast<std::size_t>(count)) : 0;
-  if (code == MPI_SUCCESS) follow_outside(call.session, comm, *handle, bytes);
+  if (code == MPI_SUCCESS)
+    follow_outside(call.session, comm, *handle, call.session.marshal().bytes_of(count, type));
   return code;
 }
 

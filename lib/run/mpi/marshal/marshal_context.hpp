@@ -40,6 +40,11 @@ struct MarshalContext {
   const TypeInfo* find_type(MPI_Datatype type) {
     return (persistent != nullptr ? persistent->types : datatypes).find(type);
   }
+  /// The bytes of `count` elements; 0 for types that are not committed.
+  std::uint64_t bytes_of(std::int64_t count, MPI_Datatype type) {
+    const TypeInfo* const known = find_type(type);
+    return known != nullptr && count > 0 ? known->bytes(static_cast<std::size_t>(count)) : 0;
+  }
 
   Engine& engine;
   Communicators communicators;

@@ -57,9 +57,7 @@ BlockSizes block_sizes(SendCount send_count, SendType send_type, ReceiveCount re
   };
   const auto bytes = [at](const auto& counts, const auto& types) {
     return [=](std::size_t place) -> std::uint64_t {
-      const TypeInfo* const type = Session::current->marshal().find_type(at(types, place));
-      const auto count = at(counts, place);
-      return type != nullptr && count > 0 ? type->bytes(static_cast<std::size_t>(count)) : 0;
+      return Session::current->marshal().bytes_of(at(counts, place), at(types, place));
     };
   };
   return {bytes(send_count, send_type), bytes(receive_count, receive_type), flow, root};

@@ -543,8 +543,7 @@ std::uint32_t ProgramRecorder::communicator(Function function, const Context& me
 
 std::uint32_t ProgramRecorder::pair(Function function, int one, int other, std::uint64_t id) {
   const std::array members = {std::min(one, other), std::max(one, other)};
-  return new_communicator(event(EventKind::kCommunicator, function, 0),
-                          std::span(members).first(one == other ? 1 : 2), id);
+  return new_communicator(event(EventKind::kCommunicator, function, 0), members, id);
 }
 
 std::uint32_t ProgramRecorder::intercommunicator(Function function, std::span<const int> world,

@@ -227,7 +227,8 @@ class ProgramRecorder {
   /// group's ranks in it.
   std::uint32_t intercommunicator(Function function, std::span<const int> world, std::uint64_t id,
                                   std::vector<int> places);
-  /// A communicator of this process and another one, by their world ranks. Lists the lower one first.
+  /// A communicator of this process and another one, by their different world ranks. Lists the lower one
+  /// first.
   std::uint32_t pair(Function function, int one, int other, std::uint64_t id);
   /// A persistent collective, whose starts are collectives on the returned number. parent: its communicator.
   std::uint32_t persistent(Function function, const Context& place, std::uint32_t parent);

@@ -149,9 +149,7 @@ bool is_outside(Session& session, MPI_Comm comm) {
 void note_outside(Session& session, std::int64_t count, MPI_Datatype type) {
   if (session.recorder() == nullptr) return;
   const Session::Lock guard(session);
-  const TypeInfo* const known = session.marshal().find_type(type);
-  session.recorder()->communicates(
-      known != nullptr && count > 0 ? known->bytes(static_cast<std::size_t>(count)) : 0);
+  session.recorder()->communicates(session.marshal().bytes_of(count, type));
 }
 
 int error_code(Outcome outcome) {

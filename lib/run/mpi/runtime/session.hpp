@@ -51,6 +51,7 @@ struct Partitions {
   struct Message {
     std::uint32_t communicator = 0;  // recorded
     int peer = 0;                    // in it
+    int tag = 0;
     int parts = 0;
     std::uint64_t bytes = 0;  // of a part
     int ready = 0;

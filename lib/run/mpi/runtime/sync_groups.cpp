@@ -178,9 +178,7 @@ std::uint32_t record_blocks(InterposedCall& call, const Context& place, const Pe
 }
 
 AccessedData accessed_data(Access kind, bool to_target, bool back, std::int64_t count, MPI_Datatype type) {
-  const TypeInfo* const known = Session::current->marshal().find_type(type);
-  const std::uint64_t bytes =
-      known != nullptr && count > 0 ? known->bytes(static_cast<std::size_t>(count)) : std::uint64_t{0};
+  const std::uint64_t bytes = Session::current->marshal().bytes_of(count, type);
   constexpr std::uint64_t kLargestAtomic = 8;
   if (kind == Access::kCombine && count == 1 && bytes <= kLargestAtomic) kind = Access::kAtomic;
   return {kind, to_target ? bytes : 0, back ? bytes : 0};
