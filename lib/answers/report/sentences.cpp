@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/answers/report/answer.hpp"
 #include "lib/base/format.hpp"
 #include "lib/programs/recording/event.hpp"
 
@@ -35,7 +36,7 @@ std::string unmodelled_text(const WholeRun& run) {
 }
 
 std::string native_text(const recording::NativeTimes& native) {
-  const std::string run = "natively " + time_text(static_cast<double>(native.run));
+  std::string run = "natively " + time_text(static_cast<double>(native.run));
   if (native.in_mpi > 1) return run;  // several threads at once
   return fmt::format("{}, {} of it in MPI", run, percent_text(native.in_mpi, 1, 0));
 }

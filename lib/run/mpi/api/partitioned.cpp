@@ -28,7 +28,7 @@ std::optional<Partitions::Message> record_partitioned(InterposedCall& call, bool
   const std::uint64_t context = place->context->id();
   const std::uint32_t number = session.partitions().made[{sends, context, source, destination, tag}]++;
   const std::uint64_t id = Communicators::id_of_partitioned(context, source, destination, tag, number);
-  const std::uint64_t bytes = known->bytes(static_cast<std::size_t>(count));
+  const std::uint64_t bytes = known->bytes(count);
   constexpr std::uint64_t kTags = std::uint64_t{1} << 30;
   if (own == other)
     return Partitions::Message{recording::kSelf, 0, static_cast<int>(id % kTags), parts, bytes};

@@ -43,7 +43,7 @@ struct MarshalContext {
   /// The bytes of `count` elements; 0 for types that are not committed.
   std::uint64_t bytes_of(std::int64_t count, MPI_Datatype type) {
     const TypeInfo* const known = find_type(type);
-    return known != nullptr && count > 0 ? known->bytes(static_cast<std::size_t>(count)) : 0;
+    return known != nullptr && count > 0 ? known->bytes(count) : 0;
   }
 
   Engine& engine;

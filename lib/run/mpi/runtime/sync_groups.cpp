@@ -11,6 +11,7 @@
 #include "lib/run/mpi/runtime/request.hpp"
 #include "lib/run/mpi/runtime/session.hpp"
 #include "lib/run/native/pmpi.hpp"
+#include "lib/run/native/world_comm.hpp"
 
 namespace offramp {
 
