@@ -124,7 +124,7 @@ class Windows(CliTest):
 
     def test_are_named_as_what_they_are(self):
         text = self.offramp("replay", self.PUTS, "--compare", "host,dpu", "--details", "--trace", "t.json", "--report", "r.json").stdout
-        self.assertRegex(text, r"\nwhy   rounds: fences take [\d.]+ us instead of [\d.]+ us\n")
+        self.assertRegex(text, r"\nwhy   rounds: barriers take [\d.]+ us instead of [\d.]+ us\n")
         self.assertIn("declined, carried by the host: 40 MPI_Put: accesses to the memory of other ranks are left to the host", text)
         self.assertRegex(text, r"  MPI_Put, \S* ?\(?patterns\+0x")
         events = json.loads((self.folder / "t.json").read_text())["traceEvents"]

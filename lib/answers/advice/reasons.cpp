@@ -83,14 +83,9 @@ std::optional<SizeDifference> largest_difference(const ReplayResult& baseline, c
   return largest;
 }
 
-/// "collectives of 4 B". Those without data are the barriers of MPI_Barrier and MPI_Win_fence.
-std::string operations_text(const ReplayResult& result, const SizeDifference& one, bool collective) {
-  const auto calls = [&](std::string_view function) {
-    return std::ranges::find(result.functions, function) != result.functions.end();
-  };
-  if (collective && one.bytes == 0 && calls("MPI_Win_fence"))
-    return calls("MPI_Barrier") ? "barriers and fences" : "fences";
-  if (collective && one.bytes == 0 && calls("MPI_Barrier")) return "barriers";
+/// "collectives of 4 B". Those without data are barriers, also that of MPI_Win_fence.
+std::string operations_text(const SizeDifference& one, bool collective) {
+  if (collective && one.bytes == 0) return "barriers";
   constexpr std::array kKinds = {"sends", "receives", "collectives", "accesses"};
   return fmt::format("{} of {}", kKinds.at(one.kind), bytes_text(std::round(one.bytes)));
 }
@@ -104,7 +99,7 @@ std::string speed_text(const ReplayResult& baseline, const ReplayResult& hardwar
                      one->bytes >= kLong ? "bandwidth"
                      : collective        ? "rounds"
                                          : "latency",
-                     operations_text(baseline, *one, collective), time_text(one->hardware * nanoseconds),
+                     operations_text(*one, collective), time_text(one->hardware * nanoseconds),
                      time_text(one->baseline * nanoseconds));
 }
 

@@ -78,16 +78,6 @@ bool ReplayThread::blocks_of(std::vector<RankHandle::Block>& blocks, std::uint32
   return true;
 }
 
-bool ReplayThread::ranks_of(std::vector<int>& ranks, std::uint32_t list, int limit) {
-  ranks.clear();
-  for (const std::uint64_t rank : reader_.list(list)) {
-    if (rank >= static_cast<std::uint64_t>(limit))
-      return refuse(fmt::format("rank {} is not one of {}", rank, limit));
-    ranks.push_back(static_cast<int>(rank));
-  }
-  return true;
-}
-
 /// Reads one block per rank if there_are, and otherwise checks that the list is empty.
 bool ReplayThread::blocks(std::vector<std::size_t>& sizes, std::uint32_t list, bool there_are) {
   const auto listed = reader_.list(list);
@@ -157,8 +147,12 @@ void ReplayThread::make_communicator() {
   };
   const ReplayRun::Members* members = run_.last_members(reader_.list(event_.list), own_.job);
   if (members == nullptr) {
-    if (!ranks_of(to_, event_.list, own_.job.ranks)) return;
-    for (int& rank : to_) rank += own_.job.first;
+    to_.clear();
+    for (const std::uint64_t rank : reader_.list(event_.list)) {
+      if (rank >= static_cast<std::uint64_t>(own_.job.ranks))
+        return (void)refuse(fmt::format("rank {} is not one of {}", rank, own_.job.ranks));
+      to_.push_back(own_.job.first + static_cast<int>(rank));
+    }
     from_ = to_;
     if (!std::is_sorted(from_.begin(), from_.end())) std::sort(from_.begin(), from_.end());
     if (std::adjacent_find(from_.begin(), from_.end()) != from_.end()) return refuse_members();

@@ -186,6 +186,9 @@ Task<void> ReplayThread::play() {
         break;
       case EventKind::kNative:
         (void)rest(own_.replayed.native, reader_.times().native, run_.options.compute.native);
+        if (!has(recording::kCommunicates)) break;
+        is_outside_ = true;
+        counter_of(call_).bytes_outside += event_.bytes;
         break;
       case EventKind::kCount:
         break;
@@ -338,8 +341,7 @@ void ReplayThread::begin_call() {
   call_ = event_.call;
   call_site_ = event_.site;
   in_call_ = event_.kind != EventKind::kPhase && !run_.is_end(call_);  // neither counts as a call in reports
-  is_outside_ = event_.kind == EventKind::kNative && has(recording::kCommunicates);
-  if (is_outside_) counter_of(call_).bytes_outside += event_.bytes;
+  is_outside_ = false;
   const bool takes_time = !is_local(event_.kind) || lasts_;
   is_reported_ = in_call_ && run_.options.observer != nullptr && takes_time;
   if (in_call_ && is_local(event_.kind)) ++counter_of(call_).native;

@@ -228,7 +228,6 @@ class ReplayThread {
   [[nodiscard]] bool is_nonblocking() const {
     return begins_request(event_) && !run_.is_blocking(event_.call);
   }
-  bool ranks_of(std::vector<int>& ranks, std::uint32_t list, int limit);
   bool blocks_of(std::vector<RankHandle::Block>& blocks, std::uint32_t list);
 
   ReplayRun& run_;

@@ -150,9 +150,8 @@ struct WholeRun {
     return unmodelled > Time() ? unmodelled.seconds() / (in_calls + unmodelled).seconds() : 0;
   }
   [[nodiscard]] double share_of_bytes_unmodelled() const {
-    return bytes_unmodelled > 0
-               ? static_cast<double>(bytes_unmodelled) / static_cast<double>(bytes + bytes_unmodelled)
-               : 0;
+    return static_cast<double>(bytes_unmodelled) /
+           std::max(1.0, static_cast<double>(bytes) + static_cast<double>(bytes_unmodelled));
   }
   [[nodiscard]] bool is_unmodelled_by_time() const {
     return share_unmodelled() >= share_of_bytes_unmodelled();

@@ -49,7 +49,6 @@ inline constexpr auto Graph_neighbors = &::PMPI_Graph_neighbors;
 inline constexpr auto Dist_graph_neighbors_count = &::PMPI_Dist_graph_neighbors_count;
 inline constexpr auto Dist_graph_neighbors = &::PMPI_Dist_graph_neighbors;
 inline constexpr auto Error_class = &::PMPI_Error_class;
-inline constexpr auto Reduce_local = &::PMPI_Reduce_local;
 inline constexpr auto Op_commutative = &::PMPI_Op_commutative;
 inline constexpr auto Add_error_code = &::PMPI_Add_error_code;
 inline constexpr auto Add_error_string = &::PMPI_Add_error_string;

@@ -36,14 +36,13 @@ int make_persistent_blocks(Function function, MPI_Comm comm, const BlockSizes& s
   const int code = pass_through(call, function, library);
   const bool is_known = call.session.marshal().find_for_collectives(comm) != nullptr;
   if (code != MPI_SUCCESS || call.recorder() == nullptr) return code;
-  if (is_outside(call.session, comm)) follow_outside(call.session, comm, *handle, sizes.sent(0));
+  if (is_outside(call.session, comm)) follow_outside(call.session, comm, *handle, bytes_outside(comm, sizes));
   if (!is_known) return code;
   const auto kept = std::make_shared<KeptByRequest>();
   kept->place = open_persistent(call, comm);
   follow_starts(call.session, comm, *handle, [kept, blocks = blocks_of(call.session, comm, sizes)] {
-    Session& session = *Session::current;
-    return session.recorder()->neighbours(static_cast<Function>(session.engine().function()),
-                                          kept->place.recorded, blocks.to, blocks.from, false);
+    return Session::current->recorder()->neighbours(current_function(), kept->place.recorded, blocks.to,
+                                                    blocks.from, false);
   });
   return code;
 }

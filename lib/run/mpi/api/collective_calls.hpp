@@ -80,12 +80,8 @@ template <typename Sizes, typename Build, typename Library, typename... Argument
     const BlockingCollective blocking(call.session.marshal(), function, build, arguments..., comm);
     CollectiveCall* const collective = blocking.get();
     if (collective == nullptr) {
-      Context* const place = context_between_groups(call.session, comm);
-      note_uncarried(call, comm, sizes);
-      ScopedSync sync = ScopedSync::blocks(call, place, comm, place != nullptr ? sizes() : BlockSizes());
-      const int code = pass_through(call, function, [&] { return library(arguments..., comm); });
-      sync.end(participated(code));
-      return code;
+      return pass_blocks(call, context_between_groups(call.session, comm), comm, sizes(),
+                         [&] { return library(arguments..., comm); });
     }
     const BlockingEvents events(call, *collective);
     if (!call.session.carries()) return call.leave_to_library([&] { return library(arguments..., comm); });
@@ -106,9 +102,7 @@ template <typename Sizes, typename Build, typename Library, typename... Argument
   BuiltCall collective = handle != nullptr ? build(call.session.marshal(), arguments..., comm) : nullptr;
   if (collective == nullptr) {
     call.session.library_has_work();
-    note_uncarried(call, comm, sizes);
-    Context* const place = context_between_groups(call.session, comm);
-    return start_blocks(call, place, comm, place != nullptr ? sizes() : BlockSizes(), handle, [&] {
+    return start_blocks(call, context_between_groups(call.session, comm), comm, sizes(), handle, [&] {
       return pass_through(call, function, [&] { return library(arguments..., comm, handle); });
     });
   }

@@ -37,17 +37,9 @@ std::optional<Partitions::Message> record_partitioned(InterposedCall& call, bool
 }
 
 /// MPICH 4.0 declares the list without const.
-template <typename Function>
-struct ListOf;
 template <typename List>
-struct ListOf<int (*)(int, List, MPI_Request)> {
-  using Type = List;
-};
-using PartitionList = ListOf<decltype(MpiTable::Pready_list)>::Type;
-
-Function current_function() {
-  return static_cast<Function>(Session::current->engine().function());
-}
+List list_of(int (*)(int, List, MPI_Request));
+using PartitionList = decltype(list_of(MpiTable().Pready_list));
 
 /// The library's functions with the request behind the program's, for partitions that are ready:
 /// body(request).

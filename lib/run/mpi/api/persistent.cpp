@@ -118,7 +118,7 @@ int start_requests(Function function, int count, MPI_Request* requests, Library 
     for (int i = 0; i < count && code == MPI_SUCCESS; ++i) {
       comm = offramp_native_request_comm(requests[i]);
       Request& request = request_in(offramp_native_request_body(requests[i]));
-      code = call.unlocked([&] { return start_in_library(request); });
+      if (request.repeat->record != nullptr) code = call.unlocked([&] { return start_in_library(request); });
       if (code == MPI_SUCCESS) code = start_again(call.session, request);
     }
   }

@@ -33,8 +33,9 @@ template <typename Library>
                                                   MPI_Comm comm, Library library) {
   if (!is_outside(*Session::current, comm)) return library();
   const NativeCall call(function);
-  note_outside(*Session::current, count, type);
-  return library();
+  const int code = library();
+  if (code == MPI_SUCCESS) note_outside(*Session::current, function, count, type);
+  return code;
 }
 
 /// The records of a blocking call, returned to the session by the destructor.

@@ -81,7 +81,8 @@ int pass_and_record(Function function, MPI_Win window, Body body, Record record)
   InterposedCall call(function);
   const int code = pass_through(call, function, body);
   SyncGroup* const place = call.session.sync_groups().find(window);
-  if (code == MPI_SUCCESS && place == nullptr && call.recorder() != nullptr) call.recorder()->communicates(0);
+  if (code == MPI_SUCCESS && place == nullptr && call.recorder() != nullptr)
+    call.recorder()->communicates(function, 0);
   if (code != MPI_SUCCESS || place == nullptr) return code;
   record(call, *place);
   if (call.recorder() != nullptr) call.recorder()->without_cost(function);
@@ -177,10 +178,10 @@ int Win_fence(int assert, MPI_Win win) {
   InterposedCall call(Function::kWin_fence);
   SyncGroup* const place = call.session.sync_groups().find(win);
   if (place != nullptr) record_flush(call, *place, kAllTargets);
-  if (place == nullptr && call.recorder() != nullptr) call.recorder()->communicates(0);
   ScopedSync sync = ScopedSync::barrier(call, place != nullptr ? place->context : nullptr);
   const int code = pass_through(call, Function::kWin_fence, [&] { return native.Win_fence(assert, win); });
   sync.end(participated(code));
+  if (place == nullptr && call.recorder() != nullptr) call.recorder()->communicates(call.function(), 0);
   return code;
 }
 

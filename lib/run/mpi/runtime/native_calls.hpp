@@ -45,7 +45,7 @@ int pass_access(Function function, Data data, MPI_Win window, int target, MPI_Re
 /// array with one for each.
 template <typename SendCount, typename SendType, typename ReceiveCount, typename ReceiveType>
 BlockSizes block_sizes(SendCount send_count, SendType send_type, ReceiveCount receive_count,
-                       ReceiveType receive_type, BlockSizes::Flow flow = BlockSizes::Flow::kAll,
+                       ReceiveType receive_type, BlockSizes::Flow flow = BlockSizes::Flow::kNeighbours,
                        int root = MPI_PROC_NULL) {
   const auto at = [](const auto& given, std::size_t place) {
     using Given = std::decay_t<decltype(given)>;
@@ -66,35 +66,32 @@ BlockSizes block_sizes(SendCount send_count, SendType send_type, ReceiveCount re
 /// of the own group, or an array.
 template <typename Count>
 BlockSizes whole_sizes(Count counts, MPI_Datatype type, MPI_Comm comm) {
-  int ranks = 0;
-  pmpi::Comm_size(comm, &ranks);
-  const BlockSizes each = block_sizes(counts, type, counts, type);
-  std::uint64_t sum = 0;
-  for (int i = 0; i < ranks; ++i) sum += each.sent(static_cast<std::size_t>(i));
-  const auto whole = [sum](std::size_t) { return sum; };
-  return {whole, whole};
+  const auto whole = [counts, type, comm](std::size_t) {
+    int ranks = 0;
+    pmpi::Comm_size(comm, &ranks);
+    const BlockSizes each = block_sizes(counts, type, counts, type);
+    std::uint64_t sum = 0;
+    for (int i = 0; i < ranks; ++i) sum += each.sent(static_cast<std::size_t>(i));
+    return sum;
+  };
+  return {whole, whole, BlockSizes::Flow::kAll};
 }
 
-/// With processes outside of MPI_COMM_WORLD, notes for the recording what a collective moves, at least.
-template <typename Sizes>
-void note_uncarried(InterposedCall& call, MPI_Comm comm, Sizes sizes) {
-  if (call.recorder() == nullptr || !is_outside(call.session, comm)) return;
-  const BlockSizes each = sizes();
-  const bool is_root = each.root == MPI_ROOT;
-  const bool receives = (each.flow == BlockSizes::Flow::kToRoot && is_root) ||
-                        (each.flow == BlockSizes::Flow::kFromRoot && !is_root);
-  call.recorder()->communicates(receives ? each.received(0) : each.sent(0));
+/// Passes on a collective of blocks. place: null if the members do not synchronize.
+template <typename Body>
+int pass_blocks(InterposedCall& call, Context* place, MPI_Comm comm, const BlockSizes& sizes, Body body) {
+  ScopedSync sync = ScopedSync::blocks(call, place, comm, sizes);
+  const int code = pass_through(call, call.function(), body);
+  sync.end(participated(code));
+  if (code == MPI_SUCCESS) note_uncarried(call, comm, sizes);
+  return code;
 }
 
 /// Passes on a neighbourhood collective.
 template <typename Body>
 int pass_and_sync_neighbours(Function function, MPI_Comm comm, const BlockSizes& sizes, Body body) {
   InterposedCall call(function);
-  note_uncarried(call, comm, [&] { return sizes; });
-  ScopedSync sync = ScopedSync::blocks(call, sync_group_of(call.session, comm), comm, sizes);
-  const int code = pass_through(call, function, body);
-  sync.end(participated(code));
-  return code;
+  return pass_blocks(call, sync_group_of(call.session, comm), comm, sizes, body);
 }
 
 /// Its nonblocking form.
@@ -102,7 +99,6 @@ template <typename Body>
 int start_and_sync_neighbours(Function function, MPI_Comm comm, const BlockSizes& sizes, MPI_Request* request,
                               Body body) {
   InterposedCall call(function);
-  note_uncarried(call, comm, [&] { return sizes; });
   return start_blocks(call, sync_group_of(call.session, comm), comm, sizes, request,
                       [&] { return pass_through(call, function, body); });
 }

@@ -395,12 +395,17 @@ void ProgramRecorder::add_native(Function function) {
   // Then a wait without an event may be for such a message, and otherwise for a file.
   const bool waits = function == Function::kWait || function == Function::kWaitall ||
                      function == Function::kWaitany || function == Function::kWaitsome;
-  Event made = event(EventKind::kNative, function, 0);
-  if (std::exchange(watch_.communicates, false) || (waits && has_outside_))
-    made.flags |= recording::kCommunicates;
-  made.bytes = std::exchange(watch_.moved, 0);
-  add(made);
+  if (waits && has_outside_) return communicates(function, 0);
+  add(event(EventKind::kNative, function, 0));
   if (function != Function::kFinalize) time_call();
+}
+
+void ProgramRecorder::communicates(Function function, std::uint64_t bytes) {
+  has_outside_ = true;
+  Event made = event(EventKind::kNative, function, recording::kCommunicates);
+  made.bytes = bytes;
+  add(made);
+  time_call();
 }
 
 std::uint32_t ProgramRecorder::started(Function function, const Event& again, std::uint32_t& wildcard) {

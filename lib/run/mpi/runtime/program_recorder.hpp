@@ -58,15 +58,13 @@ struct CallWatch {
   std::uint64_t outside = 0;  // time between calls, not recorded yet
   std::uint64_t cpu = 0;      // CPU time in nanoseconds, at cpu_read
   std::uint64_t cpu_read = 0;
-  std::uint64_t idle = 0;     // time without CPU in nanoseconds, since `ready` was read
-  std::uint64_t ready = 0;    // time ready to run without a processor, in nanoseconds
-  CallPlace place;            // of the current call
-  std::uint32_t site = 0;     // the number of its call site, once it has an event or has failed as a poll
-  Function polled{};          // the last failed poll
-  std::uint64_t ticket = 0;   // of its event that lasts, plus 1; 0: none
-  bool silent = false;        // this call has no event yet
-  bool communicates = false;  // and its event will be one of communication without a model, of `moved` bytes
-  std::uint64_t moved = 0;
+  std::uint64_t idle = 0;    // time without CPU in nanoseconds, since `ready` was read
+  std::uint64_t ready = 0;   // time ready to run without a processor, in nanoseconds
+  CallPlace place;           // of the current call
+  std::uint32_t site = 0;    // the number of its call site, once it has an event or has failed as a poll
+  Function polled{};         // the last failed poll
+  std::uint64_t ticket = 0;  // of its event that lasts, plus 1; 0: none
+  bool silent = false;       // this call has no event yet
   bool is_modelled = false;  // this call has an event with a model
   int depth = 0;             // nesting: the library calls MPI functions within others
   int hidden = 0;            // above 0: calls are internal to the library
@@ -247,11 +245,8 @@ class ProgramRecorder {
   /// and a send is never waited for.
   std::uint32_t library_message(Function function, EventKind kind, std::uint32_t communicator, int peer,
                                 int tag, std::uint64_t bytes = 0, bool begins = false);
-  /// The current call has no model and no event, and communicates with processes outside of the program.
-  void communicates(std::uint64_t bytes) {
-    watch_.communicates = has_outside_ = true;
-    watch_.moved += bytes;
-  }
+  /// The call communicates with processes outside of the program, without a model.
+  void communicates(Function function, std::uint64_t bytes);
   /// The call takes no modelled time if it has no event.
   void without_cost(Function function);
   /// MPI_Wtime with modelled time. Returns the number of calls since the previous one, without polls.

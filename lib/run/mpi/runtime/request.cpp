@@ -207,12 +207,12 @@ void Request::observe() {
 std::uint32_t record_start(Session& session, recording::EventKind kind, const Point& point,
                            std::uint8_t flags) {
   if (session.recorder() == nullptr) return 0;
-  return session.recorder()->message(static_cast<Function>(session.engine().function()), kind, point, flags);
+  return session.recorder()->message(current_function(), kind, point, flags);
 }
 
 std::uint32_t record_start(Session& session, const CollectiveCall& collective) {
   if (session.recorder() == nullptr) return 0;
-  return session.recorder()->collective(static_cast<Function>(session.engine().function()), collective);
+  return session.recorder()->collective(current_function(), collective);
 }
 
 void open_requests() {
@@ -286,7 +286,7 @@ void follow_starts(Session& session, MPI_Comm comm, MPI_Request& handle,
 void follow_outside(Session& session, MPI_Comm comm, MPI_Request& handle, std::uint64_t bytes) {
   if (session.recorder() == nullptr) return;
   follow_starts(session, comm, handle, [bytes] {
-    Session::current->recorder()->communicates(bytes);
+    Session::current->recorder()->communicates(current_function(), bytes);
     return std::uint32_t{0};
   });
 }

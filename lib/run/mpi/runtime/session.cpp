@@ -146,10 +146,10 @@ bool is_outside(Session& session, MPI_Comm comm) {
   return comm != MPI_COMM_NULL && session.marshal().communicators.find(comm) == nullptr;
 }
 
-void note_outside(Session& session, std::int64_t count, MPI_Datatype type) {
+void note_outside(Session& session, Function function, std::int64_t count, MPI_Datatype type) {
   if (session.recorder() == nullptr) return;
   const Session::Lock guard(session);
-  session.recorder()->communicates(session.marshal().bytes_of(count, type));
+  session.recorder()->communicates(function, session.marshal().bytes_of(count, type));
 }
 
 int error_code(Outcome outcome) {

@@ -290,6 +290,11 @@ class Session {
   bool aborted_ = false;
 };
 
+/// The function that the current call is counted for.
+inline Function current_function() {
+  return static_cast<Function>(Session::current->engine().function());
+}
+
 /// The scope of a call that the MPI library carries: counts it and shows it in the hang report.
 class NativeCall {
  public:
@@ -305,8 +310,8 @@ class NativeCall {
 
 /// Whether a communicator has members outside of MPI_COMM_WORLD. The library reports invalid ones.
 bool is_outside(Session& session, MPI_Comm comm);
-/// Notes, for the recording, what the current call moves on such a communicator.
-void note_outside(Session& session, std::int64_t count, MPI_Datatype type);
+/// Records what the current call has moved on such a communicator.
+void note_outside(Session& session, Function function, std::int64_t count, MPI_Datatype type);
 
 /// The scope of one call of an MPI function that Offramp carries: acquires the lock and counts the call.
 class SCOPED_CAPABILITY InterposedCall {

@@ -178,6 +178,30 @@ std::uint32_t record_blocks(InterposedCall& call, const Context& place, const Pe
   return call.recorder()->neighbours(call.function(), place.recorded, blocks.to, blocks.from, blocking);
 }
 
+// Only arguments that are significant on this rank are read: the others need not be valid.
+std::uint64_t bytes_outside(MPI_Comm comm, const BlockSizes& sizes) {
+  using Flow = BlockSizes::Flow;
+  if (sizes.flow == Flow::kAll) return sizes.received(0);
+  if (sizes.flow == Flow::kNeighbours) {
+    const PeerBlocks blocks = blocks_of_neighbours(comm, sizes);
+    std::uint64_t sum = 0;
+    for (std::size_t i = 1; i < blocks.to.size(); i += 2) sum += blocks.to[i];
+    return sum;
+  }
+  if (sizes.flow == Flow::kNone || sizes.root == MPI_PROC_NULL) return 0;
+  int rank = 0;
+  int is_inter = 0;
+  pmpi::Comm_rank(comm, &rank);
+  pmpi::Comm_test_inter(comm, &is_inter);
+  const bool is_root = sizes.root == MPI_ROOT || (is_inter == 0 && sizes.root == rank);
+  return is_root == (sizes.flow == Flow::kFromRoot) ? sizes.sent(0) : sizes.received(0);
+}
+
+void note_uncarried(InterposedCall& call, MPI_Comm comm, const BlockSizes& sizes) {
+  if (call.recorder() != nullptr && is_outside(call.session, comm))
+    call.recorder()->communicates(call.function(), bytes_outside(comm, sizes));
+}
+
 AccessedData accessed_data(Access kind, bool to_target, bool back, std::int64_t count, MPI_Datatype type) {
   const std::uint64_t bytes = Session::current->marshal().bytes_of(count, type);
   constexpr std::uint64_t kLargestAtomic = 8;
@@ -191,7 +215,8 @@ void record_access(InterposedCall& call, const AccessedData& data, MPI_Win windo
   SyncGroup* const place = session.sync_groups().find(window);
   if (call.recorder() == nullptr) return;
   // All other windows are known.
-  if (place == nullptr) return call.recorder()->communicates(std::max(data.bytes, data.back));
+  if (place == nullptr)
+    return call.recorder()->communicates(call.function(), std::max(data.bytes, data.back));
   if (target < 0) return call.recorder()->without_cost(call.function());
   const std::uint32_t recorded = call.recorder()->access(call.function(), place->context->recorded, target,
                                                          data.kind, data.bytes, data.back, false);
@@ -237,7 +262,11 @@ void ScopedSync::end(bool took_part) {
 
 int start_blocks(InterposedCall& call, Context* place, MPI_Comm comm, const BlockSizes& sizes,
                  MPI_Request* request, const std::function<int()>& start) {
-  if (place == nullptr || request == nullptr) return start();
+  if (place == nullptr || request == nullptr) {
+    const int code = start();
+    if (code == MPI_SUCCESS) note_uncarried(call, comm, sizes);
+    return code;
+  }
   const std::uint32_t recorded = record_blocks(call, *place, blocks_of(call.session, comm, sizes), false);
   if (const int code = start(); code != MPI_SUCCESS) {
     if (recorded != 0) call.recorder()->free(call.function(), recorded);
@@ -304,7 +333,7 @@ void open_intercommunicator(InterposedCall& call, MPI_Comm comm) {
   const auto place_in = [&world](int one) {
     return static_cast<int>(std::lower_bound(world.begin(), world.end(), one) - world.begin());
   };
-  Intercommunicator made{id, 0, other, place_in(call.engine.rank()), world, std::move(other), 0};
+  Intercommunicator made{id, 0, other, place_in(call.engine.rank()), world, std::move(other)};
   pmpi::Comm_rank(comm, &made.rank);
   std::transform(made.places.begin(), made.places.end(), made.places.begin(), place_in);
   made.record(call);
@@ -326,13 +355,10 @@ std::optional<Intercommunicator> duplicate_of(Session& session, MPI_Comm comm) {
   MpiCommunicator* const own = session.marshal().communicators.find(comm);
   const SyncGroup* const both = session.sync_groups().find(comm);
   if (own == nullptr || both == nullptr || both->remote.empty()) return std::nullopt;
-  return Intercommunicator{Communicators::next_derived_id(*own),
-                           own->rank,
-                           *own->context->members(),
-                           both->context->rank(),
-                           *both->context->members(),
-                           both->remote,
-                           0};
+  const std::vector<int>& world = *both->context->members();
+  const std::uint64_t id = Communicators::next_derived_id(*own);
+  return Intercommunicator{id,    own->rank,   *own->context->members(), both->context->rank(),
+                           world, both->remote};
 }
 
 void sync_at_new(InterposedCall& call, MPI_Comm comm) {

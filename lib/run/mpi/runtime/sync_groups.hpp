@@ -94,8 +94,8 @@ using BlockBytes = std::function<std::uint64_t(std::size_t place)>;
 struct BlockSizes {
   BlockBytes sent;
   BlockBytes received;
-  /// Which peers send and receive, in a collective of an intercommunicator.
-  enum class Flow : std::uint8_t { kNone, kAll, kFromRoot, kToRoot } flow = Flow::kAll;
+  /// Which peers send and receive: neighbours, or those of a collective of an intercommunicator.
+  enum class Flow : std::uint8_t { kNeighbours, kNone, kAll, kFromRoot, kToRoot } flow = Flow::kNeighbours;
   int root = MPI_PROC_NULL;  // as in the call
 };
 /// The members' context if the communicator is an intercommunicator, otherwise null.
@@ -105,6 +105,12 @@ std::uint32_t record_blocks(InterposedCall& call, const Context& place, const Pe
                             bool blocking);
 /// The blocks of a call on a communicator with a topology, or on an intercommunicator.
 PeerBlocks blocks_of(Session& session, MPI_Comm comm, const BlockSizes& sizes);
+
+/// Bytes of a collective that has succeeded on a communicator with processes outside of MPI_COMM_WORLD: of
+/// one block, or those to all neighbours.
+std::uint64_t bytes_outside(MPI_Comm comm, const BlockSizes& sizes);
+/// Records such a collective; nothing on other communicators.
+void note_uncarried(InterposedCall& call, MPI_Comm comm, const BlockSizes& sizes);
 
 /// Records the synchronization around a call of the MPI library. In threaded programs the begin is recorded
 /// too: the other ranks may have to wait for what another thread does before they enter.
@@ -156,13 +162,13 @@ void open_sync_group(InterposedCall& call, MPI_Comm comm, MPI_Win window);
 void open_sync_group(InterposedCall& call, MPI_Comm comm, MPI_File file);
 /// What a rank knows of an intercommunicator whose members are all in MPI_COMM_WORLD.
 struct Intercommunicator {
-  std::uint64_t id;         // agreed among both groups
-  int rank;                 // in the own group
-  std::vector<int> peers;   // the other group's world ranks
-  int place;                // this rank's in `world`
-  std::vector<int> world;   // the world ranks of both groups
-  std::vector<int> places;  // the other group's in `world`
-  std::uint32_t recorded;   // its number in the recording
+  std::uint64_t id;            // agreed among both groups
+  int rank;                    // in the own group
+  std::vector<int> peers;      // the other group's world ranks
+  int place;                   // this rank's in `world`
+  std::vector<int> world;      // the world ranks of both groups
+  std::vector<int> places;     // the other group's in `world`
+  std::uint32_t recorded = 0;  // its number in the recording
 
   void record(InterposedCall& call);
   void add(Session& session, MPI_Comm comm) const;
