@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "backends/aie/collectives.hpp"
-#include "backends/aie/data.hpp"
 #include "backends/aie/device.hpp"
 #include "backends/aie/messages.hpp"
 #include "backends/aie/parameters.hpp"
@@ -128,8 +127,11 @@ class AieBackend final : public Backend {
 
   [[nodiscard]] Time post_receive_cost() const override { return setup_.command; }
 
+  [[nodiscard]] std::optional<ReductionOrder> order(const Operation& operation,
+                                                    const TeamMembers& team) override {
+    return aie::fold_of(planner_, operation, team);
+  }
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override {
-    if (team.hardware() == nullptr) return aie::carry(planner_, operation, team, buffers);
     const bool counts = operation.kind != OperationKind::kReduce || team.rank() == operation.root;
     const aie::Model model{setup_, planner_, graphs_, device_,
                            wire_,  spans_,   skew_,   counts ? &times_ : nullptr};

@@ -5,13 +5,13 @@
 
 namespace offramp::aie {
 
-Task<Outcome> gather(const Model& model, const ArrayRequirements& required, Team& team,
-                     CollectiveBuffers buffers, int root);
+/// block: bytes of one rank's block.
+Task<Outcome> gather(const Model& model, const ArrayRequirements& required, Team& team, std::size_t block,
+                     int root);
 /// in_tile: the data is already in the memory of the top's kernel.
-Task<Outcome> scatter(const Model& model, const ArrayRequirements& required, Team& team,
-                      CollectiveBuffers buffers, int root, bool in_tile);
+Task<Outcome> scatter(const Model& model, const ArrayRequirements& required, Team& team, std::size_t block,
+                      int root, bool in_tile);
 /// Sends all blocks to the top, which transposes them and sends them back.
-Task<Outcome> alltoall(const Model& model, const ArrayRequirements& required, Team& team,
-                       CollectiveBuffers buffers);
+Task<Outcome> alltoall(const Model& model, const ArrayRequirements& required, Team& team, std::size_t block);
 
 }  // namespace offramp::aie

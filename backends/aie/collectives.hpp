@@ -33,6 +33,8 @@ inline Model following(Model model) {
   return model;
 }
 
+/// The order of combination: that of the kernels in the tree, or of the butterfly.
+[[nodiscard]] Fold fold_of(Planner& planner, const Operation& operation, const TeamMembers& team);
 Task<Outcome> run_collective(Model model, const Operation& operation, Team& team, CollectiveBuffers buffers);
 
 }  // namespace offramp::aie

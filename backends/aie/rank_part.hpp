@@ -12,16 +12,6 @@
 
 namespace offramp::aie {
 
-inline MutableBytes only_sent(Bytes data) {
-  return {const_cast<std::byte*>(data.data()), data.size()};  // NOLINT
-}
-inline Slices chunks_of(MutableBytes data, Chunks chunks) {
-  return {data, chunks};
-}
-inline Slices chunks_of(Bytes data, Chunks chunks) {
-  return chunks_of(only_sent(data), chunks);
-}
-
 /// One rank's part in one operation: position, windows, and their costs.
 class RankPart {
  public:
@@ -50,31 +40,31 @@ class RankPart {
   [[nodiscard]] Outcome outcome() const { return traffic_.outcome; }
 
   /// Windows from or to a rank; connection: from this rank to the peer.
-  Input& input(int peer, std::size_t windows, Slices slices) {
-    inputs_.emplace_back(team_, traffic_, peer, windows, std::move(slices));
+  Input& input(int peer, std::size_t windows, WindowBytes bytes) {
+    inputs_.emplace_back(team_, traffic_, peer, windows, std::move(bytes));
     return inputs_.back();
   }
   /// Windows from the peer of the last output.
-  Input& input_back(int peer, std::size_t windows, Slices slices) {
+  Input& input_back(int peer, std::size_t windows, WindowBytes bytes) {
     credits_.emplace_back();
     outputs_.back().use_credits_of(&credits_.back());
-    inputs_.emplace_back(team_, traffic_, peer, windows, std::move(slices), &credits_.back());
+    inputs_.emplace_back(team_, traffic_, peer, windows, std::move(bytes), &credits_.back());
     return inputs_.back();
   }
-  Output& output(int peer, const Connection& connection, std::size_t window, Slices slices) {
+  Output& output(int peer, const Connection& connection, std::size_t window, WindowBytes bytes) {
     const Time passage = connection.shared ? Time() : setup().timing.passage(connection.hops());
     outputs_.emplace_back(team_, traffic_, TeamOutput::Targets{{peer, passage}}, connection.shared,
-                          setup().timing.stream(window), window, std::move(slices));
+                          setup().timing.stream(window), window, std::move(bytes));
     return outputs_.back();
   }
   /// Windows to all others at once.
-  Output& multicast(const Plan& plan, std::size_t window, Slices slices) {
+  Output& multicast(const Plan& plan, std::size_t window, WindowBytes bytes) {
     TeamOutput::Targets targets;
     targets.reserve(at(size()));
     for (int other = 1; other < size(); ++other)
       targets.push_back({rank_of(other), setup().timing.passage(plan.connections[at(other - 1)].hops())});
     outputs_.emplace_back(team_, traffic_, std::move(targets), false, setup().timing.stream(window), window,
-                          std::move(slices));
+                          std::move(bytes));
     return outputs_.back();
   }
   /// Own data from the host's memory.

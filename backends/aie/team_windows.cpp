@@ -12,7 +12,7 @@ Task<void> TeamInput::wait_full() {
     note(traffic_.outcome, arrival.outcome);
     credits_->push_back(arrival.stamp.first);
   }
-  Team::PendingToken token = team_.receive_token(peer_, slices_(taken_++));
+  Team::PendingToken token = team_.receive_token(peer_, bytes_(taken_++));
   const Team::Arrival arrival = co_await token;
   note(traffic_.outcome, arrival.outcome);
   team_.clock = later(team_.clock, arrival.stamp.first);
@@ -73,14 +73,14 @@ Task<void> TeamOutput::set_full_later(std::size_t window) {
 void TeamOutput::send(std::size_t window, Time begin) {
   Time visible = team_.clock;
   if (!shared_) visible = engine_free_ = freed_[window & 1U] = begin + occupied_;
-  const MutableBytes data = slices_(window);
+  const std::size_t bytes = bytes_(window);
   Sent& sent = sent_[window & 1U];
   for (const Target& target : targets_) {
     const Time arrival = visible + target.passage;
     const Stamp stamp{arrival, arrival, 0};
-    sent.push_back(team_.send_token(target.peer, data, stamp));
+    sent.push_back(team_.send_token(target.peer, bytes, stamp));
     ++traffic_.wire.packets;
-    traffic_.wire.payload_bytes += data.size();
+    traffic_.wire.payload_bytes += bytes;
     traffic_.wire.wire_bytes += window_bytes_;
   }
 }

@@ -1,12 +1,13 @@
-// Windows between ranks: lock tokens travel as tokens of the team, those of full windows with data. The DMA
-// engines of an edge are modelled at its source, by the rule of simulators/aie/network.cpp.
+// Windows between ranks: lock tokens travel as tokens of the team, those of full windows with the size of
+// their data. The DMA engines of an edge are modelled at its source, by the rule of
+// simulators/aie/network.cpp.
 #pragma once
 
 #include <array>
 #include <deque>
-#include <functional>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "offramp/model/backend.hpp"
 #include "simulators/aie/kernels.hpp"
@@ -21,21 +22,22 @@ struct Traffic {
   WireCounters wire;
 };
 
-/// The data of window k; empty for a window without data.
-class Slices {
+/// The bytes of data in each window of an edge.
+class WindowBytes {
  public:
-  Slices(MutableBytes data, Chunks chunks) : data_(data), chunks_(chunks) {}
+  /// No data: a barrier's windows.
+  WindowBytes() = default;
+  WindowBytes(Chunks chunks) : chunks_(chunks) {}  // NOLINT(google-explicit-constructor)
   /// For data that is not sent chunk by chunk.
-  explicit Slices(std::function<MutableBytes(std::size_t window)> other) : other_(std::move(other)) {}
-  MutableBytes operator()(std::size_t window) const {
-    if (other_ != nullptr) return other_(window);
-    return data_.empty() ? MutableBytes() : data_.subspan(chunks_.begin(window), chunks_.size(window));
+  explicit WindowBytes(std::vector<std::size_t> windows) : windows_(std::move(windows)) {}
+  std::size_t operator()(std::size_t window) const {
+    if (!windows_.empty()) return windows_[window];
+    return chunks_.bytes == 0 ? 0 : chunks_.size(window);
   }
 
  private:
-  MutableBytes data_;
   Chunks chunks_;
-  std::function<MutableBytes(std::size_t window)> other_;
+  std::vector<std::size_t> windows_;
 };
 
 /// Credits between two ranks that exchange windows in both directions: a rank's credits arrive between its
@@ -45,13 +47,13 @@ using Credits = std::deque<Time>;
 /// windows: number in this operation, known at both ends, so that every token sent is also received.
 class TeamInput final : public Input {
  public:
-  TeamInput(Team& team, Traffic& traffic, int peer, std::size_t windows, Slices slices,
+  TeamInput(Team& team, Traffic& traffic, int peer, std::size_t windows, WindowBytes bytes,
             Credits* credits = nullptr)
       : team_(team),
         traffic_(traffic),
         peer_(peer),
         windows_(windows),
-        slices_(std::move(slices)),
+        bytes_(std::move(bytes)),
         credits_(credits) {}
   Task<void> wait_full() override;
   Task<void> set_empty() override;
@@ -63,7 +65,7 @@ class TeamInput final : public Input {
   Traffic& traffic_;
   int peer_;
   std::size_t windows_;
-  Slices slices_;
+  WindowBytes bytes_;
   Credits* credits_;
   std::size_t taken_ = 0;
   std::size_t emptied_ = 0;
@@ -78,14 +80,14 @@ class TeamOutput final : public Output {
   };
   using Targets = PooledVector<Target>;
   TeamOutput(Team& team, Traffic& traffic, Targets targets, bool shared, Time occupied,
-             std::size_t window_bytes, Slices slices)
+             std::size_t window_bytes, WindowBytes bytes)
       : team_(team),
         traffic_(traffic),
         targets_(std::move(targets)),
         shared_(shared),
         occupied_(occupied),
         window_bytes_(window_bytes),
-        slices_(std::move(slices)) {}
+        bytes_(std::move(bytes)) {}
   Task<void> wait_empty() override;
   Task<void> set_full() override;
   /// Credits arrive through this rank's input from the same peer.
@@ -108,7 +110,7 @@ class TeamOutput final : public Output {
   bool shared_;
   Time occupied_;  // occupation of the stream by one window
   std::size_t window_bytes_;
-  Slices slices_;
+  WindowBytes bytes_;
   Credits* credits_ = nullptr;
   std::size_t filled_ = 0;
   Time engine_free_;

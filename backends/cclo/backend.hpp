@@ -42,6 +42,9 @@ class CcloBackend final : public Backend {
   void record_sender(const Transfer& transfer, const Passage& passage) override;
   [[nodiscard]] Time post_receive_cost() const override { return configuration_.host.queue; }
 
+  [[nodiscard]] std::optional<ReductionOrder> order(const Operation& operation,
+                                                    const TeamMembers& team) override;
+  /// Runs a collective as a call of the engine.
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override;
 
   [[nodiscard]] WireCounters wire() const override { return wire_; }
@@ -86,12 +89,6 @@ class CcloBackend final : public Backend {
   [[nodiscard]] const Remedy& larger_memory(int ranks) const;
 
   [[nodiscard]] std::string_view objection_to_call(const Operation& operation) const;
-
-  /// Runs a collective as a call of the engine.
-  Task<Outcome> call_engine(const Operation& operation, Team& team, CollectiveBuffers buffers);
-  /// Moves the data without hardware: combines what the firmware's algorithm combines, in its order.
-  [[nodiscard]] Task<Outcome> carry(const Operation& operation, Team& team,
-                                    const CollectiveBuffers& buffers) const;
 
   static Scenario scenario_of_kind(OperationKind kind);
 

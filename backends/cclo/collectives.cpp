@@ -1,13 +1,11 @@
 // Collectives: one call of the engine per rank, whose firmware communicates with its peers'. Its algorithms
 // are in simulators/cclo/firmware_eager.cpp and firmware_rendezvous.cpp; is_rendezvous() selects between
-// them. This file has the call (call_engine()) with the copies of staged memory around it. Without hardware,
-// carry() moves the data, combining in the order of the firmware's algorithm.
+// them. This file has the call with the copies of staged memory around it, and the order in which the
+// firmware combines.
 #include <algorithm>
 #include <utility>
 
 #include "backends/cclo/backend.hpp"
-#include "backends/cclo/data.hpp"
-#include "simulators/world/dataflow.hpp"
 
 namespace offramp::cclo {
 
@@ -26,6 +24,19 @@ Scenario CcloBackend::scenario_of_kind(OperationKind kind) {
     if (known == kind) return scenario;
   }
   return Scenario::kNop;  // declined by supports()
+}
+
+/// The top combines all contributions. The hardware does so in the order of arrival; the order of a run is
+/// that of a simultaneous start, with the rank before the top first.
+static Fold flat_fold(const TeamMembers& team, int top) {
+  Fold fold;
+  if (team.rank() != top) {
+    fold.parent = top;
+    return fold;
+  }
+  for (int distance = 1; distance < team.size(); ++distance)
+    fold.add_child((top - distance + team.size()) % team.size());
+  return fold;
 }
 
 CcloBackend::Staged CcloBackend::staged_of(const Operation& operation, const Team& team,
@@ -69,28 +80,25 @@ void CcloBackend::copy_back(RankEngine& engine, Team& team, std::uint64_t bytes)
   };
 }
 
-Task<Outcome> CcloBackend::collective(const Operation& operation, Team& team, CollectiveBuffers buffers) {
-  return team.hardware() != nullptr ? call_engine(operation, team, buffers) : carry(operation, team, buffers);
-}
-
-Task<Outcome> CcloBackend::carry(const Operation& operation, Team& team,
-                                 const CollectiveBuffers& buffers) const {
-  if (!reduces(operation.kind)) return move_data(operation, team, buffers);
+std::optional<ReductionOrder> CcloBackend::order(const Operation& operation, const TeamMembers& team) {
   const Tuning& tuning = configuration_.tuning;
+  const int top = top_of(operation);
+  const bool scatters = operation.kind == OperationKind::kReduceScatter;
+  const auto ranks = static_cast<std::uint64_t>(team.size());
   if (is_rendezvous(spec_, scenario_of_kind(operation.kind), operation.bytes)) {
-    const int top = top_of(operation);
-    const bool flat = static_cast<std::uint32_t>(team.size()) <= tuning.reduce_flat_ranks ||
-                      buffers.send.size() <= tuning.reduce_flat_bytes;
-    return move_data(operation, team, buffers, flat ? flat_fold(team, top) : binomial_fold(team, top));
+    const bool flat = ranks <= tuning.reduce_flat_ranks ||
+                      operation.bytes * (scatters ? ranks : 1) <= tuning.reduce_flat_bytes;
+    return flat ? flat_fold(team, top) : Fold::binomial(team, top);
   }
-  if (operation.kind == OperationKind::kReduce)
-    return move_data(operation, team, buffers, chain_fold(team, operation.root));
+  if (operation.kind == OperationKind::kReduce) return Fold::chain(team, top);
+  if (scatters || spec_.generation == Generation::kFirst) return Ring{};
+  // One RX buffer of whole chunks at a time.
   const std::uint64_t element = operation.elements > 0 ? operation.bytes / operation.elements : 1;
-  if (operation.kind == OperationKind::kReduceScatter) return reduce_scatter_on_ring(team, buffers);
-  return allreduce_on_ring(spec_, team, buffers, element);
+  const std::uint64_t unit = std::max<std::uint64_t>(1, element) * ranks;
+  return Ring{std::max(unit, spec_.rx_buffer_bytes / unit * unit)};
 }
 
-Task<Outcome> CcloBackend::call_engine(const Operation& operation, Team& team, CollectiveBuffers buffers) {
+Task<Outcome> CcloBackend::collective(const Operation& operation, Team& team, CollectiveBuffers buffers) {
   const int place = team.world_rank(team.rank());
   RankEngine& own = engine(place);
   Driver& driver = own.driver;

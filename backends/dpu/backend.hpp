@@ -65,8 +65,6 @@ class DpuBackend final : public Backend {
   /// True if the first collective of this communicator fills its endpoint cache.
   [[nodiscard]] bool fills_a_cache(const Team& team) const;
 
-  /// Runs a collective with modelled time.
-  Task<Outcome> serve(const Operation& operation, Team& team, CollectiveBuffers buffers);
   /// Each message has one number of the fault script per possible attempt.
   [[nodiscard]] Repair repair_of_message(const Transfer& transfer, Time at);
   /// A message crosses PCIe to the service process, and the network or the DPU's loopback.

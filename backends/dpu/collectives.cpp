@@ -1,28 +1,13 @@
 // Collectives: the host posts its part and is notified when the service processes are done. Their work is in
-// world_collectives.cpp, their algorithms are in simulators/dpu/plan.cpp and barrier.cpp. In a run,
-// simulators/world/dataflow.cpp moves the bytes.
+// world_collectives.cpp, their algorithms are in simulators/dpu/plan.cpp and barrier.cpp. They combine in the
+// order of arrival, so supports() accepts commutative reductions only, and the order of a run is the default.
 #include <bit>
 
 #include "backends/dpu/backend.hpp"
-#include "simulators/world/dataflow.hpp"
 
 namespace offramp::dpu {
-namespace {
-
-/// supports() accepts commutative reductions only, so a binomial tree is equivalent to the service's
-/// algorithms.
-Task<Outcome> carry(const Operation& operation, Team& team, const CollectiveBuffers& buffers) {
-  if (!reduces(operation.kind)) return move_data(operation, team, buffers);
-  return move_data(operation, team, buffers, binomial_fold(team, top_of(operation)));
-}
-
-}  // namespace
 
 Task<Outcome> DpuBackend::collective(const Operation& operation, Team& team, CollectiveBuffers buffers) {
-  return team.hardware() != nullptr ? serve(operation, team, buffers) : carry(operation, team, buffers);
-}
-
-Task<Outcome> DpuBackend::serve(const Operation& operation, Team& team, CollectiveBuffers buffers) {
   const PlatformSpec& platform = driver_.platform;
   const auto own = static_cast<std::int64_t>(
       has_blocks_of_different_sizes(operation.kind) ? buffers.send.size() : operation.bytes);
@@ -35,7 +20,7 @@ Task<Outcome> DpuBackend::serve(const Operation& operation, Team& team, Collecti
   team.host_free = posted + cost.copy;
   if (team.size() == 1) {
     team.clock = team.host_free;
-    co_return co_await carry(operation, team, buffers);
+    co_return Outcome::kOk;
   }
   WorldCollectives::RankPart part;
   shared_.join(part, operation, team, *team.devices(), buffers, posted, fills_a_cache(team));

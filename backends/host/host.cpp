@@ -15,22 +15,9 @@
 #include "backends/host/validation.hpp"
 #include "offramp/kernel/immortal.hpp"
 #include "offramp/kernel/repair.hpp"
-#include "simulators/world/dataflow.hpp"
 
 namespace offramp {
 namespace {
-
-/// True for short collectives without reduction, whose result is independent of the algorithm and whose time
-/// depends on the number of messages only. For few ranks, the root's messages of a gather or scatter are then
-/// as good as a tree.
-bool moves_little(const Operation& operation, int ranks) {
-  constexpr std::size_t kLittle = 1024;
-  constexpr int kFew = 8;
-  if (operation.bytes > kLittle) return false;
-  if (operation.kind == OperationKind::kGather || operation.kind == OperationKind::kScatter)
-    return ranks <= kFew;
-  return operation.kind == OperationKind::kBcast || operation.kind == OperationKind::kBarrier;
-}
 
 class HostBackend final : public Backend {
  public:
@@ -216,9 +203,11 @@ class HostBackend final : public Backend {
   [[nodiscard]] DeliveryFault delivery_fault(const Transfer& transfer) override {
     return {!is_on_one_node(transfer) && repair_of_message(transfer, {}).gave_up};
   }
+  /// The algorithms themselves combine in a run.
+  [[nodiscard]] std::optional<ReductionOrder> order(const Operation&, const TeamMembers&) override {
+    return std::nullopt;
+  }
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override {
-    if (team.hardware() == nullptr && moves_little(operation, team.size()))
-      return move_data(operation, team, buffers);
     return collectives_.run({team, collectives_, operation, buffers});
   }
 

@@ -13,7 +13,6 @@
 
 #include "backends/sharp/parameters.hpp"
 #include "simulators/sharp/machine.hpp"
-#include "simulators/world/dataflow.hpp"
 
 namespace offramp::sharp {
 
@@ -100,6 +99,8 @@ class SharpBackend final : public Backend {
     return node_.copy.bytes(static_cast<std::int64_t>(bytes));
   }
   [[nodiscard]] Time post_receive_cost() const override { return {}; }
+  [[nodiscard]] std::optional<ReductionOrder> order(const Operation& operation,
+                                                    const TeamMembers& team) override;
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override;
   void forget(std::uint64_t context) override;
   [[nodiscard]] WireCounters wire() const override { return offloads_.wire(); }
@@ -111,9 +112,7 @@ class SharpBackend final : public Backend {
   [[nodiscard]] bool streams(const Operation& operation) const;
   [[nodiscard]] Time path_time(const Transfer& transfer) const;
 
-  std::shared_ptr<const Plan> plan_of(const Team& team);
-  [[nodiscard]] static Fold fold_of(const Plan& plan, const Team& team, int radix);
-  Task<Outcome> serve(Operation operation, Team& team);
+  std::shared_ptr<const Plan> plan_of(const TeamMembers& team);
   void spend(Team& team, std::string_view what, Time time);
 
   Driver driver_;

@@ -10,7 +10,7 @@
 //   allgather       streams: each node's blocks go up to the root of the tree and down to all.
 //
 // A switch combines its inputs in the order of the lowest rank below each, and so do the ranks of a node. A
-// run moves its data in this order (fold_of), so its results have the bits of the switches.
+// run combines in this order (order()), so its results have the bits of the switches.
 #include <algorithm>
 
 #include "backends/sharp/backend.hpp"
@@ -53,7 +53,7 @@ struct NodeTree {
 
 // --- the communicator on the switches ---
 
-std::shared_ptr<const Plan> SharpBackend::plan_of(const Team& team) {
+std::shared_ptr<const Plan> SharpBackend::plan_of(const TeamMembers& team) {
   std::shared_ptr<const Plan>& kept = plans_[team.setup_context()];
   if (kept != nullptr) return kept;
   auto plan = std::make_shared<Plan>();
@@ -95,10 +95,11 @@ void SharpBackend::forget(std::uint64_t context) {
 }
 
 /// Up the node, then up the switches: the lowest rank below a switch combines in its place.
-Fold SharpBackend::fold_of(const Plan& plan, const Team& team, int radix) {
+std::optional<ReductionOrder> SharpBackend::order(const Operation& /*operation*/, const TeamMembers& team) {
+  const Plan& plan = *plan_of(team);
   const Plan::MemberPosition own = plan.places[place(team.rank())];
   const std::vector<int>& ranks = plan.ranks[place(own.member)];
-  const NodeTree node(own.local, static_cast<int>(ranks.size()), radix);
+  const NodeTree node(own.local, static_cast<int>(ranks.size()), driver_.node_radix);
   Fold fold;
   for (const NodeTree::Child& child : node.children) fold.add_child(ranks[place(child.local)]);
   if (node.parent >= 0) {
@@ -175,14 +176,8 @@ void SharpBackend::spend(Team& team, std::string_view what, Time time) {
   team.clock += time;
 }
 
-Task<Outcome> SharpBackend::collective(const Operation& operation, Team& team, CollectiveBuffers buffers) {
-  if (team.hardware() != nullptr) return serve(operation, team);
-  if (!reduces(operation.kind)) return move_data(operation, team, buffers);
-  return move_data(operation, team, buffers, fold_of(*plan_of(team), team, driver_.node_radix));
-}
-
-/// In a world, where buffers are sizes.
-Task<Outcome> SharpBackend::serve(Operation operation, Team& team) {
+Task<Outcome> SharpBackend::collective(const Operation& asked, Team& team, CollectiveBuffers /*buffers*/) {
+  const Operation operation = asked;  // which need not live until the end
   const std::shared_ptr<const Plan> plan = plan_of(team);
   const Plan::MemberPosition own = plan->places[place(team.rank())];
   const std::vector<int>& ranks = plan->ranks[place(own.member)];
@@ -206,12 +201,12 @@ Task<Outcome> SharpBackend::serve(Operation operation, Team& team) {
   if (goes_up) {
     for (const NodeTree::Child& child : node.children) {
       const std::size_t bytes = gathers ? operation.bytes * place(child.ranks) : whole;
-      note(outcome, co_await team.receive(rank_of(child.local), team.scratch(bytes)));
+      note(outcome, co_await team.receive(rank_of(child.local), bytes));
       if (adds) spend(team, "combine", node_.combine.bytes(static_cast<std::int64_t>(bytes)));
     }
     if (node.parent >= 0) {
       const std::size_t bytes = gathers ? operation.bytes * place(node.below) : whole;
-      note(outcome, co_await team.send(rank_of(node.parent), team.scratch(bytes)));
+      note(outcome, co_await team.send(rank_of(node.parent), bytes));
     }
   }
 
@@ -247,13 +242,13 @@ Task<Outcome> SharpBackend::serve(Operation operation, Team& team) {
     const bool scatters = operation.kind == OperationKind::kReduceScatter;
     if (node.parent >= 0) {
       const std::size_t bytes = scatters ? operation.bytes * place(node.below) : whole;
-      note(outcome, co_await team.receive(rank_of(node.parent), team.scratch(bytes)));
+      note(outcome, co_await team.receive(rank_of(node.parent), bytes));
     }
     std::vector<Team::Pending> sends;
     for (std::size_t i = node.children.size(); i-- > 0;) {
       const NodeTree::Child& child = node.children[i];
       const std::size_t bytes = scatters ? operation.bytes * place(child.ranks) : whole;
-      sends.push_back(team.send(rank_of(child.local), team.scratch(bytes)));
+      sends.push_back(team.send(rank_of(child.local), bytes));
     }
     for (Team::Pending& send : sends) note(outcome, co_await send);
   }

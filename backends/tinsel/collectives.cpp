@@ -16,27 +16,17 @@
 //   barrier         idle detection, if all ranks of the machine participate, no message is in flight, and
 //                   the wires have no faults; else up the tree and an empty multicast. Tokens replace the
 //                   hardware's counters of idle detection, and need no modelled time.
-//
-// Without hardware (carry()) only data moves, in the tree's order.
 #include "backends/tinsel/collectives.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include "backends/host/algorithms.hpp"
-#include "simulators/world/dataflow.hpp"
-#include "simulators/world/ping_pong_buffers.hpp"
 
 namespace offramp::tinsel {
 namespace {
 
 // A failed message does not stop an algorithm, so that no rank waits forever.
-MutableBytes block_of(MutableBytes all, std::size_t block, int index) {
-  return all.subspan(block * static_cast<std::size_t>(index), block);
-}
-Bytes block_of(Bytes all, std::size_t block, int index) {
-  return all.subspan(block * static_cast<std::size_t>(index), block);
-}
 
 /// Charges work to the threads of this rank.
 void spend(Device& device, Team& team, std::string_view what, Time time) {
@@ -50,11 +40,6 @@ void spend_copy(Device& device, Team& team, std::size_t bytes) {
   spend(device, team, "copy", device.configuration().copy(bytes));
 }
 
-void local_copy(Device& device, Team& team, Bytes from, MutableBytes to) {
-  if (from.data() != to.data()) spend_copy(device, team, from.size());
-  team.copy(from, to);
-}
-
 /// Costs for the software algorithms: the rates of copies.
 host::LocalCosts costs_of(const Device& device) {
   const Configuration& configuration = device.configuration();
@@ -65,7 +50,7 @@ host::LocalCosts costs_of(const Device& device) {
   return {rate, rate, device.spans(), "tinsel.threads"};
 }
 
-Task<Outcome> send_multicast(Hardware hardware, Team& team, Bytes data, int root) {
+Task<Outcome> send_multicast(Hardware hardware, Team& team, std::size_t bytes, int root) {
   Device& device = hardware.device;
   Communicator& communicator = device.communicator(team);
   Time setup;
@@ -76,17 +61,17 @@ Task<Outcome> send_multicast(Hardware hardware, Team& team, Bytes data, int root
   team.clock += setup + device.configuration().send_call;
   std::vector<Team::Pending> copies;
   copies.reserve(plan->ranks.size());
-  hardware.multicasts.open(plan, data.size(), team.devices() != nullptr);
-  for (const int rank : plan->ranks) copies.push_back(team.send(rank, data));
+  hardware.multicasts.open(plan, bytes, team.devices() != nullptr);
+  for (const int rank : plan->ranks) copies.push_back(team.send(rank, bytes));
   hardware.multicasts.close();
   Outcome outcome = Outcome::kOk;
   for (Team::Pending& copy : copies) note(outcome, co_await copy);
   co_return outcome;
 }
 
-Task<Outcome> bcast(Hardware hardware, Team& team, MutableBytes buffer, int root) {
-  if (team.rank() == root) co_return co_await send_multicast(hardware, team, buffer, root);
-  co_return co_await team.receive(root, buffer);
+Task<Outcome> bcast(Hardware hardware, Team& team, std::size_t bytes, int root) {
+  if (team.rank() == root) co_return co_await send_multicast(hardware, team, bytes, root);
+  co_return co_await team.receive(root, bytes);
 }
 
 /// Bytes of a reduction's segment: whole elements.
@@ -97,106 +82,100 @@ std::size_t segment_bytes(const Configuration& configuration, const Operation& o
   return std::max<std::size_t>(1, configuration.segment / element) * element;
 }
 
-/// Reduces segments in a pipeline: the next one travels while one is combined. `sum`: memory for the result
-/// at the root of the tree. The threads copy their operands to where they add; the model charges that, but
-/// leaves the data in place.
-Task<Outcome> reduce_up(Device& device, Operation operation, Team& team, Bytes own, MutableBytes sum,
-                        const Position& position) {
+/// The position of a rank in the tree of a reduction: it ends at top_of(operation).
+const Position& position_of(Device& device, const Operation& operation, const TeamMembers& team) {
+  return device.position(device.communicator(team), team.rank(), top_of(operation), operation.commutative);
+}
+
+/// Reduces segments in a pipeline: the next one travels while one is combined. The threads copy their
+/// operands to where they add. in_place: the contribution is there already.
+Task<Outcome> reduce_up(Device& device, Operation operation, Team& team, std::size_t bytes, bool in_place) {
   const Configuration& configuration = device.configuration();
-  const std::size_t children = position.children.size();
-  const std::size_t step = segment_bytes(configuration, operation, own.size());
+  const Position& position = position_of(device, operation, team);
+  const std::size_t step = segment_bytes(configuration, operation, bytes);
   Outcome outcome = Outcome::kOk;
-  PingPongBuffers turns(team, place_of_result(own, sum), own.size());
-  if (own.data() != sum.data()) spend_copy(device, team, own.size());
+  if (!in_place) spend_copy(device, team, bytes);
   std::vector<Team::Pending> sends;
-  for (std::size_t begin = 0; begin == 0 || begin < own.size(); begin += step) {
-    const std::size_t size = std::min(step, own.size() - begin);
-    Bytes held = own.subspan(begin, size);
-    for (std::size_t c = 0; c < children; ++c) {
-      const MutableBytes part = turns.buffer(children - 1 - c).subspan(begin, size);
-      note(outcome, co_await team.receive(position.children[c], part));
-      // Left operand: the result so far, which is from lower ranks.
+  for (std::size_t begin = 0; begin == 0 || begin < bytes; begin += step) {
+    const std::size_t size = std::min(step, bytes - begin);
+    for (const int child : position.children) {
+      note(outcome, co_await team.receive(child, size));
       spend(device, team, "combine", configuration.combine(operation, size));
-      team.combine(held, part);
-      held = part;
     }
-    if (position.parent >= 0) {
-      sends.push_back(team.send(position.parent, held));
-    } else {
-      team.copy(held, sum.subspan(begin, size));
-    }
+    if (position.parent >= 0) sends.push_back(team.send(position.parent, size));
     if (size == 0) break;
   }
   for (Team::Pending& send : sends) note(outcome, co_await send);
   co_return outcome;
 }
 
+/// buffers.receive: at the root. A top that is another rank sends the result to it.
 Task<Outcome> reduce(Device& device, Operation operation, Team& team, CollectiveBuffers buffers, int root) {
-  // If the order of operands matters, the tree ends at rank 0, which sends the result to the root.
-  const int top = operation.commutative ? root : 0;
-  Communicator& communicator = device.communicator(team);
-  const Position& position = device.position(communicator, team.rank(), top, operation.commutative);
-  MutableBytes sum;
-  if (team.rank() == top) sum = top == root ? buffers.receive : team.scratch(buffers.send.size());
-  Outcome outcome = co_await reduce_up(device, operation, team, buffers.send, sum, position);
-  if (top != root && team.rank() == top) note(outcome, co_await team.send(root, sum));
-  if (top != root && team.rank() == root) note(outcome, co_await team.receive(top, buffers.receive));
+  const int top = top_of(operation);
+  const std::size_t bytes = buffers.send.size();
+  const bool in_place = team.rank() == top && top == root && buffers.send.data() == buffers.receive.data();
+  Outcome outcome = co_await reduce_up(device, operation, team, bytes, in_place);
+  if (top != root && team.rank() == top) note(outcome, co_await team.send(root, bytes));
+  if (top != root && team.rank() == root) note(outcome, co_await team.receive(top, bytes));
   co_return outcome;
 }
 
 Task<Outcome> allreduce(Hardware hardware, Operation operation, Team& team, CollectiveBuffers buffers) {
   Outcome outcome = co_await reduce(hardware.device, operation, team, buffers, 0);
-  note(outcome, co_await bcast(hardware, team, buffers.receive, 0));
+  note(outcome, co_await bcast(hardware, team, operation.bytes, 0));
   co_return outcome;
 }
 
 Task<Outcome> gather(Device& device, Team& team, CollectiveBuffers buffers, int root) {
-  if (team.rank() != root) co_return co_await team.send(root, buffers.send);
+  const std::size_t block = buffers.send.size();
+  if (team.rank() != root) co_return co_await team.send(root, block);
   Outcome outcome = Outcome::kOk;
   std::vector<Team::Pending> receives;
   receives.reserve(static_cast<std::size_t>(team.size()));
   for (int r = 0; r < team.size(); ++r) {
-    const MutableBytes into = block_of(buffers.receive, buffers.block, r);
-    if (r == root) {
-      local_copy(device, team, buffers.send, into);
-    } else {
-      receives.push_back(team.receive(r, into));
+    if (r != root) {
+      receives.push_back(team.receive(r, block));
+    } else if (buffers.send.data() != buffers.receive.data() + block * static_cast<std::size_t>(r)) {
+      spend_copy(device, team, block);
     }
   }
   for (Team::Pending& receive : receives) note(outcome, co_await receive);
   co_return outcome;
 }
 
-Task<Outcome> scatter(Device& device, Team& team, CollectiveBuffers buffers, int root) {
-  if (team.rank() != root) co_return co_await team.receive(root, buffers.receive);
+/// in_place: the root's block stays where it is.
+Task<Outcome> scatter(Device& device, Team& team, std::size_t block, int root, bool in_place) {
+  if (team.rank() != root) co_return co_await team.receive(root, block);
   Outcome outcome = Outcome::kOk;
   std::vector<Team::Pending> sends;
   sends.reserve(static_cast<std::size_t>(team.size()));
   for (int r = 0; r < team.size(); ++r) {
-    const Bytes from = block_of(buffers.send, buffers.block, r);
     if (r != root) {
-      sends.push_back(team.send(r, from));
-    } else if (!buffers.receive.empty()) {
-      local_copy(device, team, from, buffers.receive);
+      sends.push_back(team.send(r, block));
+    } else if (!in_place) {
+      spend_copy(device, team, block);
     }
   }
   for (Team::Pending& send : sends) note(outcome, co_await send);
   co_return outcome;
 }
 
+/// True if the root's block of a scatter need not be copied.
+bool is_in_place(const CollectiveBuffers& buffers, int root) {
+  return buffers.receive.empty() ||
+         buffers.receive.data() == buffers.send.data() + buffers.block * static_cast<std::size_t>(root);
+}
+
 Task<Outcome> allgather(Hardware hardware, Team& team, CollectiveBuffers buffers) {
   Outcome outcome = co_await gather(hardware.device, team, buffers, 0);
-  note(outcome, co_await bcast(hardware, team, buffers.receive, 0));
+  note(outcome, co_await bcast(hardware, team, buffers.receive.size(), 0));
   co_return outcome;
 }
 
 Task<Outcome> reduce_scatter(Device& device, Operation operation, Team& team, CollectiveBuffers buffers) {
-  CollectiveBuffers whole = buffers;
-  whole.receive = team.rank() == 0 ? team.scratch(buffers.send.size()) : MutableBytes();
+  CollectiveBuffers whole{buffers.send, {}};
   Outcome outcome = co_await reduce(device, operation, team, whole, 0);
-  CollectiveBuffers parts = buffers;
-  parts.send = whole.receive;
-  note(outcome, co_await scatter(device, team, parts, 0));
+  note(outcome, co_await scatter(device, team, buffers.block, 0, buffers.block == 0));
   co_return outcome;
 }
 
@@ -218,7 +197,7 @@ Task<Outcome> barrier_by_tree(Hardware hardware, Team& team, const Position& pos
   for (const int child : position.children) receives.push_back(team.receive(child, {}));
   for (Team::Pending& receive : receives) note(outcome, co_await receive);
   if (position.parent >= 0) note(outcome, co_await team.send(position.parent, {}));
-  note(outcome, co_await bcast(hardware, team, {}, 0));
+  note(outcome, co_await bcast(hardware, team, 0, 0));
   co_return outcome;
 }
 
@@ -276,34 +255,28 @@ Task<Outcome> barrier(Hardware hardware, Team& team, std::int64_t in_flight) {
   co_return outcome;
 }
 
-/// Without hardware: combines in the order of the threads' tree.
-Task<Outcome> carry(Device& device, const Operation& operation, Team& team,
-                    const CollectiveBuffers& buffers) {
-  if (!reduces(operation.kind)) return move_data(operation, team, buffers);
-  const int top = operation.commutative ? top_of(operation) : 0;
-  const Position& position =
-      device.position(device.communicator(team), team.rank(), top, operation.commutative);
+}  // namespace
+
+Fold fold_of(Device& device, const Operation& operation, const TeamMembers& team) {
+  const Position& position = position_of(device, operation, team);
   Fold fold;
   fold.parent = position.parent;
   for (const int child : position.children) fold.add_child(child);
-  return move_data(operation, team, buffers, std::move(fold));
+  return fold;
 }
-
-}  // namespace
 
 Task<Outcome> run_collective(Hardware hardware, const Operation& operation, Team& team,
                              CollectiveBuffers buffers, std::int64_t in_flight) {
   Device& device = hardware.device;
-  if (team.hardware() == nullptr) return carry(device, operation, team, buffers);
   switch (operation.kind) {
     case OperationKind::kBcast:
-      return bcast(hardware, team, buffers.receive, operation.root);
+      return bcast(hardware, team, buffers.receive.size(), operation.root);
     case OperationKind::kReduce:
       return reduce(device, operation, team, buffers, operation.root);
     case OperationKind::kGather:
       return gather(device, team, buffers, operation.root);
     case OperationKind::kScatter:
-      return scatter(device, team, buffers, operation.root);
+      return scatter(device, team, buffers.block, operation.root, is_in_place(buffers, operation.root));
     case OperationKind::kAllreduce:
       return allreduce(hardware, operation, team, buffers);
     case OperationKind::kAllgather:

@@ -14,6 +14,8 @@ struct Hardware {
   Multicasts& multicasts;
 };
 
+/// The order of combination: that of the threads' tree.
+[[nodiscard]] Fold fold_of(Device& device, const Operation& operation, const TeamMembers& team);
 /// in_flight: number of messages that this rank had sent minus those it had received when the operation was
 /// issued.
 Task<Outcome> run_collective(Hardware hardware, const Operation& operation, Team& team,

@@ -219,7 +219,7 @@ void Device::capture_multicast(int source, const RootPlan& plan, std::uint64_t b
   (void)run_stream(machine_, configuration_.software, request);
 }
 
-Communicator& Device::communicator(const Team& team) {
+Communicator& Device::communicator(const TeamMembers& team) {
   const std::uint64_t context = team.setup_context();
   if (recent_.second != nullptr && recent_.first == context) return *recent_.second;
   Communicator& communicator = communicators_[context];

@@ -104,7 +104,7 @@ class Device {
   /// Repeats a world rank's broadcast for packet capture, after multicast().
   void capture_multicast(int source, const RootPlan& plan, std::uint64_t bytes, Bytes data, Time begin);
 
-  Communicator& communicator(const Team& team);
+  Communicator& communicator(const TeamMembers& team);
   void forget(std::uint64_t context);
   /// The plan, with its keys in the tables. setup: time to write the tables; 0 after the first call.
   const std::shared_ptr<RootPlan>& plan(Communicator& communicator, int root, Time& setup);

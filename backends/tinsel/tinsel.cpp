@@ -120,6 +120,10 @@ class TinselBackend final : public Backend {
     record_packets(transfer, passage);
   }
 
+  [[nodiscard]] std::optional<ReductionOrder> order(const Operation& operation,
+                                                    const TeamMembers& team) override {
+    return fold_of(device_, operation, team);
+  }
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override {
     const std::int64_t in_flight = in_flight_[static_cast<std::size_t>(team.world_rank(team.rank()))];
     return run_collective({device_, multicasts_}, operation, team, buffers, in_flight);

@@ -41,6 +41,10 @@ class ZrlmpiBackend final : public Backend {
   [[nodiscard]] bool records() const override { return observed(); }
   void record_sender(const Transfer& transfer, const Passage& passage) override;
   [[nodiscard]] Time post_receive_cost() const override { return command_; }
+  [[nodiscard]] std::optional<ReductionOrder> order(const Operation& operation,
+                                                    const TeamMembers& team) override {
+    return fold_of(collectives_.order, operation, team);
+  }
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override;
   [[nodiscard]] WireCounters wire() const override { return wire_; }
 

@@ -15,10 +15,7 @@
 #include "backends/zrlmpi/collectives.hpp"
 
 #include <algorithm>
-#include <utility>
 
-#include "simulators/world/dataflow.hpp"
-#include "simulators/world/ping_pong_buffers.hpp"
 #include "simulators/zrlmpi/protocol.hpp"
 
 namespace offramp::zrlmpi {
@@ -28,7 +25,7 @@ namespace {
 /// sizes of their subtrees. Linear order is the tree whose groups have one member.
 class Tree {
  public:
-  Tree(Order order, const Team& team, int root)
+  Tree(Order order, const TeamMembers& team, int root)
       : group_(order == Order::kTree ? kGroup : 1),
         size_(team.size()),
         root_(root),
@@ -49,11 +46,6 @@ class Tree {
     const int next = is_root() && child > 0 ? child + group_ : child + 1;
     return next < relative_ + extent() ? next : size_;
   }
-  [[nodiscard]] std::size_t children() const {
-    std::size_t children = 0;
-    for (int child = next_child(relative_); child < size_; child = next_child(child)) ++children;
-    return children;
-  }
   [[nodiscard]] int extent_of(int child) const { return is_root() ? std::min(group_, size_ - child) : 1; }
   [[nodiscard]] int size() const { return size_; }
 
@@ -64,11 +56,11 @@ class Tree {
   int relative_;
 };
 
-Task<Outcome> bcast(const Tree& tree, Team& team, MutableBytes buffer) {
+Task<Outcome> bcast(const Tree& tree, Team& team, std::size_t bytes) {
   Outcome outcome = Outcome::kOk;
-  if (!tree.is_root()) note(outcome, co_await team.receive(tree.rank_of(tree.parent()), buffer));
+  if (!tree.is_root()) note(outcome, co_await team.receive(tree.rank_of(tree.parent()), bytes));
   for (int child = tree.next_child(tree.relative()); child < tree.size(); child = tree.next_child(child))
-    note(outcome, co_await team.send(tree.rank_of(child), buffer));
+    note(outcome, co_await team.send(tree.rank_of(child), bytes));
   co_return outcome;
 }
 
@@ -83,48 +75,36 @@ void spend_copy(const CollectiveModel& model, Team& team, std::size_t bytes) {
   spend(model, team, "copy", model.copy.bytes(static_cast<std::int64_t>(bytes)));
 }
 
-void local_copy(const CollectiveModel& model, Team& team, Bytes from, MutableBytes to) {
-  if (from.data() != to.data()) spend_copy(model, team, from.size());
-  team.copy(from, to);
+/// The tree of a reduction: its top has the result first.
+Tree tree_of(Order order, const Operation& operation, const TeamMembers& team) {
+  return {order, team, top_of(operation)};
 }
 
-/// Combines own data first, then the children in ascending order: the order of relative ranks. `result` may
-/// be empty except at the root. The role copies its data to its own memory, and the result out of it; the
-/// model charges these copies, but moves data only where it would be overwritten.
-Task<Outcome> reduce(const CollectiveModel& model, const Tree& tree, Team& team, Bytes own,
-                     MutableBytes result) {
+/// Combines own data first, then the children in ascending order: the order of relative ranks. The role
+/// copies its data to its own memory, and the result out of it. has_result: a barrier has none.
+Task<Outcome> reduce(const CollectiveModel& model, const Tree& tree, Team& team, std::size_t bytes,
+                     bool has_result) {
   Outcome outcome = Outcome::kOk;
-  PingPongBuffers turns(team, tree.is_root() ? place_of_result(own, result) : MutableBytes(), own.size());
-  std::size_t left = tree.children();
-  Bytes sum = own;
-  spend_copy(model, team, own.size());
+  spend_copy(model, team, bytes);
   for (int child = tree.next_child(tree.relative()); child < tree.size(); child = tree.next_child(child)) {
-    const MutableBytes incoming = turns.buffer(--left);
-    note(outcome, co_await team.receive(tree.rank_of(child), incoming));
-    spend(model, team, "combine", model.combine.bytes(static_cast<std::int64_t>(own.size())));
-    if (!own.empty()) team.combine(sum, incoming);  // a barrier has no data
-    sum = incoming;
+    note(outcome, co_await team.receive(tree.rank_of(child), bytes));
+    spend(model, team, "combine", model.combine.bytes(static_cast<std::int64_t>(bytes)));
   }
   if (!tree.is_root()) {
-    note(outcome, co_await team.send(tree.rank_of(tree.parent()), sum));
-  } else if (!result.empty()) {
-    spend_copy(model, team, sum.size());
-    team.copy(sum, result);
+    note(outcome, co_await team.send(tree.rank_of(tree.parent()), bytes));
+  } else if (has_result) {
+    spend_copy(model, team, bytes);
   }
   co_return outcome;
 }
 
-/// Rank order needs the top of the tree at rank 0, which then sends the result to the root.
-Task<Outcome> reduce_to(const CollectiveModel& model, const Operation& operation, Team& team,
-                        CollectiveBuffers buffers, int root) {
-  const int top = operation.commutative ? root : 0;
-  const Tree tree(model.order, team, top);
-  if (top == root) co_return co_await reduce(model, tree, team, buffers.send, buffers.receive);
-  MutableBytes sum;
-  if (team.rank() == top) sum = team.scratch(buffers.send.size());
-  Outcome outcome = co_await reduce(model, tree, team, buffers.send, sum);
-  if (team.rank() == top) note(outcome, co_await team.send(root, sum));
-  if (team.rank() == root) note(outcome, co_await team.receive(top, buffers.receive));
+/// The top of the tree sends the result to the root, if that is another rank.
+Task<Outcome> reduce_to(const CollectiveModel& model, const Operation& operation, Team& team, int root) {
+  const Tree tree = tree_of(model.order, operation, team);
+  const int top = tree.rank_of(0);
+  Outcome outcome = co_await reduce(model, tree, team, operation.bytes, true);
+  if (top != root && team.rank() == top) note(outcome, co_await team.send(root, operation.bytes));
+  if (top != root && team.rank() == root) note(outcome, co_await team.receive(top, operation.bytes));
   co_return outcome;
 }
 
@@ -132,38 +112,24 @@ std::size_t bytes_of(const CollectiveBuffers& buffers, int blocks) {
   return buffers.block * static_cast<std::size_t>(blocks);
 }
 
-/// Rotates blocks between relative and rank order: gather (to_ranks), or scatter.
-void rotate_blocks(const CollectiveModel& model, Team& team, const CollectiveBuffers& buffers, int root,
-                   Bytes from, MutableBytes to, bool to_ranks) {
-  const std::size_t split = bytes_of(buffers, team.size() - root);
-  if (to_ranks) {
-    local_copy(model, team, from.first(split), to.last(split));
-    local_copy(model, team, from.subspan(split), to.first(to.size() - split));
-  } else {
-    local_copy(model, team, from.last(split), to.first(split));
-    local_copy(model, team, from.first(from.size() - split), to.subspan(split));
-  }
+/// Rotates the blocks of all ranks between relative and rank order.
+void rotate_blocks(const CollectiveModel& model, Team& team, const CollectiveBuffers& buffers, int root) {
+  spend_copy(model, team, bytes_of(buffers, team.size() - root));
+  spend_copy(model, team, bytes_of(buffers, root));
 }
 
 Task<Outcome> gather(const CollectiveModel& model, const Tree& tree, Team& team, CollectiveBuffers buffers,
                      int root) {
   Outcome outcome = Outcome::kOk;
-  if (!tree.is_root() && tree.extent() == 1) {  // a leaf: the role only copies its own block
-    spend_copy(model, team, buffers.send.size());
-    co_return co_await team.send(tree.rank_of(tree.parent()), buffers.send);
-  }
-  const bool in_place = tree.is_root() && root == 0;
-  const MutableBytes held = in_place ? buffers.receive : team.scratch(bytes_of(buffers, tree.extent()));
-  local_copy(model, team, buffers.send, held.first(buffers.block));
-  for (int child = tree.next_child(tree.relative()); child < tree.size(); child = tree.next_child(child)) {
-    const MutableBytes part =
-        held.subspan(bytes_of(buffers, child - tree.relative()), bytes_of(buffers, tree.extent_of(child)));
-    note(outcome, co_await team.receive(tree.rank_of(child), part));
-  }
+  const bool in_order = tree.is_root() && root == 0;
+  const bool in_place = in_order && buffers.send.data() == buffers.receive.data();
+  if (!in_place) spend_copy(model, team, buffers.send.size());
+  for (int child = tree.next_child(tree.relative()); child < tree.size(); child = tree.next_child(child))
+    note(outcome, co_await team.receive(tree.rank_of(child), bytes_of(buffers, tree.extent_of(child))));
   if (!tree.is_root()) {
-    note(outcome, co_await team.send(tree.rank_of(tree.parent()), held));
-  } else if (!in_place) {
-    rotate_blocks(model, team, buffers, root, held, buffers.receive, true);
+    note(outcome, co_await team.send(tree.rank_of(tree.parent()), bytes_of(buffers, tree.extent())));
+  } else if (!in_order) {
+    rotate_blocks(model, team, buffers, root);
   }
   co_return outcome;
 }
@@ -171,50 +137,37 @@ Task<Outcome> gather(const CollectiveModel& model, const Tree& tree, Team& team,
 Task<Outcome> scatter(const CollectiveModel& model, const Tree& tree, Team& team, CollectiveBuffers buffers,
                       int root) {
   Outcome outcome = Outcome::kOk;
-  Bytes held = buffers.send;
-  if (tree.is_root() && root == 0) {
-    spend_copy(model, team, held.size());  // charges the role's copy; the blocks are in place already
+  if (!tree.is_root()) {
+    note(outcome, co_await team.receive(tree.rank_of(tree.parent()), bytes_of(buffers, tree.extent())));
+  } else if (root == 0) {
+    spend_copy(model, team, buffers.send.size());
   } else {
-    const bool own_only = !tree.is_root() && tree.extent() == 1 && buffers.receive.size() == buffers.block;
-    const MutableBytes room = own_only ? buffers.receive : team.scratch(bytes_of(buffers, tree.extent()));
-    if (tree.is_root()) {
-      rotate_blocks(model, team, buffers, root, buffers.send, room, false);
-    } else {
-      note(outcome, co_await team.receive(tree.rank_of(tree.parent()), room));
-    }
-    held = room;
+    rotate_blocks(model, team, buffers, root);
   }
-  for (int child = tree.next_child(tree.relative()); child < tree.size(); child = tree.next_child(child)) {
-    const Bytes part =
-        held.subspan(bytes_of(buffers, child - tree.relative()), bytes_of(buffers, tree.extent_of(child)));
-    note(outcome, co_await team.send(tree.rank_of(child), part));
-  }
-  if (!buffers.receive.empty()) {
-    spend_copy(model, team, buffers.block);
-    team.copy(held.first(buffers.block), buffers.receive);
-  }
+  for (int child = tree.next_child(tree.relative()); child < tree.size(); child = tree.next_child(child))
+    note(outcome, co_await team.send(tree.rank_of(child), bytes_of(buffers, tree.extent_of(child))));
+  if (!buffers.receive.empty()) spend_copy(model, team, buffers.block);
   co_return outcome;
 }
 
-Task<Outcome> allreduce(const CollectiveModel& model, const Operation& operation, Team& team,
-                        CollectiveBuffers buffers) {
-  Outcome outcome = co_await reduce_to(model, operation, team, buffers, 0);
+Task<Outcome> allreduce(const CollectiveModel& model, const Operation& operation, Team& team) {
+  Outcome outcome = co_await reduce_to(model, operation, team, 0);
   const Tree tree(model.order, team, 0);
-  note(outcome, co_await bcast(tree, team, buffers.receive));
+  note(outcome, co_await bcast(tree, team, operation.bytes));
   co_return outcome;
 }
 
 Task<Outcome> allgather(const CollectiveModel& model, Team& team, CollectiveBuffers buffers) {
   const Tree tree(model.order, team, 0);
   Outcome outcome = co_await gather(model, tree, team, buffers, 0);
-  note(outcome, co_await bcast(tree, team, buffers.receive));
+  note(outcome, co_await bcast(tree, team, buffers.receive.size()));
   co_return outcome;
 }
 
 Task<Outcome> barrier(const CollectiveModel& model, Team& team) {
   const Tree tree(model.order, team, 0);
-  Outcome outcome = co_await reduce(model, tree, team, {}, {});
-  note(outcome, co_await bcast(tree, team, {}));
+  Outcome outcome = co_await reduce(model, tree, team, 0, false);
+  note(outcome, co_await bcast(tree, team, 0));
   co_return outcome;
 }
 
@@ -224,17 +177,16 @@ std::uint64_t most_blocks(Order order, int ranks) {
   return order == Order::kTree ? static_cast<std::uint64_t>(std::clamp(ranks - 1, 1, kGroup)) : 1;
 }
 
-Task<Outcome> carry(Order order, const Operation& operation, Team& team, const CollectiveBuffers& buffers) {
-  if (!reduces(operation.kind)) return move_data(operation, team, buffers);
-  const Tree tree(order, team, operation.commutative ? top_of(operation) : 0);
+Fold fold_of(Order order, const Operation& operation, const TeamMembers& team) {
+  const Tree tree = tree_of(order, operation, team);
   Fold fold;
   if (!tree.is_root()) fold.parent = tree.rank_of(tree.parent());
   for (int child = tree.next_child(tree.relative()); child < tree.size(); child = tree.next_child(child))
     fold.add_child(tree.rank_of(child));
-  return move_data(operation, team, buffers, std::move(fold));
+  return fold;
 }
 
-Task<Outcome> run_collective(const CollectiveModel& model, const Operation& operation, Team& team,
+Task<Outcome> run_collective(const CollectiveModel& model, Operation operation, Team& team,
                              CollectiveBuffers buffers) {
   // The tool chain's sends and receives block: an engine answers a request when its role has made the call.
   team.synchronous = true;
@@ -242,15 +194,15 @@ Task<Outcome> run_collective(const CollectiveModel& model, const Operation& oper
   const Tree tree(model.order, team, operation.root);
   switch (operation.kind) {
     case OperationKind::kBcast:
-      co_return co_await bcast(tree, team, buffers.receive);
+      co_return co_await bcast(tree, team, buffers.receive.size());
     case OperationKind::kReduce:
-      co_return co_await reduce_to(model, operation, team, buffers, operation.root);
+      co_return co_await reduce_to(model, operation, team, operation.root);
     case OperationKind::kGather:
       co_return co_await gather(model, tree, team, buffers, operation.root);
     case OperationKind::kScatter:
       co_return co_await scatter(model, tree, team, buffers, operation.root);
     case OperationKind::kAllreduce:
-      co_return co_await allreduce(model, operation, team, buffers);
+      co_return co_await allreduce(model, operation, team);
     case OperationKind::kAllgather:
       co_return co_await allgather(model, team, buffers);
     case OperationKind::kBarrier:

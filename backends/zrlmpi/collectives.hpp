@@ -19,9 +19,9 @@ struct CollectiveModel {
   SpanSink* spans = nullptr;
 };
 
-/// Moves only data; contributions are combined in the tree's order.
-Task<Outcome> carry(Order order, const Operation& operation, Team& team, const CollectiveBuffers& buffers);
-Task<Outcome> run_collective(const CollectiveModel& model, const Operation& operation, Team& team,
+/// The order of combination: that of the tree.
+[[nodiscard]] Fold fold_of(Order order, const Operation& operation, const TeamMembers& team);
+Task<Outcome> run_collective(const CollectiveModel& model, Operation operation, Team& team,
                              CollectiveBuffers buffers);
 
 }  // namespace offramp::zrlmpi

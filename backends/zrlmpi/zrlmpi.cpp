@@ -72,7 +72,6 @@ std::uint64_t ZrlmpiBackend::saturated(std::uint64_t bytes, std::uint64_t blocks
 }
 
 Task<Outcome> ZrlmpiBackend::collective(const Operation& operation, Team& team, CollectiveBuffers buffers) {
-  if (team.hardware() == nullptr) return carry(collectives_.order, operation, team, buffers);
   return run_collective(collectives_, operation, team, buffers);
 }
 

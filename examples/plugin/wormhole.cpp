@@ -17,26 +17,20 @@ const auto& parameters = immortal(
 // Collectives are coroutines over a Team. Their inputs are arguments, because captures would not live long
 // enough.
 
-Task<Outcome> bcast(Team& team, MutableBytes buffer, int root) {
-  if (team.rank() != root) co_return co_await team.receive(root, buffer);
+Task<Outcome> bcast(Team& team, std::size_t bytes, int root) {
+  if (team.rank() != root) co_return co_await team.receive(root, bytes);
   Outcome outcome = Outcome::kOk;
   for (int peer = 0; peer < team.size(); ++peer) {
-    if (peer != root) note(outcome, co_await team.send(peer, buffer));
+    if (peer != root) note(outcome, co_await team.send(peer, bytes));
   }
   co_return outcome;
 }
 
-Task<Outcome> gather(Team& team, CollectiveBuffers buffers, int root) {
-  if (team.rank() != root) co_return co_await team.send(root, buffers.send);
+Task<Outcome> gather(Team& team, std::size_t block, int root) {
+  if (team.rank() != root) co_return co_await team.send(root, block);
   Outcome outcome = Outcome::kOk;
   for (int peer = 0; peer < team.size(); ++peer) {
-    const MutableBytes block =
-        buffers.receive.subspan(buffers.block * static_cast<std::size_t>(peer), buffers.block);
-    if (peer == root) {
-      team.copy(buffers.send, block);
-    } else {
-      note(outcome, co_await team.receive(peer, block));
-    }
+    if (peer != root) note(outcome, co_await team.receive(peer, block));
   }
   co_return outcome;
 }
@@ -103,8 +97,8 @@ class Wormhole final : public Backend {
   [[nodiscard]] Time post_receive_cost() const override { return {}; }
 
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override {
-    if (operation.kind == OperationKind::kBcast) return bcast(team, buffers.receive, operation.root);
-    return gather(team, buffers, operation.root);
+    if (operation.kind == OperationKind::kBcast) return bcast(team, operation.bytes, operation.root);
+    return gather(team, operation.bytes, operation.root);
   }
 
   // Shown in reports and traces.

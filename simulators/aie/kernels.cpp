@@ -30,7 +30,6 @@ Task<void> reduce_kernel(Core core, const ReduceCall& call) {
     co_await core.compute(timing.reduce(call.code, static_cast<int>(call.inputs.size()),
                                         elements_of(bytes, call.element_bytes), bytes, call.operations,
                                         call.meeting));
-    if (call.data != nullptr) call.data->reduce(chunk);
     core.span("reduce", begin);
     if (call.output != nullptr) co_await release(core, *call.output);
     for (auto input = call.inputs.rbegin(); input != call.inputs.rend(); ++input)
@@ -177,7 +176,6 @@ Task<void> butterfly_kernel(Core core, const ButterflyCall& call) {
       co_await acquire(core, *call.inputs[round], Acquire::kSingle);
       co_await core.compute(
           timing.reduce(call.code, 1, elements_of(bytes, call.element_bytes), bytes, call.operations));
-      if (!call.data.empty()) call.data[round]->reduce(chunk);
       co_await release(core, *call.inputs[round]);
     }
   }

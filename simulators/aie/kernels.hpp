@@ -1,5 +1,4 @@
-// The kernels: what a core does in each collective, in terms of windows. They do not move data themselves:
-// the carrier of the windows does, and Data reports when a kernel has used what it acquired.
+// The kernels: what a core does in each collective, in terms of windows.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +7,6 @@
 #include "simulators/aie/window.hpp"
 
 namespace offramp::aie {
-
-/// Observes a kernel's computation, to perform it on data.
-class Data {
- public:
-  virtual ~Data() = default;
-  /// Reduces chunk `chunk`: all inputs and the output's buffer are acquired.
-  virtual void reduce(std::size_t chunk) = 0;
-};
 
 /// The division of a message into windows. The last chunk may be shorter than its window.
 struct Chunks {
@@ -39,7 +30,6 @@ struct ReduceCall {
   int operations = 1;  // per element
   Code code = Code::kScalar;
   int meeting = 1;  // accesses of a step to the same double bank
-  Data* data = nullptr;
 };
 /// The outer Reduce function of [aie-thesis] 4.4.2. For each chunk: acquires the inputs in a loop and then
 /// the output, runs the inner function, releases the output and then the inputs in reverse.
@@ -108,7 +98,6 @@ struct ButterflyCall {
   std::size_t element_bytes = 4;
   int operations = 1;
   Code code = Code::kScalar;
-  std::vector<Data*> data;  // by round; may be empty
 };
 Task<void> butterfly_kernel(Core core, const ButterflyCall& call);
 

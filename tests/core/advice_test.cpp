@@ -55,7 +55,7 @@ class Advised : public testing::Test {
   [[nodiscard]] Time end(const Configuration& configuration, const std::string& backend) const {
     const auto setting = world_setting(configuration, registry_, *registry_.find(backend), source_.ranks);
     auto result = replay(*setting, source_, with_computing());
-    EXPECT_TRUE(result) << result.error();
+    EXPECT_TRUE(result) << backend << ": " << result.error();
     return result->modelled_time;
   }
 

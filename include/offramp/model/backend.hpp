@@ -21,9 +21,10 @@
 // begins the access is the sender of a direct transfer, or the receiver of a transfer by rendezvous. issue()
 // gets the protocol and keeps it, and arrive() sets `complete`: when the beginning rank knows of the end.
 //
-// Collectives are coroutines over a Team, equal in runs and worlds. A backend object serves any number of
-// ranks and is used by one thread at a time; per-rank state is in its resources. Errors are values: functions
-// must not throw.
+// Collectives are coroutines over a Team, in worlds. Their data in a run is moved by the library, which
+// combines the contributions in the order that the carrier describes (order()). A backend object serves any
+// number of ranks and is used by one thread at a time; per-rank state is in its resources. Errors are values:
+// functions must not throw.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +43,7 @@
 #include "offramp/model/message.hpp"
 #include "offramp/model/operation.hpp"
 #include "offramp/model/parameter.hpp"
+#include "offramp/model/reduction_order.hpp"
 #include "offramp/model/resource.hpp"
 #include "offramp/model/team.hpp"
 #include "offramp/model/validation.hpp"
@@ -83,9 +85,17 @@ class DataCarrier {
   /// and transfer.number alone, so that a run and a world agree. Called only if wires have faults, which then
   /// have no times (FaultRates::timeless()).
   [[nodiscard]] virtual DeliveryFault delivery_fault(const Transfer& /*transfer*/) { return {}; }
-  /// Runs the collective to its end. Called only if supports() accepted it on every rank. In a run, the order
-  /// of combination must depend only on the operation and the team's members: for small payloads the library
-  /// runs all ranks symbolically in one process, once, to learn that order, and moves the payloads itself.
+  /// The order in which the hardware combines the contributions to a reduction that supports() accepted: the
+  /// part of this rank. Must depend only on the operation and the members. nullopt: software on the host
+  /// combines, so that collective() moves the contents in a run as well (Team::carries_data()). That is
+  /// always so for prefix reductions. For small payloads the library runs all ranks symbolically in one
+  /// process, once, to learn the order, and moves the payloads itself.
+  [[nodiscard]] virtual std::optional<ReductionOrder> order(const Operation& operation,
+                                                            const TeamMembers& team) {
+    return Fold::binomial(team, top_of(operation));
+  }
+  /// Runs the collective to its end, in a world, where buffers have sizes only: see order() for runs. Called
+  /// only if supports() accepted it on every rank.
   virtual Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) = 0;
   /// The communicator with this Team::context() was freed: releases what the hardware kept for it.
   virtual void forget(std::uint64_t /*context*/) {}
@@ -198,9 +208,14 @@ struct WithoutEffect {
   std::string reason;
 };
 
+/// The algorithm of an operation that supports() declines.
+inline Task<Outcome> declined_collective() {
+  co_return Outcome::kFault;
+}
+
 /// Describes a built-in backend or a plugin to the registry.
 struct BackendDescription {
-  static constexpr int kAbi = 12;
+  static constexpr int kAbi = 13;
   int abi = kAbi;
   std::string_view name;
   std::string_view description;

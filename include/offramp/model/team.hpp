@@ -61,17 +61,13 @@ class WorldDevices : public TeamHardware {
   ~WorldDevices() = default;
 };
 
-/// One collective operation as its algorithm sees it: ranks are those of the communicator, and the clock is
-/// the algorithm's position in modelled time. Implemented by the library; used by one coroutine.
-class Team {
+/// The members of a communicator, as one of its ranks sees them.
+class TeamMembers {
  public:
-  using Handle = void*;
-  virtual ~Team() = default;
+  virtual ~TeamMembers() = default;
 
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
-  /// False if buffers have sizes only, and no contents.
-  [[nodiscard]] bool carries_data() const { return carries_data_; }
   /// The world rank of a rank, for hardware that depends on the location of its members.
   [[nodiscard]] virtual int world_rank(int rank) const { return rank; }
   /// Identifies the communicator: equal on all members, and unique in a run. See Backend::forget().
@@ -79,11 +75,25 @@ class Team {
   /// The context of the hardware's per-communicator state. It differs from context() for a persistent
   /// collective: its messages have their own context, but it uses the state of its communicator.
   [[nodiscard]] virtual std::uint64_t setup_context() const { return context(); }
-  /// The modelled hardware; all members have it, or none. Returns nullptr in a run, where only data moves:
-  /// - The clock and the stamps of tokens are meaningless, and a token is an ordinary message.
-  /// - Messages never wait for their receiver.
-  /// - An algorithm omits what affects only the time: credits, windows, segments, registers. It combines the
-  ///   same data in the same order.
+
+ protected:
+  TeamMembers(int rank, int size) : rank_(rank), size_(size) {}
+
+ private:
+  int rank_;
+  int size_;
+};
+
+/// One collective operation as its algorithm sees it: ranks are those of the communicator, and the clock is
+/// the algorithm's position in modelled time. Implemented by the library; used by one coroutine.
+class Team : public TeamMembers {
+ public:
+  using Handle = void*;
+
+  /// True in a run: buffers have contents, which copy() and combine() move. In a world they have sizes only.
+  [[nodiscard]] bool carries_data() const { return carries_data_; }
+  /// The modelled hardware of a world. Returns nullptr in a run, where only algorithms of the host's software
+  /// run (DataCarrier::order()): the clock is meaningless, and messages never wait for their receiver.
   [[nodiscard]] virtual TeamHardware* hardware() { return nullptr; }
   /// The devices of all members; nullptr outside of a world.
   [[nodiscard]] WorldDevices* devices() {
@@ -130,6 +140,9 @@ class Team {
   /// until then. The costs are those of the backend's point-to-point model.
   Pending send(int peer, Bytes data) { return {*this, start_send(peer, data, nullptr)}; }
   Pending receive(int peer, MutableBytes data) { return {*this, start_receive(peer, data, false)}; }
+  /// The same in a world, where the contents do not matter.
+  Pending send(int peer, std::size_t bytes) { return send(peer, without_contents(bytes)); }
+  Pending receive(int peer, std::size_t bytes) { return receive(peer, without_contents(bytes)); }
 
   /// A received token with its sender's stamp. If it has crossed a network, first and last are its arrival
   /// times and stored is the result of Backend::arrive(); otherwise stored is negative.
@@ -167,6 +180,12 @@ class Team {
     return {*this, handle};
   }
   PendingToken receive_token(int peer, MutableBytes data) { return {*this, start_receive(peer, data, true)}; }
+  PendingToken send_token(int peer, std::size_t bytes, const Stamp& stamp) {
+    return send_token(peer, without_contents(bytes), stamp);
+  }
+  PendingToken receive_token(int peer, std::size_t bytes) {
+    return receive_token(peer, without_contents(bytes));
+  }
 
   /// inout = in (op) inout on whole elements. As in MPI's operand order, `in` comes from the lower ranks.
   void combine(Bytes in, MutableBytes inout) {
@@ -181,7 +200,7 @@ class Team {
   virtual MutableBytes scratch(std::size_t bytes) = 0;
 
  protected:
-  Team(int rank, int size, bool carries_data) : rank_(rank), size_(size), carries_data_(carries_data) {}
+  Team(int rank, int size, bool carries_data) : TeamMembers(rank, size), carries_data_(carries_data) {}
   virtual void combine_elements(Bytes in, MutableBytes inout) = 0;
   /// stamp: that of a token; nullptr: the backend's point-to-point model computes the message's time.
   virtual Handle start_send(int peer, Bytes data, const Stamp* stamp) = 0;
@@ -194,8 +213,12 @@ class Team {
   Time latency_ = Time::ps(-1);  // of the token being sent; negative: it does not cross the network
 
  private:
-  int rank_;
-  int size_;
+  /// A span that has a size only.
+  static MutableBytes without_contents(std::size_t bytes) {
+    return {bytes > 0 ? reinterpret_cast<std::byte*>(kNowhere) : nullptr, bytes};
+  }
+  static constexpr std::uintptr_t kNowhere = 64;  // no address of memory
+
   bool carries_data_;
 };
 

@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "lib/run/engine/collective_data.hpp"
+
 namespace offramp {
 class Collective::Run final : public Team, public detail::Pooled {
  public:
@@ -19,7 +21,7 @@ class Collective::Run final : public Team, public detail::Pooled {
   void start(const Operation& question, const CollectiveBuffers& buffers) {
     kind_ = question.kind;
     faults_ = parent_.engine_.faults();
-    task_ = lane_.backend(backend_).collective(question, *this, buffers);
+    task_ = move_data(lane_.backend(backend_), question, *this, buffers);
     task_.start([](void* self) { static_cast<Run*>(self)->parent_.ended(); }, this);
   }
 

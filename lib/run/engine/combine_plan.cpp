@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "lib/run/engine/collective.hpp"
+#include "lib/run/engine/collective_data.hpp"
 #include "lib/run/fabric/shared_ring.hpp"
 
 namespace offramp {
@@ -94,7 +95,7 @@ class SymbolicRanks {
       one.receive.resize(has_result ? operation.bytes : 0);
     }
     for (Rank& one : ranks_) {
-      one.task = backend.collective(operation_, one.team, {one.send, one.receive, operation.bytes});
+      one.task = move_data(backend, operation_, one.team, {one.send, one.receive, operation.bytes});
       one.task.start();
       while (!ready_.empty()) {
         const std::coroutine_handle<> next = ready_.front();
