@@ -36,8 +36,7 @@ std::vector<Floats> added_by_cards(const Values& values, const Operation& operat
   std::vector<std::uint64_t> into;
   for (int rank = 0; rank < operation.ranks; ++rank) {
     Floats contribution;
-    for (std::size_t element = 0; element < own; ++element)
-      contribution.push_back(addend(rank, element));
+    for (std::size_t element = 0; element < own; ++element) contribution.push_back(addend(rank, element));
     call.a = rig.put(rank, contribution);
     call.b = call.c = rig.put(rank, Floats(own));
     // The first generation leaves each rank's block in its place.
@@ -82,8 +81,8 @@ TEST(CcloReductionOrder, IsThatOfTheFirmware) {
           const std::vector<std::int32_t> words = combined_in_order<std::int32_t>(
               *backend, operation, [](int rank, std::size_t) { return Expressions::contribution(rank); },
               [&](std::int32_t in, std::int32_t inout) { return expressions.sum(in, inout); });
-          const Floats expected = combined_in_order<float>(
-              *backend, operation, addend, [](float in, float inout) { return in + inout; });
+          const Floats expected = combined_in_order<float>(*backend, operation, addend,
+                                                           [](float in, float inout) { return in + inout; });
           const std::vector<Floats> found = added_by_cards(values, operation);
           for (std::size_t rank = 0; rank < found.size(); ++rank) {
             const std::size_t begin = kind == OperationKind::kReduceScatter ? rank * elements : 0;

@@ -88,8 +88,8 @@ std::vector<std::vector<std::int32_t>> combined_in_run(const Variant& variant, c
     std::vector<std::int32_t>& result = results[static_cast<std::size_t>(rank.rank())];
     if (operation.kind != OperationKind::kReduce || rank.rank() == operation.root)
       result.resize(operation.elements);
-    const CollectiveBuffers buffers{std::as_bytes(std::span(own)),
-                                    std::as_writable_bytes(std::span(result)), operation.bytes};
+    const CollectiveBuffers buffers{std::as_bytes(std::span(own)), std::as_writable_bytes(std::span(result)),
+                                    operation.bytes};
     // More often than a communicator waits for slots of one hop.
     for (int repeats = 0; repeats < 5; ++repeats)
       EXPECT_EQ(co_await rank.collective(operation, buffers, &reducer), Outcome::kOk);

@@ -51,8 +51,8 @@ class Fold {
     }
     return fold;
   }
-  /// A chain that begins behind the top: each rank adds its contribution to the partial sum of the rank before
-  /// it.
+  /// A chain that begins behind the top: each rank adds its contribution to the partial sum of the rank
+  /// before it.
   [[nodiscard]] static Fold chain(const TeamMembers& team, int top) {
     const int size = team.size();
     const int relative = (team.rank() - top + size) % size;

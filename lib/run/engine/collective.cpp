@@ -1,6 +1,7 @@
 // Class Run is the Team of the backend's coroutine; it uses this engine's messages. The coroutine may end
-// within start(): started_ makes complete() run once, after start() has finished its work. A failed message
-// does not end the algorithm, so that no peer waits for ever; all later sends of the rank carry failed_.
+// within start(): complete() then runs once start() has finished its work (State::kStarting). A failed
+// message does not end the algorithm, so that no peer waits for ever; all later sends of the rank carry
+// failed_.
 #include "lib/run/engine/collective.hpp"
 
 #include <utility>
@@ -96,6 +97,7 @@ Collective::Collective(Engine& engine, Context& context) : engine_(engine), cont
 Collective::~Collective() = default;
 
 void Collective::start(const Operation& operation, const CollectiveBuffers& buffers, Reducer* reducer) {
+  state_ = State::kStarting;
   has_result_ = reducer != nullptr || !reduces(operation.kind);
   if (engine_.certificate() != nullptr) certify(operation, buffers);
   Engine::retain(context_);
@@ -127,39 +129,41 @@ void Collective::start(const Operation& operation, const CollectiveBuffers& buff
     hop_.reset();
     run_ = std::make_unique<Run>(*this, choice.backend, tag, reducer);
     run_->start(operation, buffers);
-    if (hop.is_numbered && one_hop.leave_to_algorithm(context_, operation, hop.number, ended_))
+    const bool has_ended = state_ == State::kEnded;
+    if (hop.is_numbered && one_hop.leave_to_algorithm(context_, operation, hop.number, has_ended))
       one_hop.watch(make_hop());
   } else {
     ended();
   }
-  started_ = true;
-  if (ended_) complete();
+  if (state_ == State::kEnded) return complete();
+  state_ = State::kRunning;
 }
 
 void Collective::on_hop_end() {
-  if (hop_->by_algorithm) {
-    is_overruled_ = !hop_->refused;
-    if (is_overruled_) engine_.cancel_receives(context_, hop_->tag);
-  } else if (hop_->refused) {
+  const bool is_done = hop_->state == HopOperation::State::kDone;
+  if (run_ != nullptr) {  // which the slots overrule
+    if (is_done) engine_.cancel_receives(context_, hop_->tag);
+  } else if (is_done) {
+    engine_.count_completion();
+    ended();
+  } else {
     run_ = std::make_unique<Run>(*this, hop_->backend, hop_->tag, hop_->reducer);
     engine_.one_hop().watch(*hop_);
     run_->start(hop_->operation, hop_->buffers);  // may end this object
-  } else {
-    engine_.count_completion();
-    ended();
   }
 }
 
 void Collective::ended() {
   if (run_ != nullptr) outcome_ = run_->outcome();
   if (hop_ && run_ != nullptr) {
-    const bool has_failed = outcome_ == Outcome::kFault;
-    is_overruled_ = is_overruled_ || (has_failed && engine_.one_hop().has_other_result(*hop_));
+    if (outcome_ == Outcome::kFault && hop_->state != HopOperation::State::kDone)
+      engine_.one_hop().look_for_result(*hop_);
     engine_.one_hop().withdraw(*hop_);
   }
-  if (hop_ && (run_ == nullptr || is_overruled_)) outcome_ = hop_->outcome;
-  ended_ = true;
-  if (started_) complete();  // otherwise start() calls it
+  if (hop_ && hop_->state == HopOperation::State::kDone) outcome_ = hop_->outcome;
+  const bool is_starting = state_ == State::kStarting;
+  state_ = State::kEnded;
+  if (!is_starting) complete();  // otherwise start() calls it
 }
 
 void Collective::complete() {
@@ -169,13 +173,13 @@ void Collective::complete() {
 }
 
 void Collective::observe() {
-  if (std::exchange(observed_, true)) return;
+  if (std::exchange(state_, State::kObserved) == State::kObserved) return;
   if (engine_.certificate() != nullptr) engine_.certificate()->note_data(digest_);
 }
 
 void Collective::rearm() {
   run_.reset();
-  is_overruled_ = started_ = ended_ = observed_ = false;
+  state_ = State::kIdle;
   outcome_ = Outcome::kOk;
 }
 

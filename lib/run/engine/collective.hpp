@@ -34,7 +34,7 @@ class Collective {
   void observe();
   void rearm();
 
-  [[nodiscard]] bool done() const { return started_ && ended_; }
+  [[nodiscard]] bool done() const { return state_ >= State::kEnded; }
   [[nodiscard]] Outcome outcome() const { return outcome_; }
 
   void (*on_complete)(Collective& self) = nullptr;
@@ -51,12 +51,10 @@ class Collective {
   Engine& engine_;
   Context& context_;
   std::unique_ptr<Run> run_;
-  std::optional<HopOperation> hop_;  // replaces or watches `run_`
-  bool is_overruled_ = false;        // `hop_` has the result, although `run_` exists
-  bool started_ = false;
-  bool ended_ = false;      // the algorithm
+  std::optional<HopOperation> hop_;  // replaces `run_`, or watches it
+  enum class State : std::uint8_t { kIdle, kStarting, kRunning, kEnded, kObserved };
+  State state_ = State::kIdle;
   bool has_result_ = true;  // false: the MPI library computes it
-  bool observed_ = false;
   Outcome outcome_ = Outcome::kOk;
   // For the certificate.
   MutableBytes receive_;

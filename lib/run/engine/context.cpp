@@ -89,9 +89,8 @@ UnexpectedMessage* Context::find_indexed(int source, int tag) {
 }
 
 void Context::add_unexpected(std::unique_ptr<UnexpectedMessage> message) {
-  UnexpectedMessage& owned = *message.release();  // NOLINT: the queues own it; see remove_unexpected()
+  UnexpectedMessage& owned = arrivals_.add(std::move(message));
   peer(owned.envelope.source).unexpected.push_back(owned);
-  arrivals_.push_back(owned);
   owned.arrival = arrived_++;
   ++unexpected_count_;
   if (index_.in_use()) {
@@ -104,9 +103,8 @@ void Context::add_unexpected(std::unique_ptr<UnexpectedMessage> message) {
 std::unique_ptr<UnexpectedMessage> Context::remove_unexpected(UnexpectedMessage& message) {
   if (index_.in_use()) index_.remove(message);
   peer(message.envelope.source).unexpected.remove(message);
-  arrivals_.remove(message);
   if (--unexpected_count_ == 0 && index_.in_use()) index_.clear();
-  return std::unique_ptr<UnexpectedMessage>(&message);
+  return arrivals_.remove(message);
 }
 
 std::vector<std::unique_ptr<UnexpectedMessage>> Context::remove_all() {

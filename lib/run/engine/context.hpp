@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/run/engine/in_flight.hpp"
 #include "lib/run/engine/one_hop.hpp"
 #include "lib/run/engine/records.hpp"
 #include "lib/run/engine/unexpected_index.hpp"
@@ -112,7 +113,7 @@ class Context {
   PostedQueue any_source_;
   UnexpectedMessage* find_indexed(int source, int tag);
 
-  IntrusiveList<UnexpectedMessage, &UnexpectedMessage::by_arrival> arrivals_;
+  InFlight<UnexpectedMessage, &UnexpectedMessage::by_arrival> arrivals_;
   UnexpectedIndex index_;
   std::uint64_t order_ = 0;
   std::uint64_t arrived_ = 0;

@@ -40,10 +40,6 @@ Engine::Engine(Fabric& fabric, std::unique_ptr<Lane> lane)
 
 Engine::~Engine() {
   drop_unreceived();
-  while (DeferredSend* deferred = deferred_.front()) {
-    deferred_.remove(*deferred);
-    delete deferred;
-  }
 }
 
 // --- contexts ---
@@ -98,9 +94,7 @@ void Engine::drop_unreceived() {
 /// Releases a message that will not be received.
 void Engine::abandon(std::unique_ptr<UnexpectedMessage> message) {
   if (message->remote != nullptr) fabric_.drop(message->remote);
-  if (!message->fetching) return;
-  message->abandoned = true;
-  (void)message.release();  // the fabric still writes into it
+  if (message->fetching) fetched_.add(std::move(message)).is_detached = true;
 }
 
 // --- receiving ---
@@ -261,7 +255,7 @@ void Engine::consume_unexpected(ReceiveRecord& record, std::unique_ptr<Unexpecte
   match(record, message->envelope);
   if (message->fetching) {
     message->receiver = &record;
-    (void)message.release();  // notify() owns it when the fetch ends
+    fetched_.add(std::move(message)).is_detached = true;
     return;
   }
   if (message->failed) return fail(record);
@@ -380,7 +374,7 @@ void Engine::fetch(UnexpectedMessage& message) {
     self.failed = !ok;
     Context& context = *self.context;
     ReceiveRecord* record = std::exchange(self.receiver, nullptr);
-    const std::unique_ptr<UnexpectedMessage> owned(record != nullptr || self.abandoned ? &self : nullptr);
+    const auto owned = self.is_detached ? engine.fetched_.remove(self) : nullptr;
     if (record != nullptr) ok ? engine.store_data(*record, self.data) : engine.fail(*record);
     engine.release(context);
   };

@@ -14,6 +14,7 @@
 #include "lib/base/certificate.hpp"
 #include "lib/run/engine/arrival_places.hpp"
 #include "lib/run/engine/context.hpp"
+#include "lib/run/engine/in_flight.hpp"
 #include "lib/run/engine/lane.hpp"
 #include "lib/run/engine/one_hop.hpp"
 #include "lib/run/engine/payload_window.hpp"
@@ -145,7 +146,6 @@ class Engine final : public Fabric::Sink {
 
  private:
   using SendList = IntrusiveList<SendRecord, &SendRecord::link>;
-  using DeferredList = IntrusiveList<DeferredSend, &DeferredSend::link>;
   friend struct UnexpectedMessage;  // calls payload_left()
 
   // Payloads up to this size move to the receiver without a posted receive: programs rely on small sends that
@@ -255,7 +255,7 @@ class Engine final : public Fabric::Sink {
   std::vector<std::uint32_t> free_tokens_;
   std::vector<std::unique_ptr<Notice>> notices_;
   std::vector<Notice*> free_notices_;
-  DeferredList deferred_;
+  InFlight<DeferredSend, &DeferredSend::link> deferred_;
   std::size_t deferred_count_ = 0;
   std::size_t deferred_bytes_ = 0;
   std::size_t unexpected_bytes_ = 0;
@@ -266,6 +266,8 @@ class Engine final : public Fabric::Sink {
   std::uint64_t malformed_ = 0;
   std::string last_fault_;
   std::uint64_t faults_ = 0;  // operations that ended with kFault
+  // Messages that are fetched for a receive, or that no one receives. Ends first: messages refer to the rest.
+  InFlight<UnexpectedMessage, &UnexpectedMessage::by_arrival> fetched_;
 };
 
 }  // namespace offramp

@@ -27,9 +27,9 @@ Fabric::State Engine::defer(SendRecord& record) {
   deferred->data = payload_behind(*deferred);
   std::memcpy(deferred->data, record.data.data(), deferred->bytes);
   deferred->notify = [](FabricWaiter& waiter, bool) {
-    const std::unique_ptr<DeferredSend> self(static_cast<DeferredSend*>(&waiter));
-    Engine& engine = *self->engine;
-    engine.deferred_.remove(*self);
+    auto& sent = static_cast<DeferredSend&>(waiter);
+    Engine& engine = *sent.engine;
+    const std::unique_ptr<DeferredSend> self = engine.deferred_.remove(sent);
     --engine.deferred_count_;
     engine.deferred_bytes_ -= self->bytes;
   };
@@ -38,7 +38,7 @@ Fabric::State Engine::defer(SendRecord& record) {
   if (state != Fabric::State::kPending) return state;
   ++deferred_count_;
   deferred_bytes_ += deferred->bytes;
-  deferred_.push_back(*deferred.release());  // NOLINT: the list owns it; notify() deletes it
+  deferred_.add(std::move(deferred));
   return Fabric::State::kDone;
 }
 

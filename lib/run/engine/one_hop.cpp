@@ -1,35 +1,28 @@
+// An operation of a correct program:
+//
+//   start() -> kUnpublished -> kWaiting -> kDone
+//
 // Set-up: with a communicator's second collective its first member reserves slots in its own shared memory
 // and sends their offset to the others. From the fourth collective on, operations use the slots. An offset of
 // 0 means that there is no memory; the algorithm then carries all collectives of the communicator.
 //
-// A rank waits while its slot is still being read. If it reads nothing itself, it then sends its contribution
-// as messages: a program may start many small collectives before another rank reaches the first of them.
+// kUnpublished: a rank waits while its slot is still being read. If it reads nothing itself, it then sends
+// its contribution as messages: a program may start many small collectives before another rank reaches the
+// first of them.
 //
-// Ranks of an erroneous program may disagree about the size, and so about slots or algorithm. A rank that
-// uses the algorithm publishes a label without data if its slot is free. Then:
-// - Where all ranks wait for all, the rank also finishes the number at once. A rank that finds this label, or
-//   a finished number without a label, uses the algorithm, too.
-// - Where a contributor may have gone on, the algorithm starts, and the operation is watched. After a long
-//   wait, a reader looks into the slots. It uses what it finds there, as a receive accepts a shorter message,
-//   and cancels the algorithm.
-// - A reader that finds contributors of both kinds returns an error and notifies them: their algorithm may
-//   wait for ranks that used slots. So does a root with a small result whose contributors all use the
-//   algorithm: an algorithm of another size may expect other messages.
-//
-// Limit: a rank of an erroneous program that is more than kSlots operations ahead has no slot for a label.
-// Readers may then wait for ever.
+// Ranks that disagree about the collective: one_hop_mismatch.cpp.
 #include "lib/run/engine/one_hop.hpp"
 
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstring>
 #include <utility>
 
 #include "lib/run/engine/collective.hpp"
 #include "lib/run/engine/engine.hpp"
+#include "lib/run/engine/hop_sources.hpp"
 
 namespace offramp {
 namespace {
@@ -41,52 +34,7 @@ constexpr unsigned kCallsBeforeInvitation = 1;
 constexpr unsigned kCallsBeforeSlots = 3;
 constexpr unsigned kTurnsBeforeMessages = 1000;
 constexpr unsigned kTurnsBeforeLook = 64;
-constexpr unsigned kTurnsBeforeDoubt = 2000;
 constexpr std::size_t kPage = 4096;
-
-constexpr OperationSet kFromRoot = {OperationKind::kBcast, OperationKind::kScatter};
-constexpr OperationSet kToRoot = {OperationKind::kReduce, OperationKind::kGather};
-constexpr OperationSet kBlocksForEach = {OperationKind::kScatter, OperationKind::kAlltoall,
-                                         OperationKind::kReduceScatter};
-
-constexpr bool has_slots(OperationKind kind) {
-  return kind != OperationKind::kSend && !has_blocks_of_different_sizes(kind);
-}
-
-/// Bytes that a contributing rank writes into its slot.
-std::size_t contributed_bytes(const Operation& operation) {
-  const bool for_each = kBlocksForEach.contains(operation.kind);
-  return operation.bytes * (for_each ? static_cast<std::size_t>(operation.ranks) : 1);
-}
-
-bool contributes(const Operation& operation, int rank) {
-  if (kFromRoot.contains(operation.kind)) return rank == operation.root;
-  if (kToRoot.contains(operation.kind)) return rank != operation.root;
-  return !traits_of(operation.kind).is_prefix || rank < operation.ranks - 1;
-}
-
-/// A range of ranks whose contributions a rank reads; `end` is exclusive.
-struct Sources {
-  int first = 0;
-  int end = 0;
-};
-Sources read_by(const Operation& operation, int rank) {
-  if (kFromRoot.contains(operation.kind))
-    return rank == operation.root ? Sources() : Sources{operation.root, operation.root + 1};
-  if (kToRoot.contains(operation.kind) && rank != operation.root) return {};
-  if (traits_of(operation.kind).is_prefix) return {0, rank};
-  return {0, operation.ranks};
-}
-
-bool reads_others(const Operation& operation, int rank) {
-  const Sources sources = read_by(operation, rank);
-  return sources.first < sources.end;
-}
-
-/// True if each rank waits for all others.
-constexpr bool is_mutual(OperationKind kind) {
-  return !has_root(kind) && !traits_of(kind).is_prefix;
-}
 
 SlotRing::Label label_of(const HopOperation& operation) {
   return {operation.operation.kind, operation.operation.root, operation.buffers.send.size()};
@@ -147,25 +95,11 @@ OneHop::Answer OneHop::query(Context& context, const Operation& operation, std::
     answer.by_algorithm = answer.plan == nullptr;
     return answer;
   }
-  const bool is_small = has_slots(operation.kind) && contributed_bytes(operation) <= SlotRing::kMostBytes;
+  const bool is_small =
+      hop::has_slots(operation.kind) && hop::contributed_bytes(operation) <= SlotRing::kMostBytes;
   if (is_small && reduces(operation.kind)) answer.plan = plan_of(context, operation, backend);
   answer.by_algorithm = !is_small || (reduces(operation.kind) && answer.plan == nullptr);
   return answer;
-}
-
-bool OneHop::leave_to_algorithm(Context& context, const Operation& operation, std::uint64_t number,
-                                bool has_ended) {
-  HopRing& ring = *context.hop;
-  if (ring.state_ == HopRing::State::kJoining) {
-    ring.unlabelled_.push_back(number);
-  } else if (ring.slots_.has_credit(number)) {
-    ring.slots_.publish(number, SlotRing::Label::by_algorithm(), {});
-  }
-  const bool reads = reads_others(operation, context.rank());
-  const bool is_watched = !has_ended && has_slots(operation.kind) && !is_mutual(operation.kind) &&
-                          (reads || !kFromRoot.contains(operation.kind));
-  if (!is_watched || !reads) ring.finish(number);
-  return is_watched;
 }
 
 /// Returns null if the operation has no plan. All members get the same answer.
@@ -247,35 +181,13 @@ std::uint64_t OneHop::allocate_area(int ranks) {
 
 void OneHop::start(HopOperation& operation) {
   const int rank = operation.context->rank();
-  operation.published = !contributes(operation.operation, rank);
-  const Sources sources = read_by(operation.operation, rank);
+  const bool is_published = !hop::contributes(operation.operation, rank);
+  operation.state = is_published ? HopOperation::State::kWaiting : HopOperation::State::kUnpublished;
+  const hop::Sources sources = hop::read_by(operation.operation, rank);
   operation.first = operation.next = sources.first;
   operation.end = sources.end;
   if (!advance(operation)) return waiting_.push_back(operation);
   operation.on_end(operation);
-}
-
-void OneHop::watch(HopOperation& operation) {
-  const int rank = operation.context->rank();
-  const Sources sources = read_by(operation.operation, rank);
-  operation.by_algorithm = operation.published = true;
-  operation.finished = operation.finished || sources.first == sources.end;
-  operation.first = operation.next = sources.first;
-  operation.end = sources.end;
-  operation.failed_turns = 0;
-  waiting_.push_back(operation);
-}
-
-bool OneHop::has_other_result(HopOperation& operation) {
-  if (!waiting_.contains(operation) || operation.finished) return false;
-  operation.failed_turns = kTurnsBeforeDoubt;
-  return advance(operation) && !operation.refused;
-}
-
-void OneHop::withdraw(HopOperation& operation) {
-  if (!waiting_.contains(operation)) return;
-  waiting_.remove(operation);
-  if (!operation.finished) operation.context->hop->finish(operation.number);
 }
 
 int OneHop::advance_all() {
@@ -292,25 +204,39 @@ int OneHop::advance_all() {
 
 /// Returns true if the operation has ended.
 bool OneHop::advance(HopOperation& operation) {
-  Context& context = *operation.context;
-  HopRing& ring = *context.hop;
+  const HopRing& ring = *operation.context->hop;
   if (ring.state_ != HopRing::State::kReady) {
-    operation.refused = ring.state_ == HopRing::State::kUnfit;
-    return operation.refused;
+    if (ring.state_ != HopRing::State::kUnfit) return false;
+    operation.state = HopOperation::State::kRefused;
+    return true;
   }
-  if (!operation.published && !publish(operation)) return false;
-  if (operation.by_algorithm) {
-    if (++operation.failed_turns < kTurnsBeforeDoubt) return false;
-    const bool was_notified = this->was_notified(operation);
-    if (was_notified && !std::exchange(operation.finished, true)) ring.finish(operation.number);
-    if (was_notified || operation.finished) return was_notified;
+  if (operation.state == HopOperation::State::kUnpublished && !publish(operation)) return false;
+  if (operation.state != HopOperation::State::kWaiting) return advance_watched(operation);
+  if (!read_labels(operation)) return false;
+  if (operation.algorithm_ranks == 0 && operation.mismatched == 0) [[likely]] {
+    end(operation);
+    collect(operation);
+  } else {
+    resolve_mismatch(operation);
   }
+  operation.context->hop->finish(operation.number);
+  return true;
+}
+
+void OneHop::end(HopOperation& operation) {
+  ++carried_;
+  operation.state = HopOperation::State::kDone;
+}
+
+/// Reads the labels of all contributors. Returns false if one is missing.
+bool OneHop::read_labels(HopOperation& operation) {
+  const SlotRing& slots = operation.context->hop->slots_;
   const SlotRing::Label expected(operation.operation.kind, operation.operation.root, 0);
   for (int& rank = operation.next; rank < operation.end; ++rank) {
-    if (rank == context.rank()) continue;
+    if (rank == operation.context->rank()) continue;
     SlotRing::Label label;
-    if (ring.slots_.has_arrived(rank, operation.number)) [[likely]]
-      label = ring.slots_.label(rank, operation.number);
+    if (slots.has_arrived(rank, operation.number)) [[likely]]
+      label = slots.label(rank, operation.number);
     else if (!has_arrived_otherwise(operation, rank, label))
       return false;
     if (label.belongs_to(expected)) [[likely]]
@@ -321,10 +247,7 @@ bool OneHop::advance(HopOperation& operation) {
       ++operation.mismatched;
     }
   }
-  resolve(operation);
-  ring.finish(operation.number);
-  operation.finished = true;
-  return !(operation.by_algorithm && operation.refused);
+  return true;
 }
 
 bool OneHop::publish(HopOperation& operation) {
@@ -335,10 +258,12 @@ bool OneHop::publish(HopOperation& operation) {
   if (slots.has_credit(operation.number)) {
     slots.publish(operation.number, label, data);
   } else {
-    if (is_mutual(operation.operation.kind) || ++operation.failed_turns < kTurnsBeforeMessages) return false;
+    if (hop::is_mutual(operation.operation.kind) || ++operation.failed_turns < kTurnsBeforeMessages)
+      return false;
     send_to_readers(operation, label, data);
   }
-  return operation.published = true;
+  operation.state = HopOperation::State::kWaiting;
+  return true;
 }
 
 void OneHop::send_to_readers(const HopOperation& operation, SlotRing::Label label, Bytes data) {
@@ -347,7 +272,7 @@ void OneHop::send_to_readers(const HopOperation& operation, SlotRing::Label labe
   std::memcpy(message.data(), &label, sizeof label);
   std::copy(data.begin(), data.end(), message.begin() + HopOperation::Arrived::kLabelBytes);
   for (int rank = 0; rank < context.size(); ++rank) {
-    const Sources sources = read_by(operation.operation, rank);
+    const hop::Sources sources = hop::read_by(operation.operation, rank);
     if (rank != context.rank() && context.rank() >= sources.first && context.rank() < sources.end)
       send(context, rank, operation.tag | kContributionTag, message, operation.backend);
   }
@@ -365,7 +290,7 @@ void OneHop::send(Context& context, int to, std::int32_t tag, std::vector<std::b
 bool OneHop::has_arrived_otherwise(HopOperation& operation, int rank, SlotRing::Label& label) {
   Context& context = *operation.context;
   const SlotRing& slots = context.hop->slots_;
-  if (is_mutual(operation.operation.kind)) {
+  if (hop::is_mutual(operation.operation.kind)) {
     if (++operation.failed_turns % kTurnsBeforeLook != 0 || !slots.has_finished(rank, operation.number))
       return false;
     // The rank may have written into the slot before it finished.
@@ -411,59 +336,6 @@ Bytes OneHop::contribution(const HopOperation& operation, int rank) {
     return {arrived->message.data() + kLabelBytes,
             std::max(arrived->record.received, kLabelBytes) - kLabelBytes};
   return context.hop->slots_.contribution(rank, operation.number);
-}
-
-/// Decides how the operation ends, once all contributors are known.
-void OneHop::resolve(HopOperation& operation) {
-  if (operation.algorithm_ranks == 0 && operation.mismatched == 0 && !operation.by_algorithm) [[likely]] {
-    ++carried_;
-    return collect(operation);
-  }
-  const int rank = operation.context->rank();
-  const bool reads_own = rank >= operation.first && rank < operation.end;
-  const int others = operation.end - operation.first - (reads_own ? 1 : 0);
-  const int by_algorithm = std::popcount(operation.algorithm_ranks);
-  const bool is_mutual = offramp::is_mutual(operation.operation.kind);
-  const bool agrees = operation.by_algorithm || !kToRoot.contains(operation.operation.kind);
-  operation.refused = by_algorithm == others ? agrees && (by_algorithm > 0 || operation.by_algorithm)
-                                             : by_algorithm > 0 && is_mutual;
-  if (operation.refused) return;
-  ++carried_;
-  if (by_algorithm > 0) notify_contributors(operation);
-  if (by_algorithm > 0 || operation.mismatched > 0) {
-    operation.outcome = Outcome::kTruncated;
-  } else {
-    collect(operation);
-  }
-}
-
-/// Notifies the contributors along the algorithm that contributors are of both kinds. A notice to a rank
-/// whose algorithm has ended stays unread until the communicator is freed.
-void OneHop::notify_contributors(const HopOperation& operation) {
-  Context& context = *operation.context;
-  const bool is_prefix = traits_of(operation.operation.kind).is_prefix;
-  for (int rank = operation.first; rank < operation.end; ++rank) {
-    const bool by_algorithm = (operation.algorithm_ranks >> static_cast<unsigned>(rank) & 1U) != 0;
-    if (rank != context.rank() && (by_algorithm || is_prefix))
-      send(context, rank, operation.tag | kContributionTag, {}, operation.backend);
-  }
-}
-
-bool OneHop::was_notified(HopOperation& operation) {
-  const OperationKind kind = operation.operation.kind;
-  const int own = operation.context->rank();
-  const int root = operation.operation.root;
-  Sources readers;
-  if (kToRoot.contains(kind)) readers = {root, root + 1};
-  if (traits_of(kind).is_prefix) readers = {own + 1, operation.operation.ranks};
-  for (int rank = readers.first; rank < readers.end; ++rank) {
-    const HopOperation::Arrived* const notice = rank != own ? receive_from(operation, rank) : nullptr;
-    if (notice == nullptr || !notice->record.done) continue;
-    operation.refused = false;
-    operation.outcome = Outcome::kTruncated;
-    return true;
-  }
-  return false;
 }
 
 /// Writes this rank's result.
@@ -548,11 +420,12 @@ std::string OneHop::describe() const {
   std::string text;
   for (const HopOperation* one = waiting_.front(); one != nullptr; one = waiting_.next(*one)) {
     const Operation& operation = one->operation;
-    if (one->by_algorithm) continue;
+    const bool is_published = one->state != HopOperation::State::kUnpublished;
+    if (is_published && one->state != HopOperation::State::kWaiting) continue;
     text += fmt::format("    {} of {} bytes on communicator {:#x} (collective): ", to_string(operation.kind),
                         operation.bytes, one->context->id() & ~kCollectiveContext);
-    text += one->published ? fmt::format("waits for rank {}\n", one->next)
-                           : std::string("waits until all ranks have read the last ones\n");
+    text += is_published ? fmt::format("waits for rank {}\n", one->next)
+                         : std::string("waits until all ranks have read the last ones\n");
   }
   return text;
 }

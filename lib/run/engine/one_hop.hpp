@@ -6,7 +6,7 @@
 // - The engine owns one OneHop, each context at most one HopRing.
 // - A communicator gets slots depending on its members and on the number of its collectives so far.
 // - A collective uses the slots depending on its kind and size.
-// - Members of an erroneous program may disagree about kind or size; see one_hop.cpp.
+// - Members of an erroneous program may disagree about kind or size: see one_hop_mismatch.cpp.
 //
 // Not thread-safe: called under the engine's lock.
 #pragma once
@@ -42,18 +42,23 @@ struct HopOperation {
   Reducer* reducer = nullptr;
   const CombinePlan* plan = nullptr;  // null unless it is a reduction
   std::uint64_t number = 0;           // of OneHop::Answer
-  bool by_algorithm = false;          // the algorithm carries it; OneHop only watches
   std::uint8_t backend = 0;
   std::int32_t tag = 0;
-  /// Called at the end. If `refused`, the algorithm has to carry the operation.
+  /// Called at the end, which is kDone or kRefused.
   void (*on_end)(HopOperation& self) = nullptr;
   void* owner = nullptr;
-  bool refused = false;
+  enum class State : std::uint8_t {
+    kUnpublished,  // waits for its slot, which is still being read
+    kWaiting,      // waits for the contributions of others
+    kWatched,      // the algorithm carries it here, but the slots may have its result
+    kRead,         // as kWatched, and all slots are read: only a notice can end it
+    kDone,         // `outcome` is the operation's
+    kRefused       // the algorithm has to carry it
+  };
+  State state = State::kUnpublished;
   Outcome outcome = Outcome::kOk;
 
   // State of OneHop.
-  bool published = false;
-  bool finished = false;              // this rank has read all slots that it needs
   int first = 0;                      // the first rank whose contribution is read
   int end = 0;                        // one past the last
   int next = 0;                       // the rank that is awaited
@@ -130,8 +135,8 @@ class OneHop {
   bool leave_to_algorithm(Context& context, const Operation& operation, std::uint64_t number, bool has_ended);
   /// Ends an operation whose algorithm would wait for ever, because the ranks disagree about the size.
   void watch(HopOperation& operation);
-  /// The algorithm of a watched operation has failed. Returns true if the slots have the result instead.
-  bool has_other_result(HopOperation& operation);
+  /// The algorithm of a watched operation has failed. The state becomes kDone if the slots have the result.
+  void look_for_result(HopOperation& operation);
   /// The algorithm of a watched operation has ended.
   void withdraw(HopOperation& operation);
   /// Advances all operations. Returns the number of those that have ended.
@@ -161,6 +166,9 @@ class OneHop {
 
   int advance_all();
   bool advance(HopOperation& operation);
+  bool advance_watched(HopOperation& operation);
+  bool read_labels(HopOperation& operation);
+  void end(HopOperation& operation);
   bool publish(HopOperation& operation);
   void send_to_readers(const HopOperation& operation, SlotRing::Label label, Bytes data);
   void notify_contributors(const HopOperation& operation);
@@ -170,7 +178,7 @@ class OneHop {
   const HopOperation::Arrived* receive_from(HopOperation& operation, int rank);
   static const HopOperation::Arrived* arrived_from(const HopOperation& operation, int rank);
   static Bytes contribution(const HopOperation& operation, int rank);
-  void resolve(HopOperation& operation);
+  void resolve_mismatch(HopOperation& operation);
   void collect(HopOperation& operation);
   void combine(HopOperation& operation);
 

@@ -123,7 +123,7 @@ struct UnexpectedMessage : FabricWaiter {
   void* remote = nullptr;             // payload still at the sender
   bool fetching = false;              // data is being filled
   bool failed = false;                // the sender was lost during the fetch
-  bool abandoned = false;             // deleted at the end of the fetch
+  bool is_detached = false;           // left its context during the fetch; deleted at its end
   std::size_t held = 0;               // bytes of payload in this rank's memory
   ReceiveRecord* receiver = nullptr;  // matched while fetching
   ListLink<UnexpectedMessage> by_source;

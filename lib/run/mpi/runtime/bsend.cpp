@@ -7,13 +7,6 @@
 
 namespace offramp {
 
-struct BsendBuffer::BufferedMessage {
-  SendRecord record;
-  std::unique_ptr<std::byte[]> data;
-  std::size_t occupied = 0;
-  BsendBuffer* buffer = nullptr;
-};
-
 /// Drives progress until the buffer has room or nothing moves any more. Messages may have been received
 /// without this rank having noticed.
 void BsendBuffer::drain(Session& session, std::size_t bytes) const {
@@ -37,14 +30,13 @@ bool BsendBuffer::send(Session& session, SendArguments arguments) {
   message->occupied = occupied_by(bytes);
   message->buffer = this;
   used_ += message->occupied;
-  ++messages_;
   arguments.data = {message->data.get(), bytes};
-  BufferedMessage& owned = *message.release();  // NOLINT: on_complete deletes it
+  BufferedMessage& owned = messages_.add(std::move(message));
   owned.record.owner = &owned;
   owned.record.on_complete = [](SendRecord& record) {
-    const std::unique_ptr<BufferedMessage> done(static_cast<BufferedMessage*>(record.owner));
-    done->buffer->used_ -= done->occupied;
-    --done->buffer->messages_;
+    auto& sent = *static_cast<BufferedMessage*>(record.owner);
+    sent.buffer->used_ -= sent.occupied;
+    (void)sent.buffer->messages_.remove(sent);
   };
   session.engine().send(owned.record, arguments);
   return true;

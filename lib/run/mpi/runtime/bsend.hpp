@@ -5,6 +5,7 @@
 #include <mpi.h>
 
 #include <cstddef>
+#include <memory>
 
 #include "lib/run/engine/engine.hpp"
 #include "lib/run/mpi/marshal/marshal_context.hpp"
@@ -19,13 +20,19 @@ class BsendBuffer {
   void attach(std::size_t size) { size_ = size; }
   void detach() { size_ = 0; }
   /// All messages sent through the buffer have left.
-  [[nodiscard]] bool empty() const { return messages_ == 0; }
+  [[nodiscard]] bool empty() const { return messages_.front() == nullptr; }
 
   /// Sends a copy of the data. Returns false if the buffer has no room, even after progress.
   bool send(Session& session, SendArguments arguments) REQUIRES(session_lock);
 
  private:
-  struct BufferedMessage;
+  struct BufferedMessage {
+    SendRecord record;
+    std::unique_ptr<std::byte[]> data;
+    std::size_t occupied = 0;
+    BsendBuffer* buffer = nullptr;
+    ListLink<BufferedMessage> link;
+  };
 
   // Open MPI's eager limit between processes of one node. It sends such messages without using the buffer,
   // even if no buffer is attached.
@@ -42,7 +49,7 @@ class BsendBuffer {
 
   std::size_t size_ = 0;
   std::size_t used_ = 0;
-  std::size_t messages_ = 0;
+  InFlight<BufferedMessage, &BufferedMessage::link> messages_;
 };
 
 }  // namespace offramp
