@@ -14,7 +14,7 @@
 #include "tests/aie/support.hpp"
 #include "tests/aie/whole_array.hpp"
 #include "tests/cluster.hpp"
-#include "tests/core/support.hpp"
+#include "tests/engine/support.hpp"
 #include "tests/timed_cluster.hpp"
 
 namespace offramp::aie {

@@ -7,8 +7,8 @@
 #include "backends/dpu/dpu.hpp"
 #include "lib/answers/replay/forecast.hpp"
 #include "tests/cluster.hpp"
-#include "tests/core/support.hpp"
 #include "tests/dpu/support.hpp"
+#include "tests/engine/support.hpp"
 #include "tests/timed_cluster.hpp"
 
 namespace offramp {

@@ -6,8 +6,8 @@
 
 #include "backends/host/host.hpp"
 #include "tests/cluster.hpp"
-#include "tests/core/support.hpp"
 #include "tests/dpu/support.hpp"
+#include "tests/engine/support.hpp"
 
 namespace offramp {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "backends/host/host.hpp"
 #include "simulators/dpu/node.hpp"
-#include "tests/core/support.hpp"
 #include "tests/dpu/support.hpp"
+#include "tests/engine/support.hpp"
 
 namespace offramp {
 namespace {

@@ -14,7 +14,7 @@
 #include "lib/run/engine/engine.hpp"
 #include "lib/run/fabric/node_fabric.hpp"
 #include "lib/run/fabric/node_rings.hpp"
-#include "tests/core/support.hpp"
+#include "tests/engine/support.hpp"
 #include "tests/fabric/worlds.hpp"
 
 namespace offramp::hostile_test {

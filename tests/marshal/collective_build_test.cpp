@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "lib/run/mpi/marshal/marshal_context.hpp"
-#include "tests/core/support.hpp"
+#include "tests/engine/support.hpp"
 #include "tests/marshal/stand_in.hpp"
 
 namespace offramp {

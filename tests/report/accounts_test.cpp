@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/core/tape.hpp"
+#include "tests/replay/tape.hpp"
 
 namespace offramp {
 namespace {

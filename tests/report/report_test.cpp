@@ -12,7 +12,7 @@
 #include "lib/answers/report/read_report.hpp"
 #include "lib/answers/report/write_report.hpp"
 #include "tests/cluster.hpp"
-#include "tests/core/tape.hpp"
+#include "tests/replay/tape.hpp"
 
 namespace offramp::report_test {
 namespace {

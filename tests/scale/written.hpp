@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "lib/programs/scale/scaling.hpp"
-#include "tests/core/tape.hpp"
+#include "tests/replay/tape.hpp"
 
 namespace offramp::scale {
 

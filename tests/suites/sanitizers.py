@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.thorough, pytest.mark.alone]
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-SAMPLED_TESTS = ("core_test", "fabric_test", "kernel_test", "marshal_test", "recording_test", "trace_test")
+SAMPLED_TESTS = ("base_test", "engine_test", "fabric_test", "kernel_test", "marshal_test", "recording_test", "replay_test", "trace_test")
 SAMPLED_CASES = ("fixed_pattern", "nonblocking", "derived_types", "communicators", "comm_free_pending", "reduce_user", "probe", "persistent",
                  "bsend_buffers", "truncation", "collectives_more", "other_collectives", "topologies", "wildcards")
 # The device models have no threads: ThreadSanitizer checks the layers below them.
@@ -45,7 +45,7 @@ FIGURES = "SingleOperations.*:AieForecast.*:BestWindow.*:Bounds.*:*Validation*:*
 # Algorithms on many ranks, whose code the same tests run on fewer; and the largest of the recordings that are scaled.
 MANY_RANKS = "*HostAlgorithm*On16:*HostAlgorithm*On21:*ComeOutAsTheyWereRecorded/hpcc:*ComeOutAsTheyWereRecorded/lammps_melt"
 # Unit tests that take minutes, with their number of parts.
-SHARDS = {"core_test": 4}
+SHARDS = {"engine_test": 2, "replay_test": 2}
 LIMIT = 1800  # s, of a build
 
 

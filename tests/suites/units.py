@@ -8,7 +8,7 @@ import tempfile
 from launch import base_environment, run as launch
 
 LIMIT = 300  # s, of a part
-PARTS = {"core_test": 4, "model_test": 2}
+PARTS = {"model_test": 2, "replay_test": 2}
 # The largest recordings, which take half of the program's time: thorough tier only.
 WITHOUT = {"scale_test": "*ComeOutAsTheyWereRecorded/hpcc:*ComeOutAsTheyWereRecorded/lammps_melt"}
 

@@ -8,7 +8,7 @@
 #include "backends/tinsel/tinsel.hpp"
 #include "simulators/world/world.hpp"
 #include "tests/cluster.hpp"
-#include "tests/core/support.hpp"
+#include "tests/engine/support.hpp"
 #include "tests/message_stages.hpp"
 #include "tests/timed_cluster.hpp"
 #include "tests/tinsel/support.hpp"

@@ -8,7 +8,7 @@
 
 #include "backends/tinsel/tinsel.hpp"
 #include "simulators/tinsel/stream.hpp"
-#include "tests/core/support.hpp"
+#include "tests/engine/support.hpp"
 #include "tests/timed_cluster.hpp"
 
 namespace offramp::tinsel {

@@ -10,7 +10,7 @@ namespace offramp::hop {
 inline constexpr OperationSet kFromRoot = {OperationKind::kBcast, OperationKind::kScatter};
 inline constexpr OperationSet kToRoot = {OperationKind::kReduce, OperationKind::kGather};
 inline constexpr OperationSet kBlocksForEach = {OperationKind::kScatter, OperationKind::kAlltoall,
-                                         OperationKind::kReduceScatter};
+                                                OperationKind::kReduceScatter};
 
 constexpr bool has_slots(OperationKind kind) {
   return kind != OperationKind::kSend && !has_blocks_of_different_sizes(kind);

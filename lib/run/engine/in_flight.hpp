@@ -7,8 +7,8 @@
 
 namespace offramp {
 
-/// A list that owns its elements; the rest are deleted at its end. As IntrusiveList, an element is in one list
-/// at a time for each of its links.
+/// A list that owns its elements; the rest are deleted at its end. As IntrusiveList, an element is in one
+/// list at a time for each of its links.
 template <typename T, ListLink<T> T::*kLink>
 class InFlight {
  public:

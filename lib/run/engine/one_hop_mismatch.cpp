@@ -88,7 +88,8 @@ bool OneHop::advance_watched(HopOperation& operation) {
   return operation.state == HopOperation::State::kDone;
 }
 
-/// Decides how an operation ends whose ranks may disagree, once all contributors are known: kDone or kRefused.
+/// Decides how an operation ends whose ranks may disagree, once all contributors are known: kDone or
+/// kRefused.
 void OneHop::resolve_mismatch(HopOperation& operation) {
   const int rank = operation.context->rank();
   const bool reads_own = rank >= operation.first && rank < operation.end;

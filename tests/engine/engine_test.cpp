@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/core/support.hpp"
+#include "tests/engine/support.hpp"
 
 namespace offramp {
 namespace {

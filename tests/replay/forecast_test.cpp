@@ -5,7 +5,7 @@
 #include <array>
 #include <tuple>
 
-#include "tests/core/support.hpp"
+#include "tests/engine/support.hpp"
 #include "tests/timed_cluster.hpp"
 
 namespace offramp {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "tests/cluster.hpp"
-#include "tests/core/support.hpp"
+#include "tests/engine/support.hpp"
 #include "tests/timed_cluster.hpp"
 
 namespace offramp {

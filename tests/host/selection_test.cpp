@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "tests/core/host_trial.hpp"
+#include "tests/host/trial.hpp"
 
 namespace offramp {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "lib/base/registry/registry.hpp"
 #include "tests/cluster.hpp"
-#include "tests/core/support.hpp"
+#include "tests/engine/support.hpp"
 #include "tests/message_stages.hpp"
 #include "tests/timed_cluster.hpp"
 

@@ -16,7 +16,7 @@
 #include "lib/answers/advice/tuned_rules.hpp"
 #include "lib/answers/replay/forecast.hpp"
 #include "lib/base/format.hpp"
-#include "tests/core/tape.hpp"
+#include "tests/replay/tape.hpp"
 
 namespace offramp {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "lib/programs/recording/recorder.hpp"
 #include "tests/built_in_names.hpp"
-#include "tests/core/tape.hpp"
+#include "tests/replay/tape.hpp"
 
 namespace offramp {
 namespace {

@@ -11,7 +11,7 @@
 #include "backends/host/collectives.hpp"
 #include "lib/answers/replay/forecast.hpp"
 #include "tests/cluster.hpp"
-#include "tests/core/support.hpp"
+#include "tests/engine/support.hpp"
 
 namespace offramp::test {
 

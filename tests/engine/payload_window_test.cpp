@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "lib/run/engine/engine.hpp"
-#include "tests/core/support.hpp"
+#include "tests/engine/support.hpp"
 
 namespace offramp {
 namespace {

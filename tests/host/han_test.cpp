@@ -1,7 +1,7 @@
 // The host's collectives of Open MPI's component "han": right results for any placement of ranks, and two
 // levels that work at the same time.
 #include "backends/host/levels.hpp"
-#include "tests/core/host_trial.hpp"
+#include "tests/host/trial.hpp"
 #include "tests/timed_cluster.hpp"
 
 namespace offramp {

@@ -10,12 +10,12 @@ namespace offramp {
 namespace {
 
 constexpr EnvelopeLimits kLimits{4, 2};
-constexpr std::size_t kBytes = 100;
+constexpr std::size_t kEnvelopeBytes = 100;
 
 Envelope valid() {
   Envelope envelope;
   envelope.backend = 1;
-  envelope.bytes = kBytes;
+  envelope.bytes = kEnvelopeBytes;
   envelope.source = 3;
   envelope.source_world = 3;
   envelope.tag = 7;
@@ -23,13 +23,13 @@ Envelope valid() {
   return envelope;
 }
 
-bool accepted(const Envelope& e, std::size_t payload = kBytes) {
+bool accepted(const Envelope& e, std::size_t payload = kEnvelopeBytes) {
   return decode(e.encoded(), payload, kLimits).has_value();
 }
 
 TEST(AnEnvelope, IsTheSameAfterDecoding) {
   const Envelope sent = valid();
-  const auto got = decode(sent.encoded(), kBytes, kLimits);
+  const auto got = decode(sent.encoded(), kEnvelopeBytes, kLimits);
   ASSERT_TRUE(got.has_value());
   EXPECT_EQ(std::memcmp(got->encoded().data(), sent.encoded().data(), sizeof(Envelope)), 0);
 }
@@ -39,7 +39,8 @@ TEST(AnEnvelope, OfAnyOtherLengthIsRefused) {
   std::vector<std::byte> bytes(header.encoded().begin(), header.encoded().end());
   bytes.resize(1000);
   for (std::size_t size = 0; size < bytes.size(); ++size) {
-    EXPECT_EQ(decode({bytes.data(), size}, kBytes, kLimits).has_value(), size == sizeof(Envelope)) << size;
+    EXPECT_EQ(decode({bytes.data(), size}, kEnvelopeBytes, kLimits).has_value(), size == sizeof(Envelope))
+        << size;
   }
 }
 
@@ -53,7 +54,7 @@ TEST(AnEnvelope, WithAFieldOutOfRangeIsRefused) {
       {"source", [](Envelope& e) { e.source = 4; }},
       {"world source", [](Envelope& e) { e.source_world = 4; }},
       {"negative tag", [](Envelope& e) { e.tag = -1; }},
-      {"more bytes than payload", [](Envelope& e) { e.bytes = kBytes + 1; }},
+      {"more bytes than payload", [](Envelope& e) { e.bytes = kEnvelopeBytes + 1; }},
       {"all bytes", [](Envelope& e) { e.bytes = UINT64_MAX; }},
       {"backend", [](Envelope& e) { e.backend = 2; }},
   };
@@ -100,8 +101,8 @@ TEST(AnEnvelope, ThatWasChangedOnTheWayIsSoundOrRefused) {
     std::vector<std::byte> bytes(original.encoded().begin(), original.encoded().end());
     for (std::uint64_t changes = 1 + random() % 3; changes > 0; --changes)
       bytes[random() % bytes.size()] = static_cast<std::byte>(random());
-    const auto header = decode(bytes, kBytes, kLimits);
-    header ? expect_sound(*header, kBytes) : static_cast<void>(++refused);
+    const auto header = decode(bytes, kEnvelopeBytes, kLimits);
+    header ? expect_sound(*header, kEnvelopeBytes) : static_cast<void>(++refused);
   }
   EXPECT_GT(refused, 50000);
 }

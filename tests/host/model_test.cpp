@@ -6,7 +6,7 @@
 #include "backends/host/parameters.hpp"
 #include "lib/answers/replay/forecast.hpp"
 #include "simulators/world/benchmarks.hpp"
-#include "tests/core/support.hpp"
+#include "tests/engine/support.hpp"
 #include "tests/timed_cluster.hpp"
 
 namespace offramp {

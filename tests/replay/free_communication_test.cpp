@@ -9,7 +9,7 @@
 #include "lib/answers/replay/replay.hpp"
 #include "lib/base/registry/registry.hpp"
 #include "lib/programs/import/pattern.hpp"
-#include "tests/core/tape.hpp"
+#include "tests/replay/tape.hpp"
 
 namespace offramp {
 namespace {

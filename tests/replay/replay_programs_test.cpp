@@ -13,8 +13,8 @@
 #include "lib/answers/report/receipt.hpp"
 #include "lib/answers/report/replay_records.hpp"
 #include "tests/built_in_names.hpp"
-#include "tests/core/tape.hpp"
 #include "tests/model/programs.hpp"
+#include "tests/replay/tape.hpp"
 #include "tests/seeds.hpp"
 
 namespace offramp {

@@ -10,7 +10,7 @@
 
 #include "lib/answers/advice/answer_of.hpp"
 #include "lib/base/registry/registry.hpp"
-#include "tests/core/tape.hpp"
+#include "tests/replay/tape.hpp"
 
 namespace offramp {
 namespace {

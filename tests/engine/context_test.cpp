@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <random>
 
-#include "tests/core/support.hpp"
+#include "tests/engine/support.hpp"
 
 namespace offramp {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "tests/core/support.hpp"
+#include "tests/engine/support.hpp"
 
 namespace offramp {
 namespace {

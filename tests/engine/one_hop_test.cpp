@@ -9,7 +9,7 @@
 
 #include "lib/base/registry/registry.hpp"
 #include "tests/cluster.hpp"
-#include "tests/core/support.hpp"
+#include "tests/engine/support.hpp"
 
 namespace offramp {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "lib/answers/replay/open_requests.hpp"
 #include "tests/built_in_names.hpp"
-#include "tests/core/tape.hpp"
+#include "tests/replay/tape.hpp"
 
 namespace offramp {
 namespace {

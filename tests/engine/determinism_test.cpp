@@ -5,7 +5,7 @@
 #include <random>
 
 #include "tests/cluster.hpp"
-#include "tests/core/support.hpp"
+#include "tests/engine/support.hpp"
 #include "tests/seeds.hpp"
 
 namespace offramp {

@@ -9,7 +9,7 @@
 
 #include "lib/answers/replay/replay.hpp"
 #include "tests/built_in_names.hpp"
-#include "tests/core/tape.hpp"
+#include "tests/replay/tape.hpp"
 
 namespace offramp::replay_threads_test {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "tests/core/support.hpp"
+#include "tests/engine/support.hpp"
 #include "tests/timed_cluster.hpp"
 
 namespace offramp {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "tests/cluster.hpp"
-#include "tests/core/support.hpp"
+#include "tests/engine/support.hpp"
 #include "tests/reduction_orders.hpp"
 #include "tests/timed_cluster.hpp"
 

@@ -5,7 +5,7 @@
 #include <random>
 
 #include "lib/run/engine/engine.hpp"
-#include "tests/core/support.hpp"
+#include "tests/engine/support.hpp"
 
 namespace offramp {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "lib/answers/replay/replay.hpp"
 #include "tests/cluster.hpp"
-#include "tests/core/tape.hpp"
+#include "tests/replay/tape.hpp"
 
 namespace offramp {
 namespace {
