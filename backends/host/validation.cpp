@@ -313,13 +313,11 @@ void add_overlap(ValidationRows& rows) {
 void add_hcoll(ValidationRows& rows) {
   constexpr double kPublished[] = {7.70, 11.73, 152.94, 1519.43};
   Job job{512, 128};
-  job.settings.set("transport", {0, "ucx"});
   job.settings.set("collectives", {0, "node-wise"});
   for (std::size_t i = 0; i < std::size(kSizes); ++i)
     rows.push_back({fmt::format("allreduce of {} on 4 x 128 ranks, HCOLL", size_text(kSizes[i])), "us",
                     kPublished[i], mean_time(job, OperationKind::kAllreduce, kSizes[i]), kHeldOut,
-                    "published [ucc-hcoll]; by `node-wise`, with UCX within a node; HCOLL has shared memory "
-                    "there, and its algorithms are not published"});
+                    "published [ucc-hcoll]; by `node-wise`, as HCOLL's algorithms are not published"});
 }
 
 /// An access and its flush, in us, as in osu_put_latency and the like. The target waits in MPI meanwhile.

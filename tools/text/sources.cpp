@@ -86,6 +86,8 @@ constexpr std::array kBibliography = {
            "MPI collective offloading benchmarks: OSU 5.3 on four nodes with BlueField-2",
            "measured at LRZ, July 2025; authors not known",
            "github.com/coleridged01/mpi_offloading_performance, revision 544c580"},
+    Source{"imb-full-nodes", kMeasurement, "Intel's benchmarks on full nodes of Fulhame, Peta4, and ARCHER2",
+           "EPCC, 2019 and 2020", "github.com/hpc-uk/archer-benchmarks, revision f644ea4, synth/IMB/results"},
     Source{"hpc-tests", kMeasurement, "OSU's benchmarks on AlaSKA and CSD3, two nodes with 32 ranks each",
            "StackHPC, November 2020", "github.com/stackhpc/hpc-tests, revision f735aa2"},
     Source{"azure-hbv2", kMeasurement, "osu_latency between two virtual machines of Azure's HBv2 series",
