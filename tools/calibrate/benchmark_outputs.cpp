@@ -248,7 +248,11 @@ class BenchmarkFile {
     }
     if (is_of_all()) return add(*benchmark_, *bytes, word, ranks_, placement_.ranks_per_node);
     const int ranks = benchmark_->kind == BenchmarkKind::kRate && ranks_ > 0 ? ranks_ : 2;
-    if (is_imb_ && ranks_ > 2) return {};  // of several pairs: IMB does not print their sum
+    if (is_imb_ && ranks_ > 2) {
+      if (!is_exchange) return {};  // of several pairs: IMB does not print their sum
+      const int each = is_within_node_ ? ranks_ : placement_.ranks_per_node;
+      return each > 0 ? add(*benchmark_, *bytes, word, ranks_, each) : Result<void>();
+    }
     return add(*benchmark_, *bytes, word, ranks, is_within_node_ ? ranks : ranks / 2);
   }
 
@@ -298,7 +302,10 @@ class BenchmarkFile {
       case BenchmarkKind::kBandwidth:
         return pair(ranks, {place, "window", bytes, each});
       case BenchmarkKind::kBothWays:
-        return pair(ranks, {place, "both ways", bytes, each});
+        if (ranks == 2 || benchmark.of_imb != "Sendrecv")
+          return pair(ranks, {place, "both ways", bytes, each});
+        measurement_.figures.push_back({place, "exchange", bytes, 2 * each, ranks, ranks_per_node});
+        return {};
       case BenchmarkKind::kPairsLatency:
         measurement_.figures.push_back({place, "loaded", bytes, *value * kMicro, ranks, ranks_per_node});
         return {};
