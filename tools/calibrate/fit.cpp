@@ -21,6 +21,7 @@
 #include "lib/base/registry/registry.hpp"
 #include "lib/base/text_format.hpp"
 #include "simulators/world/benchmarks.hpp"
+#include "simulators/world/text_fields.hpp"
 #include "tools/command_line/setup.hpp"
 
 namespace offramp::tool {
@@ -202,21 +203,21 @@ void Fit::fit_nic_rate() {
 /// A NIC carries at least half of what both directions carry together. So if messages in one direction are
 /// slower, they are not limited by the link.
 void Fit::fit_both_ways() {
-  std::vector<const Measured*> longest = rows(kNetworkKeys.place, "both ways");
-  std::erase_if(longest, [](const Measured* one) { return one->bytes < kLarge; });
-  if (longest.empty() || !is_open(kNetworkKeys.bandwidth) || bases_.contains(kNetworkKeys.bandwidth)) return;
+  if (!is_open(kNetworkKeys.bandwidth) || bases_.contains(kNetworkKeys.bandwidth)) return;
   double one_way = 0;
   for (const Measured* one : long_messages(kNetworkKeys.place)) one_way = std::max(one_way, gigabits(*one));
-  const auto half = [](const Measured& one) { return gigabits(one) / 2; };
-  std::ranges::sort(longest, {}, [&](const Measured* one) { return -half(*one); });
+  const Measured* fastest = nullptr;
+  for (const Measured* one : rows(kNetworkKeys.place, "both ways")) {
+    if (one->bytes >= kLarge && (fastest == nullptr || gigabits(*one) > gigabits(*fastest))) fastest = one;
+  }
   constexpr double kNotable = 1.05;
-  both_ways_are_faster_ = half(*longest.front()) >= kNotable * one_way;
+  both_ways_are_faster_ = fastest != nullptr && gigabits(*fastest) / 2 >= kNotable * one_way;
   if (!both_ways_are_faster_) return;
-  fit_rate(kNetworkKeys.bandwidth, {longest.front()});
+  fit_rate(kNetworkKeys.bandwidth, {fastest});
   if (is_at_end(kNetworkKeys.bandwidth)) refuse(kNetworkKeys.bandwidth);
   bases_[kNetworkKeys.bandwidth] =
       fmt::format("at least half of messages of {} both ways; one way reaches {:.3g} Gb/s",
-                  bytes_text(static_cast<double>(longest.front()->bytes)), one_way);
+                  bytes_text(static_cast<double>(fastest->bytes)), one_way);
 }
 
 double Fit::expected_error() const {
@@ -252,12 +253,10 @@ std::vector<Comparison> Fit::comparisons() const {
   std::vector<const Measured*> figures;
   for (const Measured& one : measured_.figures) {
     std::optional<bool> fitted;
-    const bool is_left_out = is_full_node(one.place) || (one.place == kNetworkKeys.place &&
-                                                         both_ways_are_faster_ && shows_bandwidth(one));
-    if ((one.name == "message" || one.name == "window") && is_left_out) {
-      fitted = false;
-    } else if (one.name == "message" || one.name == "window") {
-      fitted = shows_bandwidth(one) || shaped_.contains(one.place) || &one == &smallest(one.place);
+    if (one.name == "message" || one.name == "window") {
+      fitted = !is_full_node(one.place) &&
+               (shows_bandwidth(one) ? one.place == kNodeKeys.place || !both_ways_are_faster_
+                                     : shaped_.contains(one.place) || &one == &smallest(one.place));
     } else if (one.name == "exchange") {
       fitted = one.place == kNodeKeys.place;
     } else if (is_long_rate(one) || one.name == "both ways" || one.name == "loaded" ||
@@ -291,28 +290,13 @@ std::vector<Found> Fit::values() const {
 }
 
 std::vector<std::string_view> Fit::undetermined() const {
-  constexpr std::string_view kOfTheMachine[] = {"latency",
-                                                "overhead",
-                                                "gap",
-                                                "bandwidth",
-                                                "pcie",
-                                                "process_bandwidth",
-                                                "fetch",
-                                                "inline_limit",
-                                                "post",
-                                                "eager_limit",
-                                                "memory_latency",
-                                                "memory_overhead",
-                                                "memory_copy_bandwidth",
-                                                "single_copy",
-                                                "memory_bandwidth",
-                                                "cache_bandwidth",
-                                                "memory_detour",
-                                                "memory_eager_limit",
-                                                "copy_bandwidth",
-                                                "combine_bandwidth"};
+  constexpr std::string_view kOfTheMachine =
+      "latency overhead gap bandwidth pcie process_bandwidth fetch inline_limit post "
+      "eager_limit memory_latency memory_overhead memory_copy_bandwidth single_copy "
+      "memory_bandwidth cache_bandwidth memory_detour memory_eager_limit copy_bandwidth "
+      "combine_bandwidth";
   std::vector<std::string_view> names;
-  for (const std::string_view name : kOfTheMachine) {
+  for (const std::string_view name : split(kOfTheMachine, ' ')) {
     if (!bases_.contains(name) && is_open(name)) names.push_back(name);
   }
   return names;
