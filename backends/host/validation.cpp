@@ -324,55 +324,32 @@ void add_hcoll(ValidationRows& rows) {
 /// processor, the row has the nearest preset.
 void add_threads(ValidationRows& rows) {
   using enum OperationKind;
-  struct Series {
-    OperationKind kind;
-    int nodes, ranks_per_node;
-    std::initializer_list<std::pair<std::string_view, std::string_view>> known;
-    std::initializer_list<std::pair<std::size_t, double>> us;
-    std::string_view where;
-    std::string_view source;
-  };
+  using Figures = std::initializer_list<std::pair<std::size_t, double>>;
   constexpr std::size_t kMi = kKi * kKi;
-  const Series all[] = {
-      {kReduceScatter,
-       8,
-       1,
-       {{"nic", "200g"}, {"transport", "ucx"}, {"reduce_scatter", "recursive_halving"}},
-       {{8, 5.56}, {64, 5.34}, {kKi, 8.14}, {16 * kKi, 26.32}, {128 * kKi, 130.79}},
-       "8 nodes, UCC's knomial",
-       "[ucc-reduce-scatter]; by `recursive_halving`; the NIC is not published, a size is taken as a block"},
-      {kReduceScatterv,
-       8,
-       1,
-       {{"nic", "200g"}, {"transport", "ucx"}, {"reduce_scatterv", "ring"}},
-       {{8, 14.15}, {64, 14.36}, {kKi, 19.8}, {16 * kKi, 38.85}, {128 * kKi, 171.54}},
-       "8 nodes, UCC's ring",
-       "[ucc-reduce-scatter]; the NIC is not published, a size is taken as a block"},
-      {kAllgather,
-       2,
-       22,
-       {{"nic", "100g"}},
-       {{8, 11.39}, {kKi, 94.52}, {64 * kKi, 5103.28}, {kMi, 90598.81}},
-       "2 x 22 ranks, Omni-Path",
-       "[ompi-han]; Open MPI 4.1 by psm2, whose messages within a node the model does not have"},
-      {kAllreduce,
-       4,
-       32,
-       {{"nic", "200g"}, {"transport", "ucx"}},
-       {{kMi, 3710.72}, {8 * kMi, 32010.7}, {64 * kMi, 314291.89}},
-       "4 x 32 ranks, Open MPI",
-       "[ucc-ring]; the machine is not published"}};
-  for (const Series& one : all) {
-    Job job{one.nodes * one.ranks_per_node, one.ranks_per_node};
-    for (const auto& [key, value] : one.known) job.settings.set(key, {0, std::string(value)});
-    for (const auto& [bytes, published] : one.us) {
-      const std::size_t whole =
-          one.kind == kReduceScatterv ? bytes * static_cast<std::size_t>(job.ranks) : bytes;
-      rows.push_back({fmt::format("{} of {} on {}", to_string(one.kind), size_text(bytes), one.where), "us",
-                      published, mean_time(job, one.kind, whole), kHeldOut,
-                      fmt::format("published {}", one.source)});
+  const auto add = [&](OperationKind kind, Job job, std::string_view algorithm, Figures us,
+                       std::string_view where, std::string_view source) {
+    if (kind != kAllgather) job.settings.set("nic", {0, "200g"});
+    if (kind != kAllgather) job.settings.set("transport", {0, "ucx"});
+    job.settings.set(to_string(kind), {0, std::string(algorithm)});
+    for (const auto& [bytes, published] : us) {
+      const std::size_t blocks = kind == kReduceScatterv ? static_cast<std::size_t>(job.ranks) : 1;
+      rows.push_back({fmt::format("{} of {} on {}", to_string(kind), size_text(bytes), where), "us",
+                      published, mean_time(job, kind, bytes * blocks), kHeldOut,
+                      fmt::format("published {}", source)});
     }
-  }
+  };
+  constexpr std::string_view kUcc =
+      "[ucc-reduce-scatter]; the NIC is not published, a size is taken as a block";
+  add(kReduceScatter, {8, 1}, "recursive_halving",
+      {{8, 5.56}, {64, 5.34}, {kKi, 8.14}, {16 * kKi, 26.32}, {128 * kKi, 130.79}}, "8 nodes, UCC's knomial",
+      kUcc);
+  add(kReduceScatterv, {8, 1}, "ring",
+      {{8, 14.15}, {64, 14.36}, {kKi, 19.8}, {16 * kKi, 38.85}, {128 * kKi, 171.54}}, "8 nodes, UCC's ring",
+      kUcc);
+  add(kAllgather, {44, 22}, "auto", {{8, 11.39}, {kKi, 94.52}, {64 * kKi, 5103.28}, {kMi, 90598.81}},
+      "2 x 22 ranks, Omni-Path", "[ompi-han]; by psm2, whose messages within a node the model does not have");
+  add(kAllreduce, {128, 32}, "auto", {{kMi, 3710.72}, {8 * kMi, 32010.7}, {64 * kMi, 314291.89}},
+      "4 x 32 ranks, Open MPI", "[ucc-ring]; the machine is not published");
 }
 
 /// An access and its flush, in us, as in osu_put_latency and the like. The target waits in MPI meanwhile.

@@ -274,8 +274,8 @@ Json with_words_of_subtrees(const Json& node) {
   return renamed;
 }
 
-/// The whole tree. kinds: the collectives of the choices.
-Json tree_of(const std::vector<AlgorithmChoice>& choices, std::vector<std::string>& kinds) {
+/// The whole tree. Empty if MPICH has none of the algorithms.
+Json tree_of(const std::vector<AlgorithmChoice>& choices) {
   std::map<OperationKind, std::map<int, std::map<std::size_t, const MpichAlgorithm*>>> known;
   for (const AlgorithmChoice& choice : choices) {
     // MPICH's sizes have 32 bits.
@@ -288,7 +288,7 @@ Json tree_of(const std::vector<AlgorithmChoice>& choices, std::vector<std::strin
   add_collectives(tree, true);
   add_collectives(tree, false);
   for (const auto& [kind, by_ranks] : known) {
-    const std::string key = "collective=" + kinds.emplace_back(to_string(kind));
+    const std::string key = "collective=" + std::string(to_string(kind));
     Json& intra = tree.at(key).at("comm_type=intra");
     const Json usual = intra;
     Questions questions;
@@ -317,20 +317,20 @@ std::string text_of(const Json& tree, bool has_radix) {
 }  // namespace
 
 std::string mpich_rules(const std::vector<AlgorithmChoice>& choices) {
-  std::vector<std::string> kinds;
-  return text_of(tree_of(choices, kinds), true);
+  return text_of(tree_of(choices), true);
 }
 std::string mpich_4_0_rules(const std::vector<AlgorithmChoice>& choices) {
-  std::vector<std::string> kinds;
-  return text_of(tree_of(choices, kinds), false);
+  return text_of(tree_of(choices), false);
 }
 std::string mpich_subtrees(const std::vector<AlgorithmChoice>& choices) {
-  std::vector<std::string> kinds;
-  const Json tree = tree_of(choices, kinds);
+  const Json tree = tree_of(choices);
   Json subtrees = Json::object();
-  for (const std::string& kind : kinds)
-    subtrees["name=" + kind + "-intra-auto"] =
-        with_words_of_subtrees(tree.at("collective=" + kind).at("comm_type=intra"));
+  for (const AlgorithmChoice& choice : choices) {
+    const std::string kind(to_string(choice.kind));
+    if (!tree.empty() && mpich_algorithm(choice) != nullptr)
+      subtrees["name=" + kind + "-intra-auto"] =
+          with_words_of_subtrees(tree.at("collective=" + kind).at("comm_type=intra"));
+  }
   return text_of(subtrees, true);
 }
 
