@@ -1,6 +1,6 @@
-// Writes dynamic rules of Open MPI's tuned component, with the numbers of its enumerations, or with their
-// names in JSON (version 3 of the file, read by ompi/mca/coll/tuned/coll_tuned_dynamic_file.c of its main
-// branch).
+// Writes dynamic rules of Open MPI's tuned component: as text, with the numbers of its enumerations, or as
+// JSON with their names. ompi/mca/coll/tuned/coll_tuned_dynamic_file.c of its main branch reads the JSON,
+// version 3 of the file.
 #include "lib/answers/advice/tuned_rules.hpp"
 
 #include <fmt/format.h>

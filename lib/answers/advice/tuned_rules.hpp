@@ -15,7 +15,7 @@ std::string routes_toml(const Mix& mix);
 /// The fastest algorithms as dynamic rules for Open MPI's "tuned" component, by collective, communicator
 /// size, and message size. Empty if the component has none of the algorithms.
 std::string tuned_rules(const std::vector<AlgorithmChoice>& choices);
-/// The same in JSON, as Open MPI reads it from release 6 on.
+/// These rules in JSON, as Open MPI reads them from release 6 on.
 std::string tuned_rules_json(const std::vector<AlgorithmChoice>& choices);
 
 /// The fastest algorithms as a selection tree of MPICH from 4.1 to 5.0; MPICH's own choices apply to all
