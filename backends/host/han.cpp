@@ -16,8 +16,9 @@
 //     low 1   up 2      up 1    low 2     up bcast 0    up reduce 1   low reduce 2
 //     ...               ...               low bcast 0   up bcast 1    up reduce 2   low reduce 3
 //
-// The functions *_by_nodes have the same levels, unsegmented and with the algorithms of the selection on each
-// level, as in MPICH's devices and its derivatives.
+// The functions *_by_nodes have the same levels, unsegmented: binomial trees on the nodes, and the algorithms
+// of the selection between the leaders, as in MPICH's devices and its derivatives. In an allreduce of more
+// than 8 KiB all ranks of a node take part between nodes, each with a part of the vector.
 //
 // Gather, scatter, and allgather run their levels one after the other. Between the levels, blocks are ordered
 // by node; a copy puts them into rank order if that differs. All but allreduce and barrier need equally many
@@ -66,6 +67,17 @@ class Levels {
     auto& team = static_cast<SubTeam&>(call.team);
     team.enter();
     const Outcome outcome = co_await call.collectives.run(AlgorithmCall(call));
+    team.leave();
+    co_return outcome;
+  }
+
+  /// Runs a bcast or a reduce by a binomial tree, as shared memory does at any size.
+  static Task<Outcome> run_tree(AlgorithmCall call) {
+    auto& team = static_cast<SubTeam&>(call.team);
+    call.operation.ranks = call.size();
+    team.enter();
+    const Outcome outcome =
+        co_await algorithm_named(call.operation.kind, "binomial").run(AlgorithmCall(call));
     team.leave();
     co_return outcome;
   }
@@ -286,7 +298,8 @@ Task<Outcome> bcast_by_nodes(AlgorithmCall call) {
   if (levels.leads())
     note(outcome,
          co_await Levels::run(levels.between_nodes(OperationKind::kBcast, all.size(), in_place(all))));
-  note(outcome, co_await Levels::run(levels.within_node(OperationKind::kBcast, all.size(), in_place(all))));
+  note(outcome,
+       co_await Levels::run_tree(levels.within_node(OperationKind::kBcast, all.size(), in_place(all))));
   co_return outcome;
 }
 
@@ -296,8 +309,8 @@ Task<Outcome> reduce_by_nodes(AlgorithmCall call) {
   const MutableBytes sum = call.is_root()   ? call.buffers.receive
                            : levels.leads() ? call.team.scratch(own.size())
                                             : MutableBytes();
-  Outcome outcome =
-      co_await Levels::run(levels.within_node(OperationKind::kReduce, own.size(), {own, sum, own.size()}));
+  Outcome outcome = co_await Levels::run_tree(
+      levels.within_node(OperationKind::kReduce, own.size(), {own, sum, own.size()}));
   if (levels.leads())
     note(outcome,
          co_await Levels::run(levels.between_nodes(
@@ -305,16 +318,46 @@ Task<Outcome> reduce_by_nodes(AlgorithmCall call) {
   co_return outcome;
 }
 
+/// Each rank of a node sums a part of the vector on its node, and then with the ranks of its index.
+static Task<Outcome> allreduce_by_all_ranks(AlgorithmCall call) {
+  Levels levels(call, call.rank());
+  const MutableBytes sum = call.buffers.receive;
+  AlgorithmCall within =
+      levels.within_node(OperationKind::kAllreduce, sum.size(), {call.buffers.send, sum, sum.size()});
+  auto& team = static_cast<SubTeam&>(within.team);
+  const Cut cut = Cut::even(sum.size(), call.element(), team.size());
+  const auto part = [&](int index) { return cut.slice(sum, index); };
+  const int own = team.rank();
+  team.enter();
+  local_copy(team, call.costs(), call.buffers.send, sum);
+  const Segments whole(part(0).size(), call.element(), 0);
+  Outcome outcome = co_await reduce_around_ring(within, sum, cut, whole, 0);
+  team.leave();
+  note(outcome, co_await Levels::run(
+                    levels.between_nodes(OperationKind::kAllreduce, part(own).size(), in_place(part(own)))));
+  team.enter();
+  note(outcome,
+       co_await gather_around_ring(team, part, own, wrap(own - 1, team.size()), wrap(own + 1, team.size())));
+  team.leave();
+  co_return outcome;
+}
+
 Task<Outcome> allreduce_by_nodes(AlgorithmCall call) {
+  constexpr std::size_t kShort = 8 * kKi;
+  const NodeMap map(call.team, call.collectives.machine());
+  if (call.buffers.send.size() > kShort && map.kind() == Nodes::kEqual &&
+      call.buffers.send.size() / call.element() >= map.ranks(0).size())
+    co_return co_await allreduce_by_all_ranks(call);
   Levels levels(call, 0);
   const Bytes own = call.buffers.send;
   const MutableBytes sum = call.buffers.receive;
-  Outcome outcome = co_await Levels::run(levels.within_node(
+  Outcome outcome = co_await Levels::run_tree(levels.within_node(
       OperationKind::kReduce, own.size(), {own, levels.leads() ? sum : MutableBytes(), own.size()}));
   if (levels.leads())
     note(outcome,
          co_await Levels::run(levels.between_nodes(OperationKind::kAllreduce, sum.size(), in_place(sum))));
-  note(outcome, co_await Levels::run(levels.within_node(OperationKind::kBcast, sum.size(), in_place(sum))));
+  note(outcome,
+       co_await Levels::run_tree(levels.within_node(OperationKind::kBcast, sum.size(), in_place(sum))));
   co_return outcome;
 }
 

@@ -37,7 +37,7 @@ class HostBackend final : public Backend {
              {"host.memory", Scope::kSocket, Occupation::kForAWhile,
               std::max(memory_.cached.count(), memory_.bandwidth.count()) / context.machine.sockets_per_node},
              {"host.copy", Scope::kRank, Occupation::kForAWhile,
-              context.settings.gigabits("copy_bandwidth").count()},
+              std::max(context.settings.gigabits("copy_bandwidth").count(), within_node_.copy.count())},
              {"host.process", Scope::kRank, Occupation::kForAWhile, process_.count()},
              {"host.process in", Scope::kRank, Occupation::kForAWhile, process_.count()}}},
         post_(context.settings.nanoseconds("post")),
@@ -79,7 +79,7 @@ class HostBackend final : public Backend {
     } else {
       // Copied to memory shared with the receiver, or registered with the NIC, fragment by fragment.
       if (is_buffered(transfer)) {
-        passage.host_free += copy_time(transfer.bytes);
+        passage.host_free += buffer_time(transfer, transfer.bytes);
         if (!local) passage.begin += fragment_time(transfer);
       }
       passage.complete = passage.host_free;
@@ -176,9 +176,10 @@ class HostBackend final : public Backend {
     if (transfer.access != Access::kNone) return done + combine_time(transfer);
     // From the NIC's buffer; within a node, from MPI's copy of an unexpected message.
     if (passage.waits_for_answer() || !(local ? unexpected : is_buffered(transfer))) return done;
-    const Time copied = unexpected ? done + copy_time(transfer.bytes)
-                                   : later(done + fragment_time(transfer),
-                                           passage.first + nic_.overhead + copy_time(transfer.bytes));
+    const Time copying = buffer_time(transfer, transfer.bytes);
+    const Time copied = unexpected
+                            ? done + copying
+                            : later(done + fragment_time(transfer), passage.first + nic_.overhead + copying);
     span(transfer, transfer.destination, "host.cpu", unexpected ? "unexpected message" : "copy", done,
          copied);
     return copied;
@@ -237,9 +238,13 @@ class HostBackend final : public Backend {
     return t.source != t.destination && (is_on_one_node(t) || t.bytes > inline_limit_);
   }
 
+  /// Duration of copying these bytes of a message from or to a buffer.
+  [[nodiscard]] Time buffer_time(const Transfer& t, std::size_t bytes) const {
+    return is_on_one_node(t) ? within_node_.copy.bytes(static_cast<std::int64_t>(bytes)) : copy_time(bytes);
+  }
   /// Duration of copying the first or last fragment.
   [[nodiscard]] Time fragment_time(const Transfer& t) const {
-    return copy_time(std::min(t.bytes, kFragment));
+    return buffer_time(t, std::min(t.bytes, kFragment));
   }
 
   [[nodiscard]] Time combine_time(const Transfer& t) const {
@@ -278,7 +283,8 @@ class HostBackend final : public Backend {
 
   /// The sender copies fragment by fragment, followed by the receiver.
   void write_buffer(const Transfer& transfer, Passage& passage, const Resources& sender) {
-    const Arbiter::Grant copy = sender.carry(kCopy, passage.begin, transfer.bytes);
+    const Arbiter::Grant copy =
+        sender.occupy(kCopy, passage.begin, buffer_time(transfer, transfer.bytes), transfer.bytes);
     passage.leaves = copy.begin + fragment_time(transfer);
     passage.left = copy.end;
   }
@@ -301,7 +307,8 @@ class HostBackend final : public Backend {
       return;
     }
     const Time last = passage.last + fragment_time(transfer);
-    const Time copied = receiver.occupy(kCopy, passage.first, copying, transfer.bytes).end;
+    const Time copied =
+        receiver.occupy(kCopy, passage.first, buffer_time(transfer, transfer.bytes), transfer.bytes).end;
     passage.stored =
         later(later(copied, last), move_in_memory(transfer, receiver, passage.first, memory_detour_));
   }

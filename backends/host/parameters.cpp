@@ -62,9 +62,15 @@ struct Transport {
 // queue has 128 bytes; the rest of a message is in separate lines, which the receiver fetches, too. vader's
 // times are those of two ranks on an idle node, UCX's those of a node with one rank on each of 32 cores
 // [hpc-tests].
+constexpr Bandwidth kAsAllCopies = Bandwidth::bits_per_second(1);  // replaced by copy_bandwidth
 constexpr std::array kTransports = {
-    Transport{"ob1", {12288 - 64, 4096 - 64}, {Time::ns(65), Time::ns(50), 4096 - 64}},
-    Transport{"ucx", {8192, 256 * 1024 - 1}, {Time::ns(400), Time::ns(250), 92}}};
+    Transport{"ob1", {12288 - 64, 4096 - 64}, {Time::ns(65), Time::ns(50), 4096 - 64, kAsAllCopies}},
+    Transport{"ucx", {8192, 256 * 1024 - 1}, {Time::ns(400), Time::ns(250), 92, kAsAllCopies}}};
+// Shared memory of MPICH and its descendants on a full node: twice the times of two ranks on an idle one.
+// A copy from or to a shared buffer fetches its lines from another core: a rank of a full node that sends and
+// receives 4 to 16 KiB at once copies at 3.2 to 4.3 GB/s each way [imb-full-nodes].
+constexpr NodeMessages kOfMpich = {Time::ns(130), Time::ns(100), 4096 - 64,
+                                   Bandwidth::gigabits_per_second(28)};
 
 /// The memory throughput of a node for all its ranks together. The rates are those of copies, which read,
 /// fetch the written line, and write it back: a fraction of the channels' rates.
@@ -157,10 +163,15 @@ const std::vector<Parameter>& parameters() {
            "fitted: 65 (ob1) to half a round trip of 8 bytes, measured: Open MPI 4.1.4, vader: 165 ns; 400 "
            "(ucx) to "
            "[hpc-tests]",
-           "latency between two ranks of a node; 0: that of the transport"),
+           "latency between two ranks of a node; 0: that of the transport, or 130 by MPICH's rules"),
       real("memory_overhead", "ns", 0, {0, 1e9},
            "fitted to the times of memory_latency, [hpc-tests]: 50 (ob1), 250 (ucx)",
-           "processor time per message within a node, at each end; 0: that of the transport"),
+           "processor time per message within a node, at each end; 0: that of the transport, or 100 by "
+           "MPICH's rules"),
+      of_nic("memory_copy_bandwidth", "Gb/s", 100000,
+             "fitted to [imb-full-nodes], Sendrecv of 4 to 16 KiB: 28 (MPICH's rules); assumed: as "
+             "copy_bandwidth (ob1, ucx)",
+             "copy rate of a processor from and to a buffer that two ranks share; 0: that of the library"),
       real("single_copy", "ns", 1700, {0, 1e9},
            "fitted to half a round trip of 4 KiB, measured: Open MPI 4.1.4, vader: 2.39 us",
            "time of the system call that copies from another rank's memory"),
@@ -236,6 +247,7 @@ std::optional<double> in_force(const Settings& settings, std::string_view parame
   if (parameter == "framing") return static_cast<double>(nic.framing);
   if (parameter == "memory_latency") return in_nanoseconds(node_messages_of(settings).latency);
   if (parameter == "memory_overhead") return in_nanoseconds(node_messages_of(settings).overhead);
+  if (parameter == "memory_copy_bandwidth") return in_gigabits(node_messages_of(settings).copy);
   return std::nullopt;
 }
 
@@ -250,9 +262,17 @@ EagerLimits eager_limits_of(const Settings& settings) {
 }
 
 NodeMessages node_messages_of(const Settings& settings) {
-  NodeMessages within = row_of(kTransports, settings.choice("transport")).within_node;
+  const std::string& rules = settings.choice("collectives");
+  const bool is_of_mpich =
+      settings.choice("transport") == kTransports.front().name && (rules == "mpich" || rules == "node-wise");
+  NodeMessages within =
+      is_of_mpich ? kOfMpich : row_of(kTransports, settings.choice("transport")).within_node;
   if (settings.real("memory_latency") > 0) within.latency = settings.nanoseconds("memory_latency");
   if (settings.real("memory_overhead") > 0) within.overhead = settings.nanoseconds("memory_overhead");
+  if (settings.real("memory_copy_bandwidth") > 0)
+    within.copy = settings.gigabits("memory_copy_bandwidth");
+  else if (within.copy.count() == kAsAllCopies.count())
+    within.copy = settings.gigabits("copy_bandwidth");
   return within;
 }
 
@@ -303,10 +323,10 @@ std::vector<WithoutEffect> without_effect(const Settings& settings) {
       is_set("framing"))
     without.push_back({"nic", "has no effect: latency, overhead, gap, bandwidth, pcie and framing are set"});
   if (settings.integer("eager_limit") >= 0 && settings.integer("memory_eager_limit") >= 0 &&
-      is_set("memory_latency") && is_set("memory_overhead"))
-    without.push_back(
-        {"transport",
-         "has no effect: eager_limit, memory_eager_limit, memory_latency and memory_overhead are set"});
+      is_set("memory_latency") && is_set("memory_overhead") && is_set("memory_copy_bandwidth"))
+    without.push_back({"transport",
+                       "has no effect: eager_limit, memory_eager_limit, memory_latency, memory_overhead and "
+                       "memory_copy_bandwidth are set"});
   if (is_set("memory_bandwidth") && is_set("cache_bandwidth") && is_set("cache"))
     without.push_back({"processor", "has no effect: memory_bandwidth, cache_bandwidth and cache are set"});
   if (progress_of(settings) != Progress::kThread)

@@ -38,8 +38,10 @@ struct NodeMessages {
   Time latency;
   Time overhead;
   std::size_t inline_limit;  // longer messages use a separate buffer, which is fetched after the header
+  Bandwidth copy;            // of a processor's copies from and to a buffer that two ranks share
 };
-/// The values of the transport, with individually set values.
+/// The values of the transport, or of MPICH's shared memory under its rules and its descendants'; with
+/// individually set values.
 NodeMessages node_messages_of(const Settings& settings);
 
 /// The throughput of a node's memory for all its ranks.

@@ -313,13 +313,43 @@ void add_overlap(ValidationRows& rows) {
 void add_hcoll(ValidationRows& rows) {
   constexpr double kPublished[] = {7.70, 11.73, 152.94, 1519.43};
   Job job{512, 128};
-  job.settings.set("transport", {0, "ucx"});
   job.settings.set("collectives", {0, "node-wise"});
   for (std::size_t i = 0; i < std::size(kSizes); ++i)
     rows.push_back({fmt::format("allreduce of {} on 4 x 128 ranks, HCOLL", size_text(kSizes[i])), "us",
                     kPublished[i], mean_time(job, OperationKind::kAllreduce, kSizes[i]), kHeldOut,
-                    "published [ucc-hcoll]; by `node-wise`, with UCX within a node; HCOLL has shared memory "
-                    "there, and its algorithms are not published"});
+                    "published [ucc-hcoll]; by `node-wise`, as HCOLL's algorithms are not published"});
+}
+
+/// Figures from threads of the makers of UCC and Open MPI. Where a thread names no NIC, transport, or
+/// processor, the row has the nearest preset.
+void add_threads(ValidationRows& rows) {
+  using enum OperationKind;
+  using Figures = std::initializer_list<std::pair<std::size_t, double>>;
+  constexpr std::size_t kMi = kKi * kKi;
+  const auto add = [&](OperationKind kind, Job job, std::string_view algorithm, Figures us,
+                       std::string_view where, std::string_view source) {
+    if (kind != kAllgather) job.settings.set("nic", {0, "200g"});
+    if (kind != kAllgather) job.settings.set("transport", {0, "ucx"});
+    job.settings.set(to_string(kind), {0, std::string(algorithm)});
+    for (const auto& [bytes, published] : us) {
+      const std::size_t blocks = kind == kReduceScatterv ? static_cast<std::size_t>(job.ranks) : 1;
+      rows.push_back({fmt::format("{} of {} on {}", to_string(kind), size_text(bytes), where), "us",
+                      published, mean_time(job, kind, bytes * blocks), kHeldOut,
+                      fmt::format("published {}", source)});
+    }
+  };
+  constexpr std::string_view kUcc =
+      "[ucc-reduce-scatter]; the NIC is not published, a size is taken as a block";
+  add(kReduceScatter, {8, 1}, "recursive_halving",
+      {{8, 5.56}, {64, 5.34}, {kKi, 8.14}, {16 * kKi, 26.32}, {128 * kKi, 130.79}}, "8 nodes, UCC's knomial",
+      kUcc);
+  add(kReduceScatterv, {8, 1}, "ring",
+      {{8, 14.15}, {64, 14.36}, {kKi, 19.8}, {16 * kKi, 38.85}, {128 * kKi, 171.54}}, "8 nodes, UCC's ring",
+      kUcc);
+  add(kAllgather, {44, 22}, "auto", {{8, 11.39}, {kKi, 94.52}, {64 * kKi, 5103.28}, {kMi, 90598.81}},
+      "2 x 22 ranks, Omni-Path", "[ompi-han]; by psm2, whose messages within a node the model does not have");
+  add(kAllreduce, {128, 32}, "auto", {{kMi, 3710.72}, {8 * kMi, 32010.7}, {64 * kMi, 314291.89}},
+      "4 x 32 ranks, Open MPI", "[ucc-ring]; the machine is not published");
 }
 
 /// An access and its flush, in us, as in osu_put_latency and the like. The target waits in MPI meanwhile.
@@ -393,6 +423,7 @@ ValidationRows validation() {
   add_allgatherv(rows);
   add_nodes(rows);
   add_hcoll(rows);
+  add_threads(rows);
   mark_operations(rows);
   add_overlap(rows);
   add_accesses(rows);

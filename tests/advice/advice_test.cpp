@@ -443,6 +443,49 @@ TEST(TunedRules, LeaveTheRestToTheFixedOnes) {
             "0 6 0 0\n1 0 0 0\n"
             "17  # ranks\n1  # message sizes: from so many bytes on, algorithm, fan-out, segment\n0 0 0 0\n");
   EXPECT_EQ(tuned_rules({choice_of(OperationKind::kBcast, 16, 4096, "han")}), "");
+  EXPECT_EQ(tuned_rules_json({choice_of(OperationKind::kBcast, 16, 4096, "han")}), "");
+}
+
+TEST(TunedRules, AreJsonForRelease6) {
+  const auto file =
+      nlohmann::json::parse(tuned_rules_json({choice_of(OperationKind::kAllreduce, 4, 8, "ring"),
+                                              choice_of(OperationKind::kAllreduce, 4, 64, "ring"),
+                                              choice_of(OperationKind::kAllreduce, 4, 65, "rabenseifner"),
+                                              choice_of(OperationKind::kAllreduce, 8, 8, "ring"),
+                                              choice_of(OperationKind::kBcast, 16, 4096, "han")}));
+  const auto expected =
+      nlohmann::json::parse(R"({"rule_file_version": 3, "module": "tuned", "collectives": {"allreduce": [
+    {"comm_size_min": 4, "comm_size_max": 4, "rules": [
+      {"msg_size_min": 8, "msg_size_max": 64, "alg": "ring"},
+      {"msg_size_min": 65, "msg_size_max": 65, "alg": "rabenseifner"}]},
+    {"comm_size_min": 8, "comm_size_max": 8, "rules": [{"msg_size_min": 8, "msg_size_max": 8, "alg": "ring"}]}]}})");
+  EXPECT_EQ(file, expected);
+}
+
+TEST(TunedRules, FollowTheLibrary) {
+  const std::vector<AlgorithmChoice> choices = {choice_of(OperationKind::kBarrier, 4, 0, "bruck"),
+                                                choice_of(OperationKind::kAllreduce, 4, 64, "rabenseifner")};
+  const auto barrier = [&](const std::string& text) {
+    return nlohmann::json::parse(text)["collective=barrier"]["comm_type=intra"]["comm_size<=4"].dump();
+  };
+  EXPECT_EQ(barrier(mpich_4_0_rules(choices)), R"({"algorithm=MPIR_Barrier_intra_dissemination":{}})");
+  EXPECT_EQ(barrier(mpich_rules(choices)), R"({"algorithm=MPIR_Barrier_intra_k_dissemination":{"k=2":{}}})");
+  const auto subtrees = nlohmann::ordered_json::parse(mpich_subtrees(choices));
+  EXPECT_EQ(subtrees.size(), 2U);
+  const auto& sums = subtrees.at("name=allreduce-intra-auto");
+  EXPECT_EQ(sums.at("comm_size<=4").at("avg_msg_size<=64").dump(),
+            R"({"builtin_op":{"!count_ge_pof2":{"algorithm=MPIR_Allreduce_intra_recursive_doubling":{}},)"
+            R"("any":{"algorithm=MPIR_Allreduce_intra_reduce_scatter_allgather":{}}},)"
+            R"("any":{"algorithm=MPIR_Allreduce_intra_recursive_doubling":{}}})");
+  EXPECT_TRUE(sums.contains("any"));
+  for (const auto& [library, format] : {std::pair("Open MPI v4.1.4", "openmpi"),
+                                        {"Open MPI v5.0.3", "openmpi"},
+                                        {"Open MPI v6.0.0rc1", "openmpi-6"},
+                                        {"MPICH 4.0.2", "mpich-4.0"},
+                                        {"MPICH 4.3.2", "mpich"},
+                                        {"MPICH 5.0.1", "mpich"},
+                                        {"", "openmpi"}})
+    EXPECT_EQ(tuning_format_of(library), format) << library;
 }
 
 TEST(ModelErrors, AreOfFiguresThatNothingIsFittedTo) {

@@ -182,7 +182,7 @@ class Advise(CliTest):
     @unittest.skipUnless(shutil.which("mpicc.mpich") and shutil.which("mpirun.mpich"), "MPICH is not installed")
     def test_writes_a_tree_that_mpich_follows(self):
         """A broadcast along a ring waits for the last rank, which comes late; a broadcast along a tree does not."""
-        algorithms = self.advice(HALO, *SLOW_CHOICE, "--tuning", "tree.json", "--tuning-for", "mpich")["algorithms"]
+        algorithms = self.advice(HALO, *SLOW_CHOICE, "--tuning", "tree.json", "--tuning-for", "mpich-4.0")["algorithms"]
         self.assertIn(("allreduce", 16, 8, "recursive_doubling"),
                       [(one["collective"], one["ranks"], one["bytes"], one["algorithm"]) for one in algorithms])
         tree = json.loads((self.folder / "tree.json").read_text())

@@ -773,7 +773,7 @@ class Calibrate(CliTest):
     def test_keeps_one_machine_out_of_the_keys_of_the_nic(self):
         found = json.loads(self.offramp("calibrate", "--seconds", "0.002", "--json", "-o", "fitted.toml").stdout)
         self.assertEqual((found["ranks"], found["nodes"], found["ranks_per_node"]), (2, 1, 2))
-        self.assertEqual(set(found["host"]) - {"single_copy"}, self.OF_MEMORY | self.OF_A_RANK)
+        self.assertEqual(set(found["host"]) - {"single_copy", "memory_copy_bandwidth"}, self.OF_MEMORY | self.OF_A_RANK)
         self.assertEqual(set(found["from"]), set(found["host"]))
         self.assertIn("nothing was measured between nodes", found["notes"][0])
         self.assertTrue(self.OF_THE_NIC < set(found["undetermined"]))
@@ -819,15 +819,15 @@ class Calibrate(CliTest):
     def test_tells_what_was_measured_between_nodes_from_what_was_measured_within_one(self):
         mpirun = self.cluster("2 4", {"node": (3e-7, 1e10), "network": (2e-6, 1e10)})
         found = json.loads(self.offramp("calibrate", "-n", "8", "--mpirun", mpirun, "--json").stdout)
-        self.assertEqual(set(found["host"]), self.OF_MEMORY | self.OF_THE_NIC | self.OF_A_RANK | {"fetch"})
-        self.assertEqual(found["undetermined"], ["pcie", "process_bandwidth", "inline_limit", "single_copy", "cache_bandwidth",
-                                                 "memory_detour"])
+        self.assertEqual(set(found["host"]), self.OF_MEMORY | self.OF_THE_NIC | self.OF_A_RANK | {"memory_copy_bandwidth"})
+        self.assertEqual(found["undetermined"], ["pcie", "process_bandwidth", "fetch", "inline_limit", "single_copy",
+                                                 "cache_bandwidth", "memory_detour"])
         self.assertIn("The NIC's rate is that of one pair", found["notes"][0])
         self.assertEqual(found["notes"][1], "Not determined by these results, and unchanged: pcie, process_bandwidth, "
-                                            "inline_limit, single_copy, cache_bandwidth, memory_detour.")
+                                            "fetch, inline_limit, single_copy, cache_bandwidth, memory_detour.")
         self.assertAlmostEqual(found["host"]["bandwidth"], 80 * 4178 / 4096, delta=4)
         # Both processors copy an eager message within a node, one after the other.
-        self.assertAlmostEqual(found["host"]["copy_bandwidth"], 80, delta=6)
+        self.assertAlmostEqual(found["host"]["memory_copy_bandwidth"], 80, delta=6)
         self.assertGreater(found["host"]["latency"], 10 * found["host"]["memory_latency"])
         self.assertAlmostEqual(found["host"]["memory_bandwidth"], 214.7, delta=0.1)
         for row in found["comparisons"]:
@@ -843,7 +843,7 @@ class Calibrate(CliTest):
     def test_says_what_was_not_measured(self):
         apart = json.loads(self.offramp("calibrate", "--mpirun", self.cluster("2 1", {"network": (2e-6, 1e10)}),
                                         "--json").stdout)
-        self.assertEqual(set(apart["host"]), self.OF_THE_NIC | self.OF_A_RANK | {"fetch"})
+        self.assertEqual(set(apart["host"]), self.OF_THE_NIC | self.OF_A_RANK)
         self.assertIn("nothing was measured within a node", apart["notes"][0])
         dealt = json.loads(self.offramp("calibrate", "-n", "4", "--mpirun", self.cluster(
             "2 0", {"node": (3e-7, 1e10), "network": (2e-6, 1e10)}), "--json").stdout)
@@ -912,7 +912,9 @@ class Calibrate(CliTest):
         self.assertIn("pcie", unknown["undetermined"])
         known = json.loads(self.offramp(*outputs, "--set", "bandwidth=50", "--set", "host.transport=ucx").stdout)["host"]
         self.assertEqual((known["bandwidth"], known["transport"]), (50, "ucx"))
-        self.assertAlmostEqual(known["pcie"] / 40, 1, delta=0.05)
+        # Nothing takes the place of a given value.
+        self.assertNotIn("pcie", known)
+        self.assertNotIn("process_bandwidth", known)
         self.assertIn('has no parameter "latencie"', self.refused("calibrate", "--from", "osu_bw.out", "--set", "latencie=3"))
         self.assertIn("is not KEY=VALUE", self.refused("calibrate", "--set", "latency"))
 
@@ -953,6 +955,51 @@ class Calibrate(CliTest):
         for row in found["comparisons"]:
             if row["operation"] in ("loaded", "rate"):
                 self.assertLess(abs(row["error"]), 0.05, row)
+
+    def test_takes_both_ways_as_a_lower_bound_of_the_nic(self):
+        """One way a process is slower than each of both ways: then the link is not what limits it."""
+        one_way = ((8, 20), (1024, 21), (65536, 46), (262144, 125), (1048576, 420), (4194304, 1560))
+        both = ((65536, 9700), (262144, 9400), (1048576, 11200), (4194304, 11100))
+        found = self.of_table(*(f"osu_latency,2,1,{size},{us}" for size, us in one_way),
+                              *(f"osu_bibw,2,1,{size},{rate}" for size, rate in both))
+        self.assertAlmostEqual(found["host"]["bandwidth"], 45.7, delta=0.5)
+        self.assertIn("at least half of messages of 1 MiB both ways", found["from"]["bandwidth"])
+        for row in found["comparisons"]:
+            if row["operation"] == "both ways":
+                self.assertLess(abs(row["error"]), 0.25, row)
+        slow = next(row for row in found["comparisons"] if (row["operation"], row["bytes"]) == ("message", 4194304))
+        self.assertEqual((slow["fitted"], slow["cause"]),
+                         (False, "one way is slower than both ways or several pairs: what limits it is not in the model"))
+
+    def test_refuses_results_of_one_node_as_those_of_two(self):
+        (self.folder / "table.csv").write_text(f"{self.COLUMNS}\nosu_latency,2,1,8,0.31\nosu_bw,2,1,4194304,9000\n")
+        self.assertIn("8 B take 310.0 ns between two nodes, faster than any NIC; if the ranks shared a node, use --from-node",
+                      self.refused("calibrate", "--from", "table.csv"))
+
+    def test_fits_a_full_node_to_an_exchange_of_all_its_ranks(self):
+        times = {8: 0.7, 1024: 1.4, 4096: 2.8, 16384: 7.7, 65536: 31, 262144: 137, 1048576: 632, 4194304: 2871}
+        found = self.of_table("osu_latency,1,2,8,0.3", "osu_latency,1,2,4194304,600", "osu_allgather,2,64,4194304,4e5",
+                              *(f"imb_sendrecv,1,64,{size},{2 * size / us}" for size, us in times.items()))
+        self.assertAlmostEqual(found["host"]["memory_bandwidth"], 8 * 64 * 4194304 / 2871e3, delta=20)
+        self.assertNotIn("memory_latency", found["host"])  # neighbours do not show that of distant ranks
+        rows = [row for row in found["comparisons"] if row["operation"] == "exchange"]
+        self.assertEqual({row["pairs"] for row in rows}, {32})
+        for row in rows:
+            if row["bytes"] > 262144:
+                self.assertLess(abs(row["error"]), 0.3, row)
+        alone = next(row for row in found["comparisons"] if (row["operation"], row["bytes"]) == ("message", 4194304))
+        self.assertFalse(alone["fitted"])
+
+    def test_names_the_likely_cause_of_large_errors(self):
+        found = self.of_table("osu_latency,2,1,8,1.8", "osu_bw,2,1,4194304,12000", "osu_allgather,2,32,1048576,9e5", "osu_allgather,2,32,8,6")
+        long, short = (next(row for row in found["comparisons"] if (row["operation"], row["bytes"]) == ("allgather", size))
+                       for size in (1048576, 8))
+        self.assertIn("a full node's memory is not measured", long["cause"])
+        self.assertNotIn("cause", short)
+        self.assertGreater(abs(long["error"]), found["expected_error"])
+        text = self.offramp("calibrate", "--from", "table.csv").stdout
+        self.assertRegex(text, r"\n# allgather +all +1048576 .* !\n")
+        self.assertRegex(text, r"\n# !: further off than nine tenths of the model's known errors \(\d+ %\)")
 
     def test_expands_quoted_wildcards(self):
         for name, row in (("a-1.out", "osu_latency,2,1,8,1.8"), ("a-2.out", "osu_bw,2,1,4194304,12000"), ("b.out", "no table")):

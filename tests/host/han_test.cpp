@@ -42,11 +42,16 @@ TEST(HostByNodes, PipelinesLongMessages) {
   for (const OperationKind kind :
        {OperationKind::kBcast, OperationKind::kReduce, OperationKind::kAllreduce}) {
     for (const int ranks : {8, 12, 24}) {
-      ClusterOptions options;
-      options.machine.ranks_per_node = 4;
-      const Settings settings = host_settings({{std::string(to_string(kind)), {0, "han"}}});
-      Trial(kind, ranks, has_root(kind) ? 5 : 0, kLong, reduces(kind) ? &sum : nullptr, false)
-          .run(settings, "han of a long message", options);
+      for (const char* algorithm : {"han", "by_nodes"}) {
+        ClusterOptions options;
+        options.machine.ranks_per_node = 4;
+        const Settings settings = host_settings({{std::string(to_string(kind)), {0, algorithm}}});
+        Trial(kind, ranks, has_root(kind) ? 5 : 0, kLong, reduces(kind) ? &sum : nullptr, false)
+            .run(settings, std::string(algorithm) + " of a long message", options);
+        options.members = dealt_out(ranks, 4);
+        Trial(kind, ranks, has_root(kind) ? 5 : 0, kLong, reduces(kind) ? &sum : nullptr, false)
+            .run(settings, std::string(algorithm) + " of a long message, dealt out", options);
+      }
     }
   }
 }

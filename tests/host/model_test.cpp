@@ -130,7 +130,8 @@ TEST(TheHost, SaysThatTheNicHasNoEffectWhereAllOfItIsSet) {
   ASSERT_EQ(host::without_effect(settings).size(), 1U);
   EXPECT_EQ(host::without_effect(settings)[0].parameter, "nic");
   settings.set("eager_limit", {1, {}});
-  for (const char* name : {"memory_eager_limit", "memory_latency", "memory_overhead"}) {
+  for (const char* name :
+       {"memory_eager_limit", "memory_latency", "memory_overhead", "memory_copy_bandwidth"}) {
     EXPECT_EQ(host::without_effect(settings).size(), 1U) << name;
     settings.set(name, {1, {}});
   }

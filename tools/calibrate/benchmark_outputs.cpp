@@ -1,8 +1,8 @@
 // Reads outputs of the OSU and Intel (IMB) benchmarks, and tables of figures. The input may be hostile.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -11,11 +11,15 @@
 
 #include "lib/base/configuration/configuration_file.hpp"
 #include "lib/base/text_format.hpp"
+#include "lib/programs/import/lines.hpp"
 #include "lib/programs/recording/format.hpp"
+#include "simulators/world/text_fields.hpp"
 #include "tools/calibrate/measurement.hpp"
 
 namespace offramp::tool {
 namespace {
+
+using trace::number_in;
 
 constexpr std::size_t kLargestFile = std::size_t{4} << 20;
 constexpr std::size_t kMostFigures = 2000;  // over all files
@@ -59,14 +63,6 @@ constexpr std::array kBenchmarks = {
               "alltoall", "Alltoall"},
     Benchmark{"osu_barrier", "Barrier Latency Test", BenchmarkKind::kBarrier, "barrier", "Barrier"}};
 
-template <typename Number>
-std::optional<Number> number_in(std::string_view word) {
-  Number number{};
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-  if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
-  return number;
-}
-
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view kBlank = " \t\r";
   const std::size_t first = text.find_first_not_of(kBlank);
@@ -74,16 +70,10 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
-/// The parts between separators. If the separator is a blank, the words.
-std::vector<std::string_view> split(std::string_view line, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const std::size_t end = line.find(separator);
-    const std::string_view part = trimmed(line.substr(0, end));
-    if (separator != ' ' || !part.empty()) parts.push_back(part);
-    if (end == std::string_view::npos) return parts;
-    line.remove_prefix(end + 1);
-  }
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> words;
+  trace::split(line, words);
+  return words;
 }
 
 /// Removes what launchers print before each line: "[1,0]<stdout>:" (mpirun --tag-output, optionally with the
@@ -204,7 +194,7 @@ class BenchmarkFile {
   /// Column titles: "#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec] Mbytes/sec", or some of these.
   void read_columns(std::string_view line) {
     columns_.clear();
-    for (const std::string_view word : split(line, ' ')) columns_.emplace_back(word);
+    for (const std::string_view word : words_of(line)) columns_.emplace_back(word);
   }
   [[nodiscard]] std::optional<std::size_t> column(std::string_view name) const {
     for (std::size_t i = 0; i < columns_.size(); ++i) {
@@ -215,7 +205,7 @@ class BenchmarkFile {
 
   /// Batch systems print their own lines in between; these do not begin with a number.
   Result<void> output_row(std::string_view line) {
-    const std::vector<std::string_view> words = split(line, ' ');
+    const std::vector<std::string_view> words = words_of(line);
     if (benchmark_ == nullptr || !number_in<double>(words.front())) return {};
     if (words.back() == "Fail") {  // OSU's validation of the data
       measurement_.notes.push_back(
@@ -248,12 +238,17 @@ class BenchmarkFile {
     }
     if (is_of_all()) return add(*benchmark_, *bytes, word, ranks_, placement_.ranks_per_node);
     const int ranks = benchmark_->kind == BenchmarkKind::kRate && ranks_ > 0 ? ranks_ : 2;
-    if (is_imb_ && ranks_ > 2) return {};  // of several pairs: IMB does not print their sum
+    if (is_imb_ && ranks_ > 2) {
+      if (!is_exchange) return {};  // of several pairs: IMB does not print their sum
+      const int each = is_within_node_ ? ranks_ : placement_.ranks_per_node;
+      return each > 0 ? add(*benchmark_, *bytes, word, ranks_, each) : Result<void>();
+    }
     return add(*benchmark_, *bytes, word, ranks, is_within_node_ ? ranks : ranks / 2);
   }
 
   Result<void> table_row(std::string_view line) {
-    const std::vector<std::string_view> cells = split(line, ',');
+    std::vector<std::string_view> cells = split(line, ',');
+    std::ranges::transform(cells, cells.begin(), trimmed);
     constexpr std::size_t kCells = 5;
     if (cells.size() != kCells)
       return failure(fmt::format("{} columns instead of {}: {}", cells.size(), kCells, kColumns));
@@ -298,7 +293,10 @@ class BenchmarkFile {
       case BenchmarkKind::kBandwidth:
         return pair(ranks, {place, "window", bytes, each});
       case BenchmarkKind::kBothWays:
-        return pair(ranks, {place, "both ways", bytes, each});
+        if (ranks == 2 || benchmark.of_imb != "Sendrecv")
+          return pair(ranks, {place, "both ways", bytes, each});
+        measurement_.figures.push_back({place, "exchange", bytes, 2 * each, ranks, ranks_per_node});
+        return {};
       case BenchmarkKind::kPairsLatency:
         measurement_.figures.push_back({place, "loaded", bytes, *value * kMicro, ranks, ranks_per_node});
         return {};

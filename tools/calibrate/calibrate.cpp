@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "lib/base/format.hpp"
@@ -214,13 +215,33 @@ std::vector<Spread> spreads_of(const std::vector<Comparison>& rows) {
   return spreads;
 }
 
+std::string_view mark_of(const Comparison& row) {
+  return row.cause.empty() ? "" : " !";
+}
+
+/// The causes of marked rows, each with its operations.
+std::string causes_text(const std::vector<Comparison>& rows, double expected) {
+  std::map<std::string, std::set<std::string>> operations;
+  for (const Comparison& row : rows) {
+    if (!row.cause.empty()) operations[row.cause].insert(row.measured.name);
+  }
+  std::string text;
+  if (!operations.empty())
+    text += fmt::format(
+        "# !: further off than nine tenths of the model's known errors ({:.0f} %). Likely causes:\n",
+        expected * 100);
+  for (const auto& [cause, names] : operations)
+    text += fmt::format("# {}: {}\n", fmt::join(names, ", "), cause);
+  return text;
+}
+
 std::string table_of(const std::vector<Comparison>& rows) {
   std::string text = fmt::format("# {:<10} {:<8} {:>9} {:>14} {:>14} {:>8}\n", "operation", "between",
                                  "bytes", "measured (us)", "host (us)", "error");
   for (const Comparison& row : rows)
     text += fmt::format("# {:<10} {:<8} {:>9} {:>14.3f} {:>14.3f} {:>+7.1f}%{}\n", row.measured.name,
                         words_for(row.measured.place), row.measured.bytes, row.measured.seconds * 1e6,
-                        row.modelled * 1e6, row.error() * 100, row.fitted ? " fitted" : "");
+                        row.modelled * 1e6, row.error() * 100, row.fitted ? " fitted" : mark_of(row));
   for (const Spread& spread : spreads_of(rows))
     text += fmt::format("# {}: median error {:.1f} % over {}, worst error {:.1f} %\n", spread.operation,
                         spread.median() * 100, counted(spread.errors.size(), "size"), spread.worst() * 100);
@@ -230,7 +251,7 @@ std::string table_of(const std::vector<Comparison>& rows) {
 std::string section(const Fit& fit, const std::vector<Comparison>& rows) {
   std::string text = fmt::format("# Fitted by offramp calibrate to {}.\n", fit.measured().from);
   for (const std::string& note : notes_on(fit)) text += "# " + note + "\n";
-  text += table_of(rows) + "[host]\n";
+  text += table_of(rows) + causes_text(rows, fit.expected_error()) + "[host]\n";
   for (const Found& found : fit.values()) {
     const std::string_view unit = found.parameter->unit;
     text += fmt::format("{} = {}  # {}{}{}\n", found.parameter->name, found.text, unit,
@@ -259,6 +280,7 @@ void print_json(const Fit& fit, const std::vector<Comparison>& rows) {
                 {"modelled_ns", row.modelled * 1e9},
                 {"error", row.error()},
                 {"fitted", row.fitted}};
+    if (!row.cause.empty()) one["cause"] = row.cause;
     const bool is_of_pairs = row.measured.ranks > 2 && !parse_operation(row.measured.name);
     if (is_of_pairs) one["pairs"] = row.measured.ranks / 2;
     if (parse_operation(row.measured.name)) {
@@ -267,6 +289,7 @@ void print_json(const Fit& fit, const std::vector<Comparison>& rows) {
     }
     json["comparisons"].push_back(std::move(one));
   }
+  json["expected_error"] = fit.expected_error();
   json["undetermined"] = fit.undetermined();
   json["notes"] = notes_on(fit);
   fmt::print("{}\n", json.dump(2));

@@ -15,11 +15,13 @@
 #include <tuple>
 #include <utility>
 
+#include "lib/answers/advice/advice.hpp"
 #include "lib/answers/replay/forecast.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/registry/registry.hpp"
 #include "lib/base/text_format.hpp"
 #include "simulators/world/benchmarks.hpp"
+#include "simulators/world/text_fields.hpp"
 #include "tools/command_line/setup.hpp"
 
 namespace offramp::tool {
@@ -43,11 +45,14 @@ constexpr double kNoLatency = 1e-3;  // ns; 0 would select the NIC's or the tran
 constexpr double kSlowest = 1e-3;    // Gb/s, of a fitted rate
 constexpr double kFastest = 1e5;
 constexpr std::size_t kLarge = 65536;                   // the smallest message that determines bandwidth
+constexpr double kFastestLink = 0.5e-6;                 // s, half a round trip between two nodes
 constexpr std::size_t kShort = 64;                      // the largest message whose rate determines overhead
 constexpr std::size_t kLongest = std::size_t{1} << 30;  // longer than any message
 
+constexpr const char* kBufferCopies = "memory_copy_bandwidth";
+
 constexpr MessageKeys kNodeKeys = {"node",           "memory_latency",     "memory_overhead",
-                                   "copy_bandwidth", "memory_eager_limit", {"single_copy"}};
+                                   "copy_bandwidth", "memory_eager_limit", {"single_copy", kBufferCopies}};
 constexpr MessageKeys kNetworkKeys = {"network",     "latency",
                                       "overhead",    "bandwidth",
                                       "eager_limit", {"inline_limit", "fetch", "copy_bandwidth"}};
@@ -60,14 +65,24 @@ struct Range {
   bool is_rate;
 };
 constexpr std::array kRanges = {Range{"fetch", 0, 4000, false}, Range{"single_copy", 0, 8000, false},
-                                Range{"copy_bandwidth", 4, 1000, true}};
+                                Range{"copy_bandwidth", 4, 1000, true},
+                                Range{"memory_copy_bandwidth", 4, 1000, true}};
+
+const Range* range_of(std::string_view name) {
+  const auto* const found = std::ranges::find(kRanges, name, &Range::name);
+  return found == kRanges.end() ? nullptr : found;
+}
 
 bool shows_bandwidth(const Measured& one) {
   return (one.name == "message" || one.name == "window") && one.bytes >= kLarge;
 }
 
+bool is_one_of_many(const Measured* one) {
+  return one->name == "window" || one->name == "both ways";
+}
+
 bool is_long_rate(const Measured& one) {
-  return one.name == "rate" && one.ranks > 2 && one.bytes >= kLarge;
+  return (one.name == "rate" || one.name == "exchange") && one.ranks > 2 && one.bytes >= kLarge;
 }
 
 double gigabits(const Measured& one) {
@@ -86,6 +101,23 @@ Operation operation_of(OperationKind kind, const Measured& one) {
   operation.elements = one.bytes / element_bytes(operation.element);
   operation.function = ReduceFunction::kSum;
   return operation;
+}
+
+/// Each rank sends to the next one and receives from the one before it.
+Time exchange_around(World& world, std::size_t bytes) {
+  constexpr int kTurns = 4;
+  const int ranks = world.ranks();
+  (void)world.run([=](RankHandle& rank) -> Task<void> {
+    for (int turn = 0; turn < kTurns; ++turn) {
+      std::vector<RankRequest> requests;
+      requests.push_back(rank.irecv((rank.rank() + ranks - 1) % ranks, bytes));
+      requests.push_back(rank.isend((rank.rank() + 1) % ranks, bytes));
+      (void)co_await rank.wait_all(requests);
+    }
+  });
+  Time end;
+  for (int rank = 0; rank < ranks; ++rank) end = later(end, world.clock(rank));
+  return Time::ps(end.count() / kTurns);
 }
 
 template <typename T>
@@ -107,12 +139,17 @@ Fit::Fit(const BackendDescription& host, const Measurement& measured, Settings s
   if (measured_.has(kNodeKeys.place)) fit(kNodeKeys);
   fit_node_rates();
   if (!measured_.has(kNetworkKeys.place)) return;
+  if (const Measured& least = smallest(kNetworkKeys.place); least.seconds < kFastestLink)
+    throw Misuse{fmt::format(
+        "{} take {} between two nodes, faster than any NIC; if the ranks shared a node, use --from-node",
+        bytes_text(static_cast<double>(least.bytes)), time_text(least.seconds / kNano))};
   double gap = std::numeric_limits<double>::infinity();
   for (const Measured* rate : rows(kNetworkKeys.place, "rate")) {
     if (rate->bytes <= kShort) gap = std::min(gap, rate->seconds);
   }
   if (std::isfinite(gap)) directly("gap", gap / kNano);
   fit_nic_rate();
+  fit_both_ways();
   fit(kNetworkKeys);
 }
 
@@ -163,13 +200,65 @@ void Fit::fit_nic_rate() {
       fmt::format("fitted to messages of {} of {}", bytes_text(static_cast<double>(most.bytes)), pairs);
 }
 
+/// A NIC carries at least half of what both directions carry together. So if messages in one direction are
+/// slower, they are not limited by the link.
+void Fit::fit_both_ways() {
+  if (!is_open(kNetworkKeys.bandwidth) || bases_.contains(kNetworkKeys.bandwidth)) return;
+  double one_way = 0;
+  for (const Measured* one : long_messages(kNetworkKeys.place)) one_way = std::max(one_way, gigabits(*one));
+  const Measured* fastest = nullptr;
+  for (const Measured* one : rows(kNetworkKeys.place, "both ways")) {
+    if (one->bytes >= kLarge && (fastest == nullptr || gigabits(*one) > gigabits(*fastest))) fastest = one;
+  }
+  constexpr double kNotable = 1.05;
+  both_ways_are_faster_ = fastest != nullptr && gigabits(*fastest) / 2 >= kNotable * one_way;
+  if (!both_ways_are_faster_) return;
+  fit_rate(kNetworkKeys.bandwidth, {fastest});
+  if (is_at_end(kNetworkKeys.bandwidth)) refuse(kNetworkKeys.bandwidth);
+  bases_[kNetworkKeys.bandwidth] =
+      fmt::format("at least half of messages of {} both ways; one way reaches {:.3g} Gb/s",
+                  bytes_text(static_cast<double>(fastest->bytes)), one_way);
+}
+
+double Fit::expected_error() const {
+  return operation_errors(host_).error().value_or(0);
+}
+
+/// The likely cause of an error that the model's own errors do not explain.
+std::string Fit::cause_of(const Comparison& row) const {
+  const Measured& one = row.measured;
+  if (row.fitted || std::abs(std::log(row.modelled / one.seconds)) <= std::log(1 + expected_error()))
+    return {};
+  const auto is_open_still = [&](std::string_view name) { return is_open(name) && !bases_.contains(name); };
+  const bool is_fast = row.modelled < one.seconds;
+  constexpr std::size_t kLittle = 1024;
+  if (!parse_operation(one.name))
+    return one.place == kNetworkKeys.place
+               ? "one way is slower than both ways or several pairs: what limits it is not in the model"
+               : "two ranks alone copy faster than all ranks of a node";
+  const bool is_shared = one.ranks_per_node > 1;
+  if (is_fast && is_shared && one.bytes > kLittle && is_open_still("memory_bandwidth"))
+    return "a full node's memory is not measured: add IMB's Sendrecv or osu_mbw_mr of a node (--from-node)";
+  if (is_fast && is_shared && one.bytes <= kLittle && is_open_still("memory_latency"))
+    return "messages within a full node are not measured: add osu_multi_lat of a node (--from-node)";
+  if (is_fast && one.name == "alltoall" && is_open_still("gap"))
+    return "the NIC's packet rate is not measured: add osu_mbw_mr of 8 bytes";
+  return fmt::format("{}: noise, or another algorithm than that of collectives = {}",
+                     is_fast ? "slower than expected" : "faster than expected",
+                     settings_.choice("collectives"));
+}
+
 std::vector<Comparison> Fit::comparisons() const {
   std::vector<Comparison> compared;
   std::vector<const Measured*> figures;
   for (const Measured& one : measured_.figures) {
     std::optional<bool> fitted;
     if (one.name == "message" || one.name == "window") {
-      fitted = shows_bandwidth(one) || shaped_.contains(one.place) || &one == &smallest(one.place);
+      fitted = !is_full_node(one.place) &&
+               (shows_bandwidth(one) ? one.place == kNodeKeys.place || !both_ways_are_faster_
+                                     : shaped_.contains(one.place) || &one == &smallest(one.place));
+    } else if (one.name == "exchange") {
+      fitted = one.place == kNodeKeys.place;
     } else if (is_long_rate(one) || one.name == "both ways" || one.name == "loaded" ||
                (parse_operation(one.name) && one.ranks_per_node > 0)) {
       fitted = false;
@@ -179,7 +268,10 @@ std::vector<Comparison> Fit::comparisons() const {
     figures.push_back(&one);
   }
   const std::vector<double> seconds = modelled(figures);
-  for (std::size_t i = 0; i < compared.size(); ++i) compared[i].modelled = seconds[i];
+  for (std::size_t i = 0; i < compared.size(); ++i) {
+    compared[i].modelled = seconds[i];
+    compared[i].cause = cause_of(compared[i]);
+  }
   return compared;
 }
 
@@ -198,27 +290,13 @@ std::vector<Found> Fit::values() const {
 }
 
 std::vector<std::string_view> Fit::undetermined() const {
-  constexpr std::string_view kOfTheMachine[] = {"latency",
-                                                "overhead",
-                                                "gap",
-                                                "bandwidth",
-                                                "pcie",
-                                                "process_bandwidth",
-                                                "fetch",
-                                                "inline_limit",
-                                                "post",
-                                                "eager_limit",
-                                                "memory_latency",
-                                                "memory_overhead",
-                                                "single_copy",
-                                                "memory_bandwidth",
-                                                "cache_bandwidth",
-                                                "memory_detour",
-                                                "memory_eager_limit",
-                                                "copy_bandwidth",
-                                                "combine_bandwidth"};
+  constexpr std::string_view kOfTheMachine =
+      "latency overhead gap bandwidth pcie process_bandwidth fetch inline_limit post "
+      "eager_limit memory_latency memory_overhead memory_copy_bandwidth single_copy "
+      "memory_bandwidth cache_bandwidth memory_detour memory_eager_limit copy_bandwidth "
+      "combine_bandwidth";
   std::vector<std::string_view> names;
-  for (const std::string_view name : kOfTheMachine) {
+  for (const std::string_view name : split(kOfTheMachine, ' ')) {
     if (!bases_.contains(name) && is_open(name)) names.push_back(name);
   }
   return names;
@@ -246,14 +324,30 @@ std::vector<const Measured*> Fit::long_messages(std::string_view place) const {
 
 std::vector<const Measured*> Fit::long_rates(std::string_view place) const {
   std::vector<const Measured*> found = rows(place, "rate");
+  for (const Measured* one : rows(place, "exchange")) found.push_back(one);
   std::erase_if(found, [](const Measured* one) { return !is_long_rate(*one); });
   return found;
 }
 
 std::vector<const Measured*> Fit::transfers(std::string_view place) const {
+  if (is_full_node(place)) return rows(place, "exchange");
   std::vector<const Measured*> found = rows(place, "message");
   for (const Measured* one : rows(place, "window")) found.push_back(one);
+  if (place != kNetworkKeys.place || !both_ways_are_faster_) return found;
+  // What slows long messages one way is not in the model.
+  std::erase_if(found, [](const Measured* one) { return shows_bandwidth(*one); });
+  for (const Measured* one : rows(place, "both ways")) {
+    if (one->bytes >= kLarge) found.push_back(one);
+  }
   return found;
+}
+
+/// An exchange between neighbours does not show the latency between distant ranks.
+bool Fit::is_full_node(std::string_view place) const {
+  return place == kNodeKeys.place && !rows(place, "exchange").empty();
+}
+bool Fit::shows_latency(std::string_view place) const {
+  return !is_full_node(place) || !rows(place, "loaded").empty();
 }
 
 const Measured& Fit::smallest(std::string_view place) const {
@@ -291,6 +385,7 @@ void Fit::directly(const char* name, double value) {
 
 void Fit::fit(const MessageKeys& keys) {
   const Settings before = settings_;
+  const auto bases = bases_;
   if (const Measured* posting = measured_.find(keys.place, "posting"))
     directly("post", posting->seconds / kNano);
   if (const Measured* eager = measured_.find(keys.place, "eager");
@@ -300,7 +395,8 @@ void Fit::fit(const MessageKeys& keys) {
   }
   fit_overhead(keys);
   const char* const bandwidth = bandwidth_of(keys);
-  const std::vector<std::string_view> shape = searched(keys);
+  std::vector<std::string_view> shape = searched(keys);
+  if (bandwidth != nullptr) std::erase(shape, bandwidth);
   // These values depend on each other.
   constexpr int kRounds = 3;
   for (int round = 0; round < kRounds; ++round) {
@@ -308,29 +404,33 @@ void Fit::fit(const MessageKeys& keys) {
     fit_latency(keys);
     fit_rate(bandwidth, long_messages(keys.place));
     for (const std::string_view name : shape) {
-      const bool is_value =
-          std::any_of(kRanges.begin(), kRanges.end(), [&](const Range& range) { return range.name == name; });
-      is_value ? search_value(keys, name) : search_size(keys, name);
+      range_of(name) != nullptr ? search_value(keys, name) : search_size(keys, name);
     }
   }
   fit_latency(keys);
   fit_rate(bandwidth, long_messages(keys.place));
+  std::erase_if(shape, [&](std::string_view name) {
+    if (is_sharp(keys, name)) return false;
+    settings_.set(name, {before.real(std::string(name)), {}});
+    return true;
+  });
   explain_bases(keys, bandwidth, shape);
   constexpr double kNotable = 0.05;
   const Measured& least = latency_figure(keys.place);
-  const bool is_too_slow = modelled(least) > (1 + kNotable) * least.seconds;
+  const bool is_too_slow = shows_latency(keys.place) && modelled(least) > (1 + kNotable) * least.seconds;
   for (const char* const name : {bandwidth, is_too_slow ? keys.latency : nullptr}) {
     if (name == nullptr || !is_at_end(name)) continue;
     if (keys.place == kNetworkKeys.place) refuse(name);
     settings_.set(name, {before.real(name), {}});  // within a node, another rate was the slower one
-    bases_.erase(name);
+    const auto known = bases.find(name);
+    known != bases.end() ? (void)(bases_[name] = known->second) : (void)bases_.erase(name);
   }
 }
 
 /// Fits the processor's time per message: timed in the calls, or derived from the rate of short messages.
 /// Send and receive together cannot take longer than the smallest message.
 void Fit::fit_overhead(const MessageKeys& keys) {
-  if (!is_open(keys.overhead)) return;
+  if (!is_open(keys.overhead) || is_full_node(keys.place)) return;
   constexpr double kLeast = 1;  // ns; 0 would select the NIC's value
   const double most = std::max(kLeast, smallest(keys.place).seconds / 2 / kNano);
   if (const Measured* sending = measured_.find(keys.place, "sending"))
@@ -349,7 +449,7 @@ void Fit::fit_overhead(const MessageKeys& keys) {
 }
 
 void Fit::fit_latency(const MessageKeys& keys) {
-  if (!is_open(keys.latency)) return;
+  if (!is_open(keys.latency) || !shows_latency(keys.place)) return;
   set(keys.latency, kNoLatency);
   const Measured& least = latency_figure(keys.place);
   set(keys.latency, std::max(kNoLatency, (least.seconds - modelled(least)) / kNano));
@@ -371,18 +471,19 @@ void Fit::refuse(const char* name) const {
       name, settings_.real(name), find_parameter(host_.parameters, name)->unit)};
 }
 
-/// The key that long messages of one pair determine; null: none. Such a message takes as long as the slowest
-/// of link, PCIe, and process. So if it is slower than the link rate that several pairs determined, it
-/// determines the process's rate; if it is slower than a given link rate, PCIe's.
+/// The key that long messages of one pair determine; null: none. If such a message is slower than the link
+/// rate that several pairs determined, it determines the process's rate. Nothing takes the place of a given
+/// link rate, and nothing but all ranks together determines a full node's rates.
 const char* Fit::bandwidth_of(const MessageKeys& keys) {
-  if (long_messages(keys.place).empty()) return nullptr;
-  const bool is_determined_by_pairs = keys.place == kNetworkKeys.place && bases_.contains(keys.bandwidth);
-  if (is_open(keys.bandwidth) && !is_determined_by_pairs) return keys.bandwidth;
+  if (long_messages(keys.place).empty() || !is_open(keys.bandwidth)) return nullptr;
+  if (keys.place == kNodeKeys.place)
+    return is_full_node(keys.place) ? nullptr : is_buffered_at_length() ? kBufferCopies : keys.bandwidth;
+  if (!bases_.contains(keys.bandwidth)) return keys.bandwidth;
   constexpr double kSame = 0.05;
-  const char* const slower = is_determined_by_pairs ? "process_bandwidth" : "pcie";
-  const bool is_slower =
-      keys.place == kNetworkKeys.place && is_open(slower) && error_of(long_messages(keys.place)) < -kSame;
-  return is_slower ? slower : nullptr;
+  constexpr const char* kSlower = "process_bandwidth";
+  const bool is_limited =
+      has_rate_of_pairs(keys.place) && is_open(kSlower) && error_of(long_messages(keys.place)) < -kSame;
+  return is_limited ? kSlower : nullptr;
 }
 
 /// Finds the value at which the mean logarithmic error is zero: all figures have the same weight.
@@ -404,6 +505,8 @@ std::vector<std::string_view> Fit::searched(const MessageKeys& keys) {
   std::vector<std::string_view> names;
   for (const std::string_view name :
        {std::string_view(keys.eager_limit), keys.shape[0], keys.shape[1], keys.shape[2]}) {
+    // Protocols are those of the library; what a full node changes is the rate of copies.
+    if (is_full_node(keys.place) && name != kBufferCopies) continue;
     if (!name.empty() && is_open(name) && !bases_.contains(name) && is_determined(keys, name))
       names.push_back(name);
   }
@@ -415,7 +518,8 @@ bool Fit::is_determined(const MessageKeys& keys, std::string_view name) {
   constexpr double kNotable = 0.05;
   constexpr double kOther = 4;  // times its default
   const Settings before = settings_;
-  const std::vector<const Measured*> messages = rows(keys.place, "message");
+  std::vector<const Measured*> messages = transfers(keys.place);
+  std::erase_if(messages, is_one_of_many);
   std::vector<double> seconds = modelled(messages);
   const double value = settings_.real(std::string(name));
   // For a protocol limit, compare all messages as rendezvous with all as eager.
@@ -435,13 +539,47 @@ bool Fit::is_determined(const MessageKeys& keys, std::string_view name) {
   return changed > 1;
 }
 
+/// True if long messages within a node go through a shared buffer.
+bool Fit::is_buffered_at_length() {
+  if (!is_open(kBufferCopies)) return false;
+  constexpr double kSlow = 1;  // Gb/s
+  const Settings before = settings_;
+  const std::vector<double> seconds = modelled(long_messages(kNodeKeys.place));
+  settings_.set(kBufferCopies, {kSlow, {}});
+  const std::vector<double> slower = modelled(long_messages(kNodeKeys.place));
+  settings_ = before;
+  return slower.back() > 2 * seconds.back();
+}
+
+/// True if the best value is not at an end of its range, and the messages fit worse with half and with twice
+/// of it. Otherwise another parameter has the same effect on them.
+bool Fit::is_sharp(const MessageKeys& keys, std::string_view name) {
+  const Range* const range = range_of(name);
+  if (range == nullptr) return true;
+  const double best = misfit(keys.place);
+  const double value = settings_.real(std::string(name));
+  constexpr double kNear = 1.02;
+  if (value * kNear >= range->most || value <= range->least * kNear) return false;
+  constexpr double kNotable = 0.01;  // root mean square
+  const double worse = best + static_cast<double>(transfers(keys.place).size()) * kNotable * kNotable;
+  bool is_sharp = true;
+  for (const double factor : {0.5, 2.0}) {
+    settings_.set(name, {factor * value, {}});
+    is_sharp = is_sharp && misfit(keys.place) > worse;
+  }
+  settings_.set(name, {value, {}});
+  return is_sharp;
+}
+
 /// Sets a limit to the measured size with the smallest misfit: messages up to it are sent one way, longer
 /// ones the other. With very many sizes, tries a sample.
 void Fit::search_size(const MessageKeys& keys, std::string_view name) {
   double best = std::numeric_limits<double>::infinity();
   double limit = 0;
   std::set<std::size_t> measured;
-  for (const Measured* one : rows(keys.place, "message")) measured.insert(one->bytes);
+  for (const Measured* one : transfers(keys.place)) {
+    if (!is_one_of_many(one)) measured.insert(one->bytes);
+  }
   const std::vector<std::size_t> sizes(measured.begin(), measured.end());
   constexpr std::size_t kSome = 64;
   for (std::size_t i = 0; i < sizes.size(); i += 1 + sizes.size() / kSome) {
@@ -456,8 +594,7 @@ void Fit::search_size(const MessageKeys& keys, std::string_view name) {
 
 /// Searches a few values, then ever closer around the best.
 void Fit::search_value(const MessageKeys& keys, std::string_view name) {
-  const Range& range =
-      *std::find_if(kRanges.begin(), kRanges.end(), [&](const Range& one) { return one.name == name; });
+  const Range& range = *range_of(name);
   const auto scaled = [&](double value) { return range.is_rate ? std::exp(value) : value; };
   double low = range.is_rate ? std::log(range.least) : range.least;
   double high = range.is_rate ? std::log(range.most) : range.most;
@@ -483,7 +620,7 @@ void Fit::search_value(const MessageKeys& keys, std::string_view name) {
 void Fit::explain_bases(const MessageKeys& keys, const char* bandwidth,
                         const std::vector<std::string_view>& names) {
   const Measured& least = latency_figure(keys.place);
-  if (is_open(keys.latency))
+  if (is_open(keys.latency) && shows_latency(keys.place))
     bases_[keys.latency] =
         fmt::format("fitted to messages of {}{}: {:+.1f} %", bytes_text(static_cast<double>(least.bytes)),
                     least.ranks > 2 ? fmt::format(", {} pairs", least.ranks / 2) : "",
@@ -499,7 +636,7 @@ void Fit::explain_bases(const MessageKeys& keys, const char* bandwidth,
     high = std::max(high, error);
     largest = std::max(largest, longest[i]->bytes);
   }
-  if (bandwidth != nullptr)
+  if (bandwidth != nullptr && !longest.empty())
     bases_[bandwidth] = fmt::format("fitted to messages of {} to {}: {:+.1f} to {:+.1f} %",
                                     bytes_text(kLarge), bytes_text(static_cast<double>(largest)), low, high);
   if (names.empty()) return;
@@ -517,6 +654,10 @@ double Fit::modelled(const Measured& one) const {
   const int pairs = std::max(1, one.ranks / 2);
   const ForecastSetting setting = setting_of(one.place == kNodeKeys.place ? 2 * pairs : pairs);
   const bool is_trip = one.name == "message" || one.name == "loaded";
+  if (one.name == "exchange") {
+    const std::unique_ptr<World> world = value_of(make_world(setting_of(one.ranks_per_node), one.ranks));
+    return in_nanoseconds(exchange_around(*world, one.bytes)) * kNano;
+  }
   const std::unique_ptr<World> world = value_of(make_world(setting, 2 * pairs));
   const Time time = is_trip ? half_round_trip(*world, one.bytes)
                             : message_in_window(*world, one.bytes, one.name == "both ways");

@@ -22,6 +22,8 @@ struct Comparison {
   double modelled = 0;  // s
   bool fitted = false;  // true: the fit used this figure
 
+  std::string cause = {};  // if the model is further off than it should be
+
   [[nodiscard]] double error() const { return modelled / measured.seconds - 1; }
 };
 
@@ -50,6 +52,9 @@ class Fit {
   [[nodiscard]] std::vector<Found> values() const;
   /// Keys of the machine that these figures do not determine; they keep their defaults.
   [[nodiscard]] std::vector<std::string_view> undetermined() const;
+  /// The relative error that the model should not exceed: nine tenths of its errors against published
+  /// figures.
+  [[nodiscard]] double expected_error() const;
 
  private:
   [[nodiscard]] const Measured& figure(std::string_view place, std::string_view name) const;
@@ -58,8 +63,11 @@ class Fit {
   [[nodiscard]] std::vector<const Measured*> long_rates(std::string_view place) const;
   /// Long transfers of one pair.
   [[nodiscard]] std::vector<const Measured*> long_messages(std::string_view place) const;
-  /// Messages of one pair: round trips, and windows.
+  /// Messages of one pair: round trips, and windows. If all ranks of a node exchange messages at once, those.
   [[nodiscard]] std::vector<const Measured*> transfers(std::string_view place) const;
+  /// True if all ranks of a node were measured together.
+  [[nodiscard]] bool is_full_node(std::string_view place) const;
+  [[nodiscard]] bool shows_latency(std::string_view place) const;
   [[nodiscard]] const Measured& smallest(std::string_view place) const;
   [[nodiscard]] const Measured& latency_figure(std::string_view place) const;
 
@@ -69,6 +77,7 @@ class Fit {
   void fit(const MessageKeys& keys);
   void fit_node_rates();
   void fit_nic_rate();
+  void fit_both_ways();
   void fit_overhead(const MessageKeys& keys);
   void fit_latency(const MessageKeys& keys);
   void fit_rate(const char* name, const std::vector<const Measured*>& figures);
@@ -79,6 +88,9 @@ class Fit {
   [[nodiscard]] const char* bandwidth_of(const MessageKeys& keys);
   [[nodiscard]] std::vector<std::string_view> searched(const MessageKeys& keys);
   [[nodiscard]] bool is_determined(const MessageKeys& keys, std::string_view name);
+  [[nodiscard]] bool is_buffered_at_length();
+  [[nodiscard]] bool is_sharp(const MessageKeys& keys, std::string_view name);
+  [[nodiscard]] std::string cause_of(const Comparison& row) const;
   void explain_bases(const MessageKeys& keys, const char* bandwidth,
                      const std::vector<std::string_view>& names);
 
@@ -97,6 +109,7 @@ class Fit {
   Settings settings_;
   Keys known_;
   std::map<std::string, std::string, std::less<>> bases_;  // basis of each fitted value
+  bool both_ways_are_faster_ = false;                      // than long messages one way, between nodes
   Keys shaped_;                                            // places whose messages were all used in the fit
 };
 

@@ -14,7 +14,8 @@ namespace offramp::tool {
 struct Measured {
   std::string place;  // node: two ranks of a node; network: two nodes; rank: one alone; all
   // A name of the measuring program, or a collective. window: a message among many; both ways: in each
-  // direction; loaded: a message while the other pairs send theirs; rate: one message of all pairs.
+  // direction; loaded: a message while the other pairs send theirs; rate: one message of all pairs; exchange:
+  // all ranks send to the next one and receive from the one before.
   std::string name;
   std::size_t bytes = 0;
   double seconds = 0;

@@ -304,7 +304,12 @@ struct Tuned {
 };
 constexpr Tuned kTunedLibraries[] = {
     {"openmpi", tuned_rules, "Open MPI already chooses the fastest algorithms that its tuned component has"},
+    {"openmpi-6", tuned_rules_json,
+     "Open MPI already chooses the fastest algorithms that its tuned component has"},
+    {"mpich-4.0", mpich_4_0_rules, "the plain host already chooses the fastest algorithms that MPICH has"},
     {"mpich", mpich_rules, "the plain host already chooses the fastest algorithms that MPICH has"},
+    {"mpich-subtrees", mpich_subtrees,
+     "the plain host already chooses the fastest algorithms that MPICH has"},
 };
 const Tuned* tuned_for(std::string_view name) {
   return std::find_if(std::begin(kTunedLibraries), std::end(kTunedLibraries),
@@ -312,7 +317,7 @@ const Tuned* tuned_for(std::string_view name) {
 }
 
 /// Writes the requested files. Returns the exit code.
-int write_files(const AdviseOptions& options, const Advisor& advisor) {
+int write_files(const AdviseOptions& options, const Advisor& advisor, std::string_view mpi) {
   int code = kDone;
   if (!options.routes.empty()) {
     if (advisor.mix()) {
@@ -325,7 +330,8 @@ int write_files(const AdviseOptions& options, const Advisor& advisor) {
     }
   }
   if (options.tuning.empty() || code != kDone) return code;
-  const Tuned& library = *tuned_for(options.tuning_for);
+  const Tuned& library =
+      *tuned_for(options.tuning_for == "auto" ? tuning_format_of(mpi) : std::string_view(options.tuning_for));
   const std::string rules = library.rules(advisor.algorithms());
   if (!rules.empty()) return write_file(options.tuning, rules);
   warn(fmt::format("{} is not written: {}", in_quotes(options.tuning), library.nothing));
@@ -503,7 +509,7 @@ int advise(const AdviseOptions& options) try {
                             : fmt::format("the time limit of {} s is over (--seconds)", options.seconds));
   }
   for (const std::string& note : setup.notes()) warn(note);
-  int code = write_files(options, advisor);
+  int code = write_files(options, advisor, library_of(input.program.description));
   if (code == kDone && (!options.report.empty() || !options.html.empty()))
     code = write_report(options, advisor, answer, facts, setup, std::move(accounts));
   if (code != kDone) return code;
@@ -544,11 +550,12 @@ class AdviseCommand final : public Command {
     app.add_option("--tuning", options_.tuning,
                    "write the fastest algorithms as a tuning file for an MPI library (--tuning-for)")
         ->type_name("FILE");
-    app.add_option(
-           "--tuning-for", options_.tuning_for,
-           "format of --tuning: dynamic rules of Open MPI's tuned component, or a selection tree of MPICH 4")
-        ->type_name("openmpi|mpich")
-        ->check(one_of({"openmpi", "mpich"}))
+    app.add_option("--tuning-for", options_.tuning_for,
+                   "format of --tuning: dynamic rules of Open MPI's tuned component, as text or JSON "
+                   "(openmpi-6), or a "
+                   "selection tree of MPICH, by default for the library that the recording names")
+        ->type_name("auto|openmpi|openmpi-6|mpich-4.0|mpich|mpich-subtrees")
+        ->check(one_of({"auto", "openmpi", "openmpi-6", "mpich-4.0", "mpich", "mpich-subtrees"}))
         ->capture_default_str();
     app.add_flag("--quick", options_.quick,
                  "skip the searches for parameters that change the answer and for the best mix");

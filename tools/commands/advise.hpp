@@ -23,7 +23,7 @@ struct AdviseOptions {
   bool json = false;
   std::string routes;  // path to write; empty: not wanted
   std::string tuning;
-  std::string tuning_for = "openmpi";
+  std::string tuning_for = "auto";
   std::string report;
   std::string html;
   std::string svg;

@@ -1,8 +1,13 @@
-// Selection of collective algorithms for MPICH 4, as a tree in JSON for
+// Selection of collective algorithms for MPICH 4 and 5.0, as a tree in JSON for
 // MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE (read by src/mpi/coll/src/csel.c). Keys are conditions, tested in
 // order; the first that is true is followed, without backtracking. So each list of conditions ends with one
 // that is always true. A file replaces the whole built-in tree, and a collective without an entry ends the
-// program. So all other collectives get the choices of MPICH 4.0.
+// program. So all other collectives get the choices of MPICH 4.0. Up to 4.0 the dissemination barrier has no
+// radix in its name.
+//
+// For the selection that replaces this one (pull request 7547, in no release by August 2026) there are the
+// subtrees of single collectives: "name=bcast-intra-auto". Its conditions have other words, and a file may
+// leave out the rest.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -250,9 +255,27 @@ Json by_message_size(OperationKind kind, int ranks, const std::map<std::size_t, 
   return decision_node(questions);
 }
 
-}  // namespace
+/// The conditions of named subtrees.
+Json with_words_of_subtrees(const Json& node) {
+  constexpr std::pair<std::string_view, std::string_view> kWords[] = {{"comm_size=pow2", "pof2"},
+                                                                      {"is_op_built_in=yes", "builtin_op"},
+                                                                      {"count<pow2", "!count_ge_pof2"},
+                                                                      {"is_sendbuf_inplace=yes", "inplace"},
+                                                                      {"is_commutative=yes", "commutative"}};
+  Json renamed = Json::object();
+  for (const auto& [key, next] : node.items()) {
+    const auto* const found =
+        std::ranges::find(kWords, std::string_view(key), [](const auto& one) { return one.first; });
+    const bool is_rest = key.ends_with("=any") || key.ends_with("=no");
+    renamed[found != std::end(kWords) ? std::string(found->second)
+            : is_rest                 ? "any"
+                                      : key] = with_words_of_subtrees(next);
+  }
+  return renamed;
+}
 
-std::string mpich_rules(const std::vector<AlgorithmChoice>& choices) {
+/// The whole tree. Empty if MPICH has none of the algorithms.
+Json tree_of(const std::vector<AlgorithmChoice>& choices) {
   std::map<OperationKind, std::map<int, std::map<std::size_t, const MpichAlgorithm*>>> known;
   for (const AlgorithmChoice& choice : choices) {
     // MPICH's sizes have 32 bits.
@@ -260,12 +283,12 @@ std::string mpich_rules(const std::vector<AlgorithmChoice>& choices) {
     if (const MpichAlgorithm* algorithm = mpich_algorithm(choice))
       known[choice.kind][choice.ranks][choice.bytes] = algorithm;
   }
-  if (known.empty()) return {};
+  if (known.empty()) return Json::object();
   Json tree = Json::object();
   add_collectives(tree, true);
   add_collectives(tree, false);
   for (const auto& [kind, by_ranks] : known) {
-    std::string key = "collective=" + std::string(to_string(kind));
+    const std::string key = "collective=" + std::string(to_string(kind));
     Json& intra = tree.at(key).at("comm_type=intra");
     const Json usual = intra;
     Questions questions;
@@ -278,7 +301,37 @@ std::string mpich_rules(const std::vector<AlgorithmChoice>& choices) {
     questions.emplace_back("comm_size=any", usual);
     intra = decision_node(questions);
   }
-  return tree.dump(1) + "\n";
+  return tree;
+}
+
+/// The text of a tree; a new name has the radix of the dissemination barrier.
+std::string text_of(const Json& tree, bool has_radix) {
+  if (tree.empty()) return {};
+  constexpr std::string_view kOld = "dissemination\": {}";
+  std::string text = tree.dump(1) + "\n";
+  for (std::size_t at = 0; has_radix && (at = text.find(kOld, at)) != std::string::npos;)
+    text.replace(at, kOld.size(), "k_dissemination\": {\"k=2\": {}}");
+  return text;
+}
+
+}  // namespace
+
+std::string mpich_rules(const std::vector<AlgorithmChoice>& choices) {
+  return text_of(tree_of(choices), true);
+}
+std::string mpich_4_0_rules(const std::vector<AlgorithmChoice>& choices) {
+  return text_of(tree_of(choices), false);
+}
+std::string mpich_subtrees(const std::vector<AlgorithmChoice>& choices) {
+  const Json tree = tree_of(choices);
+  Json subtrees = Json::object();
+  for (const AlgorithmChoice& choice : choices) {
+    const std::string kind(to_string(choice.kind));
+    if (!tree.empty() && mpich_algorithm(choice) != nullptr)
+      subtrees["name=" + kind + "-intra-auto"] =
+          with_words_of_subtrees(tree.at("collective=" + kind).at("comm_type=intra"));
+  }
+  return text_of(subtrees, true);
 }
 
 }  // namespace offramp

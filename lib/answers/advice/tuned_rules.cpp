@@ -1,4 +1,6 @@
-// Writes dynamic rules of Open MPI's tuned component, with the numbers of its enumerations.
+// Writes dynamic rules of Open MPI's tuned component: as text, with the numbers of its enumerations, or as
+// JSON with their names. ompi/mca/coll/tuned/coll_tuned_dynamic_file.c of its main branch reads the JSON,
+// version 3 of the file.
 #include "lib/answers/advice/tuned_rules.hpp"
 
 #include <fmt/format.h>
@@ -8,6 +10,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <nlohmann/json.hpp>
 
 namespace offramp {
 namespace {
@@ -64,6 +67,18 @@ std::string rules_of(int ranks, std::map<std::size_t, int> by_bytes) {
       count, lines);
 }
 
+/// Algorithms by communicator size and message size.
+using TunedSizes = std::map<int, std::map<std::size_t, int>>;
+TunedSizes tuned_sizes(const TunedCollective& collective, const std::vector<AlgorithmChoice>& choices) {
+  TunedSizes sizes;
+  for (const AlgorithmChoice& choice : choices) {
+    if (choice.kind != collective.kind) continue;
+    if (const int number = tuned_number(collective, choice.best); number > 0)
+      sizes[choice.ranks][choice.bytes] = number;
+  }
+  return sizes;
+}
+
 }  // namespace
 
 std::string routes_toml(const Mix& mix) {
@@ -82,12 +97,7 @@ std::string tuned_rules(const std::vector<AlgorithmChoice>& choices) {
   std::string rules;
   int collectives = 0;
   for (const TunedCollective& collective : kTuned) {
-    std::map<int, std::map<std::size_t, int>> sizes;  // by communicator size
-    for (const AlgorithmChoice& choice : choices) {
-      if (choice.kind != collective.kind) continue;
-      if (const int number = tuned_number(collective, choice.best); number > 0)
-        sizes[choice.ranks][choice.bytes] = number;
-    }
+    const TunedSizes sizes = tuned_sizes(collective, choices);
     if (sizes.empty()) continue;
     ++collectives;
     // Rules apply up to the next communicator size with rules of its own; this entry ends them.
@@ -101,6 +111,35 @@ std::string tuned_rules(const std::vector<AlgorithmChoice>& choices) {
     }
   }
   return collectives == 0 ? std::string() : fmt::format("{}  # collectives\n{}", collectives, rules);
+}
+
+std::string tuned_rules_json(const std::vector<AlgorithmChoice>& choices) {
+  using Json = nlohmann::ordered_json;
+  Json collectives = Json::object();
+  for (const TunedCollective& collective : kTuned) {
+    for (const auto& [ranks, by_bytes] : tuned_sizes(collective, choices)) {
+      Json rules = Json::array();
+      int before = 0;
+      for (const auto& [bytes, number] : by_bytes) {
+        if (number != before)
+          rules.push_back({{"msg_size_min", bytes},
+                           {"msg_size_max", bytes},
+                           {"alg", collective.algorithms.at(static_cast<std::size_t>(number) - 1)}});
+        rules.back()["msg_size_max"] = bytes;
+        before = number;
+      }
+      collectives[std::string(to_string(collective.kind))].push_back(
+          {{"comm_size_min", ranks}, {"comm_size_max", ranks}, {"rules", rules}});
+    }
+  }
+  const Json file = {{"rule_file_version", 3}, {"module", "tuned"}, {"collectives", collectives}};
+  return collectives.empty() ? std::string() : file.dump(1) + "\n";
+}
+
+std::string_view tuning_format_of(std::string_view library) {
+  if (library.starts_with("Open MPI v6")) return "openmpi-6";
+  if (!library.starts_with("MPICH")) return "openmpi";
+  return library.find(" 4.0") != std::string_view::npos ? "mpich-4.0" : "mpich";
 }
 
 }  // namespace offramp
