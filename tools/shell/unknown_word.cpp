@@ -160,12 +160,13 @@ std::string unknown_subcommand(const CLI::App& app, const std::vector<std::strin
     return has_option(app, name) ? "" : fmt::format("unknown option {}; see offramp --help", in_quotes(name));
   }
   if (subcommand_named(app, words[0]) != nullptr) return {};
-  std::vector<std::string> names;
-  for (const CommandEntry& command : catalogue(app)) names.push_back(command.name);
-  const std::vector<std::string_view> views(names.begin() + 1, names.end());
+  std::vector<std::string_view> names;
+  for (const CommandDescription* command : registered_commands()) {
+    if (!command->hidden) names.push_back(command->name);
+  }
   const std::string command = command_for(words[0]);
   return fmt::format("unknown subcommand {}{}", in_quotes(words[0]),
-                     command.empty() ? suggestion(words[0], views) : command);
+                     command.empty() ? suggestion(words[0], names) : command);
 }
 
 std::string tidy_options(const CLI::App& app, std::vector<std::string>& words) {
