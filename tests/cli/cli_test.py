@@ -18,6 +18,7 @@ from terminals import needs_terminals
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
+import browser  # noqa: E402  # pylint: disable=wrong-import-position
 import registry  # noqa: E402  # pylint: disable=wrong-import-position
 
 BUILD = pathlib.Path(os.environ.get("OFFRAMP_BUILD", "build")).resolve()
@@ -50,6 +51,14 @@ class CliTest(unittest.TestCase):
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         self.assertTrue(done.stderr.startswith("offramp: "), done.stderr)
         return done.stderr
+
+    def shown(self, page):
+        """A page as the browser shows it, once its script has drawn it."""
+        seen = browser.look_at(self.folder / page)
+        if seen is None:
+            self.skipTest("chromium is not installed")
+        self.assertEqual(seen[0], [], page)
+        return seen[1]
 
     def dry_run(self, *arguments, **variables):
         return self.offramp("run", "--dry-run", *arguments, **variables).stdout

@@ -54,7 +54,7 @@ class Rows(CliTest):
         text = self.offramp(*words, "--report", "r.json", "--html", "r.html").stdout
         written = json.loads((self.folder / "r.json").read_text())
         rows = offramp.replay(HALO, ["host", "dpu"], details=True).table("lanes")
-        page = (self.folder / "r.html").read_text()
+        page = self.shown("r.html")
         for row, lane in zip(rows, (written, *written["compared"])):
             of_all_time = written["computing"]["sum_ns"] / written["ranks"] / lane["whole_run"]["modelled_time_ns"]
             self.assertAlmostEqual(row["efficiency"], of_all_time, places=9)
