@@ -105,7 +105,7 @@ function chart(rows, baseline, unit) {
     const note = [one.end > 0 ? ratio(one.end, baseline) : '', one.note].filter(Boolean).join(', ');
     return bar_row(one.name, bar, one.end > 0 ? time(one.end) : '', el(faster ? 'span.good' : 'span', note));
   });
-  const legend = [`${unit}. The line is x1.00.`, rows.some(one => one.range) ? 'The mark at a bar\u2019s end is the range of the models\u2019 errors.' : '',
+  const legend = [`${unit}.`, baseline > 0 ? 'The line is x1.00.' : '', rows.some(one => one.range) ? 'The mark at a bar\u2019s end is the range of the models\u2019 errors.' : '',
                   rows.some(one => one.free) ? 'Hatched bars cost nothing.' : '', Math.max(...ends) > longest ? 'Faded bars are off the scale.' : ''];
   return el('figure.chart', bars(drawn), el('figcaption', legend.filter(Boolean).join(' ')));
 }
@@ -122,25 +122,28 @@ const overlaps = lanes.some(lane => Object.keys(lane.calls).some(name => /^MPI_(
 function answer_chart(answer) {
   if (!answer.of_run && overlaps && answer.kind !== 'change')
     return about('No chart: communication alone does not show what this program overlaps with its computing. The replay of a recording does.');
-  const rows = [...answer.bars.map(one => ({...one, free: !lane_named(one.name)})), ...(answer.free ?? []).map(one => ({...one, free: true}))].map(one => ({
-    ...one, end: one.time_ns, colour: lane_named(one.name)?.colour ?? (answer.kind === 'change' ? 'var(--l0)' : 'var(--host)'),
-    free: one.free && !['change', 'none', 'sweep', 'jobs'].includes(answer.kind),
-    range: one.name === answer.candidate && answer.latest_ns > 0 ? [answer.earliest_ns, answer.latest_ns] : null}));
+  const is_free = one => one.name in FREE && answer.kind !== 'change';
+  const rows = answer.bars.map(one => ({...one, end: one.time_ns, free: is_free(one), colour: lane_named(one.name)?.colour ?? 'var(--host)',
+    range: answer.latest_ns > 0 && (one.name === answer.candidate || (is_free(one) && one.time_ns === answer.time_ns)) ?
+      [answer.earliest_ns, answer.latest_ns] : null}));
   rows.sort((a, b) => (a.end || Infinity) - (b.end || Infinity));
   return chart(rows, answer.baseline_ns, answer.of_run ? 'Time of the run' : 'Longest time in MPI calls of a rank');
 }
 
 function lane_chart(all, value, unit) {
   const rows = [...all].sort((a, b) => value(a) - value(b)).map(lane =>
-    ({name: lane.label, end: value(lane), colour: lane.colour, note: lane.carries_program ? '' : 'not carried'}));
+    ({name: lane.label, end: value(lane), colour: lane.colour, note: lane.carries_program ? '' : 'does not carry it'}));
   return chart(rows, baseline ? value(baseline) : 0, unit);
 }
 
-/** The options that cost nothing, and the command that says more. */
+/** The bars that cost nothing: what they are, and the options that say more. */
+const FREE = {'host tuned': ['the fastest algorithms of the MPI library', '--tuning rules.conf'],
+              'host thread': ['progress by a thread, on a core to spare', '--set host.progress=thread']};
+
 function do_first(answer) {
-  const free = answer.free ?? [];
-  return free.length ? [el('h3', 'Do first: it costs nothing'), el('ol.first', free.map(one =>
-    el('li', el('b', one.name), ` ${ratio(one.time_ns, answer.baseline_ns)} `, one.note ? code(one.note) : null)))] : null;
+  const rows = answer.bars.filter(one => one.name in FREE).map(one => el('li', el('b', FREE[one.name][0]),
+    `: ${ratio(one.time_ns, answer.baseline_ns)}. `, code(`${answer.next.split(' --')[0]} ${FREE[one.name][1]}`)));
+  return rows.length ? [el('h3', 'Do first: it costs nothing'), el('ol.first', rows)] : null;
 }
 
 const parts_of = row => sum(kinds, kind => row[kind.field + '_ns']);
@@ -150,20 +153,24 @@ const BOUND_BY = {transfer: 'transfer', software: 'host software', late_sender: 
 
 /** Where the program calls MPI: the baseline's time, the best hardware's, and what bounds the former. */
 function call_sites() {
-  const base = [baseline, best, ...lanes].find(lane => lane?.accounts), other = base === best ? null : best;
+  const base = [baseline, best, ...lanes].find(lane => lane?.accounts);
   if (!base) return null;
-  const {sites, functions} = base.accounts, rows = (sites.length ? sites : functions).slice(0, FIRST_SITES);
-  const all = sum(functions, parts_of);
-  const same = row => (other?.accounts?.[sites.length ? 'sites' : 'functions'] ?? []).find(one => one.function === row.function && one.site === row.site);
-  const offloaded = row => {
-    const call = (best ?? base).calls[row.function];
-    return call && call.offloaded + call.declined ? percent(call.offloaded, call.offloaded + call.declined) : null;
-  };
-  const heads = ['call', ...(sites.length ? ['place*'] : []), 'calls', base.label, 'share', ...(other ? [other.label, 'offloaded'] : []), 'bound by*'];
-  return [el('h3', 'Where the program spends time in MPI'), table('Call sites', heads, rows.map(row => [
-    code(row.function), ...(sites.length ? [code(place_of(row))] : []), count(row.calls), time(parts_of(row)), percent(parts_of(row), all),
-    ...(other ? [same(row) ? time(parts_of(same(row))) : null, offloaded(row)] : []),
-    BOUND_BY[sorted(kinds, kind => row[kind.field + '_ns'])[0].field]])), more((sites.length ? sites : functions).length, FIRST_SITES)];
+  const {sites, functions} = base.accounts, other = base === best ? null : best, rows = sites.length ? sites : functions;
+  const all = sum(functions, parts_of), calls_of = row => best?.calls[row.function];
+  const same = row => (other.accounts?.[sites.length ? 'sites' : 'functions'] ?? []).find(one => one.function === row.function && one.site === row.site);
+  const why_not = ({function: name}) => best.declines.find(one => [`mpi_${one.operation}`, `mpi_i${one.operation}`].includes(name.toLowerCase()))?.reason;
+  const columns = [
+    ['call', row => code(row.function)], sites.length ? ['place*', row => code(place_of(row))] : null, ['calls', row => count(row.calls)],
+    [base.label, row => time(parts_of(row))], ['share', row => percent(parts_of(row), all)],
+    ['bound by*', row => BOUND_BY[sorted(kinds, kind => row[kind.field + '_ns'])[0].field]],
+    other ? [other.label, row => same(row) && time(parts_of(same(row)))] : null,
+    best ? ['offloaded', row => {
+      const {offloaded, declined} = calls_of(row) ?? {offloaded: 0, declined: 0};
+      return offloaded + declined ? percent(offloaded, offloaded + declined) : null;
+    }] : null,
+    best && rows.some(why_not) ? ['why not*', why_not] : null].filter(Boolean);
+  return [el('h3', 'Where the program spends time in MPI, all ranks together'),
+    table('Call sites', columns.map(one => one[0]), rows.slice(0, FIRST_SITES).map(row => columns.map(one => one[1](row)))), more(rows.length, FIRST_SITES)];
 }
 
 function first_screen() {
@@ -221,11 +228,13 @@ function whole_run() {
 function communication() {
   const operations = lane => sum(Object.values(lane.calls), call => call.offloaded + call.declined + call.routed + call.native);
   const shown = reports.some(one => one.computing) || overlaps || (answers.length === 1 && !answers[0].of_run);
+  const ends_differ = lanes.some(lane => lane.modelled_time_ns !== lane.communication_ns);
   const faults = lanes.some(lane => lane.given_up > 0 || lane.wire.retransmissions > 0);
   return [shown ? null : lane_chart(lanes, lane => lane.communication_ns, 'Longest time in MPI calls of a rank'),
     lane_table('Communication time', lanes, [
-      ['in MPI calls', lane => time(lane.communication_ns)], ['modelled time', lane => time(lane.modelled_time_ns)],
-      ['operations', lane => count(operations(lane))], ['offloaded share', lane => lane.carried_ns == null ? null : percent(lane.carried_ns, lane.carried_ns + lane.routed_ns + lane.declined_ns)],
+      ['in MPI calls', lane => time(lane.communication_ns)], ...(ends_differ ? [['modelled time', lane => time(lane.modelled_time_ns)]] : []),
+      ['operations', lane => count(operations(lane))],
+      ['offloaded share', lane => lane.carried_ns == null ? null : percent(lane.carried_ns, lane.carried_ns + lane.routed_ns + lane.declined_ns)],
       ['packets', lane => count(lane.wire.packets)], ['on the wire', lane => bytes(lane.wire.wire_bytes)],
       ...(faults ? [['retransmissions', lane => count(lane.wire.retransmissions)], ['failed', lane => count(lane.given_up)]] : [])]),
     if_any(lanes.filter(lane => lane.stands_on?.text), all => folded('what each of them runs on',
@@ -400,7 +409,10 @@ function settings() {
 
 // --- The timeline ---
 
-const timelines = () => if_any(reports.map((_, i) => lanes.filter(lane => lane.report === i && lane.accounts?.timeline)).filter(all => all.length), each => each.map(timeline_of));
+function timelines() {
+  const drawn = reports.map((_, i) => lanes.filter(lane => lane.report === i && lane.accounts?.timeline)).filter(all => all.length);
+  return if_any(drawn, () => drawn.map(timeline_of));
+}
 
 function timeline_of(all) {
   const notes = all.flatMap(lane => {
