@@ -334,12 +334,26 @@ class Command(CliTest):
         self.assertEqual(self.offramp("help").stdout, self.offramp("--help").stdout)
         self.assertEqual(self.offramp("help", "run").stdout, self.offramp("run", "--help").stdout)
 
+    def test_compares_by_other_names(self):
+        files = ("pattern:ring:2:8:1", "pattern:ring:2:16:1")
+        for name in ("compare", "diff"):
+            self.assertEqual(self.offramp(name, *files).stdout, self.offramp("replay", *files).stdout)
+
+    def test_keeps_what_developers_need_in_the_lab(self):
+        listed = self.offramp("lab").stdout
+        for option in ("--shard", "--check", "--what-if"):
+            self.assertRegex(listed, rf"(?m)^  {option}\b")
+            self.assertNotIn(option, self.offramp("predict", "--help-all").stdout)
+            self.assertIn(option, self.offramp("lab", "predict", "--help-all").stdout)
+        words = ("predict", "barrier", "--backend", "host", "-n", "4")
+        self.assertEqual(self.offramp("lab", *words, "--check").stdout, self.offramp(*words).stdout)
+
     def test_answers_words_of_other_tools(self):
         (self.folder / "app.rec").write_text("x")
         (self.folder / "app").write_text("x")
         (self.folder / "app").chmod(0o755)
-        for word, command in (("app.rec", "advise app.rec"), ("./app", "record -n RANKS -o FILE.rec -- ./app"), ("diff", "replay BEFORE AFTER"),
-                              ("compare", "replay BEFORE AFTER"), ("profile", "record"), ("pattern:ring:2:8:1", "advise pattern:ring:2:8:1")):
+        for word, command in (("app.rec", "advise app.rec"), ("./app", "record -n RANKS -o FILE.rec -- ./app"), ("profile", "record"),
+                              ("pattern:ring:2:8:1", "advise pattern:ring:2:8:1")):
             with self.subTest(word=word):
                 self.assertIn(f"unknown subcommand \"{word}\"; use offramp {command}\n", self.refused(word))
         self.assertIn('did you mean "--help-all"?', self.refused("advise", "--help-al"))

@@ -27,9 +27,9 @@ std::vector<const CommandDescription*> shown() {
 TEST(Commands, AreAllThere) {
   std::set<std::string_view> names;
   for (const CommandDescription* one : shown()) names.insert(one->name);
-  EXPECT_EQ(names,
-            (std::set<std::string_view>{"run", "record", "info", "check", "convert", "scale", "predict",
-                                        "replay", "advise", "explain", "calibrate", "report", "completion"}));
+  EXPECT_EQ(names, (std::set<std::string_view>{"run", "record", "info", "check", "convert", "scale",
+                                               "predict", "replay", "advise", "explain", "calibrate",
+                                               "report", "completion", "lab"}));
 }
 
 TEST(Commands, HaveNamesAndPlacesOfTheirOwn) {
@@ -57,6 +57,25 @@ TEST(Commands, HaveHelpOptionsAndExitCodes) {
       EXPECT_FALSE(meaning_of(exit).empty()) << one->name << " " << exit.code;
       const std::string begin(meaning_of(exit).substr(0, 20));  // lines break behind it
       EXPECT_THAT(help, HasSubstr(fmt::format("\n  {:<24}{}", exit_label(exit.code), begin))) << one->name;
+    }
+  }
+}
+
+TEST(Commands, HaveExamplesThatAreCommandLines) {
+  for (const CommandDescription* one : shown()) {
+    EXPECT_FALSE(examples_of(one->name).empty()) << one->name;
+    for (const Example& example : examples_of(one->name)) {
+      CommandLine line;
+      std::vector<std::string> words = CLI::detail::split_up(std::string(example.command));
+      words.erase(words.begin());  // offramp
+      if (one->name == "lab") words.erase(words.begin());
+      words.erase(
+          std::find_if(words.begin(), words.end(), [](const auto& w) { return w == "--" || w == ">"; }),
+          words.end());
+      if (words.back() == "--help-all") words.pop_back();
+      std::reverse(words.begin(), words.end());  // in CLI11's order
+      EXPECT_NO_THROW(line.app().parse(words)) << example.command;
+      EXPECT_TRUE(line.app().get_subcommands().front()->remaining().empty()) << example.command;
     }
   }
 }
@@ -104,6 +123,18 @@ TEST(Options, AreTheSameInAllSubcommandsThatHaveThem) {
   for (const auto& [name, found] : meanings) {
     EXPECT_EQ(found.size() > 1, kDiffer.contains(name)) << name;
   }
+}
+
+TEST(Options, AreAtMost55WithoutThoseOfTheLab) {
+  CommandLine line;
+  std::set<std::string> names;
+  for (const auto& command : catalogue(line.app())) {
+    for (const auto& option : command["options"]) {
+      if (!option["lab"]) names.insert(option["names"].back());
+    }
+  }
+  std::erase_if(names, [](const std::string& name) { return !name.starts_with("--"); });
+  EXPECT_LE(names.size(), 55U);
 }
 
 TEST(Options, OfTheModelledMachineAreInEverySubcommandThatAsksAboutOne) {

@@ -196,12 +196,12 @@ CLI::Option* add_ranks(CLI::App& app, int& ranks, const char* description, int l
 }
 
 LauncherOptions::LauncherOptions(CLI::App& app) {
-  app.add_option("--launcher-args,--mpirun-args", arguments_,
+  app.add_option("--launcher-args", arguments_,
                  "further arguments for the launcher, as one string; may be repeated")
       ->type_name("ARGS")
       ->allow_extra_args(false);
   app.add_option(
-         "--launcher,--mpirun", launcher_,
+         "--launcher", launcher_,
          "launcher, by name or path: mpirun, mpiexec, or srun; by default, that of the program's MPI library")
       ->type_name("PATH");
 }

@@ -34,7 +34,8 @@ Json describe(const CLI::App& app) {
          {"default", option->get_default_str()},
          {"positional", option->get_positional()},
          {"required", option->get_required()},
-         {"several", option->get_items_expected_max() > 1}});
+         {"several", option->get_items_expected_max() > 1},
+         {"lab", is_for_lab(*option)}});
   }
   return {{"name", app.get_name()}, {"summary", app.get_description()}, {"options", std::move(options)}};
 }
@@ -96,6 +97,8 @@ Json catalogue(const CLI::App& app) {
     Json& json = all.emplace_back(describe(*app.get_subcommand(std::string(command->name))));
     json["about"] = command->about;
     json["runs_program"] = command->runs_program;
+    for (const Example& example : examples_of(command->name))
+      json["examples"].push_back({{"command", example.command}, {"what", example.what}});
     for (const ExitMeaning& exit : command->exits)
       json["exits"].push_back(
           {{"code", exit_label(exit.code)}, {"usual", usual_meaning(exit.code)}, {"own", exit.text}});

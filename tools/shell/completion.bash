@@ -1,25 +1,60 @@
 _offramp_reply() {
   # $1: the words to choose from; $2: what is typed; $3: what stands before each in the same word
   mapfile -t COMPREPLY < <(compgen -P "$3" -W "$1" -- "$2")
-  [[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace 2>/dev/null
+  [[ ${COMPREPLY[0]-} == *[=:] ]] && compopt -o nospace 2>/dev/null
 }
 
 _offramp_files() {
+  # $1: what is typed; $2: what stands before it in the same word; $3: the suffixes of the files, if they have some
   compopt -o filenames 2>/dev/null
-  mapfile -t COMPREPLY < <(compgen -f -P "$2" -- "$1")
+  local suffix
+  local -a found=()
+  for suffix in $3; do
+    mapfile -t -O ${#found[@]} found < <(compgen -f -X "!*.$suffix" -P "$2" -- "$1")
+  done
+  if ((${#found[@]})); then
+    mapfile -t -O ${#found[@]} found < <(compgen -d -P "$2" -- "$1")
+    COMPREPLY=("${found[@]}")
+  else
+    mapfile -t COMPREPLY < <(compgen -f -P "$2" -- "$1")
+  fi
+}
+
+# The backends of the command line, which --set may leave out of its keys.
+_offramp_chosen() {
+  local i
+  for ((i = 1; i < ${#words[@]} - 1; ++i)); do
+    case ${words[i]} in
+      --backend) echo "${words[i + 1]//,/ }" ;;
+      --backend=*) word=${words[i]#*=} && echo "${word//,/ }" ;;
+    esac
+  done
 }
 
 _offramp_value() {
   # $1: the kind of value; $2: what is typed; $3: what stands before it in the same word
   case $1 in
-    files) _offramp_files "$2" "$3" ;;
+    files*) _offramp_files "$2" "$3" "$(word=${1#files} && echo "${word#:}")" ;;
+    networks)
+      _offramp_reply "$(_offramp_words networks)" "$2" "$3"
+      ((${#COMPREPLY[@]})) || _offramp_files "$2" "$3" xml ;;
     setting)
       if [[ $2 == *=* ]]; then
         local key=$3${2%%=*}=
         [[ $COMP_WORDBREAKS == *=* ]] && key=""
-        _offramp_reply "$(_offramp_choices "${2%%=*}")" "${2#*=}" "$key"
+        local choices backend
+        choices=$(_offramp_choices "${2%%=*}")
+        for backend in $(_offramp_chosen); do
+          choices+=" $(_offramp_choices "$backend.${2%%=*}")"
+        done
+        _offramp_reply "$choices" "${2#*=}" "$key"
       else
-        _offramp_reply "$(_offramp_words keys)" "$2" "$3"
+        local keys backend
+        keys=$(_offramp_words keys)
+        for backend in $(_offramp_chosen); do
+          keys+=" $(_offramp_words "keys of $backend")"
+        done
+        _offramp_reply "$keys" "$2" "$3"
       fi ;;
     backends)
       local list=""
