@@ -94,7 +94,6 @@ TEST(Commands, AreInTheCatalogueUnlessHidden) {
 TEST(Options, AreTheSameInAllSubcommandsThatHaveThem) {
   const std::map<std::string, std::string> kDiffer = {
       {"--backend", "one that carries a run, or several in a replay"},
-      {"--compare", "a run's is a key"},
       {"--compute", "a replay takes what was recorded, a run measures"},
       {"--ranks", "of processes or of modelled ranks, with the default"},
       {"--json", "explain has it for receipts"},

@@ -174,19 +174,12 @@ void add_backends(CLI::App& app, std::vector<std::string>& backends) {
       ->allow_extra_args(false);
 }
 
-void add_compared(CLI::App& app, std::vector<std::string>& backends) {
-  app.add_option("--compare", backends, "further backends")
-      ->type_name("BACKEND")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-}
-
-std::vector<std::string> together(std::vector<std::string> backends,
-                                  const std::vector<std::string>& compared) {
-  for (const std::string& name : compared) {
-    if (std::find(backends.begin(), backends.end(), name) == backends.end()) backends.push_back(name);
+std::vector<std::string> without_repeats(const std::vector<std::string>& backends) {
+  std::vector<std::string> once;
+  for (const std::string& name : backends) {
+    if (std::find(once.begin(), once.end(), name) == once.end()) once.push_back(name);
   }
-  return backends;
+  return once;
 }
 
 CLI::Option* add_ranks(CLI::App& app, int& ranks, const char* description, int least) {

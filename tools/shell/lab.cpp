@@ -17,7 +17,8 @@ class LabCommand final : public Command {
     std::map<std::string, std::pair<std::string, std::vector<std::string>>> options;
     for (const CommandDescription* const command : registered_commands()) {
       const auto is_it = [](const CLI::Option* option) { return is_for_lab(*option); };
-      for (const CLI::Option* option : whole().get_subcommand(std::string(command->name))->get_options(is_it)) {
+      for (const CLI::Option* option :
+           whole().get_subcommand(std::string(command->name))->get_options(is_it)) {
         const std::string type = option->get_items_expected_max() > 0 ? " " + option->get_type_name() : "";
         auto& [description, commands] = options["--" + option->get_lnames().front() + type];
         description = option->get_description();

@@ -104,11 +104,15 @@ void name_backends(std::string& list) {
 
 /// Rewrites what launchers and earlier versions call an option.
 void rename_option(const CLI::App& app, std::string& word) {
-  constexpr std::pair<std::string_view, const char*> kNames[] = {
-      {"-np", "-n"}, {"--mpirun", "--launcher"}, {"--mpirun-args", "--launcher-args"}};
+  constexpr std::pair<std::string_view, const char*> kNames[] = {{"-np", "-n"},
+                                                                 {"--mpirun", "--launcher"},
+                                                                 {"--mpirun-args", "--launcher-args"},
+                                                                 {"--compare", "--backend"}};
   const std::size_t end = std::min(word.find('='), word.size());
   for (const auto& [other, name] : kNames) {
-    if (word.substr(0, end) == other && app.get_option_no_throw(name) != nullptr) word.replace(0, end, name);
+    const bool is_known = app.get_option_no_throw(std::string(other)) != nullptr;
+    if (word.substr(0, end) == other && !is_known && app.get_option_no_throw(name) != nullptr)
+      word.replace(0, end, name);
   }
 }
 
