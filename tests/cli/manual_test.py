@@ -95,6 +95,8 @@ class ManualPages(FolderTest):
         self.assertEqual(codes["any other"], f"run: {other}; record: {other}")
 
     def test_the_page_is_the_built_one(self):
+        if not (BUILD / "generated/docs/options.md").exists():
+            self.skipTest("this build has no offramp-manual")
         self.assertEqual((BUILD / "generated/docs/options.md").read_text(encoding="utf-8"),
                          (self.folder / "options.md").read_text(encoding="utf-8"))
 

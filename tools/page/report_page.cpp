@@ -151,6 +151,7 @@ std::string data_part(const std::vector<RunReport>& reports, const std::vector<S
     data["kinds"].push_back({{"field", kind.field}, {"head", kind.head}, {"what", kind.what}});
   for (const RunReport& run : reports) data["reports"].push_back(data_of(run));
   std::vector<std::string> names;
+  names.reserve(lanes.size());
   for (const ShownLane& lane : lanes) names.push_back(lane.lane->backend);
   const std::vector<std::size_t> colours = colours_of(names);
   for (std::size_t i = 0; i < lanes.size(); ++i) {
