@@ -45,7 +45,9 @@ install(TARGETS offramp-tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONE
 install(TARGETS offramp-measure RUNTIME DESTINATION libexec/offramp COMPONENT tools)
 install(DIRECTORY ${MANUAL}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tools FILES_MATCHING PATTERN "*.1")
 install(DIRECTORY ${MANUAL}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man5 COMPONENT tools FILES_MATCHING PATTERN "*.5")
-install(FILES ${COMPLETION}/offramp DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT tools OPTIONAL)
+# `offramp completion bash` prints the one, bash finds the other.
+install(FILES ${COMPLETION} DESTINATION libexec/offramp COMPONENT tools OPTIONAL)
+install(FILES ${COMPLETION} DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME offramp COMPONENT tools OPTIONAL)
 install(DIRECTORY tools/wireshark DESTINATION ${CMAKE_INSTALL_DATADIR}/offramp COMPONENT tools)
 install(DIRECTORY python DESTINATION ${CMAKE_INSTALL_DATADIR}/offramp COMPONENT tools FILES_MATCHING PATTERN "*.py")
 # Wireshark 4.4 runs no Lua script as root but those in this folder, which Debian's has below /usr.

@@ -21,8 +21,8 @@ def command_of(profile):
     return path and [path, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}"]
 
 
-def console_of(page):
-    """The browser's complaints about a file, or None without a browser."""
+def look_at(page):
+    """The browser's complaints about a file, and what it shows as HTML, without scripts and their data. None without a browser."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         command = command_of(profile)
         if command is None:
@@ -30,8 +30,19 @@ def console_of(page):
         done = subprocess.run([*command, "--enable-logging=stderr", "--dump-dom", f"file://{page}"], capture_output=True, text=True,
                               timeout=90, check=False, errors="replace")
     if done.returncode != 0 or not re.search(r"<(html|svg)", done.stdout):
-        return [f"the browser shows nothing: {done.stderr[-1000:]}"]
-    return [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
+        return [f"the browser shows nothing: {done.stderr[-1000:]}"], ""
+    return [line for line in done.stderr.splitlines() if ":CONSOLE" in line], re.sub(r"<script.*?</script>", "", done.stdout, flags=re.S)
+
+
+def console_of(page):
+    """The browser's complaints about a file, or None without a browser."""
+    seen = look_at(page)
+    return seen and seen[0]
+
+
+def section_of(shown, title):
+    """A section of a page, as look_at() returns it. Empty if there is none."""
+    return next((part for part in shown.split('<details class="section">')[1:] if part.startswith(f"<summary><h2>{title}</h2>")), "")
 
 
 # Measures a page in a frame of each width, with everything opened that can be opened.
@@ -95,6 +106,7 @@ function measured(frame, width) {
 PLAY = """
 function played(frame, width) {
   const document = frame.contentDocument, canvas = document.querySelector('figure.timeline canvas');
+  document.querySelectorAll('details').forEach(one => one.open = true);
   const found = {width, canvas: canvas.clientWidth, steps: {}};
   const note = name => {
     const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
@@ -107,7 +119,7 @@ function played(frame, width) {
   const box = canvas.getBoundingClientRect();
   const point = (type, x, y) => canvas.dispatchEvent(new frame.contentWindow.PointerEvent(type, {clientX: box.left + x, clientY: box.top + y}));
   canvas.setPointerCapture = () => {};
-  note('begin');
+  press('0'), note('begin');
   press('+'), press('+'); note('zoomed');
   press('ArrowRight'); note('moved');
   point('pointerdown', 200, 40), point('pointermove', 100, 40), point('pointerup', 100, 40); note('dragged');

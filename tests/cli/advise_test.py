@@ -217,7 +217,7 @@ class Advise(CliTest):
         written = json.loads((self.folder / "r.json").read_text())["answer"]
         details = written.pop("details")
         self.assertEqual(json.loads(self.offramp(*words, "--json").stdout)["answer"], written)
-        page = html.unescape((self.folder / "r.html").read_text()).replace("\N{NO-BREAK SPACE}", " ")
+        page = html.unescape(self.shown("r.html")).replace("\N{NO-BREAK SPACE}", " ")
         self.assertIn(f'<h1 class="headline">{written["answer"]}</h1>', page)
         read = self.offramp("report", "r.json").stdout
         for line in ("answer", "why", "sure", "but", "next"):

@@ -18,6 +18,7 @@ from terminals import needs_terminals
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
+import browser  # noqa: E402  # pylint: disable=wrong-import-position
 import registry  # noqa: E402  # pylint: disable=wrong-import-position
 
 BUILD = pathlib.Path(os.environ.get("OFFRAMP_BUILD", "build")).resolve()
@@ -50,6 +51,14 @@ class CliTest(unittest.TestCase):
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         self.assertTrue(done.stderr.startswith("offramp: "), done.stderr)
         return done.stderr
+
+    def shown(self, page):
+        """A page as the browser shows it, once its script has drawn it."""
+        seen = browser.look_at(self.folder / page)
+        if seen is None:
+            self.skipTest("chromium is not installed")
+        self.assertEqual(seen[0], [], page)
+        return seen[1]
 
     def dry_run(self, *arguments, **variables):
         return self.offramp("run", "--dry-run", *arguments, **variables).stdout
@@ -325,12 +334,26 @@ class Command(CliTest):
         self.assertEqual(self.offramp("help").stdout, self.offramp("--help").stdout)
         self.assertEqual(self.offramp("help", "run").stdout, self.offramp("run", "--help").stdout)
 
+    def test_compares_by_other_names(self):
+        files = ("pattern:ring:2:8:1", "pattern:ring:2:16:1")
+        for name in ("compare", "diff"):
+            self.assertEqual(self.offramp(name, *files).stdout, self.offramp("replay", *files).stdout)
+
+    def test_keeps_what_developers_need_in_the_lab(self):
+        listed = self.offramp("lab").stdout
+        for option in ("--shard", "--check", "--what-if"):
+            self.assertRegex(listed, rf"(?m)^  {option}\b")
+            self.assertNotIn(option, self.offramp("predict", "--help-all").stdout)
+            self.assertIn(option, self.offramp("lab", "predict", "--help-all").stdout)
+        words = ("predict", "barrier", "--backend", "host", "-n", "4")
+        self.assertEqual(self.offramp("lab", *words, "--check").stdout, self.offramp(*words).stdout)
+
     def test_answers_words_of_other_tools(self):
         (self.folder / "app.rec").write_text("x")
         (self.folder / "app").write_text("x")
         (self.folder / "app").chmod(0o755)
-        for word, command in (("app.rec", "advise app.rec"), ("./app", "record -n RANKS -o FILE.rec -- ./app"), ("diff", "replay BEFORE AFTER"),
-                              ("compare", "replay BEFORE AFTER"), ("profile", "record"), ("pattern:ring:2:8:1", "advise pattern:ring:2:8:1")):
+        for word, command in (("app.rec", "advise app.rec"), ("./app", "record -n RANKS -o FILE.rec -- ./app"), ("profile", "record"),
+                              ("pattern:ring:2:8:1", "advise pattern:ring:2:8:1")):
             with self.subTest(word=word):
                 self.assertIn(f"unknown subcommand \"{word}\"; use offramp {command}\n", self.refused(word))
         self.assertIn('did you mean "--help-all"?', self.refused("advise", "--help-al"))

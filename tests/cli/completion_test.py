@@ -10,7 +10,7 @@ import subprocess
 import time
 import unittest
 
-from manual_test import ENVIRONMENT, OFFRAMP, FolderTest
+from manual_test import BUILD, ENVIRONMENT, OFFRAMP, FolderTest
 from terminals import why_not
 
 WITH_COMMAND = {**ENVIRONMENT, "TERM": "dumb", "PATH": f"{OFFRAMP.parent}:{os.environ['PATH']}"}
@@ -48,6 +48,8 @@ class Terminal:
 class Bash(FolderTest):
     def setUp(self):
         super().setUp()
+        if not (BUILD / "libexec/offramp/completion.bash").exists():
+            self.skipTest("this build has no offramp-manual")
         self.script = self.folder / "offramp"
         self.script.write_text(self.offramp("completion", "bash"), encoding="utf-8")
         self.scratch = self.folder / "scratch"
@@ -104,6 +106,25 @@ class Bash(FolderTest):
         self.assertEqual(self.complete("offramp", "report", "fir"), ["first.json"])
         self.assertEqual(self.complete("offramp", "report", "first.json", "sec"), ["second.json"])
         self.assertEqual(self.complete("offramp", "run", "--clock", "offr"), [])
+
+    def test_files_by_their_type_and_networks(self):
+        for name in ("app.rec", "apple.txt", "app.json", "net.xml"):
+            (self.scratch / name).touch()
+        (self.scratch / "appfolder").mkdir()
+        self.assertEqual(self.complete("offramp", "advise", "app"), ["app.rec", "appfolder"])
+        self.assertEqual(self.complete("offramp", "report", "app"), ["app.json", "appfolder"])
+        self.assertEqual(self.complete("offramp", "advise", "apple"), ["apple.txt"])
+        self.assertEqual(self.complete("offramp", "replay", "--network", "f"), ["fat-tree:"])
+        self.assertEqual(self.complete("offramp", "replay", "--network", "n"), ["net.xml"])
+
+    def test_keys_of_the_backend_that_is_chosen(self):
+        self.assertEqual(self.complete("offramp", "replay", "--backend", "zrlmpi", "--set", "pre"), ["preset="])
+        self.assertEqual(self.complete("offramp", "replay", "--backend", "zrlmpi", "--set", "preset=m"), ["preset=mpe2"])
+        self.assertEqual(self.complete("offramp", "replay", "--backend=host,zrlmpi", "--set", "pre"), ["preset="])
+        self.assertEqual(self.complete("offramp", "replay", "--set", "pre"), [])
+
+    def test_the_lab_has_options_of_its_own(self):
+        self.assertNotIn("--shard", self.complete("offramp", "replay", "--"))
 
     def test_the_program_is_left_to_the_shell(self):
         (self.scratch / "input file").touch()

@@ -26,7 +26,7 @@ class Network(CliTest):
             self.assertEqual(lane["modelled_time_ps"], max(job["modelled_time_ps"] for job in lane["jobs"]))
         self.assertTrue(report["receipts"] and printed[0]["receipts"])
         self.assertIn("2 programs at the same time", self.offramp("report", "r.json").stdout)
-        self.assertIn("Programs at the same time", (self.folder / "r.html").read_text())
+        self.assertIn("<h2>Programs at the same time</h2>", self.shown("r.html"))
         self.assertIn("MPI_", self.offramp("explain", "--rank", "5", "--call", "1", "r.json").stdout)
 
     def test_says_what_stragglers_cost(self):
@@ -38,7 +38,7 @@ class Network(CliTest):
         self.assertGreater(one["stragglers"]["cost_ns"], 0)
         self.offramp(*pattern, "--noise", "50us:5us:0.5", "--report", "r.json", "--html", "r.html")
         self.assertIn("longer than without them", self.offramp("report", "r.json").stdout)
-        self.assertIn("Stragglers", (self.folder / "r.html").read_text())
+        self.assertIn("<h2>Stragglers</h2>", self.shown("r.html"))
         self.assertIn("without stragglers", self.offramp("predict", "allreduce", "-n", "8", "--noise", "5us:2us").stderr)
         for arguments, says in ((("--noise", "1ms:2ms"), "--noise"), (("--slow-nodes", "2"), "--slow-nodes"),
                                 (("--slow-nodes", "8:2"), "stragglers.slow_nodes: node 8 does not exist"),

@@ -54,7 +54,7 @@ class Rows(CliTest):
         text = self.offramp(*words, "--report", "r.json", "--html", "r.html").stdout
         written = json.loads((self.folder / "r.json").read_text())
         rows = offramp.replay(HALO, ["host", "dpu"], details=True).table("lanes")
-        page = (self.folder / "r.html").read_text()
+        page = self.shown("r.html")
         for row, lane in zip(rows, (written, *written["compared"])):
             of_all_time = written["computing"]["sum_ns"] / written["ranks"] / lane["whole_run"]["modelled_time_ns"]
             self.assertAlmostEqual(row["efficiency"], of_all_time, places=9)
@@ -131,7 +131,7 @@ class Rows(CliTest):
     def test_options_in_the_help_are_those_of_the_command(self):
         of_all = offramp.__doc__.partition("Options of all")[2].partition("settings,")[0]
         for function in (offramp.advise, offramp.replay, offramp.predict, offramp.scale):
-            known = set(re.findall(r"--([a-z0-9-]+)", self.offramp(function.__name__, "--help-all").stdout))
+            known = set(re.findall(r"--([a-z0-9-]+)", self.offramp("lab", function.__name__, "--help-all").stdout))
             named = {name.replace("_", "-") for name in re.findall(r"(?:^|\s)(\w+)=", function.__doc__ + of_all)}
             shared = {name for name in named if function is offramp.scale and name not in function.__doc__}
             self.assertLessEqual(named - shared, known, function.__name__)

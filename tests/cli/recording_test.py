@@ -179,7 +179,7 @@ class Reports(CliTest):
         self.assertIn(f" {first} / {second} ", text)
         self.assertRegex(text, rf"^b\.json: communication \d+ % shorter \(.*\)\nwhy   {call}, all ranks: {first - second} calls fewer, .* less\n")
         self.offramp("report", "a.json", "b.json", "--html", "r.html")
-        page = (self.folder / "r.html").read_text()
+        page = self.shown("r.html")
         self.assertIn(f"<td>{first} / {second}</td>", page)
         self.assertIn(f"{first - second} calls fewer", page)
         alone = self.offramp("report", "a.json").stdout

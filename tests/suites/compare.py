@@ -16,7 +16,7 @@ import zlib
 
 import pytest
 
-from browser import command_of, console_of, figures_of_nothing
+from browser import command_of, figures_of_nothing, look_at
 from launch import DEALER, base_environment, mpirun, plugins, run as launch
 from replays import differences, picoseconds, replay
 
@@ -207,7 +207,7 @@ class Links(html.parser.HTMLParser):
     def __init__(self, text):
         super().__init__()
         self.open, self.outside, self.problems, self.words = [], [], [], ""
-        self.scripts, self.policy = "", text[:text.find("<title>")]
+        self.scripts, self.is_data, self.policy = "", False, text[:text.find("<title>")]
         self.feed(text)
         self.problems += [f"{tag} is not closed" for tag in self.open]
 
@@ -217,6 +217,7 @@ class Links(html.parser.HTMLParser):
         self.outside += [f"{tag} {key}" for key, value in attrs if key in ("src", "href") or key.startswith("on")]
         if tag not in self.VOID:
             self.open.append(tag)
+        self.is_data = tag == "script" and ("type", "application/json") in attrs
 
     def handle_startendtag(self, tag, attrs):
         self.handle_starttag(tag, attrs)
@@ -227,7 +228,7 @@ class Links(html.parser.HTMLParser):
             self.problems.append(f"</{tag}> closes nothing")
         if tag == "script":
             found = base64.b64encode(hashlib.sha256(self.scripts.encode()).digest()).decode()
-            self.outside += [] if f"script-src 'sha256-{found}'" in self.policy else ["script"]
+            self.outside += [] if self.is_data or f"script-src 'sha256-{found}'" in self.policy else ["script"]
             self.scripts = ""
 
     def handle_data(self, data):
@@ -299,13 +300,13 @@ def test_pages(arguments, tally):
                     "Offloaded operations", "Where the hardware is busy", "Critical path", "Certificate", "MPI_Reduce",
                     report["certificate"], "plain host", "Settings", "host.latency", report["date"], report["hosts"][0]["name"]]
         expected += [decline["reason"] for lane in report["compared"] for decline in lane["declines"]]
-        problems += [f"the page lacks {word}" for word in expected if word not in seen.words]
-        problems += figures_of_nothing(content)
-        complaints = console_of(page)
-        if complaints is None:
+        drawn = look_at(page)
+        if drawn is None:
             tally.skip("compare/the page in a browser", "chromium is not installed")
         else:
-            problems += [*complaints, screenshots(page, folder)]
+            words = Links(drawn[1]).words
+            problems += [f"the page lacks {word}" for word in expected if word not in words]
+            problems += [*figures_of_nothing(drawn[1]), *drawn[0], screenshots(page, folder)]
     tally.record(label, not any(problems), "\n".join(problems), result.seconds)
     hostile_reports(arguments, tally, report)
 
@@ -368,9 +369,12 @@ def hostile_reports(arguments, tally, report):
         done = offramp_report(arguments, path, "--html", page)
         with open(page, encoding="utf-8") as file:
             seen = Links(file.read())
+        complaints, drawn = look_at(page) or ([], "")
+        after = Links(drawn)
         tally.record("compare/nothing in a report becomes part of the page",
-                     done.returncode == 0 and not seen.problems and not seen.outside and "alert(1)" in seen.words,
-                     f"{done.stderr}\n{seen.problems}\n{seen.outside}")
+                     done.returncode == 0 and not seen.problems and not seen.outside and "alert(1)" in seen.words and not complaints and
+                     not after.problems and not after.outside and (not drawn or "alert(1)" in after.words),
+                     f"{done.stderr}\n{seen.problems}\n{seen.outside}\n{complaints}\n{after.problems}\n{after.outside}")
 
 
 def test_settings_are_told_apart(arguments, tally):

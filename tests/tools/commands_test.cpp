@@ -1,4 +1,4 @@
-// Every registered subcommand is in the help, the manual, the completions and the table of exit codes.
+// Every registered subcommand is in the help and in the catalogue.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,17 +18,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// The output of a subcommand called by another name.
-std::string printed(std::vector<std::string> words) {
-  CommandLine line;
-  std::reverse(words.begin(), words.end());  // in CLI11's order
-  line.app().parse(words);
-  testing::internal::CaptureStdout();
-  EXPECT_EQ(line.execute({}), kDone);
-  std::fflush(stdout);
-  return testing::internal::GetCapturedStdout();
-}
-
 std::vector<const CommandDescription*> shown() {
   std::vector<const CommandDescription*> all = registered_commands();
   std::erase_if(all, [](const CommandDescription* one) { return one->hidden; });
@@ -38,9 +27,9 @@ std::vector<const CommandDescription*> shown() {
 TEST(Commands, AreAllThere) {
   std::set<std::string_view> names;
   for (const CommandDescription* one : shown()) names.insert(one->name);
-  EXPECT_EQ(names,
-            (std::set<std::string_view>{"run", "record", "info", "check", "convert", "scale", "predict",
-                                        "replay", "advise", "explain", "calibrate", "report", "completion"}));
+  EXPECT_EQ(names, (std::set<std::string_view>{"run", "record", "info", "check", "convert", "scale",
+                                               "predict", "replay", "advise", "explain", "calibrate",
+                                               "report", "completion", "lab"}));
 }
 
 TEST(Commands, HaveNamesAndPlacesOfTheirOwn) {
@@ -72,41 +61,32 @@ TEST(Commands, HaveHelpOptionsAndExitCodes) {
   }
 }
 
-TEST(Commands, AreInTheManualWithTheirExitCodes) {
-  const std::string manual = printed({"manual", "markdown"});
+TEST(Commands, HaveExamplesThatAreCommandLines) {
   for (const CommandDescription* one : shown()) {
-    const auto at = manual.find(fmt::format("\n## offramp {}\n", one->name));
-    ASSERT_NE(at, std::string::npos) << one->name;
-    const std::string section = manual.substr(at, manual.find("\n## ", at + 1) - at);
-    EXPECT_THAT(section, HasSubstr("\nExit codes: "));
-  }
-  for (const CommandDescription* one : registered_commands()) {
-    const bool is_there = manual.find(fmt::format("## offramp {}\n", one->name)) != std::string::npos;
-    EXPECT_EQ(is_there, !one->hidden) << one->name;
-  }
-}
-
-TEST(Commands, AreInTheCompletion) {
-  const std::string script = printed({"completion", "bash"});
-  for (const CommandDescription* one : shown()) EXPECT_THAT(script, HasSubstr(one->name));
-}
-
-TEST(ExitCodes, SayWhatEachSubcommandMeansByThem) {
-  CommandLine line;
-  const std::vector<CommandEntry> all = catalogue(line.app());
-  std::map<std::string, std::string> texts;
-  for (const ExitText& exit : exit_texts(all)) EXPECT_TRUE(texts.emplace(exit.code, exit.text).second);
-  for (const CommandDescription* one : shown()) {
-    for (const ExitMeaning& exit : one->exits) {
-      const std::string& text = texts[exit_label(exit.code)];
-      EXPECT_THAT(text, HasSubstr(meaning_of(exit)));
-      if (exit.text.empty()) continue;
-      EXPECT_THAT(text, HasSubstr(fmt::format("{}: {}", one->name, exit.text)));
+    EXPECT_FALSE(examples_of(one->name).empty()) << one->name;
+    for (const Example& example : examples_of(one->name)) {
+      CommandLine line;
+      std::vector<std::string> words = CLI::detail::split_up(std::string(example.command));
+      words.erase(words.begin());  // offramp
+      if (one->name == "lab") words.erase(words.begin());
+      words.erase(
+          std::find_if(words.begin(), words.end(), [](const auto& w) { return w == "--" || w == ">"; }),
+          words.end());
+      if (words.back() == "--help-all") words.pop_back();
+      std::reverse(words.begin(), words.end());  // in CLI11's order
+      EXPECT_NO_THROW(line.app().parse(words)) << example.command;
+      EXPECT_TRUE(line.app().get_subcommands().front()->remaining().empty()) << example.command;
     }
   }
-  EXPECT_EQ(texts.at("any other"),
-            "run: the launcher's exit code, which may equal one of those above; record: the launcher's exit "
-            "code, which may equal one of those above");
+}
+
+TEST(Commands, AreInTheCatalogueUnlessHidden) {
+  CommandLine line;
+  std::vector<std::string> names = {"offramp"};
+  for (const CommandDescription* one : shown()) names.emplace_back(one->name);
+  std::vector<std::string> found;
+  for (const auto& command : catalogue(line.app())) found.push_back(command["name"]);
+  EXPECT_EQ(found, names);
 }
 
 /// Options of one name take the same value and have the same help in all subcommands, except for these, with
@@ -114,7 +94,6 @@ TEST(ExitCodes, SayWhatEachSubcommandMeansByThem) {
 TEST(Options, AreTheSameInAllSubcommandsThatHaveThem) {
   const std::map<std::string, std::string> kDiffer = {
       {"--backend", "one that carries a run, or several in a replay"},
-      {"--compare", "a run's is a key"},
       {"--compute", "a replay takes what was recorded, a run measures"},
       {"--ranks", "of processes or of modelled ranks, with the default"},
       {"--json", "explain has it for receipts"},
@@ -134,15 +113,27 @@ TEST(Options, AreTheSameInAllSubcommandsThatHaveThem) {
   };
   CommandLine line;
   std::map<std::string, std::map<std::pair<std::string, std::string>, std::string>> meanings;
-  for (const CommandEntry& command : catalogue(line.app())) {
-    for (const OptionEntry& option : command.options) {
-      if (option.positional) continue;
-      meanings[option.names.back()][{option.value, option.description}] = command.name;
+  for (const auto& command : catalogue(line.app())) {
+    for (const auto& option : command["options"]) {
+      if (option["positional"]) continue;
+      meanings[option["names"].back()][{option["value"], option["description"]}] = command["name"];
     }
   }
   for (const auto& [name, found] : meanings) {
     EXPECT_EQ(found.size() > 1, kDiffer.contains(name)) << name;
   }
+}
+
+TEST(Options, AreAtMost55WithoutThoseOfTheLab) {
+  CommandLine line;
+  std::set<std::string> names;
+  for (const auto& command : catalogue(line.app())) {
+    for (const auto& option : command["options"]) {
+      if (!option["lab"]) names.insert(option["names"].back());
+    }
+  }
+  std::erase_if(names, [](const std::string& name) { return !name.starts_with("--"); });
+  EXPECT_LE(names.size(), 55U);
 }
 
 TEST(Options, OfTheModelledMachineAreInEverySubcommandThatAsksAboutOne) {

@@ -35,6 +35,15 @@ std::string_view meaning_of(const ExitMeaning& exit) {
   return exit.text.empty() ? usual_meaning(exit.code) : exit.text;
 }
 
+bool is_for_lab(const CLI::Option& option) {
+  constexpr std::string_view kNames[] = {
+      "--against", "--arrival", "--blocked", "--capture",  "--cards-per-node", "--certificate",
+      "--check",   "--clock",   "--jobs",    "--merge",    "--hang-timeout",   "--polling",
+      "--preload", "--rules",   "--shard",   "--timeline", "--slow-nodes",     "--what-if"};
+  return std::ranges::any_of(kNames,
+                             [&](std::string_view name) { return option.check_name(std::string(name)); });
+}
+
 int Command::refuse(const std::string& what) const {
   warn(fmt::format("{}; see offramp {} --help", what, app_.get_name()));
   return kUsage;
@@ -62,7 +71,7 @@ void register_command(CommandDescription description) {
   owned().push_back(std::make_unique<const CommandDescription>(std::move(description)));
 }
 
-CommandLine::CommandLine()
+CommandLine::CommandLine(bool in_lab)
     : app_("Runs unmodified MPI programs on models of communication hardware.", "offramp") {
   app_.set_help_flag("-h,--help", "print this help");  // subcommands inherit it
   app_.set_version_flag("--version", "offramp " OFFRAMP_VERSION, "print the version");
@@ -77,6 +86,9 @@ CommandLine::CommandLine()
       app->prefix_command();  // without --, the first word that is no option begins it
     if (description->hidden) app->group("");
     entries_.push_back({description, app, description->make(*app)});
+    for (CLI::Option* const option : app->get_options({})) {
+      if (!in_lab && is_for_lab(*option)) option->group(std::string(kLabGroup));
+    }
   }
 }
 

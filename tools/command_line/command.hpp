@@ -67,6 +67,19 @@ struct CommandDescription {
   std::unique_ptr<Command> (*make)(CLI::App&) = nullptr;  // set by Registered
 };
 
+/// A command line that shows what a subcommand is for.
+struct Example {
+  std::string_view command;
+  std::string_view what;
+};
+/// The examples of a subcommand. Never empty for one that users see.
+std::vector<Example> examples_of(std::string_view subcommand);
+
+/// True for options that only those need who build models or measure Offramp. All subcommands take them;
+/// `offramp lab` describes them, and the help of the others does not.
+bool is_for_lab(const CLI::Option& option);
+inline constexpr std::string_view kLabGroup = "Lab";  // of these options, outside of the lab
+
 /// In the order of the help.
 const std::vector<const CommandDescription*>& registered_commands();
 void register_command(CommandDescription description);
@@ -85,7 +98,8 @@ struct Registered {
 /// The program's command line, with the objects that store its options.
 class CommandLine {
  public:
-  CommandLine();
+  /// in_lab: the help describes the options that are for the lab, too.
+  explicit CommandLine(bool in_lab = false);
   [[nodiscard]] CLI::App& app() { return app_; }
   /// The subcommand that was parsed.
   [[nodiscard]] const CommandDescription& used_description() const;

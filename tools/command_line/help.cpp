@@ -61,21 +61,21 @@ std::string wrapped(std::string_view text, std::size_t indent, std::size_t at) {
   return out;
 }
 
-namespace {
-
-std::string argument_of(const CLI::Option& option) {
-  std::string type = option.get_type_name();
-  if (!type.empty() && option.get_expected_max() > 1) type += " ...";
-  return type;
-}
-
-std::string row(const std::string& label, const std::string& description) {
+std::string help_row(const std::string& label, const std::string& description) {
   std::string out = "  " + label;
   if (out.size() + 2 > kTextColumn)
     out += "\n" + std::string(kTextColumn, ' ');
   else
     out.resize(kTextColumn, ' ');
   return out + wrapped(description, kTextColumn, kTextColumn) + "\n";
+}
+
+namespace {
+
+std::string argument_of(const CLI::Option& option) {
+  std::string type = option.get_type_name();
+  if (!type.empty() && option.get_expected_max() > 1) type += " ...";
+  return type;
 }
 
 std::string row(const CLI::Option& option) {
@@ -86,7 +86,7 @@ std::string row(const CLI::Option& option) {
   std::string description = option.get_description();
   if (const std::string value = option.get_default_str(); !value.empty())
     description += fmt::format(" (default: {})", value);
-  return row(label, description);
+  return help_row(label, description);
 }
 
 using Options = std::vector<const CLI::Option*>;
@@ -102,7 +102,7 @@ const CommandDescription* description_of(const CLI::App& app) {
 /// In the order of `often`. If that is empty, all options.
 Options chosen(const CLI::App& app, const CommandDescription* description) {
   const auto shown = [](const CLI::Option* one) {
-    return !one->get_positional() && !one->get_group().empty();
+    return !one->get_positional() && one->get_group() != kLabGroup && !one->get_group().empty();
   };
   const Options all = app.get_options(shown);
   if (description == nullptr || description->often.empty()) return all;
@@ -114,7 +114,7 @@ Options chosen(const CLI::App& app, const CommandDescription* description) {
 std::string exits_text(const CommandDescription& description) {
   std::string text = "\nExit codes:\n";
   for (const ExitMeaning& exit : description.exits)
-    text += row(exit_label(exit.code), std::string(meaning_of(exit)));
+    text += help_row(exit_label(exit.code), std::string(meaning_of(exit)));
   return text;
 }
 
@@ -151,15 +151,19 @@ std::string HelpFormatter::make_help(const CLI::App* app, std::string name, CLI:
   if (description == nullptr) {
     text += "\nSubcommands:\n";
     for (const CommandDescription* const one : registered_commands()) {
-      if (!one->hidden) text += row(std::string(one->name), std::string(one->summary));
+      if (!one->hidden) text += help_row(std::string(one->name), std::string(one->summary));
     }
     return text;
   }
   const std::string& about = description->about;
   if (!about.empty())
     text += "\n" + wrapped(is_short ? about.substr(0, about.find("\n\n")) : about, 0, 0) + "\n";
-  if (!is_short) text += exits_text(*description);
-  return text;
+  const std::vector<Example> examples = examples_of(description->name);
+  if (is_short) return text + fmt::format("\nExample: {}\n", examples.front().command);
+  if (!examples.empty()) text += "\nExamples:\n";
+  for (const Example& example : examples)
+    text += fmt::format("  {}\n      {}\n", example.command, wrapped(example.what, 6, 6));
+  return text + exits_text(*description);
 }
 
 }  // namespace offramp::tool

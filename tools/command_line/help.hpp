@@ -11,6 +11,9 @@ namespace offramp::tool {
 /// Lines that begin with a space (examples, tables) keep their breaks.
 std::string wrapped(std::string_view text, std::size_t indent, std::size_t at);
 
+/// A line of help: a label, and its description beside it.
+std::string help_row(const std::string& label, const std::string& description);
+
 /// Formats help for line_width(). If a subcommand lists its frequent options (`often`), --help describes
 /// these in that order and only names the others; --help-all describes all.
 class HelpFormatter final : public CLI::FormatterBase {

@@ -174,19 +174,12 @@ void add_backends(CLI::App& app, std::vector<std::string>& backends) {
       ->allow_extra_args(false);
 }
 
-void add_compared(CLI::App& app, std::vector<std::string>& backends) {
-  app.add_option("--compare", backends, "further backends")
-      ->type_name("BACKEND")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-}
-
-std::vector<std::string> together(std::vector<std::string> backends,
-                                  const std::vector<std::string>& compared) {
-  for (const std::string& name : compared) {
-    if (std::find(backends.begin(), backends.end(), name) == backends.end()) backends.push_back(name);
+std::vector<std::string> without_repeats(const std::vector<std::string>& backends) {
+  std::vector<std::string> once;
+  for (const std::string& name : backends) {
+    if (std::find(once.begin(), once.end(), name) == once.end()) once.push_back(name);
   }
-  return backends;
+  return once;
 }
 
 CLI::Option* add_ranks(CLI::App& app, int& ranks, const char* description, int least) {
@@ -196,12 +189,12 @@ CLI::Option* add_ranks(CLI::App& app, int& ranks, const char* description, int l
 }
 
 LauncherOptions::LauncherOptions(CLI::App& app) {
-  app.add_option("--launcher-args,--mpirun-args", arguments_,
+  app.add_option("--launcher-args", arguments_,
                  "further arguments for the launcher, as one string; may be repeated")
       ->type_name("ARGS")
       ->allow_extra_args(false);
   app.add_option(
-         "--launcher,--mpirun", launcher_,
+         "--launcher", launcher_,
          "launcher, by name or path: mpirun, mpiexec, or srun; by default, that of the program's MPI library")
       ->type_name("PATH");
 }

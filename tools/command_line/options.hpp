@@ -69,11 +69,8 @@ std::vector<std::string> names_in(std::initializer_list<std::string> lists);
 // Hardware.
 /// --backend with several names.
 void add_backends(CLI::App& app, std::vector<std::string>& backends);
-/// --compare: adds to --backend.
-void add_compared(CLI::App& app, std::vector<std::string>& backends);
-/// All names without duplicates.
-std::vector<std::string> together(std::vector<std::string> backends,
-                                  const std::vector<std::string>& compared);
+/// Each name once, in order.
+std::vector<std::string> without_repeats(const std::vector<std::string>& backends);
 
 // Launcher and number of ranks.
 CLI::Option* add_ranks(CLI::App& app, int& ranks, const char* description = "number of processes",

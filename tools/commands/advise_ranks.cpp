@@ -17,7 +17,6 @@
 #include "tools/page/markup.hpp"
 #include "tools/page/plot.hpp"
 #include "tools/page/report_page.hpp"
-#include "tools/page/report_style.hpp"
 #include "tools/text/replay_output.hpp"
 
 namespace offramp::tool {
@@ -160,7 +159,7 @@ std::string page_of(const RankCurve& curve, const ReportAnswer& answer, const st
       "class=\"headline\">{}</h1>\n{}<section><h2>Time relative to the "
       "host</h2>\n<div class=\"scroll\">{}</div>\n<div class=\"scroll\"><table><caption>Time relative to the "
       "host</caption><thead><tr><th scope=\"col\">ranks</th><th scope=\"col\">host, {}</th>",
-      kReportStyle, escaped(answer.answer), answer_list(answer), svg(plot),
+      page_style(), escaped(answer.answer), answer_list(answer), svg(plot),
       curve.with_computing() ? "run" : "communication");
   const std::vector<std::string_view> names = hardware_of(curve);
   for (const std::string_view name : names) text += fmt::format("<th scope=\"col\">{}</th>", escaped(name));

@@ -11,6 +11,7 @@
 #include "tools/command_line/command.hpp"
 #include "tools/command_line/options.hpp"
 #include "tools/command_line/tool.hpp"
+#include "tools/shell/catalogue.hpp"
 #include "tools/text/recording_info.hpp"
 #include "tools/text/sources.hpp"
 
@@ -27,43 +28,9 @@ struct InfoOptions {
 
 using Json = nlohmann::ordered_json;
 
-Json default_value(const Parameter& p) {
-  if (p.kind == ParameterKind::kChoice) return p.default_choice;
-  if (p.kind == ParameterKind::kBoolean) return p.default_number != 0;
-  if (p.kind == ParameterKind::kInteger) return static_cast<std::int64_t>(p.default_number);
-  return p.default_number;
-}
-
 /// Makes a text, which may come from a plugin, valid UTF-8 for JSON.
 std::string clean(std::string_view text) {
   return printable(text, 1000);
-}
-
-Json describe(const BackendDescription& backend) {
-  Json parameters = Json::array();
-  for (const Parameter& p : backend.parameters) {
-    parameters.push_back({{"name", p.name},
-                          {"unit", clean(p.unit)},
-                          {"default", default_value(p)},
-                          {"allowed", clean(allowed_text(p))},
-                          {"source", clean(p.source)},
-                          {"description", clean(p.description)},
-                          {"variable", variable_name(backend.name, p.name)}});
-  }
-  return {{"name", backend.name}, {"description", clean(backend.description)}, {"parameters", parameters}};
-}
-
-Json describe_keys(const Registry& registry) {
-  Json keys = Json::array();
-  for (const Key& key : configuration_keys()) {
-    keys.push_back({{"key", key.path},
-                    {"variable", key.variable},
-                    {"unit", key.unit},
-                    {"default", key.default_text},
-                    {"allowed", allowed_text(key, registry)},
-                    {"description", key.description}});
-  }
-  return keys;
 }
 
 std::vector<const BackendDescription*> chosen(const Registry& registry, const std::string& only) {

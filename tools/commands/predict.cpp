@@ -479,7 +479,6 @@ int predict(const PredictOptions& options) try {
 class PredictCommand final : public Command {
  public:
   explicit PredictCommand(CLI::App& app) : Command(app), question_(app, options_.asked) {
-    add_compared(app, compared_);
     app.add_option("operation", options_.asked.operation,
                    "send, bcast, reduce, allreduce or MPI_Allreduce, ...")
         ->type_name("OPERATION");
@@ -504,7 +503,7 @@ class PredictCommand final : public Command {
     add_records(app, options_.records);
   }
   int execute(std::vector<std::string>) override {
-    options_.asked.backends = together(std::move(options_.asked.backends), compared_);
+    options_.asked.backends = without_repeats(options_.asked.backends);
     std::string problem = question_.collect();
     if (options_.sweep.empty() && problem.empty()) problem = sharing_problem(options_.sharing);
     if (problem.empty() && options_.asked.operation.empty()) problem = "OPERATION is missing";
@@ -514,7 +513,6 @@ class PredictCommand final : public Command {
  private:
   PredictOptions options_;
   QuestionOptions question_;
-  std::vector<std::string> compared_;
 };
 
 const Registered<PredictCommand> predict_command(

@@ -474,7 +474,6 @@ class ReplayCommand final : public Command {
                     KeyGroup::kComputing, KeyGroup::kDetails}),
         compute_scaling_(app) {
     add_backends(app, options_.backends);
-    add_compared(app, compared_);
     app.add_option("files", options_.files,
                    "a recording, a folder of recordings of one program, a trace, or a pattern; with several "
                    "files, compare the others with the first; A1 A2 -- B1 B2 compares two versions; with "
@@ -533,7 +532,7 @@ class ReplayCommand final : public Command {
   }
   /// later: the recordings of a second version of the program, after --.
   int execute(std::vector<std::string> later) override {
-    options_.backends = together(std::move(options_.backends), compared_);
+    options_.backends = without_repeats(options_.backends);
     std::string problem = keys_.collect(options_.backends, options_.overrides);
     add_versions(later);
     std::vector<std::string>& files = options_.files;
@@ -573,8 +572,8 @@ class ReplayCommand final : public Command {
       problem = "--receipts needs --report FILE or --json";
     if (is_set("--rules")) {
       for (const char* other :
-           {"--backend", "--compare", "--job", "--background", "--ranks", "--phase", "--sweep", "--route",
-            "--compute", "--check", "--report", "--html", "--trace", "--capture", "--otf2", "--receipts"}) {
+           {"--backend", "--job", "--background", "--ranks", "--phase", "--sweep", "--route", "--compute",
+            "--check", "--report", "--html", "--trace", "--capture", "--otf2", "--receipts"}) {
         if (is_set(other))
           problem = fmt::format("--rules cannot be combined with {}: no hardware takes part", other);
       }
@@ -611,7 +610,6 @@ class ReplayCommand final : public Command {
   ReplayToolOptions options_;
   KeyOptions keys_;
   ComputeScalingOption compute_scaling_;
-  std::vector<std::string> compared_;
   std::vector<std::string> routes_;
   std::string receipts_ = "none";
   std::string compute_;

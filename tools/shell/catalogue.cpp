@@ -2,105 +2,140 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
-#include <iterator>
-#include <map>
-#include <string_view>
+#include "lib/base/configuration/configuration.hpp"
+#include "lib/base/text_format.hpp"
+#include "offramp/version.hpp"
+#include "tools/command_line/tool.hpp"
 
 namespace offramp::tool {
 namespace {
 
-std::vector<std::string> split(const std::string& text, std::string_view separator) {
-  std::vector<std::string> parts;
-  std::size_t begin = 0;
-  while (begin <= text.size()) {
-    const std::size_t end = std::min(text.find(separator, begin), text.size());
-    if (end > begin) parts.push_back(text.substr(begin, end - begin));
-    begin = end + separator.size();
+using Json = nlohmann::ordered_json;
+
+std::string clean(std::string_view text) {
+  return printable(text, 1000);
+}
+
+Json default_value(const Parameter& p) {
+  if (p.kind == ParameterKind::kChoice) return p.default_choice;
+  if (p.kind == ParameterKind::kBoolean) return p.default_number != 0;
+  if (p.kind == ParameterKind::kInteger) return static_cast<std::int64_t>(p.default_number);
+  return p.default_number;
+}
+
+Json describe(const CLI::App& app) {
+  Json options = Json::array();
+  for (const CLI::Option* option : app.get_options()) {
+    const bool has_value = option->get_items_expected_max() > 0;
+    options.push_back(
+        {{"names", option->get_positional() ? std::vector{option->get_name(true)} : option_names(*option)},
+         {"value", has_value ? option->get_type_name() : ""},
+         {"description", option->get_description()},
+         {"default", option->get_default_str()},
+         {"positional", option->get_positional()},
+         {"required", option->get_required()},
+         {"several", option->get_items_expected_max() > 1},
+         {"lab", is_for_lab(*option)}});
   }
-  return parts;
+  return {{"name", app.get_name()}, {"summary", app.get_description()}, {"options", std::move(options)}};
 }
 
-/// Joins lines: the help's line breaks are for a terminal.
-std::string joined(std::string text) {
-  for (char& c : text) c = c == '\n' ? ' ' : c;
-  const auto first = text.find_first_not_of(' ');
-  const auto last = text.find_last_not_of(' ');
-  return first == std::string::npos ? std::string() : text.substr(first, last - first + 1);
+template <typename T>
+Json names_up_to(T last) {
+  Json names;
+  for (int i = 0; i <= static_cast<int>(last); ++i) names.push_back(to_string(static_cast<T>(i)));
+  return names;
 }
 
-std::string without_full_stop(std::string text) {
-  if (text.ends_with('.')) text.pop_back();
-  return text;
-}
-
-OptionEntry entry_of(const CLI::Option& option) {
-  OptionEntry entry;
-  entry.positional = option.get_positional();
-  entry.required = option.get_required();
-  entry.several = option.get_items_expected_max() > 1;
-  entry.description = option.get_description();
-  entry.default_text = option.get_default_str();
-  if (entry.positional) {
-    entry.names.push_back(option.get_name(true));
-  } else {
-    for (const std::string& name : option.get_snames()) entry.names.push_back("-" + name);
-    for (const std::string& name : option.get_lnames()) entry.names.push_back("--" + name);
+class ManualCommand final : public Command {
+ public:
+  explicit ManualCommand(CLI::App& app) : Command(app) {}
+  int execute(std::vector<std::string>) override {
+    const Registry registry(built_in_backends());
+    Json backends;
+    for (const BackendDescription* backend : registry.all()) backends.push_back(tool::describe(*backend));
+    const auto last_operation = static_cast<OperationKind>(static_cast<int>(OperationKind::kCount) - 1);
+    const Json all = {{"version", OFFRAMP_VERSION},
+                      {"commands", catalogue(whole())},
+                      {"keys", describe_keys(registry)},
+                      {"backends", backends},
+                      {"operations", names_up_to(last_operation)},
+                      {"types", names_up_to(ElementType::kMixed)},
+                      {"functions", names_up_to(ReduceFunction::kUser)}};
+    fmt::print("{}\n", all.dump(1));
+    return kDone;
   }
-  if (option.get_items_expected_max() > 0) entry.value = option.get_type_name();
-  return entry;
-}
+};
 
-CommandEntry entry_of(const CLI::App& app) {
-  CommandEntry entry;
-  entry.name = app.get_name();
-  entry.summary = without_full_stop(app.get_description());
-  for (const CLI::Option* option : app.get_options()) entry.options.push_back(entry_of(*option));
-  return entry;
-}
+const Registered<ManualCommand> manual_command({.name = "manual",
+                                                .place = 120,
+                                                .summary = "print this description of the command as JSON",
+                                                .exits = {{kUsage}},
+                                                .hidden = true});  // for the build
 
 }  // namespace
 
-std::vector<CommandEntry> catalogue(const CLI::App& app) {
-  std::vector<CommandEntry> all = {entry_of(app)};
-  for (const CommandDescription* command : registered_commands()) {
-    if (command->hidden) continue;
-    CommandEntry entry = entry_of(*app.get_subcommand(std::string(command->name)));
-    entry.runs_program = command->runs_program;
-    entry.exits = command->exits;
-    for (const std::string& paragraph : split(command->about, "\n\n"))
-      entry.paragraphs.push_back(joined(paragraph));
-    all.push_back(std::move(entry));
-  }
-  return all;
-}
-
-std::vector<ExitText> exit_texts(const std::vector<CommandEntry>& commands) {
-  std::map<int, std::string> texts;
-  for (const CommandEntry& command : commands) {
-    for (const ExitMeaning& exit : command.exits) {
-      const auto [place, is_new] = texts.try_emplace(exit.code, usual_meaning(exit.code));
-      if (exit.text.empty()) continue;
-      if (!place->second.empty()) place->second += "; ";
-      place->second += fmt::format("{}: {}", command.name, exit.text);
-    }
-  }
-  std::vector<ExitText> all;
-  for (auto& [code, text] : texts) {
-    if (code != kAnyOther) all.push_back({exit_label(code), std::move(text)});
-  }
-  if (texts.contains(kAnyOther)) all.push_back({exit_label(kAnyOther), std::move(texts[kAnyOther])});
-  return all;
+std::vector<std::string> option_names(const CLI::Option& option) {
+  std::vector<std::string> names;
+  for (const std::string& name : option.get_snames()) names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
+  return names;
 }
 
 std::vector<std::string> option_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+    for (std::string& name : option_names(*option)) names.push_back(std::move(name));
   }
   return names;
+}
+
+Json catalogue(const CLI::App& app) {
+  Json all = {describe(app)};
+  for (const CommandDescription* command : registered_commands()) {
+    if (command->hidden) continue;
+    Json& json = all.emplace_back(describe(*app.get_subcommand(std::string(command->name))));
+    json["about"] = command->about;
+    json["runs_program"] = command->runs_program;
+    for (const Example& example : examples_of(command->name))
+      json["examples"].push_back({{"command", example.command}, {"what", example.what}});
+    for (const ExitMeaning& exit : command->exits)
+      json["exits"].push_back(
+          {{"code", exit_label(exit.code)}, {"usual", usual_meaning(exit.code)}, {"own", exit.text}});
+  }
+  return all;
+}
+
+Json describe_keys(const Registry& registry) {
+  Json keys = Json::array();
+  for (const Key& key : configuration_keys()) {
+    keys.push_back({{"key", key.path},
+                    {"variable", key.variable},
+                    {"unit", key.unit},
+                    {"default", key.default_text},
+                    {"allowed", allowed_text(key, registry)},
+                    {"description", key.description}});
+  }
+  return keys;
+}
+
+Json describe(const BackendDescription& backend) {
+  Json parameters = Json::array();
+  for (const Parameter& p : backend.parameters) {
+    parameters.push_back({{"name", p.name},
+                          {"unit", clean(p.unit)},
+                          {"default", default_value(p)},
+                          {"allowed", clean(allowed_text(p))},
+                          {"source", clean(p.source)},
+                          {"description", clean(p.description)},
+                          {"variable", variable_name(backend.name, p.name)}});
+  }
+  Json topics = Json::array();
+  for (const ExplainTopic& topic : backend.topics) topics.push_back(topic.topic);
+  return {{"name", backend.name},
+          {"description", clean(backend.description)},
+          {"parameters", std::move(parameters)},
+          {"topics", std::move(topics)}};
 }
 
 }  // namespace offramp::tool

@@ -72,7 +72,9 @@ int execute(CommandLine& line, const CLI::App& used, std::vector<std::string> be
 }
 
 int dispatch(std::vector<std::string> words) {
-  CommandLine line;
+  const bool in_lab = words.size() > 1 && words[0] == "lab" && !words[1].starts_with('-');
+  if (in_lab) words.erase(words.begin());
+  CommandLine line(in_lab);
   CLI::App& app = line.app();
   rewrite_help_words(words);
   if (const std::string problem = unknown_subcommand(app, words); !problem.empty()) return refuse(problem);

@@ -102,6 +102,20 @@ void name_backends(std::string& list) {
   list = named;
 }
 
+/// Rewrites what launchers and earlier versions call an option.
+void rename_option(const CLI::App& app, std::string& word) {
+  constexpr std::pair<std::string_view, const char*> kNames[] = {{"-np", "-n"},
+                                                                 {"--mpirun", "--launcher"},
+                                                                 {"--mpirun-args", "--launcher-args"},
+                                                                 {"--compare", "--backend"}};
+  const std::size_t end = std::min(word.find('='), word.size());
+  for (const auto& [other, name] : kNames) {
+    const bool is_known = app.get_option_no_throw(std::string(other)) != nullptr;
+    if (word.substr(0, end) == other && !is_known && app.get_option_no_throw(name) != nullptr)
+      word.replace(0, end, name);
+  }
+}
+
 std::string unknown_option(const CLI::App& app, const std::string& name) {
   std::vector<std::string_view> views;
   const std::vector<std::string> names = option_names(app);
@@ -117,15 +131,9 @@ std::string unknown_option(const CLI::App& app, const std::string& name) {
 }
 
 /// What other tools call a subcommand, and what to type instead.
-constexpr std::pair<std::string_view, std::string_view> kOtherWords[] = {{"diff", "replay BEFORE AFTER"},
-                                                                         {"compare", "replay BEFORE AFTER"},
-                                                                         {"profile", "record"},
-                                                                         {"simulate", "replay FILE"},
-                                                                         {"why", "explain"},
-                                                                         {"backends", "info"},
-                                                                         {"list", "info"},
-                                                                         {"mpirun", "run"},
-                                                                         {"mpiexec", "run"}};
+constexpr std::pair<std::string_view, std::string_view> kOtherWords[] = {
+    {"profile", "record"}, {"simulate", "replay FILE"}, {"why", "explain"}, {"backends", "info"},
+    {"list", "info"},      {"mpirun", "run"},           {"mpiexec", "run"}};
 
 /// The command for a word that is no subcommand. Empty if none is near.
 std::string command_for(const std::string& word) {
@@ -147,6 +155,7 @@ std::string command_for(const std::string& word) {
 void rewrite_help_words(std::vector<std::string>& words) {
   if (words.empty()) return;
   if (words[0] == "version") words[0] = "--version";
+  if (words[0] == "compare" || words[0] == "diff") words[0] = "replay";
   if (words[0] != "help") return;
   words.erase(words.begin());
   words.resize(std::min<std::size_t>(words.size(), 1));
@@ -160,12 +169,13 @@ std::string unknown_subcommand(const CLI::App& app, const std::vector<std::strin
     return has_option(app, name) ? "" : fmt::format("unknown option {}; see offramp --help", in_quotes(name));
   }
   if (subcommand_named(app, words[0]) != nullptr) return {};
-  std::vector<std::string> names;
-  for (const CommandEntry& command : catalogue(app)) names.push_back(command.name);
-  const std::vector<std::string_view> views(names.begin() + 1, names.end());
+  std::vector<std::string_view> names;
+  for (const CommandDescription* command : registered_commands()) {
+    if (!command->hidden) names.push_back(command->name);
+  }
   const std::string command = command_for(words[0]);
   return fmt::format("unknown subcommand {}{}", in_quotes(words[0]),
-                     command.empty() ? suggestion(words[0], views) : command);
+                     command.empty() ? suggestion(words[0], names) : command);
 }
 
 std::string tidy_options(const CLI::App& app, std::vector<std::string>& words) {
@@ -175,7 +185,7 @@ std::string tidy_options(const CLI::App& app, std::vector<std::string>& words) {
   std::size_t at = 1;
   for (; at < words.size() && words[at] != "--"; ++at) {
     std::string& word = words[at];
-    if (word == "-np" && command->get_option_no_throw("-n") != nullptr) word = "-n";
+    rename_option(*command, word);
     if (!word.starts_with('-') || word == "-") {
       if (runs) break;
       continue;

@@ -160,7 +160,7 @@ void print_reports(const std::vector<RunReport>& reports);
 /// Prints only the answers. False if there are none.
 bool print_answers(const std::vector<RunReport>& reports);
 
-/// A self-contained page, without network access, fonts, or scripts.
+/// A self-contained page, without network access or fonts.
 std::string report_page(const std::vector<RunReport>& reports);
 
 }  // namespace offramp::tool
