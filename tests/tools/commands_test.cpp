@@ -10,8 +10,8 @@
 #include <tuple>
 #include <vector>
 
+#include "tools/command_line/catalogue.hpp"
 #include "tools/command_line/command.hpp"
-#include "tools/shell/catalogue.hpp"
 
 namespace offramp::tool {
 namespace {

@@ -8,10 +8,10 @@
 #include "lib/base/text_format.hpp"
 #include "lib/programs/import/otf2.hpp"
 #include "offramp/version.hpp"
+#include "tools/command_line/catalogue.hpp"
 #include "tools/command_line/command.hpp"
 #include "tools/command_line/options.hpp"
 #include "tools/command_line/tool.hpp"
-#include "tools/shell/catalogue.hpp"
 #include "tools/text/recording_info.hpp"
 #include "tools/text/sources.hpp"
 

@@ -8,8 +8,8 @@
 #include <iterator>
 
 #include "lib/base/text_format.hpp"
+#include "tools/command_line/catalogue.hpp"
 #include "tools/command_line/tool.hpp"
-#include "tools/shell/catalogue.hpp"
 
 namespace offramp::tool {
 namespace {

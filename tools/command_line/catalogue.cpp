@@ -1,4 +1,4 @@
-#include "tools/shell/catalogue.hpp"
+#include "tools/command_line/catalogue.hpp"
 
 #include <fmt/core.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string clean(std::string_view text) {
+std::string utf8_text(std::string_view text) {
   return printable(text, 1000);
 }
 
@@ -23,7 +23,7 @@ Json default_value(const Parameter& p) {
   return p.default_number;
 }
 
-Json describe(const CLI::App& app) {
+Json describe_app(const CLI::App& app) {
   Json options = Json::array();
   for (const CLI::Option* option : app.get_options()) {
     const bool has_value = option->get_items_expected_max() > 0;
@@ -53,7 +53,7 @@ class ManualCommand final : public Command {
   int execute(std::vector<std::string>) override {
     const Registry registry(built_in_backends());
     Json backends;
-    for (const BackendDescription* backend : registry.all()) backends.push_back(tool::describe(*backend));
+    for (const BackendDescription* backend : registry.all()) backends.push_back(describe(*backend));
     const auto last_operation = static_cast<OperationKind>(static_cast<int>(OperationKind::kCount) - 1);
     const Json all = {{"version", OFFRAMP_VERSION},
                       {"commands", catalogue(whole())},
@@ -91,10 +91,10 @@ std::vector<std::string> option_names(const CLI::App& app) {
 }
 
 Json catalogue(const CLI::App& app) {
-  Json all = {describe(app)};
+  Json all = {describe_app(app)};
   for (const CommandDescription* command : registered_commands()) {
     if (command->hidden) continue;
-    Json& json = all.emplace_back(describe(*app.get_subcommand(std::string(command->name))));
+    Json& json = all.emplace_back(describe_app(*app.get_subcommand(std::string(command->name))));
     json["about"] = command->about;
     json["runs_program"] = command->runs_program;
     for (const Example& example : examples_of(command->name))
@@ -123,17 +123,17 @@ Json describe(const BackendDescription& backend) {
   Json parameters = Json::array();
   for (const Parameter& p : backend.parameters) {
     parameters.push_back({{"name", p.name},
-                          {"unit", clean(p.unit)},
+                          {"unit", utf8_text(p.unit)},
                           {"default", default_value(p)},
-                          {"allowed", clean(allowed_text(p))},
-                          {"source", clean(p.source)},
-                          {"description", clean(p.description)},
+                          {"allowed", utf8_text(allowed_text(p))},
+                          {"source", utf8_text(p.source)},
+                          {"description", utf8_text(p.description)},
                           {"variable", variable_name(backend.name, p.name)}});
   }
   Json topics = Json::array();
   for (const ExplainTopic& topic : backend.topics) topics.push_back(topic.topic);
   return {{"name", backend.name},
-          {"description", clean(backend.description)},
+          {"description", utf8_text(backend.description)},
           {"parameters", std::move(parameters)},
           {"topics", std::move(topics)}};
 }
