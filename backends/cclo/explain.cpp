@@ -1,3 +1,5 @@
+// All tables are printed from the ones that the model uses (codes, header fields, lanes, layout), for the
+// generation of the profile, so that they cannot differ from its behaviour.
 #include <fmt/core.h>
 
 #include <array>

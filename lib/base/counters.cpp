@@ -1,3 +1,5 @@
+// A decline is counted for each operation, so DeclineCounter::count() remembers the last entry and compares
+// addresses of the reasons: only another reason needs two strings and a search.
 #include "lib/base/counters.hpp"
 
 namespace offramp {

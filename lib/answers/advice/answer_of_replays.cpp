@@ -1,3 +1,6 @@
+// With one side, the answer describes that replay. With several, it names the fastest side that carries the
+// program; free algorithms of the baseline that save at least kWorthwhile are preferred to hardware, unless
+// it is faster by that share, too. Nothing is searched here: `offramp advise` weighs further candidates.
 #include <fmt/format.h>
 
 #include <algorithm>

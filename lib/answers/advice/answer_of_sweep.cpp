@@ -1,3 +1,5 @@
+// The answer names the point at which a backend has its lowest ratio to the first side, not the shortest
+// time: along a sweep the machine itself changes, so only times of the same point are compared.
 #include <fmt/format.h>
 
 #include <algorithm>

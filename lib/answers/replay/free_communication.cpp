@@ -1,3 +1,6 @@
+// Free communication is a backend, so the same replay runs over it: messages keep their matching and their
+// order, and a collective makes a rank wait only for those ranks whose data it receives. Its algorithms are
+// therefore two: through a centre, which gathers and spreads, and along the ranks for prefix operations.
 #include "lib/answers/replay/free_communication.hpp"
 
 namespace offramp {

@@ -1,3 +1,5 @@
+// Callbacks that nothing needs are not requested from the world (options()), since a log costs time per
+// operation. Beyond kMostWaits there is no critical path: a path of only the first waits would be wrong.
 #include "lib/answers/replay/replay_log.hpp"
 
 #include <utility>
