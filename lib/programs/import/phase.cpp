@@ -1,3 +1,7 @@
+// Survey reads all ranks once and refuses phases that cannot be separated: with requests across a border,
+// with different numbers of collectives per member, or with messages that leave or enter. Messages are
+// counted per communicator, pair, and tag, and are not checked if the matches of wildcards are unknown.
+// PhaseReader then filters each rank as it is read.
 #include "lib/programs/import/phase.hpp"
 
 #include <fmt/format.h>
