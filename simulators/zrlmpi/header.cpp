@@ -1,3 +1,6 @@
+// Fields are packed by one table. The order of the checks in check() decides which error a packet with
+// several has. A byte of the extension is allowed only if the version is set, except byte 18, the optional
+// tag of [zrlmpi-protocol]; the strict format allows none.
 #include "simulators/zrlmpi/header.hpp"
 
 namespace offramp::zrlmpi {

@@ -1,3 +1,6 @@
+// A scaled program is only as good as its test, so every output says how many calls of the largest recording
+// the smaller ones predict, and what it does not know: CPU times of another size, sizes that grow beyond the
+// recorded ones, and what depends on the order of arrival.
 #include "tools/commands/scaled_program.hpp"
 
 #include <fmt/format.h>
