@@ -1,5 +1,5 @@
-// All tables are printed from the ones that the model uses (codes, header fields, lanes, layout), for the
-// generation of the profile, so that they cannot differ from its behaviour.
+// The tables are those of the model: codes, header fields, lanes, and layout, for the generation of the
+// profile. What a topic prints is therefore what the model does.
 #include <fmt/core.h>
 
 #include <array>

@@ -1,6 +1,6 @@
-// Most parameters are parts of a preset: of a NIC, a transport, or a class of processors. The table then has
-// 0 or -1 ("that of the preset") as default, and the functions below resolve it, so that one value can be
-// changed and the rest follows the preset. Sources are next to the presets and in the rows.
+// Most parameters are parts of a preset: of a NIC, a transport, or a class of processors. Their default in
+// the table is 0 or -1, which selects the preset's value; the functions below resolve it. So a user can
+// change one value, and the rest follows the preset. Sources are beside the presets and in the rows.
 #include "backends/host/parameters.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// A decline is counted for each operation, so DeclineCounter::count() remembers the last entry and compares
+// DeclineCounter::count() runs for each declined operation. It remembers the last entry and compares the
 // addresses of the reasons: only another reason needs two strings and a search.
 #include "lib/base/counters.hpp"
 

@@ -1,4 +1,4 @@
-// Warnings only: nothing here prevents the start. A preloaded library counts as an MPI tool if its ELF
+// These are warnings and never prevent the start. A preloaded library counts as an MPI tool if its ELF
 // symbols define MPI functions; Offramp and MPI libraries themselves are left out by name.
 #include "tools/launch/launch_notes.hpp"
 

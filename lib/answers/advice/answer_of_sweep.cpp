@@ -1,5 +1,5 @@
-// The answer names the point at which a backend has its lowest ratio to the first side, not the shortest
-// time: along a sweep the machine itself changes, so only times of the same point are compared.
+// The answer names the point at which a backend has its lowest ratio to the first side. The shortest time
+// would be misleading: the machine itself changes along a sweep, so only times of one point are comparable.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // The replay uses the nodes and ranks per node of the recorded run, without routes and stragglers, whatever
-// machine is configured. A run is not compared if Offramp carried its messages, if cores were short, or if
-// ranks are not placed host by host, since the world places them so. A difference of more than a quarter
-// makes a calibration the next step.
+// machine is configured. Runs that such a world cannot represent are not compared: Offramp carried the
+// messages, cores were short, or ranks were not placed host by host. If the model is off by more than a
+// quarter, the next step is a calibration.
 #include "lib/answers/advice/native_comparison.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,6 @@
-// An answer about a run is withdrawn (kind unknown) if at least a tenth of the time in calls, or of the
-// bytes, has no model: the rest says too little about the whole. Otherwise objections are ordered: a
-// parameter whose change by a factor of 2 reverses the answer, a free alternative, other machines, close
-// candidates, memory.
+// An answer about a run becomes "unknown" if a tenth of the time in calls, or of the bytes, has no model.
+// Otherwise objections are ordered: a parameter whose change by a factor of 2 reverses the answer, a free
+// alternative, other machines, close candidates, memory.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// Free communication is a backend, so the same replay runs over it: messages keep their matching and their
-// order, and a collective makes a rank wait only for those ranks whose data it receives. Its algorithms are
-// therefore two: through a centre, which gathers and spreads, and along the ranks for prefix operations.
+// Free communication is a backend, so the replay over it is the same as over hardware. A collective makes a
+// rank wait only for the ranks whose data it receives. Two algorithms suffice for that: through a centre,
+// which gathers or spreads or both, and from rank to rank for prefix operations.
 #include "lib/answers/replay/free_communication.hpp"
 
 namespace offramp {

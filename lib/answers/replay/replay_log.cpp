@@ -1,5 +1,5 @@
-// Callbacks that nothing needs are not requested from the world (options()), since a log costs time per
-// operation. Beyond kMostWaits there is no critical path: a path of only the first waits would be wrong.
+// A log costs time per operation, so options() requests only the callbacks that are needed. Beyond kMostWaits
+// the critical path is omitted: a path of the first waits only would be wrong.
 #include "lib/answers/replay/replay_log.hpp"
 
 #include <utility>

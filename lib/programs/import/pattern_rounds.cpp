@@ -1,4 +1,4 @@
-// Nothing is stored per round: next() counts events and rounds, and the pattern computes event number N.
+// Rounds are not stored: next() counts events and rounds, and the pattern computes event number N.
 // Communicators come before the first round. A wait lists its requests by distance, the oldest first.
 #include "lib/programs/import/pattern_rounds.hpp"
 

@@ -1,6 +1,6 @@
-// A list is tried as constants, then as an expression for each element (up to kMostElements), then as a
-// descending sequence, then as one expression of the element's index. Lists of neighbours have ranks at even
-// and bytes at odd positions.
+// Rules for a list are tried in this order: constants, an expression for each element (up to kMostElements),
+// a descending sequence, one expression of the element's index. Lists of neighbours have ranks at even and
+// bytes at odd positions.
 #include "lib/programs/scale/lists.hpp"
 
 #include <fmt/format.h>

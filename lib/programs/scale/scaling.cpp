@@ -1,6 +1,6 @@
-// The confidence comes from a held-out recording: the largest is predicted from the others and compared call
-// by call, although the model in use has learned from it, too. Further models that match all recordings are
-// kept, because a number of ranks at which they differ is refused (ambiguity()).
+// The confidence comes from a held-out recording: a model of the others predicts the largest one call by
+// call. The model in use has learned from it, too. Further models that match all recordings are kept, because
+// a number of ranks at which they differ is refused (ambiguity()).
 #include "lib/programs/scale/scaling.hpp"
 
 #include <fmt/format.h>
