@@ -21,10 +21,12 @@ struct BestWindow {
 /// streamed: own data comes from the host window by window, instead of completely before.
 BestWindow reduce_window(const Setup& setup, int kernels, std::size_t bytes, bool streamed,
                          std::size_t largest);
+/// The window of a multicast from one kernel to all others. All sizes are in bytes; `bytes` is the message.
 std::size_t bcast_window(const Setup& setup, int kernels, std::size_t bytes, std::size_t largest);
 /// Packed designs.
 std::size_t gather_window(const Setup& setup, int kernels, std::size_t block, std::size_t largest);
 std::size_t scatter_window(const Setup& setup, int kernels, std::size_t block, std::size_t largest);
+/// The window of a message between two ranks, in bytes.
 std::size_t message_window(const Setup& setup, std::size_t bytes);
 
 }  // namespace offramp::aie

@@ -35,6 +35,8 @@ inline Model following(Model model) {
 
 /// The order of combination: that of the kernels in the tree, or of the butterfly.
 [[nodiscard]] Fold fold_of(Planner& planner, const Operation& operation, const TeamMembers& team);
+/// This rank's part of a collective: the host's commands, the load of the graph, and the kernels. kFault if
+/// the array has a limit, for which supports() declines the operation.
 Task<Outcome> run_collective(Model model, const Operation& operation, Team& team, CollectiveBuffers buffers);
 
 }  // namespace offramp::aie

@@ -49,6 +49,7 @@ class DeviceJob;
 
 class Device {
  public:
+  /// ranks: of the world; if they outnumber the host's ports, several share one.
   Device(const Setup& setup, int ranks);
   /// In the order of DeviceResource.
   [[nodiscard]] std::span<const ResourceDescription> resources() const { return resources_; }
@@ -88,6 +89,7 @@ class DeviceJob final : public WorldDevices::Work {
   [[nodiscard]] bool ended() const { return ended_; }
   /// Resumes the waiter when the work has ended.
   void wait(std::coroutine_handle<> waiter) { waiter_ = waiter; }
+  /// Valid once it has ended.
   [[nodiscard]] Time end() const { return end_; }
 
   void step(Time now, std::uint32_t number) override;

@@ -1,3 +1,6 @@
+// The topics plan the tree of a reduction as the backend does: the planner chooses the window, and
+// plan_tree() the tiles. `limits` prints its figures also when the plan fails, since they show which limit is
+// exceeded. The depth of equation 4.9 is an upper bound: it treats memory as divisible.
 #include <algorithm>
 #include <array>
 #include <charconv>

@@ -1,3 +1,6 @@
+// A load writes the programs of all ranks' kernels, over one interface (parameter `configuration`), and each
+// rank is charged with the whole time. Graphs are kept per rank, since ranks of different groups begin
+// different operations. An operation like the rank's previous one of its kind needs one comparison.
 #include "backends/aie/graphs.hpp"
 
 namespace offramp::aie {

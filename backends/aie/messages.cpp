@@ -1,3 +1,6 @@
+// Between tiles that are not neighbours only the number of hops affects the time, so a message of the same
+// size and distance is simulated once. compute_load() is arithmetic instead: it runs for each message, and
+// counts what the message occupies rather than how long it takes.
 #include "backends/aie/messages.hpp"
 
 #include <cstdlib>

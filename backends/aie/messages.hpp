@@ -18,6 +18,7 @@ class Messages {
 
   explicit Messages(const Setup& setup) : setup_(setup) {}
 
+  /// The most ranks of a world in which every rank may send to every other one.
   [[nodiscard]] int most_ranks() const { return kIdentifiers * setup_.array.mm2s + 1; }
   /// Times are relative to the start of the sender's kernel, with a ready receiver. The network is simulated
   /// once per size and distance.
@@ -34,7 +35,9 @@ class Messages {
   [[nodiscard]] const Load& load(std::size_t bytes) {
     return loads_.get(bytes, [&] { return compute_load(bytes); });
   }
+  /// The tiles and the route of a message. Only the route's length is meaningful.
   [[nodiscard]] Connection connection(int source, int destination) const;
+  /// The windows of a message of this size, in bytes.
   [[nodiscard]] std::size_t window(std::size_t bytes) const { return message_window(setup_, bytes); }
 
  private:

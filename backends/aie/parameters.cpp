@@ -1,3 +1,6 @@
+// A row binds a parameter to a field of Setup or Costs, and the field's initial value is the default. The
+// second string of a row is its source: published or read there, inferred from a figure, fitted to it, or
+// assumed. Fitted figures are repeated in validation.cpp, marked as such.
 #include "backends/aie/parameters.hpp"
 
 #include <algorithm>

@@ -29,9 +29,12 @@ class RankPart {
   [[nodiscard]] const Tree& tree() const { return tree_->tree; }
   [[nodiscard]] const Plan& plan() const { return tree_->plan; }
   [[nodiscard]] bool is_top() const { return relative_ == 0; }
+  /// The rank relative to the root, which has 0.
   [[nodiscard]] int relative() const { return relative_; }
+  /// The rank's node in the tree; 0 without a tree.
   [[nodiscard]] int node() const { return node_; }
   [[nodiscard]] int size() const { return team_.size(); }
+  /// The inverse of relative(), for any rank.
   [[nodiscard]] int rank_of(int relative) const { return (relative + root_) % size(); }
   [[nodiscard]] int rank_of_node(int node) const { return rank_of(tree().place_in_preorder(node)); }
   [[nodiscard]] Core core() {
@@ -73,6 +76,7 @@ class RankPart {
     sources_.emplace_back(team_.clock, port, setup().host, window, windows);
     return sources_.back();
   }
+  /// Results to the host's memory; end_kernel() waits for them.
   HostSink& to_host(std::size_t window) {
     sinks_.emplace_back(team_.clock, host_port(false, window), setup().host);
     return sinks_.back();
@@ -81,6 +85,7 @@ class RankPart {
   Task<void> move_in(std::size_t bytes) { return move(true, bytes); }
   Task<void> move_out(std::size_t bytes) { return move(false, bytes); }
 
+  /// Notes the beginning, which at the root is later by Model::skew.
   void begin_kernel() {
     if (is_top()) team_.clock += model_.skew;
     if (model_.times != nullptr) model_.times->begin = earlier(model_.times->begin, team_.clock);

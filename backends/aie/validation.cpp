@@ -1,3 +1,6 @@
+// The figures come from [aie-thesis] (reductions, latencies), [wierse] (rates), and [xd100] (ports to
+// memory). The source of a row names the parameter that was fitted to it; such rows are no evidence for the
+// model. A tree with several layouts has a row for the published one and a row for the layout in use.
 #include <fmt/core.h>
 
 #include <array>

@@ -1,3 +1,6 @@
+// A loop is counted in operations of one cycle, per element and input. The counts for 64-bit integers and for
+// doubles, which the kernels compute in several steps, are assumed. Declines are in order: type, function,
+// order of operands, then the planner's limit, which is the most expensive to find.
 #include "backends/aie/verdicts.hpp"
 
 namespace offramp::aie {

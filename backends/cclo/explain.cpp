@@ -1,3 +1,5 @@
+// The tables are those of the model: codes, header fields, lanes, and layout, for the generation of the
+// profile. What a topic prints is therefore what the model does.
 #include <fmt/core.h>
 
 #include <array>

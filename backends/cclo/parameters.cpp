@@ -1,3 +1,8 @@
+// A value of 0 often selects one that is derived from these choices. without_effect() lists parameters that
+// the choices leave unused, and rates that are not the bottleneck.
+// - profile: the generation and the register layout.
+// - transport: the framing, the latency, and the engine's rate.
+// - driver, data: the cost of a call, and the copies of buffers.
 #include "backends/cclo/parameters.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,6 @@
+// Addresses and ports are those of a generic platform with as many DPUs; only names and the number of DPUs
+// per host come from the words. The comments use the Placement of the model, so they show the DPU that a rank
+// has in a run. The text is parsed again before it is returned, since names are user input.
 #include "backends/dpu/describe.hpp"
 
 #include <fmt/core.h>

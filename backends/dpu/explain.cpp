@@ -1,3 +1,6 @@
+// `platform` numbers service processes as the service does, with the Placement of the model; `notification`
+// prints the tables of the codec. `config` both writes and checks configuration files, by the form of its
+// arguments.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Most parameters are parts of a preset: of a NIC, a transport, or a class of processors. Their default in
+// the table is 0 or -1, which selects the preset's value; the functions below resolve it. So a user can
+// change one value, and the rest follows the preset. Sources are beside the presets and in the rows.
 #include "backends/host/parameters.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,6 @@
+// `sizes` prints the ranges between the limits of low-latency operations and streams, which depend on the
+// preset. `tree` is built from the platform file's switches with all nodes as members; communicators of fewer
+// nodes have other trees.
 #include "backends/sharp/explain.hpp"
 
 #include <fmt/core.h>

@@ -1,3 +1,7 @@
+// A preset is a generation of switches. rows.preset() lets a value of 0 keep the preset's, -1 for `time_out`,
+// whose 0 means never. Three fields are computed from several rows: the stream's rate, the limit of
+// low-latency operations, and the communicators that a job may have in flight. The latter is its share of the
+// tree's transactions.
 #include "backends/sharp/parameters.hpp"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Software costs are counts of instructions. A thread executes one instruction per pass of the pipeline;
+// work() divides them among the rank's threads, up to the 32 that fill four cores. If the ranks do not fit
+// the boards, the object is complete but `fits` is false. Counts for types in software are assumed.
 #include "backends/tinsel/configuration.hpp"
 
 #include <fmt/core.h>

@@ -1,3 +1,6 @@
+// `tables` builds a broadcast's routing tables and decodes them again from the boards' memory, so it prints
+// what the routers read. `multicast` runs each kind on a machine of its own, without other traffic, and
+// leaves out sizes that need hundreds of millions of events.
 #include <fmt/format.h>
 
 #include <algorithm>

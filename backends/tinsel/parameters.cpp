@@ -1,3 +1,6 @@
+// Costs of software are counts of instructions, costs of the boards' logic counts of cycles, so both scale
+// with `clock`. The latency of a link's transceivers is in ns. The rows added with rows.add() (placement,
+// mesh, send_call, receive_call, wake) are read by the constructor of Configuration.
 #include "backends/tinsel/configuration.hpp"
 #include "backends/tinsel/tinsel.hpp"
 #include "offramp/kernel/immortal.hpp"

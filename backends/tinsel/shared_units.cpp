@@ -1,3 +1,6 @@
+// Stages of one message overlap. A unit therefore delays a message by its grant less `span`, the time that
+// the message needs on this part of the path anyway. Units in parallel delay it by their maximum
+// (Delay::add()). On an idle machine all delays are 0, and the planned times apply.
 #include "backends/tinsel/shared_units.hpp"
 
 #include <fmt/core.h>

@@ -6,7 +6,6 @@
 // sender's window also uses `quick`: it waits only for similar messages and for one window of fragments ahead
 // of it. The network on chip is no resource: its links carry a flit per two cycles, but the mailbox port on
 // every path only one per four.
-// per two cycles, and the port of a mailbox, which all have to pass, one per four.
 #pragma once
 
 #include <vector>

@@ -1,3 +1,7 @@
+// Each group runs a small program on the machine's model: idle detection, saturated exchanges, clock trees,
+// and time steps of PageRank and heat. Published rates belong to different clocks (225 to 250 MHz), so each
+// row sets its own. The source of a row states whether the figure was read off a plot. A time step is
+// extrapolated from two short ones, because it grows linearly.
 #include <fmt/core.h>
 
 #include <array>

@@ -1,3 +1,4 @@
+// Prints the tables of the protocol's codec and the constants that the model uses, with their sources.
 #include <fmt/core.h>
 
 #include <string>

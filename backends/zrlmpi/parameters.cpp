@@ -1,3 +1,5 @@
+// Defaults are the values of an MpeSpec wherever it has the value, so table and simulator cannot differ.
+// `preset` selects only the width of the bus, which `bus_width` overrides.
 #include "backends/zrlmpi/parameters.hpp"
 
 #include <string>

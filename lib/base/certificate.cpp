@@ -1,3 +1,5 @@
+// digest() is XXH3 of xxHash. It is not in the header, since xxHash would then be compiled in every source
+// that includes it.
 #include "lib/base/certificate.hpp"
 
 // Header-only: a preloaded library must not load another library into the program.

@@ -1,3 +1,5 @@
+// DeclineCounter::count() runs for each declined operation. It remembers the last entry and compares the
+// addresses of the reasons: only another reason needs two strings and a search.
 #include "lib/base/counters.hpp"
 
 namespace offramp {

@@ -1,3 +1,5 @@
+// Rounding must not change a statement: percent_text() keeps 0 % and 100 % for exact shares, and ratio_text()
+// has two digits below 0.1. Units are chosen such that four digits suffice.
 #include "lib/base/format.hpp"
 
 #include <fmt/format.h>

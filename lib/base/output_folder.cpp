@@ -1,3 +1,6 @@
+// finish() renames the whole folder if the target is missing or empty. Otherwise it moves the entries one by
+// one, and moves them back after a failure. RENAME_NOREPLACE makes a move fail instead of replacing a file
+// that another process has created meanwhile.
 #include "lib/base/output_folder.hpp"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// Escapes byte by byte: UTF-8 beyond ASCII is escaped, too, so messages are plain ASCII in any locale.
 #include "lib/base/printable.hpp"
 
 #include <fmt/core.h>

@@ -1,3 +1,6 @@
+// The child restores the signals' default actions and ends with _exit(), so neither handlers nor exit
+// functions of the parent's libraries run in it. The answer ends with a marker: a child that crashes while it
+// writes has no valid answer. The parent kills the child in any case before it waits for it.
 #include "lib/base/trial_process.hpp"
 
 #include <fcntl.h>

@@ -1,3 +1,6 @@
+// The geometry on which plans depend. A core reaches four modules, fewer at the border, and the side of the
+// fourth alternates with the row. Two kernels can share a window only in a module that both reach
+// (common_modules()).
 #include "simulators/aie/array.hpp"
 
 #include <algorithm>

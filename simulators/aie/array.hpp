@@ -79,6 +79,7 @@ class Modules {
   std::array<Tile, 4> tiles_;
   int count_ = 0;
 };
+/// The modules that the core of this tile accesses without DMA.
 Modules reachable_modules(const ArraySpec& array, Tile core);
 /// Modules for a window that both cores access without DMA.
 Modules common_modules(const ArraySpec& array, Tile a, Tile b);

@@ -1,3 +1,6 @@
+// forwarded_windows() follows the header design of [aie-thesis]: a node sends its own windows first. The
+// windows of its inputs follow, one input after the other or in turns. Butterfly partners differ in one bit
+// per round.
 #include "simulators/aie/collectives.hpp"
 
 #include <algorithm>

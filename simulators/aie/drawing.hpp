@@ -8,6 +8,7 @@
 
 namespace offramp::aie {
 
+/// A whole SVG document. The plan must be ok().
 std::string draw_plan(const ArraySpec& array, const Graph& graph, const Plan& plan);
 
 /// Statistics of a plan: edges that share memory, DMA channels, busiest links, and column boundaries.

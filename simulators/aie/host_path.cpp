@@ -1,3 +1,7 @@
+// A transfer ends when both the port and the memory, which all ports share, have moved it; the port serves
+// its windows one by one. Reads are prefetched into two buffers, so only the first two windows have the full
+// latency. Later ones follow at the port's pace. On the way out the latency counts once, when the last
+// windows are drained.
 #include "simulators/aie/host_path.hpp"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// A link divides a message's stream time by its channels: windows of many messages spread over them. All
+// links of a route are occupied from the message's start, as its windows follow each other. The latency of
+// the hops is in `deadline`, so a message alone is never late.
 #include "simulators/aie/links.hpp"
 
 namespace offramp::aie {

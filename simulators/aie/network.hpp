@@ -34,9 +34,11 @@ class Network {
   using Kernel = std::function<Task<void>(Core core)>;
   /// Returns the kernel's number.
   int add(std::string_view name, Kernel kernel, Time begin);
+  /// spans: receives what the kernels do, as work of this operation. Call it before run().
   void observe(SpanSink* spans, std::uint64_t operation) { spans_ = spans, operation_ = operation; }
   /// Returns whether all kernels have ended.
   bool run();
+  /// The kernel's clock at its end, after run().
   [[nodiscard]] Time end(int kernel) const { return stations_[static_cast<std::size_t>(kernel)].end; }
   [[nodiscard]] std::uint64_t windows() const { return windows_; }
 

@@ -28,6 +28,7 @@ struct Connection {
   Tile source;
   Tile target;
   Route route;
+  /// The number of stream switches on the route.
   [[nodiscard]] int hops() const { return static_cast<int>(route.size()); }
 };
 

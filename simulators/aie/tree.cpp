@@ -1,3 +1,6 @@
+// parents[i] < i makes one pass from the last node to the first enough for the sizes of all subtrees.
+// Preorder is computed with a stack instead of recursion: with one child per kernel, the tree is as deep as
+// the array has tiles.
 #include "simulators/aie/tree.hpp"
 
 #include <algorithm>

@@ -12,6 +12,7 @@ class Tree {
  public:
   /// parents[i] < i; parents[0] is -1.
   explicit Tree(std::vector<int> parents);
+  /// A tree filled level by level. arity: children per node.
   static Tree filled(int nodes, int arity);
 
   [[nodiscard]] int size() const { return static_cast<int>(parents_.size()); }
@@ -22,6 +23,7 @@ class Tree {
   /// Preorder, smaller subtrees first: subtrees are contiguous, and a node's shortest branch comes first.
   [[nodiscard]] const std::vector<int>& preorder() const { return preorder_; }
   [[nodiscard]] int place_in_preorder(int node) const { return places_[at(node)]; }
+  /// The most children of a node.
   [[nodiscard]] int arity() const;
   /// Returns whether this is a filled binary tree with 2^L - 1 nodes.
   [[nodiscard]] bool perfect_binary() const;

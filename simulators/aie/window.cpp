@@ -1,3 +1,6 @@
+// A lock call has cycles before its effect and after it. An acquire spends its tail after the lock is
+// available. A release flips the lock so early that the partner continues hand_over cycles after the call.
+// The split of an acquire is assumed; the totals are published or inferred (Costs).
 #include "simulators/aie/window.hpp"
 
 namespace offramp::aie {

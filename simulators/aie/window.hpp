@@ -30,7 +30,9 @@ class Input {
 class Output {
  public:
   virtual ~Output() = default;
+  /// Waits for an empty buffer, and advances the core's clock to that time.
   virtual Task<void> wait_empty() = 0;
+  /// Marks the window as full from the core's clock on.
   virtual Task<void> set_full() = 0;
 };
 
@@ -42,7 +44,9 @@ class CoreUnit {
   /// The kernel computes for `duration` from `clock`; `spent` is what it has used for calls and locks since
   /// its last computation. Returns true if end() is already known. Otherwise wait() follows.
   virtual bool begin(Time clock, Time duration) = 0;
+  /// Resumes the kernel when end() is known.
   virtual void wait(std::coroutine_handle<> kernel) = 0;
+  /// The end of the computation that began last.
   [[nodiscard]] virtual Time end() const = 0;
   Time spent;
 };
@@ -55,6 +59,7 @@ struct Core {
   std::uint64_t operation = 0;
   CoreUnit* unit = nullptr;  // null: not shared with other kernels
 
+  /// Cycles of calls and locks. A shared core counts them in `spent` until the next computation.
   void spend(double cycles) const {
     const Time span = timing.cycles(cycles);
     clock += span;
@@ -75,6 +80,7 @@ struct Core {
   };
   /// Computes over the elements of a window.
   [[nodiscard]] Computation compute(Time duration) const { return {clock, unit, duration}; }
+  /// Records what the core did from `begin` until its clock.
   void span(std::string_view what, Time begin) const {
     if (spans != nullptr && clock > begin) spans->record({"aie.core", what, begin, clock, operation});
   }

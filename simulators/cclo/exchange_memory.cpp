@@ -1,3 +1,5 @@
+// The generations number messages differently: the first counts before it sends and expects the next number,
+// the second the other way round. Buffers are always searched from the lowest one.
 #include "simulators/cclo/exchange_memory.hpp"
 
 #include <algorithm>

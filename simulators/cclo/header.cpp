@@ -1,3 +1,6 @@
+// Encoder and decoder walk over one table, whose first four fields are those of the first generation.
+// Packetizers differ: TCP and RDMA cut one stream of header and payload; UDP of the second generation fills
+// the last word; TCP never sends a header alone.
 #include "simulators/cclo/header.hpp"
 
 #include <algorithm>

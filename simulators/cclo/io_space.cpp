@@ -1,3 +1,6 @@
+// Reading the control word clears `done` and `ready`, so a completion is seen once. A start is ignored unless
+// the block is idle. In the first generation the call block is at the beginning of the IO space, in the
+// second it has its own port (read_control()).
 #include "simulators/cclo/io_space.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// A message is laid out as one stream of header and data, and each packet is a section of it. If the model
+// has no data, packets have the right size and contain zeros.
 #include "simulators/cclo/tap.hpp"
 
 #include <algorithm>

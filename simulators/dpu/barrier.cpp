@@ -1,3 +1,6 @@
+// Dissemination: in round r a process sends a token to the one 2^r further on and waits for a token of that
+// round. Tokens of later rounds may come early, so each round has a flag. Each step occupies the process's
+// Arm core.
 #include "simulators/dpu/barrier.hpp"
 
 namespace offramp::dpu {

@@ -1,3 +1,6 @@
+// The order of the resources is the order of the indices in NodeResources: parts of links per DPU, other
+// parts, service processes, imports. Only resources of a kind with several have a number in their name. Names
+// are never freed, since resources refer to them.
 #include "simulators/dpu/node.hpp"
 
 #include <array>

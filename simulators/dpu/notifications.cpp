@@ -1,3 +1,6 @@
+// A service process keeps its event system. A rank has one only while it has open sends, and the object is
+// then reused, because a world may have many more ranks than senders at a time. A note that cannot leave yet
+// waits under the number that the event system gave it. Payloads have a size but no memory (no_memory.hpp).
 #include "simulators/dpu/notifications.hpp"
 
 #include <cassert>

@@ -1,3 +1,5 @@
+// The differences of BlueField-3 to the defaults, which are those of BlueField-2. The sources of all values
+// are in backends/dpu/parameters.cpp.
 #include "simulators/dpu/platform.hpp"
 
 namespace offramp::dpu {

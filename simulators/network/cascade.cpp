@@ -1,3 +1,6 @@
+// The route is fixed, as in [simgrid]: to the router with the blue link to the other group, over it, and on
+// to the destination. Router g of the first chassis has the link to group g. Parallel cables are one link of
+// their combined rate (cables()).
 #include "simulators/network/cascade.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,6 @@
+// Errors begin with the key that caused them. A platform file is read earlier (NetworkOptions::platform);
+// here it only has to have enough hosts. Whether a topology supports a routing is checked last, when the
+// topology is known.
 #include "simulators/network/make_network.hpp"
 
 #include <fmt/format.h>

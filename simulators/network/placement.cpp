@@ -1,3 +1,6 @@
+// "scattered" spreads the nodes evenly and then deals the list into about sqrt(nodes) hands, so that
+// consecutive nodes are a stride apart. "random" is a partial shuffle by splitmix, whose result is the same
+// on every machine for a seed.
 #include "simulators/network/placement.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,6 @@
+// One table has every element with its attributes in three classes. An unknown name is an error instead of a
+// note, because a network read without it could be another one. A kind of note appears once, with the line of
+// its first occurrence.
 #include "simulators/network/platform_elements.hpp"
 
 #include <fmt/format.h>

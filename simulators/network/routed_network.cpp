@@ -1,3 +1,6 @@
+// A random route is drawn from seed, pair, and number of the message, so it does not depend on the order in
+// which messages are simulated. Links that are not shared (a property of platform files) delay a message by
+// their own rate and are removed from its route. The first missing route is kept as the network's problem.
 #include "simulators/network/routed_network.hpp"
 
 #include <algorithm>

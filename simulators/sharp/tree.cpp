@@ -1,3 +1,7 @@
+// The root comes from breadth-first searches: to the leaf farthest from the first, and to the leaf farthest
+// from that one. The root is a switch that minimises the distance to both. Links are visited in their order,
+// so the tree is the same in every run. Links without an opposite direction are ignored, since operands go up
+// and results down.
 #include "simulators/sharp/tree.hpp"
 
 #include <algorithm>

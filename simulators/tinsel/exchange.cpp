@@ -1,3 +1,6 @@
+// A thread executes one instruction per pass of the pipeline, and the threads of a core share one instruction
+// per cycle. An activity ends when both limits are met. Destinations are drawn from a seed, on the own board
+// or, for `crossing` per cent, on a neighbouring one.
 #include "simulators/tinsel/exchange.hpp"
 
 #include <bit>

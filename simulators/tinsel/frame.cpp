@@ -1,3 +1,5 @@
+// payload_bytes is the part of the flits in use: the hardware counts flits only. A captured frame has the
+// header and the space of a full fragment, while Packet::bytes is the size of the flits that were sent.
 #include "simulators/tinsel/frame.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Routes between boards are in dimension order. A flit costs its share of a full packet with the packet's
+// overhead and gap, rounded up, so a full packet costs the link's time for it.
 #include "simulators/tinsel/spec.hpp"
 
 #include <cstdlib>

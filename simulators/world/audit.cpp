@@ -1,3 +1,7 @@
+// The audit knows only requests and grants, not how times were computed. For "never idle while a request
+// waits" it keeps idle gaps that end later than the current event: only those can contradict a later request.
+// Resources that messages reserve ahead (reserved_ahead) are exempt from that rule. At most kMostNoted
+// violations are kept.
 #include "simulators/world/audit.hpp"
 
 #include <fmt/core.h>

@@ -1,3 +1,5 @@
+// OSU repeats a measurement many times, because of noise. A world is free of noise unless configured, so two
+// windows or four calls suffice. Two calls of warm-up remain, because the first may set up state.
 #include "simulators/world/benchmarks.hpp"
 
 #include <fmt/format.h>

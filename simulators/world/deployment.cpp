@@ -1,3 +1,5 @@
+// The rate of a node is that of all its links together. The text has the number of ranks per node that are
+// there, which is lower than configured for a small program.
 #include "simulators/world/deployment.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,6 @@
+// Fields are packed by one table. The order of the checks in check() decides which error a packet with
+// several has. The strict format allows no byte of the extension. The extended one requires the version with
+// it, except for byte 18, the optional tag of [zrlmpi-protocol].
 #include "simulators/zrlmpi/header.hpp"
 
 namespace offramp::zrlmpi {

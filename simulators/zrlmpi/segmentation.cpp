@@ -1,3 +1,6 @@
+// In the strict format a message is one stream of words with the header in front, cut into full datagrams.
+// Fragments of the extended format all have the same payload except the last, so index and size follow from
+// the offset.
 #include "simulators/zrlmpi/segmentation.hpp"
 
 namespace offramp::zrlmpi {

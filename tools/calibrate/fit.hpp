@@ -45,6 +45,7 @@ class Fit {
   Fit(const BackendDescription& host, const Measurement& measured, Settings settings, Keys known);
 
   [[nodiscard]] const Measurement& measured() const { return measured_; }
+  /// The figures that the host's model can be compared with.
   [[nodiscard]] std::vector<Comparison> comparisons() const;
   /// True if several pairs were measured with long messages.
   [[nodiscard]] bool has_rate_of_pairs(std::string_view place) const { return !long_rates(place).empty(); }

@@ -35,6 +35,7 @@ struct Measurement {
   int nodes = 0;
   int ranks_per_node = 0;
 
+  /// The first figure of this name. Null if there is none.
   [[nodiscard]] const Measured* find(std::string_view place, std::string_view name) const {
     const auto found = std::find_if(figures.begin(), figures.end(), [&](const Measured& one) {
       return one.place == place && one.name == name;

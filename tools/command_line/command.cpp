@@ -1,3 +1,6 @@
+// Subcommands register from static objects, in an order that the linker decides. So the list is created at
+// the first registration and sorted by `place` at its first use. If a subcommand runs a program, its options
+// end at the first word that is not an option.
 #include "tools/command_line/command.hpp"
 
 #include <fmt/format.h>

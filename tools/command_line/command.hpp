@@ -50,6 +50,7 @@ struct ExitMeaning {
 inline constexpr int kAnyOther = -1;
 /// The meaning of a code unless a subcommand overrides it. Empty if it has none.
 std::string_view usual_meaning(int code);
+/// Its own text, or else the usual meaning of its code.
 std::string_view meaning_of(const ExitMeaning& exit);
 /// "74", or "any other".
 std::string exit_label(int code);
@@ -82,6 +83,7 @@ inline constexpr std::string_view kLabGroup = "Lab";  // of these options, outsi
 
 /// In the order of the help.
 const std::vector<const CommandDescription*>& registered_commands();
+/// Called by Registered, before main().
 void register_command(CommandDescription description);
 
 /// Registers a subcommand; define a static object in its file.
@@ -103,6 +105,7 @@ class CommandLine {
   [[nodiscard]] CLI::App& app() { return app_; }
   /// The subcommand that was parsed.
   [[nodiscard]] const CommandDescription& used_description() const;
+  /// Executes the subcommand that was parsed. Returns its exit code.
   int execute(std::vector<std::string> program);
 
  private:

@@ -1,3 +1,5 @@
+// The width is COLUMNS, else that of the terminal, else 80 columns; at least 40 and at most 80. --help
+// describes the options in CommandDescription::often and names the others.
 #include "tools/command_line/help.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,9 @@
+// A simulation needs memory per rank and per pair of ranks, so two trials at n and 2n ranks determine a
+// quadratic.
+// - If even kMostOfPair bytes per pair fit, no trial runs. Otherwise trials double until one is long or
+//   large.
+// - More ranks may use another algorithm, so a predicted problem is confirmed by a run with all ranks and an
+//   eighth of the memory.
 #include "tools/command_line/memory_need.hpp"
 
 #include <fmt/format.h>

@@ -59,6 +59,7 @@ std::string add_settings(const std::vector<std::string>& settings, const std::ve
 CLI::Validator whole_number(std::int64_t least, std::int64_t most = INT64_MAX);
 /// A number from `least` to `most`, without a unit.
 CLI::Validator plain_number(double least, double most);
+/// One of these words.
 CLI::Validator one_of(std::vector<std::string> allowed);
 
 /// A key's description in the table of keys.
@@ -100,6 +101,7 @@ CLI::Option* add_json(CLI::App& app, bool& json);
 /// --csv, which excludes --json.
 void add_csv(CLI::App& app, bool& csv, CLI::Option* json);
 void add_svg(CLI::App& app, std::string& file, const char* description = "plot into this file, as SVG");
+/// --html
 void add_html(CLI::App& app, std::string& file);
 /// --trace, --capture
 void add_records(CLI::App& app, RecordOptions& records);

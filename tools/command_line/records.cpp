@@ -1,3 +1,5 @@
+// Names are checked before the simulation and files written after it. A file that could not be created is
+// reported once, and the command goes on: the exit code is then kNotWritten.
 #include "tools/command_line/records.hpp"
 
 #include <fmt/core.h>

@@ -1,3 +1,6 @@
+// Backends of the command line replace the configured ones. They are written back to the configuration with
+// their origin, so that reports and messages show the settings in force. Warnings include times that were set
+// without a unit, because most keys are in ns.
 #include "tools/command_line/setup.hpp"
 
 #include <fmt/format.h>

@@ -42,6 +42,8 @@ struct RunOptions {
   bool returns = false;  // run() returns even if it has nothing to do after the program
   std::vector<std::string> command;
 };
+/// Runs a program on Offramp. Returns its launcher's exit code, or one of its own. A signal that interrupted
+/// it ends this process, too.
 int run(const RunOptions& options);
 
 /// The suffix of recordings in a folder.

@@ -1,3 +1,7 @@
+// A topic belongs to a backend; `validation` exists for each backend with published figures, and a report
+// with --call is handled by receipt.cpp. An unknown topic is answered with the closest name, the backend that
+// has it, or the command that the user may have meant. hwloc is used only for the topic `config`, which needs
+// hosts.
 #include "tools/commands/explain.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,6 @@
+// Names are parsed with the functions of the model, so MPI's spellings work everywhere. Elements are set last
+// (set_elements()), because a sweep changes the size first. The host's settings serve for bands alone:
+// setting.host stays null, since one operation that the hardware declines is an answer by itself.
 #include "tools/commands/question.hpp"
 
 #include <fmt/format.h>

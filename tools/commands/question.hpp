@@ -38,7 +38,9 @@ std::size_t parse_bytes(const std::string& text);
 int parse_ranks(const std::string& text);
 /// Without elements, since a sweep changes the size first.
 Operation operation_of(const Asked& asked);
+/// Sets the number of elements. The size must be a whole number of them.
 void set_elements(Operation& operation);
+/// The setting of a forecast on this many ranks. check: also verifies the world's invariants.
 ForecastSetting setting_of(const Setup& setup, const BackendDescription& backend, int ranks,
                            bool check = false);
 

@@ -1,3 +1,6 @@
+// Times are exact, in picoseconds, and the parts add up to the call. The default sums pieces by stage,
+// because a long call has thousands; --timeline lists them. The listing shows the longest calls, JSON all of
+// them.
 #include "tools/commands/receipt.hpp"
 
 #include <fmt/core.h>

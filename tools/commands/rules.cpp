@@ -1,3 +1,5 @@
+// A file that fails does not end the others, but the exit code reports it. Operations that stay unfinished by
+// these rules are listed on standard error, beside the times of the others.
 #include "tools/commands/rules.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,6 @@
+// A scaled program is as good as its test. Every output therefore shows how many calls of the largest
+// recording the smaller ones predict, and lists the assumptions: CPU times of another size, sizes that grow
+// beyond the recorded ones, and dependence on the order of arrival.
 #include "tools/commands/scaled_program.hpp"
 
 #include <fmt/format.h>

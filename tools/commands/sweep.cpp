@@ -1,3 +1,6 @@
+// The number of values is computed before any is made, so that a typing error does not fill the memory. A
+// small tolerance keeps TO in the list despite rounding. Ends with different units are converted to one. A
+// crossover is a change between neighbouring points that both have times.
 #include "tools/commands/sweep.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// Rows with a published bound instead of a figure have no error. The plot has a line where both figures are
+// equal, and one series per unit; fitted figures are series of their own.
 #include "tools/commands/validation.hpp"
 
 #include <fmt/core.h>

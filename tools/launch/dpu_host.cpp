@@ -1,3 +1,6 @@
+// A card has several PCI functions with one bus address, and counts once. Indices of NUMA nodes are hwloc's
+// logical ones, for cards and cores alike. A file from a newer hwloc is recognised by its version, since
+// hwloc only reports that it cannot read it.
 #include "tools/launch/dpu_host.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// These are warnings and never prevent the start. A preloaded library counts as an MPI tool if its ELF
+// symbols define MPI functions; Offramp and MPI libraries themselves are left out by name.
 #include "tools/launch/launch_notes.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// The exit codes are listed here because both subcommands return the launcher's code if the program ran.
 #include "tools/launch/launch_options.hpp"
 
 #include <utility>

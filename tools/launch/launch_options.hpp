@@ -22,6 +22,7 @@ class LaunchOptions {
   LauncherOptions launcher_;
 };
 
+/// The exit codes of run and record, for their help.
 std::vector<ExitMeaning> launch_exits();
 
 }  // namespace offramp::tool

@@ -1,3 +1,7 @@
+// A launcher's kind is found by its name or the file that it links to, and only then by running it with
+// --version, which starts a process. Each program after a colon needs Open MPI's and Slurm's words again,
+// while Hydra's -genv applies to all. An option with an unknown number of values makes the following program
+// unknown, too.
 #include "tools/launch/launcher.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,6 @@
+// An object is used only if its build ID is that of the recording, since another build has other lines at the
+// same offsets. All offsets of one object are looked up by one call of addr2line, since reading the symbols
+// of a large program takes long. A failure is reported once per object.
 #include "tools/launch/places.hpp"
 
 #include <fmt/core.h>

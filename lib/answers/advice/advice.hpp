@@ -57,8 +57,10 @@ struct Candidate {
 
   /// The end of the run, or of the communication if no computing is known.
   [[nodiscard]] Time end() const { return run ? run->end : result.modelled_time; }
+  /// end() at the baseline's link rate, or at the own rate if that is not higher.
   [[nodiscard]] Time fair_end() const { return at_equal_link.value_or(end()); }
   [[nodiscard]] const ReplayResult& fair_result() const { return equal_result ? *equal_result : result; }
+  /// True if its time may be compared: it has a result and carries the program.
   [[nodiscard]] bool counts() const { return refused.empty() && why_not.empty(); }
 };
 
@@ -80,6 +82,7 @@ struct Sides {
 
   /// The better of the options without cost: other algorithms, or a progress thread.
   [[nodiscard]] std::optional<Time> at_no_cost() const { return is_by_thread() ? threaded : tuned; }
+  /// True if a progress thread is the better one of these.
   [[nodiscard]] bool is_by_thread() const { return threaded && (!tuned || *threaded < *tuned); }
 };
 
@@ -140,6 +143,7 @@ struct Influence {
   std::optional<double> at_less = {};
   std::optional<double> at_more = {};
 
+  /// The size of the effect: the larger logarithm of the two ratios to `now`, the present ratio.
   [[nodiscard]] double span(double now) const;
   /// True if at one of the values the other side is better.
   [[nodiscard]] bool turns_round(double now) const;
@@ -165,6 +169,7 @@ struct AlgorithmChoice {
   std::string best;         // the fastest algorithm
   Time fastest;
 
+  /// The time that all calls of a rank save together.
   [[nodiscard]] Time gain() const {
     return Time::ps((usual.count() - fastest.count()) * static_cast<std::int64_t>(calls));
   }
@@ -224,9 +229,12 @@ class Advisor {
   void rank_backends();
   /// Compares the sides, and determines the certainty of the answer.
   void weigh();
+  /// Finds collectives of the program that are faster with another algorithm of the baseline.
   void find_algorithms();
   /// Weighs again if a mix is better than every other side.
   void find_mix();
+  /// Replays with half and twice the value of parameters of the best hardware and the baseline: those with an
+  /// open source (is_open()), and those that both sides have in some form, such as the latency.
   void find_influences();
 
   /// Candidates that count, the fastest at equal link rates first; then the others.
@@ -254,7 +262,9 @@ class Advisor {
   /// True if an empty mix() means that no mix is faster. False if the search was cut short, or if the
   /// configuration has routes of its own.
   [[nodiscard]] bool knows_mix() const { return knows_mix_; }
+  /// True if an empty algorithms() means that none is faster. False if the search was cut short.
   [[nodiscard]] bool knows_algorithms() const { return knows_algorithms_; }
+  /// True if the times of runs include the program's computing.
   [[nodiscard]] bool has_computing() const { return has_computing_; }
   /// The time limit or the user ended a search.
   [[nodiscard]] bool cut_short() const { return cut_short_; }

@@ -1,3 +1,6 @@
+// Each AnswerKind has its own sentence and its own next command. Bars and the candidate's time are at the
+// baseline's link rate (fair_end()), so a faster link alone never wins; it is a kind of its own. The
+// certainty comes from certainty.cpp, the arguments against the answer from objections.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>

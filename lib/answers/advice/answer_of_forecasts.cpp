@@ -1,3 +1,6 @@
+// One operation has no computing, no waiting, and no mix, so the answer is a comparison of two times. It is
+// certain only if the ratio stays on one side of 1 with both models' errors and with the slowest and the
+// fastest node memory.
 #include <fmt/format.h>
 
 #include <algorithm>

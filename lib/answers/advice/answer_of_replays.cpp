@@ -1,3 +1,7 @@
+// With one side, the answer describes that replay. With several, it names the fastest side that carries the
+// program. Free algorithms of the baseline are preferred to hardware: they have to save kWorthwhile, and the
+// hardware has to be faster by that share. `offramp advise` searches for further candidates; this file
+// compares the given ones only.
 #include <fmt/format.h>
 
 #include <algorithm>

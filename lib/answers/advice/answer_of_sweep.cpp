@@ -1,3 +1,5 @@
+// The answer names the point at which a backend has its lowest ratio to the first side. The shortest time
+// would be misleading: the machine itself changes along a sweep, so only times of one point are comparable.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// The range of a ratio assumes that both models are off by the error that nine tenths of their comparisons
+// with measurements stay below (operation_errors()). Fitted figures do not count as comparisons. If either
+// model has no comparison, the certainty is unknown, and the answer gives the reason.
 #include <fmt/format.h>
 
 #include <cmath>

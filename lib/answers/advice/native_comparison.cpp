@@ -1,3 +1,7 @@
+// The replay uses the nodes and ranks per node of the recorded run, without routes and stragglers, whatever
+// machine is configured. Runs that such a world cannot represent are not compared: Offramp carried the
+// messages, cores were short, or ranks were not placed host by host. If the model is off by more than a
+// quarter, the next step is a calibration.
 #include "lib/answers/advice/native_comparison.hpp"
 
 #include <fmt/format.h>

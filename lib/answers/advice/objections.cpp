@@ -1,3 +1,6 @@
+// An answer about a run becomes "unknown" if a tenth of the time in calls, or of the bytes, has no model.
+// Otherwise objections are ordered: a parameter whose change by a factor of 2 reverses the answer, a free
+// alternative, other machines, close candidates, memory.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Each point has an advisor of its own that only ranks the backends. A backend that carried fewer ranks and
+// failed at its last point is not tried again at more, and its reason is repeated. A paying range consists of
+// consecutive compared points, without interpolation between them.
 #include "lib/answers/advice/rank_curve.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// otf2_problem() is for commands, which call it before a replay that may take long. A build without the OTF2
+// library has the same functions, which return the reason, so callers need no conditional code.
 #include "lib/answers/otf2/otf2_output.hpp"
 
 #include <fmt/format.h>

@@ -9,6 +9,7 @@
 
 namespace offramp::otf2 {
 
+/// Both as write_otf2() of otf2_output.hpp, which has checked the folder.
 std::string write_archive(const Timeline& timeline, const std::string& program, const std::string& folder);
 std::string write_program(const trace::Program& program, const std::string& folder,
                           std::vector<std::string>& unsupported);

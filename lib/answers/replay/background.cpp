@@ -1,3 +1,6 @@
+// A destination is a function of seed, node, and round, so the traffic does not depend on the order in which
+// the world runs its ranks. Messages are synchronous: a send is complete when it is received, so kWindow
+// limits the messages in flight. A round that finds the window full is skipped and not made up for.
 #include "lib/answers/replay/background.hpp"
 
 #include <fmt/format.h>

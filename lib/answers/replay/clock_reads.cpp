@@ -1,3 +1,6 @@
+// The counts of all ranks precede the reads, so a rank seeks to its own part. The file is input of a later
+// run and may be damaged: each count, and then their sum, is compared with its size before memory is
+// reserved.
 #include "lib/answers/replay/clock_reads.hpp"
 
 #include <fmt/format.h>

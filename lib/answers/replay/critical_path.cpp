@@ -1,3 +1,7 @@
+// Walks back from the rank that ends last. At each wait it jumps to the sender, at the time when the message
+// began; the time between two waits is work of that rank. Waits later than the current time are dropped for
+// good, since the time only decreases. One pass over all waits, after a sort of the few that are out of
+// order.
 #include "lib/answers/replay/critical_path.hpp"
 
 #include <algorithm>

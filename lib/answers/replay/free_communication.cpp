@@ -1,3 +1,6 @@
+// Free communication is a backend, so the replay over it is the same as over hardware. A collective makes a
+// rank wait only for the ranks whose data it receives. Two algorithms suffice for that: through a centre,
+// which gathers or spreads or both, and from rank to rank for prefix operations.
 #include "lib/answers/replay/free_communication.hpp"
 
 namespace offramp {

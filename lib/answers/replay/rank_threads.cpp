@@ -1,3 +1,6 @@
+// One reader serves all threads of a rank, so events of other threads are queued while one thread looks for
+// its own. Above kMostQueued a thread without an event sleeps until the others have consumed half. An event
+// that may not begin sleeps on the number of the event that must begin first, and begun() wakes it.
 #include "lib/answers/replay/rank_threads.hpp"
 
 #include <algorithm>

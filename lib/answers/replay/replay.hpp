@@ -67,6 +67,7 @@ class ReplayEvents {
   virtual void begins(const ThreadPosition& place, const ReplayedEvent& replayed) = 0;
   /// Within the event that began last, the program learns that an operation has completed.
   virtual void completed(const ThreadPosition& place, std::uint64_t request, const Received& received) = 0;
+  /// The event that began last has ended.
   virtual void ended(const ThreadPosition& place) = 0;
 };
 

@@ -1,3 +1,5 @@
+// A log costs time per operation, so options() requests only the callbacks that are needed. Beyond kMostWaits
+// the critical path is omitted: a path of the first waits only would be wrong.
 #include "lib/answers/replay/replay_log.hpp"
 
 #include <utility>

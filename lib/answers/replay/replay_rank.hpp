@@ -50,6 +50,7 @@ class ReplayRun final : public ChoiceObserver {
 
   /// Only the first error counts.
   void fail(const std::string& what);
+  /// Counts an event and calls Options::progress when it is due, which may end the replay.
   void count_event();
 
   /// The index of a function's counter, the same for all ranks.
@@ -60,6 +61,7 @@ class ReplayRun final : public ChoiceObserver {
     const std::string_view name = result.functions[function];
     return !name.starts_with("MPI_I") && !name.starts_with("MPI_Start");
   }
+  /// The observers of a world that runs this replay.
   [[nodiscard]] WorldOptions observed();
   void chosen(int rank, const Operation& operation, Handling handling, std::string_view reason) override;
   void send_failed(int rank) override;
@@ -73,6 +75,7 @@ class ReplayRun final : public ChoiceObserver {
   const Members& members_of(const std::vector<int>& members, const ReplayJob& job, bool all);
   /// The number of communicators with these members and this id.
   std::uint32_t number_of(const Members& members, std::uint64_t id);
+  /// Counts the beginning of a phase. Returns its index in the result's phases.
   std::size_t phase(std::int64_t level, const std::string& name);
 
   /// Checks that all members issue the same `number`-th collective of a communicator; no operation: a clock

@@ -1,3 +1,6 @@
+// A rank's time is that of its clock, or the sum over its threads where it has several. Efficiencies are the
+// factors of POP: load balance, serialisation (free communication, no transfer), and transfer. They are not
+// computed if a rank computes longer than the run over free communication lasts, as threads of a rank may.
 #include "lib/answers/replay/replay_result.hpp"
 
 #include <algorithm>

@@ -122,6 +122,7 @@ struct Computing {
     return gaps.seconds() > kShare * (sum + gaps).seconds();
   }
 
+  /// True if something was computed.
   [[nodiscard]] bool any() const { return sum > Time(); }
   [[nodiscard]] Time mean() const { return ranks > 0 ? Time::ps(sum.count() / ranks) : Time(); }
   /// The largest over the mean.

@@ -1,3 +1,6 @@
+// A setting is complete before a world is made. The baseline carries what the backend declines. Further
+// backends are numbered in the order of their first routes, as WorldBackend counts them. The library of a
+// recording selects the baseline's algorithms only where the configuration does not.
 #include "lib/answers/replay/world_setting.hpp"
 
 #include <fmt/core.h>

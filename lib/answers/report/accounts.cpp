@@ -1,3 +1,7 @@
+// A call's receipt is added to four tables at once: functions, sizes (a row per power of two), phases, and
+// call sites. Functions, call sites, and pairs of ranks are sorted and cut to the limits of a report only at
+// the end. accounts_of() replays with the recorded computing: without it, waiting for other ranks would be
+// missing.
 #include "lib/answers/report/accounts.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,6 @@
+// The layout is fixed for a terminal of 80 columns: fourteen lines, 74 characters behind a label, bars of at
+// most 28. Text is cut at clauses and names before it is folded. Two times are printed in the unit of the
+// longer one, so that they can be compared at a glance.
 #include "lib/answers/report/answer.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,6 @@
+// Uses the dynamic loader only: dladdr1() finds the object and its load address, and dl_iterate_phdr() its
+// notes in memory, so no file is opened or parsed. The offset is the address less the load address, as in the
+// object's symbol table, which makes it independent of address randomisation.
 #include "lib/answers/report/call_sites.hpp"
 
 #include <dlfcn.h>

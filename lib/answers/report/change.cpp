@@ -1,3 +1,7 @@
+// The interval is Welch's, with degrees of freedom after Satterthwaite. Student's t at 97.5 % comes from a
+// table for whole degrees, rounded down, which widens the interval. Beyond 30 degrees it is 1.96 + 2.5 /
+// degrees. Communication is modelled and needs no interval unless it contains recorded waiting or an order of
+// arrival (why_not).
 #include "lib/answers/report/change.hpp"
 
 #include <fmt/format.h>

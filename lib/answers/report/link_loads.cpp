@@ -1,3 +1,6 @@
+// A link's load is the sum of the rates of the trains on it. Rates of the same moment are added before a
+// value is written, so a train that follows another one leaves no notch. Links are ordered by bits, and the
+// first kMostTracks get a track.
 #include "lib/answers/report/link_loads.hpp"
 
 #include <fmt/format.h>

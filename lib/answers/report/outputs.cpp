@@ -1,3 +1,6 @@
+// Called before the launch and again in MPI_Init, so that a run of hours does not end with an unwritable
+// file. Two outputs with one target are refused, since the later would replace the earlier. Targets are
+// compared rather than names, because several names, also links, may lead to one file.
 #include "lib/answers/report/outputs.hpp"
 
 #include <fmt/format.h>

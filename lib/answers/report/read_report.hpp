@@ -13,6 +13,8 @@ inline constexpr std::size_t kLargestReport = std::size_t{1} << 30;
 
 /// file: its name, for messages. An error names the field.
 Result<RunReport> parse_report(std::string_view text, const std::string& file);
+/// Reads a file of at most kLargestReport bytes. The error for a recording names the command that makes a
+/// report.
 Result<RunReport> read_report(const std::string& file);
 
 }  // namespace offramp

@@ -1,3 +1,6 @@
+// A call's number is given when it is entered, and the calls of several threads end in another order, so
+// entry() sorts. In the JSON, function names are literals and need no escaping; names of units and stages are
+// escaped by the JSON library. Stages are listed once, and spans refer to them by index.
 #include "lib/answers/report/receipts.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,6 @@
+// Facts of a recording and of the host are untrusted text that ends up in terminals and pages. They pass
+// clean_text(), which accepts UTF-8 by the rules of RFC 3629 and no control characters. Cores are counted as
+// pairs of package and core, which does not count hardware threads.
 #include "lib/answers/report/run_facts.hpp"
 
 #include <fmt/format.h>

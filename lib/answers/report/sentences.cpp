@@ -1,3 +1,5 @@
+// A threshold decides whether a sentence is worth a line: less than 1 % without a model is not mentioned, and
+// equal link rates need no remark.
 #include "lib/answers/report/sentences.hpp"
 
 #include <fmt/format.h>

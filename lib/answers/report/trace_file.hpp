@@ -16,6 +16,7 @@ bool is_compressed(std::string_view path);
 /// Parts of a trace in order. Not thread safe.
 class TraceFile {
  public:
+  /// The file has a temporary name until finish().
   static Result<TraceFile> create(const std::string& path);
   TraceFile(TraceFile&& other) noexcept;
   TraceFile& operator=(TraceFile&&) = delete;

@@ -11,6 +11,7 @@ namespace offramp {
 /// Indented; what is no UTF-8 is replaced. The report has a lane.
 std::string report_text(const RunReport& report);
 
+/// The parts of a report, with the fields of docs/report.md.
 nlohmann::ordered_json json_of(const ReportAnswer& answer);
 nlohmann::ordered_json json_of(const ReportLane& lane);
 /// When, where and with what it was made, and "computing" where it is known.

@@ -1,3 +1,6 @@
+// A name is judged by the place that it leads to, with all links resolved. Links that begin with the output's
+// stem count, too, because parts of a recording and captures have derived names. A folder that cannot be
+// resolved is compared by its text.
 #include "lib/base/configuration/found_file.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// Bounds are checked while parsing: a detour is at most Noise::kMostDuty of its period, a factor at most
+// SlowNodes::kMostFactor. The factor follows the last colon, since "random:4:1.5" has two.
 #include "lib/base/configuration/straggler_text.hpp"
 
 #include <cmath>

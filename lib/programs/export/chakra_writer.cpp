@@ -1,3 +1,7 @@
+// Writes one file per rank (PATH.RANK.et, a metadata message and then one message per node) and the
+// communicators to PATH.json. Chakra knows only waits for the end of a node, and a send there ends when the
+// message is on its way; waits_of() rewrites the graph's dependences. Durations are whole microseconds, and
+// remainders are carried over, so a rank's computing is short by less than one.
 #include <fmt/format.h>
 #include <unistd.h>
 

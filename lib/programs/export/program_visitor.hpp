@@ -37,6 +37,7 @@ class ProgramVisitor {
     std::uint64_t request = 0;  // its id on this rank, unless it is blocking or buffered
   };
 
+  /// Computing before the next call.
   virtual void compute(std::uint64_t nanoseconds) = 0;
   virtual void message(const MessageCall& message) = 0;
   /// Waits for recorded requests that have not been waited for yet.
@@ -45,9 +46,11 @@ class ProgramVisitor {
   /// the format supports that.
   virtual void collective(const recording::Event& event, const recording::Reader& reader,
                           std::span<const int> members, std::optional<std::uint64_t> request) = 0;
+  /// False: they are visited as blocking collectives, and reported as unsupported.
   [[nodiscard]] virtual bool holds_nonblocking_collectives() const { return false; }
   virtual void end() = 0;
 
+  /// Adds the line once.
   void unsupported(std::string_view kind);
   /// Only the first failure counts; it ends the walk.
   void fail(std::string what);

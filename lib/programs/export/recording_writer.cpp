@@ -1,3 +1,6 @@
+// A recording has one table of function names for all ranks, but names are known only as ranks are read. The
+// recorder therefore gets a table of kMost empty names, which Names fills. One recorder is passed on from
+// rank to rank. Without recorded arrival, the replay decides what wildcards match (kArrivalFact).
 #include <fmt/format.h>
 
 #include <deque>

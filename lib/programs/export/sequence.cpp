@@ -1,3 +1,6 @@
+// Communicators get ids by their lists of members: members are visited one after the other, and all of them
+// have to find the same id. Two communicators with equal members are therefore one. A program that is a graph
+// already is passed through.
 #include "lib/programs/export/sequence.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,6 @@
+// A trace is untrusted: each value is checked for its range and for overflow before it is used. A negative
+// rank that is not the library's MPI_ANY_SOURCE is MPI_PROC_NULL. A negative tag of a receive is MPI_ANY_TAG
+// in every library.
 #include "lib/programs/import/call_arguments.hpp"
 
 #include <fmt/format.h>

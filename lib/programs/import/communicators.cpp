@@ -1,3 +1,7 @@
+// Runs the makings of all ranks like a simulation: a rank continues until it makes a communicator that other
+// members have not reached. The n-th communicator made from one parent is the same for all its members, since
+// MPI requires one order. Each constructor is a split by colour and key (place_of()), and the sides of grids
+// are kept for MPI_Cart_sub.
 #include "lib/programs/import/communicators.hpp"
 
 #include <fmt/format.h>

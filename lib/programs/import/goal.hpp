@@ -37,12 +37,14 @@ inline constexpr GoalCollectiveName kGoalCollectives[] = {{"bcast", OperationKin
 
 /// The members of each group: the ranks with a collective of it, ascending.
 using GoalGroups = std::map<std::uint32_t, std::vector<std::uint64_t>>;
+/// Adds a rank to a group. Ranks come in ascending order, and may come several times in a row.
 void add_member(GoalGroups& groups, std::uint32_t group, std::size_t rank);
 
 /// The collectives of one rank. A group of all ranks is the world, others are communicators.
 class GoalCommunicators {
  public:
   GoalCommunicators(const GoalGroups& groups, std::size_t ranks) : groups_(groups), ranks_(ranks) {}
+  /// The collective as an event on its communicator. Fails if its root is not in its group.
   Result<recording::Event> event(const GoalCollective& collective);
   /// The graph, with its communicators and with its collectives in the order of their instances.
   Graph complete(Graph graph);

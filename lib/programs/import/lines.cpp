@@ -1,3 +1,5 @@
+// A line within a block is returned as a view into it. Only a line across blocks is copied, and its length is
+// limited, so that a file without newlines does not fill the memory.
 #include "lib/programs/import/lines.hpp"
 
 #include <fmt/format.h>

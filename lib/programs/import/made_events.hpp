@@ -81,6 +81,7 @@ class MadeEvents : public recording::UnrecordedReader {
   void rest(std::uint64_t nanoseconds);
   /// A number for Event::list of an event that is made before make_more() returns.
   std::uint32_t intern(std::span<const std::uint64_t> values);
+  /// Adds an event, with the time passed to compute() and rest() since the last one.
   void add(const recording::Event& event);
   /// Names the function of the newest event.
   void name_last(const std::string& function);
@@ -105,6 +106,7 @@ class MadeEvents : public recording::UnrecordedReader {
   /// A wait for, or the end of, one request.
   void end_of(std::uint64_t request, recording::EventKind kind, MpiFunction call = MpiFunction::kOther);
   void wait_for(std::uint64_t request) { end_of(request, recording::EventKind::kWait, MpiFunction::kWait); }
+  /// One call that waits for all of them, or for some with the flags kAny and kSome of recording::EventFlag.
   void wait_for(std::span<const std::uint64_t> requests, MpiFunction call = MpiFunction::kWaitall,
                 std::uint8_t flags = 0);
   /// The numbers of requests and of events so far.

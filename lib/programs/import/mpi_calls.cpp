@@ -1,3 +1,7 @@
+// Two passes over each rank. look_through() collects the makings of communicators, whose members depend on
+// all ranks, and the evidence for the MPI library. CallEvents then turns calls into events. Time between two
+// calls is computing. Failed tests are no events; a successful one is a wait, and a wait for some without a
+// known outcome is left to the world.
 #include "lib/programs/import/mpi_calls.hpp"
 
 #include <fmt/format.h>

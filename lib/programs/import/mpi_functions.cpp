@@ -1,3 +1,6 @@
+// A function is looked up in three lists: point-to-point and communicators by name, collectives by the names
+// in kOperationKinds, and local functions by prefix. Any other name counts as unknown rather than local, so
+// that a function of a later MPI is reported instead of taking no time unnoticed.
 #include "lib/programs/import/mpi_functions.hpp"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// MPICH's handles are fixed numbers (mpi.h), Open MPI's are addresses in C and small numbers in Fortran.
+// Without such evidence, a send to rank -1 is MPICH's: a negative destination is MPI_PROC_NULL, which is -1
+// in MPICH and -2 in Open MPI.
 #include "lib/programs/import/mpi_library.hpp"
 
 #include "lib/programs/import/mpi_calls.hpp"

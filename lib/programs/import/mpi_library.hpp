@@ -22,6 +22,7 @@ struct MpiLibrary {
 /// Collects evidence from the calls of all ranks.
 class MpiLibraryEvidence {
  public:
+  /// Looks at the current call, which is one of this function.
   void look_at(Calls& calls, const Function& function);
   /// Open MPI without other evidence.
   [[nodiscard]] MpiLibrary library() const;

@@ -1,3 +1,7 @@
+// A first pass over all ranks (add()) collects sums per collective; only collectives with blocks of different
+// sizes store a value per member. settled() then inverts Score-P's sums. MPI_IN_PLACE shows by divisibility,
+// since a sum then lacks one block. Blocks of alltoallv are unknown: they are shared out in proportion, such
+// that both sides of a pair compute the same size.
 #include "lib/programs/import/otf2_collectives.hpp"
 
 #include <fmt/format.h>

@@ -38,6 +38,7 @@ class Collectives {
   class OfRank {
    public:
     OfRank(const Collectives& all, int rank) : all_(all), rank_(rank) {}
+    /// The arguments of the rank's next collective on the item's communicator.
     CollectiveCall next(const Item& item);
 
    private:

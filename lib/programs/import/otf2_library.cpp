@@ -1,3 +1,5 @@
+// The library prints its errors and returns codes without details. The callback keeps the first message of
+// the thread, which names the cause; text_of() returns it with the code's meaning.
 #include "lib/programs/import/otf2_library.hpp"
 
 #include <fmt/format.h>

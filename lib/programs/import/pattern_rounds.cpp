@@ -1,3 +1,5 @@
+// Rounds are not stored: next() counts events and rounds, and the pattern computes event number N.
+// Communicators come before the first round. A wait lists its requests by distance, the oldest first.
 #include "lib/programs/import/pattern_rounds.hpp"
 
 #include <cmath>

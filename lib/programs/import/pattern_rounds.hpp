@@ -39,6 +39,7 @@ class PatternRounds : public recording::UnrecordedReader {
  protected:
   /// The number of events in a round.
   [[nodiscard]] virtual std::size_t count() const = 0;
+  /// The number-th event of a round, both counted from 0.
   [[nodiscard]] virtual recording::Event event(std::size_t number, int round) = 0;
 
   [[nodiscard]] int rank() const { return rank_; }
@@ -56,6 +57,7 @@ class PatternRounds : public recording::UnrecordedReader {
   std::uint32_t communicator(std::vector<std::uint64_t> members, std::uint64_t id);
   /// Returns the list's number for events. The values may be changed each round.
   std::uint32_t intern(std::vector<std::uint64_t> values);
+  /// The values of a list, by the number from intern().
   std::vector<std::uint64_t>& interned(std::uint32_t number) { return lists_[number - 1]; }
   /// Reductions add 32-bit floats, or combine bytes if the size does not allow that.
   [[nodiscard]] recording::Event collective(OperationKind operation, bool blocking,

@@ -1,3 +1,6 @@
+// Survey reads all ranks once and refuses phases that cannot be separated: requests, messages, or collectives
+// of some members would cross a border. Messages are counted per communicator, pair, and tag; they are not
+// checked if the matches of wildcards are unknown. PhaseReader then filters each rank as it is read.
 #include "lib/programs/import/phase.hpp"
 
 #include <fmt/format.h>

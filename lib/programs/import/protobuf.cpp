@@ -1,3 +1,5 @@
+// Reading accepts every wire type but the deprecated groups, and rejects varints beyond 64 bits and fields
+// beyond their message, since the bytes come from a file. Writing needs varints and bytes only.
 #include "lib/programs/import/protobuf.hpp"
 
 namespace offramp::trace {

@@ -40,8 +40,11 @@ class Fields {
 /// Adds the values of a repeated number, packed or not. Returns false if they are invalid.
 bool add_numbers(const Field& field, std::vector<std::uint64_t>& values);
 
+/// Appends the number alone, without a field.
 void put_varint(std::string& bytes, std::uint64_t value);
+/// Appends a field of the type varint.
 void put_number(std::string& message, std::uint32_t field, std::uint64_t value);
+/// Appends a field of bytes: a text, or an encoded message.
 void put_bytes(std::string& message, std::uint32_t field, std::string_view value);
 
 }  // namespace offramp::trace

@@ -1,3 +1,6 @@
+// The folder is listed instead of probing names, because numbers may have leading zeros ("run-012"). Two
+// files of one rank ("run-1", "run-01") and missing ranks are errors. A file is open only while it is read,
+// since ranks may outnumber the files that a process can open.
 #include "lib/programs/import/rank_files.hpp"
 
 #include <dirent.h>

@@ -1,3 +1,7 @@
+// The format is SMPI's replayer's, in its versions before and since SimGrid 3.20, which added tags and names
+// of requests. Until then, a wait means the newest request. Numbers are doubles there, so all are limited to
+// 2^53. Trailing types are optional; the tracer leaves out some counts of 0, which shows by the number of
+// columns.
 #include "lib/programs/import/smpi_rank.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// A trace names a type by its number only: size and class of its elements follow from this table. Several
+// numbers have equal entries, and smpi_type_of() returns the first.
 #include "lib/programs/import/smpi_types.hpp"
 
 #include <algorithm>

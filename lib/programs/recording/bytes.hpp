@@ -21,6 +21,7 @@ inline std::string_view text_of(ByteSpan bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+/// Little-endian on any machine. `at` must have room for the word.
 template <typename Word>
 void put_word(std::uint8_t* at, Word word) {
   for (std::size_t i = 0; i < sizeof word; ++i) at[i] = static_cast<std::uint8_t>(word >> (8 * i));
@@ -48,6 +49,7 @@ inline std::uint8_t* put_varint(std::uint8_t* at, std::uint64_t number) {
   *at++ = static_cast<std::uint8_t>(number);
   return at;
 }
+/// The size of the number as a varint.
 constexpr std::size_t varint_bytes(std::uint64_t number) {
   std::size_t bytes = 1;
   for (; number >= 0x80; number >>= 7U) ++bytes;
@@ -58,6 +60,7 @@ constexpr std::size_t varint_bytes(std::uint64_t number) {
 /// old memory until the new one is in place.
 class Payload {
  public:
+  /// Appends a varint. Readers see it after commit().
   void put(std::uint64_t number) {
     reserve(kMostVarintBytes);
     end_ = static_cast<std::size_t>(put_varint(&data_[end_], number) - data_.get());
@@ -108,11 +111,13 @@ class Cursor {
   [[nodiscard]] std::size_t position() const { return at_; }
   /// Null if there is no problem so far.
   [[nodiscard]] const char* problem() const { return problem_; }
+  /// Notes the first problem, and skips the rest. problem: a literal.
   void fail(const char* problem) {
     if (problem_ == nullptr) problem_ = problem;
     at_ = bytes_.size();
   }
 
+  /// A varint of at most 64 bits.
   std::uint64_t number() {
     std::uint64_t number = 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {
@@ -130,6 +135,7 @@ class Cursor {
     if (value <= most) return value;
     return fail(problem), 0;
   }
+  /// Refers to the bytes that the cursor reads.
   ByteSpan bytes(std::size_t count) {
     if (count > left()) return fail("it ends within a text"), ByteSpan{};
     at_ += count;

@@ -1,3 +1,6 @@
+// A block is checked before it is decoded: length, checksum, rank, column, and position in its sequence.
+// Errors name rank, column, block, and byte. The error is shared by all columns of a rank, so the first one
+// ends them all.
 #include "lib/programs/recording/column_reader.hpp"
 
 #include <fmt/format.h>

@@ -37,6 +37,7 @@ constexpr bool is_choice(const Event& event) {
 /// Encodes new events relative to the last one of the same kind. Writer and reader have one object per block.
 class EventDeltas {
  public:
+  /// Writes only the fields that differ.
   void put(Payload& payload, const Event& event);
   /// kind: below EventKind::kCount.
   Event get(Cursor& cursor, EventKind kind);

@@ -1,3 +1,6 @@
+// A block is decoded on its own, with symbols (different events), a window of the last kWindow symbols for
+// copies, and its own lists and names. Names are also numbered across blocks. A list of all ranks, which a
+// communicator of the whole program has, is recognised while it is decoded and not stored (all_ranks()).
 #include "lib/programs/recording/event_reader.hpp"
 
 #include <algorithm>

@@ -44,6 +44,7 @@ class EventWriter {
   }
   /// Adds any other event.
   const Entry* add(const Event& event);
+  /// The number of a list in this block, for Event::list. 0: it is empty.
   std::uint32_t list(std::span<const std::uint64_t> values);
   /// For Event::site: the number of a call site without one so far. 0 if there are too many.
   std::uint32_t site(std::string_view name);

@@ -94,13 +94,16 @@ struct PartHeader {
 };
 inline constexpr std::size_t kPartHeaderBytes = 32;
 std::array<std::uint8_t, kPartHeaderBytes> encode(const PartHeader& header);
+/// Fails for other versions, and for a wrong checksum or rank.
 Result<PartHeader> decode_part_header(ByteSpan bytes);
 
 /// The beginning of a recording of all ranks.
 inline constexpr std::size_t kFileStartBytes = 24;
+/// The whole header of a recording.
 std::string encode(const Description& description);
 /// The size of the whole header in bytes, from its first kFileStartBytes bytes.
 Result<std::size_t> file_header_bytes(ByteSpan start);
+/// header: may be followed by other bytes. Fails for a wrong checksum.
 Result<Description> decode_file_header(ByteSpan header);
 
 /// Returns true for the columns that index blocks in the file or in parts beside it.
@@ -111,6 +114,7 @@ constexpr bool is_index(Column column) {
 /// The last bytes of a complete recording: the offset of the index.
 inline constexpr std::size_t kEndMarkBytes = 24;
 std::array<std::uint8_t, kEndMarkBytes> encode_end_mark(std::uint64_t index_offset);
+/// The offset. `nullopt` if these are not exactly the bytes of an end mark.
 std::optional<std::uint64_t> decode_end_mark(ByteSpan bytes);
 
 }  // namespace offramp::recording

@@ -1,3 +1,5 @@
+// Numbers of a file are limited to 2^60 ns when they are read, and so is the sum over call sites, so later
+// sums cannot overflow. Names are made printable here. At most kMostCallTimes sites are written.
 #include "lib/programs/recording/native_run.hpp"
 
 #include <algorithm>

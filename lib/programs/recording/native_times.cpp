@@ -1,3 +1,5 @@
+// If one rank lacks native times, so does the program: a mean over the others would be misleading. Ranks are
+// placed in blocks if each host appears once in rank order and all but the last have equally many ranks.
 #include "lib/programs/recording/native_times.hpp"
 
 #include <algorithm>

@@ -109,6 +109,7 @@ class Recorder {
   [[nodiscard]] const std::string& problem() const { return store_.problem(); }
   /// The number of events in the whole recording so far.
   [[nodiscard]] std::uint64_t events() const { return ended_ ? last_event_ : events_; }
+  /// The bytes of all blocks, in the file, in memory, and still open.
   [[nodiscard]] std::uint64_t bytes() const;
 
  private:

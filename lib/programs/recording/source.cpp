@@ -1,3 +1,6 @@
+// Only regular files are accepted, and a file is opened without blocking, so that a FIFO is rejected instead
+// of waited for. Reads use pread(), which shares no position, so threads may read concurrently. The size is
+// that at opening: a file that shrinks returns fewer bytes.
 #include "lib/programs/recording/source.hpp"
 
 #include <fcntl.h>

@@ -1,3 +1,6 @@
+// After a write error (a full disk) finished blocks stay in the file, which is cut to the last complete one,
+// and later blocks go to memory. append_tail() only writes and never allocates, as it runs in signal
+// handlers; the next append() cuts the tail off again.
 #include "lib/programs/recording/store.hpp"
 
 #include <unistd.h>

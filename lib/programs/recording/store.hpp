@@ -23,6 +23,7 @@ class BlockStore {
   bool append(const BlockHeader& header, ByteSpan payload);
   /// Writes an open block after the finished ones, until the next append(). Needs a file. Async-signal-safe.
   void append_tail(const BlockHeader& header, ByteSpan payload, ByteSpan rest);
+  /// Removes the blocks of append_tail() from the file.
   void drop_tail();
   [[nodiscard]] bool has_tail() const { return tail_ > 0; }
 

@@ -1,3 +1,6 @@
+// A call is exact if function, peer, tag, size, and lists agree at the same position. A missing call
+// therefore makes all later ones of the rank wrong. Call sites and communicator ids are excluded, since they
+// differ between runs of the same program.
 #include "lib/programs/scale/comparison.hpp"
 
 #include <fmt/format.h>

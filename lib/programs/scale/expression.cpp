@@ -1,3 +1,6 @@
+// Arithmetic is in whole numbers. Products of learned factors are checked for overflow, and a quotient or
+// root that is not whole is undefined. A rule thus matches a sample exactly or not at all; only kShare and
+// kFace round, as programs do.
 #include "lib/programs/scale/expression.hpp"
 
 #include <fmt/format.h>

@@ -87,6 +87,7 @@ struct Expression {
   std::int64_t c = 0;
   std::int64_t d = 0;
 
+  /// `nullopt` if it is undefined at this place.
   [[nodiscard]] std::optional<std::int64_t> value(const EvaluationPoint& place) const;
   [[nodiscard]] std::string text() const;
   /// Returns true if the value is the same at all places.

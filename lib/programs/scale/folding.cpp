@@ -1,3 +1,7 @@
+// Folding is greedy: after each call, Folder looks whether the newest nodes are another turn of an earlier
+// loop, or repeat the nodes before them. Candidates come from equal hashes (at most kMostTries), are compared
+// by a rolling hash in constant time, and then node by node. Inner loops fold first, so loops of loops
+// follow.
 #include "lib/programs/scale/folding.hpp"
 
 #include <fmt/format.h>

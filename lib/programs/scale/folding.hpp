@@ -38,6 +38,7 @@ class Series {
   };
   [[nodiscard]] std::span<const Repetition> runs() const { return runs_; }
   [[nodiscard]] bool is_constant() const { return runs_.size() <= 1; }
+  /// The first value; 0 without any.
   [[nodiscard]] std::int64_t first() const { return runs_.empty() ? 0 : runs_.front().value; }
 
  private:

@@ -1,3 +1,5 @@
+// Programs are compared call by call with their loops unrolled, because two shapes that fold differently may
+// still begin with the same calls. The search ends after kMostCompared calls.
 #include "lib/programs/scale/law_text.hpp"
 
 #include <fmt/format.h>

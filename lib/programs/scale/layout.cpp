@@ -1,3 +1,6 @@
+// balanced() is MPI_Dims_create of Open MPI: each prime factor, the largest first, goes to the smallest side
+// so far. Layouts and rules for roles are ordered by simplicity, because the first that matches all
+// recordings is preferred.
 #include "lib/programs/scale/layout.hpp"
 
 #include <fmt/format.h>

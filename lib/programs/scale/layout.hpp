@@ -31,6 +31,7 @@ struct Layout {
 };
 
 Sides coordinates(const Sides& sides, std::int64_t rank);
+/// The inverse of coordinates().
 std::int64_t rank_at(const Sides& sides, const Sides& at);
 
 /// All layouts, the simplest first. common: the greatest common divisor of the recordings' numbers of ranks.

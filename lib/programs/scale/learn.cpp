@@ -1,3 +1,7 @@
+// Tries each layout with each rule for roles until the calls of every role have one shape and all their
+// numbers follow rules. Peers and tags are fitted per role, sizes and lists together with the same call of
+// other roles, which adds samples. KnownSides limits a rule that was only seen where a side of the grid had
+// one length. Without enough recordings, check_pattern() also rejects what may depend on the number of ranks.
 #include <fmt/format.h>
 
 #include <algorithm>

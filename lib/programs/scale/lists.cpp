@@ -1,3 +1,6 @@
+// Rules for a list are tried in this order: constants, an expression for each element (up to kMostElements),
+// a descending sequence, one expression of the element's index. Lists of neighbours have ranks at even and
+// bytes at odd positions.
 #include "lib/programs/scale/lists.hpp"
 
 #include <fmt/format.h>

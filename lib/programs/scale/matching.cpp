@@ -1,3 +1,6 @@
+// A loop of the shape matches a loop, one turn of its body, or no turn, and backtracking tries them in this
+// order. Folding cannot recognise a loop with a single turn, so ranks with fewer turns have other nodes.
+// kMostTries bounds the search, which is exponential at worst.
 #include "lib/programs/scale/matching.hpp"
 
 namespace offramp::scale {

@@ -1,3 +1,6 @@
+// A rule has to give exactly the recorded members of all ranks; simpler selections are tried first. The last
+// block may be shorter, so steps and blocks are fitted from the largest at each number of ranks. Only steps
+// that programs use are accepted (is_natural_step()).
 #include "lib/programs/scale/members.hpp"
 
 #include <fmt/format.h>

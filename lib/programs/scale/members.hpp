@@ -24,6 +24,7 @@ struct Group {
   Sides sides = {1, 1, 1};
   Sides at = {};
 
+  /// The rank in the program of the member with this rank in the group.
   [[nodiscard]] std::int64_t member(std::int64_t number) const;
 };
 
@@ -42,6 +43,7 @@ struct Members {
   std::int64_t first = 0;
   std::int64_t without_last = 0;
 
+  /// The group of the rank at this place. `nullopt` if the rule does not apply there.
   [[nodiscard]] std::optional<Group> at(const EvaluationPoint& place) const;
   [[nodiscard]] std::string text() const;
 };
@@ -50,6 +52,7 @@ struct MembersSample {
   EvaluationPoint place;
   const std::vector<std::uint64_t>* members = nullptr;
 };
+/// The simplest rule that gives exactly these members at all places. dimensions: of the grid.
 std::optional<Members> fit_members(std::span<const MembersSample> samples, int dimensions);
 
 }  // namespace offramp::scale

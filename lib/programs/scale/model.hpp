@@ -98,6 +98,7 @@ enum class Proof : std::uint8_t {
   kByCounts,   // sizes and turns must match at several numbers of ranks
   kByPattern,  // only neighbourhood may depend on the number of ranks
 };
+/// Tries layouts and rules for roles, the simplest first. programs: in the same pool.
 Learned learn(std::span<const FoldedProgram* const> programs, const std::shared_ptr<const Pool>& pool,
               Proof proof);
 

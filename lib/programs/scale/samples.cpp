@@ -1,3 +1,6 @@
+// A number may depend on the turn of one loop. If it depends on several, or follows no rule, short loops are
+// unrolled: the call then has a variant, with its own rules, for each turn. The shape is that of the rank
+// with the most ranks, events, and loops, which every other rank has to match.
 #include "lib/programs/scale/samples.hpp"
 
 #include <algorithm>

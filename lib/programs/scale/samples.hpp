@@ -51,13 +51,16 @@ struct RoleSamples {
   std::vector<LoopSamples> loops;
   const FoldedRank* other = nullptr;  // a rank that does not match the shape; null if all do
 
+  /// The calls of all its ranks.
   [[nodiscard]] std::uint64_t events() const;
 };
 
 /// Fills in everything but `ranks`, which must be set. dimensions: of the grid.
 void collect(RoleSamples& role, const Pool& pool, int dimensions);
 
+/// True if Event::peer is a rank of the communicator, or the root of a collective.
 bool names_rank(const recording::Event& event);
+/// The lists whose numbers the samples have. They refer to the pool.
 std::vector<ListSample> lists_of(const FieldSamples& samples, const Pool& pool);
 std::vector<MembersSample> members_of(const FieldSamples& samples, const Pool& pool);
 /// Returns true if a rule matches a number of a call.

@@ -26,6 +26,7 @@ struct Extrapolation {
   std::function<std::string(int rank)> role;
   std::vector<std::string> unknown;  // reasons, one per role
 };
+/// Never fails: a rank that the model does not know has no reader.
 Extrapolation extrapolation_of(const std::shared_ptr<const Model>& model, int ranks);
 
 }  // namespace offramp::scale

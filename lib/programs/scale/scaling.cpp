@@ -1,3 +1,6 @@
+// The confidence comes from a held-out recording: a model of the others predicts the largest one call by
+// call. The model in use has learned from it, too. Further models that match all recordings are kept, because
+// a number of ranks at which they differ is refused (ambiguity()).
 #include "lib/programs/scale/scaling.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// An accepted operation is remembered twice: the last one, which choose() compares inline, and in a small
+// table by hash. After a decline the backend is asked again, and the decline is counted with its reason.
 #include "lib/run/engine/lane.hpp"
 
 #include <algorithm>

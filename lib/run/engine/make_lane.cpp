@@ -1,3 +1,6 @@
+// The host is member 0, and the primary backend follows if it is another one; backends of routes come in the
+// order of the configuration. Each member keeps its settings, to which its backend may refer. Only faults
+// that name no time apply (timeless()).
 #include "lib/run/engine/make_lane.hpp"
 
 #include <fmt/core.h>

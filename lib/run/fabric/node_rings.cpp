@@ -1,3 +1,7 @@
+// The first rank of a node creates the segment, and its name is removed once all have mapped it: no file is
+// left behind if a process dies later. Pages of a ring are populated when it is first used. A full /dev/shm
+// then disables one ring instead of ending the process by SIGBUS. Rings shrink to 8 KiB before they are given
+// up.
 #include "lib/run/fabric/node_rings.hpp"
 
 #include <fcntl.h>

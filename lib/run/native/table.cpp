@@ -1,3 +1,5 @@
+// The definitions of both tables. A type is freed through `native`: this library exports the function itself,
+// and replace_natives() may have put another one into the table.
 #include "lib/run/native/table.hpp"
 
 #include "lib/run/native/pmpi.hpp"

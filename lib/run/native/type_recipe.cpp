@@ -1,3 +1,7 @@
+// MPI_Type_get_contents returns new handles of derived components, which the destructor frees, but predefined
+// types must not be freed. Types of MPI_Type_create_f90_* count as predefined, although their combiner is not
+// MPI_COMBINER_NAMED. If the library has functions with large counts, only those are used: the others fail
+// for types made with such counts.
 #include "lib/run/native/type_recipe.hpp"
 
 #include "lib/run/native/pmpi.hpp"

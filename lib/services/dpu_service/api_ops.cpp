@@ -1,4 +1,6 @@
-
+// The C interface of operations and lent keys: checks arguments, and passes them to Operations of the
+// context's engine. Descriptors and keys belong to contexts of clients; a server reads the keys that a client
+// has lent to it, and gets DO_NOT_APPLICABLE for unknown ones.
 #include "lib/services/dpu_service/bytes.hpp"
 #include "lib/services/dpu_service/engine.hpp"
 

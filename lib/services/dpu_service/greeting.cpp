@@ -1,3 +1,5 @@
+// A fingerprint of 0 means that this end does not know the value, so values are compared only if both ends
+// have them. A rank has to be at the service process of its local rank modulo their number.
 #include "lib/services/dpu_service/greeting.hpp"
 
 #include "lib/services/dpu_service/bytes.hpp"

@@ -1,3 +1,6 @@
+// Environment variables are ignored in a privileged process (secure_getenv()). A new secret is complete
+// before it gets its name: several processes that start at once then use the file whose link() succeeded
+// first. Random bytes come from getrandom(), signatures and their comparison from OpenSSL.
 #include "lib/services/dpu_service/secret.hpp"
 
 #include <fcntl.h>

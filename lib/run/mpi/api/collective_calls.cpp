@@ -1,3 +1,6 @@
+// Persistent collectives. A duplicate communicator is opened with each `_init` call, in whose order all
+// members agree. Whether the library or Offramp carries a request is decided at `_init`, from arguments that
+// are the same on all ranks.
 #include "lib/run/mpi/api/collective_calls.hpp"
 
 #include <utility>

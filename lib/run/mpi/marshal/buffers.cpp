@@ -1,3 +1,6 @@
+// Datatypes are interpreted by the MPI library (offramp_native_*), so every type has its exact meaning; this
+// file decides when a copy is needed. Types are retained while a message is under way, because a program may
+// free them after the call. Large messages are packed in pieces where the engine asks for it.
 #include "lib/run/mpi/marshal/buffers.hpp"
 
 #include <algorithm>

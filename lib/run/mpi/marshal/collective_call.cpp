@@ -1,3 +1,6 @@
+// Reductions run in steps of at most 1 GiB, because the library's function has a count of type int. A type
+// with gaps is unpacked into two temporary buffers of its own layout, since the operation may be the
+// program's and expects elements there.
 #include "lib/run/mpi/marshal/collective_call.hpp"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// A buffer without room is not an error at once: this rank may only have missed that messages have left, so
+// it drives progress first. The engine's function and call site are restored afterwards, as progress may have
+// changed them.
 #include "lib/run/mpi/runtime/bsend.hpp"
 
 #include <algorithm>

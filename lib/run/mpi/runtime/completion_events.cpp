@@ -1,3 +1,7 @@
+// If the library carries the calls, the source and tag of a wildcard receive are only in its status.
+// own_statuses() therefore replaces MPI_STATUSES_IGNORE where a request has a wildcard, or where it is not
+// known yet whether one has. A handle that another thread has reused meanwhile is recognised by its recorded
+// number.
 #include "lib/run/mpi/runtime/completion_events.hpp"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// A text is preceded by its size. Above kUnasked bytes the sender waits for rank 0, which may have no memory
+// for it: the text is then dropped, and the run goes on. Smaller texts are sent without asking. Pieces are
+// limited to 1 GiB by MPI's counts.
 #include "lib/run/mpi/runtime/finalize_comm.hpp"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// The number of other calls since the previous MPI_Wtime shows whether both runs are at the same place. After
+// a difference, settled times could belong to another place. The clock then goes on with the machine's time
+// from the last settled one.
 #include "lib/run/mpi/runtime/settled_clock.hpp"
 
 #include <fmt/format.h>

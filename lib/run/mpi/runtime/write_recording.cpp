@@ -1,3 +1,7 @@
+// Ranks may be on machines that share no file system, and a rank's file may be full. So each rank sends a
+// mark of its part (size and checksum). Rank 0 compares it with the file of that name that it sees itself,
+// and requests a copy of what differs. Parts in memory are gathered, parts in files stay where they are, and
+// an index refers to them unless they are joined.
 #include "lib/run/mpi/runtime/write_recording.hpp"
 
 #include <fmt/format.h>
