@@ -77,7 +77,7 @@ TEST_F(Advised, RanksWhatReplaysGive) {
   advisor.rank_backends();
   ASSERT_EQ(advisor.candidates().size(), registry_.all().size());
   for (const Candidate& one : advisor.candidates())
-    EXPECT_EQ(one.end(), end(configuration_, std::string(one.backend->name))) << one.backend->name;
+    EXPECT_EQ(one.end(), end(configuration_, one.backend)) << one.backend;
   const auto counting = std::count_if(advisor.candidates().begin(), advisor.candidates().end(),
                                       [](const Candidate& one) { return one.counts(); });
   for (long i = 1; i < counting; ++i)
@@ -94,7 +94,7 @@ TEST_F(Advised, InfluencesAreThoseOfReplaysWithOtherValues) {
   ASSERT_FALSE(advisor.influences().empty());
   EXPECT_LE(advisor.influences().size(), 5U);
   const Candidate& best = *advisor.best_hardware();
-  const double now = best.fair_end().seconds() / advisor.baseline()->end().seconds();
+  const double now = best.fair().end().seconds() / advisor.baseline()->end().seconds();
   for (std::size_t i = 1; i < advisor.influences().size(); ++i) {
     const Influence& before = advisor.influences()[i - 1];
     const Influence& after = advisor.influences()[i];
@@ -105,7 +105,7 @@ TEST_F(Advised, InfluencesAreThoseOfReplaysWithOtherValues) {
     const std::string backend = one.key.substr(0, one.key.find('.'));
     const std::string name = one.key.substr(backend.size() + 1);
     const double value = 2 * std::stod(one.value);
-    WorldSetting setting = *world_setting(configuration_, registry_, *best.backend, source_.ranks);
+    WorldSetting setting = *world_setting(configuration_, registry_, *best.description, source_.ranks);
     WorldSetting host = *world_setting(configuration_, registry_, *registry_.find("host"), source_.ranks);
     (backend == "host" ? *setting.host_settings : setting.settings).set(name, {value, {}});
     if (backend == "host") host.settings.set(name, {value, {}});
@@ -158,7 +158,7 @@ TEST_F(Advised, TheMemoryOfItsNodesGivesARange) {
     advisor.rank_backends();
     advisor.weigh();
     const Weighing& weighing = advisor.weighing();
-    return std::pair(weighing, ratio_of(weighing.hardware->fair_end(), weighing.sides.baseline));
+    return std::pair(weighing, ratio_of(weighing.hardware->fair().end(), weighing.sides.baseline));
   };
   EXPECT_FALSE(weighed().first.memory) << "no rank shares a node";
   configuration_.machine.ranks_per_node = 4;
@@ -285,7 +285,7 @@ TEST_F(AdvisedHalo, AMixIsWhatAReplayWithItsRoutesTakes) {
   Configuration routed = configuration_;
   routed.routes = advisor.mix()->routes;
   EXPECT_EQ(advisor.mix()->end, end(routed, advisor.mix()->backend));
-  EXPECT_LT(advisor.mix()->end, advisor.candidates().front().fair_end());
+  EXPECT_LT(advisor.mix()->end, advisor.candidates().front().fair().end());
   EXPECT_THAT(routes_toml(*advisor.mix()), HasSubstr("[[route]]"));
 }
 
@@ -551,8 +551,8 @@ TEST_F(ACurve, HasTheTimesOfReplays) {
     EXPECT_EQ(found.with_computing(), computing > 0);
     ASSERT_EQ(found.points().size(), 2U);
     for (const CurvePoint& point : found.points()) {
-      for (const CurveCell& cell : point.cells)
-        EXPECT_EQ(*cell.end, end(cell.backend->name.data(), point.ranks, computing)) << cell.backend->name;
+      for (const BackendResult& cell : point.cells)
+        EXPECT_EQ(cell.end(), end(cell.backend.c_str(), point.ranks, computing)) << cell.backend;
     }
   }
 }
@@ -585,9 +585,9 @@ TEST_F(ACurve, DoesNotTryMoreRanksThanHardwareHasOutgrown) {
     EXPECT_TRUE(found.add(test::source_of(tapes)));
   }
   ASSERT_EQ(found.points().size(), 3U);
-  EXPECT_TRUE(found.points()[1].cell_of("aie")->end);  // tried
-  EXPECT_FALSE(found.points()[2].cell_of("aie")->end);
-  EXPECT_EQ(found.points()[2].cell_of("aie")->why_not, found.points()[1].cell_of("aie")->why_not);
+  EXPECT_GT(found.points()[1].cell_of("aie")->end(), Time());  // tried
+  EXPECT_EQ(found.points()[2].cell_of("aie")->end(), Time());
+  EXPECT_EQ(found.points()[2].cell_of("aie")->why_not(), found.points()[1].cell_of("aie")->why_not());
   EXPECT_THAT(lacking_text(found, "aie"), HasSubstr("aie has no valid result at 512, 600 ranks: "));
 }
 

@@ -23,9 +23,6 @@
 namespace offramp::tool {
 namespace {
 
-/// From this share on, hardware carries the program as a whole.
-constexpr double kWhole = 0.995;
-
 std::vector<std::string_view> hardware_of(const RankCurve& curve) {
   std::vector<std::string_view> names;
   for (const BackendDescription* backend : curve.backends()) {
@@ -43,8 +40,8 @@ std::string program_of(const AdviseOptions& options) {
 
 /// True if the hardware has a ratio at this point, and the plain NIC carries a part.
 bool is_partial(const CurvePoint& point, std::string_view backend) {
-  const CurveCell* const cell = point.cell_of(backend);
-  return point.ratio(backend) && cell->carried < kWhole;
+  const BackendResult* const cell = point.cell_of(backend);
+  return point.ratio(backend) && cell->time.is_partial();
 }
 
 /// "carries 50 %" or "carries 50 to 88 %": the hardware's shares at partial points. Empty if there are none.
@@ -53,8 +50,8 @@ std::string carried_text(const RankCurve& curve, std::string_view backend) {
   double most = 0;
   for (const CurvePoint& point : curve.points()) {
     if (!is_partial(point, backend)) continue;
-    least = std::min(least, point.cell_of(backend)->carried);
-    most = std::max(most, point.cell_of(backend)->carried);
+    least = std::min(least, *point.cell_of(backend)->time.share());
+    most = std::max(most, *point.cell_of(backend)->time.share());
   }
   if (most == 0) return {};
   const std::string from = share_text(least);
@@ -70,10 +67,10 @@ std::string table_text(const RankCurve& curve) {
   for (const std::string_view name : names) text += fmt::format(" {:>9}", name);
   text += '\n';
   for (const CurvePoint& point : curve.points()) {
-    const CurveCell* const host = point.cell_of(baseline_name());
+    const BackendResult* const host = point.cell_of(baseline_name());
     text += fmt::format(
         "{:<10} {:>16}", point.ranks,
-        host != nullptr && host->counts() ? fmt::format("{:.3f}", microseconds(*host->end)) : "-");
+        host != nullptr && host->counts() ? fmt::format("{:.3f}", microseconds(host->end())) : "-");
     for (const std::string_view name : names) {
       const auto ratio = point.ratio(name);
       text += fmt::format(" {:>9}",
@@ -166,14 +163,15 @@ std::string page_of(const RankCurve& curve, const ReportAnswer& answer, const st
   for (const std::string_view name : names) text += fmt::format("<th scope=\"col\">{}</th>", escaped(name));
   text += "</tr></thead><tbody>\n";
   for (const CurvePoint& point : curve.points()) {
-    const CurveCell* const host = point.cell_of(baseline_name());
+    const BackendResult* const host = point.cell_of(baseline_name());
     text += fmt::format("<tr><td>{}</td><td>{}</td>", point.ranks,
-                        host != nullptr && host->counts() ? time_text(*host->end) : "&ndash;");
+                        host != nullptr && host->counts() ? time_text(host->end()) : "&ndash;");
     for (const std::string_view name : names) {
       const auto ratio = point.ratio(name);
-      const std::string part = is_partial(point, name)
-                                   ? fmt::format(" (carries {})", share_text(point.cell_of(name)->carried))
-                                   : std::string();
+      const std::string part =
+          is_partial(point, name)
+              ? fmt::format(" (carries {})", share_text(*point.cell_of(name)->time.share()))
+              : std::string();
       text += ratio
                   ? fmt::format("<td{}>{:.3f}{}</td>", *ratio < 0.9995 ? " class=\"good\"" : "", *ratio, part)
                   : "<td class=\"none\">&ndash;</td>";
@@ -203,12 +201,12 @@ void print_json(const RankCurve& curve, const ReportAnswer& answer, const scale:
     Json one = {{"ranks", point.ranks}};
     if (!point.refused.empty()) one["refused"] = point.refused;
     Json& cells = one["hardware"] = Json::array();
-    for (const CurveCell& cell : point.cells) {
-      Json json = {{"backend", cell.backend->name}};
-      if (cell.end) json["time_ns"] = in_nanoseconds(*cell.end);
-      if (cell.end) json["carried_share"] = cell.carried;
-      if (!cell.why_not.empty()) json["why_not"] = cell.why_not;
-      if (const auto ratio = point.ratio(cell.backend->name)) json["ratio"] = *ratio;
+    for (const BackendResult& cell : point.cells) {
+      Json json = {{"backend", cell.backend}};
+      if (cell.problem.empty()) json["time_ns"] = in_nanoseconds(cell.end());
+      if (cell.problem.empty()) json["carried_share"] = cell.time.share().value_or(1);
+      if (!cell.counts()) json["why_not"] = cell.why_not();
+      if (const auto ratio = point.ratio(cell.backend)) json["ratio"] = *ratio;
       cells.push_back(std::move(json));
     }
     points.push_back(std::move(one));
@@ -236,9 +234,9 @@ void print_json(const RankCurve& curve, const ReportAnswer& answer, const scale:
 void check_points(const RankCurve& curve, const AdviseOptions& options) {
   std::set<std::string> reasons;
   for (const CurvePoint& point : curve.points()) {
-    for (const CurveCell& cell : point.cells) {
-      if (cell.end) return;
-      reasons.insert(cell.why_not);
+    for (const BackendResult& cell : point.cells) {
+      if (cell.problem.empty()) return;
+      reasons.insert(cell.problem);
     }
     if (!point.refused.empty()) reasons.insert(fmt::format("at {} ranks: {}", point.ranks, point.refused));
   }

@@ -170,7 +170,7 @@ void add_whole_runs(Settled& replayed, const WorldSetting& setting, const Jobs& 
 
 /// `nullopt` if interrupted, or if refused; a refusal is added to `refused`.
 std::optional<Settled> replay_over(const BackendDescription& backend, const ReplayToolOptions& options,
-                                   const Setup& setup, const Jobs& jobs, std::vector<Refused>& refused,
+                                   const Setup& setup, const Jobs& jobs, std::vector<BackendResult>& refused,
                                    RecordFiles& files) {
   Result<WorldSetting> setting = world_setting(*setup.configuration, setup.registry, backend, jobs.ranks());
   if (!setting) throw Misuse{setting.error()};
@@ -197,7 +197,7 @@ std::optional<Settled> replay_over(const BackendDescription& backend, const Repl
   const auto run = [&](const Job* alone, ReplayObserver* observer) -> std::optional<ReplayResult> {
     Result<ReplayResult> result = offramp::replay(*setting, jobs.source(alone), options_for(alone, observer));
     if (!result) {
-      refused.push_back({backend.name, problem_text({}, result.error())});
+      refused.push_back({std::string(backend.name), problem_text({}, result.error())});
       return std::nullopt;
     }
     return result->stopped ? std::nullopt : std::optional(std::move(*result));
@@ -205,7 +205,7 @@ std::optional<Settled> replay_over(const BackendDescription& backend, const Repl
   const std::unique_ptr<ReplayRecords> records = files.records(backend.name, jobs.source(nullptr).ranks);
   std::optional<ReplayResult> together = run(nullptr, records.get());
   if (!together) return std::nullopt;
-  Settled replayed{std::string(backend.name), std::move(*together)};
+  Settled replayed = settled_over(backend.name, std::move(*together));
   if (records != nullptr) files.write(backend.name, *records);
   if (options.records.receipts.any()) replayed.receipts = records->receipts_json();
   for (const Job& job : jobs.all()) {
@@ -254,7 +254,7 @@ int replay_jobs(const ReplayToolOptions& options) {
   watch_for_interrupt();
   RecordFiles files(options.records, setup.backends.size());
   std::vector<Settled> all;
-  std::vector<Refused> refused;
+  std::vector<BackendResult> refused;
   for (const BackendDescription* backend : setup.backends) {
     const std::size_t before = refused.size();
     std::optional<Settled> replayed = replay_over(*backend, options, setup, jobs, refused, files);

@@ -305,7 +305,7 @@ void ReportPage::overview() {
   }
   for (const ShownLane& shown : lanes_) {
     if (!shown.lane->time.carries_program())
-      add("<p class=\"about\">{}.</p>\n", escaped(why_not_carried(shown)));
+      add("<p class=\"about\">{}.</p>\n", escaped(shown.lane->why_not_carried(shown.label)));
   }
   end_section();
 }

@@ -129,10 +129,11 @@ std::string part_text(const ReplayResult& result, std::uint64_t recorded) {
                      count_text(done), count_text(all));
 }
 
-void print_refusals(const std::vector<Refused>& refused, bool nothing_else) {
+void print_refusals(const std::vector<BackendResult>& refused, bool nothing_else) {
   std::vector<std::string> texts;  // without duplicates
-  for (const Refused& one : refused) {
-    std::string text = nothing_else ? one.why : fmt::format("{} is not replayed: {}", one.backend, one.why);
+  for (const BackendResult& one : refused) {
+    std::string text =
+        nothing_else ? one.problem : fmt::format("{} is not replayed: {}", one.backend, one.problem);
     if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(std::move(text));
   }
   if (nothing_else && !texts.empty()) throw Misuse{fmt::format("{}", fmt::join(texts, "\n"))};
@@ -159,9 +160,9 @@ Json json_of_facts(const RunReport& report, const RunFacts& facts) {
   return json;
 }
 
-Json json_of(const std::vector<Refused>& refused) {
+Json json_of(const std::vector<BackendResult>& refused) {
   Json all = Json::array();
-  for (const Refused& one : refused) all.push_back({{"backend", one.backend}, {"reason", one.why}});
+  for (const BackendResult& one : refused) all.push_back({{"backend", one.backend}, {"reason", one.problem}});
   return all;
 }
 
@@ -188,14 +189,6 @@ Json json_of(const ReportLane& lane, const Settled& replayed) {
   return json;
 }
 
-CarriedTime carried_time(const Counters& counters) {
-  return {counters.times};
-}
-
-std::string why_not_carried(const Settled& replayed) {
-  return offramp::why_not_carried(replayed.backend, replayed.result->total());
-}
-
 double microseconds(Time time) {
   return in_microseconds(time);
 }
@@ -207,11 +200,11 @@ void check_reports(const ReplayToolOptions& options) {
   }
 }
 
-RunReport report_of(const std::vector<Settled>& all, const std::vector<Refused>& refused, int ranks,
+RunReport report_of(const std::vector<Settled>& all, const std::vector<BackendResult>& refused, int ranks,
                     const RunFacts& facts, const Setup& setup, const std::optional<ProgramTimes>& program) {
   RunReport report = replay_report(ranks, facts, *setup.configuration, all, program);
-  for (const Refused& one : refused)
-    report.warnings.push_back(fmt::format("{} is not compared: {}", one.backend, one.why));
+  for (const BackendResult& one : refused)
+    report.warnings.push_back(fmt::format("{} is not compared: {}", one.backend, one.problem));
   return report;
 }
 
@@ -333,9 +326,9 @@ static void print_notes(const ReplayResult& result, const Counters& counters) {
     fmt::print("  unfinished: {} more ranks\n", result.unfinished.size() - shown);
 }
 
-void print_result(const Settled& replayed, const std::string& part) {
+void print_result(const Settled& replayed) {
   const ReplayResult& result = *replayed.result;
-  if (!part.empty()) fmt::print("# incomplete: {}\n", part);
+  if (!replayed.part.empty()) fmt::print("# incomplete: {}\n", replayed.part);
   fmt::print("# {}: {:.3f} us modelled, {} ranks, {} events, {} messages\n", replayed.backend,
              microseconds(result.modelled_time), result.ranks.size(), result.events, result.messages);
   const Counters counters = result.total();
@@ -344,8 +337,8 @@ void print_result(const Settled& replayed, const std::string& part) {
   for (const ReplayPhase& phase : result.phases)
     fmt::print("  {:<28} {:>12} {:>18.3f}\n", printable(phase.name), phase.count,
                microseconds(phase.longest()));
-  if (const CarriedTime time = carried_time(counters); time.share())
-    fmt::print("  carried by {}: {} of the operations' time\n", replayed.backend, time.text());
+  if (replayed.time.share())
+    fmt::print("  carried by {}: {} of the operations' time\n", replayed.backend, replayed.time.text());
   print_resources(result);
   print_links(result);
   print_disturbance(result);

@@ -84,17 +84,6 @@ Operation operation_of(const Event& event, int ranks, std::string_view call) {
 
 }  // namespace
 
-std::string why_not_carried(std::string_view backend, const CarriedTime& carried, const Counters& counters) {
-  if (carried.carries_program()) return {};
-  struct Decline {
-    std::uint64_t count;
-    std::string reason;
-  };
-  std::vector<Decline> declines;
-  for (const auto& [what, count] : counters.declines) declines.push_back({count, printable(what.second)});
-  return not_carried_text(backend, carried, declines);
-}
-
 AnswerKind kind_of(const Sides& sides) {
   if (sides.baseline <= Time()) return AnswerKind::kUnknown;
   const auto gain = [&](const std::optional<Time>& end) {
@@ -218,14 +207,14 @@ bool Advisor::may_go_on(const std::string& what) {
 
 const Candidate* Advisor::baseline() const {
   const auto found = std::find_if(candidates_.begin(), candidates_.end(), [](const Candidate& one) {
-    return is_baseline(one.backend->name) && one.refused.empty();
+    return is_baseline(one.backend) && one.problem.empty();
   });
   return found == candidates_.end() ? nullptr : &*found;
 }
 
 const Candidate* Advisor::best_hardware() const {
   const auto best = std::ranges::find_if(
-      candidates_, [](const Candidate& one) { return one.counts() && !is_baseline(one.backend->name); });
+      candidates_, [](const Candidate& one) { return one.counts() && !is_baseline(one.backend); });
   return best == candidates_.end() ? nullptr : &*best;
 }
 
@@ -264,20 +253,17 @@ std::optional<Time> Advisor::end_of(const Configuration& configuration, const Ba
 
 /// Finds the baseline's time of the operations that the hardware carries. False at the time limit.
 bool Advisor::compare_carried(Candidate& candidate, const WorldSetting& setting) {
-  const Counters own = candidate.result.total();
-  candidate.carried = CarriedTime{own.times};
-  if (own.times.declined <= Time() || is_baseline(candidate.backend->name)) return true;
+  if (candidate.time.declined <= Time() || is_baseline(candidate.backend)) return true;
   Result<WorldSetting> baseline = world_setting(configuration_, registry_, baseline_, source_.ranks);
   if (!baseline) return true;
-  const std::unique_ptr<Backend> judge = candidate.backend->create(
+  const std::unique_ptr<Backend> judge = candidate.description->create(
       {0, source_.ranks, setting.settings, setting.faults, nullptr, nullptr, setting.machine});
   baseline->judge = judge.get();
   ReplayOptions alone = options_.replay;
   alone.compare_undisturbed = false;
   Result<ReplayResult> result = replay(*baseline, source_, alone);
   if (result && result->stopped) return false;
-  if (result) candidate.carried = CarriedTime{result->total().times};
-  candidate.why_not = why_not_carried(candidate.backend->name, candidate.carried, own);
+  if (result) candidate.time = CarriedTime{result->total().times};
   return true;
 }
 
@@ -301,38 +287,39 @@ bool Advisor::try_backend(const BackendDescription& backend, Clock::time_point u
   until_ = until;
   events_ = 0;
   if (!may_go_on(fmt::format("{}: the program", backend.name))) return false;
-  Candidate candidate;
-  candidate.backend = &backend;
   const Result<WorldSetting> setting = world_setting(configuration_, registry_, backend, source_.ranks);
   ReplayOptions whole = options_.replay;
   whole.sizes = !options_.runs_alone;
   if (options_.runs_alone) whole.compute.kind = Compute::Mode::kMeasured;
   Result<ReplayResult> result = setting ? replay(*setting, source_, whole) : failure(setting.error());
   if (!result) {
-    candidate.refused = result.error();
-    candidates_.push_back(std::move(candidate));
+    candidates_.push_back({{{std::string(backend.name), result.error()}}, &backend});
     return true;
   }
   if (result->stopped) return false;
-  candidate.result = std::move(*result);
-  const bool has_computing = computing_of(candidate.result).any();
+  Candidate candidate{settled_over(backend.name, std::move(*result)), &backend};
+  const bool has_computing = computing_of(*candidate.result).any();
   if (!options_.runs_alone) {
-    candidate.run = runs_.run_of(*setting, source_, options_.replay, candidate.result);
+    candidate.run = runs_.run_of(*setting, source_, options_.replay, *candidate.result);
     if (has_computing && !candidate.run && Clock::now() >= std::min(until_, options_.until)) return false;
   }
   has_computing_ = has_computing_ || (has_computing && options_.replay.compute.kind == Compute::Mode::kNone);
   if (!compare_carried(candidate, *setting)) return false;
   const Candidate* const base = baseline();
-  const std::int64_t rate = candidate.result.deployment.node_bits_per_second;
-  const std::int64_t wanted = base == nullptr ? 0 : base->result.deployment.node_bits_per_second;
+  const std::int64_t rate = candidate.deployment.node_bits_per_second;
+  const std::int64_t wanted = base == nullptr ? 0 : base->deployment.node_bits_per_second;
   // Hardware that carries little may still be part of a mix.
   if (wanted > 0 && rate > wanted && equalize_link(backend, wanted) && candidate.counts()) {
     const Result<WorldSetting> equal = setting_of(backend);
     Result<ReplayResult> again = replay(*equal, source_, whole);
     if (!again || again->stopped) return false;
-    candidate.at_equal_link = candidate.run ? end_of(*equal) : std::optional(again->modelled_time);
-    if (!candidate.at_equal_link) return false;
-    candidate.equal_result = std::move(*again);
+    candidate.at_equal_link = settled_over(backend.name, std::move(*again));
+    if (candidate.run) {
+      const std::optional<Time> end = end_of(*equal);
+      if (!end) return false;
+      candidate.at_equal_link->run = candidate.run;
+      candidate.at_equal_link->run->end = *end;
+    }
   }
   candidates_.push_back(std::move(candidate));
   return true;
@@ -366,8 +353,8 @@ void Advisor::rank_backends() {
   cut_short_ = cut_short_ || !untried_.empty();
   program_ = runs_.program();
   std::stable_sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
-    return std::tuple(!a.counts(), a.counts() ? a.fair_end() : Time()) <
-           std::tuple(!b.counts(), b.counts() ? b.fair_end() : Time());
+    return std::tuple(!a.counts(), a.counts() ? a.fair().end() : Time()) <
+           std::tuple(!b.counts(), b.counts() ? b.fair().end() : Time());
   });
 }
 
@@ -379,9 +366,9 @@ void Advisor::weigh() {
   sides.baseline = base->end();
   if (program_ && base->run) sides.free = program_->free.end;
   all.hardware = best_hardware();
-  if (all.hardware != nullptr) sides.hardware = all.hardware->fair_end();
+  if (all.hardware != nullptr) sides.hardware = all.hardware->fair().end();
   for (const Candidate& one : candidates_) {
-    if (one.counts() && !is_baseline(one.backend->name))
+    if (one.counts() && !is_baseline(one.backend))
       sides.own_link = sides.own_link ? earlier(*sides.own_link, one.end()) : one.end();
   }
   const auto tuned = source_.ranks <= kLargestForecast ? baseline_with("collectives", "best")
@@ -399,9 +386,9 @@ void Advisor::weigh() {
   if (all.kind == AnswerKind::kAlgorithm) {
     find_range(sides.is_by_thread() ? *threaded : *tuned, baseline_);
   } else if (all.hardware != nullptr) {
-    if (const Result<WorldSetting> setting = setting_of(*all.hardware->backend))
-      find_range(*setting, *all.hardware->backend,
-                 CarriedTime{all.hardware->fair_result().total().times}.share().value_or(1));
+    if (const Result<WorldSetting> setting = setting_of(*all.hardware->description))
+      find_range(*setting, *all.hardware->description,
+                 CarriedTime{all.hardware->fair().result->total().times}.share().value_or(1));
   }
 }
 
@@ -472,12 +459,12 @@ void Advisor::find_influences() {
   const Candidate* const best = best_hardware();
   const Candidate* const base = baseline();
   if (best == nullptr || base == nullptr) return;
-  const double now = ratio_of(best->fair_end(), base->end());
-  Result<WorldSetting> best_setting = setting_of(*best->backend);
+  const double now = ratio_of(best->fair().end(), base->end());
+  Result<WorldSetting> best_setting = setting_of(*best->description);
   Result<WorldSetting> host_setting = setting_of(baseline_);
   if (!best_setting || !host_setting) return;
   for (const bool of_host : {false, true}) {
-    const BackendDescription& backend = of_host ? baseline_ : *best->backend;
+    const BackendDescription& backend = of_host ? baseline_ : *best->description;
     const Settings& settings = of_host ? host_setting->settings : best_setting->settings;
     for (const Parameter& parameter : backend.parameters) {
       if (!is_number(parameter) || (!is_open(parameter.source) && !is_shared(parameter.name))) continue;
@@ -516,7 +503,7 @@ void Advisor::find_influences() {
   for (Influence& one : influences_) {
     const std::string_view name = std::string_view(one.key).substr(one.key.find('.') + 1);
     const bool of_host = one.key.starts_with(fmt::format("{}.", baseline_name()));
-    const BackendDescription& backend = of_host ? baseline_ : *best->backend;
+    const BackendDescription& backend = of_host ? baseline_ : *best->description;
     const Parameter& parameter = *find_parameter(backend.parameters, name);
     const double value =
         value_in_force(backend, of_host ? host_setting->settings : best_setting->settings, parameter);
@@ -602,12 +589,12 @@ std::vector<Route> fewest_routes(const Mix& mix, const std::vector<OperationKind
 void Advisor::try_routes(Mix& best, OperationKind kind, std::size_t min_bytes, std::size_t max_bytes) {
   const Mix before = best;
   for (const Candidate& candidate : candidates_) {
-    if (!candidate.refused.empty()) continue;
+    if (!candidate.problem.empty()) continue;
     Configuration configuration = equal_links_;
     configuration.routes = before.routes;
     configuration.routes.insert(configuration.routes.begin(),
-                                route_of(kind, {min_bytes, max_bytes}, std::string(candidate.backend->name)));
-    if (!may_go_on(fmt::format("{} over {}", to_string(kind), candidate.backend->name))) return;
+                                route_of(kind, {min_bytes, max_bytes}, candidate.backend));
+    if (!may_go_on(fmt::format("{} over {}", to_string(kind), candidate.backend))) return;
     const auto end = end_of(configuration, *registry_.find(before.backend));
     if (end && end->seconds() < kBetterMix * best.end.seconds()) {
       best.routes = configuration.routes;
@@ -620,7 +607,7 @@ void Advisor::find_mix() {
   if (candidates_.empty() || !candidates_.front().counts() || !configuration_.routes.empty()) return;
   read_traffic();
   const Candidate& fastest = candidates_.front();
-  Mix best{std::string(fastest.backend->name), {}, fastest.fair_end()};
+  Mix best{fastest.backend, {}, fastest.fair().end()};
   std::vector<OperationKind> kinds;
   for (const Traffic& traffic : traffic_) {
     if (std::find(kinds.begin(), kinds.end(), traffic.operation.kind) == kinds.end())

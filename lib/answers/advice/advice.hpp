@@ -25,7 +25,7 @@
 
 #include "lib/answers/replay/free_communication.hpp"
 #include "lib/answers/replay/replay.hpp"
-#include "lib/answers/report/carried.hpp"
+#include "lib/answers/report/report.hpp"
 #include "lib/base/configuration/configuration.hpp"
 
 namespace offramp {
@@ -43,30 +43,16 @@ inline double ratio_of(Time time, Time base) {
   return base > Time() ? time.seconds() / base.seconds() : 1;
 }
 
-/// The replays over one backend.
-struct Candidate {
-  const BackendDescription* backend = nullptr;
-  std::string refused;          // why there is no result; empty: there is one
-  ReplayResult result;          // without the program's computing
-  std::optional<WholeRun> run;  // with computing, if any was recorded
-  CarriedTime carried;  // the baseline's time of the operations that this hardware carries or declines
-  std::string why_not;  // why the hardware does not carry the program; empty: it does
-  // At the baseline's rate per node. `nullopt` if the hardware's own rate is not higher, or has no parameter.
-  std::optional<Time> at_equal_link;         // end()
-  std::optional<ReplayResult> equal_result;  // result
+/// The replays over one backend. Its `time` is the baseline's, of the operations that this hardware carries
+/// or declines.
+struct Candidate : Settled {
+  const BackendDescription* description = nullptr;
+  /// At the baseline's rate per node. `nullopt` if the hardware's own rate is not higher, or has no
+  /// parameter.
+  std::optional<Settled> at_equal_link = {};
 
-  /// The end of the run, or of the communication if no computing is known.
-  [[nodiscard]] Time end() const { return run ? run->end : result.modelled_time; }
-  [[nodiscard]] Time fair_end() const { return at_equal_link.value_or(end()); }
-  [[nodiscard]] const ReplayResult& fair_result() const { return equal_result ? *equal_result : result; }
-  [[nodiscard]] bool counts() const { return refused.empty() && why_not.empty(); }
+  [[nodiscard]] const Settled& fair() const { return at_equal_link ? *at_equal_link : *this; }
 };
-
-/// Why the hardware does not carry the program, according to the times in `carried`. Empty if it does.
-std::string why_not_carried(std::string_view backend, const CarriedTime& carried, const Counters& counters);
-inline std::string why_not_carried(std::string_view backend, const Counters& counters) {
-  return why_not_carried(backend, CarriedTime{counters.times}, counters);
-}
 
 /// The end of a run over each side of a comparison. `nullopt` if unknown.
 struct Sides {

@@ -14,7 +14,7 @@ std::optional<RatioRange> range_of(const ForecastSide& baseline, const ForecastS
   const auto error = operation_errors(*hardware.backend).error();
   const auto base_error = operation_errors(*baseline.backend).error();
   if (!error || !base_error) return std::nullopt;
-  const double ratio = ratio_of(*hardware.time, *baseline.time);
+  const double ratio = ratio_of(hardware.forecast.time, baseline.forecast.time);
   return RatioRange{ratio * (1 - *error) / (1 + *base_error), ratio * (1 + *error) / (1 - *base_error)};
 }
 
@@ -34,14 +34,14 @@ ReportAnswer answer_of_forecasts(std::span<const ForecastSide> sides, const Oper
   const ForecastSide* base = nullptr;
   const ForecastSide* best = nullptr;
   for (const ForecastSide& side : sides) {
-    if (!side.time) {
-      answer.bars.push_back({std::string(side.backend->name), {}, "declined: " + side.declined});
+    if (!side.time()) {
+      answer.bars.push_back({std::string(side.backend->name), {}, "declined: " + side.forecast.declined});
       continue;
     }
-    answer.bars.push_back({std::string(side.backend->name), *side.time, {}});
+    answer.bars.push_back({std::string(side.backend->name), side.forecast.time, {}});
     if (base == nullptr) {
       base = &side;
-    } else if (best == nullptr || *side.time < *best->time) {
+    } else if (best == nullptr || side.forecast.time < best->forecast.time) {
       best = &side;
     }
   }
@@ -51,14 +51,14 @@ ReportAnswer answer_of_forecasts(std::span<const ForecastSide> sides, const Oper
     answer.answer = name + ": declined by all";
     return answer;
   }
-  answer.baseline = *base->time;
+  answer.baseline = base->forecast.time;
   if (best == nullptr) {
     answer.answer =
-        fmt::format("{}: only {} carries it, {}", name, base->backend->name, time_text(*base->time));
+        fmt::format("{}: only {} carries it, {}", name, base->backend->name, time_text(base->forecast.time));
     return answer;
   }
   answer.candidate = best->backend->name;
-  answer.end = *best->time;
+  answer.end = best->forecast.time;
   const double ratio = ratio_of(answer.end, answer.baseline);
   const bool gains = ratio < 0.9995;
   if (gains) {

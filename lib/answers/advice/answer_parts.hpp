@@ -17,14 +17,10 @@ inline constexpr double kNear = 0.05;
 inline std::string_view what_text(const ReportAnswer& answer) {
   return answer.of_run ? "run" : "communication";
 }
-/// The end of the run, or of communication if no computing is known.
-inline Time end_of(const ReplayedSide& side) {
-  return side.run != nullptr ? side.run->end : side.result->modelled_time;
-}
 
 /// Why the hardware takes less time than the baseline, or more, the largest part first. Both must have
 /// results.
-std::vector<std::string> reasons_of(const ReplayedSide& baseline, const ReplayedSide& hardware,
+std::vector<std::string> reasons_of(const Settled& baseline, const Settled& hardware,
                                     const std::optional<ProgramTimes>& program);
 std::vector<std::string> reasons_of(const ForecastSide& baseline, const ForecastSide& hardware,
                                     const Operation& operation);
@@ -38,7 +34,7 @@ void add_memory(std::vector<std::string>& texts, const std::optional<RatioRange>
 
 /// Says which communication has no model, if it is more than 1 % of the time in MPI calls. Above 10 % nothing
 /// is known about the run.
-void add_unmodelled(ReportAnswer& answer, const WholeRun* run, const std::string& program);
+void add_unmodelled(ReportAnswer& answer, const std::optional<WholeRun>& run, const std::string& program);
 
 /// The best free change of the baseline: the algorithm with the largest gain, all algorithms, or the thread.
 std::string algorithm_of(const Advisor& advisor);

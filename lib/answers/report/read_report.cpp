@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "lib/answers/report/lanes.hpp"
 #include "lib/answers/report/report_fields.hpp"
@@ -293,6 +294,16 @@ Result<RunReport> read_report(const std::string& file) {
     return failure(
         fmt::format("{0} is a recording; offramp replay {0} --report FILE makes a report", printable(file)));
   return parse_report(read.text, file);
+}
+
+BackendResult read_backend_result(const Json& json) try {
+  BackendResult result;
+  const Node root(json, "");
+  Reader reader(root);
+  describe(reader, result);
+  return result;
+} catch (const Malformed& malformed) {
+  throw std::invalid_argument(malformed.text);
 }
 
 }  // namespace offramp

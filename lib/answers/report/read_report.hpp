@@ -1,6 +1,7 @@
 // Reads reports back (docs/report.md). Files come from anywhere: every field is checked before it is used.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
@@ -14,5 +15,7 @@ inline constexpr std::size_t kLargestReport = std::size_t{1} << 30;
 /// file: its name, for messages. An error names the field.
 Result<RunReport> parse_report(std::string_view text, const std::string& file);
 Result<RunReport> read_report(const std::string& file);
+/// Reads back what json_of(result) wrote. Throws a standard exception if it is something else.
+BackendResult read_backend_result(const nlohmann::ordered_json& json);
 
 }  // namespace offramp

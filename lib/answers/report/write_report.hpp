@@ -13,6 +13,7 @@ std::string report_text(const RunReport& report);
 
 nlohmann::ordered_json json_of(const ReportAnswer& answer);
 nlohmann::ordered_json json_of(const ReportLane& lane);
+nlohmann::ordered_json json_of(const BackendResult& result);
 /// When, where and with what it was made, and "computing" where it is known.
 nlohmann::ordered_json json_of_facts(const RunReport& report);
 nlohmann::ordered_json json_of(const Deployment& deployment);
