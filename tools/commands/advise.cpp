@@ -102,9 +102,9 @@ std::string candidates_text(const Advisor& advisor) {
     }
     const bool counts = host != nullptr && one.counts();
     add(text, "{:<10} {:>16} {:>8} {:>20.3f} {:>8} {:>9}\n", one.backend,
-        one.run ? fmt::format("{:.3f}", microseconds(one.run->end)) : "-",
+        one.run ? fmt::format("{:.3f}", in_microseconds(one.run->end)) : "-",
         ratio_text(counts && one.run, counts ? ratio_of(one.end(), host->end()) : 0),
-        microseconds(one.modelled_time),
+        in_microseconds(one.modelled_time),
         ratio_text(counts, counts ? ratio_of(one.modelled_time, host->modelled_time) : 0), one.time.text());
   }
   for (const BackendDescription* backend : advisor.untried())
@@ -190,7 +190,7 @@ std::string mix_text(const Advisor& advisor) {
   return fmt::format(
       "# the best mix, at equal link rates, on a machine with all of this hardware: {:.3f} us, ratio {:.3f} "
       "to {}; offramp.toml:\n{}",
-      microseconds(mix.end), ratio_of(mix.end, host->end()), baseline_name(), routes_toml(mix));
+      in_microseconds(mix.end), ratio_of(mix.end, host->end()), baseline_name(), routes_toml(mix));
 }
 
 std::string algorithms_text(const Advisor& advisor) {
@@ -214,11 +214,12 @@ std::string algorithms_text(const Advisor& advisor) {
       "chosen (us)", "fastest (us)", "algorithm");
   for (std::size_t i = 0; i < std::min(all.size(), kShownAlgorithms); ++i)
     add(text, "  {:<16} {:>6} {:>10} {:>9} {:>14.3f} {:>14.3f}  {}\n", to_string(all[i].kind), all[i].ranks,
-        all[i].bytes, all[i].calls, microseconds(all[i].usual), microseconds(all[i].fastest), all[i].best);
+        all[i].bytes, all[i].calls, in_microseconds(all[i].usual), in_microseconds(all[i].fastest),
+        all[i].best + (all[i].segment > 0 ? fmt::format(", segments of {} B", all[i].segment) : ""));
   if (all.size() > kShownAlgorithms) add(text, "  {}\n", and_more_text(all.size() - kShownAlgorithms));
   if (tuned)
     add(text, "  with the fastest algorithms everywhere: {:.3f} us, ratio {:.3f} to {} as it is\n",
-        microseconds(*tuned), ratio_of(*tuned, host->end()), baseline_name());
+        in_microseconds(*tuned), ratio_of(*tuned, host->end()), baseline_name());
   return text;
 }
 
@@ -277,7 +278,8 @@ void print_json(const Advisor& advisor, const ReportAnswer& answer, const Json& 
                           {"calls", one.calls},
                           {"chosen_ns", in_nanoseconds(one.usual)},
                           {"fastest_ns", in_nanoseconds(one.fastest)},
-                          {"algorithm", one.best}});
+                          {"algorithm", one.best},
+                          {"segment", one.segment}});
   Json json = {{"answer", offramp::json_of(answer)}};
   json["answer"].erase("details");
   json.update(facts);

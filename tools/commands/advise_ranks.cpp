@@ -28,6 +28,9 @@ std::vector<std::string_view> hardware_of(const RankCurve& curve) {
   for (const BackendDescription* backend : curve.backends()) {
     if (backend->name != baseline_name()) names.push_back(backend->name);
   }
+  const bool has_tuned = std::ranges::any_of(
+      curve.points(), [](const CurvePoint& point) { return point.cell_of(kTunedHost) != nullptr; });
+  if (has_tuned) names.push_back(kTunedHost);
   return names;
 }
 
@@ -64,16 +67,16 @@ std::string table_text(const RankCurve& curve) {
   const std::vector<std::string_view> names = hardware_of(curve);
   std::string text =
       fmt::format("{:<10} {:>16}", "# ranks", curve.with_computing() ? "host, run (us)" : "host (us)");
-  for (const std::string_view name : names) text += fmt::format(" {:>9}", name);
+  for (const std::string_view name : names) text += fmt::format(" {:>10}", name);
   text += '\n';
   for (const CurvePoint& point : curve.points()) {
     const BackendResult* const host = point.cell_of(baseline_name());
     text += fmt::format(
         "{:<10} {:>16}", point.ranks,
-        host != nullptr && host->counts() ? fmt::format("{:.3f}", microseconds(host->end())) : "-");
+        host != nullptr && host->counts() ? fmt::format("{:.3f}", in_microseconds(host->end())) : "-");
     for (const std::string_view name : names) {
       const auto ratio = point.ratio(name);
-      text += fmt::format(" {:>9}",
+      text += fmt::format(" {:>10}",
                           ratio ? fmt::format("{:.3f}{}", *ratio, is_partial(point, name) ? "*" : "") : "-");
     }
     text += '\n';
@@ -272,6 +275,9 @@ int advise_over_ranks(const AdviseOptions& options, const Setup& setup) {
   const std::string program = program_of(options);
   ReportAnswer answer = answer_of(curve, program);
   answer.sure = held_out_text(*last);
+  const int ranks = last->program.description.ranks;
+  if (const auto host = world_setting(*setup.configuration, setup.registry, setup.registry.baseline(), ranks))
+    answer.machine = machine_text(*host, ranks);
   answer.complete = !curve.cut_short();
   const auto whole = std::ranges::count_if(curve.points(), [&](const CurvePoint& point) {
     return !point.refused.empty() || point.cells.size() == curve.backends().size();

@@ -219,8 +219,8 @@ std::optional<Settled> replay_over(const BackendDescription& backend, const Repl
 
 void print_table(const Settled& replayed, const Jobs& jobs) {
   const ReplayResult& together = *replayed.result;
-  fmt::print("# {}: {:.3f} us modelled, {} jobs{}\n", replayed.backend, microseconds(together.modelled_time),
-             replayed.jobs.size(),
+  fmt::print("# {}: {:.3f} us modelled, {} jobs{}\n", replayed.backend,
+             in_microseconds(together.modelled_time), replayed.jobs.size(),
              jobs.background_nodes() > 0
                  ? fmt::format(", traffic between {} other nodes", jobs.background_nodes())
                  : std::string());
@@ -230,13 +230,13 @@ void print_table(const Settled& replayed, const Jobs& jobs) {
     const SettledJob& job = replayed.jobs[i];
     fmt::print("  {:>3} {:<20} {:>5} {:<10} {:>13.3f} {:>13.3f} {:>8.3f}\n", i + 1,
                cut_text(printable(job.program), 20), job.ranks.ranks, cut_text(text_of_nodes(job.nodes), 10),
-               microseconds(together.end(job.ranks)), microseconds(job.alone), job.slowdown(together));
+               in_microseconds(together.end(job.ranks)), in_microseconds(job.alone), job.slowdown(together));
   }
   for (std::size_t i = 0; i < replayed.jobs.size(); ++i) {
     const SettledJob& job = replayed.jobs[i];
     if (!job.run) continue;
     fmt::print(
-        "  job {} with its computing: {:.3f} us; {}\n", i + 1, microseconds(job.run->end),
+        "  job {} with its computing: {:.3f} us; {}\n", i + 1, in_microseconds(job.run->end),
         share_in_calls_text(replayed.backend, job.run->in_calls, job.run->sum, job.times->free.in_calls));
   }
   print_resources(together);

@@ -314,14 +314,24 @@ ReportAnswer answer_of(const Setup& setup, const std::vector<Answer>& answers,
     if (side.time())
       side.shortest = answer_to(setup, shortest, *side.backend, options, problem, nullptr).time();
   }
+  const int per_node = setup.configuration->machine.layout(operation.ranks).ranks_per_node;
+  std::optional<Time> tuned;
+  ForecastSetting host = setting_of(setup, setup.registry.baseline(), operation.ranks, options.check);
+  if (is_baseline(sides.front().backend->name) && host.machine.nodes(operation.ranks) >= kManyNodes) {
+    ForecastSetting best = host;
+    best.settings.set("collectives", {0, "best"});
+    if (const auto found = forecast(best, operation, options.repeat); found && found->declined.empty())
+      tuned = found->time;
+  }
   const std::string what =
       operation.kind == OperationKind::kBarrier
           ? std::string(to_string(operation.kind))
           : fmt::format("{} of {}", to_string(operation.kind), bytes_text(std::uint64_t{operation.bytes}));
   ReportAnswer answer = answer_of_forecasts(
-      sides, operation,
+      sides, operation, per_node, tuned,
       fmt::format("{}, {}{}", what, counted(static_cast<std::uint64_t>(operation.ranks), "rank"),
                   options.repeat > 1 ? fmt::format(", {} times", options.repeat) : ""));
+  answer.machine = machine_text(host, operation.ranks);
   answer.next = fmt::format("repeat with --sweep {}",
                             operation.kind == OperationKind::kBarrier ? "ranks=2:1024" : "bytes=8:1MiB");
   return answer;

@@ -66,8 +66,9 @@ std::optional<Settled> tuned_host(const Setup& setup, const ReplayInput& input, 
 }
 
 /// The communication over a single switch, where links are not shared.
-std::optional<Time> over_star(const WorldSetting& setting, const ReplayInput& input, ReplayOptions how) {
-  if (setting.network.is_star()) return {};
+std::optional<Time> over_star(const Setup& setup, const WorldSetting& setting, const ReplayInput& input,
+                              ReplayOptions how) {
+  if (setup.configuration->network.is_star()) return {};  // also if the default is a fat tree
   WorldSetting star = setting;
   star.network = {};
   how.details = how.sizes = false;
@@ -130,7 +131,7 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const R
     if (setup.backends.size() > 1 && is_baseline(backend->name))
       results.tuned = tuned_host(setup, input, how, replayed.result->modelled_time, whole_runs);
     results.program = whole_runs.program();
-    results.over_star.push_back(over_star(*setting, input, how));
+    results.over_star.push_back(over_star(setup, *setting, input, how));
     if (how.details || (!options.html.empty() && is_first_or_fastest(results.all)))
       replayed.accounts = accounts_of(*setting, input.source(), how, *replayed.result);
     if (replayed.accounts) name_places(*replayed.accounts, places);
@@ -174,7 +175,7 @@ void print_comparison(const Results& results) {
   for (const Settled& replayed : all) {
     const Time time = replayed.result->modelled_time;
     const bool has_ratio = first > Time() && replayed.counts();
-    fmt::print("{:<10} {:>18.3f} {:>8} {:>9}\n", replayed.backend, microseconds(time),
+    fmt::print("{:<10} {:>18.3f} {:>8} {:>9}\n", replayed.backend, in_microseconds(time),
                has_ratio ? fmt::format("{:.3f}", time.seconds() / first.seconds()) : "-",
                replayed.time.text());
     if (!replayed.counts()) notes += "# " + replayed.why_not_carried() + "\n";
@@ -185,7 +186,7 @@ void print_comparison(const Results& results) {
     notes += fmt::format("# {} runs on {}\n", replayed.backend, replayed.result->deployment.text);
   if (results.tuned)
     notes += fmt::format("# host with the fastest algorithms: {:.3f} us{}\n",
-                         microseconds(results.tuned->result->modelled_time),
+                         in_microseconds(results.tuned->result->modelled_time),
                          first > Time()
                              ? fmt::format(", ratio {:.3f}; only a gain beyond that is due to the hardware",
                                            results.tuned->result->modelled_time.seconds() / first.seconds())
@@ -199,7 +200,7 @@ void print_against_star(const Results& results, const NetworkOptions& network) {
     const auto& star = results.over_star[i];
     if (!star || *star <= Time()) continue;
     fmt::print("# {} over one switch, without shared links: {:.3f} us; over {} the ratio to that is {:.3f}\n",
-               results.all[i].backend, microseconds(*star), printable(network.topology),
+               results.all[i].backend, in_microseconds(*star), printable(network.topology),
                results.all[i].result->modelled_time.seconds() / star->seconds());
   }
 }
@@ -209,7 +210,7 @@ void print_whole_runs(const std::vector<Settled>& all, const ProgramTimes& progr
   fmt::print("{:<10} {:>18} {:>8} {:>9}\n", "# whole run", "modelled (us)", "ratio", "in MPI");
   const auto line = [&](std::string_view name, const WholeRun& run, bool has_ratio) {
     const Time first = all.front().run ? all.front().run->end : Time();
-    fmt::print("{:<11} {:>18.3f} {:>8} {:>9}\n", name, microseconds(run.end),
+    fmt::print("{:<11} {:>18.3f} {:>8} {:>9}\n", name, in_microseconds(run.end),
                has_ratio && first > Time() ? fmt::format("{:.3f}", run.end.seconds() / first.seconds()) : "-",
                percent_text(run.in_calls, run.sum));
   };
@@ -229,7 +230,7 @@ void print_whole_runs(const std::vector<Settled>& all, const ProgramTimes& progr
   fmt::print(
       "# computing: {:.3f} us per rank on average, as recorded; imbalance {:.2f} (longest over average); "
       "free: communication that takes no time, which leaves the load imbalance\n",
-      microseconds(program.computing.mean()), program.computing.imbalance());
+      in_microseconds(program.computing.mean()), program.computing.imbalance());
   if (program.computing.is_ambiguous())
     fmt::print("# {}\n",
                gaps_text(program.computing.brief_gaps, program.computing.longer_gaps, to_string(polling)));

@@ -330,13 +330,13 @@ class SweepPrinter {
     const auto ratio = [](std::optional<double> one) {
       return one ? fmt::format("{:.3f}", *one) : std::string("-");
     };
-    table_ +=
-        fmt::format("{:<10} {:>18} {:>8} {:>18} {:>8} {:>9}{}\n", row.backend,
-                    row.problem.empty() ? fmt::format("{:.3f}", microseconds(row.modelled_time)) : "refused",
-                    ratio(ratio_in(row, first, modelled)),
-                    row.run ? fmt::format("{:.3f}", microseconds(row.run->end)) : "-",
-                    ratio(ratio_in(row, first, run_of)), row.problem.empty() ? row.time.text() : "-",
-                    row.problem.empty() ? "" : "  " + printable(row.problem, 200));
+    table_ += fmt::format(
+        "{:<10} {:>18} {:>8} {:>18} {:>8} {:>9}{}\n", row.backend,
+        row.problem.empty() ? fmt::format("{:.3f}", in_microseconds(row.modelled_time)) : "refused",
+        ratio(ratio_in(row, first, modelled)),
+        row.run ? fmt::format("{:.3f}", in_microseconds(row.run->end)) : "-",
+        ratio(ratio_in(row, first, run_of)), row.problem.empty() ? row.time.text() : "-",
+        row.problem.empty() ? "" : "  " + printable(row.problem, 200));
   }
 
   const ReplayToolOptions& options_;

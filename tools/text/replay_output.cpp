@@ -189,10 +189,6 @@ Json json_of(const ReportLane& lane, const Settled& replayed) {
   return json;
 }
 
-double microseconds(Time time) {
-  return in_microseconds(time);
-}
-
 void check_reports(const ReplayToolOptions& options) {
   for (const auto& [option, path] : {std::pair("--report", &options.report), {"--html", &options.html}}) {
     if (path->empty()) continue;
@@ -224,11 +220,11 @@ static void print_calls(const ReplayResult& result, const Counters& counters) {
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return modelled(a) > modelled(b); });
   double all = 0;
-  for (const Time clock : result.clocks()) all += microseconds(clock);
+  for (const Time clock : result.clocks()) all += in_microseconds(clock);
   fmt::print("  {:<28} {:>12} {:>16} {:>18} {:>7}\n", "function", "calls", "bytes", "modelled (us)", "share");
   for (const std::size_t i : order) {
     const CallCounter& counter = counters.calls[i];
-    const double time = microseconds(counter.modelled);
+    const double time = in_microseconds(counter.modelled);
     fmt::print("  {:<28} {:>12} {:>16} {:>18.3f} {:>6.1f}%\n", printable(result.functions[i]), counter.count,
                counter.bytes, time, all > 0 ? 100 * time / all : 0);
   }
@@ -258,8 +254,8 @@ void print_resources(const ReplayResult& result) {
       continue;
     }
     fmt::print("  busiest {} (rank {}): {:.3f} us, {:.1f} % of the run; work waited {:.3f} us for it\n",
-               use->name, use->first_rank, microseconds(use->busy), percent(use->busy, result.modelled_time),
-               microseconds(use->waited));
+               use->name, use->first_rank, in_microseconds(use->busy),
+               percent(use->busy, result.modelled_time), in_microseconds(use->waited));
   }
   if (idle > 0)
     fmt::print("  {} busy for less than {:.0f} % of the run\n", counted(idle, "other unit"), kShown);
@@ -271,8 +267,8 @@ void print_links(const ReplayResult& result) {
     fmt::print(
         "  link {}: busy {:.3f} us, {:.1f} % of the run, {} bytes; messages waited {:.3f} us for it, the "
         "longest {:.3f} us\n",
-        link->name, microseconds(link->busy), percent(link->busy, result.modelled_time), link->bytes,
-        microseconds(link->waited), microseconds(link->longest));
+        link->name, in_microseconds(link->busy), percent(link->busy, result.modelled_time), link->bytes,
+        in_microseconds(link->waited), in_microseconds(link->longest));
   if (!result.links.empty())
     fmt::print("  {} links used; messages waited {:.3f} us for a free link\n", result.links.size(),
                waited_for(result.links) / 1000);
@@ -285,7 +281,7 @@ void print_disturbance(const ReplayResult& result) {
   fmt::print(
       "  stragglers: {:+.3f} us ({:+.1f} %) compared with the run without them; longest delay of one "
       "processor {:.3f} us\n",
-      microseconds(cost), percent(cost, disturbance->undisturbed), microseconds(disturbance->longest));
+      in_microseconds(cost), percent(cost, disturbance->undisturbed), in_microseconds(disturbance->longest));
 }
 
 static void print_path(const ReplayResult& result) {
@@ -294,7 +290,8 @@ static void print_path(const ReplayResult& result) {
   fmt::print(
       "  critical path: {:.3f} us on ranks, {:.3f} us in {} messages, {:.3f} us of it waiting for "
       "shared links\n",
-      microseconds(path.on_ranks), microseconds(path.in_messages), path.messages, microseconds(path.shared));
+      in_microseconds(path.on_ranks), in_microseconds(path.in_messages), path.messages,
+      in_microseconds(path.shared));
 }
 
 static void print_accounts(const Settled& replayed) {
@@ -330,13 +327,13 @@ void print_result(const Settled& replayed) {
   const ReplayResult& result = *replayed.result;
   if (!replayed.part.empty()) fmt::print("# incomplete: {}\n", replayed.part);
   fmt::print("# {}: {:.3f} us modelled, {} ranks, {} events, {} messages\n", replayed.backend,
-             microseconds(result.modelled_time), result.ranks.size(), result.events, result.messages);
+             in_microseconds(result.modelled_time), result.ranks.size(), result.events, result.messages);
   const Counters counters = result.total();
   print_calls(result, counters);
   if (!result.phases.empty()) fmt::print("  {:<28} {:>12} {:>18}\n", "phase", "times", "longest (us)");
   for (const ReplayPhase& phase : result.phases)
     fmt::print("  {:<28} {:>12} {:>18.3f}\n", printable(phase.name), phase.count,
-               microseconds(phase.longest()));
+               in_microseconds(phase.longest()));
   if (replayed.time.share())
     fmt::print("  carried by {}: {} of the operations' time\n", replayed.backend, replayed.time.text());
   print_resources(result);

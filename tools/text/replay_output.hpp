@@ -79,7 +79,6 @@ Json json_of(const std::vector<BackendResult>& refused);
 Json json_of_facts(const RunReport& report, const RunFacts& facts);
 
 // Tables.
-double microseconds(Time time);
 void print_resources(const ReplayResult& result);
 /// Prints the busiest links of the network, and the cost of sharing them.
 void print_links(const ReplayResult& result);

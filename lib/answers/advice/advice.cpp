@@ -4,13 +4,14 @@
 //   All searches use that rate.
 // - Carried: the share of the hardware is measured in the baseline's time of the operations that it would
 //   carry. So slow hardware does not seem to carry more than fast hardware.
-// - Certainty: communication over one side takes longer than modelled, and over the other side less. The
-//   factor of each is the error that 90 % of its measured operations do not exceed. What the hardware
-//   declines has the baseline's error on both sides. A replay whose
-//   communication takes s times as long has its computing divided by s, and its times multiplied by s.
+// - Certainty: communication over one side takes longer than modelled, and over the other side less, by the
+//   factors of held_out.hpp. What the hardware declines has the baseline's error on both sides. A replay
+//   whose communication takes s times as long has its computing divided by s, and its times multiplied by s.
+//   The answer holds if both ends of the range are on the same side of a gain that is worthwhile.
 // - Influences: replays with one parameter at half and at twice its value. Candidates are parameters whose
 //   value no document states (assumed, inferred, fitted), and those that every side has in some form.
-// - Mix: adds each backend to the best mix so far, by kind of operation and by size class.
+// - Mix: adds each backend that the nodes hold to the best mix so far, by kind of operation and by size
+// class.
 // - Algorithms: forecasts of the baseline's most frequent collectives.
 //
 // The constants below and may_go_on() limit all searches.
@@ -54,11 +55,19 @@ constexpr std::size_t kMostTraffic = 4096;  // kinds, sizes, and communicators t
 constexpr std::size_t kMostForecasts = 64;  // the host's most frequent collectives
 constexpr int kLargestForecast = 1024;      // ranks
 constexpr std::size_t kInfluences = 5;
+/// Bytes of a segment that are tried for long messages.
+constexpr std::size_t kSegments[] = {65536, 262144};
 
 /// True for parameters that every side of a comparison has in some form.
 bool is_shared(std::string_view parameter) {
   constexpr std::string_view kShared[] = {"latency", "bandwidth", "link", "overhead", "clock", "pcie"};
   return std::find(std::begin(kShared), std::end(kShared), parameter) != std::end(kShared);
+}
+
+/// True for algorithms that pass on one segment after the other.
+bool is_segmented(std::string_view algorithm) {
+  return algorithm == "chain" || algorithm == "pipeline" ||
+         algorithm.find("binary") != std::string_view::npos || algorithm == "binomial";
 }
 
 std::optional<OperationKind> kind_of(const Event& event) {
@@ -107,23 +116,6 @@ std::string_view name_of(AnswerKind kind) {
   return kNames.at(static_cast<std::size_t>(kind));
 }
 
-OperationErrors operation_errors(const BackendDescription& backend) {
-  struct Row {
-    std::string_view backend;
-    OperationErrors errors;
-  };
-  static constexpr Row kKnown[] = {
-#include "lib/answers/advice/operation_errors.inc"
-  };
-  const auto* const known = std::find_if(std::begin(kKnown), std::end(kKnown),
-                                         [&](const Row& row) { return row.backend == backend.name; });
-  if (known != std::end(kKnown)) return known->errors;
-  const ModelErrors& errors = model_errors(backend);
-  const std::size_t compared = errors.operations ? errors.operations->figures : 0;
-  return {compared + errors.fitted_operations, compared,
-          errors.operations ? errors.operations->nine_tenths : 0};
-}
-
 bool is_open(std::string_view source) {
   return source.find("assumed") != std::string_view::npos ||
          source.find("fitted") != std::string_view::npos || source.find("inferred") != std::string_view::npos;
@@ -154,29 +146,15 @@ std::optional<ModelError> error_of(std::vector<double> errors) {
                     errors.size()};
 }
 
-ModelErrors computed_errors(const BackendDescription& backend) {
-  ModelErrors errors;
-  std::vector<double> all;
-  std::vector<double> operations;
-  for (const ValidationRow& row : backend.validation == nullptr ? ValidationRows() : backend.validation()) {
-    if (row.operation && row.fitted) ++errors.fitted_operations;
-    if (row.fitted || !row.bound.empty() || row.published == 0) continue;
-    all.push_back(std::abs(row.ours / row.published - 1));
-    if (row.operation) operations.push_back(all.back());
-  }
-  errors.all = error_of(std::move(all));
-  errors.operations = error_of(std::move(operations));
-  return errors;
-}
-
 }  // namespace
 
-const ModelErrors& model_errors(const BackendDescription& backend) {
-  // The errors do not depend on settings.
-  static std::map<const BackendDescription*, ModelErrors> known;
-  const auto [place, is_new] = known.try_emplace(&backend);
-  if (is_new) place->second = computed_errors(backend);
-  return place->second;
+std::optional<ModelError> model_error(const ValidationRows& rows) {
+  std::vector<double> errors;
+  for (const ValidationRow& row : rows) {
+    if (!row.fitted && row.bound.empty() && row.published != 0)
+      errors.push_back(std::abs(row.ours / row.published - 1));
+  }
+  return error_of(std::move(errors));
 }
 
 Advisor::Advisor(const Configuration& configuration, const Registry& registry, ReplaySource source,
@@ -365,17 +343,24 @@ void Advisor::weigh() {
   Sides& sides = all.sides;
   sides.baseline = base->end();
   if (program_ && base->run) sides.free = program_->free.end;
+  all.reference = sides.baseline;
+  if (source_.ranks == 1) {
+    all.kind = AnswerKind::kNothing;
+    all.holds = true;
+    return;
+  }
   all.hardware = best_hardware();
   if (all.hardware != nullptr) sides.hardware = all.hardware->fair().end();
   for (const Candidate& one : candidates_) {
     if (one.counts() && !is_baseline(one.backend))
       sides.own_link = sides.own_link ? earlier(*sides.own_link, one.end()) : one.end();
   }
-  const auto tuned = source_.ranks <= kLargestForecast ? baseline_with("collectives", "best")
-                                                       : std::optional<WorldSetting>();
-  if (tuned && may_go_on("the fastest algorithms")) sides.tuned = end_of(*tuned);
+  sides.tuned = end_of_tuned();
   const auto threaded = has_computing_ ? baseline_with("progress", "thread") : std::optional<WorldSetting>();
-  if (threaded && may_go_on("a thread that makes progress")) sides.threaded = end_of(*threaded);
+  if (threaded && may_go_on("a thread that makes progress")) {
+    sides.threaded = end_of(*threaded);
+    all.thread_share = threaded->settings.real("progress_share");
+  }
   if (sides.tuned && 1 - ratio_of(*sides.tuned, sides.baseline) >= kWorthwhile) find_algorithms();
   all.kind = kind_of(sides);
   all.holds = all.kind == AnswerKind::kNothing;
@@ -384,10 +369,10 @@ void Advisor::weigh() {
       has_computing_ ? baseline_with("progress", "hardware") : std::optional<WorldSetting>();
   if (progressing && may_go_on("a NIC that makes progress")) all.progressing = end_of(*progressing);
   if (all.kind == AnswerKind::kAlgorithm) {
-    find_range(sides.is_by_thread() ? *threaded : *tuned, baseline_);
+    find_range(sides.is_by_thread() ? *threaded : *baseline_with("collectives", "best"), baseline_.name);
   } else if (all.hardware != nullptr) {
     if (const Result<WorldSetting> setting = setting_of(*all.hardware->description))
-      find_range(*setting, *all.hardware->description,
+      find_range(*setting, all.hardware->backend,
                  CarriedTime{all.hardware->fair().result->total().times}.share().value_or(1));
   }
 }
@@ -412,28 +397,44 @@ void Advisor::find_memory_range(const WorldSetting& side) {
 
 /// Sets Weighing::range from the errors of both models. share: the part of the side's communication that its
 /// own model carries. The baseline's model carries the rest, so there both sides have the same error.
-void Advisor::find_range(const WorldSetting& side, const BackendDescription& model, double share) {
-  weighing_.model = &model;
-  const auto error = operation_errors(model).error();
-  const auto base_error = operation_errors(baseline_).error();
-  const Result<WorldSetting> base = setting_of(baseline_);
-  if (!error || !base_error || !base) return;
-  std::vector<double> ratios;
-  for (const double sign : {-1.0, 1.0}) {
+void Advisor::find_range(const WorldSetting& side, std::string_view hardware, double share) {
+  Weighing& all = weighing_;
+  const int per_node = configuration_.machine.layout(source_.ranks).ranks_per_node;
+  RatioError& error =
+      all.error.emplace(ratio_error(hardware, baseline_.name, main_class_of(*baseline()->result, per_node)));
+  // A thread changes no algorithm, so both sides are off alike.
+  if (all.kind == AnswerKind::kAlgorithm && all.sides.is_by_thread()) error.of_pairs.reset();
+  Result<WorldSetting> host = setting_of(baseline_);
+  const auto free = all.sides.at_no_cost();
+  const bool beats_free = all.kind == AnswerKind::kHardware || all.kind == AnswerKind::kMix;
+  if (host && beats_free && free && 1 - ratio_of(*free, all.sides.baseline) >= kWorthwhile) {
+    const bool by_thread = all.sides.is_by_thread();
+    host->settings.set(by_thread ? "progress" : "collectives", {0, by_thread ? "thread" : "best"});
+    all.reference = *free;
+    all.than = by_thread ? "host thread" : kTunedHost;
+  }
+  if (!error.is_known() || !host) return;
+  const auto middle = all.kind == AnswerKind::kAlgorithm ? free
+                      : all.kind == AnswerKind::kMix     ? all.sides.mix
+                                                         : all.sides.hardware;
+  std::vector<double> ratios = {ratio_of(*middle, all.reference)};
+  for (const int sign : {-1, 1}) {
     if (!may_go_on("the models' errors")) return;
-    const auto end = end_of(side, share * (1 + sign * *error) + (1 - share) * (1 - sign * *base_error));
-    const auto against = end_of(*base, 1 - sign * *base_error);
+    const double of_host = error.host_factor(sign);
+    const auto end = end_of(side, share * error.hardware_factor(sign) + (1 - share) * of_host);
+    const auto against = end_of(*host, of_host);
     if (!end || !against) return;
     ratios.push_back(ratio_of(*end, *against));
   }
-  weighing_.range = RatioRange{std::min(ratios[0], ratios[1]), std::max(ratios[0], ratios[1])};
-  const bool gains = saves_time(weighing_.kind);
-  double free_gain = 0;  // gained by other algorithms
-  if (const auto free = weighing_.sides.at_no_cost();
-      gains && weighing_.kind != AnswerKind::kAlgorithm && free)
-    free_gain = std::max(0.0, 1 - ratio_of(*free, weighing_.sides.baseline));
-  weighing_.holds = weighing_.range->agrees(gains, free_gain);
+  all.range = RatioRange{std::ranges::min(ratios), std::ranges::max(ratios)};
+  all.holds = all.range->agrees(saves_time(all.kind));
   find_memory_range(side);
+}
+
+std::optional<Time> Advisor::end_of_tuned() {
+  const auto tuned = source_.ranks <= kLargestForecast ? baseline_with("collectives", "best")
+                                                       : std::optional<WorldSetting>();
+  return tuned && may_go_on("the fastest algorithms") ? end_of(*tuned) : std::nullopt;
 }
 
 /// The ratio with one parameter changed. `nullopt` without a result. The host's parameters also affect the
@@ -589,7 +590,10 @@ std::vector<Route> fewest_routes(const Mix& mix, const std::vector<OperationKind
 void Advisor::try_routes(Mix& best, OperationKind kind, std::size_t min_bytes, std::size_t max_bytes) {
   const Mix before = best;
   for (const Candidate& candidate : candidates_) {
-    if (!candidate.problem.empty()) continue;
+    // What stands beside the nodes does not fit into a machine with other hardware.
+    const bool is_beside =
+        candidate.deployment.node_bits_per_second == 0 && !candidate.deployment.text.empty();
+    if (!candidate.problem.empty() || is_beside) continue;
     Configuration configuration = equal_links_;
     configuration.routes = before.routes;
     configuration.routes.insert(configuration.routes.begin(),
@@ -606,7 +610,12 @@ void Advisor::try_routes(Mix& best, OperationKind kind, std::size_t min_bytes, s
 void Advisor::find_mix() {
   if (candidates_.empty() || !candidates_.front().counts() || !configuration_.routes.empty()) return;
   read_traffic();
-  const Candidate& fastest = candidates_.front();
+  // A mix begins with hardware that the nodes hold.
+  const auto within = std::ranges::find_if(candidates_, [](const Candidate& one) {
+    return one.counts() && (one.deployment.node_bits_per_second > 0 || one.deployment.text.empty());
+  });
+  if (within == candidates_.end()) return;
+  const Candidate& fastest = *within;
   Mix best{fastest.backend, {}, fastest.fair().end()};
   std::vector<OperationKind> kinds;
   for (const Traffic& traffic : traffic_) {
@@ -648,14 +657,13 @@ void Advisor::weigh_mix(const WorldSetting& mixed) {
   weighing_.kind = AnswerKind::kMix;
   weighing_.holds = false;
   weighing_.range = weighing_.memory = {};
-  const auto error_of = [](const BackendDescription* model) {
-    const OperationErrors errors = operation_errors(*model);
-    return errors.compared == 0 ? std::numeric_limits<double>::infinity() : errors.nine_tenths;
+  const auto error_of = [&](const std::string& model) {
+    const RatioError error = ratio_error(model, baseline_.name, main_class_of(*baseline()->result, 1));
+    return error.is_known() ? error.hardware_factor(1) : std::numeric_limits<double>::infinity();
   };
-  const BackendDescription* worst = nullptr;
+  std::string worst;
   for (const std::string& name : mix_->backends()) {
-    const BackendDescription* const model = registry_.find(name);
-    if (!is_baseline(name) && (worst == nullptr || error_of(model) > error_of(worst))) worst = model;
+    if (!is_baseline(name) && (worst.empty() || error_of(name) > error_of(worst))) worst = name;
   }
   double share = 1;
   ReplayOptions how = options_.replay;
@@ -666,7 +674,7 @@ void Advisor::weigh_mix(const WorldSetting& mixed) {
       share = 1 - times.share().value_or(0);
     }
   }
-  find_range(mixed, *worst, share);
+  find_range(mixed, worst, share);
 }
 
 void Advisor::find_fastest(const Traffic& traffic) {
@@ -676,31 +684,38 @@ void Advisor::find_fastest(const Traffic& traffic) {
   const Result<WorldSetting> setting =
       world_setting(configuration_, registry_, baseline_, traffic.operation.ranks);
   if (!setting) return;
-  const auto time_of = [&](const std::string& algorithm) -> std::optional<Time> {
+  const auto time_of = [&](std::string_view algorithm, std::size_t segment) -> std::optional<Time> {
     WorldSetting other = *setting;
-    if (!algorithm.empty()) other.settings.set(name, {0, algorithm});
+    if (!algorithm.empty()) other.settings.set(name, {0, std::string(algorithm)});
+    if (segment > 0) other.settings.set("segment", {static_cast<double>(segment), {}});
     Result<Forecast> forecast = offramp::forecast(other, traffic.operation);
     return forecast && forecast->declined.empty() ? std::optional(forecast->time) : std::nullopt;
   };
-  const auto usual = time_of("");
+  const auto usual = time_of("", 0);
   if (!usual) return;
   AlgorithmChoice choice{traffic.operation.kind,
                          traffic.operation.ranks,
                          traffic.operation.bytes,
-                         traffic.calls / static_cast<std::uint64_t>(std::max(1, traffic.operation.ranks)),
+                         traffic.calls / static_cast<std::uint64_t>(source_.ranks),
                          *usual,
-                         "",
+                         {},
                          *usual};
   Time least = Time::ps(
       std::llround(static_cast<double>(usual->count()) / (1 + setting->settings.real("best_margin"))));
+  const auto selections = find_parameter(baseline_.parameters, "collectives")->choices;
   for (const std::string_view algorithm : parameter->choices) {
-    const auto selections = find_parameter(baseline_.parameters, "collectives")->choices;
     if (algorithm == "auto" || std::find(selections.begin(), selections.end(), algorithm) != selections.end())
       continue;
-    const auto time = time_of(std::string(algorithm));
-    if (time && *time < least) {
+    std::vector<std::size_t> segments = {0};
+    for (const std::size_t segment : kSegments) {
+      if (is_segmented(algorithm) && traffic.operation.bytes > segment) segments.push_back(segment);
+    }
+    for (const std::size_t segment : segments) {
+      const auto time = time_of(algorithm, segment);
+      if (!time || *time >= least) continue;
       choice.fastest = least = *time;
       choice.best = algorithm;
+      choice.segment = segment;
     }
   }
   if (!choice.best.empty()) algorithms_.push_back(choice);

@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/answers/advice/held_out.hpp"
 #include "lib/answers/replay/free_communication.hpp"
 #include "lib/answers/replay/replay.hpp"
 #include "lib/answers/report/report.hpp"
@@ -35,8 +36,11 @@ inline constexpr double kWorthwhile = 0.01;
 /// A mix of hardware is recommended if it saves this share of the best other side's time.
 inline constexpr double kMixWorthwhile = 0.03;
 
-/// The largest error of a model that is taken into account, as a share of a time.
-inline constexpr double kLargestError = 0.9;
+/// From so many nodes on, hardware has to beat the host's fastest algorithms as well: a bad choice of the MPI
+/// library grows with the machine.
+inline constexpr int kManyNodes = 128;
+/// The host with its fastest algorithms.
+inline constexpr std::string_view kTunedHost = "host tuned";
 
 /// 1 if `base` is 0.
 inline double ratio_of(Time time, Time base) {
@@ -92,10 +96,8 @@ struct RatioRange {
   double low = 1;
   double high = 1;
 
-  /// True if both ends save time, and more than `free_gain`; or, without gains, if neither does.
-  [[nodiscard]] bool agrees(bool gains, double free_gain = 0) const {
-    return gains ? high < 1 - kWorthwhile - free_gain : low > 1 - kWorthwhile;
-  }
+  /// True if both ends are on the same side of a gain that is worthwhile.
+  [[nodiscard]] bool agrees(bool gains) const { return ((gains ? high : low) < 1 - kWorthwhile) == gains; }
 };
 
 /// The comparison of all sides.
@@ -103,11 +105,16 @@ struct Weighing {
   AnswerKind kind = AnswerKind::kUnknown;
   Sides sides;
   const Candidate* hardware = nullptr;  // the best at equal link rates; null: none counts
-  /// The model whose errors count besides the baseline's. Null if nothing is compared.
-  const BackendDescription* model = nullptr;
+  /// The errors of the models. `nullopt` if nothing is compared.
+  std::optional<RatioError> error;
+  /// What the recommended side is compared with in `range`: the baseline, or a free change of it that is
+  /// faster.
+  Time reference;
+  std::string than;         // "host with ring"; empty: the baseline
+  double thread_share = 0;  // of each core, that a progress thread takes
   /// The baseline with a NIC that makes progress by itself. `nullopt` if its NIC already does.
   std::optional<Time> progressing;
-  /// The recommended side, or the best hardware, over the baseline, with the models' errors.
+  /// The recommended side, or the best hardware, over the reference, with the models' errors.
   std::optional<RatioRange> range = {};
   /// That ratio with the slowest and the fastest node memory of the baseline's class. `nullopt` if the
   /// user set the memory, no rank shares a node, or time ran out.
@@ -150,6 +157,7 @@ struct AlgorithmChoice {
   Time usual;               // per call, with the host's algorithm selection
   std::string best;         // the fastest algorithm
   Time fastest;
+  std::size_t segment = 0;  // bytes, with which it is the fastest; 0: not segmented
 
   [[nodiscard]] Time gain() const {
     return Time::ps((usual.count() - fastest.count()) * static_cast<std::int64_t>(calls));
@@ -163,27 +171,8 @@ struct ModelError {
   double largest = 0;
   std::size_t figures = 0;
 };
-/// Figures to which a parameter was fitted are excluded. `nullopt`: none remain.
-struct ModelErrors {
-  std::optional<ModelError> all;
-  std::optional<ModelError> operations;  // whole messages and collectives only
-  std::size_t fitted_operations = 0;     // measured operations to which a parameter was fitted
-};
-/// Computed at the first call, which takes seconds for some backends.
-const ModelErrors& model_errors(const BackendDescription& backend);
-
-/// Errors of a model for whole messages and collectives. For built-in backends they need no computation.
-struct OperationErrors {
-  std::size_t measured = 0;  // operations with a published time
-  std::size_t compared = 0;  // those to which no parameter was fitted
-  double nine_tenths = 0;    // 90 % of the errors are not larger
-
-  /// The error that an answer takes into account. `nullopt` if it is unknown.
-  [[nodiscard]] std::optional<double> error() const {
-    return compared == 0 ? std::nullopt : std::optional(std::min(nine_tenths, kLargestError));
-  }
-};
-OperationErrors operation_errors(const BackendDescription& backend);
+/// Without figures to which a parameter was fitted. `nullopt`: none remain.
+std::optional<ModelError> model_error(const ValidationRows& rows);
 
 /// True if no document states the parameter's default: its source is assumed, inferred, or fitted.
 bool is_open(std::string_view source);
@@ -214,6 +203,8 @@ class Advisor {
   /// Weighs again if a mix is better than every other side.
   void find_mix();
   void find_influences();
+  /// The baseline with its fastest algorithms. `nullopt` if it has them, or for too many ranks.
+  [[nodiscard]] std::optional<Time> end_of_tuned();
 
   /// Candidates that count, the fastest at equal link rates first; then the others.
   [[nodiscard]] const std::vector<Candidate>& candidates() const { return candidates_; }
@@ -263,7 +254,7 @@ class Advisor {
   /// The baseline with one choice changed. `nullopt` if it has no such value, or uses it already.
   [[nodiscard]] std::optional<WorldSetting> baseline_with(std::string_view choice, const char* value) const;
   void find_memory_range(const WorldSetting& side);
-  void find_range(const WorldSetting& side, const BackendDescription& model, double share = 1);
+  void find_range(const WorldSetting& side, std::string_view hardware, double share = 1);
   void weigh_mix(const WorldSetting& mixed);
   std::optional<double> ratio_with(const WorldSetting& best, const WorldSetting& host,
                                    const Parameter& parameter, bool of_host, double value);

@@ -37,7 +37,7 @@ void add_bars(ReportAnswer& answer, const Advisor& advisor) {
     if (end && 1 - ratio_of(*end, sides.baseline) >= kWorthwhile)
       answer.bars.push_back({std::move(name), *end, ""});
   };
-  add_own(fmt::format("{} tuned", baseline_name()), sides.tuned);
+  add_own(std::string(kTunedHost), sides.tuned);
   add_own(fmt::format("{} thread", baseline_name()), sides.threaded);
   if (advisor.weighing().kind == AnswerKind::kMix) add_own("mix", sides.mix);
   for (const BackendDescription* backend : advisor.untried())
@@ -106,6 +106,7 @@ Sentence sentence_of(const Advisor& advisor) {
   const std::string_view what = base != nullptr && base->run ? "run" : "communication";
   if (all.kind == AnswerKind::kUnknown)
     return {fmt::format("no comparison is possible: {} has no result", baseline_name()), {}};
+  if (base->result->ranks.size() == 1) return {"one rank does not communicate; no hardware changes it", {}};
   const std::string free_gain = sides.free ? free_gain_text(*sides.free, sides.baseline) : std::string();
   if (all.kind == AnswerKind::kNothing) {
     const WholeRun& run = *base->run;
@@ -120,10 +121,11 @@ Sentence sentence_of(const Advisor& advisor) {
   if (all.kind == AnswerKind::kAlgorithm) {
     const double gain = 1 - ratio_of(*sides.at_no_cost(), sides.baseline);
     const bool hardware = all.hardware != nullptr && sides.hardware && *sides.hardware < sides.baseline;
-    Sentence sentence{fmt::format("{}{} with {}, {} {} shorter, free", all.holds ? "" : "perhaps ",
-                                  baseline_name(), algorithm_of(advisor), what, share_text(gain)),
-                      {},
-                      sides.is_by_thread() ? "--set host.progress=thread" : "--tuning rules.conf"};
+    Sentence sentence{
+        fmt::format("{}{} with {}, {} {} shorter, {}", all.holds ? "" : "perhaps ", baseline_name(),
+                    algorithm_of(advisor), what, share_text(gain), price_of(all)),
+        {},
+        sides.is_by_thread() ? "--set host.progress=thread" : "--tuning rules.conf"};
     if (hardware)
       sentence.more = fmt::format("; {} {}", all.hardware->backend,
                                   share_text(1 - ratio_of(*sides.hardware, sides.baseline)));
@@ -131,9 +133,12 @@ Sentence sentence_of(const Advisor& advisor) {
       sentence.why.push_back("the host's operations progress during computing, at the cost of core time");
     } else if (!advisor.algorithms().empty()) {
       const AlgorithmChoice& one = advisor.algorithms().front();
-      sentence.why.push_back(fmt::format("{} of {} on {} ranks: {} a call", to_string(one.kind),
+      const std::string segments =
+          one.segment > 0 ? fmt::format(", {} segments", bytes_text(static_cast<std::uint64_t>(one.segment)))
+                          : "";
+      sentence.why.push_back(fmt::format("{} of {} on {} ranks{}: {} a call", to_string(one.kind),
                                          bytes_text(static_cast<std::uint64_t>(one.bytes)), one.ranks,
-                                         ends_text(one.fastest, one.usual)));
+                                         segments, ends_text(one.fastest, one.usual)));
       if (advisor.algorithms().size() > 1)
         sentence.why.push_back(and_more_text(advisor.algorithms().size() - 1));
     }
@@ -199,9 +204,9 @@ ReportAnswer answer_of(const Advisor& advisor, const ProgramNames& program) {
     answer.end = all.hardware->fair().end();
   }
   if (all.kind == AnswerKind::kNothing) {
-    answer.sure = "it holds: " + free_gain_text(*all.sides.free, all.sides.baseline);
-  } else if (all.model != nullptr) {
-    add_range(answer, all.range, *all.model, *base->description);
+    if (all.sides.free) answer.sure = "it holds: " + free_gain_text(*all.sides.free, all.sides.baseline);
+  } else if (all.error) {
+    add_range(answer, all.range, *all.error, {all.reference, all.than});
     if (answer.sure.empty())
       answer.sure =
           advisor.cut_short() ? "not computed (time limit)" : "not known: the models' errors give no result";

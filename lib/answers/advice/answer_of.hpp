@@ -47,10 +47,11 @@ struct ForecastSide {
   }
 };
 
-/// The answer from forecasts of one operation. The baseline is the first side with a time. name: the
-/// operation, at the beginning of the answer. The errors of the models count as in an advisor.
+/// The answer from forecasts of one operation. The baseline is the first side with a time. tuned: the
+/// baseline's time with its fastest algorithm, if known. name: the operation, at the beginning of the answer.
+/// The errors of the models count as in an advisor.
 ReportAnswer answer_of_forecasts(std::span<const ForecastSide> sides, const Operation& operation,
-                                 const std::string& name);
+                                 int ranks_per_node, std::optional<Time> tuned, const std::string& name);
 
 /// One backend along a sweep.
 struct SweepSide {

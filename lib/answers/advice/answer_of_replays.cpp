@@ -90,6 +90,10 @@ ReportAnswer answer_of_replays(std::span<const Settled> replays, std::span<const
   }
   answer.candidate = best->backend;
   answer.end = best->end();
+  if (base.result->ranks.size() == 1) {
+    answer.answer = headline(names.name, "one rank does not communicate; no hardware changes it");
+    return answer;
+  }
   const double ratio = ratio_to_base(*best);
   const std::string slower = slower_text(ratio);
   if (is_free) {

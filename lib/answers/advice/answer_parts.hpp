@@ -25,10 +25,15 @@ std::vector<std::string> reasons_of(const Settled& baseline, const Settled& hard
 std::vector<std::string> reasons_of(const ForecastSide& baseline, const ForecastSide& hardware,
                                     const Operation& operation);
 
-/// Says how certain the answer is, and sets the range of the candidate's time if the errors of both models
-/// are known.
-void add_range(ReportAnswer& answer, const std::optional<RatioRange>& range, const BackendDescription& side,
-               const BackendDescription& base);
+/// What add_range() says the candidate is compared with.
+struct Reference {
+  Time time;
+  std::string_view name;  // empty: the answer's baseline
+};
+/// Says how certain the answer is, and sets the range of the candidate's time if the errors of the models are
+/// known. Both ends are shown, whether it holds or not.
+void add_range(ReportAnswer& answer, const std::optional<RatioRange>& range, const RatioError& error,
+               const Reference& reference);
 /// Adds the range over the nodes' memory if it is worth a line; first if the answer differs.
 void add_memory(std::vector<std::string>& texts, const std::optional<RatioRange>& memory);
 
@@ -38,6 +43,8 @@ void add_unmodelled(ReportAnswer& answer, const std::optional<WholeRun>& run, co
 
 /// The best free change of the baseline: the algorithm with the largest gain, all algorithms, or the thread.
 std::string algorithm_of(const Advisor& advisor);
+/// "free", or what a thread takes of each rank: "at 0.5 cores", "on a spare core".
+std::string price_of(const Weighing& all);
 /// Arguments against the answer, and alternatives, the most important first.
 /// end: of the recommended side.
 std::vector<std::string> objections_to(const Advisor& advisor, Time end);

@@ -13,6 +13,12 @@ std::string algorithm_of(const Advisor& advisor) {
   return advisor.algorithms().empty() ? "the fastest algorithms" : advisor.algorithms().front().best;
 }
 
+std::string price_of(const Weighing& all) {
+  if (!all.sides.is_by_thread()) return "free";
+  return all.thread_share > 0 ? fmt::format("at {:g} cores", all.thread_share)
+                              : std::string("on a spare core");
+}
+
 void add_unmodelled(ReportAnswer& answer, const std::optional<WholeRun>& run, const std::string& program) {
   constexpr double kMost = 0.1;
   const std::string text = run ? unmodelled_text(*run) : "";
@@ -54,10 +60,11 @@ std::vector<std::string> objections_to(const Advisor& advisor, Time end) {
       is_mix ? advisor.mix()->backends() : std::vector{hardware->backend};
   if (backends.size() > 2) texts.push_back(fmt::format("it needs all of {}", fmt::join(backends, ", ")));
   if (is_hardware && free && 1 - ratio_of(*free, all.sides.baseline) >= kWorthwhile)
-    texts.push_back(fmt::format("{} alone saves {} and costs nothing", algorithm_of(advisor),
-                                share_text(1 - ratio_of(*free, all.sides.baseline))));
-  if (all.progressing && ratio_of(*all.progressing, all.sides.baseline) < 1 - kWorthwhile &&
-      ratio_of(*all.progressing, end) < 1 + kNear)
+    texts.push_back(fmt::format("{} alone saves {}, {}", algorithm_of(advisor),
+                                share_text(1 - ratio_of(*free, all.sides.baseline)), price_of(all)));
+  const double progressing = all.progressing ? ratio_of(*all.progressing, all.sides.baseline) : 1;
+  if (progressing < 1 - kMixWorthwhile ||
+      (progressing < 1 - kWorthwhile && ratio_of(*all.progressing, end) < 1 + kNear))
     texts.push_back(
         fmt::format("a plain NIC that makes progress by itself: {}", time_text(*all.progressing)));
   for (const Candidate& one : advisor.candidates()) {

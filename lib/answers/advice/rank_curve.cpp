@@ -22,6 +22,13 @@ std::optional<double> CurvePoint::ratio(std::string_view backend) const {
   return ratio_of(other->end(), host->end());
 }
 
+std::optional<double> CurvePoint::fair_ratio(std::string_view backend) const {
+  const BackendResult* const tuned = cell_of(kTunedHost);
+  const auto to_host = ratio(backend);
+  if (tuned == nullptr || backend == kTunedHost || !to_host) return to_host;
+  return std::max(*to_host, ratio_of(cell_of(backend)->end(), tuned->end()));
+}
+
 RankCurve::RankCurve(const Configuration& configuration, const Registry& registry, Advisor::Options options)
     : configuration_(configuration), registry_(registry), options_(std::move(options)) {
   options_.runs_alone = true;
@@ -67,6 +74,10 @@ bool RankCurve::add(const ReplaySource& source) {
       if (one.description == backend) points_.back().cells.emplace_back(one.fair()).time = one.time;
     }
   }
+  if (configuration_.machine.layout(source.ranks).nodes(source.ranks) >= kManyNodes) {
+    if (const auto tuned = advisor.end_of_tuned())
+      points_.back().cells.push_back({.backend = std::string(kTunedHost), .modelled_time = *tuned});
+  }
   cut_short_ = cut_short_ || advisor.cut_short();
   return !advisor.cut_short();
 }
@@ -82,7 +93,7 @@ struct Compared {
   int ranks;
   std::optional<double> ratio;  // `nullopt`: the hardware has no valid time
 
-  [[nodiscard]] bool pays() const { return ratio && *ratio < 1; }
+  [[nodiscard]] bool pays() const { return ratio && *ratio < 1 - kWorthwhile; }
 };
 
 /// The points at which the host has a valid time and the hardware was tried.
@@ -91,7 +102,7 @@ std::vector<Compared> compared(const RankCurve& curve, std::string_view backend)
   for (const CurvePoint& point : curve.points()) {
     const BackendResult* const host = point.cell_of(baseline_name());
     if (host == nullptr || !host->counts() || point.cell_of(backend) == nullptr) continue;
-    all.push_back({point.ranks, point.ratio(backend)});
+    all.push_back({point.ranks, point.fair_ratio(backend)});
   }
   return all;
 }

@@ -21,6 +21,8 @@ struct CurvePoint {
   [[nodiscard]] const BackendResult* cell_of(std::string_view backend) const;
   /// The hardware's time over the host's. `nullopt` if one of them has no valid time.
   [[nodiscard]] std::optional<double> ratio(std::string_view backend) const;
+  /// Over the faster of the host and the tuned host, which is known on many nodes.
+  [[nodiscard]] std::optional<double> fair_ratio(std::string_view backend) const;
 };
 
 /// Use it from one thread.
@@ -56,7 +58,7 @@ class RankCurve {
   std::vector<CurvePoint> points_;
 };
 
-/// Consecutive numbers of ranks at which the hardware is faster than the host.
+/// Consecutive numbers of ranks at which the hardware saves a worthwhile share of the host's time.
 struct PayingRange {
   int from = 0;
   int to = 0;

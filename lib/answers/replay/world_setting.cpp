@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "lib/base/configuration/job_places.hpp"
 #include "simulators/world/deployment.hpp"
 
 namespace offramp {
@@ -66,8 +67,7 @@ Result<WorldSetting> world_setting(const Configuration& configuration, const Reg
   if (const Result<void> fits = configuration.machine.fits(ranks); !fits) return failure(fits.error());
   WorldSetting setting{backend, std::move(*settings), configuration.faults,
                        configuration.machine.layout(ranks)};
-  setting.network = configuration.network;
-  setting.network.least_nodes = std::max(setting.network.least_nodes, configuration.machine.nodes);
+  set_network(setting, configuration, ranks);
   setting.stragglers = configuration.stragglers;
   setting.host = &registry.baseline();
   Result<Settings> host_settings = configuration.settings_for(*setting.host);
@@ -90,6 +90,14 @@ Result<WorldSetting> world_setting(const Configuration& configuration, const Reg
     setting.rules.push_back(route.rule(static_cast<std::uint8_t>(known - names.begin())));
   }
   return setting;
+}
+
+void set_network(WorldSetting& setting, const Configuration& configuration, int ranks) {
+  setting.network = network_for(configuration, ranks);
+  const std::int64_t own =
+      deployment_of(setting, ranks).node_bits_per_second / setting.machine.links_per_node();
+  if (!configuration.written.contains("network.link") && setting.network.link.count() < own)
+    setting.network.link = Bandwidth::bits_per_second(own);
 }
 
 std::string machine_text(const WorldSetting& baseline, int ranks) {

@@ -15,6 +15,9 @@ inline constexpr std::size_t kLargestReport = std::size_t{1} << 30;
 /// file: its name, for messages. An error names the field.
 Result<RunReport> parse_report(std::string_view text, const std::string& file);
 Result<RunReport> read_report(const std::string& file);
+/// Reads what encode() wrote. It comes from another process: that of another version of Offramp is refused,
+/// and so are times that overflow when they are added up.
+Result<RunReport> decode_report(std::string_view text);
 /// Reads back what json_of(result) wrote. Throws a standard exception if it is something else.
 BackendResult read_backend_result(const nlohmann::ordered_json& json);
 

@@ -1,6 +1,6 @@
 // The fields of a report, each named once. describe(archive, value) hands the fields of a struct to an
-// archive: the writer and the reader of the JSON (docs/report.md), and those of the encoding in which ranks
-// send their parts. An archive has:
+// archive: the writer and the reader of the JSON (docs/report.md), in which ranks send their parts, too, and
+// the rows of tables. An archive has:
 //
 //   kReads                whether it fills the values
 //   field(name, value)    a number, a text, a truth value, a Time, or a list of such values or of structs; a

@@ -119,6 +119,11 @@ std::string report_text(const RunReport& report) {
   return text + "\n";
 }
 
+std::string encode(const RunReport& report) {
+  return written([&](Writer& writer) { describe(writer, report); })
+      .dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 Json json_of(const ReportAnswer& answer) {
   return written([&](Writer& writer) { describe(writer, answer); });
 }

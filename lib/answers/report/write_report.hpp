@@ -10,6 +10,8 @@ namespace offramp {
 
 /// Indented; what is no UTF-8 is replaced. The report has a lane.
 std::string report_text(const RunReport& report);
+/// What ranks send to the one that puts their parts together: the same in one line, without receipts.
+std::string encode(const RunReport& report);
 
 nlohmann::ordered_json json_of(const ReportAnswer& answer);
 nlohmann::ordered_json json_of(const ReportLane& lane);

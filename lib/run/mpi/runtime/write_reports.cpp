@@ -17,7 +17,6 @@
 
 #include "lib/answers/replay/free_communication.hpp"
 #include "lib/answers/report/accounts.hpp"
-#include "lib/answers/report/encode_report.hpp"
 #include "lib/answers/report/lanes.hpp"
 #include "lib/answers/report/replay_records.hpp"
 #include "lib/answers/report/report.hpp"
