@@ -28,10 +28,10 @@ Result<int> size_of_machine(const NetworkOptions& network, int needed) {
 }  // namespace
 
 NetworkOptions network_for(const Configuration& configuration, int ranks) {
-  constexpr int kPorts = 64;  // inferred from products of 400 Gb/s
   NetworkOptions network = configuration.network;
   network.least_nodes = std::max(network.least_nodes, configuration.machine.nodes);
-  const bool is_large = configuration.machine.layout(ranks).nodes(ranks) > kPorts;
+  // The ports of a switch are inferred from products of 400 Gb/s.
+  const bool is_large = configuration.machine.layout(ranks).nodes(ranks) > 64;
   if (network.is_star() && is_large && !configuration.written.contains("network.topology"))
     network.topology = "fat-tree:32";
   return network;
