@@ -88,9 +88,9 @@ class Advise(CliTest):
         self.assertLessEqual(max(map(len, lines)), 80)
         self.assertRegex(lines[0], r"^halo-16\.rec: stay with host; aie, the closest, is [\d.]+ % slower$")
         labels = [line.split()[0] for line in lines[1:] if not line.startswith(" ")]
-        self.assertEqual(labels, ["why", "sure", "on", "run", "next"])
+        self.assertEqual(labels, ["on", "why", "sure", "run", "next"])
         self.assertEqual([line.split()[0] for line in lines if line.startswith("  ")], ["host", "aie", "cclo"])
-        for part in ("# where the time in MPI calls goes", "# what changes the answer: the ratio of aie to host", "# the best mix"):
+        for part in ("# where the time in MPI calls goes", "# what changes the answer: the ratio of aie to host", " mix of hardware is "):
             self.assertNotIn(part, text)
             self.assertIn(part, self.offramp("advise", str(HALO), "--backend", "aie,cclo", "--details").stdout)
 
@@ -140,9 +140,11 @@ class Advise(CliTest):
             self.assertNotIn("the nodes' memory", known["answer"]["but"])
 
     def test_routes_that_it_writes_give_the_time_that_it_names(self):
-        mix = self.advice(HALO, "--backend", "aie", "--routes", "routes.toml")["mix"]
+        mix = self.advice(HALO, "--backend", "cclo", "--routes", "routes.toml").get("mix")
+        if mix is None:  # the program has none with hardware that nodes hold
+            self.assertFalse((self.folder / "routes.toml").exists())
+            return
         self.assertEqual((self.folder / "routes.toml").read_text(), mix["routes"])
-        self.assertIn('[[route]]\noperation = "allreduce"\nbackend = "aie"\n', mix["routes"])
         replayed, = json.loads(self.offramp("replay", str(HALO), "--config", "routes.toml", "--json").stdout)["results"]
         self.assertEqual(mix["end_ns"], replayed["whole_run"]["modelled_time_ns"])
 
@@ -246,8 +248,8 @@ class Advise(CliTest):
         for point in curve["points"]:
             replayed = json.loads(self.offramp("replay", *files, "--ranks", str(point["ranks"]), "--backend", "host,aie", "--json").stdout)
             times = {one["backend"]: one["whole_run"]["modelled_time_ns"] for one in replayed["results"]}
-            self.assertEqual({one["backend"]: one["time_ns"] for one in point["hardware"]}, times)
-        pays, = curve["pays"]
+            self.assertEqual({one["backend"]: one["time_ns"] for one in point["hardware"] if one["backend"] != "host tuned"}, times)
+        pays, _ = curve["pays"]  # and the host with its fastest algorithms
         faster = [point["ranks"] for point in curve["points"] if point["hardware"][1]["ratio"] < 1]
         self.assertEqual(faster, [128])
         self.assertEqual(pays["ranges"], [{"from": 128, "to": 128, "to_the_end": True}])

@@ -57,7 +57,7 @@ class Answers(Fair):
             answer = entries[0]["answer"]
             self.assertEqual((lines[0], answer["kind"]), (answer["answer"], kind), words)
             self.assertIn(why, answer["why"])
-            self.assertRegex(answer["sure"], r"^(it holds|open): [\d.]+ .*(shorter|slower|as fast) if \w+ is \d+ % off, host \d+ %$")
+            self.assertRegex(answer["sure"], r"^(it holds|open): [\d.]+ .*(shorter|slower|as fast)( than host tuned)? \(pairs within x[\d.]+, n \d+\)$|^not known: ")
             times = {entry["backend"]: entry.get("time_ns") for entry in entries}
             self.assertEqual(answer["time_ns"], times[answer["candidate"]])
             self.assertEqual(answer["time_ns"] < times["host"], kind == "hardware")
@@ -109,7 +109,7 @@ class Answers(Fair):
         words = ("replay", str(data / "collectives-16.rec"), "--compare", "host,sharp")
         lines = self.lines(*words)
         self.assertRegex(lines[0], r"^collectives-16\.rec: host with the fastest algorithms, run [\d.]+ % shorter, free$")
-        self.assertRegex(lines[3], r"^but   sharp [\d.]+ % shorter$")
+        self.assertRegex(lines[4], r"^but   sharp [\d.]+ % shorter$")
         answer = json.loads(self.offramp(*words, "--json").stdout)["answer"]
         advised = json.loads(self.offramp("advise", *words[1:2], "--backend", "host,sharp", "--quick", "--json").stdout)["answer"]
         self.assertEqual([(one["kind"], one["time_ns"], one["baseline_ns"]) for one in (answer, advised)],
@@ -122,13 +122,13 @@ class Answers(Fair):
         self.assertRegex(lines[0], r"^halo-4\.rec: run [\d.]+ .s over host, [\d.]+ % of it in MPI$")
         self.assertEqual((lines[0], one["answer"]["kind"]), (one["answer"]["answer"], "single"))
         self.assertEqual(one["answer"]["time_ns"], one["results"][0]["whole_run"]["modelled_time_ps"] / 1000)
-        self.assertRegex(lines[1], r"^why   [\d.]+ % of MPI time is waiting for computing; [\d.]+ % of communication hidden$")
+        self.assertRegex(lines[2], r"^why   [\d.]+ % of MPI time is waiting for computing; [\d.]+ % of communication hidden$")
         details = self.offramp(*words, "--details").stdout
         self.assertEqual(details.split("\n\n")[0].splitlines(), lines)
         self.assertIn("\n# host: ", details)
         lines = self.lines("replay", "pattern:ring:4:4KiB", "--backend", "host")
         self.assertRegex(lines[0], r"^pattern:ring:4:4KiB: communication [\d.]+ us over host$")
-        self.assertRegex(lines[1], r"^why   MPI_\w+ [\d.]+ %.* of the time in MPI calls$")
+        self.assertRegex(lines[2], r"^why   MPI_\w+ [\d.]+ %.* of the time in MPI calls$")
 
     def test_details_name_the_busy_units_only(self):
         text = self.offramp("replay", str(PROGRAMS / "transpose-4.rec"), "--backend", "aie", "--details").stdout
@@ -146,11 +146,11 @@ class Answers(Fair):
         data = pathlib.Path(__file__).resolve().parents[1] / "data/scale"
         words = ("advise", *(str(data / f"halo-{ranks}.rec") for ranks in (4, 8, 9, 16)), "--ranks", "64:256:x4", "--backend", "host,aie,tinsel")
         text = self.offramp(*words, "--html", "a.html").stdout
-        self.assertRegex(text, r"\n64 +[\d.]+ +[\d.]+ +[\d.]+\n256 +[\d.]+ +[\d.]+\* +[\d.]+\n")
+        self.assertRegex(text, r"\n64 +[\d.]+ +[\d.]+ +[\d.]+ +-\n256 +[\d.]+ +[\d.]+\* +[\d.]+ +[\d.]+\n")
         self.assertRegex(text, r"\n\* aie carries [\d.]+( to [\d.]+)? % of host's time in operations; the plain NIC the rest\n$")
         picture = self.offramp(*words, "--details", "--svg", "a.svg").stdout
         self.assertRegex(picture, r"(?m)^ +[\d.]+ \|[^a]*A$")
-        self.assertRegex(picture, r"\n +a: aie \(capital: carries [\d.]+( to [\d.]+)? %\), t: tinsel; ")
+        self.assertRegex(picture, r"\n +a: aie \(capital: carries [\d.]+( to [\d.]+)? %\), t: tinsel")
         for file in ("a.svg", "a.html"):
             plot = (self.folder / file).read_text()
             self.assertRegex(plot, r">carries [\d.]+( to [\d.]+)? %</text>")

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "lib/answers/report/encode_report.hpp"
 #include "lib/answers/report/read_report.hpp"
 #include "lib/answers/report/write_report.hpp"
 #include "tests/fuzz/support.hpp"

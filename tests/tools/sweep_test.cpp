@@ -11,6 +11,7 @@
 #include <tuple>
 #include <vector>
 
+#include "lib/answers/advice/answer_of.hpp"
 #include "lib/base/launched_job.hpp"
 #include "tests/built_in_names.hpp"
 #include "tools/command_line/setup.hpp"
@@ -87,19 +88,24 @@ TEST(ASweep, OfTooManyValuesIsRefusedAndNotCut) {
   EXPECT_THAT(refusal("latency=1:1e15:+1e-9"), testing::HasSubstr("at most 4096 are allowed"));
 }
 
-SweepPoint at(const char* text, int base, int other) {
-  const auto time = [](int us) { return us < 0 ? std::nullopt : std::optional(Time::us(us)); };
-  return {text, time(base), time(other)};
+/// Times in us by point, below 0: none.
+SweepSide side(const char* name, const std::vector<int>& times) {
+  SweepSide one{name, {}};
+  for (const int us : times) one.times.push_back(us < 0 ? std::nullopt : std::optional(Time::us(us)));
+  return one;
 }
 
 TEST(ACrossover, IsWhereTheOrderChanges) {
-  EXPECT_EQ(crossover_text("dpu", "host", {at("2 ranks", 5, 9), at("4 ranks", 6, 9), at("8 ranks", 9, 8)}),
+  const auto text = [](const std::vector<int>& base, const std::vector<int>& other,
+                       const std::vector<std::string>& points) {
+    return crossover_text(side("dpu", other), side("host", base), points);
+  };
+  EXPECT_EQ(text({5, 6, 9}, {9, 9, 8}, {"2 ranks", "4 ranks", "8 ranks"}),
             "dpu compared with host: not faster at first, faster from 8 ranks on");
-  EXPECT_EQ(crossover_text("dpu", "host", {at("2", 9, 8), at("4", 8, 8), at("8", -1, 7), at("16", 9, 7)}),
+  EXPECT_EQ(text({9, 8, -1, 9}, {8, 8, 7, 7}, {"2", "4", "8", "16"}),
             "dpu compared with host: faster at first, not faster from 4 on, faster from 16 on");
-  EXPECT_EQ(crossover_text("dpu", "host", {at("2", 9, 8), at("4", 9, 8)}),
-            "dpu is faster than host at every point");
-  EXPECT_EQ(crossover_text("dpu", "host", {at("2", -1, 8)}), "");
+  EXPECT_EQ(text({9, 9}, {8, 8}, {"2", "4"}), "dpu is faster than host at every point");
+  EXPECT_EQ(text({-1}, {8}, {"2"}), "");
 }
 
 TEST(RankCounts, AreListedOrMultipliedOrAdded) {

@@ -16,6 +16,8 @@
 namespace offramp::tool {
 namespace {
 
+constexpr std::string_view kLinkRate = "link_rate";  // of whatever name the backends have for it
+
 /// An option that sets one key.
 struct KeyOption {
   KeyGroup group;
@@ -32,6 +34,9 @@ constexpr KeyOption kKeyOptions[] = {
     {KeyGroup::kMachine, "--nodes", "machine.nodes", "N"},
     {KeyGroup::kMachine, "--ranks-per-node", "machine.ranks_per_node", "N"},
     {KeyGroup::kMachine, "--cards-per-node", "machine.cards_per_node", "N"},
+    {KeyGroup::kMachine, "--link-rate", kLinkRate.data(), "RATE",
+     "rate of the links of all hardware, and of the host's, so that all are compared at equal links: 200 or "
+     "200Gb/s"},
     {KeyGroup::kStragglers, "--noise", "stragglers.noise", "PERIOD:LENGTH[:JITTER]",
      "operating system noise: each rank loses its processor for LENGTH once per PERIOD, as in 1ms:25us; "
      "JITTER (0 to 1) varies the start"},
@@ -151,6 +156,7 @@ std::string KeyOptions::collect(const std::vector<std::string>& backends, std::v
     if (is_path && paths_ == Paths::kAbsolute && !text.empty())
       text = std::filesystem::absolute(text).string();
     overrides.push_back({one.key, std::move(text), one.option});
+    if (one.key == kLinkRate) overrides.back().backends = backends;
   }
   return add_settings(settings_, backends, overrides);
 }

@@ -96,29 +96,28 @@ std::string candidates_text(const Advisor& advisor) {
       "communication (us)", "ratio", "carried");
   const auto ratio_text = [](bool known, double ratio) { return known ? fmt::format("{:.3f}", ratio) : "-"; };
   for (const Candidate& one : advisor.candidates()) {
-    if (!one.refused.empty()) {
-      add(text, "{:<10} {:>16} {:>8} {:>20} {:>8} {:>9}\n", one.backend->name, "refused", "-", "-", "-", "-");
+    if (!one.problem.empty()) {
+      add(text, "{:<10} {:>16} {:>8} {:>20} {:>8} {:>9}\n", one.backend, "refused", "-", "-", "-", "-");
       continue;
     }
     const bool counts = host != nullptr && one.counts();
-    add(text, "{:<10} {:>16} {:>8} {:>20.3f} {:>8} {:>9}\n", one.backend->name,
-        one.run ? fmt::format("{:.3f}", microseconds(one.run->end)) : "-",
+    add(text, "{:<10} {:>16} {:>8} {:>20.3f} {:>8} {:>9}\n", one.backend,
+        one.run ? fmt::format("{:.3f}", in_microseconds(one.run->end)) : "-",
         ratio_text(counts && one.run, counts ? ratio_of(one.end(), host->end()) : 0),
-        microseconds(one.result.modelled_time),
-        ratio_text(counts, counts ? ratio_of(one.result.modelled_time, host->result.modelled_time) : 0),
-        one.carried.text());
+        in_microseconds(one.modelled_time),
+        ratio_text(counts, counts ? ratio_of(one.modelled_time, host->modelled_time) : 0), one.time.text());
   }
   for (const BackendDescription* backend : advisor.untried())
     add(text, "{:<10} not tried (time limit)\n", backend->name);
   for (const Candidate& one : advisor.candidates()) {
-    if (!one.refused.empty()) add(text, "# {}: {}\n", one.backend->name, one.refused);
-    if (!one.why_not.empty()) add(text, "# {}\n", one.why_not);
+    if (!one.problem.empty()) add(text, "# {}: {}\n", one.backend, one.problem);
+    if (!one.time.carries_program()) add(text, "# {}\n", one.why_not_carried());
     if (host == nullptr || &one == host || !one.counts()) continue;
-    const std::string ground = other_ground_text(one.result.deployment, host->result.deployment);
+    const std::string ground = other_ground_text(one.deployment, host->deployment);
     if (!ground.empty())
-      add(text, "# {} {}{}\n", one.backend->name, ground.substr(std::string_view("it ").size()),
+      add(text, "# {} {}{}\n", one.backend, ground.substr(std::string_view("it ").size()),
           one.at_equal_link ? fmt::format("; at the same rate the ratio is {:.3f}",
-                                          ratio_of(*one.at_equal_link, host->end()))
+                                          ratio_of(one.at_equal_link->end(), host->end()))
                             : std::string());
   }
   return text;
@@ -130,15 +129,15 @@ std::string reasons_text(const Advisor& advisor) {
   const Candidate* const best = advisor.best_hardware();
   if (host == nullptr) return text;
   add(text, "# where the time in MPI calls goes\n");
-  add(text, "  over {}: {}\n", baseline_name(), functions_text(host->result));
+  add(text, "  over {}: {}\n", baseline_name(), functions_text(*host->result));
   if (advisor.program() && host->run && host->run->in_calls > Time())
     add(text,
         "  {} of it is load imbalance (waiting for ranks that still compute), which no hardware changes\n",
         percent_text(earlier(advisor.program()->free.in_calls, host->run->in_calls), host->run->in_calls));
   if (best == nullptr) return text;
-  add(text, "  over {}: {}\n", best->backend->name, functions_text(best->result));
-  for (const auto& [what, count] : best->result.total().declines)
-    add(text, "  {} declines {} {}: {}\n", best->backend->name, count, printable(what.first),
+  add(text, "  over {}: {}\n", best->backend, functions_text(*best->result));
+  for (const auto& [what, count] : best->result->total().declines)
+    add(text, "  {} declines {} {}: {}\n", best->backend, count, printable(what.first),
         printable(what.second));
   return text;
 }
@@ -164,11 +163,11 @@ std::string influences_text(const Advisor& advisor) {
   std::string text;
   const Candidate* const best = advisor.best_hardware();
   if (best == nullptr || advisor.influences().empty()) return text;
-  const double now = ratio_of(best->fair_end(), advisor.baseline()->end());
+  const double now = ratio_of(best->fair().end(), advisor.baseline()->end());
   add(text,
       "# what changes the answer: the ratio of {} to {}, {:.3f} now, with each parameter at half, at 90 %, "
       "at 110 %, and at twice its value ({} tried); o: now, |: same time as {}\n",
-      best->backend->name, baseline_name(), now, advisor.tried_count(), baseline_name());
+      best->backend, baseline_name(), now, advisor.tried_count(), baseline_name());
   const auto ratio = [](const std::optional<double>& value) {
     return value ? fmt::format("{:.3f}", *value) : std::string("-");
   };
@@ -191,7 +190,7 @@ std::string mix_text(const Advisor& advisor) {
   return fmt::format(
       "# the best mix, at equal link rates, on a machine with all of this hardware: {:.3f} us, ratio {:.3f} "
       "to {}; offramp.toml:\n{}",
-      microseconds(mix.end), ratio_of(mix.end, host->end()), baseline_name(), routes_toml(mix));
+      in_microseconds(mix.end), ratio_of(mix.end, host->end()), baseline_name(), routes_toml(mix));
 }
 
 std::string algorithms_text(const Advisor& advisor) {
@@ -215,11 +214,12 @@ std::string algorithms_text(const Advisor& advisor) {
       "chosen (us)", "fastest (us)", "algorithm");
   for (std::size_t i = 0; i < std::min(all.size(), kShownAlgorithms); ++i)
     add(text, "  {:<16} {:>6} {:>10} {:>9} {:>14.3f} {:>14.3f}  {}\n", to_string(all[i].kind), all[i].ranks,
-        all[i].bytes, all[i].calls, microseconds(all[i].usual), microseconds(all[i].fastest), all[i].best);
+        all[i].bytes, all[i].calls, in_microseconds(all[i].usual), in_microseconds(all[i].fastest),
+        all[i].best + (all[i].segment > 0 ? fmt::format(", segments of {} B", all[i].segment) : ""));
   if (all.size() > kShownAlgorithms) add(text, "  {}\n", and_more_text(all.size() - kShownAlgorithms));
   if (tuned)
     add(text, "  with the fastest algorithms everywhere: {:.3f} us, ratio {:.3f} to {} as it is\n",
-        microseconds(*tuned), ratio_of(*tuned, host->end()), baseline_name());
+        in_microseconds(*tuned), ratio_of(*tuned, host->end()), baseline_name());
   return text;
 }
 
@@ -244,17 +244,17 @@ ReportAnswer whole_answer(const Advisor& advisor, const AdviseOptions& options, 
 }
 
 Json json_of(const Candidate& one) {
-  if (!one.refused.empty()) return {{"backend", one.backend->name}, {"refused", one.refused}};
+  if (!one.problem.empty()) return {{"backend", one.backend}, {"refused", one.problem}};
   Json functions = Json::array();
-  for (const FunctionShare& share : functions_of(one.result))
+  for (const FunctionShare& share : functions_of(*one.result))
     functions.push_back({{"function", share.name}, {"share", share.share}});
-  Json json = {{"backend", one.backend->name},
-               {"communication_ns", in_nanoseconds(one.result.modelled_time)},
-               {"carries_program", one.why_not.empty()},
+  Json json = {{"backend", one.backend},
+               {"communication_ns", in_nanoseconds(one.modelled_time)},
+               {"carries_program", one.counts()},
                {"functions", std::move(functions)}};
   if (one.run) json["run_ns"] = in_nanoseconds(one.run->end);
-  if (one.at_equal_link) json["at_equal_link_ns"] = in_nanoseconds(*one.at_equal_link);
-  if (one.carried.share()) json["carried_share"] = *one.carried.share();
+  if (one.at_equal_link) json["at_equal_link_ns"] = in_nanoseconds(one.at_equal_link->end());
+  if (one.time.share()) json["carried_share"] = *one.time.share();
   return json;
 }
 
@@ -278,7 +278,8 @@ void print_json(const Advisor& advisor, const ReportAnswer& answer, const Json& 
                           {"calls", one.calls},
                           {"chosen_ns", in_nanoseconds(one.usual)},
                           {"fastest_ns", in_nanoseconds(one.fastest)},
-                          {"algorithm", one.best}});
+                          {"algorithm", one.best},
+                          {"segment", one.segment}});
   Json json = {{"answer", offramp::json_of(answer)}};
   json["answer"].erase("details");
   json.update(facts);
@@ -353,10 +354,10 @@ std::map<std::string_view, ReportAccounts> accounts_for_page(const AdviseOptions
   const Configuration configuration = input.configuration(setup);
   for (const Candidate* const one : {advisor.baseline(), advisor.best_hardware()}) {
     if (one == nullptr) continue;
-    const auto setting = world_setting(configuration, setup.registry, *one->backend, input.ranks());
+    const auto setting = world_setting(configuration, setup.registry, *one->description, input.ranks());
     if (!setting) continue;
-    if (auto accounts = accounts_of(*setting, input.source(), how, one->result))
-      all[one->backend->name] = std::move(*accounts);
+    if (auto accounts = accounts_of(*setting, input.source(), how, *one->result))
+      all[one->description->name] = std::move(*accounts);
   }
   return all;
 }
@@ -366,16 +367,15 @@ int write_report(const AdviseOptions& options, Advisor& advisor, const ReportAns
                  const RunFacts& facts, const Setup& setup,
                  std::map<std::string_view, ReportAccounts> accounts) {
   std::vector<Settled> all;
-  std::vector<Refused> refused;
+  std::vector<BackendResult> refused;
   const std::optional<ProgramTimes> program = advisor.program();
   for (Candidate& one : advisor.release_candidates()) {
-    if (one.refused.empty()) {
-      Settled& settled = all.emplace_back(Settled{std::string(one.backend->name), std::move(one.result)});
-      settled.run = one.run;
-      if (const auto found = accounts.find(one.backend->name); found != accounts.end())
-        settled.accounts = std::move(found->second);
+    if (const auto found = accounts.find(one.backend); found != accounts.end())
+      one.accounts = std::move(found->second);
+    if (one.result) {
+      all.push_back(std::move(one));
     } else {
-      refused.push_back({one.backend->name, one.refused});
+      refused.push_back(one);
     }
   }
   const int ranks = static_cast<int>(all.front().result->ranks.size());
@@ -390,8 +390,8 @@ void check_results(const Advisor& advisor, const std::string& file, const Advise
   if (all.empty())
     throw Misuse{
         fmt::format("{}: no replay finished within {} s; raise --seconds", in_quotes(file), options.seconds)};
-  if (std::all_of(all.begin(), all.end(), [](const Candidate& one) { return !one.refused.empty(); }))
-    throw Misuse{problem_text(file, all.front().refused)};
+  if (std::all_of(all.begin(), all.end(), [](const Candidate& one) { return !one.problem.empty(); }))
+    throw Misuse{problem_text(file, all.front().problem)};
 }
 
 /// Prints one answer per program.
@@ -489,7 +489,7 @@ int advise(const AdviseOptions& options) try {
   }
   RunFacts facts = facts_of_replay(input.program.description, {input.facts}, setup);
   if (const Candidate* const host = advisor.baseline(); host != nullptr)
-    facts.replayed_part = part_text(host->result, input.recorded_events);
+    facts.replayed_part = part_text(*host->result, input.recorded_events);
   ReportAnswer answer = whole_answer(advisor, options, facts.replayed_part);
   add_baseline(answer, setup, configuration, input, options.details && !options.quick);
   if (scaling) answer.sure = clauses_text({answer.sure, held_out_text(*scaling)});

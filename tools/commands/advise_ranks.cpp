@@ -22,14 +22,14 @@
 namespace offramp::tool {
 namespace {
 
-/// From this share on, hardware carries the program as a whole.
-constexpr double kWhole = 0.995;
-
 std::vector<std::string_view> hardware_of(const RankCurve& curve) {
   std::vector<std::string_view> names;
   for (const BackendDescription* backend : curve.backends()) {
     if (backend->name != baseline_name()) names.push_back(backend->name);
   }
+  const bool has_tuned = std::ranges::any_of(
+      curve.points(), [](const CurvePoint& point) { return point.cell_of(kTunedHost) != nullptr; });
+  if (has_tuned) names.push_back(kTunedHost);
   return names;
 }
 
@@ -42,8 +42,8 @@ std::string program_of(const AdviseOptions& options) {
 
 /// True if the hardware has a ratio at this point, and the plain NIC carries a part.
 bool is_partial(const CurvePoint& point, std::string_view backend) {
-  const CurveCell* const cell = point.cell_of(backend);
-  return point.ratio(backend) && cell->carried < kWhole;
+  const BackendResult* const cell = point.cell_of(backend);
+  return point.ratio(backend) && cell->time.is_partial();
 }
 
 /// "carries 50 %" or "carries 50 to 88 %": the hardware's shares at partial points. Empty if there are none.
@@ -52,8 +52,8 @@ std::string carried_text(const RankCurve& curve, std::string_view backend) {
   double most = 0;
   for (const CurvePoint& point : curve.points()) {
     if (!is_partial(point, backend)) continue;
-    least = std::min(least, point.cell_of(backend)->carried);
-    most = std::max(most, point.cell_of(backend)->carried);
+    least = std::min(least, *point.cell_of(backend)->time.share());
+    most = std::max(most, *point.cell_of(backend)->time.share());
   }
   if (most == 0) return {};
   const std::string from = share_text(least);
@@ -66,16 +66,16 @@ std::string table_text(const RankCurve& curve) {
   const std::vector<std::string_view> names = hardware_of(curve);
   std::string text =
       fmt::format("{:<10} {:>16}", "# ranks", curve.with_computing() ? "host, run (us)" : "host (us)");
-  for (const std::string_view name : names) text += fmt::format(" {:>9}", name);
+  for (const std::string_view name : names) text += fmt::format(" {:>10}", name);
   text += '\n';
   for (const CurvePoint& point : curve.points()) {
-    const CurveCell* const host = point.cell_of(baseline_name());
+    const BackendResult* const host = point.cell_of(baseline_name());
     text += fmt::format(
         "{:<10} {:>16}", point.ranks,
-        host != nullptr && host->counts() ? fmt::format("{:.3f}", microseconds(*host->end)) : "-");
+        host != nullptr && host->counts() ? fmt::format("{:.3f}", in_microseconds(host->end())) : "-");
     for (const std::string_view name : names) {
       const auto ratio = point.ratio(name);
-      text += fmt::format(" {:>9}",
+      text += fmt::format(" {:>10}",
                           ratio ? fmt::format("{:.3f}{}", *ratio, is_partial(point, name) ? "*" : "") : "-");
     }
     text += '\n';
@@ -165,14 +165,15 @@ std::string page_of(const RankCurve& curve, const ReportAnswer& answer, const st
   for (const std::string_view name : names) text += fmt::format("<th scope=\"col\">{}</th>", escaped(name));
   text += "</tr></thead><tbody>\n";
   for (const CurvePoint& point : curve.points()) {
-    const CurveCell* const host = point.cell_of(baseline_name());
+    const BackendResult* const host = point.cell_of(baseline_name());
     text += fmt::format("<tr><td>{}</td><td>{}</td>", point.ranks,
-                        host != nullptr && host->counts() ? time_text(*host->end) : "&ndash;");
+                        host != nullptr && host->counts() ? time_text(host->end()) : "&ndash;");
     for (const std::string_view name : names) {
       const auto ratio = point.ratio(name);
-      const std::string part = is_partial(point, name)
-                                   ? fmt::format(" (carries {})", share_text(point.cell_of(name)->carried))
-                                   : std::string();
+      const std::string part =
+          is_partial(point, name)
+              ? fmt::format(" (carries {})", share_text(*point.cell_of(name)->time.share()))
+              : std::string();
       text += ratio
                   ? fmt::format("<td{}>{:.3f}{}</td>", *ratio < 0.9995 ? " class=\"good\"" : "", *ratio, part)
                   : "<td class=\"none\">&ndash;</td>";
@@ -202,12 +203,12 @@ void print_json(const RankCurve& curve, const ReportAnswer& answer, const scale:
     Json one = {{"ranks", point.ranks}};
     if (!point.refused.empty()) one["refused"] = point.refused;
     Json& cells = one["hardware"] = Json::array();
-    for (const CurveCell& cell : point.cells) {
-      Json json = {{"backend", cell.backend->name}};
-      if (cell.end) json["time_ns"] = in_nanoseconds(*cell.end);
-      if (cell.end) json["carried_share"] = cell.carried;
-      if (!cell.why_not.empty()) json["why_not"] = cell.why_not;
-      if (const auto ratio = point.ratio(cell.backend->name)) json["ratio"] = *ratio;
+    for (const BackendResult& cell : point.cells) {
+      Json json = {{"backend", cell.backend}};
+      if (cell.problem.empty()) json["time_ns"] = in_nanoseconds(cell.end());
+      if (cell.problem.empty()) json["carried_share"] = cell.time.share().value_or(1);
+      if (!cell.counts()) json["why_not"] = cell.why_not();
+      if (const auto ratio = point.ratio(cell.backend)) json["ratio"] = *ratio;
       cells.push_back(std::move(json));
     }
     points.push_back(std::move(one));
@@ -235,9 +236,9 @@ void print_json(const RankCurve& curve, const ReportAnswer& answer, const scale:
 void check_points(const RankCurve& curve, const AdviseOptions& options) {
   std::set<std::string> reasons;
   for (const CurvePoint& point : curve.points()) {
-    for (const CurveCell& cell : point.cells) {
-      if (cell.end) return;
-      reasons.insert(cell.why_not);
+    for (const BackendResult& cell : point.cells) {
+      if (cell.problem.empty()) return;
+      reasons.insert(cell.problem);
     }
     if (!point.refused.empty()) reasons.insert(fmt::format("at {} ranks: {}", point.ranks, point.refused));
   }
@@ -273,6 +274,9 @@ int advise_over_ranks(const AdviseOptions& options, const Setup& setup) {
   const std::string program = program_of(options);
   ReportAnswer answer = answer_of(curve, program);
   answer.sure = held_out_text(*last);
+  const int ranks = last->program.description.ranks;
+  if (const auto host = world_setting(*setup.configuration, setup.registry, setup.registry.baseline(), ranks))
+    answer.machine = machine_text(*host, ranks);
   answer.complete = !curve.cut_short();
   const auto whole = std::ranges::count_if(curve.points(), [&](const CurvePoint& point) {
     return !point.refused.empty() || point.cells.size() == curve.backends().size();

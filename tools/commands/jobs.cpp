@@ -170,7 +170,7 @@ void add_whole_runs(Settled& replayed, const WorldSetting& setting, const Jobs& 
 
 /// `nullopt` if interrupted, or if refused; a refusal is added to `refused`.
 std::optional<Settled> replay_over(const BackendDescription& backend, const ReplayToolOptions& options,
-                                   const Setup& setup, const Jobs& jobs, std::vector<Refused>& refused,
+                                   const Setup& setup, const Jobs& jobs, std::vector<BackendResult>& refused,
                                    RecordFiles& files) {
   Result<WorldSetting> setting = world_setting(*setup.configuration, setup.registry, backend, jobs.ranks());
   if (!setting) throw Misuse{setting.error()};
@@ -197,7 +197,7 @@ std::optional<Settled> replay_over(const BackendDescription& backend, const Repl
   const auto run = [&](const Job* alone, ReplayObserver* observer) -> std::optional<ReplayResult> {
     Result<ReplayResult> result = offramp::replay(*setting, jobs.source(alone), options_for(alone, observer));
     if (!result) {
-      refused.push_back({backend.name, problem_text({}, result.error())});
+      refused.push_back({std::string(backend.name), problem_text({}, result.error())});
       return std::nullopt;
     }
     return result->stopped ? std::nullopt : std::optional(std::move(*result));
@@ -205,7 +205,7 @@ std::optional<Settled> replay_over(const BackendDescription& backend, const Repl
   const std::unique_ptr<ReplayRecords> records = files.records(backend.name, jobs.source(nullptr).ranks);
   std::optional<ReplayResult> together = run(nullptr, records.get());
   if (!together) return std::nullopt;
-  Settled replayed{std::string(backend.name), std::move(*together)};
+  Settled replayed = settled_over(backend.name, std::move(*together));
   if (records != nullptr) files.write(backend.name, *records);
   if (options.records.receipts.any()) replayed.receipts = records->receipts_json();
   for (const Job& job : jobs.all()) {
@@ -219,8 +219,8 @@ std::optional<Settled> replay_over(const BackendDescription& backend, const Repl
 
 void print_table(const Settled& replayed, const Jobs& jobs) {
   const ReplayResult& together = *replayed.result;
-  fmt::print("# {}: {:.3f} us modelled, {} jobs{}\n", replayed.backend, microseconds(together.modelled_time),
-             replayed.jobs.size(),
+  fmt::print("# {}: {:.3f} us modelled, {} jobs{}\n", replayed.backend,
+             in_microseconds(together.modelled_time), replayed.jobs.size(),
              jobs.background_nodes() > 0
                  ? fmt::format(", traffic between {} other nodes", jobs.background_nodes())
                  : std::string());
@@ -230,13 +230,13 @@ void print_table(const Settled& replayed, const Jobs& jobs) {
     const SettledJob& job = replayed.jobs[i];
     fmt::print("  {:>3} {:<20} {:>5} {:<10} {:>13.3f} {:>13.3f} {:>8.3f}\n", i + 1,
                cut_text(printable(job.program), 20), job.ranks.ranks, cut_text(text_of_nodes(job.nodes), 10),
-               microseconds(together.end(job.ranks)), microseconds(job.alone), job.slowdown(together));
+               in_microseconds(together.end(job.ranks)), in_microseconds(job.alone), job.slowdown(together));
   }
   for (std::size_t i = 0; i < replayed.jobs.size(); ++i) {
     const SettledJob& job = replayed.jobs[i];
     if (!job.run) continue;
     fmt::print(
-        "  job {} with its computing: {:.3f} us; {}\n", i + 1, microseconds(job.run->end),
+        "  job {} with its computing: {:.3f} us; {}\n", i + 1, in_microseconds(job.run->end),
         share_in_calls_text(replayed.backend, job.run->in_calls, job.run->sum, job.times->free.in_calls));
   }
   print_resources(together);
@@ -254,7 +254,7 @@ int replay_jobs(const ReplayToolOptions& options) {
   watch_for_interrupt();
   RecordFiles files(options.records, setup.backends.size());
   std::vector<Settled> all;
-  std::vector<Refused> refused;
+  std::vector<BackendResult> refused;
   for (const BackendDescription* backend : setup.backends) {
     const std::size_t before = refused.size();
     std::optional<Settled> replayed = replay_over(*backend, options, setup, jobs, refused, files);

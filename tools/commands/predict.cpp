@@ -46,18 +46,10 @@ struct PredictOptions {
   RecordOptions records;
 };
 
-struct Question {
-  Operation operation;
-  const BackendDescription* backend;
-};
-
-struct Answer {
-  Question question;
-  Forecast forecast;
-  std::optional<std::int64_t> cycles;
-  Deployment deployment = {};
-  /// The times at the ends of the host's bands, see at_end_of_band(). `nullopt`: it has none.
-  std::optional<std::pair<Time, Time>> band = {};
+/// One operation over one backend.
+struct Answer : ForecastSide {
+  Operation operation = {};
+  std::optional<std::int64_t> cycles = {};
 };
 
 /// The points of a sweep in order; without a sweep, one point.
@@ -110,7 +102,7 @@ std::optional<std::pair<Time, Time>> band_of(const ForecastSetting& setting, con
 /// One point over one backend. problem: set if the question is invalid. recorded: may be null.
 Answer answer_to(const Setup& setup, const Operation& point, const BackendDescription& backend,
                  const PredictOptions& options, std::string& problem, ReplayRecords* recorded) {
-  Answer answer{{point, &backend}, {}, {}};
+  Answer answer{{&backend}, point};
   const ForecastSetting setting = setting_of(setup, backend, point.ranks, options.check);
   Result<Forecast> result = forecast(setting, point, options.repeat, options.what_if, recorded);
   if (!result) {
@@ -146,8 +138,9 @@ Json record_of(const Answer& answer, const std::string& problem) {
           problem};
 }
 
-Answer answer_of(const Json& record, const Question& question, std::string& problem) {
-  Answer answer{question, {}, {}};
+Answer answer_of(const Json& record, const Operation& point, const BackendDescription* backend,
+                 std::string& problem) {
+  Answer answer{{backend}, point};
   Forecast& forecast = answer.forecast;
   forecast.declined = record.at(0);
   forecast.note = record.at(1);
@@ -177,7 +170,7 @@ SharedPoints::Plan plan_of(const Setup& setup, const std::vector<Operation>& poi
   for (const Operation& point : points) plan.what += fmt::format("\n{} {}", point.ranks, point.bytes);
   plan.check = [&points, &setup](const Json& record) {
     std::string problem;
-    static_cast<void>(answer_of(record, {points.front(), setup.backends.front()}, problem));
+    static_cast<void>(answer_of(record, points.front(), setup.backends.front(), problem));
   };
   plan.worker = [&, width] {
     auto own = std::make_shared<Setup>(options.asked.overrides, options.asked.backends);  // one per thread
@@ -211,7 +204,7 @@ std::vector<Answer> answers_of(const Setup& setup, const std::vector<Operation>&
       if (shared != nullptr) {
         const auto record = shared->wait_for(at, show_progress);
         if (!record) return answers;
-        answers.push_back(answer_of(*record, {point, backend}, problem));
+        answers.push_back(answer_of(*record, point, backend, problem));
       } else {
         const std::unique_ptr<ReplayRecords> records = files.records(backend->name, point.ranks);
         answers.push_back(answer_to(setup, point, *backend, options, problem, records.get()));
@@ -228,9 +221,9 @@ std::vector<Answer> answers_of(const Setup& setup, const std::vector<Operation>&
 }
 
 Json json_of_answer(const Answer& answer, int repeat) {
-  const Operation& o = answer.question.operation;
+  const Operation& o = answer.operation;
   Json json = {{"operation", to_string(o.kind)},
-               {"backend", answer.question.backend->name},
+               {"backend", answer.backend->name},
                {"ranks", o.ranks},
                {"bytes", o.bytes},
                {"root", o.root},
@@ -268,8 +261,8 @@ void print_json(const std::vector<Answer>& answers, int repeat, const std::optio
 void print_csv(const std::vector<Answer>& answers) {
   fmt::print("operation,backend,ranks,bytes,time_ns,cycles,packets,payload_bytes,wire_bytes,declined,note\n");
   for (const Answer& a : answers) {
-    const Operation& o = a.question.operation;
-    fmt::print("{},{},{},{},", to_string(o.kind), csv_cell(a.question.backend->name), o.ranks, o.bytes);
+    const Operation& o = a.operation;
+    fmt::print("{},{},{},{},", to_string(o.kind), csv_cell(a.backend->name), o.ranks, o.bytes);
     if (!a.forecast.declined.empty()) {
       fmt::print(",,,,,{},\n", csv_cell(a.forecast.declined));
       continue;
@@ -282,13 +275,13 @@ void print_csv(const std::vector<Answer>& answers) {
 }
 
 void print_table(const std::vector<Answer>& answers, int repeat) {
-  fmt::print("# {}{}, modelled\n", to_string(answers.front().question.operation.kind),
+  fmt::print("# {}{}, modelled\n", to_string(answers.front().operation.kind),
              repeat != 1 ? fmt::format(", {} times", repeat) : "");
   fmt::print("{:<10} {:>8} {:>12} {:>18} {:>14} {:>12} {:>16}\n", "# backend", "ranks", "bytes", "time (us)",
              "cycles", "packets", "wire bytes");
   for (const Answer& a : answers) {
-    const Operation& o = a.question.operation;
-    fmt::print("{:<10} {:>8} {:>12} ", a.question.backend->name, o.ranks, o.bytes);
+    const Operation& o = a.operation;
+    fmt::print("{:<10} {:>8} {:>12} ", a.backend->name, o.ranks, o.bytes);
     if (!a.forecast.declined.empty()) {
       fmt::print("declined: {}\n", printable(a.forecast.declined));
       continue;
@@ -297,46 +290,48 @@ void print_table(const std::vector<Answer>& answers, int repeat) {
                a.cycles ? fmt::format("{}", *a.cycles) : "-", a.forecast.wire.packets,
                a.forecast.wire.wire_bytes, a.forecast.what_if ? "  " + printable(a.forecast.note) : "");
   }
-  const int ranks = answers.back().question.operation.ranks;
+  const int ranks = answers.back().operation.ranks;
   for (const Answer& a : answers) {
-    const bool last = a.question.operation.ranks == ranks &&
-                      a.question.operation.bytes == answers.back().question.operation.bytes;
+    const bool last = a.operation.ranks == ranks && a.operation.bytes == answers.back().operation.bytes;
     if (last && !a.deployment.text.empty())
-      fmt::print("# {} runs on {}\n", a.question.backend->name, a.deployment.text);
+      fmt::print("# {} runs on {}\n", a.backend->name, a.deployment.text);
     if (last && a.band && a.band->first != a.band->second)
       fmt::print("# {}: {:.6f} to {:.6f} us with the fastest and the slowest memory of that class\n",
-                 a.question.backend->name, in_microseconds(a.band->first), in_microseconds(a.band->second));
+                 a.backend->name, in_microseconds(a.band->first), in_microseconds(a.band->second));
   }
 }
 
 /// Compares one operation over several backends.
 ReportAnswer answer_of(const Setup& setup, const std::vector<Answer>& answers,
                        const PredictOptions& options) {
-  const Operation& operation = answers.front().question.operation;
+  const Operation& operation = answers.front().operation;
   Operation shortest = operation;
   shortest.bytes = std::min(operation.bytes, element_bytes(operation.element));
   set_elements(shortest);
-  std::vector<ForecastSide> sides;
-  for (const Answer& one : answers) {
-    ForecastSide& side = sides.emplace_back();
-    side.backend = one.question.backend;
-    side.deployment = one.deployment;
-    side.declined = one.forecast.declined;
-    if (!one.forecast.declined.empty()) continue;
-    side.time = one.forecast.time;
-    side.band = one.band;
+  std::vector<ForecastSide> sides(answers.begin(), answers.end());
+  for (ForecastSide& side : sides) {
     std::string problem;
-    const Answer least = answer_to(setup, shortest, *side.backend, options, problem, nullptr);
-    if (least.forecast.declined.empty()) side.shortest = least.forecast.time;
+    if (side.time())
+      side.shortest = answer_to(setup, shortest, *side.backend, options, problem, nullptr).time();
+  }
+  const int per_node = setup.configuration->machine.layout(operation.ranks).ranks_per_node;
+  std::optional<Time> tuned;
+  ForecastSetting host = setting_of(setup, setup.registry.baseline(), operation.ranks, options.check);
+  if (is_baseline(sides.front().backend->name) && host.machine.nodes(operation.ranks) >= kManyNodes) {
+    ForecastSetting best = host;
+    best.settings.set("collectives", {0, "best"});
+    if (const auto found = forecast(best, operation, options.repeat); found && found->declined.empty())
+      tuned = found->time;
   }
   const std::string what =
       operation.kind == OperationKind::kBarrier
           ? std::string(to_string(operation.kind))
           : fmt::format("{} of {}", to_string(operation.kind), bytes_text(std::uint64_t{operation.bytes}));
   ReportAnswer answer = answer_of_forecasts(
-      sides, operation,
+      sides, operation, per_node, tuned,
       fmt::format("{}, {}{}", what, counted(static_cast<std::uint64_t>(operation.ranks), "rank"),
                   options.repeat > 1 ? fmt::format(", {} times", options.repeat) : ""));
+  answer.machine = machine_text(host, operation.ranks);
   answer.next = fmt::format("repeat with --sweep {}",
                             operation.kind == OperationKind::kBarrier ? "ranks=2:1024" : "bytes=8:1MiB");
   return answer;
@@ -347,24 +342,16 @@ ReportAnswer answer_of_sweep(const Setup& setup, const std::vector<Answer>& answ
                              const PredictOptions& options) {
   const std::size_t width = setup.backends.size();
   const bool over_ranks = options.sweep.starts_with("ranks");
-  const auto time_of = [](const Answer& answer) {
-    return answer.forecast.declined.empty() ? std::optional(answer.forecast.time) : std::nullopt;
-  };
   std::vector<std::string> points;
   for (std::size_t at = 0; at + width <= answers.size(); at += width) {
-    const Operation& o = answers[at].question.operation;
+    const Operation& o = answers[at].operation;
     points.push_back(over_ranks ? counted(static_cast<std::uint64_t>(o.ranks), "rank")
                                 : bytes_text(std::uint64_t{o.bytes}));
   }
   std::vector<SweepSide> sides;
   for (std::size_t side = 0; side < width; ++side) {
-    SweepSide& one = sides.emplace_back(SweepSide{std::string(setup.backends[side]->name), {}, {}});
-    std::vector<SweepPoint> line;
-    for (std::size_t i = 0; i < points.size(); ++i) {
-      one.times.push_back(time_of(answers[i * width + side]));
-      line.push_back({points[i], time_of(answers[i * width]), one.times.back()});
-    }
-    if (side > 0) one.crossover = crossover_text(one.name, sides.front().name, line);
+    SweepSide& one = sides.emplace_back(SweepSide{std::string(setup.backends[side]->name), {}});
+    for (std::size_t i = 0; i < points.size(); ++i) one.times.push_back(answers[i * width + side].time());
   }
   return offramp::answer_of_sweep(sides, points, false, options.asked.operation);
 }
@@ -389,8 +376,8 @@ int write_plot(const PredictOptions& options, const Setup& setup, const std::vec
     const BackendDescription* const backend = setup.backends[i];
     PlotLine line{.name = names[i], .points = {}, .colour = colour_text(colours[i])};
     for (const Answer& a : answers) {
-      if (a.question.backend != backend || !a.forecast.declined.empty()) continue;
-      const Operation& o = a.question.operation;
+      if (a.backend != backend || !a.forecast.declined.empty()) continue;
+      const Operation& o = a.operation;
       line.points.emplace_back(over_ranks ? o.ranks : static_cast<double>(o.bytes),
                                in_microseconds(a.forecast.time));
       if (a.forecast.what_if && line.dashed_from == PlotLine::kNever)
@@ -463,7 +450,7 @@ int predict(const PredictOptions& options) try {
   for (const Answer& one : answers) {
     const bool is_in_table = one.forecast.what_if && (!answer || options.details);
     if (one.forecast.note.empty() || is_in_table) continue;
-    notes.insert(fmt::format("{}: {}", one.question.backend->name, one.forecast.note));
+    notes.insert(fmt::format("{}: {}", one.backend->name, one.forecast.note));
   }
   for (const std::string& note : notes) warn(note);
   const bool any = std::any_of(answers.begin(), answers.end(),

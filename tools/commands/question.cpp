@@ -114,8 +114,7 @@ ForecastSetting setting_of(const Setup& setup, const BackendDescription& backend
   Result<Settings> host = setup.configuration->settings_for(setup.registry.baseline());
   if (!host) throw Misuse{host.error()};
   setting.host_settings = std::move(*host);  // for bands only: setting.host stays null
-  setting.network = setup.configuration->network;
-  setting.network.least_nodes = std::max(setting.network.least_nodes, machine.nodes);
+  set_network(setting, *setup.configuration, ranks);
   setting.stragglers = setup.configuration->stragglers;
   return setting;
 }

@@ -41,7 +41,7 @@ struct Results {
   std::vector<Settled> all;
   std::vector<std::optional<Time>> over_star;  // by result, for networks with shared links
   std::optional<ProgramTimes> program;         // if computing was recorded and the results leave it out
-  std::vector<Refused> refused;
+  std::vector<BackendResult> refused;
   std::optional<Settled> tuned;  // only beside hardware, if a library selects the algorithms
   int code = kDone;              // kNotWritten: a file could not be written
 };
@@ -59,15 +59,16 @@ std::optional<Settled> tuned_host(const Setup& setup, const ReplayInput& input, 
   how.observer = nullptr;
   Result<ReplayResult> result = offramp::replay(*setting, input.source(), how);
   if (!result || result->stopped) return {};
-  Settled tuned{fmt::format("{} tuned", host.name), std::move(*result)};
+  Settled tuned = settled_over(fmt::format("{} tuned", host.name), std::move(*result));
   if (tuned.result->modelled_time < usual)
     tuned.run = runs.run_of(*setting, input.source(), how, *tuned.result);
   return tuned;
 }
 
 /// The communication over a single switch, where links are not shared.
-std::optional<Time> over_star(const WorldSetting& setting, const ReplayInput& input, ReplayOptions how) {
-  if (setting.network.is_star()) return {};
+std::optional<Time> over_star(const Setup& setup, const WorldSetting& setting, const ReplayInput& input,
+                              ReplayOptions how) {
+  if (setup.configuration->network.is_star()) return {};  // also if the default is a fat tree
   WorldSetting star = setting;
   star.network = {};
   how.details = how.sizes = false;
@@ -79,9 +80,9 @@ std::optional<Time> over_star(const WorldSetting& setting, const ReplayInput& in
 /// Whether a page may draw the timeline of the last result: it is the first one, or the fastest of the
 /// others.
 bool is_first_or_fastest(const std::vector<Settled>& all) {
-  const auto end = [](const Settled& one) { return one.run ? one.run->end : one.result->modelled_time; };
-  return all.size() == 1 || std::all_of(all.begin() + 1, all.end() - 1,
-                                        [&](const Settled& other) { return end(all.back()) <= end(other); });
+  return all.size() == 1 || std::all_of(all.begin() + 1, all.end() - 1, [&](const Settled& other) {
+           return all.back().end() <= other.end();
+         });
 }
 
 /// Replays over all backends, or until Ctrl-C. name: of the program.
@@ -96,7 +97,7 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const R
         world_setting(input.configuration(setup), setup.registry, *backend, input.ranks());
     if (!setting) throw Misuse{setting.error()};
     if (std::string problem = pattern_memory_problem(setup, *backend, name); !problem.empty()) {
-      results.refused.push_back({backend->name, std::move(problem)});
+      results.refused.push_back({std::string(backend->name), std::move(problem)});
       continue;
     }
     setting->check = options.check;
@@ -116,21 +117,21 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const R
     };
     Result<ReplayResult> result = offramp::replay(*setting, input.source(), how);
     if (!result) {
-      results.refused.push_back({backend->name, problem_text(name, result.error())});
+      results.refused.push_back({std::string(backend->name), problem_text(name, result.error())});
       continue;
     }
     if (result->stopped) break;
     if (!result->unfinished.empty() && result->done() == 0) {
-      results.refused.push_back({backend->name, nothing_replayed_text(name, *result)});
+      results.refused.push_back({std::string(backend->name), nothing_replayed_text(name, *result)});
       continue;
     }
-    results.all.push_back({std::string(backend->name), std::move(*result)});
-    Settled& replayed = results.all.back();
+    Settled& replayed = results.all.emplace_back(settled_over(backend->name, std::move(*result)));
+    replayed.part = part_text(*replayed.result, input.recorded_events);
     replayed.run = whole_runs.run_of(*setting, input.source(), how, *replayed.result);
     if (setup.backends.size() > 1 && is_baseline(backend->name))
       results.tuned = tuned_host(setup, input, how, replayed.result->modelled_time, whole_runs);
     results.program = whole_runs.program();
-    results.over_star.push_back(over_star(*setting, input, how));
+    results.over_star.push_back(over_star(setup, *setting, input, how));
     if (how.details || (!options.html.empty() && is_first_or_fastest(results.all)))
       replayed.accounts = accounts_of(*setting, input.source(), how, *replayed.result);
     if (replayed.accounts) name_places(*replayed.accounts, places);
@@ -173,19 +174,19 @@ void print_comparison(const Results& results) {
   fmt::print("{:<10} {:>18} {:>8} {:>9}\n", "# backend", "modelled (us)", "ratio", "carried");
   for (const Settled& replayed : all) {
     const Time time = replayed.result->modelled_time;
-    const CarriedTime carried = carried_time(replayed.result->total());
-    const bool has_ratio = first > Time() && carried.carries_program();
-    fmt::print("{:<10} {:>18.3f} {:>8} {:>9}\n", replayed.backend, microseconds(time),
-               has_ratio ? fmt::format("{:.3f}", time.seconds() / first.seconds()) : "-", carried.text());
-    if (!carried.carries_program()) notes += "# " + why_not_carried(replayed) + "\n";
+    const bool has_ratio = first > Time() && replayed.counts();
+    fmt::print("{:<10} {:>18.3f} {:>8} {:>9}\n", replayed.backend, in_microseconds(time),
+               has_ratio ? fmt::format("{:.3f}", time.seconds() / first.seconds()) : "-",
+               replayed.time.text());
+    if (!replayed.counts()) notes += "# " + replayed.why_not_carried() + "\n";
   }
-  for (const Refused& one : results.refused)
+  for (const BackendResult& one : results.refused)
     fmt::print("{:<10} {:>18} {:>8} {:>9}\n", one.backend, "refused", "-", "-");
   for (const Settled& replayed : all)
     notes += fmt::format("# {} runs on {}\n", replayed.backend, replayed.result->deployment.text);
   if (results.tuned)
     notes += fmt::format("# host with the fastest algorithms: {:.3f} us{}\n",
-                         microseconds(results.tuned->result->modelled_time),
+                         in_microseconds(results.tuned->result->modelled_time),
                          first > Time()
                              ? fmt::format(", ratio {:.3f}; only a gain beyond that is due to the hardware",
                                            results.tuned->result->modelled_time.seconds() / first.seconds())
@@ -199,7 +200,7 @@ void print_against_star(const Results& results, const NetworkOptions& network) {
     const auto& star = results.over_star[i];
     if (!star || *star <= Time()) continue;
     fmt::print("# {} over one switch, without shared links: {:.3f} us; over {} the ratio to that is {:.3f}\n",
-               results.all[i].backend, microseconds(*star), printable(network.topology),
+               results.all[i].backend, in_microseconds(*star), printable(network.topology),
                results.all[i].result->modelled_time.seconds() / star->seconds());
   }
 }
@@ -209,13 +210,12 @@ void print_whole_runs(const std::vector<Settled>& all, const ProgramTimes& progr
   fmt::print("{:<10} {:>18} {:>8} {:>9}\n", "# whole run", "modelled (us)", "ratio", "in MPI");
   const auto line = [&](std::string_view name, const WholeRun& run, bool has_ratio) {
     const Time first = all.front().run ? all.front().run->end : Time();
-    fmt::print("{:<11} {:>18.3f} {:>8} {:>9}\n", name, microseconds(run.end),
+    fmt::print("{:<11} {:>18.3f} {:>8} {:>9}\n", name, in_microseconds(run.end),
                has_ratio && first > Time() ? fmt::format("{:.3f}", run.end.seconds() / first.seconds()) : "-",
                percent_text(run.in_calls, run.sum));
   };
   for (const Settled& replayed : all) {
-    if (replayed.run)
-      line(replayed.backend, *replayed.run, carried_time(replayed.result->total()).carries_program());
+    if (replayed.run) line(replayed.backend, *replayed.run, replayed.counts());
   }
   line("free", program.free, true);
   std::vector<std::string> hidden;
@@ -230,7 +230,7 @@ void print_whole_runs(const std::vector<Settled>& all, const ProgramTimes& progr
   fmt::print(
       "# computing: {:.3f} us per rank on average, as recorded; imbalance {:.2f} (longest over average); "
       "free: communication that takes no time, which leaves the load imbalance\n",
-      microseconds(program.computing.mean()), program.computing.imbalance());
+      in_microseconds(program.computing.mean()), program.computing.imbalance());
   if (program.computing.is_ambiguous())
     fmt::print("# {}\n",
                gaps_text(program.computing.brief_gaps, program.computing.longer_gaps, to_string(polling)));
@@ -270,37 +270,30 @@ std::string network_text(const Results& results) {
 }
 
 /// The deficiency of a replay as a clause. Empty if there is none.
-std::string shortcoming_text(const Settled& replayed, std::uint64_t recorded) {
-  if (std::string part = part_text(*replayed.result, recorded); !part.empty()) return part;
+std::string shortcoming_text(const Settled& replayed) {
+  if (!replayed.part.empty()) return replayed.part;
   const std::uint64_t given_up = replayed.result->total().given_up;
   if (given_up == 0) return {};
   return fmt::format("{} failed over {}", counted(given_up, "operation"), replayed.backend);
 }
 
-/// The first replayed backend is the baseline. recorded: as in part_text().
+/// The first replayed backend is the baseline.
 ReportAnswer answer_of(const Results& results, const Setup& setup, const ReplayToolOptions& options,
-                       const std::string& name, std::uint64_t recorded) {
-  const auto side_of = [](const Settled& one) {
-    return ReplayedSide{one.backend, &*one.result, one.run ? &*one.run : nullptr};
-  };
-  std::vector<ReplayedSide> sides;
-  for (const Settled& one : results.all) sides.push_back(side_of(one));
-  for (const Refused& one : results.refused) sides.push_back({one.backend});
-  std::optional<ReplayedSide> tuned;
-  if (results.tuned && is_baseline(setup.backends.front()->name) &&
-      results.tuned->run.has_value() == results.all.front().run.has_value())
-    tuned = side_of(*results.tuned);
+                       const std::string& name) {
+  const bool has_tuned = results.tuned && is_baseline(setup.backends.front()->name) &&
+                         results.tuned->run.has_value() == results.all.front().run.has_value();
   std::string words = shell_word(name);
   if (options.scaled.ranks > 0) {
     words.clear();
     for (const std::string& file : options.scaled.files) words += shell_word(file) + " ";
     words += fmt::format("--ranks {}", options.scaled.ranks);
   }
-  ReportAnswer answer = answer_of_replays(sides, results.program, tuned,
-                                          {std::filesystem::path(name).filename().string(), words});
+  ReportAnswer answer =
+      answer_of_replays(results.all, results.refused, results.program, has_tuned ? &*results.tuned : nullptr,
+                        {std::filesystem::path(name).filename().string(), words});
   std::vector<std::string> objections;
   for (const Settled& one : results.all) {
-    const std::string text = shortcoming_text(one, recorded);
+    const std::string text = shortcoming_text(one);
     if (std::ranges::find(objections, text) == objections.end()) objections.push_back(text);
   }
   objections.push_back(network_text(results));
@@ -326,10 +319,10 @@ struct Replayed {
     facts = facts_of_replay(input.program.description, {input.facts}, setup);
     const bool is_reported = options.json || options.needs_report() || options.files.size() > 1;
     if (is_reported) facts.recordings.front().checksum = checksum_text(input.program);
-    if (!all.empty()) facts.replayed_part = part_text(*all.front().result, input.recorded_events);
+    if (!all.empty()) facts.replayed_part = all.front().part;
     report = report_of(all, results.refused, input.ranks(), facts, setup, results.program);
     if (!all.empty() && (all.size() + results.refused.size() > 1 || options.files.size() == 1))
-      report.answer = answer_of(results, setup, options, name, input.recorded_events);
+      report.answer = answer_of(results, setup, options, name);
     if (report.answer && !scaling)
       add_baseline(*report.answer, setup, input.configuration(setup), input, setup.configuration->details);
     if (report.answer && scaling)
@@ -348,8 +341,7 @@ struct Replayed {
       fmt::print("\n");
     }
     if (scaling) print_scaling(*scaling, scaled);
-    for (const Settled& replayed : all)
-      print_result(replayed, part_text(*replayed.result, input.recorded_events));
+    for (const Settled& replayed : all) print_result(replayed);
     if (all.size() + results.refused.size() > 1 && !all.empty()) print_comparison(results);
     print_against_star(results, setup.configuration->network);
     if (results.program && !all.empty())

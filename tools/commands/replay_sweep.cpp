@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <filesystem>
 #include <memory>
@@ -12,6 +13,8 @@
 
 #include "lib/answers/advice/answer_of.hpp"
 #include "lib/answers/replay/free_communication.hpp"
+#include "lib/answers/report/read_report.hpp"
+#include "lib/answers/report/write_report.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/text_format.hpp"
 #include "lib/programs/import/pattern.hpp"
@@ -143,20 +146,9 @@ std::set<std::string> checked_notes(const std::vector<Point>& points, const Repl
   return notes;
 }
 
-struct SweepRow {
-  std::string backend;
-  std::optional<Time> modelled;
-  std::optional<Time> run;  // with the program's computing
-  std::string why;          // why no time exists
-  CarriedTime carried = {};
-  std::string not_carried = {};  // why the hardware does not carry the program; empty: it does
-  Deployment deployment = {};
-  std::string part = {};  // the extent of an incomplete program
-};
-
 /// The results at one point over all backends.
 struct PointRows {
-  std::vector<SweepRow> rows;
+  std::vector<BackendResult> rows;
   bool with_computing = false;  // the modelled times include computing
 };
 
@@ -177,66 +169,47 @@ PointRows rows_at(const Point& point, const ReplayToolOptions& options, const Re
       noted = now.events;
       return !ended && !is_interrupted();
     };
-    SweepRow& row = all.rows.emplace_back(SweepRow{std::string(backend->name), {}, {}, {}});
+    BackendResult& row = all.rows.emplace_back(BackendResult{std::string(backend->name)});
     Result<WorldSetting> setting =
         world_setting(input.configuration(setup), setup.registry, *backend, input.ranks());
     if (!setting) {
-      row.why = setting.error();
+      row.problem = setting.error();
       continue;
     }
     setting->check = options.check;
     Result<ReplayResult> result = offramp::replay(*setting, input.source(), how);
     if (!result) {
-      row.why = problem_text(point.file, result.error());
+      row.problem = problem_text(point.file, result.error());
       continue;
     }
     if (result->stopped) continue;
     if (!result->unfinished.empty() && result->done() == 0) {
-      row.why = nothing_replayed_text(point.file, *result);
+      row.problem = nothing_replayed_text(point.file, *result);
       continue;
     }
-    const Settled replayed{row.backend, std::move(*result)};
-    row.modelled = replayed.result->modelled_time;
-    row.deployment = replayed.result->deployment;
-    row.part = part_text(*replayed.result, input.recorded_events);
-    row.carried = carried_time(replayed.result->total());
-    if (!row.carried.carries_program()) row.not_carried = why_not_carried(replayed);
-    const bool computes = computing_of(*replayed.result).any();
+    row = backend_result_of(backend->name, *result);
+    row.part = part_text(*result, input.recorded_events);
+    const bool computes = computing_of(*result).any();
     if (how.compute.kind != Compute::Mode::kNone) {
       all.with_computing = all.with_computing || computes;
     } else if (computes) {
       noted = 0;
-      if (const auto run = replay_with_computing(*setting, input.source(), how)) row.run = run->modelled_time;
+      if (const auto run = replay_with_computing(*setting, input.source(), how)) row.run = whole_run_of(*run);
     }
   }
   return all;
 }
 
 Json record_of(const PointRows& point) {
-  const auto time = [](std::optional<Time> one) { return one ? Json(one->count()) : Json(nullptr); };
   Json rows = Json::array();
-  for (const SweepRow& row : point.rows)
-    rows.push_back({row.backend, time(row.modelled), time(row.run), row.why, row.carried.carried.count(),
-                    row.carried.routed.count(), row.carried.declined.count(), row.not_carried,
-                    row.deployment.text, row.deployment.node_bits_per_second, row.part});
+  for (const BackendResult& row : point.rows) rows.push_back(json_of(row));
   return {{"rows", std::move(rows)}, {"with_computing", point.with_computing}};
 }
 
 PointRows rows_of(const Json& record) {
-  const auto time = [](const Json& one) {
-    return one.is_null() ? std::nullopt : std::optional(Time::ps(one.get<std::int64_t>()));
-  };
   PointRows point;
   point.with_computing = record.at("with_computing");
-  for (const Json& one : record.at("rows")) {
-    SweepRow& row = point.rows.emplace_back(SweepRow{one.at(0), time(one.at(1)), time(one.at(2)), one.at(3)});
-    row.carried.carried = *time(one.at(4));
-    row.carried.routed = *time(one.at(5));
-    row.carried.declined = *time(one.at(6));
-    row.not_carried = one.at(7);
-    row.deployment = {one.at(8), one.at(9)};
-    row.part = one.at(10);
-  }
+  for (const Json& one : record.at("rows")) point.rows.push_back(read_backend_result(one));
   return point;
 }
 
@@ -271,9 +244,20 @@ SharedPoints::Plan plan_of(const ReplayToolOptions& options, const std::vector<P
   return plan;
 }
 
-std::optional<double> ratio_in(const SweepRow& row, std::optional<Time> time, std::optional<Time> base) {
-  if (!time || !base || *base <= Time() || !row.not_carried.empty()) return std::nullopt;
-  return time->seconds() / base->seconds();
+std::optional<Time> modelled(const BackendResult& row) {
+  return row.problem.empty() ? std::optional(row.modelled_time) : std::nullopt;
+}
+std::optional<Time> run_of(const BackendResult& row) {
+  return row.run ? std::optional(row.run->end) : std::nullopt;
+}
+
+/// time: modelled or run_of.
+std::optional<double> ratio_in(const BackendResult& row, const BackendResult& first,
+                               std::optional<Time> (*time)(const BackendResult&)) {
+  const std::optional<Time> own = time(row);
+  const std::optional<Time> base = time(first);
+  if (!own || !base || *base <= Time() || !row.counts()) return std::nullopt;
+  return own->seconds() / base->seconds();
 }
 
 class SweepPrinter {
@@ -292,8 +276,8 @@ class SweepPrinter {
   }
 
   /// Prints the rows of a point as soon as it is replayed; as text, it keeps them.
-  void add(const Point& point, const std::vector<SweepAxis>& axes, const std::vector<SweepRow>& rows) {
-    for (const SweepRow& row : rows) {
+  void add(const Point& point, const std::vector<SweepAxis>& axes, const std::vector<BackendResult>& rows) {
+    for (const BackendResult& row : rows) {
       if (options_.json) {
         add_json(point, axes, row, rows.front());
       } else if (options_.csv) {
@@ -310,23 +294,23 @@ class SweepPrinter {
   }
 
  private:
-  void add_json(const Point& point, const std::vector<SweepAxis>& axes, const SweepRow& row,
-                const SweepRow& first) {
+  void add_json(const Point& point, const std::vector<SweepAxis>& axes, const BackendResult& row,
+                const BackendResult& first) {
     Json& one = json_.emplace_back(Json::object());
     for (std::size_t i = 0; i < axes.size(); ++i) one[axes[i].key] = point.values[i];
     one["backend"] = row.backend;
-    if (row.modelled) {
-      one["modelled_time_ns"] = in_nanoseconds(*row.modelled);
-      one["carries_program"] = row.not_carried.empty();
+    if (row.problem.empty()) {
+      one["modelled_time_ns"] = in_nanoseconds(row.modelled_time);
+      one["carries_program"] = row.counts();
     }
-    if (row.run) one["run_ns"] = in_nanoseconds(*row.run);
+    if (row.run) one["run_ns"] = in_nanoseconds(row.run->end);
     one["base"] = first.backend;
-    if (const auto ratio = ratio_in(row, row.modelled, first.modelled)) one["ratio"] = *ratio;
-    if (const auto ratio = ratio_in(row, row.run, first.run)) one["run_ratio"] = *ratio;
-    if (!row.why.empty()) one["refused"] = row.why;
+    if (const auto ratio = ratio_in(row, first, modelled)) one["ratio"] = *ratio;
+    if (const auto ratio = ratio_in(row, first, run_of)) one["run_ratio"] = *ratio;
+    if (!row.problem.empty()) one["refused"] = row.problem;
   }
   /// Times in nanoseconds, and ratios, at full precision. Cells without a value are empty.
-  static void print_csv(const Point& point, const SweepRow& row, const SweepRow& first) {
+  static void print_csv(const Point& point, const BackendResult& row, const BackendResult& first) {
     const auto time = [](std::optional<Time> one) {
       return one ? fmt::format("{:.3f}", in_nanoseconds(*one)) : std::string();
     };
@@ -334,27 +318,25 @@ class SweepPrinter {
       return one ? fmt::format("{}", *one) : std::string();
     };
     for (const std::string& value : point.values) fmt::print("{},", csv_cell(value));
-    fmt::print("{},{},{},{},{},{},{}\n", csv_cell(row.backend), time(row.modelled),
-               ratio(ratio_in(row, row.modelled, first.modelled)), time(row.run),
-               ratio(ratio_in(row, row.run, first.run)),
-               !row.modelled             ? ""
-               : row.not_carried.empty() ? "true"
-                                         : "false",
-               csv_cell(row.why));
+    fmt::print("{},{},{},{},{},{},{}\n", csv_cell(row.backend), time(modelled(row)),
+               ratio(ratio_in(row, first, modelled)), time(run_of(row)), ratio(ratio_in(row, first, run_of)),
+               !row.problem.empty() ? ""
+               : row.counts()       ? "true"
+                                    : "false",
+               csv_cell(row.problem));
   }
-  void add_text(const Point& point, const SweepRow& row, const SweepRow& first) {
+  void add_text(const Point& point, const BackendResult& row, const BackendResult& first) {
     for (const std::string& value : point.values) table_ += fmt::format("{:<18} ", printable(value));
-    const auto time = [](std::optional<Time> one) {
-      return one ? fmt::format("{:.3f}", microseconds(*one)) : std::string("-");
-    };
     const auto ratio = [](std::optional<double> one) {
       return one ? fmt::format("{:.3f}", *one) : std::string("-");
     };
-    table_ += fmt::format("{:<10} {:>18} {:>8} {:>18} {:>8} {:>9}{}\n", row.backend,
-                          row.why.empty() ? time(row.modelled) : "refused",
-                          ratio(ratio_in(row, row.modelled, first.modelled)), time(row.run),
-                          ratio(ratio_in(row, row.run, first.run)), row.modelled ? row.carried.text() : "-",
-                          row.why.empty() ? "" : "  " + printable(row.why, 200));
+    table_ += fmt::format(
+        "{:<10} {:>18} {:>8} {:>18} {:>8} {:>9}{}\n", row.backend,
+        row.problem.empty() ? fmt::format("{:.3f}", in_microseconds(row.modelled_time)) : "refused",
+        ratio(ratio_in(row, first, modelled)),
+        row.run ? fmt::format("{:.3f}", in_microseconds(row.run->end)) : "-",
+        ratio(ratio_in(row, first, run_of)), row.problem.empty() ? row.time.text() : "-",
+        row.problem.empty() ? "" : "  " + printable(row.problem, 200));
   }
 
   const ReplayToolOptions& options_;
@@ -375,30 +357,26 @@ class Sentences {
     const std::size_t backends = all_.front().rows.size();
     bool has_runs = true;
     for (const PointRows& point : all_) {
-      for (const SweepRow& row : point.rows) has_runs = has_runs && (row.run || !row.modelled);
+      for (const BackendResult& row : point.rows) has_runs = has_runs && (row.run || !row.problem.empty());
     }
     std::vector<std::string> names;
     std::vector<std::string> objections;
     std::vector<SweepSide> sides;
     for (std::size_t i = 0; i < all_.size(); ++i) names.push_back(place(i, "="));
     for (std::size_t backend = 0; backend < backends; ++backend) {
-      SweepSide& side = sides.emplace_back(SweepSide{all_.front().rows[backend].backend, {}, {}});
+      SweepSide& side = sides.emplace_back(SweepSide{all_.front().rows[backend].backend, {}});
       for (const PointRows& point : all_) {
-        const SweepRow& row = point.rows[backend];
-        const bool is_valid = row.modelled && (backend == 0 || row.not_carried.empty());
-        side.times.push_back(is_valid ? has_runs ? row.run : row.modelled : std::nullopt);
+        const BackendResult& row = point.rows[backend];
+        const bool is_valid = row.problem.empty() && (backend == 0 || row.counts());
+        side.times.push_back(is_valid ? has_runs ? run_of(row) : modelled(row) : std::nullopt);
         if (!row.part.empty()) objections.push_back("incomplete: " + row.part);
-      }
-      if (backend > 0 && inner == 1) {
-        const std::string text = crossover(backend, 0, 1);
-        side.crossover = text.substr(std::min(text.size(), text.find(": ") + 2));  // without "by the run"
       }
       const std::size_t idle = not_carried_count(backend);
       if (idle > 0)
         objections.push_back(
             fmt::format("{} does not carry it at {} of {} points", side.name, idle, all_.size()));
     }
-    ReportAnswer answer = answer_of_sweep(sides, names, has_runs || includes_computing(), name);
+    ReportAnswer answer = answer_of_sweep(sides, names, has_runs || includes_computing(), name, inner == 1);
     std::ranges::stable_sort(objections);
     const auto repeated = std::ranges::unique(objections);
     objections.erase(repeated.begin(), repeated.end());
@@ -419,7 +397,7 @@ class Sentences {
     for (std::size_t backend = 0; backend < backends; ++backend) print_deployment(backend);
     std::set<std::string> parts;
     for (const PointRows& point : all_) {
-      for (const SweepRow& row : point.rows) {
+      for (const BackendResult& row : point.rows) {
         if (!row.part.empty() && parts.insert(row.part).second) fmt::print("# incomplete: {}\n", row.part);
       }
     }
@@ -431,7 +409,7 @@ class Sentences {
   }
   [[nodiscard]] std::size_t not_carried_count(std::size_t backend) const {
     return static_cast<std::size_t>(std::count_if(all_.begin(), all_.end(), [&](const PointRows& point) {
-      return !point.rows[backend].not_carried.empty();
+      return !point.rows[backend].why_not_carried().empty();
     }));
   }
   /// "latency = 500ns, ranks_per_node = 4"
@@ -445,22 +423,23 @@ class Sentences {
   /// Compares along the first axis for one value of the second: by runs if they are known at all points,
   /// otherwise by communication. Hardware has no time where it does not carry the program.
   [[nodiscard]] std::string crossover(std::size_t backend, std::size_t second, std::size_t inner) const {
-    std::vector<SweepPoint> runs;
-    std::vector<SweepPoint> communication;
     bool has_runs = true;
+    std::vector<std::string> at;
+    std::array<SweepSide, 2> runs;
+    std::array<SweepSide, 2> communication;
     for (std::size_t i = second; i < all_.size(); i += inner) {
-      const SweepRow& base = all_[i].rows.front();
-      const SweepRow& other = all_[i].rows[backend];
-      if (!base.modelled || !other.modelled || !base.not_carried.empty() || !other.not_carried.empty())
-        continue;
-      const std::string at = fmt::format("{}={}", axes_[0].key, points_[i].values[0]);
-      has_runs = has_runs && base.run && other.run;
-      runs.push_back({at, base.run, other.run});
-      communication.push_back({at, base.modelled, other.modelled});
+      const std::array rows = {&all_[i].rows.front(), &all_[i].rows[backend]};
+      if (!rows[0]->counts() || !rows[1]->counts()) continue;
+      at.push_back(fmt::format("{}={}", axes_[0].key, points_[i].values[0]));
+      for (std::size_t side = 0; side < rows.size(); ++side) {
+        runs[side].name = communication[side].name = rows[side]->backend;
+        runs[side].times.push_back(run_of(*rows[side]));
+        communication[side].times.push_back(modelled(*rows[side]));
+        has_runs = has_runs && rows[side]->run;
+      }
     }
-    const std::string text =
-        crossover_text(all_.front().rows[backend].backend, all_.front().rows.front().backend,
-                       has_runs ? runs : communication);
+    const std::array<SweepSide, 2>& shown = has_runs ? runs : communication;
+    const std::string text = crossover_text(shown[1], shown[0], at);
     if (text.empty()) return {};
     return fmt::format("by {}{}: {}", has_runs || includes_computing() ? "the run" : "communication",
                        inner > 1 ? fmt::format(", {} = {}", axes_[1].key, axes_[1].values[second]) : "",
@@ -472,12 +451,12 @@ class Sentences {
     const std::size_t count = not_carried_count(backend);
     if (count == 0) return;
     std::size_t first = 0;
-    while (all_[first].rows[backend].not_carried.empty()) ++first;
+    while (all_[first].rows[backend].counts()) ++first;
     fmt::print("# at {} {}\n",
                count == all_.size()
                    ? "every point"
                    : fmt::format("{} of {} points, first at {},", count, all_.size(), place(first)),
-               all_[first].rows[backend].not_carried);
+               all_[first].rows[backend].why_not_carried());
   }
 
   /// Prints the hardware's deployment; if it changes along the sweep, at the first and the last point.
@@ -510,9 +489,9 @@ class Sentences {
 std::set<std::string> refusals_of(const std::vector<PointRows>& all) {
   std::set<std::string> reasons;
   for (const PointRows& point : all) {
-    for (const SweepRow& row : point.rows) {
-      if (row.why.empty()) return {};
-      reasons.insert(row.why);
+    for (const BackendResult& row : point.rows) {
+      if (row.problem.empty()) return {};
+      reasons.insert(row.problem);
     }
   }
   return reasons;

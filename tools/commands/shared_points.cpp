@@ -9,6 +9,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstdio>
+#include <exception>
 #include <set>
 #include <string_view>
 #include <tuple>
@@ -107,7 +108,7 @@ void SharedPoints::read(const std::string& file) {
     }
     try {
       plan_.check(one["record"]);
-    } catch (const Record::exception&) {
+    } catch (const std::exception&) {
       throw Misuse{fmt::format("{}:{}: the record of the point cannot be read", printable(file), number)};
     }
     if (!done_[point]) ++finished_;

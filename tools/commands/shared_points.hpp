@@ -29,7 +29,7 @@ class SharedPoints {
     std::size_t points = 0;
     std::string what;                // everything that the records depend on, as text
     std::function<Worker()> worker;  // makes the worker of one thread
-    /// Throws Misuse or an exception of nlohmann::json if a record from a file is not from this sweep.
+    /// Throws Misuse or a standard exception if a record from a file is not from this sweep.
     std::function<void(const Record&)> check;
   };
 

@@ -138,24 +138,4 @@ std::vector<int> rank_counts(const std::string& text) {
   return {counts.begin(), counts.end()};
 }
 
-std::string crossover_text(std::string_view other, std::string_view base,
-                           const std::vector<SweepPoint>& points) {
-  std::vector<std::string> changes;
-  std::optional<bool> faster;
-  for (const SweepPoint& point : points) {
-    if (!point.base || !point.other) continue;
-    const bool now = *point.other < *point.base;
-    if (!faster) changes.emplace_back(now ? "faster" : "not faster");
-    if (faster && now != *faster)
-      changes.push_back(fmt::format("{} from {} on", now ? "faster" : "not faster", point.text));
-    faster = now;
-  }
-  if (changes.empty()) return {};
-  if (changes.size() == 1)
-    return *faster ? fmt::format("{} is faster than {} at every point", other, base)
-                   : fmt::format("{} is not faster than {} at any point", other, base);
-  return fmt::format("{} compared with {}: {} at first, {}", other, base, changes.front(),
-                     fmt::join(changes.begin() + 1, changes.end(), ", "));
-}
-
 }  // namespace offramp::tool

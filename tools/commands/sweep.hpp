@@ -28,16 +28,6 @@ SweepAxis sweep_axis(const std::string& text, double behind_zero = 0);
 /// without duplicates. Throws Misuse.
 std::vector<int> rank_counts(const std::string& text);
 
-/// The times of two backends at one point of a sweep. `nullopt`: no time.
-struct SweepPoint {
-  std::string text;  // "64 ranks"
-  std::optional<Time> base;
-  std::optional<Time> other;
-};
-/// "dpu against host: not faster at first, faster from 64 ranks on". Empty if no point has both times.
-std::string crossover_text(std::string_view other, std::string_view base,
-                           const std::vector<SweepPoint>& points);
-
 /// `offramp replay --sweep`: all combinations of the axes' values, with a row per backend.
 int replay_sweep(const ReplayToolOptions& options);
 

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "lib/answers/advice/advice.hpp"
+#include "lib/answers/advice/held_out.hpp"
 #include "lib/base/format.hpp"
 #include "tools/page/plot.hpp"
 
@@ -49,26 +50,28 @@ std::string validation_table(const ValidationRows& rows) {
 std::string trust_table(const std::vector<const BackendDescription*>& backends) {
   std::string table =
       "| hardware | published figures | fitted to | compared | half of these are within | nine tenths | the "
-      "worst | operations measured | compared | nine tenths of these | parameters, assumed, inferred or "
-      "fitted "
-      "|\n|---|---|---|---|---|---|---|---|---|---|---|\n";
+      "worst | other machines, one rank a node | several ranks | pairs with the host | "
+      "parameters, assumed, inferred or fitted |\n|---|---|---|---|---|---|---|---|---|---|---|\n";
   for (const BackendDescription* backend : backends) {
     const ValidationRows rows = backend->validation == nullptr ? ValidationRows() : backend->validation();
     const auto fitted =
         std::count_if(rows.begin(), rows.end(), [](const ValidationRow& row) { return row.fitted; });
     const auto open = std::count_if(backend->parameters.begin(), backend->parameters.end(),
                                     [](const Parameter& one) { return is_open(one.source); });
-    const ModelErrors& errors = model_errors(*backend);
-    const auto percent = [](const std::optional<ModelError>& of, double ModelError::*part) {
-      return of ? percent_text(*of.*part, 1) : std::string("-");
+    const std::optional<ModelError> error = model_error(rows);
+    const auto percent = [&](double ModelError::*part) {
+      return error ? percent_text(*error.*part, 1) : std::string("-");
     };
-    const std::size_t operations = errors.operations ? errors.operations->figures : 0;
-    table += fmt::format(
-        "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} of {} |\n", backend->name, rows.size(),
-        fitted, errors.all ? errors.all->figures : 0, percent(errors.all, &ModelError::median),
-        percent(errors.all, &ModelError::nine_tenths), percent(errors.all, &ModelError::largest),
-        operations + errors.fitted_operations, operations,
-        percent(errors.operations, &ModelError::nine_tenths), open, backend->parameters.size());
+    const auto bound = [](std::string_view side, bool several) {
+      const auto found = error_bound(side, several);
+      return found ? fmt::format("{} of {}", found->text(), found->machines) : std::string("unknown");
+    };
+    table += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} of {} |\n", backend->name,
+                         rows.size(), fitted, error ? error->figures : 0, percent(&ModelError::median),
+                         percent(&ModelError::nine_tenths), percent(&ModelError::largest),
+                         bound(backend->name, false), bound(backend->name, true),
+                         bound(fmt::format("{} over {}", backend->name, baseline_name()), false), open,
+                         backend->parameters.size());
   }
   return table;
 }

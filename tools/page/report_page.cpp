@@ -131,7 +131,7 @@ Json data_of(const ShownLane& shown) {
                {"links", std::move(links)},
                {"link_count", lane.links.size()},
                {"links_waited_ns", waited_for(lane.links)}});
-  if (!lane.time.carries_program()) data["why_not"] = why_not_carried(shown);
+  if (!lane.time.carries_program()) data["why_not"] = lane.why_not_carried(shown.label);
   if (lane.accounts) data["accounts_text"] = accounts_text(*lane.accounts);
   if (lane.stragglers) data["stragglers_text"] = stragglers_of(lane);
   for (const ReportJob& job : lane.jobs) {

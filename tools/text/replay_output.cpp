@@ -129,10 +129,11 @@ std::string part_text(const ReplayResult& result, std::uint64_t recorded) {
                      count_text(done), count_text(all));
 }
 
-void print_refusals(const std::vector<Refused>& refused, bool nothing_else) {
+void print_refusals(const std::vector<BackendResult>& refused, bool nothing_else) {
   std::vector<std::string> texts;  // without duplicates
-  for (const Refused& one : refused) {
-    std::string text = nothing_else ? one.why : fmt::format("{} is not replayed: {}", one.backend, one.why);
+  for (const BackendResult& one : refused) {
+    std::string text =
+        nothing_else ? one.problem : fmt::format("{} is not replayed: {}", one.backend, one.problem);
     if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(std::move(text));
   }
   if (nothing_else && !texts.empty()) throw Misuse{fmt::format("{}", fmt::join(texts, "\n"))};
@@ -159,9 +160,9 @@ Json json_of_facts(const RunReport& report, const RunFacts& facts) {
   return json;
 }
 
-Json json_of(const std::vector<Refused>& refused) {
+Json json_of(const std::vector<BackendResult>& refused) {
   Json all = Json::array();
-  for (const Refused& one : refused) all.push_back({{"backend", one.backend}, {"reason", one.why}});
+  for (const BackendResult& one : refused) all.push_back({{"backend", one.backend}, {"reason", one.problem}});
   return all;
 }
 
@@ -188,18 +189,6 @@ Json json_of(const ReportLane& lane, const Settled& replayed) {
   return json;
 }
 
-CarriedTime carried_time(const Counters& counters) {
-  return {counters.times};
-}
-
-std::string why_not_carried(const Settled& replayed) {
-  return offramp::why_not_carried(replayed.backend, replayed.result->total());
-}
-
-double microseconds(Time time) {
-  return in_microseconds(time);
-}
-
 void check_reports(const ReplayToolOptions& options) {
   for (const auto& [option, path] : {std::pair("--report", &options.report), {"--html", &options.html}}) {
     if (path->empty()) continue;
@@ -207,11 +196,11 @@ void check_reports(const ReplayToolOptions& options) {
   }
 }
 
-RunReport report_of(const std::vector<Settled>& all, const std::vector<Refused>& refused, int ranks,
+RunReport report_of(const std::vector<Settled>& all, const std::vector<BackendResult>& refused, int ranks,
                     const RunFacts& facts, const Setup& setup, const std::optional<ProgramTimes>& program) {
   RunReport report = replay_report(ranks, facts, *setup.configuration, all, program);
-  for (const Refused& one : refused)
-    report.warnings.push_back(fmt::format("{} is not compared: {}", one.backend, one.why));
+  for (const BackendResult& one : refused)
+    report.warnings.push_back(fmt::format("{} is not compared: {}", one.backend, one.problem));
   return report;
 }
 
@@ -231,11 +220,11 @@ static void print_calls(const ReplayResult& result, const Counters& counters) {
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return modelled(a) > modelled(b); });
   double all = 0;
-  for (const Time clock : result.clocks()) all += microseconds(clock);
+  for (const Time clock : result.clocks()) all += in_microseconds(clock);
   fmt::print("  {:<28} {:>12} {:>16} {:>18} {:>7}\n", "function", "calls", "bytes", "modelled (us)", "share");
   for (const std::size_t i : order) {
     const CallCounter& counter = counters.calls[i];
-    const double time = microseconds(counter.modelled);
+    const double time = in_microseconds(counter.modelled);
     fmt::print("  {:<28} {:>12} {:>16} {:>18.3f} {:>6.1f}%\n", printable(result.functions[i]), counter.count,
                counter.bytes, time, all > 0 ? 100 * time / all : 0);
   }
@@ -265,8 +254,8 @@ void print_resources(const ReplayResult& result) {
       continue;
     }
     fmt::print("  busiest {} (rank {}): {:.3f} us, {:.1f} % of the run; work waited {:.3f} us for it\n",
-               use->name, use->first_rank, microseconds(use->busy), percent(use->busy, result.modelled_time),
-               microseconds(use->waited));
+               use->name, use->first_rank, in_microseconds(use->busy),
+               percent(use->busy, result.modelled_time), in_microseconds(use->waited));
   }
   if (idle > 0)
     fmt::print("  {} busy for less than {:.0f} % of the run\n", counted(idle, "other unit"), kShown);
@@ -278,8 +267,8 @@ void print_links(const ReplayResult& result) {
     fmt::print(
         "  link {}: busy {:.3f} us, {:.1f} % of the run, {} bytes; messages waited {:.3f} us for it, the "
         "longest {:.3f} us\n",
-        link->name, microseconds(link->busy), percent(link->busy, result.modelled_time), link->bytes,
-        microseconds(link->waited), microseconds(link->longest));
+        link->name, in_microseconds(link->busy), percent(link->busy, result.modelled_time), link->bytes,
+        in_microseconds(link->waited), in_microseconds(link->longest));
   if (!result.links.empty())
     fmt::print("  {} links used; messages waited {:.3f} us for a free link\n", result.links.size(),
                waited_for(result.links) / 1000);
@@ -292,7 +281,7 @@ void print_disturbance(const ReplayResult& result) {
   fmt::print(
       "  stragglers: {:+.3f} us ({:+.1f} %) compared with the run without them; longest delay of one "
       "processor {:.3f} us\n",
-      microseconds(cost), percent(cost, disturbance->undisturbed), microseconds(disturbance->longest));
+      in_microseconds(cost), percent(cost, disturbance->undisturbed), in_microseconds(disturbance->longest));
 }
 
 static void print_path(const ReplayResult& result) {
@@ -301,7 +290,8 @@ static void print_path(const ReplayResult& result) {
   fmt::print(
       "  critical path: {:.3f} us on ranks, {:.3f} us in {} messages, {:.3f} us of it waiting for "
       "shared links\n",
-      microseconds(path.on_ranks), microseconds(path.in_messages), path.messages, microseconds(path.shared));
+      in_microseconds(path.on_ranks), in_microseconds(path.in_messages), path.messages,
+      in_microseconds(path.shared));
 }
 
 static void print_accounts(const Settled& replayed) {
@@ -333,19 +323,19 @@ static void print_notes(const ReplayResult& result, const Counters& counters) {
     fmt::print("  unfinished: {} more ranks\n", result.unfinished.size() - shown);
 }
 
-void print_result(const Settled& replayed, const std::string& part) {
+void print_result(const Settled& replayed) {
   const ReplayResult& result = *replayed.result;
-  if (!part.empty()) fmt::print("# incomplete: {}\n", part);
+  if (!replayed.part.empty()) fmt::print("# incomplete: {}\n", replayed.part);
   fmt::print("# {}: {:.3f} us modelled, {} ranks, {} events, {} messages\n", replayed.backend,
-             microseconds(result.modelled_time), result.ranks.size(), result.events, result.messages);
+             in_microseconds(result.modelled_time), result.ranks.size(), result.events, result.messages);
   const Counters counters = result.total();
   print_calls(result, counters);
   if (!result.phases.empty()) fmt::print("  {:<28} {:>12} {:>18}\n", "phase", "times", "longest (us)");
   for (const ReplayPhase& phase : result.phases)
     fmt::print("  {:<28} {:>12} {:>18.3f}\n", printable(phase.name), phase.count,
-               microseconds(phase.longest()));
-  if (const CarriedTime time = carried_time(counters); time.share())
-    fmt::print("  carried by {}: {} of the operations' time\n", replayed.backend, time.text());
+               in_microseconds(phase.longest()));
+  if (replayed.time.share())
+    fmt::print("  carried by {}: {} of the operations' time\n", replayed.backend, replayed.time.text());
   print_resources(result);
   print_links(result);
   print_disturbance(result);

@@ -10,7 +10,6 @@
 
 #include "lib/answers/advice/native_comparison.hpp"
 #include "lib/answers/replay/replay.hpp"
-#include "lib/answers/report/carried.hpp"
 #include "lib/answers/report/report.hpp"
 #include "lib/programs/import/program.hpp"
 #include "tools/command_line/setup.hpp"
@@ -19,12 +18,6 @@
 namespace offramp::tool {
 
 using Json = nlohmann::ordered_json;
-
-/// A backend that cannot carry the request, and why.
-struct Refused {
-  std::string_view backend;
-  std::string why;
-};
 
 /// The program to replay: a recording, another tool's trace, or a pattern.
 struct ReplayInput {
@@ -81,30 +74,25 @@ bool is_interrupted();
 
 // JSON: the fields of a report's lane, and those that only replays have.
 Json json_of(const ReportLane& lane, const Settled& replayed);
-Json json_of(const std::vector<Refused>& refused);
+Json json_of(const std::vector<BackendResult>& refused);
 /// The program, place, and time of the replay, and how complete it is.
 Json json_of_facts(const RunReport& report, const RunFacts& facts);
 
 // Tables.
-double microseconds(Time time);
-/// For a replay or one of its jobs.
-CarriedTime carried_time(const Counters& counters);
-/// The reason for hardware that does not carry the program.
-std::string why_not_carried(const Settled& replayed);
 void print_resources(const ReplayResult& result);
 /// Prints the busiest links of the network, and the cost of sharing them.
 void print_links(const ReplayResult& result);
 /// Prints the cost of stragglers, if there are any.
 void print_disturbance(const ReplayResult& result);
-void print_result(const Settled& replayed, const std::string& part);
+void print_result(const Settled& replayed);
 /// Warns about the backends that refused. Throws the reasons as Misuse if nothing_else.
-void print_refusals(const std::vector<Refused>& refused, bool nothing_else);
+void print_refusals(const std::vector<BackendResult>& refused, bool nothing_else);
 
 /// The facts of a replay for a report, besides its times.
 RunFacts facts_of_replay(const recording::Description& description, std::vector<RecordingFacts> recordings,
                          const Setup& setup);
 /// A report like that of a run, with the backends in order and refusals at the end.
-RunReport report_of(const std::vector<Settled>& all, const std::vector<Refused>& refused, int ranks,
+RunReport report_of(const std::vector<Settled>& all, const std::vector<BackendResult>& refused, int ranks,
                     const RunFacts& facts, const Setup& setup,
                     const std::optional<ProgramTimes>& program = {});
 

@@ -59,8 +59,6 @@ CallCounter sum_of(const std::vector<ReportCall>& calls);
 inline double share(Time part, Time whole) {
   return whole > Time() ? part.seconds() / whole.seconds() : 0;
 }
-/// The lane, and why it does not carry the program.
-std::string why_not_carried(const ShownLane& shown);
 
 /// The main result: "cclo would save 18 % of the communication time." Adds the effect on the run if the
 /// computing is known. lanes: of the reports.

@@ -15,10 +15,6 @@ std::string size_class_text(std::uint64_t least, std::uint64_t most) {
   return fmt::format("from {}", bytes_text(least));
 }
 
-std::string why_not_carried(const ShownLane& shown) {
-  return not_carried_text(shown.label, shown.lane->time, shown.lane->declines);
-}
-
 namespace {
 
 /// The effect of changed settings on the run, if known for both, and on communication.
@@ -108,7 +104,7 @@ std::string of_communication(const std::vector<ShownLane>& lanes, const ShownLan
     if (lane.lane->backend == host->lane->backend) continue;  // a second host lane offers no gain
     if (!lane.lane->time.carries_program()) {
       ++idle;
-      refusal = why_not_carried(lane);
+      refusal = lane.lane->why_not_carried(lane.label);
       continue;
     }
     if (best == nullptr || is_better(lane, *best)) best = &lane;

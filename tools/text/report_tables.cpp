@@ -3,26 +3,38 @@
 #include <fmt/format.h>
 
 #include <functional>
+#include <type_traits>
 
+#include "lib/answers/report/report_fields.hpp"
 #include "lib/base/text_format.hpp"
 
 namespace offramp::tool {
 namespace {
 
-/// Appends cells to a row.
-class Row {
+/// An archive of report_fields.hpp that appends a cell for each field. Times are in nanoseconds.
+class Row : public PlainArchive<Row> {
  public:
+  static constexpr bool kReads = false;
   explicit Row(std::string& text) : text_(text) {}
-  Row& operator<<(std::string_view cell) { return add(csv_cell(cell)); }
-  Row& operator<<(const char* cell) { return *this << std::string_view(cell); }
-  Row& operator<<(Time time) { return add(fmt::format("{:.3f}", in_nanoseconds(time))); }
-  Row& operator<<(std::uint64_t number) { return add(fmt::format("{}", number)); }
+
+  static bool has(const char*, bool) { return false; }  // further fields are in JSON only
+  template <typename Make>
+  void derived(const char*, const Make& make) {
+    cell(fmt::format("{:.3f}", make()));
+  }
+  void item(Time time, std::size_t = 0) { cell(fmt::format("{:.3f}", in_nanoseconds(time))); }
+  void item(const std::string& text, std::size_t = 0) { cell(csv_cell(text)); }
+  template <typename Value>
+  void item(const Value& value, std::size_t = 0) {
+    if constexpr (std::is_arithmetic_v<Value>) {
+      cell(fmt::format("{}", value));
+    } else {
+      item_of_struct(value);
+    }
+  }
 
  private:
-  Row& add(const std::string& cell) {
-    text_ += "," + cell;
-    return *this;
-  }
+  void cell(const std::string& text) { text_ += "," + text; }
   std::string& text_;
 };
 
@@ -50,109 +62,64 @@ std::string heads_of_accounts(std::string_view by) {
   return heads;
 }
 
-Row& add_account(Row&& cells, std::uint64_t calls, const TimeParts& parts) {
-  cells << calls;
-  for (const TimeKindName& kind : kTimeKinds) cells << parts.at(kind.kind);
-  return cells;
-}
-
-void rows_of_accounts(const ReportLane& lane, const CsvTable::NewRow& row) {
-  if (!lane.accounts) return;
-  for (const ReportAccount& account : lane.accounts->functions)
-    add_account(std::move(row() << account.function), account.calls, account.parts);
-}
-
-void rows_of_size_accounts(const ReportLane& lane, const CsvTable::NewRow& row) {
-  if (!lane.accounts) return;
-  for (const ReportSizeAccount& account : lane.accounts->sizes)
-    add_account(
-        std::move(row() << (account.has_size ? "true" : "false") << account.min_bytes << account.max_bytes),
-        account.calls, account.parts);
-}
-
-void rows_of_phase_accounts(const ReportLane& lane, const CsvTable::NewRow& row) {
-  if (!lane.accounts) return;
-  for (const ReportPhaseAccount& account : lane.accounts->phases)
-    add_account(std::move(row() << account.phase << static_cast<std::uint64_t>(account.level)), account.calls,
-                account.parts);
-}
-
-void rows_of_site_accounts(const ReportLane& lane, const CsvTable::NewRow& row) {
-  if (!lane.accounts) return;
-  for (const ReportSiteAccount& account : lane.accounts->sites)
-    add_account(std::move(row() << account.function << account.site << account.place), account.calls,
-                account.parts)
-        << account.by_rank.ranks << account.by_rank.least << account.by_rank.mean(account.parts.sum())
-        << account.by_rank.most;
-}
-
-void rows_of_calls(const ReportLane& lane, const CsvTable::NewRow& row) {
-  for (const ReportCall& call : lane.calls)
-    row() << call.name << call.count << call.bytes << call.offloaded << call.declined << call.routed
-          << call.native << call.modelled;
-}
-
-void rows_of_sizes(const ReportLane& lane, const CsvTable::NewRow& row) {
-  for (const ReportSize& size : lane.sizes)
-    row() << size.kind << size.min_bytes << size.max_bytes << size.count << size.bytes << size.modelled;
+/// The rows of a list: of the lane, or of its accounts.
+template <auto kList>
+void rows_of(const ReportLane& lane, const CsvTable::NewRow& row) {
+  if constexpr (std::is_invocable_v<decltype(kList), const ReportLane&>) {
+    for (const auto& one : lane.*kList) row().item(one);
+  } else if (lane.accounts) {
+    for (const auto& one : *lane.accounts.*kList) row().item(one);
+  }
 }
 
 void rows_of_ranks(const ReportLane& lane, const CsvTable::NewRow& row) {
-  for (const ReportRank& rank : lane.ranks) row() << rank.rank << rank.modelled_time << rank.communication;
-}
-
-void rows_of_waits(const ReportLane& lane, const CsvTable::NewRow& row) {
-  if (!lane.accounts) return;
-  for (const ReportWait& wait : lane.accounts->waits) row() << wait.rank << wait.peer << wait.waited;
-}
-
-void rows_of_traffic(const ReportLane& lane, const CsvTable::NewRow& row) {
-  if (!lane.accounts) return;
-  for (const ReportTraffic& pair : lane.accounts->traffic)
-    row() << pair.source << pair.destination << pair.messages << pair.bytes;
-}
-
-void rows_of_declines(const ReportLane& lane, const CsvTable::NewRow& row) {
-  for (const ReportDecline& decline : lane.declines)
-    row() << decline.operation << decline.reason << decline.count;
-}
-
-void rows_of_units(const ReportLane& lane, const CsvTable::NewRow& row) {
-  for (const ReportUnit& unit : lane.units) row() << unit.name << unit.spans << unit.busy << unit.in_use;
-}
-
-void rows_of_resources(const ReportLane& lane, const CsvTable::NewRow& row) {
-  for (const ReportResource& one : lane.resources)
-    row() << one.name << one.count << one.busy << one.waited << one.bytes << one.busiest;
-}
-
-void rows_of_links(const ReportLane& lane, const CsvTable::NewRow& row) {
-  for (const LinkUse& link : lane.links)
-    row() << link.name << link.busy << link.waited << link.longest << link.bytes;
+  for (const ReportRank& rank : lane.ranks) {
+    Row cells = row();
+    cells.item(rank.rank);
+    cells.item(rank.modelled_time);
+    cells.item(rank.communication);
+  }
 }
 
 void rows_of_phases(const ReportLane& lane, const CsvTable::NewRow& row) {
-  for (const ReplayPhase& phase : lane.phases) row() << phase.name << phase.count << phase.longest();
+  for (const ReplayPhase& phase : lane.phases) {
+    Row cells = row();
+    cells.item(phase.name);
+    cells.item(phase.count);
+    cells.item(phase.longest());
+  }
+}
+
+void rows_of_resources(const ReportLane& lane, const CsvTable::NewRow& row) {
+  for (const ReportResource& one : lane.resources) {
+    Row cells = row();
+    cells.item(one.name);
+    cells.item(one.count);
+    for (const Time time : {one.busy, one.waited}) cells.item(time);
+    cells.item(one.bytes);
+    cells.item(one.busiest);
+  }
 }
 
 const std::vector<CsvTable>& tables() {
   static const std::vector<CsvTable> all = {
-      {"calls", "function,calls,bytes,offloaded,declined,routed,native,modelled_ns", rows_of_calls},
-      {"accounts", heads_of_accounts("function"), rows_of_accounts, has_accounts},
-      {"accounts_by_size", heads_of_accounts("has_size,min_bytes,max_bytes"), rows_of_size_accounts,
+      {"calls", "function,calls,bytes,offloaded,declined,routed,native,modelled_ns",
+       rows_of<&ReportLane::calls>},
+      {"accounts", heads_of_accounts("function"), rows_of<&ReportAccounts::functions>, has_accounts},
+      {"accounts_by_size", heads_of_accounts("has_size,min_bytes,max_bytes"), rows_of<&ReportAccounts::sizes>,
        has_accounts},
-      {"accounts_by_phase", heads_of_accounts("phase,level"), rows_of_phase_accounts, has_accounts},
+      {"accounts_by_phase", heads_of_accounts("phase,level"), rows_of<&ReportAccounts::phases>, has_accounts},
       {"accounts_by_place", heads_of_accounts("function,site,place") + ",ranks,least_ns,mean_ns,most_ns",
-       rows_of_site_accounts, has_accounts},
-      {"waits", "rank,peer,waited_ns", rows_of_waits, has_accounts},
-      {"traffic", "source,destination,messages,bytes", rows_of_traffic, has_accounts},
-      {"sizes", "kind,min_bytes,max_bytes,operations,bytes,modelled_ns", rows_of_sizes},
+       rows_of<&ReportAccounts::sites>, has_accounts},
+      {"waits", "rank,peer,waited_ns", rows_of<&ReportAccounts::waits>, has_accounts},
+      {"traffic", "source,destination,messages,bytes", rows_of<&ReportAccounts::traffic>, has_accounts},
+      {"sizes", "kind,min_bytes,max_bytes,operations,bytes,modelled_ns", rows_of<&ReportLane::sizes>},
       {"ranks", "rank,modelled_time_ns,communication_ns", rows_of_ranks},
       {"phases", "phase,times,longest_ns", rows_of_phases},
-      {"declines", "operation,reason,times", rows_of_declines},
-      {"units", "unit,spans,busy_ns,in_use_ns", rows_of_units, has_units},
+      {"declines", "operation,reason,times", rows_of<&ReportLane::declines>},
+      {"units", "unit,spans,busy_ns,in_use_ns", rows_of<&ReportLane::units>, has_units},
       {"resources", "resource,places,busy_ns,waited_ns,bytes,busiest_ns", rows_of_resources},
-      {"links", "link,busy_ns,waited_ns,longest_wait_ns,bytes", rows_of_links}};
+      {"links", "link,busy_ns,waited_ns,longest_wait_ns,bytes", rows_of<&ReportLane::links>}};
   return all;
 }
 

@@ -370,7 +370,8 @@ void print_reports(const std::vector<RunReport>& reports) {
   fmt::print("\n");
   print_overview(lanes);
   for (const ShownLane& shown : lanes) {
-    if (!shown.lane->time.carries_program()) fmt::print("{}\n", printable(why_not_carried(shown), 400));
+    if (!shown.lane->time.carries_program())
+      fmt::print("{}\n", printable(shown.lane->why_not_carried(shown.label), 400));
   }
   fmt::print("\n");
   for (const ShownLane& shown : lanes) {

@@ -4,13 +4,14 @@
 //   All searches use that rate.
 // - Carried: the share of the hardware is measured in the baseline's time of the operations that it would
 //   carry. So slow hardware does not seem to carry more than fast hardware.
-// - Certainty: communication over one side takes longer than modelled, and over the other side less. The
-//   factor of each is the error that 90 % of its measured operations do not exceed. What the hardware
-//   declines has the baseline's error on both sides. A replay whose
-//   communication takes s times as long has its computing divided by s, and its times multiplied by s.
+// - Certainty: communication over one side takes longer than modelled, and over the other side less, by the
+//   factors of held_out.hpp. What the hardware declines has the baseline's error on both sides. A replay
+//   whose communication takes s times as long has its computing divided by s, and its times multiplied by s.
+//   The answer holds if both ends of the range are on the same side of a gain that is worthwhile.
 // - Influences: replays with one parameter at half and at twice its value. Candidates are parameters whose
 //   value no document states (assumed, inferred, fitted), and those that every side has in some form.
-// - Mix: adds each backend to the best mix so far, by kind of operation and by size class.
+// - Mix: adds each backend that the nodes hold to the best mix so far, by kind of operation and by size
+// class.
 // - Algorithms: forecasts of the baseline's most frequent collectives.
 //
 // The constants below and may_go_on() limit all searches.
@@ -54,11 +55,19 @@ constexpr std::size_t kMostTraffic = 4096;  // kinds, sizes, and communicators t
 constexpr std::size_t kMostForecasts = 64;  // the host's most frequent collectives
 constexpr int kLargestForecast = 1024;      // ranks
 constexpr std::size_t kInfluences = 5;
+/// Bytes of a segment that are tried for long messages.
+constexpr std::size_t kSegments[] = {65536, 262144};
 
 /// True for parameters that every side of a comparison has in some form.
 bool is_shared(std::string_view parameter) {
   constexpr std::string_view kShared[] = {"latency", "bandwidth", "link", "overhead", "clock", "pcie"};
   return std::find(std::begin(kShared), std::end(kShared), parameter) != std::end(kShared);
+}
+
+/// True for algorithms that pass on one segment after the other.
+bool is_segmented(std::string_view algorithm) {
+  return algorithm == "chain" || algorithm == "pipeline" ||
+         algorithm.find("binary") != std::string_view::npos || algorithm == "binomial";
 }
 
 std::optional<OperationKind> kind_of(const Event& event) {
@@ -84,17 +93,6 @@ Operation operation_of(const Event& event, int ranks, std::string_view call) {
 
 }  // namespace
 
-std::string why_not_carried(std::string_view backend, const CarriedTime& carried, const Counters& counters) {
-  if (carried.carries_program()) return {};
-  struct Decline {
-    std::uint64_t count;
-    std::string reason;
-  };
-  std::vector<Decline> declines;
-  for (const auto& [what, count] : counters.declines) declines.push_back({count, printable(what.second)});
-  return not_carried_text(backend, carried, declines);
-}
-
 AnswerKind kind_of(const Sides& sides) {
   if (sides.baseline <= Time()) return AnswerKind::kUnknown;
   const auto gain = [&](const std::optional<Time>& end) {
@@ -116,23 +114,6 @@ std::string_view name_of(AnswerKind kind) {
   constexpr std::array<std::string_view, 7> kNames = {"unknown",   "nothing",  "baseline", "link",
                                                       "algorithm", "hardware", "mix"};
   return kNames.at(static_cast<std::size_t>(kind));
-}
-
-OperationErrors operation_errors(const BackendDescription& backend) {
-  struct Row {
-    std::string_view backend;
-    OperationErrors errors;
-  };
-  static constexpr Row kKnown[] = {
-#include "lib/answers/advice/operation_errors.inc"
-  };
-  const auto* const known = std::find_if(std::begin(kKnown), std::end(kKnown),
-                                         [&](const Row& row) { return row.backend == backend.name; });
-  if (known != std::end(kKnown)) return known->errors;
-  const ModelErrors& errors = model_errors(backend);
-  const std::size_t compared = errors.operations ? errors.operations->figures : 0;
-  return {compared + errors.fitted_operations, compared,
-          errors.operations ? errors.operations->nine_tenths : 0};
 }
 
 bool is_open(std::string_view source) {
@@ -165,29 +146,15 @@ std::optional<ModelError> error_of(std::vector<double> errors) {
                     errors.size()};
 }
 
-ModelErrors computed_errors(const BackendDescription& backend) {
-  ModelErrors errors;
-  std::vector<double> all;
-  std::vector<double> operations;
-  for (const ValidationRow& row : backend.validation == nullptr ? ValidationRows() : backend.validation()) {
-    if (row.operation && row.fitted) ++errors.fitted_operations;
-    if (row.fitted || !row.bound.empty() || row.published == 0) continue;
-    all.push_back(std::abs(row.ours / row.published - 1));
-    if (row.operation) operations.push_back(all.back());
-  }
-  errors.all = error_of(std::move(all));
-  errors.operations = error_of(std::move(operations));
-  return errors;
-}
-
 }  // namespace
 
-const ModelErrors& model_errors(const BackendDescription& backend) {
-  // The errors do not depend on settings.
-  static std::map<const BackendDescription*, ModelErrors> known;
-  const auto [place, is_new] = known.try_emplace(&backend);
-  if (is_new) place->second = computed_errors(backend);
-  return place->second;
+std::optional<ModelError> model_error(const ValidationRows& rows) {
+  std::vector<double> errors;
+  for (const ValidationRow& row : rows) {
+    if (!row.fitted && row.bound.empty() && row.published != 0)
+      errors.push_back(std::abs(row.ours / row.published - 1));
+  }
+  return error_of(std::move(errors));
 }
 
 Advisor::Advisor(const Configuration& configuration, const Registry& registry, ReplaySource source,
@@ -218,14 +185,14 @@ bool Advisor::may_go_on(const std::string& what) {
 
 const Candidate* Advisor::baseline() const {
   const auto found = std::find_if(candidates_.begin(), candidates_.end(), [](const Candidate& one) {
-    return is_baseline(one.backend->name) && one.refused.empty();
+    return is_baseline(one.backend) && one.problem.empty();
   });
   return found == candidates_.end() ? nullptr : &*found;
 }
 
 const Candidate* Advisor::best_hardware() const {
   const auto best = std::ranges::find_if(
-      candidates_, [](const Candidate& one) { return one.counts() && !is_baseline(one.backend->name); });
+      candidates_, [](const Candidate& one) { return one.counts() && !is_baseline(one.backend); });
   return best == candidates_.end() ? nullptr : &*best;
 }
 
@@ -264,20 +231,17 @@ std::optional<Time> Advisor::end_of(const Configuration& configuration, const Ba
 
 /// Finds the baseline's time of the operations that the hardware carries. False at the time limit.
 bool Advisor::compare_carried(Candidate& candidate, const WorldSetting& setting) {
-  const Counters own = candidate.result.total();
-  candidate.carried = CarriedTime{own.times};
-  if (own.times.declined <= Time() || is_baseline(candidate.backend->name)) return true;
+  if (candidate.time.declined <= Time() || is_baseline(candidate.backend)) return true;
   Result<WorldSetting> baseline = world_setting(configuration_, registry_, baseline_, source_.ranks);
   if (!baseline) return true;
-  const std::unique_ptr<Backend> judge = candidate.backend->create(
+  const std::unique_ptr<Backend> judge = candidate.description->create(
       {0, source_.ranks, setting.settings, setting.faults, nullptr, nullptr, setting.machine});
   baseline->judge = judge.get();
   ReplayOptions alone = options_.replay;
   alone.compare_undisturbed = false;
   Result<ReplayResult> result = replay(*baseline, source_, alone);
   if (result && result->stopped) return false;
-  if (result) candidate.carried = CarriedTime{result->total().times};
-  candidate.why_not = why_not_carried(candidate.backend->name, candidate.carried, own);
+  if (result) candidate.time = CarriedTime{result->total().times};
   return true;
 }
 
@@ -301,38 +265,39 @@ bool Advisor::try_backend(const BackendDescription& backend, Clock::time_point u
   until_ = until;
   events_ = 0;
   if (!may_go_on(fmt::format("{}: the program", backend.name))) return false;
-  Candidate candidate;
-  candidate.backend = &backend;
   const Result<WorldSetting> setting = world_setting(configuration_, registry_, backend, source_.ranks);
   ReplayOptions whole = options_.replay;
   whole.sizes = !options_.runs_alone;
   if (options_.runs_alone) whole.compute.kind = Compute::Mode::kMeasured;
   Result<ReplayResult> result = setting ? replay(*setting, source_, whole) : failure(setting.error());
   if (!result) {
-    candidate.refused = result.error();
-    candidates_.push_back(std::move(candidate));
+    candidates_.push_back({{{std::string(backend.name), result.error()}}, &backend});
     return true;
   }
   if (result->stopped) return false;
-  candidate.result = std::move(*result);
-  const bool has_computing = computing_of(candidate.result).any();
+  Candidate candidate{settled_over(backend.name, std::move(*result)), &backend};
+  const bool has_computing = computing_of(*candidate.result).any();
   if (!options_.runs_alone) {
-    candidate.run = runs_.run_of(*setting, source_, options_.replay, candidate.result);
+    candidate.run = runs_.run_of(*setting, source_, options_.replay, *candidate.result);
     if (has_computing && !candidate.run && Clock::now() >= std::min(until_, options_.until)) return false;
   }
   has_computing_ = has_computing_ || (has_computing && options_.replay.compute.kind == Compute::Mode::kNone);
   if (!compare_carried(candidate, *setting)) return false;
   const Candidate* const base = baseline();
-  const std::int64_t rate = candidate.result.deployment.node_bits_per_second;
-  const std::int64_t wanted = base == nullptr ? 0 : base->result.deployment.node_bits_per_second;
+  const std::int64_t rate = candidate.deployment.node_bits_per_second;
+  const std::int64_t wanted = base == nullptr ? 0 : base->deployment.node_bits_per_second;
   // Hardware that carries little may still be part of a mix.
   if (wanted > 0 && rate > wanted && equalize_link(backend, wanted) && candidate.counts()) {
     const Result<WorldSetting> equal = setting_of(backend);
     Result<ReplayResult> again = replay(*equal, source_, whole);
     if (!again || again->stopped) return false;
-    candidate.at_equal_link = candidate.run ? end_of(*equal) : std::optional(again->modelled_time);
-    if (!candidate.at_equal_link) return false;
-    candidate.equal_result = std::move(*again);
+    candidate.at_equal_link = settled_over(backend.name, std::move(*again));
+    if (candidate.run) {
+      const std::optional<Time> end = end_of(*equal);
+      if (!end) return false;
+      candidate.at_equal_link->run = candidate.run;
+      candidate.at_equal_link->run->end = *end;
+    }
   }
   candidates_.push_back(std::move(candidate));
   return true;
@@ -366,8 +331,8 @@ void Advisor::rank_backends() {
   cut_short_ = cut_short_ || !untried_.empty();
   program_ = runs_.program();
   std::stable_sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
-    return std::tuple(!a.counts(), a.counts() ? a.fair_end() : Time()) <
-           std::tuple(!b.counts(), b.counts() ? b.fair_end() : Time());
+    return std::tuple(!a.counts(), a.counts() ? a.fair().end() : Time()) <
+           std::tuple(!b.counts(), b.counts() ? b.fair().end() : Time());
   });
 }
 
@@ -378,17 +343,24 @@ void Advisor::weigh() {
   Sides& sides = all.sides;
   sides.baseline = base->end();
   if (program_ && base->run) sides.free = program_->free.end;
+  all.reference = sides.baseline;
+  if (source_.ranks == 1) {
+    all.kind = AnswerKind::kNothing;
+    all.holds = true;
+    return;
+  }
   all.hardware = best_hardware();
-  if (all.hardware != nullptr) sides.hardware = all.hardware->fair_end();
+  if (all.hardware != nullptr) sides.hardware = all.hardware->fair().end();
   for (const Candidate& one : candidates_) {
-    if (one.counts() && !is_baseline(one.backend->name))
+    if (one.counts() && !is_baseline(one.backend))
       sides.own_link = sides.own_link ? earlier(*sides.own_link, one.end()) : one.end();
   }
-  const auto tuned = source_.ranks <= kLargestForecast ? baseline_with("collectives", "best")
-                                                       : std::optional<WorldSetting>();
-  if (tuned && may_go_on("the fastest algorithms")) sides.tuned = end_of(*tuned);
+  sides.tuned = end_of_tuned();
   const auto threaded = has_computing_ ? baseline_with("progress", "thread") : std::optional<WorldSetting>();
-  if (threaded && may_go_on("a thread that makes progress")) sides.threaded = end_of(*threaded);
+  if (threaded && may_go_on("a thread that makes progress")) {
+    sides.threaded = end_of(*threaded);
+    all.thread_share = threaded->settings.real("progress_share");
+  }
   if (sides.tuned && 1 - ratio_of(*sides.tuned, sides.baseline) >= kWorthwhile) find_algorithms();
   all.kind = kind_of(sides);
   all.holds = all.kind == AnswerKind::kNothing;
@@ -397,11 +369,11 @@ void Advisor::weigh() {
       has_computing_ ? baseline_with("progress", "hardware") : std::optional<WorldSetting>();
   if (progressing && may_go_on("a NIC that makes progress")) all.progressing = end_of(*progressing);
   if (all.kind == AnswerKind::kAlgorithm) {
-    find_range(sides.is_by_thread() ? *threaded : *tuned, baseline_);
+    find_range(sides.is_by_thread() ? *threaded : *baseline_with("collectives", "best"), baseline_.name);
   } else if (all.hardware != nullptr) {
-    if (const Result<WorldSetting> setting = setting_of(*all.hardware->backend))
-      find_range(*setting, *all.hardware->backend,
-                 CarriedTime{all.hardware->fair_result().total().times}.share().value_or(1));
+    if (const Result<WorldSetting> setting = setting_of(*all.hardware->description))
+      find_range(*setting, all.hardware->backend,
+                 CarriedTime{all.hardware->fair().result->total().times}.share().value_or(1));
   }
 }
 
@@ -425,28 +397,44 @@ void Advisor::find_memory_range(const WorldSetting& side) {
 
 /// Sets Weighing::range from the errors of both models. share: the part of the side's communication that its
 /// own model carries. The baseline's model carries the rest, so there both sides have the same error.
-void Advisor::find_range(const WorldSetting& side, const BackendDescription& model, double share) {
-  weighing_.model = &model;
-  const auto error = operation_errors(model).error();
-  const auto base_error = operation_errors(baseline_).error();
-  const Result<WorldSetting> base = setting_of(baseline_);
-  if (!error || !base_error || !base) return;
-  std::vector<double> ratios;
-  for (const double sign : {-1.0, 1.0}) {
+void Advisor::find_range(const WorldSetting& side, std::string_view hardware, double share) {
+  Weighing& all = weighing_;
+  const int per_node = configuration_.machine.layout(source_.ranks).ranks_per_node;
+  RatioError& error =
+      all.error.emplace(ratio_error(hardware, baseline_.name, main_class_of(*baseline()->result, per_node)));
+  // A thread changes no algorithm, so both sides are off alike.
+  if (all.kind == AnswerKind::kAlgorithm && all.sides.is_by_thread()) error.of_pairs.reset();
+  Result<WorldSetting> host = setting_of(baseline_);
+  const auto free = all.sides.at_no_cost();
+  const bool beats_free = all.kind == AnswerKind::kHardware || all.kind == AnswerKind::kMix;
+  if (host && beats_free && free && 1 - ratio_of(*free, all.sides.baseline) >= kWorthwhile) {
+    const bool by_thread = all.sides.is_by_thread();
+    host->settings.set(by_thread ? "progress" : "collectives", {0, by_thread ? "thread" : "best"});
+    all.reference = *free;
+    all.than = by_thread ? "host thread" : kTunedHost;
+  }
+  if (!error.is_known() || !host) return;
+  const auto middle = all.kind == AnswerKind::kAlgorithm ? free
+                      : all.kind == AnswerKind::kMix     ? all.sides.mix
+                                                         : all.sides.hardware;
+  std::vector<double> ratios = {ratio_of(*middle, all.reference)};
+  for (const int sign : {-1, 1}) {
     if (!may_go_on("the models' errors")) return;
-    const auto end = end_of(side, share * (1 + sign * *error) + (1 - share) * (1 - sign * *base_error));
-    const auto against = end_of(*base, 1 - sign * *base_error);
+    const double of_host = error.host_factor(sign);
+    const auto end = end_of(side, share * error.hardware_factor(sign) + (1 - share) * of_host);
+    const auto against = end_of(*host, of_host);
     if (!end || !against) return;
     ratios.push_back(ratio_of(*end, *against));
   }
-  weighing_.range = RatioRange{std::min(ratios[0], ratios[1]), std::max(ratios[0], ratios[1])};
-  const bool gains = saves_time(weighing_.kind);
-  double free_gain = 0;  // gained by other algorithms
-  if (const auto free = weighing_.sides.at_no_cost();
-      gains && weighing_.kind != AnswerKind::kAlgorithm && free)
-    free_gain = std::max(0.0, 1 - ratio_of(*free, weighing_.sides.baseline));
-  weighing_.holds = weighing_.range->agrees(gains, free_gain);
+  all.range = RatioRange{std::ranges::min(ratios), std::ranges::max(ratios)};
+  all.holds = all.range->agrees(saves_time(all.kind));
   find_memory_range(side);
+}
+
+std::optional<Time> Advisor::end_of_tuned() {
+  const auto tuned = source_.ranks <= kLargestForecast ? baseline_with("collectives", "best")
+                                                       : std::optional<WorldSetting>();
+  return tuned && may_go_on("the fastest algorithms") ? end_of(*tuned) : std::nullopt;
 }
 
 /// The ratio with one parameter changed. `nullopt` without a result. The host's parameters also affect the
@@ -472,12 +460,12 @@ void Advisor::find_influences() {
   const Candidate* const best = best_hardware();
   const Candidate* const base = baseline();
   if (best == nullptr || base == nullptr) return;
-  const double now = ratio_of(best->fair_end(), base->end());
-  Result<WorldSetting> best_setting = setting_of(*best->backend);
+  const double now = ratio_of(best->fair().end(), base->end());
+  Result<WorldSetting> best_setting = setting_of(*best->description);
   Result<WorldSetting> host_setting = setting_of(baseline_);
   if (!best_setting || !host_setting) return;
   for (const bool of_host : {false, true}) {
-    const BackendDescription& backend = of_host ? baseline_ : *best->backend;
+    const BackendDescription& backend = of_host ? baseline_ : *best->description;
     const Settings& settings = of_host ? host_setting->settings : best_setting->settings;
     for (const Parameter& parameter : backend.parameters) {
       if (!is_number(parameter) || (!is_open(parameter.source) && !is_shared(parameter.name))) continue;
@@ -516,7 +504,7 @@ void Advisor::find_influences() {
   for (Influence& one : influences_) {
     const std::string_view name = std::string_view(one.key).substr(one.key.find('.') + 1);
     const bool of_host = one.key.starts_with(fmt::format("{}.", baseline_name()));
-    const BackendDescription& backend = of_host ? baseline_ : *best->backend;
+    const BackendDescription& backend = of_host ? baseline_ : *best->description;
     const Parameter& parameter = *find_parameter(backend.parameters, name);
     const double value =
         value_in_force(backend, of_host ? host_setting->settings : best_setting->settings, parameter);
@@ -602,12 +590,15 @@ std::vector<Route> fewest_routes(const Mix& mix, const std::vector<OperationKind
 void Advisor::try_routes(Mix& best, OperationKind kind, std::size_t min_bytes, std::size_t max_bytes) {
   const Mix before = best;
   for (const Candidate& candidate : candidates_) {
-    if (!candidate.refused.empty()) continue;
+    // What stands beside the nodes does not fit into a machine with other hardware.
+    const bool is_beside =
+        candidate.deployment.node_bits_per_second == 0 && !candidate.deployment.text.empty();
+    if (!candidate.problem.empty() || is_beside) continue;
     Configuration configuration = equal_links_;
     configuration.routes = before.routes;
     configuration.routes.insert(configuration.routes.begin(),
-                                route_of(kind, {min_bytes, max_bytes}, std::string(candidate.backend->name)));
-    if (!may_go_on(fmt::format("{} over {}", to_string(kind), candidate.backend->name))) return;
+                                route_of(kind, {min_bytes, max_bytes}, candidate.backend));
+    if (!may_go_on(fmt::format("{} over {}", to_string(kind), candidate.backend))) return;
     const auto end = end_of(configuration, *registry_.find(before.backend));
     if (end && end->seconds() < kBetterMix * best.end.seconds()) {
       best.routes = configuration.routes;
@@ -619,8 +610,13 @@ void Advisor::try_routes(Mix& best, OperationKind kind, std::size_t min_bytes, s
 void Advisor::find_mix() {
   if (candidates_.empty() || !candidates_.front().counts() || !configuration_.routes.empty()) return;
   read_traffic();
-  const Candidate& fastest = candidates_.front();
-  Mix best{std::string(fastest.backend->name), {}, fastest.fair_end()};
+  // A mix begins with hardware that the nodes hold.
+  const auto within = std::ranges::find_if(candidates_, [](const Candidate& one) {
+    return one.counts() && (one.deployment.node_bits_per_second > 0 || one.deployment.text.empty());
+  });
+  if (within == candidates_.end()) return;
+  const Candidate& fastest = *within;
+  Mix best{fastest.backend, {}, fastest.fair().end()};
   std::vector<OperationKind> kinds;
   for (const Traffic& traffic : traffic_) {
     if (std::find(kinds.begin(), kinds.end(), traffic.operation.kind) == kinds.end())
@@ -661,14 +657,13 @@ void Advisor::weigh_mix(const WorldSetting& mixed) {
   weighing_.kind = AnswerKind::kMix;
   weighing_.holds = false;
   weighing_.range = weighing_.memory = {};
-  const auto error_of = [](const BackendDescription* model) {
-    const OperationErrors errors = operation_errors(*model);
-    return errors.compared == 0 ? std::numeric_limits<double>::infinity() : errors.nine_tenths;
+  const auto error_of = [&](const std::string& model) {
+    const RatioError error = ratio_error(model, baseline_.name, main_class_of(*baseline()->result, 1));
+    return error.is_known() ? error.hardware_factor(1) : std::numeric_limits<double>::infinity();
   };
-  const BackendDescription* worst = nullptr;
+  std::string worst;
   for (const std::string& name : mix_->backends()) {
-    const BackendDescription* const model = registry_.find(name);
-    if (!is_baseline(name) && (worst == nullptr || error_of(model) > error_of(worst))) worst = model;
+    if (!is_baseline(name) && (worst.empty() || error_of(name) > error_of(worst))) worst = name;
   }
   double share = 1;
   ReplayOptions how = options_.replay;
@@ -679,7 +674,7 @@ void Advisor::weigh_mix(const WorldSetting& mixed) {
       share = 1 - times.share().value_or(0);
     }
   }
-  find_range(mixed, *worst, share);
+  find_range(mixed, worst, share);
 }
 
 void Advisor::find_fastest(const Traffic& traffic) {
@@ -689,31 +684,38 @@ void Advisor::find_fastest(const Traffic& traffic) {
   const Result<WorldSetting> setting =
       world_setting(configuration_, registry_, baseline_, traffic.operation.ranks);
   if (!setting) return;
-  const auto time_of = [&](const std::string& algorithm) -> std::optional<Time> {
+  const auto time_of = [&](std::string_view algorithm, std::size_t segment) -> std::optional<Time> {
     WorldSetting other = *setting;
-    if (!algorithm.empty()) other.settings.set(name, {0, algorithm});
+    if (!algorithm.empty()) other.settings.set(name, {0, std::string(algorithm)});
+    if (segment > 0) other.settings.set("segment", {static_cast<double>(segment), {}});
     Result<Forecast> forecast = offramp::forecast(other, traffic.operation);
     return forecast && forecast->declined.empty() ? std::optional(forecast->time) : std::nullopt;
   };
-  const auto usual = time_of("");
+  const auto usual = time_of("", 0);
   if (!usual) return;
   AlgorithmChoice choice{traffic.operation.kind,
                          traffic.operation.ranks,
                          traffic.operation.bytes,
-                         traffic.calls / static_cast<std::uint64_t>(std::max(1, traffic.operation.ranks)),
+                         traffic.calls / static_cast<std::uint64_t>(source_.ranks),
                          *usual,
-                         "",
+                         {},
                          *usual};
   Time least = Time::ps(
       std::llround(static_cast<double>(usual->count()) / (1 + setting->settings.real("best_margin"))));
+  const auto selections = find_parameter(baseline_.parameters, "collectives")->choices;
   for (const std::string_view algorithm : parameter->choices) {
-    const auto selections = find_parameter(baseline_.parameters, "collectives")->choices;
     if (algorithm == "auto" || std::find(selections.begin(), selections.end(), algorithm) != selections.end())
       continue;
-    const auto time = time_of(std::string(algorithm));
-    if (time && *time < least) {
+    std::vector<std::size_t> segments = {0};
+    for (const std::size_t segment : kSegments) {
+      if (is_segmented(algorithm) && traffic.operation.bytes > segment) segments.push_back(segment);
+    }
+    for (const std::size_t segment : segments) {
+      const auto time = time_of(algorithm, segment);
+      if (!time || *time >= least) continue;
       choice.fastest = least = *time;
       choice.best = algorithm;
+      choice.segment = segment;
     }
   }
   if (!choice.best.empty()) algorithms_.push_back(choice);

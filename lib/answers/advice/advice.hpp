@@ -23,9 +23,10 @@
 #include <utility>
 #include <vector>
 
+#include "lib/answers/advice/held_out.hpp"
 #include "lib/answers/replay/free_communication.hpp"
 #include "lib/answers/replay/replay.hpp"
-#include "lib/answers/report/carried.hpp"
+#include "lib/answers/report/report.hpp"
 #include "lib/base/configuration/configuration.hpp"
 
 namespace offramp {
@@ -35,40 +36,27 @@ inline constexpr double kWorthwhile = 0.01;
 /// A mix of hardware is recommended if it saves this share of the best other side's time.
 inline constexpr double kMixWorthwhile = 0.03;
 
-/// The largest error of a model that is taken into account, as a share of a time.
-inline constexpr double kLargestError = 0.9;
+/// From so many nodes on, hardware has to beat the host's fastest algorithms as well: a bad choice of the MPI
+/// library grows with the machine.
+inline constexpr int kManyNodes = 128;
+/// The host with its fastest algorithms.
+inline constexpr std::string_view kTunedHost = "host tuned";
 
 /// 1 if `base` is 0.
 inline double ratio_of(Time time, Time base) {
   return base > Time() ? time.seconds() / base.seconds() : 1;
 }
 
-/// The replays over one backend.
-struct Candidate {
-  const BackendDescription* backend = nullptr;
-  std::string refused;          // why there is no result; empty: there is one
-  ReplayResult result;          // without the program's computing
-  std::optional<WholeRun> run;  // with computing, if any was recorded
-  CarriedTime carried;  // the baseline's time of the operations that this hardware carries or declines
-  std::string why_not;  // why the hardware does not carry the program; empty: it does
-  // At the baseline's rate per node. `nullopt` if the hardware's own rate is not higher, or has no parameter.
-  std::optional<Time> at_equal_link;         // end()
-  std::optional<ReplayResult> equal_result;  // result
+/// The replays over one backend. Its `time` is the baseline's, of the operations that this hardware carries
+/// or declines.
+struct Candidate : Settled {
+  const BackendDescription* description = nullptr;
+  /// At the baseline's rate per node. `nullopt` if the hardware's own rate is not higher, or has no
+  /// parameter.
+  std::optional<Settled> at_equal_link = {};
 
-  /// The end of the run, or of the communication if no computing is known.
-  [[nodiscard]] Time end() const { return run ? run->end : result.modelled_time; }
-  /// end() at the baseline's link rate, or at the own rate if that is not higher.
-  [[nodiscard]] Time fair_end() const { return at_equal_link.value_or(end()); }
-  [[nodiscard]] const ReplayResult& fair_result() const { return equal_result ? *equal_result : result; }
-  /// True if its time may be compared: it has a result and carries the program.
-  [[nodiscard]] bool counts() const { return refused.empty() && why_not.empty(); }
+  [[nodiscard]] const Settled& fair() const { return at_equal_link ? *at_equal_link : *this; }
 };
-
-/// Why the hardware does not carry the program, according to the times in `carried`. Empty if it does.
-std::string why_not_carried(std::string_view backend, const CarriedTime& carried, const Counters& counters);
-inline std::string why_not_carried(std::string_view backend, const Counters& counters) {
-  return why_not_carried(backend, CarriedTime{counters.times}, counters);
-}
 
 /// The end of a run over each side of a comparison. `nullopt` if unknown.
 struct Sides {
@@ -109,10 +97,8 @@ struct RatioRange {
   double low = 1;
   double high = 1;
 
-  /// True if both ends save time, and more than `free_gain`; or, without gains, if neither does.
-  [[nodiscard]] bool agrees(bool gains, double free_gain = 0) const {
-    return gains ? high < 1 - kWorthwhile - free_gain : low > 1 - kWorthwhile;
-  }
+  /// True if both ends are on the same side of a gain that is worthwhile.
+  [[nodiscard]] bool agrees(bool gains) const { return ((gains ? high : low) < 1 - kWorthwhile) == gains; }
 };
 
 /// The comparison of all sides.
@@ -120,11 +106,16 @@ struct Weighing {
   AnswerKind kind = AnswerKind::kUnknown;
   Sides sides;
   const Candidate* hardware = nullptr;  // the best at equal link rates; null: none counts
-  /// The model whose errors count besides the baseline's. Null if nothing is compared.
-  const BackendDescription* model = nullptr;
+  /// The errors of the models. `nullopt` if nothing is compared.
+  std::optional<RatioError> error;
+  /// What the recommended side is compared with in `range`: the baseline, or a free change of it that is
+  /// faster.
+  Time reference;
+  std::string than;         // "host with ring"; empty: the baseline
+  double thread_share = 0;  // of each core, that a progress thread takes
   /// The baseline with a NIC that makes progress by itself. `nullopt` if its NIC already does.
   std::optional<Time> progressing;
-  /// The recommended side, or the best hardware, over the baseline, with the models' errors.
+  /// The recommended side, or the best hardware, over the reference, with the models' errors.
   std::optional<RatioRange> range = {};
   /// That ratio with the slowest and the fastest node memory of the baseline's class. `nullopt` if the
   /// user set the memory, no rank shares a node, or time ran out.
@@ -168,6 +159,7 @@ struct AlgorithmChoice {
   Time usual;               // per call, with the host's algorithm selection
   std::string best;         // the fastest algorithm
   Time fastest;
+  std::size_t segment = 0;  // bytes, with which it is the fastest; 0: not segmented
 
   /// The time that all calls of a rank save together.
   [[nodiscard]] Time gain() const {
@@ -182,27 +174,8 @@ struct ModelError {
   double largest = 0;
   std::size_t figures = 0;
 };
-/// Figures to which a parameter was fitted are excluded. `nullopt`: none remain.
-struct ModelErrors {
-  std::optional<ModelError> all;
-  std::optional<ModelError> operations;  // whole messages and collectives only
-  std::size_t fitted_operations = 0;     // measured operations to which a parameter was fitted
-};
-/// Computed at the first call, which takes seconds for some backends.
-const ModelErrors& model_errors(const BackendDescription& backend);
-
-/// Errors of a model for whole messages and collectives. For built-in backends they need no computation.
-struct OperationErrors {
-  std::size_t measured = 0;  // operations with a published time
-  std::size_t compared = 0;  // those to which no parameter was fitted
-  double nine_tenths = 0;    // 90 % of the errors are not larger
-
-  /// The error that an answer takes into account. `nullopt` if it is unknown.
-  [[nodiscard]] std::optional<double> error() const {
-    return compared == 0 ? std::nullopt : std::optional(std::min(nine_tenths, kLargestError));
-  }
-};
-OperationErrors operation_errors(const BackendDescription& backend);
+/// Without figures to which a parameter was fitted. `nullopt`: none remain.
+std::optional<ModelError> model_error(const ValidationRows& rows);
 
 /// True if no document states the parameter's default: its source is assumed, inferred, or fitted.
 bool is_open(std::string_view source);
@@ -236,6 +209,8 @@ class Advisor {
   /// Replays with half and twice the value of parameters of the best hardware and the baseline: those with an
   /// open source (is_open()), and those that both sides have in some form, such as the latency.
   void find_influences();
+  /// The baseline with its fastest algorithms. `nullopt` if it has them, or for too many ranks.
+  [[nodiscard]] std::optional<Time> end_of_tuned();
 
   /// Candidates that count, the fastest at equal link rates first; then the others.
   [[nodiscard]] const std::vector<Candidate>& candidates() const { return candidates_; }
@@ -287,7 +262,7 @@ class Advisor {
   /// The baseline with one choice changed. `nullopt` if it has no such value, or uses it already.
   [[nodiscard]] std::optional<WorldSetting> baseline_with(std::string_view choice, const char* value) const;
   void find_memory_range(const WorldSetting& side);
-  void find_range(const WorldSetting& side, const BackendDescription& model, double share = 1);
+  void find_range(const WorldSetting& side, std::string_view hardware, double share = 1);
   void weigh_mix(const WorldSetting& mixed);
   std::optional<double> ratio_with(const WorldSetting& best, const WorldSetting& host,
                                    const Parameter& parameter, bool of_host, double value);

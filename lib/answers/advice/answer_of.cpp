@@ -16,33 +16,19 @@ namespace offramp {
 namespace {
 
 std::string rate_text(const Candidate& candidate) {
-  return fmt::format("{:g} Gb/s",
-                     static_cast<double>(candidate.result.deployment.node_bits_per_second) / 1e9);
-}
-
-/// Compares at the baseline's link rate.
-std::vector<std::string> reasons_of(const Candidate& baseline, const Candidate& hardware,
-                                    const std::optional<ProgramTimes>& program) {
-  const auto side = [](const Candidate& one, std::optional<WholeRun>& run) {
-    run = one.run;
-    if (run) run->end = one.fair_end();
-    return ReplayedSide{one.backend->name, &one.fair_result(), run ? &*run : nullptr};
-  };
-  std::optional<WholeRun> first;
-  std::optional<WholeRun> second;
-  return reasons_of(side(baseline, first), side(hardware, second), program);
+  return fmt::format("{:g} Gb/s", static_cast<double>(candidate.deployment.node_bits_per_second) / 1e9);
 }
 
 void add_bars(ReportAnswer& answer, const Advisor& advisor) {
   const Candidate* const base = advisor.baseline();
   for (const Candidate& one : advisor.candidates()) {
     ReportAnswerBar& bar = answer.bars.emplace_back();
-    bar.name = one.backend->name;
-    if (one.counts()) bar.end = one.fair_end();
-    if (!one.refused.empty()) {
-      bar.note = one.refused;
-    } else if (!one.why_not.empty()) {
-      bar.note = fmt::format("carries {} of {}'s time in operations", one.carried.text(), baseline_name());
+    bar.name = one.backend;
+    if (one.counts()) bar.end = one.fair().end();
+    if (!one.problem.empty()) {
+      bar.note = one.problem;
+    } else if (!one.counts()) {
+      bar.note = fmt::format("carries {} of {}'s time in operations", one.time.text(), baseline_name());
     } else if (one.at_equal_link) {
       const std::string ratio = ratio_text(one.end(), base->end());
       if (ratio != ratio_text(bar.end, base->end()))
@@ -54,7 +40,7 @@ void add_bars(ReportAnswer& answer, const Advisor& advisor) {
     if (end && 1 - ratio_of(*end, sides.baseline) >= kWorthwhile)
       answer.bars.push_back({std::move(name), *end, ""});
   };
-  add_own(fmt::format("{} tuned", baseline_name()), sides.tuned);
+  add_own(std::string(kTunedHost), sides.tuned);
   add_own(fmt::format("{} thread", baseline_name()), sides.threaded);
   if (advisor.weighing().kind == AnswerKind::kMix) add_own("mix", sides.mix);
   for (const BackendDescription* backend : advisor.untried())
@@ -107,7 +93,7 @@ Sentence mix_sentence(const Advisor& advisor, std::string_view what) {
                     "--routes offramp.toml",
                     fmt::format(" ({})", ends_text(mix.end, all.sides.baseline))};
   if (all.hardware != nullptr)
-    sentence.why.push_back(fmt::format("{} alone is {}", all.hardware->backend->name,
+    sentence.why.push_back(fmt::format("{} alone is {}", all.hardware->backend,
                                        slower_text(ratio_of(*all.sides.hardware, all.sides.baseline))));
   for (const Route& route : mix.routes) sentence.why.push_back(route_text(route, mix.routes.size() == 1));
   const auto faster = [](const Candidate& one) { return one.at_equal_link.has_value(); };
@@ -123,6 +109,7 @@ Sentence sentence_of(const Advisor& advisor) {
   const std::string_view what = base != nullptr && base->run ? "run" : "communication";
   if (all.kind == AnswerKind::kUnknown)
     return {fmt::format("no comparison is possible: {} has no result", baseline_name()), {}};
+  if (base->result->ranks.size() == 1) return {"one rank does not communicate; no hardware changes it", {}};
   const std::string free_gain = sides.free ? free_gain_text(*sides.free, sides.baseline) : std::string();
   if (all.kind == AnswerKind::kNothing) {
     const WholeRun& run = *base->run;
@@ -137,20 +124,24 @@ Sentence sentence_of(const Advisor& advisor) {
   if (all.kind == AnswerKind::kAlgorithm) {
     const double gain = 1 - ratio_of(*sides.at_no_cost(), sides.baseline);
     const bool hardware = all.hardware != nullptr && sides.hardware && *sides.hardware < sides.baseline;
-    Sentence sentence{fmt::format("{}{} with {}, {} {} shorter, free", all.holds ? "" : "perhaps ",
-                                  baseline_name(), algorithm_of(advisor), what, share_text(gain)),
-                      {},
-                      sides.is_by_thread() ? "--set host.progress=thread" : "--tuning rules.conf"};
+    Sentence sentence{
+        fmt::format("{}{} with {}, {} {} shorter, {}", all.holds ? "" : "perhaps ", baseline_name(),
+                    algorithm_of(advisor), what, share_text(gain), price_of(all)),
+        {},
+        sides.is_by_thread() ? "--set host.progress=thread" : "--tuning rules.conf"};
     if (hardware)
-      sentence.more = fmt::format("; {} {}", all.hardware->backend->name,
+      sentence.more = fmt::format("; {} {}", all.hardware->backend,
                                   share_text(1 - ratio_of(*sides.hardware, sides.baseline)));
     if (sides.is_by_thread()) {
       sentence.why.push_back("the host's operations progress during computing, at the cost of core time");
     } else if (!advisor.algorithms().empty()) {
       const AlgorithmChoice& one = advisor.algorithms().front();
-      sentence.why.push_back(fmt::format("{} of {} on {} ranks: {} a call", to_string(one.kind),
+      const std::string segments =
+          one.segment > 0 ? fmt::format(", {} segments", bytes_text(static_cast<std::uint64_t>(one.segment)))
+                          : "";
+      sentence.why.push_back(fmt::format("{} of {} on {} ranks{}: {} a call", to_string(one.kind),
                                          bytes_text(static_cast<std::uint64_t>(one.bytes)), one.ranks,
-                                         ends_text(one.fastest, one.usual)));
+                                         segments, ends_text(one.fastest, one.usual)));
       if (advisor.algorithms().size() > 1)
         sentence.why.push_back(and_more_text(advisor.algorithms().size() - 1));
     }
@@ -160,9 +151,9 @@ Sentence sentence_of(const Advisor& advisor) {
     return {fmt::format("only {} was given, so nothing is compared", baseline_name()), {}};
   if (all.hardware == nullptr)
     return {fmt::format("no hardware carries it; stay with {}", baseline_name()), {}};
-  const std::string_view name = all.hardware->backend->name;
+  const std::string_view name = all.hardware->backend;
   const double ratio = ratio_of(*sides.hardware, sides.baseline);
-  std::vector<std::string> why = reasons_of(*base, *all.hardware, advisor.program());
+  std::vector<std::string> why = reasons_of(*base, all.hardware->fair(), advisor.program());
   if (all.kind == AnswerKind::kHardware)
     return {fmt::format("{}{}, {} {}{}", all.holds ? "" : "perhaps ", name, what, slower_text(ratio),
                         rival_text(all, *sides.hardware)),
@@ -212,20 +203,20 @@ ReportAnswer answer_of(const Advisor& advisor, const ProgramNames& program) {
     answer.candidate = "mix";
     answer.end = *all.sides.mix;
   } else if (all.hardware != nullptr) {
-    answer.candidate = all.hardware->backend->name;
-    answer.end = all.hardware->fair_end();
+    answer.candidate = all.hardware->backend;
+    answer.end = all.hardware->fair().end();
   }
   if (all.kind == AnswerKind::kNothing) {
-    answer.sure = "it holds: " + free_gain_text(*all.sides.free, all.sides.baseline);
-  } else if (all.model != nullptr) {
-    add_range(answer, all.range, *all.model, *base->backend);
+    if (all.sides.free) answer.sure = "it holds: " + free_gain_text(*all.sides.free, all.sides.baseline);
+  } else if (all.error) {
+    add_range(answer, all.range, *all.error, {all.reference, all.than});
     if (answer.sure.empty())
       answer.sure =
           advisor.cut_short() ? "not computed (time limit)" : "not known: the models' errors give no result";
   }
   answer.but = clauses_text(objections_to(advisor, saves_time(all.kind) ? answer.end : answer.baseline));
   add_bars(answer, advisor);
-  add_unmodelled(answer, base != nullptr && base->run ? &*base->run : nullptr, program.name);
+  if (base != nullptr) add_unmodelled(answer, base->run, program.name);
   return answer;
 }
 

@@ -13,88 +13,79 @@
 namespace offramp {
 namespace {
 
+/// "communication alone over dpu takes 2.1 ms: ..." if the run takes less. Empty if it does not.
+std::string staggered_text(const Settled& one, const std::string& over, std::string_view what) {
+  if (!one.run || one.run->end >= one.modelled_time) return {};
+  return fmt::format("communication alone {}takes {}: computing staggers {}", over,
+                     time_text(one.modelled_time), what);
+}
+
 /// The answer from one replay: how long it takes, and what bounds a gain by other hardware.
-ReportAnswer answer_of_replay(const ReplayedSide& side, const std::optional<ProgramTimes>& program,
-                              const ProgramNames& names) {
-  ReportAnswer answer;
+void describe_one_replay(ReportAnswer& answer, const Settled& one, const std::optional<ProgramTimes>& program,
+                         const ProgramNames& names) {
   answer.kind = "single";
-  answer.baseline = answer.end = end_of(side);
-  answer.of_run = side.run != nullptr;
-  answer.next = fmt::format("offramp advise {}", names.file);
-  const Time alone = side.result->modelled_time;
-  const Counters counters = side.result->total();
-  if (side.run == nullptr || !program) {
+  answer.end = one.end();
+  if (!one.run || !program) {
     answer.answer = headline(
-        names.name, fmt::format("{} {} over {}", what_text(answer), time_text(answer.end), side.backend));
+        names.name, fmt::format("{} {} over {}", what_text(answer), time_text(answer.end), one.backend));
+    const Counters counters = one.result->total();
     std::vector<CallTime> calls;
-    for (std::size_t i = 0; i < side.result->functions.size(); ++i)
-      calls.emplace_back(counters.calls[i].modelled, side.result->functions[i]);
+    for (std::size_t i = 0; i < one.result->functions.size(); ++i)
+      calls.emplace_back(counters.calls[i].modelled, one.result->functions[i]);
     answer.why = busiest_calls_text(std::move(calls));
   } else {
     answer.answer = headline(names.name, fmt::format("run {} over {}, {} of it in MPI", time_text(answer.end),
-                                                     side.backend, share_text(side.run->share_in_calls())));
+                                                     one.backend, share_text(one.run->share_in_calls())));
     answer.why = clauses_text(
         {fmt::format("{} of MPI time is waiting for computing",
-                     share_text(std::min(1.0, ratio_of(program->free.in_calls, side.run->in_calls)))),
+                     share_text(std::min(1.0, ratio_of(program->free.in_calls, one.run->in_calls)))),
          fmt::format("{} of communication hidden",
-                     share_text(hidden_share(alone, *side.run, program->free)))});
+                     share_text(hidden_share(one.modelled_time, *one.run, program->free)))});
     answer.sure = free_gain_text(program->free.end, answer.end);
-    answer.bars = {{std::string(side.backend), answer.end, {}},
-                   {"free communication", program->free.end, {}}};
+    answer.bars = {{one.backend, answer.end, {}}, {"free communication", program->free.end, {}}};
     sort_bars(answer.bars);
   }
-  const CarriedTime carried{counters.times};
-  std::vector<std::string> objections;
-  if (!carried.carries_program()) {
-    objections.push_back(why_not_carried(side.backend, counters));
-  } else if (carried.share().value_or(1) < 0.995) {
-    objections.push_back(fmt::format("{} carries {}", side.backend, carried.text()));
-  }
-  if (side.run != nullptr && side.run->end < alone)
-    objections.push_back(
-        fmt::format("communication alone takes {}: computing staggers the messages", time_text(alone)));
-  answer.but = clauses_text(objections);
-  add_unmodelled(answer, side.run, names.name);
-  return answer;
+  std::string carries = one.why_not_carried();
+  if (carries.empty() && one.time.is_partial())
+    carries = fmt::format("{} carries {}", one.backend, one.time.text());
+  answer.but = clauses_text({std::move(carries), staggered_text(one, {}, "the messages")});
 }
 
 }  // namespace
 
-ReportAnswer answer_of_replays(std::span<const ReplayedSide> sides,
-                               const std::optional<ProgramTimes>& program, std::optional<ReplayedSide> tuned,
+ReportAnswer answer_of_replays(std::span<const Settled> replays, std::span<const BackendResult> refused,
+                               const std::optional<ProgramTimes>& program, const Settled* tuned,
                                const ProgramNames& names) {
-  const ReplayedSide& base = sides.front();
-  if (sides.size() == 1) return answer_of_replay(base, program, names);
+  const Settled& base = replays.front();
   ReportAnswer answer;
-  answer.baseline = end_of(base);
-  answer.of_run = base.run != nullptr;
+  answer.baseline = base.end();
+  answer.of_run = base.run.has_value();
   answer.next = fmt::format("offramp advise {}", names.file);
-  const ReplayedSide* best = nullptr;
+  if (replays.size() + refused.size() == 1) {
+    describe_one_replay(answer, base, program, names);
+    add_unmodelled(answer, base.run, names.name);
+    return answer;
+  }
+  const Settled* hardware = nullptr;
   std::vector<std::string> reasons;  // for the bars without a time
-  for (const ReplayedSide& side : sides) {
-    ReportAnswerBar& bar =
-        answer.bars.emplace_back(ReportAnswerBar{std::string(side.backend), {}, "refused"});
-    if (side.result == nullptr) continue;
-    const Counters counters = side.result->total();
-    const CarriedTime carried{counters.times};
-    bar.note = carried.share().value_or(1) < 0.995 ? "carries " + carried.text() : std::string();
-    if (&side != &base && !carried.carries_program()) {
-      reasons.push_back(why_not_carried(side.backend, counters));
+  for (const Settled& one : replays) {
+    ReportAnswerBar& bar = answer.bars.emplace_back(ReportAnswerBar{one.backend, {}, {}});
+    if (one.time.is_partial()) bar.note = "carries " + one.time.text();
+    if (&one != &base && !one.counts()) {
+      reasons.push_back(one.why_not_carried());
       continue;
     }
-    bar.end = end_of(side);
-    if (&side != &base && (best == nullptr || end_of(side) < end_of(*best))) best = &side;
+    bar.end = one.end();
+    if (&one != &base && (hardware == nullptr || one.end() < hardware->end())) hardware = &one;
   }
-  const auto ratio_to_base = [&](const ReplayedSide& side) {
-    return ratio_of(end_of(side), answer.baseline);
-  };
-  if (tuned && ratio_to_base(*tuned) > 1 - kWorthwhile) tuned.reset();
-  if (tuned) answer.bars.push_back({std::string(tuned->backend), end_of(*tuned), {}});
+  for (const BackendResult& one : refused) answer.bars.push_back({one.backend, {}, "refused"});
+  const auto ratio_to_base = [&](const Settled& one) { return ratio_of(one.end(), answer.baseline); };
+  if (tuned != nullptr && ratio_to_base(*tuned) > 1 - kWorthwhile) tuned = nullptr;
+  if (tuned != nullptr) answer.bars.push_back({tuned->backend, tuned->end(), {}});
   sort_bars(answer.bars);
-  const ReplayedSide* const hardware = best;
-  const bool is_free =
-      tuned && (best == nullptr || ratio_to_base(*tuned) < ratio_to_base(*best) + kWorthwhile);
-  if (is_free) best = &*tuned;
+  const bool is_free = tuned != nullptr && (hardware == nullptr ||
+                                            ratio_to_base(*tuned) < ratio_to_base(*hardware) + kWorthwhile);
+  const Settled* const best = is_free ? tuned : hardware;
   answer.kind = name_of(AnswerKind::kBaseline);
   if (best == nullptr) {
     answer.answer = headline(names.name, fmt::format("no hardware carries it; stay with {}", base.backend));
@@ -102,7 +93,11 @@ ReportAnswer answer_of_replays(std::span<const ReplayedSide> sides,
     return answer;
   }
   answer.candidate = best->backend;
-  answer.end = end_of(*best);
+  answer.end = best->end();
+  if (base.result->ranks.size() == 1) {
+    answer.answer = headline(names.name, "one rank does not communicate; no hardware changes it");
+    return answer;
+  }
   const double ratio = ratio_to_base(*best);
   const std::string slower = slower_text(ratio);
   if (is_free) {
@@ -124,16 +119,13 @@ ReportAnswer answer_of_replays(std::span<const ReplayedSide> sides,
   if (is_free && hardware != nullptr) {
     objections.push_back(fmt::format("{} {}", hardware->backend, slower_text(ratio_to_base(*hardware))));
   } else if (is_baseline(base.backend)) {
-    objections.push_back(other_ground_text(best->result->deployment, base.result->deployment));
+    objections.push_back(other_ground_text(best->deployment, base.deployment));
   }
-  if (tuned && !is_free)
+  if (tuned != nullptr && !is_free)
     objections.push_back(
         fmt::format("{} saves {} and costs nothing", tuned->backend, share_text(1 - ratio_to_base(*tuned))));
-  for (const ReplayedSide* side : {best, &base}) {
-    if (side->run != nullptr && side->run->end < side->result->modelled_time)
-      objections.push_back(fmt::format("communication alone over {} takes {}: computing staggers it",
-                                       side->backend, time_text(side->result->modelled_time)));
-  }
+  for (const Settled* one : {best, &base})
+    objections.push_back(staggered_text(*one, fmt::format("over {} ", one->backend), "it"));
   answer.but = clauses_text(objections);
   add_unmodelled(answer, base.run, names.name);
   return answer;

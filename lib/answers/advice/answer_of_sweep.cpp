@@ -53,8 +53,28 @@ void describe_one_side(ReportAnswer& answer, const SweepSide& side, const std::v
 
 }  // namespace
 
+std::string crossover_text(const SweepSide& other, const SweepSide& base,
+                           const std::vector<std::string>& points) {
+  std::vector<std::string> changes;
+  std::optional<bool> faster;
+  for (std::size_t point = 0; point < points.size(); ++point) {
+    if (!base.times[point] || !other.times[point]) continue;
+    const bool now = *other.times[point] < *base.times[point];
+    if (!faster) changes.emplace_back(now ? "faster" : "not faster");
+    if (faster && now != *faster)
+      changes.push_back(fmt::format("{} from {} on", now ? "faster" : "not faster", points[point]));
+    faster = now;
+  }
+  if (changes.empty()) return {};
+  if (changes.size() == 1)
+    return *faster ? fmt::format("{} is faster than {} at every point", other.name, base.name)
+                   : fmt::format("{} is not faster than {} at any point", other.name, base.name);
+  return fmt::format("{} compared with {}: {} at first, {}", other.name, base.name, changes.front(),
+                     fmt::join(changes.begin() + 1, changes.end(), ", "));
+}
+
 ReportAnswer answer_of_sweep(std::span<const SweepSide> sides, const std::vector<std::string>& points,
-                             bool of_run, const std::string& name) {
+                             bool of_run, const std::string& name, bool crosses) {
   const SweepSide& base = sides.front();
   ReportAnswer answer;
   answer.kind = "sweep";
@@ -78,11 +98,11 @@ ReportAnswer answer_of_sweep(std::span<const SweepSide> sides, const std::vector
       lowest->ratio < 0.9995
           ? fmt::format("{}, {} up to {}, at {}", answer.candidate, what_text(answer), slower, at)
           : fmt::format("stay with {}; closest: {}, {} at {}", base.name, answer.candidate, slower, at));
-  std::vector<std::string> crossovers = {lowest->side->crossover};
+  std::vector<std::string> crossovers = {crossover_text(*lowest->side, base, points)};
   for (const SweepSide& side : sides) {
-    if (&side != lowest->side) crossovers.push_back(side.crossover);
+    if (&side != lowest->side && &side != &base) crossovers.push_back(crossover_text(side, base, points));
   }
-  answer.why = clauses_text(crossovers);
+  if (crosses) answer.why = clauses_text(crossovers);
   answer.sure = "not estimated here; offramp advise includes the models' errors";
   for (std::size_t point = 0; point < points.size(); ++point) {
     const SweepSide* fastest = nullptr;

@@ -1,6 +1,6 @@
-// The range of a ratio assumes that both models are off by the error that nine tenths of their comparisons
-// with measurements stay below (operation_errors()). Fitted figures do not count as comparisons. If either
-// model has no comparison, the certainty is unknown, and the answer gives the reason.
+// The range of a ratio: that of pairs measured on one machine, or both models off in opposite directions,
+// each by its bound (held_out.hpp). If a bound is missing, the certainty is unknown, and the answer gives the
+// reason.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -30,33 +30,17 @@ Time times(Time time, double factor) {
   return Time::ps(std::llround(static_cast<double>(time.count()) * factor));
 }
 
-/// "not known: no operation was ever measured on zrlmpi". Empty if the errors of both models are known.
-std::string unknown_errors_text(const BackendDescription& side, const BackendDescription& base) {
-  for (const BackendDescription* backend : {&side, &base}) {
-    const OperationErrors errors = operation_errors(*backend);
-    if (errors.compared > 0) continue;
-    return errors.measured == 0
-               ? fmt::format("not known: no operation was ever measured on {}", backend->name)
-               : fmt::format("not known: {} is fitted to all {} operations measured on it", backend->name,
-                             errors.measured);
-  }
-  return {};
-}
-
 }  // namespace
 
-void add_range(ReportAnswer& answer, const std::optional<RatioRange>& range, const BackendDescription& side,
-               const BackendDescription& base) {
-  answer.sure = unknown_errors_text(side, base);
+void add_range(ReportAnswer& answer, const std::optional<RatioRange>& range, const RatioError& error,
+               const Reference& reference) {
+  answer.sure = error.is_known() ? std::string() : error.text();
   if (!range) return;
-  answer.earliest = times(answer.baseline, range->low);
-  answer.latest = times(answer.baseline, range->high);
-  const auto error = [](const BackendDescription& backend) {
-    return percent_text(operation_errors(backend).nine_tenths, 1, 0);
-  };
-  answer.sure = fmt::format("{}: {} if {} is {} off", answer.holds ? "it holds" : "open", range_text(*range),
-                            side.name, error(side));
-  if (&side != &base) answer.sure += fmt::format(", {} {}", base.name, error(base));
+  answer.earliest = times(reference.time, range->low);
+  answer.latest = times(reference.time, range->high);
+  answer.sure =
+      fmt::format("{}: {}{} ({})", answer.holds ? "it holds" : "open", range_text(*range),
+                  reference.name.empty() ? "" : fmt::format(" than {}", reference.name), error.text());
 }
 
 void add_memory(std::vector<std::string>& texts, const std::optional<RatioRange>& memory) {

@@ -16,9 +16,15 @@ std::string algorithm_of(const Advisor& advisor) {
   return advisor.algorithms().empty() ? "the fastest algorithms" : advisor.algorithms().front().best;
 }
 
-void add_unmodelled(ReportAnswer& answer, const WholeRun* run, const std::string& program) {
+std::string price_of(const Weighing& all) {
+  if (!all.sides.is_by_thread()) return "free";
+  return all.thread_share > 0 ? fmt::format("at {:g} cores", all.thread_share)
+                              : std::string("on a spare core");
+}
+
+void add_unmodelled(ReportAnswer& answer, const std::optional<WholeRun>& run, const std::string& program) {
   constexpr double kMost = 0.1;
-  const std::string text = run != nullptr ? unmodelled_text(*run) : "";
+  const std::string text = run ? unmodelled_text(*run) : "";
   if (text.empty()) return;
   answer.but = clauses_text({text, answer.but});
   const double share = run->largest_share_unmodelled();
@@ -40,10 +46,10 @@ std::vector<std::string> objections_to(const Advisor& advisor, Time end) {
     add_memory(texts, all.memory);
     return texts;
   }
-  const double now = ratio_of(hardware->fair_end(), all.sides.baseline);
+  const double now = ratio_of(hardware->fair().end(), all.sides.baseline);
   const bool is_algorithm = all.kind == AnswerKind::kAlgorithm;
   const bool is_mix = all.kind == AnswerKind::kMix;
-  if (is_algorithm) texts.push_back(fmt::format("{} {}", hardware->backend->name, slower_text(now)));
+  if (is_algorithm) texts.push_back(fmt::format("{} {}", hardware->backend, slower_text(now)));
   for (const Influence& one : advisor.influences()) {
     if (is_algorithm || is_mix || !one.turns_round(now)) break;
     texts.push_back(one.at_half == now
@@ -54,24 +60,24 @@ std::vector<std::string> objections_to(const Advisor& advisor, Time end) {
   const bool is_hardware = is_mix || all.kind == AnswerKind::kHardware;
   const std::optional<Time> free = all.sides.at_no_cost();
   const std::vector<std::string> backends =
-      is_mix ? advisor.mix()->backends() : std::vector{std::string(hardware->backend->name)};
+      is_mix ? advisor.mix()->backends() : std::vector{hardware->backend};
   if (backends.size() > 2) texts.push_back(fmt::format("it needs all of {}", fmt::join(backends, ", ")));
   if (is_hardware && free && 1 - ratio_of(*free, all.sides.baseline) >= kWorthwhile)
-    texts.push_back(fmt::format("{} alone saves {} and costs nothing", algorithm_of(advisor),
-                                share_text(1 - ratio_of(*free, all.sides.baseline))));
-  if (all.progressing && ratio_of(*all.progressing, all.sides.baseline) < 1 - kWorthwhile &&
-      ratio_of(*all.progressing, end) < 1 + kNear)
+    texts.push_back(fmt::format("{} alone saves {}, {}", algorithm_of(advisor),
+                                share_text(1 - ratio_of(*free, all.sides.baseline)), price_of(all)));
+  const double progressing = all.progressing ? ratio_of(*all.progressing, all.sides.baseline) : 1;
+  if (progressing < 1 - kMixWorthwhile ||
+      (progressing < 1 - kWorthwhile && ratio_of(*all.progressing, end) < 1 + kNear))
     texts.push_back(
         fmt::format("a plain NIC that makes progress by itself: {}", time_text(*all.progressing)));
   for (const Candidate& one : advisor.candidates()) {
     if (!is_hardware) break;
-    const Deployment& deployment = one.result.deployment;
-    if (std::ranges::find(backends, one.backend->name) != backends.end() &&
-        deployment.node_bits_per_second == 0 && !deployment.text.empty())
-      texts.push_back(fmt::format("{} runs on {}", one.backend->name, deployment.text));
-    if ((is_mix || &one != hardware) && !is_baseline(one.backend->name) && one.counts() &&
-        ratio_of(one.fair_end(), end) < 1 + kNear)
-      texts.push_back(fmt::format("{} takes {}", one.backend->name, time_text(one.fair_end())));
+    if (std::ranges::find(backends, one.backend) != backends.end() &&
+        one.deployment.node_bits_per_second == 0 && !one.deployment.text.empty())
+      texts.push_back(fmt::format("{} runs on {}", one.backend, one.deployment.text));
+    if ((is_mix || &one != hardware) && !is_baseline(one.backend) && one.counts() &&
+        ratio_of(one.fair().end(), end) < 1 + kNear)
+      texts.push_back(fmt::format("{} takes {}", one.backend, time_text(one.fair().end())));
   }
   add_memory(texts, all.memory);
   return texts;

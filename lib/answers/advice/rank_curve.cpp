@@ -13,17 +13,23 @@
 
 namespace offramp {
 
-const CurveCell* CurvePoint::cell_of(std::string_view backend) const {
-  const auto found =
-      std::ranges::find_if(cells, [&](const CurveCell& one) { return one.backend->name == backend; });
+const BackendResult* CurvePoint::cell_of(std::string_view backend) const {
+  const auto found = std::ranges::find(cells, backend, &BackendResult::backend);
   return found == cells.end() ? nullptr : &*found;
 }
 
 std::optional<double> CurvePoint::ratio(std::string_view backend) const {
-  const CurveCell* const host = cell_of(baseline_name());
-  const CurveCell* const other = cell_of(backend);
+  const BackendResult* const host = cell_of(baseline_name());
+  const BackendResult* const other = cell_of(backend);
   if (host == nullptr || other == nullptr || !host->counts() || !other->counts()) return std::nullopt;
-  return ratio_of(*other->end, *host->end);
+  return ratio_of(other->end(), host->end());
+}
+
+std::optional<double> CurvePoint::fair_ratio(std::string_view backend) const {
+  const BackendResult* const tuned = cell_of(kTunedHost);
+  const auto to_host = ratio(backend);
+  if (tuned == nullptr || backend == kTunedHost || !to_host) return to_host;
+  return std::max(*to_host, ratio_of(cell_of(backend)->end(), tuned->end()));
 }
 
 RankCurve::RankCurve(const Configuration& configuration, const Registry& registry, Advisor::Options options)
@@ -38,11 +44,11 @@ bool RankCurve::may_go_on(const std::string& what) {
   return go_on;
 }
 
-const CurveCell* RankCurve::outgrown(std::string_view backend) const {
-  const CurveCell* last = nullptr;
+const BackendResult* RankCurve::outgrown(std::string_view backend) const {
+  const BackendResult* last = nullptr;
   bool has_counted = false;
   for (const CurvePoint& point : points_) {
-    const CurveCell* const cell = point.cell_of(backend);
+    const BackendResult* const cell = point.cell_of(backend);
     if (cell == nullptr) continue;
     has_counted = has_counted || cell->counts();
     last = cell;
@@ -63,19 +69,17 @@ bool RankCurve::add(const ReplaySource& source) {
   advisor.rank_backends();
   has_computing_ = advisor.has_computing();
   for (const BackendDescription* backend : options_.backends) {
-    if (const CurveCell* const too_many = outgrown(backend->name)) {
-      points_.back().cells.push_back({.backend = backend, .end = {}, .why_not = too_many->why_not});
+    if (const BackendResult* const too_many = outgrown(backend->name)) {
+      points_.back().cells.push_back({std::string(backend->name), too_many->why_not()});
       continue;
     }
     for (const Candidate& one : advisor.candidates()) {
-      if (one.backend != backend) continue;
-      CurveCell& cell = points_.back().cells.emplace_back();
-      cell.backend = backend;
-      cell.why_not = one.refused.empty() ? one.why_not : one.refused;
-      if (one.refused.empty()) cell.end = one.fair_end();
-      cell.carried = one.carried.share().value_or(1);
-      cell.deployment = one.result.deployment;
+      if (one.description == backend) points_.back().cells.emplace_back(one.fair()).time = one.time;
     }
+  }
+  if (configuration_.machine.layout(source.ranks).nodes(source.ranks) >= kManyNodes) {
+    if (const auto tuned = advisor.end_of_tuned())
+      points_.back().cells.push_back({.backend = std::string(kTunedHost), .modelled_time = *tuned});
   }
   cut_short_ = cut_short_ || advisor.cut_short();
   return !advisor.cut_short();
@@ -92,16 +96,16 @@ struct Compared {
   int ranks;
   std::optional<double> ratio;  // `nullopt`: the hardware has no valid time
 
-  [[nodiscard]] bool pays() const { return ratio && *ratio < 1; }
+  [[nodiscard]] bool pays() const { return ratio && *ratio < 1 - kWorthwhile; }
 };
 
 /// The points at which the host has a valid time and the hardware was tried.
 std::vector<Compared> compared(const RankCurve& curve, std::string_view backend) {
   std::vector<Compared> all;
   for (const CurvePoint& point : curve.points()) {
-    const CurveCell* const host = point.cell_of(baseline_name());
+    const BackendResult* const host = point.cell_of(baseline_name());
     if (host == nullptr || !host->counts() || point.cell_of(backend) == nullptr) continue;
-    all.push_back({point.ranks, point.ratio(backend)});
+    all.push_back({point.ranks, point.fair_ratio(backend)});
   }
   return all;
 }
@@ -183,11 +187,11 @@ std::string lacking_text(const RankCurve& curve, std::string_view backend) {
   std::string why;
   std::size_t tried = 0;
   for (const CurvePoint& point : curve.points()) {
-    const CurveCell* const cell = point.cell_of(backend);
+    const BackendResult* const cell = point.cell_of(backend);
     if (cell == nullptr) continue;
     ++tried;
     if (cell->counts()) continue;
-    if (lacking.empty()) why = cell->why_not;
+    if (lacking.empty()) why = cell->why_not();
     lacking.push_back(point.ranks);
   }
   if (lacking.empty()) return {};
@@ -225,19 +229,20 @@ ReportAnswer answer_of(const RankCurve& curve, const std::string& program) {
                                  paying.size() > 1 ? "; " + and_more_text(paying.size() - 1) : std::string());
   answer.kind = paying.empty() ? "baseline" : "hardware";
   answer.candidate = closest->backend;
-  const CurveCell& best = *closest->point->cell_of(closest->backend);
-  answer.end = *best.end;
-  answer.baseline = *closest->point->cell_of(baseline_name())->end;
+  const BackendResult& best = *closest->point->cell_of(closest->backend);
+  answer.end = best.end();
+  answer.baseline = closest->point->cell_of(baseline_name())->end();
   paying.erase(paying.begin(), paying.begin() + (paying.empty() ? 0 : 1));
   std::vector<std::string> why = {fmt::format("at {} ranks {} takes {}, {} {}", number(last),
                                               closest->backend, time_text(answer.end), baseline_name(),
                                               time_text(answer.baseline))};
   why.insert(why.end(), paying.begin(), paying.end());
   answer.why = clauses_text(why);
-  if (best.carried < 1 - kWorthwhile)
+  const double carried = best.time.share().value_or(1);
+  if (carried < 1 - kWorthwhile)
     lacking.insert(lacking.begin(),
                    fmt::format("{} carries {} of {}'s time in operations, {} the rest", closest->backend,
-                               percent_text(best.carried, 1), baseline_name(), baseline_name()));
+                               percent_text(carried, 1), baseline_name(), baseline_name()));
   if (best.deployment.node_bits_per_second == 0 && !best.deployment.text.empty())
     lacking.push_back(fmt::format("{} runs on {}", closest->backend, best.deployment.text));
   answer.but = clauses_text(lacking);

@@ -12,26 +12,17 @@
 
 namespace offramp {
 
-/// One hardware at one number of ranks.
-struct CurveCell {
-  const BackendDescription* backend = nullptr;
-  /// The end of the run at the baseline's link rate, or of communication if no computing is known.
-  std::optional<Time> end;
-  std::string why_not;  // why no valid time exists; empty: it does
-  double carried = 1;   // the share of the baseline's time in operations that the hardware carries
-  Deployment deployment = {};
-
-  [[nodiscard]] bool counts() const { return end.has_value() && why_not.empty(); }
-};
-
 struct CurvePoint {
   int ranks = 0;
-  std::string refused;           // why the program does not exist at this size; empty: it does
-  std::vector<CurveCell> cells;  // in the order of the backends; fewer if the search was cut short
+  std::string refused;  // why the program does not exist at this size; empty: it does
+  std::vector<BackendResult>
+      cells;  // at equal link rates; in the order of the backends, fewer if it was cut short
 
-  [[nodiscard]] const CurveCell* cell_of(std::string_view backend) const;
+  [[nodiscard]] const BackendResult* cell_of(std::string_view backend) const;
   /// The hardware's time over the host's. `nullopt` if one of them has no valid time.
   [[nodiscard]] std::optional<double> ratio(std::string_view backend) const;
+  /// Over the faster of the host and the tuned host, which is known on many nodes.
+  [[nodiscard]] std::optional<double> fair_ratio(std::string_view backend) const;
 };
 
 /// Use it from one thread.
@@ -57,7 +48,7 @@ class RankCurve {
 
  private:
   /// The last cell if the hardware carried fewer ranks but no longer does: more are not tried. Or null.
-  [[nodiscard]] const CurveCell* outgrown(std::string_view backend) const;
+  [[nodiscard]] const BackendResult* outgrown(std::string_view backend) const;
 
   const Configuration& configuration_;
   const Registry& registry_;
@@ -67,7 +58,7 @@ class RankCurve {
   std::vector<CurvePoint> points_;
 };
 
-/// Consecutive numbers of ranks at which the hardware is faster than the host.
+/// Consecutive numbers of ranks at which the hardware saves a worthwhile share of the host's time.
 struct PayingRange {
   int from = 0;
   int to = 0;

@@ -105,15 +105,15 @@ std::string speed_text(const ReplayResult& baseline, const ReplayResult& hardwar
 
 }  // namespace
 
-std::vector<std::string> reasons_of(const ReplayedSide& baseline, const ReplayedSide& hardware,
+std::vector<std::string> reasons_of(const Settled& baseline, const Settled& hardware,
                                     const std::optional<ProgramTimes>& program) {
-  const bool gains = end_of(hardware) < end_of(baseline);
+  const bool gains = hardware.end() < baseline.end();
   const Time own = baseline.result->modelled_time;
   const Time other = hardware.result->modelled_time;
   double hidden = 0;
   double speed = (own - other).seconds();
   std::string overlap;
-  if (program && baseline.run != nullptr && hardware.run != nullptr) {
+  if (program && baseline.run && hardware.run) {
     const double here = hidden_share(own, *baseline.run, program->free);
     const double there = hidden_share(other, *hardware.run, program->free);
     hidden = own.seconds() * (there - here);
@@ -132,14 +132,16 @@ std::vector<std::string> reasons_of(const ForecastSide& baseline, const Forecast
       operation.kind != OperationKind::kSend && operation.ranks > 2 ? "rounds" : "latency";
   if (operation.bytes <= element_bytes(operation.element))
     return {fmt::format("{}; bandwidth plays no part at this size", steps)};
-  const auto rest = [](const ForecastSide& side) { return *side.time - earlier(*side.time, *side.shortest); };
+  const auto rest = [](const ForecastSide& side) {
+    return side.forecast.time - earlier(side.forecast.time, *side.shortest);
+  };
   const auto gain = [](Time one, Time other) { return one.seconds() - other.seconds(); };
   return largest_first(
       {{gain(*baseline.shortest, *hardware.shortest),
         fmt::format("{}: one element takes {}", steps, ends_text(*hardware.shortest, *baseline.shortest))},
        {gain(rest(baseline), rest(hardware)),
         fmt::format("bandwidth: the other bytes take {}", ends_text(rest(hardware), rest(baseline)))}},
-      *hardware.time < *baseline.time);
+      hardware.forecast.time < baseline.forecast.time);
 }
 
 }  // namespace offramp

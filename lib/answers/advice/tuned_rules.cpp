@@ -50,16 +50,22 @@ int tuned_number(const TunedCollective& collective, std::string_view algorithm) 
              : static_cast<int>(found - collective.algorithms.begin()) + 1;
 }
 
+struct Rule {
+  int algorithm = 0;
+  std::size_t segment = 0;  // 0: not segmented
+  bool operator==(const Rule&) const = default;
+};
+
 /// The rules of one communicator size: algorithms by message size. Below the first size and above the last, 0
 /// selects the fixed rules. Between two sizes with the same algorithm, it applies as well.
-std::string rules_of(int ranks, std::map<std::size_t, int> by_bytes) {
-  by_bytes.emplace(0, 0);
-  if (by_bytes.rbegin()->second != 0) by_bytes.emplace(by_bytes.rbegin()->first + 1, 0);
+std::string rules_of(int ranks, std::map<std::size_t, Rule> by_bytes) {
+  by_bytes.emplace(0, Rule{});
+  if (by_bytes.rbegin()->second != Rule{}) by_bytes.emplace(by_bytes.rbegin()->first + 1, Rule{});
   std::string lines;
   int count = 0;
   for (auto one = by_bytes.begin(); one != by_bytes.end(); ++one) {
     if (one != by_bytes.begin() && std::prev(one)->second == one->second) continue;
-    lines += fmt::format("{} {} 0 0\n", one->first, one->second);
+    lines += fmt::format("{} {} 0 {}\n", one->first, one->second.algorithm, one->second.segment);
     ++count;
   }
   return fmt::format(
@@ -68,13 +74,13 @@ std::string rules_of(int ranks, std::map<std::size_t, int> by_bytes) {
 }
 
 /// Algorithms by communicator size and message size.
-using TunedSizes = std::map<int, std::map<std::size_t, int>>;
+using TunedSizes = std::map<int, std::map<std::size_t, Rule>>;
 TunedSizes tuned_sizes(const TunedCollective& collective, const std::vector<AlgorithmChoice>& choices) {
   TunedSizes sizes;
   for (const AlgorithmChoice& choice : choices) {
     if (choice.kind != collective.kind) continue;
     if (const int number = tuned_number(collective, choice.best); number > 0)
-      sizes[choice.ranks][choice.bytes] = number;
+      sizes[choice.ranks][choice.bytes] = {number, choice.segment};
   }
   return sizes;
 }
@@ -107,7 +113,7 @@ std::string tuned_rules(const std::vector<AlgorithmChoice>& choices) {
                          to_string(collective.kind), sizes.size() + ends);
     for (const auto& [ranks, by_bytes] : sizes) {
       rules += rules_of(ranks, by_bytes);
-      if (!sizes.contains(ranks + 1)) rules += rules_of(ranks + 1, {{0, 0}});
+      if (!sizes.contains(ranks + 1)) rules += rules_of(ranks + 1, {{0, {}}});
     }
   }
   return collectives == 0 ? std::string() : fmt::format("{}  # collectives\n{}", collectives, rules);
@@ -119,14 +125,14 @@ std::string tuned_rules_json(const std::vector<AlgorithmChoice>& choices) {
   for (const TunedCollective& collective : kTuned) {
     for (const auto& [ranks, by_bytes] : tuned_sizes(collective, choices)) {
       Json rules = Json::array();
-      int before = 0;
-      for (const auto& [bytes, number] : by_bytes) {
-        if (number != before)
+      Rule before;
+      for (const auto& [bytes, rule] : by_bytes) {
+        if (rule.algorithm != before.algorithm)
           rules.push_back({{"msg_size_min", bytes},
                            {"msg_size_max", bytes},
-                           {"alg", collective.algorithms.at(static_cast<std::size_t>(number) - 1)}});
+                           {"alg", collective.algorithms.at(static_cast<std::size_t>(rule.algorithm) - 1)}});
         rules.back()["msg_size_max"] = bytes;
-        before = number;
+        before = rule;
       }
       collectives[std::string(to_string(collective.kind))].push_back(
           {{"comm_size_min", ranks}, {"comm_size_max", ranks}, {"rules", rules}});

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "lib/base/configuration/job_places.hpp"
 #include "simulators/world/deployment.hpp"
 
 namespace offramp {
@@ -69,8 +70,6 @@ Result<WorldSetting> world_setting(const Configuration& configuration, const Reg
   if (const Result<void> fits = configuration.machine.fits(ranks); !fits) return failure(fits.error());
   WorldSetting setting{backend, std::move(*settings), configuration.faults,
                        configuration.machine.layout(ranks)};
-  setting.network = configuration.network;
-  setting.network.least_nodes = std::max(setting.network.least_nodes, configuration.machine.nodes);
   setting.stragglers = configuration.stragglers;
   setting.host = &registry.baseline();
   Result<Settings> host_settings = configuration.settings_for(*setting.host);
@@ -92,7 +91,21 @@ Result<WorldSetting> world_setting(const Configuration& configuration, const Reg
     }
     setting.rules.push_back(route.rule(static_cast<std::uint8_t>(known - names.begin())));
   }
+  set_network(setting, configuration, ranks);
   return setting;
+}
+
+void set_network(WorldSetting& setting, const Configuration& configuration, int ranks) {
+  setting.network = network_for(configuration, ranks);
+  const Deployment own = deployment_of(setting, ranks);
+  bool is_beside = own.node_bits_per_second == 0 && !own.text.empty();  // hardware with links of its own
+  for (const WorldBackend::Further& one : setting.further)
+    is_beside = is_beside || !one.backend->deployment ||
+                one.backend->deployment(one.settings, setting.machine, ranks).node_bits_per_second == 0;
+  if (is_beside) setting.network.topology = configuration.network.topology;
+  const std::int64_t rate = own.node_bits_per_second / setting.machine.links_per_node();
+  if (!configuration.written.contains("network.link") && setting.network.link.count() < rate)
+    setting.network.link = Bandwidth::bits_per_second(rate);
 }
 
 std::string machine_text(const WorldSetting& baseline, int ranks) {

@@ -41,6 +41,10 @@ std::string machine_text(const WorldSetting& baseline, int ranks);
 Result<WorldSetting> world_setting(const Configuration& configuration, const Registry& registry,
                                    const BackendDescription& backend, int ranks);
 
+/// Sets the network: see network_for(). Without a rate of the user's choice, its cables are no slower than
+/// the links of the setting's hardware.
+void set_network(WorldSetting& setting, const Configuration& configuration, int ranks);
+
 /// The hardware that this many ranks occupy. Its text is empty if the backend does not describe it.
 Deployment deployment_of(const WorldSetting& setting, int ranks);
 

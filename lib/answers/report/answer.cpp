@@ -151,8 +151,8 @@ Time longest_bar(const std::vector<Time>& ends, Time baseline) {
 }
 
 std::vector<std::pair<std::string_view, std::string>> answer_lines(const ReportAnswer& answer) {
-  std::vector<std::pair<std::string_view, std::string>> lines{{"why", answer.why},    {"sure", answer.sure},
-                                                              {"but", answer.but},    {"on", answer.machine},
+  std::vector<std::pair<std::string_view, std::string>> lines{{"on", answer.machine}, {"why", answer.why},
+                                                              {"sure", answer.sure},  {"but", answer.but},
                                                               {"run", answer.native}, {"next", answer.next}};
   std::erase_if(lines, [](const auto& line) { return line.second.empty(); });
   return lines;

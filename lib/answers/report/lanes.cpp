@@ -172,6 +172,23 @@ void add_efficiencies(RunReport& report) {
   }
 }
 
+std::string reason_of_most(const std::vector<ReportDecline>& declines) {
+  const auto most = std::ranges::max_element(declines, {}, &ReportDecline::count);
+  return most == declines.end() ? std::string() : most->reason;
+}
+
+BackendResult backend_result_of(std::string_view backend, const ReplayResult& result) {
+  const Counters counters = result.total();
+  std::vector<ReportDecline> declines;
+  for (const auto& [what, count] : counters.declines)
+    declines.push_back({what.first, printable(what.second), count});
+  return {.backend = std::string(backend),
+          .modelled_time = result.modelled_time,
+          .time = {counters.times},
+          .declined = reason_of_most(declines),
+          .deployment = result.deployment};
+}
+
 ReportLane lane_of_run(std::string backend, std::size_t rank, const Counters& counters,
                        const char* const* names) {
   ReportLane own = lane_of(std::move(backend), rank, {}, counters,
@@ -199,6 +216,7 @@ ReportLane settled_lane(const Settled& settled, std::span<const RunReport> parts
   std::string certificates;
   for (const ReportRank& rank : lane.ranks) certificates += rank.certificate;
   lane.certificate = certificate_of_all(certificates);
+  lane.declined = reason_of_most(lane.declines);
   lane.deployment = result.deployment;
   lane.path = result.path;
   lane.accounts = settled.accounts;

@@ -21,6 +21,9 @@ ReportLane lane_of_run(std::string backend, std::size_t rank, const Counters& co
 /// background.
 ReportLane settled_lane(const Settled& settled, std::span<const RunReport> parts, std::size_t ranks);
 
+/// The most frequent reason.
+std::string reason_of_most(const std::vector<ReportDecline>& declines);
+
 /// Adds a rank's lane, or those of several ranks.
 void add_lane(ReportLane& sum, const ReportLane& part);
 

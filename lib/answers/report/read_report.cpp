@@ -9,12 +9,14 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "lib/answers/report/lanes.hpp"
 #include "lib/answers/report/report_fields.hpp"
 #include "lib/base/configuration/configuration_file.hpp"
 #include "lib/base/text_format.hpp"
 #include "lib/programs/recording/format.hpp"
+#include "offramp/version.hpp"
 
 namespace offramp {
 namespace {
@@ -87,7 +89,9 @@ class Preview : public nlohmann::json_sax<Json> {
 /// A value in the document, with its place for messages.
 class Node {
  public:
-  Node(const Json& json, std::string path) : json_(json), path_(std::move(path)) {}
+  /// times_left: how long all times together may be, in picoseconds; null: any.
+  Node(const Json& json, std::string path, std::uint64_t* times_left = nullptr)
+      : json_(json), path_(std::move(path)), times_left_(times_left) {}
 
   [[nodiscard]] bool has(const std::string& key) const { return json_.is_object() && json_.contains(key); }
 
@@ -96,11 +100,14 @@ class Node {
     const auto found = json_.find(key);
     const std::string path = path_.empty() ? key : path_ + "." + key;
     if (found == json_.end()) throw Malformed{path + " is missing"};
-    return {*found, path};
+    return {*found, path, times_left_};
   }
 
   [[nodiscard]] std::uint64_t whole(std::uint64_t most = kLargestNumber) const {
-    if (!json_.is_number_unsigned() || json_.get<std::uint64_t>() > most)
+    // A number that was not read from a text may have a sign.
+    const bool is_whole =
+        json_.is_number_integer() && (json_.is_number_unsigned() || json_.get<std::int64_t>() >= 0);
+    if (!is_whole || json_.get<std::uint64_t>() > most)
       fail(most < kLargestNumber ? fmt::format("has to be a whole number from 0 to {}", most).c_str()
                                  : "has to be a whole number from 0");
     return json_.get<std::uint64_t>();
@@ -109,7 +116,12 @@ class Node {
     constexpr double kMost = static_cast<double>(kLargestNumber) / 1000;
     if (!json_.is_number() || !(json_.get<double>() >= 0) || json_.get<double>() > kMost)
       fail("has to be a number from 0");
-    return Time::ps(std::llround(json_.get<double>() * 1000));
+    return within_limit(static_cast<std::uint64_t>(std::llround(json_.get<double>() * 1000)));
+  }
+  [[nodiscard]] Time within_limit(std::uint64_t picoseconds) const {
+    if (times_left_ != nullptr && picoseconds > *times_left_) fail("is too long");
+    if (times_left_ != nullptr) *times_left_ -= picoseconds;
+    return Time::ps(static_cast<std::int64_t>(picoseconds));
   }
   [[nodiscard]] bool truth() const {
     if (!json_.is_boolean()) fail("has to be true or false");
@@ -127,14 +139,14 @@ class Node {
     if (!json_.is_array()) fail("has to be a list");
     limit(most);
     std::size_t index = 0;
-    for (const Json& element : json_) body(Node(element, fmt::format("{}[{}]", path_, index++)));
+    for (const Json& element : json_) body(Node(element, fmt::format("{}[{}]", path_, index++), times_left_));
   }
   template <typename Body>
   void each_member(std::size_t most, Body body) const {
     if (!json_.is_object()) fail("has to be an object");
     limit(most);
     for (const auto& [key, value] : json_.items())
-      body(printable(key), Node(value, fmt::format("{}.{}", path_, printable(key))));
+      body(printable(key), Node(value, fmt::format("{}.{}", path_, printable(key)), times_left_));
   }
 
  private:
@@ -147,6 +159,7 @@ class Node {
 
   const Json& json_;
   std::string path_;
+  std::uint64_t* times_left_;
 };
 
 /// An archive as report_fields.hpp has it. Older reports have most times in whole picoseconds.
@@ -216,7 +229,7 @@ class Reader {
   };
 
   static void read(const Node& node, Time& time, const Limits& limits) {
-    time = limits.in_picoseconds ? Time::ps(static_cast<std::int64_t>(node.whole())) : node.nanoseconds();
+    time = limits.in_picoseconds ? node.within_limit(node.whole()) : node.nanoseconds();
   }
   static void read(const Node& node, std::string& text, const Limits&) { text = node.text(); }
   template <typename Value>
@@ -249,9 +262,7 @@ std::string place_of(std::string_view text, std::size_t byte) {
   return fmt::format("line {}, column {}", line, column + 1);
 }
 
-}  // namespace
-
-Result<RunReport> parse_report(std::string_view text, const std::string& file) {
+Result<RunReport> parsed(std::string_view text, const std::string& file, std::uint64_t* times_left) {
   const auto refusal = [&file](const std::string& what) {
     return failure(fmt::format("{} is not a report: {}", printable(file), what));
   };
@@ -264,7 +275,7 @@ Result<RunReport> parse_report(std::string_view text, const std::string& file) {
       return refusal("Offramp did not write this file");
     if (!document.contains("schema"))
       return refusal("it has no schema: an older Offramp wrote it; run the program again");
-    const Node root(document, "");
+    const Node root(document, "", times_left);
     if (const std::uint64_t schema = root.at("schema").whole(); schema != kReportSchema)
       return refusal(fmt::format("its schema is {}, but this Offramp reads {}", schema, kReportSchema));
     RunReport report;
@@ -282,6 +293,19 @@ Result<RunReport> parse_report(std::string_view text, const std::string& file) {
   }
 }
 
+}  // namespace
+
+Result<RunReport> parse_report(std::string_view text, const std::string& file) {
+  return parsed(text, file, nullptr);
+}
+
+Result<RunReport> decode_report(std::string_view text) {
+  std::uint64_t a_week = std::uint64_t{1} << 59;
+  Result<RunReport> report = parsed(text, "it", &a_week);
+  if (report && report->version != OFFRAMP_VERSION) return failure("another version of Offramp wrote it");
+  return report;
+}
+
 Result<RunReport> read_report(const std::string& file) {
   const auto refusal = [&file](const std::string& what) {
     return failure(fmt::format("cannot read {}: {}", printable(file), what));
@@ -293,6 +317,16 @@ Result<RunReport> read_report(const std::string& file) {
     return failure(
         fmt::format("{0} is a recording; offramp replay {0} --report FILE makes a report", printable(file)));
   return parse_report(read.text, file);
+}
+
+BackendResult read_backend_result(const Json& json) try {
+  BackendResult result;
+  const Node root(json, "");
+  Reader reader(root);
+  describe(reader, result);
+  return result;
+} catch (const Malformed& malformed) {
+  throw std::invalid_argument(malformed.text);
 }
 
 }  // namespace offramp

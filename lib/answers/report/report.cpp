@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
-#include "lib/answers/report/encode_report.hpp"
 #include "lib/answers/report/lanes.hpp"
+#include "lib/answers/report/read_report.hpp"
 #include "lib/answers/report/report_timeline.hpp"
 #include "lib/answers/report/sentences.hpp"
 #include "lib/base/format.hpp"

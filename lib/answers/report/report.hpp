@@ -4,6 +4,8 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lib/answers/replay/replay_result.hpp"
@@ -32,15 +34,15 @@ struct SettledJob {
 std::string text_of_nodes(const std::vector<int>& nodes);
 
 /// A run over one backend, as a world simulates it.
-struct Settled {
-  std::string backend;
-  std::optional<ReplayResult> result;
-  std::string problem = {};           // why there is no result
-  std::string receipts = {};          // a JSON array, see ReplayRecords; empty: none were asked for
-  std::vector<SettledJob> jobs = {};  // empty: the result is of one program
-  std::optional<WholeRun> run = {};   // with the program's computing, which the result does not have
+struct Settled : BackendResult {
+  std::optional<ReplayResult> result = {};
+  std::string receipts = {};                    // a JSON array, see ReplayRecords; empty: none were asked for
+  std::vector<SettledJob> jobs = {};            // empty: the result is of one program
   std::optional<ReportAccounts> accounts = {};  // with details
 };
+inline Settled settled_over(std::string_view backend, ReplayResult result) {
+  return {backend_result_of(backend, result), std::move(result)};
+}
 
 ReportDependences dependences_of(const Counters& counters);
 

@@ -1,6 +1,6 @@
 // The fields of a report, each named once. describe(archive, value) hands the fields of a struct to an
-// archive: the writer and the reader of the JSON (docs/report.md), and those of the encoding in which ranks
-// send their parts. An archive has:
+// archive: the writer and the reader of the JSON (docs/report.md), in which ranks send their parts, too, and
+// the rows of tables. An archive has:
 //
 //   kReads                whether it fills the values
 //   field(name, value)    a number, a text, a truth value, a Time, or a list of such values or of structs; a
@@ -20,7 +20,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "lib/answers/report/run_report.hpp"
+#include "lib/answers/report/lanes.hpp"
 #include "offramp/model/parameter.hpp"
 
 namespace offramp {
@@ -325,6 +325,17 @@ void describe(auto& a, Described<decltype(a), CarriedTime> time) {
   a.field("declined", time.declined);
 }
 
+void describe(auto& a, Described<decltype(a), BackendResult> one) {
+  a.field("backend", one.backend);
+  a.field("problem", one.problem);
+  a.exact("modelled_time", one.modelled_time);
+  a.if_any("run", one.run);
+  describe(a, one.time);
+  a.field("most_declined", one.declined);
+  a.object("stands_on", [&] { describe(a, one.deployment); });
+  a.field("part", one.part);
+}
+
 /// All of them follow from the run.
 void describe_efficiencies(auto& a, const std::optional<Efficiencies>& efficiencies) {
   if (!efficiencies) return;
@@ -345,6 +356,7 @@ void describe(auto& a, Described<decltype(a), ReportLane> lane) {
   a.if_any("certificate", lane.certificate);
   a.named("calls", lane.calls);
   a.field("declines", lane.declines);
+  if constexpr (is_reader<decltype(a)>) lane.declined = reason_of_most(lane.declines);
   a.field("given_up", lane.given_up);
   a.object("wire", [&] { a.counters(lane.wire, kWireFields); });
   a.field("sizes", lane.sizes);

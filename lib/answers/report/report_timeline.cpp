@@ -129,7 +129,7 @@ void keep_drawn_timelines(RunReport& report) {
     if (base == nullptr || (is_baseline(lane.backend) && !is_baseline(base->backend))) base = &lane;
   }
   for (ReportLane& lane : report.lanes) {
-    if (&lane == base || !lane.accounts || !lane.accounts->timeline || !lane.time.carries_program()) continue;
+    if (&lane == base || !lane.accounts || !lane.accounts->timeline || !lane.counts()) continue;
     if (best == nullptr || lane.end() < best->end()) best = &lane;
   }
   for (ReportLane& lane : report.lanes) {

@@ -11,8 +11,8 @@
 
 #include "lib/answers/replay/replay_result.hpp"
 #include "lib/answers/report/answer.hpp"
+#include "lib/answers/report/backend_result.hpp"
 #include "lib/answers/report/call_sites.hpp"
-#include "lib/answers/report/carried.hpp"
 #include "lib/answers/report/run_facts.hpp"
 #include "lib/answers/report/time_kind.hpp"
 #include "lib/base/configuration/configuration.hpp"
@@ -210,14 +210,9 @@ struct ReportAccounts {
 };
 
 /// The run over one backend.
-struct ReportLane {
-  std::string backend;
-  Time modelled_time;           // of the rank that ends last
-  Time communication;           // in MPI calls, of the rank that spends most there
-  std::optional<WholeRun> run;  // with the program's computing; none: not recorded, or in all times
+struct ReportLane : BackendResult {          // without time and deployment in older reports
+  Time communication;                        // in MPI calls, of the rank that spends most there
   std::optional<Efficiencies> efficiencies;  // of the run; follow from it and from the report's computing
-  CarriedTime time;                          // of operations, of all ranks together; none in older reports
-  Deployment deployment;                     // no text in older reports
   std::uint64_t given_up = 0;
   std::string certificate;  // empty: none was made
   std::vector<ReportCall> calls;
@@ -233,9 +228,6 @@ struct ReportLane {
   std::vector<LinkUse> links;  // none: no network, or there are no times
   std::optional<ReplayResult::Disturbance> stragglers;
   std::vector<ReportJob> jobs;  // none: one program
-
-  /// The end of the run, or of the communication if no computing is known.
-  [[nodiscard]] Time end() const { return run ? run->end : modelled_time; }
 };
 
 /// A call of the program where the order of arrival decides, or whether something has arrived.

@@ -48,8 +48,7 @@ std::string overview(const RunReport& report) {
       sum.operations() == sum.count ? "" : why_not_one_each(lane.calls), sum.offloaded, lane.backend,
       sum.declined, sum.routed > 0 ? fmt::format("{} routed to others, ", sum.routed) : "", sum.native,
       lane.time.share() ? fmt::format("; {} of their time carried by it", lane.time.text()) : "");
-  if (!lane.time.carries_program())
-    out += fmt::format("offramp: {}\n", not_carried_text(lane.backend, lane.time, lane.declines));
+  if (!lane.counts()) out += fmt::format("offramp: {}\n", lane.why_not_carried());
   return out;
 }
 
@@ -134,8 +133,8 @@ std::string notes_on_comparison(const RunReport& report) {
   std::string notes;
   for (std::size_t i = 1; i < report.lanes.size(); ++i) {
     const ReportLane& lane = report.lanes[i];
-    if (!lane.time.carries_program()) {
-      notes += fmt::format("offramp: {}\n", not_carried_text(lane.backend, lane.time, lane.declines));
+    if (!lane.counts()) {
+      notes += fmt::format("offramp: {}\n", lane.why_not_carried());
     } else if (const std::string other = other_ground_text(lane.deployment, ground); !other.empty()) {
       notes += fmt::format("offramp: {}: {}\n", lane.backend, other);
     }
@@ -163,8 +162,8 @@ std::vector<ReportAnswerBar> bars_of(const RunReport& report) {
   std::vector<ReportAnswerBar> bars;
   for (const ReportLane& lane : report.lanes) {
     ReportAnswerBar& bar = bars.emplace_back(ReportAnswerBar{lane.backend, {}, {}});
-    if (lane.time.share().value_or(1) < 0.995) bar.note = "carries " + lane.time.text();
-    if (is_baseline(lane.backend) || lane.time.carries_program()) bar.end = lane.end();
+    if (lane.time.is_partial()) bar.note = "carries " + lane.time.text();
+    if (is_baseline(lane.backend) || lane.counts()) bar.end = lane.end();
   }
   sort_bars(bars);
   return bars;
@@ -192,8 +191,7 @@ ReportAnswer answer_of_run(const RunReport& report) {
   answer.why = clauses_text(reasons);
   std::vector<std::string> objections;
   if (lane.run) objections.push_back(unmodelled_text(*lane.run));
-  if (!lane.time.carries_program())
-    objections.push_back(not_carried_text(lane.backend, lane.time, lane.declines));
+  objections.push_back(lane.why_not_carried());
   if (report.arrival_order_dependences > 0)
     objections.push_back(
         fmt::format("it depends on arrival order at {}", counted(report.place_count, "place")));

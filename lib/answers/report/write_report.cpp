@@ -119,8 +119,17 @@ std::string report_text(const RunReport& report) {
   return text + "\n";
 }
 
+std::string encode(const RunReport& report) {
+  return written([&](Writer& writer) { describe(writer, report); })
+      .dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 Json json_of(const ReportAnswer& answer) {
   return written([&](Writer& writer) { describe(writer, answer); });
+}
+
+Json json_of(const BackendResult& result) {
+  return written([&](Writer& writer) { describe(writer, result); });
 }
 
 Json json_of(const ReportLane& lane) {

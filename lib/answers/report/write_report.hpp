@@ -10,10 +10,13 @@ namespace offramp {
 
 /// Indented; what is no UTF-8 is replaced. The report has a lane.
 std::string report_text(const RunReport& report);
+/// What ranks send to the one that puts their parts together: the same in one line, without receipts.
+std::string encode(const RunReport& report);
 
 /// The parts of a report, with the fields of docs/report.md.
 nlohmann::ordered_json json_of(const ReportAnswer& answer);
 nlohmann::ordered_json json_of(const ReportLane& lane);
+nlohmann::ordered_json json_of(const BackendResult& result);
 /// When, where and with what it was made, and "computing" where it is known.
 nlohmann::ordered_json json_of_facts(const RunReport& report);
 nlohmann::ordered_json json_of(const Deployment& deployment);

@@ -27,6 +27,16 @@ Result<int> size_of_machine(const NetworkOptions& network, int needed) {
 
 }  // namespace
 
+NetworkOptions network_for(const Configuration& configuration, int ranks) {
+  NetworkOptions network = configuration.network;
+  network.least_nodes = std::max(network.least_nodes, configuration.machine.nodes);
+  // The ports of a switch are inferred from products of 400 Gb/s.
+  const bool is_large = configuration.machine.layout(ranks).nodes(ranks) > 64;
+  if (network.is_star() && is_large && !configuration.written.contains("network.topology"))
+    network.topology = "fat-tree:32";
+  return network;
+}
+
 std::optional<std::vector<int>> parse_nodes(std::string_view text) {
   std::vector<int> nodes;
   for (const std::string_view part : split(text, ',')) {

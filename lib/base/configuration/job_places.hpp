@@ -1,10 +1,11 @@
-// Assigns nodes of a machine to several jobs.
+// The network of a program's nodes, and the nodes of several jobs.
 #pragma once
 
 #include <optional>
 #include <string_view>
 #include <vector>
 
+#include "lib/base/configuration/configuration.hpp"
 #include "offramp/kernel/result.hpp"
 #include "simulators/network/make_network.hpp"
 
@@ -12,6 +13,10 @@ namespace offramp {
 
 /// Parses a list of nodes such as "0-7,12". nullopt if it is invalid, or has more than 2^20 nodes.
 std::optional<std::vector<int>> parse_nodes(std::string_view text);
+
+/// The network of this many ranks. Unless the user has chosen one, it is a switch as far as the ports of one
+/// product go, and beyond that a fat tree of such switches with as many cables up as down.
+NetworkOptions network_for(const Configuration& configuration, int ranks);
 
 struct JobNodes {
   int nodes = 0;                          // number of nodes that it needs

@@ -459,10 +459,28 @@ class Loader {
 
 }  // namespace
 
+/// The rate of a link, by the name that each backend in use has for it.
+static std::vector<string> link_keys(const Registry& registry, const std::vector<string>& in_use) {
+  std::vector<string> keys;
+  for (const BackendDescription* const backend : registry.all()) {
+    const bool is_host = is_baseline(backend->name);
+    const bool is_used = is_host || std::ranges::any_of(in_use, [&](const string& name) {
+                           return name == "all" || name == backend->name;
+                         });
+    const string_view name = is_host ? "bandwidth" : "link";
+    const Parameter* const link = find_parameter(backend->parameters, name);
+    if (is_used && link != nullptr && link->unit == "Gb/s")
+      keys.push_back(fmt::format("{}.{}", backend->name, name));
+  }
+  return keys;
+}
+
 std::vector<string> resolved_keys(const Override& override, const Registry& registry,
                                   const std::vector<string>& in_use) {
   if (override.key.find('.') != string::npos) return {override.key};
   if (string whole = "machine." + override.key; find_row(whole) != nullptr) return {whole};
+  if (override.key == "link_rate")
+    return link_keys(registry, override.backends.empty() ? in_use : override.backends);
   const bool general = find_row(override.key) != nullptr;
   const bool named = !override.backends.empty();
   if (general && !named) return {override.key};

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+#include "lib/base/configuration/job_places.hpp"
+
 namespace offramp {
 namespace {
 
@@ -29,7 +31,7 @@ Result<std::unique_ptr<Lane>> make_lane(const LaneRequest& request) {
     return failure(fits.error());
   const FaultRates faults = configuration.faults.timeless();
   MachineLayout machine = configuration.machine.layout(request.ranks);
-  machine.switches = switches_of(configuration.network, request.ranks, machine);
+  machine.switches = switches_of(network_for(configuration, request.ranks), request.ranks, machine);
   std::vector<Lane::Member> members;
   for (const std::string& name : names) {
     const BackendDescription* const description = request.registry.find(name);

@@ -17,7 +17,6 @@
 
 #include "lib/answers/replay/free_communication.hpp"
 #include "lib/answers/report/accounts.hpp"
-#include "lib/answers/report/encode_report.hpp"
 #include "lib/answers/report/lanes.hpp"
 #include "lib/answers/report/replay_records.hpp"
 #include "lib/answers/report/report.hpp"
@@ -152,9 +151,9 @@ class SettledBackends {
 };
 
 Settled SettledBackends::over(const std::string& backend, ReplayObserver* observer, ClockReads* clock_reads) {
-  Settled settled{backend, {}, {}};
+  Settled settled{{backend}};
   const std::string problem = problem_of_step([&] { return settle(settled, observer, clock_reads); });
-  return problem.empty() ? std::move(settled) : Settled{backend, {}, problem};
+  return problem.empty() ? std::move(settled) : Settled{{backend, problem}};
 }
 
 /// Returns why there is no result.
@@ -211,9 +210,8 @@ std::vector<Settled> SettledBackends::all() {
   const Configuration& configuration = session_.configuration();
   std::vector<Settled> all;
   if (!recorded_.recording || !recorded_.unsettled.empty()) {
-    all.push_back({configuration.backend,
-                   {},
-                   recorded_.unsettled.empty() ? recorded_.recording.error() : recorded_.unsettled});
+    all.push_back({{configuration.backend,
+                    recorded_.unsettled.empty() ? recorded_.recording.error() : recorded_.unsettled}});
     if (session_.settled_clock() != nullptr && session_.settled_clock()->is_first_run())
       report_lost("file of times", configuration.times, all.back().problem);
     return all;
