@@ -72,7 +72,7 @@ class Advised : public testing::Test {
   Advisor::Options options_;
 };
 
-TEST_F(Advised, RanksWhatReplaysGive) {
+TEST_F(Advised, RanksHardwareByReplayedTime) {
   Advisor advisor(configuration_, registry_, source_, options_);
   advisor.rank_backends();
   ASSERT_EQ(advisor.candidates().size(), registry_.all().size());
@@ -115,7 +115,7 @@ TEST_F(Advised, InfluencesAreThoseOfReplaysWithOtherValues) {
   }
 }
 
-TEST_F(Advised, AlgorithmsAreFasterThanWhatIsChosen) {
+TEST_F(Advised, AlgorithmsAreFasterThanTheChosenOnes) {
   Advisor advisor(configuration_, registry_, source_, options_);
   advisor.rank_backends();
   advisor.weigh();
@@ -169,7 +169,7 @@ TEST_F(Advised, TheMemoryOfItsNodesGivesARange) {
   EXPECT_GE(shared.memory->high, now);
 }
 
-TEST_F(Advised, WhatHardwareDeclinesHasTheSameErrorOnBothSides) {
+TEST_F(Advised, DeclinedOperationsHaveEqualErrorsOnBothSides) {
   // Switches carry the sums. The host carries the exchanges, over either side.
   const auto operation = [](OperationKind kind, std::size_t bytes) {
     Operation one;
@@ -219,7 +219,7 @@ TEST_F(Advised, EndsWhenTimeIsUp) {
   EXPECT_THAT(answer.answer, HasSubstr("no comparison is possible"));
 }
 
-TEST_F(Advised, TriesTheCheapestFirstAndNamesWhatWasNotTried) {
+TEST_F(Advised, TriesTheCheapestFirstAndNamesUntriedBackends) {
   // The first turn of each backend but the host ends at once, which leaves time for three more.
   int turns = 0;
   std::vector<std::string> tried;
@@ -241,7 +241,7 @@ TEST_F(Advised, TriesTheCheapestFirstAndNamesWhatWasNotTried) {
   EXPECT_THAT(answer_text(answer), HasSubstr("not tried (time limit)"));
 }
 
-TEST_F(Advised, CommunicationWithoutAModelIsNamedAndMayLeaveNothingKnown) {
+TEST_F(Advised, CommunicationWithoutAModelIsNamedAndMayPreventAnAnswer) {
   Advisor plain(configuration_, registry_, source_, options_);
   plain.rank_backends();
   const double in_calls = plain.baseline()->run->in_calls.seconds() * 1e9 / 8;
@@ -276,7 +276,7 @@ class AdvisedHalo : public Advised {
 };
 
 /// Without switches that reduce, which would be best without any mix.
-TEST_F(AdvisedHalo, AMixIsWhatAReplayWithItsRoutesTakes) {
+TEST_F(AdvisedHalo, AMixTakesAsLongAsAReplayWithItsRoutes) {
   std::erase_if(options_.backends, [](const BackendDescription* one) { return one->name == "sharp"; });
   Advisor advisor(configuration_, registry_, source_, options_);
   advisor.rank_backends();
@@ -488,7 +488,7 @@ TEST(TunedRules, FollowTheLibrary) {
     EXPECT_EQ(tuning_format_of(library), format) << library;
 }
 
-TEST(ModelErrors, AreOfFiguresThatNothingIsFittedTo) {
+TEST(ModelErrors, UseOnlyFiguresWithoutAFit) {
   static BackendDescription backend;
   backend.validation = []() -> ValidationRows {
     const auto row = [](double published, double ours, bool fitted, const char* bound) {
@@ -512,7 +512,7 @@ TEST(ModelErrors, AreOfFiguresThatNothingIsFittedTo) {
   EXPECT_FALSE(model_errors(bare).all) << "no published figures";
 }
 
-TEST(ModelErrors, OfOperationsDoNotCountFormatsAndRates) {
+TEST(ModelErrors, ExcludeFormatsAndRatesForOperations) {
   static BackendDescription backend;
   backend.validation = []() -> ValidationRows {
     ValidationRows rows(12);
@@ -634,7 +634,7 @@ TEST_F(ACurve, DoesNotTryMoreRanksThanHardwareHasOutgrown) {
   EXPECT_THAT(lacking_text(found, "aie"), HasSubstr("aie has no valid result at 512, 600 ranks: "));
 }
 
-TEST_F(ACurve, OfHardwareThatPaysNowhereSaysWhichComesClosest) {
+TEST_F(ACurve, ReportsThatNoHardwarePays) {
   RankCurve found = curve({"host", "dpu", "tinsel"});
   found.refuse(3, "there is no such grid");
   for (const int ranks : {2, 4}) {
@@ -645,7 +645,7 @@ TEST_F(ACurve, OfHardwareThatPaysNowhereSaysWhichComesClosest) {
   EXPECT_TRUE(paying_ranges(found, "tinsel").empty());
 }
 
-TEST_F(ACurve, ThatIsCutShortKeepsWhatIsKnown) {
+TEST_F(ACurve, ThatIsCutShortKeepsItsResults) {
   int asked = 0;
   options_.progress = [&asked](const std::string& what) { return what.empty() || ++asked <= 3; };
   RankCurve found = curve({"host", "aie"});

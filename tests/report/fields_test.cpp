@@ -147,7 +147,7 @@ void make_older(Json& json) {
   json = std::move(older);
 }
 
-TEST_P(SomeReport, OfBeforeIsRead) {
+TEST_P(SomeReport, IsReadInOlderFormats) {
   const RunReport report = some_report(GetParam());
   Json json = Json::parse(report_text(report));
   make_older(json);
@@ -156,7 +156,7 @@ TEST_P(SomeReport, OfBeforeIsRead) {
   EXPECT_EQ(encode(*again), encode(report));
 }
 
-TEST(ReportLanes, OfRanksAddUp) {
+TEST(ReportLanes, AddUpOverRanks) {
   ReportLane sum;
   std::vector<ReportLane> parts;
   for (unsigned seed = 0; seed < 4; ++seed) {

@@ -91,7 +91,7 @@ TEST(Commands, AreInTheCompletion) {
   for (const CommandDescription* one : shown()) EXPECT_THAT(script, HasSubstr(one->name));
 }
 
-TEST(ExitCodes, SayWhatEachSubcommandMeansByThem) {
+TEST(ExitCodes, DescribeTheirMeaningInEachSubcommand) {
   CommandLine line;
   const std::vector<CommandEntry> all = catalogue(line.app());
   std::map<std::string, std::string> texts;
@@ -111,7 +111,7 @@ TEST(ExitCodes, SayWhatEachSubcommandMeansByThem) {
 
 /// Options of one name take the same value and have the same help in all subcommands, except for these, with
 /// the reason.
-TEST(Options, AreTheSameInAllSubcommandsThatHaveThem) {
+TEST(Options, AreConsistentAcrossSubcommands) {
   const std::map<std::string, std::string> kDiffer = {
       {"--backend", "one that carries a run, or several in a replay"},
       {"--compare", "a run's is a key"},
@@ -145,7 +145,7 @@ TEST(Options, AreTheSameInAllSubcommandsThatHaveThem) {
   }
 }
 
-TEST(Options, OfTheModelledMachineAreInEverySubcommandThatAsksAboutOne) {
+TEST(Options, ForTheModelledMachineAreInEverySubcommandThatNeedsOne) {
   CommandLine line;
   for (const char* name : {"run", "replay", "predict", "explain", "info", "check", "advise"}) {
     const CLI::App& app = *line.app().get_subcommand(name);
