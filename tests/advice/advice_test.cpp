@@ -73,7 +73,7 @@ class Advised : public testing::Test {
   Advisor::Options options_;
 };
 
-TEST_F(Advised, RanksWhatReplaysGive) {
+TEST_F(Advised, RanksHardwareByReplayedTime) {
   Advisor advisor(configuration_, registry_, source_, options_);
   advisor.rank_backends();
   ASSERT_EQ(advisor.candidates().size(), registry_.all().size());
@@ -116,7 +116,7 @@ TEST_F(Advised, InfluencesAreThoseOfReplaysWithOtherValues) {
   }
 }
 
-TEST_F(Advised, AlgorithmsAreFasterThanWhatIsChosen) {
+TEST_F(Advised, AlgorithmsAreFasterThanTheChosenOnes) {
   Advisor advisor(configuration_, registry_, source_, options_);
   advisor.rank_backends();
   advisor.weigh();
@@ -170,7 +170,7 @@ TEST_F(Advised, TheMemoryOfItsNodesGivesARange) {
   EXPECT_GE(shared.memory->high, now);
 }
 
-TEST_F(Advised, WhatHardwareDeclinesHasTheSameErrorOnBothSides) {
+TEST_F(Advised, DeclinedOperationsHaveEqualErrorsOnBothSides) {
   // Switches carry the sums. The host carries the exchanges, over either side.
   const auto operation = [](OperationKind kind, std::size_t bytes) {
     Operation one;
@@ -220,7 +220,7 @@ TEST_F(Advised, EndsWhenTimeIsUp) {
   EXPECT_THAT(answer.answer, HasSubstr("no comparison is possible"));
 }
 
-TEST_F(Advised, TriesTheCheapestFirstAndNamesWhatWasNotTried) {
+TEST_F(Advised, TriesTheCheapestFirstAndNamesUntriedBackends) {
   // The first turn of each backend but the host ends at once, which leaves time for three more.
   int turns = 0;
   std::vector<std::string> tried;
@@ -242,7 +242,7 @@ TEST_F(Advised, TriesTheCheapestFirstAndNamesWhatWasNotTried) {
   EXPECT_THAT(answer_text(answer), HasSubstr("not tried (time limit)"));
 }
 
-TEST_F(Advised, CommunicationWithoutAModelIsNamedAndMayLeaveNothingKnown) {
+TEST_F(Advised, CommunicationWithoutAModelIsNamedAndMayPreventAnAnswer) {
   Advisor plain(configuration_, registry_, source_, options_);
   plain.rank_backends();
   const double in_calls = plain.baseline()->run->in_calls.seconds() * 1e9 / 8;
@@ -660,7 +660,7 @@ TEST_F(ACurve, DoesNotTryMoreRanksThanHardwareHasOutgrown) {
   EXPECT_THAT(lacking_text(found, "aie"), HasSubstr("aie has no valid result at 512, 600 ranks: "));
 }
 
-TEST_F(ACurve, OfHardwareThatPaysNowhereSaysWhichComesClosest) {
+TEST_F(ACurve, ReportsThatNoHardwarePays) {
   RankCurve found = curve({"host", "dpu", "tinsel"});
   found.refuse(3, "there is no such grid");
   for (const int ranks : {2, 4}) {
@@ -671,7 +671,7 @@ TEST_F(ACurve, OfHardwareThatPaysNowhereSaysWhichComesClosest) {
   EXPECT_TRUE(paying_ranges(found, "tinsel").empty());
 }
 
-TEST_F(ACurve, ThatIsCutShortKeepsWhatIsKnown) {
+TEST_F(ACurve, ThatIsCutShortKeepsItsResults) {
   int asked = 0;
   options_.progress = [&asked](const std::string& what) { return what.empty() || ++asked <= 3; };
   RankCurve found = curve({"host", "aie"});

@@ -221,7 +221,7 @@ TEST_F(AnAnswer, NamesTheThreadThatMakesProgressWhereNoAlgorithmCan) {
   EXPECT_EQ(thread->end, answer.end);
 }
 
-TEST_F(AnAnswer, SaysWhatTheMemoryOfItsNodesMakesOfIt) {
+TEST_F(AnAnswer, ReportsTheEffectOfTheNodesMemory) {
   use({"dpu"});
   configuration_.machine.ranks_per_node = 8;
   const Tapes tapes = shift(16, 1, kMi, 2);

@@ -66,7 +66,7 @@ TEST(AieMessages, ThatAreLongWaitForTheirReceiver) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-TEST(AieMessages, OfEightBytesCostTheMachineFarLessThanAMicrosecond) {
+TEST(AieMessages, WithEightBytesAreModelledInLessThanAMicrosecond) {
   Driver driver;
   ManyUnits units;
   const Transfer transfer = message(2, 8);
@@ -182,7 +182,7 @@ TEST(AieBackend, NamesOfTwoLimitsTheOneThatIsHit) {
   EXPECT_EQ(reason(21), "21 ranks, but the array has 20 tiles");  // the identifiers would allow 65 messages
 }
 
-TEST(AieExplain, DrawsAPlacementAndSaysWhatDoesNotFit) {
+TEST(AieExplain, DrawsAPlacementOrNamesTheError) {
   Driver driver;
   const ExplainTopic& placement = aie_backend().topics[0];
   const std::vector<std::string> words = {"ranks=127", "bytes=16"};

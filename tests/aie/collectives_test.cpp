@@ -179,7 +179,7 @@ TEST(AieCollectives, AddNumbersOf64Bits) {
   }
 }
 
-TEST(AieCollectives, StreamWhatDoesNotFitIntoATile) {
+TEST(AieCollectives, StreamDataThatExceedsATile) {
   for (const int ranks : {2, 3, 7}) {
     Cluster cluster(ranks, aie_backend());
     ASSERT_EQ(cluster.run([](ClusterRank& rank) { return everything(rank, 60001, false); }), "");
@@ -323,7 +323,7 @@ INSTANTIATE_TEST_SUITE_P(Of, BetweenRanks,
                          testing::Combine(testing::Values(2, 3, 7, 8, 11, 15),
                                           testing::Values(4U, 16U, 1000U, 6000U)));
 
-TEST(AieForecast, OfAReductionCountsTheTreeTime) {
+TEST(AieForecast, CountsTheTreeTimeOfAReduction) {
   const Settings settings = settings_with({{"data", {0, "tiles"}}, {"window", {8192, {}}}});
   Operation operation;
   operation.kind = OperationKind::kReduce;
@@ -347,7 +347,7 @@ TEST(AieForecast, OfAReductionCountsTheTreeTime) {
   }
 }
 
-TEST(AieForecast, OfManyRanksFits) {
+TEST(AieForecast, DeclinesMoreRanksThanTheArrayHolds) {
   const Settings settings = Settings::defaults(aie_backend().parameters);
   for (const OperationKind kind : {OperationKind::kReduce, OperationKind::kGather, OperationKind::kBcast}) {
     Operation operation;

@@ -37,7 +37,7 @@ Planned checked(const Tree& tree, int window, int data, Placement placement) {
   return planned;
 }
 
-TEST(Plans, OfTheTreesThatTheOriginalToolsCouldNotPlace) {
+TEST(Plans, PlaceTreesThatTheOriginalToolsCouldNotPlace) {
   for (const int kernels : {127, 255}) {
     for (const Placement placement : {Placement::kAuto, Placement::kSnake, Placement::kRefined}) {
       const Planned planned = checked(Tree::filled(kernels, 2), 16, 16, placement);
@@ -49,7 +49,7 @@ TEST(Plans, OfTheTreesThatTheOriginalToolsCouldNotPlace) {
   }
 }
 
-TEST(Plans, OfNAryTreesThatFillTheArray) {
+TEST(Plans, PlaceNAryTreesThatFillTheArray) {
   for (int arity = 2; arity <= 13; ++arity) {
     const Planned planned = checked(Tree::filled(400, arity), 16, 16, Placement::kAuto);
     std::printf("%d-ary, 400 kernels: %.3f s, %d shared %s\n", arity, planned.seconds, planned.shared,
@@ -120,7 +120,7 @@ TEST(VectorCode, TakesACycleForEachAccessThatMeetsOthers) {
   EXPECT_EQ(timing.reduce(Code::kScalar, 2, 256, 1024, 1, 4), timing.cycles(83 * 256));
 }
 
-TEST(Plans, OfATreeAreTheSameEveryTime) {
+TEST(Plans, AreDeterministic) {
   const Tree tree = Tree::filled(100, 6);
   const Plan first = plan_of(tree, 64, 64, Placement::kRefined);
   const Plan second = plan_of(tree, 64, 64, Placement::kRefined);
@@ -129,7 +129,7 @@ TEST(Plans, OfATreeAreTheSameEveryTime) {
     EXPECT_EQ(first.connections[i].route, second.connections[i].route);
 }
 
-TEST(Plans, OfAThousandRandomTreesKeepEveryLimit) {
+TEST(Plans, KeepEveryLimitWithAThousandRandomTrees) {
   std::mt19937 random(7);
   const ArraySpec array;
   int placed = 0;

@@ -85,7 +85,7 @@ TEST(Windows, ThroughDmaAreFourBuffers) {
   EXPECT_GT(log.sent[4], log.received[0] + 5000);
 }
 
-TEST(Windows, OfAMulticastWaitForTheSlowestConsumer) {
+TEST(Windows, WaitForTheSlowestConsumerOfAMulticast) {
   Network network(published_timing());
   const Network::Ends ends = network.multicast({3, 9}, 16);
   Log producer;

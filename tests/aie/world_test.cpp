@@ -232,7 +232,7 @@ Task<void> incast(RankHandle& rank, Time late) {
   (void)co_await rank.send(0, kMebibyte);
 }
 
-TEST(AieWorld, AnIncastTakesTheTimeOfTheReceiversPortWhoeverIsLate) {
+TEST(AieWorld, AnIncastTakesTheTimeOfTheReceiversPortEvenIfASenderIsLate) {
   for (const Time late : {Time(), Time::ms(1)})
     expect_near(end_of(16, [late](RankHandle& rank) { return incast(rank, late); }),
                 port_bound(15 * kMebibyte));

@@ -84,7 +84,7 @@ class ConfigurationFrom : public testing::Test {
   Registry registry_;
 };
 
-TEST_F(ConfigurationFrom, NothingIsTheHostBackendWithASummary) {
+TEST_F(ConfigurationFrom, NoFileIsTheHostBackendWithASummary) {
   auto c = load();
   ASSERT_TRUE(c) << c.error();
   EXPECT_EQ(c->backend, "host");
@@ -273,7 +273,7 @@ TEST_F(ConfigurationFrom, AFileThatWasFoundNamesNoOutputOutsideOfItsFolder) {
   }
 }
 
-TEST_F(ConfigurationFrom, NothingIsLoadedFromAPluginFolderThatEverybodyMayWrite) {
+TEST_F(ConfigurationFrom, APluginFolderThatAllUsersMayWriteIsRefused) {
   ASSERT_EQ(chmod(directory_.c_str(), 0777), 0);
   EXPECT_NE(variable_error("OFFRAMP_PLUGIN_PATH", directory_).find("is writable by all users"),
             std::string::npos);
@@ -315,7 +315,7 @@ TEST_F(ConfigurationFrom, UnknownVariablesAreErrorsWithSuggestion) {
             std::string::npos);
 }
 
-TEST_F(ConfigurationFrom, AValueThatIsNotAllowedIsAnErrorNamingWhatIs) {
+TEST_F(ConfigurationFrom, AForbiddenValueIsAnErrorThatListsTheAllowedValues) {
   EXPECT_EQ(error("clock = 'modell'\n"),
             "offramp.toml:1: \"modell\" is not allowed for clock; allowed: wall, settled, model; did you "
             "mean \"model\"?");
@@ -387,7 +387,7 @@ TEST_F(ConfigurationFrom, WrongTypesAreErrors) {
   EXPECT_EQ(error("[clock]\n"), "offramp.toml:1: clock is a key, not a section");
 }
 
-TEST_F(ConfigurationFrom, TheSameKeyTwiceIsAnError) {
+TEST_F(ConfigurationFrom, ADuplicateKeyIsAnError) {
   EXPECT_NE(error("clock = 'wall'\nclock = 'wall'\n").find("offramp.toml:2: not valid TOML"),
             std::string::npos);
   EXPECT_NE(error("[zrlmpi]\n[zrlmpi]\n").find("offramp.toml:2:"), std::string::npos);
@@ -444,7 +444,7 @@ TEST_F(ConfigurationFrom, AParameterWithoutABackendIsSetForAllOfTheCommandLineTh
   EXPECT_EQ(twice->settings_for(other)->integer("mtu"), 3000);
 }
 
-TEST_F(ConfigurationFrom, AFactorIsOfWhatTheParameterWouldBe) {
+TEST_F(ConfigurationFrom, AFactorMultipliesTheOtherwiseEffectiveValue) {
   around_.overrides = {{"zrlmpi.timeout", "x0.5", "--set zrlmpi.timeout"}};
   auto c = load("[zrlmpi]\ntimeout = '3us'\n");
   ASSERT_TRUE(c) << c.error();
@@ -457,7 +457,7 @@ TEST_F(ConfigurationFrom, AFactorIsOfWhatTheParameterWouldBe) {
   EXPECT_NE(load().error(), "") << "a choice has no multiple";
 }
 
-TEST_F(ConfigurationFrom, AFactorThatGivesNothingIsRefused) {
+TEST_F(ConfigurationFrom, AFactorWithAnInvalidResultIsRefused) {
   for (const char* key : {"zrlmpi.timeout", "zrlmpi.mtu"}) {
     around_.overrides = {{key, "x0", "--set it"}};
     EXPECT_THAT(load().error(), testing::HasSubstr(fmt::format("--set it: x0 of {}", key)));
@@ -470,7 +470,7 @@ TEST_F(ConfigurationFrom, AFactorThatGivesNothingIsRefused) {
   }
 }
 
-TEST_F(ConfigurationFrom, AFactorOfWhatAnotherSettingSaysHoldsOrIsRefused) {
+TEST_F(ConfigurationFrom, AFactorOfAnInheritedValueAppliesOrIsRefused) {
   // Like the NIC of a host: below a tenth, the card's value applies.
   static const Parameter table[] = {real("latency", "ns", 0, {0, 1e9}, "seed", "0: of the card")};
   static const BackendDescription card{
@@ -557,7 +557,7 @@ TEST_F(ConfigurationFrom, ARelativeOrMissingPluginFolderIsAnError) {
   EXPECT_NE(variable_error("OFFRAMP_PLUGIN_PATH", directory_).find("cannot load plugin"), std::string::npos);
 }
 
-TEST(RegistryOfBackends, RefusesWhatCannotBeUsed) {
+TEST(RegistryOfBackends, RefusesUnusableBackends) {
   Registry registry;
   EXPECT_EQ(registry.add(&quiet(), "x").error(), "");
   EXPECT_EQ(registry.add(&quiet(), "x").error(), "x: backend \"host\" already exists");
@@ -625,7 +625,7 @@ TEST(Words, AreReadBackAsWritten) {
   EXPECT_FALSE(parse_operation("Bkast"));
 }
 
-TEST(Names, OfMpiAndCMeanTheSame) {
+TEST(Names, FromMpiAndCAreEquivalent) {
   EXPECT_EQ(parse_operation("Bcast"), OperationKind::kBcast);
   EXPECT_EQ(parse_operation("MPI_Allreduce"), OperationKind::kAllreduce);
   EXPECT_EQ(parse_operation("MPI_Reduce_scatter_block"), OperationKind::kReduceScatter);

@@ -61,7 +61,7 @@ TEST(AFaultScript, IsReadBackAsItIsWritten) {
   }
 }
 
-TEST(AFaultScript, IsRefusedWithTheEventAndWhatIsAllowed) {
+TEST(AFaultScript, IsRefusedWithTheEventAndTheAllowedValues) {
   EXPECT_EQ(error_of("lose 0>1\nloose 0>1"),
             "event 2: unknown fault \"loose\"; known: lose, duplicate, reorder, corrupt, delay, down");
   EXPECT_EQ(error_of("lose 0>x"), "event 1: \"0>x\" is not a link such as 0>1, *>2, or 0>1/3");
@@ -89,7 +89,7 @@ TEST(FaultsAtModelledTimes, DependOnTheTimeOfTheLinkAlone) {
   EXPECT_NEAR(down, 1000, 100);
 }
 
-TEST(ARecordOfFaults, IsAPrivateScriptOfWhatHappened) {
+TEST(ARecordOfFaults, IsAPrivateScriptOfTheFaults) {
   std::string folder = (std::filesystem::temp_directory_path() / "offramp-record-XXXXXX").string();
   ASSERT_NE(mkdtemp(folder.data()), nullptr);
   const std::string path = folder + "/record";

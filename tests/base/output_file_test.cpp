@@ -40,7 +40,7 @@ class OutputFileTest : public testing::Test {
   fs::path folder_;
 };
 
-TEST_F(OutputFileTest, ProbeNamesTheReasonAndLeavesNothing) {
+TEST_F(OutputFileTest, ProbeNamesTheReasonAndLeavesNoFile) {
   EXPECT_EQ(check_output(path("a")).error(), "");
   EXPECT_EQ(files(), 0U);
   EXPECT_EQ(check_output(path("none/a")).error(), "there is no folder \"" + path("none") + "\"");
@@ -66,7 +66,7 @@ TEST_F(OutputFileTest, AnUnfinishedFileLeavesTheOldOne) {
   EXPECT_EQ(files(), 1U);
 }
 
-TEST_F(OutputFileTest, ASignalHandlerRemovesOnlyWhatHasNoName) {
+TEST_F(OutputFileTest, ASignalHandlerRemovesOnlyUnfinishedFiles) {
   ASSERT_EQ(write_output(path("a"), "whole").error(), "");
   unlink_unfinished();
   EXPECT_EQ(contents(path("a")), "whole");
@@ -94,7 +94,7 @@ TEST_F(OutputFileTest, LinksAndPermissionsStay) {
   EXPECT_EQ(status.st_mode & 0777, 0640U);
 }
 
-TEST_F(OutputFileTest, ALinkToNothingStaysAndItsTargetIsMade) {
+TEST_F(OutputFileTest, ADanglingLinkStaysAndItsTargetIsCreated) {
   fs::create_symlink("target", path("first"));
   fs::create_symlink("first", path("link"));
   ASSERT_EQ(write_output(path("link"), "new").error(), "");
@@ -248,7 +248,7 @@ TEST_F(OutputFileTest, ADescriptorOfThisProcessIsWrittenTo) {
 
 // --- files that have their name from the beginning ---
 
-TEST_F(OutputFileTest, ANamedOutputReplacesWhatWasThereAtOnce) {
+TEST_F(OutputFileTest, ANamedOutputReplacesTheOldFileAtOnce) {
   ASSERT_EQ(write_output(path("a"), "old").error(), "");
   Result<OpenFile> first = open_named_output(path("a"), Naming::kTyped, true);
   ASSERT_TRUE(first);

@@ -30,7 +30,7 @@ Operation of(OperationKind kind) {
 constexpr OperationKind kLaterKinds[] = {OperationKind::kCount, static_cast<OperationKind>(63),
                                          static_cast<OperationKind>(64), static_cast<OperationKind>(255)};
 
-TEST(OperationKinds, AreToldApartByWhatTheyDo) {
+TEST(OperationKinds, AreClassifiedByTheirSemantics) {
   EXPECT_EQ(names_where(reduces),
             (Names{"allreduce", "exscan", "reduce", "reduce_scatter", "reduce_scatterv", "scan"}));
   EXPECT_EQ(names_where(has_root),
@@ -41,7 +41,7 @@ TEST(OperationKinds, AreToldApartByWhatTheyDo) {
             (Names{"allgather", "alltoall", "gather", "reduce_scatter", "scatter"}));
 }
 
-TEST(ReduceFunctions, AreToldApartByWhatTheyDo) {
+TEST(ReduceFunctions, AreClassifiedByTheirSemantics) {
   Names logical;
   Names bitwise;
   for (int i = 0; i <= static_cast<int>(ReduceFunction::kUser); ++i) {
@@ -53,7 +53,7 @@ TEST(ReduceFunctions, AreToldApartByWhatTheyDo) {
   EXPECT_EQ(bitwise, (Names{"band", "bor", "bxor"}));
 }
 
-TEST(ElementTypes, AreToldApartByTheirValues) {
+TEST(ElementTypes, AreClassifiedByTheirValues) {
   Names integers;
   Names reals;
   for (int i = 0; i <= static_cast<int>(ElementType::kMixed); ++i) {

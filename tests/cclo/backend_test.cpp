@@ -182,7 +182,7 @@ TEST(CcloMessages, AreNumberedSegmentBySegment) {
   }
 }
 
-TEST(CcloMessages, OfARendezvousAreNotNumbered) {
+TEST(CcloMessages, AreNotNumberedInARendezvous) {
   const Configuration configuration = configuration_of(settings_with({{"profile", word("gen2")}}));
   Spec spec = configuration.spec;
   Driver driver(configuration, spec, 0, 2);
@@ -273,7 +273,7 @@ TEST(CcloBackend, NamesTheMemoryThatWouldHoldTheCommunicator) {
     EXPECT_EQ(other.remedy, nullptr) << other.reason;
 }
 
-TEST(CcloBackend, DeclinesWhatTheArithmeticUnitLacks) {
+TEST(CcloBackend, DeclinesOperationsThatTheArithmeticUnitLacks) {
   Backendless first;
   Backendless second({{"profile", word("gen2")}});
   Operation o = operation(OperationKind::kAllreduce);
@@ -389,7 +389,7 @@ TEST(CcloBackend, LongMessagesWaitForBuffersThatALateReceiverHolds) {
   }
 }
 
-TEST(CcloBackend, WaitingForAMatchOccupiesNothing) {
+TEST(CcloBackend, WaitingForAMatchOccupiesNoUnit) {
   Backendless b;
   std::vector<Passage> replies;
   for (int i = 0; i < 10; ++i) {
@@ -436,7 +436,7 @@ TEST(CcloBackend, LossIsRepairedOverTcpAndAnErrorOverUdp) {
   EXPECT_GT(tcp->wire().retransmissions, 0U);
 }
 
-TEST(CcloBackend, IsTheSameWithAndWithoutMemory) {
+TEST(CcloBackend, TakesEqualTimeWithAndWithoutEarlierMessages) {
   Backendless warm;
   Time begin;
   for (const std::size_t bytes : {0U, 8U, 1000U, 65536U, 65537U, 2000000U}) {
@@ -572,7 +572,7 @@ TEST(CcloCollectives, SurviveFaultsOverTcp) {
   }
 }
 
-TEST(CcloCollectives, TellEveryRankThatIsHurtByALossOverUdp) {
+TEST(CcloCollectives, NotifyEveryRankThatALossOverUdpAffects) {
   ClusterOptions options;
   options.faults = {4, 0.05, 0, 0};
   Cluster cluster(4, cclo_backend(), settings_with({{"transport", word("udp")}}), options);

@@ -32,7 +32,7 @@ TEST(CcloPublished, AConfigurationCallTakes235Cycles) {  // fitted
   }
 }
 
-TEST(CcloPublished, UdpCarriesWhatWasMeasured) {  // held out: the framing is counted, not fitted
+TEST(CcloPublished, UdpReachesTheMeasuredRate) {  // held out: the framing is counted, not fitted
   const Spec spec = udp_spec();
   const std::pair<int, double> table[] = {{64, 49.23},   {192, 74.42},  {256, 79.50}, {320, 82.90},
                                           {384, 85.33},  {448, 87.16},  {512, 88.58}, {576, 89.72},

@@ -126,7 +126,7 @@ TEST(CcloExchangeMemory, HasTheCommunicatorBehindTheRxDescriptors) {
     EXPECT_NE(layout_of(Profile::kSeed).communicators_offset(n), 0x1244U) << "no count gives the dump's";
 }
 
-TEST(CcloExchangeMemory, HoldsWhatFits) {
+TEST(CcloExchangeMemory, HasRoomForALimitedNumberOfRanks) {
   const Layout& seed = layout_of(Profile::kSeed);
   EXPECT_EQ(seed.most_buffers(4), 54U);
   EXPECT_EQ(seed.free_words(16), 365U);
@@ -141,7 +141,7 @@ TEST(CcloExchangeMemory, HoldsWhatFits) {
   EXPECT_EQ(most_ranks(Profile::kGen2), 310U);
 }
 
-TEST(CcloExchangeMemory, OfTheSecondGenerationHasSixConfigurationsBehindTheCommunicator) {
+TEST(CcloExchangeMemory, HasSixConfigurationsBehindTheCommunicatorInTheSecondGeneration) {
   const Layout& layout = layout_of(Profile::kGen2);
   const std::uint64_t communicator = layout.communicators_offset(16);
   EXPECT_EQ(communicator, 0x1c8U);
@@ -217,7 +217,7 @@ TEST(CcloDriver, DeclinesRxBuffersThatDoNotFit) {
   EXPECT_NE(Engine({{"transport", word("rdma")}}, 0, 2).driver.problem(), "");
 }
 
-TEST(CcloDriver, EvictsWhatWasUsedLongestAgo) {
+TEST(CcloDriver, EvictsTheLeastRecentlyUsedEntry) {
   Engine engine({}, 0, 20);  // 102 of 365 words
   Driver& driver = engine.driver;
   EXPECT_EQ(driver.place(20, 0, 0).cost, Time());
@@ -233,7 +233,7 @@ TEST(CcloDriver, EvictsWhatWasUsedLongestAgo) {
   EXPECT_EQ(engine.words(0xa44, 2), (std::vector<std::uint32_t>{72, 3}));
 }
 
-TEST(CcloConfiguration, ChecksWhatTheFirmwareChecks) {
+TEST(CcloConfiguration, IsCheckedAsByTheFirmware) {
   Spec gen1;
   EngineState state;
   const auto one = [&](Gen1Config f, std::uint32_t v) {
@@ -308,7 +308,7 @@ TEST(CcloHeader, IsTheSecondGenerationsByteForByte) {
   EXPECT_EQ(decode(Generation::kSecond, image), data);
 }
 
-TEST(CcloHeader, OfTheFirstGenerationHasFourWords) {
+TEST(CcloHeader, HasFourWordsInTheFirstGeneration) {
   Header header;
   header.set(HeaderField::kCount, 1024);
   header.set(HeaderField::kTag, 25);
@@ -405,7 +405,7 @@ TEST(CcloRxPool, GoesThroughItsStates) {
   EXPECT_EQ(p.space.read(0x804 + 24), 100U) << "rx_len of descriptor 0";
 }
 
-TEST(CcloRxPool, OverwritesNothingBeforeItIsClaimed) {
+TEST(CcloRxPool, KeepsMessagesUntilTheyAreClaimed) {
   Pool p(Profile::kSeed);
   (void)p.pool.enqueue();
   for (std::uint32_t i = 0; i < 4; ++i) EXPECT_EQ(p.pool.fill({8, kTagAny, 1, i + 1}), i);

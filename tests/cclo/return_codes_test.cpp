@@ -360,7 +360,7 @@ TEST(CcloReturnCodes, AriseInTheSecondGenerationAsTheTableSays) {
   expect_all(Generation::kSecond, {{"profile", word("gen2")}}, all);
 }
 
-TEST(CcloReturnCodes, OfTheSecondGenerationAddUp) {
+TEST(CcloReturnCodes, CombineInTheSecondGeneration) {
   Rig rig(2, {{"profile", word("gen2")}});
   EXPECT_EQ(copy_at(rig, kElsewhere, rig.put(0, Floats(25))), 0x14U) << "decode error, and not okay";
   EXPECT_EQ(copy(rig), 0U) << "the next call is a new one";
@@ -385,7 +385,7 @@ TEST(CcloReturnCodes, UnknownCallsOfTheFirstGenerationSucceed) {
   }
 }
 
-TEST(CcloReturnCodes, ARankThatTheCommunicatorDoesNotHaveHearsAndSaysNothing) {
+TEST(CcloReturnCodes, ARankOutsideTheCommunicatorDoesNotCommunicate) {
   for (const Values& values : {Values(), Values{{"profile", word("gen2")}}}) {
     Rig rig(2, values);
     EXPECT_EQ(rig.call(0, send_to(rig, 7)), 0U) << "complete at the sender";

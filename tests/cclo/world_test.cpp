@@ -255,7 +255,7 @@ TEST(CcloHostData, IsCopiedToTheCardBeforeACallAndBackBehindIt) {
   EXPECT_LT(direct, engine + 18 * 1.6);
 }
 
-TEST(CcloHostData, OfConcurrentCallsSharesPcie) {
+TEST(CcloHostData, SharesPcieAmongConcurrentCalls) {
   const auto slow = [](const char* driver) { return Values{{"pcie", number(20)}, {"driver", word(driver)}}; };
   const double bytes = static_cast<double>(kMebibyte) * 8 / 20e9 * 1e6 * 16;
   const auto bcasts = [](RankHandle& rank) { return start_16(rank, bcast_of(2, kMebibyte)); };
@@ -347,7 +347,7 @@ TEST(CcloWorld, ABlockingSendEndsOnceAllButTheTransmitBufferHasLeft) {
   EXPECT_GE(sender_is_free(8 * kMebibyte, {{"transport", word("udp")}}), 8 * kMebibyte * 8 / 100e9 * 1e6);
 }
 
-TEST(CcloMemory, LimitsWhatTheEnginesStreamsNeedOfIt) {
+TEST(CcloMemory, LimitsTheEnginesStreams) {
   const auto time = [](int channels, double bandwidth) {
     return end_of(
         2, [](RankHandle& rank) { return start_16(rank, bcast_of(2, kMebibyte)); },

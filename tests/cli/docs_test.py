@@ -179,7 +179,7 @@ class Figures(unittest.TestCase):
         ("docs/backends/aie.md", "**barrier** an allreduce of 16 bytes", "backends/aie/planner.hpp", "kBarrierBytes = 16;"),
         ("docs/backends/aie.md", "5-bit identifiers on two channels", "backends/aie/messages.hpp", "kIdentifiers = 32;"),
         ("docs/backends/aie.md", "allows each of these plans 1 s", "tests/aie/plan_test.cpp", "kLimit = 1;"),
-        ("docs/backends/aie.md", "as are 1,000 random trees", "tests/aie/plan_test.cpp", "OfAThousandRandomTreesKeepEveryLimit"),
+        ("docs/backends/aie.md", "as are 1,000 random trees", "tests/aie/plan_test.cpp", "KeepEveryLimitWithAThousandRandomTrees"),
         ("docs/backends/tinsel.md", "from 0x01804000 on", "simulators/tinsel/table.hpp", "kFirstBeat = 0x01804000 / kBeatBytes;"),
         ("docs/backends/tinsel.md", "Boards of 4 x 4 mailboxes; 64 threads", "simulators/tinsel/spec.hpp",
          "kThreadsPerMailbox = 64;"),

@@ -160,7 +160,7 @@ TEST(DpuBackend, CopiesWithTheMemoryOfItsHosts) {
   EXPECT_GT(end_on("xeon"), 1.5 * end_on("sc23"));
 }
 
-TEST(DpuBackend, WhatHostsDeliverThemselvesIsNotOverlapped) {
+TEST(DpuBackend, DoesNotOverlapDeliveryByHosts) {
   const Settings settings = settings_with({});
   const std::size_t bytes = 100000;
   const Time compute = Time::ms(5);
@@ -200,7 +200,7 @@ TEST(DpuBackend, OverlapsAnAlltoallAsPublished) {
   }
 }
 
-TEST(DpuBackend, DeclinesWhatAnArmCoreCannotDo) {
+TEST(DpuBackend, DeclinesOperationsThatAnArmCoreLacks) {
   const Settings settings = settings_with({});
   const auto backend = dpu_backend().create({0, 4, settings, {}, nullptr});
   Operation operation;
@@ -339,7 +339,7 @@ TEST(DpuForecast, IsTheTimeOfTheProgramsOperation) {
   EXPECT_NE(forecast_of(settings, reduction).declined, "");
 }
 
-TEST(DpuForecast, OfOneRankIsWhatItsHostDoes) {
+TEST(DpuForecast, IsTheHostsTimeForOneRank) {
   for (const std::string delivery : {"hosts", "dpu"}) {
     const Settings settings = settings_with({{"delivery", {0, delivery}}});
     for (int i = 0; i < static_cast<int>(OperationKind::kCount); ++i) {

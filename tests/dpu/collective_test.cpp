@@ -26,7 +26,7 @@ Time last_done(const CollectiveResult& result) {
   return last;
 }
 
-TEST(DpuCollective, TellsEveryRankOnEveryPlatform) {
+TEST(DpuCollective, NotifiesEveryRankOnEveryPlatform) {
   for (const OperationKind kind : kKinds) {
     for (int ranks = 2; ranks <= 9; ++ranks) {
       for (const int per_node : {1, 2, 4}) {

@@ -15,7 +15,7 @@ std::string error_of(const std::string& text) {
   return parse_config(text, "nodes.cfg").error();
 }
 
-TEST(DpuConfigFile, ReadsWhatTheGrammarAllows) {
+TEST(DpuConfigFile, ReadsAllFormsOfTheGrammar) {
   const Result<ConfigFile> result = parse_config(
       "  #   Format version:  1\n"
       "   # rack 7 is down\n"
@@ -77,7 +77,7 @@ TEST(DpuConfigFile, RefusesEveryInvalidExampleWithItsLine) {
   for (const auto& [text, expected] : cases) EXPECT_EQ(error_of(text), expected) << text;
 }
 
-TEST(DpuConfigFile, WritesWhatItReads) {
+TEST(DpuConfigFile, IsReadableAfterWriting) {
   for (const int hosts : {0, 1, 3, 600}) {
     for (const int processes : {1, 2, 8}) {
       const std::string text = write_config(describe_platform(hosts, processes));
@@ -89,7 +89,7 @@ TEST(DpuConfigFile, WritesWhatItReads) {
   }
 }
 
-TEST(DpuConfigFile, OfRandomBytesIsSoundOrRefused) {
+TEST(DpuConfigFile, WithRandomBytesIsValidOrRefused) {
   std::mt19937 random(7);
   const std::string alphabet = std::string("# Format version: 1\nab,:&.07\r\t\xff", 30) + '\0';
   for (int i = 0; i < 20000; ++i) {

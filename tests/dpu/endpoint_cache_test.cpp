@@ -89,7 +89,7 @@ TEST(DpuEndpointCache, HoldsTwoThousandRanks) {
   EXPECT_TRUE(cache.on_same_process(world.uid, 0, 4));
 }
 
-TEST(DpuEndpointCache, OfAGroupThatSkipsRanksKnowsItsMembersOnly) {
+TEST(DpuEndpointCache, KnowsOnlyTheMembersOfAGroupThatSkipsRanks) {
   Service service({4, 2}, 8);
   GroupDescription group;
   group.world_ranks = {7, 1, 4};
@@ -129,7 +129,7 @@ TEST(DpuEndpointCache, AnAddDuringARevocationWaitsForItsEnd) {
   EXPECT_TRUE(cache.add_rank(second, 1).populated);
 }
 
-TEST(DpuEndpointCache, RefusesWhatDoesNotBelongToAGroup) {
+TEST(DpuEndpointCache, RefusesEntriesOutsideAGroup) {
   EndpointCache cache({4, 2}, 0, 2);
   const GroupDescription world = world_of(4);
   EXPECT_TRUE(cache.add_rank(world, 1).refused);  // of the other service process

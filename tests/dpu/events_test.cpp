@@ -17,7 +17,7 @@ TEST(DpuNotification, TheTableCoversTheHeaderWithoutGaps) {
   EXPECT_EQ(offset, kHeaderBytes);
 }
 
-TEST(DpuNotification, IsTheSameAfterDecoding) {
+TEST(DpuNotification, IsEqualAfterDecoding) {
   const NotificationHeader header{7, 601, 1024, 99, 3, 64, Scope::kInterProcess, Role::kServer};
   const HeaderBytes bytes = encode(header);
   EXPECT_EQ(bytes[8], std::byte{0x59});  // 601 = 0x259
@@ -156,7 +156,7 @@ TEST(DpuEvents, ASendThatWaitedMayLeaveOrFailAtOnce) {
   EXPECT_EQ(ends.client.available(), ends.client.capacity());
 }
 
-TEST(DpuEvents, WhatIsSentAtOnceIsReturnedAtOnce) {
+TEST(DpuEvents, AreReturnedAtOnceIfTheyAreSentAtOnce) {
   Ends ends;
   ends.line.immediate = true;
   Event* event = ends.client.get();

@@ -151,7 +151,7 @@ TEST(DpuMessage, GoesToTheServiceProcessAndBackInThePublishedRange) {
   EXPECT_NEAR(local.nanoseconds(), 4000, 1000);
 }
 
-TEST(DpuMessage, LongOnesWaitForTheirReceiveAndTellTheSender) {
+TEST(DpuMessage, LongOnesWaitForTheirReceiveAndNotifyTheSender) {
   const auto pass = [](DataPath way, Time posted) {
     PlatformSpec spec = one_rank_per_node();
     spec.path = way;

@@ -62,7 +62,7 @@ TEST(DpuPopulation, SendsRanksThatFollowEachOtherTogether) {
   EXPECT_EQ(wire.payload_bytes, 8U * (56 + 72 + 8 * 8) + 2 * (56 + 4 * 2264) + 8 * (56 + 8 * 2264));
 }
 
-TEST(DpuPopulation, TellsServiceProcessesOfTheWholeJob) {
+TEST(DpuPopulation, AdvertisesTheWholeJobToServiceProcesses) {
   WireCounters wire;
   const Time few = populate(platform(4, 2, 1), {0, 2}, wire).by_member.at(0);
   const Time many = populate(platform(400, 2, 1), {0, 2}, wire).by_member.at(0);

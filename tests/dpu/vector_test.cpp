@@ -150,7 +150,7 @@ TEST(DpuVector, CollectivesAreRightForEveryRootAndPlatform) {
   }
 }
 
-TEST(DpuVector, EqualBlocksTakeWhatBlocksThatCannotDifferTake) {
+TEST(DpuVector, EqualBlocksTakeAsLongAsTheRegularCollective) {
   dpu::PlatformSpec spec;
   spec.ranks_per_node = 2;
   for (const auto& [kind, plain] : {std::pair{OperationKind::kAllgatherv, OperationKind::kAllgather},
@@ -164,7 +164,7 @@ TEST(DpuVector, EqualBlocksTakeWhatBlocksThatCannotDifferTake) {
   }
 }
 
-TEST(DpuVector, PairsWithNothingToMoveCostTheServiceProcessesNothing) {
+TEST(DpuVector, EmptyPairsCostTheServiceProcessesNoTime) {
   dpu::PlatformSpec spec;
   spec.ranks_per_node = 1;
   dpu::CollectiveRequest request = request_of(spec, OperationKind::kAlltoallv, 8, 100);

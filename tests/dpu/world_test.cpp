@@ -254,7 +254,7 @@ TEST(DpuWorld, LeavesMessagesWithinANodeToTheHost) {
 }
 
 // The time for importing memory handles is reported separately.
-TEST(DpuWorld, TellsTheTimeOfImports) {
+TEST(DpuWorld, ReportsTheTimeOfImports) {
   const auto imports = [](const SettingValues& values, const World::Program& program) {
     WorldOptions options;
     options.ranks = 2;

@@ -25,7 +25,7 @@ TEST_F(InProcess, NotificationsBothWaysInOrderAndFromHandlers) {
   EXPECT_EQ(event_channel_num_ongoing(client->event_channels), 0U);
 }
 
-TEST_F(InProcess, AServerTellsItsClientsApart) {
+TEST_F(InProcess, AServerDistinguishesItsClients) {
   execution_context_t* const server = serve(engine());
   execution_context_t* const first = join(engine());
   turn();

@@ -57,7 +57,7 @@ TEST_F(Requests, AGroupIsAnsweredAsFarAsItIsKnown) {
   EXPECT_TRUE(is_in_cache(engines[3], 1, 2));
 }
 
-TEST_F(Requests, WhatNobodyAnswersIsAnError) {
+TEST_F(Requests, WithoutAReceiverAreErrors) {
   start(1);
   EXPECT_EQ(send_cache_request(nullptr, nullptr, 1), DO_ERROR);
   EXPECT_EQ(send_cache_request(hosts[0]->engine->self_econtext, nullptr, 1), DO_ERROR);

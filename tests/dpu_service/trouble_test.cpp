@@ -29,7 +29,7 @@ bool is_gone(const execution_context_t* client) {
   return client->client->bs_phase == DISCONNECTED;
 }
 
-TEST_F(Trouble, AServerThatLivesAndDoesNothingIsLostInTime) {
+TEST_F(Trouble, AnUnresponsiveServerIsLostInTime) {
   offloading_engine_t* const service = engine();
   execution_context_t* const server = serve(service);
   offloading_engine_t* const host = engine();
@@ -52,7 +52,7 @@ TEST_F(Trouble, AServerThatLivesAndDoesNothingIsLostInTime) {
   EXPECT_EQ(server->server->num_lost_clients, 1U);
 }
 
-TEST_F(Trouble, AClientThatWasAwayItselfJudgesNobody) {
+TEST_F(Trouble, AClientThatWasAwayKeepsItsServer) {
   offloading_engine_t* const service = engine();
   serve(service);
   offloading_engine_t* const host = engine();
@@ -66,7 +66,7 @@ TEST_F(Trouble, AClientThatWasAwayItselfJudgesNobody) {
   EXPECT_EQ(client->client->bs_phase, BOOTSTRAP_DONE);
 }
 
-TEST_F(Trouble, ANegativeLimitAsksNobody) {
+TEST_F(Trouble, ANegativeLimitDisablesTheCheck) {
   serve(engine());
   offloading_engine_t* const host = engine();
   execution_context_t* const client = join(host, 5000, nullptr, 0, -1);
@@ -175,7 +175,7 @@ class Differing : public Trouble {
   }
 };
 
-TEST_F(Differing, TheSameIsTaken) {
+TEST_F(Differing, AnEqualPlatformIsAccepted) {
   EXPECT_EQ(refusal(kPlatform, 0, 0), "");
   EXPECT_EQ(
       refusal(std::string("# Format version: 1\n# a comment\n") + (std::strchr(kPlatform, '\n') + 1), 1, 0),
@@ -192,7 +192,7 @@ TEST_F(Differing, AnotherServiceProcessThanTheFormulasIsRefused) {
             "the server refuses: local rank 3 belongs to the service process with local id 1, not 0");
 }
 
-TEST_F(Differing, AnotherSizeOfTheSameGroupIsRefused) {
+TEST_F(Differing, AnotherSizeOfAKnownGroupIsRefused) {
   EXPECT_EQ(refusal(kPlatform, 0, 0, 4), "");
   EXPECT_EQ(refusal(kPlatform, 2, 0, 5), "the server refuses: group 1 has 4 ranks here, not 5");
 }

@@ -111,7 +111,7 @@ TEST_F(Ucx, FloodsStayInOrder) {
   }
 }
 
-TEST_F(Ucx, AGoodbyeComesBehindWhatWasSent) {
+TEST_F(Ucx, AGoodbyeFollowsSentMessages) {
   std::vector<unsigned char> payload(std::size_t{1} << 20, 7);
   dpu_offload_event_t* event = nullptr;
   ASSERT_EQ(event_get(client->event_channels, nullptr, &event), DO_SUCCESS);

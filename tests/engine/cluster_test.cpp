@@ -64,7 +64,7 @@ TEST(ACluster, PassesARingOfEverySize) {
             "");
 }
 
-TEST(ACluster, TellsWhatEachRankWaitsForInADeadlock) {
+TEST(ACluster, NamesEachRanksWaitInADeadlock) {
   Cluster cluster(3, host());
   const std::string text = cluster.run([](ClusterRank& rank) -> Task<void> {
     Buffer data(100000);
@@ -77,7 +77,7 @@ TEST(ACluster, TellsWhatEachRankWaitsForInADeadlock) {
   EXPECT_EQ(text.find("rank 2 of 3"), std::string::npos) << text;
 }
 
-TEST(ACluster, TellsOfTheFirstOfManyRequestsAndHowManyMoreThereAre) {
+TEST(ACluster, NamesTheFirstOfManyRequestsAndCountsTheRest) {
   constexpr int kRequests = 1000;
   Cluster cluster(2, host());
   const std::string text = cluster.run([](ClusterRank& rank) -> Task<void> {
@@ -97,7 +97,7 @@ TEST(ACluster, TellsOfTheFirstOfManyRequestsAndHowManyMoreThereAre) {
   EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 40) << text;
 }
 
-TEST(ACluster, TellsOfADeadlockInsideACollective) {
+TEST(ACluster, ReportsADeadlockInsideACollective) {
   Cluster cluster(4, host());
   const std::string text = cluster.run([](ClusterRank& rank) -> Task<void> {
     Buffer data(10);
@@ -131,7 +131,7 @@ TEST(ACluster, RunsThousandsOfRanks) {
             "");
 }
 
-TEST(ACluster, LetsTheHostCarryWhatIsDeclined) {
+TEST(ACluster, LetsTheHostCarryDeclinedOperations) {
   Cluster with(3, test::backend_named("zrlmpi"));
   EXPECT_EQ(with.engine(0).lane().name(), "zrlmpi");
   EXPECT_EQ(with.engine(0).lane().members().size(), 2U);

@@ -168,7 +168,7 @@ TEST_F(AContext, FindsTheSameMessageAmongFewAndAmongMany) {
   EXPECT_GT(found, 5000);
 }
 
-TEST_F(AContext, FindsWhatIsLeftWhenStrangersAreGone) {
+TEST_F(AContext, FindsTheMessagesOfMembersAfterOthersAreRemoved) {
   Context context{10};  // not attached yet: only peers have used it
   const auto arrive = [&](int source, std::uint32_t world, int tag) {
     auto message = make_with_payload<UnexpectedMessage>(0);

@@ -110,7 +110,7 @@ std::vector<std::uint64_t> data_of(int ranks, const BackendDescription& backend,
 
 class Data : public testing::TestWithParam<const BackendDescription*> {};
 
-TEST_P(Data, IsTheSameInEveryOrderOfDelivery) {
+TEST_P(Data, DoesNotDependOnTheOrderOfDelivery) {
   for (const int ranks : {2, 5}) {
     const std::vector<std::uint64_t> expected = data_of(ranks, *GetParam(), {}, 1);
     for (std::uint64_t shuffle = 1; shuffle <= test::seeds(10); ++shuffle) {
@@ -154,7 +154,7 @@ std::vector<std::int32_t> sums_of(const BackendDescription& backend, bool no_res
   return sums;
 }
 
-TEST_P(Data, OfAReductionWithoutResultDoesNotMove) {
+TEST_P(Data, DoesNotMoveInAReductionWithoutResult) {
   EXPECT_EQ(sums_of(*GetParam(), false), std::vector<std::int32_t>(3, 1 + 2 + 3));
   EXPECT_EQ(sums_of(*GetParam(), true), std::vector<std::int32_t>(3));
 }

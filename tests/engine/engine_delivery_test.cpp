@@ -42,7 +42,7 @@ class ADelivery : public testing::Test {
   std::vector<std::unique_ptr<Engine>> engines_;
 };
 
-TEST_F(ADelivery, RestoresTheOrderOfSendingAndDropsWhatComesTwice) {
+TEST_F(ADelivery, RestoresTheOrderOfSendingAndDropsDuplicates) {
   constexpr int kMessages = 40;
   for (const std::uint32_t seed : {1U, 2U, 3U, 4U, 5U}) {
     Mailroom room(2);
@@ -100,7 +100,7 @@ TEST_F(ADelivery, ReportsAGapInTheHangReport) {
       << engine(1).describe();
 }
 
-TEST_F(ADelivery, OfRubbishIsCountedAndChangesNothing) {
+TEST_F(ADelivery, CountsInvalidBytesWithoutEffect) {
   Context& from = open(0);
   Context& to = open(1);
   const Buffer data = pattern(20, 1);
@@ -123,7 +123,7 @@ TEST_F(ADelivery, OfRubbishIsCountedAndChangesNothing) {
   EXPECT_EQ(into, data);
 }
 
-TEST_F(ADelivery, OfRandomHeadersHarmsNobody) {
+TEST_F(ADelivery, SurvivesRandomHeaders) {
   Context& to = open(1);
   Context& from = open(0);
   Buffer into(64);
@@ -144,7 +144,7 @@ TEST_F(ADelivery, OfRandomHeadersHarmsNobody) {
   engine(1).cancel(receive);
 }
 
-TEST_F(ADelivery, OfAForgedReplyCompletesNothing) {
+TEST_F(ADelivery, CompletesNoSendForAForgedReply) {
   Context& from = open(0);
   Context& to = open(1);
   Buffer into(8);
@@ -169,7 +169,7 @@ TEST_F(ADelivery, OfAForgedReplyCompletesNothing) {
   EXPECT_EQ(engine(0).malformed(), 7U);
 }
 
-TEST_F(ADelivery, OfAReplyWithAPayloadOfNoBytesLeftAtItsSenderDropsThePayload) {
+TEST_F(ADelivery, DropsTheEmptyPayloadOfAReply) {
   Context& from = open(0);
   SendRecord send;
   engine(0).send(send, {from, 1, 3, {}, ElementType::kByte, true});
@@ -237,7 +237,7 @@ TEST_F(ADelivery, ToACommunicatorThatIsFreedGetsDroppedEvenAheadOfItsTurn) {
   EXPECT_EQ(room_.letters[2]->dropped, 1);
 }
 
-TEST_F(ADelivery, GoesOnForWhatWasStartedBeforeTheCommunicatorWasFreed) {
+TEST_F(ADelivery, CompletesRequestsThatBeganBeforeTheCommunicatorWasFreed) {
   Context& from = open(0);
   Context& to = open(1);
   const Buffer data = pattern(70000, 1);
@@ -358,7 +358,7 @@ TEST_F(ADelivery, LeftOverAtTheEndIsDropped) {
   EXPECT_EQ(room_.letters[0]->dropped + room_.letters[2]->dropped, 2);
 }
 
-TEST_F(ADelivery, DropsWhatComesForACommunicatorThatIsFreed) {
+TEST_F(ADelivery, DropsMessagesForAFreedCommunicator) {
   Context& from = open(0);
   engine(1).close_context(open(1));
   const Buffer data = pattern(100, 1);

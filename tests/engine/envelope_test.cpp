@@ -27,14 +27,14 @@ bool accepted(const Envelope& e, std::size_t payload = kEnvelopeBytes) {
   return decode(e.encoded(), payload, kLimits).has_value();
 }
 
-TEST(AnEnvelope, IsTheSameAfterDecoding) {
+TEST(AnEnvelope, IsEqualAfterDecoding) {
   const Envelope sent = valid();
   const auto got = decode(sent.encoded(), kEnvelopeBytes, kLimits);
   ASSERT_TRUE(got.has_value());
   EXPECT_EQ(std::memcmp(got->encoded().data(), sent.encoded().data(), sizeof(Envelope)), 0);
 }
 
-TEST(AnEnvelope, OfAnyOtherLengthIsRefused) {
+TEST(AnEnvelope, WithAnyOtherLengthIsRefused) {
   const Envelope header = valid();
   std::vector<std::byte> bytes(header.encoded().begin(), header.encoded().end());
   bytes.resize(1000);
@@ -83,7 +83,7 @@ void expect_sound(const Envelope& e, std::size_t payload) {
   EXPECT_EQ(e.bytes, payload);
 }
 
-TEST(AnEnvelope, OfRandomBytesIsSoundOrRefused) {
+TEST(AnEnvelope, WithRandomBytesIsValidOrRefused) {
   std::mt19937_64 random(1);
   std::vector<std::byte> bytes(sizeof(Envelope));
   for (int round = 0; round < 100000; ++round) {

@@ -226,7 +226,7 @@ TEST(OneHop, CarriesManyAtOnce) {
 }
 
 /// Contributions travel as messages if their slots stay in use for long.
-TEST(OneHop, SendsWhatHasNoSlot) {
+TEST(OneHop, SendsContributionsWithoutASlot) {
   test::Ranks ranks(2);
   constexpr std::uint64_t kId = kCollectiveContext | 9;
   std::array<Context*, 2> contexts = {&ranks.open(0, kId), &ranks.open(1, kId)};

@@ -461,7 +461,7 @@ TYPED_TEST(EveryFabric, KeepsOfferedPayloadsOfAnySizeUntilTheyArePulledOrDropped
   }
 }
 
-TYPED_TEST(EveryFabric, TellsTheSenderOfAPayloadThatWasDropped) {
+TYPED_TEST(EveryFabric, NotifiesTheSenderOfADroppedPayload) {
   Sent* sent = nullptr;
   Rank::Message& message = this->large_message(0, 1, 9, sent);
   EXPECT_FALSE(sent->done());
@@ -533,7 +533,7 @@ TYPED_TEST(EveryFabric, CarriesMessagesToItself) {
   }
 }
 
-TYPED_TEST(EveryFabric, ClosesWhileAPayloadWaitsThatNobodyWants) {
+TYPED_TEST(EveryFabric, ClosesWhileAnUnwantedPayloadWaits) {
   Sent* sent = nullptr;
   Rank::Message& message = this->large_message(0, 1, 9, sent);
   Sent* unseen = &this->rank(2).send(1, {1}, Buffer(kLarge));

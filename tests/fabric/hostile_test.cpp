@@ -216,7 +216,7 @@ TEST_F(RingOfANode, IsGivenUpAfterAQuestionForBytesBeforeAPayload) {
                             {.address = reinterpret_cast<std::uintptr_t>(payload.data()) - 8, .size = 8}));
 }
 
-TEST_F(RingOfANode, IsGivenUpAfterBytesThatNobodyAskedFor) {
+TEST_F(RingOfANode, IsGivenUpAfterUnrequestedBytes) {
   EXPECT_TRUE(is_damaged_by(RawPeer::kBytes, {.size = 8}));
 }
 

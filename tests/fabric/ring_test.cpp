@@ -65,7 +65,7 @@ TEST(SharedRing, KeepsAMessageUntilItIsDone) {
   EXPECT_EQ(reader.look(message), State::kEmpty);
 }
 
-TEST(SharedRing, RefusesWhatHasNoRoomUntilThereIsSome) {
+TEST(SharedRing, RefusesMessagesWhileItIsFull) {
   Ring ring(4096);
   RingWriter writer(ring.memory);
   RingReader reader(ring.memory);
@@ -259,7 +259,7 @@ TEST(NodeRings, LeadFromEachRankToEachOther) {
   }
 }
 
-TEST(NodeRings, ReadAMessageUntilItIsTakenAndNothingBehindDamage) {
+TEST(NodeRings, ReadAMessageUntilItIsTakenAndStopAtDamage) {
   Node node({{0, 1}, {0, 1}}, 2);
   RingWriter* const ring = node.at(0).towards(1);
   ASSERT_NE(ring, nullptr);
@@ -288,7 +288,7 @@ TEST(NodeRings, NameOnlyThoseSendersThatHaveWritten) {
   EXPECT_EQ(senders(node.at(0)), std::vector<std::size_t>{2});
 }
 
-TEST(NodeRings, CountWhatIsAnnouncedToEachRank) {
+TEST(NodeRings, CountAnnouncementsToEachRank) {
   Node node({{0, 1, 2}, {0, 1, 2}, {0, 1, 2}}, 3);
   node.at(0).announce(1);
   node.at(2).announce(1);

@@ -6,7 +6,7 @@
 namespace offramp {
 namespace {
 
-TEST(Transports, ShareMemoryIfNobodyHasChosenAny) {
+TEST(Transports, ShareMemoryByDefault) {
   EXPECT_TRUE(shares_memory(nullptr));
 }
 

@@ -207,7 +207,7 @@ TEST_P(HostCollectives, AlltoallTransposesTheBlocks) {
   });
 }
 
-TEST_P(HostCollectives, BarrierLetsNobodyOutBeforeTheLastIsIn) {
+TEST_P(HostCollectives, BarrierReleasesNoRankBeforeTheLastEnters) {
   TimedCluster cluster(ranks(), test::backend_named("host"));
   const std::string stuck = cluster.run([](TimedRank& rank) -> Task<void> {
     for (int late = 0; late < rank.size(); ++late) {

@@ -56,7 +56,7 @@ TEST(HostByNodes, PipelinesLongMessages) {
   }
 }
 
-TEST(HostByNodes, TakesTheSameTimeWhateverArrivesFirst) {
+TEST(HostByNodes, DoesNotDependOnTheOrderOfArrival) {
   for (const OperationKind kind :
        {OperationKind::kBcast, OperationKind::kReduce, OperationKind::kAllreduce}) {
     std::vector<Time> first;
@@ -173,7 +173,7 @@ TEST(HostNodeMap, KnowsWhichRanksShareANode) {
 
 // --- times ---
 
-TEST(HostByNodes, SendsOverTheNetworkWhatOtherNodesNeed) {
+TEST(HostByNodes, SendsOverTheNetworkOnlyDataThatOtherNodesNeed) {
   using enum OperationKind;
   const auto crosses = [](OperationKind kind, int nodes, int ranks_per_node, std::size_t bytes) {
     const Overrides han{{std::string(to_string(kind)), {0, "han"}}};

@@ -346,7 +346,7 @@ TEST(TheHost, IsSlowerByOneProcessThanByItsNic) {
   EXPECT_NEAR(rate_of_pairs(4, 30), 98, 1);
 }
 
-TEST(TheHost, CountsWhatGoesOverTheWire) {
+TEST(TheHost, CountsItsTrafficOnTheWire) {
   TimedCluster cluster(2, test::backend_named("host"));
   EXPECT_EQ(cluster.run([](TimedRank& rank) -> Task<void> {
     Buffer data(10000);

@@ -19,7 +19,7 @@ Settings by(std::string selection) {
   return host_settings({{"collectives", {0, std::move(selection)}}});
 }
 
-TEST(HostSelection, TakesWhatMpichTakes) {
+TEST(HostSelection, ChoosesAsMpichDoes) {
   using enum OperationKind;
   const test::Choice choices[] = {
       {kBcast, 4, kMi, "binomial"},
@@ -54,7 +54,7 @@ TEST(HostSelection, TakesWhatMpichTakes) {
         << to_string(choice.kind) << " of " << choice.bytes << " on " << choice.ranks;
 }
 
-TEST(HostSelection, TakesWhatReleasesOfOpenMpiTake) {
+TEST(HostSelection, ChoosesAsReleasesOfOpenMpiDo) {
   using enum OperationKind;
   const test::Choice old[] = {
       {kBcast, 64, 2047, "binomial"},

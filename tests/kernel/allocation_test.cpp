@@ -136,7 +136,7 @@ class Sink : public SpanSink {
   int count = 0;
 };
 
-TEST(Allocation, SpansAllocateNothingInTheKernel) {
+TEST(Allocation, SpansDoNotAllocateInTheKernel) {
   Sink spans;
   Scheduler scheduler;
   scheduler.observe(&spans, 1);
@@ -145,7 +145,7 @@ TEST(Allocation, SpansAllocateNothingInTheKernel) {
 }
 
 #if defined(OFFRAMP_COUNTS_ALLOCATIONS)
-TEST(FramePool, GivesBackTheSameBlock) {
+TEST(FramePool, ReusesAReleasedBlock) {
   for (const std::size_t size : {1U, 64U, 65U, 4096U, 4097U, 8192U, 8193U, 65536U, 65537U, 1048576U}) {
     void* first = FramePool::allocate(size);
     FramePool::release(first, size);
@@ -155,14 +155,14 @@ TEST(FramePool, GivesBackTheSameBlock) {
   }
 }
 
-TEST(FramePool, PassesOnWhatIsTooLarge) {
+TEST(FramePool, PassesOnLargeRequests) {
   constexpr std::size_t kSize = (std::size_t{1} << 20U) + 1;
   const std::uint64_t before = allocations;
   for (int i = 0; i < 3; ++i) FramePool::release(FramePool::allocate(kSize), kSize);
   EXPECT_EQ(allocations - before, 3U);
 }
 
-TEST(FramePool, DoesNotHoardWhatOtherThreadsAllocated) {
+TEST(FramePool, DoesNotHoardBlocksOfOtherThreads) {
   constexpr std::size_t kSize = 65'536;
   std::vector<void*> blocks;
   std::thread other([&] {

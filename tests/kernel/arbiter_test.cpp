@@ -29,7 +29,7 @@ TEST(Arbiter, ServesInCallOrderEvenIfALaterCallAsksForAnEarlierTime) {
   EXPECT_EQ(unit.acquire(Time::ns(0), Time::ns(10)).begin, Time::ns(110));
 }
 
-TEST(Arbiter, NothingTakesNoTime) {
+TEST(Arbiter, GrantsZeroWorkInZeroTime) {
   Arbiter unit;
   (void)unit.acquire(Time::ns(5), Time::ns(3));
   const Arbiter::Grant grant = unit.acquire(Time::ns(6), Time());
@@ -78,7 +78,7 @@ TEST(Arbiter, JoinedOperationsThatBeganTogetherAddUp) {
   EXPECT_EQ(unit.free_at(), Time::ns(400));
 }
 
-TEST(Arbiter, JoinWaitsForWhatTheUnitServedMeanwhile) {
+TEST(Arbiter, JoinWaitsForWorkServedMeanwhile) {
   Arbiter unit;
   (void)unit.acquire(Time(), Time::ns(50));
   CopiedUse operation(unit, Time::ns(10));
@@ -88,7 +88,7 @@ TEST(Arbiter, JoinWaitsForWhatTheUnitServedMeanwhile) {
   EXPECT_EQ(unit.free_at(), Time::ns(75));
 }
 
-TEST(Arbiter, JoinOfAnOperationThatWasOverBeforeTheLastRunOfWorkChangesNothing) {
+TEST(Arbiter, JoinOfAnOperationBeforeTheLastRunOfWorkHasNoEffect) {
   Arbiter unit;
   CopiedUse operation(unit, Time());
   (void)operation.used.acquire(Time(), Time::ns(30));

@@ -130,7 +130,7 @@ TEST(Channel, MoreSlotsAreNeverSlower) {
   }
 }
 
-TEST(Channel, NothingCostsNothing) {
+TEST(Channel, HasNoDelayWithoutCosts) {
   const Outcome outcome = run(1, Time(), Times(20), Times(20));
   EXPECT_EQ(outcome.read, Times(20));
 }
@@ -210,12 +210,12 @@ TEST_P(ChannelDeadline, PassesWhenTheTokenIsVisibleLaterAndTheTokenStays) {
             (std::vector<Attempt>{{-1, Time::ps(9'999)}, {0, Time::ns(10)}}));
 }
 
-TEST_P(ChannelDeadline, PassesWhenNothingIsEverWritten) {
+TEST_P(ChannelDeadline, PassesWithoutAWrite) {
   EXPECT_EQ(attempt({}, {Time::ns(5), Time::ns(6)}, GetParam()),
             (std::vector<Attempt>{{-1, Time::ns(5)}, {-1, Time::ns(6)}}));
 }
 
-TEST_P(ChannelDeadline, InThePastAsksWhatIsVisibleNow) {
+TEST_P(ChannelDeadline, InThePastReadsOnlyVisibleValues) {
   EXPECT_EQ(
       attempt({Time::ns(8), Time::ns(9), Time::ns(20)},
               {Time::ns(10), Time::ns(15), Time::ns(3), Time::ns(12), Time::ns(1)}, GetParam()),

@@ -57,7 +57,7 @@ TEST(EventQueue, TakesTheLatestTime) {
   for (int i = 0; i < 100; ++i) EXPECT_EQ(queue.pop().at, latest);
 }
 
-TEST(EventQueue, ShowsWhatComesSoonInItsOrder) {
+TEST(EventQueue, ShowsUpcomingEventsInOrder) {
   Queue queue;
   constexpr int kEvents = 1000;
   for (int i = 0; i < kEvents; ++i)
@@ -75,7 +75,7 @@ TEST(EventQueue, ShowsWhatComesSoonInItsOrder) {
   EXPECT_EQ(queue.upcoming(0), nullptr);
 }
 
-TEST(EventQueue, TakesWhatIsPushedAmongTheNextOnesInTurn) {
+TEST(EventQueue, OrdersEventsPushedAmongTheNextOnes) {
   Queue queue;
   for (int i = 0; i < 100; ++i) queue.push(Time::ps(i * 10), 0, i * 10);
   EXPECT_EQ(queue.pop().event, 0);
@@ -95,7 +95,7 @@ struct Shape {
 class EventQueueBesideASet : public testing::TestWithParam<Shape> {};
 
 /// The usage by a simulation: each event creates others, from its own time on.
-TEST_P(EventQueueBesideASet, GivesTheSameOrder) {
+TEST_P(EventQueueBesideASet, HasTheOrderOfTheSet) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     std::mt19937_64 random(seed);
     Queue queue;

@@ -22,7 +22,7 @@ FaultEvent at(Fault kind, std::uint64_t packet) {
   return event;
 }
 
-TEST(AReliableTransport, RepeatsWhatIsLostOrDamagedAfterItsTimeout) {
+TEST(AReliableTransport, RepeatsLostAndDamagedPacketsAfterItsTimeout) {
   WireCounters wire;
   const Repair repair =
       repair_of(scripted({at(Fault::kLost, 40), at(Fault::kCorrupted, 41)}), kTransport, 0, 40, Time(), wire);
@@ -43,7 +43,7 @@ TEST(AReliableTransport, GivesUpWhenItsRetriesAreUsedUp) {
   EXPECT_EQ(wire.retransmissions, 3U);
 }
 
-TEST(AReliableTransport, RefusesWhatIsOutOfOrderAndKnowsWhatComesTwice) {
+TEST(AReliableTransport, RefusesReorderedPacketsAndRecognizesDuplicates) {
   WireCounters wire;
   EXPECT_EQ(repair_of(scripted({at(Fault::kReordered, 0)}), kTransport, 0, 0, Time(), wire).time,
             Time::us(2));

@@ -160,7 +160,7 @@ TEST(SchedulerDeadlines, FireInOrderOfTimeAcrossManyProcesses) {
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
 }
 
-TEST(SchedulerClear, ForgetsProcessesThatWaitAndWhatIsReady) {
+TEST(SchedulerClear, ForgetsWaitingAndReadyProcesses) {
   Scheduler scheduler;
   const auto held = std::make_shared<int>(1);
   const auto keep = [](Channel<int>& in, std::shared_ptr<int> token, Time deadline) -> Task<void> {
@@ -195,7 +195,7 @@ TEST(SchedulerClear, TheNextNetworkStartsFresh) {
   }
 }
 
-TEST(SchedulerClear, ChannelsThatNobodyWaitsInKeepTheirTokens) {
+TEST(SchedulerClear, ChannelsWithoutWaitersKeepTheirTokens) {
   Scheduler scheduler;
   Channel<int> channel(scheduler, 4);
   const auto writer = [](Channel<int>& out) -> Task<void> { co_await out.write_at(7, Time::ns(3)); };
@@ -223,7 +223,7 @@ Task<void> work(Time first, Time second) {
   self.span("copy", middle);
 }
 
-TEST(Spans, SayWhatWasDoneFromWhenToWhenForWhichOperation) {
+TEST(Spans, ReportTheActivityItsTimeAndItsOperation) {
   Recorder recorder;
   Scheduler scheduler;
   scheduler.observe(&recorder, 42);

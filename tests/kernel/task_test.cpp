@@ -40,7 +40,7 @@ Task<int> sum_of(Gate& gate) {
   co_return co_await add(second, co_await add(10, 20));
 }
 
-TEST(Task, DoesNothingBeforeItIsStarted) {
+TEST(Task, DoesNotRunBeforeItIsStarted) {
   bool ran = false;
   const auto body = [](bool& flag) -> Task<void> {
     flag = true;
@@ -85,7 +85,7 @@ TEST(Task, MayBeDestroyedByItsOwnCallback) {
   EXPECT_FALSE(ends_at_once.valid());
 }
 
-TEST(Task, DestroysWhatItHeldWhenDestroyedWhileWaiting) {
+TEST(Task, DestroysItsVariablesWhenDestroyedWhileWaiting) {
   Gate gate;
   auto held = std::make_shared<int>(1);
   const auto inner = [](Gate& door, std::shared_ptr<int> token) -> Task<int> {

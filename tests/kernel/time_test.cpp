@@ -87,7 +87,7 @@ TEST(Frequency, CyclesInIsTheInverseOfCycles) {
   }
 }
 
-TEST(Frequency, SmallAndLargeCountsFollowTheSameFormula) {
+TEST(Frequency, SmallAndLargeCountsFollowOneFormula) {
   const Frequency frequency = Frequency::hertz(322'265'625);
   for (std::int64_t n = 8'999'990; n < 9'000'010; ++n) {  // around the switch to wide arithmetic
     const auto exact = static_cast<long double>(n) * 1e12L / 322'265'625.0L;

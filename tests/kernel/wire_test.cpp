@@ -130,7 +130,7 @@ FaultRates scripted(const FaultEvent& event) {
   return faults;
 }
 
-TEST(Wire, ADelayedPacketHoldsUpWhatIsBehindIt) {
+TEST(Wire, ADelayedPacketHoldsUpLaterPackets) {
   FaultEvent event;
   event.kind = Fault::kDelayed;
   event.packet = 1;
@@ -142,7 +142,7 @@ TEST(Wire, ADelayedPacketHoldsUpWhatIsBehindIt) {
   EXPECT_EQ(outcome.counters.delayed, 1U);
 }
 
-TEST(Wire, AnEventWithATimeHitsWhatLeavesThen) {
+TEST(Wire, AnEventWithATimeHitsPacketsThatLeaveThen) {
   // Packets have left at 120, 240, 360 and 480 ns of this network, which begins at 1 us.
   FaultEvent event;
   event.begin = Time::ns(1240);
@@ -177,7 +177,7 @@ TEST(Wire, FaultsArePureFunctionsOfSeedWireAndNumber) {
   EXPECT_GT(differ_by_number, 400U);
 }
 
-TEST(Wire, FaultsStayTheSameAcrossReleases) {
+TEST(Wire, FaultsDoNotChangeAcrossReleases) {
   const FaultRates rates{.seed = 7, .loss = 0.2, .duplication = 0.2, .reordering = 0.2};
   std::string fates;
   for (std::uint64_t n = 0; n < 32; ++n) fates += ".LDR"[static_cast<int>(fault_of(rates, 3, n))];
@@ -193,7 +193,7 @@ TEST(Wire, FaultsComeAtTheirRates) {
   EXPECT_NEAR(count[static_cast<int>(Fault::kReordered)], 3000, 220);
 }
 
-TEST(Wire, FewerFaultsAreTheSameFaults) {
+TEST(Wire, FewerFaultsAreASubset) {
   // A lower rate loses a subset, so a sweep over rates changes one thing at a time.
   for (std::uint64_t n = 0; n < 10'000; ++n) {
     if (fault_of({.seed = 1, .loss = 0.01}, 0, n) == Fault::kLost) {
@@ -214,7 +214,7 @@ TEST(Wire, FollowsItsDefinitionUnderEveryMixOfFaults) {
   }
 }
 
-TEST(Wire, LosesNothingButWhatItCountsAsLost) {
+TEST(Wire, CountsEveryLostPacket) {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     const FaultRates faults{.seed = seed, .loss = 0.2, .duplication = 0.2, .reordering = 0.3};
     const Outcome outcome = carry(100, 10, faults, 2, Time::ns(40));

@@ -74,7 +74,7 @@ TEST_F(ABuffer, WithGapsIsFilledWhenAllHasArrived) {
   EXPECT_EQ(numbers_, (std::array<int, 12>{100, 1, 2, 103, 104, 5, 6, 107, 8, 9, 10, 11}));
 }
 
-TEST_F(ABuffer, KeepsWhatAShortMessageDoesNotReach) {
+TEST_F(ABuffer, KeepsElementsBeyondAShortMessage) {
   ReceiveBuffer received;
   const TypeInfo& columns = of(stand_in::vector(2, 1, 3, MPI_INT));
   put(received.set(numbers_.data(), 2, columns), {100, 103, 104, 107});
@@ -144,7 +144,7 @@ TEST_F(ABuffer, HoldsItsTypeWhileItIsPackedOrFilled) {
   EXPECT_EQ(stand_in::references(type), 1);
 }
 
-TEST_F(ABuffer, WithNothingInItIsNotLookedAt) {
+TEST_F(ABuffer, IsNotAccessedIfItIsEmpty) {
   SendBuffer sent;
   const TypeInfo& columns = of(stand_in::vector(2, 1, 3, MPI_INT));
   EXPECT_EQ(sent.set(nullptr, 0, columns).size(), 0U);

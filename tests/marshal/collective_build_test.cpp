@@ -48,7 +48,7 @@ class ACollective : public testing::Test {
   MarshalContext& context_ = second_.context;
 };
 
-TEST_F(ACollective, IsDescribedByWhatAllRanksKnow) {
+TEST_F(ACollective, IsDescribedByValuesThatAllRanksKnow) {
   const BuiltCall call = build_bcast(context_, at(0), 5, MPI_INT, 2, MPI_COMM_WORLD);
   ASSERT_NE(call, nullptr);
   EXPECT_EQ(call->operation.kind, OperationKind::kBcast);
@@ -75,7 +75,7 @@ TEST_F(ACollective, WithAMistakeIsLeftToTheMpiLibrary) {
   EXPECT_NE(build_barrier(context_, MPI_COMM_WORLD), nullptr);
 }
 
-TEST_F(ACollective, OfAPersistentRequestKeepsItsTypesUntilTheRequestIsFreed) {
+TEST_F(ACollective, KeepsItsTypesUntilItsPersistentRequestIsFreed) {
   const MPI_Datatype type = stand_in::contiguous(2, MPI_INT);
   {
     PersistentArguments persistent;
@@ -130,7 +130,7 @@ TEST_F(ACollective, TakesNoOperandsFromTheBufferOfTheResult) {
               lies_at(call->buffers.receive, others_.data(), 2));
 }
 
-TEST_F(ACollective, OfAnExclusiveScanHasNoResultAtTheFirstRank) {
+TEST_F(ACollective, HasNoResultAtTheFirstRankOfAnExclusiveScan) {
   const BuiltCall second = build_exscan(context_, at(0), others_.data(), 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   EXPECT_EQ(second->buffers.receive.size(), 2 * kInt);
   const BuiltCall first =
@@ -247,7 +247,7 @@ TEST_F(ACollective, CountsDisplacementsInBytesWhereTypesDiffer) {
   EXPECT_TRUE(lies_at(call->send_blocks[1], at(2), 2) && lies_at(call->receive_blocks[2], &others_[8], 1));
 }
 
-TEST_F(ACollective, OnlyTellsSizesWhereNothingIsCarried) {
+TEST_F(ACollective, PassesOnlySizesIfNoPayloadMoves) {
   const MPI_Datatype columns = stand_in::vector(2, 1, 2, MPI_INT);
   context_.moves_payload = false;
   const BuiltCall call = build_gather(context_, at(0), 2, columns, nullptr, 0, MPI_INT, 0, MPI_COMM_WORLD);

@@ -19,7 +19,7 @@ class ADatatype : public testing::Test {
   Datatypes known_;
 };
 
-TEST_F(ADatatype, OfTheLibraryIsKnownByItsHandle) {
+TEST_F(ADatatype, FromTheLibraryIsKnownByItsHandle) {
   const TypeInfo& integer = of(MPI_INT);
   EXPECT_TRUE(integer.predefined && integer.contiguous(1) && integer.contiguous(1000));
   EXPECT_EQ(integer.bytes(1000), 4000U);
@@ -30,7 +30,7 @@ TEST_F(ADatatype, OfTheLibraryIsKnownByItsHandle) {
   EXPECT_EQ(of(MPI_C_DOUBLE_COMPLEX).element, E::kComplex);
 }
 
-TEST_F(ADatatype, OfPairsHasTheClassOfItsHalvesIfTheyAreAlike) {
+TEST_F(ADatatype, HasTheClassOfEqualHalvesInAPair) {
   EXPECT_EQ(of(MPI_2INT).element, E::kPair);
   EXPECT_EQ(of(MPI_2INT).parts, E::kInt32);
   EXPECT_EQ(of(MPI_SHORT_INT).element, E::kPair);

@@ -20,7 +20,7 @@ class AnAudit : public testing::Test {
   Audit audit;
 };
 
-TEST_F(AnAudit, AcceptsWhatWaitsForAnOccupiedResource) {
+TEST_F(AnAudit, AcceptsWaitsForAnOccupiedResource) {
   occupy(0, 0, 10);
   occupy(5, 5, 10);
   occupy(7, 7, 10);
@@ -51,7 +51,7 @@ TEST_F(AnAudit, LetsResourcesPassThatAreReservedAhead) {
   EXPECT_EQ(audit.violations(), std::vector<std::string>());
 }
 
-TEST_F(AnAudit, AcceptsAReservationThatKeepsNothingWaiting) {
+TEST_F(AnAudit, AcceptsAReservationThatDelaysNoRequest) {
   occupy(0, 0, 10);
   occupy(5, 50, 10);
   occupy(55, 55, 10);  // after the gap

@@ -58,7 +58,7 @@ TEST(Example, TwoSendersShareTheReceiversLink) {
 
 // A decline. Hardware returns the reason; without a host beside it, the program ends there. The strict header
 // of zrlmpi has two types, and doubles are neither (docs/backends/zrlmpi.md).
-TEST(Example, WhatHardwareCannotDoItDeclinesWithTheReason) {
+TEST(Example, HardwareDeclinesUnsupportedOperationsWithTheReason) {
   const auto reduce = [](RankHandle& rank) -> Task<void> { (void)co_await rank.reduce(8, 0); };
   WorldBackend strict = test::hardware("zrlmpi");
   strict.settings.set("strict", {1, {}});

@@ -25,7 +25,7 @@ std::vector<int> of_ranks(int ranks, Of of) {
   return all;
 }
 
-TEST(AMachine, HasOneRankOnANodeUnlessItIsTold) {
+TEST(AMachine, HasOneRankPerNodeByDefault) {
   const MachineLayout machine;
   for (int rank = 0; rank < 5; ++rank) {
     EXPECT_EQ(machine.node(rank), rank);
@@ -53,7 +53,7 @@ TEST(AMachine, PutsRanksBlockByBlockAndDealsCardsAndLinks) {
   EXPECT_FALSE(machine.on_one_node(7, 8));
 }
 
-TEST(AMachine, UsesAllThatItHasAndNothingElse) {
+TEST(AMachine, StaysWithinItsCardsAndLinks) {
   for (const int per_node : {1, 2, 3, 7, 16}) {
     for (const int cards : {1, 2, 3}) {
       for (const int links : {1, 2}) {

@@ -94,7 +94,7 @@ double hidden(const WorldBackend& backend, int ranks, const Begin& begin, const 
   return 1 - (with - kComputing).seconds() / alone.seconds();
 }
 
-TEST(Progress, HidesNothingOfALongMessageWhoseRequestNoCallSees) {
+TEST(Progress, CannotHideALongMessageWithoutCallsForItsRequest) {
   EXPECT_LT(hidden(host(), 2, message(kLong)), 0.01);
   EXPECT_GT(hidden(host("hardware"), 2, message(kLong)), 0.99);
 }
@@ -155,7 +155,7 @@ TEST(Progress, HidesOneRoundOfACollective) {
   EXPECT_LT(barrier, 0.4);
 }
 
-TEST(Progress, OfAProgramThatAsksDependsOnHowOften) {
+TEST(Progress, DependsOnThePollingInterval) {
   for (const Begin& begin : {message(kLong), collective(OperationKind::kAllreduce, kLong, 2)}) {
     double before = 1;
     for (const int period : {10, 100, 1000, 10000, 20000}) {
@@ -190,7 +190,7 @@ TEST(Progress, CountsQuestionsBetweenCalls) {
   }
 }
 
-TEST(Progress, OfAThreadTakesPartOfTheProcessor) {
+TEST(Progress, InAThreadTakesPartOfTheProcessor) {
   const Begin begin = collective(OperationKind::kAllreduce, kLong, 2);
   EXPECT_GT(hidden(host("thread", 0), 2, begin), 0.99);
   const Time end = end_of(host("thread", 0.2), 2, begin, computing);
@@ -210,7 +210,7 @@ TEST(Progress, MakesNoDifferenceToAProgramThatDoesNotCompute) {
 }
 
 /// In every backend, the host carries the declined operations, with its own progress.
-TEST(Progress, OfWhatABackendDeclinesIsTheHosts) {
+TEST(Progress, IsTheHostsForDeclinedOperations) {
   WorldBackend backend = test::with_host(test::hardware("zrlmpi"));
   const Begin begin = collective(OperationKind::kAlltoall, kMi, 4);
   EXPECT_LT(hidden(backend, 4, begin), 0.01);

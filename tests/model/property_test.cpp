@@ -155,7 +155,7 @@ std::string shortest_failure(const Hardware& hardware, const Schedule& schedule)
   return text;
 }
 
-TEST(RandomPrograms, EndRightAndTheSameEveryTime) {
+TEST(RandomPrograms, EndCorrectlyAndDeterministically) {
   const std::uint64_t first = test::first_seed();
   const std::uint64_t seeds = test::seeds();
   const std::vector<Hardware> all = all_hardware();

@@ -31,7 +31,7 @@ TEST(ARankTable, KeepsReferencesValidAsItGrows) {
   EXPECT_EQ(first, 7);
 }
 
-TEST(ARankTable, ListsWhatWasUsedInThatOrder) {
+TEST(ARankTable, ListsRanksInTheOrderOfTheirFirstUse) {
   RankTable<int> table;
   for (const int rank : {90, 3, 41}) table[rank] = rank;
   std::vector<int> seen;

@@ -61,7 +61,7 @@ struct RecordingLog final : WorldLog, SpanSink, PacketSink {
   }
 };
 
-TEST(AnObservedWorld, TellsOfAMessageAtBothEnds) {
+TEST(AnObservedWorld, ReportsAMessageAtBothEnds) {
   RecordingLog told;
   World world(told.options(3), test::hardware("zrlmpi"));
   ASSERT_EQ(world.run([](RankHandle& rank) -> Task<void> {
@@ -97,7 +97,7 @@ TEST(AnObservedWorld, TellsOfAMessageAtBothEnds) {
   EXPECT_THAT(told.packets, Contains(Pair(1, 2))) << "the receiver answers";
 }
 
-TEST(AnObservedWorld, TellsWhichMessagesAreOfACollective) {
+TEST(AnObservedWorld, ReportsTheMessagesOfACollective) {
   RecordingLog told;
   World world(told.options(2), test::hardware("host"));
   ASSERT_EQ(world.run([](RankHandle& rank) -> Task<void> { (void)co_await rank.bcast(64, 0); }), "");
@@ -109,7 +109,7 @@ TEST(AnObservedWorld, TellsWhichMessagesAreOfACollective) {
   EXPECT_THAT(told.parts, ElementsAre(std::tuple(0, message, at_root), std::tuple(1, message, at_leaf)));
 }
 
-TEST(AnObservedWorld, TellsForWhomAMeetingWaits) {
+TEST(AnObservedWorld, NamesTheLastRankOfASynchronization) {
   RecordingLog told;
   World world(told.options(3), test::hardware("host"));
   ASSERT_EQ(world.run([](RankHandle& rank) -> Task<void> {

@@ -104,7 +104,7 @@ TEST_P(Worlds, StopAtATimeAndAreWholeBeforeIt) {
   EXPECT_LT(stopped, Time::ps(3 * (end.count() / 4)));
 }
 
-TEST_P(Worlds, TakeFromAnySourceWhatArrivesFirst) {
+TEST_P(Worlds, ReceiveTheFirstArrivalFromAnySource) {
   std::vector<int> sources;
   run(4, [&](RankHandle& rank) -> Task<void> {
     if (rank.rank() > 0) {
@@ -147,7 +147,7 @@ TEST_P(Worlds, ShowAMessageToAProbeAndKeepIt) {
   }
 }
 
-TEST_P(Worlds, CancelAReceiveThatNothingHasMatched) {
+TEST_P(Worlds, CancelAnUnmatchedReceive) {
   run(2, [&](RankHandle& rank) -> Task<void> {
     if (rank.rank() == 0) {
       (void)co_await rank.send(1, 10, 1);
@@ -331,7 +331,7 @@ TEST_P(Worlds, EndRequestsThatAreGivenUp) {
   EXPECT_LT(after, Time::ms(1));
 }
 
-TEST(AWorld, MayEndBeforeWhatWasGivenUp) {
+TEST(AWorld, MayEndBeforeAbandonedRequests) {
   World world(ranks_of(2), test::with_host(test::hardware("cclo")));
   EXPECT_EQ(world.run([](RankHandle& rank) -> Task<void> {
     RankRequest requests[] = {rank.irecv(kAnySource, 8), rank.start_synchronize(rank.world_communicator())};
@@ -365,7 +365,7 @@ TEST_P(Worlds, WaitForSomeTakesAllThatAreDone) {
   });
 }
 
-TEST_P(Worlds, WaitForSomeOfASetLearnsWhatIsComplete) {
+TEST_P(Worlds, ReturnTheCompletedRequestsOfASet) {
   run(2, [&](RankHandle& rank) -> Task<void> {
     if (rank.rank() == 1) {
       for (const int tag : {1, 2}) (void)co_await rank.send(0, 64, tag);
@@ -398,7 +398,7 @@ TEST_P(Worlds, WaitForSomeOfASetLearnsWhatIsComplete) {
   });
 }
 
-TEST_P(Worlds, TellWhatEachRequestOfAListFound) {
+TEST_P(Worlds, ReportTheMessageOfEachRequestInAList) {
   run(2, [&](RankHandle& rank) -> Task<void> {
     if (rank.rank() == 1) {
       for (const int tag : {1, 2}) (void)co_await rank.send(0, static_cast<std::size_t>(tag) * 10, tag);
@@ -431,7 +431,7 @@ TEST_P(Worlds, ClaimAMessageBeforeItsReceive) {
   });
 }
 
-TEST(AWorld, TellsWhoCarriesWhat) {
+TEST(AWorld, ReportsTheCarrierOfEachOperation) {
   struct Told final : ChoiceObserver {
     std::vector<std::pair<OperationKind, Handling>> all;
     std::string reason;
@@ -538,7 +538,7 @@ TEST(WaitForAny, LooksAtTimesAndNotAtTheOrderOfTheSimulation) {
   EXPECT_EQ(first, 1u);
 }
 
-TEST_P(Worlds, TestFindsWhatIsDone) {
+TEST_P(Worlds, FindCompletedRequestsWithTest) {
   run(2, [&](RankHandle& rank) -> Task<void> {
     if (rank.rank() == 0) {
       rank.compute(Time::us(50));
@@ -595,7 +595,7 @@ TEST_P(Worlds, NameTheRanksOfADeadlock) {
   EXPECT_THAT(stuck, testing::Not(HasSubstr("rank 1 of 4")));
 }
 
-TEST_P(Worlds, NoticeMessagesThatNothingReceives) {
+TEST_P(Worlds, NoticeMessagesWithoutAReceive) {
   World world(ranks_of(2), test::with_host(test::hardware(GetParam())));
   EXPECT_EQ(world.run([](RankHandle& rank) -> Task<void> {
     if (rank.rank() == 0) (void)co_await rank.send(1, 8);
@@ -609,7 +609,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, Worlds, testing::Values("host", "zrlmpi", "dp
 
 // --- the hardware ---
 
-TEST(AWorld, OfAMillionRanksNeedsMemoryForThoseThatDoSomething) {
+TEST(AWorld, NeedsMemoryOnlyForActiveRanksAmongAMillion) {
   const std::size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
   World world(ranks_of(1'000'000), test::hardware("host"));
   static constexpr int kTwo[] = {17, 999'999};
@@ -627,7 +627,7 @@ TEST(AWorld, OfAMillionRanksNeedsMemoryForThoseThatDoSomething) {
   EXPECT_LT(used, 20u * 1'000'000);
 }
 
-TEST(AWorld, LetsTheHostCarryWhatABackendDeclines) {
+TEST(AWorld, LetsTheHostCarryDeclinedOperations) {
   const auto program = [](RankHandle& rank) -> Task<void> { (void)co_await rank.alltoall(1000); };
   World alone(ranks_of(4), test::hardware("zrlmpi"));
   EXPECT_THAT(alone.run(program),

@@ -51,7 +51,7 @@ std::vector<std::string> way(const Platform& platform, int source, int destinati
   return names;
 }
 
-TEST(APlatform, OfAFlatClusterHasCablesAndABackbone) {
+TEST(APlatform, HasTheCablesAndBackboneOfAFlatCluster) {
   const auto p = made(cluster("0-2,7", "bb_bw=\"50GBps\" bb_lat=\"1us\""));
   EXPECT_EQ(p->nodes(), 4);
   EXPECT_EQ(p->node_name(3), "n7");
@@ -65,7 +65,7 @@ TEST(APlatform, OfAFlatClusterHasCablesAndABackbone) {
   EXPECT_EQ(p->link(links[1])->latency, Time::us(1));
 }
 
-TEST(APlatform, OfAClusterWithATopologyHasItsWays) {
+TEST(APlatform, HasTheRoutesOfAClustersTopology) {
   const auto tree = made(cluster("0-15", "topology=\"FAT_TREE\" topo_parameters=\"2;4,4;1,2;1,1\""));
   EXPECT_THAT(way(*tree, 0, 5), ElementsAre("c_link_0_UP", "switch 1.0 to switch 2.1",
                                             "switch 2.1 to switch 1.1", "c_link_5_DOWN"));
@@ -76,7 +76,7 @@ TEST(APlatform, OfAClusterWithATopologyHasItsWays) {
 }
 
 /// SimGrid's own example of its notation: three groups of four chassis of five routers.
-TEST(APlatform, OfADragonflyGoesOverGreenBlackAndBlueLinks) {
+TEST(APlatform, RoutesADragonflyOverGreenBlackAndBlueLinks) {
   const auto p = made(cluster("0-119", "topology=\"DRAGONFLY\" topo_parameters=\"3,4;4,3;5,1;2\""));
   const auto node = [](int group, int chassis, int router) {
     return ((group * 4 + chassis) * 5 + router) * 2;
@@ -121,7 +121,7 @@ const char* const kZones = R"(<zone id="world" routing="Full">
 </zone>)";
 
 /// Hosts in a zone with routing="Cluster" form a cluster with links of their own.
-TEST(APlatform, OfAZoneWithHostLinksIsACluster) {
+TEST(APlatform, ReadsAZoneWithHostLinksAsACluster) {
   const auto p = made(file_of(R"(<zone id="w" routing="Full">
 <zone id="a" routing="Cluster">
  <router id="ar"/>
@@ -167,7 +167,7 @@ TEST(APlatform, LimitsItsHosts) {
   EXPECT_THAT(tree->notes(), ElementsAre(HasSubstr("p.xml:4: limiter_link: limits only the hosts here")));
 }
 
-TEST(APlatform, SaysWhatIsNotRead) {
+TEST(APlatform, NamesIgnoredContent) {
   const auto notes = [](const std::string& inside) { return made(file_of(inside))->notes(); };
   const std::string hosts =
       "<zone id=\"z\" routing=\"Full\"><host id=\"a\" speed=\"1f\" speed_file=\"f\" state_file=\"\"/>\n"
@@ -217,7 +217,7 @@ TEST(APlatform, MayHaveDashesInComments) {
   EXPECT_THAT(Platform::read(text + "<!-- -- open", "p.xml").error(), HasSubstr("unclosed token"));
 }
 
-TEST(APlatform, OfZonesGoesOverTheirGateways) {
+TEST(APlatform, RoutesBetweenZonesOverTheirGateways) {
   const auto p = made(file_of(kZones));
   ASSERT_EQ(p->nodes(), 5);
   EXPECT_THAT(way(*p, 1, 2), ElementsAre("y_UP", "wan", "p"));
@@ -277,7 +277,7 @@ TEST_P(PlatformSharings, LetASlowLinkBeTheBoundAloneAndShared) {
 }
 
 /// A cluster of a file, and the same tree by name: equal routes over cables as fast as the ports.
-TEST_P(PlatformSharings, AgreeWithTheSameTreeByName) {
+TEST_P(PlatformSharings, AgreeWithAnEqualTreeByName) {
   const auto arrivals = [](const NetworkOptions& options) {
     Play play(*make_network(options, 16, {}));
     for (int node = 0; node < 16; ++node) play.send(node, (node + 5) % 16, 200'000);

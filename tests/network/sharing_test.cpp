@@ -143,7 +143,7 @@ TEST_P(Sharings, DoNotDependOnTheOrderOfInsertion) {
 }
 
 /// The reported loads of links agree with the totals at the end, and never exceed the rate.
-TEST_P(Sharings, TellWhatEachLinkCarriesAndWhen) {
+TEST_P(Sharings, ReportTheLoadOfEachLinkOverTime) {
   Play play(network("fat-tree:4:2", 16, GetParam()));
   for (int node = 0; node < 16; ++node) {
     for (const int shift : {4, 5, 9}) play.send(node, (node + shift) % 16, 100'000, Time::ns(node * 10));
@@ -172,7 +172,7 @@ TEST_P(Sharings, TellWhatEachLinkCarriesAndWhen) {
 
 /// The delay of a message by others: none alone, with any port; with k messages on a link, the delay of the
 /// last one.
-TEST_P(Sharings, SayWhatSharingCostAMessage) {
+TEST_P(Sharings, ReportTheDelayOfAMessageBySharing) {
   for (const int gigabits : {10, 100, 400}) {
     Play play(network("fat-tree:4,4", 64, GetParam()));
     play.send(8, 60, kMiB + 3, Time::ns(50), Bandwidth::gigabits_per_second(gigabits));
@@ -194,14 +194,14 @@ TEST(Trains, LetSmallMessagesInBetween) {
 }
 
 /// Four senders at a quarter of the link's rate fill it together.
-TEST(Trains, OfSlowSendersShareAFastLink) {
+TEST(Trains, FromSlowSendersShareAFastLink) {
   Play play(network("fat-tree:2;4,2;1,1;1,1", 8));
   const Bandwidth slow = Bandwidth::gigabits_per_second(25);
   for (int node = 0; node < 4; ++node) play.send(node, 4 + node, kMiB, {}, slow);
   EXPECT_LE(latest(play.run()), slow.bytes(kMiB) + 2 * kHop + kTrain * 4);
 }
 
-TEST(AdaptiveRouting, SpreadsWhatStaticRoutingSendsOverOneLink) {
+TEST(AdaptiveRouting, SpreadsMessagesThatStaticRoutingSendsOverOneLink) {
   const auto last = [](Routing routing) {
     Play play(network("fat-tree:4", 16, Sharing::kTrains, routing));
     // Destinations with equal last digits: D-mod-k routes all four over one switch.
@@ -212,7 +212,7 @@ TEST(AdaptiveRouting, SpreadsWhatStaticRoutingSendsOverOneLink) {
   EXPECT_LE(last(Routing::kAdaptive), taken(kMiB) + kTrain + 2 * kHop);
 }
 
-TEST(Valiant, SpreadsWhatGoesFromOneGroupToAnother) {
+TEST(Valiant, SpreadsTrafficFromOneGroupToAnother) {
   const auto last = [](Routing routing) {
     Play play(network("dragonfly:9:4:2:2", 72, Sharing::kTrains, routing));
     for (int node = 0; node < 8; ++node) play.send(node, 64 + node, kMiB);

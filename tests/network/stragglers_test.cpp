@@ -95,7 +95,7 @@ TEST_P(Straggling, TakesNoTimeWhereStragglersTakeNone) {
   for (const Time straggler_delay : with.straggler_delay) EXPECT_EQ(straggler_delay, Time());
 }
 
-TEST_P(Straggling, IsTheSameInEveryOrderOfEvents) {
+TEST_P(Straggling, DoesNotDependOnTheOrderOfEvents) {
   const auto stragglers = stragglers_of(noise_of("40us:2us:0.5"), 8);
   const SceneResult one = played(GetParam(), 8, everything, stragglers);
   EXPECT_EQ(played(GetParam(), 8, everything, stragglers, 7).clocks, one.clocks);
@@ -152,7 +152,7 @@ Task<void> steps(RankHandle& rank, int rounds, Time work) {
 
 /// All ranks wait for the one that is disturbed: with N ranks, a step is late if any of them is. A detour
 /// that begins while a rank works delays it by its whole length, one that began before by less.
-TEST(Noise, OfOneRankIsThatOfAllWhoMeet) {
+TEST(Noise, OnOneRankDelaysAllRanksThatSynchronize) {
   constexpr int kRounds = 4000;
   const Time work = Time::us(100);
   for (const int ranks : {1, 4, 16, 64}) {
@@ -170,7 +170,7 @@ TEST(Noise, OfOneRankIsThatOfAllWhoMeet) {
 }
 
 /// Petrini's remedy: simultaneous detours on all processors cost as much as those of one.
-TEST(Noise, ThatComesToAllAtTheSameTimeCostsItsShareOnly) {
+TEST(Noise, CostsOnlyItsShareIfItIsSimultaneous) {
   constexpr int kRounds = 4000;
   const Time work = Time::us(100);
   StragglerOptions options = noise_of("10ms:50us");
@@ -215,7 +215,7 @@ TEST(Noise, DisturbsTheHostMoreThanHardwareThatCarriesACollective) {
   EXPECT_LT(cost("cclo"), 1 + (host - 1) / 2);
 }
 
-TEST(SlowNodes, TakeSoManyTimesLongerToComputeAndNothingElse) {
+TEST(SlowNodes, AreSlowerOnlyInComputing) {
   StragglerOptions options;
   options.slow = *parse_slow_nodes("1:1.25");
   const auto program = [](RankHandle& rank) -> Task<void> {
@@ -265,7 +265,7 @@ TEST(SlowNodes, AreWhereTheMachineHasThem) {
   EXPECT_THAT(Stragglers::make(options, {0, 1}, 4, {}).error(), HasSubstr("3 slow nodes are requested"));
 }
 
-TEST(AReplay, SaysWhatStragglersCost) {
+TEST(AReplay, ReportsTheCostOfStragglers) {
   static const Registry registry{built_in_backends()};
   Configuration configuration;
   configuration.stragglers = noise_of("20us:5us");

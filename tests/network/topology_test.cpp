@@ -39,7 +39,7 @@ std::pair<std::string, std::string> ends(const Topology& topology, std::size_t l
   return {name.substr(0, to), name.substr(to + 4)};
 }
 
-TEST(ATopology, OfAStarIsNone) {
+TEST(ATopology, IsNullForAStar) {
   EXPECT_EQ(made("star", 100), nullptr);
 }
 

@@ -159,7 +159,7 @@ class Telling final : public SpanSink, public WorldLog {
 
 /// Two messages to different ranks over one link: the second one waits for the first, and its receiver is
 /// notified.
-TEST(AWorld, TellsOfMessagesThatWaitForASharedLink) {
+TEST(AWorld, ReportsMessagesThatWaitForASharedLink) {
   Telling telling;
   WorldOptions options;
   options.spans = &telling;

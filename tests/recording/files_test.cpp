@@ -95,7 +95,7 @@ class SmallFile : public testing::Test {
   std::vector<Reading> whole_;
 };
 
-TEST_F(SmallFile, SaysWhereItBreaksOffAndWhatIsBehindItsEnd) {
+TEST_F(SmallFile, ReportsTruncationAndTrailingBytes) {
   const auto opened = [](const std::string& bytes) { return Recording::from_bytes(bytes, "run"); };
   const Result<Recording> whole = opened(bytes_);
   ASSERT_TRUE(whole);
@@ -122,7 +122,7 @@ TEST_F(SmallFile, SaysWhereItBreaksOffAndWhatIsBehindItsEnd) {
   EXPECT_GT(opens, 100);
 }
 
-TEST_F(SmallFile, SaysWhatWasWritten) {
+TEST_F(SmallFile, HasTheWrittenDescriptionAndEvents) {
   const Result<Recording> recording = Recording::open(path_);
   ASSERT_TRUE(recording) << recording.error();
   EXPECT_EQ(recording->description().ranks, 3);
@@ -139,7 +139,7 @@ TEST_F(SmallFile, SaysWhatWasWritten) {
   EXPECT_EQ(std::count(whole_[0].text.begin(), whole_[0].text.end(), '/'), 6);
 }
 
-TEST_F(SmallFile, IsTheSameFromEveryWayItCame) {
+TEST_F(SmallFile, HasEqualBytesFromEverySource) {
   const Result<Recording> again = Recording::open(path_);
   EXPECT_EQ(again->write(folder_.file("again")).error(), "");
   EXPECT_EQ(contents(folder_.file("again")), bytes_);
@@ -317,7 +317,7 @@ TEST_F(SmallFile, OtherVersionsAndOtherFilesAreRefused) {
               HasSubstr("it is the part of rank 1 of 3, not of rank 0"));
 }
 
-TEST_F(SmallFile, WhatCannotBeWrittenLeavesNothing) {
+TEST_F(SmallFile, LeavesNoFileAfterAFailedWrite) {
   const Result<Recording> recording = small_recording();
   const std::string nowhere = folder_.file("no/such/folder");
   EXPECT_EQ(recording->write(nowhere).error(),
@@ -352,7 +352,7 @@ TEST(Limits, WithoutAFileTheRecordingEnds) {
   EXPECT_EQ(reader->cut(), kCut);
 }
 
-TEST(Limits, WithAFileNothingIsMissing) {
+TEST(Limits, WithAFileLoseNoEvents) {
   const Folder folder;
   RecorderOptions options = options_of();
   options.limit = 200'000;
@@ -411,7 +411,7 @@ class FileSizeLimit {
   rlimit before_ = {};
 };
 
-TEST(Limits, WhatADiskHasNoRoomForStaysInMemory) {
+TEST(Limits, KeepEventsInMemoryIfTheDiskIsFull) {
   const Folder folder;
   RecorderOptions options = options_of();
   options.limit = 10'000'000;
@@ -438,7 +438,7 @@ TEST(Limits, WhatADiskHasNoRoomForStaysInMemory) {
   EXPECT_EQ(reader->cut(), "");
 }
 
-TEST(Limits, WhatNeitherDiskNorMemoryHasRoomForIsCut) {
+TEST(Limits, CutTheRecordingIfDiskAndMemoryAreFull) {
   const Folder folder;
   RecorderOptions options = options_of();
   options.limit = 200'000;
@@ -473,7 +473,7 @@ TEST(Limits, APartIsKnownByItsSizeAndItsLastBytes) {
   EXPECT_FALSE(mark_of_part(folder.file("none")));
 }
 
-TEST(Limits, AFileThatCannotBeOpenedIsTold) {
+TEST(Limits, ReportAFileThatCannotBeOpened) {
   RecorderOptions options = options_of();
   options.file = "/no/such/folder/part";
   Recorder recorder(options);

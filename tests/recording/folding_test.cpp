@@ -35,7 +35,7 @@ std::uint64_t stencil(Recorder& recorder, int steps, bool times) {
   return bytes_of_blocks(recorder);
 }
 
-TEST(Folding, ALoopTakesTheSameBytesHoweverLongItRuns) {
+TEST(Folding, StoresALoopInAConstantSize) {
   Recorder shorter(options_of());
   Recorder longer(options_of());
   const std::uint64_t bytes = stencil(shorter, 100, false);
@@ -109,7 +109,7 @@ std::string event_column(const std::string& part) {
   return column;
 }
 
-TEST(Folding, TheEventColumnDoesNotDependOnWhatStandsBesideIt) {
+TEST(Folding, TheEventColumnDoesNotDependOnOtherColumns) {
   std::vector<Step> plain;
   std::vector<Step> beside;
   Random random(9);

@@ -109,7 +109,7 @@ TEST(Hostile, TooManyDifferentEventsAndTooLongLists) {
   EXPECT_THAT(read({{Column::kEvents, joined(lists)}}).error, HasSubstr("its lists are too long"));
 }
 
-TEST(Hostile, AFewBytesForManyEventsCostNothingUntilTheyAreRead) {
+TEST(Hostile, AFewBytesForManyEventsAreExpandedOnlyOnReading) {
   const Bytes bomb = joined({kName, kWait, varint(token(Token::kCopy, std::uint64_t{1} << 61U)), {1}});
   EXPECT_EQ(read({{Column::kEvents, bomb}}).events, 1000U);
 }
@@ -160,7 +160,7 @@ TEST(Hostile, AnUntimelyEndBoundsTheEvents) {
   }
 }
 
-TEST(Hostile, AWildcardThatTookNothingHasNoMatch) {
+TEST(Hostile, WildcardsWithInvalidMatchesAreRead) {
   const Bytes receives = joined({kName, {2 + 4, 1, 1}, varint(token(Token::kCopy, 5)), {1}});
   const Bytes absurd =
       joined({varint(zigzag(1000)), {0, 0}, varint(zigzag(0 - std::uint64_t{5000})), {0, 0}});

@@ -170,7 +170,7 @@ TEST(RoundTrip, EqualListsHaveOneNumber) {
   EXPECT_EQ(recorder.list(list), number);
 }
 
-TEST(RoundTrip, LongListsInEqualStepsAreToldApart) {
+TEST(RoundTrip, DistinguishesLongListsInEqualStepsFromOthers) {
   std::vector<Step> steps;
   for (const std::size_t length : {2, 3, 33, 63, 64, 65, 97, 200}) {
     for (const std::uint64_t first : {0, 7}) {
@@ -198,7 +198,7 @@ TEST(RoundTrip, LongListsInEqualStepsAreToldApart) {
   EXPECT_EQ(recorder.list(all), number + 1);
 }
 
-TEST(RoundTrip, ARecorderWithTheMemoryOfAnotherRecordsTheSame) {
+TEST(RoundTrip, DoesNotDependOnMemoryReusedFromAnotherRecorder) {
   Random random(5);
   std::unique_ptr<Recorder> recorder;
   for (const int rank : {0, 1, 2}) {
@@ -229,7 +229,7 @@ TEST(RoundTrip, RequestsAndWildcardsAreCounted) {
   EXPECT_EQ(recorder.events(), 400U);
 }
 
-TEST(RoundTrip, NamesAreTheSameInEveryBlock) {
+TEST(RoundTrip, KeepsNamesInEveryBlock) {
   std::vector<Step> steps;
   for (std::uint64_t i = 0; i < 20'000; ++i) {
     steps.push_back({message(EventKind::kSend, 1, i)});
@@ -249,7 +249,7 @@ TEST(RoundTrip, NamesAreTheSameInEveryBlock) {
                                             testing::Pair("MPI_Allreduce", 2)));
 }
 
-TEST(RoundTrip, PlacesAreTheSameInEveryBlock) {
+TEST(RoundTrip, KeepsPlacesInEveryBlock) {
   Recorder recorder(options_of());
   EXPECT_EQ(recorder.site("app+0x10"), 1U);
   EXPECT_EQ(recorder.site("app+0x20"), 2U);

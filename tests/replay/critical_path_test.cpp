@@ -26,7 +26,7 @@ TEST(CriticalPath, FollowsTheLastMessageToItsSender) {
   EXPECT_EQ(path->longest[0].bytes, 64U);
 }
 
-TEST(CriticalPath, SaysWhatOfItWasSpentOnSharedLinks) {
+TEST(CriticalPath, ReportsItsTimeOnSharedLinks) {
   std::vector<RankWaits> ranks(2);
   ranks[0].end = ns(60);
   // The second wait is longer than its message, whose receiver continued for another reason: the rest of the
@@ -80,7 +80,7 @@ TEST(Certificate, DependsOnEveryWordAndOnTheirOrder) {
   EXPECT_NE(of({0}), of({0, 0}));
 }
 
-TEST(Certificate, OfARunDependsOnItsTimesAndThatOfDataDoesNot) {
+TEST(Certificate, DependsOnTimesForARunButNotForData) {
   Certificate fast;
   Certificate slow;
   const std::uint64_t zero[2] = {};

@@ -26,7 +26,7 @@ Operation operation_of(OperationKind kind, std::size_t bytes) {
 
 /// Where a value is that of a class of machines, the slowest and the fastest are tried; the user's own values
 /// have no such range.
-TEST(AForecast, HasTheEndsOfWhatIsTheValueOfAClass) {
+TEST(AForecast, HasTheRangeOfTheMachineClass) {
   ForecastSetting setting = setting_of("host");
   const BackendDescription& host = test::backend_named("host");
   EXPECT_FALSE(at_end_of_band(setting, host, 8, true)) << "no rank shares a node";
@@ -78,7 +78,7 @@ TEST(AForecast, RepeatsAnOperationAsALoopInAProgramDoes) {
   EXPECT_EQ(three->wire.packets, 3 * 7U);
 }
 
-TEST(AForecast, OfBarriersGrowsByABarrierEachTime) {
+TEST(AForecast, GrowsByOneBarrierPerRepetition) {
   const Operation barrier = operation_of(OperationKind::kBarrier, 0);
   Result<Forecast> one = forecast(setting_of("host"), barrier);
   Result<Forecast> five = forecast(setting_of("host"), barrier, 5);
@@ -148,7 +148,7 @@ void expect_all_as_carried(const ForecastSetting& setting) {
   }
 }
 
-TEST(AForecast, OfASendIsTheRootsMessageToTheNextRank) {
+TEST(AForecast, TreatsASendAsTheRootsMessageToTheNextRank) {
   for (const BackendDescription* backend : built_in_backends()) {
     const Settings defaults = Settings::defaults(backend->parameters);
     const auto asked = backend->create({0, 8, defaults, {}});
@@ -157,7 +157,7 @@ TEST(AForecast, OfASendIsTheRootsMessageToTheNextRank) {
   }
 }
 
-TEST(AForecast, OfASendKnowsTheWiresFaults) {
+TEST(AForecast, IncludesWireFaultsInASend) {
   FaultRates faults;
   faults.loss = 0.3;
   for (const auto& [name, parameter, value] :
@@ -170,7 +170,7 @@ TEST(AForecast, OfASendKnowsTheWiresFaults) {
   }
 }
 
-TEST(AForecast, OfASendGoesPastAFailedServiceProcess) {
+TEST(AForecast, RoutesASendAroundAFailedServiceProcess) {
   ForecastSetting setting = setting_of("dpu");
   setting.settings.set("failure", {0, "never"});
   expect_all_as_carried(setting);
@@ -253,7 +253,7 @@ WhatIf what_if(int ranks, int root = 0) {
   return {*without, *with, could_be_larger(setting, operation)};
 }
 
-TEST(AForecast, GivesMemoriesThatAreFullWhatTheirDeclinesAskFor) {
+TEST(AForecast, EnlargesFullMemoriesAsTheirDeclinesDemand) {
   const WhatIf fits = what_if(4);
   EXPECT_EQ(fits.without.declined, "");
   EXPECT_FALSE(fits.with.what_if || fits.could_be);
@@ -267,7 +267,7 @@ TEST(AForecast, GivesMemoriesThatAreFullWhatTheirDeclinesAskFor) {
   EXPECT_TRUE(both.with.what_if && both.could_be);
 }
 
-TEST(AForecast, SaysWhatIsInTheWayBesidesAFullMemory) {
+TEST(AForecast, NamesObstaclesBesidesAFullMemory) {
   const WhatIf beyond = what_if(17);  // of the first parameter's range
   EXPECT_EQ(beyond.with.declined, "full inside");
   EXPECT_FALSE(beyond.with.what_if || beyond.could_be);

@@ -76,7 +76,7 @@ std::optional<Efficiencies> efficiencies_over_host(const std::vector<test::Tape>
   return efficiencies;
 }
 
-TEST(Efficiencies, OfARankThatAlwaysComputesLongerAreInTheLoadBalance) {
+TEST(Efficiencies, CountARankThatAlwaysComputesLongerInTheLoadBalance) {
   const auto one = efficiencies_over_host(imbalance(false, 1'000'000, 3'000'000));
   ASSERT_TRUE(one);
   EXPECT_NEAR(one->load_balance, 0.5, 1e-9);  // (1 + 1 + 1 + 3) / 4 of 3
@@ -85,14 +85,14 @@ TEST(Efficiencies, OfARankThatAlwaysComputesLongerAreInTheLoadBalance) {
   EXPECT_GT(one->transfer, 0.9);
 }
 
-TEST(Efficiencies, OfRanksThatComputeLongerByTurnsAreInTheSerialisation) {
+TEST(Efficiencies, CountRanksThatComputeLongerByTurnsInTheSerialisation) {
   const auto one = efficiencies_over_host(imbalance(true, 1'000'000, 3'000'000));
   ASSERT_TRUE(one);
   EXPECT_NEAR(one->load_balance, 1, 1e-9);
   EXPECT_NEAR(one->serialisation, 0.5, 1e-9);  // 1 + 1 + 1 + 3 of 4 * 3
 }
 
-TEST(Efficiencies, OfLittleComputingAreInTheTransfer) {
+TEST(Efficiencies, CountLittleComputingInTheTransfer) {
   const auto one = efficiencies_over_host(imbalance(false, 1'000, 1'000));
   ASSERT_TRUE(one);
   EXPECT_LT(one->transfer, 0.5);

@@ -109,7 +109,7 @@ TEST(Background, SlowsAJobAndEndsWithIt) {
   EXPECT_LE(share, 1 / 0.6);
 }
 
-TEST(Background, IsRefusedWithWhatIsAllowed) {
+TEST(Background, IsRefusedWithTheAllowedForms) {
   for (const char* const text : {"uniform", "ring:5", "uniform:", "shift:-1", "incast:fast", "uniform:1e9"})
     EXPECT_THAT(parse_background(text).error(), HasSubstr("is not uniform:RATE")) << text;
   EXPECT_EQ(parse_background("shift:2.5")->rate.count(), 2'500'000'000);

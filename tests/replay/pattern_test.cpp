@@ -61,7 +61,7 @@ TEST_F(APattern, ComesToItsEndOnAnyNumberOfRanks) {
   }
 }
 
-TEST_F(APattern, ReceivesWhatIsSent) {
+TEST_F(APattern, ReceivesEverySentMessage) {
   for (const PatternKind& kind : pattern_kinds()) {
     const Pattern pattern = parsed(with_number(kind) + ":12:4096:5");
     std::map<std::pair<int, int>, int> between;
@@ -77,13 +77,13 @@ TEST_F(APattern, ReceivesWhatIsSent) {
   }
 }
 
-TEST_F(APattern, OfOneReceiverTakesAllItsMessages) {
+TEST_F(APattern, TakesTheTimeOfAllMessagesToOneReceiver) {
   const double time = microseconds("pattern:incast:16:1MiB");
   EXPECT_GE(time, 15 * kMebibyte);
   EXPECT_LE(time, 15 * kMebibyte + kMessage);
 }
 
-TEST_F(APattern, OfDisjointPairsTakesOneMessage) {
+TEST_F(APattern, TakesTheTimeOfOneMessageForDisjointPairs) {
   const double shift = microseconds("pattern:shift:1:16:1MiB");
   EXPECT_GE(shift, kMebibyte);
   EXPECT_LE(shift, kMebibyte + 2 * kMessage);
@@ -105,7 +105,7 @@ TEST_F(APattern, WithAllIsBoundByEachLink) {
 }
 
 /// A ring that adds moves 2 (P - 1) / P of each bucket, and buckets share the link.
-TEST_F(APattern, OfBucketsTakesAsLongAsItsBytes) {
+TEST_F(APattern, TakesTheTimeOfTheBytesInItsBuckets) {
   const double one = microseconds("pattern:data-parallel:1:8:16MiB");
   const double four = microseconds("pattern:data-parallel:4:8:16MiB");
   EXPECT_GE(one, 16 * kMebibyte * 2 * 7 / 8);
@@ -114,7 +114,7 @@ TEST_F(APattern, OfBucketsTakesAsLongAsItsBytes) {
 }
 
 /// The last batch passes all stages forward, and then back.
-TEST_F(APattern, OfStagesFillsAndDrains) {
+TEST_F(APattern, FillsAndDrainsItsStages) {
   const double batch = microseconds("pattern:pipeline:1:8:1MiB");
   const double more = microseconds("pattern:pipeline:17:8:1MiB");
   EXPECT_GE(batch, 2 * 7 * kMebibyte);
@@ -125,7 +125,7 @@ TEST_F(APattern, OfStagesFillsAndDrains) {
 }
 
 /// An expert sends back what it received, and each round has other destinations.
-TEST(PatternOfExperts, SendsBackWhatCame) {
+TEST(PatternOfExperts, SendsBackReceivedMessages) {
   const Pattern pattern = *parse_pattern("pattern:experts:5:6:1000:2");
   std::map<std::pair<int, int>, std::vector<std::uint64_t>> sent;
   std::map<std::pair<int, int>, std::vector<std::uint64_t>> received;
@@ -180,7 +180,7 @@ TEST(PatternOfNeighbours, HasAsManyAsAreAskedFor) {
   EXPECT_EQ(peers.count(4), 0U);
 }
 
-TEST_F(APattern, IsTheSameEachTimeAndAnotherWithAnotherSeed) {
+TEST_F(APattern, IsDeterministicForASeed) {
   const double first = microseconds("pattern:random:1:16:1MiB:20");
   EXPECT_EQ(microseconds("pattern:random:1:16:1MiB:20"), first);
   EXPECT_NE(microseconds("pattern:random:2:16:1MiB:20"), first);
@@ -196,7 +196,7 @@ TEST(PatternText, TakesUnitsAndRounds) {
   EXPECT_EQ(pattern->rounds, 10);
 }
 
-TEST(PatternText, SaysWhatIsWrong) {
+TEST(PatternText, NamesTheError) {
   const std::pair<const char*, const char*> cases[] = {
       {"pattern:", "unknown pattern"},
       {"pattern:incst:4:8", "did you mean \"incast\""},

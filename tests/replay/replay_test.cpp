@@ -158,7 +158,7 @@ TEST_P(Replays, KnowSubCommunicatorsByTheirMembers) {
   for (std::size_t rank = 0; rank < 4; ++rank) EXPECT_EQ(expected[rank], direct[rank] + alone) << rank;
 }
 
-TEST_P(Replays, KnowCommunicatorsOfTheSameMembersByTheirIds) {
+TEST_P(Replays, DistinguishCommunicatorsOfEqualMembersByTheirIds) {
   std::vector<Tape> tapes(2);
   for (int rank = 0; rank < 2; ++rank) {
     Tape& tape = tapes[static_cast<std::size_t>(rank)];
@@ -219,7 +219,7 @@ TEST_P(Replays, CollectiveAccessesToAFileLastAsLongAsEachRanksOwn) {
   EXPECT_THAT(replayed(setting_, tapes, options).clocks(), ElementsAre(Time::us(700), Time::us(90)));
 }
 
-TEST_P(Replays, CountTimeBetweenQuestionsAsTheyAreTold) {
+TEST_P(Replays, CountTimeBetweenPollsAsConfigured) {
   std::vector<Tape> tapes(1);
   tapes[0].compute(1000).polls(9).gaps({200, 30'000}).native();
   const auto computed = [&](Polling polling, Compute::Mode kind) {
@@ -239,7 +239,7 @@ TEST_P(Replays, CountTimeBetweenQuestionsAsTheyAreTold) {
   }
 }
 
-TEST_P(Replays, TakeWhatTheRecordedWildcardsTook) {
+TEST_P(Replays, RepeatTheRecordedWildcardMatches) {
   // Rank 2 is first in modelled time, rank 1 was first in the recorded run.
   std::vector<Tape> tapes(3);
   tapes[0].message(EventKind::kReceive, kAnySource, 64, kAnyTag);
@@ -651,7 +651,7 @@ TEST_F(AReplay, WaitsForSome) {
 }
 
 /// The world decides the order of arrival anew, independently of the recorded run.
-TEST_F(AReplay, ReceivesWhatAProbeFindsInThisOrder) {
+TEST_F(AReplay, ReceivesMessagesInTheOrderOfProbes) {
   std::set<Time> ends;
   for (const bool reversed : {false, true}) {
     std::vector<Tape> tapes(4);
@@ -792,7 +792,7 @@ TEST_F(AReplay, CountsCallsAndPhases) {
   EXPECT_EQ(result.phases[2].per_rank[0], Time::ns(50));
 }
 
-TEST_F(AReplay, CountsWhatTheHardwareDeclines) {
+TEST_F(AReplay, CountsDeclinedOperations) {
   std::vector<Tape> tapes(2);
   WorldSetting strict = test::setting_of(registry(), "zrlmpi");
   strict.settings.set("strict", {1, {}});
@@ -808,7 +808,7 @@ TEST_F(AReplay, CountsWhatTheHardwareDeclines) {
   EXPECT_EQ(replayed(routed, tapes).total().calls[0].routed, 1u);
 }
 
-TEST_F(AReplay, CertifiesWhatEachRankDoesAndWhen) {
+TEST_F(AReplay, CertifiesTheEventsAndTimesOfEachRank) {
   ReplayOptions options;
   options.certificate = true;
   const auto certificates = [&](std::uint64_t bytes, int tag, std::uint64_t computed) {
@@ -827,7 +827,7 @@ TEST_F(AReplay, CertifiesWhatEachRankDoesAndWhen) {
   }
 }
 
-TEST_F(AReplay, TellsDetailsOfEachRank) {
+TEST_F(AReplay, ReportsDetailsOfEachRank) {
   std::vector<Tape> tapes(2);
   tapes[0].send(1, 1000);
   tapes[0].wait({tapes[0].isend(1, 100'000)});
@@ -931,7 +931,7 @@ TEST_F(AReplay, EndsWhereARecordingIsDamagedIfThatIsWanted) {
           "rank 1 at event 1 (MPI_Send): its recording is damaged: run.rec: rank 1: its checksum is wrong"));
 }
 
-TEST_F(AReplay, SaysWhatAllWaitForWhereNothingWasCut) {
+TEST_F(AReplay, NamesEachRanksWaitIfTheRecordingIsComplete) {
   std::vector<Tape> tapes(2);
   tapes[0].receive(1, 64, 7);
   tapes[1].receive(0, 64, 8);

@@ -85,7 +85,7 @@ TEST_P(Threads, EndBeforeMpiFinalize) {
   EXPECT_GE(end_of(tapes, 1), Time::ms(1)) << "what MPI_Finalize does comes behind the other thread";
 }
 
-TEST_P(Threads, CancelWhatOthersWaitFor) {
+TEST_P(Threads, CancelRequestsThatOthersWaitFor) {
   std::vector<Tape> tapes(2);
   tapes[0].native();
   tapes[1].native();
@@ -145,7 +145,7 @@ TEST_P(Threads, ReduceInOppositeOrder) {
   EXPECT_GT(play(reductions(false)).modelled_time, Time());
 }
 
-TEST_P(Threads, BeginSoonerWhereNothingElseGoesOn) {
+TEST_P(Threads, BeginSoonerIfTheRankIsIdle) {
   EXPECT_GT(play(reductions(true)).modelled_time, Time());
 }
 
@@ -166,7 +166,7 @@ std::vector<Tape> two_messages(int second_tag) {
   return tapes;
 }
 
-TEST_P(Threads, SendInTheirOrderWhereTheSameReceivesTakeIt) {
+TEST_P(Threads, SendInTheirOrderIfEqualReceivesMatch) {
   const ReplayResult result = play(two_messages(5));
   EXPECT_GE(result.modelled_time, Time::ms(1));
   EXPECT_EQ(bytes_of(result, 1, "MPI_Recv"), 8U + 16U) << "each receive takes what was sent for it";
@@ -190,7 +190,7 @@ TEST_P(Threads, ReceiveInTheirOrder) {
   EXPECT_EQ(bytes_of(result, 1, "MPI_Recv"), 64U + 128U) << "and none is cut off";
 }
 
-TEST_P(Threads, LearnOfWhatOthersHaveBegun) {
+TEST_P(Threads, WaitForRequestsThatOthersHaveBegun) {
   std::vector<Tape> tapes(2);
   tapes[0].native();
   tapes[0].send(1, 8);
@@ -265,11 +265,11 @@ double time_of_short_threads(std::uint32_t threads) {
 }
 
 // If each message visited all threads that the rank ever began, the ratio would be above 30.
-TEST(ThreadsOf, OneRankCostNothingAfterTheirEnd) {
+TEST(ThreadsOf, OneRankHaveNoCostAfterTheirEnd) {
   EXPECT_LT(time_of_short_threads(80'000), 20 * time_of_short_threads(10'000));
 }
 
-TEST(ThreadsOf, OneRankWaitForWhatNeverComes) {
+TEST(ThreadsOf, OneRankMayWaitForAMissingMessage) {
   std::vector<Tape> tapes(1);
   tapes[0].native();
   tapes[0].of_thread(1).receive(0, 8);

@@ -8,7 +8,7 @@
 namespace offramp {
 namespace {
 
-TEST(BusyTime, CountsWhatOverlapsOnce) {
+TEST(BusyTime, CountsOverlapsOnce) {
   BusyTime busy;
   EXPECT_EQ(busy.total(), Time());
   busy.add(Time::ps(10), Time::ps(20));
@@ -41,7 +41,7 @@ TEST(BusyTime, ManyIntervalsNearlyInOrder) {
   EXPECT_EQ(busy.total(), Time::ps(expected));
 }
 
-TEST(BusyTime, WhatComesFarTooLateCountsFromWhereOthersEnd) {
+TEST(BusyTime, CountsVeryLateIntervalsFromTheEndOfOthers) {
   BusyTime busy;
   for (std::int64_t i = 0; i < 50'000; ++i) busy.add(Time::ps(100 + i * 10), Time::ps(105 + i * 10));
   const Time before = busy.total();

@@ -96,7 +96,7 @@ std::pair<std::uint64_t, std::vector<Time>> sums_of(const Rows& rows) {
   return {calls, kinds};
 }
 
-TEST_F(Accounts, OfSizesPhasesAndPlacesAddUpToThoseOfFunctions) {
+TEST_F(Accounts, BySizePhaseAndPlaceAddUpToThoseByFunction) {
   for (std::size_t rank = 0; rank < tapes_.size(); ++rank) {
     test::Tape& tape = tapes_[rank];
     const int next = static_cast<int>(rank + 1) % 3;
@@ -146,7 +146,7 @@ TEST_F(Accounts, OfSizesPhasesAndPlacesAddUpToThoseOfFunctions) {
   }
 }
 
-TEST_F(Accounts, TellASenderThatIsLateFromOthersThatAre) {
+TEST_F(Accounts, DistinguishALateSenderFromOtherLateRanks) {
   const ReportAccounts accounts = accounts_over("host");
   EXPECT_GT(of(accounts, TimeKind::kLateSender), Time::us(499));
   EXPECT_GT(of(accounts, TimeKind::kCollectiveWait), Time::us(199)) << "rank 0 comes later than 1 and 2";
@@ -155,7 +155,7 @@ TEST_F(Accounts, TellASenderThatIsLateFromOthersThatAre) {
   EXPECT_THAT(accounts_text(accounts), HasSubstr("waiting for other ranks"));
 }
 
-TEST_F(Accounts, KnowWhatTheProgramSends) {
+TEST_F(Accounts, CountTheMessagesOfTheProgram) {
   const std::vector<ReportTraffic> traffic = traffic_of(source_);
   ASSERT_EQ(traffic.size(), 1U) << "messages of the sum are none of the program's";
   EXPECT_EQ(traffic[0].source, 1U);
@@ -177,7 +177,7 @@ TEST(Traffic, HasAccessesInBothDirectionsAndBlocksForNeighbours) {
                          testing::Pair(std::pair(1U, 0U), 7), testing::Pair(std::pair(1U, 2U), 5)));
 }
 
-TEST(AccountsOfReceipts, SayWhatTheyLeaveOut) {
+TEST(AccountsOfReceipts, ReportTheTimeThatTheyOmit) {
   Receipts receipts;
   receipts.ranks.resize(1);
   receipts.ranks[0].calls.push_back({1, "MPI_Send", Time::us(1), Time::us(3), {}});

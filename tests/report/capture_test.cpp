@@ -89,7 +89,7 @@ TEST(Capture, NumbersTheBytesOfAConnectionAndRepeatsTheNumberOfARepeatedPacket) 
   EXPECT_EQ(sequence(3), 21U);
 }
 
-TEST(Capture, CountsWhatIsBeyondItsLimit) {
+TEST(Capture, CountsPacketsBeyondItsLimit) {
   CaptureRecorder capture;
   Packet p = packet(0, 60'000);
   for (std::uint64_t i = 0; i <= CaptureRecorder::kMostBytes / p.bytes; ++i) capture.record(p);

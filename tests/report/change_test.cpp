@@ -77,7 +77,7 @@ TEST(AChange, ThatIsComputingAloneIsNoneIfThereIsOneRecordingOfEach) {
   EXPECT_FALSE(answer.of_run);
 }
 
-TEST(AChange, OfCommunicationIsSureWithOneRecordingOfEach) {
+TEST(AChange, InCommunicationIsSureWithOneRecordingOfEach) {
   const ReportAnswer answer = answer_in_shape(Version("before.rec").add(6000, 100, 43000, 5000),
                                               Version("after.rec").add(3000, 60, 40000, 1900));
   EXPECT_EQ(answer.kind, "change");

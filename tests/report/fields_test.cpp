@@ -153,7 +153,7 @@ TEST_P(SomeReport, OfBeforeIsRead) {
   EXPECT_EQ(encode(*again), encode(report));
 }
 
-TEST(ReportLanes, OfRanksAddUp) {
+TEST(ReportLanes, AddUpOverRanks) {
   ReportLane sum;
   std::vector<ReportLane> parts;
   for (unsigned seed = 0; seed < 4; ++seed) {

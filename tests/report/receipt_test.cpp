@@ -48,7 +48,7 @@ class Receipt : public testing::Test {
   Receipts receipts_;
 };
 
-TEST_F(Receipt, OfACallWithoutOperationsIsTheHosts) {
+TEST_F(Receipt, AssignsACallWithoutOperationsToTheHost) {
   EXPECT_THAT(shown(lines({})), testing::ElementsAre("100 -1 host call"));
 }
 
@@ -77,7 +77,7 @@ TEST_F(Receipt, CallsTheTimeBeforeAPeersStageAWaitForThatPeer) {
                                                             "10 1 wait for a peer", "10 0 dma write"));
 }
 
-TEST_F(Receipt, PrefersWhatAPeerDoesToTheNameOfAWait) {
+TEST_F(Receipt, PrefersThePeersActivityToTheNameOfAWait) {
   add(0, "engine", "WAIT4ACK", 100, 200, kMine);
   add(1, "engine", "work", 130, 150, kMine);
   add(1, "engine", "wait for input", 100, 200, kMine);
@@ -125,7 +125,7 @@ TEST(ReceiptRecorder, KeepsTheCallsOfItsRangeAndIsReadBack) {
   EXPECT_EQ(read->ranks[1].parts[0].collective, 2U);
 }
 
-TEST(ReadReceipts, SaysWhatIsWrong) {
+TEST(ReadReceipts, NamesTheError) {
   const auto error = [](const char* text) { return read_receipts(text, "r.json").error(); };
   EXPECT_EQ(error("{}"), "r.json is not a report: Offramp did not write this file");
   EXPECT_THAT(error("[]"), testing::StartsWith("r.json is not a report: "));

@@ -113,7 +113,7 @@ TEST_F(AReport, CountsTheCallsOfAllRanks) {
   EXPECT_EQ(calls["MPI_Wait"].count, 2U);
 }
 
-TEST_F(AReport, IsToldInAFewLines) {
+TEST_F(AReport, HasASummaryOfAFewLines) {
   const std::string text = summary(report_, false);
   EXPECT_TRUE(text.starts_with("offramp: host, 2 ranks: communication ")) << text;
   EXPECT_THAT(text, AllOf(HasSubstr("\nofframp: why   MPI_"), HasSubstr("\nofframp:   zrlmpi ")));

@@ -7,7 +7,7 @@
 namespace offramp {
 namespace {
 
-TEST(Percent, IsAllOrNothingOnlyWhenItIs) {
+TEST(Percent, IsZeroOrHundredOnlyIfExact) {
   EXPECT_EQ(percent_text(4548, 4550), "99.9 %");
   EXPECT_EQ(percent_text(4550, 4550), "100.0 %");
   EXPECT_EQ(percent_text(1, 1e9), "0.1 %");

@@ -45,7 +45,7 @@ TEST(Expressions, OneRankHasALogarithmOfZero) {
   EXPECT_EQ(foretold({{1, 1}, {2, 3}, {4, 5}}, 1024), 21);
 }
 
-TEST(Expressions, AsManyValuesAsUnknownsSayNothing) {
+TEST(Expressions, NeedMoreValuesThanUnknowns) {
   // 30 - 40 / ranks fits all three; a fourth value must confirm it.
   EXPECT_EQ(foretold({{2, 10}, {4, 20}, {8, 25}}, 20), -1);
   EXPECT_EQ(foretold({{2, 10}, {4, 20}, {8, 25}, {10, 26}}, 20), 28);
@@ -92,7 +92,7 @@ TEST(Expressions, OtherRanksInTurnMayBeginFurtherOn) {
       std::vector<Sample>{at_rank_value(4, 2, 1), at_rank_value(6, 3, 1), at_rank_value(8, 1, 2)}, 1));
 }
 
-TEST(Expressions, WhatDoesNotFitIntoANumberIsNone) {
+TEST(Expressions, DoNotOverflow) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   EXPECT_EQ(foretold({{2, kMost}, {4, -kMost}, {8, 3}}, 16), -1);
   EXPECT_EQ(foretold({{2, kMost / 4}, {4, kMost / 8}, {8, 3}}, 16), -1);
@@ -125,7 +125,7 @@ TEST(Expressions, FacesAreRoundedInEachDirection) {
   EXPECT_EQ(found->value(place), 4 * 12 * 21);
 }
 
-TEST(Expressions, WhatHasNoRuleIsNone) {
+TEST(Expressions, DoNotFitIrregularValues) {
   EXPECT_EQ(foretold({{2, 17}, {4, 3}, {8, 29}}, 16), -1);
   EXPECT_EQ(foretold({{2, 1}, {4, 2}, {8, 3}}, 12), -2);  // no power of two
 }
@@ -229,7 +229,7 @@ TEST(RecordingWriter, EachEventStaysThatOfItsThread) {
   EXPECT_EQ(found, (std::vector<std::pair<std::uint32_t, std::uint64_t>>{{1, 4096}, {0, 8192}, {1, 0}}));
 }
 
-TEST(RecordingWriter, WhatIsWrittenIsReadAgain) {
+TEST(RecordingWriter, WritesReadableRecordings) {
   const recording::Folder folder;
   const Body body = [](Tape& tape, int rank, int ranks) {
     tape.compute(5000);

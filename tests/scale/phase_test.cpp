@@ -97,7 +97,7 @@ TEST(Phase, IsScaledWhereTheProgramIsNot) {
   EXPECT_GT(comparison->total().count(), 1000U);
 }
 
-TEST(Phase, OfAnotherNameSaysWhichThereAre) {
+TEST(Phase, WithAnUnknownNameListsTheKnownPhases) {
   EXPECT_EQ(refusal_of(shuffled_and_ring, "parts"), "no phase \"parts\"; known: other, part");
   EXPECT_THAT(refusal_of([](Tape& tape, int, int) { tape.meet(); }),
               HasSubstr("the recording has no phases (a program begins one with MPI_Pcontrol"));

@@ -70,7 +70,7 @@ TEST(Scaling, ALineWithEndsHasRoles) {
   expect_foretold(open_line, {3, 4, 8}, 33);
 }
 
-TEST(Scaling, EvenAndOddRanksAreToldApart) {
+TEST(Scaling, DistinguishesEvenAndOddRanks) {
   expect_foretold(even_and_odd, {4, 6, 8}, 32);
 }
 
@@ -133,13 +133,13 @@ TEST(Scaling, GridsInColumnMajorOrderAreFound) {
   expect_exact(stencil({.dimensions = 2, .strong = true, .ascending = true}), {2, 4, 8, 16}, 32);
 }
 
-TEST(Scaling, AGridWithoutInteriorSaysWhatToRecord) {
+TEST(Scaling, SuggestsARecordingForAGridWithoutInterior) {
   const Outcome found = outcome(stencil({.dimensions = 2, .strong = true}), {2, 4, 8}, 32);
   EXPECT_THAT(found.problem, HasSubstr("interior"));
   EXPECT_THAT(found.problem, HasSubstr("that no recording has; add a recording on 9 ranks"));
 }
 
-TEST(Scaling, OfTwoRanksOneIsNotToldFromTheOther) {
+TEST(Scaling, CannotDistinguishBothNeighboursInADimensionOfTwoRanks) {
   // The third side is at most two, where both directions have the same neighbour.
   const Outcome found = outcome(stencil({.dimensions = 3, .periodic = true}), {4, 8, 16, 32}, 64);
   EXPECT_THAT(found.problem, HasSubstr("is known only where side 2 of the grid is 2"));
@@ -383,7 +383,7 @@ TEST(Scaling, SeveralThreadsOfARankAreRefused) {
   expect_exact(other, {3, 4, 8}, 32);
 }
 
-TEST(Scaling, WhatWouldBeNegativeIsNamed) {
+TEST(Scaling, NamesValuesThatWouldBeNegative) {
   const auto shrinking = [](Tape& tape, int rank, int ranks) {
     tape.send((rank + 1) % ranks, static_cast<std::uint64_t>(1000 - 100 * ranks));
   };
@@ -440,7 +440,7 @@ TEST(Scaling, GrowthBeyondTheRecordingsIsNamed) {
   EXPECT_THAT(growing_at(16), testing::IsEmpty()) << "as many were recorded";
 }
 
-TEST(Scaling, WhatTheOthersForetellNothingOfIsDoubtful) {
+TEST(Scaling, DoubtsCallsThatSmallerRecordingsDoNotPredict) {
   const Result<Scaling> made = scaled(rows_and_columns, {2, 4, 8, 16}, 32);
   ASSERT_TRUE(made) << made.error();
   EXPECT_EQ(made->caveat().empty(), made->held_out.total().exact > 0);
@@ -517,7 +517,7 @@ TEST(Scaling, OneRecordingOfAnythingElseIsRefused) {
   }
 }
 
-TEST(Scaling, WhatMayBeTheNumberOfRanksIsNotTakenForConstant) {
+TEST(Scaling, DoesNotTreatAPossibleRankCountAsConstant) {
   const auto turns = [](int count) {
     return [count](Tape& tape, int rank, int ranks) {
       for (int i = 0; i < count; ++i) {
@@ -575,7 +575,7 @@ TEST(Scaling, CpuTimesAreThoseOfTheLargestRecordingAsTheUserSays) {
   EXPECT_NEAR(static_cast<double>(time(ComputeScaling::kStrong)), static_cast<double>(recorded) / 4, kSteps);
 }
 
-TEST(Scaling, WhatAWildcardTakesIsLeftToTheWorld) {
+TEST(Scaling, LeavesWildcardMatchesToTheWorld) {
   const Body body = [](Tape& tape, int rank, int ranks) {
     for (int step = 0; step < kSteps; ++step) {
       const auto receive = tape.irecv(-1, 8, 5);

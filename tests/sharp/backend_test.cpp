@@ -70,7 +70,7 @@ TEST(SharpVerdict, ByElementAndFunction) {
               HasSubstr("32 and 64 bits"));
 }
 
-TEST(SharpVerdict, OfSlingshot) {
+TEST(SharpVerdict, FollowsTheLimitsOfSlingshot) {
   const test::Values slingshot = {{"preset", {0, "slingshot"}}};
   EXPECT_EQ(reason(reduction(ElementType::kFloat64, ReduceFunction::kSum, 32), slingshot), "");
   EXPECT_EQ(reason(reduction(ElementType::kInt64, ReduceFunction::kMinimum, 32), slingshot), "");

@@ -65,7 +65,7 @@ void expect_tree(const Tree& tree, const SwitchMap& map, std::span<const int> no
   EXPECT_EQ(tree.root().parent, -1);
 }
 
-TEST(AggregationTree, OfOneSwitchHasAllNodes) {
+TEST(AggregationTree, WithOneSwitchHasAllNodes) {
   Fabric fabric(nullptr);
   const Tree tree = fabric.tree_of(all_of(5), 126);
   ASSERT_EQ(tree.switches.size(), 1U);
@@ -73,7 +73,7 @@ TEST(AggregationTree, OfOneSwitchHasAllNodes) {
   EXPECT_EQ(tree.levels(), 1);
 }
 
-TEST(AggregationTree, OfAFatTreeHasItsLeavesBelowOneSpine) {
+TEST(AggregationTree, HasTheLeavesOfAFatTreeBelowOneSpine) {
   const auto map = map_of("fat-tree:8", 64);
   Fabric fabric(map);
   const Tree tree = fabric.tree_of(all_of(64), 126);
@@ -83,7 +83,7 @@ TEST(AggregationTree, OfAFatTreeHasItsLeavesBelowOneSpine) {
   EXPECT_EQ(tree.root().inputs.size(), 8U);
 }
 
-TEST(AggregationTree, OfNodesBehindOneSwitchIsThatSwitch) {
+TEST(AggregationTree, IsOneSwitchIfAllNodesAreBehindIt) {
   Fabric fabric(map_of("fat-tree:8", 64));
   const std::vector<int> nodes = {16, 18, 23};
   const Tree tree = fabric.tree_of(nodes, 126);
@@ -152,7 +152,7 @@ TEST(Switches, AreAtTheEndsOfTheLinksOfEachRoute) {
   }
 }
 
-TEST(Switches, OfAPlatformFileAreNotKnown) {
+TEST(Switches, AreUnknownInAPlatformFile) {
   test::Scene setup;
   Operation operation = test::operation_of(OperationKind::kAllreduce, 4, 8);
   class Unknown final : public SwitchMap {

@@ -298,7 +298,7 @@ TEST(SharpWorld, SlingshotArmsItsSwitchesFirst) {
   EXPECT_GT(time_of(setup, OperationKind::kAllreduce, 8), 2 * spec.latency);
 }
 
-TEST(SharpWorld, SlingshotPassesOnWhatItHasAfterItsTimeOut) {
+TEST(SharpWorld, SlingshotForwardsAPartialResultAfterItsTimeout) {
   const auto late = [](Time by) {
     Scene setup;
     setup.ranks = 4;

@@ -48,7 +48,7 @@ Transfer message(std::size_t bytes, bool synchronous = false, int to = 1) {
   return transfer;
 }
 
-TEST(TinselBackend, WhatItRemembersIsTheWholeNetworksTime) {
+TEST(TinselBackend, RemembersTheTimeOfTheWholeNetwork) {
   std::mt19937 random(2);
   for (const int ranks : {100, 3000, 49152}) {
     const Settings settings = settings_with({});
@@ -142,7 +142,7 @@ TEST(TinselBackend, SmallMessagesCostLittleWallTime) {
             20e-6);  // about 0.1 us; far above it, so that a busy machine or a sanitizer does not matter
 }
 
-TEST(TinselBackend, FaultsCostTimeAndNothingElse) {
+TEST(TinselBackend, FaultsCostOnlyTime) {
   Driver clean({}, {}, 100);
   Driver hurt({}, {4, 0.02, 0.01, 0.01}, 100);
   int slower = 0;
@@ -390,7 +390,7 @@ TEST(TinselCollectives, TakeTheSameTimeInEveryOrderOfEvents) {
   for (const std::uint64_t seed : {1U, 2U, 3U}) EXPECT_EQ(clocks_of(20, {}, seed, program), expected);
 }
 
-TEST(TinselBarrier, IsIdleDetectionWhereNothingIsOnItsWay) {
+TEST(TinselBarrier, IsIdleDetectionWithoutMessagesInFlight) {
   const Values values = {{"barrier", {0, "idle"}}};
   const Configuration configuration(settings_with(values), 6);
   const Time idle = detect_idle(configuration.machine, configuration.idle).barrier;

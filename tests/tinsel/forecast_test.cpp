@@ -50,7 +50,7 @@ TEST(TinselForecast, ABroadcastToAllThreadsOfTheMachineIsQuick) {
               seconds, usage.ru_maxrss >> 10);
 }
 
-TEST(TinselForecast, AgreesWithTheDriverWhereNothingIsShared) {
+TEST(TinselForecast, AgreesWithTheDriverWithoutSharedUnits) {
   // One rank per mailbox, one message at a time: the second broadcast of a communicator.
   for (const std::size_t bytes : {8U, 5000U}) {
     TimedCluster cluster(5, tinsel_backend());
@@ -133,7 +133,7 @@ TEST(TinselForecast, TheRouterBeatsSoftwareByMoreTheMoreRanksThereAre) {
   }
 }
 
-TEST(TinselForecast, DeclinesWhatTheMachineCannotHold) {
+TEST(TinselForecast, DeclinesMoreRanksThanTheMachineHolds) {
   EXPECT_EQ(run(operation(OperationKind::kBcast, 49153, 8)).declined,
             "48 boards hold 49152 ranks with this placement, but the program has 49153");
 }

@@ -104,7 +104,7 @@ class Reduction {
   std::vector<Flow> flow_;
 };
 
-TEST(TinselReduction, TakesAboutWhatItsFragmentsTakeInOneMachine) {
+TEST(TinselReduction, TakesAboutAsLongAsItsFragmentsInOneMachine) {
   for (const auto& [ranks, bytes] : {std::pair{2, 64U << 10U},
                                      {5, 64U << 10U},
                                      {16, 16U << 10U},

@@ -54,7 +54,7 @@ TEST(TinselStreams, LongOnesTakeTheTimeOfTheWholeNetwork) {
   }
 }
 
-TEST(TinselStreams, TellWhatTheSourceSendsWithoutMovingATime) {
+TEST(TinselStreams, ShowThePacketsOfTheSourceWithoutChangingTimes) {
   struct Sink : PacketSink {
     std::uint64_t packets = 0;
     std::vector<std::byte> payload;

@@ -69,7 +69,7 @@ TEST(TinselTables, MixedSizesChainToo) {
   }
 }
 
-TEST(TinselTables, RefuseWhatTheHardwareCannotDo) {
+TEST(TinselTables, RefuseInvalidRecords) {
   Tables tables;
   EXPECT_EQ(tables.place(std::vector{Record::mrm(0, 1, 0)}).trap, Trap::kEmptyMask);
   EXPECT_EQ(tables.place(std::vector{Record::ind(0x01804001)}).trap, Trap::kShortIndirect);
@@ -87,7 +87,7 @@ Trap lookup_of(const std::vector<std::vector<Record>>& beats, std::uint8_t count
   return tables.read({0, kFirstBeat, count}).trap;
 }
 
-TEST(TinselTables, LookupsTrapOnWhatTheHardwareCannotDo) {
+TEST(TinselTables, LookupsTrapOnInvalidRecords) {
   const std::vector<Record> one = {Record::urm1(0, 0, 0)};
   std::vector<std::vector<Record>> full(31, one);
   EXPECT_EQ(lookup_of(full, 30), Trap::kNone);

@@ -104,7 +104,7 @@ Time in_one_machine(int ranks, const std::vector<std::pair<int, int>>& pairs, st
   return end;
 }
 
-TEST(TinselWorld, MessagesThatShareUnitsTakeWhatTheirFragmentsTakeInOneMachine) {
+TEST(TinselWorld, MessagesThatShareUnitsTakeAsLongAsTheirFragmentsInOneMachine) {
   struct Case {
     const char* what;
     int ranks;
@@ -350,7 +350,7 @@ TEST(TinselWorld, AnExchangeOnOneBoardIsLimitedByItsMemory) {
   EXPECT_LT(exchange(cached).seconds(), 0.05 * time);  // which needs no memory
 }
 
-TEST(TinselWorld, ResourcesTellWhichLinkWasBusy) {
+TEST(TinselWorld, ResourcesNameTheBusyLink) {
   WorldOptions options;
   options.ranks = 32;
   World world(options, WorldBackend(tinsel_backend(), settings_with({})));

@@ -118,7 +118,7 @@ TEST_F(TinselThreads, ATreeReachesOtherBoards) {
   EXPECT_GE(counters().interBoard, 5U);
 }
 
-TEST_F(TinselThreads, IdsAreWhatTheyAreMadeOf) {
+TEST_F(TinselThreads, IdsEncodeTheLocation) {
   std::uint32_t parts[6];
   tinselFromAddr(tinselToAddr(5, 7, 3, 2, 1, 15), &parts[0], &parts[1], &parts[2], &parts[3], &parts[4],
                  &parts[5]);
@@ -129,7 +129,7 @@ TEST_F(TinselThreads, IdsAreWhatTheyAreMadeOf) {
   EXPECT_TRUE(seen.contains(tinselToAddr(2, 1, 3, 3, 3, 15)));
 }
 
-TEST_F(TinselThreads, IdleTellsWhetherAllHaveVoted) {
+TEST_F(TinselThreads, IdleReturnsWhetherAllHaveVoted) {
   for (const bool against : {false, true}) {
     std::map<int, int> answers;
     ASSERT_EQ(run([&](std::uint32_t id) { ++answers[tinselIdle(!against || id != 3000) > 1 ? 2 : 1]; }), 0)
@@ -218,7 +218,7 @@ TEST_F(TinselThreads, AThreadThatDoesNotReceiveHoldsItsSendersUp) {
 }
 
 // [tinsel-fpl]: 40,000 barriers per second on 3 x 2 boards at 250 MHz, 26,000 on 3 x 4.
-TEST_F(TinselThreads, BarriersInALoopTakeWhatIsPublished) {
+TEST_F(TinselThreads, BarriersInALoopTakeThePublishedTime) {
   constexpr int kBarriers = 12;
   for (const auto& [rows, published] : {std::pair{2U, 25.0}, {4U, 38.46}}) {
     tinselOptions options{};
@@ -240,7 +240,7 @@ TEST_F(TinselThreads, BarriersInALoopTakeWhatIsPublished) {
   }
 }
 
-TEST_F(TinselThreads, RunsAreTheSameEveryTime) {
+TEST_F(TinselThreads, RunsAreDeterministic) {
   std::uint32_t key = 0;
   for (std::uint32_t i = 0; i < 1000; ++i) ASSERT_EQ(tinselAddURM1(machine_, i, i), 0);
   ASSERT_EQ(tinselGenKey(machine_, 0, 0, &key), 0);

@@ -91,7 +91,7 @@ TEST(Commands, AreInTheCatalogueUnlessHidden) {
 
 /// Options of one name take the same value and have the same help in all subcommands, except for these, with
 /// the reason.
-TEST(Options, AreTheSameInAllSubcommandsThatHaveThem) {
+TEST(Options, AreConsistentAcrossSubcommands) {
   const std::map<std::string, std::string> kDiffer = {
       {"--backend", "one that carries a run, or several in a replay"},
       {"--compute", "a replay takes what was recorded, a run measures"},

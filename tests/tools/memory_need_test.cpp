@@ -28,11 +28,11 @@ TEST(MemoryNeed, GrowsWithTheRanksWhereTrialsDo) {
               HasSubstr("about 1073741 ranks would fit"));
 }
 
-TEST(MemoryNeed, OfTrialsWithDifferentAlgorithmsFollowsTheLargerOne) {
+TEST(MemoryNeed, FollowsTheLargerOfTwoTrialsWithDifferentAlgorithms) {
   EXPECT_EQ(memory_text("alltoall", 4096, 512, 28e6, 1000.0 * 1024 * 1024, 17e9), "");
 }
 
-TEST(MemoryNeed, OfFewRanksIsNotTried) {
+TEST(MemoryNeed, IsNotTriedForFewRanks) {
   bool tried = false;
   EXPECT_EQ(memory_problem("bcast", 64, [&](int) { tried = true; }), "");
   EXPECT_FALSE(tried);
@@ -46,7 +46,7 @@ void keep(std::size_t bytes) {
   while (std::clock() - begin < CLOCKS_PER_SEC / 3) continue;
 }
 
-TEST(MemoryNeed, OfManyRanksIsExtrapolatedFromTrials) {
+TEST(MemoryNeed, IsExtrapolatedFromTrialsForManyRanks) {
   const auto pairs = [](int ranks) {
     keep(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(ranks));
   };

@@ -43,7 +43,7 @@ RunReport report_of(const std::string& program, int communication_us, int run_us
   return report;
 }
 
-TEST(AHeadline, SaysWhatEachOfSeveralProgramsChanges) {
+TEST(AHeadline, NamesTheChangeOfEachOfSeveralPrograms) {
   const std::vector<RunReport> reports = {report_of("a", 100), report_of("b", 50), report_of("c", 220)};
   EXPECT_EQ(
       headline(reports, shown_lanes(reports)),
@@ -51,7 +51,7 @@ TEST(AHeadline, SaysWhatEachOfSeveralProgramsChanges) {
       "(220 instead of 100 us)");
 }
 
-TEST(AHeadline, OfSeveralRecordingsOfAVersionIsOfAllOfThemAndTablesAreOfTheFirst) {
+TEST(AHeadline, CombinesAllRecordingsOfAVersionAndTablesShowTheFirst) {
   std::vector<RunReport> reports;
   for (const int run : {1000, 1010, 990}) reports.push_back(report_of("a", 100, run));
   for (const int run : {800, 810, 790}) reports.push_back(report_of("b", 100, run));
@@ -61,7 +61,7 @@ TEST(AHeadline, OfSeveralRecordingsOfAVersionIsOfAllOfThemAndTablesAreOfTheFirst
   EXPECT_EQ(headline(reports, lanes), "b: run 20 % shorter (0.8 instead of 1 ms)");
 }
 
-TEST(Reports, OfDifferentMachinesAreToldApartAndWarnedOf) {
+TEST(Reports, FromDifferentMachinesAreLabelledAndCauseAWarning) {
   std::vector<RunReport> reports = {report_of("a", 100), report_of("a", 50)};
   reports[1].file = "b.json";
   EXPECT_THAT(warnings_of(reports), IsEmpty());
@@ -71,7 +71,7 @@ TEST(Reports, OfDifferentMachinesAreToldApartAndWarnedOf) {
                                                 "machine.ranks_per_node 4 instead of 1"));
 }
 
-TEST(Reports, OfProgramsThatComputedElsewhereAreWarnedOf) {
+TEST(Reports, FromDifferentHostsCauseAWarning) {
   std::vector<RunReport> reports = {report_of("a", 100, 1000), report_of("a", 50, 1000)};
   reports[0].recordings = {{"a.rec", "", "", "n1"}};
   reports[1].recordings = {{"a.rec", "", "", "n2"}};
@@ -80,14 +80,14 @@ TEST(Reports, OfProgramsThatComputedElsewhereAreWarnedOf) {
   EXPECT_THAT(warnings_of(reports), IsEmpty());
 }
 
-TEST(ATable, QuotesWhatItSeparates) {
+TEST(ATable, QuotesItsSeparators) {
   std::vector<RunReport> reports = {report_of("a", 100)};
   reports[0].file = "a,b.json";
   reports[0].lanes[0].backend = "host,\"2\"";
   EXPECT_THAT(report_table(reports, "calls"), HasSubstr("\n\"a,b.json\",\"host,\"\"2\"\"\",MPI_Send,100,"));
 }
 
-TEST(ATable, SaysWhatItHasNotWithoutDetails) {
+TEST(ATable, NamesTheDataThatItLacksWithoutDetails) {
   std::vector<RunReport> reports = {report_of("a", 100), report_of("b", 100)};
   reports[1].lanes[0].accounts = ReportAccounts{};
   for (const char* name : {"accounts", "waits", "traffic", "units"})
@@ -98,7 +98,7 @@ TEST(ATable, SaysWhatItHasNotWithoutDetails) {
   EXPECT_THAT(missing_in_table(reports, "calls"), IsEmpty());
 }
 
-TEST(TheTraffic, OfManyRanksSaysHowMuchItLeavesOut) {
+TEST(TheTraffic, CountsTheOmittedPairsOfManyRanks) {
   std::vector<ReportTraffic> traffic;
   for (std::uint64_t rank = 0; rank < 20; ++rank) traffic.push_back({rank, (rank + 1) % 20, 1, 100});
   EXPECT_EQ(traffic_lines(traffic, 20).back(), "and 12 more");
@@ -106,7 +106,7 @@ TEST(TheTraffic, OfManyRanksSaysHowMuchItLeavesOut) {
   EXPECT_THAT(traffic_lines(traffic, 20).back(), Not(HasSubstr("more")));
 }
 
-TEST(AccountLines, OfTwoVersionsAreHeldAgainstEachOtherByFunction) {
+TEST(AccountLines, CompareTwoVersionsByFunction) {
   TimeParts short_time, long_time;
   short_time.at(TimeKind::kTransfer) = Time::us(1);
   long_time.at(TimeKind::kTransfer) = Time::us(5);
@@ -127,7 +127,7 @@ TEST(AccountLines, OfTwoVersionsAreHeldAgainstEachOtherByFunction) {
   EXPECT_TRUE(place_change_lines({}, {}).empty());
 }
 
-TEST(AccountLines, OfPhasesAreThereWhereThereAreSeveral) {
+TEST(AccountLines, ListPhasesIfThereAreSeveral) {
   ReportAccounts accounts;
   TimeParts parts;
   parts.at(TimeKind::kTransfer) = Time::us(3);

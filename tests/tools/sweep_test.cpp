@@ -73,7 +73,7 @@ TEST(ASweep, ThatIsNoneIsRefused) {
     EXPECT_THROW(sweep_axis(text), Misuse) << text;
 }
 
-TEST(ASweep, OfTooManyValuesIsRefusedAndNotCut) {
+TEST(ASweep, IsRefusedIfItHasTooManyValues) {
   EXPECT_EQ(sweep_axis("latency=1:4096:+1").values.size(), kMostSweepPoints);
   const auto refusal = [](const char* text) -> std::string {
     try {

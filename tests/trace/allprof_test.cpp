@@ -63,7 +63,7 @@ TEST(AllprofTrace, FindsTheFilesOfAllRanks) {
   EXPECT_THAT(problem_of(folder.file("t-00.txt")), HasSubstr("both belong to rank 1"));
 }
 
-TEST(AllprofTrace, NamesFileAndLineOfWhatIsWrong) {
+TEST(AllprofTrace, NamesFileAndLineOfAnError) {
   const Folder folder;
   const auto problem = [&](const std::string& line) {
     return problem_of(folder.file("t", "# collprof\n\nMPI_Init:-:0:0:1.0\n" + line + "\n"));
@@ -92,7 +92,7 @@ TEST(AllprofTrace, TakesTheRankFromTheNameOfTheFile) {
 }
 
 /// A type is its number and size, and in newer versions its extent. liballprof2 writes its handle alone.
-TEST(AllprofTrace, OfEachVersionIsReadOrRefused) {
+TEST(AllprofTrace, IsReadOrRefusedInEachVersion) {
   const Folder folder;
   for (const char* type : {"1,4,4", "1,4", "1,4,18446744073709551615"}) {
     const std::string text =

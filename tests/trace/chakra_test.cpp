@@ -111,7 +111,7 @@ TEST(ChakraTrace, ReadsTheSmallestFile) {
 }
 
 /// Each version of the schema: it is read, or its converter is named.
-TEST(ChakraTrace, OfEachVersionIsReadOrRefused) {
+TEST(ChakraTrace, IsReadOrRefusedInEachVersion) {
   const Folder folder;
   const auto named = [](std::uint64_t type, const std::string& more) {
     std::string message = "\x08\x01\x12\x01n\x18";  // id 1, name "n"; before 0.0.4 both are always there
@@ -173,7 +173,7 @@ TEST(ChakraTrace, SendsBeforeItsReceiverIsThere) {
   expect_to_end_everywhere(opened(folder.file("t.0.et")));
 }
 
-TEST(ChakraTrace, NamesRankAndNodeOfWhatIsWrong) {
+TEST(ChakraTrace, NamesRankAndNodeOfAnError) {
   const Folder folder;
   const auto problem = [&](const std::string& nodes) {
     return problem_of(folder.file("t.et", kMetadata + nodes));
@@ -212,7 +212,7 @@ TEST(ChakraTrace, NamesRankAndNodeOfWhatIsWrong) {
 }
 
 /// PyTorch: the host launches the work of the accelerator, and both nodes have the type of a collective.
-TEST(ChakraTrace, TakesWhatLaunchesCommunicationForComputing) {
+TEST(ChakraTrace, CountsLaunchesOfCommunicationAsComputing) {
   const Folder folder;
   const std::string on_host = attribute("is_cpu_op", 27, 1);
   std::string launch = node(1, 7, {on_host});
@@ -235,7 +235,7 @@ TEST(ChakraTrace, TakesWhatLaunchesCommunicationForComputing) {
 }
 
 /// Written traces are read again: the same messages between each pair, and as many collectives.
-TEST(ChakraTrace, OfAPatternHasItsMessagesAndCollectives) {
+TEST(ChakraTrace, HasTheMessagesAndCollectivesOfItsPattern) {
   const Folder folder;
   for (const PatternKind& kind : pattern_kinds()) {
     const Program program =
@@ -272,7 +272,7 @@ TEST(ChakraTrace, WritesTheGraphThatItRead) {
   EXPECT_EQ(contents_of(folder.file("a.json")), "{\"1\": [0, 1],\n \"2\": [2, 3]}\n");
 }
 
-TEST(Protobuf, RefusesWhatIsNoMessage) {
+TEST(Protobuf, RefusesInvalidMessages) {
   Field field;
   for (const std::string& bytes :
        {std::string("\x08"), std::string("\x08\x80"), std::string("\x0b\x01"),
@@ -318,7 +318,7 @@ TEST(ChakraTrace, BeginsCollectivesInTheOrderOfTheirIds) {
 }
 
 /// In the file, too, events after a nonblocking send wait until it is issued.
-TEST(ChakraTrace, WritesWhatWaitsForASend) {
+TEST(ChakraTrace, WritesTheEventsThatWaitForASend) {
   const Folder folder;
   const std::string text =
       "0 init\n0 compute 5000\n0 isend 1 1 8 6\n0 compute 7000\n0 waitall\n0 finalize\n1 init\n1 recv 0 1 8 "

@@ -53,7 +53,7 @@ std::string call_of(const std::string& name, const std::string& arguments) {
       name, arguments);
 }
 
-TEST(DumpiTrace, NamesFileAndLineOfWhatIsWrong) {
+TEST(DumpiTrace, NamesFileAndLineOfAnError) {
   const Folder folder;
   const auto problem = [&](const std::string& text) { return problem_of(folder.file("t", text)); };
   const std::string send =
@@ -96,7 +96,7 @@ TEST(DumpiTrace, ThatIsCutIsNotWhole) {
 }
 
 /// What dumpi2ascii of 1.1 (2016), 9.0 (2019), and 13.0 (2023) writes around the calls. Those are equal.
-TEST(DumpiTrace, OfEachVersionIsRead) {
+TEST(DumpiTrace, IsReadInEachVersion) {
   const Folder folder;
   const std::string calls =
       call_of("MPI_Init", "") +
@@ -112,7 +112,7 @@ TEST(DumpiTrace, OfEachVersionIsRead) {
   }
 }
 
-TEST(DumpiTrace, SaysWhatItDoesNotRead) {
+TEST(DumpiTrace, NamesIgnoredCalls) {
   const Folder folder;
   const std::string init = call_of("MPI_Init", "");
   const Program program = opened(folder.file(

@@ -72,7 +72,7 @@ TEST(GoalSchedule, EndsForThoseWhoOnlyRead) {
 }
 
 /// In the order of the text rank 0 would wait for ever, so any event that can begin does.
-TEST(GoalSchedule, BeginsWhatIsReadyWhateverTheOrder) {
+TEST(GoalSchedule, BeginsReadyEventsInAnyOrder) {
   const Folder folder;
   const std::string path = folder.file("t", R"(num_ranks 2
 rank 0 {
@@ -210,7 +210,7 @@ TEST(GoalSchedule, RefusesBinaryFilesThatMakeNoSense) {
     EXPECT_NE(problem_of(folder.file("cut", good.substr(0, size))), "") << size;
 }
 
-TEST(GoalSchedule, NamesFileAndLineOfWhatIsWrong) {
+TEST(GoalSchedule, NamesFileAndLineOfAnError) {
   const Folder folder;
   for (const auto& [statement, problem] : std::initializer_list<std::pair<const char*, const char*>>{
            {"send 8 to 1", "the size of a message ends with b"},
@@ -247,7 +247,7 @@ TEST(GoalSchedule, NamesFileAndLineOfWhatIsWrong) {
               HasSubstr("shared:3: the } of a rank has to be alone on its line"));
 }
 
-TEST(GoalSchedule, OfAPatternHasItsMessages) {
+TEST(GoalSchedule, HasTheMessagesOfItsPattern) {
   const Folder folder;
   for (const PatternKind& kind : pattern_kinds()) {
     if (kind.has_collectives) continue;

@@ -171,7 +171,7 @@ TEST(LogGopsRules, AreOfBothForms) {
   EXPECT_EQ(times->ends.front(), 34914U);
 }
 
-TEST(LogGopsRules, SayWhatIsLeftAndWhatTheyAreNotFor) {
+TEST(LogGopsRules, ReportIncompleteOperationsAndRefuseInvalidInput) {
   const Folder folder;
   const auto left = [&](const std::vector<std::string>& ranks) {
     const Result<LogGopsTimes> times = times_of(opened(folder.file("a.goal", text_of(ranks))));

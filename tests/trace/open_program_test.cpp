@@ -84,7 +84,7 @@ TEST_F(Door, OpensAPatternAndCountsItsEvents) {
   EXPECT_EQ(events % 12, 0U);  // 4 ranks, 3 rounds
 }
 
-TEST_F(Door, SaysWhatIsMissingOrTooMuch) {
+TEST_F(Door, ReportsMissingAndExtraBytes) {
   const std::string path = recorded("run");
   std::ifstream file(path, std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(file)), {});
@@ -97,7 +97,7 @@ TEST_F(Door, SaysWhatIsMissingOrTooMuch) {
   EXPECT_THAT(more->notes, testing::ElementsAre(HasSubstr("10 bytes after the end of")));
 }
 
-TEST_F(Door, SaysWhatWasFoundAndWhatCouldBeOpened) {
+TEST_F(Door, NamesTheContentAndTheKnownFormats) {
   const struct {
     std::string bytes;
     const char* says;
@@ -142,7 +142,7 @@ TEST_F(Door, NamesTheToolThatMakesAReadableFile) {
   EXPECT_THAT(error_of(put("t", "DATA\nof my own\n")), HasSubstr("supported formats"));
 }
 
-TEST_F(Door, AnOpenerThatTakesANameSaysWhatIsWrongWithIt) {
+TEST_F(Door, ReportsTheErrorOfTheMatchingOpener) {
   EXPECT_THAT(error_of("pattern:incst:4:8"), HasSubstr("did you mean \"incast\""));
   EXPECT_THAT(error_of(put("short", "OFFRAMPR")), HasSubstr("it ends within its header"));
 }

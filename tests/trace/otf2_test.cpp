@@ -363,7 +363,7 @@ std::vector<std::string> collectives_of(const std::vector<Sums>& all, int rank,
   return calls;
 }
 
-TEST(Otf2Archive, TellsTheBlocksOfCollectivesFromTheirSums) {
+TEST(Otf2Archive, DerivesTheBlocksOfCollectivesFromTheirSums) {
   std::vector<std::string> notes;
   const auto calls =
       collectives_of({{OTF2_COLLECTIVE_OP_GATHER, 1, {{6, 0}, {6, 18}, {6, 0}}},
@@ -396,7 +396,7 @@ TEST(Otf2Archive, TellsTheBlocksOfCollectivesFromTheirSums) {
 }
 
 /// Score-P includes a rank's own part in neither sum.
-TEST(Otf2Archive, TellsBlocksOfCollectivesInPlace) {
+TEST(Otf2Archive, DerivesTheBlocksOfCollectivesInPlace) {
   EXPECT_THAT(
       collectives_of({{OTF2_COLLECTIVE_OP_ALLREDUCE, kNoRoot, {{16, 16}, {16, 16}, {16, 16}}},
                       {OTF2_COLLECTIVE_OP_GATHER, 1, {{8, 0}, {0, 16}, {8, 0}}},
@@ -417,7 +417,7 @@ TEST(Otf2Archive, NamesCollectivesThatDoNotFitTogether) {
 
 // --- requests, threads, and what is left out ---
 
-TEST(Otf2Archive, SaysWhatItLeavesOut) {
+TEST(Otf2Archive, NamesOmittedEvents) {
   const Folder folder;
   Written written(folder, {0});
   written.at(0, 0).call("MPI_Irecv", begins_receive(1)).call("MPI_Cancel").call("MPI_Wait", cancelled(1));
@@ -484,7 +484,7 @@ std::string problem_with(Does does) {
   return problem_of(written.close());
 }
 
-TEST(Otf2Archive, NamesRankAndRecordOfWhatIsWrong) {
+TEST(Otf2Archive, NamesRankAndRecordOfAnError) {
   EXPECT_EQ(problem_with(sends(0, kSelfComm, 1, 1)), "");
   EXPECT_THAT(problem_with(sends(2, kWorldComm, 1, 1)),
               HasSubstr("traces.otf2: rank 0, record 4 (MpiSend): communicator 3 has no rank 2"));
@@ -581,7 +581,7 @@ TEST(Otf2Archive, ComesBackAsItWasWritten) {
     EXPECT_THAT(communication_of(again, rank), ElementsAreArray(communication_of(program, rank)));
 }
 
-TEST(Otf2Archive, OfAPatternTakesTheSameTime) {
+TEST(Otf2Archive, TakesAsLongAsItsPattern) {
   const Folder folder;
   std::vector<std::string> unsupported;
   int number = 0;
@@ -599,7 +599,7 @@ TEST(Otf2Archive, OfAPatternTakesTheSameTime) {
   }
 }
 
-TEST(Otf2Archive, OfThreadsKeepsThemApart) {
+TEST(Otf2Archive, WithThreadsKeepsThemApart) {
   const Folder folder;
   Written written(folder, {0, 1});
   constexpr std::uint64_t kSecond = std::uint64_t{1} << 32U;
@@ -626,7 +626,7 @@ auto rma(Write write, Values... values) {
   return [=](OTF2_EvtWriter* w, std::uint64_t t) { write(w, nullptr, t, values...); };
 }
 
-TEST(Otf2Archive, OfWindowsHasAccessesAndTheirSynchronization) {
+TEST(Otf2Archive, HasTheAccessesAndSynchronizationOfWindows) {
   constexpr std::uint64_t kSecond = 7;
   constexpr std::uint32_t kAll = OTF2_UNDEFINED_UINT32;
   const Folder folder;
@@ -706,7 +706,7 @@ TEST(Otf2Archive, OfWindowsHasAccessesAndTheirSynchronization) {
 }
 
 /// Accesses in all ways, and collectives of neighbours, come back with their times.
-TEST(Otf2Archive, OfAccessesAndNeighboursTakesTheSameTime) {
+TEST(Otf2Archive, TakesAsLongAsItsAccessesAndNeighbours) {
   using test::Tape;
   const auto fence = [](Tape& tape) {
     tape.add(tape.collective({.kind = OperationKind::kBarrier, .ranks = 2}, recording::kFirstMade));

@@ -26,7 +26,7 @@ class ARehearsal : public ::testing::Test {
   Folder folder_;
 };
 
-TEST_F(ARehearsal, FindsNothingInWhatFits) {
+TEST_F(ARehearsal, FindsNoProblemInAConsistentTrace) {
   for (const char* name : {"smpi/program.txt", "smpi/shared.txt", "smpi/captured.txt", "goal/diamond.goal"}) {
     const Result<Findings> findings = rehearse(opened(data(name)));
     ASSERT_TRUE(findings) << findings.error();
@@ -72,7 +72,7 @@ TEST_F(ARehearsal, NamesCollectivesThatAreNotAlike) {
               ElementsAre(HasSubstr("of 8 bytes, root 0, and bcast of 16 bytes")));
 }
 
-TEST_F(ARehearsal, NamesRanksThatDoNothing) {
+TEST_F(ARehearsal, NamesIdleRanks) {
   EXPECT_THAT(found("0 compute 5\n0 send 2 0 8\n1 init\n2 recv 0 0 8\n").problems,
               ElementsAre("rank 1: the recording is cut off", "rank 1 does nothing"));
 }

@@ -80,14 +80,14 @@ TEST(SmpiTrace, IsReplayedOnAllHardware) {
 }
 
 /// Written by SimGrid 3.32 itself, whose replay stops at the receive from any source.
-TEST(SmpiTrace, OfSimGridItselfIsReplayedOnAllHardware) {
+TEST(SmpiTrace, FromSimGridIsReplayedOnAllHardware) {
   const Program program = opened(data("smpi/captured.txt"));
   ASSERT_EQ(program.description.ranks, 3);
   expect_to_end_everywhere(program);
   EXPECT_EQ(messages_of(program)[std::make_pair(2, 0)], (std::vector<std::uint64_t>{8000, 40, 32}));
 }
 
-TEST(SmpiTrace, IsTheSameInOneFileForAllRanks) {
+TEST(SmpiTrace, IsEqualInOneFileForAllRanks) {
   const Program several = opened(data("smpi/program.txt"));
   const Program shared = opened(data("smpi/shared.txt"));
   ASSERT_EQ(shared.description.ranks, 2);
@@ -99,7 +99,7 @@ TEST(SmpiTrace, IsTheSameInOneFileForAllRanks) {
   }
 }
 
-TEST(SmpiTrace, NamesFileAndLineOfWhatIsWrong) {
+TEST(SmpiTrace, NamesFileAndLineOfAnError) {
   const Folder folder;
   for (const auto& [line, problem] : std::initializer_list<std::pair<const char*, const char*>>{
            {"0 fly 1 2 3", "unknown action fly"},
@@ -136,7 +136,7 @@ std::vector<std::string> words_of(const Program& program, int rank) {
 
 /// Until SimGrid 3.19: no tags, waits without arguments for the last request, bytes without a type, derived
 /// types as -1, receives of 0 elements that ask for the size, and names with capitals.
-TEST(SmpiTrace, OfOldVersionsHasNoTags) {
+TEST(SmpiTrace, HasNoTagsInOldVersions) {
   const Folder folder;
   const Program program = opened(folder.file("t", R"(0 init
 1 init
@@ -249,7 +249,7 @@ TEST(SmpiTrace, ComesBackAsItWasWritten) {
   expect_to_end_everywhere(again);
 }
 
-TEST(SmpiTrace, OfAPatternTakesTheSameTime) {
+TEST(SmpiTrace, TakesAsLongAsItsPattern) {
   const Folder folder;
   for (const PatternKind& kind : pattern_kinds()) {
     if (kind.has_collectives) continue;

@@ -183,7 +183,7 @@ TEST(ZrlmpiBackend, SendsFollowEachOtherOnTheSendMachine) {
   }
 }
 
-TEST(ZrlmpiBackend, AllocatesNothingForASizeThatItHasSeen) {
+TEST(ZrlmpiBackend, DoesNotAllocateForAKnownSize) {
   Driver driver;
   const auto round = [&](std::size_t bytes) {
     const Transfer eager = message(bytes);
@@ -205,7 +205,7 @@ TEST(ZrlmpiBackend, AllocatesNothingForASizeThatItHasSeen) {
   EXPECT_EQ(allocations, before);
 }
 
-TEST(ZrlmpiBackend, FaultsMakeTimeGrowAndNothingElse) {
+TEST(ZrlmpiBackend, FaultsCostOnlyTime) {
   Driver whole;
   std::uint64_t slower = 0;
   for (std::uint32_t number = 0; number < 200; ++number) {
@@ -266,7 +266,7 @@ Operation operation(OperationKind kind, ElementType element = ElementType::kInt3
   return operation;
 }
 
-TEST(ZrlmpiBackend, CarriesEverythingButWhatTheToolChainLacks) {
+TEST(ZrlmpiBackend, CarriesExactlyTheOperationsOfTheToolChain) {
   Driver driver;
   for (const OperationKind kind : {OperationKind::kSend, OperationKind::kBcast, OperationKind::kReduce,
                                    OperationKind::kGather, OperationKind::kScatter, OperationKind::kAllreduce,

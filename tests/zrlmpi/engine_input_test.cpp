@@ -25,7 +25,7 @@ TEST(ZrlmpiEngineInput, ReadsUpToARequestAndKeepsTheOthersInTheCache) {
   EXPECT_EQ(input.in_cache(), 0U);
 }
 
-TEST(ZrlmpiEngineInput, ReadsInTheOrderOfArrivalAndNotWhatIsToCome) {
+TEST(ZrlmpiEngineInput, ReadsOnlyArrivedHeadersInTheirOrder) {
   EngineInput input;
   input.add(1, Time::ns(30));
   input.add(2, Time::ns(10));
@@ -87,7 +87,7 @@ Gathers gathers(int count, Time late) {
 }
 
 // The root comes while the requests of all others wait: it reads 63 headers, and no request is lost.
-TEST(ZrlmpiEngineInput, LosesNothingOfAProgramThatBlocks) {
+TEST(ZrlmpiEngineInput, LosesNoRequestOfABlockingProgram) {
   const MpeSpec spec;
   const Time late = Time::ms(1);
   const Gathers in_time = gathers(1, {});
@@ -103,7 +103,7 @@ TEST(ZrlmpiEngineInput, LosesNothingOfAProgramThatBlocks) {
 
 // More open requests than the engine and its shell have room for: the others are repeated, and nothing else
 // changes.
-TEST(ZrlmpiEngineInput, DropsWhatFindsEverythingFull) {
+TEST(ZrlmpiEngineInput, DropsRequestsIfAllBuffersAreFull) {
   constexpr int kFew = kWaitingHeaders / (kMaximumNodes - 1);
   const Gathers few = gathers(kFew, Time::ms(1));
   EXPECT_EQ(few.stuck, "");

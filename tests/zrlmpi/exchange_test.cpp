@@ -198,7 +198,7 @@ struct Captured : PacketSink {
   }
 };
 
-TEST(ZrlmpiExchange, TellsEachEndsPacketsWithoutMovingATime) {
+TEST(ZrlmpiExchange, ReportsThePacketsOfEachEndWithoutChangingTimes) {
   const MpeSpec spec;
   ExchangeRunner runner(spec);
   for (const std::uint64_t bytes : {0U, 8U, 1384U, 1385U, 100000U}) {

@@ -69,19 +69,19 @@ class ZrlmpiSingleLoss : public testing::Test {
   SceneResult whole_ = play(harmless(), data_);
 };
 
-TEST_F(ZrlmpiSingleLoss, OfASendRequestCostsTheSendersTimer) {
+TEST_F(ZrlmpiSingleLoss, CostsTheSendersTimerForASendRequest) {
   EXPECT_EQ(lost(Way::kForth, 0).result.complete,
             whole_.result.complete + spec_.timeout(0, Awaited::kAnswer, 0) + header());
   EXPECT_EQ(spec_.timeout(0, Awaited::kAnswer, 0), Time::ms(200));
 }
 
-TEST_F(ZrlmpiSingleLoss, OfAClearToSendCostsTheReceiversTimer) {
+TEST_F(ZrlmpiSingleLoss, CostsTheReceiversTimerForAClearToSend) {
   EXPECT_EQ(lost(Way::kBack, 0).result.complete,
             whole_.result.complete + spec_.timeout(1, Awaited::kAnswer, 0) + header());
   EXPECT_EQ(spec_.timeout(1, Awaited::kAnswer, 0), Time::ms(225));
 }
 
-TEST_F(ZrlmpiSingleLoss, OfDataCostsTwiceTheSendersTimer) {
+TEST_F(ZrlmpiSingleLoss, CostsTwiceTheSendersTimerForData) {
   const Time sending = whole_.entered(0, State::kWait4Ack) - whole_.result.data;
   EXPECT_EQ(lost(Way::kForth, 1).result.complete,
             whole_.result.complete + spec_.timeout(0, Awaited::kAck, 0) + sending);
@@ -89,14 +89,14 @@ TEST_F(ZrlmpiSingleLoss, OfDataCostsTwiceTheSendersTimer) {
 }
 
 // The engine keeps no copy: its feedback makes the role stream the buffer again.
-TEST_F(ZrlmpiSingleLoss, HasTheRoleStreamAgainWhatHadLeft) {
+TEST_F(ZrlmpiSingleLoss, MakesTheRoleStreamSentDataAgain) {
   EXPECT_EQ(lost(Way::kForth, 0).result.streamed_again, 0U) << "a request is the engine's own";
   EXPECT_EQ(lost(Way::kForth, 1).result.streamed_again, 1U);
   EXPECT_EQ(lost(Way::kBack, 1).result.streamed_again, 1U);
 }
 
 // The reference waits for ever, because its receiver does not acknowledge twice.
-TEST_F(ZrlmpiSingleLoss, OfAnAckCostsTwiceTheSendersTimer) {
+TEST_F(ZrlmpiSingleLoss, CostsTwiceTheSendersTimerForAnAck) {
   const Time sending = whole_.entered(0, State::kWait4Ack) - whole_.result.data;
   const SceneResult it = lost(Way::kBack, 1);
   EXPECT_GT(it.result.complete, whole_.result.complete + spec_.timeout(0, Awaited::kAck, 0));
@@ -201,12 +201,12 @@ TEST(ZrlmpiFaults, ThatOnlyDuplicateAreRepairedWithoutATimer) {
   }
 }
 
-TEST(ZrlmpiFaults, AreTheSameOnEveryRun) {
+TEST(ZrlmpiFaults, AreDeterministic) {
   const FaultRates faults{3, 0.1, 0.1, 0.1};
   EXPECT_EQ(play(faults, pattern(9000, 1)).result.complete, play(faults, pattern(9000, 1)).result.complete);
 }
 
-TEST(ZrlmpiFaults, CostTheSameWithAndWithoutThePayload) {
+TEST(ZrlmpiFaults, CostEqualTimeWithAndWithoutThePayload) {
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     const FaultRates faults{seed, 0.1, 0.1, 0.1};
     ExchangeRequest request = request_of(9000);

@@ -183,7 +183,7 @@ TEST(ZrlmpiHeader, RandomBytesNeverDecodeToSomethingOutOfRange) {
   }
 }
 
-TEST(ZrlmpiErrorBody, NamesEveryCodeAndNothingElse) {
+TEST(ZrlmpiErrorBody, NamesExactlyTheKnownCodes) {
   for (const ErrorCode code : kErrorCodes) {
     EXPECT_EQ(decode_error_body(encode(code)), code);
     EXPECT_NE(to_string(code), "?");

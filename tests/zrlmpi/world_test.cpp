@@ -77,7 +77,7 @@ TEST(ZrlmpiWorld, AGatherTakesOneHandshakeAfterTheOther) {
 
 /// The limit applies to the program's messages: engines answer those of a collective when their role reaches
 /// it.
-TEST(ZrlmpiWorld, NothingIsGrantedEarlyInACollective) {
+TEST(ZrlmpiWorld, GrantsNoRequestEarlyInACollective) {
   for (const OperationKind kind :
        {OperationKind::kBcast, OperationKind::kReduce, OperationKind::kGather, OperationKind::kScatter,
         OperationKind::kAllgather, OperationKind::kAllreduce, OperationKind::kBarrier}) {

@@ -140,7 +140,7 @@ class Team : public TeamMembers {
   /// until then. The costs are those of the backend's point-to-point model.
   Pending send(int peer, Bytes data) { return {*this, start_send(peer, data, nullptr)}; }
   Pending receive(int peer, MutableBytes data) { return {*this, start_receive(peer, data, false)}; }
-  /// The same in a world, where the contents do not matter.
+  /// For worlds, where messages have no contents.
   Pending send(int peer, std::size_t bytes) { return send(peer, without_contents(bytes)); }
   Pending receive(int peer, std::size_t bytes) { return receive(peer, without_contents(bytes)); }
 
