@@ -1,5 +1,6 @@
 // The configuration: what each source may set, which source has precedence, and the messages for mistakes.
 #include "lib/base/configuration/configuration.hpp"
+#include "lib/base/configuration/job_places.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -737,6 +738,26 @@ TEST(Suggestions, AreNearAndNeverSilly) {
   EXPECT_EQ(closest("fast", words), "");
   EXPECT_EQ(closest("", words), "");
   EXPECT_EQ(closest(std::string(1 << 20, 'w'), words), "");
+}
+
+TEST_F(ConfigurationFrom, ARateOfLinksIsThatOfTheHostAndOfAllBackendsInUse) {
+  Registry registry(built_in_backends());
+  around_.overrides = {{"link_rate", "50", "--link-rate", {"dpu", "sharp"}}};
+  const auto c = load_configuration(around_, registry);
+  ASSERT_TRUE(c) << c.error();
+  for (const auto& [backend, key] : {std::pair("host", "bandwidth"), {"dpu", "link"}, {"sharp", "link"}})
+    EXPECT_EQ(c->sections.at(backend).at(key).text, "50") << backend;
+  EXPECT_FALSE(c->sections.contains("cclo"));
+}
+
+TEST(TheNetwork, IsAFatTreeBeyondThePortsOfOneSwitchUnlessTheUserHasChosenIt) {
+  Configuration configuration;
+  EXPECT_TRUE(network_for(configuration, 64).is_star());
+  EXPECT_EQ(network_for(configuration, 65).topology, "fat-tree:32");
+  configuration.machine.ranks_per_node = 2;
+  EXPECT_TRUE(network_for(configuration, 128).is_star());
+  configuration.written["network.topology"] = {"star", RawValue::Type::kText, "test"};
+  EXPECT_TRUE(network_for(configuration, 1024).is_star());
 }
 
 }  // namespace
