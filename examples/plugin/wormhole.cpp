@@ -96,7 +96,7 @@ class Wormhole final : public Backend {
   [[nodiscard]] Time copy_time(std::size_t /*bytes*/) const override { return {}; }
   [[nodiscard]] Time post_receive_cost() const override { return {}; }
 
-  Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override {
+  Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers /*buffers*/) override {
     if (operation.kind == OperationKind::kBcast) return bcast(team, operation.bytes, operation.root);
     return gather(team, operation.bytes, operation.root);
   }

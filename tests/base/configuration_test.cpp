@@ -1,6 +1,5 @@
 // The configuration: what each source may set, which source has precedence, and the messages for mistakes.
 #include "lib/base/configuration/configuration.hpp"
-#include "lib/base/configuration/job_places.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -14,6 +13,7 @@
 #include <random>
 #include <set>
 
+#include "lib/base/configuration/job_places.hpp"
 #include "lib/base/text_format.hpp"
 
 namespace offramp {

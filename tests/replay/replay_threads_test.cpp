@@ -266,7 +266,13 @@ double time_of_short_threads(std::uint32_t threads) {
 
 // If each message visited all threads that the rank ever began, the ratio would be above 30.
 TEST(ThreadsOf, OneRankHaveNoCostAfterTheirEnd) {
-  EXPECT_LT(time_of_short_threads(80'000), 20 * time_of_short_threads(10'000));
+  // The least of several: other processes of the machine take the caches away.
+  const auto least = [](std::uint32_t threads) {
+    double time = time_of_short_threads(threads);
+    for (int repeat = 0; repeat < 3; ++repeat) time = std::min(time, time_of_short_threads(threads));
+    return time;
+  };
+  EXPECT_LT(least(80'000), 20 * least(10'000));
 }
 
 TEST(ThreadsOf, OneRankMayWaitForAMissingMessage) {

@@ -15,7 +15,7 @@
 #include <tuple>
 #include <utility>
 
-#include "lib/answers/advice/held_out.hpp"
+#include "lib/answers/advice/advice.hpp"
 #include "lib/answers/replay/forecast.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/registry/registry.hpp"
@@ -221,8 +221,8 @@ void Fit::fit_both_ways() {
 }
 
 double Fit::expected_error() const {
-  const std::optional<ErrorBound> bound = error_bound(host_.name, false);
-  return bound ? bound->factor - 1 : 0;
+  const std::optional<ModelError> error = model_error(host_.validation());
+  return error ? error->nine_tenths : 0;
 }
 
 /// The likely cause of an error that the model's own errors do not explain.

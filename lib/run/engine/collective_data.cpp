@@ -330,15 +330,12 @@ Task<Outcome> around_ring(Ring ring, const Operation& operation, Team& team,
 
 Task<Outcome> up_the_fold(Fold&& fold, const Operation& operation, Team& team,
                           const CollectiveBuffers& buffers) {
-  switch (operation.kind) {
-    case OperationKind::kReduceScatter:
-    case OperationKind::kReduceScatterv:
-      return reduce_scatter(team, std::move(fold), buffers);
-    case OperationKind::kReduce:
-      return along_trees(team, {true, false, operation.root}, std::move(fold), buffers.send, buffers.receive);
-    default:
-      return along_trees(team, {true, true, 0}, std::move(fold), buffers.send, buffers.receive);
-  }
+  const bool scatters =
+      operation.kind == OperationKind::kReduceScatter || operation.kind == OperationKind::kReduceScatterv;
+  if (scatters) return reduce_scatter(team, std::move(fold), buffers);
+  const bool has_root = operation.kind == OperationKind::kReduce;
+  return along_trees(team, {true, !has_root, has_root ? operation.root : 0}, std::move(fold), buffers.send,
+                     buffers.receive);
 }
 
 }  // namespace
@@ -362,8 +359,16 @@ Task<Outcome> move_data(DataCarrier& carrier, const Operation& operation, Team& 
       return exchange(team, buffers, true);
     case OperationKind::kBarrier:
       return barrier(team);
-    default:
-      break;  // reductions
+    case OperationKind::kReduce:
+    case OperationKind::kAllreduce:
+    case OperationKind::kReduceScatter:
+    case OperationKind::kReduceScatterv:
+    case OperationKind::kScan:
+    case OperationKind::kExscan:
+      break;
+    case OperationKind::kSend:
+    case OperationKind::kCount:
+      return declined_collective();
   }
   std::optional<ReductionOrder> order;
   if (!traits_of(operation.kind).is_prefix) order = carrier.order(operation, team);
