@@ -14,7 +14,7 @@ Options of all functions that have **options, with the names of the command's op
 a list gives an option several times:
 
     network="fat-tree:16:4"   network between the nodes, or a SimGrid platform file
-    nodes=N, ranks_per_node=N, cards_per_node=N   the modelled machine
+    nodes=N, ranks_per_node=N, cards_per_node=N, link_rate="100"   the modelled machine
     noise="1ms:25us", slow_nodes="3:1.5"          operating system noise, and nodes that compute more slowly
     config="offramp.toml"     settings from this file
 
