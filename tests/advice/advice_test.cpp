@@ -185,9 +185,12 @@ TEST_F(Advised, DeclinedOperationsHaveEqualErrorsOnBothSides) {
   const auto spread_of = [&](int exchanges) {
     std::vector<test::Tape> tapes(8);
     for (test::Tape& tape : tapes) {
-      for (int i = 0; i < 10; ++i) tape.add(tape.collective(operation(OperationKind::kAllreduce, 8)));
-      for (int i = 0; i < exchanges; ++i)
-        tape.add(tape.collective(operation(OperationKind::kAlltoall, 1024)));
+      const auto add = [&](OperationKind kind, std::size_t bytes, std::string name) {
+        tape.add(tape.collective(operation(kind, bytes)));
+        tape.as(std::move(name));
+      };
+      for (int i = 0; i < 10; ++i) add(OperationKind::kAllreduce, 8, "MPI_Allreduce");
+      for (int i = 0; i < exchanges; ++i) add(OperationKind::kAlltoall, 1024, "MPI_Alltoall");
     }
     options_.backends = {registry_.find("host"), registry_.find("sharp")};
     Advisor advisor(configuration_, registry_, test::source_of(tapes), options_);
@@ -564,6 +567,9 @@ TEST(ARatioError, IsThatOfPairsWhereThereAreAny) {
   EXPECT_NEAR(pairs.hardware_factor(1) * pairs.hardware_factor(-1), 1, 1e-9);
   EXPECT_THAT(pairs.text(), HasSubstr("pairs within x"));
   EXPECT_THAT(pairs.text(), HasSubstr(", n 1"));
+  EXPECT_FALSE(ratio_error("sharp", "host", {OperationKind::kBarrier, 0, 128, 1}).of_pairs)
+      << "sums say little of barriers";
+  EXPECT_FALSE(ratio_error("dpu", "host", sum).is_known()) << "only allgatherv was measured on both";
   const RatioError unknown = ratio_error("aie", "host", sum);
   EXPECT_FALSE(unknown.is_known());
   EXPECT_THAT(unknown.text(), HasSubstr("not known: too few figures of aie"));

@@ -399,9 +399,8 @@ void Advisor::find_memory_range(const WorldSetting& side) {
 /// own model carries. The baseline's model carries the rest, so there both sides have the same error.
 void Advisor::find_range(const WorldSetting& side, std::string_view hardware, double share) {
   Weighing& all = weighing_;
-  const int per_node = configuration_.machine.layout(source_.ranks).ranks_per_node;
-  RatioError& error =
-      all.error.emplace(ratio_error(hardware, baseline_.name, main_class_of(*baseline()->result, per_node)));
+  find_memory_range(side);
+  RatioError& error = all.error.emplace(error_of(hardware));
   // A thread changes no algorithm, so both sides are off alike.
   if (all.kind == AnswerKind::kAlgorithm && all.sides.is_by_thread()) error.of_pairs.reset();
   Result<WorldSetting> host = setting_of(baseline_);
@@ -427,8 +426,16 @@ void Advisor::find_range(const WorldSetting& side, std::string_view hardware, do
     ratios.push_back(ratio_of(*end, *against));
   }
   all.range = RatioRange{std::ranges::min(ratios), std::ranges::max(ratios)};
-  all.holds = all.range->agrees(saves_time(all.kind));
-  find_memory_range(side);
+  const bool is_saving = saves_time(all.kind);
+  all.holds = all.range->agrees(is_saving) && (!all.memory || all.memory->agrees(is_saving));
+}
+
+/// The error of a candidate over the baseline, in the class of the operations that its own model carries.
+RatioError Advisor::error_of(std::string_view hardware) const {
+  const auto found = std::ranges::find(candidates_, hardware, &Candidate::backend);
+  const Candidate& candidate = found != candidates_.end() && found->result ? *found : *baseline();
+  const int per_node = configuration_.machine.layout(source_.ranks).ranks_per_node;
+  return ratio_error(hardware, baseline_.name, main_class_of(*candidate.result, per_node));
 }
 
 std::optional<Time> Advisor::end_of_tuned() {
@@ -657,13 +664,13 @@ void Advisor::weigh_mix(const WorldSetting& mixed) {
   weighing_.kind = AnswerKind::kMix;
   weighing_.holds = false;
   weighing_.range = weighing_.memory = {};
-  const auto error_of = [&](const std::string& model) {
-    const RatioError error = ratio_error(model, baseline_.name, main_class_of(*baseline()->result, 1));
+  const auto factor_of = [&](const std::string& model) {
+    const RatioError error = error_of(model);
     return error.is_known() ? error.hardware_factor(1) : std::numeric_limits<double>::infinity();
   };
   std::string worst;
   for (const std::string& name : mix_->backends()) {
-    if (!is_baseline(name) && (worst.empty() || error_of(name) > error_of(worst))) worst = name;
+    if (!is_baseline(name) && (worst.empty() || factor_of(name) > factor_of(worst))) worst = name;
   }
   double share = 1;
   ReplayOptions how = options_.replay;

@@ -262,6 +262,7 @@ class Advisor {
   /// The baseline with one choice changed. `nullopt` if it has no such value, or uses it already.
   [[nodiscard]] std::optional<WorldSetting> baseline_with(std::string_view choice, const char* value) const;
   void find_memory_range(const WorldSetting& side);
+  [[nodiscard]] RatioError error_of(std::string_view hardware) const;
   void find_range(const WorldSetting& side, std::string_view hardware, double share = 1);
   void weigh_mix(const WorldSetting& mixed);
   std::optional<double> ratio_with(const WorldSetting& best, const WorldSetting& host,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace offramp {
 namespace {
@@ -37,30 +38,39 @@ std::string ErrorBound::text() const {
 }
 
 OperationClass main_class_of(const ReplayResult& result, int ranks_per_node) {
-  const Counters counters = result.total();
-  CallCounter messages;  // and calls that wait
-  OperationClass one{OperationKind::kSend, 0, static_cast<int>(result.ranks.size()), ranks_per_node};
-  Time most;
-  const auto take = [&](OperationKind kind, const CallCounter& counter) {
-    if (counter.count == 0 || counter.modelled < most) return;
-    most = counter.modelled;
-    one.kind = kind;
-    one.bytes = static_cast<std::size_t>(counter.bytes / counter.count);
+  struct Part {
+    CallCounter calls;
+    std::uint64_t begun = 0;  // bytes of nonblocking operations, for which calls without operations wait
   };
+  std::map<OperationKind, Part> parts;
+  Time waiting;
+  std::uint64_t begun = 0;
+  const Counters counters = result.total();
   for (std::size_t i = 0; i < result.functions.size(); ++i) {
+    const CallCounter& calls = counters.calls[i];
+    if (calls.operations() == 0) waiting += calls.modelled;
+    if (calls.offloaded == 0) continue;
     std::string name = result.functions[i].substr(std::min<std::size_t>(4, result.functions[i].size()));
     std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
-    const auto kind = kind_of_function(name);
-    if (kind && *kind != OperationKind::kSend) {
-      take(*kind, counters.calls[i]);
-    } else {
-      messages.modelled += counters.calls[i].modelled;
-      if (counters.calls[i].bytes == 0) continue;
-      messages.bytes += counters.calls[i].bytes;
-      messages.count += counters.calls[i].count;
-    }
+    const bool is_nonblocking = name.starts_with('i');
+    const auto kind = kind_of_function(std::string_view(name).substr(is_nonblocking ? 1 : 0));
+    Part& part = parts[kind.value_or(OperationKind::kSend)];
+    part.calls += calls;
+    if (!is_nonblocking && !name.starts_with("start")) continue;
+    part.begun += calls.bytes;
+    begun += calls.bytes;
   }
-  take(OperationKind::kSend, messages);
+  OperationClass one{OperationKind::kSend, 0, static_cast<int>(result.ranks.size()), ranks_per_node};
+  double most = -1;
+  for (const auto& [kind, part] : parts) {
+    const double share = begun == 0 ? 0 : static_cast<double>(part.begun) / static_cast<double>(begun);
+    const double time = part.calls.modelled.seconds() + share * waiting.seconds();
+    if (part.calls.bytes == 0 && kind == OperationKind::kSend) continue;  // receives alone
+    if (time <= most) continue;
+    most = time;
+    one.kind = kind;
+    one.bytes = static_cast<std::size_t>(part.calls.bytes / std::max<std::uint64_t>(1, part.calls.count));
+  }
   return one;
 }
 
@@ -78,11 +88,16 @@ std::optional<ErrorBound> error_bound(std::string_view side, const OperationClas
 }
 
 std::optional<ErrorBound> error_bound(std::string_view side, bool several_ranks_per_node) {
-  const auto* const found = std::ranges::find_if(kRows, [&](const Row& row) {
-    return row.side == side && row.band == kAny &&
-           (row.several == kAny || row.several == (several_ranks_per_node ? 1 : 0));
-  });
-  return found == std::end(kRows) ? std::nullopt : std::optional(found->bound);
+  std::optional<ErrorBound> found;
+  for (const int several : {several_ranks_per_node ? 1 : 0, kAny}) {
+    for (const Row& row : kRows) {
+      if (row.side == side && row.band == kAny && row.several == several &&
+          (!found || row.bound.figures > found->figures))
+        found = row.bound;
+    }
+    if (found) break;
+  }
+  return found;
 }
 
 double RatioError::hardware_factor(int sign) const {

@@ -30,15 +30,15 @@ struct OperationClass {
   int ranks = 0;
   int ranks_per_node = 1;
 };
-/// The class of the operation in which the ranks spend most time.
+/// The class of the operation in which the ranks spend most time, among those that the backend carries.
 OperationClass main_class_of(const ReplayResult& result, int ranks_per_node);
 
 /// The bound of the class, or of the next coarser one with at least nine figures: without the number of
-/// ranks, then without the operation, then without the size, at last without the ranks of a node. `nullopt`:
-/// none has as many. side: "host", or
-/// "sharp over host" for the ratio of two times that were measured on one machine.
+/// ranks, then the size, then the ranks of a node; after that the same without the operation, from figures of
+/// three operations at least. `nullopt`: none has as many. side: "host", or "sharp over host" for the ratio
+/// of two times that were measured on one machine.
 std::optional<ErrorBound> error_bound(std::string_view side, const OperationClass& one);
-/// The coarsest bound.
+/// The bound of most figures.
 std::optional<ErrorBound> error_bound(std::string_view side, bool several_ranks_per_node);
 
 /// How far off a ratio of two modelled times may be: that of pairs where there are any, else both sides' in
