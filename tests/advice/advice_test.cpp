@@ -24,9 +24,8 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Steps of a solver: halos around a ring, a small sum over all, and computing in between.
-std::vector<test::Tape> solver(int ranks) {
-  constexpr int kSteps = 10;
+/// A sum of one number.
+Operation sum_over(int ranks) {
   Operation sum;
   sum.kind = OperationKind::kAllreduce;
   sum.element = ElementType::kFloat64;
@@ -34,6 +33,13 @@ std::vector<test::Tape> solver(int ranks) {
   sum.bytes = 8;
   sum.elements = 1;
   sum.ranks = ranks;
+  return sum;
+}
+
+/// Steps of a solver: halos around a ring, a small sum over all, and computing in between.
+std::vector<test::Tape> solver(int ranks) {
+  constexpr int kSteps = 10;
+  const Operation sum = sum_over(ranks);
   std::vector<test::Tape> tapes(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
     test::Tape& tape = tapes[static_cast<std::size_t>(rank)];
@@ -278,13 +284,7 @@ TEST_F(Advised, CommunicationWithoutAModelIsNamedAndMayPreventAnAnswer) {
 class AdvisedOverlap : public Advised {
  protected:
   AdvisedOverlap() : Advised(16) {
-    Operation sum;
-    sum.kind = OperationKind::kAllreduce;
-    sum.element = ElementType::kFloat64;
-    sum.function = ReduceFunction::kSum;
-    sum.bytes = 8;
-    sum.elements = 1;
-    sum.ranks = 16;
+    const Operation sum = sum_over(16);
     tapes_.assign(16, {});
     for (int rank = 0; rank < 16; ++rank) {
       test::Tape& tape = tapes_[static_cast<std::size_t>(rank)];
@@ -577,13 +577,7 @@ TEST(ARatioError, IsThatOfPairsWhereThereAreAny) {
 
 /// A sum of one number over all ranks, several times.
 std::vector<test::Tape> sums(int ranks, std::uint64_t computing) {
-  Operation sum;
-  sum.kind = OperationKind::kAllreduce;
-  sum.element = ElementType::kFloat64;
-  sum.function = ReduceFunction::kSum;
-  sum.bytes = 8;
-  sum.elements = 1;
-  sum.ranks = ranks;
+  const Operation sum = sum_over(ranks);
   std::vector<test::Tape> tapes(static_cast<std::size_t>(ranks));
   for (test::Tape& tape : tapes) {
     for (int i = 0; i < 5; ++i) {
