@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -111,7 +112,8 @@ class Fit {
   Keys known_;
   std::map<std::string, std::string, std::less<>> bases_;  // basis of each fitted value
   bool both_ways_are_faster_ = false;                      // than long messages one way, between nodes
-  Keys shaped_;                                            // places whose messages were all used in the fit
+  mutable std::optional<double> expected_error_;
+  Keys shaped_;  // places whose messages were all used in the fit
 };
 
 }  // namespace offramp::tool
