@@ -220,7 +220,7 @@ std::string_view mark_of(const Comparison& row) {
 }
 
 /// The causes of marked rows, each with its operations.
-std::string causes_text(const std::vector<Comparison>& rows, double expected) {
+std::string causes_text(const std::vector<Comparison>& rows, const Fit& fit) {
   std::map<std::string, std::set<std::string>> operations;
   for (const Comparison& row : rows) {
     if (!row.cause.empty()) operations[row.cause].insert(row.measured.name);
@@ -229,7 +229,7 @@ std::string causes_text(const std::vector<Comparison>& rows, double expected) {
   if (!operations.empty())
     text += fmt::format(
         "# !: further off than nine tenths of the model's known errors ({:.0f} %). Likely causes:\n",
-        expected * 100);
+        fit.expected_error() * 100);
   for (const auto& [cause, names] : operations)
     text += fmt::format("# {}: {}\n", fmt::join(names, ", "), cause);
   return text;
@@ -251,7 +251,7 @@ std::string table_of(const std::vector<Comparison>& rows) {
 std::string section(const Fit& fit, const std::vector<Comparison>& rows) {
   std::string text = fmt::format("# Fitted by offramp calibrate to {}.\n", fit.measured().from);
   for (const std::string& note : notes_on(fit)) text += "# " + note + "\n";
-  text += table_of(rows) + causes_text(rows, fit.expected_error()) + "[host]\n";
+  text += table_of(rows) + causes_text(rows, fit) + "[host]\n";
   for (const Found& found : fit.values()) {
     const std::string_view unit = found.parameter->unit;
     text += fmt::format("{} = {}  # {}{}{}\n", found.parameter->name, found.text, unit,
@@ -289,7 +289,8 @@ void print_json(const Fit& fit, const std::vector<Comparison>& rows) {
     }
     json["comparisons"].push_back(std::move(one));
   }
-  json["expected_error"] = fit.expected_error();
+  if (std::ranges::any_of(rows, [](const Comparison& row) { return !row.cause.empty(); }))
+    json["expected_error"] = fit.expected_error();
   json["undetermined"] = fit.undetermined();
   json["notes"] = notes_on(fit);
   fmt::print("{}\n", json.dump(2));

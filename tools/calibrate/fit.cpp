@@ -220,7 +220,7 @@ void Fit::fit_both_ways() {
                   bytes_text(static_cast<double>(fastest->bytes)), one_way);
 }
 
-// Simulates every published figure: once, and only if something is compared.
+// Simulates every published figure: once, and only for errors that are not small anyway.
 double Fit::expected_error() const {
   if (!expected_error_) {
     const std::optional<ModelError> error = model_error(host_.validation());
@@ -232,8 +232,9 @@ double Fit::expected_error() const {
 /// The likely cause of an error that the model's own errors do not explain.
 std::string Fit::cause_of(const Comparison& row) const {
   const Measured& one = row.measured;
-  if (row.fitted || std::abs(std::log(row.modelled / one.seconds)) <= std::log(1 + expected_error()))
-    return {};
+  constexpr double kSmall = 0.2;  // below what any model of a network promises
+  const double error = std::abs(std::log(row.modelled / one.seconds));
+  if (row.fitted || error <= std::log(1 + kSmall) || error <= std::log(1 + expected_error())) return {};
   const auto is_open_still = [&](std::string_view name) { return is_open(name) && !bases_.contains(name); };
   const bool is_fast = row.modelled < one.seconds;
   constexpr std::size_t kLittle = 1024;
