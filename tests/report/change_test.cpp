@@ -92,7 +92,7 @@ TEST(AChange, WithinTheSpreadOfSeveralRecordingsIsNotShown) {
       Version("a").add(5000, 100, 40000, 5000).add(5000, 100, 30000, 5000).add(5000, 100, 35000, 5000),
       Version("b").add(5000, 100, 33000, 5000).add(5000, 100, 38000, 5000).add(5000, 100, 31000, 5000));
   EXPECT_EQ(answer.kind, "none");
-  EXPECT_EQ(answer.answer, "b: no change of the run is shown");
+  EXPECT_EQ(answer.answer, "b: cannot be told from noise");
   EXPECT_TRUE(answer.of_run);
   EXPECT_FALSE(answer.holds);
   EXPECT_LT(answer.earliest, answer.baseline);
@@ -112,6 +112,19 @@ TEST(AChange, BeyondTheSpreadOfSeveralRecordingsIsAnInterval) {
   EXPECT_LT(answer.latest, answer.baseline);
   EXPECT_EQ(answer.why, "communication adds 9 -> 5 ms; computing 30 -> 30.1 ms (noise)");
   EXPECT_THAT(answer.sure, HasSubstr("at 95 %, of 3 and 3 recordings"));
+}
+
+TEST(AChange, OfCommunicationIsShownWithTheSameComputingIfNoiseHidesIt) {
+  const ReportAnswer answer = answer_in_shape(
+      Version("a").add(5000, 100, 40000, 9000).add(5000, 100, 30000, 9000).add(5000, 100, 35000, 9000),
+      Version("b").add(5000, 100, 33000, 5000).add(5000, 100, 38000, 5000).add(5000, 100, 34000, 5000));
+  EXPECT_EQ(answer.kind, "change");
+  EXPECT_EQ(answer.answer, "b: run 9.1 % shorter with the same computing");
+  EXPECT_TRUE(answer.holds);
+  EXPECT_EQ(answer.baseline - answer.end, Time::us(4000));
+  EXPECT_EQ(answer.earliest, answer.latest);  // all recordings show the same
+  EXPECT_THAT(answer.sure,
+              HasSubstr("9.1 % shorter to 9.1 % shorter at 95 %, of 3 and 3 recordings; as measured "));
 }
 
 TEST(AChange, WithoutComputingIsOfCommunication) {

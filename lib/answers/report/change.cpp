@@ -21,6 +21,8 @@ namespace {
 constexpr std::size_t kLongestName = 24;
 /// Smaller differences of communication, as shares of it, are none: they are a few calls more that asked.
 constexpr double kSame = 0.001;
+/// The smallest difference of communication that is an answer, as a share of the run.
+constexpr double kNotable = 0.005;
 /// Differences of the imbalance of computing that are named.
 constexpr double kImbalance = 0.05;
 
@@ -199,6 +201,26 @@ struct RunParts {
   }
 };
 
+/// One recording with two settings, so both runs have the same computing.
+ReportAnswer of_one_recording(const Comparison& both) {
+  const RunParts parts(both);
+  const double ratio = parts.run.ratio();
+  ReportAnswer answer = both.answer_in(parts.run, std::abs(ratio - 1) >= kNotable);
+  answer.of_run = answer.holds = true;
+  const bool is_same = std::abs(ratio - 1) < 0.0005;
+  answer.answer = fmt::format("{}: run {}{}", both.name(), length_text(ratio),
+                              is_same ? "" : fmt::format(" ({})", ends_text(answer.end, answer.baseline)));
+  for (const bool gains : {true, false}) {
+    const auto most = std::ranges::find_if(both.calls, [&](const CallChange& one) {
+      return gains ? one.after.modelled < one.before.modelled : one.before.modelled < one.after.modelled;
+    });
+    if (most != both.calls.end()) answer.why = clauses_text({answer.why, call_text(*most)});
+  }
+  answer.sure = "the same recording, so the same computing on both sides";
+  answer.next = "repeat with --details";
+  return answer;
+}
+
 ReportAnswer of_communication(const Comparison& both) {
   ReportAnswer answer = both.answer_in(both.communication, !both.same);
   answer.holds = both.same || both.why_not.empty();
@@ -222,24 +244,37 @@ ReportAnswer of_communication(const Comparison& both) {
   return answer;
 }
 
-/// interval: of the difference of the runs, in seconds.
-ReportAnswer of_runs(const Comparison& both, const RunParts& parts, const Interval& interval) {
-  const bool shown = !interval.contains(0);
+/// measured: the interval of the difference of the runs, in seconds. Computing is as recorded, and its noise
+/// may hide a change of the communication. So with the same computing on both sides, the run changes by what
+/// communication adds: that is the answer if only this difference is shown.
+ReportAnswer of_runs(const Comparison& both, const RunParts& parts, const Interval& measured) {
+  const double base = parts.run.first().seconds();
+  const auto bound = [base](double seconds) { return length_text(base > 0 ? 1 + seconds / base : 1); };
+  const auto range = [&](const Interval& one) {
+    return fmt::format("{} to {}", bound(one.low), bound(one.high));
+  };
+  const bool is_measured = !measured.contains(0);
+  const Interval modelled = *difference_of_means(parts.added.before, parts.added.after);
+  const bool is_certain =
+      !is_measured && !modelled.contains(0) && std::abs(parts.added.difference()) > kNotable * base;
+  const bool shown = is_measured || is_certain;
   ReportAnswer answer = both.answer_in(parts.run, shown);
   answer.of_run = true;
   answer.holds = shown;
-  const double base = answer.baseline.seconds();
-  answer.earliest = time_of(base + interval.low);
-  answer.latest = time_of(base + interval.high);
-  answer.answer = shown ? fmt::format("{}: run {} ({})", both.name(), length_text(parts.run.ratio()),
-                                      ends_text(answer.end, answer.baseline))
-                        : fmt::format("{}: no change of the run is shown", both.name());
+  if (is_certain) answer.end = time_of(base + parts.added.difference());
+  answer.earliest = time_of(base + (is_certain ? modelled : measured).low);
+  answer.latest = time_of(base + (is_certain ? modelled : measured).high);
+  answer.answer = is_certain ? fmt::format("{}: run {} with the same computing", both.name(),
+                                           bound(parts.added.difference()))
+                  : shown    ? fmt::format("{}: run {} ({})", both.name(), length_text(parts.run.ratio()),
+                                           ends_text(answer.end, answer.baseline))
+                             : fmt::format("{}: cannot be told from noise", both.name());
   std::vector<std::string> why = parts.texts(parts.computing.is_shown() ? "" : " (noise)");
   why.push_back(both.calls_text());
   answer.why = clauses_text(why);
-  const auto bound = [base](double seconds) { return length_text(base > 0 ? 1 + seconds / base : 1); };
-  answer.sure = fmt::format("{} to {} at 95 %, of {} and {} recordings", bound(interval.low),
-                            bound(interval.high), both.before.replays.size(), both.after.replays.size());
+  answer.sure = fmt::format("{} at 95 %, of {} and {} recordings", range(is_certain ? modelled : measured),
+                            both.before.replays.size(), both.after.replays.size());
+  if (is_certain) answer.sure += fmt::format("; as measured {}", range(measured));
   answer.next = shown ? "repeat with --details" : "more recordings of both: offramp record --repeat 20";
   return answer;
 }
@@ -277,6 +312,8 @@ std::vector<CallChange> changes_between(const ReportLane& before, const ReportLa
 ReportAnswer change_of(const ProgramVersion& before, const ProgramVersion& after) {
   const Comparison both(before, after);
   if (!both.runs) return of_communication(both);
+  const std::string& file = before.replays.front().report->file;
+  if (!file.empty() && file == after.replays.front().report->file) return of_one_recording(both);
   const RunParts parts(both);
   const std::optional<Interval> interval = difference_of_means(parts.run.before, parts.run.after);
   return interval ? of_runs(both, parts, *interval) : of_communication(both);
