@@ -125,10 +125,10 @@ class AnAnswer : public testing::Test {
     return answer.end > Time() ? 1 - ratio_of(answer.end, answer.baseline) : 0;
   }
 
-  /// At most fourteen lines of 80 columns, and twelve words in the first one.
+  /// At most sixteen lines of 80 columns, and twelve words in the first one.
   static void expect_shape(const ReportAnswer& answer) {
     const std::string text = answer_text(answer);
-    EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 14);
+    EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 16);
     std::size_t begin = 0;
     for (std::size_t end = text.find('\n'); end != std::string::npos;
          begin = end + 1, end = text.find('\n', begin))

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "lib/answers/report/call_table.hpp"
+#include "lib/answers/report/delays.hpp"
 #include "tests/replay/tape.hpp"
 
 namespace offramp {
@@ -162,6 +164,80 @@ TEST_F(Accounts, CountTheMessagesOfTheProgram) {
   EXPECT_EQ(traffic[0].destination, 0U);
   EXPECT_EQ(traffic[0].messages, 1U);
   EXPECT_EQ(traffic[0].bytes, 4096U);
+}
+
+TEST_F(Accounts, ChargeWaitingToTheComputingThatBeganIt) {
+  const ReportAccounts accounts = accounts_over("host");
+  Time waited;
+  for (const ReportAccount& row : accounts.functions) waited += row.parts.waiting();
+  Time charged;
+  for (const ReportDelay& delay : accounts.delays) charged += delay.caused;
+  EXPECT_EQ(charged, waited);
+  // Rank 1 computes half a millisecond: rank 0 waits for it, and rank 2 for both, through rank 0.
+  const ReportDelay& first = accounts.delays.at(0);
+  EXPECT_TRUE(first.computing);
+  EXPECT_EQ(first.rank, 1U);
+  EXPECT_GT(first.caused, Time::us(900));
+  EXPECT_EQ(first.of_rank, first.caused);
+  const ReportDelay& second = accounts.delays.at(1);
+  EXPECT_TRUE(second.computing);
+  EXPECT_EQ(second.rank, 0U);
+  // A tenth less of it, and all that follows is as much earlier.
+  ASSERT_TRUE(first.saves);
+  EXPECT_EQ(*first.saves, Time::us(50));
+  ASSERT_TRUE(second.saves);
+  EXPECT_EQ(*second.saves, Time::us(20));
+  EXPECT_THAT(delays_text(accounts), HasSubstr("% of the waiting is for the computing before "));
+  EXPECT_THAT(delays_text(accounts), HasSubstr(", 100.0 % of it on rank 1; 10 % less of it makes the run "));
+}
+
+TEST(CallTable, SaysWhatBoundsEachSiteAndWhetherHardwareCarriesIt) {
+  RunReport report;
+  report.lanes.resize(2);
+  ReportLane& host = report.lanes[0];
+  host.deployment.node_bits_per_second = 100'000'000'000;
+  host.accounts.emplace();
+  const auto add = [&](const char* function, std::uint64_t bytes, TimeKind kind, Time time) {
+    ReportSiteAccount& site = host.accounts->sites.emplace_back();
+    site.function = function;
+    site.place = std::string("main, a.c:") + function;
+    site.calls = 1;
+    site.bytes = bytes;
+    site.parts.at(kind) = time;
+    host.accounts->functions.push_back({function, 1, site.parts});
+  };
+  add("MPI_Allreduce", 8, TimeKind::kTransfer, Time::us(30));
+  add("MPI_Isend", 1'250'000, TimeKind::kTransfer, Time::us(110));
+  add("MPI_Bcast", 8, TimeKind::kCollectiveWait, Time::us(20));
+  add("MPI_Wait", 0, TimeKind::kSoftware, Time::us(40));
+  ReportLane& hardware = report.lanes[1];
+  hardware.backend = "sharp";
+  hardware.time.carried = Time::us(1);
+  hardware.declines = {{"bcast", "switches do not fan out", 1}};
+  const auto called = [&](const char* name, std::uint64_t offloaded, std::uint64_t declined) {
+    ReportCall& call = hardware.calls.emplace_back();
+    call.name = name;
+    call.offloaded = offloaded;
+    call.declined = declined;
+  };
+  called("MPI_Allreduce", 1, 0);
+  called("MPI_Bcast", 0, 1);
+  called("MPI_Isend", 1, 3);
+  const std::vector<ReportCallRow> rows = call_rows(host, &hardware);
+  ASSERT_EQ(rows.size(), 4U);
+  EXPECT_EQ(rows[0].bound_by, "latency");
+  EXPECT_EQ(rows[0].offloaded, "yes");
+  EXPECT_EQ(rows[0].place, "main, a.c:MPI_Allreduce");
+  EXPECT_DOUBLE_EQ(rows[0].share, 0.15);
+  EXPECT_EQ(rows[1].bound_by, "link rate");
+  EXPECT_EQ(rows[1].offloaded.substr(0, 4), "25 %");
+  EXPECT_EQ(rows[2].bound_by, "waiting for other ranks");
+  EXPECT_EQ(rows[2].offloaded, "no: switches do not fan out");
+  EXPECT_EQ(rows[3].bound_by, "host software");
+  EXPECT_EQ(rows[3].offloaded, "");
+  EXPECT_FALSE(rows[3].hardware);
+  EXPECT_EQ(longest_call_text(rows), "MPI_Allreduce (main, a.c:MPI_Allreduce) has 15 % of MPI time: latency");
+  EXPECT_TRUE(call_rows(ReportLane(), &hardware).empty());
 }
 
 TEST(Traffic, HasAccessesInBothDirectionsAndBlocksForNeighbours) {

@@ -107,7 +107,6 @@ TEST(Options, AreConsistentAcrossSubcommands) {
       {"--details", "an answer's are printed, a replay's go to the report as well"},
       {"--seconds", "calibrate's are for a figure, advise's for the search"},
       {"--set", "calibrate's are of the host"},
-      {"--repeat", "predict repeats an operation, record a run"},
       {"--verbose", "run prints its command, scale all reasons of a refusal"},
       {"--ranks-per-node", "calibrate's is that of outputs that it reads"},
   };

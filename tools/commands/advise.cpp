@@ -17,6 +17,8 @@
 #include "lib/answers/advice/answer_of.hpp"
 #include "lib/answers/advice/tuned_rules.hpp"
 #include "lib/answers/report/accounts.hpp"
+#include "lib/answers/report/call_table.hpp"
+#include "lib/answers/report/lanes.hpp"
 #include "lib/answers/report/sentences.hpp"
 #include "lib/answers/report/write_report.hpp"
 #include "lib/base/configuration/configuration.hpp"
@@ -30,8 +32,11 @@
 #include "tools/command_line/tool.hpp"
 #include "tools/commands/scaled_program.hpp"
 #include "tools/commands/sweep.hpp"
+#include "tools/launch/places.hpp"
+#include "tools/text/columns.hpp"
 #include "tools/text/progress.hpp"
 #include "tools/text/replay_output.hpp"
+#include "tools/text/report.hpp"
 
 namespace offramp::tool {
 
@@ -179,6 +184,24 @@ std::string influences_text(const Advisor& advisor) {
   return text;
 }
 
+/// What would have to be true, and the measurement that decides.
+std::string conditions_text(const Advisor& advisor) {
+  std::string text;
+  for (const BreakEven& one : advisor.break_evens()) add(text, "  {}\n", one.text());
+  if (advisor.decisive_test()) add(text, "  {}\n", advisor.decisive_test()->text());
+  return text.empty() ? text : "# what would have to be true\n" + text;
+}
+
+std::string free_changes_text(const Advisor& advisor) {
+  const Candidate* const host = advisor.baseline();
+  if (host == nullptr || advisor.free_changes().empty()) return {};
+  Columns table(
+      {fmt::format("# free, without hardware ({} now)", time_text(host->end())), "run", "ratio", "how"});
+  for (const FreeChange& one : advisor.free_changes())
+    table.add({"  " + one.name, time_text(one.end), ratio_text(one.end, host->end()), one.how});
+  return fmt::format("{}\n", fmt::join(table.lines(), "\n"));
+}
+
 std::string mix_text(const Advisor& advisor) {
   const Candidate* const host = advisor.baseline();
   if (!advisor.mix() || host == nullptr)
@@ -234,9 +257,11 @@ ReportAnswer whole_answer(const Advisor& advisor, const AdviseOptions& options, 
   if (!part.empty()) answer.but = clauses_text({"incomplete: " + part, answer.but});
   answer.details = {candidates_text(advisor), reasons_text(advisor)};
   if (!options.quick) {
-    for (std::string text : {influences_text(advisor), mix_text(advisor), algorithms_text(advisor)})
+    for (std::string text : {free_changes_text(advisor), influences_text(advisor), conditions_text(advisor),
+                             mix_text(advisor), algorithms_text(advisor)})
       answer.details.push_back(std::move(text));
     if (advisor.mix()) answer.routes = routes_toml(*advisor.mix());
+    if (advisor.decisive_test()) answer.test = advisor.decisive_test()->text();
   }
   std::erase(answer.details, "");
   for (std::string& text : answer.details) text.erase(text.find_last_not_of('\n') + 1);
@@ -258,7 +283,8 @@ Json json_of(const Candidate& one) {
   return json;
 }
 
-void print_json(const Advisor& advisor, const ReportAnswer& answer, const Json& facts) {
+void print_json(const Advisor& advisor, const ReportAnswer& answer, const std::vector<ReportCallRow>& rows,
+                const Json& facts) {
   Json candidates = Json::array();
   for (const Candidate& one : advisor.candidates()) candidates.push_back(json_of(one));
   Json influences = Json::array();
@@ -284,10 +310,28 @@ void print_json(const Advisor& advisor, const ReportAnswer& answer, const Json& 
   json["answer"].erase("details");
   json.update(facts);
   json["candidates"] = std::move(candidates);
+  json["call_sites"] = offramp::json_of(rows);
   json["influences"] = std::move(influences);
   if (advisor.mix())
     json["mix"] = {{"end_ns", in_nanoseconds(advisor.mix()->end)}, {"routes", routes_toml(*advisor.mix())}};
   json["algorithms"] = std::move(algorithms);
+  for (const FreeChange& one : advisor.free_changes())
+    json["free_changes"].push_back(
+        {{"change", one.name}, {"how", one.how}, {"end_ns", in_nanoseconds(one.end)}});
+  for (const BreakEven& one : advisor.break_evens())
+    json["break_even"].push_back({{"parameter", one.key},
+                                  {"value", one.value},
+                                  {"unit", one.unit},
+                                  {"source", one.source},
+                                  {"at", one.is_reached ? Json(one.at) : Json()},
+                                  {"text", one.text()}});
+  if (const auto& test = advisor.decisive_test())
+    json["decisive_test"] = {{"operation", to_string(test->kind)},
+                             {"nonblocking", test->nonblocking},
+                             {"bytes", test->bytes},
+                             {"ranks", test->ranks},
+                             {"modelled_ns", in_nanoseconds(test->modelled)},
+                             {"pays_above_ns", in_nanoseconds(test->pays_above)}};
   const Weighing& all = advisor.weighing();
   if (all.sides.tuned) json["host_with_the_fastest_algorithms_ns"] = in_nanoseconds(*all.sides.tuned);
   if (all.sides.threaded) json["host_with_a_progress_thread_ns"] = in_nanoseconds(*all.sides.threaded);
@@ -339,13 +383,16 @@ int write_files(const AdviseOptions& options, const Advisor& advisor, std::strin
   return code;
 }
 
-/// The accounts of the baseline and of the best hardware, for a page, by name. Each takes one more replay; a
-/// replay that does not end in time is left out.
-std::map<std::string_view, ReportAccounts> accounts_for_page(const AdviseOptions& options, const Setup& setup,
-                                                             const ReplayInput& input, const Advisor& advisor,
-                                                             const ProgressLine& progress) {
-  std::map<std::string_view, ReportAccounts> all;
-  if (options.html.empty()) return all;
+using AccountsByBackend = std::map<std::string_view, ReportAccounts>;
+
+/// The accounts of the baseline and of the best hardware, with the places of calls. Each takes a few more
+/// replays; what does not end in time is left out.
+AccountsByBackend accounts_of_sides(const AdviseOptions& options, const Setup& setup,
+                                    const ReplayInput& input, const Advisor& advisor,
+                                    const ProgressLine& progress) {
+  AccountsByBackend all;
+  if (options.quick && options.html.empty()) return all;
+  Places places(objects_of(input.program.description));
   const Advisor::Options limits = options_for(options, setup, progress);
   ReplayOptions how = limits.replay;
   how.progress = [&](const ReplayProgress&) {
@@ -356,16 +403,31 @@ std::map<std::string_view, ReportAccounts> accounts_for_page(const AdviseOptions
     if (one == nullptr) continue;
     const auto setting = world_setting(configuration, setup.registry, *one->description, input.ranks());
     if (!setting) continue;
-    if (auto accounts = accounts_of(*setting, input.source(), how, *one->result))
-      all[one->description->name] = std::move(*accounts);
+    auto accounts = accounts_of(*setting, input.source(), how, *one->result);
+    if (!accounts) continue;
+    name_places(*accounts, places);
+    all[one->description->name] = std::move(*accounts);
   }
   return all;
 }
 
+std::vector<ReportCallRow> call_rows_of(const Advisor& advisor, const AccountsByBackend& accounts) {
+  const auto lane_of = [&](const Candidate& one) {
+    ReportLane lane = settled_lane(one, {}, one.result->ranks.size());
+    if (const auto found = accounts.find(one.backend); found != accounts.end()) lane.accounts = found->second;
+    return lane;
+  };
+  const Candidate* const base = advisor.baseline();
+  const Candidate* const best = advisor.best_hardware();
+  if (base == nullptr) return {};
+  if (best == nullptr) return call_rows(lane_of(*base), nullptr);
+  const ReportLane hardware = lane_of(*best);
+  return call_rows(lane_of(*base), &hardware);
+}
+
 /// Writes --report and --html. Takes the results out of the advisor.
 int write_report(const AdviseOptions& options, Advisor& advisor, const ReportAnswer& answer,
-                 const RunFacts& facts, const Setup& setup,
-                 std::map<std::string_view, ReportAccounts> accounts) {
+                 const RunFacts& facts, const Setup& setup, AccountsByBackend accounts) {
   std::vector<Settled> all;
   std::vector<BackendResult> refused;
   const std::optional<ProgramTimes> program = advisor.program();
@@ -480,26 +542,31 @@ int advise(const AdviseOptions& options) try {
   advisor.rank_backends();
   check_results(advisor, options.files.front(), options);
   advisor.weigh();
-  std::map<std::string_view, ReportAccounts> accounts =
-      accounts_for_page(options, setup, input, advisor, progress);
+  AccountsByBackend accounts = accounts_of_sides(options, setup, input, advisor, progress);
+  const std::vector<ReportCallRow> rows = call_rows_of(advisor, accounts);
   if (!options.quick) {
     advisor.find_algorithms();
+    advisor.find_free_changes();
     advisor.find_mix();
     advisor.find_influences();
+    advisor.find_break_even();
+    advisor.find_decisive_test();
   }
   RunFacts facts = facts_of_replay(input.program.description, {input.facts}, setup);
   if (const Candidate* const host = advisor.baseline(); host != nullptr)
     facts.replayed_part = part_text(*host->result, input.recorded_events);
   ReportAnswer answer = whole_answer(advisor, options, facts.replayed_part);
+  answer.where = longest_call_text(rows);
   add_baseline(answer, setup, configuration, input, options.details && !options.quick);
   if (scaling) answer.sure = clauses_text({answer.sure, held_out_text(*scaling)});
   progress.clear();
   if (options.json) {
     const RunReport report = report_of({}, {}, input.ranks(), facts, setup);
-    print_json(advisor, answer, json_of_facts(report, facts));
+    print_json(advisor, answer, rows, json_of_facts(report, facts));
   } else {
     fmt::print("{}", answer_text(answer, line_width()));
     if (options.details) {
+      if (!rows.empty()) fmt::print("\n{}", call_table_text(rows));
       for (const std::string& text : answer.details) fmt::print("\n{}\n", text);
       if (scaling) fmt::print("\n");
       if (scaling) print_scaling(*scaling, options.scaled);

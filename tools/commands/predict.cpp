@@ -474,7 +474,7 @@ class PredictCommand final : public Command {
                    "increased (:+STEP), as in bytes=1:1MiB or ranks=2:4096")
         ->type_name("RANGE");
     add_sharing(app, options_.sharing);
-    app.add_option("--repeat", options_.repeat,
+    app.add_option("--calls", options_.repeat,
                    "repeat the operation, as a loop in a program does; times and counts are totals")
         ->check(whole_number(1, 1'000'000'000))
         ->capture_default_str()

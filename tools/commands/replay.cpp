@@ -161,6 +161,8 @@ Json json_of_all(const Results& results, const recording::Description& descripti
   if (results.tuned)
     json["host_with_the_fastest_algorithms_ns"] = in_nanoseconds(results.tuned->result->modelled_time);
   if (report.answer) json["answer"] = json_of(*report.answer);
+  if (const std::vector<ReportCallRow> rows = call_rows(report); !rows.empty())
+    json["call_sites"] = json_of(rows);
   json["results"] = std::move(each);
   json["refused"] = json_of(results.refused);
   json["interrupted"] = is_interrupted();
@@ -323,6 +325,7 @@ struct Replayed {
     report = report_of(all, results.refused, input.ranks(), facts, setup, results.program);
     if (!all.empty() && (all.size() + results.refused.size() > 1 || options.files.size() == 1))
       report.answer = answer_of(results, setup, options, name);
+    if (report.answer) report.answer->where = longest_call_text(call_rows(report));
     if (report.answer && !scaling)
       add_baseline(*report.answer, setup, input.configuration(setup), input, setup.configuration->details);
     if (report.answer && scaling)
@@ -347,6 +350,8 @@ struct Replayed {
     if (results.program && !all.empty())
       print_whole_runs(all, *results.program, setup.configuration->compute.polling);
     if (!setup.configuration->details || all.empty()) return;
+    const std::vector<ReportCallRow> rows = call_rows(report);
+    if (rows.empty() || all.size() > 1) fmt::print("{}", call_table_text(rows));
     const std::vector<RunReport> reports = {report};
     for (const std::string& line : efficiency_lines(shown_lanes(reports))) fmt::print("{}\n", line);
   }
@@ -389,11 +394,17 @@ int replay(const ReplayToolOptions& options) try {
   setup.print_sources();
   watch_for_interrupt();
   std::deque<Replayed> replayed;
+  std::deque<Setup> libraries;  // by file, with --libraries
+  for (const std::string& library : options.libraries) {
+    std::vector<Override> overrides = options.overrides;
+    overrides.push_back({"collectives", library, "--libraries"});
+    libraries.emplace_back(overrides, std::vector{std::string(baseline_name())}, Setup::Wanted::kCompared);
+  }
   int code = kDone;
   for (std::size_t i = 0; i < options.files.size(); ++i) {
     if (is_interrupted()) break;
     try {
-      replayed.emplace_back(options, setup, options.files[i],
+      replayed.emplace_back(options, libraries.empty() ? setup : libraries[i], options.files[i],
                             options.versions.empty() ? std::string() : options.versions[i]);
     } catch (const Misuse& misuse) {  // continue with the other programs
       if (options.files.size() == 1) throw;
@@ -517,6 +528,13 @@ class ReplayCommand final : public Command {
                    "backends, one archive each (FOLDER.host)")
         ->type_name("FOLDER");
     app.add_option("--report", options_.report, "write a report in JSON")->type_name("FILE");
+    app.add_option(
+           "--libraries", options_.libraries,
+           "replay over the host as these MPI libraries choose their algorithms, and compare the others "
+           "with the first; see host.collectives")
+        ->type_name("LIBRARY,LIBRARY[,...]")
+        ->delimiter(',')
+        ->allow_extra_args(false);
     add_html(app, options_.html);
     app.add_option("--receipts", receipts_, "calls whose stages the report lists, counted per rank from 1")
         ->type_name("all|CALLS")
@@ -569,6 +587,13 @@ class ReplayCommand final : public Command {
         if (is_set(other))
           problem = fmt::format("--rules cannot be combined with {}: no hardware takes part", other);
       }
+    }
+    if (is_set("--libraries") && (files.size() != 1 || is_set("--ranks") || is_set("--backend") ||
+                                  !options_.sweeps.empty() || !options_.jobs.empty()))
+      problem = "--libraries needs a single program, without --backend, --ranks, --sweep, and --job";
+    if (is_set("--libraries") && problem.empty()) {
+      files.assign(options_.libraries.size(), files.front());
+      options_.versions = options_.libraries;
     }
     if (options_.csv && options_.sweeps.empty()) problem = "--csv needs a sweep; see --sweep";
     if (!problem.empty()) return refuse(problem);

@@ -81,14 +81,18 @@ std::string Places::text(std::string_view site) const {
 
 void name_places(ReportAccounts& accounts, Places& places) {
   std::vector<std::string> sites;
-  for (const ReportSiteAccount& row : accounts.sites) {
+  const auto for_each = [&](const auto& body) {
+    for (ReportSiteAccount& row : accounts.sites) body(row);
+    for (ReportDelay& row : accounts.delays) body(row);
+  };
+  for_each([&](const auto& row) {
     if (!row.site.empty() && row.place.empty()) sites.push_back(row.site);
-  }
+  });
   places.look_up(sites);
-  for (ReportSiteAccount& row : accounts.sites) {
-    if (!row.place.empty()) continue;
+  for_each([&](auto& row) {
+    if (!row.place.empty()) return;
     if (std::string text = places.text(row.site); text != row.site) row.place = std::move(text);
-  }
+  });
 }
 
 }  // namespace offramp::tool

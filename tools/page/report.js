@@ -148,27 +148,15 @@ function do_first(answer) {
 
 const parts_of = row => sum(kinds, kind => row[kind.field + '_ns']);
 const place_of = site => site.place || site.site || 'an unknown place';
-const BOUND_BY = {transfer: 'transfer', software: 'host software', late_sender: 'a late sender', late_receiver: 'a late receiver',
-                  collective_wait: 'other ranks', shared_link: 'shared links', busy_hardware: 'busy hardware'};
-
 /** Where the program calls MPI: the baseline's time, the best hardware's, and what bounds the former. */
 function call_sites() {
-  const base = [baseline, best, ...lanes].find(lane => lane?.accounts);
-  if (!base) return null;
-  const {sites, functions} = base.accounts, other = base === best ? null : best, rows = sites.length ? sites : functions;
-  const all = sum(functions, parts_of), calls_of = row => best?.calls[row.function];
-  const same = row => (other.accounts?.[sites.length ? 'sites' : 'functions'] ?? []).find(one => one.function === row.function && one.site === row.site);
-  const why_not = ({function: name}) => best.declines.find(one => [`mpi_${one.operation}`, `mpi_i${one.operation}`].includes(name.toLowerCase()))?.reason;
+  const rows = reports.find(one => one.call_sites.length)?.call_sites, has = field => rows.some(row => row[field] != null);
+  if (!rows) return null;
   const columns = [
-    ['call', row => code(row.function)], sites.length ? ['place*', row => code(place_of(row))] : null, ['calls', row => count(row.calls)],
-    [base.label, row => time(parts_of(row))], ['share', row => percent(parts_of(row), all)],
-    ['bound by*', row => BOUND_BY[sorted(kinds, kind => row[kind.field + '_ns'])[0].field]],
-    other ? [other.label, row => same(row) && time(parts_of(same(row)))] : null,
-    best ? ['offloaded', row => {
-      const {offloaded, declined} = calls_of(row) ?? {offloaded: 0, declined: 0};
-      return offloaded + declined ? percent(offloaded, offloaded + declined) : null;
-    }] : null,
-    best && rows.some(why_not) ? ['why not*', why_not] : null].filter(Boolean);
+    ['call', row => code(row.function)], has('place') ? ['place*', row => code(row.place)] : null, ['calls', row => count(row.calls)],
+    [baseline?.label ?? 'baseline', row => time(row.baseline_ns)], ['share', row => percent(row.share, 1)], ['bound by*', row => row.bound_by],
+    has('hardware_ns') ? [best?.label ?? 'hardware', row => row.hardware_ns == null ? null : time(row.hardware_ns)] : null,
+    has('offloaded') ? ['offloaded*', row => row.offloaded] : null].filter(Boolean);
   return [el('h3', 'Where the program spends time in MPI, all ranks together'),
     table('Call sites', columns.map(one => one[0]), rows.slice(0, FIRST_SITES).map(row => columns.map(one => one[1](row)))), more(rows.length, FIRST_SITES)];
 }

@@ -102,6 +102,7 @@ Json data_of(const RunReport& run) {
   Json data = json_of_facts(run);
   data.update({{"file", run.file},
                {"ranks", run.ranks},
+               {"call_sites", json_of(call_rows(run))},
                {"data_certificate", run.data_certificate},
                {"arrival_order_dependences", run.arrival_order_dependences},
                {"places", std::move(places)}});

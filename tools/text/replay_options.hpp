@@ -12,18 +12,19 @@
 namespace offramp::tool {
 
 struct ReplayToolOptions {
-  std::string rules;                  // of another simulator, instead of backends; see is_rules()
-  std::vector<std::string> files;     // each is compared with the first; none: only jobs
-  std::vector<std::string> versions;  // of the program, one per file; empty: each file is a version
-  ScaledOptions scaled;               // with ranks: one program is made from the files
-  std::vector<std::string> sweeps;    // one or two KEY=FROM:TO
-  Sharing sharing;                    // of a sweep
-  std::vector<std::string> jobs;      // FILE[:NODES], besides the file
-  std::string background;             // see parse_background(); empty: none
-  std::vector<std::string> backends;  // one result each; empty: the configured ones
-  bool modelled_arrival = false;      // wildcards resolve by modelled time, not as recorded
-  bool partial = false;               // accept incomplete recordings
-  bool check = false;                 // verify the invariants of the simulation
+  std::string rules;                   // of another simulator, instead of backends; see is_rules()
+  std::vector<std::string> files;      // each is compared with the first; none: only jobs
+  std::vector<std::string> versions;   // of the program, one per file; empty: each file is a version
+  std::vector<std::string> libraries;  // of the host, each with all files of its own; empty: as configured
+  ScaledOptions scaled;                // with ranks: one program is made from the files
+  std::vector<std::string> sweeps;     // one or two KEY=FROM:TO
+  Sharing sharing;                     // of a sweep
+  std::vector<std::string> jobs;       // FILE[:NODES], besides the file
+  std::string background;              // see parse_background(); empty: none
+  std::vector<std::string> backends;   // one result each; empty: the configured ones
+  bool modelled_arrival = false;       // wildcards resolve by modelled time, not as recorded
+  bool partial = false;                // accept incomplete recordings
+  bool check = false;                  // verify the invariants of the simulation
   bool json = false;
   bool csv = false;  // of a sweep
   RecordOptions records;

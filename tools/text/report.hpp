@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/answers/report/call_table.hpp"
 #include "lib/answers/report/change.hpp"
 #include "lib/answers/report/read_report.hpp"
 #include "lib/base/format.hpp"
@@ -126,6 +127,9 @@ std::string stragglers_of(const ReportLane& lane);
 
 /// The sizes of a class: "0 B", "4 to 7 B", "from 64 KiB".
 std::string size_class_text(std::uint64_t least, std::uint64_t most);
+
+/// call_rows() as a table with a row for each. Empty without rows.
+std::string call_table_text(const std::vector<ReportCallRow>& rows);
 
 /// How to group the time of calls; one line per group.
 enum class AccountsBy : std::uint8_t { kFunction, kSize, kPhase, kSite };

@@ -140,7 +140,8 @@ std::vector<VersionChange> changes_of(const std::vector<RunReport>& reports) {
     if (versions.empty() || !is_same_version(*versions.back().first, report))
       versions.push_back({&report, {name_of_version(report), {}}});
     versions.back().second.replays.push_back({&report, &lane});
-    is_other = is_other || !is_same_program(report, reports.front());
+    is_other = is_other || !is_same_program(report, reports.front()) ||
+               report.version_of_program != reports.front().version_of_program;
   }
   if (!is_other) return {};
   std::vector<VersionChange> changes;

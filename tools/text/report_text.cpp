@@ -7,6 +7,8 @@
 #include <map>
 
 #include "lib/answers/report/accounts.hpp"
+#include "lib/answers/report/call_table.hpp"
+#include "lib/answers/report/delays.hpp"
 #include "lib/answers/report/link_loads.hpp"
 #include "lib/answers/report/sentences.hpp"
 #include "lib/base/text_format.hpp"
@@ -52,13 +54,42 @@ std::array<std::string, 4> spread_cells(const AccountRow& row) {
           time_text(by_rank.most)};
 }
 
+static void append(std::vector<std::string>& lines, const std::vector<std::string>& more) {
+  lines.insert(lines.end(), more.begin(), more.end());
+}
+
 std::vector<std::string> more_account_lines(const ReportAccounts& accounts) {
   std::vector<std::string> lines;
-  if (accounts.phases.size() > 1) lines = account_lines(accounts, AccountsBy::kPhase);
-  if (accounts.sites.size() > 1) {
-    for (std::string& line : account_lines(accounts, AccountsBy::kSite)) lines.push_back(std::move(line));
-  }
+  if (!accounts.delays.empty()) lines.push_back(delays_text(accounts) + ".");
+  if (accounts.phases.size() > 1) append(lines, account_lines(accounts, AccountsBy::kPhase));
+  if (accounts.sites.size() > 1) append(lines, account_lines(accounts, AccountsBy::kSite));
   return lines;
+}
+
+std::string call_table_text(const std::vector<ReportCallRow>& rows) {
+  if (rows.empty()) return {};
+  const bool has_hardware =
+      std::ranges::any_of(rows, [](const ReportCallRow& row) { return row.hardware.has_value(); });
+  const bool is_offloaded =
+      std::ranges::any_of(rows, [](const ReportCallRow& row) { return !row.offloaded.empty(); });
+  std::vector<std::string> heads = {"# called from", "calls", "baseline", "of MPI time"};
+  if (has_hardware) heads.emplace_back("hardware");
+  heads.emplace_back("bound by");
+  if (is_offloaded) heads.emplace_back("offloaded");
+  Columns table(std::move(heads));
+  for (std::size_t i = 0; i < std::min(rows.size(), kShownSites); ++i) {
+    const ReportCallRow& row = rows[i];
+    std::vector<std::string> cells = {
+        printable(row.place.empty() ? row.function : fmt::format("{}, {}", row.function, row.place)),
+        count_text(row.calls), time_text(row.baseline), percent_text(row.share, 1)};
+    if (has_hardware) cells.push_back(row.hardware ? time_text(*row.hardware) : "-");
+    cells.push_back(row.bound_by);
+    if (is_offloaded) cells.push_back(row.offloaded.empty() ? "-" : row.offloaded);
+    table.add(std::move(cells));
+  }
+  return fmt::format(
+      "{}\n{}", fmt::join(table.lines(), "\n"),
+      rows.size() > kShownSites ? fmt::format("  {}\n", and_more_text(rows.size() - kShownSites)) : "");
 }
 
 std::vector<std::string> account_lines(const ReportAccounts& accounts, AccountsBy by) {

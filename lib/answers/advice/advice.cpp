@@ -53,7 +53,6 @@ constexpr std::size_t kAnySize = std::numeric_limits<std::size_t>::max();
 constexpr SizeClass kSizes[] = {{0, 1024}, {1025, 65536}, {65537, kAnySize}};
 constexpr std::size_t kMostTraffic = 4096;  // kinds, sizes, and communicators that are counted separately
 constexpr std::size_t kMostForecasts = 64;  // the host's most frequent collectives
-constexpr int kLargestForecast = 1024;      // ranks
 constexpr std::size_t kInfluences = 5;
 /// Bytes of a segment that are tried for long messages.
 constexpr std::size_t kSegments[] = {65536, 262144};

@@ -41,6 +41,8 @@ inline constexpr double kMixWorthwhile = 0.03;
 inline constexpr int kManyNodes = 128;
 /// The host with its fastest algorithms.
 inline constexpr std::string_view kTunedHost = "host tuned";
+/// No operation on more ranks is forecast.
+inline constexpr int kLargestForecast = 1024;
 
 /// 1 if `base` is 0.
 inline double ratio_of(Time time, Time base) {
@@ -167,6 +169,42 @@ struct AlgorithmChoice {
   }
 };
 
+/// A change of the baseline that needs no hardware.
+struct FreeChange {
+  std::string name;
+  std::string how;  // the option that makes it; empty: all together
+  Time end;         // of the run with it
+};
+
+/// The value of a parameter at which the comparison with the best hardware has another result.
+struct BreakEven {
+  std::string key;
+  double value = 0;  // in force
+  double at = 0;     // of the break-even, or the farthest that was tried
+  std::string unit;
+  std::string source;
+  bool rises = false;     // `at` is above `value`
+  bool is_ahead = false;  // the hardware pays now
+  bool is_reached = false;
+
+  /// "dpu pays while dpu.service_time is below 2.9 us (now 2, assumed)"
+  [[nodiscard]] std::string text() const;
+};
+
+/// The measurement on the user's own machine that decides.
+struct DecisiveTest {
+  OperationKind kind = OperationKind::kBarrier;
+  std::size_t bytes = 0;
+  int ranks = 0;
+  bool nonblocking = false;
+  Time modelled;    // over the baseline
+  Time pays_above;  // the hardware saves kWorthwhile of the run if the baseline takes longer
+  std::string backend;
+
+  /// "osu_allreduce of 8 B on 128 ranks decides: sharp pays if it takes more than 3.4 us (the model: 6.0 us)"
+  [[nodiscard]] std::string text() const;
+};
+
 /// Relative errors of a backend's figures against published ones.
 struct ModelError {
   double median = 0;
@@ -209,6 +247,11 @@ class Advisor {
   /// Replays with half and twice the value of parameters of the best hardware and the baseline: those with an
   /// open source (is_open()), and those that both sides have in some form, such as the latency.
   void find_influences();
+  /// Changes of the baseline that cost nothing and are worthwhile, the best first, and then all together.
+  void find_free_changes();
+  /// After find_influences(): for what nobody measured of the best hardware.
+  void find_break_even();
+  void find_decisive_test();
   /// The baseline with its fastest algorithms. `nullopt` if it has them, or for too many ranks.
   [[nodiscard]] std::optional<Time> end_of_tuned();
 
@@ -228,6 +271,10 @@ class Advisor {
   [[nodiscard]] std::vector<Candidate> release_candidates() { return std::move(candidates_); }
   /// The five with the largest effect; those that change the answer come first.
   [[nodiscard]] const std::vector<Influence>& influences() const { return influences_; }
+  [[nodiscard]] const std::vector<FreeChange>& free_changes() const { return free_changes_; }
+  [[nodiscard]] const std::vector<BreakEven>& break_evens() const { return break_evens_; }
+  /// `nullopt` if the hardware carries no collective of the program.
+  [[nodiscard]] const std::optional<DecisiveTest>& decisive_test() const { return decisive_; }
   /// The number of parameters tried.
   [[nodiscard]] std::size_t tried_count() const { return tried_; }
   /// At equal link rates. `nullopt` if no mix saves more than 0.5 % over the best single backend.
@@ -289,6 +336,9 @@ class Advisor {
   Weighing weighing_;
   std::vector<Influence> influences_;
   std::size_t tried_ = 0;
+  std::vector<FreeChange> free_changes_;
+  std::vector<BreakEven> break_evens_;
+  std::optional<DecisiveTest> decisive_;
   std::optional<Mix> mix_;
   bool knows_mix_ = false;
   bool has_sought_algorithms_ = false;

@@ -12,6 +12,7 @@
 #include <numeric>
 #include <utility>
 
+#include "lib/answers/report/delays.hpp"
 #include "lib/answers/report/replay_records.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/text_format.hpp"
@@ -19,10 +20,7 @@
 namespace offramp {
 namespace {
 
-bool is_waiting(TimeKind kind) {
-  return kind == TimeKind::kLateSender || kind == TimeKind::kLateReceiver ||
-         kind == TimeKind::kCollectiveWait;
-}
+constexpr std::size_t kReplayedDelays = 2;
 
 /// Those with the most first, and no more than a report may have.
 template <typename Row, typename Most>
@@ -158,6 +156,7 @@ ReportAccounts add_up(const Receipts& receipts, Time in_calls, const ReplayRecor
       ++size.calls;
       ++phase.calls;
       ++site.calls;
+      site.bytes += bytes.value_or(0);
       const std::vector<ReceiptLine> lines = book.lines(static_cast<int>(rank), call);
       if (timeline != nullptr) timeline->call(call.function, bytes.value_or(0), lines);
       for (const ReceiptLine& line : lines) {
@@ -200,8 +199,18 @@ std::optional<ReportAccounts> accounts_of(const WorldSetting& setting, const Rep
   for (const ReplayedRank& rank : again->ranks) ends.push_back(rank.clock);
   TimelineBuilder timeline(std::move(ends));
   const WholeRun run = whole_run_of(*again);
-  ReportAccounts all = add_up(records.receipts(), run.in_calls + run.without_model, &records, &timeline);
+  const Receipts receipts = records.receipts();
+  ReportAccounts all = add_up(receipts, run.in_calls + run.without_model, &records, &timeline);
   all.with_computing = how.compute.kind != Compute::Mode::kNone;
+  all.run = again->modelled_time;
+  all.delays = delays_of(receipts, &records);
+  how.observer = nullptr;
+  for (std::size_t i = 0; i < std::min(all.delays.size(), kReplayedDelays); ++i) {
+    ReportDelay& delay = all.delays[i];
+    if (!delay.computing || !all.with_computing || delay.function.empty()) continue;
+    const Result<ReplayResult> shorter = replay(setting, without_delay(source, delay), how);
+    if (shorter && !shorter->stopped) delay.saves = later(again->modelled_time - shorter->modelled_time, {});
+  }
   all.traffic = traffic_of(source);
   return all;
 }

@@ -1,4 +1,4 @@
-// The layout is fixed for a terminal of 80 columns: fourteen lines, 74 characters behind a label, bars of at
+// The layout is fixed for a terminal of 80 columns: sixteen lines, 74 characters behind a label, bars of at
 // most 28. Text is cut at clauses and names before it is folded. Two times are printed in the unit of the
 // longer one, so that they can be compared at a glance.
 #include "lib/answers/report/answer.hpp"
@@ -17,7 +17,7 @@ namespace offramp {
 namespace {
 
 constexpr std::size_t kColumns = 80;
-constexpr std::size_t kLines = 14;                   // seven of text, and a bar for each backend
+constexpr std::size_t kLines = 16;                   // nine of text, and a bar for each backend
 constexpr std::size_t kLabel = 6;                    // "sure  "
 constexpr std::size_t kLongest = kColumns - kLabel;  // text behind a label
 constexpr std::size_t kBar = 28;
@@ -151,9 +151,9 @@ Time longest_bar(const std::vector<Time>& ends, Time baseline) {
 }
 
 std::vector<std::pair<std::string_view, std::string>> answer_lines(const ReportAnswer& answer) {
-  std::vector<std::pair<std::string_view, std::string>> lines{{"on", answer.machine}, {"why", answer.why},
-                                                              {"sure", answer.sure},  {"but", answer.but},
-                                                              {"run", answer.native}, {"next", answer.next}};
+  std::vector<std::pair<std::string_view, std::string>> lines{
+      {"on", answer.machine}, {"why", answer.why},   {"at", answer.where},   {"sure", answer.sure},
+      {"but", answer.but},    {"test", answer.test}, {"run", answer.native}, {"next", answer.next}};
   std::erase_if(lines, [](const auto& line) { return line.second.empty(); });
   return lines;
 }

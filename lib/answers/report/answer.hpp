@@ -26,6 +26,8 @@ struct ReportAnswer {
   std::string sure;
   std::string but;
   std::string machine;  // what the baseline's times assume
+  std::string where;    // the call site with the most time in MPI, and what bounds it
+  std::string test;     // the measurement that would decide
   std::string native;   // the program's own run, and the baseline's model of it
   std::string next;
   std::vector<ReportAnswerBar> bars;  // the fastest first; of a change before and after
@@ -58,7 +60,7 @@ Time longest_bar(const std::vector<Time>& ends, Time baseline);
 /// The lines between the first one and the bars, each with its label, without empty ones.
 std::vector<std::pair<std::string_view, std::string>> answer_lines(const ReportAnswer& answer);
 
-/// At most fourteen lines, which go on in the next one behind `columns`. The command behind "next" stays
+/// At most sixteen lines, which go on in the next one behind `columns`. The command behind "next" stays
 /// on one of at most 80. Other characters than printable ones are escaped.
 std::string answer_text(const ReportAnswer& answer, std::size_t columns = 80);
 

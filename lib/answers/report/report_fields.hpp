@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "lib/answers/report/call_table.hpp"
 #include "lib/answers/report/lanes.hpp"
 #include "offramp/model/parameter.hpp"
 
@@ -213,11 +214,23 @@ void describe(auto& a, Described<decltype(a), ReportSiteAccount> account) {
   a.field("function", account.function);
   a.field("site", account.site);
   a.field("place", account.place);
+  a.later("bytes", account.bytes);
   describe_calls(a, account);
   a.later("ranks", account.by_rank.ranks);
   a.later("least", account.by_rank.least);
   a.derived("mean_ns", [&] { return in_nanoseconds(account.by_rank.mean(account.parts.sum())); });
   a.later("most", account.by_rank.most);
+}
+
+void describe(auto& a, Described<decltype(a), ReportDelay> delay) {
+  a.field("computing", delay.computing);
+  a.field("function", delay.function);
+  a.field("site", delay.site);
+  a.field("place", delay.place);
+  a.field("caused", delay.caused);
+  a.field("rank", delay.rank);
+  a.field("of_rank", delay.of_rank);
+  a.if_any("saves", delay.saves);
 }
 
 void describe(auto& a, Described<decltype(a), ReportWait> wait) {
@@ -250,6 +263,8 @@ void describe(auto& a, Described<decltype(a), ReportAccounts> accounts) {
   a.later("sizes", accounts.sizes);
   a.later("phases", accounts.phases);
   a.later("sites", accounts.sites);
+  a.later("run", accounts.run);
+  a.later("delays", accounts.delays);
   a.field("waits", accounts.waits, kMostAccountedPairs);
   a.field("traffic", accounts.traffic, kMostAccountedPairs);
   a.field("not_accounted", accounts.not_accounted);
@@ -450,6 +465,8 @@ void describe(auto& a, Described<decltype(a), ReportAnswer> answer) {
   a.field("sure", answer.sure);
   a.field("but", answer.but);
   a.if_any("machine", answer.machine);
+  a.if_any("where", answer.where);
+  a.if_any("test", answer.test);
   a.if_any("native", answer.native);
   a.field("next", answer.next);
   a.field("kind", answer.kind);
@@ -466,6 +483,18 @@ void describe(auto& a, Described<decltype(a), ReportAnswer> answer) {
   a.field("bars", answer.bars);
   a.if_any("details", answer.details);
   a.if_any("routes", answer.routes);
+}
+
+/// All of it follows from the lanes.
+void describe(auto& a, const ReportCallRow& row) {
+  a.field("function", row.function);
+  a.field("place", row.place);
+  a.field("calls", row.calls);
+  a.field("baseline", row.baseline);
+  a.field("share", row.share);
+  a.if_any("hardware", row.hardware);
+  a.field("bound_by", row.bound_by);
+  a.if_any("offloaded", row.offloaded);
 }
 
 void describe(auto& a, Described<decltype(a), RunReport> report) {
@@ -485,6 +514,7 @@ void describe(auto& a, Described<decltype(a), RunReport> report) {
   a.later("settled", report.settled);
   describe_arrival(a, report);
   a.rest("compared", report.lanes, kMostLanes);
+  if constexpr (!is_reader<decltype(a)>) a.if_any("call_sites", call_rows(report));
   a.if_any("ended", report.ended);
   a.if_any("answer", report.answer);
   a.field("warnings", report.warnings);

@@ -156,6 +156,19 @@ struct ReportSiteAccount {
   std::uint64_t calls = 0;
   TimeParts parts;
   ReportSpread by_rank;
+  std::uint64_t bytes = 0;  // of the largest operation of each call; 0 in older reports
+};
+
+/// What causes waiting: the computing before calls from one place, or the time in these calls (delays.hpp).
+struct ReportDelay {
+  bool computing = false;
+  std::string function;  // empty: the computing after the last call
+  std::string site;      // as in ReportSiteAccount
+  std::string place;
+  Time caused;             // waiting of all ranks
+  std::uint64_t rank = 0;  // whose delays cause the most
+  Time of_rank;
+  std::optional<Time> saves;  // of the run, if the computing took a tenth less; not known for all
 };
 
 /// How long one rank waits for another one, in all.
@@ -176,6 +189,7 @@ struct ReportTraffic {
 inline constexpr std::size_t kMostAccountedFunctions = 1024;
 inline constexpr std::size_t kMostAccountedSites = 4096;
 inline constexpr std::size_t kMostAccountedPairs = 1 << 16;
+inline constexpr std::size_t kMostDelays = 64;
 
 /// The activity of the ranks over time, as slices that a page draws. TimelineBuilder makes it.
 struct ReportTimeline {
@@ -203,6 +217,8 @@ struct ReportAccounts {
   std::vector<ReportPhaseAccount> phases;  // as they began, and what is outside of them
   std::vector<ReportSiteAccount> sites;    // those with the most time first; none: no call has a place
   std::vector<ReportWait> waits;           // the longest first
+  std::vector<ReportDelay> delays;         // the largest first; none in older reports
+  Time run;                                // ends then; 0 in older reports
   std::vector<ReportTraffic> traffic;      // the most bytes first
   Time not_accounted;                      // in calls, for want of memory
   std::optional<ReportTimeline>

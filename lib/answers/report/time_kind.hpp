@@ -21,6 +21,12 @@ enum class TimeKind : std::uint8_t {
   kCount
 };
 
+/// For other ranks.
+constexpr bool is_waiting(TimeKind kind) {
+  return kind == TimeKind::kLateSender || kind == TimeKind::kLateReceiver ||
+         kind == TimeKind::kCollectiveWait;
+}
+
 /// What each kind has of some time.
 class TimeParts {
  public:

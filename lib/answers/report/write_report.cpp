@@ -136,6 +136,10 @@ Json json_of(const ReportLane& lane) {
   return written([&](Writer& writer) { describe(writer, lane); });
 }
 
+Json json_of(const std::vector<ReportCallRow>& rows) {
+  return written([&](Writer& writer) { writer.field("rows", rows); })["rows"];
+}
+
 Json json_of_facts(const RunReport& report) {
   return written([&](Writer& writer) {
     describe_facts(writer, report);

@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "lib/answers/report/call_table.hpp"
 #include "lib/answers/report/run_report.hpp"
 
 namespace offramp {
@@ -16,6 +17,7 @@ std::string encode(const RunReport& report);
 /// The parts of a report, with the fields of docs/report.md.
 nlohmann::ordered_json json_of(const ReportAnswer& answer);
 nlohmann::ordered_json json_of(const ReportLane& lane);
+nlohmann::ordered_json json_of(const std::vector<ReportCallRow>& rows);
 nlohmann::ordered_json json_of(const BackendResult& result);
 /// When, where and with what it was made, and "computing" where it is known.
 nlohmann::ordered_json json_of_facts(const RunReport& report);

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "lib/base/text_format.hpp"
+#include "lib/programs/recording/forwarding_reader.hpp"
 #include "offramp/model/message.hpp"
 
 namespace offramp::trace {
@@ -255,14 +256,17 @@ class Survey {
 
 // --- the part ---
 
-class PhaseReader final : public Reader {
+class PhaseReader final : public recording::ForwardingReader {
  public:
   PhaseReader(std::unique_ptr<Reader> inner, int rank, const std::string& phase,
               std::shared_ptr<const PartCommunicators> communicators)
-      : inner_(std::move(inner)), rank_(rank), within_(phase), communicators_(std::move(communicators)) {}
+      : ForwardingReader(std::move(inner)),
+        rank_(rank),
+        within_(phase),
+        communicators_(std::move(communicators)) {}
 
   bool next(Event& event) override {
-    while (inner_->next(event)) {
+    while (inner().next(event)) {
       is_before_ = false;
       begun_ += recording::begins_request(event) ? 1 : 0;
       if (event.kind == EventKind::kPhase) {
@@ -277,29 +281,21 @@ class PhaseReader final : public Reader {
     return false;
   }
   [[nodiscard]] recording::Times times() const override {
-    return is_before_ ? recording::Times() : inner_->times();
+    return is_before_ ? recording::Times() : inner().times();
   }
-  [[nodiscard]] std::span<const std::uint64_t> list(std::uint32_t number) const override {
-    return inner_->list(number);
-  }
-  [[nodiscard]] std::optional<recording::Match> match() override { return inner_->match(); }
-  [[nodiscard]] std::span<const std::uint32_t> choice() const override { return inner_->choice(); }
-  void on_completed(std::uint64_t number) override { inner_->on_completed(number + skipped_); }
-  [[nodiscard]] std::uint64_t polls() const override { return is_before_ ? 0 : inner_->polls(); }
+  void on_completed(std::uint64_t number) override { inner().on_completed(number + skipped_); }
+  [[nodiscard]] std::uint64_t polls() const override { return is_before_ ? 0 : inner().polls(); }
   [[nodiscard]] recording::Gaps gaps() const override {
-    return is_before_ ? recording::Gaps() : inner_->gaps();
+    return is_before_ ? recording::Gaps() : inner().gaps();
   }
-  [[nodiscard]] bool has_threads() const override { return inner_->has_threads(); }
-  [[nodiscard]] std::uint32_t thread() const override { return inner_->thread(); }
-  [[nodiscard]] std::string_view call(std::uint16_t number) const override { return inner_->call(number); }
-  [[nodiscard]] std::string_view site(std::uint32_t number) const override { return inner_->site(number); }
-  [[nodiscard]] std::string_view cut() const override { return inner_->cut(); }
-  [[nodiscard]] const std::string& error() const override { return inner_->error(); }
+  // Of the part, and not of the program.
+  [[nodiscard]] std::optional<std::uint64_t> events() const override { return std::nullopt; }
+  [[nodiscard]] bool waits_for_open() const override { return false; }
 
  private:
   bool is_kept_phase(Event& event) {
     const bool was = static_cast<bool>(within_);
-    within_.follow(*inner_, event);
+    within_.follow(inner(), event);
     if (!was && within_) {
       is_before_ = true;
       skipped_ += begun_ - left_;
@@ -329,7 +325,6 @@ class PhaseReader final : public Reader {
     return is_kept;
   }
 
-  std::unique_ptr<Reader> inner_;
   int rank_;
   PhaseTracker within_;
   std::shared_ptr<const PartCommunicators> communicators_;

@@ -1,0 +1,121 @@
+// What would have to be true: the value of a parameter that nobody measured at which the hardware is no longer
+// faster, and the one measurement on the user's own machine that would decide.
+//
+// - Break-even: bisection on a logarithmic scale between the value in force and the nearest tried value at which
+//   the hardware gains nothing. Parameters whose influence is one-sided within kFarthest are not named.
+// - The measurement: the blocking collective that takes the most time over the baseline, among those that the
+//   hardware carries. Each call is worth what the baseline takes longer for it, so the hardware pays from the
+//   time on at which all calls together save kWorthwhile of the run.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "lib/answers/advice/advice.hpp"
+#include "lib/base/format.hpp"
+#include "lib/answers/replay/forecast.hpp"
+#include "lib/base/text_format.hpp"
+
+namespace offramp {
+namespace {
+
+constexpr double kFarthest = 16;  // times the value in force, or a part of it
+constexpr int kSteps = 8;         // leaves 1 % of the first interval, which is a factor of 16 at most
+constexpr std::size_t kBreakEvens = 2;
+constexpr std::size_t kMostMeasurable = 8;  // operations that are forecast
+
+}  // namespace
+
+void Advisor::find_break_even() {
+  const Candidate* const best = best_hardware();
+  const Candidate* const base = baseline();
+  if (best == nullptr || base == nullptr) return;
+  const Result<WorldSetting> best_setting = setting_of(*best->description);
+  const Result<WorldSetting> host_setting = setting_of(baseline_);
+  if (!best_setting || !host_setting) return;
+  const double now = ratio_of(best->fair().end(), base->end());
+  const bool is_ahead = now < 1 - kWorthwhile;
+  for (Influence& one : influences_) {
+    const Parameter* const parameter = find_parameter(
+        best->description->parameters, std::string_view(one.key).substr(one.key.find('.') + 1));
+    const bool of_hardware = one.key.starts_with(fmt::format("{}.", best->backend));
+    if (!of_hardware || parameter == nullptr || !is_open(one.source) || break_evens_.size() == kBreakEvens)
+      continue;
+    const double value = value_in_force(*best->description, best_setting->settings, *parameter);
+    if (value <= 0 || one.at_half == one.at_twice) continue;
+    // Towards the end at which the answer would be another one.
+    const bool rises = (one.at_twice > one.at_half) == is_ahead;
+    double near = value;
+    double far = std::clamp(rises ? value * kFarthest : value / kFarthest, parameter->minimum, parameter->maximum);
+    const auto still_holds = [&](double tried) -> std::optional<bool> {
+      if (!may_go_on(one.key + ", break-even")) return std::nullopt;
+      const auto ratio = ratio_with(*best_setting, *host_setting, *parameter, false, tried);
+      return ratio ? std::optional((*ratio < 1 - kWorthwhile) == is_ahead) : std::nullopt;
+    };
+    const auto at_far = far > 0 ? still_holds(far) : std::nullopt;
+    if (!at_far) continue;
+    for (int step = 0; step < kSteps && !*at_far; ++step) {
+      const double middle = std::sqrt(near * far);
+      const auto holds = still_holds(middle);
+      if (!holds) return;
+      (*holds ? near : far) = middle;
+    }
+    break_evens_.push_back({one.key, value, *at_far ? far : near, std::string(parameter->unit), one.source, rises,
+                            is_ahead, !*at_far});
+  }
+}
+
+std::string BreakEven::text() const {
+  const std::string_view backend = std::string_view(key).substr(0, key.find('.'));
+  const auto quantity = [&](double amount) {
+    return fmt::format("{:g}{}{}", std::stod(fmt::format("{:.3g}", amount)), unit.empty() ? "" : " ", unit);
+  };
+  // "fitted", of a source that goes on with the measurement.
+  const std::string_view kind = std::string_view(source).substr(0, source.find_first_of(" ,:"));
+  return fmt::format("{} {} {} {} {} (now {}, {})", backend, is_ahead ? "pays" : "does not pay",
+                     is_reached ? fmt::format("while {} is", key) : fmt::format("whatever {} is,", key),
+                     is_reached ? rises ? "below" : "above"
+                     : rises    ? "up to"
+                                : "down to",
+                     quantity(at), quantity(value), kind);
+}
+
+void Advisor::find_decisive_test() {
+  const Candidate* const best = best_hardware();
+  const Candidate* const base = baseline();
+  if (best == nullptr || base == nullptr) return;
+  read_traffic();
+  Time most;
+  for (std::size_t i = 0; i < std::min(traffic_.size(), kMostMeasurable); ++i) {
+    const Operation& operation = traffic_[i].operation;
+    if (operation.kind == OperationKind::kSend || operation.ranks < 2 || operation.ranks > kLargestForecast ||
+        !may_go_on("the test that decides"))
+      continue;
+    const auto time_over = [&](const BackendDescription& backend) -> std::optional<Time> {
+      Result<WorldSetting> setting = world_setting(equal_links_, registry_, backend, operation.ranks);
+      Result<Forecast> forecast = setting ? offramp::forecast(*setting, operation) : failure(setting.error());
+      return forecast && forecast->declined.empty() ? std::optional(forecast->time) : std::nullopt;
+    };
+    const auto hardware = time_over(*best->description);
+    const auto host = time_over(baseline_);
+    if (!hardware || !host) continue;
+    const std::int64_t calls = std::max<std::int64_t>(
+        1, static_cast<std::int64_t>(traffic_[i].calls) / std::max(1, source_.ranks));
+    const Time all = Time::ps(host->count() * calls);
+    if (all <= most) continue;
+    most = all;
+    const Time worth = Time::ps(std::llround(kWorthwhile * base->end().seconds() * 1e12 / static_cast<double>(calls)));
+    decisive_ = DecisiveTest{operation.kind, operation.bytes, operation.ranks, operation.nonblocking, *host,
+                             *hardware + worth, best->backend};
+  }
+}
+
+std::string DecisiveTest::text() const {
+  return fmt::format("osu_{}{} of {} on {} decides: {} pays if it takes more than {} (the model: {})",
+                     nonblocking ? "i" : "", to_string(kind), bytes_text(std::uint64_t{bytes}),
+                     counted(static_cast<std::uint64_t>(ranks), "rank"), backend, time_text(pays_above),
+                     time_text(modelled));
+}
+
+}  // namespace offramp

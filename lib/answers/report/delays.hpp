@@ -1,0 +1,33 @@
+// Who causes the waiting: the cost of a wait goes to what the rank that is waited for does meanwhile.
+//
+// - If that rank computes, the cost belongs to the computing before its next call; if it is in a call, to that
+//   call; if it waits itself, to what the next rank of the chain does in that time.
+// - So a delay that passes through many ranks is charged to the rank that began it, as in the delay analysis
+//   of Scalasca (Boehme et al., ICPP 2010), and not to the ranks that pass it on.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "lib/answers/replay/replay.hpp"
+#include "lib/answers/report/receipt.hpp"
+#include "lib/answers/report/replay_records.hpp"
+#include "lib/answers/report/run_report.hpp"
+
+namespace offramp {
+
+/// The share of the computing without which ReportDelay::saves is known.
+inline constexpr double kShorterDelay = 0.1;
+
+/// The causes of all waiting in MPI calls, the largest first. Without what they cost the run.
+/// records: says what call sites are; null: nothing is known of them.
+std::vector<ReportDelay> delays_of(const Receipts& receipts, const ReplayRecords* records);
+
+/// The program with the computing of a delay shorter by kShorterDelay on all ranks. The source must outlive it.
+ReplaySource without_delay(const ReplaySource& source, const ReportDelay& delay);
+
+/// "64 % of the waiting is for the computing before MPI_Allreduce (main, halo2d.c:43), most of it on rank 3;
+/// 10 % less of it makes the run 2.3 % shorter". Empty without delays.
+std::string delays_text(const ReportAccounts& accounts);
+
+}  // namespace offramp
