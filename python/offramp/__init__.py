@@ -1,7 +1,7 @@
 """Offramp's answers as rows: reports, replays, sweeps, predictions, and the events of recordings.
 
-Pure Python, with nothing else to install. Every table is a list of dictionaries, and frame() makes a pandas.DataFrame of it
-where pandas is there. Times are nanoseconds where a name ends in _ns, as in the JSON of the command, which does the work:
+Pure Python, with nothing else to install. Every table is a list of dictionaries that notebooks show as a table, and frame() makes a
+pandas.DataFrame of it where pandas is there. Times are nanoseconds where a name ends in _ns, as in the JSON of the command, which does the work:
 
     import offramp
     report = offramp.replay("app.rec", ["host", "dpu"], details=True)
@@ -21,6 +21,7 @@ a list gives an option several times:
 settings, where a function has them, are keys of the configuration: {"host.latency": "x0.5", "dpu.preset": "bf3"}.
 """
 
+import html as _html
 import itertools
 import json
 import os
@@ -28,7 +29,8 @@ import re
 import shutil
 import subprocess
 
-__all__ = ["Error", "PROGRAM", "Report", "advise", "change", "command", "events", "frame", "info", "predict", "read_report", "replay", "scale", "sweep"]
+__all__ = ["Answer", "Error", "PROGRAM", "Report", "Rows", "advise", "change", "check", "command", "compare", "events", "frame", "info", "predict",
+           "read_report", "replay", "scale", "sweep"]
 
 PROGRAM = None  # the path of the command; None: from the PATH
 
@@ -81,15 +83,53 @@ def _options(settings, options):
     return words
 
 
+class Rows(list):
+    """A list of dictionaries with the same keys. frame() makes a pandas.DataFrame of it."""
+
+    _SHOWN = 60
+
+    def frame(self):
+        return frame(self)
+
+    def _repr_html_(self):
+        heads = list(dict.fromkeys(key for row in self for key in row))
+        cell = lambda tag, value: f"<{tag}>{'' if value is None else _html.escape(str(value))}</{tag}>"  # noqa: E731
+        lines = ["".join(cell("th", head) for head in heads)]
+        lines += ["".join(cell("td", row.get(head)) for head in heads) for row in self[:self._SHOWN]]
+        more = f"<p>and {len(self) - self._SHOWN} more rows</p>" if len(self) > self._SHOWN else ""
+        return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>{more}"
+
+
+class Answer(dict):
+    """An answer's fields (docs/questions.md), shown as the command prints them. Its table() has a row for each call site."""
+
+    _LINES = (("on", "machine"), ("why", "why"), ("at", "where"), ("sure", "sure"), ("but", "but"), ("test", "test"), ("run", "native"),
+              ("next", "next"))
+
+    def table(self):
+        return Rows(self.get("call_sites", []))
+
+    def __repr__(self):
+        bars = [f"  {bar['name']:<12} {bar['time_ns'] / 1e6:.4g} ms" for bar in self.get("bars", []) if bar["time_ns"] > 0]
+        return "\n".join([self["answer"], *(f"{label:<5} {self[name]}" for label, name in self._LINES if self.get(name)), *bars])
+
+    def _repr_html_(self):
+        lines = [(label, self[name]) for label, name in self._LINES if self.get(name)]
+        rows = "".join(f"<tr><th>{label}</th><td>{_html.escape(text)}</td></tr>" for label, text in lines)
+        bars = Rows({"side": bar["name"], "ms": f"{bar['time_ns'] / 1e6:.4g}", "note": bar.get("note")}
+                    for bar in self.get("bars", []) if bar["time_ns"] > 0)
+        return f"<h4>{_html.escape(self['answer'])}</h4><table>{rows}</table>{bars._repr_html_()}"
+
+
 class Report:
     """A report of a run or a replay. lanes: what it says of each hardware, as docs/report.md names it."""
 
     _NAMED = {"accounts": ("accounts", "functions"), "accounts_by_size": ("accounts", "sizes"),
               "accounts_by_phase": ("accounts", "phases"), "accounts_by_place": ("accounts", "sites"),
-              "waits": ("accounts", "waits"), "traffic": ("accounts", "traffic")}
+              "waits": ("accounts", "waits"), "delays": ("accounts", "delays"), "traffic": ("accounts", "traffic")}
     _LISTS = {"sizes": "sizes", "ranks": "each_rank", "declines": "declines", "units": "units", "resources": "resources",
               "links": "links", "phases": "phases", "jobs": "jobs"}
-    TABLES = ("lanes", "calls", *_NAMED, *_LISTS)
+    TABLES = ("lanes", "calls", "call_sites", *_NAMED, *_LISTS)
 
     def __init__(self, fields):
         self.fields = fields
@@ -97,8 +137,16 @@ class Report:
 
     @property
     def answer(self):
-        """The fields of advise(), from a report of `offramp advise` or of a replay over several backends; None from others."""
-        return self.fields.get("answer")
+        """The Answer, from a report of `offramp advise` or of a replay over several backends; None from others."""
+        return Answer(self.fields["answer"], call_sites=self.fields.get("call_sites", [])) if self.fields.get("answer") else None
+
+    def __repr__(self):
+        return repr(self.answer) if self.answer else "\n".join(
+            f"{lane['backend']:<12} {lane['modelled_time_ns'] / 1e6:.4g} ms of communication" for lane in self.lanes)
+
+    def _repr_html_(self):
+        lanes = Rows({key: row.get(key) for key in ("backend", "modelled_time_ns", "run_ns", "carries_program")} for row in self.table("lanes"))
+        return (self.answer._repr_html_() if self.answer else "") + lanes._repr_html_()
 
     def lane(self, backend):
         """What the report says of this hardware."""
@@ -108,10 +156,12 @@ class Report:
         raise KeyError(backend)
 
     def table(self, name):
-        """The rows of all hardware, each with its backend; without lists inside."""
+        """The Rows of all hardware, each with its backend; without lists inside. "call_sites" compares the first hardware with the best."""
         if name not in self.TABLES:
             raise KeyError(f"{name!r} is none of {', '.join(self.TABLES)}")
-        rows = []
+        rows = Rows()
+        if name == "call_sites":
+            return Rows(self.fields.get("call_sites", []))
         for lane in self.lanes:
             for row in self._rows(lane, name):
                 flat = {key: value for key, value in row.items() if not isinstance(value, (dict, list))}
@@ -139,6 +189,10 @@ def read_report(path):
         return Report(json.load(file))
 
 
+def _paths(files):
+    return [files] if isinstance(files, (str, os.PathLike)) else list(files)
+
+
 def _names(backends):
     return backends.split(",") if isinstance(backends, str) else list(backends)
 
@@ -148,20 +202,28 @@ def _backends(backends):
 
 
 def advise(program, backends="all", settings=None, **options):
-    """The answer for a recording, trace, or pattern: a dictionary with answer, why, sure, but, next, kind, holds, and bars, a list
-    with a row for each candidate (docs/questions.md). With seconds=N it may be incomplete: then `complete` is False.
+    """The Answer for a recording, trace, or pattern: a dictionary with answer, why, sure, but, next, kind, holds, bars, a list with a row
+    for each candidate (docs/questions.md), and what else the command knows: call_sites, candidates, influences, free_changes, break_even.
+    With seconds=N it may be incomplete: then `complete` is False. Of several programs in a list: a list of answers. With ranks, the list
+    has recordings of one program at several numbers of ranks, and several numbers of ranks give a curve in `points`.
 
     Options besides those of the module:
         quick=True                skip the searches for parameters that change the answer and for the best mix
         seconds=N                 time limit for the whole answer
-        ranks=N                   number of ranks to scale to
+        ranks=N, ranks=[16, 64]   number of ranks to scale to, or several
         compute_scaling="strong"  scaling of CPU time: strong, weak, or recorded
         phase="NAME"              only the phases of this name (MPI_Pcontrol)
         partial=True              accept an incomplete recording
         details=True, routes=FILE, tuning=FILE, tuning_for="mpich", report=FILE, html=FILE, svg=FILE   outputs of the command
     """
-    words = ["advise", program, *_backends(backends), "--json", *_options(settings, options)]
-    return json.loads(command(*words, accepted=(0, 3, 4)))["answer"]
+    files = _paths(program)
+    if isinstance(options.get("ranks"), (list, tuple)):
+        options["ranks"] = ",".join(str(ranks) for ranks in options["ranks"])
+    if len(files) > 1 and "ranks" not in options:
+        return [advise(file, backends, settings, **options) for file in files]
+    words = ["advise", *files, *_backends(backends), "--json", *_options(settings, options)]
+    fields = json.loads(command(*words, accepted=(0, 3, 4)))
+    return Answer({**{key: value for key, value in fields.items() if key != "answer"}, **fields["answer"]})
 
 
 def replay(program, backends="host", settings=None, **options):
@@ -190,9 +252,23 @@ def change(before, after, backend="host", settings=None, **options):
 
     before, after: a recording, a folder of recordings, or a list of recordings of that version. With several of each, earliest_ns
     and latest_ns bound the run after the change. Options: those of replay()."""
-    first, second = ([version] if isinstance(version, (str, os.PathLike)) else list(version) for version in (before, after))
-    words = ["replay", *_backends([backend]), "--json", *_options(settings, options), *first, "--", *second]
-    return next(one["answer"] for one in json.loads(command(*words)) if "answer" in one)
+    words = ["replay", *_backends([backend]), "--json", *_options(settings, options), *_paths(before), "--", *_paths(after)]
+    return next(Answer(one["answer"]) for one in json.loads(command(*words)) if "answer" in one)
+
+
+def compare(program, libraries, settings=None, **options):
+    """What other MPI libraries cost or save the program, whose algorithms are known: an Answer for each but the first.
+
+    libraries: choices of host.collectives, as ["openmpi-4.1", "openmpi-5"]. Options: those of replay(). Of two versions of a program:
+    change()."""
+    words = ["replay", program, "--libraries", ",".join(libraries), "--json", *_options(settings, options)]
+    return [Answer(one["answer"]) for one in json.loads(command(*words)) if one.get("answer", {}).get("kind") in ("change", "none")]
+
+
+def check(program, backend=None, settings=None, **options):
+    """What of an MPI program the hardware would carry, by the functions that it calls. Options: those of the module."""
+    words = ["check", program, *([] if backend is None else ["--backend", backend]), "--json", *_options(settings, options)]
+    return json.loads(command(*words, accepted=(0, 3, 4)))
 
 
 def sweep(program, backends, axes, settings=None, **options):
@@ -202,7 +278,7 @@ def sweep(program, backends, axes, settings=None, **options):
     those of the first hardware, the base, where the hardware carries the program. Hardware that is refused has the reason."""
     base = _names(backends)[0]
     base = "host" if base == "all" else base  # which is the first of all
-    rows = []
+    rows = Rows()
     for values in itertools.product(*axes.values()):
         point = dict(zip(axes, values))
         report = replay(program, backends, {**(settings or {}), **point}, **options)
@@ -231,7 +307,7 @@ def predict(operation, backends="host", settings=None, **options):
     Options besides those of the module:
         ranks=N, bytes="64K"      number of ranks, and size of the message or of one rank's block
         sweep="bytes=1:1MiB"      several values of bytes or ranks
-        root=R, type="double", function="max", repeat=N   details of the operation
+        root=R, type="double", function="max", calls=N   details of the operation
         what_if=True              as if the hardware had enough memory
         check=True                verify the simulation
         details=True              several backends: exact times after the answer
@@ -239,7 +315,7 @@ def predict(operation, backends="host", settings=None, **options):
     """
     rows = json.loads(command("predict", operation, *_backends(backends), "--json", *_options(settings, options)))
     rows = rows if isinstance(rows, list) else [rows]
-    return [{key: value for key, value in row.items() if not isinstance(value, (dict, list))} for row in rows]
+    return Rows({key: value for key, value in row.items() if not isinstance(value, (dict, list))} for row in rows)
 
 
 def scale(recordings, ranks, output=None, **options):
@@ -253,8 +329,7 @@ def scale(recordings, ranks, output=None, **options):
         phase="NAME"              only the phases of this name (MPI_Pcontrol)
         against=FILE              compare, call by call, with a recording at the same number of ranks
     """
-    files = [recordings] if isinstance(recordings, (str, os.PathLike)) else list(recordings)
-    words = ["scale", *files, "--ranks", ranks, "--json", *_options(None, {"output": output, **options})]
+    words = ["scale", *_paths(recordings), "--ranks", ranks, "--json", *_options(None, {"output": output, **options})]
     return json.loads(command(*words, accepted=(0, 4)))
 
 

@@ -135,7 +135,7 @@ class Rows(CliTest):
             named = {name.replace("_", "-") for name in re.findall(r"(?:^|\s)(\w+)=", function.__doc__ + of_all)}
             shared = {name for name in named if function is offramp.scale and name not in function.__doc__}
             self.assertLessEqual(named - shared, known, function.__name__)
-            missing = known - named - {"help", "help-all", "verbose", "backend", "compare", "set", "json", "csv", "sweep", "jobs", "shard", "merge",
+            missing = known - named - {"help", "help-all", "verbose", "backend", "compare", "set", "json", "csv", "sweep", "jobs", "shard", "merge", "libraries",
                                        "output"}
             self.assertEqual(missing - ({"ranks"} if function is offramp.scale else set()), set(), function.__name__)
 

@@ -543,7 +543,8 @@ int advise(const AdviseOptions& options) try {
   check_results(advisor, options.files.front(), options);
   advisor.weigh();
   AccountsByBackend accounts = accounts_of_sides(options, setup, input, advisor, progress);
-  const std::vector<ReportCallRow> rows = call_rows_of(advisor, accounts);
+  const std::vector<ReportCallRow> rows =
+      options.quick ? std::vector<ReportCallRow>() : call_rows_of(advisor, accounts);
   if (!options.quick) {
     advisor.find_algorithms();
     advisor.find_free_changes();

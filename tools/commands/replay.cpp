@@ -325,7 +325,6 @@ struct Replayed {
     report = report_of(all, results.refused, input.ranks(), facts, setup, results.program);
     if (!all.empty() && (all.size() + results.refused.size() > 1 || options.files.size() == 1))
       report.answer = answer_of(results, setup, options, name);
-    if (report.answer) report.answer->where = longest_call_text(call_rows(report));
     if (report.answer && !scaling)
       add_baseline(*report.answer, setup, input.configuration(setup), input, setup.configuration->details);
     if (report.answer && scaling)

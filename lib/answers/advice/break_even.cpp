@@ -1,7 +1,8 @@
-// What would have to be true: the value of a parameter that nobody measured at which the hardware is no longer
-// faster, and the one measurement on the user's own machine that would decide.
+// What would have to be true: the value of a parameter that nobody measured at which the hardware is no
+// longer faster, and the one measurement on the user's own machine that would decide.
 //
-// - Break-even: bisection on a logarithmic scale between the value in force and the nearest tried value at which
+// - Break-even: bisection on a logarithmic scale between the value in force and the nearest tried value at
+// which
 //   the hardware gains nothing. Parameters whose influence is one-sided within kFarthest are not named.
 // - The measurement: the blocking collective that takes the most time over the baseline, among those that the
 //   hardware carries. Each call is worth what the baseline takes longer for it, so the hardware pays from the
@@ -13,8 +14,8 @@
 #include <string>
 
 #include "lib/answers/advice/advice.hpp"
-#include "lib/base/format.hpp"
 #include "lib/answers/replay/forecast.hpp"
+#include "lib/base/format.hpp"
 #include "lib/base/text_format.hpp"
 
 namespace offramp {
@@ -47,7 +48,8 @@ void Advisor::find_break_even() {
     // Towards the end at which the answer would be another one.
     const bool rises = (one.at_twice > one.at_half) == is_ahead;
     double near = value;
-    double far = std::clamp(rises ? value * kFarthest : value / kFarthest, parameter->minimum, parameter->maximum);
+    double far =
+        std::clamp(rises ? value * kFarthest : value / kFarthest, parameter->minimum, parameter->maximum);
     const auto still_holds = [&](double tried) -> std::optional<bool> {
       if (!may_go_on(one.key + ", break-even")) return std::nullopt;
       const auto ratio = ratio_with(*best_setting, *host_setting, *parameter, false, tried);
@@ -61,8 +63,8 @@ void Advisor::find_break_even() {
       if (!holds) return;
       (*holds ? near : far) = middle;
     }
-    break_evens_.push_back({one.key, value, *at_far ? far : near, std::string(parameter->unit), one.source, rises,
-                            is_ahead, !*at_far});
+    break_evens_.push_back({one.key, value, *at_far ? far : near, std::string(parameter->unit), one.source,
+                            rises, is_ahead, !*at_far});
   }
 }
 
@@ -100,14 +102,15 @@ void Advisor::find_decisive_test() {
     const auto hardware = time_over(*best->description);
     const auto host = time_over(baseline_);
     if (!hardware || !host) continue;
-    const std::int64_t calls = std::max<std::int64_t>(
-        1, static_cast<std::int64_t>(traffic_[i].calls) / std::max(1, source_.ranks));
+    const std::int64_t calls =
+        std::max<std::int64_t>(1, static_cast<std::int64_t>(traffic_[i].calls) / std::max(1, source_.ranks));
     const Time all = Time::ps(host->count() * calls);
     if (all <= most) continue;
     most = all;
-    const Time worth = Time::ps(std::llround(kWorthwhile * base->end().seconds() * 1e12 / static_cast<double>(calls)));
-    decisive_ = DecisiveTest{operation.kind, operation.bytes, operation.ranks, operation.nonblocking, *host,
-                             *hardware + worth, best->backend};
+    const Time worth =
+        Time::ps(std::llround(kWorthwhile * base->end().seconds() * 1e12 / static_cast<double>(calls)));
+    decisive_ = DecisiveTest{operation.kind, operation.bytes,   operation.ranks, operation.nonblocking,
+                             *host,          *hardware + worth, best->backend};
   }
 }
 

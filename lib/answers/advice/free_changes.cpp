@@ -1,9 +1,11 @@
 // What costs nothing: changes of the baseline that need no hardware, each replayed alone, and all that gain
 // together.
 //
-// - Algorithms, a progress thread, the largest eager message, and ranks a node: what an mpirun option or a tuning
+// - Algorithms, a progress thread, the largest eager message, and ranks a node: what an mpirun option or a
+// tuning
 //   file sets.
-// - Computing stays as recorded: more ranks on a node share caches and memory, which no replay knows. So a gain by
+// - Computing stays as recorded: more ranks on a node share caches and memory, which no replay knows. So a
+// gain by
 //   ranks a node is an upper bound, and its text says so.
 #include <fmt/format.h>
 
@@ -49,7 +51,8 @@ void add_eager_limits(std::vector<Try>& all, const BackendDescription& host, con
 void add_ranks_per_node(std::vector<Try>& all, int now, int ranks) {
   for (const int tried : {now / 2, now * 2}) {
     if (tried < 1 || tried > ranks / 2 || tried == now) continue;
-    all.push_back({fmt::format("{} a node, if computing does not suffer", counted(static_cast<std::uint64_t>(tried), "rank")),
+    all.push_back({fmt::format("{} a node, if computing does not suffer",
+                               counted(static_cast<std::uint64_t>(tried), "rank")),
                    fmt::format("--map-by ppr:{}:node", tried), [tried](Configuration& configuration) {
                      configuration.machine.ranks_per_node = tried;
                      configuration.machine.nodes = 0;
@@ -71,8 +74,9 @@ void Advisor::find_free_changes() {
     free_changes_.push_back({one.name, one.how, *end});
     gained.push_back(one);
   };
-  keep({"the fastest algorithms", "--mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename FILE "
-                                  "(offramp advise --tuning FILE writes it)",
+  keep({"the fastest algorithms",
+        "--mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename FILE "
+        "(offramp advise --tuning FILE writes it)",
         host_value("collectives", "best")},
        sides.tuned);
   keep({"progress by a thread on a spare core", "MPICH_ASYNC_PROGRESS=1, or a library that has such a thread",

@@ -66,13 +66,18 @@ class AccountClasses {
     if (records != nullptr) phases_.resize(1 + records->phases().size());
   }
 
-  /// The size of the call's largest operation. `nullopt` if it is not known.
-  [[nodiscard]] std::optional<std::uint64_t> bytes(const Receipts::Call& call) const {
-    std::optional<std::uint64_t> bytes;
+  struct Bytes {
+    std::optional<std::uint64_t> largest;  // of the call's operations; `nullopt`: not known
+    std::uint64_t all = 0;
+  };
+  [[nodiscard]] Bytes bytes(const Receipts::Call& call) const {
+    Bytes bytes;
     for (const std::uint64_t operation : call.operations) {
       if (records_ == nullptr) break;
       const auto known = records_->facts().find(operation);
-      if (known != records_->facts().end()) bytes = std::max(bytes.value_or(0), known->second.bytes);
+      if (known == records_->facts().end()) continue;
+      bytes.largest = std::max(bytes.largest.value_or(0), known->second.bytes);
+      bytes.all += known->second.bytes;
     }
     return bytes;
   }
@@ -148,7 +153,7 @@ ReportAccounts add_up(const Receipts& receipts, Time in_calls, const ReplayRecor
   for (std::size_t rank = 0; rank < receipts.ranks.size(); ++rank) {
     for (const Receipts::Call& call : receipts.ranks[rank].calls) {
       ReportAccount& row = functions[call.function];
-      const std::optional<std::uint64_t> bytes = classes.bytes(call);
+      const auto [bytes, all_bytes] = classes.bytes(call);
       ReportSizeAccount& size = classes.size(bytes);
       ReportPhaseAccount& phase = classes.phase(call);
       ReportSiteAccount& site = classes.site(call);
@@ -156,7 +161,7 @@ ReportAccounts add_up(const Receipts& receipts, Time in_calls, const ReplayRecor
       ++size.calls;
       ++phase.calls;
       ++site.calls;
-      site.bytes += bytes.value_or(0);
+      site.bytes += all_bytes;
       const std::vector<ReceiptLine> lines = book.lines(static_cast<int>(rank), call);
       if (timeline != nullptr) timeline->call(call.function, bytes.value_or(0), lines);
       for (const ReceiptLine& line : lines) {

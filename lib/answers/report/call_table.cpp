@@ -35,7 +35,8 @@ std::string bound_of(const ReportSiteAccount& site, const ReportLane& lane) {
 /// The operation that a function begins: "allreduce" for MPI_Iallreduce.
 bool is_of(std::string_view operation, const std::string& function) {
   std::string name;
-  for (const char letter : function) name += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  for (const char letter : function)
+    name += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
   return name == fmt::format("mpi_{}", operation) || name == fmt::format("mpi_i{}", operation);
 }
 
@@ -100,7 +101,8 @@ std::vector<ReportCallRow> call_rows(const ReportLane& baseline, const ReportLan
 }
 
 std::vector<ReportCallRow> call_rows(const RunReport& report) {
-  const auto base = std::ranges::find_if(report.lanes, [](const ReportLane& lane) { return lane.accounts.has_value(); });
+  const auto base =
+      std::ranges::find_if(report.lanes, [](const ReportLane& lane) { return lane.accounts.has_value(); });
   if (base == report.lanes.end()) return {};
   const ReportLane* best = nullptr;
   for (const ReportLane& lane : report.lanes) {
@@ -114,8 +116,8 @@ std::string longest_call_text(const std::vector<ReportCallRow>& rows) {
   if (rows.empty()) return {};
   const ReportCallRow& most = rows.front();
   return fmt::format("{}{} has {} of MPI time: {}", most.function,
-                     most.place.empty() ? std::string() : fmt::format(" ({})", most.place), share_text(most.share),
-                     most.bound_by);
+                     most.place.empty() ? std::string() : fmt::format(" ({})", most.place),
+                     share_text(most.share), most.bound_by);
 }
 
 }  // namespace offramp

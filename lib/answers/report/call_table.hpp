@@ -1,6 +1,6 @@
-// Where a program spends its time in MPI: one row for each call site, with the time over the baseline and over
-// the best hardware, what bounds it, and whether the hardware carries it. Text, page, JSON, and the Python
-// module show this one table.
+// Where a program spends its time in MPI: one row for each call site, with the time over the baseline and
+// over the best hardware, what bounds it, and whether the hardware carries it. Text, page, JSON, and the
+// Python module show this one table.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ struct ReportCallRow {
                                  // operation
 };
 
-/// The rows with the most time first. Empty if the baseline has no accounts. hardware: may be null, and may have
-/// no accounts.
+/// The rows with the most time first. Empty if the baseline has no accounts. hardware: may be null, and may
+/// have no accounts.
 std::vector<ReportCallRow> call_rows(const ReportLane& baseline, const ReportLane* hardware);
 /// Of the first lane with accounts, and of the fastest other lane that carries the program.
 std::vector<ReportCallRow> call_rows(const RunReport& report);

@@ -1,8 +1,8 @@
-// A wait is an interval on the clock of all ranks. charge() walks through what the awaited rank does in it, and
-// calls itself for the intervals in which that rank waits for another one.
+// A wait is an interval on the clock of all ranks. charge() walks through what the awaited rank does in it,
+// and calls itself for the intervals in which that rank waits for another one.
 //
-// Chains end after kLongestChain ranks: what waits there is charged to the call itself. Rows are made once for
-// each place and rank and cut to the limit of a report at the end.
+// Chains end after kLongestChain ranks: what waits there is charged to the call itself. Rows are made once
+// for each place and rank and cut to the limit of a report at the end.
 #include "lib/answers/report/delays.hpp"
 
 #include <fmt/format.h>
@@ -110,7 +110,8 @@ class ShorterReader final : public recording::ForwardingReader {
 
   bool next(recording::Event& event) override {
     const bool is_there = inner().next(event);
-    is_shorter_ = is_there && inner().call(event.call) == delay_.function && inner().site(event.site) == delay_.site;
+    is_shorter_ =
+        is_there && inner().call(event.call) == delay_.function && inner().site(event.site) == delay_.site;
     return is_there;
   }
   [[nodiscard]] recording::Times times() const override {
@@ -136,9 +137,14 @@ std::vector<ReportDelay> delays_of(const Receipts& receipts, const ReplayRecords
   for (const auto& [what, cause] : analysis.causes()) {
     const auto& [computing, function, site] = what;
     const auto most = std::ranges::max_element(cause.by_rank, {}, [](const auto& one) { return one.second; });
-    all.push_back({computing, function,
-                   site > 0 && records != nullptr ? records->sites()[site - 1] : std::string(), {}, cause.sum,
-                   static_cast<std::uint64_t>(most->first), most->second, {}});
+    all.push_back({computing,
+                   function,
+                   site > 0 && records != nullptr ? records->sites()[site - 1] : std::string(),
+                   {},
+                   cause.sum,
+                   static_cast<std::uint64_t>(most->first),
+                   most->second,
+                   {}});
   }
   std::ranges::stable_sort(all, std::ranges::greater(), &ReportDelay::caused);
   all.resize(std::min(all.size(), kMostDelays));
@@ -161,7 +167,8 @@ std::string delays_text(const ReportAccounts& accounts) {
   const std::string& place = most.place.empty() ? most.site : most.place;
   std::string text = fmt::format(
       "{} of the waiting is for {}{}{}", percent_text(most.caused, all),
-      most.computing ? most.function.empty() ? "the computing at the end" : "the computing before " : "time in ",
+      most.computing ? most.function.empty() ? "the computing at the end" : "the computing before "
+                     : "time in ",
       printable(most.function), place.empty() ? std::string() : fmt::format(" ({})", printable(place)));
   text += fmt::format(", {} of it on rank {}", percent_text(most.of_rank, most.caused), most.rank);
   if (most.saves && accounts.run > Time())

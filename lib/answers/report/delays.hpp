@@ -1,6 +1,7 @@
 // Who causes the waiting: the cost of a wait goes to what the rank that is waited for does meanwhile.
 //
-// - If that rank computes, the cost belongs to the computing before its next call; if it is in a call, to that
+// - If that rank computes, the cost belongs to the computing before its next call; if it is in a call, to
+// that
 //   call; if it waits itself, to what the next rank of the chain does in that time.
 // - So a delay that passes through many ranks is charged to the rank that began it, as in the delay analysis
 //   of Scalasca (Boehme et al., ICPP 2010), and not to the ranks that pass it on.
@@ -23,7 +24,8 @@ inline constexpr double kShorterDelay = 0.1;
 /// records: says what call sites are; null: nothing is known of them.
 std::vector<ReportDelay> delays_of(const Receipts& receipts, const ReplayRecords* records);
 
-/// The program with the computing of a delay shorter by kShorterDelay on all ranks. The source must outlive it.
+/// The program with the computing of a delay shorter by kShorterDelay on all ranks. The source must outlive
+/// it.
 ReplaySource without_delay(const ReplaySource& source, const ReportDelay& delay);
 
 /// "64 % of the waiting is for the computing before MPI_Allreduce (main, halo2d.c:43), most of it on rank 3;

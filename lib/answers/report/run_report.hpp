@@ -156,7 +156,7 @@ struct ReportSiteAccount {
   std::uint64_t calls = 0;
   TimeParts parts;
   ReportSpread by_rank;
-  std::uint64_t bytes = 0;  // of the largest operation of each call; 0 in older reports
+  std::uint64_t bytes = 0;  // of the calls' operations; 0 in older reports
 };
 
 /// What causes waiting: the computing before calls from one place, or the time in these calls (delays.hpp).
