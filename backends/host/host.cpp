@@ -15,11 +15,12 @@
 #include "backends/host/validation.hpp"
 #include "offramp/kernel/immortal.hpp"
 #include "offramp/kernel/repair.hpp"
+#include "simulators/world/own_departures.hpp"
 
 namespace offramp {
 namespace {
 
-class HostBackend final : public Backend {
+class HostBackend final : public Backend, public OwnDepartures {
  public:
   explicit HostBackend(const BackendContext& context)
       : machine_(context.machine),
@@ -112,6 +113,14 @@ class HostBackend final : public Backend {
       if (ready <= passage.begin) return send_eagerly(transfer, passage, sender, ready);
       passage.again = ready;  // others use the link meanwhile
     }
+  }
+
+  /// With one rank per node, accesses of other ranks are the only other users of its NIC.
+  [[nodiscard]] Time notice(const Transfer& transfer, Time at, const Resources& sender) const override {
+    const auto is_free = [&](Index unit) { return sender[unit].timeline.free_at() <= at; };
+    const bool at_once = machine_.ranks_per_node == 1 && transfer.bytes <= inline_limit_ && is_free(kNic) &&
+                         (!is_process_limited_ || is_free(kProcess));
+    return at_once ? nic_.latency : Time::ps(-1);
   }
 
   void grant(const Transfer& transfer, Passage& passage) override {

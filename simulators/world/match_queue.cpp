@@ -73,7 +73,7 @@ Matchable* MatchQueue::find_receive(const MatchKey& message) const {
   Matchable* const named = first(message.source);
   Matchable* const any = first(-1);
   if (named == nullptr || any == nullptr) return named != nullptr ? named : any;
-  return named->order < any->order ? named : any;
+  return static_cast<std::int32_t>(named->order - any->order) < 0 ? named : any;
 }
 
 }  // namespace offramp::world

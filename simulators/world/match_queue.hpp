@@ -24,11 +24,11 @@ struct MatchKey {
 /// Base class of queue entries.
 struct Matchable {
   MatchKey key;
-  std::uint64_t order = 0;  // position in order of entry
   Matchable* next = nullptr;
   Matchable* previous = nullptr;
   Matchable* next_alike = nullptr;  // with the same context and source, if there is an index
   Matchable* previous_alike = nullptr;
+  std::uint32_t order = 0;  // position in order of entry
   bool queued = false;
 };
 
@@ -62,8 +62,8 @@ class MatchQueue {
 
   Matchable* head_ = nullptr;
   Matchable* tail_ = nullptr;
-  std::size_t size_ = 0;
-  std::uint64_t entered_ = 0;
+  std::uint32_t size_ = 0;
+  std::uint32_t entered_ = 0;                  // wraps around
   std::unique_ptr<std::vector<Chain>> index_;  // a power of two of chains; null while the queue is short
 };
 

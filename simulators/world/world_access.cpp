@@ -66,6 +66,7 @@ Time Core::access(Rank& origin, Operation& access, const AccessArguments& argume
     done(access, host_free);
   } else {
     ++origin.on_their_way;
+    ++open_accesses_;
     host_free =
         begin_transfer(access, transfer, is_near || reads ? Protocol::kRendezvous : Protocol::kDirect, at);
   }
@@ -130,6 +131,7 @@ void Core::combine(Message& message) {
 /// The origin knows at `at` that the access is complete.
 void Core::end_access(Message& message, Time at) {
   --message.send->rank->on_their_way;
+  --open_accesses_;
   if (audit_ != nullptr) audit_->message(message.transfer, message.passage, message.passage.begin);
   note_answer(message, at);
   sent(message, at);

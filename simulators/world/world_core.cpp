@@ -45,10 +45,7 @@ Core::Core(const WorldOptions& options, const WorldBackend& backend)
   assert(backend.further.empty() || host != nullptr);
   for (const WorldBackend::Further& further : backend.further) add_member(*further.backend, further.settings);
   last_ = static_cast<std::uint8_t>(members_.size() - 1);
-  if (members_.size() > kInline) {
-    further_devices_.resize(static_cast<std::size_t>(options.ranks));
-    numbers_apart_ = static_cast<std::uint32_t>(members_.size());
-  }
+  numbers_apart_ = static_cast<std::uint32_t>(std::max(kInline, members_.size()));
   used_.resize(static_cast<std::size_t>(options.ranks));
   auto group = std::make_shared<Communicator::Group>();
   group->size = options.ranks;
@@ -71,6 +68,9 @@ void Core::add_member(const BackendDescription& description, const Settings& set
   member.backend =
       description.create({0, options_.ranks, member.settings, options_.faults, options_.spans,
                           options_.packets, options_.machine, host_settings_ ? &*host_settings_ : nullptr});
+  // Networks, observers, and faults need the order of time.
+  if (options_.network == nullptr && !is_observed_ && !faulty_ && options_.stop_at == Time::never())
+    member.departures = dynamic_cast<const OwnDepartures*>(member.backend.get());
   member.devices = std::make_unique<Devices>(*this, static_cast<std::uint8_t>(members_.size() - 1));
   member.resources = member.backend->resources();
   member.sender_hold = held(member.resources, Occupation::kBySender);
@@ -147,13 +147,12 @@ std::size_t Core::units(Scope scope, int group) const {
   }
 }
 
-Device& Core::further_device(int rank, std::size_t backend) {
-  std::unique_ptr<Device[]>& devices = further_devices_[static_cast<std::size_t>(rank)];
-  if (devices == nullptr) devices = std::make_unique<Device[]>(members_.size() - kInline);
-  return devices[backend - kInline];
-}
-
-void Core::make_device(Device& device, Member& member, int rank) {
+Device& Core::make_device(Rank& own, std::uint8_t backend) {
+  Member& member = members_[backend];
+  const int rank = own.number();
+  own.devices =
+      devices_.at(static_cast<std::size_t>(rank), static_cast<std::size_t>(options_.ranks), members_.size());
+  Device& device = own.devices[backend];
   device.backend = member.backend.get();
   const auto part = [&](auto& pages, std::size_t scope, std::size_t count) {
     const auto of = static_cast<Scope>(scope);
@@ -167,6 +166,7 @@ void Core::make_device(Device& device, Member& member, int rank) {
     device.sending = part(member.senders, member.places[member.sender_hold].scope, 1);
   if (member.receiver_hold != kNoResource)
     device.receiving = part(member.receivers, member.places[member.receiver_hold].scope, 1);
+  return device;
 }
 
 Resources Core::Devices::resources(int world_rank) {
@@ -292,7 +292,7 @@ void Core::handle(const Event& event) {
     case EventKind::kAnswered:
       return answered(message());
     case EventKind::kDepart:
-      return depart(message());
+      return depart(message(), now_);
     case EventKind::kStep:
       return static_cast<WorldDevices::Work*>(event.object)->step(now_, event.number);
     case EventKind::kResume:
@@ -309,18 +309,23 @@ void Core::handle(const Event& event) {
 
 /// A program whose first thread has ended counts as being in MPI_Finalize.
 void Core::begin(Thread& thread) {
+  thread.is_launched = false;
+  if (!thread.program.valid()) thread.program = program_(thread.handle());
   thread.rank().thread_begins(thread);
   thread.program.start(
       [](void* ended) {
         Thread& own = *static_cast<Thread*>(ended);
         own.rank().thread_ends(own);
         own.core().enter_call(own, own.clock);
+        own.program.reset();
       },
       &thread);
 }
 
+/// The program of a rank's first thread is made when it begins, since a world may have very many ranks.
 void Core::launch(Thread& thread, const World::Program& program) {
-  thread.program = program(thread.handle());
+  thread.is_launched = true;
+  if (thread.number() > 0) thread.program = program(thread.handle());
   push(later(thread.clock, now_), thread.rank(), EventKind::kWake, &thread,
        order_of(EventKind::kWake, static_cast<int>(thread.number()), 0));
 }
@@ -333,6 +338,7 @@ std::string Core::run(const World::Program& program, std::span<const int> ranks,
     Rank& own = rank(number);
     own.first().clock = later(own.clock(), now_);  // after everything that an earlier run has occupied
     own.forget_threads();
+    own.first().program.reset();
     launch(own.first(), program_);
   }
   for (;;) {

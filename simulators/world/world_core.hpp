@@ -17,6 +17,7 @@
 #include "offramp/kernel/prefetch.hpp"
 #include "simulators/world/audit.hpp"
 #include "simulators/world/match_queue.hpp"
+#include "simulators/world/own_departures.hpp"
 #include "simulators/world/pool.hpp"
 #include "simulators/world/rank_table.hpp"
 #include "simulators/world/world.hpp"
@@ -59,7 +60,7 @@ class Pages {
   std::vector<std::unique_ptr<T[]>> pages_;
 };
 
-/// Most worlds have few backends: a rank stores the devices of the first ones inline.
+/// Most worlds have few backends: a flow counts the messages of the first ones itself.
 inline constexpr std::size_t kInline = 2;
 
 /// A rank's device of one backend, with the resources it can use.
@@ -291,8 +292,6 @@ class Core final : private NetworkWorld {
   };
   [[nodiscard]] Choice choose(const offramp::Operation& operation, Rank& rank);
   [[nodiscard]] Device& device(Rank& rank, std::uint8_t backend);
-  /// For backends beyond the first kInline. The device may be unused.
-  [[nodiscard]] Device& further_device(int rank, std::size_t backend);
 
   /// Sends at `at`. Returns the time when a nonblocking call would continue. `send` is done immediately if
   /// nothing has to be waited for.
@@ -369,7 +368,8 @@ class Core final : private NetworkWorld {
   struct Member {
     const BackendDescription* description = nullptr;
     Settings settings;
-    std::unique_ptr<Backend> backend;  // shared by all ranks
+    std::unique_ptr<Backend> backend;           // shared by all ranks
+    const OwnDepartures* departures = nullptr;  // null: every departure is an event
     std::size_t sender_hold = kNoResource;
     std::size_t receiver_hold = kNoResource;
     Progress answers = Progress::kHardware;  // what processes requests
@@ -385,7 +385,12 @@ class Core final : private NetworkWorld {
   };
 
   std::uint32_t next_number(Flow& flow, const SendArguments& arguments, int source);
-  void make_device(Device& device, Member& member, int rank);
+  Device& make_device(Rank& rank, std::uint8_t backend);
+  /// For prefetching. Null if no rank near this one has used a device.
+  [[nodiscard]] const Device* primary_device(std::uint32_t rank) const {
+    const Device* const devices = devices_.find(rank, members_.size());
+    return devices != nullptr ? devices + primary_ : nullptr;
+  }
   void add_member(const BackendDescription& description, const Settings& settings);
   /// Reduces a resource's scope to the simplest one with the same sharers on this machine.
   [[nodiscard]] Scope scope_of(const ResourceDescription& description) const;
@@ -428,7 +433,7 @@ class Core final : private NetworkWorld {
     return order_of(kind, peer, numbers_apart_ * message.transfer.number + message.backend);
   }
   void handle(const Event& event);
-  static void begin(Thread& thread);
+  void begin(Thread& thread);
 
   Message& make_message();
   void free(Message& message);
@@ -443,7 +448,9 @@ class Core final : private NetworkWorld {
   /// Declines the run if a network is set, since this backend's tokens do not cross it.
   void has_wires_of_its_own(const BackendDescription& backend);
   Time send_local(Message& message);
-  void depart(Message& message);
+  [[nodiscard]] bool departs_now(Rank& source, const Operation& send, const Message& message, Time at);
+  void depart(Message& message, Time at);
+  void has_left(Message& message);
   void transmit(Message& message);
   void cross_token(Message& message, Time latency);
   void requested(Message& message);
@@ -483,7 +490,7 @@ class Core final : private NetworkWorld {
   WorldOptions options_;
   std::optional<Settings> host_settings_;  // see BackendContext::host
   std::vector<Member> members_;
-  std::vector<std::unique_ptr<Device[]>> further_devices_;  // by rank; null: unused
+  Pages<Device> devices_;  // by rank, then by backend
   // Continuation of Flow::issued for further backends. Key of a collective's messages: ~destination.
   std::map<std::tuple<int, int, std::uint8_t>, std::uint32_t> further_numbers_;
   std::uint8_t primary_ = 0;  // index of the chosen backend
@@ -507,6 +514,7 @@ class Core final : private NetworkWorld {
   std::unordered_map<std::uint64_t, std::shared_ptr<const Communicator::Group>> named_;  // by id
   std::uint64_t messages_ = 0;
   std::uint64_t events_ = 0;
+  std::uint64_t open_accesses_ = 0;
   Pool<Message> pool_;
   Learning learning_;
   Pages<Rank> ranks_;

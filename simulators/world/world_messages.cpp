@@ -22,7 +22,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "simulators/world/world_rank.hpp"
+#include "simulators/world/world_team.hpp"
 
 namespace offramp::world {
 
@@ -110,8 +110,15 @@ Time Core::issue(Rank& source, Operation& send, const SendArguments& arguments, 
   own.backend->issue(transfer, passage);
   if (options_.stragglers != nullptr && arguments.by_processor) delay_sender(source, passage);
   if (transfer.source == transfer.destination) return send_local(message);
-  push(later(passage.begin, now_), source, EventKind::kDepart, &message, source.next_departure());
+  const Time begin = later(passage.begin, now_);
+  const bool departs = departs_now(source, send, message, begin);
+  ++source.departing;
   const Time host_free = passage.host_free;
+  if (departs) {
+    depart(message, begin);
+  } else {
+    push(begin, source, EventKind::kDepart, &message, source.next_departure());
+  }
   if (passage.complete >= Time() && !faulty_) sent(message, passage.complete);
   return host_free;
 }
@@ -183,14 +190,30 @@ void Core::discard(Operation& operation) {
   delete &operation;
 }
 
-void Core::depart(Message& message) {
+/// Returns whether the departure gives the same times now as in an event at `at`: nothing else uses its units
+/// before. The rank itself can use them only after, since its program or its only collective, for which the
+/// program waits, is the only one that sends, and nothing that was sent before is still to leave.
+bool Core::departs_now(Rank& source, const Operation& send, const Message& message, Time at) {
+  const Member& member = members_[message.backend];
+  if (member.departures == nullptr || message.passage.protocol != Protocol::kDirect || source.departing > 0 ||
+      open_accesses_ > 0 || source.has_threads())
+    return false;
+  if (send.collective == nullptr ? source.collectives > 0
+                                 : source.collectives > 1 || send.collective->waiter == nullptr)
+    return false;
+  return at < now_ + member.departures->notice(message.transfer, at,
+                                               view(device(source, message.backend), member));
+}
+
+/// at: now, or later if departs_now().
+void Core::depart(Message& message, Time at) {
   const Device& own = message.source->device(message.backend);
   Passage& passage = message.passage;
   if (own.sending != nullptr && !message.holds_sender) {
     if (!acquire(*own.sending, message)) return;
     message.holds_sender = true;
   }
-  if (passage.again < Time()) passage.begin = now_;
+  if (passage.again < Time()) passage.begin = at;
   const bool was_failed = passage.failed;
   const bool was_taken = passage.complete >= Time();
   const Time asked = passage.again;
@@ -203,8 +226,7 @@ void Core::depart(Message& message) {
     if (passage.complete >= Time() && !was_taken) sent(message, passage.complete);
     return;
   }
-  transmit(message);
-  if (is_observed_) record_sender(message);
+  has_left(message);
   if (message.holds_sender) release_sender(message, passage.free_at());
   if (passage.protocol == Protocol::kDirect && message.is_received()) sent(message, passage.complete);
 }
@@ -221,6 +243,13 @@ bool Core::waits(Message& message, Time asked, Rank& rank, EventKind kind) {
     push(later(again, now_), rank, kind, message);
   }
   return true;
+}
+
+/// The sender's device has sent the data.
+void Core::has_left(Message& message) {
+  if (message.is_received()) --message.source->departing;
+  transmit(message);
+  if (is_observed_) record_sender(message);
 }
 
 void Core::record_sender(const Message& message) const {
@@ -336,8 +365,7 @@ void Core::answered(Message& message) {
   if (waits(message, asked, *message.source, EventKind::kAnswered)) return;
   if (passage.failed && !was_failed) count_failure(*message.destination);
   own.backend->count(message.transfer, passage);
-  transmit(message);
-  if (is_observed_) record_sender(message);
+  has_left(message);
   if (message.holds_sender) release_sender(message, passage.free_at());
   if (!passage.notified && message.is_received()) answered_send(message);
 }
@@ -412,7 +440,7 @@ void Core::released(Hold& hold) {
   next->held_since = now_;
   if (!next->was_requested) {
     next->holds_sender = true;
-    return depart(*next);
+    return depart(*next, now_);
   }
   // After its request, a message first acquires the receiver's device and then the sender's again.
   if (!next->holds_receiver && members_[next->backend].receiver_hold != kNoResource) {

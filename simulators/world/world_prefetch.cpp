@@ -66,7 +66,7 @@ void Core::prefetch_objects(const EventQueue<Event>::Entry& entry) const {
   const Rank& rank = *ranks_.find(entry.rank(), 1);
   if (is_arrival(event.kind) || event.kind == EventKind::kWake) {
     fetch_ahead(&rank, bytes_between(&rank, rank.end_of_first()));
-  } else if (const Device* const device = rank.device_if_inline(primary_); device != nullptr) {
+  } else if (const Device* const device = primary_device(entry.rank()); device != nullptr) {
     fetch_ahead(device, sizeof(Device));
   }
   if (event.kind != EventKind::kWake) fetch_ahead(event.object, sizeof(Message));
@@ -81,7 +81,7 @@ void Core::prefetch_referred(const EventQueue<Event>::Entry& entry) const {
   }
   if (!is_of_message(event.kind)) return;
   const Rank& rank = *ranks_.find(entry.rank(), 1);
-  if (const Device* const device = rank.device_if_inline(primary_);
+  if (const Device* const device = primary_device(entry.rank());
       device != nullptr && device->resources.front() != nullptr)
     fetch_ahead(device->resources.front(), 4 * kLines);
   if (!is_arrival(event.kind)) return;

@@ -67,7 +67,9 @@ void Rank::reset_programs() {
 }
 
 bool Rank::has_ended() const {
-  const auto ended = [](const Thread& thread) { return !thread.program.valid() || thread.program.done(); };
+  const auto ended = [](const Thread& thread) {
+    return !thread.is_launched && (!thread.program.valid() || thread.program.done());
+  };
   bool all = ended(first_);
   for_each_thread([&](const Thread& thread) { all = all && ended(thread); });
   return all;

@@ -66,12 +66,11 @@ class Thread {
   std::coroutine_handle<> sleeper;  // resumed by the next wake-up that is not obsolete
   Probing* prober = nullptr;        // resumed by a matching message
 
-  std::span<const std::byte> used;  // see RankHandle::uses()
-
   ProgressGate gate;
-  Time interrupted;         // MPI work during computing, not yet included in clock
-  bool is_polling = false;  // in a polling call
-  bool asked = false;       // has polled during a computing period that the world has not reached
+  Time interrupted;          // MPI work during computing, not yet included in clock
+  bool is_launched = false;  // and not begun
+  bool is_polling = false;   // in a polling call
+  bool asked = false;        // has polled during a computing period that the world has not reached
   [[nodiscard]] bool is_interrupted(Time at) { return is_polling || gate.is_beside_computing(at); }
   void compute(Time duration, std::uint64_t questions);
   /// Adds the interrupted time to the clock. Returns whether there was any.
@@ -101,6 +100,9 @@ class Thread {
   std::uint32_t number_;
   Rank& rank_;
   RankHandle handle_;
+
+ public:
+  std::span<const std::byte> used;  // see RankHandle::uses()
 };
 
 /// A thread that was started by RankHandle::begin_thread().
@@ -157,15 +159,10 @@ class alignas(64) Rank {
     return destination == first_flow_.destination ? first_flow_ : other_flow(destination);
   }
   /// The end of the fields that most events use.
-  [[nodiscard]] const void* end_of_first() const { return &everyone_; }
+  [[nodiscard]] const void* end_of_first() const { return &local_; }
 
-  /// Returns null for backends whose devices are not stored inline.
-  [[nodiscard]] const Device* device_if_inline(std::size_t backend) const {
-    return backend < kInline ? &devices_[backend] : nullptr;
-  }
-  [[nodiscard]] Device& device(std::size_t backend) {
-    return backend < kInline ? devices_[backend] : core_->further_device(number_, backend);
-  }
+  /// The device of a backend that the rank has used.
+  [[nodiscard]] Device& device(std::size_t backend) { return devices[backend]; }
 
   /// The sort key of the next item that the rank passes to its devices.
   [[nodiscard]] std::uint64_t next_departure() {
@@ -201,22 +198,28 @@ class alignas(64) Rank {
 
  public:
   std::uint32_t on_their_way = 0;  // messages sent but not yet delivered
-  std::uint64_t departures = 0;    // messages and work items passed to its devices
+  std::uint32_t departing = 0;     // messages issued whose data has not left, except accesses
+  std::uint32_t collectives = 0;   // begun and not ended
   int going_on = 0;                // collectives that need the processor
   int by_thread = 0;               // nonblocking operations that need the progress thread
+  Device* devices = nullptr;       // by backend; null: none used
+  std::uint64_t departures = 0;    // messages and work items passed to its devices
 
  private:
-  Flow first_flow_;  // stored inline, since many ranks have only one peer
+  std::unique_ptr<FurtherThreads> further_;  // null: only the first thread
   std::unique_ptr<Flows> flows_;
 
  public:
   MatchQueue posted;
+
+ private:
+  Flow first_flow_;  // stored inline, since many ranks have only one peer
+
+ public:
   MatchQueue unexpected;
 
  private:
   Thread first_;
-  std::unique_ptr<FurtherThreads> further_;  // null: only the first thread
-  std::array<Device, kInline> devices_;
   Communicator everyone_;
   Communicator::Local local_;  // everyone_'s
 
@@ -248,9 +251,9 @@ inline Time Core::processed(Rank& rank, Time begin, Time work) {
 }
 
 inline Device& Core::device(Rank& rank, std::uint8_t backend) {
-  Device& device = rank.device(backend);
-  if (device.backend == nullptr) make_device(device, members_[backend], rank.number());
-  return device;
+  if (rank.devices == nullptr || rank.devices[backend].backend == nullptr) [[unlikely]]
+    return make_device(rank, backend);
+  return rank.devices[backend];
 }
 
 inline Meeting::Meeting(Thread& thread, int rank_in_group_, int color_, int key_)

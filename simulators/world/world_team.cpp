@@ -21,6 +21,7 @@ Collective::Collective(Thread& thread, const Communicator& communicator, std::ui
       left_(thread.clock) {
   Rank& rank = own();
   clock = thread.clock;
+  ++rank.collectives;
   thread.take_turn();
   if (core().is_observed()) number = ++rank.operations;
   Team::operation = rank.id_of(*this);
@@ -177,6 +178,7 @@ void Collective::charge_work() {
 void Collective::ended() {
   takes_turns() ? end_turn() : charge_work();
   if (progress_ == Progress::kCalls) --own().going_on;
+  --own().collectives;
   outcome = task_.result();
   if (failed_ && outcome == Outcome::kOk) outcome = Outcome::kFault;
   core().done(*this, clock);

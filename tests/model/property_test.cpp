@@ -92,12 +92,17 @@ std::string missing_messages(const Schedule& schedule, std::size_t steps, const 
   return {};
 }
 
-Result run(const Hardware& hardware, const Schedule& schedule, std::size_t steps, std::uint64_t shuffle) {
+/// Departures: a world that stops at some time makes an event of each.
+enum class Departures : std::uint8_t { kAtOnce, kAsEvents };
+
+Result run(const Hardware& hardware, const Schedule& schedule, std::size_t steps, std::uint64_t shuffle,
+           Departures departures = Departures::kAtOnce) {
   WorldOptions options;
   options.ranks = schedule.ranks;
   options.machine.ranks_per_node = schedule.ranks_per_node;
   options.check = true;
   options.shuffle_seed = shuffle;
+  if (departures == Departures::kAsEvents) options.stop_at = Time::ps(std::int64_t{1} << 62);
   World world(options, hardware.backend);
   std::vector<Log> logs(static_cast<std::size_t>(schedule.ranks));
   Result result;
@@ -127,6 +132,8 @@ std::string what_fails(const Hardware& hardware, const Schedule& schedule, std::
   const Result first = run(hardware, schedule, steps, 0);
   if (!first.error.empty()) return first.error;
   if (run(hardware, schedule, steps, 0) != first) return "a second run has another result";
+  if (run(hardware, schedule, steps, 0, Departures::kAsEvents) != first)
+    return "departures as events change the result";
   for (const std::uint64_t shuffle : {1, 2}) {
     const Result other = run(hardware, schedule, steps, shuffle);
     if (other == first) continue;

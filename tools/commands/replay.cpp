@@ -115,7 +115,8 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const R
       progress.show("{}: {} events, {} of {} ranks done", backend->name, now.events, now.ranks_ended, ranks);
       return !is_interrupted();
     };
-    Result<ReplayResult> result = offramp::replay(*setting, input.source(), how);
+    std::optional<WholeRun> run;
+    Result<ReplayResult> result = whole_runs.replay_and_run(*setting, input.source(), how, run);
     if (!result) {
       results.refused.push_back({std::string(backend->name), problem_text(name, result.error())});
       continue;
@@ -127,7 +128,7 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const R
     }
     Settled& replayed = results.all.emplace_back(settled_over(backend->name, std::move(*result)));
     replayed.part = part_text(*replayed.result, input.recorded_events);
-    replayed.run = whole_runs.run_of(*setting, input.source(), how, *replayed.result);
+    replayed.run = run;
     if (setup.backends.size() > 1 && is_baseline(backend->name))
       results.tuned = tuned_host(setup, input, how, replayed.result->modelled_time, whole_runs);
     results.program = whole_runs.program();

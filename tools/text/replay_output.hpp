@@ -43,7 +43,10 @@ struct ReplayInput {
     return configuration_for_library(*setup.configuration, setup.registry, library_of(program.description));
   }
   [[nodiscard]] ReplaySource source() const {
-    return {.ranks = ranks(), .read = program.read, .has_arrival = program.has_arrival};
+    return {.ranks = ranks(),
+            .read = program.read,
+            .has_arrival = program.has_arrival,
+            .is_concurrent = program.recording != nullptr && !is_part};
   }
 };
 

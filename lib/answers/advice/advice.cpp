@@ -268,7 +268,9 @@ bool Advisor::try_backend(const BackendDescription& backend, Clock::time_point u
   ReplayOptions whole = options_.replay;
   whole.sizes = !options_.runs_alone;
   if (options_.runs_alone) whole.compute.kind = Compute::Mode::kMeasured;
-  Result<ReplayResult> result = setting ? replay(*setting, source_, whole) : failure(setting.error());
+  std::optional<WholeRun> run;
+  Result<ReplayResult> result =
+      setting ? runs_.replay_and_run(*setting, source_, whole, run) : failure(setting.error());
   if (!result) {
     candidates_.push_back({{{std::string(backend.name), result.error()}}, &backend});
     return true;
@@ -277,7 +279,7 @@ bool Advisor::try_backend(const BackendDescription& backend, Clock::time_point u
   Candidate candidate{settled_over(backend.name, std::move(*result)), &backend};
   const bool has_computing = computing_of(*candidate.result).any();
   if (!options_.runs_alone) {
-    candidate.run = runs_.run_of(*setting, source_, options_.replay, *candidate.result);
+    candidate.run = run;
     if (has_computing && !candidate.run && Clock::now() >= std::min(until_, options_.until)) return false;
   }
   has_computing_ = has_computing_ || (has_computing && options_.replay.compute.kind == Compute::Mode::kNone);

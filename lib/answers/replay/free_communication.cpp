@@ -3,8 +3,18 @@
 // which gathers or spreads or both, and from rank to rank for prefix operations.
 #include "lib/answers/replay/free_communication.hpp"
 
+#include <sched.h>
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <system_error>
+#include <utility>
+
 namespace offramp {
 namespace {
+
+constexpr std::chrono::milliseconds kPause(100);  // between two calls of ReplayOptions::progress
 
 /// A backend whose messages and collectives take no time and use no resources. A rank waits only for data
 /// that MPI requires: from the root, from all others, or from the ranks before it.
@@ -106,12 +116,62 @@ std::optional<WholeRun> WholeRuns::run_of(const WorldSetting& setting, const Rep
                                           const ReplayOptions& options, const ReplayResult& result) {
   const Computing computing = computing_of(result);
   if (options.compute.kind != Compute::Mode::kNone || !computing.any()) return std::nullopt;
-  if (!program_) {
-    if (const auto free = replay_with_computing(free_communication(setting), source, options))
-      program_ = {computing, whole_run_of(*free)};
-  }
+  find_program(setting, source, options, computing);
   const auto run = replay_with_computing(setting, source, options);
   return run ? std::optional(whole_run_of(*run)) : std::nullopt;
+}
+
+void WholeRuns::find_program(const WorldSetting& setting, const ReplaySource& source,
+                             const ReplayOptions& options, const Computing& computing) {
+  if (program_) return;
+  if (const auto free = replay_with_computing(free_communication(setting), source, options))
+    program_ = {computing, whole_run_of(*free)};
+}
+
+namespace {
+
+/// A replay with computing on a thread of its own. The destructor stops it.
+struct RunBeside {
+  std::atomic<bool> ended = false;
+  std::future<std::optional<ReplayResult>> run;
+  ~RunBeside() { ended = true; }
+};
+
+/// False for one core, and where the process may not have another thread.
+bool begin_beside(RunBeside& beside, const WorldSetting& setting, const ReplaySource& source,
+                  ReplayOptions options) {
+  cpu_set_t cores;
+  if (sched_getaffinity(0, sizeof cores, &cores) == 0 && CPU_COUNT(&cores) < 2) return false;
+  options.progress = [&beside](const ReplayProgress&) { return !beside.ended; };
+  try {
+    beside.run = std::async(std::launch::async, replay_with_computing, std::cref(setting), std::cref(source),
+                            std::move(options));
+  } catch (const std::system_error&) {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<ReplayResult> WholeRuns::replay_and_run(const WorldSetting& setting, const ReplaySource& source,
+                                               const ReplayOptions& options, std::optional<WholeRun>& run) {
+  RunBeside beside;
+  const bool is_beside = source.is_concurrent && options.compute.kind == Compute::Mode::kNone &&
+                         begin_beside(beside, setting, source, options);
+  Result<ReplayResult> result = replay(setting, source, options);
+  if (!result || result->stopped) return result;
+  const Computing computing = computing_of(*result);
+  if (!is_beside) {
+    run = run_of(setting, source, options, *result);
+  } else if (computing.any()) {
+    find_program(setting, source, options, computing);
+    while (beside.run.wait_for(kPause) != std::future_status::ready) {
+      if (options.progress && !options.progress({result->events, source.ranks})) beside.ended = true;
+    }
+    if (const auto whole = beside.run.get()) run = whole_run_of(*whole);
+  }
+  return result;
 }
 
 }  // namespace offramp

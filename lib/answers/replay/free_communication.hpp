@@ -24,10 +24,17 @@ class WholeRuns {
   /// if the replay includes it already.
   std::optional<WholeRun> run_of(const WorldSetting& setting, const ReplaySource& source,
                                  const ReplayOptions& options, const ReplayResult& result);
-  /// Set by the first successful run_of().
+  /// A replay and its run_of(), simulated side by side if the process may use several cores. Needs the memory
+  /// of two worlds then.
+  Result<ReplayResult> replay_and_run(const WorldSetting& setting, const ReplaySource& source,
+                                      const ReplayOptions& options, std::optional<WholeRun>& run);
+  /// Set by the first successful run_of() or replay_and_run().
   [[nodiscard]] const std::optional<ProgramTimes>& program() const { return program_; }
 
  private:
+  void find_program(const WorldSetting& setting, const ReplaySource& source, const ReplayOptions& options,
+                    const Computing& computing);
+
   std::optional<ProgramTimes> program_;
 };
 

@@ -28,6 +28,7 @@ struct ReplaySource {
   BackgroundTraffic background = {};
   /// The recording contains the order of arrival. If not, the world decides it, whatever the options say.
   bool has_arrival = true;
+  bool is_concurrent = false;  // several threads may read at once, each with readers of its own
 };
 
 /// How wildcards and waits for one of several requests resolve.
@@ -114,7 +115,9 @@ Result<ReplayResult> replay(const WorldSetting& setting, const ReplaySource& sou
 
 /// Refers to the recording, which must outlive it.
 inline ReplaySource source_of(const recording::Recording& recorded) {
-  return {recorded.description().ranks, [&recorded](int rank) { return recorded.read(rank); }};
+  return {.ranks = recorded.description().ranks,
+          .read = [&recorded](int rank) { return recorded.read(rank); },
+          .is_concurrent = true};
 }
 
 inline Result<ReplayResult> replay(const WorldSetting& setting, const recording::Recording& recorded,

@@ -176,10 +176,9 @@ std::string SettledBackends::settle(Settled& settled, ReplayObserver* observer, 
                                      *session_.registry().find(settled.backend), session_.engine().ranks());
   if (!setting) return setting.error();
   const ReplaySource source = source_of(*recorded_.recording);
-  Result<ReplayResult> result = replay(*setting, source, options);
+  Result<ReplayResult> result = whole_runs_.replay_and_run(*setting, source, options, settled.run);
   if (!result) return result.error();
   settled.result = std::move(*result);
-  settled.run = whole_runs_.run_of(*setting, source, options, *settled.result);
   if (options.details) settled.accounts = accounts_of(*setting, source, options, *settled.result);
   return {};
 }
