@@ -122,16 +122,21 @@ class TheFastest : public testing::TestWithParam<std::tuple<OperationKind, int, 
 TEST_P(TheFastest, IsNeverSlowerThanAnyOtherByMoreThanItsMargin) {
   const auto [kind, ranks, ranks_per_node] = GetParam();
   for (const std::size_t bytes : {std::size_t{8}, 8 * kKi, 256 * kKi}) {
-    const auto time = [&, k = kind, n = ranks, per_node = ranks_per_node](const char* name, std::string value,
-                                                                          double margin = 0) {
-      return forecast_of(k, n, bytes, {{name, {0, std::move(value)}}, {"best_margin", {margin, {}}}},
-                         per_node)
+    const auto time = [&, k = kind, n = ranks, per_node = ranks_per_node](
+                          const char* name, std::string value, double margin = 0, double segment = 0) {
+      return forecast_of(
+                 k, n, bytes,
+                 {{name, {0, std::move(value)}}, {"best_margin", {margin, {}}}, {"segment", {segment, {}}}},
+                 per_node)
           .time;
     };
     const Time usual = time("collectives", "openmpi");
     Time least = std::min(usual, time("collectives", "mpich"));
-    for (const host::Algorithm& algorithm : host::collective_kind(kind).algorithms)
-      least = std::min(least, time(std::string(to_string(kind)).c_str(), std::string(algorithm.name)));
+    for (const host::Algorithm& algorithm : host::collective_kind(kind).algorithms) {
+      for (const double segment : {0, 64 * 1024})
+        least = std::min(least,
+                         time(std::string(to_string(kind)).c_str(), std::string(algorithm.name), 0, segment));
+    }
     EXPECT_EQ(time("collectives", "best"), least) << bytes;
     constexpr double kMargin = 0.15;
     const bool is_clear = least.seconds() < usual.seconds() / (1 + kMargin);
@@ -159,6 +164,15 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string(to_string(std::get<0>(each.param))) + "_" + std::to_string(std::get<1>(each.param)) +
              "_on_" + std::to_string(std::get<2>(each.param));
     });
+
+TEST(HostSelection, FastestAlgorithmForwardsLongMessagesInSegments) {
+  const auto time = [](const test::Overrides& overrides) {
+    return forecast_of(OperationKind::kBcast, 4, 16 * kMi, overrides).time;
+  };
+  const Time best = time({{"collectives", {0, "best"}}});
+  EXPECT_LE(best, time({{"bcast", {0, "pipeline"}}, {"segment", {256 * 1024, {}}}}));
+  EXPECT_LT(best, time({{"bcast", {0, "pipeline"}}}));
+}
 
 TEST(HostSelection, TakesTheFastestWhereBlocksDiffer) {
   for (const OperationKind kind :

@@ -27,6 +27,7 @@
 #include <tuple>
 #include <utility>
 
+#include "backends/host/fastest.hpp"
 #include "lib/answers/replay/forecast.hpp"
 #include "lib/answers/replay/free_communication.hpp"
 #include "lib/base/text_format.hpp"
@@ -55,19 +56,10 @@ constexpr std::size_t kMostTraffic = 4096;  // kinds, sizes, and communicators t
 constexpr std::size_t kMostForecasts = 64;  // the host's most frequent collectives
 constexpr int kLargestForecast = 1024;      // ranks
 constexpr std::size_t kInfluences = 5;
-/// Bytes of a segment that are tried for long messages.
-constexpr std::size_t kSegments[] = {65536, 262144};
-
 /// True for parameters that every side of a comparison has in some form.
 bool is_shared(std::string_view parameter) {
   constexpr std::string_view kShared[] = {"latency", "bandwidth", "link", "overhead", "clock", "pcie"};
   return std::find(std::begin(kShared), std::end(kShared), parameter) != std::end(kShared);
-}
-
-/// True for algorithms that pass on one segment after the other.
-bool is_segmented(std::string_view algorithm) {
-  return algorithm == "chain" || algorithm == "pipeline" ||
-         algorithm.find("binary") != std::string_view::npos || algorithm == "binomial";
 }
 
 std::optional<OperationKind> kind_of(const Event& event) {
@@ -685,47 +677,23 @@ void Advisor::weigh_mix(const WorldSetting& mixed) {
 }
 
 void Advisor::find_fastest(const Traffic& traffic) {
-  const std::string name(to_string(traffic.operation.kind));
-  const Parameter* const parameter = find_parameter(baseline_.parameters, name);
-  if (parameter == nullptr || parameter->kind != ParameterKind::kChoice) return;
-  const Result<WorldSetting> setting =
-      world_setting(configuration_, registry_, baseline_, traffic.operation.ranks);
-  if (!setting) return;
-  const auto time_of = [&](std::string_view algorithm, std::size_t segment) -> std::optional<Time> {
-    WorldSetting other = *setting;
-    if (!algorithm.empty()) other.settings.set(name, {0, std::string(algorithm)});
-    if (segment > 0) other.settings.set("segment", {static_cast<double>(segment), {}});
-    Result<Forecast> forecast = offramp::forecast(other, traffic.operation);
-    return forecast && forecast->declined.empty() ? std::optional(forecast->time) : std::nullopt;
-  };
-  const auto usual = time_of("", 0);
-  if (!usual) return;
-  AlgorithmChoice choice{traffic.operation.kind,
-                         traffic.operation.ranks,
-                         traffic.operation.bytes,
-                         traffic.calls / static_cast<std::uint64_t>(source_.ranks),
-                         *usual,
-                         {},
-                         *usual};
-  Time least = Time::ps(
-      std::llround(static_cast<double>(usual->count()) / (1 + setting->settings.real("best_margin"))));
-  const auto selections = find_parameter(baseline_.parameters, "collectives")->choices;
-  for (const std::string_view algorithm : parameter->choices) {
-    if (algorithm == "auto" || std::find(selections.begin(), selections.end(), algorithm) != selections.end())
-      continue;
-    std::vector<std::size_t> segments = {0};
-    for (const std::size_t segment : kSegments) {
-      if (is_segmented(algorithm) && traffic.operation.bytes > segment) segments.push_back(segment);
-    }
-    for (const std::size_t segment : segments) {
-      const auto time = time_of(algorithm, segment);
-      if (!time || *time >= least) continue;
-      choice.fastest = least = *time;
-      choice.best = algorithm;
-      choice.segment = segment;
-    }
-  }
-  if (!choice.best.empty()) algorithms_.push_back(choice);
+  const Operation& operation = traffic.operation;
+  const std::string name(to_string(operation.kind));
+  const Result<WorldSetting> setting = world_setting(configuration_, registry_, baseline_, operation.ranks);
+  if (!setting || find_parameter(baseline_.parameters, name) == nullptr) return;
+  const auto found = host::find_fastest(
+      operation.kind, operation.bytes, setting->settings.real("best_margin"),
+      [&](std::string_view algorithm, std::size_t segment, Time) -> std::optional<Time> {
+        WorldSetting other = *setting;
+        if (!algorithm.empty()) other.settings.set(name, {0, std::string(algorithm)});
+        if (segment > 0) other.settings.set("segment", {static_cast<double>(segment), {}});
+        const Result<Forecast> result = forecast(other, operation);
+        return result && result->declined.empty() ? std::optional(result->time) : std::nullopt;
+      });
+  if (!found || found->name.empty()) return;
+  algorithms_.push_back({operation.kind, operation.ranks, operation.bytes,
+                         traffic.calls / static_cast<std::uint64_t>(source_.ranks), found->usual,
+                         std::string(found->name), found->time, found->segment});
 }
 
 void Advisor::find_algorithms() {
