@@ -12,6 +12,8 @@
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include "lib/answers/advice/answer_of.hpp"
@@ -291,6 +293,7 @@ void print_json(const Advisor& advisor, const ReportAnswer& answer, const Json& 
   const Weighing& all = advisor.weighing();
   if (all.sides.tuned) json["host_with_the_fastest_algorithms_ns"] = in_nanoseconds(*all.sides.tuned);
   if (all.sides.threaded) json["host_with_a_progress_thread_ns"] = in_nanoseconds(*all.sides.threaded);
+  if (all.noise) json["noise_of_computing"] = *all.noise;
   if (all.memory) json["ratio_by_memory_of_nodes"] = {all.memory->low, all.memory->high};
   if (all.progressing) json["host_with_progress_ns"] = in_nanoseconds(*all.progressing);
   json["cut_short"] = advisor.cut_short();
@@ -426,6 +429,20 @@ int answer_each(const AdviseOptions& options, const Setup& setup) {
   return code;
 }
 
+/// True if all files are recordings of one program on as many ranks, such as those of record --repeat.
+bool are_repetitions(const std::vector<std::string>& files) {
+  using Command = std::tuple<int, std::string, std::string>;
+  std::set<Command> commands;
+  for (const std::string& file : files) {
+    const auto recording = recording::Recording::open(file);
+    if (!recording) return false;
+    const recording::Description& description = recording->description();
+    std::map<std::string, std::string> facts(description.facts.begin(), description.facts.end());
+    commands.insert({description.ranks, facts["program"], facts["arguments"]});
+  }
+  return commands.size() == 1;
+}
+
 /// Opens the program, or makes it at more ranks, and then sets `scaling`.
 ReplayInput played_of(const AdviseOptions& options, std::optional<scale::Scaling>& scaling) {
   const std::string& file = options.files.front();
@@ -476,7 +493,12 @@ int advise(const AdviseOptions& options) try {
   watch_for_interrupt();
   const ProgressLine progress;
   const Configuration configuration = input.configuration(setup);
-  Advisor advisor(configuration, setup.registry, input.source(), options_for(options, setup, progress));
+  std::vector<ReplayInput> repetitions;
+  Advisor::Options how = options_for(options, setup, progress);
+  for (const std::string& file : options.repetitions)
+    how.repetitions.push_back(
+        repetitions.emplace_back(file, options.partial, ReplayInput::Notes::kKept).source());
+  Advisor advisor(configuration, setup.registry, input.source(), std::move(how));
   advisor.rank_backends();
   check_results(advisor, options.files.front(), options);
   advisor.weigh();
@@ -527,7 +549,7 @@ class AdviseCommand final : public Command {
     app.add_option(
            "files", options_.files,
            "a recording, a trace, a pattern, or a folder of recordings; with several files, one answer "
-           "each; with --ranks, scale them (see offramp scale)")
+           "each, with those of record --repeat one for all; with --ranks, scale them (see offramp scale)")
         ->type_name("FILE|PATTERN")
         ->required();
     app.add_option("--backend", options_.backends,
@@ -576,6 +598,10 @@ class AdviseCommand final : public Command {
     for (const std::string& name : std::exchange(options_.files, {})) {
       std::vector<std::string> inside = recordings_in(name);
       if (inside.empty()) inside = {name};
+      if (inside.size() > 1 && ranks_.empty() && are_repetitions(inside)) {
+        options_.repetitions.assign(inside.begin() + 1, inside.end());
+        inside.resize(1);
+      }
       options_.files.insert(options_.files.end(), inside.begin(), inside.end());
     }
     const bool of_one = options_.json || !options_.routes.empty() || !options_.tuning.empty() ||

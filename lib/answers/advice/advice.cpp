@@ -7,7 +7,9 @@
 // - Certainty: communication over one side takes longer than modelled, and over the other side less, by the
 //   factors of held_out.hpp. What the hardware declines has the baseline's error on both sides. A replay
 //   whose communication takes s times as long has its computing divided by s, and its times multiplied by s.
-//   The answer holds if both ends of the range are on the same side of a gain that is worthwhile.
+//   The noise of recorded computing is the deviation of the ratio over several recordings, or over runs whose
+//   times are drawn from the recorded repetitions of each call. The answer holds if both ends of the range
+//   are on the same side of a gain that is worthwhile.
 // - Influences: replays with one parameter at half and at twice its value. Candidates are parameters whose
 //   value no document states (assumed, inferred, fitted), and those that every side has in some form.
 // - Mix: adds each backend that the nodes hold to the best mix so far, by kind of operation and by size
@@ -24,6 +26,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -56,6 +59,9 @@ constexpr std::size_t kMostTraffic = 4096;  // kinds, sizes, and communicators t
 constexpr std::size_t kMostForecasts = 64;  // the host's most frequent collectives
 constexpr int kLargestForecast = 1024;      // ranks
 constexpr std::size_t kInfluences = 5;
+/// The share of computing that has to be repeated for its noise to be known, and the runs made from it.
+constexpr double kRepeated = 0.5;
+constexpr std::size_t kOtherRuns = 4;
 /// True for parameters that every side of a comparison has in some form.
 bool is_shared(std::string_view parameter) {
   constexpr std::string_view kShared[] = {"latency", "bandwidth", "link", "overhead", "clock", "pcie"};
@@ -204,14 +210,15 @@ std::optional<WorldSetting> Advisor::baseline_with(std::string_view choice, cons
   return std::move(*setting);
 }
 
-std::optional<Time> Advisor::end_of(const WorldSetting& setting, double communication) {
+std::optional<Time> Advisor::end_of(const WorldSetting& setting, double communication,
+                                    const ReplaySource* run) {
   ReplayOptions how = options_.replay;
   if (has_computing_) {
     how.compute.kind = Compute::Mode::kFactor;
     how.compute.factor = how.compute.blocked = how.compute.native = 1 / communication;
   }
   how.compare_undisturbed = false;
-  Result<ReplayResult> result = replay(setting, source_, how);
+  Result<ReplayResult> result = replay(setting, run == nullptr ? source_ : *run, how);
   if (!result || result->stopped) return std::nullopt;
   return Time::ps(std::llround(static_cast<double>(result->modelled_time.count()) * communication));
 }
@@ -408,18 +415,73 @@ void Advisor::find_range(const WorldSetting& side, std::string_view hardware, do
   const auto middle = all.kind == AnswerKind::kAlgorithm ? free
                       : all.kind == AnswerKind::kMix     ? all.sides.mix
                                                          : all.sides.hardware;
-  std::vector<double> ratios = {ratio_of(*middle, all.reference)};
-  for (const int sign : {-1, 1}) {
-    if (!may_go_on("the models' errors")) return;
-    const double of_host = error.host_factor(sign);
-    const auto end = end_of(side, share * error.hardware_factor(sign) + (1 - share) * of_host);
-    const auto against = end_of(*host, of_host);
-    if (!end || !against) return;
-    ratios.push_back(ratio_of(*end, *against));
-  }
-  all.range = RatioRange{std::ranges::min(ratios), std::ranges::max(ratios)};
+  const double now = ratio_of(*middle, all.reference);
+  all.range = range_of_errors(side, *host, now, error, share);
+  if (!all.range) return;
+  add_noise(*all.range, side, *host, now);
   const bool is_saving = saves_time(all.kind);
   all.holds = all.range->agrees(is_saving) && (!all.memory || all.memory->agrees(is_saving));
+}
+
+std::optional<RatioRange> Advisor::range_of_errors(const WorldSetting& side, const WorldSetting& host,
+                                                   double now, const RatioError& error, double share) {
+  RatioRange range{now, now};
+  for (const int sign : {-1, 1}) {
+    if (!may_go_on("the models' errors")) return std::nullopt;
+    const double of_host = error.host_factor(sign);
+    const auto end = end_of(side, share * error.hardware_factor(sign) + (1 - share) * of_host);
+    const auto against = end_of(host, of_host);
+    if (!end || !against) return std::nullopt;
+    range.low = std::min(range.low, ratio_of(*end, *against));
+    range.high = std::max(range.high, ratio_of(*end, *against));
+  }
+  return range;
+}
+
+/// Errors of the models and of the recorded computing are independent, so the logarithms of their factors add
+/// as squares. The middle is the mean of several recordings, or the recorded run.
+void Advisor::add_noise(RatioRange& range, const WorldSetting& side, const WorldSetting& host, double now) {
+  if (!has_computing_) return;
+  std::vector<ReplaySource> runs = options_.repetitions;
+  const bool is_recorded = !runs.empty();
+  if (!is_recorded) {
+    if (!repetition_) repetition_ = computing_repetition(source_);
+    weighing_.is_noise_unknown = repetition_->repeated < kRepeated;
+    if (weighing_.is_noise_unknown || !repetition_->varies) return;
+    for (std::size_t run = 1; run <= kOtherRuns; ++run) runs.push_back(another_run(source_, run));
+  }
+  std::vector<double> logarithms;
+  if (is_recorded) logarithms.push_back(std::log(now));
+  for (const ReplaySource& run : runs) {
+    if (!may_go_on("the noise of computing")) return;
+    const auto end = end_of(side, 1, &run);
+    const auto against = end_of(host, 1, &run);
+    if (end && against) logarithms.push_back(std::log(ratio_of(*end, *against)));
+  }
+  const auto count = static_cast<double>(logarithms.size());
+  if (count < 2) return;
+  const double mean = std::accumulate(logarithms.begin(), logarithms.end(), 0.0) / count;
+  double squares = 0;
+  for (const double one : logarithms) squares += (one - mean) * (one - mean);
+  const double deviation = std::sqrt(squares / (count - 1) / (is_recorded ? count : 1));
+  const double noise = student_at_nine_tenths(logarithms.size()) * deviation;
+  const double middle = is_recorded ? std::exp(mean) : now;
+  range.low = middle * std::exp(-std::hypot(std::log(now / range.low), noise));
+  range.high = middle * std::exp(std::hypot(std::log(range.high / now), noise));
+  weighing_.noise = std::expm1(noise);
+}
+
+std::optional<RatioRange> Advisor::range_of(const Candidate& candidate) {
+  const RatioError error = error_of(candidate.backend);
+  const Result<WorldSetting> side = setting_of(*candidate.description);
+  const Result<WorldSetting> host = setting_of(baseline_);
+  if (!candidate.counts() || baseline() == nullptr || !error.is_known() || !side || !host)
+    return std::nullopt;
+  const double now = ratio_of(candidate.fair().end(), baseline()->end());
+  auto range = range_of_errors(*side, *host, now, error,
+                               CarriedTime{candidate.fair().result->total().times}.share().value_or(1));
+  if (range) add_noise(*range, *side, *host, now);
+  return range;
 }
 
 /// The error of a candidate over the baseline, in the class of the operations that its own model carries.

@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/answers/advice/computing_noise.hpp"
 #include "lib/answers/advice/held_out.hpp"
 #include "lib/answers/replay/free_communication.hpp"
 #include "lib/answers/replay/replay.hpp"
@@ -116,7 +117,12 @@ struct Weighing {
   /// The baseline with a NIC that makes progress by itself. `nullopt` if its NIC already does.
   std::optional<Time> progressing;
   /// The recommended side, or the best hardware, over the reference, with the models' errors.
+  /// It includes the noise of recorded computing.
   std::optional<RatioRange> range = {};
+  /// Nine tenths of the ratios of other runs are within this share of it. `nullopt`: nothing varies, or it is
+  /// not known.
+  std::optional<double> noise = {};
+  bool is_noise_unknown = false;  // computing was recorded, and too little of it is repeated
   /// That ratio with the slowest and the fastest node memory of the baseline's class. `nullopt` if the
   /// user set the memory, no rank shares a node, or time ran out.
   std::optional<RatioRange> memory = {};
@@ -186,6 +192,8 @@ class Advisor {
   struct Options {
     ReplayOptions replay;  // the advisor uses its compute and partial, and sets the rest
     std::vector<const BackendDescription*> backends;  // must include the baseline
+    /// Further recordings of the same program, for the noise of its computing.
+    std::vector<ReplaySource> repetitions = {};
     Clock::time_point until = Clock::time_point::max();
     /// Called before each replay, with its purpose. False: no further replays.
     std::function<bool(const std::string& what)> progress;
@@ -211,6 +219,10 @@ class Advisor {
   void find_influences();
   /// The baseline with its fastest algorithms. `nullopt` if it has them, or for too many ranks.
   [[nodiscard]] std::optional<Time> end_of_tuned();
+
+  /// The ratio of a candidate to the baseline at equal link rates, with the errors of both models and the
+  /// noise of computing. `nullopt`: not known, or no time.
+  [[nodiscard]] std::optional<RatioRange> range_of(const Candidate& candidate);
 
   /// Candidates that count, the fastest at equal link rates first; then the others.
   [[nodiscard]] const std::vector<Candidate>& candidates() const { return candidates_; }
@@ -254,8 +266,10 @@ class Advisor {
   bool try_backend(const BackendDescription& backend, Clock::time_point until);
   bool compare_carried(Candidate& candidate, const WorldSetting& setting);
   bool equalize_link(const BackendDescription& backend, std::int64_t wanted);
-  /// communication: factor by which it takes longer than modelled.
-  std::optional<Time> end_of(const WorldSetting& setting, double communication = 1);
+  /// communication: factor by which it takes longer than modelled. run: of the program, null: the recorded
+  /// one.
+  std::optional<Time> end_of(const WorldSetting& setting, double communication = 1,
+                             const ReplaySource* run = nullptr);
   std::optional<Time> end_of(const Configuration& configuration, const BackendDescription& backend);
   /// At equal link rates.
   [[nodiscard]] Result<WorldSetting> setting_of(const BackendDescription& backend) const;
@@ -264,6 +278,10 @@ class Advisor {
   void find_memory_range(const WorldSetting& side);
   [[nodiscard]] RatioError error_of(std::string_view hardware) const;
   void find_range(const WorldSetting& side, std::string_view hardware, double share = 1);
+  /// now: the ratio of the two sides. share: see find_range().
+  [[nodiscard]] std::optional<RatioRange> range_of_errors(const WorldSetting& side, const WorldSetting& host,
+                                                          double now, const RatioError& error, double share);
+  void add_noise(RatioRange& range, const WorldSetting& side, const WorldSetting& host, double now);
   void weigh_mix(const WorldSetting& mixed);
   std::optional<double> ratio_with(const WorldSetting& best, const WorldSetting& host,
                                    const Parameter& parameter, bool of_host, double value);
@@ -291,6 +309,7 @@ class Advisor {
   std::size_t tried_ = 0;
   std::optional<Mix> mix_;
   bool knows_mix_ = false;
+  std::optional<ComputingRepetition> repetition_;
   bool has_sought_algorithms_ = false;
   bool knows_algorithms_ = false;
   std::vector<AlgorithmChoice> algorithms_;
