@@ -22,13 +22,7 @@
 //                       Rabenseifner, "Optimization of Collective Reduction Operations", ICCS 2004.
 //                       Commutative; at least one element per position. Ranks beyond a power of two combine
 //                       halves with a neighbour, and receive the whole result at the end. Memory: one.
-//   knomial             of [ucc]'s tl/ucp instead: log4(p) rounds in which groups of four exchange the whole
-//                       vector; the last group has two if that is what is left. Any number of ranks, as in
-//                       recursive_doubling. Operands in order. Memory: three.
 //   han                 in han.cpp.
-#include <algorithm>
-#include <array>
-
 #include "backends/host/collectives.hpp"
 #include "backends/host/pieces.hpp"
 
@@ -111,52 +105,6 @@ Task<Outcome> allreduce_rabenseifner(AlgorithmCall call) {
   co_return outcome;
 }
 
-/// Groups of up to kRadix positions exchange their sums. All ranks combine them from the last one down.
-Task<Outcome> allreduce_k_nomial(AlgorithmCall call) {
-  constexpr int kRadix = 4;
-  Team& team = call.team;
-  const Positions positions(call.size());
-  const int rank = call.rank();
-  Outcome outcome = Outcome::kOk;
-  if (positions.is_folded(rank)) {
-    note(outcome, co_await team.send(rank - 1, call.buffers.send));
-    note(outcome, co_await team.receive(rank - 1, call.buffers.receive));
-    co_return outcome;
-  }
-  std::array<MutableBytes, kRadix> sums = {call.buffers.receive};  // this rank's first, at first
-  for (int i = 1; i < std::clamp(positions.count(), 2, kRadix); ++i)
-    sums[static_cast<std::size_t>(i)] = team.scratch(call.buffers.send.size());
-  local_copy(team, call.costs(), call.buffers.send, sums[0]);
-  if (positions.is_paired(rank)) {
-    note(outcome, co_await team.receive(rank + 1, sums[1]));
-    local_combine(team, call.costs(), sums[0], sums[1]);
-    std::swap(sums[0], sums[1]);
-  }
-  const int position = positions.position_of(rank);
-  PooledVector<Team::Pending> messages;
-  for (int mask = 1, radix = 0; mask < positions.count(); mask *= radix) {
-    radix = std::min(kRadix, positions.count() / mask);
-    const int place = position / mask % radix;
-    std::swap(sums[0], sums[static_cast<std::size_t>(place)]);
-    for (const bool sends : {false, true}) {
-      for (int i = 0; i < radix; ++i) {
-        if (i == place) continue;
-        const int peer = positions.rank(position + (i - place) * mask);
-        messages.push_back(sends ? team.send(peer, sums[static_cast<std::size_t>(place)])
-                                 : team.receive(peer, sums[static_cast<std::size_t>(i)]));
-      }
-    }
-    for (const Team::Pending& one : messages) note(outcome, co_await one);
-    messages.clear();
-    const auto last = static_cast<std::size_t>(radix - 1);
-    for (std::size_t i = last; i-- > 0;) local_combine(team, call.costs(), sums[i], sums[last]);
-    std::swap(sums[0], sums[last]);
-  }
-  local_copy(team, call.costs(), sums[0], call.buffers.receive);
-  if (positions.is_paired(rank)) note(outcome, co_await team.send(rank + 1, sums[0]));
-  co_return outcome;
-}
-
 constexpr Algorithm kAllreduceAlgorithms[] = {
     {"basic_linear", allreduce_linear},
     {"nonoverlapping", allreduce_nonoverlapping},
@@ -165,7 +113,6 @@ constexpr Algorithm kAllreduceAlgorithms[] = {
     {"segmented_ring", allreduce_segmented_ring, "recursive_doubling", true, Ranks::kAny,
      Elements::kOnePerRank},
     {"rabenseifner", allreduce_rabenseifner, "basic_linear", true, Ranks::kAny, Elements::kOnePerPowerOfTwo},
-    {"knomial", allreduce_k_nomial, {}, false, Ranks::kAny, Elements::kAny, Nodes::kAny, false},
     {"han", allreduce_han, kByOpenMpi, true, Ranks::kAny, Elements::kAny, Nodes::kSeveral},
     {kByNodes, allreduce_by_nodes, kByOpenMpi, true, Ranks::kAny, Elements::kAny, Nodes::kSeveral},
 };

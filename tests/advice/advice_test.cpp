@@ -7,12 +7,14 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "lib/answers/advice/answer_of.hpp"
+#include "lib/answers/advice/computing_noise.hpp"
 #include "lib/answers/advice/held_out.hpp"
 #include "lib/answers/advice/rank_curve.hpp"
 #include "lib/answers/advice/tuned_rules.hpp"
@@ -610,34 +612,30 @@ std::vector<test::Tape> noisy_solver(int ranks, std::uint64_t seed) {
 
 TEST(TheNoiseOfComputing, IsKnownWhereCallsAreRepeated) {
   const std::vector<test::Tape> tapes = noisy_solver(4, 1);
-  const ComputingRepetition noisy = computing_repetition(test::source_of(tapes));
-  EXPECT_GT(noisy.repeated, 0.9);
-  EXPECT_TRUE(noisy.varies);
-  const std::vector<test::Tape> even = solver(4);
-  EXPECT_FALSE(computing_repetition(test::source_of(even)).varies);
+  const auto noisy = computing_noise(test::source_of(tapes), {});
+  ASSERT_TRUE(noisy);
+  EXPECT_EQ(noisy->mean, 1);
+  // 40 times of 5 to 25 us, evenly distributed: 15 us on average with a deviation of 5.8 us.
+  EXPECT_NEAR(noisy->share, 1.645 * 5.8 / 15 / std::sqrt(40), 0.02);
+  const std::vector<test::Tape> even = sums(4, 20'000);
+  EXPECT_EQ(computing_noise(test::source_of(even), {})->share, 0);
   std::vector<test::Tape> once(2);
   for (test::Tape& tape : once) {
     tape.compute(50'000);
     tape.add(tape.collective(sum_over(2)));
   }
-  EXPECT_EQ(computing_repetition(test::source_of(once)).repeated, 0);
+  EXPECT_FALSE(computing_noise(test::source_of(once), {})) << "no call is repeated";
 }
 
-TEST(AnotherRun, HasTheTimesOfTheSameRankAndCallInAnotherOrder) {
-  const std::vector<test::Tape> tapes = noisy_solver(2, 1);
-  const ReplaySource source = test::source_of(tapes);
-  const auto times_of = [](const ReplaySource& run) {
-    std::vector<std::uint64_t> times;
-    const auto reader = run.read(1);
-    for (recording::Event event; reader->next(event);) times.push_back(reader->times().computing);
-    return times;
-  };
-  const std::vector<std::uint64_t> recorded = times_of(source);
-  const std::vector<std::uint64_t> drawn = times_of(another_run(source, 1));
-  EXPECT_EQ(drawn, times_of(another_run(source, 1)));
-  EXPECT_NE(drawn, times_of(another_run(source, 2)));
-  EXPECT_NE(drawn, recorded);
-  for (const std::uint64_t time : drawn) EXPECT_THAT(recorded, testing::Contains(time));
+TEST(TheNoiseOfComputing, OfSeveralRecordingsIsThatOfTheirMean) {
+  const std::vector<test::Tape> first = sums(2, 10'000);
+  const std::vector<test::Tape> second = sums(2, 11'000);
+  const std::vector<test::Tape> third = sums(2, 12'000);
+  const auto noise =
+      computing_noise(test::source_of(first), {test::source_of(second), test::source_of(third)});
+  ASSERT_TRUE(noise);
+  EXPECT_NEAR(noise->mean, 1.1, 1e-9);
+  EXPECT_NEAR(noise->share, 2.92 * 0.1 / std::sqrt(3) / 1.1, 1e-9);
 }
 
 class AnAnswerAboutARun : public testing::Test {

@@ -13,7 +13,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "lib/answers/advice/answer_of.hpp"
@@ -431,14 +430,14 @@ int answer_each(const AdviseOptions& options, const Setup& setup) {
 
 /// True if all files are recordings of one program on as many ranks, such as those of record --repeat.
 bool are_repetitions(const std::vector<std::string>& files) {
-  using Command = std::tuple<int, std::string, std::string>;
-  std::set<Command> commands;
+  std::set<std::string> commands;
   for (const std::string& file : files) {
     const auto recording = recording::Recording::open(file);
     if (!recording) return false;
-    const recording::Description& description = recording->description();
-    std::map<std::string, std::string> facts(description.facts.begin(), description.facts.end());
-    commands.insert({description.ranks, facts["program"], facts["arguments"]});
+    std::string command = std::to_string(recording->description().ranks);
+    for (const auto& [key, value] : recording->description().facts)
+      if (key == "program" || key == "arguments") command += '\n' + value;
+    commands.insert(command);
   }
   return commands.size() == 1;
 }

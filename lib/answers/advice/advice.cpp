@@ -7,9 +7,8 @@
 // - Certainty: communication over one side takes longer than modelled, and over the other side less, by the
 //   factors of held_out.hpp. What the hardware declines has the baseline's error on both sides. A replay
 //   whose communication takes s times as long has its computing divided by s, and its times multiplied by s.
-//   The noise of recorded computing is the deviation of the ratio over several recordings, or over runs whose
-//   times are drawn from the recorded repetitions of each call. The answer holds if both ends of the range
-//   are on the same side of a gain that is worthwhile.
+//   The range includes the noise of recorded computing (computing_noise.hpp). The answer holds if both ends
+//   of the range are on the same side of a gain that is worthwhile.
 // - Influences: replays with one parameter at half and at twice its value. Candidates are parameters whose
 //   value no document states (assumed, inferred, fitted), and those that every side has in some form.
 // - Mix: adds each backend that the nodes hold to the best mix so far, by kind of operation and by size
@@ -26,11 +25,11 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <tuple>
 #include <utility>
 
 #include "backends/host/fastest.hpp"
+#include "lib/answers/advice/computing_noise.hpp"
 #include "lib/answers/replay/forecast.hpp"
 #include "lib/answers/replay/free_communication.hpp"
 #include "lib/base/text_format.hpp"
@@ -59,9 +58,6 @@ constexpr std::size_t kMostTraffic = 4096;  // kinds, sizes, and communicators t
 constexpr std::size_t kMostForecasts = 64;  // the host's most frequent collectives
 constexpr int kLargestForecast = 1024;      // ranks
 constexpr std::size_t kInfluences = 5;
-/// The share of computing that has to be repeated for its noise to be known, and the runs made from it.
-constexpr double kRepeated = 0.5;
-constexpr std::size_t kOtherRuns = 4;
 /// True for parameters that every side of a comparison has in some form.
 bool is_shared(std::string_view parameter) {
   constexpr std::string_view kShared[] = {"latency", "bandwidth", "link", "overhead", "clock", "pcie"};
@@ -210,15 +206,14 @@ std::optional<WorldSetting> Advisor::baseline_with(std::string_view choice, cons
   return std::move(*setting);
 }
 
-std::optional<Time> Advisor::end_of(const WorldSetting& setting, double communication,
-                                    const ReplaySource* run) {
+std::optional<Time> Advisor::end_of(const WorldSetting& setting, double communication) {
   ReplayOptions how = options_.replay;
   if (has_computing_) {
     how.compute.kind = Compute::Mode::kFactor;
     how.compute.factor = how.compute.blocked = how.compute.native = 1 / communication;
   }
   how.compare_undisturbed = false;
-  Result<ReplayResult> result = replay(setting, run == nullptr ? source_ : *run, how);
+  Result<ReplayResult> result = replay(setting, source_, how);
   if (!result || result->stopped) return std::nullopt;
   return Time::ps(std::llround(static_cast<double>(result->modelled_time.count()) * communication));
 }
@@ -439,36 +434,27 @@ std::optional<RatioRange> Advisor::range_of_errors(const WorldSetting& side, con
 }
 
 /// Errors of the models and of the recorded computing are independent, so the logarithms of their factors add
-/// as squares. The middle is the mean of several recordings, or the recorded run.
+/// as squares.
 void Advisor::add_noise(RatioRange& range, const WorldSetting& side, const WorldSetting& host, double now) {
   if (!has_computing_) return;
-  std::vector<ReplaySource> runs = options_.repetitions;
-  const bool is_recorded = !runs.empty();
-  if (!is_recorded) {
-    if (!repetition_) repetition_ = computing_repetition(source_);
-    weighing_.is_noise_unknown = repetition_->repeated < kRepeated;
-    if (weighing_.is_noise_unknown || !repetition_->varies) return;
-    for (std::size_t run = 1; run <= kOtherRuns; ++run) runs.push_back(another_run(source_, run));
-  }
-  std::vector<double> logarithms;
-  if (is_recorded) logarithms.push_back(std::log(now));
-  for (const ReplaySource& run : runs) {
+  const auto noise = computing_noise(source_, options_.repetitions);
+  weighing_.is_noise_unknown = !noise;
+  if (!noise || (noise->share == 0 && noise->mean == 1)) return;
+  double sum = 0;  // of the logarithms of the ratios with less and with more computing
+  double difference = 0;
+  for (const int sign : {-1, 1}) {
     if (!may_go_on("the noise of computing")) return;
-    const auto end = end_of(side, 1, &run);
-    const auto against = end_of(host, 1, &run);
-    if (end && against) logarithms.push_back(std::log(ratio_of(*end, *against)));
+    const double communication = std::pow(1 + noise->share, sign) / noise->mean;
+    const auto end = end_of(side, communication);
+    const auto against = end_of(host, communication);
+    if (!end || !against) return;
+    const double logarithm = std::log(ratio_of(*end, *against));
+    sum += logarithm;
+    difference += sign * logarithm;
   }
-  const auto count = static_cast<double>(logarithms.size());
-  if (count < 2) return;
-  const double mean = std::accumulate(logarithms.begin(), logarithms.end(), 0.0) / count;
-  double squares = 0;
-  for (const double one : logarithms) squares += (one - mean) * (one - mean);
-  const double deviation = std::sqrt(squares / (count - 1) / (is_recorded ? count : 1));
-  const double noise = student_at_nine_tenths(logarithms.size()) * deviation;
-  const double middle = is_recorded ? std::exp(mean) : now;
-  range.low = middle * std::exp(-std::hypot(std::log(now / range.low), noise));
-  range.high = middle * std::exp(std::hypot(std::log(range.high / now), noise));
-  weighing_.noise = std::expm1(noise);
+  range.low = std::exp(sum / 2 - std::hypot(std::log(now / range.low), difference / 2));
+  range.high = std::exp(sum / 2 + std::hypot(std::log(range.high / now), difference / 2));
+  weighing_.noise = std::expm1(std::abs(difference) / 2);
 }
 
 std::optional<RatioRange> Advisor::range_of(const Candidate& candidate) {

@@ -23,7 +23,6 @@
 #include <utility>
 #include <vector>
 
-#include "lib/answers/advice/computing_noise.hpp"
 #include "lib/answers/advice/held_out.hpp"
 #include "lib/answers/replay/free_communication.hpp"
 #include "lib/answers/replay/replay.hpp"
@@ -266,10 +265,8 @@ class Advisor {
   bool try_backend(const BackendDescription& backend, Clock::time_point until);
   bool compare_carried(Candidate& candidate, const WorldSetting& setting);
   bool equalize_link(const BackendDescription& backend, std::int64_t wanted);
-  /// communication: factor by which it takes longer than modelled. run: of the program, null: the recorded
-  /// one.
-  std::optional<Time> end_of(const WorldSetting& setting, double communication = 1,
-                             const ReplaySource* run = nullptr);
+  /// communication: factor by which it takes longer than modelled.
+  std::optional<Time> end_of(const WorldSetting& setting, double communication = 1);
   std::optional<Time> end_of(const Configuration& configuration, const BackendDescription& backend);
   /// At equal link rates.
   [[nodiscard]] Result<WorldSetting> setting_of(const BackendDescription& backend) const;
@@ -309,7 +306,6 @@ class Advisor {
   std::size_t tried_ = 0;
   std::optional<Mix> mix_;
   bool knows_mix_ = false;
-  std::optional<ComputingRepetition> repetition_;
   bool has_sought_algorithms_ = false;
   bool knows_algorithms_ = false;
   std::vector<AlgorithmChoice> algorithms_;

@@ -1,30 +1,26 @@
-// The noise of recorded computing: how much it varies where a rank repeats a call, and other runs of the
-// program that differ by as much.
+// The noise of recorded computing: by how much the computing of another run may differ.
 //
-// A repetition is the time before a call of one size at one call site of a rank, after a call at the same
-// site as before. Its times are assumed to be independent of each other, so what changes the whole run (the
-// clock of a processor, a neighbour on the node) shows only in several recordings.
+// Several recordings show it directly. Of one recording, the repetitions of each call show it: the times
+// before calls of similar size at one call site, after a call at the same site as before. They are assumed to
+// be independent of each other, so what changes the whole run (the clock of a processor, a neighbour on the
+// node) shows only in several recordings.
 #pragma once
 
-#include <cstdint>
+#include <optional>
+#include <vector>
 
 #include "lib/answers/replay/replay.hpp"
 
 namespace offramp {
 
-struct ComputingRepetition {
-  double repeated = 0;  // the share of the time in calls that their rank repeats three times or more
-  bool varies = false;  // some of those times differ
+/// Of the rank that computes longest.
+struct ComputingNoise {
+  double mean = 1;   // of all recordings, over the first one
+  double share = 0;  // the mean lies within this share of it, or for one recording another run: at 90 %
 };
-/// Reads all events of the program.
-ComputingRepetition computing_repetition(const ReplaySource& source);
-
-/// The program with the time before each call taken from any of the call's repetitions. run: a number of that
-/// run. The source's readers must outlive it.
-ReplaySource another_run(const ReplaySource& source, std::uint64_t run);
-
-/// Nine tenths of the means of so many values lie within so many of their own standard deviations: Student's
-/// t at 95 %.
-double student_at_nine_tenths(std::size_t values);
+/// Reads all events. repetitions: further recordings of the program. `nullopt`: there are none, and ranks
+/// repeat less than half of the computing three times.
+std::optional<ComputingNoise> computing_noise(const ReplaySource& source,
+                                              const std::vector<ReplaySource>& repetitions);
 
 }  // namespace offramp

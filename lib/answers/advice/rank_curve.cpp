@@ -94,26 +94,15 @@ bool RankCurve::add(const ReplaySource& source) {
 }
 
 void RankCurve::find_ranges() {
-  if (cut_short_ || sources_.empty()) return;
-  std::vector<std::pair<double, const BackendDescription*>> by_gain;
-  for (const BackendDescription* backend : options_.backends) {
-    const auto last = points_.back().ratio(backend->name);
-    if (has_error_bounds(backend->name) && !is_baseline(backend->name))
-      by_gain.emplace_back(last.value_or(1), backend);
-  }
-  std::ranges::sort(by_gain);
-  for (const auto& [gain, backend] : by_gain) {
-    for (CurvePoint& point : points_) {
-      if (!point.ratio(backend->name)) continue;
-      Advisor::Options options = options_;
-      std::erase_if(options.backends, [&, hardware = backend](const BackendDescription* one) {
-        return one != hardware && !is_baseline(one->name);
-      });
-      Advisor advisor(configuration_, registry_, sources_.at(point.ranks), std::move(options));
-      advisor.rank_backends();
-      const Candidate* const hardware = advisor.best_hardware();
-      const auto range = hardware == nullptr ? std::nullopt : advisor.range_of(*hardware);
-      if (range) point.ranges[std::string(backend->name)] = *range;
+  Advisor::Options options = options_;
+  std::erase_if(options.backends, [](const BackendDescription* one) { return !has_error_bounds(one->name); });
+  for (CurvePoint& point : points_) {
+    if (point.cells.empty() || cut_short_ || options.backends.size() < 2) continue;
+    Advisor advisor(configuration_, registry_, sources_.at(point.ranks), options);
+    advisor.rank_backends();
+    for (const Candidate& one : advisor.candidates()) {
+      const auto range = is_baseline(one.backend) ? std::nullopt : advisor.range_of(one);
+      if (range) point.ranges[one.backend] = *range;
     }
   }
 }
@@ -293,7 +282,7 @@ ReportAnswer answer_of(const RankCurve& curve, const std::string& program) {
     if (ranges.empty() && !thresholds.empty())
       sure.push_back(fmt::format("{} {}", backend->name, thresholds));
     if (!ranges.empty() && !thresholds_of(curve, backend->name))
-      sure.push_back(fmt::format("{}: not known", backend->name));
+      sure.push_back(fmt::format("the error of {} is not known", backend->name));
   }
   const int last = closest->point->ranks;
   answer.answer = paying.empty()

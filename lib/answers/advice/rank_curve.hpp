@@ -42,8 +42,8 @@ class RankCurve {
   /// Replays the program over each backend. False if the time limit or the user ended it; results so far are
   /// kept.
   bool add(const ReplaySource& source);
-  /// Finds the ranges of all points, for the hardware that gains most first. The programs of all sources must
-  /// still exist. Without time, ranges are missing.
+  /// Finds the ranges of all points. The programs of all sources must still exist. Without time, ranges are
+  /// missing.
   void find_ranges();
   /// Adds a point at which the program does not exist.
   void refuse(int ranks, std::string why);

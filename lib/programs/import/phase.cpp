@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "lib/base/text_format.hpp"
-#include "lib/programs/recording/forwarding_reader.hpp"
 #include "offramp/model/message.hpp"
 
 namespace offramp::trace {
@@ -256,14 +255,11 @@ class Survey {
 
 // --- the part ---
 
-class PhaseReader final : public recording::ForwardingReader {
+class PhaseReader final : public Reader {
  public:
   PhaseReader(std::unique_ptr<Reader> inner, int rank, const std::string& phase,
               std::shared_ptr<const PartCommunicators> communicators)
-      : ForwardingReader(std::move(inner)),
-        rank_(rank),
-        within_(phase),
-        communicators_(std::move(communicators)) {}
+      : inner_(std::move(inner)), rank_(rank), within_(phase), communicators_(std::move(communicators)) {}
 
   bool next(Event& event) override {
     while (inner_->next(event)) {
@@ -283,12 +279,22 @@ class PhaseReader final : public recording::ForwardingReader {
   [[nodiscard]] recording::Times times() const override {
     return is_before_ ? recording::Times() : inner_->times();
   }
+  [[nodiscard]] std::span<const std::uint64_t> list(std::uint32_t number) const override {
+    return inner_->list(number);
+  }
+  [[nodiscard]] std::optional<recording::Match> match() override { return inner_->match(); }
+  [[nodiscard]] std::span<const std::uint32_t> choice() const override { return inner_->choice(); }
   void on_completed(std::uint64_t number) override { inner_->on_completed(number + skipped_); }
   [[nodiscard]] std::uint64_t polls() const override { return is_before_ ? 0 : inner_->polls(); }
   [[nodiscard]] recording::Gaps gaps() const override {
     return is_before_ ? recording::Gaps() : inner_->gaps();
   }
-  [[nodiscard]] bool waits_for_open() const override { return false; }  // other requests are left out
+  [[nodiscard]] bool has_threads() const override { return inner_->has_threads(); }
+  [[nodiscard]] std::uint32_t thread() const override { return inner_->thread(); }
+  [[nodiscard]] std::string_view call(std::uint16_t number) const override { return inner_->call(number); }
+  [[nodiscard]] std::string_view site(std::uint32_t number) const override { return inner_->site(number); }
+  [[nodiscard]] std::string_view cut() const override { return inner_->cut(); }
+  [[nodiscard]] const std::string& error() const override { return inner_->error(); }
 
  private:
   bool is_kept_phase(Event& event) {
@@ -323,6 +329,7 @@ class PhaseReader final : public recording::ForwardingReader {
     return is_kept;
   }
 
+  std::unique_ptr<Reader> inner_;
   int rank_;
   PhaseTracker within_;
   std::shared_ptr<const PartCommunicators> communicators_;
