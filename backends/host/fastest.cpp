@@ -44,6 +44,7 @@ std::optional<FastestAlgorithm> find_fastest(OperationKind kind, std::size_t byt
     best = {algorithm, segment, *usual, *time};
   };
   for (const Algorithm& algorithm : collective_kind(kind).algorithms) {
+    if (!algorithm.is_common) continue;
     attempt(algorithm.name, 0);
     for (const std::size_t segment : kSegments) {
       if (is_segmented(kind, algorithm.name) && bytes > segment) attempt(algorithm.name, segment);

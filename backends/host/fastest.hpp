@@ -26,7 +26,7 @@ struct FastestAlgorithm {
 /// A trial may stop at `least`. `nullopt`: no result.
 using AlgorithmTrial =
     std::function<std::optional<Time>(std::string_view algorithm, std::size_t segment, Time least)>;
-/// Tries the algorithms of the catalogue; trees and pipelines of long messages also with segments. An
+/// Tries the common algorithms of the catalogue; trees and pipelines of long messages also with segments. An
 /// algorithm has to be faster than the usual one by `margin`. `nullopt` without a time of the usual one.
 std::optional<FastestAlgorithm> find_fastest(OperationKind kind, std::size_t bytes, double margin,
                                              const AlgorithmTrial& time_of);

@@ -6,7 +6,8 @@
 //   root to each node in turn.
 // - hcoll: inferred, as HCOLL's code is not published. Its successor [ucc] works by levels up to 4 KiB
 //   (cl/hier), and beyond that and between the leaders by trees, scatters, and exchanges of radix 4 (tl/ucp;
-//   both read in code). Scatters and exchanges have radix 2 here: more rounds of fewer messages.
+//   both read in code). Here scatters have radix 2, and so have exchanges if ranks or leaders are no power of
+//   two.
 //
 // What a table leaves open is chosen by MPICH's rules for node-wise, else by Open MPI's. Reductions that do
 // not commute are in no table.
@@ -61,18 +62,13 @@ Decision decide_as_acoll(const Operation& operation, std::size_t bytes, std::siz
 Decision decide_as_hcoll(const Operation& operation, std::size_t bytes, std::size_t /*elements*/,
                          Nodes nodes) {
   using enum OperationKind;
-  static constexpr SizeRule kRules[] = {{kBcast, Nodes::kEqual, 4 * kKi, kByNodes},
-                                        {kBcast, Nodes::kAny, 32 * kKi, "knomial"},
-                                        {kBcast, Nodes::kAny, kAnySize, "scatter_allgather"},
-                                        {kReduce, Nodes::kEqual, 4 * kKi, kByNodes},
-                                        {kReduce, Nodes::kAny, 32 * kKi, "binomial"},
-                                        {kReduce, Nodes::kAny, kAnySize, "rabenseifner"},
-                                        {kAllreduce, Nodes::kSeveral, 4 * kKi, kByNodes},
-                                        {kAllreduce, Nodes::kAny, 4 * kKi, "recursive_doubling"},
-                                        {kAllreduce, Nodes::kAny, kAnySize, "rabenseifner"},
-                                        {kAlltoall, Nodes::kAny, 128, "modified_bruck"},
-                                        {kAlltoall, Nodes::kAny, kAnySize, "pairwise"},
-                                        {kBarrier, Nodes::kSeveral, kAnySize, "han"}};
+  static constexpr SizeRule kRules[] = {
+      {kBcast, Nodes::kEqual, 4 * kKi, kByNodes},           {kBcast, Nodes::kAny, 32 * kKi, "knomial"},
+      {kBcast, Nodes::kAny, kAnySize, "scatter_allgather"}, {kReduce, Nodes::kEqual, 4 * kKi, kByNodes},
+      {kReduce, Nodes::kAny, 32 * kKi, "binomial"},         {kReduce, Nodes::kAny, kAnySize, "rabenseifner"},
+      {kAllreduce, Nodes::kSeveral, 4 * kKi, kByNodes},     {kAllreduce, Nodes::kAny, 4 * kKi, "knomial"},
+      {kAllreduce, Nodes::kAny, kAnySize, "rabenseifner"},  {kAlltoall, Nodes::kAny, 128, "modified_bruck"},
+      {kAlltoall, Nodes::kAny, kAnySize, "pairwise"},       {kBarrier, Nodes::kSeveral, kAnySize, "han"}};
   return by_table(kRules, operation, bytes, nodes);
 }
 
