@@ -63,6 +63,7 @@ struct Algorithm {
   Ranks ranks = Ranks::kAny;
   Elements elements = Elements::kAny;
   Nodes nodes = Nodes::kAny;
+  bool is_common = true;  // Open MPI or MPICH choose it, so advice may recommend it
 };
 
 /// Applies below these numbers of ranks and bytes; the first match wins.

@@ -22,7 +22,14 @@
 //                       Rabenseifner, "Optimization of Collective Reduction Operations", ICCS 2004.
 //                       Commutative; at least one element per position. Ranks beyond a power of two combine
 //                       halves with a neighbour, and receive the whole result at the end. Memory: one.
+//   knomial             [ucc]'s tl/ucp: log4(p) rounds in which groups of four exchange the whole vector; the
+//   last
+//                       group has two if that is what is left. For a power of two, else recursive_doubling.
+//                       Operands in order. Memory: three.
 //   han                 in han.cpp.
+#include <algorithm>
+#include <array>
+
 #include "backends/host/collectives.hpp"
 #include "backends/host/pieces.hpp"
 
@@ -105,6 +112,35 @@ Task<Outcome> allreduce_rabenseifner(AlgorithmCall call) {
   co_return outcome;
 }
 
+/// Groups of up to kRadix ranks exchange their sums. All ranks combine them from the last one down.
+Task<Outcome> allreduce_k_nomial(AlgorithmCall call) {
+  constexpr std::size_t kRadix = 4;
+  Team& team = call.team;
+  const auto rank = static_cast<std::size_t>(call.rank());
+  const auto size = static_cast<std::size_t>(call.size());
+  std::array<MutableBytes, kRadix> sums = {call.buffers.receive};  // this rank's comes first between rounds
+  for (std::size_t i = 1; i < kRadix; ++i) sums[i] = team.scratch(call.buffers.send.size());
+  local_copy(team, call.costs(), call.buffers.send, sums[0]);
+  Outcome outcome = Outcome::kOk;
+  for (std::size_t mask = 1, radix = 0; mask < size; mask *= radix) {
+    radix = std::min(kRadix, size / mask);
+    const std::size_t place = rank / mask % radix;
+    std::swap(sums[0], sums[place]);
+    PooledVector<Team::Pending> messages;
+    for (std::size_t i = 0; i < 2 * radix; ++i) {
+      const std::size_t other = i % radix;
+      const int peer = static_cast<int>(rank + other * mask - place * mask);
+      if (other != place)
+        messages.push_back(i < radix ? team.receive(peer, sums[other]) : team.send(peer, sums[place]));
+    }
+    for (const Team::Pending& one : messages) note(outcome, co_await one);
+    for (std::size_t i = radix - 1; i-- > 0;) local_combine(team, call.costs(), sums[i], sums[radix - 1]);
+    std::swap(sums[0], sums[radix - 1]);
+  }
+  local_copy(team, call.costs(), sums[0], call.buffers.receive);
+  co_return outcome;
+}
+
 constexpr Algorithm kAllreduceAlgorithms[] = {
     {"basic_linear", allreduce_linear},
     {"nonoverlapping", allreduce_nonoverlapping},
@@ -113,6 +149,8 @@ constexpr Algorithm kAllreduceAlgorithms[] = {
     {"segmented_ring", allreduce_segmented_ring, "recursive_doubling", true, Ranks::kAny,
      Elements::kOnePerRank},
     {"rabenseifner", allreduce_rabenseifner, "basic_linear", true, Ranks::kAny, Elements::kOnePerPowerOfTwo},
+    {"knomial", allreduce_k_nomial, "recursive_doubling", false, Ranks::kPowerOfTwo, Elements::kAny,
+     Nodes::kAny, false},
     {"han", allreduce_han, kByOpenMpi, true, Ranks::kAny, Elements::kAny, Nodes::kSeveral},
     {kByNodes, allreduce_by_nodes, kByOpenMpi, true, Ranks::kAny, Elements::kAny, Nodes::kSeveral},
 };

@@ -18,7 +18,8 @@ namespace {
 
 constexpr std::string_view kAuto = "auto";
 
-/// From 5.0 on "han" carries all its collectives if ranks share nodes.
+/// From 5.0 on "han" carries all its collectives if ranks share nodes. In branch v6.0.x its priority and the
+/// decisions of "tuned" are the same, and "acoll" and "xhc" are off; its new alltoall needs XPMEM.
 Decision decide_as_openmpi_5(const Operation& operation, std::size_t, std::size_t, Nodes nodes) {
   using enum OperationKind;
   constexpr OperationKind kOfHan[] = {kBcast, kReduce, kAllreduce, kGather, kScatter, kAllgather, kBarrier};
@@ -32,6 +33,9 @@ constexpr Selection kSelections[] = {
     {"openmpi-4.0", "chooses algorithms as Open MPI 4.0 does", decide_as_openmpi_4_0},
     {"openmpi-4.1", "chooses algorithms as Open MPI 4.1 does"},
     {"openmpi-5", "chooses algorithms as Open MPI 5 does", decide_as_openmpi_5, true, true},
+    {"openmpi-6", "chooses algorithms as Open MPI 6 does", decide_as_openmpi_5, true, true},
+    {"acoll", "chooses algorithms as Open MPI's component acoll does", decide_as_acoll, true, true},
+    {"hcoll", "chooses algorithms as HCOLL does", decide_as_hcoll, false, true},
     {"mpich", "chooses algorithms as MPICH does", decide_as_mpich, false, true},
     {"node-wise", "chooses algorithms node by node, as MPICH's descendants do", decide_node_wise, false,
      true},
@@ -156,7 +160,7 @@ std::vector<Parameter> algorithm_parameters() {
   for (const Selection& one : kSelections) selections.push_back(one.name);
   std::vector<Parameter> all{
       choice("collectives", kByOpenMpi, selections,
-             "[openmpi]: fixed decisions of coll/tuned, and coll/basic; [mpich]",
+             "[openmpi]: fixed decisions of coll/tuned, and coll/basic; [mpich]; inferred: hcoll, from [ucc]",
              "rules that choose the algorithms of collectives; openmpi: release 4.1; node-wise: one rank per "
              "node acts for its ranks; best: the fastest algorithm in the model")};
   for (const CollectiveKind& kind : collective_kinds()) {

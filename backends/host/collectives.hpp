@@ -92,8 +92,10 @@ CollectiveSizes sizes_of_equal_blocks(const Operation& operation, std::size_t by
 Decision decide_as_openmpi_4_0(const Operation& operation, std::size_t bytes, std::size_t elements,
                                Nodes nodes);
 Decision decide_as_mpich(const Operation& operation, std::size_t bytes, std::size_t elements, Nodes nodes);
-/// Hierarchical algorithms; MPICH's within the levels.
+// In node_wise.cpp, with tables.
 Decision decide_node_wise(const Operation& operation, std::size_t bytes, std::size_t elements, Nodes nodes);
+Decision decide_as_acoll(const Operation& operation, std::size_t bytes, std::size_t elements, Nodes nodes);
+Decision decide_as_hcoll(const Operation& operation, std::size_t bytes, std::size_t elements, Nodes nodes);
 
 /// The parameters for the selection rule, and for each kind with several algorithms.
 std::vector<Parameter> algorithm_parameters();

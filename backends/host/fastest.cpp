@@ -19,7 +19,39 @@ std::size_t rounded_down(std::size_t bytes) {
   return bytes / step * step;
 }
 
+/// Bytes of a segment that are tried for long messages.
+constexpr std::size_t kSegments[] = {64 * kKi, 256 * kKi};
+
+/// True for trees and pipelines, which forward one segment after the other.
+bool is_segmented(OperationKind kind, std::string_view algorithm) {
+  return (kind == OperationKind::kBcast || kind == OperationKind::kReduce) &&
+         (algorithm == "pipeline" || algorithm.ends_with("nomial") ||
+          algorithm.find("binary") != std::string_view::npos);
+}
+
 }  // namespace
+
+std::optional<FastestAlgorithm> find_fastest(OperationKind kind, std::size_t bytes, double margin,
+                                             const AlgorithmTrial& time_of) {
+  const auto usual = time_of({}, 0, Time::never());
+  if (!usual) return std::nullopt;
+  FastestAlgorithm best{{}, 0, *usual, *usual};
+  Time least = Time::ps(std::llround(static_cast<double>(usual->count()) / (1 + margin)));
+  const auto attempt = [&](std::string_view algorithm, std::size_t segment) {
+    const auto time = time_of(algorithm, segment, least);
+    if (!time || *time >= least) return;
+    least = *time;
+    best = {algorithm, segment, *usual, *time};
+  };
+  for (const Algorithm& algorithm : collective_kind(kind).algorithms) {
+    if (!algorithm.is_common) continue;
+    attempt(algorithm.name, 0);
+    for (const std::size_t segment : kSegments) {
+      if (is_segmented(kind, algorithm.name) && bytes > segment) attempt(algorithm.name, segment);
+    }
+  }
+  return best;
+}
 
 Fastest::Fastest(Settings settings, const LocalCosts& costs, const MachineLayout& machine)
     : settings_(std::move(settings)), costs_(costs), machine_(machine) {
@@ -61,17 +93,12 @@ Fastest::Case Fastest::case_of(const AlgorithmCall& call) const {
 }
 
 const Collectives& Fastest::fastest(const Case& of) {
-  std::string_view best = kByOpenMpi;  // preferred if no other one is faster by the margin
-  const Time usual = time_of(of, settings_by(of.kind, best), Time::never());
-  Time least =
-      Time::ps(std::llround(static_cast<double>(usual.count()) / (1 + settings_.real("best_margin"))));
-  for (const Algorithm& algorithm : collective_kind(of.kind).algorithms) {
-    const Time time = time_of(of, settings_by(of.kind, algorithm.name), least);
-    if (time >= least) continue;
-    least = time;
-    best = algorithm.name;
-  }
-  return by(of.kind, best);
+  const auto best = find_fastest(
+      of.kind, of.bytes, settings_.real("best_margin"),
+      [&](std::string_view algorithm, std::size_t segment, Time least) {
+        return time_of(of, settings_by(of.kind, algorithm.empty() ? kByOpenMpi : algorithm, segment), least);
+      });
+  return by(of.kind, best->name.empty() ? kByOpenMpi : best->name, best->segment);
 }
 
 Time Fastest::time_of(const Case& of, const Settings& settings, Time least) const {
@@ -102,15 +129,17 @@ Time Fastest::time_of(const Case& of, const Settings& settings, Time least) cons
   return stuck.empty() ? world.end() : least;
 }
 
-Settings Fastest::settings_by(OperationKind kind, std::string_view algorithm) const {
+Settings Fastest::settings_by(OperationKind kind, std::string_view algorithm, std::size_t segment) const {
   Settings settings = settings_;
   settings.set(std::string(to_string(kind)), {0, std::string(algorithm)});
+  if (segment > 0) settings.set("segment", {static_cast<double>(segment), {}});
   return settings;
 }
 
-const Collectives& Fastest::by(OperationKind kind, std::string_view algorithm) {
-  std::unique_ptr<Collectives>& made = made_[{kind, algorithm}];
-  if (made == nullptr) made = std::make_unique<Collectives>(settings_by(kind, algorithm), costs_, machine_);
+const Collectives& Fastest::by(OperationKind kind, std::string_view algorithm, std::size_t segment) {
+  std::unique_ptr<Collectives>& made = made_[{kind, algorithm, segment}];
+  if (made == nullptr)
+    made = std::make_unique<Collectives>(settings_by(kind, algorithm, segment), costs_, machine_);
   return *made;
 }
 

@@ -1,17 +1,35 @@
-// Finds the fastest algorithm of a collective by simulating each one in its own world, on the ranks of the
-// call.
+// Finds the fastest algorithm of a collective by trying each one: for `best` in a world of its own, on the
+// ranks of the call, and for advice in a forecast.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 #include "backends/host/collectives.hpp"
 
 namespace offramp::host {
+
+/// The result of a search.
+struct FastestAlgorithm {
+  std::string_view name;    // empty: none is faster than the usual one by the margin
+  std::size_t segment = 0;  // bytes; 0: that of the settings
+  Time usual;
+  Time time;
+};
+/// The time by an algorithm (empty: the usual one) with segments of so many bytes (0: those of the settings).
+/// A trial may stop at `least`. `nullopt`: no result.
+using AlgorithmTrial =
+    std::function<std::optional<Time>(std::string_view algorithm, std::size_t segment, Time least)>;
+/// Tries the common algorithms of the catalogue; trees and pipelines of long messages also with segments. An
+/// algorithm has to be faster than the usual one by `margin`. `nullopt` without a time of the usual one.
+std::optional<FastestAlgorithm> find_fastest(OperationKind kind, std::size_t bytes, double margin,
+                                             const AlgorithmTrial& time_of);
 
 class Fastest {
  public:
@@ -43,14 +61,16 @@ class Fastest {
   [[nodiscard]] const Collectives& fastest(const Case& of);
   /// Stops a trial at the time `least` and returns that.
   [[nodiscard]] Time time_of(const Case& of, const Settings& settings, Time least) const;
-  [[nodiscard]] Settings settings_by(OperationKind kind, std::string_view algorithm) const;
-  [[nodiscard]] const Collectives& by(OperationKind kind, std::string_view algorithm);
+  [[nodiscard]] Settings settings_by(OperationKind kind, std::string_view algorithm,
+                                     std::size_t segment) const;
+  [[nodiscard]] const Collectives& by(OperationKind kind, std::string_view algorithm,
+                                      std::size_t segment = 0);
 
   Settings settings_;  // without any "best"
   LocalCosts costs_;
   MachineLayout machine_;
   std::map<Case, const Collectives*> known_;
-  std::map<std::pair<OperationKind, std::string_view>, std::unique_ptr<Collectives>> made_;
+  std::map<std::tuple<OperationKind, std::string_view, std::size_t>, std::unique_ptr<Collectives>> made_;
 };
 
 }  // namespace offramp::host

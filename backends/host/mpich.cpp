@@ -95,14 +95,4 @@ Decision decide_as_mpich(const Operation& operation, std::size_t bytes, std::siz
   return {name};
 }
 
-Decision decide_node_wise(const Operation& operation, std::size_t bytes, std::size_t elements, Nodes nodes) {
-  using enum OperationKind;
-  const bool reduces_in_order = reduces(operation.kind) && !operation.commutative;
-  const Nodes needed = operation.kind == kAllreduce ? Nodes::kSeveral : Nodes::kEqual;
-  const bool has_levels =
-      operation.kind == kBcast || operation.kind == kReduce || operation.kind == kAllreduce;
-  if (has_levels && !reduces_in_order && nodes >= needed) return {kByNodes};
-  return decide_as_mpich(operation, bytes, elements, nodes);
-}
-
 }  // namespace offramp::host

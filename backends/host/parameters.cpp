@@ -166,11 +166,12 @@ const std::vector<Parameter>& parameters() {
            "fitted: 65 (ob1) to half a round trip of 8 bytes, measured: Open MPI 4.1.4, vader: 165 ns; 400 "
            "(ucx) to "
            "[hpc-tests]",
-           "latency between two ranks of a node; 0: that of the transport, or 130 by MPICH's rules"),
+           "latency between two ranks of a node; 0: that of the transport, or 130 by MPICH's or HCOLL's "
+           "rules"),
       real("memory_overhead", "ns", 0, {0, 1e9},
            "fitted to the times of memory_latency, [hpc-tests]: 50 (ob1), 250 (ucx)",
            "processor time per message within a node, at each end; 0: that of the transport, or 100 by "
-           "MPICH's rules"),
+           "MPICH's or HCOLL's rules"),
       of_nic("memory_copy_bandwidth", "Gb/s", 100000,
              "fitted to [imb-full-nodes], Sendrecv of 4 to 16 KiB: 28 (MPICH's rules); assumed: as "
              "copy_bandwidth (ob1, ucx)",
@@ -266,8 +267,9 @@ EagerLimits eager_limits_of(const Settings& settings) {
 
 NodeMessages node_messages_of(const Settings& settings) {
   const std::string& rules = settings.choice("collectives");
-  const bool is_of_mpich =
-      settings.choice("transport") == kTransports.front().name && (rules == "mpich" || rules == "node-wise");
+  // HCOLL's shared memory is its own, whatever carries messages.
+  const bool is_of_mpich = rules == "hcoll" || (settings.choice("transport") == kTransports.front().name &&
+                                                (rules == "mpich" || rules == "node-wise"));
   NodeMessages within =
       is_of_mpich ? kOfMpich : row_of(kTransports, settings.choice("transport")).within_node;
   if (settings.real("memory_latency") > 0) within.latency = settings.nanoseconds("memory_latency");

@@ -1,22 +1,26 @@
 // Advice about programs agrees with replays.
 #include "lib/answers/advice/advice.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "lib/answers/advice/answer_of.hpp"
+#include "lib/answers/advice/computing_noise.hpp"
 #include "lib/answers/advice/held_out.hpp"
 #include "lib/answers/advice/rank_curve.hpp"
 #include "lib/answers/advice/tuned_rules.hpp"
 #include "lib/answers/replay/forecast.hpp"
 #include "lib/base/format.hpp"
+#include "offramp/kernel/random.hpp"
 #include "tests/replay/tape.hpp"
 
 namespace offramp {
@@ -575,17 +579,95 @@ TEST(ARatioError, IsThatOfPairsWhereThereAreAny) {
   EXPECT_THAT(unknown.text(), HasSubstr("not known: too few figures of aie"));
 }
 
+/// Adds a sum of one number, by name.
+void add_sum(test::Tape& tape, int ranks) {
+  tape.add(tape.collective(sum_over(ranks)));
+  if (tape.functions.empty()) tape.as("MPI_Allreduce");
+  tape.entries.back().event.call = test::Tape::kNamed;
+}
+
 /// A sum of one number over all ranks, several times.
 std::vector<test::Tape> sums(int ranks, std::uint64_t computing) {
-  const Operation sum = sum_over(ranks);
   std::vector<test::Tape> tapes(static_cast<std::size_t>(ranks));
   for (test::Tape& tape : tapes) {
     for (int i = 0; i < 5; ++i) {
       if (computing > 0) tape.compute(computing);
-      tape.add(tape.collective(sum));
+      add_sum(tape, ranks);
     }
   }
   return tapes;
+}
+
+/// A solver whose steps compute for a time of their own. seed: of one run.
+std::vector<test::Tape> noisy_solver(int ranks, std::uint64_t seed) {
+  std::vector<test::Tape> tapes(static_cast<std::size_t>(ranks));
+  for (test::Tape& tape : tapes) {
+    for (int step = 0; step < 40; ++step) {
+      tape.compute(5'000 + splitmix(seed) % 20'000);
+      add_sum(tape, ranks);
+    }
+  }
+  return tapes;
+}
+
+TEST(TheNoiseOfComputing, IsKnownWhereCallsAreRepeated) {
+  const std::vector<test::Tape> tapes = noisy_solver(4, 1);
+  const auto noisy = computing_noise(test::source_of(tapes), {});
+  ASSERT_TRUE(noisy);
+  EXPECT_EQ(noisy->mean, 1);
+  // 40 times of 5 to 25 us, evenly distributed: 15 us on average with a deviation of 5.8 us.
+  EXPECT_NEAR(noisy->share, 1.645 * 5.8 / 15 / std::sqrt(40), 0.02);
+  const std::vector<test::Tape> even = sums(4, 20'000);
+  EXPECT_EQ(computing_noise(test::source_of(even), {})->share, 0);
+  std::vector<test::Tape> once(2);
+  for (test::Tape& tape : once) {
+    tape.compute(50'000);
+    tape.add(tape.collective(sum_over(2)));
+  }
+  EXPECT_FALSE(computing_noise(test::source_of(once), {})) << "no call is repeated";
+}
+
+TEST(TheNoiseOfComputing, OfSeveralRecordingsIsThatOfTheirMean) {
+  const std::vector<test::Tape> first = sums(2, 10'000);
+  const std::vector<test::Tape> second = sums(2, 11'000);
+  const std::vector<test::Tape> third = sums(2, 12'000);
+  const auto noise =
+      computing_noise(test::source_of(first), {test::source_of(second), test::source_of(third)});
+  ASSERT_TRUE(noise);
+  EXPECT_NEAR(noise->mean, 1.1, 1e-9);
+  EXPECT_NEAR(noise->share, 2.92 * 0.1 / std::sqrt(3) / 1.1, 1e-9);
+}
+
+class AnAnswerAboutARun : public testing::Test {
+ protected:
+  [[nodiscard]] Weighing weighing(const std::vector<test::Tape>& tapes,
+                                  std::vector<ReplaySource> repetitions = {}) {
+    Advisor::Options options;
+    for (const char* name : {"host", "sharp"}) options.backends.push_back(registry_.find(name));
+    options.repetitions = std::move(repetitions);
+    Advisor advisor(configuration_, registry_, test::source_of(tapes), std::move(options));
+    advisor.rank_backends();
+    advisor.weigh();
+    return advisor.weighing();
+  }
+
+  Registry registry_{built_in_backends()};
+  Configuration configuration_;
+};
+
+TEST_F(AnAnswerAboutARun, HasTheNoiseOfComputingInItsRange) {
+  const std::vector<test::Tape> tapes = noisy_solver(8, 1);
+  const Weighing one = weighing(tapes);
+  ASSERT_TRUE(one.range && one.noise);
+  EXPECT_GT(*one.noise, 0);
+  EXPECT_LT(*one.noise, 0.2);
+  const std::vector<test::Tape> second = noisy_solver(8, 2);
+  const std::vector<test::Tape> third = noisy_solver(8, 3);
+  const Weighing several = weighing(tapes, {test::source_of(second), test::source_of(third)});
+  ASSERT_TRUE(several.range && several.noise);
+  EXPECT_NE(*several.noise, *one.noise);
+  const std::vector<test::Tape> even = sums(8, 20'000);
+  EXPECT_FALSE(weighing(even).noise) << "equal times have no noise";
 }
 
 class ACurve : public testing::Test {
@@ -645,6 +727,27 @@ TEST_F(ACurve, SaysFromHowManyRanksOnHardwarePaysAndUpToWhere) {
   EXPECT_THAT(paying_text(found, "dpu"), HasSubstr("dpu never pays: "));
   EXPECT_EQ(answer_of(found, "sums").answer, "sums: aie pays from 16 to 64 ranks");
   EXPECT_EQ(lacking_text(found, "host"), "");
+}
+
+TEST_F(ACurve, HasAThresholdForEachEndOfTheRange) {
+  RankCurve found = curve({"host", "sharp", "aie"});
+  std::vector<std::vector<test::Tape>> all;
+  for (const int ranks : {2, 16, 128}) all.push_back(sums(ranks, 20'000));
+  for (const std::vector<test::Tape>& tapes : all) EXPECT_TRUE(found.add(test::source_of(tapes)));
+  EXPECT_FALSE(thresholds_of(found, "sharp")) << "not computed";
+  found.find_ranges();
+  EXPECT_FALSE(thresholds_of(found, "aie")) << "its model's error is not known";
+  const auto from = thresholds_of(found, "sharp");
+  ASSERT_TRUE(from && from->perhaps);
+  for (const CurvePoint& point : found.points()) {
+    const auto range = point.fair_range("sharp");
+    ASSERT_TRUE(range);
+    EXPECT_LE(range->low, *point.fair_ratio("sharp"));
+    EXPECT_GE(range->high, *point.fair_ratio("sharp"));
+    EXPECT_TRUE(point.ranks < *from->perhaps || range->low < 0.99) << point.ranks;
+    EXPECT_TRUE(!from->surely || point.ranks < *from->surely || range->high < 0.99) << point.ranks;
+  }
+  EXPECT_THAT(answer_of(found, "sums").answer, HasSubstr(fmt::format("{} ranks", *from->perhaps)));
 }
 
 TEST_F(ACurve, DoesNotTryMoreRanksThanHardwareHasOutgrown) {

@@ -92,8 +92,52 @@ TEST(HostSelection, ChoosesAsReleasesOfOpenMpiDo) {
   EXPECT_EQ(chosen(allreduce, by("openmpi-4.1")), chosen(allreduce, by("openmpi")));
   EXPECT_EQ(chosen(allreduce, by("openmpi-5")), chosen(allreduce, by("openmpi-4.1")));
   EXPECT_EQ(chosen(on_nodes, by("openmpi-5")), "han");
+  EXPECT_EQ(chosen(on_nodes, by("openmpi-6")), "han");
+  EXPECT_EQ(chosen(allreduce, by("openmpi-6")), chosen(allreduce, by("openmpi-4.1")));
   EXPECT_EQ(chosen(on_nodes, by("node-wise")), "by_nodes");
   EXPECT_EQ(chosen(allreduce, by("node-wise")), chosen(allreduce, by("mpich")));
+}
+
+TEST(HostSelection, ChoosesAsComponentsForNodesDo) {
+  using enum OperationKind;
+  constexpr auto kSeveral = host::Nodes::kSeveral;
+  constexpr auto kEqual = host::Nodes::kEqual;
+  const test::Choice by_hcoll[] = {
+      {kBcast, 64, 32 * kKi, "knomial"},
+      {kBcast, 64, 32 * kKi + 1, "scatter_allgather"},
+      {kBcast, 64, 4 * kKi, "by_nodes", true, kEqual},
+      {kBcast, 64, 4 * kKi + 1, "knomial", true, kEqual},
+      {kReduce, 64, 32 * kKi, "binomial"},
+      {kReduce, 64, 32 * kKi + 4, "rabenseifner"},
+      {kReduce, 64, 8, "by_nodes", true, kEqual},
+      {kAllreduce, 64, 4 * kKi, "knomial"},
+      {kAllreduce, 60, 4 * kKi, "recursive_doubling"},
+      {kAllreduce, 64, 4 * kKi + 4, "rabenseifner"},
+      {kAllreduce, 64, 8, "by_nodes", true, kSeveral},
+      {kAlltoall, 64, 128, "modified_bruck"},
+      {kAlltoall, 64, 129, "pairwise"},
+      {kBarrier, 64, 0, "han", true, kSeveral},
+  };
+  const test::Choice by_acoll[] = {
+      {kAllreduce, 64, 16 * kKi, "recursive_doubling"},
+      {kAllreduce, 64, 16 * kKi + 4, "rabenseifner"},
+      {kAllreduce, 64, 16 * kKi, "by_nodes", true, kSeveral},
+      {kAllreduce, 64, 16 * kKi + 4, "rabenseifner", true, kSeveral},
+      {kBcast, 64, 64 * kKi, "knomial", true, kEqual},
+      {kBcast, 64, 64 * kKi + 1, "by_nodes", true, kEqual},
+      {kBcast, 64, 64 * kKi + 1, "basic_linear"},
+  };
+  const test::Choice left_open[] = {{kGather, 64, 8, ""}, {kAllreduce, 64, 8, "", false}};
+  for (const test::Choice& choice : by_hcoll)
+    EXPECT_EQ(chosen(choice, by("hcoll")), choice.algorithm)
+        << to_string(choice.kind) << " of " << choice.bytes;
+  for (const test::Choice& choice : by_acoll)
+    EXPECT_EQ(chosen(choice, by("acoll")), choice.algorithm)
+        << to_string(choice.kind) << " of " << choice.bytes;
+  for (const test::Choice& choice : left_open) {
+    EXPECT_EQ(chosen(choice, by("hcoll")), chosen(choice, by("openmpi")));
+    EXPECT_EQ(chosen(choice, by("acoll")), chosen(choice, by("openmpi")));
+  }
 }
 
 TEST(HostSelection, ForwardsInThePiecesOfTheRelease) {
@@ -122,16 +166,22 @@ class TheFastest : public testing::TestWithParam<std::tuple<OperationKind, int, 
 TEST_P(TheFastest, IsNeverSlowerThanAnyOtherByMoreThanItsMargin) {
   const auto [kind, ranks, ranks_per_node] = GetParam();
   for (const std::size_t bytes : {std::size_t{8}, 8 * kKi, 256 * kKi}) {
-    const auto time = [&, k = kind, n = ranks, per_node = ranks_per_node](const char* name, std::string value,
-                                                                          double margin = 0) {
-      return forecast_of(k, n, bytes, {{name, {0, std::move(value)}}, {"best_margin", {margin, {}}}},
-                         per_node)
+    const auto time = [&, k = kind, n = ranks, per_node = ranks_per_node](
+                          const char* name, std::string value, double margin = 0, double segment = 0) {
+      return forecast_of(
+                 k, n, bytes,
+                 {{name, {0, std::move(value)}}, {"best_margin", {margin, {}}}, {"segment", {segment, {}}}},
+                 per_node)
           .time;
     };
     const Time usual = time("collectives", "openmpi");
     Time least = std::min(usual, time("collectives", "mpich"));
-    for (const host::Algorithm& algorithm : host::collective_kind(kind).algorithms)
-      least = std::min(least, time(std::string(to_string(kind)).c_str(), std::string(algorithm.name)));
+    for (const host::Algorithm& algorithm : host::collective_kind(kind).algorithms) {
+      for (const double segment : {0, 64 * 1024})
+        if (algorithm.is_common)
+          least = std::min(
+              least, time(std::string(to_string(kind)).c_str(), std::string(algorithm.name), 0, segment));
+    }
     EXPECT_EQ(time("collectives", "best"), least) << bytes;
     constexpr double kMargin = 0.15;
     const bool is_clear = least.seconds() < usual.seconds() / (1 + kMargin);
@@ -143,7 +193,7 @@ TEST_P(TheFastest, GivesTheSameResults) {
   const auto [kind, ranks, ranks_per_node] = GetParam();
   ClusterOptions options;
   options.machine.ranks_per_node = ranks_per_node;
-  for (const char* selection : {"best", "mpich", "openmpi-4.0", "openmpi-5", "node-wise"}) {
+  for (const char* selection : {"best", "mpich", "openmpi-4.0", "openmpi-6", "node-wise", "acoll", "hcoll"}) {
     for (const bool nonblocking : {false, true})
       test::try_all(kind, ranks, {{"collectives", {0, selection}}}, selection, options, nonblocking);
   }
@@ -159,6 +209,15 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string(to_string(std::get<0>(each.param))) + "_" + std::to_string(std::get<1>(each.param)) +
              "_on_" + std::to_string(std::get<2>(each.param));
     });
+
+TEST(HostSelection, FastestAlgorithmForwardsLongMessagesInSegments) {
+  const auto time = [](const test::Overrides& overrides) {
+    return forecast_of(OperationKind::kBcast, 4, 16 * kMi, overrides).time;
+  };
+  const Time best = time({{"collectives", {0, "best"}}});
+  EXPECT_LE(best, time({{"bcast", {0, "pipeline"}}, {"segment", {256 * 1024, {}}}}));
+  EXPECT_LT(best, time({{"bcast", {0, "pipeline"}}}));
+}
 
 TEST(HostSelection, TakesTheFastestWhereBlocksDiffer) {
   for (const OperationKind kind :

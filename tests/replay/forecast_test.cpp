@@ -55,6 +55,7 @@ TEST(AForecast, ChoosesAsTheRecordedLibraryDoes) {
   EXPECT_EQ(chosen_for("Open MPI v4.0.3"), "openmpi-4.0");
   EXPECT_EQ(chosen_for("Open MPI v3.1.6"), "openmpi-3.1");
   EXPECT_EQ(chosen_for("Open MPI v5.0.7"), "openmpi-5");
+  EXPECT_EQ(chosen_for("Open MPI v6.0.0"), "openmpi-6");
   EXPECT_EQ(chosen_for("Open MPI v4.1.4"), "openmpi");
   EXPECT_EQ(chosen_for("MPICH 4.0.2"), "mpich");
   EXPECT_EQ(chosen_for(""), "openmpi");

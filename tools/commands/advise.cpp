@@ -12,6 +12,7 @@
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "lib/answers/advice/answer_of.hpp"
@@ -335,6 +336,7 @@ void print_json(const Advisor& advisor, const ReportAnswer& answer, const std::v
   const Weighing& all = advisor.weighing();
   if (all.sides.tuned) json["host_with_the_fastest_algorithms_ns"] = in_nanoseconds(*all.sides.tuned);
   if (all.sides.threaded) json["host_with_a_progress_thread_ns"] = in_nanoseconds(*all.sides.threaded);
+  if (all.noise) json["noise_of_computing"] = *all.noise;
   if (all.memory) json["ratio_by_memory_of_nodes"] = {all.memory->low, all.memory->high};
   if (all.progressing) json["host_with_progress_ns"] = in_nanoseconds(*all.progressing);
   json["cut_short"] = advisor.cut_short();
@@ -488,6 +490,20 @@ int answer_each(const AdviseOptions& options, const Setup& setup) {
   return code;
 }
 
+/// True if all files are recordings of one program on as many ranks, such as those of record --repeat.
+bool are_repetitions(const std::vector<std::string>& files) {
+  std::set<std::string> commands;
+  for (const std::string& file : files) {
+    const auto recording = recording::Recording::open(file);
+    if (!recording) return false;
+    std::string command = std::to_string(recording->description().ranks);
+    for (const auto& [key, value] : recording->description().facts)
+      if (key == "program" || key == "arguments") command += '\n' + value;
+    commands.insert(command);
+  }
+  return commands.size() == 1;
+}
+
 /// Opens the program, or makes it at more ranks, and then sets `scaling`.
 ReplayInput played_of(const AdviseOptions& options, std::optional<scale::Scaling>& scaling) {
   const std::string& file = options.files.front();
@@ -538,7 +554,12 @@ int advise(const AdviseOptions& options) try {
   watch_for_interrupt();
   const ProgressLine progress;
   const Configuration configuration = input.configuration(setup);
-  Advisor advisor(configuration, setup.registry, input.source(), options_for(options, setup, progress));
+  std::vector<ReplayInput> repetitions;
+  Advisor::Options how = options_for(options, setup, progress);
+  for (const std::string& file : options.repetitions)
+    how.repetitions.push_back(
+        repetitions.emplace_back(file, options.partial, ReplayInput::Notes::kKept).source());
+  Advisor advisor(configuration, setup.registry, input.source(), std::move(how));
   advisor.rank_backends();
   check_results(advisor, options.files.front(), options);
   advisor.weigh();
@@ -595,7 +616,7 @@ class AdviseCommand final : public Command {
     app.add_option(
            "files", options_.files,
            "a recording, a trace, a pattern, or a folder of recordings; with several files, one answer "
-           "each; with --ranks, scale them (see offramp scale)")
+           "each, with those of record --repeat one for all; with --ranks, scale them (see offramp scale)")
         ->type_name("FILE|PATTERN")
         ->required();
     app.add_option("--backend", options_.backends,
@@ -644,6 +665,10 @@ class AdviseCommand final : public Command {
     for (const std::string& name : std::exchange(options_.files, {})) {
       std::vector<std::string> inside = recordings_in(name);
       if (inside.empty()) inside = {name};
+      if (inside.size() > 1 && ranks_.empty() && are_repetitions(inside)) {
+        options_.repetitions.assign(inside.begin() + 1, inside.end());
+        inside.resize(1);
+      }
       options_.files.insert(options_.files.end(), inside.begin(), inside.end());
     }
     const bool of_one = options_.json || !options_.routes.empty() || !options_.tuning.empty() ||

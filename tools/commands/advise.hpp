@@ -13,10 +13,11 @@
 namespace offramp::tool {
 
 struct AdviseOptions {
-  std::vector<std::string> files;     // as for replay; with several, one answer each
-  ScaledOptions scaled;               // with ranks or rank_counts: one program from all files
-  std::vector<int> rank_counts;       // several: one answer over all of them
-  std::vector<std::string> backends;  // empty: all
+  std::vector<std::string> files;        // as for replay; with several, one answer each
+  std::vector<std::string> repetitions;  // further recordings of the one program in `files`
+  ScaledOptions scaled;                  // with ranks or rank_counts: one program from all files
+  std::vector<int> rank_counts;          // several: one answer over all of them
+  std::vector<std::string> backends;     // empty: all
   Advisor::Clock::time_point begin = Advisor::Clock::now();
   double seconds = 60;  // from the beginning; then prints the results so far
   bool partial = false;

@@ -209,6 +209,7 @@ void print_json(const RankCurve& curve, const ReportAnswer& answer, const scale:
       if (cell.problem.empty()) json["carried_share"] = cell.time.share().value_or(1);
       if (!cell.counts()) json["why_not"] = cell.why_not();
       if (const auto ratio = point.ratio(cell.backend)) json["ratio"] = *ratio;
+      if (const auto range = point.fair_range(cell.backend)) json["range"] = {range->low, range->high};
       cells.push_back(std::move(json));
     }
     points.push_back(std::move(one));
@@ -218,7 +219,12 @@ void print_json(const RankCurve& curve, const ReportAnswer& answer, const scale:
     Json ranges = Json::array();
     for (const PayingRange& range : paying_ranges(curve, name))
       ranges.push_back({{"from", range.from}, {"to", range.to}, {"to_the_end", range.to_the_end}});
-    pays.push_back({{"backend", name}, {"ranges", std::move(ranges)}, {"text", paying_text(curve, name)}});
+    Json one = {{"backend", name}, {"ranges", std::move(ranges)}, {"text", paying_text(curve, name)}};
+    if (const auto from = thresholds_of(curve, name)) {
+      one["surely_from"] = from->surely ? Json(*from->surely) : Json();
+      one["perhaps_from"] = from->perhaps ? Json(*from->perhaps) : Json();
+    }
+    pays.push_back(std::move(one));
   }
   const scale::Share held_out = scaling.held_out.total();
   const Json json = {{"answer", offramp::json_of(answer)},
@@ -267,13 +273,14 @@ int advise_over_ranks(const AdviseOptions& options, const Setup& setup) {
     last = std::move(*scaling);
     if (!goes_on) break;
   }
+  curve.find_ranges();
   progress.clear();
   if (!last && is_interrupted()) return kInterrupted;
   check_points(curve, options);
   print_program_notes(*last);
   const std::string program = program_of(options);
   ReportAnswer answer = answer_of(curve, program);
-  answer.sure = held_out_text(*last);
+  answer.sure = clauses_text({answer.sure, held_out_text(*last)});
   const int ranks = last->program.description.ranks;
   if (const auto host = world_setting(*setup.configuration, setup.registry, setup.registry.baseline(), ranks))
     answer.machine = machine_text(*host, ranks);

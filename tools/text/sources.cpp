@@ -59,6 +59,8 @@ constexpr std::array kBibliography = {
            "api/sharp_coll.h of HPC-X; revision not known"},
     Source{"libfabric", kCode, "Libfabric's provider for Slingshot: accelerated reductions", "HPE",
            "github.com/ofiwg/libfabric, man/fi_cxi.7.md and prov/cxi, revision caf5652"},
+    Source{"ucc", kCode, "UCC's layers cl/hier and tl/ucp: default selection and radix of each collective",
+           "NVIDIA and others", "github.com/openucx/ucc, revision 8263de4"},
     Source{"simgrid", kCode, "SimGrid 3.32", "The SimGrid Team, 2022", "simgrid.org, release 3.32"},
 
     Source{"accl-issues", kMeasurement, "Logs of ACCL on U55C cards with Coyote", "users of ACCL, 2024",

@@ -7,7 +7,8 @@
 // - Certainty: communication over one side takes longer than modelled, and over the other side less, by the
 //   factors of held_out.hpp. What the hardware declines has the baseline's error on both sides. A replay
 //   whose communication takes s times as long has its computing divided by s, and its times multiplied by s.
-//   The answer holds if both ends of the range are on the same side of a gain that is worthwhile.
+//   The range includes the noise of recorded computing (computing_noise.hpp). The answer holds if both ends
+//   of the range are on the same side of a gain that is worthwhile.
 // - Influences: replays with one parameter at half and at twice its value. Candidates are parameters whose
 //   value no document states (assumed, inferred, fitted), and those that every side has in some form.
 // - Mix: adds each backend that the nodes hold to the best mix so far, by kind of operation and by size
@@ -27,6 +28,8 @@
 #include <tuple>
 #include <utility>
 
+#include "backends/host/fastest.hpp"
+#include "lib/answers/advice/computing_noise.hpp"
 #include "lib/answers/replay/forecast.hpp"
 #include "lib/answers/replay/free_communication.hpp"
 #include "lib/base/text_format.hpp"
@@ -54,19 +57,10 @@ constexpr SizeClass kSizes[] = {{0, 1024}, {1025, 65536}, {65537, kAnySize}};
 constexpr std::size_t kMostTraffic = 4096;  // kinds, sizes, and communicators that are counted separately
 constexpr std::size_t kMostForecasts = 64;  // the host's most frequent collectives
 constexpr std::size_t kInfluences = 5;
-/// Bytes of a segment that are tried for long messages.
-constexpr std::size_t kSegments[] = {65536, 262144};
-
 /// True for parameters that every side of a comparison has in some form.
 bool is_shared(std::string_view parameter) {
   constexpr std::string_view kShared[] = {"latency", "bandwidth", "link", "overhead", "clock", "pcie"};
   return std::find(std::begin(kShared), std::end(kShared), parameter) != std::end(kShared);
-}
-
-/// True for algorithms that pass on one segment after the other.
-bool is_segmented(std::string_view algorithm) {
-  return algorithm == "chain" || algorithm == "pipeline" ||
-         algorithm.find("binary") != std::string_view::npos || algorithm == "binomial";
 }
 
 std::optional<OperationKind> kind_of(const Event& event) {
@@ -417,18 +411,64 @@ void Advisor::find_range(const WorldSetting& side, std::string_view hardware, do
   const auto middle = all.kind == AnswerKind::kAlgorithm ? free
                       : all.kind == AnswerKind::kMix     ? all.sides.mix
                                                          : all.sides.hardware;
-  std::vector<double> ratios = {ratio_of(*middle, all.reference)};
-  for (const int sign : {-1, 1}) {
-    if (!may_go_on("the models' errors")) return;
-    const double of_host = error.host_factor(sign);
-    const auto end = end_of(side, share * error.hardware_factor(sign) + (1 - share) * of_host);
-    const auto against = end_of(*host, of_host);
-    if (!end || !against) return;
-    ratios.push_back(ratio_of(*end, *against));
-  }
-  all.range = RatioRange{std::ranges::min(ratios), std::ranges::max(ratios)};
+  const double now = ratio_of(*middle, all.reference);
+  all.range = range_of_errors(side, *host, now, error, share);
+  if (!all.range) return;
+  add_noise(*all.range, side, *host, now);
   const bool is_saving = saves_time(all.kind);
   all.holds = all.range->agrees(is_saving) && (!all.memory || all.memory->agrees(is_saving));
+}
+
+std::optional<RatioRange> Advisor::range_of_errors(const WorldSetting& side, const WorldSetting& host,
+                                                   double now, const RatioError& error, double share) {
+  RatioRange range{now, now};
+  for (const int sign : {-1, 1}) {
+    if (!may_go_on("the models' errors")) return std::nullopt;
+    const double of_host = error.host_factor(sign);
+    const auto end = end_of(side, share * error.hardware_factor(sign) + (1 - share) * of_host);
+    const auto against = end_of(host, of_host);
+    if (!end || !against) return std::nullopt;
+    range.low = std::min(range.low, ratio_of(*end, *against));
+    range.high = std::max(range.high, ratio_of(*end, *against));
+  }
+  return range;
+}
+
+/// Errors of the models and of the recorded computing are independent, so the logarithms of their factors add
+/// as squares.
+void Advisor::add_noise(RatioRange& range, const WorldSetting& side, const WorldSetting& host, double now) {
+  if (!has_computing_) return;
+  const auto noise = computing_noise(source_, options_.repetitions);
+  weighing_.is_noise_unknown = !noise;
+  if (!noise || (noise->share == 0 && noise->mean == 1)) return;
+  double sum = 0;  // of the logarithms of the ratios with less and with more computing
+  double difference = 0;
+  for (const int sign : {-1, 1}) {
+    if (!may_go_on("the noise of computing")) return;
+    const double communication = std::pow(1 + noise->share, sign) / noise->mean;
+    const auto end = end_of(side, communication);
+    const auto against = end_of(host, communication);
+    if (!end || !against) return;
+    const double logarithm = std::log(ratio_of(*end, *against));
+    sum += logarithm;
+    difference += sign * logarithm;
+  }
+  range.low = std::exp(sum / 2 - std::hypot(std::log(now / range.low), difference / 2));
+  range.high = std::exp(sum / 2 + std::hypot(std::log(range.high / now), difference / 2));
+  weighing_.noise = std::expm1(std::abs(difference) / 2);
+}
+
+std::optional<RatioRange> Advisor::range_of(const Candidate& candidate) {
+  const RatioError error = error_of(candidate.backend);
+  const Result<WorldSetting> side = setting_of(*candidate.description);
+  const Result<WorldSetting> host = setting_of(baseline_);
+  if (!candidate.counts() || baseline() == nullptr || !error.is_known() || !side || !host)
+    return std::nullopt;
+  const double now = ratio_of(candidate.fair().end(), baseline()->end());
+  auto range = range_of_errors(*side, *host, now, error,
+                               CarriedTime{candidate.fair().result->total().times}.share().value_or(1));
+  if (range) add_noise(*range, *side, *host, now);
+  return range;
 }
 
 /// The error of a candidate over the baseline, in the class of the operations that its own model carries.
@@ -686,47 +726,23 @@ void Advisor::weigh_mix(const WorldSetting& mixed) {
 }
 
 void Advisor::find_fastest(const Traffic& traffic) {
-  const std::string name(to_string(traffic.operation.kind));
-  const Parameter* const parameter = find_parameter(baseline_.parameters, name);
-  if (parameter == nullptr || parameter->kind != ParameterKind::kChoice) return;
-  const Result<WorldSetting> setting =
-      world_setting(configuration_, registry_, baseline_, traffic.operation.ranks);
-  if (!setting) return;
-  const auto time_of = [&](std::string_view algorithm, std::size_t segment) -> std::optional<Time> {
-    WorldSetting other = *setting;
-    if (!algorithm.empty()) other.settings.set(name, {0, std::string(algorithm)});
-    if (segment > 0) other.settings.set("segment", {static_cast<double>(segment), {}});
-    Result<Forecast> forecast = offramp::forecast(other, traffic.operation);
-    return forecast && forecast->declined.empty() ? std::optional(forecast->time) : std::nullopt;
-  };
-  const auto usual = time_of("", 0);
-  if (!usual) return;
-  AlgorithmChoice choice{traffic.operation.kind,
-                         traffic.operation.ranks,
-                         traffic.operation.bytes,
-                         traffic.calls / static_cast<std::uint64_t>(source_.ranks),
-                         *usual,
-                         {},
-                         *usual};
-  Time least = Time::ps(
-      std::llround(static_cast<double>(usual->count()) / (1 + setting->settings.real("best_margin"))));
-  const auto selections = find_parameter(baseline_.parameters, "collectives")->choices;
-  for (const std::string_view algorithm : parameter->choices) {
-    if (algorithm == "auto" || std::find(selections.begin(), selections.end(), algorithm) != selections.end())
-      continue;
-    std::vector<std::size_t> segments = {0};
-    for (const std::size_t segment : kSegments) {
-      if (is_segmented(algorithm) && traffic.operation.bytes > segment) segments.push_back(segment);
-    }
-    for (const std::size_t segment : segments) {
-      const auto time = time_of(algorithm, segment);
-      if (!time || *time >= least) continue;
-      choice.fastest = least = *time;
-      choice.best = algorithm;
-      choice.segment = segment;
-    }
-  }
-  if (!choice.best.empty()) algorithms_.push_back(choice);
+  const Operation& operation = traffic.operation;
+  const std::string name(to_string(operation.kind));
+  const Result<WorldSetting> setting = world_setting(configuration_, registry_, baseline_, operation.ranks);
+  if (!setting || find_parameter(baseline_.parameters, name) == nullptr) return;
+  const auto found = host::find_fastest(
+      operation.kind, operation.bytes, setting->settings.real("best_margin"),
+      [&](std::string_view algorithm, std::size_t segment, Time) -> std::optional<Time> {
+        WorldSetting other = *setting;
+        if (!algorithm.empty()) other.settings.set(name, {0, std::string(algorithm)});
+        if (segment > 0) other.settings.set("segment", {static_cast<double>(segment), {}});
+        const Result<Forecast> result = forecast(other, operation);
+        return result && result->declined.empty() ? std::optional(result->time) : std::nullopt;
+      });
+  if (!found || found->name.empty()) return;
+  algorithms_.push_back({operation.kind, operation.ranks, operation.bytes,
+                         traffic.calls / static_cast<std::uint64_t>(source_.ranks), found->usual,
+                         std::string(found->name), found->time, found->segment});
 }
 
 void Advisor::find_algorithms() {

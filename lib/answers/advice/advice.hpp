@@ -118,7 +118,12 @@ struct Weighing {
   /// The baseline with a NIC that makes progress by itself. `nullopt` if its NIC already does.
   std::optional<Time> progressing;
   /// The recommended side, or the best hardware, over the reference, with the models' errors.
+  /// It includes the noise of recorded computing.
   std::optional<RatioRange> range = {};
+  /// Nine tenths of the ratios of other runs are within this share of it. `nullopt`: nothing varies, or it is
+  /// not known.
+  std::optional<double> noise = {};
+  bool is_noise_unknown = false;  // computing was recorded, and too little of it is repeated
   /// That ratio with the slowest and the fastest node memory of the baseline's class. `nullopt` if the
   /// user set the memory, no rank shares a node, or time ran out.
   std::optional<RatioRange> memory = {};
@@ -224,6 +229,8 @@ class Advisor {
   struct Options {
     ReplayOptions replay;  // the advisor uses its compute and partial, and sets the rest
     std::vector<const BackendDescription*> backends;  // must include the baseline
+    /// Further recordings of the same program, for the noise of its computing.
+    std::vector<ReplaySource> repetitions = {};
     Clock::time_point until = Clock::time_point::max();
     /// Called before each replay, with its purpose. False: no further replays.
     std::function<bool(const std::string& what)> progress;
@@ -254,6 +261,10 @@ class Advisor {
   void find_decisive_test();
   /// The baseline with its fastest algorithms. `nullopt` if it has them, or for too many ranks.
   [[nodiscard]] std::optional<Time> end_of_tuned();
+
+  /// The ratio of a candidate to the baseline at equal link rates, with the errors of both models and the
+  /// noise of computing. `nullopt`: not known, or no time.
+  [[nodiscard]] std::optional<RatioRange> range_of(const Candidate& candidate);
 
   /// Candidates that count, the fastest at equal link rates first; then the others.
   [[nodiscard]] const std::vector<Candidate>& candidates() const { return candidates_; }
@@ -311,6 +322,10 @@ class Advisor {
   void find_memory_range(const WorldSetting& side);
   [[nodiscard]] RatioError error_of(std::string_view hardware) const;
   void find_range(const WorldSetting& side, std::string_view hardware, double share = 1);
+  /// now: the ratio of the two sides. share: see find_range().
+  [[nodiscard]] std::optional<RatioRange> range_of_errors(const WorldSetting& side, const WorldSetting& host,
+                                                          double now, const RatioError& error, double share);
+  void add_noise(RatioRange& range, const WorldSetting& side, const WorldSetting& host, double now);
   void weigh_mix(const WorldSetting& mixed);
   std::optional<double> ratio_with(const WorldSetting& best, const WorldSetting& host,
                                    const Parameter& parameter, bool of_host, double value);

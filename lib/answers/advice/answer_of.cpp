@@ -209,7 +209,7 @@ ReportAnswer answer_of(const Advisor& advisor, const ProgramNames& program) {
   if (all.kind == AnswerKind::kNothing) {
     if (all.sides.free) answer.sure = "it holds: " + free_gain_text(*all.sides.free, all.sides.baseline);
   } else if (all.error) {
-    add_range(answer, all.range, *all.error, {all.reference, all.than});
+    add_range(answer, all.range, *all.error, {all.reference, all.than}, noise_text(all));
     if (answer.sure.empty())
       answer.sure =
           advisor.cut_short() ? "not computed (time limit)" : "not known: the models' errors give no result";

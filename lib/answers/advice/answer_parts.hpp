@@ -33,7 +33,9 @@ struct Reference {
 /// Says how certain the answer is, and sets the range of the candidate's time if the errors of the models are
 /// known. Both ends are shown, whether it holds or not.
 void add_range(ReportAnswer& answer, const std::optional<RatioRange>& range, const RatioError& error,
-               const Reference& reference);
+               const Reference& reference, const std::string& noise = {});
+/// "computing within 1.2 %". Empty if it changes nothing.
+std::string noise_text(const Weighing& all);
 /// Adds the range over the nodes' memory if it is worth a line; first if the answer differs.
 void add_memory(std::vector<std::string>& texts, const std::optional<RatioRange>& memory);
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "lib/answers/advice/answer_parts.hpp"
+#include "lib/base/format.hpp"
 #include "lib/base/text_format.hpp"
 
 namespace offramp {
@@ -33,14 +34,21 @@ Time times(Time time, double factor) {
 }  // namespace
 
 void add_range(ReportAnswer& answer, const std::optional<RatioRange>& range, const RatioError& error,
-               const Reference& reference) {
+               const Reference& reference, const std::string& noise) {
   answer.sure = error.is_known() ? std::string() : error.text();
   if (!range) return;
   answer.earliest = times(reference.time, range->low);
   answer.latest = times(reference.time, range->high);
   answer.sure =
-      fmt::format("{}: {}{} ({})", answer.holds ? "it holds" : "open", range_text(*range),
-                  reference.name.empty() ? "" : fmt::format(" than {}", reference.name), error.text());
+      fmt::format("{}: {}{} ({}{})", answer.holds ? "it holds" : "open", range_text(*range),
+                  reference.name.empty() ? "" : fmt::format(" than {}", reference.name), error.text(), noise);
+}
+
+std::string noise_text(const Weighing& all) {
+  if (all.is_noise_unknown) return "; noise of computing unknown: record --repeat 5";
+  constexpr double kShown = 0.0005;
+  if (all.noise.value_or(0) < kShown) return {};
+  return fmt::format("; noise of computing {}", percent_text(*all.noise, 1));
 }
 
 void add_memory(std::vector<std::string>& texts, const std::optional<RatioRange>& memory) {

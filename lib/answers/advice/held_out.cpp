@@ -100,6 +100,10 @@ std::optional<ErrorBound> error_bound(std::string_view side, bool several_ranks_
   return found;
 }
 
+bool has_error_bounds(std::string_view hardware) {
+  return std::ranges::any_of(kRows, [&](const Row& row) { return row.side.starts_with(hardware); });
+}
+
 double RatioError::hardware_factor(int sign) const {
   return power(of_pairs ? *of_pairs : *of_hardware, sign);
 }

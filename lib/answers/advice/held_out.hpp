@@ -41,6 +41,9 @@ std::optional<ErrorBound> error_bound(std::string_view side, const OperationClas
 /// The bound of most figures.
 std::optional<ErrorBound> error_bound(std::string_view side, bool several_ranks_per_node);
 
+/// True if a bound exists for some operations of the hardware, or of its ratio to the host.
+bool has_error_bounds(std::string_view hardware);
+
 /// How far off a ratio of two modelled times may be: that of pairs where there are any, else both sides' in
 /// opposite directions.
 struct RatioError {

@@ -32,6 +32,13 @@ std::optional<double> CurvePoint::fair_ratio(std::string_view backend) const {
   return std::max(*to_host, ratio_of(cell_of(backend)->end(), tuned->end()));
 }
 
+std::optional<RatioRange> CurvePoint::fair_range(std::string_view backend) const {
+  const auto found = ranges.find(backend);
+  if (found == ranges.end()) return std::nullopt;
+  const double against_tuned = *fair_ratio(backend) / *ratio(backend);
+  return RatioRange{found->second.low * against_tuned, found->second.high * against_tuned};
+}
+
 RankCurve::RankCurve(const Configuration& configuration, const Registry& registry, Advisor::Options options)
     : configuration_(configuration), registry_(registry), options_(std::move(options)) {
   options_.runs_alone = true;
@@ -58,6 +65,7 @@ const BackendResult* RankCurve::outgrown(std::string_view backend) const {
 
 bool RankCurve::add(const ReplaySource& source) {
   points_.push_back({.ranks = source.ranks, .refused = {}, .cells = {}});
+  sources_[source.ranks] = source;
   Advisor::Options options = options_;
   std::erase_if(options.backends,
                 [&](const BackendDescription* backend) { return outgrown(backend->name) != nullptr; });
@@ -83,6 +91,20 @@ bool RankCurve::add(const ReplaySource& source) {
   }
   cut_short_ = cut_short_ || advisor.cut_short();
   return !advisor.cut_short();
+}
+
+void RankCurve::find_ranges() {
+  Advisor::Options options = options_;
+  std::erase_if(options.backends, [](const BackendDescription* one) { return !has_error_bounds(one->name); });
+  for (CurvePoint& point : points_) {
+    if (point.cells.empty() || cut_short_ || options.backends.size() < 2) continue;
+    Advisor advisor(configuration_, registry_, sources_.at(point.ranks), options);
+    advisor.rank_backends();
+    for (const Candidate& one : advisor.candidates()) {
+      const auto range = is_baseline(one.backend) ? std::nullopt : advisor.range_of(one);
+      if (range) point.ranges[one.backend] = *range;
+    }
+  }
 }
 
 void RankCurve::refuse(int ranks, std::string why) {
@@ -123,6 +145,15 @@ std::string range_text(const PayingRange& range, const std::vector<Compared>& al
   return fmt::format("from {} to {} ranks", number(range.from), number(range.to));
 }
 
+/// "surely from 32, perhaps from 8 ranks". Empty if not known, or if it pays at neither end.
+std::string thresholds_text(const RankCurve& curve, std::string_view backend) {
+  const auto from = thresholds_of(curve, backend);
+  if (!from || !from->perhaps) return {};
+  if (!from->surely) return fmt::format("perhaps from {} ranks on, surely at none", number(*from->perhaps));
+  if (from->surely == from->perhaps) return fmt::format("surely from {} ranks on", number(*from->surely));
+  return fmt::format("surely from {}, perhaps from {} ranks", number(*from->surely), number(*from->perhaps));
+}
+
 /// The hardware with the lowest ratio to the host at the last point that allows a comparison.
 struct Closest {
   std::string_view backend;
@@ -156,6 +187,26 @@ std::vector<PayingRange> paying_ranges(const RankCurve& curve, std::string_view 
   return ranges;
 }
 
+std::optional<Thresholds> thresholds_of(const RankCurve& curve, std::string_view backend) {
+  Thresholds found;
+  bool is_known = false;
+  for (const CurvePoint& point : curve.points()) {
+    if (!point.ratio(backend)) continue;
+    const auto range = point.fair_range(backend);
+    if (!range) return std::nullopt;
+    is_known = true;
+    const auto follow = [&](double ratio, std::optional<int>& from) {
+      if (ratio >= 1 - kWorthwhile)
+        from.reset();
+      else if (!from)
+        from = point.ranks;
+    };
+    follow(range->high, found.surely);
+    follow(range->low, found.perhaps);
+  }
+  return is_known ? std::optional(found) : std::nullopt;
+}
+
 std::string paying_text(const RankCurve& curve, std::string_view backend) {
   const std::vector<Compared> all = compared(curve, backend);
   const auto least = std::ranges::min_element(all, {}, [](const Compared& one) {
@@ -179,6 +230,7 @@ std::string paying_text(const RankCurve& curve, std::string_view backend) {
     if (end + 1 != all.end()) limit("no longer", *(end + 1));
     texts.push_back(fmt::format("{}", fmt::join(limits, ", ")));
   }
+  if (const std::string text = thresholds_text(curve, backend); !text.empty()) texts.push_back(text);
   return fmt::format("{} pays {}", backend, fmt::join(texts, "; "));
 }
 
@@ -213,14 +265,24 @@ ReportAnswer answer_of(const RankCurve& curve, const std::string& program) {
   }
   std::vector<std::string> paying;
   std::vector<std::string> lacking;
-  for (const BackendDescription* backend : curve.backends()) {
+  std::vector<std::string> sure;
+  std::vector<const BackendDescription*> backends = curve.backends();
+  std::ranges::stable_partition(backends,
+                                [&](const BackendDescription* one) { return one->name == closest->backend; });
+  for (const BackendDescription* backend : backends) {
     if (is_baseline(backend->name)) continue;
     const std::vector<PayingRange> ranges = paying_ranges(curve, backend->name);
     const std::string text = lacking_text(curve, backend->name);
     lacking.push_back(text.substr(0, text.find(": ")));  // the reason is longer than a line
+    const std::string thresholds = thresholds_text(curve, backend->name);
     if (!ranges.empty())
-      paying.push_back(fmt::format("{} pays {}", backend->name,
-                                   range_text(ranges.front(), compared(curve, backend->name))));
+      paying.push_back(fmt::format(
+          "{} pays {}", backend->name,
+          thresholds.empty() ? range_text(ranges.front(), compared(curve, backend->name)) : thresholds));
+    if (ranges.empty() && !thresholds.empty())
+      sure.push_back(fmt::format("{} {}", backend->name, thresholds));
+    if (!ranges.empty() && !thresholds_of(curve, backend->name))
+      sure.push_back(fmt::format("the error of {} is not known", backend->name));
   }
   const int last = closest->point->ranks;
   answer.answer = paying.empty()
@@ -229,6 +291,9 @@ ReportAnswer answer_of(const RankCurve& curve, const std::string& program) {
                                  paying.size() > 1 ? "; " + and_more_text(paying.size() - 1) : std::string());
   answer.kind = paying.empty() ? "baseline" : "hardware";
   answer.candidate = closest->backend;
+  const auto from = thresholds_of(curve, closest->backend);
+  answer.holds = from && from->surely;
+  answer.sure = clauses_text(sure);
   const BackendResult& best = *closest->point->cell_of(closest->backend);
   answer.end = best.end();
   answer.baseline = closest->point->cell_of(baseline_name())->end();

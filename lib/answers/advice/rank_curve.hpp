@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,11 +20,16 @@ struct CurvePoint {
   std::vector<BackendResult>
       cells;  // at equal link rates; in the order of the backends, fewer if it was cut short
 
+  /// The ratios of hardware whose models have known errors, after RankCurve::find_ranges().
+  std::map<std::string, RatioRange, std::less<>> ranges = {};
+
   [[nodiscard]] const BackendResult* cell_of(std::string_view backend) const;
   /// The hardware's time over the host's. `nullopt` if one of them has no valid time.
   [[nodiscard]] std::optional<double> ratio(std::string_view backend) const;
   /// Over the faster of the host and the tuned host, which is known on many nodes.
   [[nodiscard]] std::optional<double> fair_ratio(std::string_view backend) const;
+  /// Both ends of fair_ratio(), with the errors of the models and the noise of computing.
+  [[nodiscard]] std::optional<RatioRange> fair_range(std::string_view backend) const;
 };
 
 /// Use it from one thread.
@@ -35,6 +42,9 @@ class RankCurve {
   /// Replays the program over each backend. False if the time limit or the user ended it; results so far are
   /// kept.
   bool add(const ReplaySource& source);
+  /// Finds the ranges of all points. The programs of all sources must still exist. Without time, ranges are
+  /// missing.
+  void find_ranges();
   /// Adds a point at which the program does not exist.
   void refuse(int ranks, std::string why);
   /// True if another point may begin. what: its purpose, for the progress callback.
@@ -56,6 +66,7 @@ class RankCurve {
   bool has_computing_ = false;
   bool cut_short_ = false;
   std::vector<CurvePoint> points_;
+  std::map<int, ReplaySource> sources_;  // by ranks
 };
 
 /// Consecutive numbers of ranks at which the hardware saves a worthwhile share of the host's time.
@@ -65,6 +76,13 @@ struct PayingRange {
   bool to_the_end = false;  // to is the last number of ranks tried over the hardware
 };
 std::vector<PayingRange> paying_ranges(const RankCurve& curve, std::string_view backend);
+/// The numbers of ranks from which on hardware pays at one end of its range, and at the other.
+struct Thresholds {
+  std::optional<int> surely = {};
+  std::optional<int> perhaps = {};
+};
+/// `nullopt` if a range is missing.
+std::optional<Thresholds> thresholds_of(const RankCurve& curve, std::string_view backend);
 
 /// "halo: aie pays from 128 ranks on", with reasons. The times are those at the last number of ranks.
 ReportAnswer answer_of(const RankCurve& curve, const std::string& program);

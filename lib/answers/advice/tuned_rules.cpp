@@ -127,10 +127,11 @@ std::string tuned_rules_json(const std::vector<AlgorithmChoice>& choices) {
       Json rules = Json::array();
       Rule before;
       for (const auto& [bytes, rule] : by_bytes) {
-        if (rule.algorithm != before.algorithm)
+        if (rule != before)
           rules.push_back({{"msg_size_min", bytes},
                            {"msg_size_max", bytes},
                            {"alg", collective.algorithms.at(static_cast<std::size_t>(rule.algorithm) - 1)}});
+        if (rule.segment > 0) rules.back()["seg_size"] = rule.segment;
         rules.back()["msg_size_max"] = bytes;
         before = rule;
       }

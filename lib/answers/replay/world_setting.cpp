@@ -20,14 +20,10 @@ struct LibraryChoice {
   std::string_view library;
   std::string_view selection;  // value of the baseline's `collectives`
 };
-constexpr LibraryChoice kLibraries[] = {{"Open MPI v5", "openmpi-5"},
-                                        {"Open MPI v4.0", "openmpi-4.0"},
-                                        {"Open MPI v3", "openmpi-3.1"},
-                                        {"Open MPI v2", "openmpi-3.1"},
-                                        {"MPICH ", "mpich"},
-                                        {"CRAY MPICH", "node-wise"},
-                                        {"Intel(R) MPI", "node-wise"},
-                                        {"MVAPICH", "node-wise"}};
+constexpr LibraryChoice kLibraries[] = {
+    {"Open MPI v6", "openmpi-6"},   {"Open MPI v5", "openmpi-5"},   {"Open MPI v4.0", "openmpi-4.0"},
+    {"Open MPI v3", "openmpi-3.1"}, {"Open MPI v2", "openmpi-3.1"}, {"MPICH ", "mpich"},
+    {"CRAY MPICH", "node-wise"},    {"Intel(R) MPI", "node-wise"},  {"MVAPICH", "node-wise"}};
 
 /// The library that lends the baseline its algorithms, by its choice of `collectives`.
 constexpr std::pair<std::string_view, std::string_view> kNames[] = {{"openmpi", "Open MPI 4.1's"},
@@ -35,6 +31,9 @@ constexpr std::pair<std::string_view, std::string_view> kNames[] = {{"openmpi", 
                                                                     {"openmpi-4.0", "Open MPI 4.0's"},
                                                                     {"openmpi-4.1", "Open MPI 4.1's"},
                                                                     {"openmpi-5", "Open MPI 5's"},
+                                                                    {"openmpi-6", "Open MPI 6's"},
+                                                                    {"acoll", "acoll's"},
+                                                                    {"hcoll", "HCOLL's"},
                                                                     {"mpich", "MPICH's"},
                                                                     {"best", "the fastest"}};
 
