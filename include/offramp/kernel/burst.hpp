@@ -41,9 +41,11 @@ Time serve(const Burst& in, Time service, Time free, Emit&& emit) {
     return out.last();
   }
   // The arrivals are the bottleneck once the server's initial backlog has drained.
+  // Packet 0 waits for `backlog`; each packet behind it waits for `gain` less than the one before.
   const std::int64_t backlog = (begin - in.first).count();
   const std::int64_t gain = (in.period - service).count();
   const auto crossing = static_cast<std::uint64_t>((backlog + gain - 1) / gain);
+  // No packet waits: the burst keeps its period.
   if (crossing == 0) {
     emit(out);
     return out.last();

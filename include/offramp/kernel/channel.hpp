@@ -91,6 +91,7 @@ class Channel {
 
   void push(T&& token, Time at, Process& writer) {
     Slot& slot = slots_[write_];
+    // Back-pressure: the writer could not write before the reader had freed this slot.
     writer.clock = later(writer.clock, slot.freed);
     slot.visible = at == kAfterLatency ? writer.clock + latency_ : later(at, slot.freed);
     std::construct_at(&slot.token, std::move(token));
@@ -129,6 +130,7 @@ class Channel {
     template <typename P>
     bool await_suspend(std::coroutine_handle<P> self) {
       process_ = self.promise().process;
+      // A channel with a free slot does not suspend the writer: await_resume() stores the token at once.
       if (!channel_.full()) return false;
       assert(channel_.writer_ == nullptr && "a channel has one writer");
       channel_.writer_ = self;
@@ -156,6 +158,7 @@ class Channel {
     template <typename P>
     bool await_suspend(std::coroutine_handle<P> self) {
       process_ = self.promise().process;
+      // A deadline in the past means the present.
       if constexpr (kTimed) deadline_ = later(deadline_, process_->clock);
       if (!channel_.empty()) return false;
       assert(channel_.reader_ == nullptr && "a channel has one reader");
@@ -172,8 +175,10 @@ class Channel {
       if constexpr (!kTimed) {
         return channel_.pop(*process_);
       } else {
+        // The deadline came first. The reader leaves the channel, so that no later token resumes this frame.
         if (wait_.fired) channel_.reader_ = nullptr;
         if (wait_.handle != nullptr && !wait_.fired) channel_.scheduler_.withdraw_timed(&wait_);
+        // A token is here, but the hardware sees it only after the deadline: it stays for the next read.
         if (wait_.fired || channel_.front_visible() > deadline_) {
           process_->clock = deadline_;
           return std::optional<T>();

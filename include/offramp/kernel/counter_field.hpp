@@ -14,6 +14,7 @@ struct CounterField {
   std::uint64_t Counters::*value;
 };
 
+/// Adds each field of `part` to the same field of `sum`. A member without a row in the table is not summed.
 template <typename Counters, typename Fields>
 constexpr void add_fields(Counters& sum, const Counters& part, const Fields& fields) {
   for (const CounterField<Counters>& field : fields) sum.*field.value += part.*field.value;

@@ -151,6 +151,8 @@ class EventQueue {
       add(far_.list, entry);
       return;
     }
+    // Rungs go from coarse and late to fine and early. The first one that has not drained past `at` has the
+    // event's bucket; if all have, the event belongs to the heap.
     for (std::size_t i = 0; i < rungs_in_use_; ++i) {
       if (at < rungs_[i].current_start()) continue;
       add(bucket_of(rungs_[i], at), entry);
@@ -208,6 +210,8 @@ class EventQueue {
     while (true) {
       if (rungs_in_use_ == 0) {
         if (far_.list.count == 0) return false;
+        // The far events become the first rung, or are sorted at once if they are few. Later pushes beyond
+        // their last time are far again.
         const Far far = std::exchange(far_, {});
         far_.from = far.latest + 1;
         if (far.list.count <= kSmall) return drain(far.list);
@@ -222,6 +226,7 @@ class EventQueue {
       }
       const std::int64_t begin = rung.current_start();
       const List list = std::exchange(rung.bucket[rung.current++], {});
+      // A bucket of width 1 has events of one time only, which no finer rung could divide.
       if (list.count <= kSmall || rung.width == 1 || rungs_in_use_ == kMaximumRungs) return drain(list);
       spread(list, begin, begin + rung.width);
     }

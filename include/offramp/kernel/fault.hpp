@@ -147,12 +147,16 @@ struct FaultRates {
 namespace detail {
 
 /// A number in [0, 1), derived from three numbers.
+/// The factors are those of splitmix64: they keep neighbouring wires and packet numbers apart before the
+/// finaliser mixes the bits.
 inline double fault_draw(std::uint64_t seed, std::uint64_t wire, std::uint64_t n) {
   const std::uint64_t x =
       splitmix_finaliser(seed + 0x9e3779b97f4a7c15U * (wire + 1) + 0xbf58476d1ce4e5b9U * (n + 1));
   return static_cast<double>(x >> 11) * 0x1.0p-53;
 }
 
+/// Time is divided into intervals of outage_time, each with a draw of its own. The ends are sorted, so that
+/// both directions of a link have the same draw.
 inline bool link_is_down(const FaultRates& rates, std::uint64_t link, Time at) {
   constexpr std::uint64_t kOutages = 0x7fff;  // reserved: no packet uses this channel
   const std::uint32_t low = std::min(Link::source(link), Link::destination(link));
@@ -166,6 +170,7 @@ inline Fault decide_fault(const FaultRates& rates, std::uint64_t link, std::uint
     if (const Fault fault = rates.script->fault(link, n, at); fault != Fault::kNone) return fault;
   }
   if (rates.outage > 0 && link_is_down(rates, link, at)) return Fault::kLost;
+  // One draw decides among all faults: the rates are adjoining parts of [0, 1), so at most one applies.
   double left = fault_draw(rates.seed, link, n);
   for (const auto& [kind, rate] :
        {std::pair(Fault::kLost, rates.loss), std::pair(Fault::kDuplicated, rates.duplication),

@@ -38,6 +38,8 @@ class FramePool {
   static void* allocate(std::size_t size) {
     const std::size_t index = class_of(size);
     if (!kFramesPooled || index >= kClasses || lists_ == nullptr)
+      // Even without lists, the memory has the full size of its class, because release() may put it into a
+      // list.
       return ::operator new(pooled_bytes(size, index));
     List& list = (*lists_)[index];
     if (list.head == nullptr) return make(list, index);
@@ -125,9 +127,11 @@ class FramePool {
   }
 
   static std::size_t few(std::size_t index) { return kKeptBytes / block_bytes(index); }
+  /// Allocates a new block. Kept out of line so that allocate() stays small where it is inlined.
   [[gnu::noinline]] static void* make(List& list, std::size_t index) {
     void* const block = ::operator new(block_bytes(index));
     ++list.made;
+    // Small blocks are all kept, see the head; large ones would hoard memory.
     if (index < kFine) list.most = std::max(list.most, list.made);
     return block;
   }

@@ -117,6 +117,7 @@ class Scheduler {
   }
   void withdraw_timed(const TimedWait* wait) {
     assert(wait->place < timed_.size() && timed_[wait->place] == wait);
+    // The last entry fills the gap. The order of the list has no meaning: firing searches all of it.
     TimedWait* last = timed_.back();
     last->place = wait->place;
     timed_[wait->place] = last;
@@ -132,6 +133,7 @@ class Scheduler {
   void drain() {
     while (queue_size_ > 0) {
       const std::size_t mask = queue_.size() - 1;
+      // Any queued process may continue next; a test that shuffles must get the same times.
       if (shuffle_ != 0)
         std::swap(queue_[queue_head_], queue_[(queue_head_ + xorshift(shuffle_) % queue_size_) & mask]);
       const std::coroutine_handle<> handle = queue_[queue_head_];
@@ -156,6 +158,7 @@ class Scheduler {
     return true;
   }
 
+  /// Doubles the ring: the masks above need a power of two. The oldest entry moves to index 0.
   void grow_queue() {  // the size stays a power of two
     std::vector<std::coroutine_handle<>> grown(queue_.empty() ? 16 : 2 * queue_.size());
     for (std::size_t i = 0; i < queue_size_; ++i) grown[i] = queue_[(queue_head_ + i) & (queue_.size() - 1)];

@@ -62,6 +62,7 @@ class TaskErrors {
 
 namespace detail {
 
+/// The part of a promise that is independent of the result's type. Frames come from the frame pool.
 struct PromiseBase : Pooled {
   std::coroutine_handle<> continuation = nullptr;  // set once the awaiter is suspended
   Process* process = nullptr;
@@ -85,6 +86,7 @@ struct PromiseBase : Pooled {
   [[nodiscard]] std::suspend_always initial_suspend() const noexcept { return {}; }
   [[nodiscard]] FinalAwaiter final_suspend() const noexcept { return {}; }
   void unhandled_exception() noexcept {
+    // The frame ends here. Its awaiter stays suspended, because it could not use a result that is missing.
     TaskErrors::add();
     continuation = std::noop_coroutine();  // instead of the awaiter
     on_end = nullptr;
@@ -173,6 +175,7 @@ class [[nodiscard]] Task {
     }
     T await_resume() const { return handle.promise().result(); }
   };
+  /// The task keeps its frame and the result, also when a temporary is awaited: its owner destroys them.
   Awaiter operator co_await() const& noexcept { return Awaiter{handle_}; }
   Awaiter operator co_await() && noexcept { return Awaiter{handle_}; }
 

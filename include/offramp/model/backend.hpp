@@ -152,6 +152,7 @@ class Backend : public DataCarrier {
   /// The cost of posting a receive, on the host.
   [[nodiscard]] virtual Time post_receive_cost() const = 0;
 
+  /// The packets that this object's hardware has put on the network so far, over all ranks that it serves.
   [[nodiscard]] virtual WireCounters wire() const = 0;
 
   /// The part of the total time so far that `offramp predict` counts in cycles of the engine
@@ -165,6 +166,7 @@ struct BackendContext {
   int ranks = 1;  // size of the world
   const Settings& settings;
   FaultRates faults;
+  /// Receives the spans of the hardware's units; nullptr: none are recorded.
   SpanSink* spans = nullptr;
   /// Receives each packet that this rank's hardware sends, once; nullptr without a capture.
   PacketSink* packets = nullptr;
@@ -215,11 +217,13 @@ inline Task<Outcome> declined_collective() {
 
 /// Describes a built-in backend or a plugin to the registry.
 struct BackendDescription {
+  /// The version of this interface. It grows with every change that a compiled plugin would misread.
   static constexpr int kAbi = 13;
   int abi = kAbi;
   std::string_view name;
   std::string_view description;
   std::span<const Parameter> parameters;
+  /// Returns a new backend, owned by the caller. The settings of the context are complete and checked.
   std::unique_ptr<Backend> (*create)(const BackendContext& context) = nullptr;
 
   /// The parameter (in MHz) whose cycles forecasts count; may be empty.

@@ -42,7 +42,9 @@ struct MachineLayout {
 
   [[nodiscard]] int node(int rank) const { return rank / ranks_per_node; }
   [[nodiscard]] int local_rank(int rank) const { return rank % ranks_per_node; }
+  /// The number of nodes that this many ranks (at least 1) occupy; the last node may be filled in part.
   [[nodiscard]] int nodes(int ranks) const { return (ranks - 1) / ranks_per_node + 1; }
+  /// A node's ranks fill its sockets one after the other, in equal parts.
   [[nodiscard]] int socket(int rank) const {
     const auto local = static_cast<std::int64_t>(local_rank(rank));
     return node(rank) * sockets_per_node + static_cast<int>(local * sockets_per_node / ranks_per_node);

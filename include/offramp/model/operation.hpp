@@ -259,6 +259,7 @@ constexpr std::size_t element_bytes(ElementType type) {
   }
 }
 
+/// True for signed and unsigned integers. kByte, kLogical, and kPair have no arithmetic and are excluded.
 constexpr bool is_integer(ElementType type) {
   switch (type) {
     case ElementType::kInt8:
@@ -274,11 +275,14 @@ constexpr bool is_integer(ElementType type) {
       return false;
   }
 }
+/// True for real types. kComplex has two parts and is excluded.
 constexpr bool is_floating_point(ElementType type) {
   return type == ElementType::kFloat32 || type == ElementType::kFloat64 ||
          type == ElementType::kFloatExtended;
 }
 
+/// The function of an MPI_Op. kNone: the operation does not reduce. kReplace: MPI_REPLACE. kUser: a function
+/// of the program, which no hardware executes.
 enum class ReduceFunction : std::uint8_t {
   kNone,
   kSum,

@@ -44,6 +44,7 @@ struct Parameter {
 };
 
 // Constructors of table rows.
+// Each returns one row; the arguments are the members of Parameter with these names.
 inline Parameter real(std::string_view name, std::string_view unit, double value, Parameter::Range range,
                       std::string_view source, std::string_view description) {
   return {name, ParameterKind::kReal, unit, value, range.minimum, range.maximum, {}, {}, source, description};
@@ -130,6 +131,7 @@ class Settings {
   }
 
  private:
+  /// Rounds to the nearest unit: values are not negative.
   [[nodiscard]] std::int64_t scaled(const std::string& name, double factor) const {
     return static_cast<std::int64_t>(real(name) * factor + 0.5);
   }

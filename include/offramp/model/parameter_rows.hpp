@@ -44,6 +44,8 @@ class ParameterRows {
       in_force_.emplace_back(name, in_unit(value, unit));
       return add(real(name, unit, range.minimum, range, source, description));
     }
+    // A count of 0 or a rate of 0 would have no meaning, so they select the variable's value, too. A time may
+    // be 0 where its range begins below 0.
     const double least = std::is_integral_v<T> ? 1 : std::is_same_v<T, Bandwidth> ? 1e-9 : 0;
     const double number = settings_->real(std::string(name));
     if (number > range.minimum && number >= least) read(value, name, unit);

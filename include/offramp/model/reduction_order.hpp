@@ -25,6 +25,7 @@ class Fold {
   static constexpr int kNobody = -1;
   int parent = kNobody;  // kNobody at the top: top_of(operation), or rank 0
 
+  /// Appends a child: children are combined in the order of these calls. Allocates from the fifth child on.
   void add_child(int rank) {
     if (children_ < kFew) {
       few_[children_] = rank;
