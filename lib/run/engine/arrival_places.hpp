@@ -28,6 +28,7 @@ class ArrivalPlaces {
     std::uint64_t times = 0;
   };
 
+  /// Adds a call. The place of the last one is tried first, since a polling loop stays at one place.
   void count(const ArrivalPlace& place) {
     if (size_ > 0 && entries_[recent_].place == place) {
       ++entries_[recent_].times;
@@ -44,6 +45,7 @@ class ArrivalPlaces {
   static constexpr std::size_t kSlots = 2 * kMost;
   static_assert((kSlots & (kSlots - 1)) == 0);
 
+  /// The factor is 2^64 divided by the golden ratio (Knuth): its upper bits depend on all bits of the key.
   static std::size_t slot_of(const ArrivalPlace& place) {
     const std::uint64_t mixed =
         (reinterpret_cast<std::uintptr_t>(place.site) ^ (place.context << 17) ^ place.function) *

@@ -32,11 +32,14 @@ class Collective {
   void start(const Operation& operation, const CollectiveBuffers& buffers, Reducer* reducer);
   /// Called when the program learns of the completion.
   void observe();
+  /// Prepares an observed operation for another start().
   void rearm();
 
+  /// True from completion on. The program may not know of it yet: see observe().
   [[nodiscard]] bool done() const { return state_ >= State::kEnded; }
   [[nodiscard]] Outcome outcome() const { return outcome_; }
 
+  /// Called once at completion. The callback may destroy this object.
   void (*on_complete)(Collective& self) = nullptr;
   void* owner = nullptr;
 

@@ -51,6 +51,7 @@ class Context {
   explicit Context(std::uint64_t id) : setup_id(id), id_(id) {}
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
+  /// Drops all messages without a receive.
   ~Context();
 
   /// Sets this rank in the communicator, and the world rank of every member.
@@ -68,7 +69,10 @@ class Context {
 
   /// Removes and returns the posted receive that matches a message. `nullptr` if none matches.
   ReceiveRecord* pop_posted(ContextPeer& source, const Envelope& envelope);
+  /// Appends a receive to its queue, and numbers it. The record stays where it is until it is matched or
+  /// withdrawn.
   void post(ReceiveRecord& receive);
+  /// Removes a posted receive. No effect if it has been matched.
   void withdraw(ReceiveRecord& receive);
   /// Returns a posted receive with a named source and this tag. `nullptr` if no such receive is posted.
   [[nodiscard]] ReceiveRecord* find_posted(int tag);
@@ -76,6 +80,7 @@ class Context {
   /// Returns the first unexpected message that (source, tag) matches, and leaves it in its queue. `nullptr`
   /// if none matches.
   UnexpectedMessage* find_unexpected(int source, int tag);
+  /// Appends a message in the order of arrival, and owns it.
   void add_unexpected(std::unique_ptr<UnexpectedMessage> message);
   /// Removes a message from its queue. The caller receives or drops it at once.
   std::unique_ptr<UnexpectedMessage> remove_unexpected(UnexpectedMessage& message);
@@ -89,10 +94,12 @@ class Context {
   std::vector<std::unique_ptr<UnexpectedMessage>> remove_all();
   /// Removes messages that arrived before attach() and whose sender is not a member.
   std::vector<std::unique_ptr<UnexpectedMessage>> remove_strangers();
+  /// True if the envelope names a rank of the communicator, and the world rank that it really has.
   [[nodiscard]] bool is_member(const Envelope& e) const {
     return e.source < size() && world_rank(e.source) == static_cast<int>(e.source_world);
   }
 
+  /// True if an operation is in progress. Persistent requests between two starts do not count.
   [[nodiscard]] bool is_active() const { return pending > dormant; }
   [[nodiscard]] const PostedQueue& any_source() const { return any_source_; }
   [[nodiscard]] std::size_t unexpected_count() const { return unexpected_count_; }

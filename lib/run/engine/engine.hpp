@@ -64,6 +64,8 @@ class Engine final : public Fabric::Sink {
   /// `nullptr` unless certify() was called.
   [[nodiscard]] Certificate* certificate() { return certificate_.get(); }
 
+  /// Attaches the context of a communicator. The engine owns it until it is closed and unused. Messages that
+  /// came earlier from ranks outside the communicator are dropped.
   Context& open_context(std::uint64_t id, int rank, Members world);
   Context& open_context(std::uint64_t id, int rank, std::vector<int> world) {
     return open_context(id, rank, std::make_shared<const std::vector<int>>(std::move(world)));
@@ -79,13 +81,16 @@ class Engine final : public Fabric::Sink {
   // Operations of the program. A record is started once and completes once (on_complete), possibly before the
   // call returns. A receive is observed when the program learns of its completion.
   void send(SendRecord& record, const SendArguments& arguments);
+  /// Posts a receive, or completes it at once with an unexpected message.
   void receive(ReceiveRecord& record, Context& context, int source, int tag, MutableBytes buffer);
+  /// Receives the message of a matched probe.
   void receive_claimed(ReceiveRecord& record, std::unique_ptr<UnexpectedMessage> message,
                        MutableBytes buffer);
   /// Cancels a receive, which completes with kCancelled. Returns false if it has already matched.
   bool cancel(ReceiveRecord& record);
   /// Cancels all receives with a tag, including those that are posted meanwhile.
   void cancel_receives(Context& context, int tag);
+  /// Counts a completed receive for the program. Further calls have no effect.
   void observe(ReceiveRecord& record);
   /// Returns true if the send has succeeded.
   [[nodiscard]] static bool is_over(const SendRecord& record) {
@@ -112,6 +117,8 @@ class Engine final : public Fabric::Sink {
   }
   [[nodiscard]] const ArrivalPlaces& places() const { return places_; }
 
+  /// Handles arrivals, windows, and slots, and calls the callbacks of what completes. Returns 0 if nothing
+  /// happened.
   int progress() {
     return fabric_.progress(*this) + (due_.empty() ? 0 : return_windows()) + one_hop_.progress();
   }
@@ -128,6 +135,7 @@ class Engine final : public Fabric::Sink {
   void resize_window(std::size_t bytes) { window_.resize(bytes); }
   /// Sends and receives that have completed since the start.
   [[nodiscard]] std::uint64_t completions() const { return completions_; }
+  /// Messages that were dropped because their header was invalid.
   [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
 
   /// Describes the last operation that ended with kFault: ranks, backend, and reason. Empty before the first.
@@ -142,6 +150,7 @@ class Engine final : public Fabric::Sink {
   /// Drops all messages without a receive, including those whose payload is at their sender.
   void drop_unreceived();
 
+  /// Called by the fabric within progress(), for each arrival.
   void deliver(const Fabric::Inbound& inbound) override;
 
  private:
@@ -152,6 +161,7 @@ class Engine final : public Fabric::Sink {
   // complete before it. Larger payloads stay at the sender until they are matched.
   static constexpr std::size_t kBounceLimit = 64 * 1024;
 
+  /// The context of an id, created without members if it is unknown.
   Context& context_of(std::uint64_t id);
   Context* find_context(std::uint64_t id);
   void retire_context(Context& context);
@@ -201,6 +211,7 @@ class Engine final : public Fabric::Sink {
   void fail(ReceiveRecord& record);
   void pull_remote(ReceiveRecord& record, void* remote);
   void consume_unexpected(ReceiveRecord& record, std::unique_ptr<UnexpectedMessage> message);
+  /// A notice from the pool, addressed as an answer to the envelope.
   Notice& notice_for(const Envelope& e, EnvelopeKind kind);
   void dispatch(Notice& notice, int to);
   void send_reply(ReceiveRecord& record);
@@ -222,6 +233,7 @@ class Engine final : public Fabric::Sink {
     transfer.synchronous = (e.flags & kSynchronous) != 0;
     return transfer;
   }
+  /// The token that identifies a record in replies. It becomes invalid at release_token().
   std::uint64_t make_token(SendRecord& record);
   [[nodiscard]] SendRecord* record_of_token(std::uint64_t token) const;
   void release_token(std::uint64_t token);
@@ -244,15 +256,18 @@ class Engine final : public Fabric::Sink {
   static constexpr std::size_t kRetiredKnown = 4096;
   RecentIds retired_{kRetiredKnown};
   std::size_t unattached_ = 0;  // contexts with messages from peers that this rank has not opened yet
+  /// The context that was found last: most messages belong to it.
   Context* recent_ = nullptr;
   SendList in_flight_;
   std::size_t sends_ = 0;
+  /// The generation grows with each use of a slot, so that a late reply does not find another record.
   struct TokenSlot {
     SendRecord* record = nullptr;
     std::uint32_t generation = 0;
   };
   std::vector<TokenSlot> tokens_;
   std::vector<std::uint32_t> free_tokens_;
+  /// All notices, and those that are not being sent.
   std::vector<std::unique_ptr<Notice>> notices_;
   std::vector<Notice*> free_notices_;
   InFlight<DeferredSend, &DeferredSend::link> deferred_;

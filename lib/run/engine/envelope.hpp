@@ -67,6 +67,7 @@ struct EnvelopeLimits {
 /// Returns true if all fields are valid. payload: its size on the fabric, in bytes.
 inline bool credible(const Envelope& e, std::size_t payload, const EnvelopeLimits& limits) {
   if (e.source_world >= limits.ranks || e.backend >= limits.backends) return false;
+  /// The other fields of these kinds are checked where they are used.
   if (e.kind == EnvelopeKind::kReply || e.kind == EnvelopeKind::kWindow) return payload == 0;
   if (e.kind != EnvelopeKind::kMessage) return false;
   if (e.source < 0 || static_cast<std::uint32_t>(e.source) >= limits.ranks || e.tag < 0) return false;

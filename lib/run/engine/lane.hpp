@@ -14,6 +14,7 @@
 
 namespace offramp {
 
+/// Used under the engine's lock. All members live as long as the lane.
 class Lane {
  public:
   /// Member 0 is the host, which carries what the others decline. `primary` is the default route.

@@ -152,6 +152,7 @@ class OneHop {
     SendRecord record;
     std::vector<std::byte> data;
   };
+  /// Memory for the slots of one communicator. Reused when all members have left it.
   struct Area {
     std::size_t offset = 0;
     std::size_t bytes = 0;

@@ -42,6 +42,7 @@ class SlotRing {
     static Label by_algorithm() { return Label(kByAlgorithm); }
 
     [[nodiscard]] bool is_by_algorithm() const { return word_ == kByAlgorithm; }
+    // Limited, because the label is in memory that another process writes.
     [[nodiscard]] std::size_t bytes() const { return std::min<std::size_t>(word_ & 0xffff, kMostBytes); }
     /// True if both contribute to one collective. Their sizes may differ.
     [[nodiscard]] bool belongs_to(const Label& other) const {
@@ -68,9 +69,11 @@ class SlotRing {
 
   /// True if this rank's slot of an operation is free.
   [[nodiscard]] bool has_credit(std::uint64_t number) {
+    // The counters only grow, so an old look at them suffices as long as it shows a free slot.
     if (number < finished_by_all_ + kSlots) return true;
     std::uint64_t least = ~std::uint64_t{0};
     for (int rank = 0; rank < ranks_; ++rank)
+      // Pairs with finish_before(): the others have read the slot before this rank writes it again.
       least = std::min(least, std::atomic_ref(finished(rank)).load(std::memory_order_acquire));
     finished_by_all_ = least;
     return number < finished_by_all_ + kSlots;
@@ -81,6 +84,7 @@ class SlotRing {
     auto& head = *reinterpret_cast<Head*>(slot);
     copy_small(slot + offset_of(contribution.size()), contribution.data(), contribution.size());
     head.label = label.word_;
+    // Pairs with has_arrived(): a reader that sees the number sees the label and the contribution.
     std::atomic_ref(head.arrived).store(number + 1, std::memory_order_release);
   }
   /// True if a rank has written its slot of an operation.

@@ -30,6 +30,7 @@ class UnexpectedIndex {
 
   /// Adds the last message of the list that begins with `first`.
   void add(UnexpectedMessage& message, UnexpectedMessage* first) {
+    // At most one head per bucket on average keeps the chains short.
     if (heads_ == buckets_.size()) return build(first, 2 * buckets_.size());
     append(message);
   }
@@ -48,6 +49,7 @@ class UnexpectedIndex {
       --heads_;
       return;
     }
+    // The next message of the same source and tag becomes the head.
     next->next_head = message.next_head;
     next->last_alike = message.last_alike;
     *place = next;
