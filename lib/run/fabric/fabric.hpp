@@ -45,6 +45,7 @@ class Fabric {
   class Sink {
    public:
     virtual ~Sink() = default;
+    // Called from progress() only, once for each message. May call any function of the fabric but progress().
     virtual void deliver(const Inbound& message) = 0;
   };
 
@@ -67,6 +68,8 @@ class Fabric {
 
   /// Fetches a payload that stayed at the sender. `into` must have exactly its size.
   virtual State pull(void* remote, std::span<std::byte> into, FabricWaiter& waiter) = 0;
+  /// Releases a payload that stayed at the sender without copying it. The sender's waiter is notified as
+  /// after a pull.
   virtual void drop(void* remote) = 0;
 
   /// True if the two functions below work with this peer. Each side may use them by itself: pull() accepts a
