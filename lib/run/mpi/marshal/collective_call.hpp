@@ -83,6 +83,7 @@ class CollectiveCall : public detail::Pooled {
     buffers.send_blocks = send_blocks;
     buffers.receive_blocks = receive_blocks;
   }
+  /// A null reducer makes the collective count the operation and leave its data to the MPI library.
   void start() { collective.start(operation, buffers, native_result ? nullptr : &reducer); }
   [[nodiscard]] bool done() const { return collective.done(); }
   [[nodiscard]] Outcome outcome() const {

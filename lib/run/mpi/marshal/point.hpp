@@ -58,6 +58,7 @@ inline bool set_source(MarshalContext& context, int source, int tag, MPI_Comm co
     REQUIRES(session_lock) {
   static_assert(MPI_ANY_TAG == kAnyTag);
   point.communicator = context.communicators.find(comm);
+  /// The libraries have different values for MPI_ANY_SOURCE.
   point.peer = source == MPI_ANY_SOURCE ? kAnySource : source;
   point.tag = tag;
   return point.communicator != nullptr && (source >= 0 || source == MPI_ANY_SOURCE) &&

@@ -117,6 +117,7 @@ class ProgramRecorder {
 
   // The time between calls is measured from leave() to enter() of one thread.
   [[gnu::always_inline]] void enter(Function function, CallPlace place) {
+    // Calls that the library makes within a call are part of it.
     if (watch_.depth++ > 0) return;
     watch_.silent = true;
     watch_.is_modelled = false;
@@ -157,6 +158,7 @@ class ProgramRecorder {
   std::uint32_t begin(Function function, EventKind kind, const Point& point, std::uint8_t flags = 0);
   std::uint32_t begin(Function function, CollectiveCall& collective);
   void end(Function function, std::uint32_t request) {
+    // A blocking call without threads is one event, which needs no end.
     if (is_shared_) wait(function, request);
   }
   /// A nonblocking collective.
@@ -277,6 +279,7 @@ class ProgramRecorder {
   void read_late();
   Event collective_event(Function function, const CollectiveCall& collective);
   void about(EventKind kind, Function function, std::uint32_t request);
+  /// The recorder numbers wildcards in the order of their events, so the next number is known before.
   [[nodiscard]] std::uint32_t wildcard(int source, int tag, std::uint32_t communicator) {
     if ((source != kAnySource && tag != MPI_ANY_TAG) || watch_.hidden > 0) return 0;
     const std::uint32_t number = recorder_.wildcards();

@@ -212,6 +212,7 @@ class Session {
     return std::exchange(threads_, threads);
   }
 
+  /// Returns records that the caller gives back with release_records(). The session owns them.
   BlockingRecords& acquire_records() {
     if (idle_records_ == nullptr) make_records();
     return *std::exchange(idle_records_, idle_records_->next_idle);
@@ -246,8 +247,10 @@ class Session {
   }
 
  private:
+  /// Calls each step of poll() once, and returns how many have ended.
   int step_polled() REQUIRES(session_lock);
   void make_records();
+  /// Prints what this rank waits for. why: the occasion, in parentheses.
   void print_hang_report(const char* why);
 
   std::unique_ptr<ProcessFabric> fabric_;  // outlives the engine, whose destructor releases messages

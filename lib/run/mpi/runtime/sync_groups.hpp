@@ -50,6 +50,7 @@ class SyncGroups {
 
   explicit SyncGroups(Engine& engine) : engine_(engine) {}
 
+  /// Opens the group of a handle: its members by world rank, and this rank's place among them.
   void open(Key handle, std::uint64_t id, int rank, std::vector<int> world, std::vector<int> remote = {});
   /// Opens the context in which origins and targets of an open window synchronize.
   void open_epochs(Key handle, std::uint64_t id);

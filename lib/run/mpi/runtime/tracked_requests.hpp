@@ -47,6 +47,7 @@ class TrackedRequests {
     return slot.handle == handle ? &slot.request : nullptr;
   }
   TrackedRequest& add(MPI_Request handle) {
+    // At most half full, so that a probe meets few other handles.
     if (2 * (count_ + 1) > slots_.size()) grow();
     Slot& slot = slots_[place_of(handle)];
     if (slot.handle != handle) ++count_;
@@ -66,6 +67,7 @@ class TrackedRequests {
     for (std::size_t next = (hole + 1) & mask; slots_[next].handle != MPI_Request{};
          next = (next + 1) & mask) {
       const std::size_t wanted = hash(slots_[next].handle) & mask;
+      // The entry's own place lies behind the hole, so it would not be found in it.
       if (((next - wanted) & mask) < ((next - hole) & mask)) continue;
       slots_[hole] = std::move(slots_[next]);
       hole = next;
@@ -78,6 +80,7 @@ class TrackedRequests {
     MPI_Request handle{};
     TrackedRequest request;
   };
+  /// The factor is 2^64 divided by the golden ratio. Handles are addresses, so low bits carry little.
   static std::size_t hash(MPI_Request handle) { return (bits_of(handle) * 0x9e3779b97f4a7c15U) >> 20; }
   /// The index of the handle, or where to insert it.
   [[nodiscard]] std::size_t place_of(MPI_Request handle) const {
