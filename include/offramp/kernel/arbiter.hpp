@@ -8,6 +8,7 @@
 
 namespace offramp {
 
+/// The unit is free at time 0. Copies are independent: a copy can run ahead and be joined later (join()).
 class Arbiter {
  public:
   /// The service of one request: the unit is occupied from `begin` until `end`.

@@ -22,6 +22,7 @@ struct Burst {
   std::uint32_t packets = 1;           // at least 1
   std::uint32_t packet_bytes = 0;      // on the stream that carries the burst
 
+  /// When packet i becomes visible; the last one: last().
   [[nodiscard]] Time at(std::uint32_t i) const { return first + period * i; }
   [[nodiscard]] Time last() const { return at(packets - 1); }
 };

@@ -68,6 +68,7 @@ class Channel {
  private:
   static constexpr Time kAfterLatency = Time::ps(-1);  // real times are not negative
 
+  /// A slot keeps both times: `visible` for the reader of its token, `freed` for the writer of the next one.
   struct Slot {
     Time visible;
     Time freed;
@@ -89,6 +90,7 @@ class Channel {
   [[nodiscard]] std::size_t after(std::size_t slot) const { return slot + 1 == capacity_ ? 0 : slot + 1; }
   [[nodiscard]] Time front_visible() const { return slots_[read_].visible; }
 
+  /// Stores a token in a free slot, advances the writer's clock to the slot's release, and wakes the reader.
   void push(T&& token, Time at, Process& writer) {
     Slot& slot = slots_[write_];
     // Back-pressure: the writer could not write before the reader had freed this slot.
@@ -100,6 +102,7 @@ class Channel {
     if (reader_ != nullptr) scheduler_.ready(std::exchange(reader_, nullptr));
   }
 
+  /// Moves the oldest token out, advances the reader's clock to it, and wakes the writer.
   T pop(Process& reader) {
     Slot& slot = slots_[read_];
     reader.clock = later(reader.clock, slot.visible);
@@ -145,6 +148,7 @@ class Channel {
     Process* process_ = nullptr;
   };
 
+  /// Takes the place of a TimedWait in reads without a deadline, which then need no memory for it.
   struct NoWait {};
 
   template <bool kTimed>

@@ -6,6 +6,7 @@
 
 namespace offramp {
 
+/// One row: a counter and its texts, all literals.
 template <typename Counters>
 struct CounterField {
   const char* name;   // in reports and in the JSON of commands

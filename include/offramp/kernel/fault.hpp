@@ -27,6 +27,7 @@ enum class Fault : std::uint8_t { kNone, kLost, kDuplicated, kReordered, kCorrup
 struct Link {
   static constexpr std::uint32_t kAnswers = 0x8000;
 
+  /// The link as one number. The three functions below take it apart.
   static constexpr std::uint64_t id(std::uint64_t source, std::uint64_t destination,
                                     std::uint64_t channel = 0) {
     return channel << 48 | source << 24 | destination;
@@ -54,6 +55,7 @@ struct FaultEvent {
 /// Faults written down by the user. The first event that matches a packet decides.
 class FaultScript {
  public:
+  /// Lines for single packets are kept apart: they are found by a search, whatever their number.
   explicit FaultScript(std::vector<FaultEvent> events) {
     for (FaultEvent& event : events) {
       const bool single = event.source && event.destination && event.channel && event.packet &&
@@ -112,6 +114,7 @@ class FaultLog {
   FaultLog(const FaultLog&) = delete;
   FaultLog& operator=(const FaultLog&) = delete;
   virtual ~FaultLog() = default;
+  /// Called by the thread that computes the fate. Must not throw.
   virtual void record(std::uint64_t link, std::uint64_t packet, Fault kind) = 0;
 };
 
@@ -126,10 +129,12 @@ struct FaultRates {
   /// Probability that a link is down in both directions for one interval of length outage_time.
   double outage = 0;
   Time delay_time = Time::us(10);  // of a delayed packet
+  /// The length of an interval in which a link is up or down as a whole.
   Time outage_time = Time::us(100);
   std::shared_ptr<const FaultScript> script = nullptr;  // has priority over the rates
   std::shared_ptr<FaultLog> log = nullptr;
 
+  /// False for a perfect wire, whose packets then need no draw.
   [[nodiscard]] bool any() const {
     return loss > 0 || duplication > 0 || reordering > 0 || corruption > 0 || delay > 0 || outage > 0 ||
            script != nullptr;
@@ -165,6 +170,7 @@ inline bool link_is_down(const FaultRates& rates, std::uint64_t link, Time at) {
   return fault_draw(rates.seed, Link::id(low, high, kOutages), span) < rates.outage;
 }
 
+/// The order of causes: the script, then outages, then the rates of single packets.
 inline Fault decide_fault(const FaultRates& rates, std::uint64_t link, std::uint64_t n, Time at) {
   if (rates.script != nullptr) {
     if (const Fault fault = rates.script->fault(link, n, at); fault != Fault::kNone) return fault;

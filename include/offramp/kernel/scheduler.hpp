@@ -111,10 +111,12 @@ class Scheduler {
     bool fired = false;
     std::size_t place = 0;  // used by the scheduler
   };
+  /// Adds a wait of a suspended process. The awaiter keeps it alive until it fires or is withdrawn.
   void add_timed(TimedWait* wait) {
     wait->place = timed_.size();
     timed_.push_back(wait);
   }
+  /// Removes a wait that has not fired, because its process got a token first.
   void withdraw_timed(const TimedWait* wait) {
     assert(wait->place < timed_.size() && timed_[wait->place] == wait);
     // The last entry fills the gap. The order of the list has no meaning: firing searches all of it.
@@ -125,11 +127,13 @@ class Scheduler {
   }
 
  private:
+  /// Process and coroutine together: the coroutine's promise points to the process, so neither moves.
   struct Record {
     Process process;
     Task<void> body;
   };
 
+  /// Resumes ready processes until all wait or have ended.
   void drain() {
     while (queue_size_ > 0) {
       const std::size_t mask = queue_.size() - 1;
@@ -143,6 +147,7 @@ class Scheduler {
     }
   }
 
+  /// Ends the wait with the earliest deadline. Returns false if no process has a deadline.
   bool fire_earliest_deadline() {
     TimedWait* first = nullptr;
     for (TimedWait* wait : timed_) {
@@ -180,6 +185,7 @@ class Scheduler {
 
 namespace detail {
 
+/// The awaitables behind delay() and this_process(). Both find the process through the coroutine's promise.
 class DelayAwaiter {
  public:
   explicit DelayAwaiter(Time span) : span_(span) {}

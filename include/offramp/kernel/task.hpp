@@ -66,9 +66,11 @@ namespace detail {
 struct PromiseBase : Pooled {
   std::coroutine_handle<> continuation = nullptr;  // set once the awaiter is suspended
   Process* process = nullptr;
+  /// The callback of start(), and its argument.
   void (*on_end)(void*) = nullptr;
   void* on_end_argument = nullptr;
 
+  /// Runs when the body has ended: calls the callback, and continues with the awaiter.
   struct FinalAwaiter {
     [[nodiscard]] bool await_ready() const noexcept { return false; }
     template <typename P>
@@ -93,6 +95,7 @@ struct PromiseBase : Pooled {
   }
 };
 
+/// Keeps the result until result() moves it out.
 template <typename T>
 struct Promise : PromiseBase {
   std::optional<T> value;
@@ -116,6 +119,7 @@ struct Promise<void> : PromiseBase {
 
 }  // namespace detail
 
+/// Owns the coroutine's frame. Movable, not copyable; an empty task has no frame.
 template <typename T>
 class [[nodiscard]] Task {
  public:
@@ -136,7 +140,9 @@ class [[nodiscard]] Task {
   Task& operator=(const Task&) = delete;
   ~Task() { reset(); }
 
+  /// True if the task has a frame, ended or not.
   [[nodiscard]] bool valid() const { return handle_ != nullptr; }
+  /// True once the body has ended. result() is then allowed.
   [[nodiscard]] bool done() const { return handle_ != nullptr && handle_.done(); }
   [[nodiscard]] Handle handle() const { return handle_; }
 

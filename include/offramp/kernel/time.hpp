@@ -12,6 +12,7 @@
 
 namespace offramp {
 
+/// Arithmetic does not check for overflow: keep sums below 106 days.
 class Time {
  public:
   constexpr Time() = default;
@@ -44,6 +45,7 @@ class Time {
   std::int64_t ps_ = 0;
 };
 
+/// The later and the earlier of two times: max and min, in the words of a timeline.
 constexpr Time later(Time a, Time b) {
   return a < b ? b : a;
 }

@@ -19,6 +19,7 @@
 
 namespace offramp {
 
+/// The constants of a wire, which keeps a copy of them.
 struct WireSpec {
   Time latency;  // first bit in to first bit out
   Bandwidth bandwidth;

@@ -170,6 +170,7 @@ struct BackendContext {
   SpanSink* spans = nullptr;
   /// Receives each packet that this rank's hardware sends, once; nullptr without a capture.
   PacketSink* packets = nullptr;
+  /// The nodes on which the ranks run, the same for all backends of a comparison.
   MachineLayout machine = {};
   /// The baseline's settings, for hardware beside the same hosts: the costs of memory and processors.
   /// nullptr: use the figures of the hardware's own sources.
@@ -193,10 +194,12 @@ struct ExplainRequest {
   Operation operation;                     // for topics about one operation
   std::span<const std::string> arguments;  // further words of the command line
 };
+/// The result of a topic: a text for the terminal, or an error.
 struct Explanation {
   std::string text;
   std::string error;  // not empty: why there is no text
 };
+/// One topic: `offramp explain BACKEND TOPIC` calls render. Texts are literals.
 struct ExplainTopic {
   std::string_view topic;
   std::string_view description;

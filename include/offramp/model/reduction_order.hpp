@@ -34,6 +34,7 @@ class Fold {
     }
     ++children_;
   }
+  /// The number of children, and each of them by its place in the order.
   [[nodiscard]] std::size_t children() const { return children_; }
   [[nodiscard]] int child(std::size_t index) const {
     return index < kFew ? few_[index] : more_[index - kFew];

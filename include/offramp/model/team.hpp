@@ -66,6 +66,7 @@ class TeamMembers {
  public:
   virtual ~TeamMembers() = default;
 
+  /// This rank in the communicator, from 0, and the number of its members.
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
   /// The world rank of a rank, for hardware that depends on the location of its members.
@@ -153,6 +154,7 @@ class Team : public TeamMembers {
     Stamp stamp;
     Time stored = Time::ps(-1);
   };
+  /// The result of a token that was started. co_await it exactly once, as Pending.
   class [[nodiscard]] PendingToken {
    public:
     PendingToken(Team& team, Handle handle) : team_(team), handle_(handle) {}
@@ -204,9 +206,11 @@ class Team : public TeamMembers {
 
  protected:
   Team(int rank, int size, bool carries_data) : TeamMembers(rank, size), carries_data_(carries_data) {}
+  /// combine() in a run, where the buffers have contents.
   virtual void combine_elements(Bytes in, MutableBytes inout) = 0;
   /// stamp: that of a token; nullptr: the backend's point-to-point model computes the message's time.
   virtual Handle start_send(int peer, Bytes data, const Stamp* stamp) = 0;
+  /// token: the message must have been sent as a token.
   virtual Handle start_receive(int peer, MutableBytes data, bool token) = 0;
   /// True if the message is complete, so that co_await needs no suspension.
   virtual bool ready(Handle handle) = 0;

@@ -19,10 +19,12 @@ struct ArrivalPlace {
   bool operator==(const ArrivalPlace&) const = default;
 };
 
+/// Never allocates after its construction. Used under the engine's lock.
 class ArrivalPlaces {
  public:
   /// The number of places with an entry. Calls at all further places share one count.
   static constexpr std::size_t kMost = 256;
+  /// A place and the number of its calls so far.
   struct Entry {
     ArrivalPlace place;
     std::uint64_t times = 0;
@@ -53,6 +55,7 @@ class ArrivalPlaces {
     return static_cast<std::size_t>(mixed >> 40) % kSlots;
   }
 
+  /// Counts a call at a place other than that of the last call.
   void count_another(const ArrivalPlace& place) {
     // Half of the slots stay empty, so the search ends.
     std::size_t slot = slot_of(place);

@@ -18,11 +18,13 @@ namespace offramp {
 /// Set in the id of the context for a communicator's collectives. Its tags number the collectives.
 /// kContributionTag is added for messages of OneHop: contributions without a slot, and notices.
 inline constexpr std::uint64_t kCollectiveContext = std::uint64_t{1} << 63;
+/// The tag of a communicator's collective: its number, without the bits that have other meanings.
 constexpr std::int32_t collective_tag(std::uint32_t number) {
   return static_cast<std::int32_t>(number & 0x3fffffffU);
 }
 inline constexpr std::int32_t kContributionTag = std::int32_t{1} << 30;
 
+/// What a message is for. 0 is no kind, so that zeroed memory is not credible.
 enum class EnvelopeKind : std::uint8_t {
   kMessage = 1,
   kReply = 2,
@@ -37,6 +39,7 @@ enum EnvelopeFlag : std::uint8_t {
 };
 inline constexpr std::uint8_t kKnownFlags = kWantsReply | kSynchronous | kStays | kFailed;
 
+/// Sent as it is in memory: 48 bytes, with no padding that could carry old memory to a peer.
 struct Envelope {
   EnvelopeKind kind = EnvelopeKind::kMessage;
   std::uint8_t flags = 0;

@@ -7,8 +7,10 @@
 
 namespace offramp::hop {
 
+/// The root alone contributes, or the root alone reads.
 inline constexpr OperationSet kFromRoot = {OperationKind::kBcast, OperationKind::kScatter};
 inline constexpr OperationSet kToRoot = {OperationKind::kReduce, OperationKind::kGather};
+/// Each contribution has one block for every rank.
 inline constexpr OperationSet kBlocksForEach = {OperationKind::kScatter, OperationKind::kAlltoall,
                                                 OperationKind::kReduceScatter};
 

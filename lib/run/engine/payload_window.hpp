@@ -13,6 +13,7 @@
 
 namespace offramp {
 
+/// Both sides of one rank: what it has reserved at others, and what it owes them.
 class PayloadWindow {
  public:
   /// Payloads up to this size, in bytes, are not counted: UCX itself needs 2 KiB for each deferred one.

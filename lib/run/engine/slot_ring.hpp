@@ -15,6 +15,7 @@
 
 namespace offramp {
 
+/// A view: the memory belongs to the fabric. Each rank constructs its own over the same memory.
 class SlotRing {
  public:
   static constexpr std::uint64_t kSlots = 8;
@@ -34,6 +35,7 @@ class SlotRing {
   class Label {
    public:
     Label() = default;
+    /// bytes: of the contribution; limited to what a slot holds.
     Label(OperationKind kind, int root, std::size_t bytes)
         : word_(static_cast<std::uint64_t>(kind) << 48 |
                 static_cast<std::uint64_t>(static_cast<std::uint32_t>(root)) << kBytesBits |
@@ -96,6 +98,7 @@ class SlotRing {
   [[nodiscard]] Label label(int rank, std::uint64_t number) const {
     return Label(reinterpret_cast<const Head*>(slot_of(rank, number))->label);
   }
+  /// In the slot itself. Valid as long as label().
   [[nodiscard]] Bytes contribution(int rank, std::uint64_t number) const {
     const std::size_t bytes = label(rank, number).bytes();
     return {slot_of(rank, number) + offset_of(bytes), bytes};
@@ -111,6 +114,7 @@ class SlotRing {
 
   /// Records that this rank no longer uses the memory.
   void leave() const { std::atomic_ref(left()).fetch_add(1, std::memory_order_acq_rel); }
+  /// True if no rank uses the memory any more, so that it can serve another communicator.
   [[nodiscard]] bool all_have_left() const {
     return std::atomic_ref(left()).load(std::memory_order_acquire) == static_cast<std::uint64_t>(ranks_);
   }
@@ -121,6 +125,8 @@ class SlotRing {
   static constexpr std::size_t offset_of(std::size_t bytes) {
     return bytes <= kCacheLine - sizeof(Head) ? sizeof(Head) : kCacheLine;
   }
+  /// The layout: a line with the number of ranks that have left, a line for each rank's count, then the
+  /// slots.
   [[nodiscard]] std::uint64_t& left() const { return *reinterpret_cast<std::uint64_t*>(memory_); }
   [[nodiscard]] std::uint64_t& finished(int rank) const {
     return *reinterpret_cast<std::uint64_t*>(memory_ + (1 + static_cast<std::size_t>(rank)) * kCacheLine);

@@ -26,6 +26,7 @@ struct TeamMessage {
   }
 };
 
+/// Grows to the largest number of messages in use at once, and keeps them.
 class MessagePool {
  public:
   /// Returns a free message, which the pool owns. The caller returns it with release().

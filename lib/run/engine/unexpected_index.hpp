@@ -14,6 +14,7 @@
 
 namespace offramp {
 
+/// Owns no message. Its context reports every arrival and removal to it.
 class UnexpectedIndex {
  public:
   /// With fewer messages, a search costs less than the index.
@@ -35,6 +36,7 @@ class UnexpectedIndex {
     append(message);
   }
 
+  /// Null if the source has sent no message with this tag.
   [[nodiscard]] UnexpectedMessage* find(int source, int tag) const {
     return *place_of(const_cast<UnexpectedIndex&>(*this).buckets_, source, tag);
   }
@@ -78,6 +80,7 @@ class UnexpectedIndex {
     return place;
   }
 
+  /// Adds a message behind those of its source and tag.
   void append(UnexpectedMessage& message) {
     const Envelope& e = message.envelope;
     message.next_alike = nullptr;

@@ -12,6 +12,7 @@ namespace offramp {
 /// Receives the completion of a send or a pull; must live until the callback. ok is false if the peer or the
 /// link is gone. progress() calls back; send() and pull() never do.
 struct FabricWaiter {
+  /// Called once, from progress() of the rank that started the operation. May start other operations.
   void (*notify)(FabricWaiter& self, bool ok) = nullptr;
 };
 
@@ -27,14 +28,17 @@ class PieceSource {
 class PieceSink {
  public:
   virtual ~PieceSink() = default;
+  /// The piece is valid during the call only.
   virtual void use(std::span<const std::byte> piece, bool is_last) = 0;
 };
 
+/// One per process and run. It owns no memory of its callers.
 class Fabric {
  public:
   /// The largest header that send() accepts.
   static constexpr std::size_t kMaxHeader = 512;
 
+  /// An arrival. Everything in it comes from another process: check it before use.
   struct Inbound {
     std::span<const std::byte> header;  // valid during deliver()
     const std::byte* data = nullptr;    // payload, valid during deliver(); null if it is still at the sender
@@ -42,6 +46,7 @@ class Fabric {
     void* remote = nullptr;  // payload at the sender: pass to pull() or drop() exactly once, now or later
   };
 
+  /// Receives arrivals: the engine.
   class Sink {
    public:
     virtual ~Sink() = default;

@@ -58,6 +58,7 @@ class MemoryQueue {
     FabricWaiter* waiter = nullptr;      // if the payload stays at the sender
     FinishedSends* sender = nullptr;
   };
+  /// Returns a message to the frame pool.
   struct End {
     void operator()(QueuedMessage* message) const;
   };
@@ -102,6 +103,7 @@ class SelfPath {
  private:
   static constexpr std::size_t kEagerLimit = 8192;
   class Marking;
+  /// progress(), if there is something to do. Kept out of line, as most ranks send nothing to themselves.
   int progress_with_all(Fabric::Sink& sink);
   static void* untag(void* remote) { return static_cast<std::byte*>(remote) - 1; }
 

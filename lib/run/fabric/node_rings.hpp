@@ -16,6 +16,7 @@ namespace offramp {
 /// The largest payload that goes through a ring, in bytes.
 inline constexpr std::size_t kLargestInRing = 8192;
 
+/// Owns the mapping of the segment. Used by the fabric's thread.
 class NodeRings {
  public:
   NodeRings() = default;
@@ -43,6 +44,7 @@ class NodeRings {
     return to.state == RingState::kReady || (to.state == RingState::kUnused && prepare(index)) ? &to.ring
                                                                                                : nullptr;
   }
+  /// What became of a message that read() has passed on.
   enum class Taken : std::uint8_t {
     kYes,
     kNotYet,  // the message stays in the ring
@@ -97,10 +99,12 @@ class NodeRings {
  private:
   /// kNone: no ring. kUnused: it exists, and its pages are not populated yet.
   enum class RingState : std::uint8_t { kNone, kUnused, kReady };
+  /// The reading end of a ring from one rank.
   struct Incoming {
     RingReader ring;
     bool damaged = false;
   };
+  /// The writing end of a ring to one rank.
   struct Outgoing {
     RingWriter ring;
     RingState state = RingState::kNone;

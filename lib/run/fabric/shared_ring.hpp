@@ -80,6 +80,7 @@ class LastHeader {
     if (rest > 0) std::memcpy(bytes_.data() + size - rest, from, rest);
     return from + rest;
   }
+  /// The header that was unpacked last. Valid until the next unpack().
   [[nodiscard]] std::span<const std::byte> first(std::size_t size) const { return {bytes_.data(), size}; }
 
  private:
@@ -128,10 +129,12 @@ class RingWord {
   static_assert(Fabric::kMaxHeader < 1U << kHeaderBits && kPayloadBits + kHeaderBits <= 30);
 
  public:
+  /// The word itself is 8 bytes, so that it is written and read at once.
   static constexpr std::size_t kBytes = sizeof(std::uint64_t);
   static constexpr std::size_t kLargestPayload = (std::size_t{1} << kPayloadBits) - 1;
 
   constexpr explicit RingWord(std::uint64_t bits) : bits_(bits) {}
+  /// header and payload are sizes in bytes; after: a value for the caller's use.
   constexpr RingWord(std::size_t header, std::size_t payload, std::uint32_t after)
       : bits_(kMessage | static_cast<std::uint64_t>(after) << 32U | header << kPayloadBits | payload) {}
   /// Redirects the reader to the start of the ring.
@@ -159,6 +162,7 @@ class RingWord {
   std::uint64_t bits_;
 };
 
+/// The only writer of a ring. Used by one thread. Never blocks, and never makes a system call.
 class RingWriter {
  public:
   RingWriter() = default;
@@ -206,12 +210,14 @@ class RingWriter {
     cleared_ = written_ + kCacheLine;
   }
 
+  /// Both counters only grow; the size of the ring is a power of two, so a mask gives the place.
   [[nodiscard]] std::size_t position() const { return written_ & (ring_.bytes - 1); }
   [[nodiscard]] std::atomic_ref<std::uint64_t> word(std::size_t position) const {
     return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(ring_.data + position));
   }
   /// Relaxed is enough: publish() of this message orders the store before the reader's next look.
   void clear(std::size_t position) { word(position).store(0, std::memory_order_relaxed); }
+  /// Makes a message visible. Everything in it must have been written before.
   void publish(RingWord value) { word(position()).store(value.bits(), std::memory_order_release); }
 
   /// Reads the reader's counter only if the last value is too old: the line belongs to the reader.
@@ -231,6 +237,8 @@ class RingWriter {
   std::uint64_t consumed_ = 0;  // as last loaded
 };
 
+/// The only reader of a ring. Used by one thread. Trusts nothing that it reads: the writer is another
+/// process.
 class RingReader {
  public:
   enum class State : std::uint8_t {
@@ -238,6 +246,7 @@ class RingReader {
     kMessage,
     kDamaged  // invalid contents: stop reading
   };
+  /// What look() has found. Sizes are checked against the ring.
   struct RingMessage {
     std::span<const std::byte> header;   // valid until the next look()
     std::span<const std::byte> payload;  // in the ring, valid until done()
@@ -279,6 +288,7 @@ class RingReader {
     std::uint64_t& word = *reinterpret_cast<std::uint64_t*>(ring_.data + position());
     return RingWord(std::atomic_ref(word).load(std::memory_order_acquire));
   }
+  /// Passes bytes that have been read, and publishes the position now and then.
   void advance(std::size_t bytes) {
     consumed_ += bytes;
     // Published rarely, because each store takes the line away from the writer. A message is at most a

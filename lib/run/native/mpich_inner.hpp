@@ -14,6 +14,7 @@ inline constexpr unsigned kRequestKind = 0xfU << kOfframpHandleBits;
 inline constexpr unsigned kMessageKind = 0xeU << kOfframpHandleBits;
 inline constexpr auto kCompleted = static_cast<MPI_Request>(kRequestKind);  // the shared complete request
 
+/// The bits of a handle above its index.
 inline unsigned kind_of(int handle) {
   return static_cast<unsigned>(handle) & ~kOfframpHandleMask;
 }

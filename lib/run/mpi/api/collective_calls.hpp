@@ -99,6 +99,7 @@ template <typename Sizes, typename Build, typename Library, typename... Argument
   return finish(function, comm, outcome);
 }
 
+/// A nonblocking collective: the request in `handle` is Offramp's, or the library's if it carries the call.
 template <typename Sizes, typename Build, typename Library, typename... Arguments>
 [[gnu::always_inline]] inline int start_icollective(Function function, MPI_Comm comm, MPI_Request* handle,
                                                     Sizes sizes, Build build, Library library,

@@ -42,6 +42,7 @@ template <typename Library>
 /// The records of a blocking call, returned to the session by the destructor.
 class Records {
  public:
+  /// Needs the session's lock, as its destructor does.
   explicit Records(Session& session) : session_(session), records_(session.acquire_records()) {}
   ~Records() { session_.release_records(records_); }
   Records(const Records&) = delete;

@@ -26,6 +26,7 @@ class KeptCalls {
                                      std::is_same_v<Arguments, MPI_Datatype> ||
                                      std::is_same_v<Arguments, MPI_Op>)&&...);
 
+  /// One kept call. Different calls share slots: the key shows which one is kept.
   struct Slot {
     std::unique_ptr<CollectiveCall> call;
     bool is_in_use = false;              // a thread is in the call

@@ -30,6 +30,7 @@ struct SyncGroup {
   Context* epochs = nullptr;  // window: context for MPI_Win_post and the like, which only some members call
   std::vector<int> origins;   // window: ranks that may access this one
   std::vector<int> targets;   // window: ranks that this one may access
+  /// An access that the library has begun.
   struct Access {
     int target;
     std::uint32_t request;  // in the recording
@@ -64,6 +65,7 @@ class SyncGroups {
   std::unordered_map<std::uintptr_t, SyncGroup> places_;
 };
 
+/// The two cases of sync_group_of().
 Context* context_of_communicator(Session& session, MPI_Comm comm);
 Context* context_of_other(Session& session, SyncGroups::Key handle);
 /// The context of a communicator, a window, or a file. Null if the members do not synchronize. Some MPI
@@ -92,6 +94,7 @@ struct PeerBlocks {
 };
 /// The bytes of the block at a place in the order of the peers.
 using BlockBytes = std::function<std::uint64_t(std::size_t place)>;
+/// The functions read arguments of the program: call them during the call only.
 struct BlockSizes {
   BlockBytes sent;
   BlockBytes received;
@@ -130,7 +133,9 @@ class ScopedSync {
  private:
   struct Barrier {};
   using Who = std::variant<std::monostate, PeerBlocks, Barrier>;
+  /// Records the begin at once if the program has threads.
   ScopedSync(InterposedCall& call, Context* place, Who who);
+  /// Adds the event of the synchronization. Returns its request unless it blocks.
   std::uint32_t record(bool blocking);
 
   InterposedCall& call_;
@@ -171,7 +176,9 @@ struct Intercommunicator {
   std::vector<int> places;     // the other group's in `world`
   std::uint32_t recorded = 0;  // its number in the recording
 
+  /// Adds the communicator of both groups to the recording.
   void record(InterposedCall& call);
+  /// Opens the contexts of the new intercommunicator.
   void add(Session& session, MPI_Comm comm) const;
 };
 /// A duplicate that all members make. `nullopt` if the communicator is not such an intercommunicator.

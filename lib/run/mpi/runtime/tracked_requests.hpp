@@ -16,6 +16,7 @@
 
 namespace offramp {
 
+/// Movable: it follows its request when the library gives that another handle.
 struct TrackedRequest {
   /// Fields that few requests need.
   struct More {
@@ -32,6 +33,7 @@ struct TrackedRequest {
     if (more == nullptr) more = std::make_unique<More>();
     return *more;
   }
+  /// True for persistent requests, whose entry stays between starts.
   [[nodiscard]] bool persists() const {
     return more != nullptr && (more->repeated.has_value() || more->repeat != nullptr);
   }
@@ -46,6 +48,7 @@ class TrackedRequests {
     Slot& slot = slots_[place_of(handle)];
     return slot.handle == handle ? &slot.request : nullptr;
   }
+  /// Adds a handle. If an earlier request had it, that one has completed.
   TrackedRequest& add(MPI_Request handle) {
     // At most half full, so that a probe meets few other handles.
     if (2 * (count_ + 1) > slots_.size()) grow();
@@ -57,6 +60,7 @@ class TrackedRequests {
     if (before.more != nullptr && before.more->complete != nullptr) before.more->complete();
     return slot.request;
   }
+  /// No effect if the handle is unknown.
   void remove(MPI_Request handle) {
     if (count_ == 0 || handle == MPI_Request{}) return;
     std::size_t hole = place_of(handle);
