@@ -39,6 +39,7 @@ class ProgramVisitor {
 
   /// Computing before the next call.
   virtual void compute(std::uint64_t nanoseconds) = 0;
+  // A send or a receive. The writer waits for `request` if the message is neither blocking nor buffered.
   virtual void message(const MessageCall& message) = 0;
   /// Waits for recorded requests that have not been waited for yet.
   virtual void wait(std::span<const std::uint64_t> requests) = 0;
@@ -48,6 +49,7 @@ class ProgramVisitor {
                           std::span<const int> members, std::optional<std::uint64_t> request) = 0;
   /// False: they are visited as blocking collectives, and reported as unsupported.
   [[nodiscard]] virtual bool holds_nonblocking_collectives() const { return false; }
+  // The rank has no further events.
   virtual void end() = 0;
 
   /// Adds the line once.
@@ -72,6 +74,7 @@ class ProgramVisitor {
   /// Fills in the tag, and the world rank of the peer, which may be any. Passes on the message if both exist.
   void pass_on(MessageCall message, std::uint32_t communicator, int tag);
   void make_communicator(const recording::Reader& reader, const recording::Event& event);
+  // A tag that differs between communicators. Fails if the format's tags do not suffice.
   [[nodiscard]] int tag_of(const Communicator& communicator, int tag);
 
   const Program& program_;

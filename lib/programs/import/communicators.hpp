@@ -55,12 +55,14 @@ struct MadeCommunicator {
 class RankCommunicators {
  public:
   RankCommunicators(int rank, int ranks) : rank_(rank), ranks_(ranks) {}
+  /// Adds the next communicator that the rank has made. No effect if it is no member.
   void add(const Making& making, const MadeCommunicator& made);
   /// `nullopt` if no communicator has this name. If the trace has no handles, the name is given to the first
   /// unnamed communicator with this rank and size.
   std::optional<std::uint32_t> find(const CommunicatorName& name);
   /// number: of a made communicator.
   [[nodiscard]] const Members& members(std::uint32_t number) const { return made_[number - kFirst].members; }
+  /// The number of its members, for all communicators.
   [[nodiscard]] std::size_t size(std::uint32_t number) const;
   [[nodiscard]] std::uint64_t id(std::uint32_t number) const {
     return number < kFirst ? number : made_[number - kFirst].id;
@@ -69,6 +71,7 @@ class RankCommunicators {
   static constexpr std::uint32_t kFirst = 2;
 
  private:
+  /// Gives a name without a handle to the first communicator that fits.
   std::optional<std::uint32_t> claim(const CommunicatorName& name);
 
   int rank_;

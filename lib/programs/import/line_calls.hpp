@@ -17,6 +17,7 @@
 
 namespace offramp::trace {
 
+/// One object reads one rank's file. Times are in nanoseconds.
 class LineCalls : public Calls {
  public:
   explicit LineCalls(std::shared_ptr<const recording::Source> source) : lines_(std::move(source)) {}

@@ -16,6 +16,7 @@ namespace offramp::trace {
 /// The limit for one line: an all-to-all with sizes per rank has two numbers for each of a million ranks.
 inline constexpr std::size_t kLongestLine = std::size_t{32} << 20U;
 
+/// Owns its buffer. A line is valid until the next call of next().
 class Lines {
  public:
   /// Reads from `offset`, behind line `number`, up to `end` or the end of the file.
@@ -38,6 +39,7 @@ class Lines {
   [[nodiscard]] const std::string& file() const { return source_->name(); }
 
  private:
+  /// Reads the next block. Returns false at the end or on an error.
   bool fill();
 
   std::shared_ptr<const recording::Source> source_;
