@@ -35,6 +35,7 @@ enum class FunctionKind : std::uint8_t {
   kMaking,  // makes a communicator or a group
 };
 
+/// A function's meaning. The defaults are those of a local function, which needs no event.
 struct Function {
   FunctionKind kind = FunctionKind::kOther;
   MpiFunction call = MpiFunction::kOther;

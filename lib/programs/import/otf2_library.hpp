@@ -27,6 +27,7 @@ Result<void> read_back(const std::string& anchor,
 /// Readers of all ranks may each have a file open: raises the limit as far as the system allows.
 void allow_many_files();
 
+/// Deleters of the handles. Closing an archive writes its remaining data.
 struct CloseReader {
   void operator()(OTF2_Reader* reader) const { OTF2_Reader_Close(reader); }
 };

@@ -12,6 +12,7 @@
 
 namespace offramp {
 
+/// A send or a receive on all ranks. tag: must agree at both ends.
 recording::Event pattern_message(recording::EventKind kind, int peer, std::uint64_t bytes, bool blocking,
                                  int tag = 0);
 
@@ -29,7 +30,9 @@ class PatternRounds : public recording::UnrecordedReader {
   PatternRounds(const Pattern& pattern, int rank) : pattern_(pattern), rank_(rank) {}
 
   bool next(recording::Event& given) final;
+  /// Patterns compute nothing: all times are 0.
   [[nodiscard]] recording::Times times() const final { return {}; }
+  /// Numbers begin at 1; 0 is an event without a list.
   [[nodiscard]] std::span<const std::uint64_t> list(std::uint32_t number) const final {
     return number == 0 || number > lists_.size() ? std::span<const std::uint64_t>() : lists_[number - 1];
   }
@@ -67,8 +70,10 @@ class PatternRounds : public recording::UnrecordedReader {
   Pattern pattern_;
   int rank_;
   int round_ = 0;
+  /// The next event of the round.
   std::size_t at_ = 0;
   std::vector<recording::Event> communicators_;  // made first
+  /// Communicators that the reader has returned.
   std::size_t made_ = 0;
   std::vector<std::vector<std::uint64_t>> lists_;
   std::string error_;
@@ -88,6 +93,7 @@ class PatternScript : public PatternRounds {
   void begin_receive(int peer, int tag = 0) {
     add(pattern_message(recording::EventKind::kReceive, peer, bytes(), false, tag));
   }
+  /// Counts requests for the next wait().
   void add(const recording::Event& event) {
     if (begins_request(event)) ++begun_;
     events_.push_back(event);
@@ -111,7 +117,9 @@ class PatternScript : public PatternRounds {
     return events_[number];
   }
 
+  /// The events of one round.
   std::vector<recording::Event> events_;
+  /// Requests since the last wait.
   std::size_t begun_ = 0;
 };
 

@@ -56,6 +56,7 @@ struct Candidate {
   /// Returns true if the first bytes contain no zero byte.
   [[nodiscard]] bool is_text() const { return is_file() && begin.find('\0') == std::string::npos; }
 };
+/// Bytes. Enough for the magic numbers and the first lines of all kinds.
 inline constexpr std::size_t kLookedAt = 4096;
 
 /// A kind of program. Each has a file in lib/programs/import and a line in openers.hpp.

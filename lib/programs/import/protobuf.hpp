@@ -14,6 +14,7 @@ namespace offramp::trace {
 /// The values are those of the format.
 enum class Wire : std::uint8_t { kVarint = 0, kWord64 = 1, kBytes = 2, kWord32 = 5 };
 
+/// One field of a message. bytes refers to the message.
 struct Field {
   std::uint32_t number = 0;
   Wire wire = Wire::kVarint;

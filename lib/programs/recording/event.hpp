@@ -57,6 +57,7 @@ struct Event {
   ElementType element = ElementType::kByte;
   ReduceFunction function = ReduceFunction::kNone;
   OperationKind operation = OperationKind::kSend;  // of a collective
+  /// Fills the gap before `call`; always 0, so that equal events have equal memory.
   std::uint8_t zero = 0;
   std::uint16_t call = 0;          // the MPI function: an index into the names of the recording
   std::uint32_t communicator = 0;  // 0: world, 1: self, then in the order of kCommunicator
@@ -92,7 +93,9 @@ inline constexpr std::uint32_t kFirstMade = 2;
 /// The tag of the messages of neighbourhood collectives, where they are written as messages.
 inline constexpr std::int32_t kNeighboursTag = (1 << 22) - 1;
 
+/// True if the event begins a request that a later event completes.
 constexpr bool begins_request(const Event& event) {
+  /// A bit per kind: this is asked for every event of a replay.
   constexpr std::uint32_t kKinds =
       1U << static_cast<int>(EventKind::kSend) | 1U << static_cast<int>(EventKind::kReceive) |
       1U << static_cast<int>(EventKind::kCollective) | 1U << static_cast<int>(EventKind::kClaim) |

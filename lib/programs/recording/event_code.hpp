@@ -12,12 +12,14 @@
 
 namespace offramp::recording {
 
+/// The two lowest bits of a token's number. The values are part of the file format.
 enum class Token : std::uint8_t {
   kKnown,  // value: how many symbols are newer than this one
   kCopy,   // value: number of events; then the distance back to the first, 0: as in the last copy
   kNew,    // value: the event's kind; then differences from the last new event of that kind. Adds a symbol
   kDefine  // value: see Definition
 };
+/// What a kDefine token defines. Its content follows.
 enum class Definition : std::uint8_t { kList, kName };
 
 constexpr std::uint64_t token(Token kind, std::uint64_t value) {
@@ -43,6 +45,7 @@ class EventDeltas {
   Event get(Cursor& cursor, EventKind kind);
 
  private:
+  /// The basis of the next difference. Writer and reader may correct it after put() and get().
   Event& last(EventKind kind) { return last_[static_cast<std::size_t>(kind)]; }
   std::array<Event, static_cast<std::size_t>(EventKind::kCount)> last_{};
 };

@@ -29,10 +29,12 @@ inline constexpr std::size_t kMostSymbols = 8192;                  // different 
 inline constexpr std::size_t kWindow = std::size_t{64} << 10U;     // maximum distance of a copy, in events
 inline constexpr std::size_t kMostValues = std::size_t{1} << 20U;  // of one list
 inline constexpr std::size_t kMostBlockValues = 3 * kMostValues;   // of all lists of a block
+/// Bytes of a block's payload.
 inline constexpr std::size_t kMostPayload = std::size_t{64} << 20U;
 /// For an open block; the event that exceeds it is the last.
 inline constexpr std::size_t kPayloadTarget = std::size_t{64} << 10U;
 
+/// The kinds of blocks. The numbers are part of the format.
 enum class Column : std::uint8_t {
   kTimes,
   kPolls,
@@ -66,6 +68,7 @@ enum EndKind : std::uint64_t {
 inline constexpr std::size_t kMostCallTimes = 4 * kMostSites;  // of a rank
 inline constexpr std::size_t kLongestReason = 200;             // "signal 11 (Segmentation fault)"
 
+/// What a block says about itself. first_event is the number of the first event to which its data belongs.
 struct BlockHeader {
   Column column = Column::kTimes;
   std::uint32_t rank = 0;
@@ -75,6 +78,7 @@ struct BlockHeader {
   std::uint64_t checksum = 0;
 };
 inline constexpr std::size_t kBlockHeaderBytes = 40;
+/// The encoded header, on the stack: signal handlers must not allocate.
 using BlockHeaderImage = std::array<std::uint8_t, kBlockHeaderBytes>;
 
 /// Encodes the header with a checksum of header and payload (in two pieces). Async-signal-safe.

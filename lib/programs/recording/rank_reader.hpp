@@ -32,16 +32,20 @@ class SparseColumn {
   }
 
  private:
+  /// No event has this number: the column has ended.
   static constexpr std::uint64_t kNever = UINT64_MAX;
+  /// Reads the next entry into event_ and values_.
   void read();
 
   EntryReader entries_;
+  /// The largest valid value.
   std::uint64_t most_;
   bool begun_ = false;
   std::uint64_t event_ = 0;  // of the last entry read, counted from 1
   Entry values_{};
 };
 
+/// Belongs to one thread. All of its columns stop at the first error.
 class RankReader final : public Reader {
  public:
   /// blocks: of the recording, which lives as long as its readers.
@@ -65,7 +69,9 @@ class RankReader final : public Reader {
   [[nodiscard]] const std::string& error() const override { return error_; }
 
  private:
+  /// Reads how and where the events end.
   void read_end();
+  /// Null at the end, or on an error.
   const Event* next_event();
   void read_choice(std::uint64_t most);
   /// The next entry of the matches column. `nullopt` at the end.
@@ -92,6 +98,7 @@ class RankReader final : public Reader {
   Match match_;                                   // of that entry
   std::map<std::uint64_t, Match> early_;          // matches of later wildcards
   std::optional<std::uint64_t> choices_to_skip_;  // before the entry at choices_; nullopt: not read yet
+  /// Positions in the next entry.
   std::uint64_t choice_size_ = 0;
   Times times_;
   std::uint64_t polls_ = 0;
@@ -99,6 +106,7 @@ class RankReader final : public Reader {
   std::uint32_t thread_ = 0;
   std::vector<std::uint32_t> choice_;
   std::optional<std::uint64_t> end_;  // events of the program; if it was cut, of the complete ones
+  /// Without an end, the recording counts as cut.
   std::string cut_ = std::string(kCut);
 };
 

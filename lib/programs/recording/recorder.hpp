@@ -26,6 +26,7 @@ struct RecorderOptions {
   std::size_t limit = std::size_t{64} << 20;  // bytes in memory at which the recording ends
 };
 
+/// Owns the blocks until finish(). Errors never stop the program: they end the recording, see problem().
 class Recorder {
  public:
   /// The names in options.calls must outlive the recorder.
@@ -141,6 +142,7 @@ class Recorder {
     std::uint64_t event = 0;
     std::optional<std::uint64_t> nanoseconds;
   };
+  /// The open block of a column beside the events.
   struct Beside {
     Payload payload;
     std::uint32_t sequence = 0;
@@ -149,7 +151,9 @@ class Recorder {
     Match match;             // of the last entry
   };
 
+  /// The unlikely path of add(): the event differs from the prediction.
   const EventWriter::Entry* add_other(const Event& event);
+  /// Writes entries for the next event: thread, polls, and times that matter.
   void note_beside();
   /// Begins a block if none is open, for the next event.
   Beside& open(Column column) { return open(column, events_); }
@@ -160,9 +164,11 @@ class Recorder {
   /// Completes an entry.
   void commit(Column column);
   Beside& side_column(Column column) { return columns_[static_cast<std::size_t>(column)]; }
+  /// The header of the column's open block.
   [[nodiscard]] BlockHeader header(Column column) const;
   /// events: the number recorded so far.
   void close_events(std::uint64_t events);
+  /// Closes the open block, if there is one, and appends it.
   void close(Column column);
   void close_all(std::uint64_t events);
   /// The recording ends here, even if the program continues.
@@ -179,11 +185,14 @@ class Recorder {
   std::vector<Since> others_;  // by thread, if there are several
   std::uint32_t thread_ = 0;
   std::uint32_t noted_thread_ = 0;  // of the last event
+  /// Waits with a choice up to the last entry.
   std::uint64_t noted_choices_ = 0;
+  /// In the order of events. The front may still be running.
   std::deque<Lasting> lasting_;
   std::uint64_t first_lasting_ = 0;  // ticket
   std::uint64_t last_event_ = 0;     // where the recording ended
   std::uint32_t rank_;
+  /// finish() was called.
   bool finished_ = false;
   BlockStore store_;
   std::array<Beside, kColumns> columns_;  // that of the events: its block's number and first event

@@ -10,6 +10,7 @@
 
 namespace offramp::recording {
 
+/// Owns the bytes or the open file. Moved, but not copied; the old object must not be read.
 class Source {
  public:
   /// name: for messages.
@@ -41,7 +42,9 @@ class Source {
 
   std::string name_;
   std::string bytes_;
+  /// An empty text in memory is a source too.
   bool in_memory_ = false;
+  // 1: in memory, or opened for each read.
   int file_ = -1;
   std::uint64_t size_ = 0;
 };

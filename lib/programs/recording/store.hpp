@@ -32,6 +32,7 @@ class BlockStore {
   [[nodiscard]] bool in_file() const { return file_.is_open(); }
   /// The size of the finished blocks in the file.
   [[nodiscard]] std::uint64_t bytes_in_file() const { return end_; }
+  /// Finished blocks only.
   [[nodiscard]] std::uint64_t bytes() const { return end_ + memory_.size(); }
   /// The file that was created, also if it was closed after a write error.
   [[nodiscard]] const CreatedFile& created() const { return created_; }
@@ -39,13 +40,17 @@ class BlockStore {
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
  private:
+  /// Without success, all blocks go to memory.
   void create_file();
+  /// Writes all bytes at this offset. Async-signal-safe. Returns false with errno set.
   bool write(ByteSpan bytes, std::uint64_t offset);
+  /// Keeps the first problem.
   void fail(std::string_view why);
 
   std::string path_;
   std::size_t limit_;
   std::string memory_;  // begins with the part's header
+  /// Closed after an error.
   OpenFile file_;
   CreatedFile created_;
   std::uint64_t end_ = 0;   // end of the finished blocks in the file

@@ -11,6 +11,7 @@
 
 namespace offramp::scale {
 
+/// How many calls agree, among those of one function and role.
 struct Share {
   std::uint64_t exact = 0;
   std::uint64_t wrong = 0;

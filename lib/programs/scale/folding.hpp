@@ -45,6 +45,7 @@ class Series {
   std::vector<Repetition> runs_;
 };
 
+/// The values of a call that are kept beside the shape.
 enum class Field : std::uint8_t {
   kPeer,
   kTag,
@@ -62,6 +63,7 @@ inline constexpr std::size_t kFields = static_cast<std::size_t>(Field::kCount);
 inline constexpr std::size_t kProgramFields = static_cast<std::size_t>(Field::kComputing);
 inline constexpr std::size_t kTimeFields = kFields - kProgramFields;
 std::string_view to_string(Field field);
+/// One series per Field.
 using AllSeries = std::array<Series, kFields>;
 
 /// A call, or a loop.
@@ -76,6 +78,7 @@ struct Node {
 };
 
 /// Numbers calls, lists, and names, equally for all recordings.
+/// Must outlive the folded programs, which refer to its numbers. Numbers never change.
 class Pool {
  public:
   Pool() { (void)list({}); }
@@ -98,6 +101,7 @@ class Pool {
   std::unordered_multimap<std::uint64_t, std::uint32_t> symbols_;  // by hash
   std::vector<std::string> calls_;
   std::map<std::string, std::uint16_t, std::less<>> call_numbers_;
+  /// Keys of list_numbers_, which stay in place.
   std::vector<const std::vector<std::uint64_t>*> lists_;
   std::map<std::vector<std::uint64_t>, std::uint32_t> list_numbers_;
 };
@@ -114,6 +118,7 @@ struct FoldedRank {
   std::uint64_t questions = 0;  // failed polls
 };
 
+/// A recording, folded. Ranks are in order.
 struct FoldedProgram {
   std::string name;
   std::int64_t ranks = 0;
@@ -128,6 +133,7 @@ enum class Tags : std::uint8_t { kValues, kShape };
 std::string several_threads_text(int rank);
 
 /// Errors name the rank.
+/// Reads all ranks, one after the other.
 Result<FoldedProgram> fold(const std::string& name, const trace::Program& program, Pool& pool,
                            Tags tags = Tags::kValues);
 

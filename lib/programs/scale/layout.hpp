@@ -30,6 +30,7 @@ struct Layout {
   [[nodiscard]] std::string text() const;
 };
 
+/// The place of a rank on the grid.
 Sides coordinates(const Sides& sides, std::int64_t rank);
 /// The inverse of coordinates().
 std::int64_t rank_at(const Sides& sides, const Sides& at);
@@ -50,6 +51,7 @@ struct Feature {
 };
 
 /// Assigns a role to each rank.
+/// Ranks with equal features have the same role. Without features, all ranks do.
 struct Roles {
   std::vector<Feature> features;
 

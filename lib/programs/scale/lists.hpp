@@ -27,6 +27,7 @@ struct ListRule {
   friend bool operator==(const ListRule&, const ListRule&) = default;
 };
 
+/// A list that was recorded, and where. values: refers to the pool.
 struct ListSample {
   EvaluationPoint place;
   const std::vector<std::uint64_t>* values = nullptr;

@@ -38,6 +38,7 @@ struct CallRule {
   KnownSides known = {};
 };
 
+/// A call, or one end of a loop.
 struct Step {
   enum class Kind : std::uint8_t { kCall, kLoop, kEnd };
   Kind kind = Kind::kCall;
@@ -60,17 +61,21 @@ struct Donor {
   std::vector<std::array<Series, kTimeFields>> times;  // per call, by Step::number
 };
 
+/// What all ranks of one role do.
 struct RoleProgram {
   std::string name;
   std::vector<Step> steps;
+  /// Steps that are calls.
   std::size_t calls = 0;
   std::vector<Donor> donors;  // of the largest recording that has the role
 };
 
+/// A program as learned. Immutable once returned: programs made from it share it.
 struct Model {
   Layout layout;
   Roles roles;
   std::shared_ptr<const Pool> pool;
+  /// By the key of the role.
   std::map<std::uint64_t, RoleProgram> programs;
   std::vector<std::int64_t> learned_from;  // numbers of ranks
   bool uses_grid = false;                  // some rule depends on coordinates or sides

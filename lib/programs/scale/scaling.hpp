@@ -11,6 +11,7 @@
 
 namespace offramp::scale {
 
+/// A recording and its name for messages.
 struct NamedProgram {
   std::string name;
   trace::Program program;
