@@ -15,6 +15,7 @@
 
 namespace offramp::trace {
 
+/// Reads one rank's events and hands each on with its communicator, in program order. Writers derive from it.
 class ProgramVisitor {
  public:
   /// unsaid: receives a line for each kind of construct that the format cannot express.
@@ -26,6 +27,7 @@ class ProgramVisitor {
   Result<void> visit(int rank);
 
  protected:
+  /// A message as a trace writes it. Requests are numbered by this rank, from 0.
   struct MessageCall {
     bool sends = false;
     bool blocking = false;
@@ -62,11 +64,13 @@ class ProgramVisitor {
   [[nodiscard]] std::size_t pending() const { return pending_.size(); }
 
  private:
+  /// What the visitor remembers of a communicator that the rank has made.
   struct Communicator {
     std::vector<int> members;  // empty: all ranks
     std::uint32_t number = 0;
   };
 
+  /// These hand one event on. They return at once after an error.
   void event(recording::Reader& reader, const recording::Event& event);
   void one_message(recording::Reader& reader, const recording::Event& event);
   void one_wait(const recording::Reader& reader, const recording::Event& event);

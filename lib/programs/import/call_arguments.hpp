@@ -19,6 +19,7 @@ namespace offramp::trace {
 /// Base of the reader of calls. Values are those of the present call.
 class CallArguments {
  public:
+  /// calls: owned. library: explains the values of ranks and handles.
   CallArguments(std::unique_ptr<Calls> calls, int rank, int ranks, MpiLibrary library)
       : calls_(std::move(calls)), rank_(rank), communicators_(rank, ranks), library_(std::move(library)) {}
 
@@ -27,11 +28,13 @@ class CallArguments {
   [[nodiscard]] RankCommunicators& communicators() { return communicators_; }
   [[nodiscard]] const MpiLibrary& library() const { return library_; }
 
+  /// To be called before the first argument of each call.
   void begin_call() { problem_.clear(); }
   /// Only the first problem counts.
   void reject(std::string what) {
     if (problem_.empty()) problem_ = std::move(what);
   }
+  /// True if no argument of the call was rejected.
   [[nodiscard]] bool is_valid() const { return problem_.empty(); }
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
@@ -39,6 +42,7 @@ class CallArguments {
   std::int64_t integer(std::string_view name, std::int64_t least, std::int64_t most);
   /// A number of elements, not negative.
   std::uint64_t count(std::string_view name);
+  /// Rejects the call, and returns bytes, if the size of the type is unknown.
   Datatype datatype(std::string_view name);
   /// The class of bytes if the trace does not contain it.
   ElementType element(std::string_view name);
@@ -66,6 +70,7 @@ class CallArguments {
   int tag(std::string_view name, bool sends);
 
  private:
+  /// Rejects the call if the product exceeds 64 bits.
   std::uint64_t bytes_of(std::uint64_t elements, const Datatype& type);
 
   std::unique_ptr<Calls> calls_;

@@ -33,9 +33,11 @@ class Lines {
   [[nodiscard]] std::uint64_t next_offset() const { return read_ - rest_.size(); }
   /// Returns true if the line ended with a newline instead of the end of the file.
   [[nodiscard]] bool whole() const { return whole_; }
+  /// Why reading failed. Empty at a regular end.
   [[nodiscard]] const std::string& error() const { return error_; }
   /// "FILE:12: what", for the last line.
   [[nodiscard]] std::string at(std::string_view what) const;
+  /// The name for messages.
   [[nodiscard]] const std::string& file() const { return source_->name(); }
 
  private:
@@ -54,6 +56,7 @@ class Lines {
   std::string error_;
 };
 
+/// Also true for the first half of a line's end of Windows.
 constexpr bool is_blank(char letter) {
   return letter == ' ' || letter == '\t' || letter == '\r';
 }

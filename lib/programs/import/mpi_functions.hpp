@@ -9,6 +9,7 @@
 
 namespace offramp::trace {
 
+/// How a replay treats a function.
 enum class FunctionKind : std::uint8_t {
   kOther,    // takes no modelled time
   kUnknown,  // without a model: it moves data, waits, or is no MPI function

@@ -11,6 +11,7 @@ namespace offramp::trace {
 
 class Calls;
 
+/// The values of an MPI library that traces contain.
 struct MpiLibrary {
   /// MPI_ANY_SOURCE. All other negative ranks are MPI_PROC_NULL: -2 in Open MPI, -1 in MPICH.
   std::int64_t any_source = -1;

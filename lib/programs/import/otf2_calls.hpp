@@ -21,6 +21,7 @@ namespace offramp::otf2 {
 
 /// One action of a call.
 struct Item {
+  /// kNative lasts as long as measured; kFree ends requests without waiting.
   enum class Action : std::uint8_t { kNative, kSend, kReceive, kCollective, kAccess, kWait, kFree };
   Action kind = Action::kNative;
   bool continues = false;  // belongs to the same call as the previous item
@@ -72,12 +73,15 @@ class RankCalls final : private RecordSink {
 
   /// Opens all locations of the rank. Sets error_ on failure.
   void open_source();
+  /// Passes some records on. Returns false at the end or on an error.
   bool read_more();
+  /// Closes open calls at the end of the archive.
   void at_end();
   bool add_record(const Record& record) override;
   [[nodiscard]] std::uint32_t region_of(std::uint32_t context) const override;
   /// Adds a record to the open call of its thread, or makes it a call of its own.
   void add(const Record& record);
+  /// Enters and leaves nest; only MPI's functions count.
   void enter(OneThread& thread, const Record& record);
   void leave(OneThread& thread, const Record& record);
   /// number: of the thread. end: in ticks.
@@ -88,15 +92,20 @@ class RankCalls final : private RecordSink {
   /// ended: collects requests that end in the call; one wait ends them together.
   void one_of_call(const Record& record, const Region* region, std::vector<Item>& items,
                    std::vector<std::uint64_t>& ended);
+  /// Completes the held item of a receive or a nonblocking collective.
   void end_of_receive(const Record& record, std::vector<Item>& items, std::vector<std::uint64_t>& ended);
   void end_of_request(const Record& record, std::vector<std::uint64_t>& ended);
+  /// A cancelled receive becomes a native call; a cancelled send is freed.
   void cancelled(const Record& record, std::vector<Item>& items);
   /// Forgets an open request. id: the archive's number.
   std::optional<Open> closed(std::uint64_t id);
+  /// The held item, among the queued ones or those of the present call.
   Item& deferred_item(const Open& open, std::vector<Item>& items);
   /// Adds an item that is held until its request ends.
   void defer(const Record& record, std::vector<Item>& items, Item item);
+  /// Fails on values that MPI does not allow.
   [[nodiscard]] Item message_of(const Record& record, bool sends);
+  /// One-sided communication: accesses, locks, and fences.
   void in_window(Record record, std::string_view function, std::vector<Item>& items,
                  std::vector<std::uint64_t>& ended);
   void epoch(const Record& record, const Communicator& communicator, std::string_view function,
@@ -106,6 +115,7 @@ class RankCalls final : private RecordSink {
   const Communicator* communicator_of(const Record& record);
   /// Translates a record's rank into one of the communicator.
   int rank_in(const Communicator& communicator, std::uint32_t rank, const Record& record);
+  /// Rounds down. Values beyond 64 bits are the largest value.
   [[nodiscard]] std::uint64_t nanoseconds(std::uint64_t ticks) const;
   /// Only the first error is kept.
   void fail(const Record& record, std::string_view what);

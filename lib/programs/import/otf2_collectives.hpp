@@ -39,6 +39,7 @@ class Collectives {
   /// Iterates over a rank's collectives after all ranks have been added, separately for each communicator.
   class OfRank {
    public:
+    /// all: must outlive this object.
     OfRank(const Collectives& all, int rank) : all_(all), rank_(rank) {}
     /// The arguments of the rank's next collective on the item's communicator.
     CollectiveCall next(const Item& item);
@@ -80,6 +81,7 @@ class Collectives {
   void count(Sums& sums, int position, const Item& item);
   /// The call of one member, after all members' sums are known.
   [[nodiscard]] CollectiveCall settled(const Sums& sums, int position, std::size_t size) const;
+  /// One value per member.
   [[nodiscard]] std::vector<std::uint64_t> parts(const Sums& sums, std::size_t size) const;
   /// One value per member, from this offset.
   [[nodiscard]] std::span<const std::uint64_t> values(std::size_t first, std::size_t size) const;

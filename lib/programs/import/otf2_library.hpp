@@ -31,6 +31,7 @@ void allow_many_files();
 struct CloseReader {
   void operator()(OTF2_Reader* reader) const { OTF2_Reader_Close(reader); }
 };
+/// Closing writes what is still in memory, and may fail without a report: see read_back().
 struct CloseArchive {
   void operator()(OTF2_Archive* archive) const { OTF2_Archive_Close(archive); }
 };

@@ -29,6 +29,7 @@ class PatternRounds : public recording::UnrecordedReader {
  public:
   PatternRounds(const Pattern& pattern, int rank) : pattern_(pattern), rank_(rank) {}
 
+  /// Communicators first, then round after round.
   bool next(recording::Event& given) final;
   /// Patterns compute nothing: all times are 0.
   [[nodiscard]] recording::Times times() const final { return {}; }
@@ -45,6 +46,7 @@ class PatternRounds : public recording::UnrecordedReader {
   /// The number-th event of a round, both counted from 0.
   [[nodiscard]] virtual recording::Event event(std::size_t number, int round) = 0;
 
+  /// The arguments of the pattern. bytes(): per message.
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int ranks() const { return pattern_.ranks; }
   [[nodiscard]] std::uint64_t bytes() const { return pattern_.bytes; }
@@ -112,6 +114,7 @@ class PatternScript : public PatternRounds {
 
  private:
   [[nodiscard]] std::size_t count() const final { return events_.size(); }
+  /// All rounds are equal, so only the number matters.
   [[nodiscard]] recording::Event event(std::size_t number, int round) final {
     if (number == 0 && round == 0) events_.shrink_to_fit();  // large worlds have many
     return events_[number];

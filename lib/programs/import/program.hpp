@@ -52,6 +52,7 @@ struct Candidate {
   /// Why the file does not exist or cannot be read. Empty if it can.
   std::string problem;
 
+  /// False for folders too: reading their first bytes fails.
   [[nodiscard]] bool is_file() const { return problem.empty(); }
   /// Returns true if the first bytes contain no zero byte.
   [[nodiscard]] bool is_text() const { return is_file() && begin.find('\0') == std::string::npos; }

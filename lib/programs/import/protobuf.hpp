@@ -28,9 +28,11 @@ std::optional<std::uint64_t> read_varint(recording::ByteSpan& bytes);
 /// Iterates over the fields of a message.
 class Fields {
  public:
+  /// bytes: must outlive this object.
   explicit Fields(recording::ByteSpan bytes) : left_(bytes) {}
   /// Returns false at the end, or if the bytes are no message.
   bool next(Field& field);
+  /// False if a field was damaged. True at a regular end.
   [[nodiscard]] bool is_valid() const { return good_; }
 
  private:

@@ -18,6 +18,7 @@ using ByteSpan = std::span<const std::uint8_t>;
 inline ByteSpan byte_span(std::string_view text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
+/// Refers to the bytes, which must outlive the result.
 inline std::string_view text_of(ByteSpan bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
@@ -27,6 +28,7 @@ template <typename Word>
 void put_word(std::uint8_t* at, Word word) {
   for (std::size_t i = 0; i < sizeof word; ++i) at[i] = static_cast<std::uint8_t>(word >> (8 * i));
 }
+/// Reverses put_word(). `at` must have the bytes of a word.
 template <typename Word>
 Word get_word(const std::uint8_t* at) {
   std::uint64_t word = 0;
@@ -88,9 +90,11 @@ class Payload {
   [[nodiscard]] ByteSpan bytes() const { return {data_.get(), committed_}; }
 
  private:
+  /// Makes room after what has been put.
   void reserve(std::size_t more) {
     if (end_ + more > capacity_) grow(more);
   }
+  /// Swaps the memory in one step, for signal handlers.
   void grow(std::size_t more) {
     // Bytes. Doubling makes appending cheap on average.
     const std::size_t capacity = std::max({std::size_t{256}, 2 * capacity_, end_ + more});
@@ -116,6 +120,7 @@ class Cursor {
   Cursor() = default;
   explicit Cursor(ByteSpan bytes) : bytes_(bytes) {}
 
+  /// Also true after a problem.
   [[nodiscard]] bool empty() const { return at_ == bytes_.size(); }
   /// Bytes that have not been read.
   [[nodiscard]] std::size_t left() const { return bytes_.size() - at_; }

@@ -24,6 +24,7 @@ struct RankBlocks {
   std::shared_ptr<const Source> source;
   std::array<std::vector<BlockPlace>, kColumns> columns;
 
+  /// In the order of their sequence numbers.
   [[nodiscard]] const std::vector<BlockPlace>& blocks_of(Column column) const {
     return columns[static_cast<std::size_t>(column)];
   }
@@ -40,6 +41,7 @@ class ColumnReader {
   bool next();
   /// The current block's. Valid after next() returned true.
   [[nodiscard]] const BlockHeader& header() const { return header_; }
+  /// Valid until next(). Only call it after next() returned true.
   [[nodiscard]] ByteSpan payload() const { return block_.subspan(kBlockHeaderBytes); }
   /// With the header. Valid until next().
   [[nodiscard]] ByteSpan block() const { return block_; }
@@ -69,6 +71,7 @@ class ColumnReader {
 /// The entries of a column, across its blocks.
 class EntryReader {
  public:
+  /// As ColumnReader: blocks and error must outlive this object.
   EntryReader(const RankBlocks& blocks, std::uint32_t rank, Column column, std::string& error)
       : column_(blocks, rank, column, error) {}
 
@@ -79,6 +82,7 @@ class EntryReader {
   [[nodiscard]] Cursor& cursor() { return cursor_; }
   /// Returns true if the entry is the first of its block.
   [[nodiscard]] bool begins_block() const { return cursor_.position() == 0; }
+  /// The header of the block that contains the entry.
   [[nodiscard]] const BlockHeader& block() const { return column_.header(); }
 
  private:

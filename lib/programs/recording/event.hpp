@@ -13,6 +13,7 @@
 
 namespace offramp::recording {
 
+/// The numbers are part of the format: new kinds come before kCount.
 enum class EventKind : std::uint8_t {
   kSend,          // a message: peer, tag, bytes, element
   kReceive,       // peer, tag (either may be a wildcard), bytes of room
@@ -122,6 +123,7 @@ struct Gaps {
   std::uint64_t brief = 0;   // gaps up to kBriefGap: loops that only poll
   std::uint64_t longer = 0;  // all other gaps
 
+  /// True if there was any time between polls.
   [[nodiscard]] bool any() const { return brief > 0 || longer > 0; }
   friend bool operator==(const Gaps&, const Gaps&) = default;
 };

@@ -22,6 +22,7 @@ enum class Token : std::uint8_t {
 /// What a kDefine token defines. Its content follows.
 enum class Definition : std::uint8_t { kList, kName };
 
+/// value: below 2^62.
 constexpr std::uint64_t token(Token kind, std::uint64_t value) {
   return value << 2U | static_cast<std::uint64_t>(kind);
 }
@@ -32,6 +33,7 @@ constexpr bool is_wildcard(const Event& event) {
       event.kind == EventKind::kReceive || event.kind == EventKind::kClaim || event.kind == EventKind::kProbe;
   return asks && (event.peer == kAnySource || event.tag == kAnyTag);
 }
+/// Waits that record which of their requests completed.
 constexpr bool is_choice(const Event& event) {
   return event.kind == EventKind::kWait && (event.flags & (kAny | kSome)) != 0;
 }

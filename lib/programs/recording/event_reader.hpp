@@ -46,7 +46,9 @@ class EventReader {
   }
   /// These read the rest of a token. A problem is the cursor's.
   void begin_copy(std::uint64_t count);
+  /// Adds a symbol and repeats it once.
   void add_event(std::uint64_t kind);
+  /// These add a list or a name to the block.
   void define(std::uint64_t what);
   void add_list();
   void add_name();

@@ -57,6 +57,7 @@ class EventWriter {
   void clear();
   /// From now on every event needs add().
   void predict_nothing();
+  /// Complete after close().
   [[nodiscard]] const Payload& payload() const { return payload_; }
 
   /// The open copy as a token that completes payload(). Async-signal-safe. If it interrupts a function above,
@@ -65,6 +66,7 @@ class EventWriter {
     std::array<std::uint8_t, 2 * kMostVarintBytes> token{};
     std::size_t size = 0;
   };
+  /// Empty without an open copy.
   [[nodiscard]] OpenCopy open_copy() const;
 
  private:
@@ -79,6 +81,7 @@ class EventWriter {
     bool is_run = false;  // a long run with equal steps, whose values are not stored
   };
 
+  /// An event as words, for comparison.
   using Words = std::array<std::uint64_t, sizeof(Event) / 8>;
   /// The event as in memory, assembled from its fields. The caller has just stored them one by one, and a
   /// wide load would stall until the stores have completed.
@@ -115,9 +118,11 @@ class EventWriter {
 
   /// The event's symbol, old or new.
   std::uint16_t intern(const Event& event);
+  /// Moves the symbols, so predictions become invalid.
   void grow_entries();
   /// These write a token.
   void put_new(const Event& event);
+  /// As put_new(), for a symbol that the block has.
   void put_known(std::uint16_t symbol);
   /// Defines a name in the block, and returns its number there.
   std::uint16_t put_name(std::string_view name);
@@ -129,6 +134,7 @@ class EventWriter {
   [[nodiscard]] std::uint32_t* place_of_context(std::uint64_t position);
   /// Compares the symbols themselves, since hashes may collide.
   [[nodiscard]] bool same_context(std::uint64_t position) const;
+  /// Keeps the table at most half full.
   void grow_list_table();
 
   const Entry* predicted_ = nullptr;

@@ -51,7 +51,9 @@ enum class Column : std::uint8_t {
   kNativeRun,
   kCount
 };
+/// For messages.
 std::string_view to_string(Column column);
+/// The number of kinds of blocks.
 inline constexpr std::size_t kColumns = static_cast<std::size_t>(Column::kCount);
 /// A rank's columns in the order of a file. Events come last: a cut file has all data beside its events.
 inline constexpr std::array kColumnsOfRank = {Column::kThreads, Column::kGaps,      Column::kTimes,
@@ -97,6 +99,7 @@ struct PartHeader {
   std::uint32_t ranks = 1;
 };
 inline constexpr std::size_t kPartHeaderBytes = 32;
+/// The bytes of the header, with its checksum.
 std::array<std::uint8_t, kPartHeaderBytes> encode(const PartHeader& header);
 /// Fails for other versions, and for a wrong checksum or rank.
 Result<PartHeader> decode_part_header(ByteSpan bytes);
@@ -117,6 +120,7 @@ constexpr bool is_index(Column column) {
 
 /// The last bytes of a complete recording: the offset of the index.
 inline constexpr std::size_t kEndMarkBytes = 24;
+/// The bytes of an end mark, with its checksum.
 std::array<std::uint8_t, kEndMarkBytes> encode_end_mark(std::uint64_t index_offset);
 /// The offset. `nullopt` if these are not exactly the bytes of an end mark.
 std::optional<std::uint64_t> decode_end_mark(ByteSpan bytes);

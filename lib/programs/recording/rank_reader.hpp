@@ -21,6 +21,7 @@ namespace offramp::recording {
 template <std::size_t Values>
 class SparseColumn {
  public:
+  /// most: the largest valid value. error: shared with other columns, must outlive this object.
   SparseColumn(const RankBlocks& blocks, std::uint32_t rank, Column column, std::uint64_t most,
                std::string& error)
       : entries_(blocks, rank, column, error), most_(most) {}
@@ -73,6 +74,7 @@ class RankReader final : public Reader {
   void read_end();
   /// Null at the end, or on an error.
   const Event* next_event();
+  /// Reads the completed positions of a wait into choice_.
   void read_choice(std::uint64_t most);
   /// The next entry of the matches column. `nullopt` at the end.
   std::optional<std::pair<std::uint64_t, Match>> next_match();

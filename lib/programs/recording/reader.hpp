@@ -136,6 +136,7 @@ class Recording {
   Recording& operator=(Recording&&) noexcept;
   ~Recording();
 
+  /// Valid as long as the recording.
   [[nodiscard]] const Description& description() const;
   /// Where the file ends before its index, or why the first missing part of the index is missing. Empty if it
   /// is complete. Ranks may still be cut.
@@ -160,6 +161,7 @@ class Recording {
 
  private:
   struct Impl;
+  /// A recording whose blocks have been found.
   explicit Recording(std::unique_ptr<Impl> impl);
   static Result<Recording> from_file(Source source);
   static Result<Recording> from_parts_beside(const std::string& path);
@@ -167,6 +169,7 @@ class Recording {
   using Write = std::function<void(std::string_view bytes)>;
   /// Writes all blocks and returns the index.
   using WriteBlocks = std::function<Result<std::string>(const Write& write)>;
+  /// Writes under a temporary name first, see OutputFile.
   [[nodiscard]] Result<void> write_file(const std::string& path, Naming naming, Column index_column,
                                         const WriteBlocks& write_blocks) const;
   /// Shared with all readers.

@@ -18,6 +18,7 @@
 
 namespace offramp::recording {
 
+/// How a rank is recorded. calls must outlive the recorder.
 struct RecorderOptions {
   int rank = 0;
   int ranks = 1;
@@ -66,6 +67,7 @@ class Recorder {
   /// Receives, claims, and probes with MPI_ANY_SOURCE or MPI_ANY_TAG are counted when they are added; the
   /// first has number 1. matched() records the match of the newest or an earlier one.
   [[nodiscard]] std::uint32_t wildcards() const { return wildcards_; }
+  /// Matches may come in any order.
   void matched(std::uint32_t wildcard, Match match);
   /// The completed positions in the list of the last wait (kAny, kSome).
   void chosen(std::span<const std::uint32_t> positions);
@@ -119,7 +121,9 @@ class Recorder {
   /// A sum of times that are written in two bytes. The rounding error is carried to the next entry.
   class Sum {
    public:
+    /// Adds to the time since the last entry.
     void add(std::uint64_t nanoseconds) { time_ += nanoseconds; }
+    /// True if the sum is worth an entry of its own.
     [[nodiscard]] bool matters() const { return time_ >= kLeastTime; }
     /// Returns the time code of the sum. Keeps the remainder.
     std::uint64_t take_code();
@@ -157,9 +161,11 @@ class Recorder {
   void note_beside();
   /// Begins a block if none is open, for the next event.
   Beside& open(Column column) { return open(column, events_); }
+  /// event: the number of the event to which the entry belongs.
   Beside& open(Column column, std::uint64_t event);
   /// Also writes the number of the entry's event.
   Payload& open_before_event(Column column) { return open_at_event(column, events_); }
+  /// Events must come in order within a column.
   Payload& open_at_event(Column column, std::uint64_t event);
   /// Completes an entry.
   void commit(Column column);
@@ -170,6 +176,7 @@ class Recorder {
   void close_events(std::uint64_t events);
   /// Closes the open block, if there is one, and appends it.
   void close(Column column);
+  /// Columns beside events first, so that a cut file has their data.
   void close_all(std::uint64_t events);
   /// The recording ends here, even if the program continues.
   void end(std::uint64_t events);

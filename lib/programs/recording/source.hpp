@@ -19,6 +19,7 @@ class Source {
   static Result<Source> open(const std::string& path);
   /// A file that is opened for each read, for more files than a process can have open.
   static Result<Source> look(const std::string& path);
+  /// Takes the file over.
   Source(Source&& other) noexcept;
   Source& operator=(Source&& other) noexcept;
   Source(const Source&) = delete;
@@ -26,6 +27,7 @@ class Source {
   ~Source();
 
   [[nodiscard]] const std::string& name() const { return name_; }
+  /// In bytes, when it was opened.
   [[nodiscard]] std::uint64_t size() const { return size_; }
   /// The bytes are in the source or the buffer; fewer than `count` at the end. Threads may read concurrently.
   [[nodiscard]] Result<ByteSpan> read(std::uint64_t offset, std::size_t count,

@@ -11,6 +11,7 @@
 
 namespace offramp::recording {
 
+/// Owns the file. Used by one thread, and by its signal handlers.
 class BlockStore {
  public:
   /// Creates the file at once. path: empty for none. limit: bytes in memory.
@@ -25,10 +26,12 @@ class BlockStore {
   void append_tail(const BlockHeader& header, ByteSpan payload, ByteSpan rest);
   /// Removes the blocks of append_tail() from the file.
   void drop_tail();
+  /// True if open blocks follow the finished ones in the file.
   [[nodiscard]] bool has_tail() const { return tail_ > 0; }
 
   /// Returns the blocks in memory. Empty if all are in the file.
   std::string release();
+  /// False without a file, and after a write error.
   [[nodiscard]] bool in_file() const { return file_.is_open(); }
   /// The size of the finished blocks in the file.
   [[nodiscard]] std::uint64_t bytes_in_file() const { return end_; }

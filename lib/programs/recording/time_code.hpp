@@ -13,6 +13,7 @@ constexpr std::uint64_t time_code(std::uint64_t nanoseconds) {
   /// The highest of the eight bits is implied by the exponent, which is above 0.
   return std::uint64_t{exponent} * 128 + (nanoseconds >> exponent);
 }
+/// The largest valid code.
 inline constexpr std::uint64_t kMostTimeCode = time_code(UINT64_MAX);
 
 /// code: at most kMostTimeCode.

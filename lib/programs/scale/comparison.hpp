@@ -17,6 +17,7 @@ struct Share {
   std::uint64_t wrong = 0;
   std::uint64_t unknown = 0;  // of ranks that the made program lacks
 
+  /// All calls.
   [[nodiscard]] std::uint64_t count() const { return exact + wrong + unknown; }
   void add(const Share& other) {
     exact += other.exact;
@@ -25,10 +26,12 @@ struct Share {
   }
 };
 
+/// The result for all ranks together.
 struct Comparison {
   std::map<std::pair<std::string, std::string>, Share> shares;  // by function and role
   std::string first_difference;                                 // in words; empty if there is none
 
+  /// Over all functions and roles.
   [[nodiscard]] Share total() const;
 };
 

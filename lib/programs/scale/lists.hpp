@@ -11,7 +11,9 @@
 
 namespace offramp::scale {
 
+/// A list as a function of its place.
 struct ListRule {
+  /// Tried in this order.
   enum class Form : std::uint8_t {
     kElements,    // one expression per element
     kByNumber,    // one expression for all; place.own is the element's index

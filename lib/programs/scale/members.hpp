@@ -30,6 +30,7 @@ struct Group {
 
 /// A rule for the members. Only the fields of its selection are used.
 struct Members {
+  /// How the members are chosen among all ranks.
   enum class Selection : std::uint8_t {
     kAll,
     kSelf,

@@ -35,11 +35,13 @@ struct CallRule {
   Turning<Expression> peer, tag, bytes, extra;
   Turning<ListRule> list, second_list;
   std::optional<Members> members;  // of a communicator that it makes
+  /// Where the evidence of sizes and lists ends.
   KnownSides known = {};
 };
 
 /// A call, or one end of a loop.
 struct Step {
+  /// kEnd is the end of a loop.
   enum class Kind : std::uint8_t { kCall, kLoop, kEnd };
   Kind kind = Kind::kCall;
   // Fields of a call:
@@ -51,6 +53,7 @@ struct Step {
   // Fields of a loop: its turns, and the index of its other end.
   Expression turns;
   std::size_t other_end = 0;
+  /// Where the evidence of the number of turns ends.
   KnownSides known = {};
 };
 
@@ -92,6 +95,7 @@ struct Misfit {
   std::uint64_t calls = 0;  // affected calls
 };
 
+/// The result of learn(): models, or the reasons why there is none.
 struct Learned {
   /// Models that match all calls, simplest first, one per layout. Those after the first use their grid.
   std::vector<Model> models;

@@ -17,6 +17,7 @@ struct NamedProgram {
   trace::Program program;
 };
 
+/// A program at another number of ranks, with the evidence for it.
 struct Scaling {
   trace::Program program;
   std::shared_ptr<const Model> model;
