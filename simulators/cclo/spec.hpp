@@ -76,6 +76,7 @@ struct Spec {
   // Second generation: threshold between eager and rendezvous.
   std::uint64_t max_eager = rx_buffer_bytes_of(Generation::kSecond);
 
+  /// Time of n cycles of the engine's clock.
   [[nodiscard]] Time cycles(std::int64_t n) const { return clock.cycles(n); }
   /// Time of n polls: the firmware reads a descriptor's status word and loops.
   [[nodiscard]] Time polls(std::int64_t n) const { return cycles(n * (firmware.axi + firmware.step)); }
