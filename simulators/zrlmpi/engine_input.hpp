@@ -60,9 +60,11 @@ class EngineInput {
     return read;
   }
 
+  /// The number of headers in the cache. The others are in the FIFO or the shell.
   [[nodiscard]] std::size_t in_cache() const { return cached_; }
 
  private:
+  /// A request that the engine has not used yet.
   struct Waiting {
     std::uint64_t message;
     Time at;
