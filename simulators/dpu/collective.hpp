@@ -33,6 +33,7 @@ struct CollectiveRequest {
   [[nodiscard]] std::int64_t block(int rank) const {
     return sizes.empty() ? bytes : sizes[static_cast<std::size_t>(rank)];
   }
+  /// The block from one rank to another. If sizes differ, only for alltoallv.
   [[nodiscard]] std::int64_t block(int from, int to) const {
     return sizes.empty()
                ? bytes
@@ -42,6 +43,7 @@ struct CollectiveRequest {
   friend bool operator==(const CollectiveRequest&, const CollectiveRequest&) = default;
 };
 
+/// The outcome for one member.
 struct MemberResult {
   Time done;        // the host sees the notification
   Time host_begin;  // start of the host's own work
@@ -49,6 +51,7 @@ struct MemberResult {
   Time process_free;  // its service process has completed this operation
 };
 
+/// The outcome of a collective that ran alone.
 struct CollectiveResult {
   std::vector<MemberResult> members;
   WireCounters wire;
@@ -74,6 +77,7 @@ class Offload {
   /// Notified when a rank is done. It must not destroy the offload.
   class Observer {
    public:
+    /// Called once per rank. Offload::done() then returns the time.
     virtual void done(int rank) = 0;
 
    protected:
@@ -95,14 +99,17 @@ class Offload {
   }
   static constexpr int kOthers = 16;
 
+  /// The service processes and hosts of this collective's members.
   [[nodiscard]] Machine& machine() { return machine_; }
   /// 0 if the rank is not done.
   [[nodiscard]] Time done(int rank) const { return done_[static_cast<std::size_t>(rank)]; }
 
  protected:
   static constexpr int kArrive = 0;  // the first kind of event
+  /// Handles the collective's own kinds of events.
   virtual void handle(const Machine::Event& event, Time at) = 0;
 
+  /// References and pointers must outlive the offload. observer: may be null.
   Offload(const PlatformSpec& spec, const CollectiveRequest& request, const std::vector<bool>& host_run,
           EventSink* event_sink, Observer* observer)
       : spec_(spec),
@@ -110,6 +117,7 @@ class Offload {
         machine_(spec, request.members, host_run, first_packet(request), event_sink),
         done_(request.members.size()),
         observer_(observer) {}
+  /// The host of a rank sees its completion at `at`.
   void finished(int rank, Time at) {
     done_[static_cast<std::size_t>(rank)] = at;
     if (observer_ != nullptr) observer_->done(rank);

@@ -12,6 +12,7 @@ std::int64_t first_bytes(const Transfer& transfer, const Passage& passage) {
   return framed(kNotificationHeader + (rts ? kRtsPayload : static_cast<std::int64_t>(transfer.bytes)));
 }
 
+/// Partners consider a long pause a failure, and bypass the process from then on.
 bool ends_for_good(const FailureSpec& failure) {
   return failure.kind == Failure::kNever || failure.kind == Failure::kDies ||
          (failure.kind == Failure::kStalls && failure.stall > failure.detect);
@@ -47,6 +48,7 @@ Arbiter::Grant MessagePath::work(const Resources& node, int world_rank, Time at,
   if (pauses && process == failure.process) {
     const Time begin = later(at, node[index].timeline.free_at());
     const Time resumed = failure.at + failure.stall;
+    // Work that would overlap the pause begins again after it.
     if (begin + duration > failure.at && begin < resumed) at = resumed;
   }
   return node.occupy(index, at, duration);
@@ -72,6 +74,7 @@ MessagePath::Reroute MessagePath::reroute(const Transfer& transfer, Time issued)
   const bool destination =
       placement_.global_id(transfer.destination) == failure.process && received > failure.at;
   if (!source && !destination) return {};
+  // A message before that time waits for its own detection. Later ones are bypassed at once.
   const Time known = failure.at + failure.detect;
   return {true, issued >= known ? issued : later(issued, failure.at) + failure.detect};
 }

@@ -20,6 +20,7 @@ namespace offramp::dpu {
 /// The population of one communicator's endpoint caches.
 class Population {
  public:
+  /// Notified when a member can offload operations.
   class Observer {
    public:
     /// The host of a member has received the table.
@@ -56,9 +57,13 @@ class Population {
   [[nodiscard]] static Machine::Event event(SetupEventKind kind, int subject);
   /// Arm time for handling entries: one step plus copying.
   Time handle_entries(int process, std::size_t entries, Time at);
+  /// A service process receives an ADD.
   void on_addition(int member, Time at);
+  /// announced: index in announced_.
   void on_entries(int announced, Time at);
+  /// Sends the process's own entries to all others, once it has all of them.
   void notify_processes(int process, Time at);
+  /// Sends the table to the process's ranks, once it is complete.
   void notify_ranks(int process, Time at);
   void accept(int member, Time at);
   void greet(int member, Time at);
