@@ -52,7 +52,7 @@ class DataPlane {
     return words;
   }
   /// Combines two operands: one word of each per cycle.
-  /// Combines two operands of `bytes` each. The slower operand sets the pace.
+  /// Both have `bytes` bytes. The slower one sets the pace.
   Flow reduce(const Flow& a, const Flow& b, std::uint64_t bytes) {
     const Flow in{later(a.first, b.first), later(a.last, b.last)};
     return pass(units_[Unit::kArithmetic], through_switch(in), Spec::words(bytes), cycle_,

@@ -19,7 +19,6 @@ class Communicator {
   [[nodiscard]] std::uint32_t size() const { return space_.peek(address_); }
   [[nodiscard]] std::uint32_t local_rank() const { return space_.peek(address_ + 4); }
   /// 0 if this generation lacks the field or the rank is outside of the communicator.
-  /// The word of a field of `rank`, a rank of this communicator.
   [[nodiscard]] std::uint32_t get(std::uint32_t rank, RankField field) const;
   /// Ignored if this generation lacks the field or the rank is outside of the communicator.
   void set(std::uint32_t rank, RankField field, std::uint32_t value);
