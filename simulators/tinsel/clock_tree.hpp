@@ -9,6 +9,7 @@
 
 namespace offramp::tinsel {
 
+/// The tree and the software of its vertices. Every vertex above the leaves has fan_out children.
 struct ClockTreeSpec {
   int depth = 1;
   int fan_out = 1;

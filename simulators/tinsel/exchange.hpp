@@ -6,6 +6,7 @@
 
 namespace offramp::tinsel {
 
+/// The messages of one time step and the threads' software.
 struct ExchangeSpec {
   int messages = 1;        // per thread, on all boards
   int crossing = 0;        // percentage for threads of neighbouring boards; the others stay on their board

@@ -14,6 +14,7 @@ namespace offramp::tinsel {
 
 inline constexpr std::uint16_t kFrameType = 0x88b5;
 
+/// One field's position in a frame's header.
 struct FrameField {
   std::uint8_t offset;  // in bytes
   std::uint8_t width;
@@ -36,6 +37,7 @@ class FrameTap final : public FragmentTap {
     bool envelope = false;
     std::uint32_t tag = 0;
   };
+  /// Both must outlive the tap.
   FrameTap(PacketSink& sink, const Stream& stream) : sink_(sink), stream_(stream) {}
   void sent(Time at, const ThreadLocation& from, const MailboxMessage& message,
             std::uint64_t fragment) override;

@@ -10,6 +10,7 @@
 
 namespace offramp::tinsel {
 
+/// Costs that no document contains.
 struct IdleSpec {
   int token_cycles = 22;       // master's work per board and round; fitted to [tinsel-asap]
   int round_cycles = 430;      // fixed part of a round; fitted to [tinsel-asap]
@@ -57,6 +58,7 @@ class IdleDetection {
   int answers_ = 0;
   bool all_idle_ = true;
   bool all_vote_ = true;
+  // Modulo 2^32. 0 in a round of idle boards: no message is in flight.
   std::uint32_t balance_ = 0;  // messages sent minus received
 };
 
@@ -66,6 +68,7 @@ struct IdleTimes {
   Time barrier;       // from the last thread's call of tinselIdle() until all may send again
   WireCounters wire;  // traffic of the barrier
 };
+/// Simulates one barrier of all threads, with no other messages.
 IdleTimes detect_idle(const MachineSpec& machine, const IdleSpec& idle);
 
 }  // namespace offramp::tinsel

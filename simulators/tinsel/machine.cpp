@@ -15,6 +15,7 @@
 namespace offramp::tinsel {
 namespace {
 
+/// Mailboxes are numbered row by row, from the row beside the router.
 constexpr int column(int mailbox) {
   return mailbox % kMailboxColumns;
 }
@@ -56,6 +57,7 @@ void Machine::reset() {
   counters_ = {};
 }
 
+/// References to other messages can become invalid.
 std::uint32_t Machine::store(const Moving& message) {
   if (unused_.empty()) {
     messages_.push_back(message);
@@ -114,6 +116,7 @@ std::uint32_t Machine::pop_front(Line& line) {
 bool Machine::enter(std::uint32_t id, std::uint32_t which, Step step, Time occupied, Time ahead) {
   Unit& unit = units_[which];
   Moving& m = messages_[id];
+  // Only the called message may pass others that already wait.
   if (unit.called != id && (unit.holder != kNone || unit.free > now_ || unit.waiting.head != kNone)) {
     ++counters_.waits;
     m.step = step;
@@ -134,6 +137,7 @@ void Machine::leave(Moving& m) {
   if (m.unit == kNone) return;
   Unit& unit = units_[m.unit];
   unit.holder = kNone;
+  // The lead is negative if the tail has already left.
   unit.free = later(now_, now_ + m.lead);
   const std::uint32_t which = std::exchange(m.unit, kNone);
   if (which % kUnitsOfBoard < kIntoRouter && which % kUnitsOfBoard % kUnitsOfMailbox == kInjectUnit &&
@@ -270,6 +274,7 @@ bool Machine::has_full_ring(const Mailbox& box, const MailboxMessage& m) const {
 void Machine::on_pointer_taken(const ThreadLocation& place) {
   Mailbox& box = boards_[place.board].mailboxes[place.mailbox];
   --box.pointers[place.thread];
+  // The waiting message checks all conditions again.
   if (box.waiting != kNone) push(now_, Step::kReceive, std::exchange(box.waiting, kNone));
 }
 
@@ -288,6 +293,7 @@ void Machine::receive(std::uint32_t id) {
   }
   for (int core = 0; core < kCores; ++core) {
     if (((m.to.mask >> (core * kThreadsPerCore)) & 0xffffU) == 0) continue;
+    // Each pointer takes two cycles, so the end of the core's work shows how many are queued.
     const Time room =
         box.fan[static_cast<std::size_t>(core)].free_at() - spec_.cycles(2 * std::int64_t{buffers_.pointers});
     if (room > now_) return push(room, Step::kReceive, id);
@@ -312,6 +318,7 @@ void Machine::deliver(std::uint32_t id) {
   const std::uint64_t mask = message.to.mask;
   slots_[delivery.slot] = {
       message.board, message.mailbox, static_cast<std::uint8_t>(std::popcount(mask)), message.idle_token, {}};
+  // Pointers are sent once the whole message is stored.
   const Time written = box.flits.acquire(now_, spec_.cycles(message.flits)).end + message.lag;
   for (int core = 0; core < kCores; ++core) {
     std::uint64_t here = (mask >> (core * kThreadsPerCore)) & 0xffffU;

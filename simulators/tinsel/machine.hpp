@@ -43,6 +43,7 @@ struct Address {
   static Address bridge() { return {false, 0, kBridge, 0, 0}; }
 };
 
+/// The words of a message of maximum length.
 using Payload = std::array<std::uint32_t, kMaximumFlits * kWordsPerFlit>;
 
 /// A message, with the state of its journey.
@@ -83,6 +84,7 @@ struct Delivery {
 class Software {
  public:
   virtual ~Software() = default;
+  /// A message has its slot. Called once per mailbox, before the pointers arrive.
   virtual void delivered(const Delivery& delivery) = 0;
   /// A thread's message has left its send slot; the thread may send again from `at` on.
   virtual void on_sent(Time at, const ThreadLocation& from) {
@@ -91,6 +93,7 @@ class Software {
   /// Returns whether the software calls Machine::on_pointer_taken() for each pointer, so that pointer rings
   /// can be full.
   [[nodiscard]] virtual bool reports_pointers() const { return false; }
+  /// The time of a set_timer() has come.
   virtual void timer(Time at, std::uint64_t cookie) { static_cast<void>(at), static_cast<void>(cookie); }
   /// A message has arrived at the bridge board.
   virtual void at_bridge(Time at, const MailboxMessage& message) {
@@ -98,6 +101,7 @@ class Software {
   }
 };
 
+/// Counts since construction or reset().
 struct MachineCounters {
   std::uint64_t injected = 0;
   std::uint64_t delivered = 0;      // messages delivered to mailboxes
@@ -133,6 +137,7 @@ class Machine {
 
   [[nodiscard]] const MachineSpec& spec() const { return spec_; }
   [[nodiscard]] Tables& tables(int board) { return tables_[static_cast<std::size_t>(board)]; }
+  /// software: must outlive the runs. Null: messages are delivered without software.
   void run_on(Software* software) { software_ = software; }
   /// Faults of the links between boards. number: the first packet's number. epoch: modelled time at clock
   /// zero.
@@ -162,6 +167,7 @@ class Machine {
   [[nodiscard]] bool stuck() const { return events_.empty() && messages_.size() != unused_.size(); }
   [[nodiscard]] Time now() const { return now_; }
   [[nodiscard]] const MachineCounters& counters() const { return counters_; }
+  /// The counters of one board's detector.
   [[nodiscard]] const BoardCounts& counts(int board) const {
     return boards_[static_cast<std::size_t>(board)].counts;
   }
@@ -190,6 +196,7 @@ class Machine {
     kAtBridge,
     kCall
   };
+  /// A step at its time. The step decides what the argument is.
   struct Event {
     std::uint64_t argument;  // message, fetcher, unit, slot, or cookie
     Step step;
@@ -240,6 +247,7 @@ class Machine {
     std::uint32_t read = 0;                          // beats
     bool maximal = false;                            // an IND record is still to come
   };
+  /// One of the router's eight inputs. It handles its messages in order.
   struct Fetcher {
     Line input;
     std::uint32_t front = kNone;    // the next message to be taken from the input
@@ -258,6 +266,7 @@ class Machine {
     bool opened = false;  // the front beat has used its cycle
     bool ended = false;   // the record's copy has left
   };
+  /// A mailbox with its ports, slots, and the pointer logic of its cores.
   struct Mailbox {
     Arbiter flits;  // port shared by sending and receiving
     Arbiter words;  // port of the threads
@@ -266,6 +275,7 @@ class Machine {
     std::array<std::uint8_t, kThreadsPerMailbox> pointers{};  // in the threads' rings
     std::uint32_t waiting = kNone;                            // a message that waits for a slot or a ring
   };
+  /// One direction of a link, at its sender.
   struct Link {
     Arbiter wire;
     std::uint64_t packets = 0;                          // packets, for their faults
@@ -274,6 +284,7 @@ class Machine {
     std::deque<std::pair<Time, int>> acknowledgements;  // in flight back
     std::uint32_t blocked = kNone;                      // a message that waits for room
   };
+  /// Everything on one board except its units and tables.
   struct Board {
     std::array<Mailbox, kMailboxes> mailboxes;
     std::array<Fetcher, kFetchers> fetchers;
@@ -281,6 +292,7 @@ class Machine {
     std::array<Arbiter, kRams> lookups;  // beats from a DRAM, for the fetchers
     BoardCounts counts;
   };
+  /// A message in a mailbox until its last thread has freed it.
   struct Slot {
     std::uint16_t board = 0;
     std::uint8_t mailbox = 0;
@@ -308,15 +320,19 @@ class Machine {
     return unit_of(m, m.mailbox * std::size_t{kUnitsOfMailbox} + name);
   }
   void push(Time at, Step step, std::uint64_t argument) { events_.push(at, 0, {argument, step}); }
+  /// Gives a message an id, which is valid until drop().
   std::uint32_t store(const Moving& message);
   void drop(std::uint32_t id) { unused_.push_back(id); }
   void perform(const Event& event);
+  /// A message is in one line at most.
   void append(Line& line, std::uint32_t id);
   std::uint32_t pop_front(Line& line);
   /// Moves the message into the unit and out of its previous one. Returns false if it must wait; the step is
   /// then repeated. occupied: time of all flits. ahead: time until the head reaches the next unit.
   bool enter(std::uint32_t id, std::uint32_t unit, Step step, Time occupied, Time ahead);
+  /// Leaves the message's unit, if it occupies one, and calls the next message.
   void leave(Moving& m);
+  /// Schedules the first waiting message for when the unit is free.
   void call_next(std::uint32_t unit);
   void call(std::uint32_t unit);
   void inject(std::uint32_t id);
@@ -343,6 +359,7 @@ class Machine {
   void output(std::uint32_t id);
   void cross(std::uint32_t id);
   void cross_link(std::uint32_t id, Link& out, int next);
+  /// Ends run(). The first trap counts.
   void stop(Trap trap) { trap_ = trap_ == Trap::kNone ? trap : trap_; }
 
   MachineSpec spec_;

@@ -19,6 +19,7 @@ struct Layout {
   /// Threads per rank.
   [[nodiscard]] int workers() const { return kThreadsPerMailbox / per_mailbox; }
 };
+/// kSpread and kApart have one rank per mailbox in use.
 Layout layout_of(Policy policy);
 /// The layout with the most room for this many ranks on the largest machine: one per mailbox if possible,
 /// otherwise spread evenly over all boards. More ranks never get fewer boards.
@@ -39,6 +40,7 @@ struct Tree {
 /// One MRM per mailbox with destinations. RR records come first, so that subtrees start before local copies.
 Tree build_tree(Machine& machine, int root_board, std::span<const ThreadLocation> destinations,
                 std::uint16_t local_key, DimensionOrder order = DimensionOrder::kYFirst);
+/// Frees the lists on all boards. The machine must be the one that has built the tree.
 void remove_tree(Machine& machine, const Tree& tree);
 
 /// The previous board on the tree's path from the root's board. -1 for the root's board.

@@ -26,6 +26,7 @@ inline constexpr unsigned kMaximumKeyBeats = 31;
 enum class RecordType : std::uint8_t { kUrm1, kUrm2, kRr, kMrm, kInd, kCount };
 std::string_view to_string(RecordType type);
 
+/// The fields of all record types. RecordSpec::fields has those of one type.
 enum class Field : std::uint8_t {
   kTag,
   kMailbox,
@@ -37,6 +38,7 @@ enum class Field : std::uint8_t {
   kCount
 };
 
+/// One field's bits.
 struct FieldSpec {
   Field field;
   std::uint8_t low;    // lowest bit within the record
@@ -44,6 +46,7 @@ struct FieldSpec {
   std::string_view name;
 };
 
+/// One record type, with its size and fields.
 struct RecordSpec {
   RecordType type;
   std::uint8_t tag;
@@ -55,12 +58,14 @@ struct RecordSpec {
 std::span<const RecordSpec> record_specs();
 const RecordSpec& spec_of(RecordType type);
 
+/// Opposite directions differ in the lowest bit, see opposite().
 enum class Direction : std::uint8_t { kNorth, kSouth, kEast, kWest };
 std::string_view to_string(Direction direction);
 constexpr Direction opposite(Direction d) {
   return static_cast<Direction>(static_cast<std::uint8_t>(d) ^ 1U);
 }
 
+/// A record as values. encode_beat() gives them their bits.
 class Record {
  public:
   Record() = default;
@@ -95,9 +100,11 @@ struct Key {
 
   [[nodiscard]] std::uint32_t encode() const;
   static Key decode(std::uint32_t bits);
+  /// Only such a lookup may contain an IND.
   [[nodiscard]] bool maximal() const { return beats == kMaximumKeyBeats; }
   friend bool operator==(const Key&, const Key&) = default;
 };
+/// One field's bits in a routing key.
 struct KeyField {
   std::uint8_t low;
   std::uint8_t width;
@@ -126,8 +133,10 @@ enum class Trap : std::uint8_t {
 };
 std::string_view to_string(Trap trap);
 
+/// The unit of the DRAM: up to five chunks of records, and their count.
 using Beat = std::array<std::byte, kBeatBytes>;
 
+/// The records of a beat, or the trap that it causes.
 struct BeatRecords {
   Trap trap = Trap::kNone;
   int count = 0;

@@ -26,6 +26,7 @@ struct SoftwareSpec {
   int window = 32;            // fragments in flight per source; at most 63 (receive pointers)
 };
 
+/// How a source reaches several destinations.
 enum class Multicast : std::uint8_t {
   kHardware,  // one keyed send per fragment
   kMailbox,   // one send per destination mailbox (tinselMulticast)
@@ -70,6 +71,7 @@ struct StreamResult {
   MachineCounters counters;
 };
 
+/// The number of fragments. An empty message has one.
 std::uint64_t fragments_of(std::uint64_t bytes, bool envelope);
 
 /// Simulates every fragment. The machine must be idle and is reset.
