@@ -73,6 +73,7 @@ Time Machine::work(int process, Time at, Time duration) {
   const FailureSpec& failure = spec_.failure;
   if (failure.kind != Failure::kNone && p.global_id == failure.process) {
     const Time begin = later(at, process_free(process));
+    // Partners notice only pauses that are longer than the detection.
     const bool pauses = failure.kind == Failure::kStalls && failure.stall <= failure.detect;
     if (pauses && begin + duration > failure.at && begin < failure.at + failure.stall) {
       at = failure.at + failure.stall;
@@ -85,6 +86,7 @@ Time Machine::work(int process, Time at, Time duration) {
 }
 
 Time Machine::import(int process, Time at) {
+  // The import also occupies a resource of its own, which reports its time separately.
   const Time end = work(process, at, spec_.card.import);
   const Process& p = process_at(process);
   if (!p.on_host)
@@ -96,6 +98,7 @@ Arbiter::Grant Machine::carry(int dpu, NodePart part, Time at, std::int64_t byte
   Dpu& d = dpus_[static_cast<std::size_t>(dpu)];
   int link = 0;
   if (part == NodePart::kNicOut || part == NodePart::kNicIn) {
+    // Both directions choose their links independently.
     int& next = part == NodePart::kNicOut ? d.next_out : d.next_in;
     link = next;
     next = (next + 1) % spec_.links;
@@ -283,6 +286,7 @@ void Machine::enter(int number, Time at) {
   Moving& moving = moving_[static_cast<std::size_t>(number)];
   const Arbiter::Grant in = carry(moving.path.to, NodePart::kNicIn, at, framed(moving.bytes));
   moving.last = later(moving.last, in.end);
+  // A busy NIC delays the next resource, which must not be reserved ahead of other work.
   if (in.begin > at) return schedule(in.begin, kDown, number);
   land(number, at);
 }
