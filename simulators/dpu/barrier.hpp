@@ -29,6 +29,7 @@ class Barrier final : public Offload {
   }
   /// The service process receives a rank's arrival.
   void arrive(int rank, Time at);
+  /// token: the receiving process and the round, as one number.
   void on_token(int token, Time at);
   /// Continues with the next round, and at the end notifies the ranks.
   void advance(int process, Time at);

@@ -65,6 +65,7 @@ inline std::uint64_t first_packet(const CollectiveRequest& request) {
 }
 
 /// Runs one collective on an otherwise idle platform.
+/// Not for worlds: its resources are private, so other operations do not compete.
 CollectiveResult run_collective(const PlatformSpec& spec, const CollectiveRequest& request);
 
 /// Returns whether each rank posts only the sizes of its own blocks, which others learn through RTS. A plan
@@ -92,6 +93,7 @@ class Offload {
   /// and how many blocks it receives. Called before submit() of the rank.
   virtual void set_sizes(int /*rank*/, std::span<const std::int64_t> /*sizes*/, int /*receives*/) {}
   /// The host of a rank posts its arrival notification at `posted`.
+  /// Call it once per rank, in any order of ranks.
   void submit(int rank, Time posted);
   /// Handles a scheduled event. Kinds from kOthers on do not belong to collectives.
   void step(const Machine::Event& event, Time at) {
@@ -136,6 +138,7 @@ class Offload {
 std::unique_ptr<Offload> make_offload(const PlatformSpec& spec, const CollectiveRequest& request,
                                       EventSink& event_sink, Offload::Observer& observer);
 /// The host's remaining work for a rank: copying blocks between the ranks of a node.
+/// 0 unless hosts deliver the blocks of an allgather.
 Time host_delivery(const PlatformSpec& spec, const CollectiveRequest& request, const Machine& machine,
                    int rank);
 

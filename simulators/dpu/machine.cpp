@@ -28,6 +28,7 @@ Machine::Machine(const PlatformSpec& spec, const std::vector<Member>& members,
                                                : nullptr),
       notifications_(event_sink == nullptr ? own_notifications_.get() : &event_sink->notifications()) {
   const Placement placement = placement_of(spec);
+  // Local indices, in the order in which members mention them.
   std::map<int, int> hosts;
   std::map<int, int> dpus;
   std::map<int, int> processes;
@@ -53,6 +54,7 @@ Machine::Machine(const PlatformSpec& spec, const std::vector<Member>& members,
           {host.first->second, dpu.first->second, global_id, host_run[i], node_.process(global_id), {}, {}});
     }
     process_of_.push_back(process.first->second);
+    // The process may still be busy with earlier work.
     if (!host_run[i] && event_sink_ == nullptr)
       host_at(host.first->second)[node_.process(global_id)].timeline.merge(members[i].process_free);
   }
@@ -89,6 +91,7 @@ Time Machine::import(int process, Time at) {
   // The import also occupies a resource of its own, which reports its time separately.
   const Time end = work(process, at, spec_.card.import);
   const Process& p = process_at(process);
+  // Imports are part of the process's work, and are also counted apart.
   if (!p.on_host)
     host_at(p.host).occupy(node_.imports(p.global_id), end - spec_.card.import, spec_.card.import);
   return end;
@@ -127,6 +130,7 @@ void Machine::notify_host(int from, int member, std::int64_t payload, Time at, E
 
 void Machine::notify_process(int member, std::int64_t payload, Time at, Event then) {
   const int process = process_of(member);
+  // Rank and replacement run on the same host, so they need no PCIe.
   if (on_host(process)) return schedule(at, then.kind, then.subject);
   const Note note{Course::kFromHost, member, process, payload, then.kind, then.subject};
   notifications_->emit(note, sender_of(note), static_cast<std::uint64_t>(process_at(process).global_id),
@@ -143,6 +147,7 @@ bool Machine::depart(const Note& note, std::uint64_t send, Time at) {
     schedule(header_arrives(note, note.payload, at), note.kind, note.subject);
     return true;
   }
+  // Events refer to notes by number. Numbers are reused.
   if (unused_fetched_.empty()) {
     unused_fetched_.push_back(static_cast<int>(fetched_.size()));
     fetched_.emplace_back();
@@ -227,6 +232,7 @@ void Machine::payload_landed(int number, Time at) {
   const Note& note = fetched_at(number).note;
   const Time landed = note.course == Course::kToHost ? at + spec_.card.poll : at;
   schedule(landed, note.kind, note.subject);
+  // The sender learns of it one latency later, and may then post its next note.
   schedule(landed + latency(note), kLeft, number);
 }
 

@@ -50,6 +50,7 @@ class Machine final : private Notifications::NoteCarrier {
     int subject = 0;
   };
   using Events = EventQueue<Event>;
+  // Collectives, populations, and the machine itself share one range of kinds.
   static constexpr int kMostKinds = 32;
 
   /// host_run: members whose host replaces a failed service process. agenda: null for a stand-alone machine.
@@ -66,6 +67,7 @@ class Machine final : private Notifications::NoteCarrier {
   [[nodiscard]] int hosts() const { return static_cast<int>(hosts_.size()); }
   /// Whether the host replaces this service process.
   [[nodiscard]] bool on_host(int process) const { return process_at(process).on_host; }
+  /// The id of a service process among all of the job.
   [[nodiscard]] int global_id(int process) const { return process_at(process).global_id; }
 
   /// In a world, its agenda keeps the events; otherwise this machine does.
@@ -83,6 +85,7 @@ class Machine final : private Notifications::NoteCarrier {
   /// Occupies a service process for one of the five steps of a pair.
   Time step(int process, Time at) { return work(process, at, spec_.card.step()); }
   /// Imports the memory handles of an arrival.
+  /// Also charges the node's resource that counts imports. Returns the time when it is done.
   Time import(int process, Time at);
   /// Handles the machine's own events. Returns false for other events.
   bool handle(const Event& event, Time at);

@@ -97,6 +97,7 @@ bool MessagePath::depart(const Transfer& transfer, Passage& passage, const Resou
     passage.leaves = up.begin;
     passage.left = up.end;
     if (passage.protocol == Protocol::kDirect) passage.complete = up.end;  // the host's buffer has been read
+    // The service process continues at passage.again.
     if (!rerouted.needed) {
       passage.leaves = {};
       passage.again = up.end + card_.pcie_latency;
@@ -104,6 +105,7 @@ bool MessagePath::depart(const Transfer& transfer, Passage& passage, const Resou
     }
   } else if (passage.leaves == Time()) {  // receive the notification and send it on
     passage.leaves = passage.left = work(sender, transfer.source, passage.again, card_.step() * 2).end;
+    // The NIC is reserved at the later time, so that this message does not overtake others.
     if (way >= Distance::kOtherDpu && passage.leaves > passage.again) {
       passage.again = passage.leaves;
       return false;
@@ -111,6 +113,7 @@ bool MessagePath::depart(const Transfer& transfer, Passage& passage, const Resou
   }
   Time latency_of_way = latency(way);
   if (rerouted.needed) {
+    // Hosts need no network between the DPUs of one node.
     if (way == Distance::kOtherDpu) way = Distance::kSameNode;
     latency_of_way = card_.pcie_latency + latency(way) + card_.pcie_latency;
   }
@@ -220,6 +223,7 @@ void MessagePath::arrive_short(const Transfer& transfer, Passage& passage, const
     return;
   }
   const Time handling = card_.step() * 2 + card_.arm_copy.bytes(bytes);
+  // The core is reserved from the first byte on, but it handles the message after the last byte.
   const Time handled =
       later(passage.last, work(receiver, transfer.destination, passage.first, handling).begin) + handling;
   const int dpu = placement_.dpu(transfer.destination) % placement_.dpus;
@@ -242,6 +246,7 @@ void MessagePath::arrive_read(const Transfer& transfer, Passage& passage, const 
     last = later(last, carry(receiver, to, NodePart::kDma, passage.first, bytes).begin);
   }
   last += rest_of_read(bytes);
+  // Reserved from the first byte on, as above. The notification follows the last byte.
   const Arbiter::Grant notified = work(receiver, to, passage.first, card_.step());
   passage.stored = later(last, notified.begin) + card_.step() + card_.pcie_latency;
 }

@@ -37,9 +37,13 @@ class MessagePath {
 
   /// Returns whether the message bypasses a failed service process, once it has left.
   bool depart(const Transfer& transfer, Passage& passage, const Resources& sender) const;
+  /// The receive is posted: imports the buffers, posts the READ, and sets passage.answered.
   void answer(const Transfer& transfer, Passage& passage, const Resources& receiver) const;
+  /// Sends the bytes that a READ requests, and sets passage.complete for the sender.
   void transmit(const Transfer& transfer, Passage& passage, const Resources& sender) const;
+  /// Occupies the receiver's node, and sets passage.stored.
   void arrive(const Transfer& transfer, Passage& passage, const Resources& receiver) const;
+  /// Returns the time when the receiver's host has the message.
   [[nodiscard]] Time receive(const Transfer& transfer, const Passage& passage, Time at,
                              Matched matched) const;
 

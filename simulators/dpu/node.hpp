@@ -47,6 +47,7 @@ enum class NodePart : std::uint8_t {
 /// which occupies the process as well.
 class NodeResources {
  public:
+  /// The resources depend only on the numbers of DPUs, links, and processes, and on the card's rates.
   explicit NodeResources(const PlatformSpec& spec);
   NodeResources(const NodeResources&) = delete;
   NodeResources& operator=(const NodeResources&) = delete;

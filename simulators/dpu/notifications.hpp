@@ -50,6 +50,7 @@ class Notifications final : private Carrier {
   explicit Notifications(int posted_sends) : posted_sends_(static_cast<std::size_t>(posted_sends)) {}
 
   /// Begins a meta-event of a service process, which groups notifications until end_meta().
+  /// The event is valid until end_meta().
   Event* begin_meta(const Sender& sender);
   /// sender: as for begin_meta().
   void end_meta(const Sender& sender, Event* meta);

@@ -67,6 +67,7 @@ struct CardSpec {
   [[nodiscard]] Time step() const { return Time::ps(pair.count() / 5); }
 };
 
+/// The defaults of CardSpec.
 CardSpec bluefield2();
 /// 16 Cortex-A78, PCIe 5, 400 Gb/s.
 CardSpec bluefield3();

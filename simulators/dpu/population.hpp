@@ -39,6 +39,7 @@ class Population {
   /// Alternative to add() for all ranks of a job: connects the rank, which includes the ADD.
   void connect(int member, Time at);
   /// Handles an event. Returns false if it is not one of these.
+  /// Its kinds are those from Offload::kOthers on.
   bool handle(const Machine::Event& event, Time at);
 
   /// Returns the time when a connecting member knows its service process.
