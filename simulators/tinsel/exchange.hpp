@@ -17,6 +17,7 @@ struct ExchangeSpec {
 };
 
 /// Time from the first send until the last message is received. The machine must be idle and is reset.
+/// Returns 0 if the machine did not finish: see Machine::run().
 Time run_exchange(Machine& machine, const ExchangeSpec& exchange);
 
 }  // namespace offramp::tinsel

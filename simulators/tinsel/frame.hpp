@@ -28,6 +28,7 @@ class FrameTap final : public FragmentTap {
  public:
   /// Destination (-1: several), start, and data of the stream. The envelope of a unicast message consists of
   /// source and tag with 4 bytes each, and its length with 8.
+  /// Describes the stream that is captured. Data must outlive the tap.
   struct Stream {
     int source = 0;
     int destination = -1;
@@ -39,6 +40,7 @@ class FrameTap final : public FragmentTap {
   };
   /// Both must outlive the tap.
   FrameTap(PacketSink& sink, const Stream& stream) : sink_(sink), stream_(stream) {}
+  /// at: relative to the stream's first instruction. fragment: its number, from 0.
   void sent(Time at, const ThreadLocation& from, const MailboxMessage& message,
             std::uint64_t fragment) override;
 

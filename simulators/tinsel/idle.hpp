@@ -38,10 +38,12 @@ class IdleThreads {
 /// The master and the detectors. The software of the machine must forward messages to it.
 class IdleDetection {
  public:
+  /// machine and threads must outlive this object.
   IdleDetection(Machine& machine, const IdleSpec& spec, IdleThreads& threads);
 
   /// Begins the next round, of phase(). `at` must not be before the machine's now().
   void begin_round(Time at);
+  /// The phase of the present round, or of the next one between rounds.
   [[nodiscard]] IdlePhase phase() const { return phase_; }
   /// Handles a token at a board's detector. Returns false if the message is not a token.
   bool delivered(const Delivery& delivery);

@@ -81,6 +81,7 @@ struct Delivery {
 };
 
 /// The software on the threads.
+/// The machine calls it from run(), on the same thread. It may send, free, and set timers during a call.
 class Software {
  public:
   virtual ~Software() = default;
@@ -130,12 +131,14 @@ struct BoardCounts {
 /// The machine. Set the software and tables, send(), then run(). One thread at a time.
 class Machine {
  public:
+  /// All units are idle, and the tables are empty.
   explicit Machine(const MachineSpec& spec);
   ~Machine();
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
   [[nodiscard]] const MachineSpec& spec() const { return spec_; }
+  /// The tables of a board, to be filled before run().
   [[nodiscard]] Tables& tables(int board) { return tables_[static_cast<std::size_t>(board)]; }
   /// software: must outlive the runs. Null: messages are delivered without software.
   void run_on(Software* software) { software_ = software; }
@@ -146,10 +149,12 @@ class Machine {
   }
 
   /// A thread sends the message, which it has written to its send slot. `at` must not be before now().
+  /// The message is copied.
   void send(Time at, const ThreadLocation& from, const MailboxMessage& message);
   /// The bridge board sends a message into the mesh. `at` must not be before now().
   void send_from_bridge(Time at, const MailboxMessage& message);
   /// Schedules a call of the software's timer().
+  /// cookie: passed back to timer().
   void set_timer(Time at, std::uint64_t cookie);
   /// A thread takes the first pointer from its ring.
   void on_pointer_taken(const ThreadLocation& place);
@@ -161,10 +166,13 @@ class Machine {
 
   /// Runs until no event is left. Returns false if a router trapped, a link broke, or messages wait forever.
   bool run();
+  /// The error at which a router stopped, or kNone.
   [[nodiscard]] Trap trap() const { return trap_; }
+  /// Returns whether a link gave up after MachineSpec::retries.
   [[nodiscard]] bool broken() const { return broken_; }
   /// Returns whether messages in flight wait forever, for each other or for slots that stay in use.
   [[nodiscard]] bool stuck() const { return events_.empty() && messages_.size() != unused_.size(); }
+  /// The time of the present event.
   [[nodiscard]] Time now() const { return now_; }
   [[nodiscard]] const MachineCounters& counters() const { return counters_; }
   /// The counters of one board's detector.
@@ -179,6 +187,7 @@ class Machine {
   void reset();
 
  private:
+  // The end of a list that is linked by indices.
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
   enum class Step : std::uint8_t {
     kInject,
@@ -301,6 +310,7 @@ class Machine {
     Time last;
   };
 
+  // Shorthands for the unit that a message needs on its present board.
   Board& board(const MailboxMessage& m) { return boards_[m.board]; }
   Link& link(int board, Direction over) {
     return boards_[static_cast<std::size_t>(board)].links[static_cast<std::size_t>(over)];
@@ -323,6 +333,7 @@ class Machine {
   /// Gives a message an id, which is valid until drop().
   std::uint32_t store(const Moving& message);
   void drop(std::uint32_t id) { unused_.push_back(id); }
+  /// Performs the step of an event at now_.
   void perform(const Event& event);
   /// A message is in one line at most.
   void append(Line& line, std::uint32_t id);
@@ -337,15 +348,18 @@ class Machine {
   void call(std::uint32_t unit);
   void inject(std::uint32_t id);
   void hop(std::uint32_t id);
+  /// Moves the message into its mailbox, or lets it wait there.
   void receive(std::uint32_t id);
   bool has_full_ring(const Mailbox& mailbox, const MailboxMessage& m) const;
   void deliver(std::uint32_t id);
   void release(std::uint64_t slot);
   void fetch(std::uint32_t id);
+  /// Keeps a message that the link's receiver had no room for.
   void refuse(Fetcher& to, std::uint32_t id);
   void resend_later(std::uint64_t fetcher);
   void resend(std::uint64_t fetcher);
   void send_again(std::uint64_t fetcher, std::uint32_t id);
+  /// The receiver has accepted the message. The sender's buffer is free one link latency later.
   void acknowledge(const MailboxMessage& m);
   void serve(std::uint64_t fetcher);
   bool accept(std::uint64_t fetcher);

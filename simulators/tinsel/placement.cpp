@@ -37,6 +37,7 @@ class Grower {
       if (beyond[d].empty()) continue;
       const auto direction = static_cast<Direction>(d);
       const int next = machine_.spec().mesh.neighbour(board, direction);
+      // The neighbour's list is placed first, because this record contains its key.
       records.push_back(Record::rr(direction, grow(next, beyond[d], opposite(direction)).encode()));
     }
     if (const auto local = masks.find(board); local != masks.end()) {
@@ -78,6 +79,7 @@ Layout roomiest(int ranks) {
   constexpr int kBoards = kMaximumColumns * kMaximumRows;
   // Rounds up.
   const auto share = [](int of, int among) { return (of + among - 1) / among; };
+  // Below this number, each rank has a mailbox with all of its threads.
   if (ranks <= kBoards * kMailboxes) return layout_of(Policy::kSpread);
   const int per_mailbox = std::min(share(ranks, kBoards * kMailboxes), kThreadsPerMailbox);
   const int mailboxes = std::min(share(share(ranks, kBoards), per_mailbox), kMailboxes);

@@ -27,6 +27,7 @@ Layout roomiest(int ranks);
 /// The smallest published machine (3x2, 3x4, 6x4, 6x6, 6x8 boards) for the ranks. `nullopt` if too small.
 std::optional<Mesh> smallest_mesh(int ranks, const Layout& layout);
 /// Ranks fill threads, mailboxes, and boards in order. Boards follow a snake, so that neighbours stay close.
+/// rank: below the room of the mesh, see smallest_mesh().
 ThreadLocation place_of(int rank, const Layout& layout, const Mesh& mesh);
 
 /// The lists of a multicast tree, each on its board, and the key by which a thread of the root's board uses

@@ -56,6 +56,7 @@ struct RecordSpec {
 };
 /// The record types, indexed by tag.
 std::span<const RecordSpec> record_specs();
+/// type: below kCount.
 const RecordSpec& spec_of(RecordType type);
 
 /// Opposite directions differ in the lowest bit, see opposite().
@@ -70,6 +71,7 @@ class Record {
  public:
   Record() = default;
   explicit Record(RecordType type) : type_(type) { set(Field::kTag, static_cast<std::uint64_t>(type)); }
+  // Each function makes one record type. Mailbox and thread are those of the board that has the list.
   static Record urm1(unsigned mailbox, unsigned thread, std::uint32_t local_key);
   static Record urm2(unsigned mailbox, unsigned thread, std::uint64_t local_key);
   static Record rr(Direction direction, std::uint32_t new_key);
@@ -89,6 +91,7 @@ class Record {
   RecordType type_ = RecordType::kUrm1;
   std::array<std::uint64_t, static_cast<std::size_t>(Field::kCount)> values_{};
 };
+/// The type and the fields by name, for reports.
 std::string print(const Record& record);
 
 /// Routing key, 32 bits: [31] RAM, [30:5] index of the first beat in that DRAM, [4:0] number of beats. Valid

@@ -89,6 +89,7 @@ struct MachineSpec {
   int dram_cycles = 80;  // lookup latency; not published, 60 to 120 plausible
   int emit_flit_cycles = 2;
 
+  /// Time of n cycles of the machine's clock.
   [[nodiscard]] Time cycles(std::int64_t n) const { return clock.cycles(n); }
   /// Latency of one link between boards, for the first flit.
   [[nodiscard]] Time hop_latency() const { return link_mac + cycles(link_cycles); }

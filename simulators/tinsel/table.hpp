@@ -50,6 +50,7 @@ class Tables {
 
   /// The number of beats in use, and the memory, of one DRAM. The first byte is beat kFirstBeat.
   [[nodiscard]] std::uint32_t used(int ram) const { return rams_[index(ram)].used; }
+  /// The bytes are valid until the next place().
   [[nodiscard]] std::span<std::byte> memory(int ram) { return rams_[index(ram)].bytes; }
   /// Beats up to the end of the tables; a longer chain must be circular.
   [[nodiscard]] std::uint32_t extent(int ram) const {
