@@ -39,6 +39,7 @@ void EventSystem::clear() {
 bool EventSystem::register_handler(std::uint64_t type, Handler handler, BufferPool* pool) {
   if (type >= kTypes || !handler || (pool != nullptr && !pool->get)) return false;
   if (!handlers_.try_emplace(type, Registration{std::move(handler), pool}).second) return true;
+  // Extracted first, because a handler may register or receive further messages.
   const auto waiting = pending_.extract(type);
   if (waiting.empty()) return true;
   waiting_ -= waiting.mapped().size();
@@ -59,6 +60,7 @@ bool EventSystem::deregister(std::uint64_t type) {
 
 Event* EventSystem::get(const EventInfo& info) {
   if (free_.empty()) {
+    // The names of sends contain the event's slot.
     if (events_.size() + kGrowth > kMostEvents) return nullptr;
     for (std::size_t i = 0; i < kGrowth; ++i) {
       free_.push_back(&events_.emplace_back());
@@ -76,6 +78,7 @@ Event* EventSystem::get(const EventInfo& info) {
     event.own_.resize(info.payload_bytes);
     event.payload_ = event.own_;
   }
+  // Only now, so that a failed allocation leaves the event in the pool.
   free_.pop_back();
   event.state_ = Event::State::kHeld;
   event.explicit_return_ = info.explicit_return;
@@ -121,6 +124,7 @@ EventResult EventSystem::launch(Event*& event, std::uint64_t type, std::span<con
   } else if (!has_to_wait(send)) {
     post(send);
     if (event->failed_ && event->state_ == Event::State::kHeld) {
+      // The caller still holds the event and may return it.
       event->sent_ = event->failed_ = false;
       return EventResult::kError;
     }
@@ -142,6 +146,7 @@ bool EventSystem::post(const Send& send) {
   Event& event = *send.event;
   const std::uint64_t name = event.number_ << kSlotBits | event.slot_;
   if (event.connection_.carrier->send(send.header, send.payload, name)) return event.sent_ = true;
+  // The carrier may have called sent() already.
   if (!event.sent_) {
     event.posted_ = true;
     ++lanes_[peer_of(event.connection_)].posted;
@@ -249,6 +254,7 @@ void EventSystem::release(Event& event) {
   const std::function<void()> released = event.on_release ? std::move(event.on_release) : nullptr;
   reset(event);
   free_.push_back(&event);
+  // Last, since the callback may use the event again.
   if (released) released();
 }
 
