@@ -101,6 +101,7 @@ std::string Platform::missing(const RouteRequest& request) const {
              hosts_[static_cast<std::size_t>(request.destination)], links, gap);
   const std::string hosts =
       fmt::format("{} to {}", node_name(request.source), node_name(request.destination));
+  // Without a gap, the search has ended at its limit.
   if (gap.zone == nullptr)
     return fmt::format("{}: the route from {} has more than {} links", place_, hosts, kLongestRoute);
   const std::string own = gap.zone->point == kNone ? "" : " " + point(gap.zone->point).id;
