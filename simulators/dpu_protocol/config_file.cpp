@@ -80,6 +80,7 @@ class Parser {
     for (const std::string_view raw : split(text, '\n')) {
       ++line_;
       std::string_view line = raw;
+      // Lines may end with CR LF.
       if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
       const Result<void> taken = line_ == 1 ? check_version(line) : parse_line(line);
       if (!taken) return failure(text_of({name_, ":", std::to_string(line_), ": ", taken.error()}));
@@ -170,6 +171,7 @@ class Parser {
       return failure(text_of({"DPU ", quoted(dpu.name), " has ", std::to_string(count),
                               " service processes, others have ", std::to_string(processes_)}));
     }
+    // Each process listens on two ports of its own.
     std::vector<std::uint16_t> all = dpu.process_ports;
     all.insert(all.end(), dpu.rank_ports.begin(), dpu.rank_ports.end());
     // All service processes of a DPU share its address.
@@ -221,6 +223,7 @@ const ConfiguredHost* ConfigFile::host_of(const ConfiguredDpu& dpu) const {
 }
 
 const ConfiguredHost* ConfigFile::host(std::string_view name) const {
+  // Host names may include a domain that the file omits.
   const std::string_view bare = name.substr(0, name.find('.'));
   // The full name takes precedence on all hosts.
   for (const std::string_view wanted : {name, bare}) {
@@ -385,6 +388,7 @@ Result<ServiceIdentity> service_identity(const Lookup& lookup, std::string_view 
   const auto own = std::find(dpus.begin(), dpus.end(), dpu);
   if (own == dpus.end()) return failure(text_of({"DPU ", quoted(dpu), " is not in DPU_OFFLOAD_LIST_DPUS"}));
   const int place = static_cast<int>(own - dpus.begin());
+  // Without these variables, each DPU has one process, numbered by the list.
   std::array<int, 3> values = {place, 0, 1};
   int set = 0;
   for (std::size_t i = 0; i < kNames.size(); ++i) {

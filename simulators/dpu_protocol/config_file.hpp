@@ -57,6 +57,7 @@ std::uint64_t fingerprint_of(const ConfigFile& file);
 ConfigFile describe_platform(int hosts, int processes, int dpus_per_host = 1);
 
 /// One service process of a job.
+/// `dpu` points into the ConfigFile, which must outlive this object.
 struct ListedProcess {
   int global_id = 0;
   int local_id = 0;
@@ -73,6 +74,7 @@ std::uint64_t fingerprint_of(const ProcessList& list);
 
 /// The DPU that serves a rank of a host: local ranks fill the service processes of the first DPU, then those
 /// of the next. dpu_list: the DPUs of the job; empty: all. Returns null if the host has none of them.
+/// The result points into `host`.
 const ConfiguredDpu* dpu_of_rank(const ConfiguredHost& host, std::string_view dpu_list, int processes,
                                  std::int64_t local_rank);
 

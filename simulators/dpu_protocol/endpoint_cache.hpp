@@ -71,6 +71,7 @@ class EndpointCache {
   [[nodiscard]] std::vector<int> own_ranks(const GroupDescription& group) const;
 
   // Lookups. They return -1, false, or an empty value while the group or rank is unknown.
+  /// Returns whether the entries of all ranks have arrived.
   [[nodiscard]] bool populated(GroupUid uid) const;
   [[nodiscard]] int process_of(GroupUid uid, int rank) const;
   [[nodiscard]] int node_of(GroupUid uid, int rank) const;
@@ -110,6 +111,7 @@ class EndpointCache {
               const std::optional<CacheEntry>& entry = std::nullopt);
   /// Null for a past or a future incarnation.
   Group* in_use(GroupUid uid, std::uint32_t incarnation);
+  /// Returns false if the rank is not in the group, or already has an entry.
   bool enter(Group& group, int rank);
   static bool enter(Group& group, int rank, const CacheEntry& entry);
   /// Applies deferred adds, and collects their actions.
