@@ -147,6 +147,7 @@ class Sender final : public Side {
       for (int attempt = 0;; ++attempt) {
         if (attempt > 0) {
           ++result.wire.retransmissions;
+          // The engine keeps no data, so the role must stream them again.
           co_await ports_.feedback.write(Feedback::kFail);
         }
         co_await send_data();
@@ -162,6 +163,7 @@ class Sender final : public Side {
   }
 
  private:
+  /// How a wait has ended.
   enum class Wait : std::uint8_t { kHere, kTimeout, kError };
 
   /// Waits for a packet of a type. The wait is unlimited once the retries are used up.
@@ -171,6 +173,7 @@ class Sender final : public Side {
     enter(state, self);
     const Time begin = self.clock;
     shared_.result.complete = later(shared_.result.complete, begin);
+    // It may have come while the engine waited for another packet.
     if (cache_.pop(peer_, type, partner(call_))) co_return Wait::kHere;
     for (;;) {
       std::optional<Datagram> datagram = co_await in_.read_until(deadline);
@@ -214,6 +217,7 @@ class Sender final : public Side {
     } else {
       Header head = item.header;
       head.set_payload_bytes(r.size);
+      // The strict format cannot express padding.
       if (spec_.format == Format::kStrict) head.set(Field::kFlags, 0);
       const HeaderImage image = encode(head);
       item.head.assign(image.begin(), image.end());
@@ -292,6 +296,7 @@ class Receiver final : public Side {
     Process& self = co_await this_process();
     const ExchangeRequest& r = shared_.request;
     enter(State::kRecvDataStart, self);
+    // Fragments may come in any order, continuations only in theirs.
     missing_ = shared_.fragments ? fragment_count(r.size) : cut_message(spec_, r.size).datagrams;
     seen_.assign(shared_.fragments ? missing_ : 0, false);
     int attempt = 0;
@@ -314,10 +319,12 @@ class Receiver final : public Side {
       } else {
         co_await accept_stream(*datagram);
       }
+      // Only progress restarts the timer.
       if (missing_ < before) deadline = patience();
     }
   }
 
+  /// The first DATA of the call has arrived.
   void data_begins(const Process& self) {
     shared_.result.first = self.clock;
     enter(State::kRecvDataRd, self);

@@ -42,6 +42,7 @@ enum class State : std::uint8_t {
   kRecvDataWrd = 29,
   kSendAck = 32,
 };
+/// The state's name in [zrlmpi-src], as in the list above.
 std::string_view to_string(State state);
 
 /// The engines whose spans and packets a run reports. Each rank reports only its own.

@@ -82,6 +82,7 @@ class Header {
     set(Field::kStart, kMagic);
     set(Field::kEnd, kMagic);
   }
+  /// A strict header. words: 32-bit words after the header.
   Header(int destination, int source, MpiCall call, PacketType type, std::uint32_t words = 0) : Header() {
     set(Field::kDestination, static_cast<std::uint32_t>(destination));
     set(Field::kSource, static_cast<std::uint32_t>(source));
@@ -91,6 +92,7 @@ class Header {
   }
 
   [[nodiscard]] std::uint32_t get(Field field) const { return values_[static_cast<std::size_t>(field)]; }
+  /// Values wider than the field are truncated by encode().
   void set(Field field, std::uint32_t value) { values_[static_cast<std::size_t>(field)] = value; }
 
   [[nodiscard]] std::uint32_t destination() const { return get(Field::kDestination); }
