@@ -39,6 +39,7 @@ struct Address {
   static Address threads(std::uint16_t board, std::uint8_t mailbox, std::uint64_t mask) {
     return {false, 0, board, mailbox, mask};
   }
+  /// key: an encoded Key of the sender's board.
   static Address with_key(std::uint32_t key) { return {true, key, 0, 0, 0}; }
   static Address bridge() { return {false, 0, kBridge, 0, 0}; }
 };
@@ -174,6 +175,7 @@ class Machine {
   [[nodiscard]] bool stuck() const { return events_.empty() && messages_.size() != unused_.size(); }
   /// The time of the present event.
   [[nodiscard]] Time now() const { return now_; }
+  /// Counts of all boards together since the last reset().
   [[nodiscard]] const MachineCounters& counters() const { return counters_; }
   /// The counters of one board's detector.
   [[nodiscard]] const BoardCounts& counts(int board) const {
@@ -323,6 +325,7 @@ class Machine {
   static std::uint64_t fetcher_of(const MailboxMessage& m) {
     return std::uint64_t{m.board} * kFetchers + m.port;
   }
+  /// A unit of the board where the message is. name: a UnitName, or an index from it.
   static std::uint32_t unit_of(const MailboxMessage& m, std::size_t name) {
     return static_cast<std::uint32_t>(m.board * std::size_t{kUnitsOfBoard} + name);
   }
@@ -346,10 +349,12 @@ class Machine {
   /// Schedules the first waiting message for when the unit is free.
   void call_next(std::uint32_t unit);
   void call(std::uint32_t unit);
+  /// The steps of a message, in the order of its journey. Each is repeated if its unit is occupied.
   void inject(std::uint32_t id);
   void hop(std::uint32_t id);
   /// Moves the message into its mailbox, or lets it wait there.
   void receive(std::uint32_t id);
+  /// Whether a destination thread has no room for another pointer.
   bool has_full_ring(const Mailbox& mailbox, const MailboxMessage& m) const;
   void deliver(std::uint32_t id);
   void release(std::uint64_t slot);

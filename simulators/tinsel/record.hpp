@@ -102,6 +102,7 @@ struct Key {
   std::uint8_t beats = 0;
 
   [[nodiscard]] std::uint32_t encode() const;
+  /// Every value is a key, though its beats may be outside of the tables.
   static Key decode(std::uint32_t bits);
   /// Only such a lookup may contain an IND.
   [[nodiscard]] bool maximal() const { return beats == kMaximumKeyBeats; }
