@@ -372,11 +372,13 @@ class Receiver final : public Side {
     if (!block || block->total != shared_.request.size || block->offset % kFragmentBytes != 0) co_return;
     const std::uint64_t index = block->offset / kFragmentBytes;
     if (index >= seen_.size()) co_return;
+    // No fragment has been stored yet.
     if (missing_ == seen_.size()) data_begins(self);
     const std::uint32_t bytes_of_message = fragment_bytes(block->total, index);
     co_await delay(storing(
         spec_.iterations(spec_.lines(FragmentBlock::kBytes) + spec_.copy_iterations(bytes_of_message)),
         bytes_of_message));
+    // Only here, since the engine reads a duplicate as well.
     if (seen_[index]) co_return;
     seen_[index] = true;
     store(bytes.subspan(std::min<std::size_t>(bytes.size(), kHeaderBytes + FragmentBlock::kBytes)),
@@ -389,6 +391,7 @@ class Receiver final : public Side {
     return later(streaming, spec_.dram_time(bytes, shared_.request.size));
   }
 
+  /// Does nothing if only times are needed. Never writes beyond the buffer.
   void store(Bytes bytes, std::uint64_t offset) const {
     const MutableBytes into = shared_.request.into;
     if (offset >= into.size() || bytes.empty()) return;
@@ -405,6 +408,7 @@ class Receiver final : public Side {
       if (decode(datagram.data, Format::kExtended, h) != HeaderError::kNone || !belongs(h)) continue;
       const auto block =
           h.has_block() ? decode_fragment_block(Bytes(datagram.data).subspan(kHeaderBytes)) : std::nullopt;
+      // Only the first datagram of repeated DATA, so that each repetition has one ACK.
       const bool start_of_data = h.type() == PacketType::kData && (!block || block->offset == 0);
       if (h.type() != PacketType::kSendRequest && !start_of_data) continue;
       ++shared_.result.wire.retransmissions;
