@@ -14,6 +14,7 @@ namespace offramp::cclo {
 /// A view of a communicator at an address in the exchange memory.
 class Communicator {
  public:
+  /// The space must outlive the view.
   Communicator(IoSpace& space, std::uint32_t address) : space_(space), address_(address) {}
 
   [[nodiscard]] std::uint32_t size() const { return space_.peek(address_); }
@@ -32,6 +33,7 @@ class Communicator {
 
  private:
   [[nodiscard]] bool second() const { return space_.layout().generation == Generation::kSecond; }
+  /// The offset of a rank's field.
   [[nodiscard]] std::optional<std::uint32_t> place(std::uint32_t rank, RankField field) const;
 
   IoSpace& space_;

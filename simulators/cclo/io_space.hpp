@@ -55,6 +55,7 @@ class IoSpace {
   [[nodiscard]] std::uint32_t peek(std::uint32_t offset) const {
     return offset % 4 == 0 && offset / 4 < memory_.size() ? memory_[offset / 4] : 0;
   }
+  /// Ignored outside of the memory, and if not aligned.
   void poke(std::uint32_t offset, std::uint32_t value) {
     if (offset % 4 == 0 && offset / 4 < memory_.size()) memory_[offset / 4] = value;
   }

@@ -94,6 +94,7 @@ inline constexpr std::array<OperandFlag, 5> kOperandFlags = {{{kOperand0Stream, 
                                                               {kOperand1Host, "OP1 host"},
                                                               {kResultHost, "RES host"}}};
 
+/// The byte offset of a call's word in the call block.
 constexpr std::uint32_t offset_of(Argument argument) {
   return kCallRegisters[4 + static_cast<std::size_t>(argument)].offset;
 }
@@ -173,6 +174,7 @@ struct Layout {
     return static_cast<std::uint32_t>(descriptor.size());
   }
   [[nodiscard]] std::uint32_t rank_words() const { return static_cast<std::uint32_t>(rank.size()); }
+  /// The byte offset of a descriptor in the IO space.
   [[nodiscard]] std::uint32_t descriptor_offset(std::uint32_t i) const {
     return exchange_base + 4 * (table_words + i * descriptor_words());
   }
@@ -180,6 +182,7 @@ struct Layout {
   [[nodiscard]] std::uint32_t communicators_offset(std::uint32_t buffers) const {
     return descriptor_offset(buffers);
   }
+  /// The length of a communicator with this many ranks.
   [[nodiscard]] std::uint64_t communicator_words(std::uint64_t ranks) const {
     return kCommunicatorHeadWords + ranks * rank_words();
   }

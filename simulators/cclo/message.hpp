@@ -27,6 +27,7 @@ class LoopbackTeam final : public Team {
   Arrival finish_token(Handle handle) override;
 
  private:
+  // No process has memory there, so an access fails.
   static constexpr std::uintptr_t kNowhere = std::uintptr_t{1} << 62 | std::uintptr_t{1} << 55;
   std::vector<Stamp> arrivals_;
   std::vector<Stamp> sent_;
