@@ -105,7 +105,7 @@ struct Expression {
   }
   friend bool operator==(const Expression&, const Expression&) = default;
 };
-/// The same value everywhere.
+/// A value that is equal everywhere.
 Expression constant(std::int64_t value);
 
 /// A value that was recorded, and where.
