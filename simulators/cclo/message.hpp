@@ -105,10 +105,12 @@ class MessageRunner {
     Error error = Error::kNone;
     WireCounters wire;
   };
+  /// Runs a call to its end on a processor of its own.
   RunResult run(LoopbackTeam& team, Scenario scenario, std::uint64_t bytes, Time begin,
                 const PacketFaults& packet_faults, const Watch& watch, std::uint32_t function = 0);
   CallContext context_of(LoopbackTeam& team, const PacketFaults& packet_faults, const Watch& watch,
                          Bytes memory);
+  // The parts of a rendezvous, see the top of message.cpp. Each has a processor of its own.
   void announce(Processor& processor, const PacketFaults& packet_faults) const;
   void write(Processor& processor, Bytes memory, Time begin, const PacketFaults& packet_faults) const;
   void finish(Processor& processor, MutableBytes memory, const PacketFaults& packet_faults) const;

@@ -52,6 +52,7 @@ class MoveOpcode {
     const MoveFieldSpec& f = spec(field);
     return word_ >> f.low & mask(f);
   }
+  /// A copy with this value. Higher bits than the field has are dropped.
   constexpr MoveOpcode with(MoveField field, std::uint32_t value) const {
     const MoveFieldSpec& f = spec(field);
     return MoveOpcode((word_ & ~(mask(f) << f.low)) | (value & mask(f)) << f.low);

@@ -40,6 +40,7 @@ constexpr std::uint32_t framing_of(Transport transport) {
 constexpr std::uint32_t max_packet_of(Generation generation) {
   return generation == Generation::kFirst ? 1536 : 4096;
 }
+/// Default bytes of an RX buffer, and so of a segment.
 constexpr std::uint32_t rx_buffer_bytes_of(Generation generation) {
   return generation == Generation::kFirst ? 65536 : 1024;
 }
