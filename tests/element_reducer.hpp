@@ -54,6 +54,7 @@ struct Add {
 struct Compose;
 }  // namespace detail
 
+// Sums of MPI_INT and MPI_DOUBLE.
 struct Int32Sum final : PlainReducer<std::int32_t, detail::Add> {
   Int32Sum() : PlainReducer({ElementType::kInt32, sizeof(std::int32_t), ReduceFunction::kSum, true}) {}
 };
@@ -74,6 +75,7 @@ constexpr AffineMap compose(AffineMap first, AffineMap second) {
 struct detail::Compose {
   AffineMap operator()(AffineMap a, AffineMap b) const { return compose(a, b); }
 };
+/// Not commutative, so a wrong order of operands changes the result.
 struct AffineComposition final : PlainReducer<AffineMap, detail::Compose> {
   AffineComposition()
       : PlainReducer({ElementType::kMixed, sizeof(AffineMap), ReduceFunction::kUser, false}) {}

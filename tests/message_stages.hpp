@@ -35,6 +35,7 @@ struct Departure {
   Passage passage;
 };
 
+/// Calls the stages as a world does, for one message at a time. One thread.
 class MessageStages {
  public:
   /// The backend outlives this.
@@ -47,6 +48,7 @@ class MessageStages {
 
   [[nodiscard]] std::size_t units() const { return resources_.size(); }
 
+  /// Runs the sender's stages until its message crosses the network. issued: when the program sends.
   Departure depart(const Transfer& transfer, Time issued, Units& units) {
     Departure departure;
     Passage& passage = departure.passage;
@@ -124,6 +126,7 @@ class MessageStages {
     passage.first = passage.leaves + passage.latency;
     passage.last = passage.left + passage.latency;
   }
+  // The other end's resources are idle for each message anew.
   Resources idle() {
     std::fill(idle_.all.begin(), idle_.all.end(), Resource());
     return idle_.view(resources_);
@@ -159,6 +162,7 @@ class StagedBackend {
   explicit StagedBackend(std::unique_ptr<Backend> backend)
       : backend_(std::move(backend)), stages_(*backend_) {}
 
+  // Each function works like that of MessageStages.
   Departure depart(const Transfer& transfer, Time issued, Units& units) {
     return stages_.depart(transfer, issued, units);
   }
@@ -185,6 +189,7 @@ class StagedBackend {
   MessageStages stages_;
 };
 
+/// Owns the backend.
 inline std::unique_ptr<StagedBackend> staged(std::unique_ptr<Backend> backend) {
   return std::make_unique<StagedBackend>(std::move(backend));
 }

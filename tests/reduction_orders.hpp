@@ -22,11 +22,14 @@ class Expressions {
   explicit Expressions(int ranks) {
     for (int rank = 0; rank < ranks; ++rank) texts_.push_back(std::to_string(rank));
   }
+  /// The element that a rank contributes.
   [[nodiscard]] static std::int32_t contribution(int rank) { return rank + 1; }
+  /// The expression in words. "no expression" for a number that no sum returned.
   [[nodiscard]] std::string text(std::int32_t number) const {
     const auto index = static_cast<std::size_t>(number) - 1;
     return number >= 1 && index < texts_.size() ? texts_[index] : "no expression";
   }
+  /// Returns the number of the expression (in + inout). Equal operands get equal numbers.
   std::int32_t sum(std::int32_t in, std::int32_t inout) {
     const auto [found, is_new] = sums_.emplace(std::pair(in, inout), 0);
     if (is_new) {

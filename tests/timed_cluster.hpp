@@ -23,6 +23,7 @@ class TimedRank {
   [[nodiscard]] Time clock() const { return handle_.clock(); }
   void compute(Time duration) { handle_.compute(duration); }
 
+  // The functions have the parameters of ClusterRank. A world has no data, so only sizes are used.
   Task<Outcome> send(int to, Bytes data, int tag = 0, ElementType element = ElementType::kByte) {
     return handle_.send(to, data.size(), tag, element);
   }
@@ -47,6 +48,7 @@ class TimedRank {
   Task<Received> wait(RankRequest& request) { return handle_.wait(request); }
   Task<Outcome> wait_all(std::vector<RankRequest>& requests) { return handle_.wait_all(requests); }
 
+  /// Begins a nonblocking collective.
   RankRequest start(const Operation& operation) {
     return handle_.start(handle_.world_communicator(), operation);
   }
@@ -78,6 +80,7 @@ class TimedRank {
   Task<Outcome> barrier() { return of_blocks(OperationKind::kBarrier, 0); }
 
  private:
+  /// Blocks consist of bytes, unless reduction() sets other elements.
   [[nodiscard]] Operation operation(OperationKind kind, std::size_t bytes, int root) const {
     Operation operation;
     operation.kind = kind;
@@ -87,6 +90,7 @@ class TimedRank {
     operation.root = root;
     return operation;
   }
+  /// bytes: as in Operation::bytes.
   Task<Outcome> of_blocks(OperationKind kind, std::size_t bytes, int root = 0) {
     return handle_.collective(operation(kind, bytes, root));
   }
@@ -122,6 +126,7 @@ class TimedCluster {
       co_await program(rank);
     });
   }
+  /// The world, also after run().
   [[nodiscard]] World& world() { return world_; }
   [[nodiscard]] Time clock(int rank) const { return world_.clock(rank); }
   [[nodiscard]] std::vector<Time> clocks() const {
@@ -129,6 +134,7 @@ class TimedCluster {
     for (int rank = 0; rank < world_.ranks(); ++rank) clocks.push_back(clock(rank));
     return clocks;
   }
+  /// The traffic of the modelled wires.
   [[nodiscard]] WireCounters wire() const { return world_.wire(); }
 
  private:

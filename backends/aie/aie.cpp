@@ -23,6 +23,7 @@ namespace {
 
 using aie::MessageTiming;
 
+// One per world, used by the thread that runs the world.
 class AieBackend final : public Backend {
  public:
   explicit AieBackend(const BackendContext& context)
@@ -60,6 +61,7 @@ class AieBackend final : public Backend {
   }
 
   void issue(const Transfer& transfer, Passage& passage) override {
+    // The host only starts the kernel; the array moves the data.
     passage.host_free = passage.begin = passage.issued + setup_.command;
     if (transfer.synchronous || waits_for_receiver(transfer)) passage.protocol = Protocol::kRendezvous;
   }
@@ -84,6 +86,7 @@ class AieBackend final : public Backend {
       passage.stored = later(passage.last, receiver.occupy(aie::kCore, passage.first, load.core).end);
     if (setup_.host_data) {
       const aie::DeviceWork out = aie::host_work(setup_.host, false, load.window, load.windows);
+      // The latest start at which the port still ends just after the last window has arrived.
       const Time from = passage.last - setup_.host.latency - out.alone();
       if (is_new && from > passage.first) {
         passage.again = from;
@@ -132,6 +135,7 @@ class AieBackend final : public Backend {
     return aie::fold_of(planner_, operation, team);
   }
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override {
+    // See engine_time().
     const bool counts = operation.kind != OperationKind::kReduce || team.rank() == operation.root;
     const aie::Model model{setup_, planner_, graphs_, device_,
                            wire_,  spans_,   skew_,   counts ? &times_ : nullptr};
@@ -165,6 +169,7 @@ class AieBackend final : public Backend {
     const Arbiter::Grant core = sender.occupy(aie::kCore, at, load.core);
     wait = later(wait, core.begin - at);
     late = later(late, core.end - deadline);
+    // Neighbours on the snake share windows, without a stream.
     const bool neighbours = std::abs(transfer.source - transfer.destination) == 1;
     if (!neighbours) {
       late = later(late, links_.carry(aie::snake_tile(setup_.array, transfer.source),

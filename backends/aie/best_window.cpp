@@ -11,7 +11,9 @@
 namespace offramp::aie {
 namespace {
 
+// Bytes: 128 bits, the smallest window.
 constexpr std::size_t kLeast = 16;
+// Bytes of an element, as the estimates assume.
 constexpr std::size_t kElement = 4;
 constexpr int kHops = 2;         // of an edge without shared memory, approximately
 constexpr int kMessageHops = 5;  // average between two of 64 ranks
@@ -20,6 +22,7 @@ constexpr int kMessageHops = 5;  // average between two of 64 ranks
 struct Pipeline {
   Time fill;
   Time pace;
+  // Adds a stage through which each chunk passes.
   void passes(Time stage) {
     fill += stage;
     pace = later(pace, stage);
@@ -40,9 +43,11 @@ BestWindow best(const Setup& setup, Cut cut, std::size_t bytes, std::size_t larg
   };
   const std::size_t most = edge_window(bytes, largest);
   BestWindow found = timed(most);
+  // The user has set the window.
   if (!setup.best_window) return found;
   std::size_t count = Chunks{bytes, most}.count();
   for (std::size_t window = most; window > kLeast;) {
+    // Growing by half each time tries few windows, and misses no large gain.
     count += std::max<std::size_t>(count / 2, 1);
     window =
         cut == Cut::kBlocks ? edge_window(window / 2, most) : edge_window((bytes + count - 1) / count, most);
@@ -89,6 +94,7 @@ Time through_host(const Setup& setup, int ranks, std::size_t window) {
   return later(setup.host.port_time(window) * per_port, setup.host.total_time(window) * ranks);
 }
 
+// A kernel's copy of one window, with its locks.
 Time copy(const Setup& setup, std::size_t window, int in_loop, int single) {
   return setup.timing.copy(setup.copies, window, true) + locks(setup, in_loop, single);
 }
@@ -97,6 +103,7 @@ Time copy(const Setup& setup, std::size_t window, int in_loop, int single) {
 
 BestWindow reduce_window(const Setup& setup, int kernels, std::size_t bytes, bool streamed,
                          std::size_t largest) {
+  // The busiest kernel has a full set of children.
   const int inputs = std::min(setup.arity, kernels - 1);
   const int levels = levels_below(kernels, setup.arity);
   BestWindow found = best(setup, Cut::kMessage, bytes, largest, [&](std::size_t window) {
@@ -115,6 +122,7 @@ BestWindow reduce_window(const Setup& setup, int kernels, std::size_t bytes, boo
     }
     return pipeline;
   });
+  // Resident data crosses the host's path in one piece before and after.
   if (!streamed) found.time += through_host(setup, kernels, bytes) + through_host(setup, 1, bytes);
   return found;
 }
@@ -157,6 +165,7 @@ std::size_t scatter_window(const Setup& setup, int kernels, std::size_t block, s
 /// others come from the block's own depth.
 std::size_t gather_window(const Setup& setup, int kernels, std::size_t block, std::size_t largest) {
   std::int64_t depths = 0;
+  // The sum of all nodes' depths.
   for (int node = 1; node < kernels; ++node) depths += levels_below(node + 1, setup.arity);
   const int levels = levels_below(kernels, setup.arity);
   return best(setup, Cut::kBlocks, block * static_cast<std::size_t>(kernels), largest,

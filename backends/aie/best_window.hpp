@@ -25,6 +25,7 @@ BestWindow reduce_window(const Setup& setup, int kernels, std::size_t bytes, boo
 std::size_t bcast_window(const Setup& setup, int kernels, std::size_t bytes, std::size_t largest);
 /// Packed designs.
 std::size_t gather_window(const Setup& setup, int kernels, std::size_t block, std::size_t largest);
+/// block: bytes of one rank.
 std::size_t scatter_window(const Setup& setup, int kernels, std::size_t block, std::size_t largest);
 /// The window of a message between two ranks, in bytes.
 std::size_t message_window(const Setup& setup, std::size_t bytes);

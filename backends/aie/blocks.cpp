@@ -38,6 +38,7 @@ Task<void> packed_gather(RankPart& part, std::size_t largest, std::size_t block)
   if (!part.is_top()) {
     call.output = &part.output(part.rank_of_node(part.tree().parent(part.node())),
                                part.plan().connections[at(part.node() - 1)], whole.window, whole);
+    // Without the host, the result stays in the tile.
   } else if (with_host) {
     call.output = &part.to_host(whole.window);
   }
@@ -48,6 +49,7 @@ Task<void> packed_gather(RankPart& part, std::size_t largest, std::size_t block)
 
 /// Windows of an edge in the header design: the header, then chunks of one block each.
 WindowBytes forwarded_bytes(const RankPart& part, int node, Chunks own, bool in_turns) {
+  // The header has no data of the program.
   std::vector<std::size_t> windows = {0};
   for (const Forwarded& one : forwarded_windows(part.tree(), node, own.count(), in_turns))
     windows.push_back(own.size(one.chunk));
@@ -126,6 +128,7 @@ Task<Outcome> scatter(const Model& model, const ArrayRequirements& required, Tea
 Task<Outcome> alltoall(const Model& model, const ArrayRequirements& required, Team& team, std::size_t block) {
   const std::size_t row = block * at(team.size());
   Outcome outcome = co_await gather(model, required, team, row, 0);
+  // Only the root transposes; the others wait for its first window.
   const std::size_t rows = team.rank() == 0 ? row * at(team.size()) : 0;
   team.clock += model.setup.host_data ? model.setup.bounce.bytes(static_cast<std::int64_t>(rows))
                                       : model.setup.timing.copy(model.setup.copies, rows, true);

@@ -47,10 +47,12 @@ Task<Outcome> reduce_tree(const Model& model, const Operation& operation, const 
   const WindowBytes windows = has_data ? WindowBytes(chunks) : WindowBytes();
   const bool streamed = required.tree->streamed;
   ReduceCall call = reduce_call(model.setup, operation, chunks);
+  // How many accesses may meet in one double bank, which delays them.
   call.meeting = part.plan().meeting[at(part.node())];
   PooledVector<Input*> inputs;
   for (const int child : part.tree().children(part.node()))
     inputs.push_back(&part.input(part.rank_of_node(child), chunks.count(), windows));
+  // Kernels acquire their inputs in the order in which the plan expects them.
   for (const std::size_t child : required.tree->acquisition[at(part.node())])
     call.inputs.push_back(inputs[child]);
   OpenOutput open;
@@ -99,6 +101,7 @@ Task<Outcome> multicast(const Model& model, const ArrayRequirements& required, T
 Task<Outcome> butterfly(const Model& model, const Operation& operation, const ArrayRequirements& required,
                         Team& team, std::size_t bytes) {
   RankPart part(model, team, 0, nullptr);
+  // The number of ranks is a power of two here.
   const int rounds = static_cast<int>(std::bit_width(static_cast<unsigned>(team.size()))) - 1;
   const Chunks chunks{bytes, required.butterfly_window};
   const ReduceCall arithmetic = reduce_call(model.setup, operation, chunks);
@@ -210,6 +213,7 @@ Fold fold_of(Planner& planner, const Operation& operation, const TeamMembers& te
     return Fold::binomial(team, 0);
   const Tree& tree = required.tree->tree;
   const int root = top_of(operation);
+  // Nodes are numbered level by level, and ranks in preorder.
   const auto rank_of = [&](int node) { return (tree.place_in_preorder(node) + root) % team.size(); };
   const int node = tree.preorder()[at((team.rank() - root + team.size()) % team.size())];
   Fold fold;

@@ -13,10 +13,12 @@ namespace offramp::aie {
 
 /// The run time of kernels, without the host's part.
 struct KernelTimes {
+  /// The first of all kernels.
   Time begin = Time::never();
   Time end;
 };
 
+/// Refers to parts of the backend, which outlive each collective.
 struct Model {
   const Setup& setup;
   Planner& planner;

@@ -12,6 +12,7 @@ Device::Device(const Setup& setup, int ranks) {
   const HostPath& host = setup.host;
   const auto port = [&](const char* name) {
     return ResourceDescription{name, Scope::kGroup, Occupation::kForAWhile, host.port.count(),
+                               // Neighbouring ranks share a port if there are more ranks than ports.
                                (ranks + host.ports - 1) / host.ports};
   };
   const auto memory = [&](const char* name) {
@@ -41,6 +42,7 @@ Arbiter::Grant serve(const Resources& resources, const DeviceWork& work, Time at
   const Time begin = later(at, resources[work.own].timeline.free_at());
   Time end = begin + work.time;
   if (work.shared != kNoResource)
+    // The shared unit may end later than the own one.
     end = later(end, resources.occupy(work.shared, begin, work.shared_time, work.bytes).end);
   return resources.occupy(work.own, at, end - begin, work.bytes);
 }
@@ -49,6 +51,7 @@ void DeviceJob::start(const DeviceWork& work, Time at) {
   work_ = work;
   asked_ = at;
   ended_ = false;
+  // Other ranks with earlier clocks may still come first.
   team_.devices()->schedule(at, *this, 0);
 }
 
@@ -60,7 +63,9 @@ std::optional<Arbiter::Grant> Device::serve_in_turn(const Resources& resources, 
   const bool is_first = queue != nullptr && queue->front() == waiting;
   if (own.free_at() > now || (queue != nullptr && !is_first)) {
     if (queue == nullptr) queue = &waiting_[&resources[work.own]];
+    // A message asks again whenever the resource becomes free.
     if (std::find(queue->begin(), queue->end(), waiting) == queue->end()) queue->push_back(waiting);
+    // Only the front is scheduled; the others follow it.
     if (queue->front().job != nullptr && queue->front() == waiting)
       waiting.job->team_.devices()->schedule(own.free_at(), *waiting.job, 0);
     return {};
@@ -89,6 +94,7 @@ void DeviceJob::step(Time now, std::uint32_t /*number*/) {
   if (!grant) return;
   end_ = grant->end;
   ended_ = true;
+  // Last, since the kernel may destroy this job.
   if (waiter_ != nullptr) std::exchange(waiter_, nullptr).resume();
 }
 
@@ -96,6 +102,7 @@ void DeviceJob::step(Time now, std::uint32_t /*number*/) {
 bool TeamCore::begin(Time clock, Time duration) {
   const Time before = std::exchange(spent, {});
   least_ = clock + duration;
+  // Nothing to schedule.
   if (before + duration == Time()) return true;
   DeviceWork work;
   work.time = before + duration;

@@ -15,6 +15,7 @@
 
 namespace offramp::aie {
 
+/// The units of a rank, and those that ranks share. The values are indices.
 enum DeviceResource : std::size_t {
   kSendKernel,     // for a rank's messages
   kReceiveKernel,  // for a rank's messages
@@ -47,6 +48,7 @@ Arbiter::Grant serve(const Resources& resources, const DeviceWork& work, Time at
 
 class DeviceJob;
 
+/// Owns the queues. All work must end before it is destroyed.
 class Device {
  public:
   /// ranks: of the world; if they outnumber the host's ports, several share one.
@@ -80,6 +82,7 @@ class Device {
 /// not move between start() and its end.
 class DeviceJob final : public WorldDevices::Work {
  public:
+  /// Both must outlive this object.
   DeviceJob(Device& device, Team& team) : device_(device), team_(team) {}
   DeviceJob(const DeviceJob&) = delete;
   DeviceJob& operator=(const DeviceJob&) = delete;
@@ -99,6 +102,7 @@ class DeviceJob final : public WorldDevices::Work {
   Device& device_;
   Team& team_;
   DeviceWork work_;
+  /// When the work was started.
   Time asked_;
   Time end_;
   bool ended_ = false;
@@ -108,6 +112,7 @@ class DeviceJob final : public WorldDevices::Work {
 /// A rank's port, for windows of a collective.
 class TeamHostPort final : public HostPort {
  public:
+  /// work: of one window.
   TeamHostPort(Device& device, Team& team, const DeviceWork& work)
       : work_(work), jobs_{{{device, team}, {device, team}}} {}
   void start(std::size_t buffer, Time at) override { jobs_[buffer].start(work_, at); }
@@ -125,6 +130,7 @@ class TeamHostPort final : public HostPort {
 /// A rank's core, for a kernel of a collective.
 class TeamCore final : public CoreUnit {
  public:
+  /// A rank has one at a time.
   TeamCore(Device& device, Team& team) : job_(device, team) {}
   bool begin(Time clock, Time duration) override;
   void wait(std::coroutine_handle<> kernel) override { job_.wait(kernel); }
@@ -132,6 +138,7 @@ class TeamCore final : public CoreUnit {
 
  private:
   DeviceJob job_;
+  /// The end without any delay.
   Time least_;
 };
 

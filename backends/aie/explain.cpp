@@ -113,6 +113,7 @@ Explanation explain_limits(const ExplainRequest& request) {
   text +=
       line("local data, stack, heap, synchronisation", local, "B", limit(setup.array.memory_bytes).c_str());
   text +=
+      // A kernel reaches four modules: its own and those of three neighbours.
       line("reach of the busiest kernel", local + static_cast<double>(window_bytes(most, graph.window_bytes)),
            "B", limit(4 * setup.array.memory_bytes).c_str());
   std::array<char, 160> depth{};

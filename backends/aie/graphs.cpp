@@ -16,6 +16,7 @@ Time Graphs::load(int rank, const Operation& operation, const ArrayRequirements&
   if (last == graph) return {};
   last = graph;
   if (!held.all.emplace(operation.kind, graph).second) return {};
+  // The first graph of its kind comes with the program.
   if (held.begun.emplace(operation.kind, operation.ranks).second) return {};
   return setup_.configuration.bytes(std::int64_t{setup_.array.program_bytes} * operation.ranks);
 }

@@ -16,6 +16,7 @@ class Messages {
   /// Packet identifiers have five bits per channel, so a kernel reaches this number of others per channel.
   static constexpr int kIdentifiers = 32;
 
+  /// setup: must outlive this object.
   explicit Messages(const Setup& setup) : setup_(setup) {}
 
   /// The most ranks of a world in which every rank may send to every other one.
@@ -32,6 +33,7 @@ class Messages {
     Time core;    // at each end: copies and locks
     Time stream;  // on one channel
   };
+  /// Valid until the next call.
   [[nodiscard]] const Load& load(std::size_t bytes) {
     return loads_.get(bytes, [&] { return compute_load(bytes); });
   }
@@ -41,6 +43,7 @@ class Messages {
   [[nodiscard]] std::size_t window(std::size_t bytes) const { return message_window(setup_, bytes); }
 
  private:
+  /// What determines the time of a message on an idle array.
   struct WindowPath {
     std::size_t bytes = 0;
     int hops = 0;  // 0: a shared window

@@ -128,6 +128,7 @@ void describe(ParameterRows& rows, Values& values) {
 }
 
 std::size_t largest_window(std::int64_t set) {
+  // Windows are whole words of 128 bits.
   return set == 0 ? kLargestWindow : std::max<std::size_t>(static_cast<std::size_t>(set) / 16 * 16, 16);
 }
 
@@ -143,6 +144,7 @@ Setup setup_of(const Settings& settings) {
   ParameterRows rows(settings);
   describe(rows, values);
   Setup setup = values.setup;
+  // Both directions have equally many channels.
   setup.array.s2mm = setup.array.mm2s;
   setup.timing = {values.costs, values.clock};
   setup.window = largest_window(settings.integer("window"));

@@ -24,8 +24,10 @@ constexpr std::size_t kMostExchanged = std::size_t{64} << 20;
 // Sizes of plans are rounded up, so that a program with many sizes needs few plans.
 std::size_t rounded_window(std::size_t window) {
   constexpr std::size_t kLargest = 8192;
+  // Larger windows are rare, and doubling them would waste the tile.
   return window <= kLargest ? std::bit_ceil(window) : window;
 }
+// most: what a tile can hold; rounding must not exceed it.
 std::size_t rounded_data(std::size_t data, std::size_t most) {
   constexpr std::size_t kFine = 1024;
   constexpr std::size_t kDoubling = 16384;
@@ -33,6 +35,7 @@ std::size_t rounded_data(std::size_t data, std::size_t most) {
   return std::min((data + kFine - 1) / kFine * kFine, most);
 }
 
+// From nodes to indices among the children.
 std::vector<std::vector<std::size_t>> acquisition_of(const Tree& tree, const Plan& plan) {
   std::vector<std::vector<std::size_t>> places(static_cast<std::size_t>(tree.size()));
   for (int node = 0; node < tree.size(); ++node) {
@@ -52,6 +55,7 @@ bool Planner::fits_tile(std::size_t bytes) const {
 
 std::string_view Planner::resident_limit(std::size_t bytes) {
   if (fits_tile(bytes)) return {};
+  // Stored, since results refer to the text.
   std::string& text = limits_[bytes];
   if (text.empty())
     text = std::to_string(bytes) + " B of local data: a tile has " +
@@ -110,6 +114,7 @@ const TreePlan& Planner::tree_plan(int kernels, std::size_t largest, std::size_t
   const Key key{kernels, window, data, streamed ? kStreamed : from_host ? kForwarding : kResident};
   std::unique_ptr<TreePlan>& entry = trees_[key];
   if (entry != nullptr) return *entry;
+  // Failed plans are kept too: planning again would fail again.
   entry = std::make_unique<TreePlan>(TreePlan{Tree::filled(kernels, setup_.arity), {}, {}, streamed});
   Graph graph = graph_of(entry->tree, static_cast<int>(window), static_cast<int>(data));
   graph.to_host.push_back(0);
@@ -158,6 +163,7 @@ ArrayRequirements Planner::shrunk_tree(int kernels, std::size_t window, std::siz
   ArrayRequirements required;
   for (std::size_t size = window;; size = edge_window(size / 2, size)) {
     const TreePlan& planned = tree_plan(kernels, size, data, streamed, from_host);
+    // With too many kernels, no window helps.
     const bool least = size <= kLeastShrunk || kernels > setup_.array.tiles();
     if (!planned.plan.ok() && !least) {
       if (required.instead.empty()) required.instead = planned.plan.limit;
@@ -198,6 +204,7 @@ ArrayRequirements Planner::reduce(int kernels, std::size_t bytes) {
 
 ArrayRequirements Planner::blocks(int kernels, std::size_t block, bool whole_at_root) {
   const std::size_t whole = block * static_cast<std::size_t>(kernels);
+  // The header design keeps the whole result in the root's tile.
   const bool header = whole_at_root && setup_.gather != GatherDesign::kPacked;
   const bool resident = !setup_.host_data || header;
   ArrayRequirements required;
@@ -248,6 +255,7 @@ ArrayRequirements Planner::allreduce(int kernels, std::size_t bytes) {
     ArrayRequirements required;
     required.butterfly_window = edge_window(bytes, setup_.window);
     required.butterfly = &butterfly_plan(kernels, required.butterfly_window, bytes);
+    // Without a plan for it, the tree is used.
     if (required.butterfly->ok()) return required;
   }
   ArrayRequirements required = reduce(kernels, bytes);
@@ -272,6 +280,7 @@ ArrayRequirements Planner::reduce_scatter(int kernels, std::size_t block) {
 ArrayRequirements Planner::alltoall(int kernels, std::size_t block) {
   const auto ranks = static_cast<std::size_t>(kernels);
   const std::size_t row = block * ranks;
+  // Compared by division, which cannot overflow.
   if (block > kMostExchanged / (ranks * ranks)) {
     ArrayRequirements required;
     required.limit = "the root would hold the data of all pairs of ranks, more than 64 MiB";

@@ -17,6 +17,7 @@ namespace offramp::aie {
 
 inline constexpr std::size_t kBarrierBytes = 16;  // the smallest window
 
+/// A tree with its place on the array.
 struct TreePlan {
   Tree tree;
   Plan plan;
@@ -40,8 +41,10 @@ struct ArrayRequirements {
   std::string_view instead;  // reason against larger windows or data in tiles; likewise
 };
 
+/// Belongs to one thread. Plans stay until it is destroyed, so pointers to them stay valid.
 class Planner {
  public:
+  /// setup: must outlive this object.
   explicit Planner(const Setup& setup) : setup_(setup) {}
 
   /// Depends on kind, ranks, and bytes only. Valid until the next call for this kind: the last result is
@@ -50,33 +53,44 @@ class Planner {
 
  private:
   using Key = std::tuple<int, std::size_t, std::size_t, int>;
+  /// Distinguishes plans of equal size.
   enum PlanKind : int { kResident, kStreamed, kForwarding, kMulticast, kButterfly };
+  /// from_host: own data comes through the port, as in a packed gather.
   const TreePlan& tree_plan(int kernels, std::size_t largest, std::size_t bytes, bool streamed,
                             bool from_host);
+  /// The requirements, without the cache.
   ArrayRequirements find(const Operation& operation);
   /// Reductions of `bytes` on every kernel.
   ArrayRequirements reduce(int kernels, std::size_t bytes);
+  /// block: bytes of one rank. The result is at the root.
   ArrayRequirements gather(int kernels, std::size_t block);
   ArrayRequirements scatter(int kernels, std::size_t block);
   ArrayRequirements bcast(int kernels, std::size_t bytes);
   /// Reduce and broadcast, or the butterfly if it is selected and possible.
   ArrayRequirements allreduce(int kernels, std::size_t bytes);
+  /// A gather and a multicast of the result.
   ArrayRequirements allgather(int kernels, std::size_t block);
   /// Reduce and scatter, or gather and scatter.
   ArrayRequirements reduce_scatter(int kernels, std::size_t block);
+  /// Limited by the root's memory.
   ArrayRequirements alltoall(int kernels, std::size_t block);
   ArrayRequirements barrier(int kernels);
   /// The tree for windows of this size, or of the largest fitting half, quarter, and so on.
   ArrayRequirements shrunk_tree(int kernels, std::size_t window, std::size_t data, bool streamed,
                                 bool from_host);
+  /// whole_at_root: a gather; otherwise a scatter.
   ArrayRequirements blocks(int kernels, std::size_t block, bool whole_at_root);
+  /// These two add a second part. They do nothing if the first one has a limit.
   void add_scatter(ArrayRequirements& required, int kernels, std::size_t block);
   void add_multicast(ArrayRequirements& required, int kernels, std::size_t bytes);
+  /// These make a plan on first use. It may have failed.
   const Plan& multicast_plan(int kernels, std::size_t largest, std::size_t bytes);
   const Plan& butterfly_plan(int kernels, std::size_t largest, std::size_t bytes);
+  /// Empty if the data fits the tile.
   [[nodiscard]] std::string_view resident_limit(std::size_t bytes);
   [[nodiscard]] bool fits_tile(std::size_t bytes) const;
 
+  /// The last operation of a kind.
   struct Recent {
     int ranks = 0;  // 0: unused
     std::size_t bytes = 0;
@@ -87,6 +101,7 @@ class Planner {
   std::array<Recent, static_cast<std::size_t>(OperationKind::kCount)> recent_;
   std::map<Key, std::unique_ptr<TreePlan>> trees_;
   std::map<Key, std::unique_ptr<Plan>> graphs_;
+  /// Texts of limits by size, which results refer to.
   std::map<std::size_t, std::string> limits_;
 };
 

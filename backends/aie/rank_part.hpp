@@ -13,8 +13,10 @@
 namespace offramp::aie {
 
 /// One rank's part in one operation: position, windows, and their costs.
+/// Owns the windows of the operation. Their addresses stay valid until it is destroyed.
 class RankPart {
  public:
+  /// tree: null for operations without one. All must outlive this object.
   RankPart(const Model& model, Team& team, int root, const TreePlan* tree)
       : model_(model), team_(team), root_(root), tree_(tree), core_(model.device, team) {
     if (model.spans != nullptr) spans_.emplace(*model.spans, team.world_rank(team.rank()));
@@ -23,11 +25,14 @@ class RankPart {
   }
   RankPart(const RankPart&) = delete;
   RankPart& operator=(const RankPart&) = delete;
+  /// Counts the traffic even if the operation fails.
   ~RankPart() { model_.wire += traffic_.wire; }
 
+  /// The parts of the model and of the plan.
   [[nodiscard]] const Setup& setup() const { return model_.setup; }
   [[nodiscard]] const Tree& tree() const { return tree_->tree; }
   [[nodiscard]] const Plan& plan() const { return tree_->plan; }
+  /// True at the root of the operation.
   [[nodiscard]] bool is_top() const { return relative_ == 0; }
   /// The rank relative to the root, which has 0.
   [[nodiscard]] int relative() const { return relative_; }
@@ -36,10 +41,13 @@ class RankPart {
   [[nodiscard]] int size() const { return team_.size(); }
   /// The inverse of relative(), for any rank.
   [[nodiscard]] int rank_of(int relative) const { return (relative + root_) % size(); }
+  /// The rank whose kernel is this node.
   [[nodiscard]] int rank_of_node(int node) const { return rank_of(tree().place_in_preorder(node)); }
+  /// The rank's processor, which advances the rank's clock.
   [[nodiscard]] Core core() {
     return {team_.clock, setup().timing, spans_ ? &*spans_ : nullptr, team_.operation, &core_};
   }
+  /// kOk unless a token failed.
   [[nodiscard]] Outcome outcome() const { return traffic_.outcome; }
 
   /// Windows from or to a rank; connection: from this rank to the peer.
@@ -54,6 +62,7 @@ class RankPart {
     inputs_.emplace_back(team_, traffic_, peer, windows, std::move(bytes), &credits_.back());
     return inputs_.back();
   }
+  /// window: bytes on the stream, even if fewer are data.
   Output& output(int peer, const Connection& connection, std::size_t window, WindowBytes bytes) {
     const Time passage = connection.shared ? Time() : setup().timing.passage(connection.hops());
     outputs_.emplace_back(team_, traffic_, TeamOutput::Targets{{peer, passage}}, connection.shared,
@@ -100,6 +109,7 @@ class RankPart {
   }
 
  private:
+  /// One port object per stream of windows.
   HostPort& host_port(bool in, std::size_t window) {
     ports_.emplace_back(model_.device, team_, host_work(setup().host, in, window, 1));
     return ports_.back();
@@ -121,6 +131,7 @@ class RankPart {
   TeamCore core_;
   std::optional<RankSpans> spans_;
   Traffic traffic_;
+  /// Lists, since windows refer to each other.
   PooledList<Credits> credits_;
   PooledList<TeamInput> inputs_;
   PooledList<TeamOutput> outputs_;

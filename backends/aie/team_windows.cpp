@@ -24,6 +24,7 @@ Task<void> TeamInput::set_empty() {
 }
 
 Task<void> TeamInput::send_empty() {
+  // A credit has no data, so it is one moment.
   const Stamp stamp{team_.clock, team_.clock, 0};
   Team::PendingToken token = team_.send_token(peer_, {}, stamp);
   const Team::Arrival arrival = co_await token;
@@ -37,6 +38,7 @@ Task<void> TeamOutput::wait_for_credits(Time& until) {
     co_return;
   }
   for (const Target& target : targets_) {
+    // A multicast continues when all targets have a free buffer.
     Team::PendingToken token = team_.receive_token(target.peer, {});
     const Team::Arrival arrival = co_await token;
     note(traffic_.outcome, arrival.outcome);
@@ -72,6 +74,7 @@ Task<void> TeamOutput::set_full_later(std::size_t window) {
 
 void TeamOutput::send(std::size_t window, Time begin) {
   Time visible = team_.clock;
+  // Through DMA, a window is visible when its last word has left.
   if (!shared_) visible = engine_free_ = freed_[window & 1U] = begin + occupied_;
   const std::size_t bytes = bytes_(window);
   Sent& sent = sent_[window & 1U];

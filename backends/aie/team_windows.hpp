@@ -17,6 +17,7 @@
 namespace offramp::aie {
 
 /// The first failure, shared by the windows of one collective.
+/// And its counters.
 struct Traffic {
   Outcome outcome = Outcome::kOk;
   WireCounters wire;
@@ -30,6 +31,7 @@ class WindowBytes {
   WindowBytes(Chunks chunks) : chunks_(chunks) {}  // NOLINT(google-explicit-constructor)
   /// For data that is not sent chunk by chunk.
   explicit WindowBytes(std::vector<std::size_t> windows) : windows_(std::move(windows)) {}
+  /// window: counted from 0.
   std::size_t operator()(std::size_t window) const {
     if (!windows_.empty()) return windows_[window];
     return chunks_.bytes == 0 ? 0 : chunks_.size(window);
@@ -47,6 +49,7 @@ using Credits = std::deque<Time>;
 /// windows: number in this operation, known at both ends, so that every token sent is also received.
 class TeamInput final : public Input {
  public:
+  /// credits: null if this rank sends nothing back to the peer.
   TeamInput(Team& team, Traffic& traffic, int peer, std::size_t windows, WindowBytes bytes,
             Credits* credits = nullptr)
       : team_(team),
@@ -74,11 +77,13 @@ class TeamInput final : public Input {
 /// One target with a shared buffer, or one or more targets through DMA.
 class TeamOutput final : public Output {
  public:
+  /// A consumer, and how long a window is on its way.
   struct Target {
     int peer = 0;
     Time passage;  // of the stream, without serialisation
   };
   using Targets = PooledVector<Target>;
+  /// shared: the buffer is in memory that both kernels reach.
   TeamOutput(Team& team, Traffic& traffic, Targets targets, bool shared, Time occupied,
              std::size_t window_bytes, WindowBytes bytes)
       : team_(team),
@@ -97,10 +102,13 @@ class TeamOutput final : public Output {
 
  private:
   using Sent = PooledVector<Team::PendingToken>;
+  /// From the third window on, both buffers have been used.
   Task<void> wait_for_buffer();
   Task<void> set_full_later(std::size_t window);
   /// begin: of the stream, if any.
+  /// Never waits: the buffer must be free.
   void send(std::size_t window, Time begin);
+  /// until: at least the arrival of all credits.
   Task<void> wait_for_credits(Time& until);
   Task<void> drain(std::span<Sent> buffers);
 
@@ -113,8 +121,11 @@ class TeamOutput final : public Output {
   WindowBytes bytes_;
   Credits* credits_ = nullptr;
   std::size_t filled_ = 0;
+  /// When the DMA engine can begin the next window.
   Time engine_free_;
+  /// When each buffer at the source is free.
   std::array<Time, 2> freed_;  // buffers at the source
+  /// Tokens of the window in each buffer, until the library has released them.
   std::array<Sent, 2> sent_;
 };
 

@@ -54,6 +54,7 @@ void add_trees(const AddRow& add) {
     double tree;   // cycles, median of 10 first calls
     double level;  // cycles, median of the other 1023
   };
+  // Measured on a VC1902 with 2^L - 1 kernels.
   static constexpr std::array kRows = {
       Row{3, 16, 1246.5, 729},       Row{4, 16, 1783.5, 729},       Row{5, 16, 2247.5, 729},
       Row{6, 16, 2780, 729},         Row{3, 8192, 379373, 170384},  Row{4, 8192, 551618.5, 170384},
@@ -94,6 +95,7 @@ void add_trees(const AddRow& add) {
 }
 
 void add_latencies(const AddRow& add) {
+  // With the default costs.
   const Timing timing = Setup().timing;
   for (const auto& [distance, published] :
        {std::pair(1, 98.5), std::pair(10, 164.0), std::pair(19, 200.0), std::pair(28, 236.0),
@@ -120,6 +122,7 @@ void add_latencies(const AddRow& add) {
 double gigabytes_per_second(const Connection& connection, std::size_t window) {
   const Timing timing = Setup().timing;
   constexpr std::size_t kWindows = 100;
+  // The difference of two lengths excludes the filling of the pipeline.
   const auto end = [&](std::size_t windows) {
     return run_message(timing, connection, {windows * window, window}, Code::kVector, nullptr, 0).last;
   };

@@ -17,16 +17,20 @@
 
 namespace offramp::cclo {
 
+/// Owns the driver and the state of every rank's engine. Used by the thread of its world or rank.
 class CcloBackend final : public Backend {
  public:
+  /// The context's sinks must outlive the backend.
   explicit CcloBackend(const BackendContext& context);
 
   [[nodiscard]] Verdict supports(const Operation& operation) const override;
   [[nodiscard]] bool waits_for_receiver(const Transfer& transfer) const override {
     return is_write(transfer) ? transfer.bytes > kBuffered : waits_for_buffers(transfer);
   }
+  /// Decided before the message departs, since both ends must agree.
   [[nodiscard]] DeliveryFault delivery_fault(const Transfer& transfer) override;
   [[nodiscard]] std::span<const ResourceDescription> resources() const override { return kEngineResources; }
+  /// The host's part: copies the data to the card and starts the call.
   void issue(const Transfer& transfer, Passage& passage) override;
   void depart(const Transfer& transfer, Passage& passage, const Resources& sender) override;
   /// The receiver's call announces the address for the data.
@@ -37,11 +41,13 @@ class CcloBackend final : public Backend {
   /// The receiver's driver answers, or its call frees buffers for the rest of a long message.
   void confirm(const Transfer& transfer, Passage& passage) override;
   [[nodiscard]] Time copy_time(std::size_t bytes) const override;
+  /// Adds the packets of a write. Eager messages are counted when they depart.
   void count(const Transfer& transfer, const Passage& passage) override;
   [[nodiscard]] bool records() const override { return spans_ != nullptr || tap_ != nullptr; }
   void record_sender(const Transfer& transfer, const Passage& passage) override;
   [[nodiscard]] Time post_receive_cost() const override { return configuration_.host.queue; }
 
+  /// As the firmware combines. Arrival would decide it on hardware.
   [[nodiscard]] std::optional<ReductionOrder> order(const Operation& operation,
                                                     const TeamMembers& team) override;
   /// Runs a collective as a call of the engine.
@@ -49,9 +55,11 @@ class CcloBackend final : public Backend {
 
   [[nodiscard]] WireCounters wire() const override { return wire_; }
 
+  /// reason: the code of an Error.
   [[nodiscard]] std::string_view failure(std::uint8_t reason) const override;
 
  private:
+  /// Numbers of packets for faults: those of collectives have this bit.
   static constexpr std::uint64_t kCollectivePackets = std::uint64_t{1} << 63;
   static constexpr std::uint64_t kBuffered = 64 * 1024;  // sends up to this size never wait for their receive
 
@@ -62,12 +70,14 @@ class CcloBackend final : public Backend {
   };
   /// Per-rank state of the driver and the receives.
   struct RankEngine {
+    /// Sets the engine up, which may change the spec.
     RankEngine(const Configuration& configuration, Spec& spec, int rank, int ranks, Bus& its_bus)
         : driver(configuration, spec, rank, ranks), bus(its_bus) {}
 
     Driver driver;
     Bus& bus;  // of the rank's card
     Calendar receive_calls;
+    // A message that occupied RX buffers before its receive.
     struct Waiting {
       Time first;
       Time done;
@@ -75,11 +85,15 @@ class CcloBackend final : public Backend {
     };
     static constexpr std::size_t kMostWaiting = 1024;  // older ones have left the buffers
     std::deque<Waiting> waiting;
+    // Collectives that the rank has begun, to number their packets.
     std::uint64_t collectives = 0;
   };
+  /// Set up on first use.
   RankEngine& engine(int rank);
+  /// All ranks' drivers have the same costs and limits.
   [[nodiscard]] const Driver& driver() const { return first_->driver; }
 
+  /// True if a communicator of that many ranks fits the exchange memory.
   [[nodiscard]] bool fits(int ranks) const;
 
   /// Reasons of declines live as long as the backend.
@@ -88,8 +102,10 @@ class CcloBackend final : public Backend {
   /// Per rank five words, plus two per communicator ([accl] Communicators), in addition to the buffers.
   [[nodiscard]] const Remedy& larger_memory(int ranks) const;
 
+  /// Empty if the engine has the call with this type and function.
   [[nodiscard]] std::string_view objection_to_call(const Operation& operation) const;
 
+  /// kNop for operations that are declined.
   static Scenario scenario_of_kind(OperationKind kind);
 
   /// Returns the address of the world communicator or, if that does not fit, of one for the pair. Writing it
@@ -99,11 +115,14 @@ class CcloBackend final : public Backend {
   /// Makes the call in the IO space only; the plans provide its duration.
   void call(RankEngine& engine, Scenario scenario, const Transfer& transfer, int peer, std::uint32_t address);
 
+  /// epoch: when the call begins, for faults that depend on time.
   [[nodiscard]] PacketFaults packet_faults_of(const Transfer& transfer, Time epoch) const;
+  /// True if the data is written to the receiver's memory, by rendezvous.
   [[nodiscard]] bool is_write(const Transfer& transfer) const {
     return is_rendezvous(spec_, Scenario::kSend, transfer.bytes);
   }
 
+  /// Units are resources in this order.
   static constexpr std::size_t index_of(Unit unit) { return static_cast<std::size_t>(unit); }
 
   /// The driver copies the user's buffer to the card. Returns when it has arrived.
@@ -118,11 +137,13 @@ class CcloBackend final : public Backend {
     std::uint64_t in = 0;
     std::uint64_t out = 0;
   };
+  /// Nothing for ranks without data on that side.
   static Staged staged_of(const Operation& operation, const Team& team, const CollectiveBuffers& buffers);
 
   void depart_write(const Transfer& transfer, Passage& passage, const Resources& sender);
   /// Computes a write on faulty wires; its fate depends on when its call began.
   MessageRunner::Rendezvous with_faults(const Transfer& transfer, const Passage& passage);
+  /// Marks the message as lost, unless there is no error.
   static void fail(Passage& passage, Error error);
   /// Receives a message of a collective.
   void land(const Transfer& transfer, Passage& passage, const Resources& receiver);
@@ -149,7 +170,9 @@ class CcloBackend final : public Backend {
   Time wait_in_buffers(RankEngine& engine, const Transfer& transfer, Time first, Time done);
 
   // Repeat calls at their modelled times, to record spans and packets.
+  // Where spans and packets of one rank's call go.
   [[nodiscard]] Watch watch(const Transfer& transfer, int rank) const;
+  /// These do nothing without an observer.
   void observe_host(const Transfer& transfer, int rank, std::string_view what, Time begin, Time end) const;
   void observe_receive(const Transfer& transfer, const Plan& plan, Time first, Time begin);
   void observe_landing(const Transfer& transfer, const Passage& passage, Time begin);

@@ -35,8 +35,10 @@ CcloBackend::CcloBackend(const BackendContext& context)
 Verdict CcloBackend::supports(const Operation& operation) const {
   const Verdict verdict = Verdict::accept(operation, kRegularOperations);
   if (!driver().problem().empty())
+    // More memory only helps if the buffers are the problem.
     return verdict.unless(driver().problem(), driver().buffers_fit() ? nullptr : &larger_memory(ranks_));
   if (operation.bytes > kMostBytes) return verdict.unless("byte_count has 32 bits: 4294967295 at most");
+  // Messages make do with a communicator of two ranks.
   if (operation.kind == OperationKind::kSend) return verdict;
   if (!fits(operation.ranks))
     return verdict.unless(too_large(operation.ranks), &larger_memory(operation.ranks));
@@ -48,6 +50,7 @@ bool CcloBackend::fits(int ranks) const {
 }
 
 std::string_view CcloBackend::too_large(int ranks) const {
+  // Verdicts refer to the text, so it is stored.
   std::string& text = reasons_[ranks];
   if (text.empty())
     text = fmt::format("a communicator of {} ranks needs {} words, {} free", ranks,
@@ -58,6 +61,7 @@ std::string_view CcloBackend::too_large(int ranks) const {
 const Remedy& CcloBackend::larger_memory(int ranks) const {
   Remedy& remedy = remedies_[ranks];
   if (remedy.note.empty()) {
+    // Memories have sizes of powers of two.
     const std::uint64_t bytes = std::bit_ceil(4096 + 4 * (5 * static_cast<std::uint64_t>(ranks) + 64));
     remedy = {"exchange_memory", static_cast<double>(bytes),
               fmt::format("with an exchange memory of {} bytes", bytes)};
@@ -69,6 +73,7 @@ std::string_view CcloBackend::objection_to_call(const Operation& operation) cons
   const bool first = spec_.generation == Generation::kFirst;
   if (operation.kind == OperationKind::kAlltoall || operation.kind == OperationKind::kBarrier) {
     if (first) return "the first generation has no ALLTOALL and no BARRIER call";
+    // Rendezvous writes into the peer's memory.
     return spec_.transport == Transport::kRdma ? ""
                                                : "ALLTOALL and BARRIER need rendezvous, which only RDMA has";
   }
@@ -80,12 +85,14 @@ std::string_view CcloBackend::objection_to_call(const Operation& operation) cons
 }
 
 std::string_view CcloBackend::failure(std::uint8_t reason) const {
+  // Losses without a code of their own show as timeouts.
   const bool known = reason != 0 && reason < static_cast<std::uint8_t>(Error::kNumber);
   return to_string(known ? static_cast<Error>(reason) : Error::kReceiveTimeout);
 }
 
 namespace {
 
+// For all ranks, with the engines that share a card.
 Deployment deployment(const Settings& settings, const MachineLayout& machine, int ranks) {
   const Bandwidth link = configuration_of(settings).spec.link;
   // The shell connects one port to the network.

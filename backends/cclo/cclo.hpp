@@ -7,11 +7,13 @@
 
 namespace offramp {
 
+/// Lives until the process ends.
 const BackendDescription& cclo_backend();
 
 // Parts of its description.
 namespace cclo {
 std::span<const ExplainTopic> topics();
+/// Simulates the published measurements, which takes a while.
 ValidationRows validation();
 }  // namespace cclo
 

@@ -41,6 +41,7 @@ static Fold flat_fold(const TeamMembers& team, int top) {
 
 CcloBackend::Staged CcloBackend::staged_of(const Operation& operation, const Team& team,
                                            const CollectiveBuffers& buffers) {
+  // A bcast has one buffer, which the root sends and the others receive.
   if (operation.kind != OperationKind::kBcast) return {buffers.send.size(), buffers.receive.size()};
   const bool root = team.rank() == operation.root;
   return {root ? buffers.receive.size() : 0, root ? 0 : buffers.receive.size()};
@@ -81,7 +82,9 @@ void CcloBackend::copy_back(RankEngine& engine, Team& team, std::uint64_t bytes)
 }
 
 std::optional<ReductionOrder> CcloBackend::order(const Operation& operation, const TeamMembers& team) {
+  // The conditions are those of the firmware.
   const Tuning& tuning = configuration_.tuning;
+  // The rank at which results are combined.
   const int top = top_of(operation);
   const bool scatters = operation.kind == OperationKind::kReduceScatter;
   const auto ranks = static_cast<std::uint64_t>(team.size());
@@ -103,9 +106,11 @@ Task<Outcome> CcloBackend::collective(const Operation& operation, Team& team, Co
   RankEngine& own = engine(place);
   Driver& driver = own.driver;
   const Driver::Placed placed =
+      // Writes the communicator if the exchange memory lacks it.
       driver.place(static_cast<std::uint32_t>(operation.ranks), static_cast<std::uint32_t>(team.rank()), 0);
   const std::uint64_t element = operation.elements > 0 ? operation.bytes / operation.elements : 1;
   const std::uint64_t unit =
+      // The second generation counts elements, the first one bytes.
       spec_.generation == Generation::kSecond ? std::max<std::uint64_t>(1, element) : 1;
   const ArithmeticLane* lane = find_lane(spec_.generation, operation.element, operation.function);
   const std::uint32_t function =
@@ -116,18 +121,22 @@ Task<Outcome> CcloBackend::collective(const Operation& operation, Team& team, Co
   const Driver::Started started =
       driver.start(call_words(spec_.generation, scenario_of_kind(operation.kind), operation.bytes / unit,
                               static_cast<std::uint32_t>(operation.root), placed.address, function));
+  // Room for 2^34 packets per collective.
   const std::uint64_t first_packet = kCollectivePackets | (++own.collectives << 34);
   CallContext context{spec_,        driver.space(), team,           placed.address, faults_,
                       first_packet, spans_,         team.operation, tap_.get()};
   context.place = place;
+  // The driver copies before the call, and again after it.
   const Staged staged = staged_of(operation, team, buffers);
   const Time copied = stage_in(own, team.clock, spec_.pcie_time(staged.in));
   const Time begin = copied + placed.cost + started.cost;
   Processor processor(context, begin);
   if (copied > team.clock) processor.span("pcie", "copy to card", team.clock, copied);
   processor.span("host", "start call", copied, begin);
+  // The program's buffers, on which the firmware works in the simulation.
   const CallMemory memory{buffers.send, buffers.receive, element};
   (void)co_await run_call(processor, driver.space(), started.words, memory);
+  // Packets are counted even if the call fails.
   wire_ += processor.wire();
   const Driver::Finished finished = driver.finish();
   team.clock = processor.now() + finished.cost;

@@ -60,11 +60,13 @@ Driver::Driver(const Configuration& configuration, Spec& spec, int rank, int ran
   set_up_buffers();
   if (spec.generation == Generation::kSecond) set_up_gen2(configuration.tuning);
   const auto local = static_cast<std::uint32_t>(rank);
+  // Otherwise messages use communicators of pairs.
   if (words(static_cast<std::uint64_t>(ranks)) <= free_words())
     place(static_cast<std::uint32_t>(ranks), local, 0);
   const auto call = [&](auto function, std::uint32_t value) {
     configure(spec, static_cast<std::uint32_t>(function), value);
   };
+  // The register counts polls of the firmware's loop.
   const std::int64_t poll = std::max<std::int64_t>(1, spec.firmware.axi + spec.firmware.step);
   const auto timeout = static_cast<std::uint32_t>(spec.clock.cycles_in(spec.timeout) / poll);
   if (spec.generation == Generation::kFirst) {
@@ -80,6 +82,7 @@ Driver::Driver(const Configuration& configuration, Spec& spec, int rank, int ran
     call(Gen1Config::kOpenConnections, 0);
   } else {
     call(Gen2Config::kMaximumEager, static_cast<std::uint32_t>(spec.max_eager));
+    // The firmware demands more than the largest eager message.
     call(Gen2Config::kMaximumRendezvous,
          static_cast<std::uint32_t>(std::max<std::uint64_t>(32768, 2 * spec.max_eager)));
     call(Gen2Config::kEnginesOn, 0);
@@ -87,7 +90,9 @@ Driver::Driver(const Configuration& configuration, Spec& spec, int rank, int ran
 }
 
 Driver::~Driver() {
+  // An engine that was not set up has nothing to reset.
   if (!problem_.empty()) return;
+  // Values of configuration calls have no effect any more.
   Spec scratch;
   scratch.generation = layout_.generation;
   if (layout_.generation == Generation::kFirst) {
@@ -129,12 +134,14 @@ void Driver::set_up_gen2(const Tuning& tuning) {
       at += 4;
     }
   }
+  // From here on, the firmware trusts the tables.
   space_.write(layout_.behind_tables(kConfigured), 1);
 }
 
 /// Makes a configuration call and stores its value in `spec`.
 void Driver::configure(Spec& spec, std::uint32_t function, std::uint32_t value) {
   (void)start(call_words(layout_.generation, Scenario::kConfig, value, 0, 0, function));
+  // The engine's side of the call.
   const Error result = cclo::configure(spec, state_, function, value);
   if (is_reset(layout_.generation, function)) space_.reset(space_.peek(layout_.hardware_id));
   space_.complete(encode(layout_.generation, result));
@@ -174,6 +181,7 @@ std::uint32_t Driver::make_room(std::uint32_t bytes) {
 
 void Driver::write_communicator(const Entry& entry) {
   space_.write(entry.address, entry.ranks);
+  // In a pair, the own rank is 0.
   space_.write(entry.address + 4, entry.peer == 0 ? entry.local : 0);
   for (std::uint32_t i = 0; i < entry.ranks; ++i) {
     const std::uint32_t identity = entry.peer == 0 ? i : i == 0 ? entry.local : entry.peer - 1;
@@ -187,6 +195,7 @@ void Driver::write_rank(std::uint32_t address, std::uint32_t index, std::uint32_
     std::uint32_t value = 0;
     if (word.field == RankField::kIp) value = address_of_rank(identity);
     if (word.field == RankField::kPort)
+      // UDP distinguishes ranks by port only.
       value = transport_ == Transport::kUdp ? identity : kFirstPort + identity;
     if (word.field == RankField::kSession)
       value = transport_ == Transport::kUdp ? kNoSession : identity;  // sessions stay open
@@ -196,6 +205,7 @@ void Driver::write_rank(std::uint32_t address, std::uint32_t index, std::uint32_
 }
 
 Driver::Started Driver::start(const CallWords& words) {
+  // A collective that waits for its peers: the block accepts the next call meanwhile.
   if ((space_.read_control(kApCtrl) & kApIdle) == 0) space_.yield_call();
   space_.write_arguments(words);
   space_.write_control(kApCtrl, kApStart);
@@ -211,6 +221,7 @@ void Driver::message(Scenario scenario, const CallWords& words, const Spec& spec
     const RankField field =
         scenario == Scenario::kSend ? RankField::kOutboundSequence : RankField::kInboundSequence;
     const auto segments = static_cast<std::uint32_t>(spec.segments(bytes));
+    // As the firmware counts, so that later calls continue with the right number.
     communicator.set(index, field, communicator.get(index, field) + segments);
   }
   space_.complete(0);

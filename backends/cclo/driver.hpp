@@ -11,6 +11,7 @@
 
 namespace offramp::cclo {
 
+/// One per rank. Not thread-safe: calls of a rank come one after the other.
 class Driver {
  public:
   /// Sets the engine up in the steps of [accl] Expected flow: RX buffers, packetizers, communicators, ports,
@@ -64,26 +65,35 @@ class Driver {
     return region_begin() + static_cast<std::uint32_t>(4 * free_words()) +
            static_cast<std::uint32_t>(index * sizeof(ArithmeticConfig::words));
   }
+  /// The engine's registers and memory, for calls on it.
   [[nodiscard]] IoSpace& space() { return space_; }
   [[nodiscard]] const EngineState& state() const { return state_; }
 
  private:
+  /// A communicator in the exchange memory.
   struct Entry {
     std::uint32_t ranks;
     std::uint32_t local;
     std::uint32_t peer;
     std::uint32_t address;
     std::uint64_t used;  // time stamp of the last use
+    /// True for the communicator of these ranks.
     [[nodiscard]] bool is(std::uint32_t r, std::uint32_t l, std::uint32_t p) const {
       return ranks == r && local == l && peer == p;
     }
   };
 
+  /// These write the configuration before the first call.
   void set_up_buffers();
+  /// Writes the limits of algorithms and the arithmetic configurations.
   void set_up_gen2(const Tuning& tuning);
+  /// A failure goes to problem_.
   void configure(Spec& spec, std::uint32_t function, std::uint32_t value);
+  /// Returns the address of a gap, evicting communicators until there is one.
   std::uint32_t make_room(std::uint32_t bytes);
+  /// Writes all words of a communicator, with sequence numbers of 0.
   void write_communicator(const Entry& entry);
+  /// identity: the rank by which the network knows it.
   void write_rank(std::uint32_t address, std::uint32_t index, std::uint32_t identity);
   [[nodiscard]] std::uint32_t region_begin() const { return layout_.communicators_offset(buffers_); }
 
@@ -99,6 +109,7 @@ class Driver {
   std::string problem_;
 };
 
+/// The registers of a call. Others are 0.
 CallWords call_words(Generation generation, Scenario scenario, std::uint64_t count, std::uint32_t peer,
                      std::uint32_t communicator, std::uint32_t function = 0, std::uint32_t tag = kTagAny);
 

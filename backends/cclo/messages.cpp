@@ -12,6 +12,7 @@ void CcloBackend::issue(const Transfer& transfer, Passage& passage) {
   RankEngine& own = engine(transfer.source);
   Time called = passage.issued;
   const std::uint32_t communicator = communicator_with(own, transfer.source, transfer.destination, called);
+  // Messages of a rank to itself never enter the engine.
   const bool local = transfer.source == transfer.destination;
   const Time staged = local ? called : stage_in(own, called, plans_.rates(transfer.bytes).pcie);
   passage.host_free = passage.begin = staged + own.driver.start_cost();
@@ -21,6 +22,7 @@ void CcloBackend::issue(const Transfer& transfer, Passage& passage) {
   if (is_write(transfer)) {
     passage.protocol = Protocol::kRendezvous;
   } else if (transfer.synchronous || waits_for_receiver(transfer)) {
+    // The sender's call ends when the receiver has room, or has matched.
     passage.protocol = Protocol::kConfirmed;
   }
 }
@@ -28,6 +30,7 @@ void CcloBackend::issue(const Transfer& transfer, Passage& passage) {
 void CcloBackend::depart(const Transfer& transfer, Passage& passage, const Resources& sender) {
   if (is_write(transfer)) return depart_write(transfer, passage, sender);
   Plan own;
+  // Without faults, the plan is shared by all messages of the size.
   if (faults_.any())
     own =
         plans_.eager(transfer.bytes,
@@ -42,6 +45,7 @@ void CcloBackend::depart(const Transfer& transfer, Passage& passage, const Resou
   passage.leaves = begin + wait + plan.first - rates.first_on_link - spec_.latency;
   passage.left = begin + wait + plan.last - spec_.latency;
   const Time complete = handed_over(begin + plan.complete, passage.left);
+  // Calls of a rank follow one another.
   (void)sender.occupy(kSendCalls, begin, complete - begin);
   if (passage.protocol == Protocol::kDirect) passage.complete = complete + driver().finish_cost();
   fail(passage, plan.error);
@@ -88,6 +92,7 @@ void CcloBackend::transmit(const Transfer& transfer, Passage& passage, const Res
 }
 
 void CcloBackend::arrive(const Transfer& transfer, Passage& passage, const Resources& receiver) {
+  // Messages of collectives are accounted for otherwise.
   if ((transfer.detail & kOfCall) != 0) return land(transfer, passage, receiver);
   const Plans::Rates rates = plans_.rates(transfer.bytes);
   const Time port =
@@ -99,6 +104,7 @@ void CcloBackend::arrive(const Transfer& transfer, Passage& passage, const Resou
 
 Time CcloBackend::receive(const Transfer& transfer, const Passage& passage, Time at, Matched /*matched*/) {
   if (transfer.source == transfer.destination) return at;
+  // The receive waits for the timeout, as the firmware does.
   if (passage.failed)
     return later(at, later(passage.last, passage.posted) + spec_.timeout + driver().finish_cost());
   RankEngine& own = engine(transfer.destination);
@@ -116,6 +122,7 @@ Time CcloBackend::receive(const Transfer& transfer, const Passage& passage, Time
   // Delays by retransmissions and other traffic, and by waiting for buffers.
   const Time slower = later(passage.stored - first - (plan.last - plan.first), {});
   const Time shift = slower + back_pressure(transfer, first, passage.posted);
+  // An early or a late receiver: see plans.hpp.
   Time done = later(begin + plan.late, first + shift + plan.waiting);
   // The call processes segments as they arrive; slow ones leave time for other calls.
   const Time works = later(begin, done - plan.late - slower);
@@ -178,6 +185,7 @@ void CcloBackend::fail(Passage& passage, Error error) {
 }
 
 PacketFaults CcloBackend::packet_faults_of(const Transfer& transfer, Time epoch) const {
+  // Room for 2^34 packets per message.
   return {faults_, transfer.source, transfer.destination, std::uint64_t{transfer.number} << 34, epoch};
 }
 
@@ -208,6 +216,7 @@ Time CcloBackend::back_pressure(const Transfer& transfer, Time first, Time poste
   const Plan segment = plans_.eager(spec_.rx_buffer_bytes);
   const Plan& plan = plans_.eager(transfer.bytes);
   const Time begin = first - plan.first;
+  // When the first buffer is free again.
   const Time claimed = later(posted + driver().start_cost() + segment.late, first + segment.waiting);
   return later(claimed + spec_.latency - (begin + plan.overflow), {});
 }
@@ -242,6 +251,7 @@ Time CcloBackend::wait_in_buffers(RankEngine& engine, const Transfer& transfer, 
   const std::uint64_t displaced = (waits_for_buffers(transfer) ? wanted : segments) - got;
   if (displaced == 0) return {};
   const std::uint64_t bytes = transfer.bytes / segments * displaced;
+  // To host memory and back.
   return spec_.pcie_latency * 2 + spec_.pcie_time(bytes);
 }
 
@@ -274,6 +284,7 @@ void CcloBackend::observe_landing(const Transfer& transfer, const Passage& passa
   const PacketFaults packet_faults = packet_faults_of(transfer, {});
   const Watch seen = watch(transfer, transfer.destination);
   const Time first = passage.first + plans_.rates(transfer.bytes).first_on_link;
+  // The receiver's packets come first: its call announces the address.
   plans_.runner().watch_announcement(begin, packet_faults, seen);
   plans_.runner().watch_landing(transfer.bytes, first, passage.last, packet_faults, seen);
 }

@@ -44,6 +44,7 @@ void read_network(const Settings& settings, Spec& spec) {
     spec.engine = settings.gigabits(tcp ? "tcp_bandwidth" : "rdma_bandwidth");
     spec.latency += settings.nanoseconds("stack_latency");
   }
+  // Only TCP keeps data for retransmission in a buffer of its own.
   const bool buffers = spec.transport == Transport::kTcp;
   spec.transmit_buffer = buffers ? static_cast<std::uint32_t>(settings.integer("tcp_buffer")) : 0;
 }
@@ -64,6 +65,7 @@ Time call_cost_of(DriverKind driver) {
 void read_host_path(const Settings& settings, Configuration& c) {
   const DriverKind driver = driver_of(settings.choice("driver"));
   const bool in_host = settings.choice("data") == "host";
+  // XRT copies buffers; Coyote shares the process's address space.
   c.host.staged = in_host && driver != DriverKind::kCoyote;
   c.spec.host_memory = in_host && driver == DriverKind::kCoyote;
 }

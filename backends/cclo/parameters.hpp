@@ -10,6 +10,7 @@
 
 namespace offramp::cclo {
 
+/// In the order in which they are listed to users.
 const std::vector<Parameter>& parameters();
 
 /// The host's interface to the engine.
@@ -22,6 +23,7 @@ enum class DriverKind : std::uint8_t {
 /// The host's costs.
 struct HostCosts {
   Time read = Time::ns(900);  // of a register
+  /// Posted: the host does not wait for it.
   Time write = Time::ns(100);
   Time queue = Time::ns(30);  // to append a receive to the driver's queue
   Time call;                  // software overhead per call
@@ -37,6 +39,7 @@ struct Tuning {
   std::uint32_t gather_flat_bytes = 32768;
 };
 
+/// All values of the model. Immutable once derived.
 struct Configuration {
   Spec spec;
   Layout layout;
@@ -44,6 +47,7 @@ struct Configuration {
   Tuning tuning;
   std::uint32_t rx_buffers = 0;
 };
+/// Settings must have been checked against parameters().
 Configuration configuration_of(const Settings& settings);
 
 /// Describes the host's interface to the engine, as a text that follows the hardware's name.

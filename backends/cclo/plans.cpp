@@ -15,6 +15,7 @@ constexpr Time kLongAgo = Time::ms(1000000);
 void Plans::send_into(Plan& plan, const SendResult& sent) const {
   plan.complete = sent.complete;
   plan.first = sent.segments.front().first;
+  // Segments may arrive out of order after a retransmission.
   plan.last = {};
   for (const Stamp& segment : sent.segments) plan.last = later(plan.last, segment.last);
   plan.segments = sent.segments.size();
@@ -45,6 +46,7 @@ Plan Plans::compute(std::uint64_t bytes) {
   const Time call = plan.last + kLongAgo;
   plan.late = runner_.receive(bytes, call, sent.segments).complete - call;
   std::vector<Stamp> far = sent.segments;
+  // A copy of the message, much later than the receive.
   for (Stamp& segment : far) {
     segment.first += kLongAgo;
     segment.last += kLongAgo;

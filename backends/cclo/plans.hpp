@@ -12,6 +12,7 @@
 
 namespace offramp::cclo {
 
+/// The times of one message size, relative to the start of a call.
 struct Plan {
   Time complete;  // duration of the SEND call
   Time first;     // first packet at the receiver, after the start of the SEND call
@@ -28,8 +29,10 @@ struct Plan {
   WireCounters wire;
 };
 
+/// Belongs to one thread. Results are valid until the next call for another size.
 class Plans {
  public:
+  /// Keeps a copy of the specification.
   Plans(const Spec& spec, const Layout& layout) : spec_(spec), runner_(spec, layout) {}
 
   /// The plan of a message without faults.
@@ -38,6 +41,7 @@ class Plans {
   }
   /// The plan of one message with its own fate; late and waiting are those of a message without faults.
   Plan eager(std::uint64_t bytes, const PacketFaults& packet_faults);
+  /// The times of a write, with its announcement.
   const MessageRunner::Rendezvous& rendezvous(std::uint64_t bytes) {
     return rendezvous_.get(bytes, [&] { return runner_.rendezvous(bytes); });
   }
@@ -72,6 +76,7 @@ class Plans {
                    spec_.first_on_link(first_segment(bytes))};
     });
   }
+  /// For simulations that are not cached.
   MessageRunner& runner() { return runner_; }
 
  private:
@@ -79,8 +84,11 @@ class Plans {
   [[nodiscard]] std::uint64_t first_segment(std::uint64_t bytes) const {
     return is_rendezvous(spec_, Scenario::kSend, bytes) ? bytes : spec_.segment_bytes(bytes, 0);
   }
+  /// Simulates both ends once.
   Plan compute(std::uint64_t bytes);
+  /// Copies the results of a simulated send.
   void send_into(Plan& plan, const SendResult& sent) const;
+  /// Adds up the occupation of shared units over the segments.
   void occupy(Plan& plan, std::uint64_t bytes) const;
   [[nodiscard]] PacketCut cut(std::uint64_t bytes) const {
     return cut_message(spec_.generation, spec_.transport, spec_.max_packet, bytes);

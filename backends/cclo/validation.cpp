@@ -130,6 +130,7 @@ void add_network(const AddRow& add) {
   EngineUnits receiving;
   const Flow in{Time::us(1), Time::us(1)};
   const Crossing passage = Transmitter(spec, sending).send(in, 0);
+  // Until the datagram is in the other card's memory.
   const Time there = Receiver(spec, receiving).land(passage.first, passage.last, 0);
   add({"64 B over UDP and one switch, one way", "ns", 1380,
        (there - spec.cycles(spec.memory_cycles) - in.first).nanoseconds(), kFitted,
@@ -139,6 +140,7 @@ void add_network(const AddRow& add) {
                                                {576, 89.72},  {640, 90.65},  {768, 92.09},  {896, 93.14},
                                                {1024, 93.95}, {1216, 94.85}, {1408, 95.52}, {1472, 95.71}};
   for (const auto& [bytes, published] : kRates) {
+    // Framing alone limits the rate.
     const double model = bytes * 8 / (spec.link_time(static_cast<std::uint64_t>(bytes)).seconds() * 1e9);
     add({fmt::format("UDP datagrams of {} B", bytes), "Gb/s", published, model, kHeldOut, "published [vnx]"});
   }
@@ -147,6 +149,7 @@ void add_network(const AddRow& add) {
 /// Throughput of a message of 16 MiB between two engines, in steady state.
 double plateau(const Values& values) {
   const Configuration c = with(values);
+  // Long enough that the start does not matter.
   constexpr std::uint64_t kBytes = 16 << 20;
   Plans plans(c.spec, c.layout);
   const Time time = is_rendezvous(c.spec, Scenario::kSend, kBytes)
@@ -167,6 +170,7 @@ void add_plateaus(const AddRow& add) {
 }
 
 void add_shapes(const AddRow& add) {
+  // Without the host's costs, as in the plots.
   const Values device = {{"profile", {0, "gen2"}}, {"driver", {0, "mapped"}}, {"data", {0, "device"}}};
   const auto reduce = [&](int ranks, std::size_t bytes) {
     return collective(ranks, 0, OperationKind::kReduce, bytes, device);

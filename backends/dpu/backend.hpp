@@ -12,11 +12,14 @@
 
 namespace offramp::dpu {
 
+/// Holds the state of all ranks' services. Used by the thread of its world or rank.
 class DpuBackend final : public Backend {
  public:
+  /// The context's sinks must outlive the backend.
   explicit DpuBackend(const BackendContext& context);
 
   [[nodiscard]] Verdict supports(const Operation& operation) const override;
+  /// Longer messages stay in the sender's memory until the receiver's DPU reads them.
   [[nodiscard]] bool waits_for_receiver(const Transfer& transfer) const override {
     return static_cast<std::int64_t>(transfer.bytes) > driver_.eager_limit;
   }
@@ -26,6 +29,7 @@ class DpuBackend final : public Backend {
   [[nodiscard]] std::span<const ResourceDescription> resources() const override {
     return node_.descriptions();
   }
+  /// The host hands the message to its service process.
   void issue(const Transfer& transfer, Passage& passage) override;
   void depart(const Transfer& transfer, Passage& passage, const Resources& sender) override;
   void answer(const Transfer& transfer, Passage& passage, const Resources& receiver) override {
@@ -37,6 +41,7 @@ class DpuBackend final : public Backend {
   void arrive(const Transfer& transfer, Passage& passage, const Resources& receiver) override {
     path_.arrive(transfer, passage, receiver);
   }
+  /// The flag in host memory is set; the program sees it at its next poll.
   Time receive(const Transfer& transfer, const Passage& passage, Time at, Matched matched) override;
   /// By a core of the host.
   [[nodiscard]] Time copy_time(std::size_t bytes) const override {
@@ -45,8 +50,10 @@ class DpuBackend final : public Backend {
   void count(const Transfer& transfer, const Passage& passage) override;
   [[nodiscard]] bool records() const override { return spans_ != nullptr; }
   void record_sender(const Transfer& transfer, const Passage& passage) override;
+  /// A receive is a notification too.
   [[nodiscard]] Time post_receive_cost() const override { return path_.emit(); }
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override;
+  /// The communicator with this context was freed.
   void forget(std::uint64_t context) override;
   [[nodiscard]] WireCounters wire() const override;
   [[nodiscard]] std::string_view failure(std::uint8_t) const override {
@@ -59,6 +66,7 @@ class DpuBackend final : public Backend {
     Time connected;
     Time populated;
   };
+  /// Both are 0 unless the set-up is part of modelled time.
   Ready ready(int world_rank);
   /// Records the set-up for which an operation had to wait, as spans.
   void record_setup(const Ready& ready, Time issued, std::uint64_t operation, int rank);
@@ -69,6 +77,7 @@ class DpuBackend final : public Backend {
   [[nodiscard]] Repair repair_of_message(const Transfer& transfer, Time at);
   /// A message crosses PCIe to the service process, and the network or the DPU's loopback.
   void count_notification(std::int64_t payload, bool by_process);
+  /// Spans without a length are left out.
   void span(std::string_view unit, std::string_view what, Time begin, Time end, std::uint64_t operation,
             int rank);
 

@@ -9,6 +9,7 @@ namespace offramp::dpu {
 
 Task<Outcome> DpuBackend::collective(const Operation& operation, Team& team, CollectiveBuffers buffers) {
   const PlatformSpec& platform = driver_.platform;
+  // Bytes that the host may have to copy.
   const auto own = static_cast<std::int64_t>(
       has_blocks_of_different_sizes(operation.kind) ? buffers.send.size() : operation.bytes);
   const HostCost cost = host_cost(platform, operation.kind, own, team.size(), team.rank() == operation.root);
@@ -18,6 +19,7 @@ Task<Outcome> DpuBackend::collective(const Operation& operation, Team& team, Col
   const Time issued = later(called, start.populated);
   const Time posted = issued + cost.post;
   team.host_free = posted + cost.copy;
+  // A rank alone only copies.
   if (team.size() == 1) {
     team.clock = team.host_free;
     co_return Outcome::kOk;

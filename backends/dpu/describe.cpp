@@ -19,6 +19,7 @@ namespace {
 constexpr int kMostNodes = 1024;
 constexpr int kMostHosts = 10'000;
 
+// A host as the words describe it.
 struct Host {
   std::string name;
   std::vector<std::string> dpus;
@@ -42,6 +43,7 @@ struct Host {
   }
 };
 
+// Whole numbers from 0 to `most`.
 std::optional<int> number(std::string_view text, int most) {
   int value = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -50,6 +52,7 @@ std::optional<int> number(std::string_view text, int most) {
   return value;
 }
 
+// Numbers separated by commas. Returns false for other texts.
 bool numbers(std::string_view text, int most, std::vector<int>& values) {
   while (!text.empty()) {
     const std::size_t comma = std::min(text.find(','), text.size());
@@ -61,12 +64,14 @@ bool numbers(std::string_view text, int most, std::vector<int>& values) {
   return !values.empty();
 }
 
+// Adds one word to the list. Returns false if it is no part of a host.
 bool parse_hosts(std::string_view key, std::string_view value, std::vector<Host>& hosts) {
   if (value.empty()) return false;
   if (key == "host") {
     hosts.emplace_back().name = value;
     return true;
   }
+  // All other words describe the last host.
   if (hosts.empty()) return false;
   Host& host = hosts.back();
   if (key == "dpu") {
@@ -92,6 +97,7 @@ std::string comments(const PlatformSpec& spec, const Host& host) {
   int far_by_node = 0;
   const int nodes = host.numa_nodes();
   for (int rank = 0; rank < spec.ranks_per_node; ++rank) {
+    // More ranks than cores share them in turn.
     const int own = host.cores[static_cast<std::size_t>(rank) % host.cores.size()];
     const int its = host.dpu_nodes[dpu_of(rank)];
     text += fmt::format("# {}: local rank {} (NUMA node {}): {} (NUMA node {}), local id {}", host.name, rank,
@@ -102,6 +108,7 @@ std::string comments(const PlatformSpec& spec, const Host& host) {
     if (own != its && away && near) text += fmt::format(" (distance {} instead of {})", *away, *near);
     text += '\n';
     far += own != its ? 1 : 0;
+    // -map-by numa places ranks round-robin.
     far_by_node += rank % nodes != its ? 1 : 0;
   }
   return text + fmt::format("# {}: {} of {} ranks are far from their DPU; with mpirun --map-by numa {}\n",
@@ -136,6 +143,7 @@ Described describe_hosts(const PlatformSpec& spec, std::span<const std::string> 
   }
   int all = 0;
   for (const Host& host : hosts) all += static_cast<int>(host.dpus.size());
+  // Addresses must differ between all DPUs.
   const ConfigFile examples = describe_platform(all, spec.processes);
   ConfigFile file;
   std::string remarks;

@@ -15,6 +15,7 @@ namespace offramp::dpu {
 ///   distances=10,21,21,10       between NUMA nodes, row by row; optional
 /// or one word hosts=N for N generic hosts. Comments in the file list the DPU of each local rank, with its
 /// distance.
+/// A configuration file, or why there is none.
 struct Described {
   std::string text;
   std::string error;  // not empty: the reason of a failure

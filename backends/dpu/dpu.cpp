@@ -55,6 +55,7 @@ Verdict DpuBackend::supports(const Operation& operation) const {
 /// All ranks begin with the set-up at time 0; later operations need not wait.
 DpuBackend::Ready DpuBackend::ready(int world_rank) {
   if (driver_.platform.setup != Setup::kAll) return {};
+  // All ranks start at once, so one simulation is enough.
   if (!start_) start_ = start_service(driver_.platform);
   const auto rank = static_cast<std::size_t>(world_rank);
   return {start_->connected[rank], start_->populated[rank]};
@@ -66,6 +67,7 @@ void DpuBackend::record_setup(const Ready& ready, Time issued, std::uint64_t ope
        rank);
 }
 
+// Messages and collectives count separately.
 WireCounters DpuBackend::wire() const {
   WireCounters wire = wire_;
   wire += shared_.wire();

@@ -7,11 +7,13 @@
 
 namespace offramp {
 
+/// Lives until the process ends.
 const BackendDescription& dpu_backend();
 
 // Parts of its description.
 namespace dpu {
 std::span<const ExplainTopic> topics();
+/// Simulates the published measurements, which takes a while.
 ValidationRows validation();
 }  // namespace dpu
 

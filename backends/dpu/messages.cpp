@@ -14,8 +14,10 @@ void DpuBackend::issue(const Transfer& transfer, Passage& passage) {
 void DpuBackend::depart(const Transfer& transfer, Passage& passage, const Resources& sender) {
   const Time asked = passage.again;
   const bool rerouted = path_.depart(transfer, passage, sender);
+  // The stage is called again at that time, and counts then.
   if (passage.again != asked) return;
   const bool direct = passage.protocol == Protocol::kDirect;
+  // A long message sends a request first, without its data.
   count_notification(direct ? static_cast<std::int64_t>(transfer.bytes) : kRtsPayload,
                      path_.notifies_remotely(transfer) || !rerouted);
   if (rerouted) ++wire_.rerouted;
@@ -34,6 +36,7 @@ Time DpuBackend::receive(const Transfer& transfer, const Passage& passage, Time 
 /// Counts the READ and its ACK.
 void DpuBackend::count(const Transfer& transfer, const Passage& /*passage*/) {
   count_notification(static_cast<std::int64_t>(transfer.bytes), true);
+  // The acknowledgement frees the sender's buffer.
   count_notification(kAckPayload, true);
 }
 

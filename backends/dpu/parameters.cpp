@@ -173,6 +173,7 @@ void describe(ParameterRows& rows, DriverSpec& spec) {
 void use_memory_of(const Settings& host, const MachineLayout& machine, CardSpec& card) {
   Settings measured = Settings::defaults(host_backend().parameters);
   measured.set("processor", {0, "sc23"});
+  // The measured hosts.
   const host::NodeMemory there = host::node_memory_of(measured, machine);
   const host::NodeMemory here = host::node_memory_of(host, machine);
   const auto scale = [](Bandwidth& rate, Bandwidth now, Bandwidth then) {
@@ -199,10 +200,12 @@ DriverSpec driver_of(const Settings& settings, const FaultRates& faults, int ran
   ParameterRows rows(settings);
   describe(rows, spec);
   platform.ranks = ranks;
+  // With one rank per node, no copies occur within a node.
   if (host != nullptr && machine.ranks_per_node > 1) use_memory_of(*host, machine, platform.card);
   platform.ranks_per_node = machine.ranks_per_node;
   platform.dpus = machine.cards_per_node;
   platform.links = machine.links_per_card;
+  // A process that never starts has failed from the beginning.
   if (platform.failure.kind == Failure::kNever) platform.failure.at = {};
   spec.eager_limit =
       settings.integer("eager_limit") >= 0 ? settings.integer("eager_limit") : platform.card.eager_limit;
@@ -217,6 +220,7 @@ Deployment deployment(const Settings& settings, const MachineLayout& machine, in
 
 std::vector<WithoutEffect> without_effect(const Settings& settings) {
   std::vector<WithoutEffect> found;
+  // The set-up does not depend on the number of ranks.
   const Setup setup = driver_of(settings, {}, 1, {}).platform.setup;
   for (const char* name : {"connect", "tcp_latency"}) {
     if (setup != Setup::kAll) found.push_back({name, "has no effect before the clock begins; see setup"});

@@ -8,8 +8,10 @@
 
 namespace offramp::dpu {
 
+/// In the order in which they are listed to users.
 const std::vector<Parameter>& parameters();
 
+/// The platform, and the host's part.
 struct DriverSpec {
   PlatformSpec platform;
   Time emit = Time::ns(300);     // cost of a notification of a point-to-point message

@@ -19,6 +19,7 @@
 namespace offramp::dpu {
 namespace {
 
+// Settings of the backend, and how the job is placed.
 struct Job {
   Values values;
   int ranks_per_node = 1;
@@ -32,6 +33,7 @@ Time end_of(int ranks, const Job& job, const World::Program& program) {
   options.machine.ranks_per_node = job.ranks_per_node;
   World world(options, WorldBackend(dpu_backend(), settings_with(dpu_backend().parameters, job.values)));
   const std::string error = world.run(program);
+  // A run that does not finish shows as 0.
   return error.empty() ? world.end() : Time();
 }
 
@@ -68,6 +70,7 @@ Overlap overlap_of(int ranks, const Job& job, OperationKind kind, std::size_t by
   return seen;
 }
 
+// Published figures of one size.
 struct Row {
   std::size_t bytes;
   double blocking;  // us
@@ -87,6 +90,7 @@ constexpr Row kBlueField3[] = {
     {16384, 1138.4, 9.7, 1029},  {32768, 1535.9, 0, 1537},    {65536, 3008.8, 0, 2942},
     {131072, 6005.1, 1.6, 5764}, {262144, 12194, 2.8, 11574}, {524288, 24785, 3.2, 23508},
     {1048576, 51548, 1.1, 49960}};
+// Bytes. Up to here, the time hardly depends on the size.
 constexpr std::size_t kPlateauEnds = 16384;
 
 Job measured(const char* card) {
@@ -100,6 +104,7 @@ void add_allgather(const AddRow& add, const char* card, std::span<const Row> row
     const auto name = [&](const char* what) {
       return fmt::format("allgatherv, {}, {} B: {}", card, row.bytes, what);
     };
+    // Smaller blocks are limited by the cores, larger ones by copies between hosts.
     const bool plateau = row.bytes <= kPlateauEnds;
     const char* const held_out =
         "published [sc23-logs]; held out: `pair` and `import` of bf3, times the cores' ratio";
@@ -227,6 +232,7 @@ void add_initiation(const AddRow& add) {
 
 /// Time per message from one rank to another, whose receives are posted.
 double stream(std::size_t bytes) {
+  // The difference of two lengths excludes the start.
   constexpr int kMore = 200;
   const auto run = [bytes](int messages) {
     // The eager limit is unpublished: 16 KiB pass through the DPU's memory there.
@@ -279,6 +285,7 @@ void add_alltoall(const AddRow& add) {
          "92 to 99"});
   }
   Job shipped = job;
+  // The link is the last value.
   shipped.values.pop_back();
   for (const auto& [bytes, published] : rows) {
     if (bytes < (1 << 20)) continue;

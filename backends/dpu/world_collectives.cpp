@@ -21,6 +21,7 @@ namespace {
 // Encodes a step: its kind, and the subject in the plan.
 constexpr unsigned kKindBits = 5;
 static_assert(Machine::kMostKinds <= 1 << kKindBits);
+// The world passes one number per step.
 constexpr std::uint32_t number_of(int kind, int subject) {
   return static_cast<std::uint32_t>(subject) << kKindBits | static_cast<std::uint32_t>(kind);
 }
@@ -105,6 +106,7 @@ class WorldCollectives::Shared final : public Steps, public Offload::Observer {
   void join(RankPart& part, int rank, const CollectiveBuffers& buffers) {
     parts_[static_cast<std::size_t>(rank)] = &part;
     if (sources_advertise_sizes(request_.kind))
+      // Only the sources know these sizes; they travel with notifications.
       offload_->set_sizes(rank, own_sizes(request_.kind, buffers), receives_of(request_.kind, buffers));
   }
   void submit(int rank, Time posted) { offload_->submit(rank, posted); }
@@ -118,12 +120,14 @@ class WorldCollectives::Shared final : public Steps, public Offload::Observer {
   void step(Time at, std::uint32_t number) override {
     offload_->step(next(number), at);
     if (notified_count_ < parts_.size() || !idle()) return;
+    // Before the end, which destroys the machine.
     parent_.wire_ += offload_->machine().wire();
     parent_.running_.erase(name_);  // ends the life of this object
   }
 
   void done(int rank) override {
     ++notified_count_;
+    // The part ends with its coroutine.
     RankPart& part = *std::exchange(parts_[static_cast<std::size_t>(rank)], nullptr);
     const Machine& machine = offload_->machine();
     part.completion_.outcome = failed_ || machine.has_failed() ? Outcome::kFault : Outcome::kOk;
@@ -167,6 +171,7 @@ class WorldCollectives::Alone final : public WorldDevices::Work {
     part.completion_.done = member.done;
     part.completion_.host_work = member.host_work;
     part.ready_ = true;
+    // Before the resumption, which may end this operation.
     const bool is_last = ++finished_ == parts_.size();
     if (part.waiter_ != nullptr) std::exchange(part.waiter_, nullptr).resume();
     if (is_last) parent_.alone_.erase(name_);  // ends the life of this object
@@ -174,6 +179,7 @@ class WorldCollectives::Alone final : public WorldDevices::Work {
 
  private:
   void run() {
+    // In rank order, whatever the order of arrival.
     for (const std::vector<std::int64_t>& own : sizes_)
       request_.sizes.insert(request_.sizes.end(), own.begin(), own.end());
     result_ = run_collective(parent_.spec_, request_);
@@ -231,6 +237,7 @@ class WorldCollectives::Filling final : public Steps, public Population::Observe
   }
 
  private:
+  // The progress of one rank.
   struct Rank {
     bool begun = false;
     Time populated;  // 0: not yet
@@ -270,7 +277,9 @@ void WorldCollectives::join(RankPart& part, const Operation& operation, const Te
                             WorldDevices& devices, const CollectiveBuffers& buffers, Time posted,
                             bool fills_a_cache) {
   const std::uint64_t context = team.context();
+  // Ranks number their collectives alike, so equal numbers belong together.
   const std::uint32_t number = begun_[{context, team.rank()}]++;
+  // Identifies the collective on all of its ranks.
   const Name name{context, number};
   if (spec_.failure.kind != Failure::kNone)
     return work_on(alone_, name, operation, team, devices, buffers).join(part, team.rank(), buffers, posted);
@@ -287,6 +296,7 @@ void WorldCollectives::join(RankPart& part, const Operation& operation, const Te
 void WorldCollectives::forget(std::uint64_t context) {
   begun_.erase(begun_.lower_bound({context, 0}), begun_.lower_bound({context + 1, 0}));
   const auto filling = filling_.find(context);
+  // A cache that is still being filled stays until its end.
   if (filling != filling_.end() && filling->second == nullptr) filling_.erase(filling);
 }
 

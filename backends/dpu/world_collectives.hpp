@@ -23,6 +23,7 @@ struct Completion {
   Time host_work;
 };
 
+/// Owns all operations in progress. Destroy it only when the world runs no more steps.
 class WorldCollectives {
  public:
   /// spec must outlive the object.
@@ -37,7 +38,9 @@ class WorldCollectives {
     RankPart() = default;
     RankPart(const RankPart&) = delete;
     RankPart& operator=(const RankPart&) = delete;
+    // Some operations end before they are awaited.
     [[nodiscard]] bool await_ready() const { return ready_; }
+    /// The part stays in the coroutine's frame until it is resumed.
     void await_suspend(std::coroutine_handle<> waiter) { waiter_ = waiter; }
     [[nodiscard]] Completion await_resume() const { return completion_; }
 
@@ -55,6 +58,7 @@ class WorldCollectives {
   /// The communicator was freed.
   void forget(std::uint64_t context);
 
+  /// Counts operations that have ended.
   [[nodiscard]] const WireCounters& wire() const { return wire_; }
 
  private:
@@ -74,7 +78,9 @@ class WorldCollectives {
   std::map<Name, std::unique_ptr<Shared>> running_;
   std::map<Name, std::unique_ptr<Alone>> alone_;               // with a failing service process
   std::map<std::uint64_t, std::unique_ptr<Filling>> filling_;  // by communicator; nullptr: populated
+  /// Notifications in flight, which all operations share.
   Notifications notifications_;
+  /// Operations so far, which orders the work of equal times.
   std::uint64_t sequence_ = 0;
   WireCounters wire_;
 };

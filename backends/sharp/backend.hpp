@@ -17,7 +17,9 @@
 namespace offramp::sharp {
 
 /// A communicator on its nodes. Members are the nodes, in the order of their lowest ranks.
+/// Immutable, and shared by the operations of its communicator.
 struct Plan {
+  /// A rank's node among the members, and its place there.
   struct MemberPosition {
     int member = 0;
     int local = 0;  // index among the ranks of the member
@@ -36,6 +38,7 @@ class Offloads final : public EventSink, public WorldDevices::Work {
   Offloads(const Offloads&) = delete;
   Offloads& operator=(const Offloads&) = delete;
 
+  /// When the tree began to work for the member, and when its result was there.
   struct Completion {
     Time granted;
     Time done;
@@ -46,8 +49,11 @@ class Offloads final : public EventSink, public WorldDevices::Work {
     RankPart() = default;
     RankPart(const RankPart&) = delete;
     RankPart& operator=(const RankPart&) = delete;
+    // Some operations end before they are awaited.
     [[nodiscard]] bool await_ready() const { return ready_; }
+    // The part stays in the coroutine's frame until it is resumed.
     void await_suspend(std::coroutine_handle<> waiter) { waiter_ = waiter; }
+    /// Valid once the switches are done.
     [[nodiscard]] Completion await_resume() const { return completion_; }
 
    private:
@@ -59,20 +65,25 @@ class Offloads final : public EventSink, public WorldDevices::Work {
   /// Adds a member's part. Parts of one operation are matched by context and number.
   void join(RankPart& part, const Plan& plan, const Request& request, std::uint64_t context, int member,
             Time posted, WorldDevices& devices);
+  /// The communicator was freed: forgets how many operations it had.
   void forget(std::uint64_t context);
 
+  /// The machine's requests to the world.
   void schedule(Time at, std::uint32_t number) override { devices_->schedule(at, *this, number); }
   void cross(std::size_t link, std::size_t bytes, Time first, Time last, std::uint32_t number) override {
     devices_->cross(link, bytes, first, last, *this, number);
   }
   [[nodiscard]] Resources ports(int world_rank) override { return devices_->resources(world_rank); }
+  /// The world's answers, in the order of modelled time.
   void step(Time at, std::uint32_t number) override { machine_.step(at, number); }
   void crossed(std::uint32_t number, Time first, Time last) override {
     machine_.crossed(number, first, last);
   }
+  /// Packets of all operations so far.
   [[nodiscard]] const WireCounters& wire() const { return machine_.wire(); }
 
  private:
+  /// An operation that some members have joined.
   class Running;
   using Name = std::pair<std::uint64_t, std::uint32_t>;  // communicator, number of the operation on it
 
@@ -82,23 +93,32 @@ class Offloads final : public EventSink, public WorldDevices::Work {
   std::map<std::pair<std::uint64_t, int>, std::uint32_t> begun_;  // by communicator and member
 };
 
+/// Used by the thread of its world or rank. The context's sinks must outlive it.
 class SharpBackend final : public Backend {
  public:
+  /// The network must be known: the context's machine describes its switches.
   explicit SharpBackend(const BackendContext& context);
 
+  /// Declines all messages: the host's adapter carries them.
   [[nodiscard]] Verdict supports(const Operation& operation) const override;
   [[nodiscard]] bool waits_for_receiver(const Transfer&) const override { return false; }
+  /// Ports of an adapter in both directions, and a node's memory.
   [[nodiscard]] std::span<const ResourceDescription> resources() const override { return resources_; }
+  /// The sender copies into shared memory, so its buffer is free at once.
   void issue(const Transfer& transfer, Passage& passage) override;
   void depart(const Transfer& transfer, Passage& passage, const Resources& sender) override;
+  /// The stages of messages within a node, before and after the switches.
   void grant(const Transfer& transfer, Passage& passage) override;
   void transmit(const Transfer& transfer, Passage& passage, const Resources& sender) override;
   void arrive(const Transfer& transfer, Passage& passage, const Resources& receiver) override;
+  /// The receiver copies out of shared memory.
   Time receive(const Transfer& transfer, const Passage& passage, Time at, Matched matched) override;
   [[nodiscard]] Time copy_time(std::size_t bytes) const override {
     return node_.copy.bytes(static_cast<std::int64_t>(bytes));
   }
+  /// Included in the overhead of a message.
   [[nodiscard]] Time post_receive_cost() const override { return {}; }
+  /// As the switches combine: see collectives.cpp.
   [[nodiscard]] std::optional<ReductionOrder> order(const Operation& operation,
                                                     const TeamMembers& team) override;
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers buffers) override;
@@ -106,13 +126,19 @@ class SharpBackend final : public Backend {
   [[nodiscard]] WireCounters wire() const override { return offloads_.wire(); }
 
  private:
+  /// Continues the indices of the adapter's ports.
   enum Index : std::size_t { kMemory = kPortIn + 1, kResources };
 
+  /// Declines sizes between low-latency operations and streams.
   [[nodiscard]] Verdict size_verdict(const Operation& operation) const;
+  /// True if the operation is streamed rather than sent in packets.
   [[nodiscard]] bool streams(const Operation& operation) const;
+  /// Latency from memory to memory.
   [[nodiscard]] Time path_time(const Transfer& transfer) const;
 
+  /// Made at the first use of a communicator, and kept until forget().
   std::shared_ptr<const Plan> plan_of(const TeamMembers& team);
+  /// Charges the processor of a rank.
   void spend(Team& team, std::string_view what, Time time);
 
   Driver driver_;

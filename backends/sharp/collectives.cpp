@@ -73,14 +73,17 @@ std::shared_ptr<const Plan> SharpBackend::plan_of(const TeamMembers& team) {
     std::vector<int>& own = plan->ranks[place(member->second)];
     plan->places.push_back({member->second, static_cast<int>(own.size())});
     own.push_back(rank);
+    // Communicators that share ranks belong to one job, named after its lowest rank.
     const auto known = job_of_.find(world_rank);
     job = std::min(job, known != job_of_.end() ? known->second : world_rank);
   }
   group.before.push_back(0);
   for (const std::vector<int>& ranks : plan->ranks)
+    // Ranks of the members before each one.
     group.before.push_back(group.before.back() + static_cast<int>(ranks.size()));
   group.tree = fabric_.tree_of(nodes, driver_.spec.trees);
   for (int rank = 0; rank < team.size(); ++rank) job_of_[team.world_rank(rank)] = job;
+  // Further communicators of a job take turns on the tree.
   group.is_reserved = ++groups_of_[job] <= driver_.spec.reserved_groups;
   kept = std::move(plan);
   return kept;
@@ -90,6 +93,7 @@ void SharpBackend::forget(std::uint64_t context) {
   offloads_.forget(context);
   const auto found = plans_.find(context);
   if (found == plans_.end()) return;
+  // The job may have another communicator in flight.
   --groups_of_[job_of_[found->second->group->leaders.front()]];
   plans_.erase(found);
 }
@@ -108,8 +112,10 @@ std::optional<ReductionOrder> SharpBackend::order(const Operation& /*operation*/
   }
   const Tree& tree = plan.group->tree;
   const auto lowest = [&](int member) { return plan.ranks[place(member)].front(); };
+  // From the member's switch towards the root.
   for (int at = tree.of_member[place(own.member)]; at >= 0; at = tree.switches[place(at)].parent) {
     const Tree::Switch& here = tree.switches[place(at)];
+    // Another node combines in the place of this switch.
     if (here.first != own.member) {
       fold.parent = lowest(here.first);
       return fold;
@@ -135,6 +141,7 @@ class Offloads::Running final : public Observer {
     RankPart& part = *parts_[place(member)];
     part.completion_ = {granted, at};
     part.ready_ = true;
+    // Copied first: the part ends with its coroutine.
     const std::coroutine_handle<> waiter = part.waiter_;
     if (--left_ == 0) parent_.running_.erase(name_);  // ends the life of this object
     if (waiter != nullptr) waiter.resume();
@@ -152,11 +159,13 @@ Offloads::~Offloads() = default;
 
 void Offloads::join(RankPart& part, const Plan& plan, const Request& request, std::uint64_t context,
                     int member, Time posted, WorldDevices& devices) {
+  // All operations are of one world.
   devices_ = &devices;
   const Name name{context, begun_[{context, member}]++};
   std::unique_ptr<Running>& running = running_[name];
   if (running == nullptr) {
     running = std::make_unique<Running>(*this, name, plan.ranks.size());
+    // The first member to join begins the operation.
     running->number = machine_.begin(plan.group, request, *running);
   }
   running->join(part, member);
@@ -186,6 +195,7 @@ Task<Outcome> SharpBackend::collective(const Operation& asked, Team& team, Colle
   int top = 0;
   if (has_root(operation.kind) && plan->places[place(operation.root)].member == own.member)
     top = plan->places[place(operation.root)].local;
+  // The tree of the node begins at the rank that uses the switches.
   const NodeTree node((own.local - top + size) % size, size, driver_.node_radix);
   const auto rank_of = [&](int local) { return ranks[place((local + top) % size)]; };
   const bool adds = reduces(operation.kind);
@@ -210,6 +220,7 @@ Task<Outcome> SharpBackend::collective(const Operation& asked, Team& team, Colle
     }
   }
 
+  // Within a single node, the switches are not needed.
   if (node.parent < 0 && plan->ranks.size() > 1) {
     Request request;
     request.bytes = whole;
@@ -245,6 +256,7 @@ Task<Outcome> SharpBackend::collective(const Operation& asked, Team& team, Colle
       note(outcome, co_await team.receive(rank_of(node.parent), bytes));
     }
     std::vector<Team::Pending> sends;
+    // The largest subtree comes first.
     for (std::size_t i = node.children.size(); i-- > 0;) {
       const NodeTree::Child& child = node.children[i];
       const std::size_t bytes = scatters ? operation.bytes * place(child.ranks) : whole;

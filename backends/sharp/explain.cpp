@@ -47,6 +47,7 @@ Explanation explain_tree(const ExplainRequest& request) {
       fmt::format("{} below {} of the network, {} deep\n", counted_nodes,
                   tree.switches.size() == 1 ? "1 switch" : fmt::format("{} switches", tree.switches.size()),
                   counted(tree.levels(), "level"));
+  // Switches to print.
   constexpr std::size_t kMost = 32;
   for (std::size_t i = 0; i < std::min(tree.switches.size(), kMost); ++i) {
     const Tree::Switch& one = tree.switches[i];

@@ -7,6 +7,7 @@
 
 namespace offramp::sharp {
 
+/// Live until the process ends.
 std::span<const ExplainTopic> topics();
 
 }  // namespace offramp::sharp

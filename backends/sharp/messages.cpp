@@ -33,6 +33,7 @@ void SharpBackend::grant(const Transfer& transfer, Passage& passage) {
 void SharpBackend::transmit(const Transfer& transfer, Passage& passage, const Resources& sender) {
   passage.latency = path_time(transfer);
   passage.leaves = passage.left = passage.answered;
+  // Between nodes, data crosses the adapter's port.
   if (!machine_.on_one_node(transfer.source, transfer.destination)) {
     const Arbiter::Grant port = sender.carry(kPortOut, passage.answered, transfer.bytes);
     passage.leaves = port.begin;

@@ -41,6 +41,7 @@ constexpr std::array kPresets = {
     Preset{"slingshot", Generation::kSlingshot, Bandwidth::gigabits_per_second(200), Time::ns(1500), Time(),
            32, 17, 8, 32, Bandwidth::gigabits_per_second(200), Time::ns(200), 0, Time::ms(32)}};
 
+// The choices are those of the table, so one is found.
 const Preset& preset_of(const Settings& settings) {
   const std::string& name = settings.choice("preset");
   return *std::find_if(kPresets.begin(), kPresets.end(), [&](const Preset& p) { return p.name == name; });
@@ -60,6 +61,7 @@ Driver driver_of(const Preset& preset) {
   spec.outstanding = preset.outstanding;
   spec.engine = preset.engine;
   spec.engine_latency = preset.engine_latency;
+  // Slingshot's switches wait for the members' contributions up to a timeout.
   spec.arms = preset.generation == Generation::kSlingshot;
   spec.time_out = preset.time_out;
   return driver;
@@ -147,14 +149,17 @@ const std::vector<Parameter>& parameters() {
 
 Driver driver_of(const Settings& settings) {
   Driver driver = driver_of(preset_of(settings));
+  // Before the rows, which may set a limit for streams.
   const bool has_streams = driver.stream_from > 0;
   ParameterRows rows(settings);
   describe(rows, driver);
   Spec& spec = driver.spec;
   const double stream = static_cast<double>(spec.link.count()) * settings.real("stream_share");
+  // A rate of 0 would never end.
   spec.stream = Bandwidth::bits_per_second(std::max<std::int64_t>(static_cast<std::int64_t>(stream), 1));
   const double share =
       static_cast<double>(settings.integer("transactions")) * settings.real("job_share") / 100;
+  // Within an int.
   spec.reserved_groups = static_cast<int>(std::min(share / spec.outstanding, 1e9));
   if (driver.low_latency_limit == 0)
     driver.low_latency_limit = static_cast<std::size_t>(spec.outstanding) * spec.payload;
@@ -171,6 +176,7 @@ NodeCosts node_costs_of(const BackendContext& context) {
 }
 
 std::optional<double> in_force(const Settings& settings, std::string_view parameter) {
+  // The rows then only report the values.
   Driver driver = driver_of(settings);
   ParameterRows rows;
   describe(rows, driver);

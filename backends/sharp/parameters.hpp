@@ -11,11 +11,13 @@
 
 namespace offramp::sharp {
 
+/// In the order in which they are listed to users.
 const std::vector<Parameter>& parameters();
 
 /// The generation of the switches determines the supported elements and functions.
 enum class Generation : std::uint8_t { kSwitchIb2, kQuantum, kSlingshot };
 
+/// All values of the model, from the parameters.
 struct Driver {
   Generation generation = Generation::kQuantum;
   Spec spec;
@@ -26,6 +28,7 @@ struct Driver {
   int least_ranks = 2;
   int node_radix = 4;  // of the tree of a node's ranks over shared memory
 };
+/// Settings must have been checked against parameters().
 Driver driver_of(const Settings& settings);
 
 /// The costs of combining over a node's memory: those of the host backend.
@@ -41,6 +44,7 @@ NodeCosts node_costs_of(const BackendContext& context);
 
 /// As in BackendDescription.
 std::optional<double> in_force(const Settings& settings, std::string_view parameter);
+/// As the fields of BackendDescription of these names.
 Deployment deployment(const Settings& settings, const MachineLayout& machine, int ranks);
 std::vector<WithoutEffect> without_effect(const Settings& settings);
 

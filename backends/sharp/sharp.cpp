@@ -74,6 +74,7 @@ SharpBackend::SharpBackend(const BackendContext& context)
     : driver_(driver_of(context.settings)),
       node_(node_costs_of(context)),
       machine_(context.machine),
+      // The order is that of Index.
       resources_{{{"sharp.link", Scope::kLink, Occupation::kForAWhile, driver_.spec.link.count()},
                   {"sharp.link in", Scope::kLink, Occupation::kForAWhile, driver_.spec.link.count()},
                   {"sharp.memory", Scope::kNode, Occupation::kForAWhile, node_.memory.count()}}},
@@ -103,6 +104,7 @@ Verdict SharpBackend::size_verdict(const Operation& operation) const {
   const Verdict yes = Verdict::accept(operation, kReductions | kOfBlocks);
   const auto ranks = static_cast<std::size_t>(operation.ranks);
   const bool has_blocks = kOfBlocks.contains(operation.kind);
+  // Compared by division, which cannot overflow.
   if (has_blocks && operation.bytes > kLongestStream / ranks)
     return Verdict::decline("a stream is limited to less than 1 GiB");
   const std::size_t bytes = has_blocks ? operation.bytes * ranks : operation.bytes;

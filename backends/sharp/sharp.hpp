@@ -6,6 +6,7 @@
 
 namespace offramp {
 
+/// Lives until the process ends.
 const BackendDescription& sharp_backend();
 
 }  // namespace offramp

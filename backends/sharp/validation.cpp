@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::size_t kKi = 1024;
 
+// A measured machine and the settings that describe it.
 struct Job {
   int nodes;
   int ranks_per_node;
@@ -63,6 +64,7 @@ double mean_time(const Job& job, OperationKind kind, std::size_t bytes) {
   NetworkOptions network;
   network.topology = job.topology;
   auto made = make_network(network, options.ranks, options.machine);
+  // A topology that is too small shows as no value.
   if (!made) return std::nan("");
   options.network = std::move(*made);
   options.machine.switches = switches_of(network, options.ranks, options.machine);
@@ -83,6 +85,7 @@ double mean_time(const Job& job, OperationKind kind, std::size_t bytes) {
       mean_of_calls(world, members, operation, [&](int rank) { return sizes_of(operation, rank); }));
 }
 
+// One published size, in us.
 struct Point {
   std::size_t bytes;
   double published;
@@ -94,6 +97,7 @@ void add_points(ValidationRows& rows, std::string_view what, const Job& job, Ope
                 std::span<const Point> points, std::string_view source) {
   for (const Point& point : points) {
     const double ours = mean_time(job, kind, point.bytes);
+    // Within 10 %, a row needs no explanation.
     const bool is_met = point.fitted || std::abs(ours / point.published - 1) < 0.1;
     rows.push_back({fmt::format("{} of {}", what, size_text(point.bytes)), "us", point.published, ours,
                     point.fitted,

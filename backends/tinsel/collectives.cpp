@@ -45,6 +45,7 @@ host::LocalCosts costs_of(const Device& device) {
   const Configuration& configuration = device.configuration();
   constexpr std::int64_t kSample = 1 << 20;
   const Time copy = configuration.copy(kSample);
+  // At least 1 bit per second, for processors without a cost.
   const Bandwidth rate = Bandwidth::bits_per_second(std::max<std::int64_t>(
       1, static_cast<std::int64_t>(static_cast<double>(kSample) * 8 / copy.seconds())));
   return {rate, rate, device.spans(), "tinsel.threads"};
@@ -54,6 +55,7 @@ Task<Outcome> send_multicast(Hardware hardware, Team& team, std::size_t bytes, i
   Device& device = hardware.device;
   Communicator& communicator = device.communicator(team);
   Time setup;
+  // Shared: the communicator may be freed while copies are on their way.
   const std::shared_ptr<RootPlan> plan = device.plan(communicator, root, setup);
   if (plan->ranks.empty()) co_return Outcome::kOk;
   device.span(team.world_rank(team.rank()), "tinsel.threads", "set up tables", team.clock, team.clock + setup,
@@ -77,6 +79,7 @@ Task<Outcome> bcast(Hardware hardware, Team& team, std::size_t bytes, int root) 
 /// Bytes of a reduction's segment: whole elements.
 std::size_t segment_bytes(const Configuration& configuration, const Operation& operation, std::size_t total) {
   const std::size_t elements = operation.elements;
+  // Vectors without whole elements are not cut.
   if (elements == 0 || total == 0 || total % elements != 0) return total;
   const std::size_t element = total / elements;
   return std::max<std::size_t>(1, configuration.segment / element) * element;
@@ -130,6 +133,7 @@ Task<Outcome> gather(Device& device, Team& team, CollectiveBuffers buffers, int 
   const std::size_t block = buffers.send.size();
   if (team.rank() != root) co_return co_await team.send(root, block);
   Outcome outcome = Outcome::kOk;
+  // All receives are posted first: blocks may arrive in any order.
   std::vector<Team::Pending> receives;
   receives.reserve(static_cast<std::size_t>(team.size()));
   for (int r = 0; r < team.size(); ++r) {
@@ -173,6 +177,7 @@ Task<Outcome> allgather(Hardware hardware, Team& team, CollectiveBuffers buffers
 }
 
 Task<Outcome> reduce_scatter(Device& device, Operation operation, Team& team, CollectiveBuffers buffers) {
+  // The vector stays at rank 0.
   CollectiveBuffers whole{buffers.send, {}};
   Outcome outcome = co_await reduce(device, operation, team, whole, 0);
   note(outcome, co_await scatter(device, team, buffers.block, 0, buffers.block == 0));
@@ -212,6 +217,7 @@ Task<Outcome> detect_idle_state(Device& device, Team& team, const Position& posi
     const Team::Arrival arrival = co_await team.receive_token(child, {});
     note(outcome, arrival.outcome);
     latest = later(latest, arrival.stamp.first);
+    // Sums over the subtree. A message between two of its ranks cancels out.
     in_flight += static_cast<std::int64_t>(arrival.stamp.detail & ~Stamp::kFailed) - kBias;
   }
   if (position.parent >= 0) {
@@ -241,6 +247,7 @@ Task<Outcome> barrier(Hardware hardware, Team& team, std::int64_t in_flight) {
   if (team.size() == 1) co_return Outcome::kOk;
   Communicator& communicator = device.communicator(team);
   const Position& position = device.position(communicator, team.rank(), 0, true);
+  // The hardware counts all threads, so all must take part.
   const bool whole_world = team.size() == configuration.ranks;
   Outcome outcome = Outcome::kOk;
   if (configuration.detects_idle(team.size()) && whole_world && !device.has_faults()) {

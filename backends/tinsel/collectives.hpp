@@ -9,6 +9,7 @@
 namespace offramp::tinsel {
 
 /// The hardware used by the ranks' drivers.
+/// Both must outlive the operations.
 struct Hardware {
   Device& device;
   Multicasts& multicasts;

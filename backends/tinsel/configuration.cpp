@@ -46,6 +46,7 @@ Configuration::Configuration(const Settings& settings, int world_ranks)
     : ranks(world_ranks), layout(layout_named(settings.choice("placement"), world_ranks)) {
   const std::string& shape = settings.choice("mesh");
   const auto smallest = smallest_mesh(ranks, layout);
+  // If nothing fits, the largest machine shows by how much.
   machine.mesh = smallest.value_or(Mesh{kMaximumColumns, kMaximumRows});
   if (shape != "auto") machine.mesh = {shape[0] - '0', shape[2] - '0'};
   const int room = machine.mesh.boards() * layout.per_board;
@@ -66,6 +67,7 @@ Configuration::Configuration(const Settings& settings, int world_ranks)
 Time Configuration::work(std::uint64_t instructions) const {
   const auto team = static_cast<std::uint64_t>(std::min(workers(), kMostWorkers));
   const std::uint64_t cycles =
+      // Rounded up: the slowest thread decides.
       (instructions * static_cast<std::uint64_t>(software.pipeline) + team - 1) / team;
   return machine.cycles(static_cast<std::int64_t>(cycles));
 }
@@ -75,6 +77,7 @@ Time Configuration::copy(std::uint64_t bytes) const {
 }
 
 Time Configuration::combine(const Operation& operation, std::uint64_t bytes) const {
+  // A barrier combines no data.
   if (operation.bytes == 0) return {};
   const std::uint64_t size =
       std::max<std::uint64_t>(1, operation.bytes / std::max<std::size_t>(1, operation.elements));

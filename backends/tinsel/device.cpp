@@ -21,6 +21,7 @@ std::uint64_t path_class(const Mesh& mesh, const ThreadLocation& a, const Thread
   const int b_row = b.mailbox / kMailboxColumns;
   if (a.board != b.board) {
     const auto boards = static_cast<std::uint64_t>(mesh.distance(a.board, b.board));
+    // The column does not matter: messages leave a board by its edge.
     const std::uint64_t rows = boards * kMailboxColumns + static_cast<std::uint64_t>(a_row);
     return (rows * kMailboxColumns + static_cast<std::uint64_t>(b_row)) * 2 + 1;
   }
@@ -41,6 +42,7 @@ void locate_in(const std::vector<int>& list, int fan_in, std::size_t index, Posi
     const auto bound = [&](std::size_t part) { return begin + rest * part / parts; };
     if (index == low) {
       for (std::size_t p = 0; p < parts; ++p) {
+        // Parts may be empty.
         if (bound(p) < bound(p + 1)) position.children.push_back(list[bound(p)]);
       }
       return;
@@ -66,6 +68,7 @@ TreeShape shape_of(const Configuration& configuration, const std::vector<ThreadL
   for (auto& [board, list] : boards) {
     if (any_order) {
       std::sort(list.begin(), list.end(), [&](int a, int b) {
+        // The root comes first on its board.
         if ((a == root) != (b == root)) return a == root;
         return place(a) < place(b);
       });
@@ -83,6 +86,7 @@ TreeShape shape_of(const Configuration& configuration, const std::vector<ThreadL
   const Mesh& mesh = configuration.machine.mesh;
   for (const auto& [board, list] : index) {
     int above = board;  // nearest board towards the root that has ranks
+    // Boards without ranks are skipped.
     do above = parent_board(mesh, place(root).board, above);
     while (above >= 0 && !index.contains(above));
     if (above >= 0) shape.parents[static_cast<std::size_t>(list)] = index.at(above);
@@ -129,6 +133,7 @@ Trip Device::whole_unicast(const ThreadLocation& source, const ThreadLocation& d
     trip.wire.packets = result.counters.injected;
     trip.wire.wire_bytes = result.counters.injected * kMaximumFlits * kFlitBytes;
   }
+  // Keeps the times in order although the message is lost.
   if (!trip.ok) trip.last = later(trip.last, later(trip.first, trip.sent));
   return trip;
 }
@@ -149,6 +154,7 @@ Trip Device::unicast(int source, int destination, std::uint64_t bytes, std::uint
 SharedUnits::Delay Device::wait_for_credits(int source, int destination, std::uint64_t fragments, Time at) {
   const Time period = credit_period(configuration_.place(source), configuration_.place(destination));
   const auto window = static_cast<std::uint64_t>(configuration_.software.window);
+  // Credits that the message does not need.
   const auto spare = static_cast<std::int64_t>(window - std::min(fragments, window));
   const auto found = credits_back_.find(number_of(source, destination, 0));
   if (found == credits_back_.end() || found->second <= at) return {};
@@ -158,6 +164,7 @@ SharedUnits::Delay Device::wait_for_credits(int source, int destination, std::ui
 
 void Device::spend_credits(int source, int destination, std::uint64_t fragments, Time at, Time late) {
   if (credits_back_.size() >= most_waits_) {
+    // Past entries have no effect any more.
     std::erase_if(credits_back_, [at](const auto& wait) { return wait.second <= at; });
     most_waits_ = std::max(most_waits_, 2 * credits_back_.size());
   }
@@ -178,6 +185,7 @@ Time Device::credit_period(const ThreadLocation& source, const ThreadLocation& d
     request.faults = {};
     return run_whole_stream(machine_, configuration_.software, request).sent;
   };
+  // The difference excludes the start of the stream.
   return entry->second = Time::ps((sent(4) - sent(2)).count() / static_cast<std::int64_t>(2 * window));
 }
 
@@ -237,6 +245,7 @@ void Device::forget(std::uint64_t context) {
   const auto found = communicators_.find(context);
   if (found == communicators_.end()) return;
   recent_ = {};
+  // Tables are small, so later communicators need the room.
   for (const auto& [root, plan] : found->second.roots) remove_tree(machine_, plan->tree);
   communicators_.erase(found);
 }
@@ -252,10 +261,12 @@ const std::shared_ptr<RootPlan>& Device::plan(Communicator& communicator, int ro
     plan.ranks.push_back(r);
     plan.places.push_back(communicator.places[static_cast<std::size_t>(r)]);
   }
+  // Software multicasts need no tables.
   if (configuration_.multicast != Multicast::kHardware || plan.ranks.empty()) return entry;
   plan.tree = build_tree(machine_, plan.root.board, plan.places, next_flow_++, configuration_.order);
   plan.trap = plan.tree.trap;
   find_hops(plan);
+  // Tables of the world are written before the program starts.
   if (!communicator.is_world) setup += setup_time(plan.root, plan.tree);
   return entry;
 }
@@ -274,6 +285,7 @@ void Device::find_hops(RootPlan& plan) {
     hop_of[hop.board] = i;
     plan.hops.push_back(hop);
     for (const Record& record : list.records) {
+      // Other records deliver on this board.
       if (record.type() != RecordType::kRr) continue;
       const int next = configuration_.machine.mesh.neighbour(hop.board, record.direction());
       open.push_back({{next, static_cast<int>(i), record.direction()}, Key::decode(record.new_key())});

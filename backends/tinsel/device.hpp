@@ -64,9 +64,11 @@ struct TreeShape {
   std::vector<int> parents;             // by list: next list towards the root; -1: none
   std::vector<std::pair<int, int>> at;  // by rank: its list, and its index there
 };
+/// any_order: ranks may be reordered, because the operation is commutative.
 TreeShape shape_of(const Configuration& configuration, const std::vector<ThreadLocation>& places, int root,
                    bool any_order);
 
+/// What the device keeps of a communicator until it is freed.
 struct Communicator {
   std::vector<ThreadLocation> places;  // by rank
   bool is_world = false;               // all ranks in order: the program's load includes its trees
@@ -76,6 +78,7 @@ struct Communicator {
   std::pair<std::tuple<int, int, bool>, const Position*> recent;  // cache of the last position
 };
 
+/// One per world, or per rank in a run. Used by one thread.
 class Device {
  public:
   /// spans, packets: sinks, or nullptr.
@@ -104,7 +107,9 @@ class Device {
   /// Repeats a world rank's broadcast for packet capture, after multicast().
   void capture_multicast(int source, const RootPlan& plan, std::uint64_t bytes, Bytes data, Time begin);
 
+  /// Made at the first use. Valid until forget().
   Communicator& communicator(const TeamMembers& team);
+  /// Frees the trees of the communicator in the boards' tables.
   void forget(std::uint64_t context);
   /// The plan, with its keys in the tables. setup: time to write the tables; 0 after the first call.
   const std::shared_ptr<RootPlan>& plan(Communicator& communicator, int root, Time& setup);
@@ -112,12 +117,15 @@ class Device {
   std::shared_ptr<const StreamResult> multicast(RootPlan& plan, std::uint64_t bytes, Time epoch);
   /// Work of a rank's threads, which is serial over all its operations. Returns the end.
   Time work(Team& team, Time at, Time duration);
+  /// Valid as long as the communicator.
   const Position& position(Communicator& communicator, int rank, int root, bool any_order);
 
+  /// Simulated at the first use.
   const IdleTimes& idle_detection();
   /// True if links lose flits; idle detection is then not modelled.
   [[nodiscard]] bool has_faults() const { return faults_.any(); }
 
+  /// Valid as long as the device.
   [[nodiscard]] const Configuration& configuration() const { return configuration_; }
   [[nodiscard]] Machine& machine() { return machine_; }
   void count(const WireCounters& wire) { wire_ += wire; }
@@ -128,14 +136,19 @@ class Device {
   }
   [[nodiscard]] const WireCounters& wire() const { return wire_; }
   [[nodiscard]] SpanSink* spans() const { return spans_; }
+  /// True if spans or packets are wanted.
   [[nodiscard]] bool records() const { return spans_ != nullptr || packets_ != nullptr; }
 
  private:
+  /// The time to write the tables of a tree.
   Time setup_time(const ThreadLocation& root, const Tree& tree);
+  /// A message as the network's model expects it, with an envelope.
   [[nodiscard]] StreamRequest unicast_request(const ThreadLocation& source, const ThreadLocation& destination,
                                               std::uint64_t bytes, std::uint64_t number, Time epoch) const;
   [[nodiscard]] StreamRequest multicast_request(const RootPlan& plan, std::uint64_t bytes, Time epoch) const;
+  /// Fills in the plan's hops and ways.
   void find_hops(RootPlan& plan);
+  /// Unique among all messages, for faults.
   [[nodiscard]] std::uint64_t number_of(int source, int destination, std::uint64_t number) const;
   Time credit_period(const ThreadLocation& source, const ThreadLocation& destination);
   Trip memorised(const ThreadLocation& source, const ThreadLocation& destination, std::uint64_t bytes,

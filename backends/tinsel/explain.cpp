@@ -43,6 +43,7 @@ Explanation explain_tables(const ExplainRequest& request) {
   out +=
       fmt::format("{} boards of {} x {}, {} beats of 32 bytes in {} tables; the root sends with key {:08x}\n",
                   mesh.boards(), mesh.columns, mesh.rows, tree.beats, tree.lists.size(), tree.key.encode());
+  // From the root's board on.
   for (auto it = tree.lists.rbegin(); it != tree.lists.rend(); ++it) {
     const auto& [board, placed] = *it;
     out += fmt::format("board ({}, {}): key {:08x} ({})\n", mesh.x(board), mesh.y(board), placed.key.encode(),

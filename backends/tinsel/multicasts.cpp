@@ -25,6 +25,7 @@ bool Multicasts::depart(const Transfer& transfer, Passage& passage, const Resour
   if (copies_.empty()) return false;
   const auto found = copies_.find(name_of(transfer));
   if (found == copies_.end()) return false;
+  // Copied, since the entry may be erased.
   const Copy copy = found->second;
   if (!copy.stream->both_ends) copies_.erase(found);
   Stream& stream = *copy.stream;
@@ -35,6 +36,7 @@ bool Multicasts::depart(const Transfer& transfer, Passage& passage, const Resour
       stream.delays.empty() ? stream.worst : stream.delays[stream.plan->ways[copy.index]];
   passage.leaves = at;
   passage.latency = times.first + delay.first;
+  // The last fragment does not arrive before the first.
   passage.left = at + later(later(times.last + delay.last, times.first + delay.first) - passage.latency, {});
   passage.complete = at + stream.alone->sent + stream.held;
   passage.failed = passage.failed || !stream.alone->ok || stream.plan->trap != Trap::kNone;

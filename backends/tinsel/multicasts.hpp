@@ -12,6 +12,7 @@
 
 namespace offramp::tinsel {
 
+/// Both arguments must outlive this object.
 class Multicasts {
  public:
   Multicasts(Device& device, const SharedUnits& shared) : device_(device), shared_(shared) {}
@@ -30,6 +31,7 @@ class Multicasts {
   bool arrived(const Transfer& transfer) { return !copies_.empty() && copies_.erase(name_of(transfer)) > 0; }
 
  private:
+  /// A broadcast. It lives until its last copy has departed, or has arrived.
   struct Stream {
     std::shared_ptr<RootPlan> plan;
     std::uint64_t bytes = 0;
@@ -40,20 +42,25 @@ class Multicasts {
     SharedUnits::Delay worst;
     Time held;  // delay of the root's completion
   };
+  /// One message of the world.
   struct Copy {
     std::shared_ptr<Stream> stream;
     std::size_t index = 0;
   };
 
+  /// Unique among messages in flight.
   [[nodiscard]] std::uint64_t name_of(const Transfer& transfer) const {
     const auto ranks = static_cast<std::uint64_t>(device_.configuration().ranks);
     const auto pair = static_cast<std::uint64_t>(transfer.source) * ranks +
                       static_cast<std::uint64_t>(transfer.destination);
     return pair << 32U | transfer.number;
   }
+  /// Simulates the stream and charges it, at the departure of its first copy.
   void begin(Stream& stream, const Transfer& transfer, Time at, const Resources& sender);
+  /// These add delays by other traffic.
   void charge_sender(Stream& stream, const Load& load, Time at, const Resources& sender);
   void charge_tree(Stream& stream, const Load& load, Time at, const Resources& sender);
+  /// Software multicasts have no tree.
   void charge_copies(Stream& stream, const Load& load, Time at, const Resources& sender);
 
   Device& device_;

@@ -112,6 +112,7 @@ Arbiter::Grant SharedUnits::pass(const Resources& resources, std::size_t lane, T
 
 Arbiter::Grant SharedUnits::leave(const Resources& sender, Time at, const Load& load, Time work) const {
   const Arbiter::Grant all = pass(sender, kPort, at, load, work, configuration_.machine.cycles(kFullWords));
+  // Received data takes at most as much of the port as sent data.
   const Time others = earlier(all.begin - at, work);
   const Arbiter::Grant out = sender.occupy(kPortOut, at, work + others);
   return out.end < all.end ? Arbiter::Grant{earlier(all.begin, out.begin), out.end} : all;
@@ -157,6 +158,7 @@ SharedUnits::Delay SharedUnits::unicast(const Resources& sender, const ThreadLoc
   delay.add(leave(sender, begin, load, words), begin, span);
   const Mesh& mesh = machine.mesh;
   Time at = later(begin, first - hop_ * mesh.distance(from.board, to.board));
+  // Reserves each link for the time at which the message arrives there.
   for (int board = from.board; board != to.board; at += hop_) {
     const Direction step = first_step(mesh, board, to.board, DimensionOrder::kYFirst);
     delay.add(pass(sender, link(board, step), at, load, on_link(load), fragment_on_link()), at, span);

@@ -24,6 +24,7 @@ struct Load {
   std::uint64_t uncached = 0;  // bytes of the program that its threads' caches miss
 };
 
+/// Immutable. The occupation itself is in the world's resources.
 class SharedUnits {
  public:
   /// Resources per rank.
@@ -48,18 +49,23 @@ class SharedUnits {
     kOfBoard
   };
 
+  /// configuration: must outlive this object.
   explicit SharedUnits(const Configuration& configuration);
   SharedUnits(const SharedUnits&) = delete;
   SharedUnits& operator=(const SharedUnits&) = delete;
 
+  /// In the order of the resources' indices.
   [[nodiscard]] std::span<const ResourceDescription> descriptions() const { return descriptions_; }
+  /// The index of a board's unit.
   [[nodiscard]] static std::size_t of_board(int board, std::size_t unit) {
     return kBoards + static_cast<std::size_t>(board) * kOfBoard + unit;
   }
+  /// The first of two lanes.
   [[nodiscard]] static std::size_t link(int board, Direction direction) {
     return of_board(board, kLink + 2 * static_cast<std::size_t>(direction));
   }
 
+  /// envelope: the message has a header for matching.
   [[nodiscard]] Load load_of(std::uint64_t bytes, bool envelope) const;
   /// Passes a unit with two lanes, starting with `lane`. per_fragment: the unit's time for a full fragment;
   /// work: for the message.
@@ -73,6 +79,7 @@ class SharedUnits {
   struct Delay {
     Time first;
     Time last;
+    // span: the time that the message needs on this part anyway.
     void add(const Arbiter::Grant& grant, Time at, Time span) {
       first = later(first, grant.begin - at);
       last = later(last, grant.end - at - span);
@@ -105,6 +112,7 @@ class SharedUnits {
                                      const Load& load, int beats_per_line, Time from, Time span) const;
   [[nodiscard]] Time on_link(const Load& load) const { return flit_ * static_cast<std::int64_t>(load.flits); }
   [[nodiscard]] Time fragment_on_link() const { return flit_ * kMaximumFlits; }
+  /// From one board to the next.
   [[nodiscard]] Time hop() const { return hop_; }
 
  private:

@@ -19,6 +19,7 @@ namespace offramp {
 namespace tinsel {
 namespace {
 
+// Holds the state of all ranks. Used by the thread of its world or rank.
 class TinselBackend final : public Backend {
  public:
   explicit TinselBackend(const BackendContext& context)
@@ -46,6 +47,7 @@ class TinselBackend final : public Backend {
   }
 
   [[nodiscard]] DeliveryFault delivery_fault(const Transfer& transfer) override {
+    // A request may be lost as well as the data.
     const bool asks = transfer.synchronous || waits_for_receiver(transfer);
     return {(asks && !trip_of(transfer, 0, {}).ok) || !trip_of(transfer, transfer.bytes, {}).ok};
   }
@@ -90,6 +92,7 @@ class TinselBackend final : public Backend {
   }
 
   void arrive(const Transfer& transfer, Passage& passage, const Resources& receiver) override {
+    // Only unicast messages begin with an envelope.
     const Load load = shared_.load_of(transfer.bytes, !multicasts_.arrived(transfer));
     passage.stored = shared_.taken_up(receiver, configuration_.place(transfer.destination), load,
                                       passage.first, passage.last);
@@ -150,6 +153,7 @@ class TinselBackend final : public Backend {
   [[nodiscard]] static std::uint64_t held_bytes(const Operation& operation) {
     const auto ranks = static_cast<std::uint64_t>(std::max(1, operation.ranks));
     if (!has_block_per_rank(operation.kind)) return operation.bytes;
+    // Saturates instead of overflowing.
     return operation.bytes > ~std::uint64_t{0} / ranks ? ~std::uint64_t{0} : operation.bytes * ranks;
   }
 
@@ -165,6 +169,7 @@ class TinselBackend final : public Backend {
     SharedUnits::Delay delay =
         shared_.send(sender, configuration_.place(transfer.source), load, begin, begin + trip.sent);
     delay.add(device_.wait_for_credits(transfer.source, transfer.destination, load.fragments, begin));
+    // Delays before the network, which the sender itself notices.
     const Time held = delay.last;
     delay.add(shared_.unicast(sender, configuration_.place(transfer.source),
                               configuration_.place(transfer.destination), load, begin, first, last));

@@ -8,12 +8,15 @@
 
 namespace offramp {
 
+/// Lives until the process ends.
 const BackendDescription& tinsel_backend();
 
 // Parts of its description.
 namespace tinsel {
+/// In the order in which they are listed to users.
 const std::vector<Parameter>& parameters();
 std::span<const ExplainTopic> topics();
+/// Simulates the published measurements.
 ValidationRows validation();
 }  // namespace tinsel
 

@@ -19,6 +19,7 @@
 namespace offramp::tinsel {
 namespace {
 
+// The other values are the defaults.
 MachineSpec machine_at(int megahertz, int columns, int rows) {
   MachineSpec spec;
   spec.clock = Frequency::megahertz(megahertz);
@@ -140,6 +141,7 @@ void add_rates(const AddRow& add) {
 
 constexpr int kTreeClock = 225;
 
+// Without the start that the published times include.
 Time clock_tree(int depth, int fan_out) {
   Machine machine(machine_at(kTreeClock, 3, 2));
   ClockTreeSpec tree;
@@ -221,6 +223,7 @@ void add_page_rank(const AddRow& add) {
   constexpr int kBoards = 12;
   constexpr int kCrossing = 23;  // per cent of inter-board traffic, published
   Machine machine(machine_at(250, 3, 4));
+  // One message per edge and iteration, spread over all threads.
   const double messages = kEdges / (kBoards * kThreadsPerBoard);
   const double seconds = step_of(machine, std::llround(messages), kCrossing).seconds() * kIterations;
   const char* source =
@@ -250,6 +253,7 @@ void add_heat(const AddRow& add) {
   constexpr std::array<int, 5> kVertices = {1, 7, 13, 19, 25};  // per thread
   constexpr std::array kRows = {Row{5, {4.4, 2.55, 2, 1.75, 1.6}}, Row{25, {2.5, 1.5, 1.3, 1.2, 1.2}},
                                 Row{50, {1.6, 1.2, 1.1, 1.1, 1.1}}};
+  // Messages stay on a board here, so one board is enough.
   Machine board(machine_at(kClock, 1, 1));
   for (const Row& row : kRows) {
     for (std::size_t i = 0; i < kVertices.size(); ++i) {

@@ -16,26 +16,32 @@
 
 namespace offramp::zrlmpi {
 
+/// Simulates the engines of both ends of a message. Used by the thread of its world or rank.
 class ZrlmpiBackend final : public Backend {
  public:
+  /// The context's sinks must outlive the backend.
   explicit ZrlmpiBackend(const BackendContext& context);
 
   [[nodiscard]] Verdict supports(const Operation& operation) const override;
   [[nodiscard]] bool waits_for_receiver(const Transfer& transfer) const override {
     return transfer.bytes > eager_limit_;
   }
+  /// Simulates the call once more: its fate depends on the packets' numbers only.
   [[nodiscard]] DeliveryFault delivery_fault(const Transfer& transfer) override {
     return {!run(request_for(transfer)).ok};
   }
   [[nodiscard]] std::span<const ResourceDescription> resources() const override { return kResources; }
+  /// The host hands the command to the role.
   void issue(const Transfer& transfer, Passage& passage) override;
   void depart(const Transfer& transfer, Passage& passage, const Resources&) override;
   /// The engine answers once it has read the header. If it was waiting for the request, the call includes
   /// that.
   void grant(const Transfer& transfer, Passage& passage) override;
+  /// The data leaves when the sender's machine has the answer.
   void transmit(const Transfer& transfer, Passage& passage, const Resources&) override;
   void arrive(const Transfer&, Passage& passage, const Resources&) override { passage.stored = passage.last; }
   Time receive(const Transfer& transfer, const Passage& passage, Time at, Matched matched) override;
+  /// Out of the memory where granted messages wait.
   [[nodiscard]] Time copy_time(std::size_t bytes) const override;
   void count(const Transfer& transfer, const Passage& passage) override;
   [[nodiscard]] bool records() const override { return observed(); }
@@ -92,6 +98,7 @@ class ZrlmpiBackend final : public Backend {
     Time ready;  // the receiver's role has called
     friend bool operator==(const Case&, const Case&) = default;
   };
+  /// For the cache of messages with faults.
   struct CaseHash {
     std::uint64_t operator()(const Case& one) const {
       const int ranks = one.source * kMaximumNodes + one.destination;
@@ -101,6 +108,7 @@ class ZrlmpiBackend final : public Backend {
   };
   using FaultyCalls = DirectMappedCache<Case, Relative, 257, CaseHash>;
   using SeenSpans = DirectMappedCache<View, std::vector<Span>, 257, ViewHash>;
+  /// Collects spans for the cache.
   struct SpanList final : SpanSink {
     std::vector<Span> spans;
     void record(const Span& span) override { spans.push_back(span); }
@@ -111,8 +119,10 @@ class ZrlmpiBackend final : public Backend {
 
   /// The longest message of the algorithm: a replicator moves its group's blocks at once.
   [[nodiscard]] std::uint64_t longest_message(const Operation& operation) const;
+  /// The product, or a value above the limit if it could overflow.
   [[nodiscard]] static std::uint64_t saturated(std::uint64_t bytes, std::uint64_t blocks);
 
+  /// By the features of the published header.
   static std::string_view strict_objection_to(const Operation& operation);
 
   /// Types other than INT and FLOAT travel as words, with the call code of INT.
@@ -124,6 +134,7 @@ class ZrlmpiBackend final : public Backend {
   /// Calls of one kind have equal times: messages of one size, and calls of barriers.
   [[nodiscard]] static std::uint64_t kind_of(const Transfer& transfer);
 
+  /// Without times: the caller sets them.
   [[nodiscard]] ExchangeRequest request_for(const Transfer& transfer) const;
 
   /// Simulates a call of both engines.
@@ -152,6 +163,7 @@ class ZrlmpiBackend final : public Backend {
   /// late receiver, so they are cached and shifted in time.
   void replay(const Transfer& transfer, Time begin, Time late, End end);
 
+  /// True if spans or packets are wanted.
   [[nodiscard]] bool observed() const { return spans_ != nullptr || packets_ != nullptr; }
 
   /// The time at which a ready receiver alone would make the data leave when it did. After the answer, the
@@ -170,12 +182,14 @@ class ZrlmpiBackend final : public Backend {
   // The engines of all ranks. In a run each rank has its own object, and a request is answered before the
   // next departs.
   std::vector<EngineInput> inputs_;
+  /// Only the published header's features.
   bool strict_;
   std::uint64_t eager_limit_;
   Time command_;
   Bandwidth bounce_;
   Time bounce_latency_;
   FaultRates faults_;
+  /// Null if nothing is recorded.
   SpanSink* spans_;
   PacketSink* packets_;
   CollectiveModel collectives_;

@@ -8,8 +8,10 @@
 
 namespace offramp::zrlmpi {
 
+/// In the order in which they are listed to users.
 const std::vector<Parameter>& parameters();
 
+/// Settings must have been checked against parameters().
 MpeSpec spec_of(const Settings& settings);
 
 }  // namespace offramp::zrlmpi

@@ -7,11 +7,13 @@
 
 namespace offramp {
 
+/// Lives until the process ends.
 const BackendDescription& zrlmpi_backend();
 
 // Parts of its description.
 namespace zrlmpi {
 std::span<const ExplainTopic> topics();
+/// Simulates the published measurements.
 ValidationRows validation();
 }  // namespace zrlmpi
 

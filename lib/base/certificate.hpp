@@ -11,6 +11,7 @@
 
 namespace offramp {
 
+/// One per rank, used by its thread only. The hashes depend on the order of the notes.
 class Certificate {
  public:
   /// Adds an operation, as numbers that are equal on every run.
@@ -39,6 +40,7 @@ class Certificate {
     return h ^ (h >> 33);
   }
 
+  /// Calls and arguments, without times.
   std::uint64_t program_ = 0;
   std::uint64_t data_ = 0;
   std::uint64_t times_ = 0;

@@ -24,6 +24,7 @@ Counters& Counters::operator+=(const Counters& other) {
 }
 
 void DeclineCounter::count(Counters& counters, OperationKind kind, std::string_view reason) {
+  // Reasons are literals, so equal addresses mean equal texts.
   if (last_count_ == nullptr || reason.data() != last_reason_.data() ||
       reason.size() != last_reason_.size() || kind != last_kind_) {
     last_count_ = &counters.declines[{std::string(to_string(kind)), std::string(reason)}];

@@ -30,10 +30,13 @@ struct CallCounter {
   Time outside = {};     // the part of `unmodelled` in communication with processes outside of the program
   std::uint64_t bytes_outside = 0;  // which they sent
 
+  /// Counts one operation by its carrier.
   void note(Handling handling) {
     ++(handling == Handling::kDeclined ? declined : handling == Handling::kOffloaded ? offloaded : routed);
   }
+  /// A call may be several operations, or none.
   [[nodiscard]] std::uint64_t operations() const { return offloaded + declined + routed + native; }
+  /// Adds another rank's counts of the same function.
   CallCounter& operator+=(const CallCounter& other);
 };
 
@@ -68,6 +71,7 @@ struct OperationTimes {
     declined += other.declined;
     return *this;
   }
+  /// Adds time to the carrier's sum. An operation of the MPI library has no modelled time.
   void add(Handling handling, Time spent) {
     (handling == Handling::kOffloaded  ? carried
      : handling == Handling::kDeclined ? declined
@@ -75,6 +79,7 @@ struct OperationTimes {
   }
 };
 
+/// All statistics of a rank. Added up over ranks by +=.
 struct Counters {
   std::vector<CallCounter> calls;  // by function number, as defined by the MPI layer
   OperationTimes times;            // of a replay
@@ -87,7 +92,9 @@ struct Counters {
     if (function >= calls.size()) calls.resize(function + 1);
     return calls[function];
   }
+  /// Adds another rank's statistics. Both have the same function numbers.
   Counters& operator+=(const Counters& other);
+  /// 0 means that the result does not depend on real time.
   [[nodiscard]] std::uint64_t arrival_order_dependences() const {
     std::uint64_t sum = 0;
     for (const std::uint64_t count : dependences) sum += count;
@@ -98,7 +105,9 @@ struct Counters {
 /// Operations by size class, with their time on the host clock, for the report.
 class SizeTable {
  public:
+  /// Sends and receives are counted apart, since both ends see a message.
   enum class OperationClass : std::uint8_t { kSend, kReceive, kCollective, kAccess, kCount };
+  /// The sums of one class.
   struct Entry {
     std::uint64_t count = 0;
     std::uint64_t bytes = 0;
@@ -107,6 +116,7 @@ class SizeTable {
   static constexpr std::size_t kKinds = static_cast<std::size_t>(OperationClass::kCount);
   static constexpr std::size_t kClasses = 65;  // 0 bytes, 1, 2 to 3, 4 to 7, ...
 
+  /// bytes: as in Operation.
   void add(OperationClass kind, std::uint64_t bytes, Time spent) {
     Entry& entry = at(kind, bytes);
     ++entry.count;
@@ -117,11 +127,13 @@ class SizeTable {
   void add_time(OperationClass kind, std::uint64_t bytes, Time spent) {
     if (spent > Time()) at(kind, bytes).modelled += spent;
   }
+  /// Both arguments are indices, for loops over all entries.
   [[nodiscard]] const Entry& entry(std::size_t kind, std::size_t size_class) const {
     return entries_[kind][size_class];
   }
 
  private:
+  /// The class is the number of bits of the size.
   Entry& at(OperationClass kind, std::uint64_t bytes) {
     return entries_[static_cast<std::size_t>(kind)][static_cast<std::size_t>(std::bit_width(bytes))];
   }
@@ -131,11 +143,13 @@ class SizeTable {
 /// Counts declines. Caches the last counter, so that repeated declines avoid the map lookup.
 class DeclineCounter {
  public:
+  /// counters: always the same object. reason: a literal.
   void count(Counters& counters, OperationKind kind, std::string_view reason);
 
  private:
   std::string_view last_reason_;
   OperationKind last_kind_ = OperationKind::kCount;
+  /// Refers to an entry of the counters, which maps keep in place.
   std::uint64_t* last_count_ = nullptr;
 };
 

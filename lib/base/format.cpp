@@ -14,11 +14,13 @@
 namespace offramp {
 
 std::string time_text(double ns) {
+  // From the largest unit; the first that fits is used.
   constexpr std::array<std::pair<double, const char*>, 4> kUnits = {
       {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {0, "ns"}}};
   for (const auto& [from, unit] : kUnits) {
     if (ns < from) continue;
     const double value = from > 0 ? ns / from : ns;
+    // Four digits in total.
     const int digits = value >= 1000 ? 0 : value >= 100 ? 1 : value >= 10 ? 2 : 3;
     return value == 0 ? "0" : fmt::format("{:.{}f} {}", value, digits, unit);
   }
@@ -33,6 +35,7 @@ std::string bytes_text(double bytes) {
   constexpr std::array kUnits = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
   std::size_t unit = 0;
   for (; bytes >= 1024 && unit + 1 < kUnits.size(); ++unit) bytes /= 1024;
+  // Exact multiples need no decimals.
   const bool whole = bytes == std::floor(bytes);
   return fmt::format("{:.{}f} {}", bytes, whole || unit == 0 ? 0 : bytes >= 100 ? 0 : 1, kUnits.at(unit));
 }
@@ -59,6 +62,7 @@ std::string ratio_text(double value, double baseline) {
   if (baseline <= 0) return {};
   const double ratio = value / baseline;
   if (ratio > 0 && ratio < 0.1) return fmt::format("x{:.2g}", ratio);
+  // The limits are those at which rounding would add a digit.
   return fmt::format("x{:.{}f}", ratio, ratio < 9.995 ? 2 : ratio < 99.95 ? 1 : 0);
 }
 
@@ -75,6 +79,7 @@ std::string and_more_text(std::uint64_t left_out) {
 }
 
 std::string ranks_text(std::span<const std::size_t> ranks) {
+  // Ranks named in a message.
   constexpr std::size_t kNamed = 8;
   std::string text = fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks",
                                  fmt::join(ranks.first(std::min(ranks.size(), kNamed)), ", "));

@@ -23,6 +23,7 @@ std::optional<int> number_in(const Variable& variable, const char* name) {
   return error == std::errc() && number >= 0 ? std::optional(number) : std::nullopt;
 }
 
+// The variables of one launcher.
 struct Names {
   const char* rank;
   const char* size;
@@ -42,6 +43,7 @@ LaunchedJob launched_job(const Variable& variable) {
     const std::optional<int> rank = number_in(variable, names.rank);
     if (!rank) continue;
     const int size = number_in(variable, names.size).value_or(0);
+    // Left over from another job, as in a shell started by one.
     if (size != 0 && *rank >= size) continue;
     return {*rank, size, std::max(1, number_in(variable, names.local).value_or(1))};
   }

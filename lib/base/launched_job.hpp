@@ -6,6 +6,7 @@
 
 namespace offramp {
 
+/// The defaults are those of a process without a launcher.
 struct LaunchedJob {
   int rank = 0;
   int size = 1;   // number of processes; 0: unknown

@@ -42,6 +42,7 @@ Result<OutputPlace> place_of(const string& path, Destination destination, Naming
                                                                                    : "socket"));
 }
 
+// The mode of a new file. umask() can only be read by setting it, so this is not thread-safe.
 mode_t mode_of(Readers readers) {
   if (readers == Readers::kOwner) return S_IRUSR | S_IWUSR;
   const mode_t mask = umask(0);
@@ -53,6 +54,7 @@ mode_t mode_of(Readers readers) {
 OpenFile open_aside(const OutputPlace& place, string& name, Readers readers, int flags = 0) {
   OpenFile file;
   for (int i = 0; i < kMostAttempts && !file.is_open(); ++i) {
+    // A new name for each attempt.
     name = name_aside();
     file = OpenFile(openat(place.folder.get(), name.c_str(),
                            O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | flags, S_IRUSR | S_IWUSR));
@@ -65,6 +67,7 @@ OpenFile open_aside(const OutputPlace& place, string& name, Readers readers, int
   return file;
 }
 
+// Devices and descriptors are not replaced, so they need no second name.
 OpenFile open_in_place(const OutputPlace& place) {
   if (place.own_descriptor >= 0) return OpenFile(fcntl(place.own_descriptor, F_DUPFD_CLOEXEC, 0));
   // Non-blocking: opening a serial line may wait for its other end.
@@ -75,6 +78,7 @@ OpenFile open_in_place(const OutputPlace& place) {
     errno = EBUSY;  // replaced since it was examined
     return {};
   }
+  // Writes should wait, as for any other output.
   if (file.is_open()) (void)fcntl(file.get(), F_SETFL, fcntl(file.get(), F_GETFL) & ~O_NONBLOCK);
   return file;
 }
@@ -85,6 +89,7 @@ class NotedName {
   void note(const string& path) {
     if (path.empty() || path.size() >= path_.size()) return;
     forget();
+    // The first byte comes last: until then the handler sees an empty path.
     std::copy(path.begin() + 1, path.end(), path_.begin() + 1);
     path_[path.size()] = '\0';
     std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -105,6 +110,7 @@ class NotedName {
 /// Remains noted after the rename: no other file has this random name.
 NotedName unfinished_file;
 
+// The process that has lost an output. A forked child starts without a loss.
 std::atomic<pid_t> loser = 0;
 
 /// Blocks SIGXFSZ in this thread during its lifetime, and finally discards the signal of a failed write.
@@ -116,6 +122,7 @@ class WithoutSizeSignal {
     sigset_t pending;
     sigemptyset(&pending);
     (void)sigpending(&pending);
+    // A signal that was pending before belongs to the program, and stays.
     was_pending_ = sigismember(&pending, SIGXFSZ) == 1;
     (void)pthread_sigmask(SIG_BLOCK, &signal_, &before_);
   }
@@ -172,6 +179,7 @@ ssize_t pwrite_or_fail(int file, const void* data, std::size_t bytes, off_t offs
 
 string output_target(const string& path, Naming naming) {
   const Result<OutputPlace> place = find_place(path, naming);
+  // Writing it fails later, with the reason.
   if (!place) return path;
   if (!place->is_regular()) return {};
   std::error_code error;
@@ -209,11 +217,13 @@ Result<void> check_output(const string& path, Destination destination, Naming na
   if (place->exists && faccessat(place->folder.get(), place->name.c_str(), W_OK, AT_EACCESS) != 0)
     return failure(output_reason(path, errno));
   if (!place->is_regular()) return {};
+  // A mistyped command line must not destroy the program that it starts.
   if (begins_with(*place,
                   "\x7f"
                   "ELF"))
     return failure("it is a program or a library; name another file");
   string aside;
+  // The only reliable test of a folder is to create a file in it.
   const OpenFile file = open_aside(*place, aside, Readers::kOwner);
   if (!file.is_open()) return failure(output_reason(path, errno));
   (void)unlinkat(place->folder.get(), aside.c_str(), 0);
@@ -228,6 +238,7 @@ CreatedFile created_file(const string& path, const OpenFile& file) {
 
 void remove_output(const CreatedFile& file) {
   if (file.inode == 0) return;
+  // Links are not followed: the file itself was created here.
   const Result<OutputPlace> place = find_place(file.path, Naming::kDerived);
   if (place && place->exists && place->status.st_dev == file.device && place->status.st_ino == file.inode)
     (void)unlinkat(place->folder.get(), place->name.c_str(), 0);
@@ -303,6 +314,7 @@ Result<OpenFile> open_named_output(const string& path, Naming naming, bool appen
     if (!file.is_open()) return failure(output_reason(path, errno));
     return file;
   }
+  // Renamed before the first write, so that a crash leaves what was written.
   string aside;
   OpenFile file = open_aside(*place, aside, Readers::kOwner, appends ? O_APPEND : 0);
   if (!file.is_open()) return failure(output_reason(path, errno));
@@ -314,6 +326,7 @@ Result<OpenFile> open_named_output(const string& path, Naming naming, bool appen
 }
 
 Result<OpenFile> join_named_output(const string& path) {
+  // Each attempt resolves the path again, since another rank may just have created it.
   for (int i = 0; i < kMostAttempts; ++i) {
     const Result<OutputPlace> place = place_of(path, Destination::kStream, Naming::kTyped);
     if (!place) return failure(place.error());

@@ -55,12 +55,14 @@ class OpenFile {
  public:
   OpenFile() = default;
   explicit OpenFile(int file) : file_(file) {}
+  /// The other object owns nothing afterwards.
   OpenFile(OpenFile&& other) noexcept : file_(other.release()) {}
   OpenFile& operator=(OpenFile&& other) noexcept;
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
   ~OpenFile();
 
+  // 1 without a file.
   [[nodiscard]] int get() const { return file_; }
   [[nodiscard]] bool is_open() const { return file_ >= 0; }
   /// Releases ownership: the caller closes the descriptor.
@@ -85,8 +87,10 @@ void remove_output(const CreatedFile& file);
 /// An output that is renamed to its target when it is complete.
 class OutputFile {
  public:
+  /// Fails if the target is not allowed, or its folder cannot be written.
   static Result<OutputFile> create(const std::string& path, Naming naming = Naming::kTyped,
                                    Readers readers = Readers::kOwner);
+  /// The other object must not be written or finished.
   OutputFile(OutputFile&& other) noexcept;
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
@@ -98,10 +102,13 @@ class OutputFile {
   void write(std::string_view text);
   /// Renames the file to its target. Fails with the first problem since create().
   Result<void> finish();
+  /// For removing the file later; see remove_output().
   [[nodiscard]] const CreatedFile& created() const { return created_; }
 
  private:
+  /// aside: the name of the unfinished file in the folder.
   OutputFile(OpenFile folder, std::string target, std::string aside, OpenFile file);
+  /// Notes the first problem. Calling it again has no effect.
   void close_file();
 
   OpenFile folder_;

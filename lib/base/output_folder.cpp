@@ -25,9 +25,11 @@ using std::string;
 
 Result<OutputPlace> place_of_folder(const string& path, Naming naming) {
   string name = path;
+  // A trailing slash names the folder itself.
   while (name.size() > 1 && name.ends_with('/')) name.pop_back();
   const string last = fs::path(name).filename().string();
   std::error_code error;
+  // These are no names that a rename could replace.
   if (last == "." || last == "..") name = fs::weakly_canonical(name, error).string();
   Result<OutputPlace> place = find_place(name, naming);
   if (place && place->exists && !S_ISDIR(place->status.st_mode)) return failure("it is not a folder");
@@ -38,6 +40,7 @@ Result<OutputPlace> place_of_folder(const string& path, Naming naming) {
 Result<void> move_contents(const string& from, const string& to) {
   std::vector<fs::path> names;
   std::error_code error;
+  // All names first: moving entries while listing them may skip some.
   for (fs::directory_iterator entry(from, error); !error && entry != fs::directory_iterator();
        entry.increment(error))
     names.push_back(entry->path().filename());
@@ -59,6 +62,7 @@ Result<void> move_contents(const string& from, const string& to) {
 Result<void> make_output_folder(const string& path) {
   const Result<OutputPlace> place = place_of_folder(path, Naming::kDerived);
   if (!place) return failure(place.error());
+  // Its owner could replace the files in it.
   if (place->exists && place->status.st_uid != geteuid())
     return failure("the folder belongs to another user");
   if (!place->exists && mkdirat(place->folder.get(), place->name.c_str(), S_IRWXU) != 0)
@@ -90,6 +94,7 @@ Result<void> OutputFolder::finish() {
     aside_.clear();
     return {};
   }
+  // File systems report a folder with contents in either way.
   if (errno != ENOTEMPTY && errno != EEXIST) return failure(output_reason(target_, errno));
   return move_contents(aside_, target_);
 }

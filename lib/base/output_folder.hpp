@@ -15,6 +15,7 @@ Result<void> make_output_folder(const std::string& path);
 /// closed to other users, and its contents are moved when they are complete.
 class OutputFolder {
  public:
+  /// Fails if the target exists and is no folder, or if its parent cannot be written.
   static Result<OutputFolder> create(const std::string& path);
   OutputFolder(OutputFolder&& other) noexcept;
   OutputFolder(const OutputFolder&) = delete;
@@ -30,6 +31,7 @@ class OutputFolder {
   Result<void> finish();
 
  private:
+  /// aside: the folder to fill, which exists.
   OutputFolder(std::string target, std::string aside);
 
   std::string target_;

@@ -42,12 +42,14 @@ class PlaceFinder {
     OutputPlace place;
     push(asked_);
     if (const int error = enter(asked_.starts_with('/') ? "/" : "."); error != 0) return fail(error);
+    // The path is "/".
     if (parts_.empty()) return fail(EISDIR);
     for (;;) {
       const string part = std::move(parts_.back());
       parts_.pop_back();
       struct stat status {};
       if (fstatat(folder_.get(), part.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+        // Only the last component may be missing.
         if (errno != ENOENT || !parts_.empty()) return fail(errno);
       } else if (S_ISLNK(status.st_mode) && !(parts_.empty() && naming_ == Naming::kDerived)) {
         if (parts_.empty() && is_on_proc()) return of_descriptor(part);
@@ -56,6 +58,7 @@ class PlaceFinder {
         continue;
       } else {
         place.status = status;
+        // A link of a derived name counts as free, because it is replaced.
         place.exists = !S_ISLNK(status.st_mode);
       }
       if (parts_.empty() && part != "." && part != "..") {
@@ -85,12 +88,14 @@ class PlaceFinder {
     parts_.insert(parts_.end(), parts.rbegin(), parts.rend());
   }
 
+  // Starts at a folder. Returns 0 or errno.
   int enter(const char* root) {
     folder_ = OpenFile(open(root, O_PATH | O_DIRECTORY | O_CLOEXEC));
     path_ = *root == '/' ? root : "";
     return folder_.is_open() ? 0 : errno;
   }
 
+  // The descriptor holds the folder that was checked, even if it is renamed meanwhile.
   int descend(const string& part) {
     OpenFile next(openat(folder_.get(), part.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!next.is_open()) return errno;
@@ -99,6 +104,7 @@ class PlaceFinder {
     return 0;
   }
 
+  /// dev/stdout leads there.
   [[nodiscard]] bool is_on_proc() const {
     struct statfs system {};
     return fstatfs(folder_.get(), &system) == 0 && system.f_type == PROC_SUPER_MAGIC;
@@ -111,6 +117,7 @@ class PlaceFinder {
     int number = -1;
     const char* const end = part.data() + part.size();
     const auto parsed = std::from_chars(part.data(), end, number);
+    // Other processes' descriptors are in folders with other numbers.
     const bool is_own = fstat(folder_.get(), &folder) == 0 && stat("/proc/self/fd", &own) == 0 &&
                         folder.st_ino == own.st_ino && folder.st_dev == own.st_dev;
     if (!is_own || parsed.ec != std::errc() || parsed.ptr != end)
@@ -126,6 +133,7 @@ class PlaceFinder {
   Result<void> follow(const string& part, const struct stat& link) {
     struct stat folder {};
     if (fstat(folder_.get(), &folder) != 0) return failure(std::strerror(errno));
+    // The owner of a folder can place any file there anyway. Root trusts no other user.
     const bool is_folder_owners = link.st_uid == folder.st_uid && geteuid() != 0;
     if (link.st_uid != geteuid() && link.st_uid != 0 && !is_folder_owners)
       return failure(fmt::format("{} is a symbolic link of another user, which is not followed",
@@ -166,6 +174,7 @@ string name_aside() {
     number = reinterpret_cast<std::uintptr_t>(&number);
   constexpr char kDigits[] = "0123456789abcdefghijklmnopqrstuv";
   string name = ".offramp-";
+  // Five bits a letter: 60 bits in all.
   for (int i = 0; i < 12; ++i, number >>= 5U) name += kDigits[number & 31U];
   return name;
 }

@@ -15,13 +15,16 @@ struct OutputPlace {
   OpenFile folder;
   std::string folder_path;
   std::string name;
+  /// As fstatat() describes the file, not a link to it.
   struct stat status {};
   bool exists = false;      // a file of that name exists, described by `status`
   int own_descriptor = -1;  // for /dev/stdout and the like; `folder` is then unused
 
+  /// Only for messages and for other libraries: opening it again may lead elsewhere.
   [[nodiscard]] std::string path() const { return path_of(name); }
   /// The path of another name in this folder.
   [[nodiscard]] std::string path_of(const std::string& other) const;
+  /// True for a free name, too: the output will be a regular file.
   [[nodiscard]] bool is_regular() const { return own_descriptor < 0 && (!exists || S_ISREG(status.st_mode)); }
 };
 

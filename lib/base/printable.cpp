@@ -21,6 +21,7 @@ std::string printable(string_view text, std::size_t longest) {
 }
 
 std::string in_quotes(string_view text) {
+  // Messages stay on one line.
   return fmt::format("\"{}\"", printable(text, 60));
 }
 

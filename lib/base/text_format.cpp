@@ -97,6 +97,7 @@ constexpr std::array kUnits = {
     Unit{"TB/s", Dimension::kRate, 8e12},
 };
 
+// ASCII only, in any locale.
 constexpr char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
@@ -118,6 +119,7 @@ std::string plain_rate(string_view suffix) {
     rate.replace(rate.size() - ending.size(), ending.size(), plain);
     break;
   }
+  // Rates without a prefix have three letters.
   if (rate.size() != 4) return rate;
   rate[0] = lower(rate[0]);
   if (rate[0] != 'k') rate[0] = static_cast<char>(rate[0] - 'a' + 'A');
@@ -126,6 +128,7 @@ std::string plain_rate(string_view suffix) {
 
 /// Finds a unit; case is significant in rates only.
 const Unit* find_unit(string_view name, Dimension dimension) {
+  // Longer texts are no unit; they are not copied.
   constexpr std::size_t kLongest = 16;
   if (name.size() > kLongest) return nullptr;
   const std::string plain = dimension == Dimension::kRate ? plain_rate(name) : in_lower_case(name);
@@ -135,6 +138,7 @@ const Unit* find_unit(string_view name, Dimension dimension) {
   return found == kUnits.end() ? nullptr : found;
 }
 
+// nullopt for units that accept themselves only.
 std::optional<Dimension> dimension_of(string_view unit) {
   for (const Dimension d : {Dimension::kTime, Dimension::kSize, Dimension::kFrequency, Dimension::kRate}) {
     if (find_unit(unit, d) != nullptr) return d;
@@ -170,6 +174,7 @@ string_view trimmed(string_view text) {
 
 /// Edit distance with insertions, deletions, substitutions, and transpositions. Both words are short.
 std::size_t edit_distance(string_view a, string_view b) {
+  // The last three rows of the table are enough.
   std::vector<std::size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) above[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
@@ -215,10 +220,12 @@ std::optional<double> parse_quantity(string_view text, string_view unit) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || !std::isfinite(number)) return std::nullopt;
   const string_view suffix = trimmed(text.substr(static_cast<std::size_t>(end - text.data())));
+  // A unit without a dimension here is accepted literally.
   if (suffix.empty() || suffix == unit) return number;
   const std::optional<Dimension> dimension = dimension_of(unit);
   const Unit* from = dimension ? find_unit(suffix, *dimension) : nullptr;
   if (from == nullptr) return std::nullopt;
+  // The product of integers is exact for usual values.
   const double converted = number * from->factor / find_unit(unit, *dimension)->factor;
   return std::isfinite(converted) ? std::optional(converted) : std::nullopt;
 }
@@ -240,6 +247,7 @@ string_view units_beside(string_view unit) {
 }
 
 std::optional<bool> parse_boolean(string_view text) {
+  // No word is longer.
   const std::string word = in_lower_case(trimmed(text).substr(0, 8));
   for (const string_view yes : {"true", "yes", "y", "on", "1"}) {
     if (word == yes) return true;
@@ -259,6 +267,7 @@ string_view closest(string_view word, std::span<const string_view> candidates) {
     const std::size_t longer = std::max(word.size(), candidate.size());
     if (longer - std::min(word.size(), candidate.size()) > kMostEdits) continue;  // also bounds the work
     const std::size_t distance = edit_distance(word, candidate);
+    // The first of several equally near names is suggested.
     if (distance > limit || (!best.empty() && distance == limit)) continue;
     limit = distance;
     best = candidate;
@@ -291,6 +300,7 @@ std::string suggestion(std::string_view word, std::span<const std::string_view> 
   if (!near.empty()) return fmt::format("; did you mean {}?", in_quotes(near));
   const std::string_view whole = same_end(word, candidates);
   if (!whole.empty()) return fmt::format("; did you mean {}?", in_quotes(whole));
+  // Names in one message.
   constexpr std::size_t kMostListed = 20;
   if (candidates.empty()) return {};
   if (candidates.size() > kMostListed) return "; offramp info -c lists the known ones";

@@ -26,6 +26,7 @@ namespace offramp {
 /// std::mutex with annotations, which some standard libraries lack.
 class CAPABILITY("mutex") Mutex {
  public:
+  /// Use MutexLock instead, which cannot be forgotten.
   void lock() ACQUIRE() { mutex_.lock(); }
   void unlock() RELEASE() { mutex_.unlock(); }
 

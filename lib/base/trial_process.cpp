@@ -20,14 +20,18 @@ namespace {
 
 constexpr char kDone = '\0';  // end marker of an answer
 
+// Runs in the child. Nothing here may return to the parent's code.
 [[noreturn]] void answer(int to, unsigned seconds, const std::function<std::string()>& read) {
+  // The soft limit signals, and the hard one kills a second later.
   const rlimit limit{seconds, seconds + 1};
   (void)setrlimit(RLIMIT_CPU, &limit);
+  // A crash is expected, and worth no core file.
   const rlimit no_core{0, 0};
   (void)setrlimit(RLIMIT_CORE, &no_core);
   for (const int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGXCPU})
     (void)std::signal(signal, SIG_DFL);
   (void)std::set_new_handler(nullptr);  // the parent's handler may release the parent's resources
+  // The library may print; the parent reports what matters.
   const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
   for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) (void)dup2(nowhere, file);
   try {
@@ -51,6 +55,7 @@ std::optional<std::string> in_trial_process(unsigned seconds, const std::functio
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return std::nullopt;
   const pid_t child = fork();
   if (child == 0) answer(ends[1], seconds, read);
+  // Otherwise the pipe would never end.
   close(ends[1]);
   std::string text;
   const auto end = Clock::now() + std::chrono::seconds(10 * seconds);
@@ -67,6 +72,7 @@ std::optional<std::string> in_trial_process(unsigned seconds, const std::functio
   }
   close(ends[0]);
   if (child <= 0) return std::nullopt;
+  // The child may have closed the pipe and go on.
   kill(child, SIGKILL);
   while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }

@@ -13,6 +13,7 @@ std::string_view to_string(Direction direction) {
   return kNames[static_cast<std::size_t>(direction)];
 }
 
+// Six channels northward, four in each other direction [am009].
 int ArraySpec::channels(Direction direction) const {
   return direction == Direction::kNorth ? 6 : 4;
 }
@@ -29,6 +30,7 @@ bool Modules::has(Tile tile) const {
 }
 
 Modules reachable_modules(const ArraySpec& array, Tile core) {
+  // The modules of a row are all on one side of their cores.
   const int sideways = core.row % 2 == 0 ? core.column - 1 : core.column + 1;
   Modules modules;
   for (const Tile tile :

@@ -19,12 +19,14 @@ inline std::size_t at(int i) {
   return static_cast<std::size_t>(i);
 }
 
+/// A place on the grid. Ordered by column, then by row.
 struct Tile {
   int column = 0;
   int row = 0;
   friend auto operator<=>(const Tile&, const Tile&) = default;
 };
 
+/// As on a map: rows count northward.
 enum class Direction : std::uint8_t { kEast, kWest, kNorth, kSouth };
 inline constexpr std::array<Direction, 4> kDirections = {Direction::kEast, Direction::kWest,
                                                          Direction::kNorth, Direction::kSouth};
@@ -47,16 +49,21 @@ struct ArraySpec {
   int user_bytes = 0;       // per module, for windows and data of the program's own kernels
   int minimum_window = 16;  // bytes
 
+  /// All of them have a core.
   [[nodiscard]] int tiles() const { return rows * columns; }
   /// Link channels of a tile's stream switch in a direction. The interface row below row 0 also has east and
   /// west channels, and six into the array against four out of it.
   [[nodiscard]] int channels(Direction direction) const;
+  /// False for tiles of the interface row.
   [[nodiscard]] bool contains(Tile tile) const {
     return tile.column >= 0 && tile.column < columns && tile.row >= 0 && tile.row < rows;
   }
+  /// Tiles are numbered column by column. The tile must be in the array.
   [[nodiscard]] int index(Tile tile) const { return tile.column * rows + tile.row; }
+  /// The inverse of index().
   [[nodiscard]] Tile tile(int index) const { return {index / rows, index % rows}; }
   [[nodiscard]] int bank_bytes() const { return memory_bytes / banks; }
+  /// Pairs of neighbouring banks of a module.
   [[nodiscard]] int double_banks() const { return std::max(banks / 2, 1); }
   /// Stack, heap, and synchronisation buffer of a kernel, plus the program's own bytes; without local data.
   [[nodiscard]] int own_bytes() const { return stack_bytes + heap_bytes + sync_bytes + user_bytes; }
@@ -69,10 +76,13 @@ struct ArraySpec {
 /// Tiles whose memory module a core can access: its own, north, south, and west (even rows) or east (odd).
 class Modules {
  public:
+  /// The own module comes first.
   [[nodiscard]] const Tile* begin() const { return tiles_.data(); }
   [[nodiscard]] const Tile* end() const { return tiles_.data() + count_; }
   [[nodiscard]] int size() const { return count_; }
+  /// True if the module is one of them.
   [[nodiscard]] bool has(Tile tile) const;
+  /// At most four.
   void add(Tile tile) { tiles_[static_cast<std::size_t>(count_++)] = tile; }
 
  private:

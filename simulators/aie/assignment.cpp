@@ -21,6 +21,7 @@ struct Pair {
   int module = -1;
 };
 
+// Nodes of the flow are pairs, then (module, class) slots, then modules, in one numbering.
 class Matching {
  public:
   Matching(const ArraySpec& array, const std::vector<int>& room)
@@ -34,7 +35,9 @@ class Matching {
   bool add(std::vector<Pair>& pairs, int pair) {
     pairs_ = static_cast<int>(pairs.size());
     const int slots = static_cast<int>(class_load_.size());
+    // 2: not reached yet.
     before_.assign(at(pairs_ + slots) + room_.size(), -2);
+    // Breadth first: the shortest path moves the fewest pairs.
     std::vector<int> queue = {pair};
     before_[at(pair)] = -1;
     for (std::size_t head = 0; head < queue.size(); ++head) {
@@ -48,6 +51,7 @@ class Matching {
   }
 
  private:
+  // Shared pairs need no DMA channel.
   [[nodiscard]] int class_limit(int slot) const {
     const int kind = slot % kClasses;
     return kind == kSource ? array_.mm2s : kind == kTarget ? array_.s2mm : std::numeric_limits<int>::max();
@@ -77,6 +81,7 @@ class Matching {
     }
     return -1;
   }
+  // Moves each pair on the path to its next slot.
   void apply(std::vector<Pair>& pairs, int end) {
     const int slots = static_cast<int>(class_load_.size());
     ++load_[at(end - pairs_ - slots)];
@@ -106,6 +111,7 @@ class Matching {
   int pairs_ = 0;
 };
 
+// Modules with a kernel have less room than others.
 std::vector<int> room_for_pairs(const ArraySpec& array, const Graph& graph, const Plan& plan) {
   std::vector<int> used(at(array.tiles()), array.user_bytes);
   for (const Tile tile : plan.tiles) used[at(array.index(tile))] = graph.data_bytes + array.own_bytes();
@@ -141,6 +147,7 @@ std::vector<Pair> pairs_of(const ArraySpec& array, const Graph& graph, const Pla
 
 /// Assigns pairs with the fewest choices first. Returns the pairs without room.
 std::vector<int> match(const ArraySpec& array, const std::vector<int>& room, std::vector<Pair>& pairs) {
+  // Stable, so that a plan is the same on every run.
   std::stable_sort(pairs.begin(), pairs.end(),
                    [](const Pair& a, const Pair& b) { return a.choices.size() < b.choices.size(); });
   Matching matching(array, room);
@@ -151,6 +158,7 @@ std::vector<int> match(const ArraySpec& array, const std::vector<int>& room, std
   return left_over;
 }
 
+// Turns the modules of pairs into places of windows.
 void fill_connections(const ArraySpec& array, const Graph& graph, const std::vector<Pair>& pairs,
                       const std::vector<bool>& by_dma, Plan& plan) {
   plan.connections.assign(graph.edges.size(), {});
@@ -168,6 +176,7 @@ void fill_connections(const ArraySpec& array, const Graph& graph, const std::vec
     if (pair.kind != kSource) connection.target = module;
   }
   if (!graph.multicast || plan.connections.empty()) return;
+  // All edges of a multicast leave the one source pair.
   for (Connection& connection : plan.connections) connection.source = plan.connections.front().source;
 }
 
@@ -216,6 +225,7 @@ void assign_windows(const ArraySpec& array, const Graph& graph, Plan& plan) {
   for (const Edge edge : graph.edges)
     by_dma.push_back(graph.multicast ||
                      common_modules(array, plan.tiles[at(edge.from)], plan.tiles[at(edge.to)]).size() == 0);
+  // Each round turns more shared pairs into pairs with DMA.
   constexpr int kRounds = 6;
   for (int round = 0; round < kRounds; ++round) {
     std::vector<Pair> pairs = pairs_of(array, graph, plan, by_dma);

@@ -14,6 +14,7 @@ namespace {
 enum Phase : std::size_t { kPing, kPong, kPhases };
 
 /// Double banks, numbered across all modules.
+/// Counts how much of each double bank is free, and how many buffers it has.
 class Banks {
  public:
   explicit Banks(const ArraySpec& array)
@@ -31,6 +32,7 @@ class Banks {
     return bank;
   }
   int place_buffer(int module, int bytes, Phase phase) {
+    // In this order: room, buffers of the same phase, of the other phase, free space.
     const auto crowd = [&](int bank) {
       return std::tuple(free_[at(bank)] < bytes, used_[phase][at(bank)], used_[1 - phase][at(bank)],
                         -free_[at(bank)]);
@@ -40,6 +42,7 @@ class Banks {
       if (crowd(bank) < crowd(best)) best = bank;
     }
     ++used_[phase][at(best)];
+    // What exceeds the bank continues in others of its module.
     fill(module * each_, (module + 1) * each_, bytes - occupy(best, bytes));
     return best;
   }
@@ -67,6 +70,7 @@ class Banks {
 /// The double banks that a kernel's step accesses, by phase.
 using Step = std::array<std::vector<int>, kPhases>;
 
+// The number of accesses to the busiest bank. Sorts the list.
 int most_alike(std::vector<int>& banks) {
   std::sort(banks.begin(), banks.end());
   std::ptrdiff_t most = 1;
@@ -92,6 +96,7 @@ void count_meeting(const ArraySpec& array, const Graph& graph, Plan& plan) {
     const int data = banks.place_data(own, graph.data_bytes);
     for (std::vector<int>& phase : steps[at(kernel)]) phase.push_back(data);
   }
+  // Modules without a kernel still have the program's own data.
   for (int tile = 0; tile < array.tiles(); ++tile) {
     if (!has_kernel[at(tile)]) banks.reserve(tile, array.user_bytes);
   }

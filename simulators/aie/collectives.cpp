@@ -13,6 +13,7 @@ std::vector<int> acquisition_order(const Tree& tree, const Plan& plan, int node)
     std::sort(order.begin(), order.end());
     return order;
   }
+  // Shared windows come first.
   const auto lateness = [&](int child) {
     const Connection& connection = plan.connections[static_cast<std::size_t>(child - 1)];
     return connection.shared ? -1 : connection.hops();

@@ -14,6 +14,7 @@ namespace offramp::aie {
 /// arrival: shared windows, then the shortest routes.
 std::vector<int> acquisition_order(const Tree& tree, const Plan& plan, int node);
 
+/// How a gather divides blocks among windows.
 enum class GatherDesign : std::uint8_t { kPacked, kHeaderSerial, kHeaderInTurns };
 
 /// Graph of 2^rounds kernels. connections[round * kernels + i] connects kernel i to its partner.
@@ -26,6 +27,7 @@ struct Forwarded {
   int node = 0;
   std::size_t chunk = 0;
 };
+/// In the order of sending.
 std::vector<Forwarded> forwarded_windows(const Tree& tree, int node, std::size_t chunks_per_node,
                                          bool in_turns);
 
@@ -37,6 +39,7 @@ struct MessageTiming {
   Time complete;  // the sender is done
   std::uint64_t windows = 0;
 };
+/// header_words: on the stream before each window.
 MessageTiming run_message(const Timing& timing, const Connection& connection, const Chunks& chunks,
                           Code copies, const HostPath* host, int header_words);
 

@@ -13,6 +13,7 @@ namespace {
 
 constexpr int kTile = 36;  // pixels from tile to tile
 constexpr int kEdge = 30;  // size of a tile
+// In pixels, as all sizes of the drawing.
 constexpr int kMargin = 20;
 constexpr int kLegend = 60;
 constexpr int kBuffer = 5;
@@ -22,6 +23,7 @@ struct Point {
   double y;
 };
 
+// Draws one plan. All arguments must outlive it.
 class Canvas {
  public:
   Canvas(const ArraySpec& array, const Graph& graph, const Plan& plan)
@@ -144,6 +146,7 @@ Occupancy occupancy_of(const ArraySpec& array, const Graph& graph, const Plan& p
       const auto kind = static_cast<std::size_t>(direction);
       const bool counts = !graph.multicast || seen.insert({tile.column, tile.row, direction}).second;
       if (counts) {
+        // The interface row has index 0.
         int& used = links[static_cast<std::size_t>(tile.column * (array.rows + 1) + tile.row + 1) * 4 + kind];
         result.busiest[kind] = std::max(result.busiest[kind], ++used);
         if (direction == Direction::kEast) ++boundary[static_cast<std::size_t>(tile.column)];

@@ -16,6 +16,7 @@ void OwnHostPort::start(std::size_t buffer, Time at) {
 HostSource::HostSource(Time& clock, HostPort& port, const HostPath& path, std::size_t window,
                        std::size_t windows)
     : clock_(clock), port_(port), latency_(path.latency), pace_(path.port_time(window)), windows_(windows) {
+  // Both buffers are requested at once.
   for (std::size_t buffer = 0; buffer < std::min(kBuffers, windows); ++buffer) port.start(buffer, clock);
 }
 
@@ -39,6 +40,7 @@ Task<void> HostSink::wait_for_window() {
 }
 
 Task<void> HostSink::drain() {
+  // The last two windows may still be on their way.
   for (std::size_t window = filled_ - std::min(kBuffers, filled_); window < filled_; ++window) {
     const Time end = co_await port_.end(window & 1U);
     clock_ = later(clock_, end + latency_);

@@ -25,6 +25,7 @@ struct HostPath {
   [[nodiscard]] Time port_time(std::size_t bytes) const {
     return port.bytes(static_cast<std::int64_t>(bytes)) + turnaround;
   }
+  /// All ports share this rate.
   [[nodiscard]] Time total_time(std::size_t bytes) const {
     return total.bytes(static_cast<std::int64_t>(bytes));
   }
@@ -40,6 +41,7 @@ class HostPort {
   /// Requests the transfer of a window to or from buffer 0 or 1.
   virtual void start(std::size_t buffer, Time at) = 0;
 
+  /// What end() returns, to be awaited.
   class [[nodiscard]] End {
    public:
     End(HostPort& port, std::size_t buffer) : port_(port), buffer_(buffer) {}
@@ -55,7 +57,9 @@ class HostPort {
   End end(std::size_t buffer) { return {*this, buffer}; }
 
  protected:
+  /// These answer for the last transfer of a buffer. end_of() is only valid once it has ended.
   [[nodiscard]] virtual bool ended(std::size_t buffer) const = 0;
+  /// Resumes the kernel once the transfer has ended.
   virtual void wait(std::size_t buffer, std::coroutine_handle<> kernel) = 0;
   [[nodiscard]] virtual Time end_of(std::size_t buffer) const = 0;
 };
@@ -63,6 +67,7 @@ class HostPort {
 /// A port and memory that no other kernel uses.
 class OwnHostPort final : public HostPort {
  public:
+  /// window: bytes of each transfer.
   OwnHostPort(const HostPath& path, std::size_t window)
       : port_time_(path.port_time(window)), total_time_(path.total_time(window)) {}
   void start(std::size_t buffer, Time at) override;
@@ -84,6 +89,7 @@ class OwnHostPort final : public HostPort {
 /// core's clock, when the host has passed the descriptor.
 class HostSource final : public Input {
  public:
+  /// windows: how many will come. The first two are requested at once.
   HostSource(Time& clock, HostPort& port, const HostPath& path, std::size_t window, std::size_t windows);
   Task<void> wait_full() override;
   Task<void> set_empty() override {
@@ -96,8 +102,11 @@ class HostSource final : public Input {
   Time& clock_;
   HostPort& port_;
   Time latency_;
+  /// Interval of windows through the port.
   Time pace_;
+  /// When the last window was there.
   Time last_;
+  /// Windows in all, and those that the kernel has taken and emptied.
   std::size_t windows_;
   std::size_t taken_ = 0;
   std::size_t emptied_ = 0;
@@ -117,6 +126,7 @@ class HostSink final : public Output {
   Task<void> drain();
 
  private:
+  /// From the third window on, a buffer has to be free.
   Task<void> wait_for_window();
 
   Time& clock_;

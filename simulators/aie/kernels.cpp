@@ -12,6 +12,7 @@ void begin_call(Core core) {
   core.spend(core.timing.costs().call_head);
 }
 
+// Rounded up.
 std::size_t elements_of(std::size_t bytes, std::size_t element) {
   return (bytes + element - 1) / element;
 }
@@ -37,6 +38,7 @@ Task<void> reduce_kernel(Core core, const ReduceCall& call) {
     if (call.local != nullptr) co_await release(core, *call.local);
   }
   core.spend(timing.costs().call - timing.costs().call_head);
+  // Longer calls need two more cycles.
   core.clock += timing.step(elements_of(std::min(call.chunks.bytes, call.chunks.window), call.element_bytes));
 }
 
@@ -46,6 +48,7 @@ Task<void> pack_kernel(Core core, const PackCall& call) {
   for (const Segment& segment : call.segments) {
     std::size_t need = segment.bytes;
     while (need > 0) {
+      // Own data needs no window.
       std::size_t part = segment.input == nullptr ? need : std::min(need, segment.window);
       need -= part;
       if (segment.input != nullptr) co_await acquire(core, *segment.input, Acquire::kInLoop);
@@ -80,6 +83,7 @@ Task<void> unpack_kernel(Core core, const UnpackCall& call) {
       if (call.input != nullptr && have == 0) {
         if (open) co_await release(core, *call.input);
         co_await acquire(core, *call.input, Acquire::kInLoop);
+        // The last window may be shorter.
         have = std::min(call.input_window, left);
         open = true;
       }
@@ -173,6 +177,7 @@ Task<void> butterfly_kernel(Core core, const ButterflyCall& call) {
       co_await acquire(core, *call.outputs[round], Acquire::kSingle);
       co_await core.compute(timing.copy(call.code, bytes, true));
       co_await release(core, *call.outputs[round]);
+      // Sending first: both partners do, so neither waits in vain.
       co_await acquire(core, *call.inputs[round], Acquire::kSingle);
       co_await core.compute(
           timing.reduce(call.code, 1, elements_of(bytes, call.element_bytes), bytes, call.operations));

@@ -12,8 +12,11 @@ namespace offramp::aie {
 struct Chunks {
   std::size_t bytes = 0;
   std::size_t window = 16;
+  /// An empty message has no chunk.
   [[nodiscard]] std::size_t count() const { return bytes == 0 ? 0 : (bytes + window - 1) / window; }
+  /// The offset of a chunk.
   [[nodiscard]] std::size_t begin(std::size_t chunk) const { return chunk * window; }
+  /// chunk: below count().
   [[nodiscard]] std::size_t size(std::size_t chunk) const {
     const std::size_t left = bytes - begin(chunk);
     return left < window ? left : window;
@@ -49,6 +52,7 @@ struct PackCall {
   std::size_t output_window = 0;
   Code copies = Code::kVector;
 };
+/// The call must outlive the kernel, as for all kernels below.
 Task<void> pack_kernel(Core core, const PackCall& call);
 
 /// The reverse: divides the stream of one input into own data (first) and the children's outputs.

@@ -8,6 +8,7 @@ namespace {
 
 constexpr int kPlaces = 5;  // four directions and the stream into the tile's memory
 
+// Rounded up.
 Time divided(Time time, int parts) {
   return Time::ps((time.count() + parts - 1) / parts);
 }

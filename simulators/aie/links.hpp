@@ -12,6 +12,7 @@ namespace offramp::aie {
 /// Messages follow their source's row, then their target's column. Call in order of modelled time.
 class Links {
  public:
+  /// array: must outlive this object.
   explicit Links(const ArraySpec& array) : array_(array) {}
 
   /// Carries a message whose windows need a total of `stream` on one channel. Returns by how much the last
@@ -19,6 +20,7 @@ class Links {
   Time carry(Tile from, Tile to, Time at, Time stream, Time deadline);
 
  private:
+  /// The delay by other messages on one link.
   Time pass(int link, int channels, Time at, Time stream, Time deadline);
 
   const ArraySpec& array_;

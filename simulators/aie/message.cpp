@@ -26,6 +26,7 @@ class FirstNoted final : public Input {
   bool seen_ = false;
 };
 
+// What both kernels of a message need. It outlives them.
 struct MessageCall {
   Chunks chunks;
   Code copies;
@@ -67,6 +68,7 @@ Task<void> receive_kernel(Core core, const MessageCall* what) {
 // others are assumed (two each).
 constexpr double kTouch = 2;
 constexpr double kAnswer = 4;
+// The round trip is steady by then.
 constexpr int kRounds = 8;
 
 Task<void> ping(Core core, Output* out, Input* in, Time* round_trip) {
@@ -86,6 +88,7 @@ Task<void> ping(Core core, Output* out, Input* in, Time* round_trip) {
 Task<void> pong(Core core, Output* out, Input* in) {
   for (int i = 0; i < kRounds; ++i) {
     co_await acquire(core, *out, Acquire::kSingle);
+    // The partner has its output ready before the input arrives.
     co_await acquire(core, *in, Acquire::kSingle);
     core.spend(kAnswer);
     co_await release(core, *in);

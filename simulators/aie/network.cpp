@@ -48,6 +48,7 @@ struct Network::ForwardingEngine {
 Network::Network(const Timing& timing) : timing_(timing) {}
 
 Network::~Network() {
+  // Engines never end; their frames refer to the pairs.
   scheduler_.clear();
 }
 
@@ -116,6 +117,7 @@ Task<void> Network::engine(Network*, const ForwardingEngine* engine) {
   Process& self = co_await this_process();
   for (std::size_t window = 0;; ++window) {
     co_await engine->from->full.read();
+    // The first two windows find both buffers empty.
     if (window >= 2) {
       for (Pair* const target : engine->to) co_await target->empty.read();
     }

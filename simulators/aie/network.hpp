@@ -17,11 +17,13 @@ namespace offramp::aie {
 /// One thread at a time. Add the kernels in a fixed order; run() then executes them.
 class Network {
  public:
+  /// timing: must outlive this object.
   explicit Network(const Timing& timing);
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
   ~Network();
 
+  /// Owned by the network.
   struct Ends {
     Output* output;
     std::vector<Input*> inputs;  // several for a multicast
@@ -31,6 +33,7 @@ class Network {
   /// One producer and several consumers. The slowest consumer delays all.
   Ends multicast(const std::vector<int>& hops, std::size_t window_bytes);
 
+  /// Started once, by run().
   using Kernel = std::function<Task<void>(Core core)>;
   /// Returns the kernel's number.
   int add(std::string_view name, Kernel kernel, Time begin);
@@ -40,6 +43,7 @@ class Network {
   bool run();
   /// The kernel's clock at its end, after run().
   [[nodiscard]] Time end(int kernel) const { return stations_[static_cast<std::size_t>(kernel)].end; }
+  /// Windows that producers have filled.
   [[nodiscard]] std::uint64_t windows() const { return windows_; }
 
  private:
@@ -47,17 +51,22 @@ class Network {
   struct Pair;      // two buffers with their locks
   struct Consumer;  // ends of a pair
   struct Producer;
+  /// A kernel, and when it ended.
   struct Station {
     Kernel kernel;
     Time end;
     bool done = false;
   };
+  /// These make parts, which the network owns.
   Pair& add_pair();
   Producer* producer(Pair& pair);
   Consumer* consumer(Pair& pair);
+  /// occupied: the stream's time for one window.
   void add_engine(Pair& from, const std::vector<Pair*>& to, const std::vector<int>& hops, Time occupied);
+  /// These run as processes of the scheduler.
   static Task<void> station(Network* network, Station* station);
   struct ForwardingEngine;
+  /// Forwards windows forever.
   static Task<void> engine(Network* network, const ForwardingEngine* engine);
 
   const Timing& timing_;

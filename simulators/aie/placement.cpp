@@ -13,6 +13,7 @@
 namespace offramp::aie {
 namespace {
 
+// Equal seeds give equal numbers on any machine.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
@@ -33,6 +34,7 @@ class Board {
     for (int a = 0; a < tiles_; ++a) {
       reach_[at(a)] = reachable_modules(array_, array_.tile(a));
       for (int b = 0; b < tiles_; ++b) {
+        // Tiles further apart share no module.
         const bool close = distance(array_.tile(a), array_.tile(b)) <= 2;
         if (a != b && close && common_modules(array_, array_.tile(a), array_.tile(b)).size() > 0)
           near_[at(a)].push_back(b);
@@ -85,6 +87,7 @@ class Board {
     }
     return cost;
   }
+  // The cost of the whole placement.
   [[nodiscard]] double total() const {
     double cost = 0;
     for (int node = 0; node < tree_.size(); ++node) {
@@ -95,9 +98,11 @@ class Board {
   }
 
  private:
+  // In cycles: more than any edge, since such kernels have no room for large windows.
   static constexpr double kCrowded = 120;
   static constexpr double kFanIn = 40;
 
+  // Costs of all pairs of tiles are computed once: moves look them up.
   void fill_costs() {
     costs_.resize(at(tiles_) * at(tiles_));
     for (int a = 0; a < tiles_; ++a) {
@@ -108,6 +113,7 @@ class Board {
     }
   }
   void put(int kernel, int tile) { place_[at(kernel)] = tile, kernel_[at(tile)] = kernel; }
+  // 0 if both tiles share a module.
   [[nodiscard]] double between(int a, int b) const { return costs_[at(a) * at(tiles_) + at(b)]; }
 
   [[nodiscard]] double edges(int kernel) const {
@@ -116,6 +122,7 @@ class Board {
     for (const int child : tree_.children(kernel)) cost += between(place(child), place(kernel));
     return cost;
   }
+  // 1 has no cost, so that roots need no test.
   [[nodiscard]] double fan_in(int kernel) const {
     if (kernel < 0 || static_cast<int>(tree_.children(kernel).size()) <= how_.fan_in) return 0;
     int inputs = 0;
@@ -146,6 +153,7 @@ class Board {
 }  // namespace
 
 std::vector<Tile> place_as_published(const ArraySpec& array, const Tree& tree) {
+  // Every second tile.
   const int per_column = (array.rows + 1) / 2;
   if (tree.size() > per_column * array.columns) return {};
   std::vector<int> order;
@@ -186,6 +194,7 @@ std::vector<Tile> refine_placement(const ArraySpec& array, const Tree& tree, con
   std::vector<Tile> best_placement = board.placement();
   for (int move = 0; move < moves; ++move) {
     const double left = 1.0 - static_cast<double>(move) / moves;
+    // Falls with the fourth power: most moves are near the end.
     const double threshold = kCold + (kHot - kCold) * left * left * left * left;
     const int kernel = random.below(tree.size());
     const int relatives = static_cast<int>(tree.children(kernel).size()) + (kernel > 0 ? 1 : 0);
@@ -205,6 +214,7 @@ std::vector<Tile> refine_placement(const ArraySpec& array, const Tree& tree, con
       continue;
     }
     cost += change;
+    // Rounding of sums is no improvement.
     if (cost < best - 1e-9) {
       best = cost;
       best_placement = board.placement();

@@ -10,6 +10,7 @@
 namespace offramp::aie {
 namespace {
 
+// tiles: empty if the placement failed.
 Plan complete(const ArraySpec& array, const Graph& graph, std::vector<Tile> tiles) {
   Plan plan;
   plan.tiles = std::move(tiles);
@@ -40,6 +41,7 @@ Plan refined(const ArraySpec& array, const Tree& tree, const Graph& graph) {
   how.spread = pairs_beside_data < 3;
   how.columns =
       how.spread ? array.columns : std::min(array.columns, (tree.size() + array.rows - 1) / array.rows + 2);
+  // Seeds to try.
   const std::uint64_t tries = tree.size() >= kLarge && how.spread ? 2 : 3;
   how.moves_per_kernel = how.spread ? 6000 : 4000;
   Plan plan;
@@ -60,6 +62,7 @@ Plan published(const ArraySpec& array, const Tree& tree, const Graph& graph) {
 constexpr int kPublishedKernels = 63;  // the largest tree that the tools of [aie-thesis] placed
 
 Plan automatic(const ArraySpec& array, const Tree& tree, const Graph& graph) {
+  // See plan_tree().
   const bool measured_shape = tree.perfect_binary() && tree.size() >= 7 && tree.size() <= kPublishedKernels;
   if (measured_shape) {
     const bool compact =
@@ -100,6 +103,7 @@ Plan plan_tree(const ArraySpec& array, const Tree& tree, const Graph& graph, Pla
 
 namespace {
 
+// Kernels follow the snake in the order of their numbers.
 Plan in_order(const ArraySpec& array, const Graph& graph, int stride) {
   std::vector<Tile> tiles;
   tiles.reserve(static_cast<std::size_t>(graph.kernels));
@@ -123,6 +127,7 @@ Plan plan_apart(const ArraySpec& array, const Graph& graph) {
   Plan plan;
   plan.limit = fixed_limit(array, graph);
   if (!plan.ok()) return plan;
+  // The largest distance first.
   for (int stride = array.tiles() / graph.kernels; stride >= 1; --stride) {
     plan = in_order(array, graph, stride);
     if (plan.ok()) break;

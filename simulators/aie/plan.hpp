@@ -54,6 +54,7 @@ struct Plan {
   std::vector<int> meeting;   // by kernel; see count_meeting()
   std::string limit;          // why the graph does not fit; empty: it fits
   bool as_published = false;  // layout of the benchmarks of [aie-thesis]
+  /// True if the graph fits.
   [[nodiscard]] bool ok() const { return limit.empty(); }
 };
 
@@ -76,6 +77,7 @@ void route_streams(const ArraySpec& array, const Graph& graph, Plan& plan);
 /// The graph of a tree: edge i - 1 leads from node i to its parent.
 Graph graph_of(const Tree& tree, int window_bytes, int data_bytes);
 
+/// How kernels are placed on tiles.
 enum class Placement : std::uint8_t {
   kAuto,       // see plan_tree
   kPublished,  // place_as_published

@@ -10,6 +10,7 @@
 namespace offramp::aie {
 namespace {
 
+// Reserves channels net by net, over several rounds.
 class Router {
  public:
   explicit Router(const ArraySpec& array)
@@ -19,13 +20,16 @@ class Router {
         used_(at(nodes_) * 4, 0),
         history_(at(nodes_) * 4, 0) {}
 
+  // Removes all reservations. Links that were overused become more expensive for good.
   void next_round() {
     for (std::size_t link = 0; link < used_.size(); ++link) {
       if (used_[link] > limit(link)) history_[link] += 1;
       used_[link] = 0;
     }
+    // Overuse is nearly free at first, and forbidden in the end.
     pressure_ *= 1.5;
   }
+  // True if some link has more nets than channels.
   [[nodiscard]] bool overused() const {
     for (std::size_t link = 0; link < used_.size(); ++link) {
       if (used_[link] > limit(link)) return true;
@@ -41,6 +45,7 @@ class Router {
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
     const int goal = node(to);
     cost_[at(node(from))] = 0;
+    // A* search: no link costs less than 1, so the distance never overestimates.
     queue.emplace(distance(from, to), node(from));
     while (!queue.empty() && queue.top().second != goal) {
       const int here = queue.top().second;
@@ -50,6 +55,7 @@ class Router {
         if (there.column < 0 || there.column >= array_.columns || there.row < -1 || there.row >= array_.rows)
           continue;
         const double cost = cost_[at(here)] + price(link(here, direction));
+        // Rounding must not make a route look cheaper.
         if (cost >= cost_[at(node(there))] - 1e-12) continue;
         cost_[at(node(there))] = cost;
         step_[at(node(there))] = direction;
@@ -60,6 +66,7 @@ class Router {
   }
 
  private:
+  // Not reached.
   static constexpr double kFar = 1e18;
 
   [[nodiscard]] int node(Tile tile) const { return tile.column * rows_ + tile.row + 1; }
@@ -70,10 +77,12 @@ class Router {
   [[nodiscard]] int limit(std::size_t link) const {
     return array_.channels(static_cast<Direction>(link % 4));
   }
+  // The cost of one more net on the link.
   [[nodiscard]] double price(std::size_t link) const {
     const int over = std::max(0, used_[link] + 1 - limit(link));
     return (1 + history_[link]) * (1 + pressure_ * over);
   }
+  // Follows the steps back from the target.
   Route commit_route(Tile from, Tile to) {
     static constexpr std::array<Direction, 4> kBack = {Direction::kWest, Direction::kEast, Direction::kSouth,
                                                        Direction::kNorth};
@@ -110,6 +119,7 @@ Route row_then_column(Tile from, Tile to) {
 }  // namespace
 
 void route_streams(const ArraySpec& array, const Graph& graph, Plan& plan) {
+  // Designs that have a routing usually find it in a few rounds.
   constexpr int kRounds = 60;
   if (graph.multicast) {
     for (Connection& connection : plan.connections)

@@ -8,9 +8,11 @@
 namespace offramp::aie {
 namespace {
 
+// Bytes of a word on a stream.
 constexpr std::size_t kWord = 4;
 constexpr std::size_t kVector = 32;  // bytes per load or store
 
+// Rounded up.
 std::size_t parts(std::size_t bytes, std::size_t size) {
   return (bytes + size - 1) / size;
 }
@@ -32,6 +34,7 @@ Time Timing::reduce(Code code, int inputs, std::size_t elements, std::size_t byt
     return cycles(element * static_cast<double>(elements));
   }
   // Each step overlaps two loads, one vector operation, and one store; the busiest unit determines its time.
+  // All inputs and own data, two loads per cycle.
   const int loads = (inputs + 2) / 2;
   const int cycles_per_step = std::max({loads, inputs * operations, meeting});
   return cycles(static_cast<double>(cycles_per_step) * static_cast<double>(bytes) / kVector +

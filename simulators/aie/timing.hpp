@@ -44,13 +44,16 @@ enum class Code : std::uint8_t {
 /// Times of operations at a given clock. Immutable, for any thread.
 class Timing {
  public:
+  /// clock_mhz: of the array.
   Timing(const Costs& costs, double clock_mhz) : costs_(costs), ps_per_cycle_(1e6 / clock_mhz) {}
 
+  /// In cycles.
   [[nodiscard]] const Costs& costs() const { return costs_; }
   /// Rounds to a picosecond, once per call.
   [[nodiscard]] Time cycles(double n) const {
     return Time::ps(static_cast<std::int64_t>(n * ps_per_cycle_ + 0.5));
   }
+  /// The inverse of cycles(), up to rounding.
   [[nodiscard]] double in_cycles(Time span) const {
     return static_cast<double>(span.count()) / ps_per_cycle_;
   }
@@ -65,6 +68,7 @@ class Timing {
                             int operations = 1, int meeting = 1) const;
   /// Copies from window to window. own: from a local array.
   [[nodiscard]] Time copy(Code code, std::size_t bytes, bool own) const;
+  /// Additional cycles of long calls.
   [[nodiscard]] Time step(std::size_t elements) const {
     return elements >= static_cast<std::size_t>(costs_.step_elements) ? cycles(costs_.step) : Time();
   }

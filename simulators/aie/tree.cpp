@@ -23,6 +23,7 @@ Tree::Tree(std::vector<int> parents)
     stack.pop_back();
     places_[at(node)] = static_cast<int>(preorder_.size());
     preorder_.push_back(node);
+    // The first child is on top of the stack.
     stack.insert(stack.end(), children(node).rbegin(), children(node).rend());
   }
 }
@@ -41,6 +42,7 @@ int Tree::arity() const {
 }
 
 bool Tree::perfect_binary() const {
+  // 2^L - 1 nodes.
   if (((size() + 1) & size()) != 0) return false;
   for (int node = 1; node < size(); ++node) {
     if (parent(node) != (node - 1) / 2) return false;

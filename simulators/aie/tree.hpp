@@ -16,12 +16,15 @@ class Tree {
   static Tree filled(int nodes, int arity);
 
   [[nodiscard]] int size() const { return static_cast<int>(parents_.size()); }
+  // 1 for the root.
   [[nodiscard]] int parent(int node) const { return parents_[at(node)]; }
+  /// Smaller subtrees first.
   [[nodiscard]] const std::vector<int>& children(int node) const { return children_[at(node)]; }
   /// Number of nodes of the subtree, including itself.
   [[nodiscard]] int extent(int node) const { return extents_[at(node)]; }
   /// Preorder, smaller subtrees first: subtrees are contiguous, and a node's shortest branch comes first.
   [[nodiscard]] const std::vector<int>& preorder() const { return preorder_; }
+  /// The inverse of preorder().
   [[nodiscard]] int place_in_preorder(int node) const { return places_[at(node)]; }
   /// The most children of a node.
   [[nodiscard]] int arity() const;

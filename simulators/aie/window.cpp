@@ -6,6 +6,7 @@
 namespace offramp::aie {
 namespace {
 
+// Before the lock is asked for.
 double acquire_cycles(const Costs& costs, Acquire how) {
   return (how == Acquire::kInLoop ? costs.acquire_loop : costs.acquire_single) - costs.acquire_tail;
 }

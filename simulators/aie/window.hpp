@@ -65,6 +65,7 @@ struct Core {
     clock += span;
     if (unit != nullptr) unit->spent += span;
   }
+  /// What compute() returns, to be awaited.
   class [[nodiscard]] Computation {
    public:
     Computation(Time& clock, CoreUnit* unit, Time duration)
@@ -86,6 +87,7 @@ struct Core {
   }
 };
 
+/// Whether the acquire is one of several in a loop, which takes longer.
 enum class Acquire : std::uint8_t { kInLoop, kSingle };
 
 /// The remainder of an acquire or release from its lock on. co_await it immediately.

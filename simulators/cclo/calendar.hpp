@@ -10,9 +10,11 @@
 
 namespace offramp::cclo {
 
+/// Serves requests that come late: each may use idle time before work that was accepted earlier. One thread.
 class Calendar {
  public:
   /// Occupies `duration` of the unit's idle time from `at` on.
+  /// The work may be split among several gaps. Returns its first and last moment, gaps included.
   Arbiter::Grant acquire(Time at, Time duration) {
     if (busy_.size() >= kMost) forget();
     if (busy_.empty() || busy_.back().end < at)  // the common case

@@ -126,6 +126,7 @@ constexpr std::array<ReturnCode, static_cast<std::size_t>(Error::kNumber)> kRetu
     {Error::kNotReady, -1, 31, "NOT_READY", kNoCode, arises("a reset answers the calls in the retry queue")},
 }};
 
+// Lanes 4 and 9 of the second generation are half precision, which has no MPI type.
 constexpr std::array<ArithmeticLane, 8> kLanes = {{
     {ElementType::kFloat32, ReduceFunction::kSum, 0, 0, 4},
     {ElementType::kFloat64, ReduceFunction::kSum, 1, 1, 8},

@@ -15,6 +15,7 @@
 
 namespace offramp::cclo {
 
+/// The calls of both generations. Their numbers differ per generation: see code_of().
 enum class Scenario : std::uint8_t {
   kConfig,
   kSend,
@@ -38,6 +39,7 @@ enum class Scenario : std::uint8_t {
 std::string_view to_string(Scenario scenario);
 /// `nullopt` if this generation has no such call.
 std::optional<std::uint32_t> code_of(Generation generation, Scenario scenario);
+/// The inverse of code_of(). `nullopt` if this generation has no call with this code.
 std::optional<Scenario> scenario_of(Generation generation, std::uint32_t code);
 
 /// Sub-functions of CONFIG, as encoded in the word `function`.
@@ -57,6 +59,7 @@ enum class Gen1Config : std::uint32_t {
   kTransactionSize = 12,
   kTransactionsInFlight = 13
 };
+/// Sub-functions of the second generation (read in [accl-2025]).
 enum class Gen2Config : std::uint32_t {
   kReset = 0,
   kEnginesOn = 1,
@@ -68,6 +71,8 @@ inline constexpr std::uint32_t kMaximumTransactionBytes = 0x7fffff;  // 23 bits 
 inline constexpr std::uint32_t kMaximumTransactionsInFlight = 20;
 inline constexpr std::uint32_t kGen2MaximumTransferBytes = 8388544;  // whole words below 2^23
 
+/// The reasons for which a call ends without success, for both generations. return_codes() has one row each,
+/// in this order.
 enum class Error : std::uint8_t {
   kNone,
   kDmaMismatch,
@@ -122,6 +127,7 @@ struct ReturnCode {
     return generation == Generation::kFirst ? in_gen1 : in_gen2;
   }
 };
+/// All codes, in the order of Error.
 std::span<const ReturnCode> return_codes();
 std::string_view to_string(Error error);
 /// The value of RETVAL. Errors unknown to this generation become its "internal" DMA error.
@@ -129,6 +135,7 @@ std::uint32_t encode(Generation generation, Error error);
 /// The error of a return value, the lowest bit if there are several. Unknown values are kDmaInternal.
 Error decode(Generation generation, std::uint32_t value);
 
+/// The tag that matches any tag. See RxPool::seek() for the side that may use it.
 inline constexpr std::uint32_t kTagAny = 0xffffffff;
 
 /// HWID of the second generation (read in [accl-2025]). [accl] leaves the encoding open; here, the first
@@ -145,6 +152,7 @@ struct HardwareId {
   std::uint32_t commit = 0;  // first 24 bits of the source's hash
   friend bool operator==(const HardwareId&, const HardwareId&) = default;
 };
+/// The register HWID: stack in bits 1:0, flags in bits 2 to 7, the commit above.
 std::uint32_t encode(const HardwareId& id);
 
 /// A lane of the arithmetic unit: one function on one type. The first generation has SUM of four types, by
@@ -158,6 +166,7 @@ struct ArithmeticLane {
 };
 /// Lanes for types of MPI programs. Half precision has no MPI type; see ArithmeticConfig.
 std::span<const ArithmeticLane> arithmetic_lanes();
+/// Null if this generation has no lane for the pair.
 const ArithmeticLane* find_lane(Generation generation, ElementType element, ReduceFunction function);
 
 /// An arithmetic configuration of the second generation: nine words, as the driver writes them.
@@ -165,6 +174,7 @@ struct ArithmeticConfig {
   std::string_view name;
   std::array<std::uint32_t, 9> words;
 };
+/// The six configurations of the table that the driver writes behind communicator 0.
 std::span<const ArithmeticConfig> arithmetic_configs();
 
 }  // namespace offramp::cclo

@@ -36,6 +36,7 @@ inline Flow pass(Arbiter& unit, const Flow& in, std::int64_t words, Time cycle, 
 /// The data plane of one engine. Every function occupies units and returns the times of a flow.
 class DataPlane {
  public:
+  /// Both arguments must outlive this object.
   DataPlane(const Spec& spec, EngineUnits& units)
       : spec_(spec),
         units_(units),
@@ -51,12 +52,14 @@ class DataPlane {
     return words;
   }
   /// Combines two operands: one word of each per cycle.
+  /// Both have `bytes` bytes. The slower one sets the pace.
   Flow reduce(const Flow& a, const Flow& b, std::uint64_t bytes) {
     const Flow in{later(a.first, b.first), later(a.last, b.last)};
     return pass(units_[Unit::kArithmetic], through_switch(in), Spec::words(bytes), cycle_,
                 spec_.cycles(spec_.arithmetic_cycles));
   }
   /// Writes memory with the DMA write channel. Returns the time when its status word is available.
+  /// command: when the DMA has its write command. Words that arrive earlier wait.
   Time write(const Flow& in, Time command, std::uint64_t bytes,
              BufferLocation place = BufferLocation::kDevice) {
     Flow words = through_switch(in);
@@ -83,6 +86,7 @@ class DataPlane {
 
  private:
   /// Time per word of one memory channel or of PCIe.
+  /// One DMA uses one memory channel, so a single flow is limited by one channel's rate.
   [[nodiscard]] Time word_time(BufferLocation place) const {
     return place == BufferLocation::kHost ? later(cycle_, spec_.pcie.bytes(kWordBytes)) : memory_word_;
   }
@@ -90,6 +94,7 @@ class DataPlane {
     return place == BufferLocation::kHost ? spec_.pcie_latency : spec_.cycles(spec_.memory_cycles);
   }
   /// Returns the time when the memory or bus has completed this transfer alongside its other users.
+  /// Here the total rate counts, not that of one channel: all users of the card share it.
   Time others(BufferLocation place, Unit bus, Time at, std::uint64_t bytes) {
     return place == BufferLocation::kHost ? units_.share_until(bus, at, spec_.pcie_time(bytes))
                                           : units_.share_until(Unit::kMemory, at, spec_.memory_time(bytes));

@@ -12,6 +12,7 @@
 
 namespace offramp::cclo {
 
+/// Units by position in a rank's resources.
 enum class Unit : std::uint8_t {
   // Units of the card, shared by its engines, whose frames leave through the card's one port. Published are
   // one engine per FPGA with its own network, and in tests several behind an AXI-Stream switch. That those
@@ -45,6 +46,8 @@ enum class Unit : std::uint8_t {
 /// Resource after the units of calls: messages use a separate timeline of the control processor.
 inline constexpr std::size_t kSendCalls = static_cast<std::size_t>(Unit::kNumber);
 inline constexpr std::size_t kResources = kSendCalls + 1;
+/// The descriptions of a rank's resources, in the order of Unit. Resources of the card are shared by its
+/// ranks.
 inline constexpr std::array<ResourceDescription, kResources> kEngineResources{
     {{.name = "cclo.protocol engine", .scope = Scope::kCard, .reserved_ahead = true},
      {.name = "cclo.link", .scope = Scope::kCard, .reserved_ahead = true},

@@ -52,6 +52,7 @@ std::uint32_t RxPool::enqueue() {
     idle += now == BufferStatus::kIdle ? 1 : 0;
   }
   std::uint32_t posted = 0;
+  // A descriptor in flight keeps its DMA tag, so their number is limited by the tags.
   for (std::uint32_t i = 0; i < count && in_flight < kMostEnqueued && posted < idle; ++i) {
     if (status(i) != BufferStatus::kIdle) continue;
     set(i, DescriptorField::kStatus, static_cast<std::uint32_t>(BufferStatus::kEnqueued));
@@ -83,6 +84,7 @@ std::optional<std::uint32_t> RxPool::seek(std::uint32_t source, std::uint32_t ta
                                           std::uint32_t sequence) const {
   const bool second = space_.layout().generation == Generation::kSecond;
   for (std::uint32_t i = 0; i < buffers(); ++i) {
+    // Only RESERVED buffers have a complete message.
     if (status(i) != BufferStatus::kReserved) continue;
     const RxMessage m = message(i);
     const bool tag_fits = m.tag == tag || (second ? m.tag : tag) == kTagAny;

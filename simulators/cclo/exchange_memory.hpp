@@ -14,22 +14,26 @@ namespace offramp::cclo {
 /// A view of a communicator at an address in the exchange memory.
 class Communicator {
  public:
+  /// The space must outlive the view.
   Communicator(IoSpace& space, std::uint32_t address) : space_(space), address_(address) {}
 
   [[nodiscard]] std::uint32_t size() const { return space_.peek(address_); }
   [[nodiscard]] std::uint32_t local_rank() const { return space_.peek(address_ + 4); }
   /// 0 if this generation lacks the field or the rank is outside of the communicator.
   [[nodiscard]] std::uint32_t get(std::uint32_t rank, RankField field) const;
+  /// Ignored if this generation lacks the field or the rank is outside of the communicator.
   void set(std::uint32_t rank, RankField field, std::uint32_t value);
 
   /// Counts a message to a rank and returns its number. Numbers begin with 1 (second generation: 0).
   std::uint32_t next_outbound(std::uint32_t rank);
   /// The number that the next message from a rank must have.
   [[nodiscard]] std::uint32_t expected_inbound(std::uint32_t rank) const;
+  /// Counts a message that has been received from a rank.
   void count_inbound(std::uint32_t rank);
 
  private:
   [[nodiscard]] bool second() const { return space_.layout().generation == Generation::kSecond; }
+  /// The offset of a rank's field.
   [[nodiscard]] std::optional<std::uint32_t> place(std::uint32_t rank, RankField field) const;
 
   IoSpace& space_;
@@ -48,6 +52,7 @@ struct RxMessage {
 /// ERROR, and IDLE. It is not overwritten before its message is consumed.
 class RxPool {
  public:
+  /// The space must outlive this object.
   explicit RxPool(IoSpace& space) : space_(space), most_(space.layout().most_buffers(0)) {}
 
   /// The number that the host wrote, limited to what the memory has room for.
@@ -66,7 +71,9 @@ class RxPool {
   /// the receiver may use the wildcard; in the second, the message.
   [[nodiscard]] std::optional<std::uint32_t> seek(std::uint32_t source, std::uint32_t tag,
                                                   std::uint32_t sequence) const;
+  /// The header in buffer i. Fields are 0 if i lies behind the last descriptor that fits.
   [[nodiscard]] RxMessage message(std::uint32_t i) const;
+  /// The longest message that buffer i can store, in bytes.
   [[nodiscard]] std::uint32_t capacity(std::uint32_t i) const;
   /// Frees a buffer whose message has been copied.
   void release(std::uint32_t i) { set(i, DescriptorField::kStatus, 0); }
@@ -75,6 +82,7 @@ class RxPool {
 
  protected:
   /// Writes a message's fields and the status of a descriptor, which may lie beyond buffers().
+  /// The accessors are protected for a card that stores messages itself (tests/cclo/card).
   void store(std::uint32_t i, const RxMessage& message, BufferStatus status);
   [[nodiscard]] std::uint32_t get(std::uint32_t i, DescriptorField field) const {
     const auto offset = space_.layout().offset(field);

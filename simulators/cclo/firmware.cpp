@@ -100,6 +100,7 @@ std::int64_t configuration_accesses(Generation generation, std::uint32_t functio
 Task<Error> run_call(Processor& processor, IoSpace& space, CallWords words, CallMemory memory) {
   const Spec& spec = processor.spec();
   const Time begin = processor.now();
+  // Calls of a world begin in the order of modelled time.
   co_await processor.turn();
   processor.spend(spec.firmware.fetch);
   const Scenario scenario =
@@ -118,6 +119,7 @@ Task<Error> run_call(Processor& processor, IoSpace& space, CallWords words, Call
   finish_call(processor, space, begin);
   space.complete(processor.return_value());
   processor.span("control processor", to_string(scenario), begin, processor.now());
+  // The call is complete, but its messages may still be on their way. Their memory must stay valid.
   co_await processor.drain();
   co_return error;
 }
@@ -132,6 +134,7 @@ void finish_call(Processor& processor, IoSpace& space, Time begin) {
 
 bool is_rendezvous(const Spec& spec, Scenario scenario, std::uint64_t bytes) {
   if (spec.generation == Generation::kFirst || spec.transport != Transport::kRdma) return false;
+  // run_eager() has neither alltoall nor barrier.
   return scenario == Scenario::kAlltoall || scenario == Scenario::kBarrier || bytes > spec.max_eager;
 }
 
@@ -139,6 +142,7 @@ Chunk chunk_of(std::uint64_t bytes, std::uint64_t element_bytes, int ranks, int 
   if (element_bytes == 0) return {};
   const std::uint64_t elements = bytes / element_bytes;
   const auto count = static_cast<std::uint64_t>(ranks);
+  // Rounded up, so that only the last parts are shorter.
   const std::uint64_t each = (elements + count - 1) / count * element_bytes;
   const std::uint64_t offset = std::min(bytes, each * static_cast<std::uint64_t>(index));
   return {offset, std::min(each, bytes - offset)};

@@ -14,6 +14,8 @@ struct CallMemory {
 
 /// Fetches a call, executes it, writes RETVAL, and completes. Begins at the processor's clock. A
 /// configuration call takes its time here; the driver applies it with configure().
+/// words: as read by IoSpace::pop_call(). References must outlive the task.
+/// Returns the first error of the call. The task ends once the call's messages have left.
 Task<Error> run_call(Processor& processor, IoSpace& space, CallWords words, CallMemory memory);
 /// The last steps of a call before RETVAL.
 void finish_call(Processor& processor, IoSpace& space, Time begin);
@@ -26,6 +28,7 @@ struct EngineState {
   bool connections = false;
 };
 /// Executes a configuration call: changes `spec` and `state`.
+/// Returns the error that the call ends with, without changes to `spec` for a refused value.
 Error configure(Spec& spec, EngineState& state, std::uint32_t function, std::uint32_t value);
 /// Returns whether a configuration call resets the engine: state and exchange memory, but not HWID.
 bool is_reset(Generation generation, std::uint32_t function);
@@ -43,6 +46,7 @@ bool is_rendezvous(const Spec& spec, Scenario scenario, std::uint64_t bytes);
 
 /// The part of rank `index` when `bytes` of whole elements are divided among `ranks`. All parts have equal
 /// length, except that the last ones may be shorter or empty.
+/// index: below `ranks`. Empty if element_bytes is 0.
 struct Chunk {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;

@@ -76,6 +76,7 @@ Task<std::vector<Notice>> writes(Processor& p, std::vector<int> peers, Into into
     const Team::Arrival arrival = co_await p.write_of(peer, into(peer));
     all.push_back({arrival, peer});
   }
+  // Each landing occupies the port, so it must happen in order of arrival.
   std::stable_sort(all.begin(), all.end(), [](const Write& a, const Write& b) {
     return a.arrival.stamp.first < b.arrival.stamp.first;
   });
@@ -206,6 +207,7 @@ Task<void> gather(Processor& p, int root, CallMemory m) {
     const auto slot = [&](int peer) { return block_of(m.receive, block, peer); };
     const std::vector<Notice> written = co_await writes(p, std::exchange(asked, {}), slot);
     done.insert(done.end(), written.begin(), written.end());
+    // Results that are served already keep their places.
     std::sort(done.begin() + served, done.end());
     const Time first = done[static_cast<std::size_t>(served++)].at;
     co_await p.turn(first);
@@ -216,6 +218,7 @@ Task<void> gather(Processor& p, int root, CallMemory m) {
 
 Task<void> allgather(Processor& p, CallMemory m) {
   const int ranks = p.size();
+  // Ranks advertise downwards and write upwards: the block of rank r moves to r + 1 in each step.
   const int next = (p.rank() + 1) % ranks;
   const int previous = (p.rank() - 1 + ranks) % ranks;
   const std::uint64_t block = m.send.size();

@@ -17,6 +17,7 @@ namespace offramp::cclo {
 inline constexpr std::uint32_t kWordBytes = 64;  // 512-bit streams
 inline constexpr std::uint32_t kHeaderBytes = kWordBytes;
 
+/// The fields of the message header. header_fields() has their positions.
 enum class HeaderField : std::uint8_t {
   kCount,  // bytes of the message
   kTag,
@@ -29,8 +30,10 @@ enum class HeaderField : std::uint8_t {
   kAddress,
   kNumber
 };
+/// The kinds of messages. The first generation has eager messages only.
 enum class MessageType : std::uint8_t { kEager, kRendezvousData, kRendezvousInit, kWriteDone, kNumber };
 
+/// One field's position in the header.
 struct HeaderFieldSpec {
   HeaderField field;
   std::uint8_t offset;  // bytes
@@ -41,6 +44,7 @@ struct HeaderFieldSpec {
 std::span<const HeaderFieldSpec> header_fields(Generation generation);
 
 /// The fields of a header, by name.
+/// All fields are 0 at first.
 class Header {
  public:
   [[nodiscard]] std::uint64_t get(HeaderField field) const {
@@ -53,6 +57,7 @@ class Header {
   std::array<std::uint64_t, static_cast<std::size_t>(HeaderField::kNumber)> values_{};
 };
 
+/// A header as it is on the network.
 using HeaderImage = std::array<std::byte, kHeaderBytes>;
 /// Truncates values to the width of their fields. Other bytes are zero.
 HeaderImage encode(Generation generation, const Header& header);
@@ -60,6 +65,7 @@ HeaderImage encode(Generation generation, const Header& header);
 /// (second generation) an unknown message type.
 std::optional<Header> decode(Generation generation, std::span<const std::byte> bytes);
 
+/// The protocol of the engine between packetizer and network. RDMA: second generation only.
 enum class Transport : std::uint8_t { kTcp, kUdp, kRdma };
 
 /// A message as packets: full ones and a last one. Sizes are bytes on the network, including the header.

@@ -23,6 +23,7 @@ void IoSpace::write_call_block(std::uint32_t offset, std::uint32_t value) {
     call_block_[offset / 4] = value;
     return;
   }
+  // Ignoring a start of a busy block protects the arguments of the call that runs.
   if ((value & kApStart) == 0 || (call_block_[0] & kApIdle) == 0) return;  // one call at a time
   call_block_[0] = kApStart;
   started_ = true;
@@ -63,6 +64,7 @@ std::optional<CallWords> IoSpace::pop_call() {
 
 void IoSpace::complete(std::uint32_t return_value) {
   poke(layout_.return_value, return_value);
+  // RETVAL is written first: a host that sees `done` may read it at once.
   call_block_[0] = kApDone | kApIdle | kApReady;
 }
 

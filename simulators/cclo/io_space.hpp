@@ -15,6 +15,7 @@ namespace offramp::cclo {
 /// The 15 words of a call, in the order of Argument.
 using CallWords = std::array<std::uint32_t, kArguments>;
 
+/// The IO space of one engine, with the handshake of its call block. Owns its memory.
 class IoSpace {
  public:
   explicit IoSpace(const Layout& layout);
@@ -31,6 +32,7 @@ class IoSpace {
     for (std::size_t i = 0; i < kArguments; ++i)
       call_block_[offset_of(static_cast<Argument>(i)) / 4] = words[i];
   }
+  /// Accesses of the host since the engine exists.
   struct Accesses {
     std::uint64_t reads = 0;
     std::uint64_t writes = 0;
@@ -39,6 +41,7 @@ class IoSpace {
 
   // The control processor's side of the call block.
   /// The started call. Returned once.
+  /// `nullopt` if the host has started no call since the last pop_call().
   std::optional<CallWords> pop_call();
   /// Lets the block accept the next call while the firmware waits for a peer. (The hardware keeps a call
   /// until it is done, which could deadlock legal MPI programs.)
@@ -52,6 +55,7 @@ class IoSpace {
   [[nodiscard]] std::uint32_t peek(std::uint32_t offset) const {
     return offset % 4 == 0 && offset / 4 < memory_.size() ? memory_[offset / 4] : 0;
   }
+  /// Ignored outside of the memory, and if not aligned.
   void poke(std::uint32_t offset, std::uint32_t value) {
     if (offset % 4 == 0 && offset / 4 < memory_.size()) memory_[offset / 4] = value;
   }

@@ -110,6 +110,7 @@ std::uint64_t Layout::free_words(std::uint64_t buffers) const {
 
 std::uint32_t Layout::most_buffers(std::uint64_t ranks) const {
   const std::uint64_t all = free_words(0);
+  // At least one communicator of this size must fit beside the descriptors.
   const std::uint64_t communicator = communicator_words(ranks);
   if (communicator > all) return 0;
   return static_cast<std::uint32_t>((all - communicator) / descriptor_words());
@@ -122,6 +123,7 @@ const Layout& layout_of(Profile profile) {
 Layout resized(const Layout& layout, std::uint32_t bytes) {
   Layout other = layout;
   other.tables_end = layout.exchange_base + bytes / 4 * 4;
+  // HWID and RETVAL follow the tables, wherever these end.
   other.hardware_id = other.behind_tables(layout.hardware_id);
   other.return_value = other.behind_tables(layout.return_value);
   return other;

@@ -15,7 +15,9 @@
 
 namespace offramp::cclo {
 
+/// Selects one of the three layouts.
 enum class Profile : std::uint8_t { kSeed, kDump, kGen2 };
+/// First: the engine of [accl] and of 2021. Second: the engine of [accl-2025].
 enum class Generation : std::uint8_t { kFirst, kSecond };
 
 inline constexpr std::uint32_t kIoSpaceBytes = 8192;  // [accl] Kernel Interfaces
@@ -92,6 +94,7 @@ inline constexpr std::array<OperandFlag, 5> kOperandFlags = {{{kOperand0Stream, 
                                                               {kOperand1Host, "OP1 host"},
                                                               {kResultHost, "RES host"}}};
 
+/// The byte offset of a call's word in the call block.
 constexpr std::uint32_t offset_of(Argument argument) {
   return kCallRegisters[4 + static_cast<std::size_t>(argument)].offset;
 }
@@ -116,6 +119,7 @@ enum class DescriptorField : std::uint8_t {
   kSequence,
   kNumber
 };
+/// The life cycle of an RX buffer: see RxPool.
 enum class BufferStatus : std::uint32_t { kIdle = 0, kEnqueued = 1, kReserved = 2, kError = 4 };
 
 /// Fields of one rank in a communicator. Size and local rank precede the ranks.
@@ -131,6 +135,7 @@ enum class RankField : std::uint8_t {
 inline constexpr std::uint32_t kCommunicatorHeadWords = 2;
 inline constexpr std::uint32_t kNoSession = 0xffffffff;
 
+/// One 32-bit word of a record, and its documentation.
 template <typename Field>
 struct WordOf {
   Field field;
@@ -169,6 +174,7 @@ struct Layout {
     return static_cast<std::uint32_t>(descriptor.size());
   }
   [[nodiscard]] std::uint32_t rank_words() const { return static_cast<std::uint32_t>(rank.size()); }
+  /// The byte offset of a descriptor in the IO space.
   [[nodiscard]] std::uint32_t descriptor_offset(std::uint32_t i) const {
     return exchange_base + 4 * (table_words + i * descriptor_words());
   }
@@ -176,6 +182,7 @@ struct Layout {
   [[nodiscard]] std::uint32_t communicators_offset(std::uint32_t buffers) const {
     return descriptor_offset(buffers);
   }
+  /// The length of a communicator with this many ranks.
   [[nodiscard]] std::uint64_t communicator_words(std::uint64_t ranks) const {
     return kCommunicatorHeadWords + ranks * rank_words();
   }
@@ -193,12 +200,15 @@ struct Layout {
   }
 };
 
+/// The returned layout is a constant and lives until the process ends.
 const Layout& layout_of(Profile profile);
 
 /// The layout with an exchange memory of `bytes`, for what-if studies. HWID and RETVAL still follow it.
+/// bytes: of the exchange memory; rounded down to whole words.
 Layout resized(const Layout& layout, std::uint32_t bytes);
 
 /// A readable list of all registers and records.
+/// buffers: the number of RX buffers, after which the communicators begin.
 std::string print_layout(const Layout& layout, std::uint32_t buffers);
 
 // --- the second generation's exchange memory (read in [accl-2025]) ---

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::uint32_t kBuffersOfIdleEngine = 16;  // descriptors in the private IO space
 
+// Only the table in the private IO space is limited. Times follow all RX buffers.
 Spec with_table(Spec spec) {
   spec.rx_buffers = std::min(spec.rx_buffers, kBuffersOfIdleEngine);
   return spec;
@@ -100,6 +101,7 @@ SendResult MessageRunner::send(std::uint64_t bytes, Time begin, const PacketFaul
   result.complete = run.complete;
   result.segments = team.sent();
   result.wire = run.wire;
+  // The first failed segment has the error of the call.
   for (const Stamp& stamp : result.segments) {
     if (!stamp.failed()) continue;
     result.error = static_cast<Error>(stamp.detail & kErrorMask);
@@ -116,10 +118,12 @@ ReceiveResult MessageRunner::receive(std::uint64_t bytes, Time begin, const std:
 }
 
 MessageRunner::Rendezvous MessageRunner::rendezvous(std::uint64_t bytes, const PacketFaults& packet_faults) {
+  // Each part has a processor of its own, which begins at time 0.
   Rendezvous result;
   LoopbackTeam receiver(packet_faults.destination);
   Processor announcing(context_of(receiver, {}, {}, {}), {});
   announce(announcing, packet_faults);
+  // The sender knows the address once it has read the header.
   result.announce = receiver.sent().front().last + spec_.stream_time(kHeaderBytes);
 
   LoopbackTeam sender(packet_faults.source);

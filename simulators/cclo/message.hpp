@@ -12,7 +12,9 @@ class LoopbackTeam final : public Team {
  public:
   LoopbackTeam(int rank, std::vector<Stamp> arrivals = {})
       : Team(rank, 2, false), arrivals_(std::move(arrivals)) {}
+  /// The memory has no data: its address is a placeholder that must not be accessed.
   MutableBytes scratch(std::size_t bytes) override { return {reinterpret_cast<std::byte*>(kNowhere), bytes}; }
+  /// The stamps of all messages sent by the call, in order.
   [[nodiscard]] const std::vector<Stamp>& sent() const { return sent_; }
 
  protected:
@@ -25,6 +27,7 @@ class LoopbackTeam final : public Team {
   Arrival finish_token(Handle handle) override;
 
  private:
+  // No process has memory there, so an access fails.
   static constexpr std::uintptr_t kNowhere = std::uintptr_t{1} << 62 | std::uintptr_t{1} << 55;
   std::vector<Stamp> arrivals_;
   std::vector<Stamp> sent_;
@@ -58,11 +61,14 @@ struct Watch {
 /// Computes calls on otherwise idle engines. Owns an IO space for them. Not thread-safe.
 class MessageRunner {
  public:
+  /// The layout is copied. spec: copied as well, so that a caller may change its own.
   explicit MessageRunner(const Spec& spec, const Layout& layout);
+  /// begin: when the engine has the call. The result counts from the same zero.
   SendResult send(std::uint64_t bytes, Time begin, const PacketFaults& packet_faults = {}) {
     return send(bytes, begin, packet_faults, {});
   }
   SendResult send(std::uint64_t bytes, Time begin, const PacketFaults& packet_faults, const Watch& watch);
+  /// segments: as returned by send() of the peer.
   ReceiveResult receive(std::uint64_t bytes, Time begin, const std::vector<Stamp>& segments) {
     return receive(bytes, begin, segments, {});
   }
@@ -80,6 +86,7 @@ class MessageRunner {
     Error error = Error::kNone;
     WireCounters wire;
   };
+  /// Computes both ends on idle engines. The caller shifts the parts by the time at which both are ready.
   Rendezvous rendezvous(std::uint64_t bytes, const PacketFaults& packet_faults = {});
   /// Repeat one part of a rendezvous for its observers: the receiver's announcement after its RECV call; the
   /// sender's write after the address; the receiver's completion for data that land at the given times.
@@ -98,10 +105,12 @@ class MessageRunner {
     Error error = Error::kNone;
     WireCounters wire;
   };
+  /// Runs a call to its end on a processor of its own.
   RunResult run(LoopbackTeam& team, Scenario scenario, std::uint64_t bytes, Time begin,
                 const PacketFaults& packet_faults, const Watch& watch, std::uint32_t function = 0);
   CallContext context_of(LoopbackTeam& team, const PacketFaults& packet_faults, const Watch& watch,
                          Bytes memory);
+  // The parts of a rendezvous, see the top of message.cpp. Each has a processor of its own.
   void announce(Processor& processor, const PacketFaults& packet_faults) const;
   void write(Processor& processor, Bytes memory, Time begin, const PacketFaults& packet_faults) const;
   void finish(Processor& processor, MutableBytes memory, const PacketFaults& packet_faults) const;

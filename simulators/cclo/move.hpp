@@ -11,6 +11,7 @@ namespace offramp::cclo {
 /// The source of an operand, or the destination of a result.
 enum class Access : std::uint8_t { kNone, kStream, kImmediate, kOnReceive, kIncrement, kRepeat, kStride };
 
+/// The fields of an opcode. kMoveFieldTable has their bits.
 enum class MoveField : std::uint8_t {
   kOperand0,
   kOperand1,
@@ -24,6 +25,7 @@ enum class MoveField : std::uint8_t {
 };
 inline constexpr std::size_t kMoveFields = static_cast<std::size_t>(MoveField::kNumber);
 
+/// One field's bits in the opcode.
 struct MoveFieldSpec {
   MoveField field;
   std::uint8_t low;  // bit
@@ -41,6 +43,7 @@ inline constexpr std::array<MoveFieldSpec, kMoveFields> kMoveFieldTable = {{
     {MoveField::kRendezvous, 20, 1, "rendezvous"},
 }};
 
+/// An opcode word. An immutable value; with() returns a changed copy and truncates values to their field.
 class MoveOpcode {
  public:
   constexpr MoveOpcode() = default;
@@ -49,6 +52,7 @@ class MoveOpcode {
     const MoveFieldSpec& f = spec(field);
     return word_ >> f.low & mask(f);
   }
+  /// A copy with this value. Higher bits than the field has are dropped.
   constexpr MoveOpcode with(MoveField field, std::uint32_t value) const {
     const MoveFieldSpec& f = spec(field);
     return MoveOpcode((word_ & ~(mask(f) << f.low)) | (value & mask(f)) << f.low);

@@ -143,6 +143,7 @@ class PacketNetwork {
     std::uint32_t expected = 0;
     for (;;) {
       const Segment packet = co_await forth_.receive();
+      // Delayed packets may be overtaken, so the first arrival is a minimum.
       if (expected == 0 || self.clock < result.first) result.first = self.clock;
       if (!reliable_) {
         // The depacketizer only counts bytes, so any packet out of order corrupts the message.
@@ -151,6 +152,7 @@ class PacketNetwork {
       }
       if (!there_[packet.index]) result.last = later(result.last, self.clock);
       there_[packet.index] = true;
+      // Packets without a gap. The acknowledgement is cumulative.
       while (whole < packets_ && there_[whole]) ++whole;
       if (expected == 0) expected = 1;
       if (reliable_) {
@@ -165,8 +167,10 @@ class PacketNetwork {
  public:
   Crossing finish() {
     const bool complete = std::all_of(there_.begin(), there_.end(), [](bool b) { return b; });
+    // Over UDP, a packet is lost for good: the receiver waits until its timeout.
     if (!complete && result.error == Error::kNone) result.error = Error::kReceiveTimeout;
     if (!reliable_ && complete && disordered_) result.error = Error::kDmaUnexpectedBytes;
+    // The receiver of a failed message sees its end no earlier than the last packet could arrive.
     if (result.error != Error::kNone) result.last = later(result.last, link_free + spec_.latency);
     if (result.first == Time()) result.first = result.last;
     result.wire = forth_.counters();
@@ -221,6 +225,7 @@ Crossing Transmitter::send_closed(const Flow& in, const PacketCut& cut) {
   Time engine = units_[Unit::kEngine].free_at();
   Time link = units_[Unit::kLinkOut].free_at();
   Crossing passage;
+  // All full packets are equal, so the first and the last determine those between them.
   if (cut.full > 0) {
     const Time e = spec_.engine_time(cut.full_bytes);
     const Time w = spec_.link_time(cut.full_bytes);
@@ -234,6 +239,7 @@ Crossing Transmitter::send_closed(const Flow& in, const PacketCut& cut) {
     link = later(link_first + w * more, engine + w);
     passage.first = link_first + spec_.latency;
   }
+  // The last packet is complete with the message's last word.
   engine = later(engine, in.last) + spec_.engine_time(cut.last_bytes);
   link = later(link, engine) + spec_.link_time(cut.last_bytes);
   occupy_until(in, engine, link);

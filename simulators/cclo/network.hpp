@@ -41,9 +41,11 @@ struct PacketFaults {
 /// The sending side of an engine's port. Messages are sent in order.
 class Transmitter {
  public:
+  /// Both arguments must outlive this object.
   Transmitter(const Spec& spec, EngineUnits& units) : spec_(spec), units_(units) {}
   /// Sends a message. in: its words as they leave the packetizer, header included. packets: receives the
   /// times of all packets, including repeated ones.
+  /// payload: bytes without the header. packet_faults: null or without rates: the closed form is used.
   Crossing send(const Flow& in, std::uint64_t payload, const PacketFaults* packet_faults = nullptr,
                 std::vector<SentPacket>* packets = nullptr);
   /// Works like send(), but always packet by packet. For tests.
@@ -68,6 +70,7 @@ class Receiver {
   /// Receives a message of `payload` bytes between its first and last packet. Returns the time when its last
   /// word is in device memory. The link's rate limits it, so messages of several senders queue. rendezvous:
   /// the data goes directly to its destination, without an RX buffer.
+  /// Call it in the order of arrival: each call occupies the port.
   Time land(Time first, Time last, std::uint64_t payload, bool rendezvous = false);
 
  private:

@@ -37,6 +37,7 @@ Processor::Processor(const CallContext& context, Time begin)
       receiver_(spec_, units_),
       packets_(context.first_packet) {}
 
+// The first generation's window is limited by the list of flights as well.
 std::uint32_t Processor::window() const {
   const std::uint32_t most = second() ? kGen2InFlight : std::min<std::uint32_t>(spec_.window, kMostInFlight);
   return std::max(1U, std::min(most, spec_.rx_buffers));
@@ -68,6 +69,7 @@ void Processor::issue_header() {
 Processor::Commands Processor::issue(const Primitive& primitive, Time reserved, bool header) {
   Commands commands;
   if (second()) {
+    // The decoder issues all unit commands of a move at once.
     const Time decoded =
         units_[Unit::kDecoder].acquire(later(now_, reserved), spec_.cycles(spec_.firmware.decode)).end;
     return {decoded, decoded, decoded, decoded};
@@ -92,6 +94,7 @@ Processor::Commands Processor::issue(const Primitive& primitive, Time reserved, 
   return commands;
 }
 
+// A single operand is read with channel 1. A reduction reads its own operand with channel 0.
 Flow Processor::source(const Primitive& primitive, const Commands& commands, std::uint64_t bytes) {
   if (!primitive.reduces())
     return primitive.receives() ? plane_.read(1, commands.read1, bytes)
@@ -171,6 +174,7 @@ void Processor::note_arrival(const Team::Arrival& arrival) {
 }
 
 void Processor::push(const Flight& flight) {
+  // Entries before the head have ended. Erasing many at a time keeps this cheap.
   if (flight_head_ == kMostInFlight) {
     flights_.erase(flights_.begin(), flights_.begin() + kMostInFlight);
     flight_head_ = 0;
@@ -326,6 +330,7 @@ Task<void> Processor::run(Primitive p) {
     MutableBytes scratch;
     Time reserved;
     if (p.receives()) {
+      // A segment that is sent on, or combined in place, lands apart from the user's memory.
       if (p.sends() || in_place) scratch = allocate_scratch(bytes);
       landing = scratch.empty() ? into : scratch.first(bytes);
       wanted_ = {};
@@ -347,6 +352,7 @@ Task<void> Processor::run(Primitive p) {
       flight.data = flow.last;
       flight.packet = passage.accepted;
       send(p.to, sent, passage, scratch);
+      // Early, so that the next segment can reuse the memory of one that has left.
       co_await retire_sends();
     } else {
       flight.data = plane_.write(flow, commands.write, bytes, user_memory(bytes));
@@ -373,6 +379,7 @@ Task<void> Processor::fan_out(Slots slots, int root) {
           static_cast<std::uint64_t>(peer) * slots.stride + i * spec_.rx_buffer_bytes;
       const Bytes data = slots.data.subspan(offset, bytes);
       const Primitive one = Primitive::send(peer, data);
+      // Another rank's call may use the shared units of the card before this one.
       co_await turn();
       spend_move(one);
       const Commands commands = issue(one, {}, true);
@@ -388,6 +395,7 @@ Task<void> Processor::fan_out(Slots slots, int root) {
       accepted.push_back(passage.accepted);
       if (!fan_out_read(one)) break;
     }
+    // The acknowledgements are checked in the order of the peers, also if a later one comes first.
     for (const Time at : accepted) {
       wait(at + (second() ? spec_.cycles(spec_.firmware.retire) : Time()));
       co_await turn();
@@ -423,6 +431,7 @@ void Processor::read_notification(Time at) {
 }
 
 void Processor::write(int peer, Bytes data) {
+  // The window is full: its oldest move has to end before this one.
   if (in_flight() == window()) retire();
   const Primitive p = Primitive::send(peer, data);
   spend_move(p);
@@ -450,6 +459,7 @@ void Processor::combine(Bytes in, MutableBytes inout) {
   flight.data = plane_.write(flow, commands.write, in.size(), user_memory(in.size()));
   span("dma", "write", flow.first, flight.data);
   push(flight, p, 0, in.size());
+  // The data is combined at once. Only its time lies in the future.
   team().combine(in, inout);
 }
 
@@ -475,9 +485,11 @@ Task<Team::Arrival> Processor::write_of(int peer, MutableBytes into, Missing mis
 
 /// The data lands at its destination; only the notification goes to the control processor.
 Time Processor::land_write(const Team::Arrival& arrival, std::uint64_t bytes) {
+  // In a world, the message was charged when it arrived.
   if (arrival.stored >= Time()) return arrival.stored;
   const Stamp& stamp = arrival.stamp;
   const Time landed = receiver_.land(stamp.first, stamp.last, bytes, true);
+  // In host memory, the last word also crosses PCIe.
   if (user_memory(bytes) == BufferLocation::kDevice) return landed;
   return later(landed, units_.share_until(Unit::kPcieUp, stamp.first, spec_.pcie_time(bytes))) +
          spec_.pcie_latency;

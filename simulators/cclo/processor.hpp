@@ -110,15 +110,20 @@ constexpr MessageType type_of(const Stamp& stamp) {
 /// The control processor during one call.
 class Processor {
  public:
+  /// begin: when the engine has the call. Everything that the context refers to must outlive the processor.
   Processor(const CallContext& context, Time begin);
   Processor(const Processor&) = delete;
   Processor& operator=(const Processor&) = delete;
   virtual ~Processor() = default;
 
   // --- the firmware's clock ---
+  /// The firmware's clock. It never goes back.
   [[nodiscard]] Time now() const { return now_; }
+  /// Occupies the control processor for `cycles`. Calls of one engine take turns on it.
   void spend(std::int64_t cycles) { now_ = units_[Unit::kProcessor].acquire(now_, spec_.cycles(cycles)).end; }
+  /// Idles until `t`, without occupying the processor.
   void wait(Time t) { now_ = later(now_, t); }
+  /// Spends the time of n accesses to peripherals or the exchange memory.
   void access(std::int64_t n) { spend(n * spec_.firmware.axi); }
   /// Waits for the world to reach `at`, before the processor or its units act.
   [[nodiscard]] Turn turn(Time at = {}) const { return {world_, later(now_, at)}; }
@@ -126,6 +131,8 @@ class Processor {
   [[nodiscard]] Turn room() const { return turn(in_flight() == window() ? retires_at() : now_); }
 
   // --- primitives ---
+  /// Executes one primitive, segment by segment. Returns once all of its segments are acknowledged, or after
+  /// the hook has ended it.
   virtual Task<void> run(Primitive primitive);
   /// First generation, root of BCAST and SCATTER: per segment, one header and one blocking read per peer,
   /// then all acknowledgements. Each rank receives its part of `bytes`.
@@ -147,7 +154,9 @@ class Processor {
   /// Writes into a peer's memory: data, then write-done. At most three moves may be in flight.
   void write(int peer, Bytes data);
   /// One move within this rank's memory: inout = in (op) inout.
+  /// Both operands have `in`'s length. Waits for the oldest move if the window is full.
   void combine(Bytes in, MutableBytes inout);
+  /// Copies `from`, of the length of `into`.
   void copy(Bytes from, MutableBytes into);
   /// The two steps of written_by(), for data of several peers, which must land in order of arrival.
   Task<Team::Arrival> write_of(int peer, MutableBytes into, Missing missing = Missing::kSpin);
@@ -155,7 +164,9 @@ class Processor {
   /// Returns the time when a peer's data and write-done have arrived. The clock does not advance.
   Task<Time> written_by(int peer, MutableBytes into, Missing missing = Missing::kSpin);
   /// Waits until the notification's arrival `at`, and reads it.
+  /// Not before `at`; the clock then includes the firmware's time to read the words.
   void read_notification(Time at);
+  /// Waits for the acknowledgements of all moves in flight.
   void finish_moves();
   /// Works like finish_moves(), but waits for the world before retiring each move.
   Task<void> finish();
@@ -170,7 +181,9 @@ class Processor {
   }
   [[nodiscard]] Team& team() { return context_.team; }
   [[nodiscard]] int rank() const { return context_.team.rank(); }
+  /// The number of ranks of the communicator.
   [[nodiscard]] int size() const { return context_.team.size(); }
+  /// The first error, or kNone.
   [[nodiscard]] Error error() const { return error_; }
   /// Records an error. The first generation reports the first error, the second collects all.
   void fail(Error error) {
@@ -179,7 +192,9 @@ class Processor {
   }
   /// Returns the value for RETVAL.
   [[nodiscard]] std::uint32_t return_value() const { return errors_; }
+  /// The traffic of all messages that this call has sent.
   [[nodiscard]] const WireCounters& wire() const { return wire_; }
+  /// Records a span of work if the context has a sink. Free otherwise.
   void span(std::string_view unit, std::string_view what, Time begin, Time end) const {
     if (context_.spans != nullptr)
       context_.spans->record({unit, what, begin, end, context_.operation, context_.place});
@@ -232,12 +247,15 @@ class Processor {
   [[nodiscard]] BufferLocation user_memory(std::uint64_t bytes) const {
     return spec_.host_memory && bytes > 0 ? BufferLocation::kHost : BufferLocation::kDevice;
   }
+  /// The most segments or moves in flight. At least 1.
   [[nodiscard]] std::uint32_t window() const;
+  /// Segments or moves whose acknowledgements are open.
   [[nodiscard]] std::size_t in_flight() const { return flights_.size() - flight_head_; }
   /// Waits for the acknowledgements of the oldest segment in flight. Returns false if its primitive must end.
   bool retire();
   /// Drops all segments in flight, unacknowledged.
   void abandon_flights() { flight_head_ = flights_.size(); }
+  /// Adds a flight behind the others. The caller ensures room first: see room() and retire().
   void push(const Flight& flight);
   static MoveOpcode opcode_of(const Primitive& primitive);
   /// Second generation: issues a move instruction.
@@ -246,6 +264,7 @@ class Processor {
   }
   /// Issues the unit commands of a primitive, in the second generation after its move instruction.
   Commands issue(const Primitive& primitive, Time reserved, bool header);
+  /// Records the errors of a message: those that its sender propagates, and those of its delivery.
   void note_arrival(const Team::Arrival& arrival);
   /// The steps of land(): through the network into memory, into an RX buffer, and its service.
   Time receive(const Team::Arrival& arrival, std::uint64_t bytes, Flight& flight);
@@ -254,8 +273,11 @@ class Processor {
   void seek(int from, std::uint32_t sequence, Flight& flight);
   Crossing transmit(int to, const Flow& flow, Time header, std::uint64_t bytes, Bytes data,
                     MessageType type = MessageType::kEager);
+  /// scratch: memory that the message occupies until it has left. It is reused then.
   void send(int to, Bytes data, const Crossing& passage, MutableBytes scratch = {});
   Task<void> retire_sends();
+  /// Reuses memory of messages that have left, since scratch memory of a team lives as long as the team's
+  /// call.
   MutableBytes allocate_scratch(std::uint64_t bytes);
 
   CallContext context_;

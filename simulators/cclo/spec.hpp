@@ -40,6 +40,7 @@ constexpr std::uint32_t framing_of(Transport transport) {
 constexpr std::uint32_t max_packet_of(Generation generation) {
   return generation == Generation::kFirst ? 1536 : 4096;
 }
+/// Default bytes of an RX buffer, and so of a segment.
 constexpr std::uint32_t rx_buffer_bytes_of(Generation generation) {
   return generation == Generation::kFirst ? 65536 : 1024;
 }
@@ -76,6 +77,7 @@ struct Spec {
   // Second generation: threshold between eager and rendezvous.
   std::uint64_t max_eager = rx_buffer_bytes_of(Generation::kSecond);
 
+  /// Time of n cycles of the engine's clock.
   [[nodiscard]] Time cycles(std::int64_t n) const { return clock.cycles(n); }
   /// Time of n polls: the firmware reads a descriptor's status word and loops.
   [[nodiscard]] Time polls(std::int64_t n) const { return cycles(n * (firmware.axi + firmware.step)); }

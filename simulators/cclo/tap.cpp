@@ -43,6 +43,7 @@ void PacketTap::message(const TappedMessage& message, const std::vector<SentPack
       static_cast<std::uint16_t>(kFirstPort + static_cast<std::uint32_t>(message.destination));
   packet.message = ++messages_;
   packet.message_bytes = cut.bytes();
+  // The packets of a message are numbered from 0; repeated ones keep their index.
   packet.count = static_cast<std::uint32_t>(cut.packets());
   std::vector<std::byte> bytes;
   for (const SentPacket& sent : packets) {

@@ -31,9 +31,12 @@ struct TappedMessage {
 };
 
 /// Numbers messages per pair of ranks, as the firmware numbers them per communicator.
+/// Lays out each sent packet with its header and data, and passes it to a sink. One thread.
 class PacketTap {
  public:
+  /// sink and spec must outlive this object.
   PacketTap(PacketSink& sink, const Spec& spec) : sink_(sink), spec_(spec) {}
+  /// packets: in order of sending. Repeated packets occur more than once.
   void message(const TappedMessage& message, const std::vector<SentPacket>& packets);
 
  private:

@@ -12,6 +12,7 @@ Barrier::Barrier(const PlatformSpec& spec, const CollectiveRequest& request,
                  const std::vector<bool>& host_run, EventSink* event_sink, Observer* observer)
     : Offload(spec, request, host_run, event_sink, observer),
       processes_(static_cast<std::size_t>(machine_.processes())) {
+  // As many rounds as a doubling distance needs to reach all processes.
   while ((1 << rounds_) < machine_.processes()) ++rounds_;
   for (int i = 0; i < static_cast<int>(request.members.size()); ++i) {
     Process& process = processes_[static_cast<std::size_t>(machine_.process_of(i))];
@@ -33,6 +34,7 @@ void Barrier::on_token(int token, Time at) {
   Process& p = processes_[static_cast<std::size_t>(process)];
   const int round = token % rounds_;
   const Time now = machine_.step(process, at);
+  // A token of a later round only sets its flag. advance() finds it then.
   p.received[static_cast<std::size_t>(round)] = true;
   if (p.round == round) advance(process, now);
 }
@@ -46,6 +48,7 @@ void Barrier::advance(int process, Time at) {
     machine_.notify(process, to, kTokenPayload, at, {kToken, to * rounds_ + p.round});
     if (!p.received[static_cast<std::size_t>(p.round)]) return;
   }
+  // The core notifies its ranks one after the other.
   for (const int rank : p.ranks) {
     at = machine_.step(process, at);
     finished(rank, machine_.to_host(rank, at));

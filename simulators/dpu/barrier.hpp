@@ -9,12 +9,14 @@
 
 namespace offramp::dpu {
 
+/// A barrier in progress.
 class Barrier final : public Offload {
  public:
   Barrier(const PlatformSpec& spec, const CollectiveRequest& request, const std::vector<bool>& host_run,
           EventSink* event_sink, Observer* observer);
 
  private:
+  /// A service process and its ranks.
   struct Process {
     std::vector<int> ranks;
     int missing = 0;
@@ -25,8 +27,11 @@ class Barrier final : public Offload {
   void handle(const Machine::Event& event, Time at) override {
     event.kind == kArrive ? arrive(event.subject, at) : on_token(event.subject, at);
   }
+  /// The service process receives a rank's arrival.
   void arrive(int rank, Time at);
+  /// token: the receiving process and the round, as one number.
   void on_token(int token, Time at);
+  /// Continues with the next round, and at the end notifies the ranks.
   void advance(int process, Time at);
 
   static constexpr int kToken = kArrive + 1;

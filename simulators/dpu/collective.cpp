@@ -24,12 +24,14 @@ std::vector<bool> hosts_that_take_over(const PlatformSpec& spec, bool known_only
   const FailureSpec& failure = spec.failure;
   std::vector<bool> host_run(request.members.size());
   if (failure.kind == Failure::kNone) return host_run;
+  // A pause shorter than the detection goes unnoticed: the process continues by itself.
   if (failure.kind == Failure::kStalls && failure.stall <= failure.detect) return host_run;
   const Placement placement = placement_of(spec);
   const Time known = failure.at + failure.detect;
   for (std::size_t i = 0; i < request.members.size(); ++i) {
     Member& member = request.members[i];
     if (placement.global_id(member.world_rank) != failure.process) continue;
+    // Posted before the failure is known: the process may still respond.
     if (member.posted < known && known_only) continue;
     host_run[i] = true;
     if (member.posted < known) member.posted = later(member.posted, failure.at) + failure.detect;
@@ -47,6 +49,7 @@ Time delivery(const CardSpec& card, const CollectiveRequest& request, int local)
   for (int from = 0; from < static_cast<int>(request.members.size()); ++from) {
     const std::int64_t bytes = request.block(from);
     const std::int64_t together = bytes * local;
+    // All ranks know the sizes of vector collectives, so they skip empty blocks.
     if (bytes == 0 && !request.sizes.empty()) continue;
     all += bytes < card.single_copy_from ? card.shared_block + card.shared_copy.bytes(together)
                                          : later(card.single_block, card.single_copy.bytes(together));
@@ -73,6 +76,7 @@ CollectiveResult results_of(const PlatformSpec& spec, const CollectiveRequest& r
     if (host_run[static_cast<std::size_t>(i)]) {
       ++result.rerouted;
       ++result.wire.rerouted;
+      // The host did the work of the failed process itself.
       member.host_work += machine.process_busy(machine.process_of(i));
       member.process_free = {};
     }
@@ -108,6 +112,7 @@ std::unique_ptr<Offload> run_to_end(const PlatformSpec& spec, const CollectiveRe
   std::unique_ptr<Offload> work = offload_of(spec, request, host_run, nullptr, nullptr);
   Waiting waiting(*work, request);
   std::optional<Population> population;
+  // A platform with a failure is simulated with populated caches.
   if (request.populates && spec.failure.kind == Failure::kNone)
     population.emplace(spec, request.members, work->machine(), waiting);
   for (int i = 0; i < static_cast<int>(request.members.size()); ++i) {
@@ -165,10 +170,12 @@ std::int64_t arrival_payload(OperationKind kind, int ranks, bool at_root) {
 
 HostCost host_cost(const PlatformSpec& spec, OperationKind kind, std::int64_t own, int ranks, bool at_root) {
   const CardSpec& card = spec.card;
+  // Small blocks go through shared buffers, as in a delivery.
   const Bandwidth together = own < card.single_copy_from ? card.shared_own_copy : card.own_copy;
   HostCost cost{.post = card.post, .copy = {}};
   if (has_vectors(kind, at_root)) cost.post += card.post_per_rank * ranks;
   if (gathers_everywhere(kind) && spec.host_delivers)
+    // Each rank copies with its own core, and all ranks of the node share the memory.
     cost.copy = later(card.core_copy.bytes(own), together.bytes(own * spec.ranks_per_node));
   return cost;
 }
@@ -203,6 +210,7 @@ CollectiveResult run_collective(const PlatformSpec& spec, const CollectiveReques
   host_run = hosts_that_take_over(spec, false, second);
   const std::unique_ptr<Offload> again = run_to_end(spec, second, host_run);
   CollectiveResult result = results_of(spec, second, *again, host_run);
+  // The notification to the failed process counts as lost.
   result.wire.lost += static_cast<std::uint64_t>(any(host_run));
   return result;
 }

@@ -33,6 +33,7 @@ struct CollectiveRequest {
   [[nodiscard]] std::int64_t block(int rank) const {
     return sizes.empty() ? bytes : sizes[static_cast<std::size_t>(rank)];
   }
+  /// The block from one rank to another. If sizes differ, only for alltoallv.
   [[nodiscard]] std::int64_t block(int from, int to) const {
     return sizes.empty()
                ? bytes
@@ -42,6 +43,7 @@ struct CollectiveRequest {
   friend bool operator==(const CollectiveRequest&, const CollectiveRequest&) = default;
 };
 
+/// The outcome for one member.
 struct MemberResult {
   Time done;        // the host sees the notification
   Time host_begin;  // start of the host's own work
@@ -49,6 +51,7 @@ struct MemberResult {
   Time process_free;  // its service process has completed this operation
 };
 
+/// The outcome of a collective that ran alone.
 struct CollectiveResult {
   std::vector<MemberResult> members;
   WireCounters wire;
@@ -62,6 +65,7 @@ inline std::uint64_t first_packet(const CollectiveRequest& request) {
 }
 
 /// Runs one collective on an otherwise idle platform.
+/// Not for worlds: its resources are private, so other operations do not compete.
 CollectiveResult run_collective(const PlatformSpec& spec, const CollectiveRequest& request);
 
 /// Returns whether each rank posts only the sizes of its own blocks, which others learn through RTS. A plan
@@ -74,6 +78,7 @@ class Offload {
   /// Notified when a rank is done. It must not destroy the offload.
   class Observer {
    public:
+    /// Called once per rank. Offload::done() then returns the time.
     virtual void done(int rank) = 0;
 
    protected:
@@ -88,6 +93,7 @@ class Offload {
   /// and how many blocks it receives. Called before submit() of the rank.
   virtual void set_sizes(int /*rank*/, std::span<const std::int64_t> /*sizes*/, int /*receives*/) {}
   /// The host of a rank posts its arrival notification at `posted`.
+  /// Call it once per rank, in any order of ranks.
   void submit(int rank, Time posted);
   /// Handles a scheduled event. Kinds from kOthers on do not belong to collectives.
   void step(const Machine::Event& event, Time at) {
@@ -95,14 +101,17 @@ class Offload {
   }
   static constexpr int kOthers = 16;
 
+  /// The service processes and hosts of this collective's members.
   [[nodiscard]] Machine& machine() { return machine_; }
   /// 0 if the rank is not done.
   [[nodiscard]] Time done(int rank) const { return done_[static_cast<std::size_t>(rank)]; }
 
  protected:
   static constexpr int kArrive = 0;  // the first kind of event
+  /// Handles the collective's own kinds of events.
   virtual void handle(const Machine::Event& event, Time at) = 0;
 
+  /// References and pointers must outlive the offload. observer: may be null.
   Offload(const PlatformSpec& spec, const CollectiveRequest& request, const std::vector<bool>& host_run,
           EventSink* event_sink, Observer* observer)
       : spec_(spec),
@@ -110,6 +119,7 @@ class Offload {
         machine_(spec, request.members, host_run, first_packet(request), event_sink),
         done_(request.members.size()),
         observer_(observer) {}
+  /// The host of a rank sees its completion at `at`.
   void finished(int rank, Time at) {
     done_[static_cast<std::size_t>(rank)] = at;
     if (observer_ != nullptr) observer_->done(rank);
@@ -128,6 +138,7 @@ class Offload {
 std::unique_ptr<Offload> make_offload(const PlatformSpec& spec, const CollectiveRequest& request,
                                       EventSink& event_sink, Offload::Observer& observer);
 /// The host's remaining work for a rank: copying blocks between the ranks of a node.
+/// 0 unless hosts deliver the blocks of an allgather.
 Time host_delivery(const PlatformSpec& spec, const CollectiveRequest& request, const Machine& machine,
                    int rank);
 

@@ -28,6 +28,7 @@ Machine::Machine(const PlatformSpec& spec, const std::vector<Member>& members,
                                                : nullptr),
       notifications_(event_sink == nullptr ? own_notifications_.get() : &event_sink->notifications()) {
   const Placement placement = placement_of(spec);
+  // Local indices, in the order in which members mention them.
   std::map<int, int> hosts;
   std::map<int, int> dpus;
   std::map<int, int> processes;
@@ -53,6 +54,7 @@ Machine::Machine(const PlatformSpec& spec, const std::vector<Member>& members,
           {host.first->second, dpu.first->second, global_id, host_run[i], node_.process(global_id), {}, {}});
     }
     process_of_.push_back(process.first->second);
+    // The process may still be busy with earlier work.
     if (!host_run[i] && event_sink_ == nullptr)
       host_at(host.first->second)[node_.process(global_id)].timeline.merge(members[i].process_free);
   }
@@ -73,6 +75,7 @@ Time Machine::work(int process, Time at, Time duration) {
   const FailureSpec& failure = spec_.failure;
   if (failure.kind != Failure::kNone && p.global_id == failure.process) {
     const Time begin = later(at, process_free(process));
+    // Partners notice only pauses that are longer than the detection.
     const bool pauses = failure.kind == Failure::kStalls && failure.stall <= failure.detect;
     if (pauses && begin + duration > failure.at && begin < failure.at + failure.stall) {
       at = failure.at + failure.stall;
@@ -85,8 +88,10 @@ Time Machine::work(int process, Time at, Time duration) {
 }
 
 Time Machine::import(int process, Time at) {
+  // The import also occupies a resource of its own, which reports its time separately.
   const Time end = work(process, at, spec_.card.import);
   const Process& p = process_at(process);
+  // Imports are part of the process's work, and are also counted apart.
   if (!p.on_host)
     host_at(p.host).occupy(node_.imports(p.global_id), end - spec_.card.import, spec_.card.import);
   return end;
@@ -96,6 +101,7 @@ Arbiter::Grant Machine::carry(int dpu, NodePart part, Time at, std::int64_t byte
   Dpu& d = dpus_[static_cast<std::size_t>(dpu)];
   int link = 0;
   if (part == NodePart::kNicOut || part == NodePart::kNicIn) {
+    // Both directions choose their links independently.
     int& next = part == NodePart::kNicOut ? d.next_out : d.next_in;
     link = next;
     next = (next + 1) % spec_.links;
@@ -124,6 +130,7 @@ void Machine::notify_host(int from, int member, std::int64_t payload, Time at, E
 
 void Machine::notify_process(int member, std::int64_t payload, Time at, Event then) {
   const int process = process_of(member);
+  // Rank and replacement run on the same host, so they need no PCIe.
   if (on_host(process)) return schedule(at, then.kind, then.subject);
   const Note note{Course::kFromHost, member, process, payload, then.kind, then.subject};
   notifications_->emit(note, sender_of(note), static_cast<std::uint64_t>(process_at(process).global_id),
@@ -140,6 +147,7 @@ bool Machine::depart(const Note& note, std::uint64_t send, Time at) {
     schedule(header_arrives(note, note.payload, at), note.kind, note.subject);
     return true;
   }
+  // Events refer to notes by number. Numbers are reused.
   if (unused_fetched_.empty()) {
     unused_fetched_.push_back(static_cast<int>(fetched_.size()));
     fetched_.emplace_back();
@@ -224,6 +232,7 @@ void Machine::payload_landed(int number, Time at) {
   const Note& note = fetched_at(number).note;
   const Time landed = note.course == Course::kToHost ? at + spec_.card.poll : at;
   schedule(landed, note.kind, note.subject);
+  // The sender learns of it one latency later, and may then post its next note.
   schedule(landed + latency(note), kLeft, number);
 }
 
@@ -283,6 +292,7 @@ void Machine::enter(int number, Time at) {
   Moving& moving = moving_[static_cast<std::size_t>(number)];
   const Arbiter::Grant in = carry(moving.path.to, NodePart::kNicIn, at, framed(moving.bytes));
   moving.last = later(moving.last, in.end);
+  // A busy NIC delays the next resource, which must not be reserved ahead of other work.
   if (in.begin > at) return schedule(in.begin, kDown, number);
   land(number, at);
 }

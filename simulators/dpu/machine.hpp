@@ -30,6 +30,7 @@ struct Member {
 /// A world's schedule of events.
 class EventSink {
  public:
+  /// The world returns the event to its owner at `at`.
   virtual void schedule(Time at, int kind, int subject) = 0;
   /// Resources of the device of a world rank.
   [[nodiscard]] virtual Resources resources(int world_rank) = 0;
@@ -43,11 +44,13 @@ class EventSink {
 /// The machine of one collective, or of a population.
 class Machine final : private Notifications::NoteCarrier {
  public:
+  /// kind: below kMostKinds. The machine's own kinds are the highest ones.
   struct Event {
     int kind = 0;
     int subject = 0;
   };
   using Events = EventQueue<Event>;
+  // Collectives, populations, and the machine itself share one range of kinds.
   static constexpr int kMostKinds = 32;
 
   /// host_run: members whose host replaces a failed service process. agenda: null for a stand-alone machine.
@@ -62,9 +65,12 @@ class Machine final : private Notifications::NoteCarrier {
   [[nodiscard]] bool on_same_host(int a, int b) const { return host_of(a) == host_of(b); }
   [[nodiscard]] int processes() const { return static_cast<int>(processes_.size()); }
   [[nodiscard]] int hosts() const { return static_cast<int>(hosts_.size()); }
+  /// Whether the host replaces this service process.
   [[nodiscard]] bool on_host(int process) const { return process_at(process).on_host; }
+  /// The id of a service process among all of the job.
   [[nodiscard]] int global_id(int process) const { return process_at(process).global_id; }
 
+  /// In a world, its agenda keeps the events; otherwise this machine does.
   void schedule(Time at, int kind, int subject) {
     event_sink_ != nullptr ? event_sink_->schedule(at, kind, subject) : events_.push(at, 0, {kind, subject});
   }
@@ -76,8 +82,10 @@ class Machine final : private Notifications::NoteCarrier {
   /// Occupies a service process for `duration` at the speed of its card (less if its host replaces it).
   /// Returns the time when it is done.
   Time work(int process, Time at, Time duration);
+  /// Occupies a service process for one of the five steps of a pair.
   Time step(int process, Time at) { return work(process, at, spec_.card.step()); }
   /// Imports the memory handles of an arrival.
+  /// Also charges the node's resource that counts imports. Returns the time when it is done.
   Time import(int process, Time at);
   /// Handles the machine's own events. Returns false for other events.
   bool handle(const Event& event, Time at);
@@ -93,6 +101,7 @@ class Machine final : private Notifications::NoteCarrier {
   [[nodiscard]] dpu::Event* begin_meta(int process) {
     return notifications_->begin_meta({process_at(process).global_id});
   }
+  /// No further notification can be added.
   void end_meta(int process, dpu::Event* meta) {
     notifications_->end_meta({process_at(process).global_id}, meta);
   }
@@ -128,6 +137,7 @@ class Machine final : private Notifications::NoteCarrier {
   [[nodiscard]] bool failure_met() const { return failure_met_; }
 
  private:
+  /// A service process that serves members of this collective.
   struct Process {
     int host = 0;
     int dpu = 0;
@@ -137,6 +147,7 @@ class Machine final : private Notifications::NoteCarrier {
     Arbiter host_cpu;          // used when the host replaces the process
     Time busy;
   };
+  /// A DPU with service processes of this collective.
   struct Dpu {
     int host = 0;
     int place = 0;  // index on its node
@@ -164,16 +175,26 @@ class Machine final : private Notifications::NoteCarrier {
   bool depart(const Note& note, std::uint64_t send, Time at) override;
   /// Returns the time when a header, with any payload that travels with it, reaches the receiver.
   Time header_arrives(const Note& note, std::int64_t payload, Time at);
+  /// The event system that sends a note.
   [[nodiscard]] Sender sender_of(const Note& note) const;
+  /// Latency from a note's sender to its receiver, or back.
   [[nodiscard]] Time latency(const Note& note) const;
   void request_payload(int number, Time at);
+  /// How a fetched payload reaches the receiver.
   [[nodiscard]] TransferPath path_of(const Note& note) const;
+  /// The receiver continues, and the sender learns of it later.
   void payload_landed(int number, Time at);
+  /// The note has left, so that waiting ones can follow.
   void leave_fetched(int number, Time at);
+  /// Counts the traffic and returns the transfer's number.
   int begin_moving(const Moving& moving);
+  /// Occupies the sending NIC.
   void leave(int number, Time at);
+  /// Occupies the receiving NIC.
   void enter(int number, Time at);
+  /// Occupies the memory or bus of the destination, and ends the transfer.
   void land(int number, Time at);
+  /// Occupies the DMA engine.
   void write(int number, Time at);
   /// The delay by faults of a notification.
   Time repairs(std::uint64_t link, Time at);

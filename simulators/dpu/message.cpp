@@ -12,6 +12,7 @@ std::int64_t first_bytes(const Transfer& transfer, const Passage& passage) {
   return framed(kNotificationHeader + (rts ? kRtsPayload : static_cast<std::int64_t>(transfer.bytes)));
 }
 
+/// Partners consider a long pause a failure, and bypass the process from then on.
 bool ends_for_good(const FailureSpec& failure) {
   return failure.kind == Failure::kNever || failure.kind == Failure::kDies ||
          (failure.kind == Failure::kStalls && failure.stall > failure.detect);
@@ -47,6 +48,7 @@ Arbiter::Grant MessagePath::work(const Resources& node, int world_rank, Time at,
   if (pauses && process == failure.process) {
     const Time begin = later(at, node[index].timeline.free_at());
     const Time resumed = failure.at + failure.stall;
+    // Work that would overlap the pause begins again after it.
     if (begin + duration > failure.at && begin < resumed) at = resumed;
   }
   return node.occupy(index, at, duration);
@@ -72,6 +74,7 @@ MessagePath::Reroute MessagePath::reroute(const Transfer& transfer, Time issued)
   const bool destination =
       placement_.global_id(transfer.destination) == failure.process && received > failure.at;
   if (!source && !destination) return {};
+  // A message before that time waits for its own detection. Later ones are bypassed at once.
   const Time known = failure.at + failure.detect;
   return {true, issued >= known ? issued : later(issued, failure.at) + failure.detect};
 }
@@ -94,6 +97,7 @@ bool MessagePath::depart(const Transfer& transfer, Passage& passage, const Resou
     passage.leaves = up.begin;
     passage.left = up.end;
     if (passage.protocol == Protocol::kDirect) passage.complete = up.end;  // the host's buffer has been read
+    // The service process continues at passage.again.
     if (!rerouted.needed) {
       passage.leaves = {};
       passage.again = up.end + card_.pcie_latency;
@@ -101,6 +105,7 @@ bool MessagePath::depart(const Transfer& transfer, Passage& passage, const Resou
     }
   } else if (passage.leaves == Time()) {  // receive the notification and send it on
     passage.leaves = passage.left = work(sender, transfer.source, passage.again, card_.step() * 2).end;
+    // The NIC is reserved at the later time, so that this message does not overtake others.
     if (way >= Distance::kOtherDpu && passage.leaves > passage.again) {
       passage.again = passage.leaves;
       return false;
@@ -108,6 +113,7 @@ bool MessagePath::depart(const Transfer& transfer, Passage& passage, const Resou
   }
   Time latency_of_way = latency(way);
   if (rerouted.needed) {
+    // Hosts need no network between the DPUs of one node.
     if (way == Distance::kOtherDpu) way = Distance::kSameNode;
     latency_of_way = card_.pcie_latency + latency(way) + card_.pcie_latency;
   }
@@ -217,6 +223,7 @@ void MessagePath::arrive_short(const Transfer& transfer, Passage& passage, const
     return;
   }
   const Time handling = card_.step() * 2 + card_.arm_copy.bytes(bytes);
+  // The core is reserved from the first byte on, but it handles the message after the last byte.
   const Time handled =
       later(passage.last, work(receiver, transfer.destination, passage.first, handling).begin) + handling;
   const int dpu = placement_.dpu(transfer.destination) % placement_.dpus;
@@ -239,6 +246,7 @@ void MessagePath::arrive_read(const Transfer& transfer, Passage& passage, const 
     last = later(last, carry(receiver, to, NodePart::kDma, passage.first, bytes).begin);
   }
   last += rest_of_read(bytes);
+  // Reserved from the first byte on, as above. The notification follows the last byte.
   const Arbiter::Grant notified = work(receiver, to, passage.first, card_.step());
   passage.stored = later(last, notified.begin) + card_.step() + card_.pcie_latency;
 }

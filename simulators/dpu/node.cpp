@@ -57,6 +57,7 @@ NodeResources::NodeResources(const PlatformSpec& spec)
     for (std::size_t i = kLinkParts; i < kParts; ++i)
       add(dpus_ > 1 ? numbered(kNames[i], dpu) : kNames[i], rates[i].count());
   }
+  // Processes have no rate in bytes.
   for (const std::string_view name : {kProcess, kImports}) {
     for (std::size_t i = 0; i < processes_; ++i) add(processes_ > 1 ? numbered(name, i) : name, 0);
   }

@@ -19,9 +19,11 @@ inline constexpr std::int64_t kRtsPayload =
     176;  // id block 32, address and length 16, packed key 128 (assumed)
 inline constexpr std::int64_t kAckPayload = 20;
 
+/// Bytes with framing. An empty message has one packet.
 inline std::int64_t framed(std::int64_t bytes) {
   return bytes + (bytes > kMtu ? (bytes + kMtu - 1) / kMtu : 1) * kFraming;
 }
+/// Adds the packets of one message.
 inline void count_message(WireCounters& wire, std::int64_t bytes) {
   const std::int64_t whole = framed(bytes);
   wire.packets += static_cast<std::uint64_t>((whole - bytes) / kFraming);
@@ -45,10 +47,12 @@ enum class NodePart : std::uint8_t {
 /// which occupies the process as well.
 class NodeResources {
  public:
+  /// The resources depend only on the numbers of DPUs, links, and processes, and on the card's rates.
   explicit NodeResources(const PlatformSpec& spec);
   NodeResources(const NodeResources&) = delete;
   NodeResources& operator=(const NodeResources&) = delete;
 
+  /// In order of the indices below.
   [[nodiscard]] std::span<const ResourceDescription> descriptions() const { return descriptions_; }
   /// dpu: index on its node. link: index on the DPU, for parts of links.
   [[nodiscard]] std::size_t part(int dpu, NodePart part, int link = 0) const {
@@ -57,9 +61,11 @@ class NodeResources {
     return first + (index < kLinkParts ? static_cast<std::size_t>(link) * kLinkParts + index
                                        : (links_ - 1) * kLinkParts + index);
   }
+  /// The Arm core of a service process of this node. Global ids are consecutive within a node.
   [[nodiscard]] std::size_t process(int global_id) const {
     return dpus_ * parts_ + static_cast<std::size_t>(global_id) % processes_;
   }
+  /// The resource for a process's time of importing.
   [[nodiscard]] std::size_t imports(int global_id) const { return process(global_id) + processes_; }
 
  private:

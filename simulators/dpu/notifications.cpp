@@ -67,6 +67,7 @@ void Notifications::emit(const Note& note, const Sender& sender, std::uint64_t r
   const EventResult result = system.emit(event, kType, payload, {this, receiver, id_of(sender)});
   assert(result != EventResult::kError);
   static_cast<void>(result);
+  // The event system has not called send(): its limit of posted sends holds the note back.
   if (current_.carrier != nullptr) waiting_[{id_of(sender), event->number()}] = std::exchange(current_, {});
   recycle_if_idle(sender);
 }
@@ -74,6 +75,7 @@ void Notifications::emit(const Note& note, const Sender& sender, std::uint64_t r
 bool Notifications::send(const NotificationHeader& header, std::span<const std::byte> /*payload*/,
                          std::uint64_t event) {
   Departing departing = std::exchange(current_, {});
+  // A note that was held back. Its header identifies it.
   if (departing.carrier == nullptr)
     departing = waiting_.extract({header.server_id, header.event_id}).mapped();
   return departing.carrier->depart(departing.note, event, later(now_, departing.at));

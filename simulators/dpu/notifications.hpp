@@ -33,6 +33,7 @@ struct Sender {
   int world_rank = -1;  // nonnegative: the rank
 };
 
+/// The event systems of all senders, and the notes that wait for them.
 class Notifications final : private Carrier {
  public:
   /// The machine that transports a note.
@@ -49,7 +50,9 @@ class Notifications final : private Carrier {
   explicit Notifications(int posted_sends) : posted_sends_(static_cast<std::size_t>(posted_sends)) {}
 
   /// Begins a meta-event of a service process, which groups notifications until end_meta().
+  /// The event is valid until end_meta().
   Event* begin_meta(const Sender& sender);
+  /// sender: as for begin_meta().
   void end_meta(const Sender& sender, Event* meta);
   /// Sends a note, now or after earlier ones to the same receiver have left. receiver: a unique id. way must
   /// live until the note has left.
@@ -59,6 +62,7 @@ class Notifications final : private Carrier {
   void sent(const Sender& sender, std::uint64_t send, Time at);
 
  private:
+  /// A note that has been emitted and has not left.
   struct Departing {
     Note note;
     NoteCarrier* carrier = nullptr;
@@ -67,6 +71,7 @@ class Notifications final : private Carrier {
 
   bool send(const NotificationHeader& header, std::span<const std::byte> payload,
             std::uint64_t event) override;
+  /// The sender's event system. Creates or reuses one if the sender has none.
   EventSystem& system_of(const Sender& sender);
   /// Recycles the event system of a rank without open sends.
   void recycle_if_idle(const Sender& sender);

@@ -112,6 +112,7 @@ class Planner {
   void bcast() {
     for (int step = 1; step < size_; ++step) {
       rank(relative(step)).has_data = false;
+      // In a binomial tree, the parent of n is n without its lowest set bit.
       const int parent = spec_.tree ? step & (step - 1) : 0;
       pull(relative(parent), relative(step), request_.bytes);
     }
@@ -149,6 +150,7 @@ class Planner {
         std::clamp<std::int64_t>(request_.bytes / kLeastSlice, 1, static_cast<std::int64_t>(owners.size()));
     std::int64_t taken = 0;
     for (std::int64_t i = 0; i < slices; ++i) {
+      // Rounding the ends, not the lengths, makes the slices cover the vector.
       const std::int64_t end = request_.bytes * (i + 1) / slices;
       add_slice(owners[static_cast<std::size_t>(i)], end - taken);
       taken = end;
@@ -201,6 +203,7 @@ class Planner {
 void add_source(const CollectiveRequest& request, int rank, std::span<const std::int64_t> sizes, Plan& plan) {
   const int ranks = static_cast<int>(request.members.size());
   const auto offer = [&](int to, std::int64_t bytes) {
+    // A pair without bytes needs no transfer.
     if (bytes == 0) return;
     add_pull(plan, {.from = rank, .to = to, .bytes = bytes});
     ++plan.ranks[static_cast<std::size_t>(to)].receives;

@@ -24,15 +24,18 @@ struct PlannedSlice {
   int first_result = 0;
   int last_result = 0;  // exclusive
 };
+/// A rank that receives the result of a slice.
 struct PlannedResult {
   int slice = 0;
   int to = 0;
 };
+/// One rank's part of the plan.
 struct PlannedRank {
   bool has_data = true;  // from the beginning; otherwise after its pull
   int receives = 0;
   std::vector<int> outgoing;  // pulls, in order of their RTS
 };
+/// The work for all ranks. Ranks are those of the communicator.
 struct Plan {
   /// All ranks have data for all others: pull p is from rank p / size, for the rank 1 + p % size further.
   bool all_pairs = false;

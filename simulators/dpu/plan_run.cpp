@@ -149,6 +149,7 @@ class PlanRun final : public Offload {
       return;
     }
     const auto all = static_cast<int>(outgoing.size());
+    // The core's time is reserved at once. The RTS leave step by step.
     const Time end = machine_.work(process, at, spec_.card.step() * all);
     machine_.schedule(end - spec_.card.step() * (all - 1), kOffer, rank);
   }
@@ -185,6 +186,7 @@ class PlanRun final : public Offload {
       }
     }
     Sink& sink = sinks_[index(process)];
+    // At the limit, it waits until delivered() posts it.
     if (sink.reading == spec_.reads) {
       sink.waiting.push_back(pull);
       return;
@@ -212,6 +214,7 @@ class PlanRun final : public Offload {
   /// A READ has completed, or another pull has brought the bytes to this node.
   void read_done(int pull, Time at) {
     const Time now = machine_.step(sink_of(pull), at);
+    // Staged data still has to cross to the host. Slices stay in the DPU.
     const bool staged = is_fetch(pull) && lands_in_dpu(pull) && planned(pull).slice < 0;
     if (!staged) return delivered(pull, now);
     machine_.schedule(machine_.step(sink_of(pull), now), kWrite, pull);
@@ -256,6 +259,7 @@ class PlanRun final : public Offload {
     Slice& s = slices_[index(slice)];
     const PlannedSlice& planned_slice = plan_.slices[index(slice)];
     const int process = machine_.process_of(planned_slice.owner);
+    // The first contribution is only stored. Each further one is combined with it.
     if (std::exchange(s.begun, true))
       at = machine_.work(process, at, spec_.card.combine.bytes(planned_slice.bytes));
     if (--s.missing > 0) return;
@@ -289,6 +293,7 @@ class PlanRun final : public Offload {
 
   void finish(int rank, Time at) {
     Rank& r = ranks_[index(rank)];
+    // The last of arrival, data, and acknowledgements ends the rank's part.
     if (!r.arrived || r.receives > 0 || r.acks > 0 || std::exchange(r.done, true)) return;
     finished(rank, machine_.to_host(rank, machine_.step(machine_.process_of(rank), at)));
   }

@@ -16,6 +16,7 @@ enum class DataPath : std::uint8_t { kGvmi, kStaging };
 /// The failure of a service process. kNever: does not start. kDies: stops responding. kStalls: pauses.
 enum class Failure : std::uint8_t { kNone, kNever, kDies, kStalls };
 
+/// Decimal megabytes.
 constexpr Bandwidth megabytes_per_second(std::int64_t value) {
   return Bandwidth::bits_per_second(value * 8'000'000);
 }
@@ -62,9 +63,11 @@ struct CardSpec {
   Time connect = Time::us(200);
   Time tcp_latency = Time::us(30);
 
+  /// One of the five steps of a pair, see `pair`.
   [[nodiscard]] Time step() const { return Time::ps(pair.count() / 5); }
 };
 
+/// The defaults of CardSpec.
 CardSpec bluefield2();
 /// 16 Cortex-A78, PCIe 5, 400 Gb/s.
 CardSpec bluefield3();
@@ -108,6 +111,7 @@ struct PlatformSpec {
   bool tree = false;  // broadcast along a binomial tree instead of directly from the root
   FailureSpec failure;
 
+  /// A round trip takes the network latency twice.
   [[nodiscard]] ReliableTransport reliable() const {
     return {transport.retry_timeout, card.network_latency * 2, transport.retries};
   }

@@ -17,6 +17,7 @@ constexpr std::int64_t kWorldRank = 8;         // per rank of the table in an AD
 constexpr std::int64_t kWorkerAddress = 2048;  // maximum length
 constexpr std::int64_t kProcessRecord = 40;
 
+/// Divides ranks into runs of consecutive ones. Each run is one message.
 std::vector<std::vector<int>> runs_of(const std::vector<int>& ranks) {
   std::vector<std::vector<int>> runs;
   for (const int rank : ranks) {
@@ -26,6 +27,7 @@ std::vector<std::vector<int>> runs_of(const std::vector<int>& ranks) {
   return runs;
 }
 
+/// All service processes of the job, including those without members.
 int processes_of(const PlatformSpec& spec) {
   const Placement placement = placement_of(spec);
   return placement.nodes(spec.ranks) * placement.per_node();
@@ -100,6 +102,7 @@ void Population::notify_processes(int process, Time at) {
   const int own = machine_.global_id(process);
   std::vector<RankRange>& runs = runs_[static_cast<std::size_t>(process)];
   runs = runs_of(caches_[static_cast<std::size_t>(process)].own_ranks(group_));
+  // Each process begins with its successor, so that they do not all send to one at first.
   for (int step = 1; step < all; ++step) {
     const int to = process_at_[static_cast<std::size_t>((own + step) % all)];
     Event* const meta = machine_.begin_meta(process);
@@ -124,6 +127,7 @@ void Population::on_entries(int announced, Time at) {
 void Population::notify_ranks(int process, Time at) {
   const auto table = static_cast<std::int64_t>(group_.world_ranks.size()) * spec_.cache_entry;
   for (const int member : caches_[static_cast<std::size_t>(process)].own_ranks(group_)) {
+    // At the start, ranks also learn the addresses of all service processes.
     if (starts_) {
       at = machine_.step(process, at);
       const std::int64_t processes = processes_of(spec_) * (kWorkerAddress + kProcessRecord);

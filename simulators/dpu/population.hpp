@@ -20,6 +20,7 @@ namespace offramp::dpu {
 /// The population of one communicator's endpoint caches.
 class Population {
  public:
+  /// Notified when a member can offload operations.
   class Observer {
    public:
     /// The host of a member has received the table.
@@ -38,6 +39,7 @@ class Population {
   /// Alternative to add() for all ranks of a job: connects the rank, which includes the ADD.
   void connect(int member, Time at);
   /// Handles an event. Returns false if it is not one of these.
+  /// Its kinds are those from Offload::kOthers on.
   bool handle(const Machine::Event& event, Time at);
 
   /// Returns the time when a connecting member knows its service process.
@@ -56,9 +58,13 @@ class Population {
   [[nodiscard]] static Machine::Event event(SetupEventKind kind, int subject);
   /// Arm time for handling entries: one step plus copying.
   Time handle_entries(int process, std::size_t entries, Time at);
+  /// A service process receives an ADD.
   void on_addition(int member, Time at);
+  /// announced: index in announced_.
   void on_entries(int announced, Time at);
+  /// Sends the process's own entries to all others, once it has all of them.
   void notify_processes(int process, Time at);
+  /// Sends the table to the process's ranks, once it is complete.
   void notify_ranks(int process, Time at);
   void accept(int member, Time at);
   void greet(int member, Time at);

@@ -33,6 +33,7 @@ void skip_spaces(std::string_view& text) {
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
 }
 
+/// The whole text must be a decimal number.
 std::optional<int> number(std::string_view text) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -40,6 +41,7 @@ std::optional<int> number(std::string_view text) {
   return value;
 }
 
+/// The allowed characters exclude all separators of the format.
 bool is_name(std::string_view text) {
   const auto allowed = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
@@ -69,6 +71,7 @@ std::string quoted(std::string_view text) {
   return shown + '"';
 }
 
+/// Counts lines for its messages.
 class Parser {
  public:
   explicit Parser(std::string_view name) : name_(name) {}
@@ -77,6 +80,7 @@ class Parser {
     for (const std::string_view raw : split(text, '\n')) {
       ++line_;
       std::string_view line = raw;
+      // Lines may end with CR LF.
       if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
       const Result<void> taken = line_ == 1 ? check_version(line) : parse_line(line);
       if (!taken) return failure(text_of({name_, ":", std::to_string(line_), ": ", taken.error()}));
@@ -133,6 +137,7 @@ class Parser {
     if (!is_name(dpu.name)) return failure(text_of({"DPU name ", quoted(dpu.name), " is not a name"}));
     if (!is_address(dpu.address)) return failure(text_of({quoted(dpu.address), " is not an IPv4 address"}));
     const auto same_name = [&dpu](const ConfiguredDpu& other) { return other.name == dpu.name; };
+    // A list of DPUs contains only names, so they are unique in the whole file.
     if (file_.dpu(dpu.name) != nullptr || std::any_of(host.dpus.begin(), host.dpus.end(), same_name))
       return failure(text_of({"DPU ", quoted(dpu.name), " is listed twice"}));
     for (auto* ports : {&dpu.process_ports, &dpu.rank_ports}) {
@@ -160,13 +165,16 @@ class Parser {
                               " for ranks; each service process needs one of each"}));
     }
     if (count > kMostProcesses) return failure("a DPU has at most 256 service processes");
+    // Global ids require equal numbers on all DPUs, see service_identity().
     if (processes_ == 0) processes_ = count;
     if (count != processes_) {
       return failure(text_of({"DPU ", quoted(dpu.name), " has ", std::to_string(count),
                               " service processes, others have ", std::to_string(processes_)}));
     }
+    // Each process listens on two ports of its own.
     std::vector<std::uint16_t> all = dpu.process_ports;
     all.insert(all.end(), dpu.rank_ports.begin(), dpu.rank_ports.end());
+    // All service processes of a DPU share its address.
     std::sort(all.begin(), all.end());
     if (std::adjacent_find(all.begin(), all.end()) != all.end())
       return failure(text_of({"DPU ", quoted(dpu.name), " uses a port twice"}));
@@ -192,6 +200,7 @@ std::string joined(const std::vector<std::uint16_t>& ports) {
 }  // namespace
 
 int ConfigFile::processes() const {
+  // Parser ensures that each host has a DPU, and that all numbers are equal.
   return hosts.empty() ? 0 : static_cast<int>(hosts.front().dpus.front().process_ports.size());
 }
 
@@ -214,7 +223,9 @@ const ConfiguredHost* ConfigFile::host_of(const ConfiguredDpu& dpu) const {
 }
 
 const ConfiguredHost* ConfigFile::host(std::string_view name) const {
+  // Host names may include a domain that the file omits.
   const std::string_view bare = name.substr(0, name.find('.'));
+  // The full name takes precedence on all hosts.
   for (const std::string_view wanted : {name, bare}) {
     for (const ConfiguredHost& each : hosts) {
       if (each.name == wanted) return &each;
@@ -263,6 +274,7 @@ ConfigFile describe_platform(int hosts, int processes, int dpus_per_host) {
       file.hosts.push_back({text_of({"node", std::to_string(i / dpus_per_host)}), {}});
     ConfiguredDpu& dpu = file.hosts.back().dpus.emplace_back();
     dpu.name = text_of({"dpu", std::to_string(i)});
+    // 250 addresses per third number avoid 0 and 255 at the end.
     dpu.address = text_of({"10.0.", std::to_string(i / 250), ".", std::to_string(i % 250 + 1)});
     for (int id = 0; id < processes; ++id) {
       dpu.process_ports.push_back(static_cast<std::uint16_t>(kProcessPorts + id));
@@ -283,6 +295,7 @@ Result<ProcessList> list_processes(const ConfigFile& file, std::string_view dpu_
                               dpu == nullptr ? "is not in the configuration file" : "occurs twice"}));
     seen.push_back(name);
     const ConfiguredHost* const host = file.host_of(*dpu);
+    // Hosts are numbered in the order in which the list first reaches them.
     auto place = std::find(hosts.begin(), hosts.end(), host);
     if (place == hosts.end()) place = hosts.insert(place, host);
     for (int id = 0; id < file.processes(); ++id)
@@ -301,6 +314,7 @@ const ConfiguredDpu* dpu_of_rank(const ConfiguredHost& host, std::string_view dp
   }
   if (own.empty() || processes < 1) return nullptr;
   const auto place = static_cast<std::uint64_t>(std::max<std::int64_t>(local_rank, 0) / processes);
+  // Ranks beyond the last DPU begin again with the first.
   return own[place % own.size()];
 }
 
@@ -374,6 +388,7 @@ Result<ServiceIdentity> service_identity(const Lookup& lookup, std::string_view 
   const auto own = std::find(dpus.begin(), dpus.end(), dpu);
   if (own == dpus.end()) return failure(text_of({"DPU ", quoted(dpu), " is not in DPU_OFFLOAD_LIST_DPUS"}));
   const int place = static_cast<int>(own - dpus.begin());
+  // Without these variables, each DPU has one process, numbered by the list.
   std::array<int, 3> values = {place, 0, 1};
   int set = 0;
   for (std::size_t i = 0; i < kNames.size(); ++i) {

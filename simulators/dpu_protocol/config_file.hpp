@@ -19,20 +19,24 @@
 
 namespace offramp::dpu {
 
+/// One DPU. Both lists of ports have one entry per service process.
 struct ConfiguredDpu {
   std::string name;
   std::string address;                       // IPv4
   std::vector<std::uint16_t> process_ports;  // by local id, for other service processes
   std::vector<std::uint16_t> rank_ports;     // by local id, for the host's ranks
 };
+/// A host and its DPUs, in order of the file.
 struct ConfiguredHost {
   std::string name;
   std::vector<ConfiguredDpu> dpus;
 };
+/// The content of a configuration file, with hosts in its order.
 struct ConfigFile {
   std::vector<ConfiguredHost> hosts;
   /// Service processes per DPU, equal for all DPUs.
   [[nodiscard]] int processes() const;
+  /// Finds a DPU on any host. Null if it is not in the file.
   [[nodiscard]] const ConfiguredDpu* dpu(std::string_view name) const;
   /// The host of a DPU of this file.
   [[nodiscard]] const ConfiguredHost* host_of(const ConfiguredDpu& dpu) const;
@@ -42,6 +46,7 @@ struct ConfigFile {
 
 /// Failures are "NAME:LINE: reason".
 Result<ConfigFile> parse_config(std::string_view text, std::string_view name);
+/// Reads only regular files of up to 16 MiB.
 Result<ConfigFile> load_config(const std::string& path);
 /// The file as text that parse_config() reads back.
 std::string write_config(const ConfigFile& file);
@@ -52,12 +57,14 @@ std::uint64_t fingerprint_of(const ConfigFile& file);
 ConfigFile describe_platform(int hosts, int processes, int dpus_per_host = 1);
 
 /// One service process of a job.
+/// `dpu` points into the ConfigFile, which must outlive this object.
 struct ListedProcess {
   int global_id = 0;
   int local_id = 0;
   int host = 0;  // its DPU's host, in order of the list
   const ConfiguredDpu* dpu = nullptr;
 };
+/// In order of global ids. Refers to the ConfigFile, which must outlive it.
 using ProcessList = std::vector<ListedProcess>;
 /// The service processes of a comma-separated list of DPUs, whose order determines the global ids. A failure
 /// names the DPU that is missing from the file or listed twice.
@@ -67,11 +74,13 @@ std::uint64_t fingerprint_of(const ProcessList& list);
 
 /// The DPU that serves a rank of a host: local ranks fill the service processes of the first DPU, then those
 /// of the next. dpu_list: the DPUs of the job; empty: all. Returns null if the host has none of them.
+/// The result points into `host`.
 const ConfiguredDpu* dpu_of_rank(const ConfiguredHost& host, std::string_view dpu_list, int processes,
                                  std::int64_t local_rank);
 
 // --- Environment variables, with the published names. ---
 
+/// As getenv(): returns null for a variable that is not set.
 using Lookup = std::function<const char*(const char* name)>;
 
 /// OFFLOAD_CONFIG_FILE_PATH, or else DPU_OFFLOAD_CONFIG_FILE_PATH. Empty if neither is set.
@@ -93,6 +102,7 @@ struct ServiceIdentity {
   std::string dpu_list;
 };
 /// dpu: the name of the DPU that it runs on.
+/// Without the three variables, the process is the only one of its DPU.
 Result<ServiceIdentity> service_identity(const Lookup& lookup, std::string_view dpu);
 
 }  // namespace offramp::dpu

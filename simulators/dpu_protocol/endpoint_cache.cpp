@@ -59,6 +59,7 @@ bool EndpointCache::enter(Group& group, int rank, const CacheEntry& entry) {
   if (rank < 0 || static_cast<std::size_t>(rank) >= group.entries.size() || entry.world_rank < 0)
     return false;
   CacheEntry& known = group.entries[static_cast<std::size_t>(rank)];
+  // A second entry for a rank is refused, whatever it contains.
   if (known.world_rank >= 0) return false;
   known = entry;
   ++group.known;
@@ -113,6 +114,7 @@ CacheActions EndpointCache::add_entries(const GroupDescription& group, std::span
   CacheActions actions;
   Group* const known = open(group, ranks, false, actions);
   if (known == nullptr) return actions;
+  // The other entries of the message remain, since each entry counts on its own.
   for (const int rank : ranks) actions.refused = !enter(*known, rank) || actions.refused;
   check_populated(*known, actions);
   return actions;
@@ -138,6 +140,7 @@ void EndpointCache::check_revoked(GroupUid uid, CacheActions& actions) {
   if (found->second.all_revoked < static_cast<int>(found->second.entries.size())) return;
   actions.revoked = true;
   std::vector<Waiting> waiting = std::move(found->second.waiting);
+  // First, since the replay creates the group again with the same uid.
   groups_.erase(found);
   replay(waiting, actions);
 }
@@ -166,6 +169,7 @@ const CacheEntry* EndpointCache::entry(GroupUid uid, int rank) const {
   const Group* const group = find(uid);
   if (group == nullptr || rank < 0 || static_cast<std::size_t>(rank) >= group->entries.size()) return nullptr;
   const CacheEntry& found = group->entries[static_cast<std::size_t>(rank)];
+  // Entries exist for all ranks of a group and are filled one by one.
   return found.world_rank < 0 ? nullptr : &found;
 }
 
@@ -194,6 +198,7 @@ bool EndpointCache::on_same_node(GroupUid uid, int a, int b) const {
 
 std::vector<int> EndpointCache::processes_of_group(GroupUid uid) const {
   const Group* const group = find(uid);
+  // A set, which orders them. An incomplete group has no processes yet.
   std::set<int> processes;
   if (group != nullptr && populated(uid))
     for (const CacheEntry& each : group->entries) processes.insert(each.process);

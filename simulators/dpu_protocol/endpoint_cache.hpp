@@ -49,6 +49,7 @@ struct GroupDescription {
   std::vector<int> world_ranks;   // by group rank
 };
 
+/// The groups that one engine knows. At most one incarnation of each uid is in use.
 class EndpointCache {
  public:
   /// process: global id of the owning service process. processes: their number in the job.
@@ -70,6 +71,7 @@ class EndpointCache {
   [[nodiscard]] std::vector<int> own_ranks(const GroupDescription& group) const;
 
   // Lookups. They return -1, false, or an empty value while the group or rank is unknown.
+  /// Returns whether the entries of all ranks have arrived.
   [[nodiscard]] bool populated(GroupUid uid) const;
   [[nodiscard]] int process_of(GroupUid uid, int rank) const;
   [[nodiscard]] int node_of(GroupUid uid, int rank) const;
@@ -93,6 +95,7 @@ class EndpointCache {
     std::optional<CacheEntry> entry;
   };
   struct Group {
+    /// The incarnation in use.
     GroupDescription description;
     std::vector<CacheEntry> entries;
     std::vector<int> own;  // ranks of this service process according to the placement
@@ -106,11 +109,16 @@ class EndpointCache {
   /// Returns the group in this incarnation. Null if the message was deferred or refused.
   Group* open(const GroupDescription& group, std::span<const int> ranks, bool own, CacheActions& actions,
               const std::optional<CacheEntry>& entry = std::nullopt);
+  /// Null for a past or a future incarnation.
   Group* in_use(GroupUid uid, std::uint32_t incarnation);
+  /// Returns false if the rank is not in the group, or already has an entry.
   bool enter(Group& group, int rank);
   static bool enter(Group& group, int rank, const CacheEntry& entry);
+  /// Applies deferred adds, and collects their actions.
   void replay(const std::vector<Waiting>& waiting, CacheActions& actions);
+  /// Returns false for a rank that is unknown or revoked already.
   bool leave(Group& group, int rank);
+  /// Sets `populated` if the entries of all ranks are known.
   void check_populated(const Group& group, CacheActions& actions) const;
   void check_revoked(GroupUid uid, CacheActions& actions);
   [[nodiscard]] const Group* find(GroupUid uid) const;

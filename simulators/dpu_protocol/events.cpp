@@ -39,6 +39,7 @@ void EventSystem::clear() {
 bool EventSystem::register_handler(std::uint64_t type, Handler handler, BufferPool* pool) {
   if (type >= kTypes || !handler || (pool != nullptr && !pool->get)) return false;
   if (!handlers_.try_emplace(type, Registration{std::move(handler), pool}).second) return true;
+  // Extracted first, because a handler may register or receive further messages.
   const auto waiting = pending_.extract(type);
   if (waiting.empty()) return true;
   waiting_ -= waiting.mapped().size();
@@ -59,7 +60,9 @@ bool EventSystem::deregister(std::uint64_t type) {
 
 Event* EventSystem::get(const EventInfo& info) {
   if (free_.empty()) {
+    // The names of sends contain the event's slot.
     if (events_.size() + kGrowth > kMostEvents) return nullptr;
+    // A deque keeps the events in place while it grows, so pointers stay valid.
     for (std::size_t i = 0; i < kGrowth; ++i) {
       free_.push_back(&events_.emplace_back());
       free_.back()->slot_ = events_.size() - 1;
@@ -76,6 +79,7 @@ Event* EventSystem::get(const EventInfo& info) {
     event.own_.resize(info.payload_bytes);
     event.payload_ = event.own_;
   }
+  // Only now, so that a failed allocation leaves the event in the pool.
   free_.pop_back();
   event.state_ = Event::State::kHeld;
   event.explicit_return_ = info.explicit_return;
@@ -121,6 +125,7 @@ EventResult EventSystem::launch(Event*& event, std::uint64_t type, std::span<con
   } else if (!has_to_wait(send)) {
     post(send);
     if (event->failed_ && event->state_ == Event::State::kHeld) {
+      // The caller still holds the event and may return it.
       event->sent_ = event->failed_ = false;
       return EventResult::kError;
     }
@@ -129,6 +134,7 @@ EventResult EventSystem::launch(Event*& event, std::uint64_t type, std::span<con
 }
 
 bool EventSystem::has_to_wait(const Send& send) {
+  // The common case: no peer has unsent notifications.
   if (lanes_.empty()) return false;
   const auto lane = lanes_.find(peer_of(send.event->connection_));
   if (lane == lanes_.end()) return false;
@@ -142,6 +148,7 @@ bool EventSystem::post(const Send& send) {
   Event& event = *send.event;
   const std::uint64_t name = event.number_ << kSlotBits | event.slot_;
   if (event.connection_.carrier->send(send.header, send.payload, name)) return event.sent_ = true;
+  // The carrier may have called sent() already.
   if (!event.sent_) {
     event.posted_ = true;
     ++lanes_[peer_of(event.connection_)].posted;
@@ -221,6 +228,7 @@ void EventSystem::update_completion(Event& event) {
   std::erase_if(event.subs_, [this, &event](Event* sub) {
     update_completion(*sub);
     if (!sub->sent_ || !sub->subs_.empty()) return false;
+    // A sub-event may belong to another system, which owns its memory.
     event.failed_ = event.failed_ || sub->failed_;
     sub->owner_->release(*sub);
     return true;
@@ -246,9 +254,11 @@ bool EventSystem::return_event(Event*& event) {
 void EventSystem::release(Event& event) {
   for (Event* sub : event.subs_) sub->owner_->release(*sub);
   if (event.pool_ != nullptr && event.pool_->give_back) event.pool_->give_back(event.payload_.data());
+  // Called last, when the event may be used again.
   const std::function<void()> released = event.on_release ? std::move(event.on_release) : nullptr;
   reset(event);
   free_.push_back(&event);
+  // Last, since the callback may use the event again.
   if (released) released();
 }
 
@@ -329,7 +339,9 @@ bool EventSystem::receive(const NotificationHeader& header, std::span<const std:
 
 bool EventSystem::dispatch(const NotificationHeader& header, std::span<const std::byte> payload) {
   const auto found = handlers_.find(header.type);
+  // A copy, because the handler may deregister its type.
   if (found != handlers_.end()) return deliver(Registration(found->second), header, payload);
+  // A peer cannot exhaust memory with types that have no handler.
   if (waiting_ == kMostWaiting) return false;
   ++waiting_;
   pending_[header.type].push_back({header, {payload.begin(), payload.end()}});

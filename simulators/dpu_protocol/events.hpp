@@ -60,8 +60,10 @@ struct PeerConnection {
 using Handler = std::function<void(EventSystem& system, const NotificationHeader& header,
                                    std::span<const std::byte> data)>;
 
+/// kDone: the payload has left. kInProgress: it leaves later. kError: the caller still has the event.
 enum class EventResult : std::uint8_t { kDone, kInProgress, kError };
 
+/// The properties of an event. A pool must outlive the events that it serves.
 struct EventInfo {
   std::size_t payload_bytes = 0;  // nonzero: the event has its own buffer
   bool explicit_return = false;
@@ -119,10 +121,12 @@ class EventSystem {
   bool register_handler(std::uint64_t type, Handler handler, BufferPool* pool = nullptr);
   /// Returns false if the type has no handler or the pool is invalid.
   bool update_pool(std::uint64_t type, BufferPool* pool);
+  /// Returns false if the type has no handler.
   bool deregister(std::uint64_t type);
 
   /// Returns null if the payload pool is exhausted, or the payload exceeds its element size.
   Event* get(const EventInfo& info = {});
+  /// Sends the event's own payload to the peer of this system.
   EventResult emit(Event*& event, std::uint64_t type);
   /// Sends the caller's buffer, which must outlive the event. Fails if the event has its own buffer.
   EventResult emit(Event*& event, std::uint64_t type, std::span<const std::byte> payload);
@@ -136,6 +140,7 @@ class EventSystem {
   bool queue_sub(Event& meta, Event& sub);
   /// Completes at once if there are no sub-events.
   EventResult emit_meta(Event*& event);
+  /// Returns whether the event and all its sub-events have been sent. Calls on_complete once.
   bool completed(Event& event);
   /// Returns false while the event or a sub-event is ongoing.
   bool return_event(Event*& event);

@@ -21,6 +21,7 @@ constexpr NotificationField wide_field(std::string_view name, std::size_t offset
           maximum};
 }
 
+// Both enumerations have the values 0 to 3.
 template <auto kMember, typename Value>
 constexpr NotificationField choice(std::string_view name, std::size_t offset) {
   return {name,

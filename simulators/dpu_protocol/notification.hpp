@@ -12,9 +12,11 @@
 
 namespace offramp::dpu {
 
+// Scope and role, with the numbers of the wire format.
 enum class Scope : std::int32_t { kHostDpu = 0, kInterProcess = 1, kSelf = 2, kUnknown = 3 };
 enum class Role : std::int32_t { kUnknown = 0, kClient = 1, kServer = 2, kSelf = 3 };
 
+/// The header of a notification. Enumerations and sizes are checked by decode().
 struct NotificationHeader {
   std::uint64_t id = 0;  // the sender's execution context
   std::uint64_t type = 0;
@@ -43,6 +45,7 @@ struct NotificationField {
   void (*set)(NotificationHeader& header, std::uint64_t value);
   std::uint64_t maximum;
 };
+/// All fields, in the order of the wire.
 std::span<const NotificationField> notification_fields();
 
 using HeaderBytes = std::array<std::byte, kHeaderBytes>;

@@ -13,9 +13,12 @@ struct Placement {
   int links = 1;  // per DPU
 
   [[nodiscard]] int node(int world_rank) const { return world_rank / ranks_per_node; }
+  /// The rank's index on its node.
   [[nodiscard]] int local_rank(int world_rank) const { return world_rank % ranks_per_node; }
   [[nodiscard]] int per_node() const { return dpus * processes; }
+  /// The rank's service process among those of its DPU.
   [[nodiscard]] int local_id(int world_rank) const { return local_rank(world_rank) % processes; }
+  /// The rank's service process. Processes are numbered node by node.
   [[nodiscard]] int global_id(int world_rank) const {
     return node(world_rank) * per_node() + local_rank(world_rank) % per_node();
   }

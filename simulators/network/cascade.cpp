@@ -43,6 +43,7 @@ bool Cascade::route(const RouteRequest& request, Routing /*routing*/, const Link
     to_router(at, to.group, links);
     to_chassis(at, 0, links);
     links.push_back(link_of(at, s_.routers + s_.chassis));
+    // The blue link ends at the router that leads back to this group.
     at = {to.group, 0, at.group};
   }
   to_router(at, to.router, links);

@@ -38,6 +38,7 @@ void FairNetwork::carry(const Parcel& parcel, NetworkWorld& world) {
 
 void FairNetwork::call(Time at, Flow& flow, NetworkWorld& world) {
   Turn& turn = turns_.acquire();
+  // Earlier calls cannot be withdrawn. They find another turn and are ignored.
   turn = {flow.number, ++flow.turn};
   world.call(at, flow.parcel, &turn);
 }
@@ -60,6 +61,7 @@ void FairNetwork::step(void* what, NetworkWorld& world) {
   }
   progress(flow, world);
   const auto bytes = static_cast<std::int64_t>(flow.parcel.bytes);
+  // Without other messages, the slowest link or the sender determines the end.
   const Time alone = slowest(flow.route).bytes(bytes);
   const Time at_best = later(flow.parcel.leaves + alone, flow.parcel.left);
   const Time waited = later(world.now() - at_best, {});
@@ -143,14 +145,17 @@ void FairNetwork::share(std::vector<Flow*>& flows, NetworkWorld& world) {
     }
     for (Flow* const flow : ended) {
       flow->settled = true;
+      // At least 1 bit/s, so that every message ends.
       const std::int64_t given = std::max<std::int64_t>(level, 1);
       for (const std::size_t link : flow->route) {
         Room& room = rooms[link];
         room.rate = std::max<std::int64_t>(room.rate - given, 0);
         --room.open;
       }
+      // With an unchanged rate, the scheduled end remains valid.
       if (flow->rate != given) {
         flow->rate = given;
+        // Rounds up, so that nothing is left at the end.
         const Wide left = (flow->left + given - 1) / given;
         call(world.now() + Time::ps(static_cast<std::int64_t>(left)), *flow, world);
       }

@@ -22,6 +22,7 @@ class FairNetwork final : public RoutedNetwork {
   void step(void* what, NetworkWorld& world) override;
 
  private:
+  /// A message in progress.
   struct Flow {
     std::uint64_t number = 0;
     Parcel parcel;
@@ -34,18 +35,23 @@ class FairNetwork final : public RoutedNetwork {
     bool begun = false;
     bool settled = false;  // temporary mark while rates are computed
   };
+  /// An event of a flow, valid while the flow still has this turn.
   struct Turn {
     std::uint64_t flow = 0;
     std::uint64_t turn = 0;
   };
 
+  /// The number of messages on the link.
   [[nodiscard]] std::int64_t load(std::size_t link) const override {
     return static_cast<std::int64_t>(on_[link].size());
   }
+  /// Schedules the flow's next event, which makes earlier ones stale.
   void call(Time at, Flow& flow, NetworkWorld& world);
   /// All flows that share links with the route, directly or through other flows.
   std::vector<Flow*> reached_from(const Route& route);
+  /// Computes the rates of all these flows again. They must include all that share links with them.
   void share(std::vector<Flow*>& flows, NetworkWorld& world);
+  /// Subtracts what the flow has sent at its current rate.
   void progress(Flow& flow, NetworkWorld& world);
 
   std::map<std::uint64_t, Flow> flows_;  // by number, for a fixed order

@@ -25,6 +25,7 @@ Result<std::shared_ptr<const Topology>> topology_of(const NetworkOptions& option
   return std::shared_ptr<const Topology>(options.platform);
 }
 
+/// The topology's switches, with nodes of the program instead of nodes of the machine.
 class PlacedSwitches final : public SwitchMap {
  public:
   explicit PlacedSwitches(NetworkPlaces places) : places_(std::move(places)) {}
@@ -45,6 +46,7 @@ std::shared_ptr<const SwitchMap> switches_of(const NetworkOptions& options, int 
                                              const MachineLayout& machine) {
   if (options.is_star()) return nullptr;
   auto found = place_in_network(options, ranks, machine);
+  // make_network() reports the error.
   return found ? std::make_shared<PlacedSwitches>(std::move(*found)) : nullptr;
 }
 
@@ -55,6 +57,7 @@ Result<NetworkPlaces> place_in_network(const NetworkOptions& options, int ranks,
   auto topology = topology_of(options, least);
   if (!topology) return failure("network.topology: " + topology.error());
   NetworkPlaces found{std::move(*topology), least, {}};
+  // A topology can have more nodes than requested, and placements may use all.
   if (found.topology != nullptr) found.nodes = found.topology->nodes();
   auto places = place_nodes(options.placement, nodes, found.nodes);
   if (!places) return failure(fmt::format("network.placement: \"{}\" {}", options.placement, places.error()));

@@ -15,6 +15,7 @@
 
 namespace offramp {
 
+/// How messages share links: as in TrainNetwork, or as in FairNetwork.
 enum class Sharing : std::uint8_t { kTrains, kFair };
 
 /// The settings of a network, as the user has written them.
@@ -29,6 +30,7 @@ struct NetworkOptions {
   Time hop = Time::ns(150);                              // per switch and its cable
   std::uint64_t seed = 0;                                // for randomised routing
 
+  /// In a star, messages share no links, so it needs no Network.
   [[nodiscard]] bool is_star() const { return topology == "star"; }
 };
 

@@ -21,6 +21,7 @@ std::int32_t Platform::meet(std::int32_t& a, std::int32_t& b) const {
   while (point(a).zone != point(b).zone) {
     const Zone& of_a = zone(point(a).zone);
     const Zone& of_b = zone(point(b).zone);
+    // The deeper point climbs. At equal depth, both do.
     if (of_a.depth >= of_b.depth) a = of_a.point;
     if (of_b.depth >= of_a.depth) b = of_b.point;
   }
@@ -30,6 +31,7 @@ std::int32_t Platform::meet(std::int32_t& a, std::int32_t& b) const {
 void Platform::through(const Cluster& cluster, const Point& from, const Point& to,
                        std::vector<std::size_t>& links) {
   const auto own = [&](const std::vector<std::int32_t>& all, const Point& host) {
+    // Routers have no place, and so no links of their own.
     if (host.place == kNone || all.empty()) return;
     const std::int32_t link = all[static_cast<std::size_t>(host.place)];
     if (link != kNone) links.push_back(static_cast<std::size_t>(link));
@@ -101,6 +103,7 @@ std::string Platform::missing(const RouteRequest& request) const {
              hosts_[static_cast<std::size_t>(request.destination)], links, gap);
   const std::string hosts =
       fmt::format("{} to {}", node_name(request.source), node_name(request.destination));
+  // Without a gap, the search has ended at its limit.
   if (gap.zone == nullptr)
     return fmt::format("{}: the route from {} has more than {} links", place_, hosts, kLongestRoute);
   const std::string own = gap.zone->point == kNone ? "" : " " + point(gap.zone->point).id;

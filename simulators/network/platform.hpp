@@ -56,13 +56,16 @@ class Platform final : public Topology {
     std::int32_t inner = kNone;  // the zone that it represents
     std::int32_t place = kNone;  // index among the hosts of a cluster
   };
+  /// A route within one zone.
   struct Hop {
     std::vector<std::uint32_t> links;
     // The gateways of the zones at the ends. Hosts and routers are their own gateways.
     std::int32_t leaves = kNone;
     std::int32_t enters = kNone;
   };
+  /// Routes of a zone: all explicit, shortest ways over explicit ones, or those of a cluster.
   enum class ZoneKind : std::uint8_t { kFull, kShortest, kCluster };
+  /// The links of a cluster, from which its routes follow.
   struct Cluster {
     // Links by host. Empty, or kNone for a host, if absent.
     std::vector<std::int32_t> up;
@@ -82,6 +85,7 @@ class Platform final : public Topology {
     std::unique_ptr<Cluster> cluster;
   };
 
+  /// The key for a source and a destination.
   static std::uint64_t pair(std::int32_t a, std::int32_t b) {
     return static_cast<std::uint64_t>(static_cast<std::uint32_t>(a)) << 32 | static_cast<std::uint32_t>(b);
   }
@@ -95,9 +99,13 @@ class Platform final : public Topology {
     std::int32_t from = kNone;
     std::int32_t to = kNone;
   };
+  /// Appends the links between two points of any zones. Returns false, with the gap, if a route is
+  /// missing.
   bool find(std::int32_t from, std::int32_t to, std::vector<std::size_t>& links, Gap& gap) const;
+  /// Appends the links from `first` to `last`, which are within the points `from` and `to` of a zone.
   bool cross(const Zone& zone, std::int32_t from, std::int32_t to, std::int32_t first, std::int32_t last,
              std::vector<std::size_t>& links, Gap& gap) const;
+  /// Appends the links through a cluster. Points that are no hosts have no links of their own.
   static void through(const Cluster& cluster, const Point& from, const Point& to,
                       std::vector<std::size_t>& links);
 

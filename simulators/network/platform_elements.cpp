@@ -87,6 +87,7 @@ bool is_word_of(string_view words, string_view word) {
 class ElementCheck {
  public:
   void walk(const XmlElement& element) {
+    // Properties and disks may contain anything.
     if (is_passed_over(element.name)) return;
     for (const NotedElement& noted : kNotedElements) {
       if (noted.name == element.name) return note(noted.kind, fmt::format("<{}>", noted.name), element.line);
@@ -102,6 +103,7 @@ class ElementCheck {
       if (!is_word_of(words->noted, attribute))
         throw WrongPlatform{element.line, fmt::format("<{}> has no attribute {}; it has {}", element.name,
                                                       attribute, words->read)};
+      // An empty attribute has no effect: SimGrid's default applies.
       if (!value.empty()) note(words->kind, attribute, element.line);
     }
     const std::string* const topology = attribute_of(element, "topology");

@@ -39,6 +39,7 @@ const string& required(const XmlElement& element, string_view attribute) {
   refuse(element, "<{}> has no {}", element.name, attribute);
 }
 
+/// For messages: control characters of the file must not reach a terminal.
 string shown(string_view text) {
   string out;
   for (const char c : text.substr(0, 100)) out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
@@ -51,6 +52,7 @@ struct Unit {
 };
 
 /// A number with an optional unit, in SimGrid's notation. `nullopt` if it is invalid.
+/// plain: the factor for numbers without a unit.
 std::optional<double> quantity(string_view text, std::span<const Unit> units, double plain) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -78,6 +80,7 @@ Bandwidth rate_of(const XmlElement& element, string_view attribute,
     rest.remove_suffix(string_view(ending).size());
     const bool binary = rest.size() > 1 && rest.ends_with('i');
     if (binary) rest.remove_suffix(1);
+    // Binary prefixes may be written with a capital K.
     const char letter = binary && rest.back() == 'K' ? 'k' : rest.empty() ? '\0' : rest.back();
     const std::size_t prefix = kPrefixes.find(letter);
     if (prefix != string_view::npos)
@@ -89,6 +92,7 @@ Bandwidth rate_of(const XmlElement& element, string_view attribute,
     break;
   }
   const auto bits = quantity(rest, {}, factor);
+  // Without `wrong`, a rate out of range is an error at once. With it, only if a route uses the link.
   if (!bits || ((*bits < kLeast || *bits > kMost) && wrong == nullptr))
     refuse(element, "{} is not a {} from 1kbps to 100Tbps", shown(text), attribute);
   if (*bits < kLeast || *bits > kMost)
@@ -134,6 +138,7 @@ std::vector<std::int64_t> radical_of(const XmlElement& element) {
         dash == string_view::npos ? first : whole(part.substr(dash + 1), 0, std::numeric_limits<int>::max());
     if (!first || !last || *first > *last)
       refuse(element, "radical={} is not a list of numbers and ranges", shown(text));
+    // Checked before the numbers are made, so that a short text cannot exhaust memory.
     if (all.size() + static_cast<std::size_t>(*last - *first) >= kMostHosts)
       refuse(element, "there are more than {} hosts", kMostHosts);
     for (std::int64_t number = *first; number <= *last; ++number) all.push_back(number);
@@ -158,6 +163,7 @@ Cascade::Shape cascade_of(const XmlElement& element, string_view text) {
   if (!good || parts.size() != 4)
     refuse(element, "topo_parameters={} is not GROUPS,LINKS;CHASSIS,LINKS;ROUTERS,LINKS;NODES", shown(text));
   if (n[0] > n[4]) refuse(element, "a chassis has {} routers, but {} groups need one each", n[4], n[0]);
+  // The products cannot overflow, since each factor is at most 4096.
   const std::int64_t routers = n[0] * n[2] * n[4];
   if (routers * (n[2] + n[4] + 1) > static_cast<std::int64_t>(kMostFileLinks) ||
       routers * n[6] > static_cast<std::int64_t>(kMostHosts))
@@ -260,6 +266,7 @@ class PlatformReader {
       zone(number).depth = zone(parent).depth + 1;
       const std::int32_t point = add_point(element, required(element, "id"), parent);
       zone(number).point = point;
+      // Point and zone refer to each other, so routes can enter and leave the zone.
       p_.points_[static_cast<std::size_t>(point)].inner = number;
     }
     if (element.name == "cluster") return read_cluster(element, number);
@@ -272,6 +279,7 @@ class PlatformReader {
              shown(routing));
     }
     for (const XmlElement& child : element.children) read_member(child, number);
+    // Only now are all routes of the zone known.
     if (zone(number).kind == Platform::ZoneKind::kShortest) search(element, number);
   }
 
@@ -317,11 +325,14 @@ class PlatformReader {
     const string topology = policy_of(element, "topology", "FLAT");
     for (std::size_t i = 0; i < radical.size(); ++i) {
       const std::int32_t host = add_host(element, fmt::format("{}{}{}", prefix, radical[i], suffix), number);
+      // The place selects the host's own links, and its node in an inner topology.
       p_.points_[static_cast<std::size_t>(host)].place = static_cast<std::int32_t>(i);
     }
     const string* const router = attribute_of(element, "router_id");
+    // Routes of outer zones may name the router as their gateway.
     add_point(element, router != nullptr ? *router : prefix + id + "_router" + suffix, number);
     add_limiters(element, number, radical);
+    // The hosts of a torus are its routers, so they need no links to one.
     if (topology != "TORUS") add_cables(element, number, radical, link.rate, policy);
     if (topology == "FLAT") return add_backbone(element, number, id);
     if (attribute_of(element, "bb_bw") != nullptr)
@@ -391,6 +402,7 @@ class PlatformReader {
     for (std::size_t i = 0; i < inner->links(); ++i) {
       Topology::Link own = link;
       if (cascade != nullptr)
+        // Parallel cables are one link of their combined rate, which must not overflow.
         own.rate = Bandwidth::bits_per_second(
             std::min(link.rate.count(), std::numeric_limits<std::int64_t>::max() / cascade->cables(i)) *
             cascade->cables(i));
@@ -495,6 +507,7 @@ class PlatformReader {
     if (!is_zone && gateway != point)
       refuse(element, "{}={}: {} is not a zone, so its only gateway is itself", attribute,
              shown(p_.point(gateway).id), p_.point(point).id);
+    // Climbs from the gateway to the point of this zone that contains it.
     std::int32_t at = gateway;
     while (at != Platform::kNone && at != point) at = zone(p_.point(at).zone).point;
     if (at != point || p_.point(gateway).inner != Platform::kNone)
@@ -522,6 +535,7 @@ class PlatformReader {
       add_step(child, hop, back);
     }
     if (hop.links.empty()) refuse(element, "the route has no link");
+    // The way back crosses the links in the opposite order.
     std::reverse(back.links.begin(), back.links.end());
     const bool both = is_yes(element, "symmetrical", true);
     if ((hops_ += hop.links.size() * 2) > kMostHops)
@@ -530,6 +544,7 @@ class PlatformReader {
     if (!hops.emplace(Platform::pair(from, to), std::move(hop)).second)
       refuse(element, "the route from {} to {} occurs twice", shown(p_.point(from).id),
              shown(p_.point(to).id));
+    // A route back that the file has written before stays.
     if (both) hops.emplace(Platform::pair(to, from), std::move(back));
   }
 
@@ -561,6 +576,7 @@ class PlatformReader {
           {static_cast<std::int32_t>(ends & 0xffffffffU), hop.links.size()});
     if (edges.size() * own.hops.size() > kMostSearched)
       refuse(element, "the zone is too large for its routing: write its routes out (routing=\"Full\")");
+    // Sorted by point, because the order of a hash map differs between libraries.
     for (auto& [from, all] : edges)
       std::sort(all.begin(), all.end(), [](const Edge& a, const Edge& b) { return a.to < b.to; });
     using Entry = std::pair<std::size_t, std::int32_t>;
@@ -572,11 +588,13 @@ class PlatformReader {
         const auto [length, at] = queue.top();
         queue.pop();
         const auto next = edges.find(at);
+        // A shorter route to this point was found after the entry was queued.
         if (length > known[at] || next == edges.end()) continue;
         for (const Edge& edge : next->second) {
           const auto [place, is_new] = known.try_emplace(edge.to, length + edge.links);
           if (!is_new && place->second <= length + edge.links) continue;
           place->second = length + edge.links;
+          // cross() follows these predecessors from the destination.
           own.at[Platform::pair(from, edge.to)] = at;
           queue.emplace(place->second, edge.to);
         }

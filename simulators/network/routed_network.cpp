@@ -47,6 +47,7 @@ RoutedNetwork::PathLatency RoutedNetwork::path(Parcel& parcel, Route& links) con
     find_route(parcel.source, parcel.destination, parcel.number, links);
   }
   PathLatency path;
+  // All links are alike and shared.
   if (own_.empty()) {
     path.latency = setting_.hop * static_cast<std::int64_t>(links.size());
     return path;
@@ -58,6 +59,7 @@ RoutedNetwork::PathLatency RoutedNetwork::path(Parcel& parcel, Route& links) con
     path.apart += own.latency;
     parcel.left = later(parcel.left, parcel.leaves + own.rate.bytes(static_cast<std::int64_t>(parcel.bytes)));
   }
+  // The network orders messages only on the links that they share.
   std::erase_if(links, [&](std::size_t link) { return !own_[link].shared; });
   return path;
 }

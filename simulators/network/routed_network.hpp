@@ -14,6 +14,7 @@
 
 namespace offramp {
 
+/// The parts of a network. Times and rates are for one direction.
 struct NetworkSetting {
   std::shared_ptr<const Topology> topology;
   Routing routing = Routing::kStatic;
@@ -37,6 +38,7 @@ class RoutedNetwork : public Network, protected LinkLoads {
   [[nodiscard]] std::string problem() const final { return problem_; }
 
  protected:
+  /// The use of one link so far: transmission time, sum of waits, and longest wait.
   struct Carried {
     Time busy;
     Time waited;
@@ -45,6 +47,7 @@ class RoutedNetwork : public Network, protected LinkLoads {
     Time free;  // when the link is next idle, if it serves one train at a time
   };
   using Route = std::vector<std::size_t>;
+  /// What a route adds to the latency of the backend's wire.
   struct PathLatency {
     Time latency;  // all links
     Time apart;    // the part of links that are not shared
@@ -53,12 +56,14 @@ class RoutedNetwork : public Network, protected LinkLoads {
   /// The route of a message that leaves now. Sets `links` to the shared links, and to none if both nodes are
   /// at one switch. Unshared links act like a slower port, and delay parcel.left.
   [[nodiscard]] PathLatency path(Parcel& parcel, Route& links) const;
+  /// From the topology if its links differ, otherwise from the setting.
   [[nodiscard]] Time latency(std::size_t link) const {
     return own_.empty() ? setting_.hop : own_[link].latency;
   }
   [[nodiscard]] Bandwidth rate(std::size_t link) const {
     return own_.empty() ? setting_.rate : own_[link].rate;
   }
+  /// The lowest rate on a route, which must not be empty.
   [[nodiscard]] Bandwidth slowest(const Route& route) const;
   [[nodiscard]] std::size_t size() const { return carried_.size(); }
   Carried& carried(std::size_t link) { return carried_[link]; }
@@ -70,9 +75,11 @@ class RoutedNetwork : public Network, protected LinkLoads {
   }
 
  private:
+  /// The machine's node on which a rank runs.
   [[nodiscard]] int place(int rank) const {
     return setting_.places[static_cast<std::size_t>(setting_.machine.node(rank))];
   }
+  /// number: of the message, for the random draw. A missing route is recorded in problem_.
   void find_route(int from, int to, std::uint32_t number, Route& links) const;
 
   NetworkSetting setting_;

@@ -74,6 +74,7 @@ class FatTree final : public Topology {
   bool route(const RouteRequest& request, Routing routing, const LinkLoads& loads,
              std::vector<std::size_t>& links) const override {
     std::size_t top = 0;
+    // The lowest level at which one subtree contains both nodes.
     while (request.source / below_[top] != request.destination / below_[top]) ++top;
     std::int64_t place = 0;
     for (std::size_t l = 0; l < top; ++l) {
@@ -83,6 +84,7 @@ class FatTree final : public Topology {
       links.push_back(up_link(l, child, port));
       place += places_[l] * (port / levels_[l + 1].cables);
     }
+    // The way down is unique, except for the choice among parallel cables.
     for (std::size_t l = top; l-- > 0;) {
       const std::int64_t above = place / places_[l];
       place %= places_[l];
@@ -111,9 +113,11 @@ class FatTree final : public Topology {
   [[nodiscard]] std::int64_t switches(std::size_t l) const { return below_.back() / below_[l] * places_[l]; }
   /// Upward ports of a switch of level l + 1.
   [[nodiscard]] std::int64_t ports(std::size_t l) const { return levels_[l + 1].up * levels_[l + 1].cables; }
+  /// Up and down links of a cable follow each other: even and odd.
   [[nodiscard]] std::size_t up_link(std::size_t l, std::int64_t child, std::int64_t port) const {
     return static_cast<std::size_t>(first_[l] + 2 * (child * ports(l) + port));
   }
+  /// The parent of a child over its up-th switch above, within the same subtree.
   [[nodiscard]] std::int64_t parent(std::size_t l, std::int64_t child, std::int64_t up) const {
     const std::int64_t tree = child / places_[l] / levels_[l + 1].down;
     return tree * places_[l + 1] + child % places_[l] + places_[l] * up;
@@ -124,9 +128,11 @@ class FatTree final : public Topology {
     const std::int64_t up = destination / places_[l] % levels_[l + 1].up;
     return up * levels_[l + 1].cables + cable_of(l, destination);
   }
+  /// Parallel cables are selected by the next digit, for the same reason.
   [[nodiscard]] std::int64_t cable_of(std::size_t l, std::int64_t destination) const {
     return destination / places_[l + 1] % levels_[l + 1].cables;
   }
+  /// Begins with the port of static routing, so that an idle tree has the static routes.
   [[nodiscard]] std::int64_t freest(std::size_t l, std::int64_t child, std::int64_t destination,
                                     const LinkLoads& loads) const {
     const std::int64_t first = preferred(l, destination);
@@ -163,6 +169,7 @@ class Torus final : public Topology {
     const auto node = static_cast<std::int64_t>(link / (2 * sizes_.size()));
     const std::size_t direction = link % (2 * sizes_.size());
     std::int64_t stride = 1;
+    // The distance in node numbers between neighbours of this dimension.
     for (std::size_t d = 0; d < direction / 2; ++d) stride *= sizes_[d];
     const std::int64_t size = sizes_[direction / 2];
     const std::int64_t place = node / stride % size;
@@ -190,6 +197,7 @@ class Torus final : public Topology {
       const std::int64_t size = sizes_[d];
       const std::int64_t from = at / stride % size;
       const std::int64_t to = request.destination / stride % size;
+      // Each dimension is a ring with two ways. The shorter one is taken.
       const std::int64_t ahead = (to - from + size) % size;
       // Equal distances: the choice of SimGrid 3.32, by its times on a torus of 4 x 4 x 4 (inferred).
       const bool forward = 2 * ahead < size || (2 * ahead == size && from != size / 2);
@@ -276,10 +284,13 @@ class Dragonfly final : public Topology {
   }
 
  private:
+  /// The number of other groups; 1 for a single group, so that divisions are valid.
   [[nodiscard]] std::int64_t distances() const { return std::max<std::int64_t>(s_.groups - 1, 1); }
+  /// The group that follows after this distance. Distance 0 is the next group.
   [[nodiscard]] std::int64_t behind(std::int64_t group, std::int64_t distance) const {
     return (group + 1 + distance) % s_.groups;
   }
+  /// The routers of a group are fully connected, so one link suffices.
   void local(std::int64_t from, std::int64_t to, std::vector<std::size_t>& links) const {
     if (from != to)
       links.push_back(static_cast<std::size_t>(from * (s_.routers + s_.global) + to % s_.routers));
@@ -300,6 +311,7 @@ class Dragonfly final : public Topology {
     const std::int64_t other = back + which % copies(back) * distances();
     return group * s_.routers + other / s_.global;
   }
+  /// The number of a group's links to the group at this distance.
   [[nodiscard]] std::int64_t copies(std::int64_t distance) const {
     const std::int64_t all = s_.routers * s_.global;
     return (all - distance - 1) / distances() + 1;

@@ -19,6 +19,7 @@
 
 namespace offramp {
 
+/// How a topology chooses among several routes.
 enum class Routing : std::uint8_t {
   kStatic,    // by destination only: D-mod-k, dimension order, or the shortest route
   kAdaptive,  // fat tree: the upward link that is idle first
@@ -37,11 +38,13 @@ class LinkLoads {
 /// A topology. Implementations: topology.cpp, Cascade, and Platform.
 class Topology {
  public:
+  /// A message between two nodes of the machine.
   struct RouteRequest {
     int source = 0;  // node
     int destination = 0;
     std::uint64_t draw = 0;  // random value of the message
   };
+  /// The properties of one link, which is one direction of a cable.
   struct Link {
     Bandwidth rate;
     Time latency;
@@ -51,9 +54,11 @@ class Topology {
 
   /// The number of nodes that it can connect.
   [[nodiscard]] virtual int nodes() const = 0;
+  /// The number of links. They are numbered from 0.
   [[nodiscard]] virtual std::size_t links() const = 0;
   /// For example "leaf 3 to spine 1".
   [[nodiscard]] virtual std::string link_name(std::size_t link) const = 0;
+  /// For messages to the user. A platform file names its nodes itself.
   [[nodiscard]] virtual std::string node_name(int node) const { return std::to_string(node); }
   /// Returns null if all links are alike and have the network's properties.
   [[nodiscard]] virtual const Link* link(std::size_t /*link*/) const { return nullptr; }
@@ -61,6 +66,7 @@ class Topology {
   [[nodiscard]] virtual int switches() const { return 0; }
   [[nodiscard]] virtual int switch_of(int node) const { return node; }
   [[nodiscard]] virtual SwitchMap::Ends ends(std::size_t /*link*/) const { return {}; }
+  /// Whether route() can use this routing.
   [[nodiscard]] virtual bool supports(Routing routing) const { return routing == Routing::kStatic; }
   /// Appends the links from the source's switch to the destination's, in order; none if it is the same
   /// switch. Returns false if no route exists.

@@ -15,6 +15,7 @@ namespace {
 /// The share of `span` that corresponds to `bytes` of `all`.
 Time part(Time span, std::size_t bytes, std::size_t all) {
   if (bytes == 0) return {};
+  // The product of picoseconds and bytes can exceed 64 bits.
   const auto exact = static_cast<detail::Wide>(span.count()) * static_cast<detail::Wide>(bytes);
   return Time::ps(static_cast<std::int64_t>(exact / static_cast<detail::Wide>(all)));
 }

@@ -24,6 +24,7 @@ class TrainNetwork final : public RoutedNetwork {
 
  private:
   // The access order of these objects defeats caches, so each uses as few cache lines as possible.
+  /// A message in progress.
   struct alignas(64) Passing {
     Parcel parcel;
     Route route;
@@ -33,6 +34,7 @@ class TrainNetwork final : public RoutedNetwork {
     Time alone;  // arrival of the last byte without other messages
     Time apart;  // see RoutedNetwork::PathLatency
   };
+  /// A train on its way over one link.
   struct alignas(64) Train {
     Passing* message = nullptr;
     std::uint32_t bytes = 0;
@@ -45,9 +47,13 @@ class TrainNetwork final : public RoutedNetwork {
   };
   static_assert(sizeof(Train) == 64);
 
+  /// The time when the link is next idle, in picoseconds.
   [[nodiscard]] std::int64_t load(std::size_t link) const override { return carried(link).free.count(); }
+  /// Cuts off the next train, which leaves as the sender's port emits its bytes.
   void begin_next(Passing& message, NetworkWorld& world);
+  /// Schedules the train for its next link, once it can pass in one piece.
   void approach(Train& train, NetworkWorld& world);
+  /// A train has passed its last link. The last train completes the message.
   void end(Train& train, NetworkWorld& world);
   /// Transmission time of all trains of a message on links of this rate.
   [[nodiscard]] static Time serial(Bandwidth rate, std::size_t bytes);

@@ -49,6 +49,7 @@ class Handler {
 
  private:
   void begin(const XML_Char* name, const XML_Char** attributes) {
+    // Expat may still call back after it was stopped.
     if (!problem.empty()) return;
     if (++elements_ > kMostElements) return stop(fmt::format("it has more than {} elements", kMostElements));
     if (open_.size() == kDeepest) return stop(fmt::format("its elements are more than {} deep", kDeepest));
@@ -82,6 +83,7 @@ class Handler {
 std::string without_comments(std::string_view text) {
   std::string out(text);
   for (std::size_t at = 0; (at = out.find("<!--", at)) != std::string::npos;) {
+    // Line breaks stay, so that errors name the right lines.
     const std::size_t end = std::min(out.find("-->", at + 4), out.size());
     for (at += 4; at < end; ++at) out[at] = out[at] == '\n' ? '\n' : ' ';
   }

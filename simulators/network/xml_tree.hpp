@@ -10,6 +10,7 @@
 
 namespace offramp {
 
+/// An element with its attributes and children in order of the document. Lines count from 1.
 struct XmlElement {
   std::string name;
   std::vector<std::pair<std::string, std::string>> attributes;

@@ -64,8 +64,10 @@ Machine::Range Machine::range(const Operation& o, PieceMembers part, std::size_t
                               std::size_t bytes) const {
   const int all = static_cast<int>(o.posted.size());
   if (part == PieceMembers::kRoot) return {o.request.root, o.request.root + 1};
+  // Without blocks, every member takes part in every piece.
   if (part == PieceMembers::kAll || o.request.block == 0 || bytes == 0) return {0, all};
   const std::vector<int>& before = o.group->before;
+  // A member has the consecutive ranks from before[member] on.
   const auto member_at = [&](std::size_t byte) {
     const auto rank = static_cast<int>(byte / o.request.block);
     return static_cast<int>(std::upper_bound(before.begin(), before.end(), rank) - before.begin()) - 1;
@@ -89,6 +91,7 @@ std::size_t Machine::bytes_of(const Operation& o, int piece) const {
 }
 
 std::size_t Machine::own_bytes(const Operation& o, int piece, int member) const {
+  // The overlap of the piece with the blocks of the member's ranks.
   const std::size_t begin = place(piece) * o.step;
   const std::size_t end = begin + bytes_of(o, piece);
   const std::size_t own_begin = place(o.group->before[place(member)]) * o.request.block;
@@ -108,6 +111,7 @@ Machine::Piece& Machine::piece_of(Operation& o, int number) {
   piece.open = to.end - to.first;
   piece.bytes = bytes_of(o, number);
   piece.stations.resize(tree.switches.size());
+  // Visits the switches from each member up to the root, or until visit() returns false.
   const auto walk = [&](Range members, PieceMembers part, auto visit) {
     for (int member = members.first; member < members.end; ++member) {
       const std::size_t bytes = part == PieceMembers::kOwner ? own_bytes(o, number, member) : piece.bytes;
@@ -119,6 +123,7 @@ Machine::Piece& Machine::piece_of(Operation& o, int number) {
   const bool gathers = o.request.from == PieceMembers::kOwner && !is_arming(o, number);
   walk(contributors(o, number), o.request.from, [&](Station& station, std::size_t bytes) {
     const bool is_first = station.expected++ == 0;
+    // A sum is as long as its operands. Gathered blocks accumulate towards the root.
     station.up = gathers ? station.up + bytes : bytes;
     return is_first;
   });
@@ -133,6 +138,7 @@ Machine::Piece& Machine::piece_of(Operation& o, int number) {
   const bool scatters = o.request.to == PieceMembers::kOwner && !is_arming(o, number);
   walk(to, o.request.to, [&](Station& station, std::size_t bytes) {
     const bool is_first = station.down == 0;
+    // At least 1, since on_spread() leaves out switches with 0.
     station.down = scatters ? station.down + bytes : std::max<std::size_t>(bytes, 1);
     return scatters || is_first;
   });
@@ -174,6 +180,7 @@ std::uint32_t Machine::begin(std::shared_ptr<Group> group, const Request& reques
   o.step = std::max<std::size_t>(request.streams ? chunks * chunk : spec_.payload, 1);
   o.pieces = static_cast<int>(std::max<std::size_t>((request.bytes + o.step - 1) / o.step, 1));
   o.undone = static_cast<int>(members);
+  // Negative until the member enters.
   o.posted.assign(members, Time::ps(-1));
   o.left.assign(members, 0);
   o.unsent.assign(members, 0);
@@ -205,6 +212,7 @@ void Machine::on_enter(std::uint32_t id, int member, Time now) {
     return release(id, member, now);
   }
   if (o.entered < static_cast<int>(o.posted.size())) return;
+  // Only complete operations wait for switches, so that none owns a switch while it waits for members.
   turns_.push_back(id);
   run_those_that_can(now);
 }
@@ -318,6 +326,7 @@ void Machine::on_arrive(const Event& event, Time now) {
   Time first = event.first;
   Time last = event.last;
   if (!o.request.streams) {
+    // All operands pass the node's one port, one by one.
     const Time service = spec_.engine.bytes(static_cast<std::int64_t>(on_wire(o, event.bytes)));
     first = last = engine(o, event.at).acquire(now, service).end;
   }
@@ -326,6 +335,7 @@ void Machine::on_arrive(const Event& event, Time now) {
   station.last = later(station.last, last);
   if (station.came < station.expected) return;
   Time delay = o.request.streams ? spec_.stream_latency : spec_.engine_latency;
+  // The node adds only after the last operand, and all additions delay the sum.
   if (spec_.reproducible && !o.request.streams)
     delay += spec_.engine.bytes(static_cast<std::int64_t>(event.bytes)) * (station.expected - 1);
   if (spec_.time_out > Time() && now - station.since > spec_.time_out) {
@@ -350,11 +360,13 @@ void Machine::on_combine(const Event& event, Time now) {
   next.at = own.parent;
   next.bytes = piece_of(o, event.piece).stations[place(event.at)].up;
   const std::size_t bytes = on_wire(o, next.bytes);
+  // The last byte leaves no earlier than it is summed, and no faster than the link allows.
   const Time last = later(event.last, now + spec_.link.bytes(static_cast<std::int64_t>(bytes)));
   ++wire_.packets;
   wire_.payload_bytes += next.bytes;
   wire_.wire_bytes += bytes;
   events_.push_back(next);
+  // The network determines the event's time, see crossed().
   event_sink_.cross(own.up, bytes, now, last, static_cast<std::uint32_t>(events_.size() - 1));
 }
 
@@ -362,6 +374,7 @@ void Machine::on_spread(const Event& event, Time now) {
   Operation& o = at(event.operation);
   const Piece& piece = piece_of(o, event.piece);
   const bool scatters = o.request.to == PieceMembers::kOwner && !is_arming(o, event.piece);
+  // Streams and arming packets are always copied by the switch itself.
   const bool copies = spec_.multicast || o.request.streams || is_arming(o, event.piece);
   const Range members = receivers(o, event.piece);
   for (const Tree::Input& input : o.group->tree.switches[place(event.at)].inputs) {
@@ -374,6 +387,7 @@ void Machine::on_spread(const Event& event, Time now) {
     Event next = event;
     next.at = input.index;
     next.bytes = bytes;
+    // The node sends one packet per input, and each occupies its port.
     if (!copies) {
       const Time service = spec_.engine.bytes(static_cast<std::int64_t>(on_wire(o, bytes)));
       const Arbiter::Grant grant = engine(o, event.at).acquire(now, service);
@@ -414,6 +428,7 @@ void Machine::on_deliver(const Event& event, Time now) {
 /// A negative piece: nothing was delivered, but everything is sent.
 void Machine::on_done(const Event& event, Time now) {
   const auto found = operations_.find(event.operation);
+  // check_member() can schedule the same end twice.
   if (found == operations_.end()) return;
   Operation& o = *found->second;
   const int member = event.at;
@@ -421,6 +436,7 @@ void Machine::on_done(const Event& event, Time now) {
     --o.open;
     if (--piece_of(o, event.piece).open == 0) o.under_way.erase(event.piece);
     if (is_arming(o, event.piece)) {
+      // A member that entered before the arming packet came begins now.
       const bool waits = !o.armed[place(member)];
       o.armed[place(member)] = true;
       if (waits && o.runs && o.posted[place(member)] >= Time()) release(event.operation, member, now);

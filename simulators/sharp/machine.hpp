@@ -46,6 +46,7 @@ class EventSink {
   virtual void schedule(Time at, std::uint32_t number) = 0;
   /// Crosses a link, then calls Machine::crossed(number, ...); see WorldDevices::cross().
   virtual void cross(std::size_t link, std::size_t bytes, Time first, Time last, std::uint32_t number) = 0;
+  /// The ports of the rank's adapter, indexed by Port.
   [[nodiscard]] virtual Resources ports(int world_rank) = 0;
 
  protected:
@@ -74,17 +75,21 @@ struct Group {
   Tree tree;
   std::vector<int> leaders;  // by member: the world rank that uses the adapter
   std::vector<int> before;   // by member: communicator ranks on earlier members; the last entry is the total
+  // Whether the group is within the job's share. Other groups take turns, see Machine::takes_turns().
   bool is_reserved = true;
 
+  /// The packets of one operation that a member still has to post.
   struct Posting {
     std::uint32_t operation;
     int next;  // next piece
   };
+  /// A member's queue of packets. Operations post in the order in which they were released.
   struct Member {
     std::list<Posting> postings;
     int waiting = 0;  // pieces without a result
     Time processor;   // when it is free
   };
+  // By member. All operations of the group share them, so `outstanding` limits them together.
   std::vector<Member> members;
 };
 
@@ -92,6 +97,7 @@ struct Group {
 class Observer {
  public:
   /// granted: when the operation acquired its switches.
+  /// Called once per member. `at` is never before the member entered.
   virtual void done(int member, Time granted, Time at) = 0;
 
  protected:
@@ -105,17 +111,22 @@ class Machine {
   Machine(const Spec& spec, EventSink& event_sink) : spec_(spec), event_sink_(event_sink) {}
 
   /// Creates an operation, which exists until all members have entered and are done.
+  /// The observer must outlive the operation. The group may have several operations in progress.
   std::uint32_t begin(std::shared_ptr<Group> group, const Request& request, Observer& observer);
   /// posted: when the member's processor begins with it. Must not be in the past.
   void enter(std::uint32_t operation, int member, Time posted);
 
+  /// Processes an event. number: as passed to EventSink::schedule().
   void step(Time at, std::uint32_t number);
+  /// A piece has crossed a link. first, last: arrival of its first and last byte.
   void crossed(std::uint32_t number, Time first, Time last);
 
+  /// Traffic of all operations, on the ports of adapters and on links.
   [[nodiscard]] const WireCounters& wire() const { return wire_; }
 
  private:
   enum class EventKind : std::uint8_t { kEnter, kSend, kArrive, kCombine, kSpread, kDeliver, kDone };
+  /// A piece at a member or a switch. `first` and `last` are the times of its first and last byte there.
   struct Event {
     EventKind kind = EventKind::kEnter;
     std::uint32_t operation = 0;
@@ -127,6 +138,7 @@ class Machine {
   };
   /// A piece at one switch.
   struct Station {
+    // Operands: contributing members at this switch, and switches below with contributions.
     int expected = 0;
     int came = 0;
     Time since;  // arrival of the first operand
@@ -135,6 +147,7 @@ class Machine {
     std::size_t up = 0;    // bytes to the parent
     std::size_t down = 0;  // bytes to the switches below
   };
+  /// A piece on its way, from its first arrival at a switch until its last delivery.
   struct Piece {
     std::size_t bytes = 0;
     int open = 0;  // outstanding deliveries
@@ -162,10 +175,13 @@ class Machine {
     std::vector<int> unsent;   // by member: pieces still to be sent
     std::vector<Time> finished;
     std::vector<bool> armed;
+    // By number. Other pieces need no memory.
     std::map<int, Piece> under_way;
   };
 
+  /// Stores an event and schedules it.
   void later_on(Time at, const Event& event);
+  /// Takes an event out. Its number is free for the next event.
   Event event_of(std::uint32_t number);
   [[nodiscard]] Operation& at(std::uint32_t operation) { return *operations_.at(operation); }
 
@@ -177,7 +193,9 @@ class Machine {
   void on_deliver(const Event& event, Time now);
   void on_done(const Event& event, Time now);
 
+  /// The arming piece has the number after the last piece. It has no bytes, and goes from member 0 to all.
   [[nodiscard]] bool is_arming(const Operation& o, int piece) const { return piece == o.pieces; }
+  /// The members that belong to these bytes of the operation.
   [[nodiscard]] Range range(const Operation& o, PieceMembers part, std::size_t begin,
                             std::size_t bytes) const;
   [[nodiscard]] Range contributors(const Operation& o, int piece) const;
@@ -190,21 +208,26 @@ class Machine {
   void release(std::uint32_t id, int member, Time now);
   void post_next(Group& group, int member, Time now);
   void run_those_that_can(Time now);
+  /// Grants the switches to an operation, and releases all members.
   void run(std::uint32_t id, Time now);
   void check_member(std::uint32_t id, int member, Time now);
+  /// Whether the operation needs its switches for itself.
   [[nodiscard]] bool takes_turns(const Operation& o) const {
     return o.request.streams || !o.group->is_reserved;
   }
   [[nodiscard]] std::size_t on_wire(const Operation& o, std::size_t bytes) const;
+  /// How long the adapter's port is occupied by a piece.
   [[nodiscard]] Time port_time(const Operation& o, std::size_t bytes) const;
   /// Latency between an adapter's memory and its switch.
   [[nodiscard]] Time half_way() const { return Time::ps(spec_.latency.count() / 2); }
+  /// The aggregation node of a switch, which all groups share. place: index in the group's tree.
   [[nodiscard]] Arbiter& engine(const Operation& o, int place);
 
   const Spec& spec_;
   EventSink& event_sink_;
   std::uint32_t next_ = 0;
   std::map<std::uint32_t, std::unique_ptr<Operation>> operations_;
+  // By number. unused_ contains the free numbers.
   std::vector<Event> events_;
   std::vector<std::uint32_t> unused_;
   std::map<int, Arbiter> engines_;       // by switch

@@ -26,6 +26,7 @@ void Fabric::look_at_links() {
   std::vector<std::size_t> degree(switches + 1);
   for (std::size_t link = 0; link < map_->links(); ++link)
     ++degree[static_cast<std::size_t>(map_->ends(link).from) + 1];
+  // Counting sort: the links of a switch stay in their order.
   for (std::size_t i = 1; i <= switches; ++i) degree[i] += degree[i - 1];
   first_ = degree;
   links_.resize(map_->links());
@@ -71,6 +72,7 @@ int Fabric::root_of(std::span<const int> leaves, int trees) const {
   };
   const Routes one = routes_from(farthest(routes_from(leaves.front())));
   const Routes other = routes_from(farthest(one));
+  // More than any distance.
   int least = map_->switches();
   std::vector<int> middle;
   for (std::size_t at = 0; at < one.distance.size(); ++at) {
@@ -103,6 +105,7 @@ Tree Fabric::tree_of(std::span<const int> nodes, int trees) {
     is_leaf[static_cast<std::size_t>(own)] = true;
   }
   const int root = root_of(leaves, trees);
+  // A single leaf is the root itself.
   const Routes ways = leaves.size() == 1 ? Routes() : routes_from(root);
   std::unordered_map<int, int> places;  // switch of the network -> index in the tree
   tree.switches.emplace_back().number = root;
@@ -110,6 +113,7 @@ Tree Fabric::tree_of(std::span<const int> nodes, int trees) {
   for (int member = 0; member < static_cast<int>(nodes.size()); ++member) {
     int at = map_->switch_of(nodes[static_cast<std::size_t>(member)]);
     Tree::Input input{true, member};
+    // Climbs until a switch that is already in the tree.
     for (;;) {
       const auto [place, is_new] = places.try_emplace(at, static_cast<int>(tree.switches.size()));
       const int index = place->second;

@@ -17,6 +17,7 @@ namespace offramp::sharp {
 /// Members are the communicator's nodes, numbered by their lowest rank. A switch adds its inputs in order of
 /// the lowest member below each.
 struct Tree {
+  /// An operand's origin: a member at this switch, or a switch below.
   struct Input {
     bool is_member = false;
     int index = 0;  // member, or switch of the tree
@@ -33,6 +34,7 @@ struct Tree {
   std::vector<int> of_member;    // by member: index of its switch in `switches`
 
   [[nodiscard]] const Switch& root() const { return switches.front(); }
+  /// Switches on the longest way from a member to the root, including the root.
   [[nodiscard]] int levels() const;
 };
 
@@ -45,6 +47,7 @@ class Fabric {
   [[nodiscard]] bool is_known() const { return map_ == nullptr || map_->switches() > 0; }
   /// nodes: of the members, without duplicates. trees: the maximum number of roots in use.
   [[nodiscard]] Tree tree_of(std::span<const int> nodes, int trees);
+  /// The switch of a node. 0 if there is a single switch.
   [[nodiscard]] int switch_of(int node) const { return map_ == nullptr ? 0 : map_->switch_of(node); }
 
  private:
@@ -55,13 +58,16 @@ class Fabric {
     std::vector<std::size_t> last;  // last link of the path
   };
   [[nodiscard]] Routes routes_from(int start) const;
+  /// leaves: the members' switches, each once, in the order of their lowest members.
   [[nodiscard]] int root_of(std::span<const int> leaves, int trees) const;
+  /// Fills first_ and links_ when the first tree needs them.
   void look_at_links();
   /// The other direction of a cable, or kNoLink if no link leads back between the two switches.
   [[nodiscard]] std::size_t opposite(std::size_t link) const;
 
   std::shared_ptr<const SwitchMap> map_;
   std::vector<std::size_t> first_;  // by switch: index in `links_` of its first outgoing link
+  // All links, sorted by the switch at which they begin.
   std::vector<std::size_t> links_;
 };
 

@@ -25,6 +25,7 @@ class ClockTree final : public Software {
   Time run() {
     machine_.reset();
     machine_.run_on(this);
+    // The root's tick begins at time 0.
     tick(0, {});
     const bool whole = machine_.run();
     machine_.run_on(nullptr);
@@ -36,6 +37,7 @@ class ClockTree final : public Software {
     Arbiter& thread = thread_of(vertex);
     const Time pointer = delivery.pointer[place_at(vertex).thread];
     const Time at = acquire_thread(thread, pointer);
+    // The slot is free as soon as the thread has read the message.
     machine_.free(at, delivery.slot);
     handle(vertex, delivery.message.words[2] != 0, at);
   }
@@ -55,6 +57,7 @@ class ClockTree final : public Software {
       const std::int64_t vertex = open.back();
       open.pop_back();
       places_[static_cast<std::size_t>(vertex)] =
+          // With more vertices than threads, neighbouring vertices share a thread.
           static_cast<std::int32_t>(vertices_ <= threads ? next : next * threads / vertices_);
       for (int child = spec_.fan_out; vertex < inner_ && child >= 1; --child)
         open.push_back(vertex * spec_.fan_out + child);
@@ -72,11 +75,13 @@ class ClockTree final : public Software {
   }
 
   Time acquire_thread(Arbiter& thread, Time pointer) const {
+    // A thread that waits for the pointer is asleep. A busy one finds the message without being woken.
     const int wake = thread.free_at() <= pointer ? spec_.wake : 0;
     return thread.acquire(pointer, instructions(spec_.receive + wake)).end;
   }
   void handle(std::int64_t vertex, bool is_acknowledgement, Time at) {
     if (!is_acknowledgement) return vertex < inner_ ? tick(vertex, at) : acknowledge(vertex, at);
+    // A vertex answers once all of its children have.
     if (++acknowledged_[static_cast<std::size_t>(vertex)] < spec_.fan_out) return;
     vertex == 0 ? void(done_ = at) : acknowledge(vertex, at);
   }
@@ -88,6 +93,7 @@ class ClockTree final : public Software {
   void send(std::int64_t from, std::int64_t to, bool is_acknowledgement, Time at) {
     Arbiter& thread = thread_of(from);
     const Time ready = thread.acquire(at, instructions(spec_.send)).end;
+    // Vertices of one thread exchange no message: the framework passes it on directly.
     if (&thread == &thread_of(to))
       return machine_.set_timer(ready, static_cast<std::uint64_t>(to) << 1U | (is_acknowledgement ? 1U : 0U));
     MailboxMessage message;

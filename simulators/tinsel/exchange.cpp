@@ -33,6 +33,7 @@ class Exchange final : public Software {
 
   void delivered(const Delivery& delivery) override {
     const MailboxMessage& m = delivery.message;
+    // Only unicast messages are sent, so the mask has one thread.
     const auto thread = static_cast<std::uint8_t>(std::countr_zero(m.to.mask));
     const std::size_t index = index_of({m.board, m.mailbox, thread});
     threads_[index].arrived.push_back(delivery.slot);
@@ -87,6 +88,7 @@ class Exchange final : public Software {
     to.board = place_at(from).board;
     if (below(100) >= static_cast<std::uint64_t>(spec_.crossing)) return to;
     int next = -1;
+    // Draws again at the edge of the mesh.
     while (next < 0) next = machine_.spec().mesh.neighbour(to.board, static_cast<Direction>(below(kLinks)));
     to.board = static_cast<std::uint16_t>(next);
     return to;
@@ -94,11 +96,13 @@ class Exchange final : public Software {
 
   void advance(Time at, std::size_t index) {
     Thread& thread = threads_[index];
+    // Receiving comes first, so that mailboxes drain.
     thread.receives = thread.busy ? thread.receives : !thread.arrived.empty();
     if (thread.busy || (!thread.receives && (thread.to_send == 0 || !thread.may_send))) return;
     thread.busy = true;
     const int count = thread.receives ? spec_.receive : spec_.send;
     const MachineSpec& spec = machine_.spec();
+    // The core limits the rate of all of its threads, the pipeline that of one.
     const Time end = cores_[index / kThreadsPerCore].acquire(at, spec.cycles(count)).end;
     machine_.set_timer(later(end, at + spec.cycles(std::int64_t{spec_.pipeline} * count)), index);
   }

@@ -6,6 +6,7 @@
 
 namespace offramp::tinsel {
 
+/// The messages of one time step and the threads' software.
 struct ExchangeSpec {
   int messages = 1;        // per thread, on all boards
   int crossing = 0;        // percentage for threads of neighbouring boards; the others stay on their board
@@ -16,6 +17,7 @@ struct ExchangeSpec {
 };
 
 /// Time from the first send until the last message is received. The machine must be idle and is reset.
+/// Returns 0 if the machine did not finish: see Machine::run().
 Time run_exchange(Machine& machine, const ExchangeSpec& exchange);
 
 }  // namespace offramp::tinsel

@@ -57,6 +57,7 @@ void FrameTap::sent(Time at, const ThreadLocation& from, const MailboxMessage& m
   };
   const std::uint64_t front = stream_.envelope ? kEnvelopeBytes : 0;
   const std::uint64_t begin = fragment * kFragmentBytes;  // within envelope and data
+  // The last fragment may be shorter.
   const std::uint64_t size = std::min(kFragmentBytes, front + stream_.bytes - begin);
   set(kVersion, 1);
   set(kAddressing, message.to.keyed ? 1 : 0);
@@ -77,6 +78,7 @@ void FrameTap::sent(Time at, const ThreadLocation& from, const MailboxMessage& m
     put(payload.subspan(4, 4), stream_.tag);
     put(payload.subspan(8, 8), stream_.bytes);
   }
+  // The envelope moves the data behind it.
   const std::uint64_t from_byte = begin + skip - front;
   for (std::uint64_t i = 0; skip + i < size && from_byte + i < stream_.data.size(); ++i)
     payload[skip + i] = stream_.data[from_byte + i];

@@ -14,6 +14,7 @@ namespace offramp::tinsel {
 
 inline constexpr std::uint16_t kFrameType = 0x88b5;
 
+/// One field's position in a frame's header.
 struct FrameField {
   std::uint8_t offset;  // in bytes
   std::uint8_t width;
@@ -27,6 +28,7 @@ class FrameTap final : public FragmentTap {
  public:
   /// Destination (-1: several), start, and data of the stream. The envelope of a unicast message consists of
   /// source and tag with 4 bytes each, and its length with 8.
+  /// Describes the stream that is captured. Data must outlive the tap.
   struct Stream {
     int source = 0;
     int destination = -1;
@@ -36,7 +38,9 @@ class FrameTap final : public FragmentTap {
     bool envelope = false;
     std::uint32_t tag = 0;
   };
+  /// Both must outlive the tap.
   FrameTap(PacketSink& sink, const Stream& stream) : sink_(sink), stream_(stream) {}
+  /// at: relative to the stream's first instruction. fragment: its number, from 0.
   void sent(Time at, const ThreadLocation& from, const MailboxMessage& message,
             std::uint64_t fragment) override;
 

@@ -61,6 +61,7 @@ void IdleDetection::begin_round(Time at) {
     token.idle_token = true;
     token.to = Address::thread(ThreadLocation{static_cast<std::uint16_t>(board), 0, 0});
     token.words[kPhase] = static_cast<std::uint32_t>(phase_);
+    // In the release phase, the threads learn the result of all votes.
     token.words[kVote] = all_vote_ ? 1 : 0;
     machine_.send_from_bridge(master_.acquire(at, machine_.spec().cycles(spec_.token_cycles)).end, token);
   }
@@ -86,6 +87,7 @@ bool IdleDetection::delivered(const Delivery& delivery) {
   answer.to = Address::bridge();
   answer.words[kIdle] = state.idle && counts.received == before ? 1 : 0;
   answer.words[kVote] = state.vote ? 1 : 0;
+  // Unsigned, so differences of single boards may wrap. Only their sum counts.
   answer.words[kBalance] = static_cast<std::uint32_t>(counts.sent - counts.received);
   before = counts.received;
   machine_.send(at, ThreadLocation{token.board, 0, 0}, answer);
@@ -99,6 +101,7 @@ void IdleDetection::at_bridge(Time at, const MailboxMessage& message) {
   if (++answers_ < machine_.spec().mesh.boards()) return;
   const IdlePhase ended = phase_;
   if (ended == IdlePhase::kProbe) {
+    // Idle boards and balanced counts: no message is in flight that could wake a thread.
     if (all_idle_ && balance_ == 0) phase_ = IdlePhase::kRelease;
   } else {
     phase_ = ended == IdlePhase::kRelease ? IdlePhase::kEnable : IdlePhase::kProbe;

@@ -10,6 +10,7 @@
 
 namespace offramp::tinsel {
 
+/// Costs that no document contains.
 struct IdleSpec {
   int token_cycles = 22;       // master's work per board and round; fitted to [tinsel-asap]
   int round_cycles = 430;      // fixed part of a round; fitted to [tinsel-asap]
@@ -37,10 +38,12 @@ class IdleThreads {
 /// The master and the detectors. The software of the machine must forward messages to it.
 class IdleDetection {
  public:
+  /// machine and threads must outlive this object.
   IdleDetection(Machine& machine, const IdleSpec& spec, IdleThreads& threads);
 
   /// Begins the next round, of phase(). `at` must not be before the machine's now().
   void begin_round(Time at);
+  /// The phase of the present round, or of the next one between rounds.
   [[nodiscard]] IdlePhase phase() const { return phase_; }
   /// Handles a token at a board's detector. Returns false if the message is not a token.
   bool delivered(const Delivery& delivery);
@@ -57,6 +60,7 @@ class IdleDetection {
   int answers_ = 0;
   bool all_idle_ = true;
   bool all_vote_ = true;
+  // Modulo 2^32. 0 in a round of idle boards: no message is in flight.
   std::uint32_t balance_ = 0;  // messages sent minus received
 };
 
@@ -66,6 +70,7 @@ struct IdleTimes {
   Time barrier;       // from the last thread's call of tinselIdle() until all may send again
   WireCounters wire;  // traffic of the barrier
 };
+/// Simulates one barrier of all threads, with no other messages.
 IdleTimes detect_idle(const MachineSpec& machine, const IdleSpec& idle);
 
 }  // namespace offramp::tinsel

@@ -15,6 +15,7 @@
 namespace offramp::tinsel {
 namespace {
 
+/// Mailboxes are numbered row by row, from the row beside the router.
 constexpr int column(int mailbox) {
   return mailbox % kMailboxColumns;
 }
@@ -56,6 +57,7 @@ void Machine::reset() {
   counters_ = {};
 }
 
+/// References to other messages can become invalid.
 std::uint32_t Machine::store(const Moving& message) {
   if (unused_.empty()) {
     messages_.push_back(message);
@@ -67,6 +69,7 @@ std::uint32_t Machine::store(const Moving& message) {
   return id;
 }
 
+// Counts balance only if each message that was sent has been freed.
 bool Machine::quiescent() const {
   std::uint64_t sent = 0;
   std::uint64_t received = 0;
@@ -76,6 +79,7 @@ bool Machine::quiescent() const {
 
 void Machine::send(Time at, const ThreadLocation& from, const MailboxMessage& message) {
   ++counters_.injected;
+  // Tokens of the detection must not disturb what it counts.
   if (!message.idle_token) ++boards_[from.board].counts.sent;
   Moving sent;
   static_cast<MailboxMessage&>(sent) = message;
@@ -95,6 +99,7 @@ void Machine::send_from_bridge(Time at, const MailboxMessage& message) {
   sent.number = bridge_sent_++;
   sent.hops = 0;
   sent.lag = flit_ * (message.flits - 1);
+  // The bridge has a link of its own, so only its own messages wait here.
   const Time begin = bridge_links_[0].acquire(at, flit_ * message.flits).begin;
   push(begin + spec_.hop_latency(), Step::kFetch, store(sent));
 }
@@ -114,10 +119,12 @@ std::uint32_t Machine::pop_front(Line& line) {
 bool Machine::enter(std::uint32_t id, std::uint32_t which, Step step, Time occupied, Time ahead) {
   Unit& unit = units_[which];
   Moving& m = messages_[id];
+  // Only the called message may pass others that already wait.
   if (unit.called != id && (unit.holder != kNone || unit.free > now_ || unit.waiting.head != kNone)) {
     ++counters_.waits;
     m.step = step;
     append(unit.waiting, id);
+    // An idle unit has no message whose leaving would call the next one.
     if (unit.holder == kNone) call_next(which);
     return false;
   }
@@ -134,8 +141,10 @@ void Machine::leave(Moving& m) {
   if (m.unit == kNone) return;
   Unit& unit = units_[m.unit];
   unit.holder = kNone;
+  // The lead is negative if the tail has already left.
   unit.free = later(now_, now_ + m.lead);
   const std::uint32_t which = std::exchange(m.unit, kNone);
+  // A thread may reuse its send slot once the message has left the mailbox.
   if (which % kUnitsOfBoard < kIntoRouter && which % kUnitsOfBoard % kUnitsOfMailbox == kInjectUnit &&
       !m.idle_token && software_ != nullptr)
     software_->on_sent(
@@ -147,6 +156,7 @@ void Machine::call_next(std::uint32_t which) {
   Unit& unit = units_[which];
   if (unit.calls || unit.waiting.head == kNone) return;
   unit.calls = true;
+  // At most one call is scheduled per unit. Messages that come later wait for the next one.
   push(later(unit.free, now_), Step::kCall, which);
 }
 
@@ -164,6 +174,7 @@ void Machine::inject(std::uint32_t id) {
   const Time ahead = spec_.cycles(spec_.noc_hop_cycles);
   if (!enter(id, unit_of_mailbox(messages_[id], kInjectUnit), Step::kInject, occupied, ahead)) return;
   const Moving& m = messages_[id];
+  // Sending and receiving share the mailbox's memory port.
   push(mailbox(m).flits.acquire(now_, spec_.cycles(m.flits)).begin + ahead, Step::kHop, id);
 }
 
@@ -202,6 +213,7 @@ void Machine::perform(const Event& event) {
       return pass(id);
     case Step::kCross: {
       Link& link = boards_[event.argument / kLinks].links[event.argument % kLinks];
+      // The link may have been served by an earlier event of the same time.
       if (link.blocked != kNone) cross(std::exchange(link.blocked, kNone));
       return;
     }
@@ -261,6 +273,7 @@ void Machine::hop(std::uint32_t id) {
 
 bool Machine::has_full_ring(const Mailbox& box, const MailboxMessage& m) const {
   if (software_ == nullptr || !software_->reports_pointers() || m.idle_token) return false;
+  // A multicast waits until all of its rings have room, as one message.
   for (std::uint64_t rest = m.to.mask; rest != 0; rest &= rest - 1) {
     if (box.pointers[static_cast<std::size_t>(std::countr_zero(rest))] == kReceivePointers) return true;
   }
@@ -270,6 +283,7 @@ bool Machine::has_full_ring(const Mailbox& box, const MailboxMessage& m) const {
 void Machine::on_pointer_taken(const ThreadLocation& place) {
   Mailbox& box = boards_[place.board].mailboxes[place.mailbox];
   --box.pointers[place.thread];
+  // The waiting message checks all conditions again.
   if (box.waiting != kNone) push(now_, Step::kReceive, std::exchange(box.waiting, kNone));
 }
 
@@ -288,6 +302,7 @@ void Machine::receive(std::uint32_t id) {
   }
   for (int core = 0; core < kCores; ++core) {
     if (((m.to.mask >> (core * kThreadsPerCore)) & 0xffffU) == 0) continue;
+    // Each pointer takes two cycles, so the end of the core's work shows how many are queued.
     const Time room =
         box.fan[static_cast<std::size_t>(core)].free_at() - spec_.cycles(2 * std::int64_t{buffers_.pointers});
     if (room > now_) return push(room, Step::kReceive, id);
@@ -312,6 +327,7 @@ void Machine::deliver(std::uint32_t id) {
   const std::uint64_t mask = message.to.mask;
   slots_[delivery.slot] = {
       message.board, message.mailbox, static_cast<std::uint8_t>(std::popcount(mask)), message.idle_token, {}};
+  // Pointers are sent once the whole message is stored.
   const Time written = box.flits.acquire(now_, spec_.cycles(message.flits)).end + message.lag;
   for (int core = 0; core < kCores; ++core) {
     std::uint64_t here = (mask >> (core * kThreadsPerCore)) & 0xffffU;
@@ -343,6 +359,7 @@ void Machine::release(std::uint64_t slot) {
   if (!held.idle_token) ++boards_[held.board].counts.received;
   Mailbox& box = boards_[held.board].mailboxes[held.mailbox];
   --box.slots;
+  // A slot is free, so the message that waited may enter now.
   if (box.waiting != kNone) receive(std::exchange(box.waiting, kNone));
 }
 

@@ -39,10 +39,12 @@ struct Address {
   static Address threads(std::uint16_t board, std::uint8_t mailbox, std::uint64_t mask) {
     return {false, 0, board, mailbox, mask};
   }
+  /// key: an encoded Key of the sender's board.
   static Address with_key(std::uint32_t key) { return {true, key, 0, 0, 0}; }
   static Address bridge() { return {false, 0, kBridge, 0, 0}; }
 };
 
+/// The words of a message of maximum length.
 using Payload = std::array<std::uint32_t, kMaximumFlits * kWordsPerFlit>;
 
 /// A message, with the state of its journey.
@@ -80,9 +82,11 @@ struct Delivery {
 };
 
 /// The software on the threads.
+/// The machine calls it from run(), on the same thread. It may send, free, and set timers during a call.
 class Software {
  public:
   virtual ~Software() = default;
+  /// A message has its slot. Called once per mailbox, before the pointers arrive.
   virtual void delivered(const Delivery& delivery) = 0;
   /// A thread's message has left its send slot; the thread may send again from `at` on.
   virtual void on_sent(Time at, const ThreadLocation& from) {
@@ -91,6 +95,7 @@ class Software {
   /// Returns whether the software calls Machine::on_pointer_taken() for each pointer, so that pointer rings
   /// can be full.
   [[nodiscard]] virtual bool reports_pointers() const { return false; }
+  /// The time of a set_timer() has come.
   virtual void timer(Time at, std::uint64_t cookie) { static_cast<void>(at), static_cast<void>(cookie); }
   /// A message has arrived at the bridge board.
   virtual void at_bridge(Time at, const MailboxMessage& message) {
@@ -98,6 +103,7 @@ class Software {
   }
 };
 
+/// Counts since construction or reset().
 struct MachineCounters {
   std::uint64_t injected = 0;
   std::uint64_t delivered = 0;      // messages delivered to mailboxes
@@ -126,13 +132,16 @@ struct BoardCounts {
 /// The machine. Set the software and tables, send(), then run(). One thread at a time.
 class Machine {
  public:
+  /// All units are idle, and the tables are empty.
   explicit Machine(const MachineSpec& spec);
   ~Machine();
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
   [[nodiscard]] const MachineSpec& spec() const { return spec_; }
+  /// The tables of a board, to be filled before run().
   [[nodiscard]] Tables& tables(int board) { return tables_[static_cast<std::size_t>(board)]; }
+  /// software: must outlive the runs. Null: messages are delivered without software.
   void run_on(Software* software) { software_ = software; }
   /// Faults of the links between boards. number: the first packet's number. epoch: modelled time at clock
   /// zero.
@@ -141,10 +150,12 @@ class Machine {
   }
 
   /// A thread sends the message, which it has written to its send slot. `at` must not be before now().
+  /// The message is copied.
   void send(Time at, const ThreadLocation& from, const MailboxMessage& message);
   /// The bridge board sends a message into the mesh. `at` must not be before now().
   void send_from_bridge(Time at, const MailboxMessage& message);
   /// Schedules a call of the software's timer().
+  /// cookie: passed back to timer().
   void set_timer(Time at, std::uint64_t cookie);
   /// A thread takes the first pointer from its ring.
   void on_pointer_taken(const ThreadLocation& place);
@@ -156,12 +167,17 @@ class Machine {
 
   /// Runs until no event is left. Returns false if a router trapped, a link broke, or messages wait forever.
   bool run();
+  /// The error at which a router stopped, or kNone.
   [[nodiscard]] Trap trap() const { return trap_; }
+  /// Returns whether a link gave up after MachineSpec::retries.
   [[nodiscard]] bool broken() const { return broken_; }
   /// Returns whether messages in flight wait forever, for each other or for slots that stay in use.
   [[nodiscard]] bool stuck() const { return events_.empty() && messages_.size() != unused_.size(); }
+  /// The time of the present event.
   [[nodiscard]] Time now() const { return now_; }
+  /// Counts of all boards together since the last reset().
   [[nodiscard]] const MachineCounters& counters() const { return counters_; }
+  /// The counters of one board's detector.
   [[nodiscard]] const BoardCounts& counts(int board) const {
     return boards_[static_cast<std::size_t>(board)].counts;
   }
@@ -173,6 +189,7 @@ class Machine {
   void reset();
 
  private:
+  // The end of a list that is linked by indices.
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
   enum class Step : std::uint8_t {
     kInject,
@@ -190,6 +207,7 @@ class Machine {
     kAtBridge,
     kCall
   };
+  /// A step at its time. The step decides what the argument is.
   struct Event {
     std::uint64_t argument;  // message, fetcher, unit, slot, or cookie
     Step step;
@@ -240,6 +258,7 @@ class Machine {
     std::uint32_t read = 0;                          // beats
     bool maximal = false;                            // an IND record is still to come
   };
+  /// One of the router's eight inputs. It handles its messages in order.
   struct Fetcher {
     Line input;
     std::uint32_t front = kNone;    // the next message to be taken from the input
@@ -258,6 +277,7 @@ class Machine {
     bool opened = false;  // the front beat has used its cycle
     bool ended = false;   // the record's copy has left
   };
+  /// A mailbox with its ports, slots, and the pointer logic of its cores.
   struct Mailbox {
     Arbiter flits;  // port shared by sending and receiving
     Arbiter words;  // port of the threads
@@ -266,6 +286,7 @@ class Machine {
     std::array<std::uint8_t, kThreadsPerMailbox> pointers{};  // in the threads' rings
     std::uint32_t waiting = kNone;                            // a message that waits for a slot or a ring
   };
+  /// One direction of a link, at its sender.
   struct Link {
     Arbiter wire;
     std::uint64_t packets = 0;                          // packets, for their faults
@@ -274,6 +295,7 @@ class Machine {
     std::deque<std::pair<Time, int>> acknowledgements;  // in flight back
     std::uint32_t blocked = kNone;                      // a message that waits for room
   };
+  /// Everything on one board except its units and tables.
   struct Board {
     std::array<Mailbox, kMailboxes> mailboxes;
     std::array<Fetcher, kFetchers> fetchers;
@@ -281,6 +303,7 @@ class Machine {
     std::array<Arbiter, kRams> lookups;  // beats from a DRAM, for the fetchers
     BoardCounts counts;
   };
+  /// A message in a mailbox until its last thread has freed it.
   struct Slot {
     std::uint16_t board = 0;
     std::uint8_t mailbox = 0;
@@ -289,6 +312,7 @@ class Machine {
     Time last;
   };
 
+  // Shorthands for the unit that a message needs on its present board.
   Board& board(const MailboxMessage& m) { return boards_[m.board]; }
   Link& link(int board, Direction over) {
     return boards_[static_cast<std::size_t>(board)].links[static_cast<std::size_t>(over)];
@@ -301,6 +325,7 @@ class Machine {
   static std::uint64_t fetcher_of(const MailboxMessage& m) {
     return std::uint64_t{m.board} * kFetchers + m.port;
   }
+  /// A unit of the board where the message is. name: a UnitName, or an index from it.
   static std::uint32_t unit_of(const MailboxMessage& m, std::size_t name) {
     return static_cast<std::uint32_t>(m.board * std::size_t{kUnitsOfBoard} + name);
   }
@@ -308,28 +333,38 @@ class Machine {
     return unit_of(m, m.mailbox * std::size_t{kUnitsOfMailbox} + name);
   }
   void push(Time at, Step step, std::uint64_t argument) { events_.push(at, 0, {argument, step}); }
+  /// Gives a message an id, which is valid until drop().
   std::uint32_t store(const Moving& message);
   void drop(std::uint32_t id) { unused_.push_back(id); }
+  /// Performs the step of an event at now_.
   void perform(const Event& event);
+  /// A message is in one line at most.
   void append(Line& line, std::uint32_t id);
   std::uint32_t pop_front(Line& line);
   /// Moves the message into the unit and out of its previous one. Returns false if it must wait; the step is
   /// then repeated. occupied: time of all flits. ahead: time until the head reaches the next unit.
   bool enter(std::uint32_t id, std::uint32_t unit, Step step, Time occupied, Time ahead);
+  /// Leaves the message's unit, if it occupies one, and calls the next message.
   void leave(Moving& m);
+  /// Schedules the first waiting message for when the unit is free.
   void call_next(std::uint32_t unit);
   void call(std::uint32_t unit);
+  /// The steps of a message, in the order of its journey. Each is repeated if its unit is occupied.
   void inject(std::uint32_t id);
   void hop(std::uint32_t id);
+  /// Moves the message into its mailbox, or lets it wait there.
   void receive(std::uint32_t id);
+  /// Whether a destination thread has no room for another pointer.
   bool has_full_ring(const Mailbox& mailbox, const MailboxMessage& m) const;
   void deliver(std::uint32_t id);
   void release(std::uint64_t slot);
   void fetch(std::uint32_t id);
+  /// Keeps a message that the link's receiver had no room for.
   void refuse(Fetcher& to, std::uint32_t id);
   void resend_later(std::uint64_t fetcher);
   void resend(std::uint64_t fetcher);
   void send_again(std::uint64_t fetcher, std::uint32_t id);
+  /// The receiver has accepted the message. The sender's buffer is free one link latency later.
   void acknowledge(const MailboxMessage& m);
   void serve(std::uint64_t fetcher);
   bool accept(std::uint64_t fetcher);
@@ -343,6 +378,7 @@ class Machine {
   void output(std::uint32_t id);
   void cross(std::uint32_t id);
   void cross_link(std::uint32_t id, Link& out, int next);
+  /// Ends run(). The first trap counts.
   void stop(Trap trap) { trap_ = trap_ == Trap::kNone ? trap : trap_; }
 
   MachineSpec spec_;

@@ -19,6 +19,7 @@ constexpr std::array<Shape, 5> kMachines = {
 
 using BoardMasks = std::map<int, std::map<int, std::uint64_t>>;  // board -> mailbox -> threads
 
+/// Builds the lists of one tree.
 class Grower {
  public:
   Grower(Machine& machine, std::uint16_t local_key, DimensionOrder order)
@@ -36,6 +37,7 @@ class Grower {
       if (beyond[d].empty()) continue;
       const auto direction = static_cast<Direction>(d);
       const int next = machine_.spec().mesh.neighbour(board, direction);
+      // The neighbour's list is placed first, because this record contains its key.
       records.push_back(Record::rr(direction, grow(next, beyond[d], opposite(direction)).encode()));
     }
     if (const auto local = masks.find(board); local != masks.end()) {
@@ -75,7 +77,9 @@ Layout layout_of(Policy policy) {
 
 Layout roomiest(int ranks) {
   constexpr int kBoards = kMaximumColumns * kMaximumRows;
+  // Rounds up.
   const auto share = [](int of, int among) { return (of + among - 1) / among; };
+  // Below this number, each rank has a mailbox with all of its threads.
   if (ranks <= kBoards * kMailboxes) return layout_of(Policy::kSpread);
   const int per_mailbox = std::min(share(ranks, kBoards * kMailboxes), kThreadsPerMailbox);
   const int mailboxes = std::min(share(share(ranks, kBoards), per_mailbox), kMailboxes);
@@ -93,6 +97,7 @@ std::optional<Mesh> smallest_mesh(int ranks, const Layout& layout) {
 ThreadLocation place_of(int rank, const Layout& layout, const Mesh& mesh) {
   const int along = rank / layout.per_board;
   const int y = along / mesh.columns;
+  // Odd rows run backwards, so that consecutive boards are neighbours.
   const int x = y % 2 == 0 ? along % mesh.columns : mesh.columns - 1 - along % mesh.columns;
   ThreadLocation place;
   place.board = static_cast<std::uint16_t>(mesh.at(x, y));

@@ -9,6 +9,7 @@
 namespace offramp::tinsel {
 namespace {
 
+// Records of two chunks have 96 bits.
 __extension__ typedef unsigned __int128 Wide;  // NOLINT(modernize-use-using): needs a typedef
 
 constexpr std::array<FieldSpec, 4> kUrm1Fields = {{{Field::kTag, 45, 3, "tag"},
@@ -200,6 +201,7 @@ BeatRecords decode_beat(std::span<const std::byte> bytes) {
       beat.trap = Trap::kStraddle;
       return beat;
     }
+    // The tag lies in the top bits of a record's first chunk, for both lengths.
     const Wide top = read_wide(bytes.subspan(offset_of(chunk, 1), kChunkBytes));
     const auto tag = static_cast<std::size_t>(top >> 45);
     if (tag >= kRecords.size()) {

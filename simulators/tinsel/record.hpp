@@ -26,6 +26,7 @@ inline constexpr unsigned kMaximumKeyBeats = 31;
 enum class RecordType : std::uint8_t { kUrm1, kUrm2, kRr, kMrm, kInd, kCount };
 std::string_view to_string(RecordType type);
 
+/// The fields of all record types. RecordSpec::fields has those of one type.
 enum class Field : std::uint8_t {
   kTag,
   kMailbox,
@@ -37,6 +38,7 @@ enum class Field : std::uint8_t {
   kCount
 };
 
+/// One field's bits.
 struct FieldSpec {
   Field field;
   std::uint8_t low;    // lowest bit within the record
@@ -44,6 +46,7 @@ struct FieldSpec {
   std::string_view name;
 };
 
+/// One record type, with its size and fields.
 struct RecordSpec {
   RecordType type;
   std::uint8_t tag;
@@ -53,18 +56,22 @@ struct RecordSpec {
 };
 /// The record types, indexed by tag.
 std::span<const RecordSpec> record_specs();
+/// type: below kCount.
 const RecordSpec& spec_of(RecordType type);
 
+/// Opposite directions differ in the lowest bit, see opposite().
 enum class Direction : std::uint8_t { kNorth, kSouth, kEast, kWest };
 std::string_view to_string(Direction direction);
 constexpr Direction opposite(Direction d) {
   return static_cast<Direction>(static_cast<std::uint8_t>(d) ^ 1U);
 }
 
+/// A record as values. encode_beat() gives them their bits.
 class Record {
  public:
   Record() = default;
   explicit Record(RecordType type) : type_(type) { set(Field::kTag, static_cast<std::uint64_t>(type)); }
+  // Each function makes one record type. Mailbox and thread are those of the board that has the list.
   static Record urm1(unsigned mailbox, unsigned thread, std::uint32_t local_key);
   static Record urm2(unsigned mailbox, unsigned thread, std::uint64_t local_key);
   static Record rr(Direction direction, std::uint32_t new_key);
@@ -84,6 +91,7 @@ class Record {
   RecordType type_ = RecordType::kUrm1;
   std::array<std::uint64_t, static_cast<std::size_t>(Field::kCount)> values_{};
 };
+/// The type and the fields by name, for reports.
 std::string print(const Record& record);
 
 /// Routing key, 32 bits: [31] RAM, [30:5] index of the first beat in that DRAM, [4:0] number of beats. Valid
@@ -94,10 +102,13 @@ struct Key {
   std::uint8_t beats = 0;
 
   [[nodiscard]] std::uint32_t encode() const;
+  /// Every value is a key, though its beats may be outside of the tables.
   static Key decode(std::uint32_t bits);
+  /// Only such a lookup may contain an IND.
   [[nodiscard]] bool maximal() const { return beats == kMaximumKeyBeats; }
   friend bool operator==(const Key&, const Key&) = default;
 };
+/// One field's bits in a routing key.
 struct KeyField {
   std::uint8_t low;
   std::uint8_t width;
@@ -126,8 +137,10 @@ enum class Trap : std::uint8_t {
 };
 std::string_view to_string(Trap trap);
 
+/// The unit of the DRAM: up to five chunks of records, and their count.
 using Beat = std::array<std::byte, kBeatBytes>;
 
+/// The records of a beat, or the trap that it causes.
 struct BeatRecords {
   Trap trap = Trap::kNone;
   int count = 0;

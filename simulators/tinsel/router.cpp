@@ -19,8 +19,10 @@ void Machine::fetch(std::uint32_t id) {
   Fetcher& to = fetcher(which);
   const bool over_link = m.port < kLinks;
   const int room = over_link ? buffers_.receive_flits : buffers_.port_flits;
+  // A message longer than the buffer still passes through an empty one.
   const bool fits = to.flits == 0 || to.flits + m.flits <= room;
   if (over_link) {
+    // A message that is not the next one is dropped, and its sender repeats it.
     if (to.refused.head == kNone && m.number != to.expected) return send_again(which, id);
     if (!fits || to.refused.head != kNone) return refuse(to, id);
     ++to.expected;
@@ -29,6 +31,7 @@ void Machine::fetch(std::uint32_t id) {
     to.blocked = id;
     return;
   }
+  // Tables of several boards can form a circle that no single board can detect.
   if (++m.hops > kMostHops) return stop(Trap::kLoop);
   leave(m);
   to.flits += m.flits;
@@ -76,6 +79,7 @@ void Machine::acknowledge(const MailboxMessage& m) {
   if (from < 0) return;  // the sender is the bridge
   Link& sender = link(from, opposite(over));
   const Time back = now_ + spec_.hop_latency();
+  // The acknowledgement crosses the link in the other direction.
   sender.acknowledgements.emplace_back(back, m.flits);
   if (sender.blocked != kNone) push(back, Step::kCross, link_index(from, opposite(over)));
 }
@@ -115,14 +119,17 @@ bool Machine::accept(std::uint64_t which) {
   const Moving m = messages_[own.front];
   const Key key = Key::decode(m.to.key);
   if (own.lookups.size() == static_cast<std::size_t>(buffers_.lookups)) return false;
+  // A fetcher keeps few lookups whose IND is still to come.
   if (key.maximal() && own.indirections == buffers_.indirections) return false;
   if (own.consume.free_at() > now_) {
     if (!std::exchange(own.calls, true)) push(own.consume.free_at(), Step::kServe, which);
     return false;
   }
   const int requests = (key.beats + kMaximumBurst - 1) / kMaximumBurst;
+  // The key's requests follow at one per two cycles.
   own.consume.acquire(now_, m.lag + spec_.cycles(1 + m.flits + 2 * std::int64_t{requests}));
   drop(own.front);
+  // A null key has no destination: the message ends here.
   if (key.beats == 0) {
     ++counters_.dropped;
     ++boards_[m.board].counts.received;
@@ -165,6 +172,7 @@ void Machine::look_up(std::uint64_t which, Lookup& lookup, const Key& key, Time 
   ++boards_[board].counts.received;
   counters_.beats += key.beats;
   lookup.read += key.beats;
+  // More beats than the tables have: the chain must be circular.
   if (lookup.read > tables_[board].extent(key.ram)) return stop(Trap::kLoop);
   own.indirections += (key.maximal() ? 1 : 0) - (lookup.maximal ? 1 : 0);
   lookup.maximal = key.maximal();
@@ -193,6 +201,7 @@ void Machine::request(std::uint64_t which) {
       }
       lookup.asks = at + spec_.cycles(2);
     }
+    // Beats are processed in order, so a later lookup must not take the buffer first.
     if (lookup.maximal || lookup.asked < lookup.wanted.size()) break;
   }
   if (own.running || own.lookups.empty() || trap_ != Trap::kNone) return;
@@ -206,6 +215,7 @@ void Machine::emit(std::uint64_t which) {
   if (own.ended && !end_record(which)) return;
   Lookup& lookup = own.lookups.front();
   const auto& [there, beat] = lookup.beats.front();
+  // The first record of a beat waits for its data, and takes one cycle to open it.
   if (lookup.record == 0) {
     if (there > now_) return push(there, Step::kEmit, which);
     if (!std::exchange(own.opened, true)) return push(now_ + spec_.cycles(1), Step::kEmit, which);
@@ -230,6 +240,7 @@ bool Machine::end_record(std::uint64_t which) {
     lookup.record = 0;
     --own.beats;
   }
+  // The lookup ends with its last beat, unless an IND has added more.
   const bool is_over = lookup.beats.empty() && lookup.asked == lookup.wanted.size();
   if (is_over) {
     own.indirections -= lookup.maximal ? 1 : 0;
@@ -260,6 +271,7 @@ void Machine::emit_record(std::uint64_t which, Lookup& lookup, const Record& rec
   std::uint64_t mask = std::uint64_t{1} << (record.thread() & 63U);
   if (record.type() == RecordType::kMrm) {
     mask = record.get(Field::kDestMask);
+    // The local key of an MRM has 16 bits, which replace the lower half of the first word.
     copy.words[0] = (copy.words[0] & 0xffff0000U) | static_cast<std::uint32_t>(local & 0xffffU);
   } else {
     copy.words[0] = static_cast<std::uint32_t>(local);
@@ -276,6 +288,7 @@ void Machine::output(std::uint32_t id) {
   const Moving& m = messages_[id];
   const bool into_column = m.port >= kLinks;
   const Time ahead = spec_.cycles(into_column ? spec_.noc_hop_cycles : 0);
+  // Three cycles for two flits, rounded up.
   const Time occupied = spec_.cycles((3 * m.flits + 1) / 2);
   if (!enter(id, unit_of(m, kOutputs + m.port), Step::kOutput, occupied, ahead)) return;
   if (!into_column) return cross(id);
@@ -295,6 +308,7 @@ void Machine::cross(std::uint32_t id) {
   const int next = spec_.mesh.neighbour(m.board, over);
   if (next < 0) return stop(Trap::kEdge);
   Link& out = link(m.board, over);
+  // Acknowledgements that have arrived free the sender's buffer.
   while (!out.acknowledgements.empty() && out.acknowledgements.front().first <= now_) {
     out.flits -= out.acknowledgements.front().second;
     out.acknowledgements.pop_front();
@@ -343,6 +357,7 @@ void Machine::cross_link(std::uint32_t id, Link& out, int next) {
     ++(fault == Fault::kLost        ? counters_.link.lost
        : fault == Fault::kCorrupted ? counters_.link.corrupted
                                     : counters_.link.reordered);
+    // A repetition is a packet of its own, because it uses the link again.
     count(counters_.link.retransmissions);
     if (attempt == spec_.retries) {
       broken_ = true;
@@ -351,6 +366,7 @@ void Machine::cross_link(std::uint32_t id, Link& out, int next) {
     before += occupied + spec_.cycles(spec_.timeout_cycles);
   }
   counters_.link.payload_bytes += static_cast<std::uint64_t>(m.flits) * kFlitBytes;
+  // Failed attempts occupy the link before the one that succeeds.
   const Time begin = out.wire.acquire(now_, before + duration).begin + before;
   m.lag = later(m.lag, flit_ * (m.flits - 1));
   m.board = static_cast<std::uint16_t>(next);

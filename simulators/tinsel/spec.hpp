@@ -50,10 +50,12 @@ struct Mesh {
   [[nodiscard]] int boards() const { return columns * rows; }
   [[nodiscard]] int x(int board) const { return board % columns; }
   [[nodiscard]] int y(int board) const { return board / columns; }
+  /// Boards are numbered row by row.
   [[nodiscard]] int at(int x_, int y_) const { return y_ * columns + x_; }
   [[nodiscard]] bool has(int x_, int y_) const { return x_ >= 0 && x_ < columns && y_ >= 0 && y_ < rows; }
   /// The neighbour in a direction, or a negative number. North is y + 1, east is x + 1.
   [[nodiscard]] int neighbour(int board, Direction direction) const;
+  /// Links on a shortest route between two boards.
   [[nodiscard]] int distance(int a, int b) const;
 };
 
@@ -87,7 +89,9 @@ struct MachineSpec {
   int dram_cycles = 80;  // lookup latency; not published, 60 to 120 plausible
   int emit_flit_cycles = 2;
 
+  /// Time of n cycles of the machine's clock.
   [[nodiscard]] Time cycles(std::int64_t n) const { return clock.cycles(n); }
+  /// Latency of one link between boards, for the first flit.
   [[nodiscard]] Time hop_latency() const { return link_mac + cycles(link_cycles); }
   /// A flit's share of the time of full packets.
   [[nodiscard]] Time link_flit() const;

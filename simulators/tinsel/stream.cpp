@@ -31,6 +31,7 @@ class Stream final : public Software {
     result_.fragments = fragments_of(request.bytes, request.envelope);
     result_.destinations.resize(request.destinations.size());
     window_ = static_cast<std::uint64_t>(software.window);
+    // Half a window, so that credits arrive before the source has used the other half.
     block_ = std::max<std::uint64_t>(1, window_ / 2);
     make_groups();
   }
@@ -44,6 +45,7 @@ class Stream final : public Software {
     const bool whole = machine_.run();
     machine_.run_on(nullptr);
     machine_.set_faults({}, 0, {});
+    // A broken link or a deadlock may end the run before all fragments arrive.
     for (const Receiver& receiver : receivers_)
       result_.ok = result_.ok && receiver.received == result_.fragments;
     result_.ok = result_.ok && whole;
@@ -55,6 +57,7 @@ class Stream final : public Software {
     const MailboxMessage& m = delivery.message;
     const auto group = groups_.find({m.board, m.mailbox});
     if (m.tag == kCredit) return credited(delivery, group);
+    // The stream has no destination in this mailbox.
     if (group == groups_.end()) return;
     for (const std::size_t d : group->second.members) {
       const ThreadLocation& place = request_.destinations[d];
@@ -145,10 +148,12 @@ class Stream final : public Software {
   }
   /// Time of one thread for a fragment (latency), and until the next fragment can follow (interval).
   [[nodiscard]] Time latency(std::int64_t count, int crowd) const {
+    // A thread issues one instruction per pipeline pass. More threads on the core slow each of them.
     return machine_.spec().cycles(count * std::max(software_.pipeline, crowd));
   }
   [[nodiscard]] Time interval(std::int64_t count, int crowd) const {
     const int workers = std::clamp(request_.workers, 1, kMostWorkers);
+    // The rank's threads take turns, so their work overlaps.
     return machine_.spec().cycles((count * std::max(software_.pipeline, crowd) + workers - 1) / workers);
   }
 
@@ -177,6 +182,7 @@ class Stream final : public Software {
       message.to = Address::thread(request_.destinations[target_]);
       targets = request_.destinations.size();
     }
+    // All copies of a fragment leave before the next fragment.
     if (++target_ == targets) target_ = 0, ++next_;
     return message;
   }
@@ -199,6 +205,7 @@ class Stream final : public Software {
     const ThreadLocation& place = request_.destinations[d];
     const Time pointer = delivery.pointer[place.thread];
     if (receiver.received++ == 0) result_.destinations[d].first = pointer;
+    // Fragments may overtake each other in the network. Their numbers restore the order.
     if (m.words[1] != receiver.next++) ++result_.out_of_order;
     const std::int64_t count = instructions(software_.fragment_receive, m.flits * kWordsPerFlit);
     const Time begin = receiver.engine.acquire(pointer, interval(count, receiver.crowd)).begin;
@@ -207,6 +214,7 @@ class Stream final : public Software {
       readings_.emplace_back();
     }
     readings_[unused_.back()] = {d, delivery.slot, m.tag, m.flits};
+    // Reading occupies the mailbox's port when it begins, not now.
     machine_.set_timer(begin, unused_.back());
     unused_.pop_back();
   }
@@ -236,6 +244,7 @@ class Stream final : public Software {
   void report(const At& at, Group& group, std::uint64_t block, Time done) {
     auto& [count, latest] = group.blocks[block];
     latest = later(latest, done);
+    // A group reports once its members and all groups below have.
     if (++count < group.members.size() + group.below) return;
     const Time ready = latest + latency(software_.fragment_send, 1);
     group.blocks.erase(block);
@@ -337,6 +346,7 @@ bool extrapolate(Machine& machine, const SoftwareSpec& software, const StreamReq
   const StreamResult a = run_whole_stream(machine, software, shortened(request, periods * period));
   const StreamResult b = run_whole_stream(machine, software, shortened(request, (periods - 1) * period));
   c = run_whole_stream(machine, software, shortened(request, (periods - 2) * period));
+  // Two equal growths in a row: the stream is periodic.
   if (!same_growth(a, b, c)) return false;
   const std::uint64_t times = periods - 2;
   const auto signed_times = static_cast<std::int64_t>(times);

@@ -26,6 +26,7 @@ struct SoftwareSpec {
   int window = 32;            // fragments in flight per source; at most 63 (receive pointers)
 };
 
+/// How a source reaches several destinations.
 enum class Multicast : std::uint8_t {
   kHardware,  // one keyed send per fragment
   kMailbox,   // one send per destination mailbox (tinselMulticast)
@@ -36,6 +37,7 @@ enum class Multicast : std::uint8_t {
 class FragmentTap {
  public:
   virtual ~FragmentTap() = default;
+  /// at: relative to the source's first instruction. fragment: its number.
   virtual void sent(Time at, const ThreadLocation& from, const MailboxMessage& message,
                     std::uint64_t fragment) = 0;
 };
@@ -70,9 +72,11 @@ struct StreamResult {
   MachineCounters counters;
 };
 
+/// The number of fragments. An empty message has one.
 std::uint64_t fragments_of(std::uint64_t bytes, bool envelope);
 
 /// Simulates every fragment. The machine must be idle and is reset.
+/// References in the request must outlive the call. `ok` is false if a fragment did not arrive.
 StreamResult run_whole_stream(Machine& machine, const SoftwareSpec& software, const StreamRequest& request);
 /// As run_whole_stream(), but long streams need only bounded work: a stream becomes periodic, so short
 /// streams determine the times of a long one. Simulates all fragments if that does not hold.

@@ -50,6 +50,7 @@ class Tables {
 
   /// The number of beats in use, and the memory, of one DRAM. The first byte is beat kFirstBeat.
   [[nodiscard]] std::uint32_t used(int ram) const { return rams_[index(ram)].used; }
+  /// The bytes are valid until the next place().
   [[nodiscard]] std::span<std::byte> memory(int ram) { return rams_[index(ram)].bytes; }
   /// Beats up to the end of the tables; a longer chain must be circular.
   [[nodiscard]] std::uint32_t extent(int ram) const {
@@ -59,12 +60,14 @@ class Tables {
   void poke(int ram, std::uint32_t beat, std::span<const std::byte> bytes);
 
  private:
+  /// The tables in one DRAM. Its bytes grow with the lists.
   struct Ram {
     std::vector<std::byte> bytes;
     std::uint32_t used = 0;
     std::map<std::uint32_t, std::uint32_t> free;  // first beat -> length in beats, below the end
   };
   static std::size_t index(int ram) { return static_cast<std::size_t>(ram) & 1U; }
+  /// Returns the first of consecutive beats. Empty if there is no room.
   std::optional<std::uint32_t> allocate(Ram& ram, std::uint32_t beats);
 
   std::array<Ram, kRams> rams_;
@@ -77,6 +80,7 @@ struct Expansion {
   std::uint32_t beats = 0;
   std::uint32_t blocks = 0;
 };
+/// Follows the chain of one board only. RR records stay as they are.
 Expansion expand(const Tables& tables, const Key& key);
 
 }  // namespace offramp::tinsel

@@ -26,6 +26,7 @@ class EngineInput {
  public:
   /// Returns whether a header that arrives at `at` would be dropped, according to the requests added so far.
   [[nodiscard]] bool is_full(Time at) const {
+    // The cheap test first: most inputs are far from full.
     if (waiting_.size() - cached_ < kWaitingHeaders) return false;
     const auto in_front = [at](const Waiting& header) { return !header.cached && header.at <= at; };
     return std::count_if(waiting_.begin(), waiting_.end(), in_front) >= std::ptrdiff_t{kWaitingHeaders};
@@ -34,6 +35,7 @@ class EngineInput {
   /// The request of a message arrives at `at`. message: a unique number.
   void add(std::uint64_t message, Time at) {
     auto behind = waiting_.end();
+    // Requests usually arrive in order, so this search from the end is short.
     while (behind != waiting_.begin() && std::prev(behind)->at > at) --behind;
     waiting_.insert(behind, {message, at, false});
   }
@@ -49,6 +51,7 @@ class EngineInput {
       --cached_;
     } else {
       for (auto header = waiting_.begin(); header != found; ++header) {
+        // Headers that are cached already, or have not arrived, are not read.
         if (header->cached || header->at > now) continue;
         ++read;
         header->cached = cached_ < kCacheSlots;
@@ -60,9 +63,11 @@ class EngineInput {
     return read;
   }
 
+  /// The number of headers in the cache. The others are in the FIFO or the shell.
   [[nodiscard]] std::size_t in_cache() const { return cached_; }
 
  private:
+  /// A request that the engine has not used yet.
   struct Waiting {
     std::uint64_t message;
     Time at;

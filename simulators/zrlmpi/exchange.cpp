@@ -147,6 +147,7 @@ class Sender final : public Side {
       for (int attempt = 0;; ++attempt) {
         if (attempt > 0) {
           ++result.wire.retransmissions;
+          // The engine keeps no data, so the role must stream them again.
           co_await ports_.feedback.write(Feedback::kFail);
         }
         co_await send_data();
@@ -162,6 +163,7 @@ class Sender final : public Side {
   }
 
  private:
+  /// How a wait has ended.
   enum class Wait : std::uint8_t { kHere, kTimeout, kError };
 
   /// Waits for a packet of a type. The wait is unlimited once the retries are used up.
@@ -171,6 +173,7 @@ class Sender final : public Side {
     enter(state, self);
     const Time begin = self.clock;
     shared_.result.complete = later(shared_.result.complete, begin);
+    // It may have come while the engine waited for another packet.
     if (cache_.pop(peer_, type, partner(call_))) co_return Wait::kHere;
     for (;;) {
       std::optional<Datagram> datagram = co_await in_.read_until(deadline);
@@ -214,6 +217,7 @@ class Sender final : public Side {
     } else {
       Header head = item.header;
       head.set_payload_bytes(r.size);
+      // The strict format cannot express padding.
       if (spec_.format == Format::kStrict) head.set(Field::kFlags, 0);
       const HeaderImage image = encode(head);
       item.head.assign(image.begin(), image.end());
@@ -292,6 +296,7 @@ class Receiver final : public Side {
     Process& self = co_await this_process();
     const ExchangeRequest& r = shared_.request;
     enter(State::kRecvDataStart, self);
+    // Fragments may come in any order, continuations only in theirs.
     missing_ = shared_.fragments ? fragment_count(r.size) : cut_message(spec_, r.size).datagrams;
     seen_.assign(shared_.fragments ? missing_ : 0, false);
     int attempt = 0;
@@ -314,10 +319,12 @@ class Receiver final : public Side {
       } else {
         co_await accept_stream(*datagram);
       }
+      // Only progress restarts the timer.
       if (missing_ < before) deadline = patience();
     }
   }
 
+  /// The first DATA of the call has arrived.
   void data_begins(const Process& self) {
     shared_.result.first = self.clock;
     enter(State::kRecvDataRd, self);
@@ -365,11 +372,13 @@ class Receiver final : public Side {
     if (!block || block->total != shared_.request.size || block->offset % kFragmentBytes != 0) co_return;
     const std::uint64_t index = block->offset / kFragmentBytes;
     if (index >= seen_.size()) co_return;
+    // No fragment has been stored yet.
     if (missing_ == seen_.size()) data_begins(self);
     const std::uint32_t bytes_of_message = fragment_bytes(block->total, index);
     co_await delay(storing(
         spec_.iterations(spec_.lines(FragmentBlock::kBytes) + spec_.copy_iterations(bytes_of_message)),
         bytes_of_message));
+    // Only here, since the engine reads a duplicate as well.
     if (seen_[index]) co_return;
     seen_[index] = true;
     store(bytes.subspan(std::min<std::size_t>(bytes.size(), kHeaderBytes + FragmentBlock::kBytes)),
@@ -382,6 +391,7 @@ class Receiver final : public Side {
     return later(streaming, spec_.dram_time(bytes, shared_.request.size));
   }
 
+  /// Does nothing if only times are needed. Never writes beyond the buffer.
   void store(Bytes bytes, std::uint64_t offset) const {
     const MutableBytes into = shared_.request.into;
     if (offset >= into.size() || bytes.empty()) return;
@@ -398,6 +408,7 @@ class Receiver final : public Side {
       if (decode(datagram.data, Format::kExtended, h) != HeaderError::kNone || !belongs(h)) continue;
       const auto block =
           h.has_block() ? decode_fragment_block(Bytes(datagram.data).subspan(kHeaderBytes)) : std::nullopt;
+      // Only the first datagram of repeated DATA, so that each repetition has one ACK.
       const bool start_of_data = h.type() == PacketType::kData && (!block || block->offset == 0);
       if (h.type() != PacketType::kSendRequest && !start_of_data) continue;
       ++shared_.result.wire.retransmissions;

@@ -42,6 +42,7 @@ enum class State : std::uint8_t {
   kRecvDataWrd = 29,
   kSendAck = 32,
 };
+/// The state's name in [zrlmpi-src], as in the list above.
 std::string_view to_string(State state);
 
 /// The engines whose spans and packets a run reports. Each rank reports only its own.
@@ -86,6 +87,7 @@ struct ExchangeResult {
   Time last;      // feedback of the receiver's engine after all data
   Time complete;  // arrival of the ACK, or the sender's last progress before a failure
   WireCounters wire;
+  /// Whether both ends consider the call complete.
   [[nodiscard]] bool ok() const { return sent && delivered; }
 };
 
@@ -102,6 +104,7 @@ class ExchangeRunner {
   /// shuffle_seed: for tests; a nonzero seed shuffles the order in which processes run.
   explicit ExchangeRunner(const MpeSpec& spec, std::uint64_t shuffle_seed = 0)
       : spec_(spec), scheduler_(shuffle_seed) {}
+  /// Runs one call to its end or its last retry. states: receives the state changes; null: not recorded.
   ExchangeResult run(const ExchangeRequest& request, std::vector<StateChange>* states = nullptr);
 
  private:

@@ -15,6 +15,7 @@ std::string_view name_in(const std::array<std::string_view, N>& names, std::size
   return index < N ? names[index] : std::string_view("?");
 }
 
+/// In the strict format, the bytes of the extension are reserved and must be zero.
 bool extension_bytes_fit(const Header& header, Format format) {
   for (const FieldSpec& spec : kFields) {
     if (!spec.extension || header.get(spec.field) == 0) continue;
@@ -25,6 +26,7 @@ bool extension_bytes_fit(const Header& header, Format format) {
   return true;
 }
 
+/// The magic words first: without them, the bytes are no header at all.
 HeaderError check(const Header& header, Format format) {
   if (header.get(Field::kStart) != kMagic) return HeaderError::kStart;
   if (header.get(Field::kEnd) != kMagic) return HeaderError::kEnd;
@@ -106,6 +108,7 @@ void Header::extend(std::uint32_t tag, std::uint32_t context, std::uint32_t sequ
 void Header::set_payload_bytes(std::uint64_t bytes) {
   const std::uint64_t words = (bytes + 3) / 4;
   set(Field::kSize, static_cast<std::uint32_t>(words));
+  // 0 to 3, which the flags have two bits for.
   const auto padding = static_cast<std::uint32_t>(words * 4 - bytes);
   set(Field::kFlags, (get(Field::kFlags) & ~kPaddingMask) | padding);
 }
@@ -127,6 +130,7 @@ HeaderError decode(std::span<const std::byte> bytes, Format format, Header& head
              static_cast<std::uint32_t>(read_little_endian(bytes.subspan(spec.offset, spec.width))));
   }
   const HeaderError error = check(read, format);
+  // The caller's header is unchanged otherwise.
   if (error == HeaderError::kNone) header = read;
   return error;
 }

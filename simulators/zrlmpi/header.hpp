@@ -32,6 +32,7 @@ std::string_view to_string(PacketType type);
 /// The matching call at the other end: SEND_INT with RECV_INT, SEND_FLOAT with RECV_FLOAT.
 MpiCall partner(MpiCall call);
 
+/// The fields of the header, including those of the extended format.
 enum class Field : std::uint8_t {
   kStart,
   kDestination,
@@ -48,6 +49,7 @@ enum class Field : std::uint8_t {
   kCount
 };
 
+/// The position of a field within the 32 bytes.
 struct FieldSpec {
   Field field;
   std::uint8_t offset;  // in bytes
@@ -56,6 +58,7 @@ struct FieldSpec {
   std::string_view name;
 };
 
+/// By Field. The extension uses bytes that are reserved in the strict format.
 inline constexpr std::array<FieldSpec, static_cast<std::size_t>(Field::kCount)> kFields = {{
     {Field::kStart, 0, 4, false, "start"},
     {Field::kDestination, 4, 4, false, "destination"},
@@ -71,12 +74,15 @@ inline constexpr std::array<FieldSpec, static_cast<std::size_t>(Field::kCount)> 
     {Field::kEnd, 28, 4, false, "end"},
 }};
 
+/// The values of all fields. encode() gives them their positions and byte order.
 class Header {
  public:
+  /// Sets both magic words. All other fields are 0.
   Header() {
     set(Field::kStart, kMagic);
     set(Field::kEnd, kMagic);
   }
+  /// A strict header. words: 32-bit words after the header.
   Header(int destination, int source, MpiCall call, PacketType type, std::uint32_t words = 0) : Header() {
     set(Field::kDestination, static_cast<std::uint32_t>(destination));
     set(Field::kSource, static_cast<std::uint32_t>(source));
@@ -86,6 +92,7 @@ class Header {
   }
 
   [[nodiscard]] std::uint32_t get(Field field) const { return values_[static_cast<std::size_t>(field)]; }
+  /// Values wider than the field are truncated by encode().
   void set(Field field, std::uint32_t value) { values_[static_cast<std::size_t>(field)] = value; }
 
   [[nodiscard]] std::uint32_t destination() const { return get(Field::kDestination); }
@@ -93,13 +100,16 @@ class Header {
   [[nodiscard]] std::uint32_t words() const { return get(Field::kSize); }
   [[nodiscard]] MpiCall call() const { return static_cast<MpiCall>(get(Field::kCall)); }
   [[nodiscard]] PacketType type() const { return static_cast<PacketType>(get(Field::kType)); }
+  /// The 32-bit tag, which the header stores in two parts.
   [[nodiscard]] std::uint32_t tag() const { return get(Field::kTagLow) | get(Field::kTagHigh) << 8; }
   [[nodiscard]] std::uint32_t context() const { return get(Field::kContext); }
   [[nodiscard]] std::uint32_t sequence() const { return get(Field::kSequence); }
   [[nodiscard]] bool extended() const { return (get(Field::kFlags) & kVersionMask) != 0; }
+  /// Whether the payload begins with a FragmentBlock.
   [[nodiscard]] bool has_block() const { return (get(Field::kFlags) & kBlock) != 0; }
   /// Padding bytes in the last word, 0-3.
   [[nodiscard]] std::uint32_t padding() const { return get(Field::kFlags) & kPaddingMask; }
+  /// Bytes after the header, without padding. 0 if a received header contradicts itself.
   [[nodiscard]] std::uint64_t payload_bytes() const {
     const std::uint64_t bytes = std::uint64_t{words()} * 4;
     return bytes < padding() ? 0 : bytes - padding();
@@ -124,6 +134,7 @@ class Header {
   std::array<std::uint32_t, static_cast<std::size_t>(Field::kCount)> values_{};
 };
 
+/// Why decode() refuses a header.
 enum class HeaderError : std::uint8_t {
   kNone,
   kShort,     // fewer than 32 bytes
@@ -151,6 +162,7 @@ struct FragmentBlock {
   std::uint64_t offset = 0;  // this fragment's first byte
 };
 std::array<std::byte, FragmentBlock::kBytes> encode(const FragmentBlock& block);
+/// Empty if there are fewer than 16 bytes. The values are not checked.
 std::optional<FragmentBlock> decode_fragment_block(std::span<const std::byte> bytes);
 
 /// The first word of an ERROR body: local status codes of [zrlmpi-src], which its engine never sends.

@@ -39,6 +39,7 @@ struct FragmentRange {
 /// An item that the state machine puts into the transmit queue.
 struct TransmitItem {
   TransmitItem() = default;
+  /// Which datagrams of an item contain a header.
   enum class Framing : std::uint8_t {
     kPacket,     // head is the whole datagram
     kMessage,    // head, then payload: one header per message
@@ -51,6 +52,7 @@ struct TransmitItem {
   std::uint64_t size = 0;  // message bytes
   std::vector<FragmentRange> ranges;
 
+  /// A datagram that begins with a copy of these bytes, without payload.
   static TransmitItem packet(Bytes bytes) {
     TransmitItem item;
     item.head.assign(bytes.begin(), bytes.end());

@@ -117,6 +117,7 @@ Task<void> Path::emit(Datagram datagram, Time at) {
 Task<void> Path::message(const TransmitItem& item) {
   const Process& self = co_await this_process();
   const Time begin = self.clock;
+  // With a payload, the header shares the first datagram with the first bytes.
   const MessageCut cut = cut_message(spec_, item.size);
   const bool carries = !item.payload.empty();
   Time at = begin + spec_.iterations(spec_.lines(kFirstPayloadBytes));
@@ -136,6 +137,7 @@ Task<void> Path::message(const TransmitItem& item) {
         co_await emit(std::move(middle), at);
       }
     }
+    // The last datagram follows on the bus, or waits for the state machine's last copy.
     at += spec_.bus_time(cut.last_bytes);
   } else {
     at = begin;
@@ -151,10 +153,12 @@ Task<void> Path::message(const TransmitItem& item) {
   co_await emit(std::move(last), later(at, begin + spec_.iterations(spec_.copy_iterations(copied))));
 }
 
+/// The first datagram is separate, since the receiver waits for its header.
 Task<void> Path::message_burst(const TransmitItem& item, std::uint64_t full, Time first) {
   Datagram head(item.head, kDatagramBytes);
   co_await emit(std::move(head), first);
   const Time period = spec_.bus_time(kDatagramBytes);
+  // Datagram::packets has 32 bits.
   constexpr std::uint64_t kMost = 1U << 30;  // packets per burst
   Time at = first + period;
   for (std::uint64_t left = full - 1; left > 0;) {
@@ -166,10 +170,12 @@ Task<void> Path::message_burst(const TransmitItem& item, std::uint64_t full, Tim
   }
 }
 
+/// Every fragment has the state machine's cost of header, block, and copy, since each is assembled anew.
 Task<void> Path::fragments(const TransmitItem& item) {
   const Process& self = co_await this_process();
   Time at = self.clock;
   const std::uint64_t count = fragment_count(item.size);
+  // Ranges may reach beyond the message. The last existing fragment closes the phase.
   std::uint64_t total = 0;
   for (const FragmentRange& range : item.ranges)
     total += std::min(range.count, count - std::min(range.first, count));

@@ -16,11 +16,13 @@
 
 namespace offramp::zrlmpi {
 
+/// The mode of a path: bursts in closed form, or packet by packet.
 enum class Carriage : std::uint8_t { kBurst, kPackets };
 
 /// The path of one call in one direction.
 class Path {
  public:
+  /// The wire and its faults, and where on it the call begins.
   struct WirePosition {
     std::uint64_t wire_id = 0;
     FaultRates faults;
@@ -35,6 +37,7 @@ class Path {
     int destination = 0;
   };
 
+  /// The scheduler and the spec must outlive the path.
   Path(Scheduler& scheduler, const MpeSpec& spec, Carriage carriage, const WirePosition& place,
        const Tap& tap);
 
@@ -49,6 +52,7 @@ class Path {
   [[nodiscard]] WireCounters counters() const;
 
  private:
+  // The processes, in the order in which data passes them, and their parts.
   Task<void> bus();
   Task<void> message(const TransmitItem& item);
   Task<void> message_burst(const TransmitItem& item, std::uint64_t full, Time first);

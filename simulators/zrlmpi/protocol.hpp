@@ -18,6 +18,7 @@ namespace offramp::zrlmpi {
 inline constexpr std::size_t kHeaderBytes = 32;
 inline constexpr std::uint32_t kMagic = 0x96969696;
 inline constexpr std::size_t kWordBytes = 4;  // unit of the size field
+/// The size field counts words in 32 bits.
 inline constexpr std::uint64_t kMaximumMessageBytes = std::uint64_t{0xffffffff} * kWordBytes;
 /// Body of an ERROR: one word with the kind of error. [zrlmpi-protocol] allows "some bytes".
 inline constexpr std::size_t kErrorBytes = kWordBytes;
@@ -29,6 +30,7 @@ inline constexpr std::uint16_t kUdpPort = 2718;  // read in [zrlmpi-src]
 inline constexpr int kMaximumNodes = 64;         // published [cfdk]: the shell's node ids are 0-63
 /// UDP payload of a datagram (read in [zrlmpi-src]): 1500 - 50 (VXLAN) - 28 (IP, UDP), in whole 64-bit words.
 inline constexpr std::uint32_t kDatagramBytes = 1416;
+/// Bytes after the header in a datagram of maximum size.
 inline constexpr std::uint32_t kFirstPayloadBytes = kDatagramBytes - kHeaderBytes;
 inline constexpr std::uint32_t kFragmentBytes = kFirstPayloadBytes - kBlockBytes;
 /// Framing of the UDP payload: UDP 8, IP 20, Ethernet 18, preamble 8, gap 12 (inferred).
@@ -78,10 +80,12 @@ struct Constant {
   std::string_view source;
 };
 
+/// Rounds down.
 constexpr std::uint64_t whole_nanoseconds(Time time) {
   return static_cast<std::uint64_t>(time.count()) / 1000;
 }
 
+/// All constants for `offramp explain constants`, in the order of this file.
 inline constexpr std::array kConstants = {
     Constant{"header", kHeaderBytes, "B", "[zrlmpi-protocol]"},
     Constant{"magic", kMagic, "hex", "[zrlmpi-protocol]"},

@@ -10,6 +10,7 @@
 
 namespace offramp::zrlmpi {
 
+/// The defaults are the constants of protocol.hpp.
 struct MpeSpec {
   Frequency clock = kClock;
   int initiation_interval = kInitiationInterval;
@@ -28,6 +29,7 @@ struct MpeSpec {
   int retries = kRetries;
 
   [[nodiscard]] Time cycles(std::int64_t n) const { return clock.cycles(n); }
+  /// Iterations of a state machine begin initiation_interval cycles apart.
   [[nodiscard]] Time iterations(std::int64_t n) const { return clock.cycles(n * initiation_interval); }
 
   [[nodiscard]] std::int64_t bus_bytes() const { return bus_bits / 8; }
@@ -39,11 +41,14 @@ struct MpeSpec {
   [[nodiscard]] std::int64_t header_iterations() const { return lines(kHeaderBytes); }
   /// Iterations of a copying state: one per line. The end is a partial line or one further iteration.
   [[nodiscard]] std::int64_t copy_iterations(std::int64_t n) const { return n / line_bytes() + 1; }
+  /// Time of n bytes on the bus. A partial word takes a whole cycle.
   [[nodiscard]] Time bus_time(std::int64_t n) const { return cycles((n + bus_bytes() - 1) / bus_bytes()); }
+  /// Time of n bytes on the shell's bus, which has the engine's clock.
   [[nodiscard]] Time shell_time(std::int64_t n) const {
     const std::int64_t bytes = shell_bus_bits / 8;
     return cycles((n + bytes - 1) / bytes);
   }
+  /// Time of a datagram of n bytes on the wire, with its framing.
   [[nodiscard]] Time line_time(std::int64_t n) const { return line.bandwidth.bytes(n + line.overhead_bytes); }
   /// Time of the role's DRAM for n bytes. Zero for messages that fit static memory.
   [[nodiscard]] Time dram_time(std::uint32_t n, std::uint64_t message_bytes) const {

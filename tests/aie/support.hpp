@@ -9,11 +9,13 @@
 
 namespace offramp::aie {
 
+/// The timing of the published measurements: 1250 MHz, with the default costs.
 inline const Timing& published_timing() {
   static const Timing timing(Costs{}, 1250);
   return timing;
 }
 
+/// The plan of a tree whose root sends to the host. window, data: bytes.
 inline Plan plan_of(const Tree& tree, int window, int data, Placement placement = Placement::kAuto) {
   const ArraySpec array;
   Graph graph = graph_of(tree, window, data);
@@ -21,6 +23,7 @@ inline Plan plan_of(const Tree& tree, int window, int data, Placement placement 
   return plan_tree(array, tree, graph, placement);
 }
 
+/// A failed forecast fails the test.
 inline Forecast forecast_of(const Operation& operation, const Settings& settings) {
   Result<Forecast> result = forecast({aie_backend(), settings, {}}, operation);
   if (result) return *result;

@@ -27,6 +27,7 @@ struct Run {
   [[nodiscard]] Time last() const { return *std::max_element(ends.begin(), ends.end()); }
 };
 
+/// Kernels without a given time begin at 0.
 inline Time begin_of(const std::vector<Time>& begins, int kernel) {
   return begins.empty() ? Time() : begins[at(kernel)];
 }
@@ -43,6 +44,7 @@ inline std::vector<Network::Ends> connect_tree(Network& network, const Tree& tre
   return edges;
 }
 
+/// Runs the network until all kernels have ended, or none can continue.
 inline Run finish(Network& network, int kernels) {
   Run run;
   run.ok = network.run();
@@ -59,6 +61,7 @@ struct RepeatedReduce {
   std::vector<Time>* log = nullptr;
 };
 
+/// Repeats the call with the gap of the benchmark's loop between two calls.
 inline Task<void> repeat_reduce(Core core, RepeatedReduce* what) {
   for (int i = 0; i < what->calls; ++i) {
     const Time begin = core.clock;
@@ -68,10 +71,12 @@ inline Task<void> repeat_reduce(Core core, RepeatedReduce* what) {
   }
 }
 
+/// begins: by node; empty: all at 0.
 struct ReduceOptions {
   int calls = 1;  // one after the other, as in the benchmark
   std::vector<Time> begins;
 };
+// Each of the following runs one collective, with the kernels of the plan, and returns its times.
 inline Run run_reduce(const Timing& timing, const Tree& tree, const Plan& plan, const Arithmetic& arithmetic,
                       const ReduceOptions& options = {}) {
   Network network(timing);
@@ -104,6 +109,7 @@ inline Run run_reduce(const Timing& timing, const Tree& tree, const Plan& plan, 
   return run;
 }
 
+/// The root is kernel 0. The others follow in the order of the plan's connections.
 inline Run run_bcast(const Timing& timing, const Plan& plan, const Chunks& chunks, Code copies,
                      const std::vector<Time>& begins = {}) {
   Network network(timing);
@@ -124,6 +130,7 @@ inline Run run_bcast(const Timing& timing, const Plan& plan, const Chunks& chunk
   return finish(network, static_cast<int>(calls.size()));
 }
 
+/// Each node packs its own block and those of its children into one stream.
 inline Run run_packed_gather(const Timing& timing, const Tree& tree, const Plan& plan, std::size_t block,
                              std::size_t window, Code copies, const std::vector<Time>& begins = {}) {
   Network network(timing);
@@ -179,6 +186,7 @@ inline Run run_gather(const Timing& timing, const Tree& tree, const Plan& plan, 
   return finish(network, tree.size());
 }
 
+/// Each node keeps its own block, and passes the others on.
 inline Run run_scatter(const Timing& timing, const Tree& tree, const Plan& plan, std::size_t block,
                        std::size_t window, Code copies, const std::vector<Time>& begins = {}) {
   Network network(timing);
@@ -203,6 +211,7 @@ inline Run run_scatter(const Timing& timing, const Tree& tree, const Plan& plan,
   return finish(network, tree.size());
 }
 
+/// Rounds of exchanges between kernels whose numbers differ in one bit.
 inline Run run_butterfly(const Timing& timing, int rounds, const Plan& plan, const Arithmetic& arithmetic,
                          const std::vector<Time>& begins = {}) {
   const int kernels = 1 << rounds;

@@ -32,8 +32,10 @@ struct CallArguments {
   std::uint64_t c = 0;
 };
 
+/// Cards of several ranks on one network, set up by their drivers. One thread.
 class Rig {
  public:
+  /// values: settings beside those of settings_with(). A driver that fails fails the test.
   explicit Rig(int ranks, const Values& values = {})
       : configuration_(configuration_of(settings_with(values))) {
     for (int rank = 0; rank < ranks; ++rank) {
@@ -55,6 +57,7 @@ class Rig {
     return layout().communicators_offset(configuration_.rx_buffers);
   }
 
+  /// The words that the driver would write for the call.
   CallWords words(int rank, const CallArguments& call) {
     CallWords words = call_words(configuration_.spec.generation, call.scenario, call.count, call.peer,
                                  communicator(), call.function, call.tag);
@@ -81,9 +84,11 @@ class Rig {
     space.write_control(kApCtrl, kApStart);
     return engine(rank).call(at);
   }
+  // Variants with the arguments of a call.
   std::size_t start(int rank, const CallArguments& call, Time at = {}) {
     return start(rank, words(rank, call), at);
   }
+  /// A kernel on the card starts the call, without the host.
   std::size_t start_from_kernel(int rank, const CallArguments& call, Time at = {}) {
     return engine(rank).call_from_kernel(words(rank, call), at);
   }
@@ -93,10 +98,12 @@ class Rig {
     return return_value(rank);
   }
   std::uint32_t return_value(int rank) { return driver(rank).space().read(layout().return_value); }
+  /// Starts a call, and runs it to its end.
   std::uint32_t call(int rank, const CallArguments& arguments, Time at = {}) {
     start(rank, arguments, at);
     return finish(rank);
   }
+  /// Runs a configuration call. Returns its RETVAL.
   template <typename Function>
   std::uint32_t configure(int rank, Function function, std::uint32_t value = 0) {
     CallArguments arguments;
@@ -106,6 +113,7 @@ class Rig {
     return call(rank, arguments);
   }
 
+  /// Copies values into new memory of the card or its host. Returns their address.
   template <typename T>
   std::uint64_t put(int rank, const std::vector<T>& values, BufferLocation place = BufferLocation::kDevice) {
     const std::uint64_t address = engine(rank).memory().allocate(values.size() * sizeof(T), place);
@@ -113,6 +121,7 @@ class Rig {
     std::copy(bytes.begin(), bytes.end(), engine(rank).memory().at(address, bytes.size(), place).begin());
     return address;
   }
+  /// Returns values from the memory of the card or its host.
   template <typename T>
   std::vector<T> get(int rank, std::uint64_t address, std::size_t count,
                      BufferLocation place = BufferLocation::kDevice) {
@@ -161,11 +170,13 @@ class TestKernel final : public Kernel {
     return in;
   }
 
+  /// Sets the numbers to supply.
   template <typename T>
   void fill(const std::vector<T>& values) {
     const auto bytes = std::as_bytes(std::span(values));
     supplies.assign(bytes.begin(), bytes.end());
   }
+  /// The received bytes as numbers.
   template <typename T>
   [[nodiscard]] std::vector<T> got() const {
     std::vector<T> values(taken.size() / sizeof(T));

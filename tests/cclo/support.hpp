@@ -36,6 +36,7 @@ inline Settings settings_with(const Values& values) {
   for (const auto& [name, value] : values) settings.set(name, value);
   return settings;
 }
+// Values of settings, for lists of them.
 inline Settings::Value word(const std::string& text) {
   return {0, text};
 }
@@ -58,6 +59,7 @@ inline Spec udp_spec() {
   spec.latency = kLatency;
   return spec;
 }
+/// The second generation over RDMA.
 inline Spec gen2_spec() {
   Spec spec;
   spec.generation = Generation::kSecond;

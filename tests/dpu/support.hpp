@@ -15,6 +15,7 @@ namespace offramp::dpu {
 
 using SettingValues = std::vector<std::pair<std::string, Settings::Value>>;
 
+/// The defaults of the backend with these values.
 inline Settings settings_with(const SettingValues& values) {
   Settings settings = Settings::defaults(dpu_backend().parameters);
   for (const auto& [name, value] : values) settings.set(name, value);
@@ -28,6 +29,7 @@ inline ClusterOptions nodes_of(int ranks_per_node) {
   return options;
 }
 
+/// Works like nodes_of(), for a world.
 inline WorldOptions timed_nodes_of(int ranks_per_node) {
   WorldOptions options;
   options.machine.ranks_per_node = ranks_per_node;
@@ -45,6 +47,7 @@ inline double microseconds(Time t) {
   return t.seconds() * 1e6;
 }
 
+/// A collective of ranks that all begin at time 0. bytes: as in CollectiveRequest::bytes.
 inline CollectiveRequest request_of(const PlatformSpec& spec, OperationKind kind, int ranks,
                                     std::int64_t bytes, int root = 0) {
   CollectiveRequest request;

@@ -17,13 +17,16 @@
 
 namespace offramp::dpu_service {
 
+// A type of the tests' own: the service reserves lower ones.
 inline constexpr std::uint64_t kType = 1001;
+// Two hosts, each with one DPU of two service processes.
 inline constexpr const char* kPlatform =
     "# Format version: 1\n"
     "node0,dpu0:10.0.0.1:7100&7101:9100&9101\n"
     "node1,dpu1:10.0.0.2:7100&7101:9100&9101\n";
 
 // Handlers are C functions, so they record what they see here.
+/// The messages and states of one test. InProcess clears it.
 struct Seen {
   std::vector<int> numbers;
   std::vector<am_header_t> headers;
@@ -34,6 +37,7 @@ inline Seen& seen() {
   return all;
 }
 
+/// A handler that records the message. Messages shorter than a number are recorded as -1.
 inline int keep(dpu_offload_ev_sys_t*, execution_context_t*, am_header_t* header, size_t length, void* data,
                 size_t bytes) {
   int number = -1;
@@ -44,6 +48,7 @@ inline int keep(dpu_offload_ev_sys_t*, execution_context_t*, am_header_t* header
   return 0;
 }
 
+/// A handler that also answers with the next number.
 inline int answer(dpu_offload_ev_sys_t* system, execution_context_t* context, am_header_t* header,
                   size_t length, void* data, size_t bytes) {
   keep(system, context, header, length, data, bytes);
@@ -56,6 +61,7 @@ inline int answer(dpu_offload_ev_sys_t* system, execution_context_t* context, am
   return 0;
 }
 
+/// A test with its own fabric and configuration file. Engines live until its end.
 class InProcess : public testing::Test {
  protected:
   InProcess() : fabric(offload_fabric_create()) {
@@ -74,6 +80,7 @@ class InProcess : public testing::Test {
     std::remove(path.c_str());
   }
 
+  /// Adds an engine. The reference stays valid while engines are added.
   offloading_engine_t*& engine() {
     offload_engine_info_t info{};
     info.fabric = fabric;
@@ -81,12 +88,14 @@ class InProcess : public testing::Test {
     return engines.back();
   }
 
+  /// Lets all engines progress. passes: rounds over the engines.
   void turn(int passes = 8) {
     for (int i = 0; i < passes; ++i) {
       for (offloading_engine_t* each : engines) offload_engine_progress(each);
     }
   }
 
+  /// Opens a server at a port of this fabric.
   execution_context_t* serve(offloading_engine_t* at, int port = 5000) {
     init_params_t params;
     conn_params_t where;
@@ -97,6 +106,7 @@ class InProcess : public testing::Test {
     return server_init(at, &params);
   }
 
+  /// Connects to a port of this fabric. limit, stall_limit: milliseconds; 0 selects the library's default.
   execution_context_t* join(offloading_engine_t* from, int port = 5000, rank_info_t* rank = nullptr,
                             int limit = 0, int stall_limit = 0) {
     init_params_t params;
@@ -113,6 +123,7 @@ class InProcess : public testing::Test {
     return from->client;
   }
 
+  /// Emits a number. Returns the result of event_channel_emit(), and owns no event afterwards.
   static int emit(execution_context_t* from, int number, std::uint64_t type = kType, std::uint64_t to = 0) {
     dpu_offload_event_info_t info{};
     info.payload_size = sizeof number;
@@ -145,6 +156,7 @@ class InProcess : public testing::Test {
     return own;
   }
 
+  /// Opens a service process to the ranks of its host.
   execution_context_t* open_to_ranks(int id) {
     init_params_t& params = configs[static_cast<std::size_t>(id)].local_service_proc.host_init_params;
     SET_DEFAULT_DPU_HOST_SERVER_CALLBACKS(&params);
@@ -153,6 +165,7 @@ class InProcess : public testing::Test {
     return server_init(engines[static_cast<std::size_t>(id)], &params);
   }
 
+  /// A rank that connects to its service process, as the configuration file or the environment says.
   execution_context_t* rank_of(int rank, int per_host, int size) {
     offloading_engine_t* const own = engine();
     offloading_config_t& config = configs.emplace_back();
@@ -178,6 +191,7 @@ class InProcess : public testing::Test {
 
   offload_fabric_t* fabric;
   std::string path;
+  // In deques, because engine() returns references to elements.
   std::deque<offloading_engine_t*> engines;
   std::deque<offloading_config_t> configs;
 };

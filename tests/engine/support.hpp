@@ -14,6 +14,7 @@
 
 namespace offramp::test {
 
+/// A built-in backend. Ends the process for an unknown name.
 inline const BackendDescription& backend_named(std::string_view name) {
   static const Registry registry{built_in_backends()};
   const BackendDescription* found = registry.find(name);
@@ -25,6 +26,7 @@ inline const BackendDescription& backend_named(std::string_view name) {
 /// all messages wait.
 constexpr std::size_t kNeverWaits = 65536;
 
+/// A lane of the host alone, whose messages all wait for their receives.
 inline std::unique_ptr<Lane> host_lane(int rank, int ranks) {
   auto settings = std::make_unique<Settings>(Settings::defaults(backend_named("host").parameters));
   settings->set("eager_limit", {0, {}});
@@ -34,6 +36,7 @@ inline std::unique_ptr<Lane> host_lane(int rank, int ranks) {
   return std::make_unique<Lane>(std::move(members), Lane::kHost, std::vector<RouteRule>(), 1);
 }
 
+/// The ranks 0 to ranks - 1.
 inline std::vector<int> world_of(int ranks) {
   std::vector<int> world(static_cast<std::size_t>(ranks));
   std::iota(world.begin(), world.end(), 0);
@@ -48,9 +51,11 @@ class Ranks {
       engines_.push_back(std::make_unique<Engine>(hub_.at(rank), host_lane(rank, ranks)));
   }
   Engine& operator[](int rank) { return *engines_[static_cast<std::size_t>(rank)]; }
+  /// Opens the context of all ranks at one rank.
   Context& open(int rank, std::uint64_t id = 0) {
     return (*this)[rank].open_context(id, rank, world_of(hub_.ranks()));
   }
+  /// Lets all engines progress until no event is left.
   void settle() {
     for (int events = 1; events > 0;) {
       events = 0;
@@ -66,6 +71,7 @@ class Ranks {
 /// Fabrics whose messages stay in one place until the test delivers them.
 class Mailroom {
  public:
+  /// A message of the fabric, with counts of what its receiver did with it.
   struct Letter {
     int from = 0;
     int to = 0;
@@ -75,6 +81,7 @@ class Mailroom {
     int pulled = 0;
     int dropped = 0;
   };
+  /// A transfer that a receiver has begun.
   struct Pull {
     Letter* letter;
     std::span<std::byte> into;
@@ -91,8 +98,10 @@ class Mailroom {
   std::vector<std::unique_ptr<Letter>> letters;  // all that were ever sent
   std::vector<Pull> pulls;                       // those that wait for the test
 
+  /// The newest letter.
   Letter& last() { return *letters.back(); }
 
+  /// Delivers a letter. A payload that stays at its sender has to be pulled or dropped.
   static void deliver(Letter& letter, Engine& to) {
     // A payload of no bytes still has an address, as with UCX.
     static constexpr std::byte kNothing{};
@@ -100,6 +109,7 @@ class Mailroom {
     const std::byte* data = letter.payload.empty() ? &kNothing : letter.payload.data();
     to.deliver({letter.header, remote ? nullptr : data, letter.payload.size(), remote ? &letter : nullptr});
   }
+  /// Ends all transfers that wait, with their data or with a failure.
   void finish_pulls(bool ok = true) {
     for (const Pull& pull : std::exchange(pulls, {})) {
       if (ok) std::copy(pull.letter->payload.begin(), pull.letter->payload.end(), pull.into.begin());

@@ -15,6 +15,7 @@
 
 namespace offramp::test {
 
+/// Each world has at(), close(), and available(), so that one typed test covers all fabrics.
 class MemoryWorld {
  public:
   explicit MemoryWorld(int ranks) : hub_(ranks) {}
@@ -26,6 +27,7 @@ class MemoryWorld {
   MemoryHub hub_;
 };
 
+/// Delivers in an order drawn from a fixed seed, so that failures can be repeated.
 class ShuffledMemoryWorld {
  public:
   explicit ShuffledMemoryWorld(int ranks) : hub_(ranks, 8192, 12345) {}
@@ -37,6 +39,7 @@ class ShuffledMemoryWorld {
   MemoryHub hub_;
 };
 
+/// Null if the fabric's library or UCX is not installed: the tests are then skipped.
 inline UcxFabricCreate ucx_fabric_create() {
   static const UcxFabricCreate create = [] {
     // As in the library, before UCX is loaded, which reads them then.
@@ -62,6 +65,7 @@ class UcxWorld {
     std::vector<std::thread> threads;
     for (int rank = 0; rank < ranks; ++rank) {
       threads.emplace_back([&, rank] {
+        // The lock is kept until all options are set, and released before the exchange blocks.
         std::unique_lock turn(opening);  // guards the environment, which separate processes would not share
         UcxOptions options;
         options.rank = rank;

@@ -19,6 +19,7 @@ inline constexpr std::size_t kKi = 1024;
 inline constexpr std::size_t kMi = 1024 * kKi;
 
 using Overrides = std::map<std::string, Settings::Value>;
+/// The defaults of the host with these values.
 inline Settings host_settings(const Overrides& overrides = {}) {
   Settings settings = Settings::defaults(backend_named("host").parameters);
   for (const auto& [name, value] : overrides) settings.set(name, value);
@@ -60,7 +61,9 @@ class Trial {
     operation_.elements = (varies ? sent_[0].size() : unit) / reducer->kind().element_bytes;
   }
 
+  /// Runs the collective as a request that is waited for.
   void begin_and_wait() { operation_.nonblocking = true; }
+  /// Runs it on a cluster, and checks the result at each rank. name: of the algorithm, for messages.
   void run(const Settings& settings, const std::string& name, const ClusterOptions& options = {}) {
     Cluster cluster(ranks_, backend_named("host"), settings, options);
     const std::string stuck = cluster.run([&](ClusterRank& rank) { return call(rank, name); });
@@ -111,6 +114,7 @@ class Trial {
   }
   static void append(Buffer& all, Bytes part) { all.insert(all.end(), part.begin(), part.end()); }
 
+  /// The receive buffer of a rank after the collective. Empty if it has none.
   Buffer expected(int rank) const {
     const int root = operation_.root;
     Buffer all;
@@ -152,6 +156,7 @@ class Trial {
     }
   }
 
+  // Buffers of ranks that do not send or receive stay empty, as MPI allows.
   Task<void> call(ClusterRank& rank, std::string name) {
     const int own = rank.collective_world().rank();
     const OperationKind kind = operation_.kind;
@@ -231,6 +236,7 @@ inline void try_all(OperationKind kind, int ranks, const Overrides& overrides, c
 
 // --- choices ---
 
+/// The inputs of a choice of algorithm, and the expected choice.
 struct Choice {
   OperationKind kind;
   int ranks;
@@ -240,6 +246,7 @@ struct Choice {
   host::Nodes nodes = host::Nodes::kAny;
 };
 
+/// The name of the chosen algorithm.
 inline std::string_view chosen(const Choice& choice, const Settings& settings = host_settings()) {
   const Bandwidth rate = Bandwidth::gigabits_per_second(100);
   const host::Collectives collectives(settings, {rate, rate});
@@ -252,6 +259,7 @@ inline std::string_view chosen(const Choice& choice, const Settings& settings = 
 
 // --- times ---
 
+/// bytes: as in Operation::bytes. The elements are integers.
 inline Forecast forecast_of(OperationKind kind, int ranks, std::size_t bytes, const Overrides& overrides,
                             int ranks_per_node = 1) {
   Operation operation;

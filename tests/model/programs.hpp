@@ -11,6 +11,7 @@
 
 namespace offramp::test {
 
+/// One step of a schedule. Which fields apply depends on the kind.
 struct Step {
   enum class Kind : std::uint8_t {
     kMessage,      // from `from` to `to`
@@ -59,8 +60,10 @@ struct Step {
   int made = 0;  // number of the first communicator that the step makes
 };
 
+/// One line, for failures.
 std::string describe(const Step& step);
 
+/// A program of all ranks. Equal seeds give equal schedules.
 struct Schedule {
   int ranks = 2;
   int ranks_per_node = 1;

@@ -9,6 +9,7 @@
 
 namespace offramp::test {
 
+/// A built-in backend. Ends the process for an unknown name.
 inline const BackendDescription& built_in(std::string_view name) {
   static const Registry registry{built_in_backends()};
   const BackendDescription* const found = registry.find(name);

@@ -12,6 +12,7 @@
 
 namespace offramp::test {
 
+/// The arrival of one message at its destination's switch, and its wait behind others.
 struct Arrival {
   Time first;
   Time last;
@@ -33,14 +34,17 @@ class Play final : private NetworkWorld {
     return parcels_.size() - 1;
   }
 
+  /// A use of a link, as the network reports it.
   struct Load {
     std::size_t link = 0;
     Time begin;
     Time end;
     Bandwidth rate;
   };
+  /// All uses of links, in the order of the reports.
   [[nodiscard]] const std::vector<Load>& loads() const { return loads_; }
 
+  /// Plays all messages that were sent. Returns their arrivals by number. Call it once.
   std::vector<Arrival> run() {
     arrivals_.resize(parcels_.size());
     for (std::size_t i = 0; i < parcels_.size(); ++i) add(parcels_[i].leaves, {&parcels_[i], nullptr});
@@ -57,6 +61,7 @@ class Play final : private NetworkWorld {
     }
     return arrivals_;
   }
+  // The network's own records.
   [[nodiscard]] std::vector<LinkUse> links() const { return network_->links(); }
   [[nodiscard]] std::string name_of(std::size_t link) const { return network_->link_name(link); }
 
@@ -65,6 +70,7 @@ class Play final : private NetworkWorld {
     const Parcel* parcel = nullptr;
     void* what = nullptr;  // null: the message begins
   };
+  // Equal times: by source and destination, then by number or a random value.
   struct Key {
     Time at;
     int source;
@@ -81,6 +87,7 @@ class Play final : private NetworkWorld {
                     event);
   }
   void call(Time at, const Parcel& parcel, void* what) override {
+    // A network must not schedule work in the past.
     EXPECT_GE(at, now_);
     add(at, {&parcels_[parcel.number], what});
   }
@@ -105,6 +112,7 @@ class Play final : private NetworkWorld {
   std::size_t there_ = 0;
 };
 
+/// A network with default links and placement. Null, with a failure of the test, if it cannot be made.
 inline std::shared_ptr<Network> network(const std::string& topology, int nodes,
                                         Sharing sharing = Sharing::kTrains,
                                         Routing routing = Routing::kStatic) {
@@ -117,6 +125,7 @@ inline std::shared_ptr<Network> network(const std::string& topology, int nodes,
   return made ? *made : nullptr;
 }
 
+/// The end of the last message.
 inline Time latest(const std::vector<Arrival>& arrivals) {
   Time last;
   for (const Arrival& arrival : arrivals) last = later(last, arrival.last);

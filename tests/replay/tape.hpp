@@ -20,6 +20,7 @@ class Tape {
   using Event = recording::Event;
   using Kind = recording::EventKind;
 
+  /// What a recording has beside an event. It applies to the event that is added next.
   struct Beside {
     recording::Times times;
     std::uint64_t polls = 0;
@@ -28,6 +29,7 @@ class Tape {
     std::vector<std::uint32_t> choice = {};
     std::uint32_t thread = 0;
   };
+  /// An event with its outcomes.
   struct Entry {
     Event event;
     Beside beside;
@@ -65,10 +67,12 @@ class Tape {
     next_.times.native = nanoseconds;
     return *this;
   }
+  /// Sets the gaps before the next event.
   Tape& gaps(const recording::Gaps& time) {
     next_.gaps = time;
     return *this;
   }
+  /// Adds polls that found nothing before the next event.
   Tape& polls(std::uint64_t count) {
     next_.polls += count;
     return *this;
@@ -81,6 +85,7 @@ class Tape {
     next_.thread = thread_;
     return recording::begins_request(event) ? begun_++ : begun_;
   }
+  /// Stores a list of an event. Returns its number; 0 for an empty list.
   std::uint32_t list(std::vector<std::uint64_t> values) {
     if (values.empty()) return 0;
     lists.push_back(std::move(values));
@@ -94,6 +99,7 @@ class Tape {
     return *this;
   }
 
+  /// Adds a message. flags: recording::kBlocking, or 0 for a request.
   std::uint64_t message(Kind kind, int peer, std::uint64_t bytes, int tag = 0,
                         int flags = recording::kBlocking, std::uint32_t communicator = 0) {
     Event event;
@@ -118,11 +124,13 @@ class Tape {
   std::uint64_t irecv(int from, std::uint64_t bytes, int tag = 0) {
     return message(Kind::kReceive, from, bytes, tag, 0);
   }
+  /// The wildcard of the newest receive matched this message.
   Tape& took(int source, int tag) {
     last().beside.match = recording::Match{source, tag};
     return *this;
   }
 
+  /// Adds a wait for requests, as distances from the newest one. flags: which of them it waits for.
   void of_requests(Kind kind, const std::vector<std::uint64_t>& requests, int flags = 0) {
     Event event;
     event.kind = kind;
@@ -138,11 +146,13 @@ class Tape {
     add(event);
   }
   void wait(const std::vector<std::uint64_t>& requests) { of_requests(Kind::kWait, requests); }
+  /// choice: as Reader::choice() returns it.
   void wait_for(int flag, const std::vector<std::uint64_t>& requests, std::vector<std::uint32_t> choice) {
     of_requests(Kind::kWait, requests, flag);
     last().beside.choice = std::move(choice);
   }
 
+  /// The event of a collective. It still has to be added.
   Event collective(const Operation& operation, std::uint32_t communicator = 0) {
     Event event;
     event.kind = Kind::kCollective;
@@ -158,6 +168,7 @@ class Tape {
     event.extra = reduces(operation.kind) ? operation.elements : 0;
     return event;
   }
+  /// Adds a communicator. members: world ranks, in order.
   void communicator(const std::vector<int>& members, std::uint64_t id = 0) {
     Event event;
     event.kind = Kind::kCommunicator;
@@ -165,6 +176,7 @@ class Tape {
     event.list = list({members.begin(), members.end()});
     add(event);
   }
+  /// Adds a synchronisation of a communicator without data.
   void meet(std::uint32_t communicator = 0) {
     message(Kind::kMeet, 0, 0, 0, recording::kBlocking, communicator);
   }
@@ -194,6 +206,7 @@ class Tape {
     event.extra = back;
     return add(event);
   }
+  /// Begins or ends a phase, as MPI_Pcontrol does.
   void phase(int level, std::string_view name = "") {
     Event event;
     event.kind = Kind::kPhase;
@@ -229,6 +242,7 @@ class Tape {
   std::uint64_t begun_ = 0;
 };
 
+/// Reads a tape, which must outlive it.
 class TapeReader final : public recording::Reader {
  public:
   explicit TapeReader(const Tape& tape) : tape_(tape) {}
@@ -286,6 +300,7 @@ class TapeReader final : public recording::Reader {
   std::size_t at_ = 0;
 };
 
+/// The tapes must outlive the source. One rank per tape.
 inline ReplaySource source_of(const std::vector<Tape>& tapes) {
   return {static_cast<int>(tapes.size()),
           [&tapes](int rank) { return std::make_unique<TapeReader>(tapes[static_cast<std::size_t>(rank)]); }};

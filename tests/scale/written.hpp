@@ -42,6 +42,7 @@ class OwningReader final : public recording::Reader {
   test::TapeReader reader_;
 };
 
+/// The program of a function. Each reading calls the function again.
 inline trace::Program written(const Body& body, int ranks) {
   trace::Program program;
   program.kind = "recording";
@@ -54,11 +55,13 @@ inline trace::Program written(const Body& body, int ranks) {
   return program;
 }
 
+/// Learns the recorded programs, and extrapolates to `ranks`.
 inline Result<Scaling> scale(const std::vector<NamedProgram>& recorded, int ranks, ComputeScaling compute) {
   const Result<LearnedProgram> learned = LearnedProgram::learn(recorded, compute);
   return learned ? learned->at(ranks) : failure(learned.error());
 }
 
+/// recorded: the numbers of ranks at which the function is recorded.
 inline Result<Scaling> scaled(const Body& body, const std::vector<int>& recorded, int ranks,
                               ComputeScaling compute = ComputeScaling::kRecorded) {
   std::vector<NamedProgram> programs;

@@ -18,12 +18,14 @@ namespace offramp::sharp::test {
 
 using Values = std::vector<std::pair<std::string, Settings::Value>>;
 
+/// The defaults of the backend with these values.
 inline Settings settings_with(const Values& values) {
   Settings settings = Settings::defaults(parameters());
   for (const auto& [name, value] : values) settings.set(name, value);
   return settings;
 }
 
+/// bytes: as in Operation::bytes. Reductions sum doubles.
 inline Operation operation_of(OperationKind kind, int ranks, std::size_t bytes) {
   Operation operation;
   operation.kind = kind;
@@ -36,6 +38,7 @@ inline Operation operation_of(OperationKind kind, int ranks, std::size_t bytes) 
   return operation;
 }
 
+/// The machine of a test.
 struct Scene {
   int ranks = 4;
   int ranks_per_node = 1;
@@ -54,6 +57,7 @@ inline NetworkOptions network_of(const Scene& setup) {
   return network;
 }
 
+/// The times of a run, by world rank.
 struct SceneResult {
   Time end;
   std::vector<Time> clocks;
@@ -82,6 +86,7 @@ inline SceneResult play(const Scene& setup, const World::Program& program) {
   return result;
 }
 
+/// The program of one collective per rank.
 inline Task<void> call(RankHandle& rank, Operation operation) {
   EXPECT_EQ(co_await rank.collective(operation), Outcome::kOk);
 }

@@ -50,19 +50,23 @@ class Recorder final : public Software {
   }
 
   std::vector<Receipt> receipts;
+  /// The arrival of the last pointer.
   Time last;
+  /// Time until a thread frees its message.
   Time hold = Time::ns(100);
 
  private:
   Machine& machine_;
 };
 
+/// By default one box of boards.
 inline MachineSpec small_machine(int columns = 3, int rows = 2) {
   MachineSpec spec;
   spec.mesh = {columns, rows};
   return spec;
 }
 
+/// A thread by the positions of its board and mailbox.
 inline ThreadLocation at(const Mesh& mesh, int board_x, int board_y, int mailbox_x = 0, int mailbox_y = 0,
                          int thread = 0) {
   return {static_cast<std::uint16_t>(mesh.at(board_x, board_y)),
@@ -70,6 +74,7 @@ inline ThreadLocation at(const Mesh& mesh, int board_x, int board_y, int mailbox
           static_cast<std::uint8_t>(thread)};
 }
 
+/// A message to the destinations of a key of the sender's board.
 inline MailboxMessage keyed(const Key& key, int flits = 1, const Payload& words = {}) {
   MailboxMessage message;
   message.to = Address::with_key(key.encode());

@@ -22,6 +22,7 @@
 
 namespace offramp::trace {
 
+/// The path of a trace of the tests.
 inline std::string data(const std::string& name) {
   return std::string(OFFRAMP_TEST_TRACES) + "/" + name;
 }
@@ -37,6 +38,7 @@ class Folder {
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
   [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
+  /// Writes a file into the folder. Returns its path.
   std::string file(const std::string& name, const std::string& contents) const {
     std::ofstream(file(name), std::ios::binary) << contents;
     return file(name);
@@ -46,12 +48,14 @@ class Folder {
   std::string path_;
 };
 
+/// The bytes of a file. Empty if it cannot be read.
 inline std::string contents_of(const std::string& path) {
   std::ostringstream text;
   text << std::ifstream(path, std::ios::binary).rdbuf();
   return text.str();
 }
 
+/// Opens a program. A failure fails the test.
 inline Program opened(const std::string& path) {
   Result<Program> program = open_program(path);
   EXPECT_TRUE(program) << program.error();
@@ -77,6 +81,7 @@ inline std::string problem_of(const std::string& path) {
   return {};
 }
 
+/// Replays with measured computing and the checks of the world's invariants.
 inline Result<ReplayResult> replayed(const Program& program, const std::string& backend) {
   const Registry registry(built_in_backends());
   Result<WorldSetting> setting =

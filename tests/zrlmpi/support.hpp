@@ -30,6 +30,7 @@ inline std::string hex(std::span<const std::byte> bytes) {
   return out;
 }
 
+/// Blanks are skipped.
 inline std::vector<std::byte> unhex(std::string_view text) {
   const std::string digits = without_spaces(text);
   std::vector<std::byte> out;
@@ -68,6 +69,7 @@ inline MpeSpec bare_engine(int bus_bits = 64) {
   return spec;
 }
 
+/// A request of default ranks. size: in bytes.
 inline ExchangeRequest request_of(std::uint64_t size) {
   ExchangeRequest request;
   request.size = size;
@@ -79,6 +81,7 @@ inline FaultRates harmless() {
   return {1, 1e-300, 0, 0};
 }
 
+/// The link of a message from `from` to `to`.
 inline std::uint64_t forth(int from, int to) {
   return Link::id(static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(to));
 }

@@ -9,6 +9,7 @@
 
 namespace offramp::tool {
 
+/// The user's options of `offramp check`.
 struct CheckOptions {
   std::string program;
   std::string backend;  // empty: all

@@ -22,6 +22,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kLongestOutput = 1 << 20;
+// For questions to a child, which normally takes milliseconds.
 constexpr int kPatienceMilliseconds = 5000;
 constexpr double kGrace = 5;  // seconds for mpirun to end its ranks
 
@@ -29,6 +30,7 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
+/// Removes the middle of long output: the beginning and the end usually explain a failure.
 void append(std::string& output, const char* data, std::size_t bytes) {
   output.append(data, bytes);
   if (output.size() > kLongestOutput) output.erase(kLongestOutput / 4, kLongestOutput / 4);
@@ -42,6 +44,7 @@ std::vector<pid_t> own_children() {
   return children;
 }
 
+/// Repeats, because the children of an ended process are adopted and appear in the list.
 void end_all() {
   for (std::vector<pid_t> left = own_children(); !left.empty(); left = own_children()) {
     for (const pid_t child : left) {
@@ -74,6 +77,7 @@ bool follow(pid_t child, int pipe, int& status, std::string& output, Clock::time
       usleep(kLook * 1000);
     }
   }
+  // The pipe can still contain output from before the end.
   for (std::size_t before = output.size() + 1; before != output.size();) {
     before = output.size();
     (void)read_some(pipe, output, 0);
@@ -92,6 +96,7 @@ ChildResult run_child(const std::vector<std::string>& words, double time_limit) 
     result.output = fmt::format("cannot make a pipe: {}", std::strerror(errno));
     return result;
   }
+  // execv() requires writable arguments. They are prepared before fork(), after which little is allowed.
   std::vector<std::string> copies = words;
   std::vector<char*> pointers;
   pointers.reserve(copies.size() + 1);
@@ -101,6 +106,7 @@ ChildResult run_child(const std::vector<std::string>& words, double time_limit) 
   const pid_t child = fork();
   if (child == 0) {
     setpgid(0, 0);
+    // A program that reads its input must not wait for the user.
     const int nothing = open("/dev/null", O_RDONLY);
     dup2(nothing, STDIN_FILENO);
     dup2(ends[1], STDOUT_FILENO);
@@ -127,6 +133,7 @@ std::string output_of_child(const std::function<void(int)>& answer) {
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return {};
   const pid_t child = fork();
   if (child == 0) {
+    // Libraries print warnings, which are no part of the answer.
     const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (const int fd : {0, 1, 2}) dup2(nowhere, fd);
     answer(ends[1]);

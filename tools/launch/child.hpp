@@ -7,6 +7,7 @@
 
 namespace offramp::tool {
 
+/// The outcome of a child process. 126: it could not be started; 127: the path could not be executed.
 struct ChildResult {
   int status = 0;          // exit code, or 128 + n after signal n, as in shells
   bool timed_out = false;  // it was ended at the time limit

@@ -27,10 +27,12 @@ namespace {
 
 using Words = std::vector<std::string>;
 
+// The PCI vendor ID of these cards.
 constexpr unsigned kMellanox = 0x15b3;
 // PCI IDs of BlueField, BlueField-2, and BlueField-3 network functions on the host.
 constexpr std::array<unsigned, 3> kBlueField = {0xa2d2, 0xa2d6, 0xa2dc};
 
+/// The topology of this machine, or of a file that lstopo wrote.
 class Topology {
  public:
   explicit Topology(const std::string& xml) {
@@ -51,6 +53,7 @@ class Topology {
 
   /// The index of an object's first NUMA node, as in hwloc. 0 if unknown.
   [[nodiscard]] int node_of(hwloc_obj_t object) const {
+    // PCI devices have no node set of their own.
     const hwloc_obj_t place = hwloc_get_non_io_ancestor_obj(handle_, object);
     const hwloc_obj_t whole = place == nullptr ? object : place;
     const int count = hwloc_get_nbobjs_by_type(handle_, HWLOC_OBJ_NUMANODE);
@@ -67,6 +70,7 @@ class Topology {
   bool loaded_ = false;
 };
 
+/// A file has its own host's name; the name of this machine would be wrong there.
 std::string host_name(const Topology& topology, bool this_machine) {
   const char* const recorded = hwloc_obj_get_info_by_name(hwloc_get_root_obj(topology.get()), "HostName");
   if (recorded != nullptr && *recorded != '\0') return recorded;
@@ -76,6 +80,7 @@ std::string host_name(const Topology& topology, bool this_machine) {
   return name.data();
 }
 
+/// Adds a word for each card, with its NUMA node.
 void add_cards(const Topology& topology, const std::string& host, Words& words) {
   std::vector<std::array<unsigned, 3>> seen;  // domain, bus, device; a card has several functions
   for (hwloc_obj_t device = hwloc_get_next_pcidev(topology.get(), nullptr); device != nullptr;
@@ -91,6 +96,7 @@ void add_cards(const Topology& topology, const std::string& host, Words& words) 
   }
 }
 
+/// Adds one word with the NUMA nodes of all cores.
 void add_cores(const Topology& topology, Words& words) {
   std::string cores;
   for (hwloc_obj_t core = hwloc_get_next_obj_by_type(topology.get(), HWLOC_OBJ_CORE, nullptr);
@@ -99,6 +105,7 @@ void add_cores(const Topology& topology, Words& words) {
   if (!cores.empty()) words.push_back("cores=" + cores);
 }
 
+/// Adds the latencies between NUMA nodes, row by row, if the machine reports them.
 void add_distances(const Topology& topology, Words& words) {
   unsigned count = 1;
   hwloc_distances_s* distances = nullptr;

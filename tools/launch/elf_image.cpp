@@ -23,6 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// An open file and its ELF handle, which is null unless libelf can read the file.
 class File {
  public:
   explicit File(const std::string& path) : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
@@ -42,6 +43,7 @@ class File {
   Elf* elf_ = nullptr;
 };
 
+/// Appends the folders of a list separated by colons. origin: replaces $ORIGIN.
 void split_path(const std::string& text, const std::string& origin, std::vector<std::string>& into) {
   std::istringstream parts(text);
   for (std::string part; std::getline(parts, part, ':');) {
@@ -70,6 +72,7 @@ void read_dynamic(Elf* elf, Elf_Scn* section, const GElf_Shdr& header, const std
   }
 }
 
+/// Statically linked programs define their MPI functions in the table that is not dynamic.
 void read_symbols(Elf* elf, Elf_Scn* section, const GElf_Shdr& header, ElfImage& image) {
   Elf_Data* const data = elf_getdata(section, nullptr);
   if (data == nullptr || header.sh_entsize == 0) return;
@@ -95,6 +98,7 @@ void configured_directories(const std::string& file, int depth, std::vector<std:
     std::istringstream words(line);
     std::string first;
     words >> first;
+    // The limit ends files that include each other.
     if (first == "include" && depth < 4) {
       for (std::string pattern; words >> pattern;) {
         glob_t found{};
@@ -130,6 +134,7 @@ Result<ElfImage> read_elf(const std::string& path) {
   std::error_code ignored;
   const std::string origin = fs::absolute(path, ignored).parent_path().string();
   ElfImage image;
+  // Until a dynamic section is found.
   image.is_static = true;
   for (Elf_Scn* section = elf_nextscn(elf, nullptr); section != nullptr;
        section = elf_nextscn(elf, section)) {
@@ -162,6 +167,7 @@ std::string build_id_of_file(const std::string& path) {
     std::size_t name = 0, content = 0;
     for (std::size_t at = 0; (at = gelf_getnote(data, at, &note, &name, &content)) > 0;) {
       const auto* const bytes = static_cast<const char*>(data->d_buf);
+      // The owner's name includes its final zero.
       constexpr std::string_view kOwner("GNU\0", 4);
       if (note.n_type != NT_GNU_BUILD_ID || std::string_view(bytes + name, note.n_namesz) != kOwner) continue;
       std::string text;
@@ -198,6 +204,7 @@ std::size_t thread_local_bytes_of(std::vector<std::string> files) {
     bytes += image->thread_local_bytes;
     for (const std::string& name : image->needed) {
       const std::string found = find_library(name, *image);
+      // Each library counts once, however many files need it.
       if (std::find(files.begin(), files.end(), found) == files.end()) files.push_back(found);
     }
   }

@@ -8,6 +8,7 @@
 
 namespace offramp::tool {
 
+/// What the dynamic loader would learn from a file. Names are as in the file, and not resolved.
 struct ElfImage {
   std::vector<std::string> needed;       // DT_NEEDED, in order
   std::vector<std::string> rpath;        // DT_RPATH with $ORIGIN resolved

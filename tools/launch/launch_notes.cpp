@@ -22,6 +22,7 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+/// Compares real paths, since installations often contain symbolic links.
 bool is_below(const std::string& file, const std::string& folder) {
   std::error_code error;
   const std::string path = fs::canonical(file, error).string();
@@ -29,6 +30,7 @@ bool is_below(const std::string& file, const std::string& folder) {
   return !error && !above.empty() && path.starts_with(above == "/" ? above : above + "/");
 }
 
+/// Returns whether srun can find a controller: within a job, or by a configuration file.
 bool has_slurm_here() {
   if (!variable("SLURM_JOB_ID").empty() || !variable("SLURM_CONF").empty()) return true;
   std::error_code error;
@@ -45,6 +47,7 @@ std::vector<std::string> tools_among(const RunOptions& options) {
   for (std::string path; std::getline(existing, path, ':');) preloaded.push_back(path);
   std::erase_if(preloaded, [](const std::string& path) {
     const std::string name = fs::path(path).filename().string();
+    // These define MPI functions without being tools.
     for (const char* const other : {"libofframp", "libmpi.so", "libmpich"}) {
       if (name.starts_with(other)) return true;
     }

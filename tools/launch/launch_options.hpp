@@ -10,6 +10,7 @@
 
 namespace offramp::tool {
 
+/// Declares the options, and converts them after parsing.
 class LaunchOptions {
  public:
   /// Fills the options, which must outlive this object.

@@ -44,6 +44,7 @@ LauncherKind kind_of(const std::string& path) {
   return LauncherKind::kOpenMpi;
 }
 
+/// Slurm starts the programs of every family.
 bool belongs(LauncherKind kind, std::string_view family) {
   return kind == LauncherKind::kSlurm || (kind == LauncherKind::kHydra) == (family == "mpich");
 }
@@ -81,6 +82,7 @@ Result<Launcher> find_launcher(const std::string& wanted, std::string_view of_pr
     if (const std::string path = find_program(wanted); !path.empty()) {
       const LauncherKind kind = kind_of(path);
       const std::string_view own = kind == LauncherKind::kHydra ? "mpich" : "openmpi";
+      // The launcher decides only if Offramp has a library for its family.
       const bool decides = of_program.empty() && kind != LauncherKind::kSlurm && !library_path(own).empty();
       return Launcher{kind, path, std::string(decides ? own : family)};
     }
@@ -113,6 +115,7 @@ std::vector<FurtherProgram> further_programs(const std::vector<std::string>& com
         break;
       }
       const std::optional<std::size_t> values = values_of(*at);
+      // With an unknown option, the next word may be a value or the program.
       if (!values || *values >= static_cast<std::size_t>(command.end() - at)) break;
       if (is_rank_count(*at)) program.ranks = std::atoi((at + 1)->c_str());
       at += static_cast<std::ptrdiff_t>(1 + *values);

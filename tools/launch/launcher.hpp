@@ -11,6 +11,7 @@
 
 namespace offramp::tool {
 
+/// A launcher that was found on this machine.
 struct Launcher {
   enum class Kind : std::uint8_t { kOpenMpi, kHydra, kSlurm };
   Kind kind = Kind::kOpenMpi;
@@ -28,6 +29,7 @@ struct FurtherProgram {
   std::string name;  // empty: it follows an unknown option
   int ranks = 0;     // 0: not specified
 };
+/// All programs of a command except the first.
 std::vector<FurtherProgram> further_programs(const std::vector<std::string>& command);
 
 /// The command line that starts `ranks` (0: the launcher decides) of a command with these variables, which

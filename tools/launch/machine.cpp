@@ -26,10 +26,12 @@
 namespace offramp::tool {
 namespace {
 
+/// For child processes, which have no other way to report.
 void write_text(int to, std::string_view text) {
   if (write(to, text.data(), text.size()) < 0) _exit(1);
 }
 
+/// Loads the first library that exists. Only in a child process, since loading may crash or hang.
 void* open_first(std::initializer_list<const char*> names) {
   for (const char* name : names) {
     if (void* library = dlopen(name, RTLD_NOW | RTLD_GLOBAL)) return library;
@@ -37,6 +39,7 @@ void* open_first(std::initializer_list<const char*> names) {
   return nullptr;
 }
 
+/// Writes nothing if MPI cannot be loaded.
 void write_mpi_version(int to) {
   void* const library = kMpiFamily == "mpich" ? open_first({"libmpich.so.12", "libmpi.so.12"})
                                               : open_first({"libmpi.so.40", "libmpi.so"});
@@ -59,6 +62,7 @@ void write_ucx_version(int to) {
   write_text(to, fmt::format("{}.{}.{}", major, minor, release));
 }
 
+/// The first line of its version, or its path if it prints none. Empty if there is no launcher.
 std::string mpirun_version() {
   auto launcher = find_launcher("", kMpiFamily);
   if (!launcher) return {};
@@ -68,9 +72,11 @@ std::string mpirun_version() {
 
 /// Checks that a process may read the memory of its sibling, as ranks do. UCX has no fallback.
 std::string memory_access_problem() {
+  // At the same address in all children, which are copies of this process.
   static const char target = 42;
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return {};
+  // A sibling, since Yama lets a process read its descendants anyway.
   const pid_t sibling = fork();
   if (sibling == 0) {
     close(ends[1]);
@@ -109,6 +115,7 @@ std::string shared_memory_problem(int cores, bool copied, std::string_view mpi) 
       free / 0x1p20, ranks < 1 ? "messages" : fmt::format("messages of more than {} ranks", ranks));
 }
 
+/// The objects of this machine, from hwloc. Counts are 0 if it cannot be read.
 class NodeTopology {
  public:
   NodeTopology() {
@@ -131,6 +138,7 @@ class NodeTopology {
   bool loaded_ = false;
 };
 
+/// Adds a sentence for each condition that prevents or slows runs.
 void find_problems(Machine& machine) {
   const auto note = [&](bool wrong, std::string text) {
     if (wrong && !text.empty()) machine.problems.push_back(std::move(text));
@@ -161,6 +169,7 @@ Machine look_at_machine() {
   machine.cores = topology.count(HWLOC_OBJ_CORE);
   machine.threads = topology.count(HWLOC_OBJ_PU);
   machine.numa_nodes = topology.count(HWLOC_OBJ_NUMANODE);
+  // In children, so that a library that crashes or hangs does not affect this process.
   machine.mpi = output_of_child(write_mpi_version);
   machine.ucx = output_of_child(write_ucx_version);
   machine.mpirun = mpirun_version();

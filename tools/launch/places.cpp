@@ -64,8 +64,10 @@ void Places::query(const std::string& name, const std::vector<std::string>& offs
   std::istringstream lines(done.output);
   std::string function, line;
   for (const std::string& offset : offsets) {
+    // addr2line prints two lines per offset.
     if (!std::getline(lines, function) || !std::getline(lines, line)) return;
     const std::string site = fmt::format("{}+{}", name, offset);
+    // Unknown: the place keeps its offset.
     if (function.starts_with("??")) continue;
     // "FILE:LINE (discriminator N)", "??:0", "FILE:?"
     line = file_of(line.substr(0, line.find(' ')));

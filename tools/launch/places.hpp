@@ -13,6 +13,7 @@
 
 namespace offramp::tool {
 
+/// Places of calls and their text. Looks up each place once.
 class Places {
  public:
   explicit Places(std::vector<LoadedObject> objects) : objects_(std::move(objects)) {}

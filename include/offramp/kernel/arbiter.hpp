@@ -8,8 +8,10 @@
 
 namespace offramp {
 
+/// The unit is free at time 0. Copies are independent: a copy can run ahead and be joined later (join()).
 class Arbiter {
  public:
+  /// The service of one request: the unit is occupied from `begin` until `end`.
   struct Grant {
     Time begin;
     Time end;
@@ -18,6 +20,7 @@ class Arbiter {
   /// Occupies the unit for `duration` (not negative), from `at` or as soon as it is free.
   Grant acquire(Time at, Time duration) {
     const Time begin = later(at, free_);
+    // The unit was idle: a new busy period begins.
     if (at > free_) since_ = served_ = at;
     served_ += duration;
     free_ = begin + duration;
@@ -25,6 +28,7 @@ class Arbiter {
     return {begin, free_};
   }
 
+  /// A request that is made now begins no earlier than this.
   [[nodiscard]] Time free_at() const { return free_; }
   /// Total time for which the unit has been occupied.
   [[nodiscard]] Time busy() const { return busy_; }
@@ -44,6 +48,7 @@ class Arbiter {
     busy_ += own;
     const Time first = later(begun, taken.free_);
     Time end = used.free_;
+    // The unit was idle when the operation came: its requests are a busy period of their own.
     if (first > free_) {
       since_ = first;
       served_ = first + own;

@@ -22,6 +22,7 @@ struct Burst {
   std::uint32_t packets = 1;           // at least 1
   std::uint32_t packet_bytes = 0;      // on the stream that carries the burst
 
+  /// When packet i becomes visible; the last one: last().
   [[nodiscard]] Time at(std::uint32_t i) const { return first + period * i; }
   [[nodiscard]] Time last() const { return at(packets - 1); }
 };
@@ -41,9 +42,11 @@ Time serve(const Burst& in, Time service, Time free, Emit&& emit) {
     return out.last();
   }
   // The arrivals are the bottleneck once the server's initial backlog has drained.
+  // Packet 0 waits for `backlog`; each packet behind it waits for `gain` less than the one before.
   const std::int64_t backlog = (begin - in.first).count();
   const std::int64_t gain = (in.period - service).count();
   const auto crossing = static_cast<std::uint64_t>((backlog + gain - 1) / gain);
+  // No packet waits: the burst keeps its period.
   if (crossing == 0) {
     emit(out);
     return out.last();

@@ -68,6 +68,7 @@ class Channel {
  private:
   static constexpr Time kAfterLatency = Time::ps(-1);  // real times are not negative
 
+  /// A slot keeps both times: `visible` for the reader of its token, `freed` for the writer of the next one.
   struct Slot {
     Time visible;
     Time freed;
@@ -89,8 +90,10 @@ class Channel {
   [[nodiscard]] std::size_t after(std::size_t slot) const { return slot + 1 == capacity_ ? 0 : slot + 1; }
   [[nodiscard]] Time front_visible() const { return slots_[read_].visible; }
 
+  /// Stores a token in a free slot, advances the writer's clock to the slot's release, and wakes the reader.
   void push(T&& token, Time at, Process& writer) {
     Slot& slot = slots_[write_];
+    // Back-pressure: the writer could not write before the reader had freed this slot.
     writer.clock = later(writer.clock, slot.freed);
     slot.visible = at == kAfterLatency ? writer.clock + latency_ : later(at, slot.freed);
     std::construct_at(&slot.token, std::move(token));
@@ -99,6 +102,7 @@ class Channel {
     if (reader_ != nullptr) scheduler_.ready(std::exchange(reader_, nullptr));
   }
 
+  /// Moves the oldest token out, advances the reader's clock to it, and wakes the writer.
   T pop(Process& reader) {
     Slot& slot = slots_[read_];
     reader.clock = later(reader.clock, slot.visible);
@@ -129,6 +133,7 @@ class Channel {
     template <typename P>
     bool await_suspend(std::coroutine_handle<P> self) {
       process_ = self.promise().process;
+      // A channel with a free slot does not suspend the writer: await_resume() stores the token at once.
       if (!channel_.full()) return false;
       assert(channel_.writer_ == nullptr && "a channel has one writer");
       channel_.writer_ = self;
@@ -143,6 +148,7 @@ class Channel {
     Process* process_ = nullptr;
   };
 
+  /// Takes the place of a TimedWait in reads without a deadline, which then need no memory for it.
   struct NoWait {};
 
   template <bool kTimed>
@@ -156,6 +162,7 @@ class Channel {
     template <typename P>
     bool await_suspend(std::coroutine_handle<P> self) {
       process_ = self.promise().process;
+      // A deadline in the past means the present.
       if constexpr (kTimed) deadline_ = later(deadline_, process_->clock);
       if (!channel_.empty()) return false;
       assert(channel_.reader_ == nullptr && "a channel has one reader");
@@ -172,8 +179,10 @@ class Channel {
       if constexpr (!kTimed) {
         return channel_.pop(*process_);
       } else {
+        // The deadline came first. The reader leaves the channel, so that no later token resumes this frame.
         if (wait_.fired) channel_.reader_ = nullptr;
         if (wait_.handle != nullptr && !wait_.fired) channel_.scheduler_.withdraw_timed(&wait_);
+        // A token is here, but the hardware sees it only after the deadline: it stays for the next read.
         if (wait_.fired || channel_.front_visible() > deadline_) {
           process_->clock = deadline_;
           return std::optional<T>();

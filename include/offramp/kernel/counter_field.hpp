@@ -6,6 +6,7 @@
 
 namespace offramp {
 
+/// One row: a counter and its texts, all literals.
 template <typename Counters>
 struct CounterField {
   const char* name;   // in reports and in the JSON of commands
@@ -14,6 +15,7 @@ struct CounterField {
   std::uint64_t Counters::*value;
 };
 
+/// Adds each field of `part` to the same field of `sum`. A member without a row in the table is not summed.
 template <typename Counters, typename Fields>
 constexpr void add_fields(Counters& sum, const Counters& part, const Fields& fields) {
   for (const CounterField<Counters>& field : fields) sum.*field.value += part.*field.value;

@@ -35,11 +35,13 @@ class EventQueue {
   /// Ranks are below 2^24. A queue accepts up to 2^40 events between two calls of clear().
   static constexpr std::uint32_t kMaximumRank = (std::uint32_t{1} << 24) - 1;
 
+  /// An event and its place in the total order.
   struct Entry {
     Time at;
     std::uint64_t order = 0;  // rank and number
     Event event{};
 
+    /// The rank that push() got.
     [[nodiscard]] std::uint32_t rank() const { return static_cast<std::uint32_t>(order >> kNumberBits); }
     friend bool operator<(const Entry& a, const Entry& b) {
       return a.at != b.at ? a.at < b.at : a.order < b.order;
@@ -111,6 +113,7 @@ class EventQueue {
   // kSmall: buckets up to this size are sorted as they are. kPerBucket: target size of a rung's buckets.
   static constexpr std::size_t kSmall = 128;
   static constexpr std::size_t kPerBucket = 48;
+  /// Bound the memory of a rung, and the depth of the ladder.
   static constexpr std::size_t kMaximumBuckets = std::size_t{1} << 16;
   static constexpr std::size_t kMaximumRungs = 8;
 
@@ -121,6 +124,7 @@ class EventQueue {
     std::uint32_t head = kNone;
     std::uint32_t count = 0;
   };
+  /// Buckets of equal width over a range of time. Each finer rung covers one bucket of the rung above it.
   struct Rung {
     std::int64_t start = 0;    // time of bucket 0
     std::int64_t width = 1;    // of a bucket, in ps
@@ -142,6 +146,7 @@ class EventQueue {
 
   static bool later_first(const Entry& a, const Entry& b) { return b < a; }
 
+  /// Puts an event where its time belongs: far, into a bucket, or into the heap.
   void insert(const Entry& entry) {
     ++size_;
     const std::int64_t at = entry.at.count();
@@ -151,6 +156,8 @@ class EventQueue {
       add(far_.list, entry);
       return;
     }
+    // Rungs go from coarse and late to fine and early. The first one that has not drained past `at` has the
+    // event's bucket; if all have, the event belongs to the heap.
     for (std::size_t i = 0; i < rungs_in_use_; ++i) {
       if (at < rungs_[i].current_start()) continue;
       add(bucket_of(rungs_[i], at), entry);
@@ -164,6 +171,7 @@ class EventQueue {
     std::push_heap(heap_.begin(), heap_.end(), later_first);
   }
 
+  /// True if the earliest event is in the heap rather than in the sorted bucket.
   [[nodiscard]] bool is_in_heap() const {
     return !heap_.empty() && (sorted_.empty() || heap_.front() < sorted_.back());
   }
@@ -172,12 +180,14 @@ class EventQueue {
     return rung.bucket[static_cast<std::size_t>((at - rung.start) / rung.width)];
   }
 
+  /// Appends an event. Allocates a block for every kBlock events only.
   void add(List& list, const Entry& entry) {
     const std::size_t place = list.count++ % kBlock;
     if (place == 0) list.head = acquire_block(list.head);
     blocks_[list.head][place] = entry;
   }
 
+  /// Returns a free block, linked to `next`.
   std::uint32_t acquire_block(std::uint32_t next) {
     if (unused_ == kNone) {
       blocks_.emplace_back();
@@ -208,6 +218,8 @@ class EventQueue {
     while (true) {
       if (rungs_in_use_ == 0) {
         if (far_.list.count == 0) return false;
+        // The far events become the first rung, or are sorted at once if they are few. Later pushes beyond
+        // their last time are far again.
         const Far far = std::exchange(far_, {});
         far_.from = far.latest + 1;
         if (far.list.count <= kSmall) return drain(far.list);
@@ -222,6 +234,7 @@ class EventQueue {
       }
       const std::int64_t begin = rung.current_start();
       const List list = std::exchange(rung.bucket[rung.current++], {});
+      // A bucket of width 1 has events of one time only, which no finer rung could divide.
       if (list.count <= kSmall || rung.width == 1 || rungs_in_use_ == kMaximumRungs) return drain(list);
       spread(list, begin, begin + rung.width);
     }
@@ -242,6 +255,7 @@ class EventQueue {
     return begin + static_cast<std::int64_t>(rung.buckets) * rung.width;
   }
 
+  /// Moves a bucket to `sorted_`, which is empty. Always returns true.
   bool drain(const List& list) {
     pop_all(list, [&](const Entry& entry) { sorted_.push_back(entry); });
     std::sort(sorted_.begin(), sorted_.end(), later_first);

@@ -27,6 +27,7 @@ enum class Fault : std::uint8_t { kNone, kLost, kDuplicated, kReordered, kCorrup
 struct Link {
   static constexpr std::uint32_t kAnswers = 0x8000;
 
+  /// The link as one number. The three functions below take it apart.
   static constexpr std::uint64_t id(std::uint64_t source, std::uint64_t destination,
                                     std::uint64_t channel = 0) {
     return channel << 48 | source << 24 | destination;
@@ -54,6 +55,7 @@ struct FaultEvent {
 /// Faults written down by the user. The first event that matches a packet decides.
 class FaultScript {
  public:
+  /// Lines for single packets are kept apart: they are found by a search, whatever their number.
   explicit FaultScript(std::vector<FaultEvent> events) {
     for (FaultEvent& event : events) {
       const bool single = event.source && event.destination && event.channel && event.packet &&
@@ -112,6 +114,7 @@ class FaultLog {
   FaultLog(const FaultLog&) = delete;
   FaultLog& operator=(const FaultLog&) = delete;
   virtual ~FaultLog() = default;
+  /// Called by the thread that computes the fate. Must not throw.
   virtual void record(std::uint64_t link, std::uint64_t packet, Fault kind) = 0;
 };
 
@@ -126,10 +129,12 @@ struct FaultRates {
   /// Probability that a link is down in both directions for one interval of length outage_time.
   double outage = 0;
   Time delay_time = Time::us(10);  // of a delayed packet
+  /// The length of an interval in which a link is up or down as a whole.
   Time outage_time = Time::us(100);
   std::shared_ptr<const FaultScript> script = nullptr;  // has priority over the rates
   std::shared_ptr<FaultLog> log = nullptr;
 
+  /// False for a perfect wire, whose packets then need no draw.
   [[nodiscard]] bool any() const {
     return loss > 0 || duplication > 0 || reordering > 0 || corruption > 0 || delay > 0 || outage > 0 ||
            script != nullptr;
@@ -147,12 +152,16 @@ struct FaultRates {
 namespace detail {
 
 /// A number in [0, 1), derived from three numbers.
+/// The factors are those of splitmix64: they keep neighbouring wires and packet numbers apart before the
+/// finaliser mixes the bits.
 inline double fault_draw(std::uint64_t seed, std::uint64_t wire, std::uint64_t n) {
   const std::uint64_t x =
       splitmix_finaliser(seed + 0x9e3779b97f4a7c15U * (wire + 1) + 0xbf58476d1ce4e5b9U * (n + 1));
   return static_cast<double>(x >> 11) * 0x1.0p-53;
 }
 
+/// Time is divided into intervals of outage_time, each with a draw of its own. The ends are sorted, so that
+/// both directions of a link have the same draw.
 inline bool link_is_down(const FaultRates& rates, std::uint64_t link, Time at) {
   constexpr std::uint64_t kOutages = 0x7fff;  // reserved: no packet uses this channel
   const std::uint32_t low = std::min(Link::source(link), Link::destination(link));
@@ -161,11 +170,13 @@ inline bool link_is_down(const FaultRates& rates, std::uint64_t link, Time at) {
   return fault_draw(rates.seed, Link::id(low, high, kOutages), span) < rates.outage;
 }
 
+/// The order of causes: the script, then outages, then the rates of single packets.
 inline Fault decide_fault(const FaultRates& rates, std::uint64_t link, std::uint64_t n, Time at) {
   if (rates.script != nullptr) {
     if (const Fault fault = rates.script->fault(link, n, at); fault != Fault::kNone) return fault;
   }
   if (rates.outage > 0 && link_is_down(rates, link, at)) return Fault::kLost;
+  // One draw decides among all faults: the rates are adjoining parts of [0, 1), so at most one applies.
   double left = fault_draw(rates.seed, link, n);
   for (const auto& [kind, rate] :
        {std::pair(Fault::kLost, rates.loss), std::pair(Fault::kDuplicated, rates.duplication),

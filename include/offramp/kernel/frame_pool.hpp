@@ -32,12 +32,15 @@ inline constexpr bool kFramesPooled = true;
 inline constexpr bool kFramesPooled = true;
 #endif
 
+/// Static functions only: the lists belong to the calling thread.
 class FramePool {
  public:
   /// size in bytes, greater than zero. Returns memory aligned as by operator new. Throws std::bad_alloc.
   static void* allocate(std::size_t size) {
     const std::size_t index = class_of(size);
     if (!kFramesPooled || index >= kClasses || lists_ == nullptr)
+      // Even without lists, the memory has the full size of its class, because release() may put it into a
+      // list.
       return ::operator new(pooled_bytes(size, index));
     List& list = (*lists_)[index];
     if (list.head == nullptr) return make(list, index);
@@ -86,6 +89,7 @@ class FramePool {
   static constexpr std::size_t kClasses = kFine + 8;    // then 8, 16, ... 1024 KiB
   static constexpr std::size_t kKeptBytes = 1U << 20U;  // per class
 
+  /// A block that is kept: its first word links to the next one.
   struct Block {
     Block* next;
   };
@@ -96,6 +100,7 @@ class FramePool {
     std::size_t made;  // since the beginning, or the last trim()
   };
   using Lists = std::array<List, kClasses>;
+  /// Frees a thread's lists at its end. Later releases on the thread go to the system.
   struct Closer {
     Closer() {}  // not constexpr: has to run on each thread
     ~Closer() {
@@ -124,13 +129,17 @@ class FramePool {
     return true;
   }
 
+  /// The number of blocks that make kKeptBytes.
   static std::size_t few(std::size_t index) { return kKeptBytes / block_bytes(index); }
+  /// Allocates a new block. Kept out of line so that allocate() stays small where it is inlined.
   [[gnu::noinline]] static void* make(List& list, std::size_t index) {
     void* const block = ::operator new(block_bytes(index));
     ++list.made;
+    // Small blocks are all kept, see the head; large ones would hoard memory.
     if (index < kFine) list.most = std::max(list.most, list.made);
     return block;
   }
+  /// The class of a size. kClasses and above: too large for the pool.
   static std::size_t class_of(std::size_t size) {
     if (size <= kFine * kStep) return (size - 1) / kStep;
     return kFine + static_cast<std::size_t>(std::bit_width((size - 1) / (kFine * kStep))) - 1;
@@ -138,6 +147,7 @@ class FramePool {
   static std::size_t pooled_bytes(std::size_t size, std::size_t index) {
     return kFramesPooled && index < kClasses ? block_bytes(index) : size;
   }
+  /// The bytes of each block of a class.
   static std::size_t block_bytes(std::size_t index) {
     return index < kFine ? (index + 1) * kStep : (kFine * kStep) << (index - kFine + 1);
   }

@@ -13,6 +13,7 @@ inline constexpr std::uint64_t kCollectiveOperation = std::uint64_t{1} << 31;
 constexpr std::uint64_t operation_id(int rank, std::uint32_t number) {
   return std::uint64_t{static_cast<std::uint32_t>(rank)} << 32 | number;
 }
+/// The world rank that began the operation.
 constexpr int rank_of_operation(std::uint64_t operation) {
   return static_cast<int>(operation >> 32);
 }

@@ -46,6 +46,7 @@ struct Packet {
 class PacketSink {
  public:
   virtual ~PacketSink() = default;
+  /// The spans of the packet are valid during the call only.
   virtual void record(const Packet& packet) = 0;
 };
 

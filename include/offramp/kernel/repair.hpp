@@ -18,12 +18,15 @@ struct ReliableTransport {
   [[nodiscard]] std::uint64_t numbers() const { return static_cast<std::uint64_t>(retries) + 1; }
 };
 
+/// The result of repair_of(). `time` is added to the packet's arrival. gave_up: the connection failed, and
+/// the message with it.
 struct Repair {
   Time time;
   bool gave_up = false;
 };
 
 /// The delay that faults cause for one packet whose first attempt departs at `at`. Counts them in `wire`.
+/// Attempt k has the packet number first_number + k, so each attempt has a fate of its own.
 inline Repair repair_of(const FaultRates& faults, const ReliableTransport& transport, std::uint64_t link,
                         std::uint64_t first_number, Time at, WireCounters& wire) {
   Repair repair;

@@ -26,14 +26,17 @@ class [[nodiscard]] Result {
   Result(T value) : value_(std::move(value)) {}                 // NOLINT: implicit conversion is intended
   Result(Failure failure) : error_(std::move(failure.text)) {}  // NOLINT: likewise
 
+  /// True for a value. Test it before the value is read.
   explicit operator bool() const { return value_.has_value(); }
   T& operator*() { return *checked().value_; }
   T* operator->() { return &*checked().value_; }
   const T& operator*() const { return *checked().value_; }
   const T* operator->() const { return &*checked().value_; }
+  /// The text of a failure; empty for a value. Valid as long as the object.
   [[nodiscard]] const std::string& error() const { return error_; }
 
  private:
+  /// Ends the process if there is no value: to go on would read memory that was never written.
   Result& checked() {
     static_cast<void>(std::as_const(*this).checked());
     return *this;

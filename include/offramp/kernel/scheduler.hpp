@@ -111,12 +111,15 @@ class Scheduler {
     bool fired = false;
     std::size_t place = 0;  // used by the scheduler
   };
+  /// Adds a wait of a suspended process. The awaiter keeps it alive until it fires or is withdrawn.
   void add_timed(TimedWait* wait) {
     wait->place = timed_.size();
     timed_.push_back(wait);
   }
+  /// Removes a wait that has not fired, because its process got a token first.
   void withdraw_timed(const TimedWait* wait) {
     assert(wait->place < timed_.size() && timed_[wait->place] == wait);
+    // The last entry fills the gap. The order of the list has no meaning: firing searches all of it.
     TimedWait* last = timed_.back();
     last->place = wait->place;
     timed_[wait->place] = last;
@@ -124,14 +127,17 @@ class Scheduler {
   }
 
  private:
+  /// Process and coroutine together: the coroutine's promise points to the process, so neither moves.
   struct Record {
     Process process;
     Task<void> body;
   };
 
+  /// Resumes ready processes until all wait or have ended.
   void drain() {
     while (queue_size_ > 0) {
       const std::size_t mask = queue_.size() - 1;
+      // Any queued process may continue next; a test that shuffles must get the same times.
       if (shuffle_ != 0)
         std::swap(queue_[queue_head_], queue_[(queue_head_ + xorshift(shuffle_) % queue_size_) & mask]);
       const std::coroutine_handle<> handle = queue_[queue_head_];
@@ -141,6 +147,7 @@ class Scheduler {
     }
   }
 
+  /// Ends the wait with the earliest deadline. Returns false if no process has a deadline.
   bool fire_earliest_deadline() {
     TimedWait* first = nullptr;
     for (TimedWait* wait : timed_) {
@@ -156,6 +163,7 @@ class Scheduler {
     return true;
   }
 
+  /// Doubles the ring: the masks above need a power of two. The oldest entry moves to index 0.
   void grow_queue() {  // the size stays a power of two
     std::vector<std::coroutine_handle<>> grown(queue_.empty() ? 16 : 2 * queue_.size());
     for (std::size_t i = 0; i < queue_size_; ++i) grown[i] = queue_[(queue_head_ + i) & (queue_.size() - 1)];
@@ -177,6 +185,7 @@ class Scheduler {
 
 namespace detail {
 
+/// The awaitables behind delay() and this_process(). Both find the process through the coroutine's promise.
 class DelayAwaiter {
  public:
   explicit DelayAwaiter(Time span) : span_(span) {}

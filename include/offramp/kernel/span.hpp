@@ -25,12 +25,14 @@ struct Span {
 class SpanSink {
  public:
   virtual ~SpanSink() = default;
+  /// Called by the model's thread. Must not throw.
   virtual void record(const Span& span) = 0;
 };
 
 /// Forwards spans as those of one rank.
 class RankSpans final : public SpanSink {
  public:
+  /// The next sink must outlive this object.
   RankSpans(SpanSink& next, int rank) : next_(next), rank_(rank) {}
   void record(const Span& span) override {
     Span own = span;

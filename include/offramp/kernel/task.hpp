@@ -62,12 +62,15 @@ class TaskErrors {
 
 namespace detail {
 
+/// The part of a promise that is independent of the result's type. Frames come from the frame pool.
 struct PromiseBase : Pooled {
   std::coroutine_handle<> continuation = nullptr;  // set once the awaiter is suspended
   Process* process = nullptr;
+  /// The callback of start(), and its argument.
   void (*on_end)(void*) = nullptr;
   void* on_end_argument = nullptr;
 
+  /// Runs when the body has ended: calls the callback, and continues with the awaiter.
   struct FinalAwaiter {
     [[nodiscard]] bool await_ready() const noexcept { return false; }
     template <typename P>
@@ -85,12 +88,14 @@ struct PromiseBase : Pooled {
   [[nodiscard]] std::suspend_always initial_suspend() const noexcept { return {}; }
   [[nodiscard]] FinalAwaiter final_suspend() const noexcept { return {}; }
   void unhandled_exception() noexcept {
+    // The frame ends here. Its awaiter stays suspended, because it could not use a result that is missing.
     TaskErrors::add();
     continuation = std::noop_coroutine();  // instead of the awaiter
     on_end = nullptr;
   }
 };
 
+/// Keeps the result until result() moves it out.
 template <typename T>
 struct Promise : PromiseBase {
   std::optional<T> value;
@@ -114,6 +119,7 @@ struct Promise<void> : PromiseBase {
 
 }  // namespace detail
 
+/// Owns the coroutine's frame. Movable, not copyable; an empty task has no frame.
 template <typename T>
 class [[nodiscard]] Task {
  public:
@@ -134,7 +140,9 @@ class [[nodiscard]] Task {
   Task& operator=(const Task&) = delete;
   ~Task() { reset(); }
 
+  /// True if the task has a frame, ended or not.
   [[nodiscard]] bool valid() const { return handle_ != nullptr; }
+  /// True once the body has ended. result() is then allowed.
   [[nodiscard]] bool done() const { return handle_ != nullptr && handle_.done(); }
   [[nodiscard]] Handle handle() const { return handle_; }
 
@@ -173,6 +181,7 @@ class [[nodiscard]] Task {
     }
     T await_resume() const { return handle.promise().result(); }
   };
+  /// The task keeps its frame and the result, also when a temporary is awaited: its owner destroys them.
   Awaiter operator co_await() const& noexcept { return Awaiter{handle_}; }
   Awaiter operator co_await() && noexcept { return Awaiter{handle_}; }
 

@@ -12,9 +12,11 @@
 
 namespace offramp {
 
+/// Arithmetic does not check for overflow: keep sums below 106 days.
 class Time {
  public:
   constexpr Time() = default;
+  /// Positions or spans in the named unit. The value must fit into 64 bits of picoseconds.
   static constexpr Time ps(std::int64_t value) { return Time(value); }
   static constexpr Time ns(std::int64_t value) { return Time(value * 1000); }
   static constexpr Time us(std::int64_t value) { return Time(value * 1000 * 1000); }
@@ -22,7 +24,9 @@ class Time {
   /// Later than every event. For comparisons only: adding to it overflows.
   static constexpr Time never() { return Time(std::numeric_limits<std::int64_t>::max()); }
 
+  /// In picoseconds.
   [[nodiscard]] constexpr std::int64_t count() const { return ps_; }
+  /// For output and ratios only: a double is exact up to 2^53 ps, which is 2.5 hours.
   [[nodiscard]] constexpr double seconds() const { return static_cast<double>(ps_) * 1e-12; }
   [[nodiscard]] constexpr double nanoseconds() const { return static_cast<double>(ps_) * 1e-3; }
 
@@ -32,6 +36,7 @@ class Time {
   friend constexpr Time operator-(Time a, Time b) { return Time(a.ps_ - b.ps_); }
   friend constexpr Time operator*(Time a, std::int64_t n) { return Time(a.ps_ * n); }
   friend constexpr Time operator*(std::int64_t n, Time a) { return a * n; }
+  /// The number of whole spans b in a.
   friend constexpr std::int64_t operator/(Time a, Time b) { return a.ps_ / b.ps_; }
   friend constexpr auto operator<=>(Time, Time) = default;
 
@@ -40,6 +45,7 @@ class Time {
   std::int64_t ps_ = 0;
 };
 
+/// The later and the earlier of two times: max and min, in the words of a timeline.
 constexpr Time later(Time a, Time b) {
   return a < b ? b : a;
 }
@@ -58,6 +64,7 @@ constexpr Time time_at_rate(Wide n, std::int64_t rate_per_second) {
   if (n <= 0) return {};
   constexpr std::int64_t kNarrow = 9'000'000;  // 64-bit arithmetic is sufficient up to here, and much faster
   if (n <= kNarrow) {
+    // Cannot overflow: n * 10^12 is at most 9e18, and a rate adds less than 2^63 to it.
     const auto scaled = static_cast<std::uint64_t>(n) * static_cast<std::uint64_t>(kPicosecondsPerSecond);
     const auto rate = static_cast<std::uint64_t>(rate_per_second);
     return Time::ps(static_cast<std::int64_t>((scaled + rate - 1) / rate));
@@ -74,6 +81,7 @@ class Frequency {
   static constexpr Frequency kilohertz(std::int64_t value) { return Frequency(value * 1000); }
   static constexpr Frequency megahertz(std::int64_t value) { return Frequency(value * 1000 * 1000); }
 
+  /// In hertz.
   [[nodiscard]] constexpr std::int64_t count() const { return hertz_; }
   /// The duration of n cycles, rounded up to a picosecond once in total.
   [[nodiscard]] constexpr Time cycles(std::int64_t n) const { return detail::time_at_rate(n, hertz_); }
@@ -99,6 +107,7 @@ class Bandwidth {
     return Bandwidth(value * 1'000'000'000);
   }
 
+  /// In bits per second.
   [[nodiscard]] constexpr std::int64_t count() const { return bits_; }
   /// The transfer time of n bytes, rounded up to a picosecond once in total.
   [[nodiscard]] constexpr Time bytes(std::int64_t n) const {

@@ -19,6 +19,7 @@
 
 namespace offramp {
 
+/// The constants of a wire, which keeps a copy of them.
 struct WireSpec {
   Time latency;  // first bit in to first bit out
   Bandwidth bandwidth;
@@ -88,11 +89,14 @@ class Wire {
   ///   lost.
   Task<void> send(Packet packet, std::uint32_t bytes) {
     Time visible = occupy(co_await this_process(), bytes);
+    // A fault with a time window refers to the departure of the last bit.
     const Fault fault =
         faulty_ ? fault_of(faults_, id_, number_, epoch_ + visible - spec_.latency) : Fault::kNone;
     ++number_;
     if (fault == Fault::kReordered) {
       ++counters_.reordered;
+      // Only one packet is held. An earlier one that is still held goes now, since the packet that overtakes
+      // it has left.
       std::optional<Packet> earlier = std::exchange(held_, std::optional<Packet>(std::move(packet)));
       if (earlier) co_await channel_.write_at(std::move(*earlier), visible);
       co_return;

@@ -152,6 +152,7 @@ class Backend : public DataCarrier {
   /// The cost of posting a receive, on the host.
   [[nodiscard]] virtual Time post_receive_cost() const = 0;
 
+  /// The packets that this object's hardware has put on the network so far, over all ranks that it serves.
   [[nodiscard]] virtual WireCounters wire() const = 0;
 
   /// The part of the total time so far that `offramp predict` counts in cycles of the engine
@@ -165,9 +166,11 @@ struct BackendContext {
   int ranks = 1;  // size of the world
   const Settings& settings;
   FaultRates faults;
+  /// Receives the spans of the hardware's units; nullptr: none are recorded.
   SpanSink* spans = nullptr;
   /// Receives each packet that this rank's hardware sends, once; nullptr without a capture.
   PacketSink* packets = nullptr;
+  /// The nodes on which the ranks run, the same for all backends of a comparison.
   MachineLayout machine = {};
   /// The baseline's settings, for hardware beside the same hosts: the costs of memory and processors.
   /// nullptr: use the figures of the hardware's own sources.
@@ -191,10 +194,12 @@ struct ExplainRequest {
   Operation operation;                     // for topics about one operation
   std::span<const std::string> arguments;  // further words of the command line
 };
+/// The result of a topic: a text for the terminal, or an error.
 struct Explanation {
   std::string text;
   std::string error;  // not empty: why there is no text
 };
+/// One topic: `offramp explain BACKEND TOPIC` calls render. Texts are literals.
 struct ExplainTopic {
   std::string_view topic;
   std::string_view description;
@@ -215,11 +220,13 @@ inline Task<Outcome> declined_collective() {
 
 /// Describes a built-in backend or a plugin to the registry.
 struct BackendDescription {
+  /// The version of this interface. It grows with every change that a compiled plugin would misread.
   static constexpr int kAbi = 13;
   int abi = kAbi;
   std::string_view name;
   std::string_view description;
   std::span<const Parameter> parameters;
+  /// Returns a new backend, owned by the caller. The settings of the context are complete and checked.
   std::unique_ptr<Backend> (*create)(const BackendContext& context) = nullptr;
 
   /// The parameter (in MHz) whose cycles forecasts count; may be empty.

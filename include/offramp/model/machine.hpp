@@ -18,6 +18,7 @@ namespace offramp {
 /// switches. Switches and links are numbered by the network, from 0; nodes by the program.
 class SwitchMap {
  public:
+  /// The switches at both ends of a link, in its direction.
   struct Ends {
     int from = 0;  // switches
     int to = 0;
@@ -25,7 +26,9 @@ class SwitchMap {
   virtual ~SwitchMap() = default;
   /// 0 if the network does not describe its switches.
   [[nodiscard]] virtual int switches() const = 0;
+  /// The switch to which a node is connected.
   [[nodiscard]] virtual int switch_of(int node) const = 0;
+  /// Links between switches only: those to the nodes are not counted.
   [[nodiscard]] virtual std::size_t links() const = 0;
   [[nodiscard]] virtual Ends ends(std::size_t link) const = 0;
 };
@@ -40,13 +43,17 @@ struct MachineLayout {
   int links_per_card = 1;
   std::shared_ptr<const SwitchMap> switches = {};  // nullptr: one switch connects all nodes
 
+  /// The node of a world rank, and its number among the ranks of that node.
   [[nodiscard]] int node(int rank) const { return rank / ranks_per_node; }
   [[nodiscard]] int local_rank(int rank) const { return rank % ranks_per_node; }
+  /// The number of nodes that this many ranks (at least 1) occupy; the last node may be filled in part.
   [[nodiscard]] int nodes(int ranks) const { return (ranks - 1) / ranks_per_node + 1; }
+  /// A node's ranks fill its sockets one after the other, in equal parts.
   [[nodiscard]] int socket(int rank) const {
     const auto local = static_cast<std::int64_t>(local_rank(rank));
     return node(rank) * sockets_per_node + static_cast<int>(local * sockets_per_node / ranks_per_node);
   }
+  /// The card and the link that a rank uses, counted through the machine.
   [[nodiscard]] int card(int rank) const {
     return node(rank) * cards_per_node + local_rank(rank) % cards_per_node;
   }

@@ -18,6 +18,7 @@ using MutableBytes = std::span<std::byte>;
 /// pair that this backend has carried: those of the program from 0, those of collectives from
 /// kFirstOfCollectives. With the seed or script it determines the message's fate.
 struct Transfer {
+  /// World ranks.
   int source = 0;
   int destination = 0;
   std::size_t bytes = 0;
@@ -97,6 +98,7 @@ template <typename Stage>
 void to_its_end(Passage& passage, Stage stage) {
   for (Time asked = passage.again;; asked = passage.again) {
     stage();
+    // A stage requests another call by a new value of `again`.
     if (passage.again == asked) break;
   }
   passage.again = Time::ps(-1);
@@ -108,6 +110,7 @@ struct Stamp {
   Time last;
   std::uint64_t detail = 0;
 
+  /// The topmost bit of `detail`. An algorithm uses the bits below it only.
   static constexpr std::uint64_t kFailed = std::uint64_t{1} << 63;
   /// The protocol gave up on the message: both ends get an error.
   [[nodiscard]] bool failed() const { return (detail & kFailed) != 0; }
@@ -127,6 +130,7 @@ inline void note(Outcome& outcome, Outcome step) {
   if (outcome == Outcome::kOk) outcome = step;
 }
 
+/// Wildcards of a receive. These are the values of models; an MPI library has its own.
 inline constexpr int kAnySource = -1;
 inline constexpr int kAnyTag = -1;
 

@@ -11,6 +11,7 @@
 
 namespace offramp {
 
+/// The kinds of operations that models distinguish. kOperationKinds has what follows from each kind.
 enum class OperationKind : std::uint8_t {
   kSend,
   kBcast,
@@ -48,6 +49,7 @@ class OperationSet {
   }
 
  private:
+  /// The set's bit of a kind.
   static constexpr std::uint64_t bit(OperationKind kind) {
     const auto index = static_cast<unsigned>(kind);
     return index < 64 ? std::uint64_t{1} << index : 0;  // larger kinds are in no set
@@ -70,6 +72,7 @@ struct KindTraits {
   bool is_prefix = false;  // each rank's result covers the ranks up to it
   Blocks blocks = Blocks::kNone;
 };
+/// All kinds, each at the index of its value; kinds_where() checks that at compile time.
 inline constexpr std::array<KindTraits, static_cast<std::size_t>(OperationKind::kCount)> kOperationKinds = {{
     {.kind = OperationKind::kSend,
      .name = "send",
@@ -148,6 +151,7 @@ constexpr const KindTraits& traits_of(OperationKind kind) {
   return index < kOperationKinds.size() ? kOperationKinds[index] : kNoKind;
 }
 
+/// The name in settings, options, and reports.
 constexpr std::string_view to_string(OperationKind kind) {
   return traits_of(kind).name;
 }
@@ -170,6 +174,7 @@ inline constexpr OperationSet kBlockCollectives =
 /// The variants with individual block sizes.
 inline constexpr OperationSet kVectorCollectives =
     kinds_where([](const KindTraits& kind) { return kind.blocks == Blocks::kDifferent; });
+/// MPI_Scan and MPI_Exscan, whose results differ from rank to rank.
 inline constexpr OperationSet kPrefixReductions =
     kinds_where([](const KindTraits& kind) { return kind.is_prefix; });
 /// Messages and collectives, without prefix reductions and vector variants.
@@ -238,6 +243,7 @@ enum class ElementType : std::uint8_t {
   kPair,
   kMixed
 };
+/// The names in reports, as in "int32". Literals.
 std::string_view to_string(ElementType type);
 
 /// Bytes of one element; 1 for types without a fixed size.
@@ -259,6 +265,7 @@ constexpr std::size_t element_bytes(ElementType type) {
   }
 }
 
+/// True for signed and unsigned integers. kByte, kLogical, and kPair have no arithmetic and are excluded.
 constexpr bool is_integer(ElementType type) {
   switch (type) {
     case ElementType::kInt8:
@@ -274,11 +281,14 @@ constexpr bool is_integer(ElementType type) {
       return false;
   }
 }
+/// True for real types. kComplex has two parts and is excluded.
 constexpr bool is_floating_point(ElementType type) {
   return type == ElementType::kFloat32 || type == ElementType::kFloat64 ||
          type == ElementType::kFloatExtended;
 }
 
+/// The function of an MPI_Op. kNone: the operation does not reduce. kReplace: MPI_REPLACE. kUser: a function
+/// of the program, which no hardware executes.
 enum class ReduceFunction : std::uint8_t {
   kNone,
   kSum,
@@ -298,6 +308,7 @@ enum class ReduceFunction : std::uint8_t {
 };
 std::string_view to_string(ReduceFunction function);
 
+/// The groups of functions that hardware usually supports together.
 constexpr bool is_logical(ReduceFunction function) {
   return function == ReduceFunction::kLogicalAnd || function == ReduceFunction::kLogicalOr ||
          function == ReduceFunction::kLogicalXor;

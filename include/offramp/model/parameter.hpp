@@ -17,11 +17,13 @@
 
 namespace offramp {
 
+/// kInteger and kReal have a range, kBoolean is 0 or 1, kChoice is one of `choices`.
 enum class ParameterKind : std::uint8_t { kInteger, kReal, kBoolean, kChoice };
 
 /// Texts are literals. For kChoice the default and the allowed values are names; otherwise they are numbers
 /// (booleans: 0 or 1) from minimum to maximum, inclusive.
 struct Parameter {
+  /// Both ends are allowed values.
   struct Range {
     double minimum = 0;
     double maximum = 0;
@@ -44,10 +46,12 @@ struct Parameter {
 };
 
 // Constructors of table rows.
+// Each returns one row; the arguments are the members of Parameter with these names.
 inline Parameter real(std::string_view name, std::string_view unit, double value, Parameter::Range range,
                       std::string_view source, std::string_view description) {
   return {name, ParameterKind::kReal, unit, value, range.minimum, range.maximum, {}, {}, source, description};
 }
+/// The row with a plausible value (Parameter::plausible).
 inline Parameter with_plausible(double value, Parameter parameter) {
   parameter.plausible = value;
   return parameter;
@@ -96,6 +100,7 @@ constexpr double in_megahertz(Frequency clock) {
 /// Reading a name outside the table is a bug of the backend and throws std::out_of_range at creation.
 class Settings {
  public:
+  /// A number in the parameter's unit, or the name of a choice. The other member is unused.
   struct Value {
     double number = 0;
     std::string text;
@@ -120,6 +125,7 @@ class Settings {
     return Frequency::hertz(scaled(name, 1e6));
   }
 
+  /// Stores a value without a check: the configuration has checked it.
   void set(std::string_view name, Value value) { values_[std::string(name)] = std::move(value); }
 
   /// The defaults of a table.
@@ -130,6 +136,7 @@ class Settings {
   }
 
  private:
+  /// Rounds to the nearest unit: values are not negative.
   [[nodiscard]] std::int64_t scaled(const std::string& name, double factor) const {
     return static_cast<std::int64_t>(real(name) * factor + 0.5);
   }

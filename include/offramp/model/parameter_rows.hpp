@@ -21,6 +21,7 @@
 
 namespace offramp {
 
+/// One object either collects the table or reads settings; describe() is the same for both.
 class ParameterRows {
  public:
   /// Collects the table.
@@ -44,14 +45,18 @@ class ParameterRows {
       in_force_.emplace_back(name, in_unit(value, unit));
       return add(real(name, unit, range.minimum, range, source, description));
     }
+    // A count of 0 or a rate of 0 would have no meaning, so they select the variable's value, too. A time may
+    // be 0 where its range begins below 0.
     const double least = std::is_integral_v<T> ? 1 : std::is_same_v<T, Bandwidth> ? 1e-9 : 0;
     const double number = settings_->real(std::string(name));
     if (number > range.minimum && number >= least) read(value, name, unit);
   }
+  /// A boolean.
   void flag(bool& value, std::string_view name, std::string_view source, std::string_view description) {
     if (settings_ != nullptr) value = settings_->flag(std::string(name));
     add(offramp::flag(name, value, source, description));
   }
+  /// A choice among named values of the variable's type. The default is the variable's value.
   template <typename T>
   void choice(T& value, std::string_view name, std::initializer_list<std::pair<std::string_view, T>> names,
               std::string_view source, std::string_view description) {
@@ -72,6 +77,7 @@ class ParameterRows {
     if (settings_ == nullptr) table_.push_back(std::move(row));
   }
 
+  /// The rows collected so far; empty if the object reads settings.
   [[nodiscard]] std::vector<Parameter>& table() { return table_; }
   /// The variable's value of a preset() row. nullopt for other rows.
   [[nodiscard]] std::optional<double> in_force(std::string_view name) const {

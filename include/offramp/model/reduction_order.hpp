@@ -25,6 +25,7 @@ class Fold {
   static constexpr int kNobody = -1;
   int parent = kNobody;  // kNobody at the top: top_of(operation), or rank 0
 
+  /// Appends a child: children are combined in the order of these calls. Allocates from the fifth child on.
   void add_child(int rank) {
     if (children_ < kFew) {
       few_[children_] = rank;
@@ -33,6 +34,7 @@ class Fold {
     }
     ++children_;
   }
+  /// The number of children, and each of them by its place in the order.
   [[nodiscard]] std::size_t children() const { return children_; }
   [[nodiscard]] int child(std::size_t index) const {
     return index < kFew ? few_[index] : more_[index - kFew];

@@ -35,6 +35,7 @@ enum class Occupation : std::uint8_t {
   kByReceiver,  // one message from the answer to its request until it has arrived completely
 };
 
+/// One resource of a backend. Descriptions are constants: a world makes the resources from them.
 struct ResourceDescription {
   std::string_view name;  // a literal, as in traces: "host.link"
   Scope scope = Scope::kRank;
@@ -66,6 +67,7 @@ struct Resource {
 /// Called for every occupation, to check it.
 class ResourceObserver {
  public:
+  /// asked: when the user wanted it. grant: when it was served. bytes: carried meanwhile, or 0.
   virtual void occupied(const Resource& resource, const ResourceDescription& description, Time asked,
                         const Arbiter::Grant& grant, std::uint64_t bytes) = 0;
 
@@ -91,6 +93,7 @@ class Resources {
             ResourceObserver* observer)
       : descriptions_(descriptions), places_(places), blocks_(blocks), observer_(observer) {}
 
+  /// The resource that a description means for this rank.
   [[nodiscard]] Resource& operator[](std::size_t index) const {
     assert(index < descriptions_.size());
     if (places_ == nullptr) return own_[index];

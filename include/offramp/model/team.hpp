@@ -66,6 +66,7 @@ class TeamMembers {
  public:
   virtual ~TeamMembers() = default;
 
+  /// This rank in the communicator, from 0, and the number of its members.
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
   /// The world rank of a rank, for hardware that depends on the location of its members.
@@ -88,6 +89,7 @@ class TeamMembers {
 /// the algorithm's position in modelled time. Implemented by the library; used by one coroutine.
 class Team : public TeamMembers {
  public:
+  /// A message under way. Opaque to algorithms: valid from its start until finish() or finish_token().
   using Handle = void*;
 
   /// True in a run: buffers have contents, which copy() and combine() move. In a world they have sizes only.
@@ -123,6 +125,7 @@ class Team : public TeamMembers {
   /// Duration of the host's work if it begins then.
   [[nodiscard]] Time host_time(Time begin) const { return host_end ? host_end(begin) - begin : host_work; }
 
+  /// The result of a message that was started. co_await it exactly once, since that releases the handle.
   class [[nodiscard]] Pending {
    public:
     Pending(Team& team, Handle handle) : team_(team), handle_(handle) {}
@@ -151,6 +154,7 @@ class Team : public TeamMembers {
     Stamp stamp;
     Time stored = Time::ps(-1);
   };
+  /// The result of a token that was started. co_await it exactly once, as Pending.
   class [[nodiscard]] PendingToken {
    public:
     PendingToken(Team& team, Handle handle) : team_(team), handle_(handle) {}
@@ -174,6 +178,7 @@ class Team : public TeamMembers {
   /// modelled time, when the receiver's device is charged (Backend::arrive()). stamp: arrival of the first
   /// and last byte on an idle network, including `latency`. Must not be called before the modelled departure.
   PendingToken send_crossing(int peer, Bytes data, const Stamp& stamp, Time latency) {
+    // start_send() reads latency_, so that messages and tokens share one virtual function.
     latency_ = latency;
     const Handle handle = start_send(peer, data, &stamp);
     latency_ = Time::ps(-1);
@@ -201,13 +206,20 @@ class Team : public TeamMembers {
 
  protected:
   Team(int rank, int size, bool carries_data) : TeamMembers(rank, size), carries_data_(carries_data) {}
+  /// combine() in a run, where the buffers have contents.
   virtual void combine_elements(Bytes in, MutableBytes inout) = 0;
   /// stamp: that of a token; nullptr: the backend's point-to-point model computes the message's time.
   virtual Handle start_send(int peer, Bytes data, const Stamp* stamp) = 0;
+  /// token: the message must have been sent as a token.
   virtual Handle start_receive(int peer, MutableBytes data, bool token) = 0;
+  /// True if the message is complete, so that co_await needs no suspension.
   virtual bool ready(Handle handle) = 0;
+  /// Resumes the waiter at completion. Called once, and only if ready() returned false.
   virtual void wait(Handle handle, std::coroutine_handle<> waiter) = 0;
+  /// Returns the outcome of a complete message, advances the clock to its completion, and releases the
+  /// handle.
   virtual Outcome finish(Handle handle) = 0;
+  /// As finish(), for a token: the clock stays.
   virtual Arrival finish_token(Handle handle) = 0;
 
   Time latency_ = Time::ps(-1);  // of the token being sent; negative: it does not cross the network
@@ -217,6 +229,7 @@ class Team : public TeamMembers {
   static MutableBytes without_contents(std::size_t bytes) {
     return {bytes > 0 ? reinterpret_cast<std::byte*>(kNowhere) : nullptr, bytes};
   }
+  /// Not nullptr, so that a sized buffer differs from an empty one; an access to it faults at once.
   static constexpr std::uintptr_t kNowhere = 64;  // no address of memory
 
   bool carries_data_;

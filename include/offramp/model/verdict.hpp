@@ -20,6 +20,7 @@ struct Remedy {
   std::string note;  // "with an exchange memory of 16384 bytes"
 };
 
+/// Cheap to copy. The texts belong to the backend.
 struct Verdict {
   std::string_view reason;         // for the user; empty: accepted. Lives as long as the backend.
   const Remedy* remedy = nullptr;  // for declines only; lives as long as the backend

@@ -31,8 +31,10 @@ int BackgroundTraffic::destination(int own, std::uint64_t round) const {
   const auto all = static_cast<int>(ranks.size());
   if (kind == Pattern::kIncast) return own == 0 ? -1 : 0;
   if (kind == Pattern::kShift) return (own + all / 2) % all;
+  // Two rounds of hashing keep neighbouring nodes and rounds independent.
   const std::uint64_t node = splitmix_finaliser(seed) + static_cast<std::uint64_t>(own);
   const std::uint64_t draw = splitmix_finaliser(splitmix_finaliser(node) + round);
+  // Never the node itself.
   return (own + 1 + static_cast<int>(draw % static_cast<std::uint64_t>(all - 1))) % all;
 }
 
@@ -42,10 +44,12 @@ Task<void> BackgroundTraffic::play(RankHandle& rank, std::function<bool()> is_ov
   std::deque<RankRequest> sends;
   std::deque<RankRequest> receives;
   for (std::uint64_t round = 0; ranks.size() > 1; ++round) {
+    // Whether the jobs are over is only known once the world has come this far.
     co_await rank.wait_for_world();
     if (is_over()) break;
     co_await retire_done(rank, sends);
     co_await retire_done(rank, receives);
+    // Receives from any rank, since destinations may be random.
     while (receives.size() < kWindow) receives.push_back(rank.irecv(kAnySource, kBytes));
     const int to = destination(own, round);
     if (to >= 0 && sends.size() < kWindow)
@@ -54,6 +58,7 @@ Task<void> BackgroundTraffic::play(RankHandle& rank, std::function<bool()> is_ov
     const Time next = period * static_cast<std::int64_t>(round + 1);
     rank.rest_until(next);
   }
+  // Messages in flight are dropped with the world.
   for (std::deque<RankRequest>* const left : {&sends, &receives}) {
     for (RankRequest& request : *left) rank.abandon(request);
   }

@@ -11,12 +11,14 @@
 
 namespace offramp {
 
+/// Immutable during a replay. The ranks are those of the world, beside the jobs'.
 struct BackgroundTraffic {
   static constexpr std::size_t kBytes = 65536;  // per message
   /// The most messages in flight that a node sends, and that it receives. If the network or a port cannot
   /// carry the rate, this window limits the sender, as in any windowed transport.
   static constexpr std::size_t kWindow = 4;
 
+  /// Which nodes send to which.
   enum class Pattern : std::uint8_t {
     kUniform,  // each message to a random node
     kIncast,   // all nodes to the first

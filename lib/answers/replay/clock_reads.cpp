@@ -57,6 +57,7 @@ std::string write_clock_reads(const std::string& path, const ClockReads& reads) 
 Result<std::vector<ClockRead>> read_clock_reads(const std::string& path, int rank, int ranks) {
   std::error_code error;
   const auto type = std::filesystem::status(path, error).type();
+  // Opening a FIFO would block the rank. A missing file gets the system's message below.
   if (type != std::filesystem::file_type::regular && type != std::filesystem::file_type::not_found)
     return failure(fmt::format("{}: it is not a regular file", path));
   std::ifstream file(path, std::ios::binary);
@@ -71,6 +72,7 @@ Result<std::vector<ClockRead>> read_clock_reads(const std::string& path, int ran
                                in_file.front(), ranks));
   const std::vector<Word> counts = read_words(file, static_cast<std::size_t>(ranks));
   const auto header = static_cast<Word>(file.tellg() < 0 ? std::streamoff{0} : std::streamoff{file.tellg()});
+  // A short file has set the flags for its end.
   file.clear();
   file.seekg(0, std::ios::end);
   const auto size = static_cast<Word>(std::max(std::streamoff{0}, std::streamoff{file.tellg()}));
@@ -79,6 +81,7 @@ Result<std::vector<ClockRead>> read_clock_reads(const std::string& path, int ran
   Word before = 0;
   Word all = 0;
   for (std::size_t i = 0; i < counts.size(); ++i) {
+    // The sum then differs from the size, and is refused without an overflow.
     if (counts[i] > size / kReadBytes) break;
     if (i < static_cast<std::size_t>(rank)) before += counts[i];
     all += counts[i];

@@ -27,6 +27,7 @@ std::optional<MessageWait> pop_last_before(std::vector<MessageWait>& waits, Time
   return std::nullopt;
 }
 
+// Keeps the list sorted, and no longer than kLongest.
 void retain_longest(std::vector<CriticalPath::Step>& steps, const CriticalPath::Step& step) {
   const auto longer = [](const CriticalPath::Step& a, const CriticalPath::Step& b) {
     return a.end - a.begin > b.end - b.begin;
@@ -43,6 +44,7 @@ std::optional<CriticalPath> critical_path(std::vector<RankWaits> ranks) {
   std::size_t rank = 0;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     sort(ranks[i].waits);
+    // The lowest of equal ranks, so that the path is the same on every run.
     if (ranks[i].end > ranks[rank].end) rank = i;
   }
   CriticalPath path;

@@ -12,6 +12,7 @@ namespace offramp {
 
 /// The chain of work and messages that ends with the last rank. Shortening any part shortens the run.
 struct CriticalPath {
+  /// A message on the path, from the begin of its send to the continuation of its receiver.
   struct Step {
     std::uint32_t source = 0;
     std::uint32_t destination = 0;
@@ -20,6 +21,7 @@ struct CriticalPath {
     Time end;
     Time shared;  // delay by other messages on its links
   };
+  /// Messages to keep.
   static constexpr std::size_t kLongest = 10;
 
   Time on_ranks;               // work of the ranks and their hardware between the messages

@@ -17,6 +17,7 @@ namespace offramp {
 namespace {
 
 /// The MPI function that a program would call.
+/// For observers only, which expect the names of functions.
 std::string name_of_call(const Operation& operation, bool receives) {
   if (operation.kind == OperationKind::kSend) return receives ? "MPI_Recv" : "MPI_Send";
   std::string name(to_string(operation.kind));
@@ -24,6 +25,7 @@ std::string name_of_call(const Operation& operation, bool receives) {
   return "MPI_" + name;
 }
 
+// Ranks beyond the two of a message do nothing.
 Task<void> one_operation(RankHandle& rank, const Operation& operation, Outcome& outcome) {
   Outcome own = Outcome::kOk;
   const int to = (operation.root + 1) % operation.ranks;
@@ -39,6 +41,7 @@ Task<void> one_operation(RankHandle& rank, const Operation& operation, Outcome& 
 
 Task<void> one_call(RankHandle& rank, const Operation& operation, Outcome& outcome,
                     ReplayObserver& observer) {
+  // Idle ranks have no call to observe.
   const bool takes_part = operation.kind != OperationKind::kSend || rank.rank() == operation.root ||
                           rank.rank() == (operation.root + 1) % operation.ranks;
   if (!takes_part) co_return;
@@ -46,6 +49,7 @@ Task<void> one_call(RankHandle& rank, const Operation& operation, Outcome& outco
   const Time begin = rank.clock();
   observer.enter(rank.rank());
   co_await one_operation(rank, operation, outcome);
+  // The two ends of a message are different functions.
   const std::uint16_t function = operation.kind == OperationKind::kSend && receives ? 1 : 0;
   observer.leave(rank.rank(), function, name_of_call(operation, receives), {}, begin, rank.clock());
 }
@@ -63,6 +67,7 @@ Task<void> one_rank(RankHandle& rank, const Operation& operation, int repeat, Ou
 
 Result<Forecast> in_one_world(const ForecastSetting& setting, const Operation& operation, int repeat,
                               ReplayObserver* observer) {
+  // Without an observer, the world logs nothing, which is faster.
   WorldOptions observed;
   if (observer != nullptr) {
     observed.spans = observer->spans();
@@ -75,9 +80,11 @@ Result<Forecast> in_one_world(const ForecastSetting& setting, const Operation& o
   Outcome outcome = Outcome::kOk;
   const std::string stuck =
       world->run([&](RankHandle& rank) { return one_rank(rank, operation, repeat, outcome, observer); });
+  // Checked first: a declined operation also leaves ranks stuck.
   if (!world->declined().empty()) return failure(world->declined());
   if (!stuck.empty()) return failure("the model does not finish:\n" + stuck);
   if (outcome != Outcome::kOk) return failure("the modelled protocol could not recover from a fault");
+  // Empty unless the setting asks for checks.
   if (const std::vector<std::string> broken = world->violations(); !broken.empty())
     return failure(fmt::format("the simulation violates its invariants:\n{}", fmt::join(broken, "\n")));
   Forecast forecast;
@@ -135,6 +142,7 @@ static std::string apply_remedies(ForecastSetting& setting, const Operation& ope
     const Remedy remedy = *ruling.remedy;
     const Parameter* const parameter = find_parameter(setting.backend.parameters, remedy.parameter);
     if (parameter == nullptr || remedy.value > parameter->maximum ||
+        // A remedy that does not increase the value would be tried forever.
         remedy.value <= setting.settings.real(std::string(remedy.parameter)))
       break;
     setting.settings.set(remedy.parameter, {remedy.value, {}});

@@ -5,6 +5,7 @@
 
 namespace offramp {
 
+/// A forecast needs no more than a world.
 using ForecastSetting = WorldSetting;
 
 /// Simulates the operation on operation.ranks ranks that all begin at time 0. kSend: from the root to the

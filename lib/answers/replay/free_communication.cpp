@@ -22,6 +22,7 @@ class FreeBackend final : public Backend {
  public:
   explicit FreeBackend(const BackendContext& /*context*/) {}
 
+  // Nothing is declined.
   [[nodiscard]] Verdict supports(const Operation& operation) const override {
     return Verdict::accept(operation, {operation.kind});
   }
@@ -29,7 +30,9 @@ class FreeBackend final : public Backend {
   [[nodiscard]] std::span<const ResourceDescription> resources() const override { return {}; }
 
   void issue(const Transfer& transfer, Passage& passage) override {
+    // All stages happen at the moment of the call.
     passage.host_free = passage.begin = passage.issued;
+    // A synchronous send waits for its receive, which is waiting for computing.
     if (transfer.synchronous) passage.protocol = Protocol::kRendezvous;
   }
   void depart(const Transfer& /*transfer*/, Passage& passage, const Resources& /*sender*/) override {
@@ -57,6 +60,7 @@ class FreeBackend final : public Backend {
   Task<Outcome> collective(const Operation& operation, Team& team, CollectiveBuffers /*buffers*/) override {
     using enum OperationKind;
     if (traits_of(operation.kind).is_prefix) return after_the_rank_before(team);
+    // A barrier and an allreduce gather and spread; a gather and a reduce only gather.
     const bool spreads = OperationSet{kBcast, kScatter, kScatterv}.contains(operation.kind);
     return through(team, has_root(operation.kind) ? operation.root : 0, !spreads,
                    spreads || !has_root(operation.kind));
@@ -104,6 +108,7 @@ WorldSetting free_communication(const WorldSetting& like) {
 std::optional<ReplayResult> replay_with_computing(const WorldSetting& setting, const ReplaySource& source,
                                                   ReplayOptions options) {
   options.compute.kind = Compute::Mode::kMeasured;
+  // Only times are wanted; all else costs memory.
   options.details = options.sizes = options.certificate = false;
   options.compare_undisturbed = false;
   options.observer = nullptr;

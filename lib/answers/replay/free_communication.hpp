@@ -18,6 +18,7 @@ std::optional<ReplayResult> replay_with_computing(const WorldSetting& setting, c
                                                   ReplayOptions options);
 
 /// Completes replays that leave out the program's computing: finds the duration of the whole run.
+/// Computes the run over free communication once; it is the same for all hardware.
 class WholeRuns {
  public:
   /// The run over hardware whose replay without computing is `result`. `nullopt` if nothing was computed, or

@@ -19,6 +19,7 @@ struct Begun {
   Handling handling = Handling::kOffloaded;  // for operations that this rank begins
 };
 
+/// An operation that the rank has begun and whose completion its program has not seen.
 struct OpenRequest {
   static constexpr std::uint64_t kNone = UINT64_MAX;
   [[no_unique_address]] Begun begun;  // its padding holds the flags
@@ -38,7 +39,9 @@ class OpenRequests {
   /// The size of the table.
   [[nodiscard]] std::size_t slots() const { return slots_.size(); }
 
+  /// The number must not be open. The reference is valid until the next add() or remove().
   OpenRequest& add(std::uint64_t number) {
+    // A free slot always exists, so that searches end.
     if (4 * (size_ + 1) > 3 * slots_.size()) grow();
     ++size_;
     OpenRequest& slot = slots_[free_for(number)];
@@ -75,17 +78,21 @@ class OpenRequests {
   std::vector<OpenRequest> remove_all();
 
  private:
+  /// The table must not be empty.
   [[nodiscard]] std::size_t mask() const { return slots_.size() - 1; }
+  /// The slot where the search for a number begins.
   [[nodiscard]] std::size_t home_of(std::uint64_t number) const {
     constexpr std::uint64_t kGroup = 4;
     const std::uint64_t group = (number / kGroup * 0x9E3779B97F4A7C15U) >> 32U;
     return (group * kGroup + number % kGroup) & mask();
   }
+  /// The first free slot from there on.
   [[nodiscard]] std::size_t free_for(std::uint64_t number) const {
     std::size_t at = home_of(number);
     while (slots_[at].number != OpenRequest::kNone) at = (at + 1) & mask();
     return at;
   }
+  /// Moves all entries, so pointers from find() become invalid.
   void grow() {
     std::vector<OpenRequest> old(slots_.empty() ? 8 : 2 * slots_.size());
     std::swap(old, slots_);

@@ -54,9 +54,11 @@ bool RankThreads::Stream::next(Event& event) {
   queue_.pop_front();
   event = dealt_.event;
   all_.queued_ -= size_of(dealt_);
+  // Waking at the half avoids a change of threads at every event.
   if (all_.queued_ < kMostQueued / 2) {
     for (RankHandle* const starved : std::exchange(all_.starved_, {})) starved->wake();
   }
+  // The first thread's position decides when the others exist.
   if (this == all_.first_stream_) all_.begin_threads_before(dealt_.number);
   return true;
 }
@@ -99,6 +101,7 @@ RankThreads::Key RankThreads::key_of(const Dealt& dealt) {
     case EventKind::kReceive:
     case EventKind::kProbe:
     case EventKind::kClaim:
+      // Wildcards take the place of the message that they received.
       if (event.peer != kAnySource && event.tag != kAnyTag)
         return {Key::What::kReceive, event.communicator, event.peer, event.tag, 0};
       if (!dealt.match || dealt.match->source < 0) return {};  // nothing received
@@ -117,11 +120,13 @@ RankThreads::Key RankThreads::key_of(const Dealt& dealt) {
 /// Reads one event into its thread's queue. False at the end.
 bool RankThreads::read() {
   Dealt dealt;
+  // The reader must not be asked again after its end.
   at_end_ = at_end_ || !reader_->next(dealt.event);
   if (at_end_) return false;
   Event& event = dealt.event;
   dealt.list = copy_of(reader_->list(event.list));
   dealt.second_list = copy_of(reader_->list(event.second_list));
+  // Lists of the reader are only valid until its next event.
   event.list = dealt.list.empty() ? 0 : 1;
   event.second_list = dealt.second_list.empty() ? 0 : 2;
   dealt.choice = copy_of(reader_->choice());
@@ -137,11 +142,13 @@ bool RankThreads::read() {
   if (begins_request(event)) unbegun_requests_.emplace(requests_++, dealt.number);
   if (event.kind == EventKind::kCommunicator) unmade_.emplace(communicators_++, dealt.number);
   if (event.kind == EventKind::kCancel) {
+    // Visits all requests: the function always returns 0.
     (void)first_of_requests(dealt, [&](std::uint64_t request) {
       uncancelled_requests_.emplace(request, dealt.number);
       return std::uint64_t{0};
     });
   }
+  // Streams are created as their threads occur.
   std::unique_ptr<Stream>& stream = streams_[reader_->thread()];
   if (stream == nullptr) {
     stream = std::make_unique<Stream>(*this);
@@ -158,6 +165,7 @@ bool RankThreads::read() {
 
 RankThreads::Stream& RankThreads::first(RankHandle& rank) {
   first_ = &rank;
+  // An empty recording has a thread too.
   if (!read()) first_stream_ = (streams_[0] = std::make_unique<Stream>(*this)).get();
   return *first_stream_;
 }
@@ -184,6 +192,7 @@ std::uint64_t RankThreads::blocker(const Dealt& dealt) const {
   }
   const Event& event = dealt.event;
   if (const auto maker = unmade_.find(event.communicator);
+      // A communicator made later by another thread has another number.
       maker != unmade_.end() && maker->second < dealt.number)
     return maker->second;
   if (!is_about_requests(event.kind)) return 0;
@@ -208,6 +217,7 @@ void RankThreads::begun(const Stream& stream) {
   const Dealt& dealt = stream.dealt_;
   if (dealt.key.what != Key::What::kNone) {
     const auto order = orders_.find(dealt.key);
+    // may_begin() has checked that this event is the front.
     order->second.pop_front();
     if (order->second.empty()) orders_.erase(order);
   }
@@ -223,6 +233,7 @@ void RankThreads::begun(const Stream& stream) {
   if (dealt.event.kind == EventKind::kCommunicator) unmade_.erase(dealt.made);
   const auto [first, last] = sleepers_.equal_range(dealt.number);
   std::for_each(first, last, [](const auto& sleeper) { sleeper.second->wake(); });
+  // Woken threads ask again, and may sleep on another event.
   sleepers_.erase(first, last);
 }
 

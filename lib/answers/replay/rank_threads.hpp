@@ -31,10 +31,12 @@
 
 namespace offramp {
 
+/// Owns the reader and the streams. All threads of the rank run in one thread of the process.
 class RankThreads {
  public:
   /// Events with equal keys keep their recorded order. kNone: events in any order.
   struct Key {
+    /// kReceive also covers probes and claims.
     enum class What : std::uint8_t { kNone, kSend, kReceive, kCollective, kCommunicator };
     What what = What::kNone;
     std::uint32_t communicator = 0;
@@ -67,6 +69,7 @@ class RankThreads {
 
     /// Call fetch() first. False at the end.
     bool next(recording::Event& event) override;
+    /// The event that next() returned last.
     [[nodiscard]] const Dealt& dealt() const { return dealt_; }
 
     [[nodiscard]] recording::Times times() const override { return dealt_.times; }
@@ -89,6 +92,7 @@ class RankThreads {
 
   /// The coroutine that plays one thread.
   using Play = std::function<Task<void>(RankHandle& rank, Stream& stream)>;
+  /// play: runs each thread's coroutine. It may call the functions below.
   RankThreads(std::unique_ptr<recording::Reader> reader, Play play);
 
   /// The stream of the rank's first thread. Call this first, with that thread's handle.
@@ -107,17 +111,23 @@ class RankThreads {
   bool begin_another();
 
  private:
+  /// For the map of orders.
   struct Hash {
     std::size_t operator()(const Key& key) const;
   };
+  /// A thread that has not begun.
   struct Waiting {
     std::uint64_t first = 0;  // number of its first event
     Stream* stream = nullptr;
   };
 
+  /// Each event is counted and queued once, in recorded order.
   bool read();
+  /// The order to which an event belongs.
   [[nodiscard]] static Key key_of(const Dealt& dealt);
+  /// Looks at the order of keys, the communicator, and the requests.
   [[nodiscard]] std::uint64_t blocker(const Dealt& dealt) const;
+  /// Begins the threads whose first event has a lower number.
   void begin_threads_before(std::uint64_t number);
 
   std::unique_ptr<recording::Reader> reader_;
@@ -126,6 +136,7 @@ class RankThreads {
   Stream* first_stream_ = nullptr;
   std::map<std::uint32_t, std::unique_ptr<Stream>> streams_;  // by thread
   std::deque<Waiting> not_begun_;
+  /// Threads that wait for room in the queues.
   std::vector<RankHandle*> starved_;
   std::size_t queued_ = 0;  // bytes
   bool at_end_ = false;
@@ -133,6 +144,7 @@ class RankThreads {
   std::uint64_t requests_ = 0;
   std::uint32_t communicators_ = recording::kFirstMade;
   // Events that have been read but not begun.
+  // By key, the numbers of events in recorded order. The front may begin.
   std::unordered_map<Key, std::deque<std::uint64_t>, Hash> orders_;
   std::unordered_map<std::uint64_t, std::uint64_t> unbegun_requests_;  // by request
   std::unordered_map<std::uint64_t, std::uint64_t> uncancelled_requests_;

@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::uint64_t kBetweenProgress = 1 << 14;  // events
 constexpr std::uint64_t kBetweenTimes = 1 << 4;      // events between two looks at the wall clock
+// Users notice longer pauses before a stop.
 constexpr std::chrono::milliseconds kLongestPause(100);
 constexpr std::size_t kShown = 8;  // waiting ranks in a message
 
@@ -54,6 +55,7 @@ ReplayRun::ReplayRun(const ReplaySource& source, const ReplayOptions& options_)
       log(options_, result.ranks),
       rank_states(static_cast<std::size_t>(source.ranks)),
       jobs(source.jobs) {
+  // Reads of an earlier replay are dropped.
   if (options.clock_reads != nullptr) options.clock_reads->assign(result.ranks.size(), {});
   if (jobs.empty()) jobs.push_back({0, source.ranks});
   for (const ReplayJob& job : jobs) ranks += job.ranks;
@@ -66,12 +68,14 @@ WorldOptions ReplayRun::observed() {
 }
 
 void ReplayRun::fail(const std::string& what) {
+  // Later errors are often consequences.
   if (error.empty()) error = what;
   over = true;
 }
 
 void ReplayRun::count_event() {
   ++result.events;
+  // Reading the clock takes longer than many events.
   if (options.progress == nullptr || result.events % kBetweenTimes != 0) return;
   const auto now = std::chrono::steady_clock::now();
   if (result.events % kBetweenProgress != 0 && now - last_progress_ < kLongestPause) return;
@@ -82,6 +86,7 @@ void ReplayRun::count_event() {
 }
 
 std::uint16_t ReplayRun::number_of_function(std::string_view name) {
+  // Programs call few functions, so a search in a list is fast. Ranks map their numbers once.
   const auto known = std::find(result.functions.begin(), result.functions.end(), name);
   const auto number = static_cast<std::uint16_t>(known - result.functions.begin());
   if (known != result.functions.end()) return number;
@@ -95,6 +100,7 @@ void ReplayRun::chosen(int rank, const Operation& operation, Handling handling, 
   RankState& place = rank_states[index];
   Counters& counters = result.ranks[index].counters;
   counters.counter_of(place.call).note(handling);
+  // The thread that began the operation reads it later.
   (place.handling != nullptr ? *place.handling : untold_) = handling;
   if (handling != Handling::kDeclined) return;
   if (operation.access == Access::kNone) return place.declines.count(counters, operation.kind, reason);
@@ -113,7 +119,9 @@ std::size_t ReplayRun::Hash::operator()(const std::vector<int>& members) const {
 
 const ReplayRun::Members* ReplayRun::last_members(std::span<const std::uint64_t> listed,
                                                   const ReplayJob& job) const {
+  // Lists are relative to their job.
   if (last_members_ == nullptr || first_of_last_ != job.first) return nullptr;
+  // Comparing addresses avoids reading a million members on each of a million ranks.
   if (last_is_all_ && recording::is_all_ranks(listed) && listed.size() == last_members_->first.size())
     return last_members_;
   const auto is_same = [first = static_cast<std::uint64_t>(job.first)](std::uint64_t rank, int member) {
@@ -150,12 +158,14 @@ std::string ReplayRun::disagreement(const Communicator& communicator, std::uint3
                                     const std::optional<Operation>& operation) {
   const auto place = agreed_.try_emplace({communicator.context(), number}).first;
   Agreed& agreed = place->second;
+  // The first member to arrive determines the operation.
   if (agreed.missing == 0) agreed = {operation, communicator.size()};
   const auto name = [](const std::optional<Operation>& one) {
     return one ? fmt::format("{}{} of {} bytes, {}, root {}", one->nonblocking ? "nonblocking " : "",
                              to_string(one->kind), one->bytes, to_string(one->element), one->root)
                : std::string("a meeting");
   };
+  // Sizes that may differ between members are not compared.
   const auto same = [](const Operation& a, const Operation& b) {
     return a.kind == b.kind && a.element == b.element && a.function == b.function &&
            a.commutative == b.commutative && a.bytes == b.bytes && a.elements == b.elements &&
@@ -166,6 +176,7 @@ std::string ReplayRun::disagreement(const Communicator& communicator, std::uint3
   if (!alike)
     return fmt::format("collective {} of its communicator is {} here and {} on another rank", number + 1,
                        name(operation), name(agreed.operation));
+  // Entries last only until all members have arrived.
   if (--agreed.missing == 0) agreed_.erase(place);
   return {};
 }
@@ -211,6 +222,7 @@ Task<void> play_threads(ReplayRun& run, RankHandle& rank, const ReplayJob& job,
                         std::unique_ptr<recording::Reader> reader) {
   ThreadedRank all(run, rank, job, std::move(reader));
   co_await ThreadedRank::play_thread(all, rank, all.threads.first(rank));
+  // The coroutine owns the shared state, so it must end last.
   while (all.own.playing > 0) {
     all.own.keeper = &rank;
     co_await rank.sleep();
@@ -244,6 +256,7 @@ std::vector<UnfinishedRank> unfinished(const ReplayRun& run) {
 
 std::string deadlock(const ReplayRun& run, const std::string& stuck) {
   const std::vector<UnfinishedRank> waiting = unfinished(run);
+  // The usual reason: the program relies on buffering, which MPI does not promise.
   const bool in_send = std::any_of(waiting.begin(), waiting.end(), [&](const UnfinishedRank& rank) {
     const ReplayRun::RankState& place = run.rank_states[static_cast<std::size_t>(rank.rank)];
     return rank.waits && place.events > 0 && run.result.functions[place.call] == "MPI_Send";
@@ -268,6 +281,7 @@ void collect(ReplayRun& run, const World& world, const std::vector<int>& backgro
     replayed.straggler_delay = world.straggler_delay(rank);
     replayed.counters.calls.resize(result.functions.size());
   }
+  // Background traffic would otherwise end last.
   for (const int rank : background) result.ranks[static_cast<std::size_t>(rank)].clock = Time();
   for (const ReplayJob& job : run.jobs) result.modelled_time = later(result.modelled_time, result.end(job));
   result.wire = world.wire();
@@ -301,6 +315,7 @@ static Result<ReplayResult> replay_once(const WorldSetting& setting, const Repla
       return rank.rank() >= one.first && rank.rank() - one.first < one.ranks;
     });
     if (job == run.jobs.end())
+      // Ranks of no job carry the background.
       return source.background.play(rank, [&run] { return run.over || run.ranks_ended == run.ranks; });
     std::unique_ptr<recording::Reader> reader = source.read(rank.rank());
     run.rank_states[static_cast<std::size_t>(rank.rank())].cut = reader->cut();
@@ -313,9 +328,11 @@ static Result<ReplayResult> replay_once(const WorldSetting& setting, const Repla
   if (!world->declined().empty()) return failure(world->declined());
   const bool cut = std::any_of(run.rank_states.begin(), run.rank_states.end(),
                                [](const ReplayRun::RankState& place) { return !place.why_early.empty(); });
+  // If some ranks are cut off, others wait for them: that is no deadlock.
   if (!stuck.empty() && !cut && !run.over) return failure(deadlock(run, stuck));
   if (!run.over) run.result.unfinished = unfinished(run);
   const bool whole = stuck.empty() && !cut && !run.over;
+  // Operations that did not finish would count as violations.
   if (const std::vector<std::string> broken = world->violations(false); whole && !broken.empty())
     return failure(fmt::format("the simulation violates its invariants:\n{}", fmt::join(broken, "\n")));
   collect(run, *world, source.background.ranks);
@@ -330,6 +347,7 @@ Result<ReplayResult> replay(const WorldSetting& setting, const ReplaySource& sou
   if (!result || result->stopped || !options.compare_undisturbed || !setting.stragglers.any()) return result;
   WorldSetting undisturbed = setting;
   undisturbed.stragglers = {};
+  // Only what affects times.
   ReplayOptions alike;
   alike.compute = options.compute;
   alike.arrival = options.arrival;

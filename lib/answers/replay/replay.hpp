@@ -22,9 +22,11 @@ namespace offramp {
 /// The origin of the events: a recording, or what a test builds.
 struct ReplaySource {
   int ranks = 0;  // of the world
+  /// Called once per rank, with its rank in the world.
   std::function<std::unique_ptr<recording::Reader>(int rank)> read;
   /// Independent programs, in the order of their ranks. Empty: one of all ranks. Other ranks do nothing.
   std::vector<ReplayJob> jobs = {};
+  /// Traffic of other nodes while the jobs run.
   BackgroundTraffic background = {};
   /// The recording contains the order of arrival. If not, the world decides it, whatever the options say.
   bool has_arrival = true;
@@ -39,6 +41,7 @@ enum class Arrival : std::uint8_t {
   kModelled
 };
 
+/// What the callback sees.
 struct ReplayProgress {
   std::uint64_t events = 0;  // replayed
   int ranks_ended = 0;
@@ -50,11 +53,13 @@ class ReplayEvents {
   /// For blocking operations.
   static constexpr std::uint64_t kNoRequest = UINT64_MAX;
 
+  /// Where and when something happened.
   struct ThreadPosition {
     int rank = 0;
     std::uint32_t thread = 0;
     Time at;  // on the thread's clock
   };
+  /// An event with what is needed to read it.
   struct ReplayedEvent {
     const recording::Event& event;
     const recording::Reader& reader;  // resolves the event's lists
@@ -89,9 +94,11 @@ class ReplayObserver : public WorldLog {
   /// The rank's innermost phase, or null outside of phases. Valid during the call only.
   virtual void phase(int, const ReplayPhase*) {}
 
+  /// Waits are collected by the replay itself, for the critical path.
   void waited(int, const MessageWait&) final {}
 };
 
+/// Must outlive the replay, with the observer and the functions.
 struct ReplayOptions {
   Compute compute;  // kMeasured: the recorded CPU time
   Arrival arrival = Arrival::kRecorded;

@@ -43,6 +43,7 @@ RankRequest ReplayThread::start(std::uint64_t& bytes) {
   if (event_.kind == EventKind::kMeet) {
     if (!agree(std::nullopt)) return {};
     const auto lasts = scaled(own_.replayed.native, reader_.times().native, run_.options.compute.native);
+    // Operations on files keep each member busy; windows only synchronise.
     const bool works = run_.result.functions[event_.call].starts_with("MPI_File_");
     return lasts ? rank_.start_synchronize(*communicator_, *lasts, works) : RankRequest();
   }
@@ -87,6 +88,7 @@ bool ReplayThread::blocks(std::vector<std::size_t>& sizes, std::uint32_t list, b
   sizes.assign(listed.begin(), listed.end());
   std::uint64_t sum = 0;
   const bool fit = std::all_of(listed.begin(), listed.end(), [&](std::uint64_t block) {
+    // Checked before the sum, which could overflow.
     return block <= kMostBytes && (sum += block) <= kMostBytes;
   });
   return fit || refuse("its blocks exceed the largest message of the simulation");
@@ -105,6 +107,7 @@ bool ReplayThread::collective(Operation& operation, CollectiveSizes& sizes) {
   if (has_root(operation.kind)) operation.root = event_.peer;
   if (operation.root < 0 || operation.root >= ranks)
     return refuse(fmt::format("root {} is not one of {}", operation.root, ranks));
+  // The world multiplies a block by the number of ranks.
   const std::uint64_t most =
       has_block_per_rank(operation.kind) ? kMostBytes / static_cast<std::uint64_t>(ranks) : kMostBytes;
   const bool varies = has_blocks_of_different_sizes(operation.kind);
@@ -154,6 +157,7 @@ void ReplayThread::make_communicator() {
       to_.push_back(own_.job.first + static_cast<int>(rank));
     }
     from_ = to_;
+    // Most lists are sorted, and sorting a million numbers is slow.
     if (!std::is_sorted(from_.begin(), from_.end())) std::sort(from_.begin(), from_.end());
     if (std::adjacent_find(from_.begin(), from_.end()) != from_.end()) return refuse_members();
     members = &run_.members_of(to_, own_.job, recording::is_all_ranks(reader_.list(event_.list)));
@@ -169,8 +173,10 @@ void ReplayThread::make_communicator() {
     refuse(fmt::format("communicator {} does not exist", event_.communicator));
     return;
   }
+  // The members, the id, and their count identify a communicator on all members.
   const std::uint32_t number = run_.number_of(*members, event_.extra);
   const std::uint64_t id = std::uint64_t{own_.made[number]++} << 32 | number;
+  // With threads, the place follows the recorded order rather than the present one.
   const std::size_t place = order_ != nullptr ? stream().dealt().made : own_.communicators.size();
   if (place >= own_.communicators.size()) own_.communicators.resize(place + 1);
   std::optional<Communicator> parent;

@@ -12,6 +12,7 @@
 namespace offramp {
 
 /// Collects times of hardware units and waits for messages if details are wanted.
+/// Called by the world's thread only.
 class ReplayLog final : public WorldLog, public SpanSink {
  public:
   /// All arguments must outlive it.

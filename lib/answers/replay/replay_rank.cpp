@@ -31,6 +31,7 @@ constexpr std::uint64_t kJobs = std::uint64_t{1} << 62;
 constexpr bool is_over_when_done(EventKind kind) {
   return kind == EventKind::kProbe || kind == EventKind::kClaim || kind == EventKind::kCancel;
 }
+// The world keeps two words with a request. The function, kind, and handling fit into one.
 RequestSet::Note note_of(const Begun& begun) {
   return {begun.bytes, static_cast<std::uint64_t>(begun.call) << 16U |
                            static_cast<std::uint64_t>(begun.kind) << 8U |
@@ -45,6 +46,7 @@ constexpr bool is_local(EventKind kind) {
   return kind == EventKind::kNative || kind == EventKind::kClock;
 }
 
+// Receives are counted by the size that arrives, elsewhere.
 constexpr SizeTable::OperationClass size_kind(EventKind kind) {
   if (kind == EventKind::kAccess) return SizeTable::OperationClass::kAccess;
   return kind == EventKind::kSend ? SizeTable::OperationClass::kSend : SizeTable::OperationClass::kCollective;
@@ -66,6 +68,7 @@ ReplayRank::ReplayRank(ReplayRun& run, RankHandle& rank, const ReplayJob& job_)
       communicators(recording::kFirstMade) {
   std::optional<Communicator>& everyone = communicators[recording::kWorld].communicator;
   everyone = rank.world_communicator();
+  // Beside other jobs, the program's world is a part of the world.
   if (job.ranks < rank.size()) {
     std::vector<int> members(static_cast<std::size_t>(job.ranks));
     std::iota(members.begin(), members.end(), job.first);
@@ -85,6 +88,7 @@ ReplayThread::ReplayThread(ReplayRun& run, ReplayRank& own, RankHandle& rank, re
       began_(rank.clock()),
       all_in_set_(order == nullptr && reader.waits_for_open()),
       open_(rank) {
+  // The world prefetches this memory before it continues the rank.
   rank.uses(std::as_bytes(std::span(this, 1)));
 }
 
@@ -94,6 +98,7 @@ Task<void> ReplayThread::play() {
     if (!next()) break;
     if (order_ != nullptr) {
       co_await take_turn();
+      // Ranks in step keep the queues of messages short.
     } else if (rank_.is_far_ahead()) {
       co_await rank_.wait_for_world();
     }
@@ -109,6 +114,7 @@ Task<void> ReplayThread::play() {
           RankRequest request =
               rank_.isend(*communicator_, event_.peer, bytes, event_.tag, event_.element,
                           has(recording::kSynchronous) ? Synchronous::kYes : Synchronous::kNo);
+          // A buffered send is never waited for.
           has(recording::kBuffered) ? rank_.abandon(request) : open(std::move(request), bytes);
         } else if (has(recording::kSynchronous)) {
           (void)co_await rank_.ssend(*communicator_, event_.peer, bytes, event_.tag, event_.element);
@@ -144,6 +150,7 @@ Task<void> ReplayThread::play() {
       }
       case EventKind::kWait: {
         if (all_in_set_) {
+          // With one request there is no choice.
           if (open_.size() > 1) depends(Dependence::kChoice);
           if (open_.size() > 0) co_await rank_.wait_some(open_, learned_);
           learn_of_open();
@@ -217,6 +224,7 @@ bool ReplayThread::next() {
   if (!reader_.next(event_)) {
     const std::string& damage = reader_.error();
     if (!damage.empty() && run_.options.partial) {
+      // The user asked for as much as can be read.
       end_early("its recording is damaged: " + damage);
     } else if (!damage.empty()) {
       run_.fail(damage);  // names the rank
@@ -231,11 +239,13 @@ bool ReplayThread::next() {
   std::uint16_t& function = own_.functions[event_.call];
   if (function == ReplayRank::kUnknown) function = run_.number_of_function(reader_.call(event_.call));
   event_.call = function;
+  // Other threads begin requests too, so the number comes from the recording.
   if (order_ != nullptr) begun_ = stream().dealt().begun;
   ++own_.state.events;
   own_.state.call = event_.call;
   if (run_.over) return false;
   if (!has(recording::kContinues)) end_call();
+  // Other hardware would need other numbers of polls.
   if (const std::uint64_t polls = reader_.polls(); polls > 0) depends(Dependence::kPolling, polls);
   if (!pass_time()) return false;
   if (own_.certificate != nullptr) certify_event();
@@ -256,6 +266,7 @@ Task<void> ReplayThread::advance_to_event() {
 /// Waits for all that MPI orders before the event: for MPI_Finalize, the end of all other threads.
 Task<void> ReplayThread::take_turn() {
   const bool is_last = run_.is_end(event_.call);
+  // Threads that have not begun would otherwise never end.
   if (is_last) order_->begin_threads();
   while (is_last && own_.playing > 1) {
     own_.last_thread = &rank_;
@@ -263,6 +274,7 @@ Task<void> ReplayThread::take_turn() {
   }
   if (is_last) own_.last_thread = nullptr;
   co_await rank_.wait_for_world();
+  // A thread may be woken for another reason.
   while (!order_->may_begin(stream(), rank_)) co_await rank_.sleep();
   if (!is_over_when_done(event_.kind)) order_->begun(stream());
 }
@@ -270,6 +282,7 @@ Task<void> ReplayThread::take_turn() {
 /// The CPU time between the event's preceding polls that counts as computing, in nanoseconds.
 std::uint64_t ReplayThread::computed_between_polls() {
   const recording::Gaps gaps = reader_.gaps();
+  // Sums stay within range even for damaged recordings.
   const auto add = [](Time& sum, std::uint64_t nanoseconds) {
     if (sum < kLatest && nanoseconds < kMostComputed) sum += Time::ns(static_cast<std::int64_t>(nanoseconds));
   };
@@ -301,6 +314,7 @@ bool ReplayThread::pass_time() {
 std::optional<Time> ReplayThread::scaled(Time& sum, std::uint64_t recorded, double factor) {
   const double picoseconds = static_cast<double>(recorded) * 1000 * factor;
   const bool is_sane = recorded < kMostComputed;
+  // Sums are counted even if computing is left out, for reports.
   if (is_sane && sum < kLatest) sum += Time::ns(static_cast<std::int64_t>(recorded));
   if (run_.options.compute.kind == Compute::Mode::kNone) return Time();
   if (!is_sane || !(picoseconds < static_cast<double>(kLatest.count()))) {
@@ -329,6 +343,7 @@ bool ReplayThread::rest(Time& sum, std::uint64_t recorded, double factor) {
 
 void ReplayThread::end_event() {
   if (events_ != nullptr) events_->ended(position());
+  // Clocks have 63 bits of picoseconds.
   if (rank_.clock() > kLatest) refuse("the modelled time exceeds 26 days");
 }
 
@@ -343,6 +358,7 @@ void ReplayThread::begin_call() {
   in_call_ = event_.kind != EventKind::kPhase && !run_.is_end(call_);  // neither counts as a call in reports
   is_outside_ = false;
   const bool takes_time = !is_local(event_.kind) || lasts_;
+  // Observers expect that each call takes time.
   is_reported_ = in_call_ && run_.options.observer != nullptr && takes_time;
   if (in_call_ && is_local(event_.kind)) ++counter_of(call_).native;
   if (!is_reported_) return;
@@ -380,6 +396,7 @@ void ReplayThread::count_completed(const Begun& what, const Received& received) 
     own_.certificate->note({static_cast<std::uint64_t>(received.outcome),
                             static_cast<std::uint64_t>(received.source),
                             static_cast<std::uint64_t>(received.tag), received.bytes});
+  // Nothing was received.
   if (received.outcome == Outcome::kCancelled) return;
   if (receives) {
     CallCounter& counter = counter_of(what.call);
@@ -387,6 +404,7 @@ void ReplayThread::count_completed(const Begun& what, const Received& received) 
     counter.note(received.handling);
   }
   if (what.kind == EventKind::kMeet) return;
+  // A receive costs time when it is posted, too.
   const Time posting = what.kind == EventKind::kReceive ? rank_.post_cost() : Time();
   const Time spent = received.spent + posting;
   own_.replayed.counters.times.add(receives ? received.handling : what.handling, spent);
@@ -398,6 +416,7 @@ void ReplayThread::count_completed(const Begun& what, const Received& received) 
   }
 }
 
+// The length separates lists whose contents run on.
 void ReplayThread::certify_list(std::uint32_t list) {
   const auto values = std::as_bytes(reader_.list(list));
   own_.certificate->note({values.size(), Certificate::digest(values)});
@@ -407,6 +426,7 @@ void ReplayThread::certify_list(std::uint32_t list) {
 void ReplayThread::certify_event() {
   Event event = event_;
   event.call = 0;
+  // Numbers of lists depend on the writer; their contents are hashed below.
   event.list = event.second_list = 0;
   const std::string& name = run_.result.functions[event_.call];
   own_.certificate->note({Certificate::digest(std::as_bytes(std::span(name.data(), name.size()))),
@@ -431,6 +451,7 @@ bool ReplayThread::check() {
     const int self[] = {rank_.rank()};
     named = rank_.communicator(self, kSelves | static_cast<std::uint64_t>(rank_.rank()));
   }
+  // Vectors of communicators grow while this thread waits.
   communicator_ = order_ != nullptr ? &held_.emplace(*named) : &*named;
   if (event_.kind == EventKind::kAccess) return check_access();
   if (event_.kind == EventKind::kCollective || event_.kind >= EventKind::kMeet) return true;
@@ -470,9 +491,11 @@ bool ReplayThread::resolve() {
     follow_probe();
     return true;
   }
+  // Between two ranks, a wildcard can only mean the other one.
   const bool is_unnamed = source_ == kAnySource && communicator_->size() > 2;
   if (run_.arrival == Arrival::kModelled) {
     if (is_unnamed) depends(Dependence::kUnnamedSource);
+    // After a wildcard receive it is unknown which probed message is left.
     if (event_.kind == EventKind::kReceive) probed_.clear();
     return true;
   }
@@ -504,6 +527,7 @@ void ReplayThread::follow_probe() {
   if (found == probed_.end()) return;
   source_ = found->found.source;
   tag_ = found->found.tag;
+  // The room is that of the recorded message; the other one may be larger.
   event_.bytes = std::max<std::uint64_t>(event_.bytes, found->found.bytes);
   probed_.erase(found);
 }
@@ -521,6 +545,7 @@ void ReplayThread::open(RankRequest&& request, std::uint64_t bytes) {
 
 /// A receive that was cancelled, or whose message never arrived.
 void ReplayThread::leave_open() {
+  // Posting takes time, whatever happens to the receive.
   rank_.work(rank_.post_cost());
   if (has(recording::kBlocking)) {
     end_early("no message ever arrived");
@@ -592,6 +617,7 @@ bool ReplayThread::resolve_found() {
   taken_requests_.clear();
   for (const std::uint64_t number : numbers_) {
     OpenRequest* const one = own_.requests.find(number);
+    // It has been completed already, in another order.
     if (one == nullptr) continue;
     if (one->request.empty()) return end_early("no message ever arrived");
     taken_requests_.push_back(own_.requests.remove(*one));
@@ -601,6 +627,7 @@ bool ReplayThread::resolve_found() {
 
 void ReplayThread::put_back(std::size_t index) {
   OpenRequest& one = taken_requests_[index];
+  // The wait has emptied those that it completed.
   if (!waited_[index].empty())
     own_.requests.add(one.number) = {one.begun, one.by_arrival, one.is_expected, one.number,
                                      std::move(waited_[index])};
@@ -685,9 +712,11 @@ void ReplayThread::store_probed(const Received& found) {
 
 Task<void> ReplayThread::cancel() {
   if (!find_requests()) co_return;
+  // A cancellation sees only messages that have arrived by now.
   co_await rank_.prepare_cancel();
   for (const std::uint64_t number : numbers_) {
     OpenRequest* const one = own_.requests.find(number);
+    // Whether a wildcard was cancelled is recorded: it was never posted.
     if (one != nullptr && !one->request.empty() && !one->by_arrival) (void)rank_.cancel_now(one->request);
   }
 }
@@ -709,6 +738,7 @@ Task<void> ReplayThread::finish() {
   }
   if (order_ != nullptr) co_await rank_.wait_for_world();  // other threads continue after its end
   own_.replayed.of_threads += rank_.clock() - began_;
+  // Only the last thread completes the rank.
   if (own_.playing > 1) {
     if (own_.state.handling == &handling_) own_.state.handling = nullptr;
     --own_.playing;
@@ -721,6 +751,7 @@ Task<void> ReplayThread::finish() {
   std::vector<OpenRequest> left = own_.requests.remove_all();
   for (OpenRequest& one : left) {
     if (one.request.empty()) continue;
+    // A wait for it was skipped, because it completed in another order.
     if (goes_on && one.is_expected) {
       const Received received = co_await rank_.wait(one.request);
       count_completed(one.begun, received);

@@ -22,10 +22,13 @@
 namespace offramp {
 
 /// The state that the ranks of a replay share.
+/// Owned by the replay. One thread of the process runs all ranks, so nothing here is locked.
 class ReplayRun final : public ChoiceObserver {
  public:
+  /// options: must outlive this object.
   ReplayRun(const ReplaySource& source, const ReplayOptions& options);
 
+  /// What messages and the result need of a rank.
   struct RankState {
     std::uint64_t events = 0;
     std::uint16_t call = 0;  // the latest
@@ -55,6 +58,7 @@ class ReplayRun final : public ChoiceObserver {
 
   /// The index of a function's counter, the same for all ranks.
   std::uint16_t number_of_function(std::string_view name);
+  /// True for MPI_Finalize.
   [[nodiscard]] bool is_end(std::uint16_t function) const { return function == finalize_; }
   /// The call itself waits: MPI_Allreduce, unlike MPI_Iallreduce and MPI_Start.
   [[nodiscard]] bool is_blocking(std::uint16_t function) const {
@@ -84,12 +88,14 @@ class ReplayRun final : public ChoiceObserver {
                            const std::optional<Operation>& operation);
 
  private:
+  /// For maps by members, and by two numbers.
   struct Hash {
     std::size_t operator()(const std::vector<int>& members) const;
     std::size_t operator()(const std::pair<std::uint64_t, std::uint32_t>& place) const {
       return static_cast<std::size_t>(place.first * 0x9E3779B97F4A7C15U ^ place.second * 0xD1B54A32D192ED03U);
     }
   };
+  /// A collective that some members have not reached.
   struct Agreed {
     std::optional<Operation> operation;
     int missing = 0;
@@ -112,17 +118,22 @@ inline constexpr std::uint64_t kMostSent = std::uint64_t{1} << 50;   // by one r
 
 /// The state that the threads of a rank share.
 struct ReplayRank {
+  /// Makes the rank's communicator of all ranks of its job.
   ReplayRank(ReplayRun& run, RankHandle& rank, const ReplayJob& job);
 
+  /// A communicator of the rank, and how many collectives it has made on it. Empty for MPI_COMM_SELF until it
+  /// is used.
   struct Made {
     std::optional<Communicator> communicator;
     std::uint32_t collectives = 0;
   };
+  /// A phase that has begun and not ended.
   struct Phase {
     std::int64_t level = 0;
     std::size_t index = 0;
     Time begin;
   };
+  /// A function of the reader that has no number yet.
   static constexpr std::uint16_t kUnknown = 0xffff;
 
   ReplayRun::RankState& state;
@@ -140,15 +151,18 @@ struct ReplayRank {
   RankHandle* keeper = nullptr;  // the first thread after its end: it owns this state until all threads end
 };
 
+/// Replays one thread of a rank. Its coroutine owns it.
 class ReplayThread {
  public:
   /// order: set if the rank has several threads, of whose streams `reader` is one; otherwise null.
   ReplayThread(ReplayRun& run, ReplayRank& own, RankHandle& rank, recording::Reader& reader,
                RankThreads* order = nullptr);
 
+  /// Replays all events of the thread. Await it once.
   Task<void> play();
 
  private:
+  /// What a wildcard receive got in the recorded run.
   enum class Taken : std::uint8_t { kSomething, kNothing, kCancelled };
   /// A message that a wildcard probe found, in both runs, and that no receive has matched.
   struct Probed {
@@ -158,49 +172,71 @@ class ReplayThread {
     Received found;
   };
 
+  /// Looks at the current event.
   [[nodiscard]] bool has(recording::EventFlag flag) const { return (event_.flags & flag) != 0; }
+  /// Fails the replay. Returns false, like all checks.
   bool refuse(const std::string& what);
+  /// Ends this rank; others go on.
   bool end_early(const std::string& why);
   bool next();
+  /// Only with several threads.
   [[nodiscard]] const RankThreads::Stream& stream() const {
     return static_cast<const RankThreads::Stream&>(reader_);
   }
+  /// These two are for ranks with several threads.
   Task<void> advance_to_event();
   Task<void> take_turn();
+  /// Wakes threads that wait for the end of this one.
   void wake_last();
   void select_thread();
   [[nodiscard]] ReplayEvents::ThreadPosition position() const;
+  /// Reports a completion to the observer, if there is one.
   void notify_completed(std::uint64_t request, const Received& received);
   void on_completed(std::uint64_t number, const Received& received);
   std::uint64_t computed_between_polls();
   bool pass_time();
+  /// sum: collects the recorded time for the result. factor: of the modelled time.
   std::optional<Time> scaled(Time& sum, std::uint64_t recorded, double factor);
+  /// questions: failed polls within this time.
   bool compute(std::uint64_t recorded, std::uint64_t questions);
   bool rest(Time& sum, std::uint64_t recorded, double factor);
+  /// Checks come before the world sees an event. They return false after an error.
   bool check();
+  /// Also resolves wildcards.
   bool check_message();
   bool check_access();
+  /// least: 0, or a wildcard.
   bool check_peer(int least);
+  /// Fails if the sizes would overflow sums of the world.
   bool check_bytes(std::uint64_t bytes);
   bool resolve();
+  /// Accounts for the event that was executed.
   void end_event();
   void begin_call();
   void end_call();
 
+  /// These execute events.
   Task<void> wait_for_list();
   void learn_of_open();
+  /// Waits for one or some of the taken requests, and returns the rest to the table.
   Task<void> wait_for_first();
   Task<void> probe();
+  /// source, tag: of the recorded message, on the event's communicator.
   std::vector<Probed>::iterator find_probed(int source, int tag);
   void follow_probe();
+  /// Remembers which message the probe found here, for the receive that follows.
   void store_probed(const Received& found);
+  /// Waits for a blocking operation; stores the request of another.
   Task<void> complete(RankRequest& request, std::uint64_t bytes);
   Task<void> cancel();
+  /// Ends the thread, and with the last one the rank.
   Task<void> finish();
   /// bytes: output, as counted.
   RankRequest start(std::uint64_t& bytes);
+  /// Gives the request the rank's next number.
   void open(RankRequest&& request, std::uint64_t bytes);
   void leave_open();
+  /// The operations go on in the world; their completion no longer matters.
   void free();
   void make_communicator();
   void phase();
@@ -210,27 +246,34 @@ class ReplayThread {
   bool choose();
   void join_loop();
   bool resolve_found();
+  /// index: in taken_requests_.
   void put_back(std::size_t index);
+  /// For the operation of the current event.
   [[nodiscard]] Begun begun(std::uint64_t bytes) const {
     return {bytes, event_.call, event_.kind, handling_};
   }
   void count_begun(const Begun& what, Time spent);
   void count_completed(const Begun& what, const Received& received);
+  /// Adds the event to the hash of the run, without what differs from run to run.
   void certify_event();
   void certify_list(std::uint32_t list);
   [[nodiscard]] CallCounter& counter_of(std::uint16_t call) {
     return own_.replayed.counters.counter_of(call);
   }
+  /// Counts that the modelled time depends on the order of real events.
   void depends(Dependence dependence, std::uint64_t times = 1) {
     own_.replayed.counters.dependences[static_cast<std::size_t>(dependence)] += times;
   }
+  /// Fills both from the event. False if they are invalid.
   bool collective(Operation& operation, CollectiveSizes& sizes);
   bool blocks(std::vector<std::size_t>& sizes, std::uint32_t list, bool there_are);
+  /// Checks that all members make the same collective here.
   bool agree(const std::optional<Operation>& operation);
   /// With threads, a blocking collective begins a request, too.
   [[nodiscard]] bool is_nonblocking() const {
     return begins_request(event_) && !run_.is_blocking(event_.call);
   }
+  /// list: ranks and bytes in turn.
   bool blocks_of(std::vector<RankHandle::Block>& blocks, std::uint32_t list);
 
   ReplayRun& run_;
@@ -239,10 +282,12 @@ class ReplayThread {
   recording::Reader& reader_;
   RankThreads* order_;
   ReplayEvents* events_;  // null: not wanted
+  /// When the thread began.
   Time began_;
   // every wait of the recording is for all open requests: they are in open_, not in OpenRequests
   bool all_in_set_;
   RequestSet open_;
+  /// What the last wait on open_ found.
   std::vector<RequestSet::Learned> learned_;
   recording::Event event_;
   const Communicator* communicator_ = nullptr;  // the event's

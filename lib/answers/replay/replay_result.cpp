@@ -31,6 +31,7 @@ Counters ReplayResult::total(const ReplayJob& job) const {
 std::uint64_t ReplayResult::done() const {
   const auto waiting = std::count_if(unfinished.begin(), unfinished.end(),
                                      [](const UnfinishedRank& rank) { return rank.waits; });
+  // A waiting rank has counted the event that it has not completed.
   return events - std::min(events, static_cast<std::uint64_t>(waiting));
 }
 
@@ -64,6 +65,7 @@ Computing computing_of(const ReplayResult& result, const ReplayJob& job) {
   Computing computing{{}, {}, job.ranks, {}};
   for (int i = job.first; i < job.first + job.ranks; ++i) {
     const ReplayedRank& rank = result.ranks[static_cast<std::size_t>(i)];
+    // Blocked time is the program's own, too: no network can shorten it.
     computing.sum += rank.computing + rank.blocked;
     computing.largest = later(computing.largest, rank.computing + rank.blocked);
     computing.blocked += rank.blocked;
@@ -96,6 +98,7 @@ WholeRun whole_run_of(const ReplayResult& result, const ReplayJob& job) {
     run.bytes += call.bytes;
     run.unmodelled += call.outside;
     run.bytes_unmodelled += call.bytes_outside;
+    // By bytes first, since unmodelled time may be zero in a replay without computing.
     const auto size = [](const CallCounter& one) { return std::pair(one.bytes_outside, one.outside); };
     run.unmodelled_functions += size(call) > size({}) ? 1 : 0;
     if (size(call) <= (most != nullptr ? size(*most) : size({}))) continue;
@@ -107,6 +110,7 @@ WholeRun whole_run_of(const ReplayResult& result, const ReplayJob& job) {
 
 double hidden_share(Time communication, const WholeRun& run, const WholeRun& free) {
   if (communication <= Time()) return 0;
+  // Contention may prolong a run by more than the communication alone takes.
   return std::clamp(1 - (run.end - free.end).seconds() / communication.seconds(), 0.0, 1.0);
 }
 

@@ -23,9 +23,11 @@ struct ReplayPhase {
   std::int64_t level = 0;
   std::uint64_t count = 0;  // over all ranks
   std::vector<Time> per_rank;
+  /// The longest sum over the ranks.
   [[nodiscard]] Time longest() const;
 };
 
+/// A unit that ranks share, with its use over the whole run.
 struct ReplayResource {
   std::string name;
   int first_rank = 0;  // of the ranks that share it
@@ -66,12 +68,14 @@ struct UnfinishedRank {
   std::string where;   // "rank 3 at event 20 (MPI_Recv)"
   std::string why;     // "signal 15 (Terminated)"; empty: its own recording is complete
   bool waits = false;  // its current event waits for another rank
+  /// In words, for messages.
   [[nodiscard]] std::string reason() const { return why.empty() ? "it waits for another rank" : why; }
   [[nodiscard]] std::string text() const {
     return where + ": " + reason() + (waits && !why.empty() ? "; it waits for another rank" : "");
   }
 };
 
+/// Movable, and independent of the recording and the world.
 struct ReplayResult {
   Time modelled_time;                  // the latest clock
   std::vector<std::string> functions;  // by index in Counters::calls, the same for all ranks
@@ -91,17 +95,20 @@ struct ReplayResult {
   /// Completed events if ranks are unfinished.
   [[nodiscard]] std::uint64_t done() const;
 
+  /// By rank.
   [[nodiscard]] std::vector<Time> clocks() const;
   /// The sums over the ranks.
   [[nodiscard]] Counters total() const;
   /// The sum over one job's ranks.
   [[nodiscard]] Counters total(const ReplayJob& job) const;
+  /// The latest clock of the job's ranks.
   [[nodiscard]] Time end(const ReplayJob& job) const;
   /// The cost of stragglers: the end without them, and the longest delay of a rank's processor.
   struct Disturbance {
     Time undisturbed;
     Time longest;
   };
+  /// nullopt without a comparison.
   [[nodiscard]] std::optional<Disturbance> disturbance(const ReplayJob& job) const;
   [[nodiscard]] std::optional<Disturbance> disturbance() const;
 };
@@ -124,10 +131,12 @@ struct Computing {
 
   /// True if something was computed.
   [[nodiscard]] bool any() const { return sum > Time(); }
+  /// Per rank.
   [[nodiscard]] Time mean() const { return ranks > 0 ? Time::ps(sum.count() / ranks) : Time(); }
   /// The largest over the mean.
   [[nodiscard]] double imbalance() const { return any() ? largest.seconds() * ranks / sum.seconds() : 1; }
 };
+/// Over all ranks.
 Computing computing_of(const ReplayResult& result);
 Computing computing_of(const ReplayResult& result, const ReplayJob& job);
 
@@ -147,6 +156,7 @@ struct WholeRun {
   std::uint64_t bytes = 0;  // of messages with a model
 
   /// Its share of the time in MPI calls that communicate, and of their bytes.
+  /// 0 if all communication has a model.
   [[nodiscard]] double share_unmodelled() const {
     return unmodelled > Time() ? unmodelled.seconds() / (in_calls + unmodelled).seconds() : 0;
   }
@@ -154,6 +164,7 @@ struct WholeRun {
     return static_cast<double>(bytes_unmodelled) /
            std::max(1.0, static_cast<double>(bytes) + static_cast<double>(bytes_unmodelled));
   }
+  /// Which of the two shares is larger, for the wording of reports.
   [[nodiscard]] bool is_unmodelled_by_time() const {
     return share_unmodelled() >= share_of_bytes_unmodelled();
   }
@@ -165,6 +176,7 @@ struct WholeRun {
     return sum > Time() ? in_calls.seconds() / sum.seconds() : 0;
   }
 };
+/// Over all ranks. Needs a replay with the program's computing.
 WholeRun whole_run_of(const ReplayResult& result);
 /// Covers the job's ranks only.
 WholeRun whole_run_of(const ReplayResult& result, const ReplayJob& job);

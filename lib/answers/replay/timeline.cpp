@@ -49,6 +49,7 @@ Traffic traffic_of(const Event& event, const Reader& reader, int rank, int size)
     case OperationKind::kReduceScatter:
     case OperationKind::kAlltoall:
       return {n * bytes, n * bytes};
+    // Each rank sends to all that come after it, itself included.
     case OperationKind::kScan:
       return {(n - own) * bytes, (own + 1) * bytes};
     case OperationKind::kExscan:
@@ -128,9 +129,11 @@ void Timeline::add(Growing& thread, Entry entry, Time at) {
 
 void Timeline::end_call(Growing& thread) {
   if (!std::exchange(thread.is_open, false) || thread.is_dropped) return;
+  // A mark for entries to remove: no function has this number.
   constexpr std::uint16_t kSpare = UINT16_MAX;
   std::vector<Entry>& entries = thread.track.entries;
   const auto begin = entries.begin() + static_cast<std::ptrdiff_t>(thread.open);
+  // Only the entries of the call that ends.
   for (auto one = begin; one != entries.end(); ++one) {
     const bool sends = one->kind == EntryKind::kSendBegun;
     const bool collects = one->kind == EntryKind::kCollectiveRequest;
@@ -141,6 +144,7 @@ void Timeline::end_call(Growing& thread) {
     const auto done = std::find_if(one, entries.end(), [&](const Entry& other) {
       return other.kind == end && other.request == one->request;
     });
+    // Completed by another call.
     if (done == entries.end()) continue;
     if (sends) {
       one->kind = EntryKind::kSend;
@@ -177,6 +181,7 @@ void Timeline::begins(const ThreadPosition& place, const ReplayedEvent& replayed
   const bool continues = (event.flags & recording::kContinues) != 0 && thread.is_open;
   if (!continues) {
     end_call(thread);
+    // Whole calls are dropped, so that entries stay balanced.
     thread.is_dropped = entries_ >= kMost;
     if (thread.is_dropped) ++dropped_;
     thread.open = thread.track.entries.size();
@@ -233,6 +238,7 @@ void Timeline::message(const ThreadPosition& place, const ReplayedEvent& replaye
   }
   Entry end = entry;
   end.kind = sends ? EntryKind::kSendDone : has_request ? EntryKind::kReceiveDone : EntryKind::kReceive;
+  // Threads have a key each for operations without a request.
   rank.begun[has_request ? replayed.request : kNoRequest - place.thread] = end;
   if (!has_request) return;
   entry.kind = sends ? EntryKind::kSendBegun : EntryKind::kReceiveBegun;
@@ -255,6 +261,7 @@ void Timeline::collective(const ThreadPosition& place, const ReplayedEvent& repl
               .communicator = known.number,
               .peer = has_root(event.operation) ? event.peer : kNoRoot,
               .number = static_cast<std::uint16_t>(event.operation)};
+  // A fence is recorded as a barrier of this name.
   const bool fences = replayed.function.starts_with("MPI_Win_");
   if (fences) entry.communicator = window_of(known.number);
   entry.kind = fences ? EntryKind::kFence : has_request ? EntryKind::kCollectiveDone : EntryKind::kCollective;
@@ -308,6 +315,7 @@ void Timeline::access(const ThreadPosition& place, const ReplayedEvent& replayed
 void Timeline::completed(const ThreadPosition& place, std::uint64_t request, const Received& received) {
   Rank& rank = ranks_[static_cast<std::size_t>(place.rank)];
   if (request == kNoRequest) request -= place.thread;
+  // A neighbourhood's messages end with its one request.
   for (std::uint64_t part = 1;; ++part) {
     const auto found = rank.begun.extract(part_of(request, part));
     if (!found) break;
@@ -357,6 +365,7 @@ void Timeline::make_communicator(Rank& rank, const ThreadPosition& place, const 
   const auto [known, is_new] = known_.try_emplace({members, id, nth}, next);
   if (is_new) communicators_.push_back(members);
   if (replayed.made >= rank.communicators.size())
+    // Threads may make communicators in another order than their numbers.
     rank.communicators.resize(replayed.made + 1, rank.communicators[recording::kSelf]);
   rank.communicators[replayed.made] = {known->second, static_cast<int>(own),
                                        static_cast<int>(members.size())};

@@ -14,10 +14,12 @@
 namespace offramp {
 
 /// Bounds its memory: after kMost entries over all ranks, further calls are only counted.
+/// Entries are in the order of each thread's time. It outlives the replay that it observes.
 class Timeline final : public ReplayEvents {
  public:
   static constexpr std::uint64_t kMost = 16'000'000;  // 0.9 GB
 
+  /// Named after the records of OTF2.
   enum class EntryKind : std::uint8_t {
     kEnter,  // number: an index into functions()
     kLeave,
@@ -39,8 +41,10 @@ class Timeline final : public ReplayEvents {
     kFenceBegun,         // a barrier of a window begins
     kFence,              // it ends
   };
+  /// Values of Entry::peer that are no ranks.
   static constexpr std::int32_t kNoRoot = -1;
   static constexpr std::int32_t kAllTargets = -1;
+  /// The kind determines which members matter.
   struct Entry {
     Time at = {};
     std::uint64_t bytes = 0;         // of a message; for a collective, what this rank sends: see traffic_of()
@@ -56,9 +60,11 @@ class Timeline final : public ReplayEvents {
   struct Track {
     int rank = 0;
     std::uint32_t thread = 0;
+    /// Times never decrease.
     std::vector<Entry> entries = {};
   };
 
+  /// ranks: of the replay.
   explicit Timeline(int ranks);
 
   /// Call after the replay: ends open calls.
@@ -67,6 +73,7 @@ class Timeline final : public ReplayEvents {
   [[nodiscard]] int ranks() const { return static_cast<int>(ranks_.size()); }
   /// Ordered by rank, then by thread.
   [[nodiscard]] std::vector<const Track*> tracks() const;
+  /// In the order of first calls.
   [[nodiscard]] const std::vector<std::string>& functions() const { return functions_; }
   /// Members in their order, as world ranks. The first entry is the world, the second each rank's own
   /// communicator; both lists are empty.
@@ -83,11 +90,13 @@ class Timeline final : public ReplayEvents {
   void ended(const ThreadPosition& place) override;
 
  private:
+  /// A communicator as one rank sees it.
   struct Known {
     std::uint32_t number = 0;  // an index into communicators()
     int rank = 0;              // this rank's number in it
     int size = 0;
   };
+  /// A thread's entries while the replay runs.
   struct Growing {
     Track track;
     std::size_t open = 0;  // index of the entry with which the call began, if is_open
@@ -95,6 +104,7 @@ class Timeline final : public ReplayEvents {
     bool is_dropped = false;
     Time last;  // when its latest event ended
   };
+  /// What is known of one rank.
   struct Rank {
     std::map<std::uint32_t, Growing> threads;
     std::vector<Known> communicators;
@@ -102,18 +112,27 @@ class Timeline final : public ReplayEvents {
     std::unordered_map<std::uint64_t, Entry> begun;  // by request: the entry for its end
   };
 
+  /// Created at its first event.
   Growing& thread_of(const ThreadPosition& place);
+  /// Never earlier than the previous entry: formats demand order.
   void add(Growing& thread, Entry entry, Time at);
+  /// Merges the begin and end of operations that blocked within the call.
   void end_call(Growing& thread);
+  /// These add entries for the begin of an operation, and prepare those of its end.
   void message(const ThreadPosition& place, const ReplayedEvent& replayed);
   void collective(const ThreadPosition& place, const ReplayedEvent& replayed);
   void neighbours(const ThreadPosition& place, const ReplayedEvent& replayed);
   void access(const ThreadPosition& place, const ReplayedEvent& replayed);
   void make_communicator(Rank& rank, const ThreadPosition& place, const ReplayedEvent& replayed);
+  /// Ends sends whose requests are freed.
   void free(const ThreadPosition& place, const ReplayedEvent& replayed);
+  /// Unknown numbers are MPI_COMM_SELF: the replay reports them.
   [[nodiscard]] const Known& communicator_of(const Rank& rank, std::uint32_t number) const;
+  /// The index in functions(), new or known.
   std::uint16_t number_of(std::string_view function);
+  /// Windows have no numbers of their own in recordings.
   std::uint32_t window_of(std::uint32_t communicator);
+  /// Notes the kind once.
   void unsupported(std::string_view kind);
 
   std::vector<Rank> ranks_;

@@ -15,6 +15,7 @@ namespace offramp {
 /// intervals, it reduces the earlier half to a sum, and ignores time before the end of that half.
 class BusyTime {
  public:
+  /// Intervals usually come in order, so most extend the last one.
   void add(Time begin, Time end) {
     begin = later(begin, counted_to_);
     if (end <= begin) return;
@@ -25,6 +26,7 @@ class BusyTime {
     intervals_.push_back({begin, end});
     if (intervals_.size() >= kMost) tidy();
   }
+  /// Merges a copy, so it may be called at any time.
   [[nodiscard]] Time total() const {
     BusyTime all = *this;
     all.merge();
@@ -37,8 +39,10 @@ class BusyTime {
     Time begin;
     Time end;
   };
+  /// Intervals in memory.
   static constexpr std::size_t kMost = 4096;
 
+  /// Sorts the intervals and joins those that overlap.
   void merge() {
     std::sort(intervals_.begin(), intervals_.end(),
               [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
@@ -71,6 +75,7 @@ class BusyTime {
 /// Adds up spans by unit, and passes them on. Not thread safe.
 class UnitTimes final : public SpanSink {
  public:
+  /// A unit by its name. Names are literals, which outlive everything.
   struct Unit {
     std::string_view name;
     std::uint64_t spans = 0;
@@ -88,6 +93,7 @@ class UnitTimes final : public SpanSink {
     unit.in_use.add(span.begin, span.end);
     if (next_ != nullptr) next_->record(span);
   }
+  /// In the order of their first spans.
   [[nodiscard]] const std::vector<Unit>& units() const { return units_; }
 
  private:

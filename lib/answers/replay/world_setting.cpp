@@ -39,6 +39,7 @@ constexpr std::pair<std::string_view, std::string_view> kNames[] = {{"openmpi", 
 
 }  // namespace
 
+// Refers to the description.
 std::string_view library_of(const recording::Description& description) {
   for (const auto& [key, value] : description.facts) {
     if (key == "mpi") return value;
@@ -52,10 +53,12 @@ Configuration configuration_for_library(const Configuration& configuration, cons
   const auto* const found = std::find_if(std::begin(kLibraries), std::end(kLibraries),
                                          [&](const auto& one) { return library.starts_with(one.library); });
   if (found == std::end(kLibraries)) return followed;
+  // A plugin may replace the baseline, and have other choices.
   const Parameter* const parameter = find_parameter(registry.baseline().parameters, "collectives");
   if (parameter == nullptr || std::find(parameter->choices.begin(), parameter->choices.end(),
                                         found->selection) == parameter->choices.end())
     return followed;
+  // The user's own choice stays.
   followed.sections[std::string(registry.baseline().name)].try_emplace(
       "collectives", RawValue{std::string(found->selection), RawValue::Type::kText,
                               "the recording, made over " + std::string(library)});
@@ -74,6 +77,7 @@ Result<WorldSetting> world_setting(const Configuration& configuration, const Reg
   Result<Settings> host_settings = configuration.settings_for(*setting.host);
   if (!host_settings) return failure(host_settings.error());
   setting.host_settings = std::move(*host_settings);
+  // The numbers of backends in rules: positions in this list.
   std::vector<std::string_view> names = {setting.host->name};
   if (backend.name != names.front()) names.push_back(backend.name);
   for (const Route& route : configuration.routes) {
@@ -101,6 +105,7 @@ void set_network(WorldSetting& setting, const Configuration& configuration, int 
   for (const WorldBackend::Further& one : setting.further)
     is_beside = is_beside || !one.backend->deployment ||
                 one.backend->deployment(one.settings, setting.machine, ranks).node_bits_per_second == 0;
+  // Networks inferred for hosts do not fit hardware with its own links.
   if (is_beside) setting.network.topology = configuration.network.topology;
   const std::int64_t rate = own.node_bits_per_second / setting.machine.links_per_node();
   if (!configuration.written.contains("network.link") && setting.network.link.count() < rate)
@@ -147,6 +152,7 @@ std::optional<WorldSetting> at_end_of_band(const WorldSetting& setting, const Ba
 static Result<std::shared_ptr<const Stragglers>> make_stragglers(const WorldSetting& setting, int ranks) {
   auto found = place_in_network(setting.network, ranks, setting.machine);
   if (!found) return failure(found.error());
+  // Slow nodes are numbered in the network, where jobs are placed.
   auto made = Stragglers::make(setting.stragglers, found->places, found->nodes, setting.machine);
   return made ? made : failure("stragglers.slow_nodes: " + made.error());
 }
@@ -156,6 +162,7 @@ Result<std::unique_ptr<World>> make_world(const WorldSetting& setting, int ranks
   WorldOptions options = observed;
   options.ranks = ranks;
   options.machine = setting.machine;
+  // Ranks behind one switch may use it for reductions.
   options.machine.switches = switches_of(setting.network, ranks, setting.machine);
   options.faults = setting.faults;
   options.check = setting.check;

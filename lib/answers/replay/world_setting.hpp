@@ -12,6 +12,7 @@
 
 namespace offramp {
 
+/// Everything that determines a world's times. Copies share the descriptions, which are never freed.
 struct WorldSetting {
   const BackendDescription& backend;  // must outlive the world
   Settings settings;

@@ -12,6 +12,7 @@
 namespace offramp {
 
 MachineLayout MachineOptions::layout(int ranks) const {
+  // Rounded up, so that no rank is left without a node.
   const int dealt = nodes > 0 ? (ranks - 1) / nodes + 1 : 1;
   return {ranks_per_node > 0 ? ranks_per_node : dealt, sockets_per_node, cards_per_node, links_per_card};
 }
@@ -28,6 +29,7 @@ std::optional<CallRange> parse_calls(std::string_view text) {
   CallRange calls{1, std::numeric_limits<std::uint64_t>::max()};
   if (text == "all") return calls;
   const char* const end = text.data() + text.size();
+  // A single call is a range of one.
   auto [stop, error] = std::from_chars(text.data(), end, calls.first);
   calls.last = calls.first;
   if (error == std::errc() && stop != end && *stop == '-') {
@@ -65,6 +67,7 @@ Result<Settings> Configuration::settings_for(const BackendDescription& descripti
 
 std::span<const Key> configuration_keys() {
   static const auto& keys =
+      // Never destroyed: threads may still ask at the exit.
       immortal(std::vector<Key>(configuration_rows().begin(), configuration_rows().end()));
   return keys;
 }

@@ -24,6 +24,7 @@ namespace offramp {
 
 /// The result of MPI_Wtime: wall-clock time, or the modelled time of an earlier run of the program.
 enum class Clock : std::uint8_t { kWall, kSettled };
+/// As in the file.
 constexpr std::string_view to_string(Clock clock) {
   return clock == Clock::kSettled ? "settled" : "wall";
 }
@@ -37,6 +38,7 @@ constexpr std::string_view to_string(Polling polling) {
 
 /// The effect of recorded times on the host clock: none, as measured, or scaled. See recording::Times.
 struct Compute {
+  /// kFactor: CPU time is multiplied by `factor`.
   enum class Mode : std::uint8_t { kNone, kMeasured, kFactor };
   Mode kind = Mode::kNone;
   double factor = 1;   // of CPU time
@@ -74,6 +76,7 @@ struct CallRange {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
   [[nodiscard]] bool any() const { return first != 0; }
+  /// call: counted per rank from 1.
   [[nodiscard]] bool contains(std::uint64_t call) const { return any() && call >= first && call <= last; }
 };
 
@@ -88,12 +91,15 @@ struct MachineOptions {
   int cards_per_node = 1;
   int links_per_card = 1;
 
+  /// ranks: of the program.
   [[nodiscard]] MachineLayout layout(int ranks) const;
   /// Fails if the machine has too few nodes for this number of ranks.
   [[nodiscard]] Result<void> fits(int ranks) const;
 };
 
+/// Immutable once loaded, so any thread may read it.
 struct Configuration {
+  /// Not a backend: the MPI library carries everything.
   static constexpr std::string_view kOff = "off";
 
   std::string backend{baseline_name()};  // a name in the registry, or "off"
@@ -131,6 +137,7 @@ struct Configuration {
   std::map<std::string, Section> sections;  // by backend
   Section written;                          // general keys set by any source, by path
 
+  /// The MPI library carries everything, and nothing is modelled.
   [[nodiscard]] bool off() const { return backend == kOff; }
   /// True if the MPI library carries all operations and the program is recorded.
   [[nodiscard]] bool records_only() const { return off() && !record.empty(); }
@@ -169,6 +176,7 @@ struct ConfigSources {
   std::vector<Override> overrides;
   bool privileged = false;  // setuid or setgid: ignore all settings
 
+  /// The environment of this process. Also decides whether it is privileged.
   static ConfigSources of_process();
 };
 
@@ -183,6 +191,7 @@ struct SettingInForce {
   std::string key;    // "clock", "cclo.link", "route 1"
   std::string value;  // with its unit
   std::string source;
+  /// True if no source has set the value.
   [[nodiscard]] bool is_default() const { return source == "default"; }
 };
 
@@ -218,6 +227,7 @@ struct Key {
   std::string_view description;
   std::string_view unit = {};  // assumed for a number without a unit
 };
+/// In the order in which they are listed to users. Valid until the process ends.
 std::span<const Key> configuration_keys();
 
 /// The allowed values of a key, including the names of the registered backends.

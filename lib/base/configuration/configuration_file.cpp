@@ -43,6 +43,7 @@ using std::string_view;
 // toml++ destroys nested tables recursively, and dotted keys can nest deeper than TOML_MAX_NESTED_VALUES.
 constexpr std::ptrdiff_t kMostDotsInALine = 128;
 
+// Root may configure all users.
 bool is_trusted(const struct stat& status) {
   return status.st_uid == geteuid() || status.st_uid == 0;
 }
@@ -60,6 +61,7 @@ FileText check_trust(int file, bool asked_for) {
         "it",
         true};
   }
+  // Each kind has its own message: a FIFO would block, a folder cannot be read.
   if (S_ISDIR(status.st_mode)) return {"", "it is a folder"};
   if (!S_ISREG(status.st_mode)) return {"", "it is not a regular file"};
   return {};
@@ -82,6 +84,7 @@ string to_ascii(string_view text) {
   return result;
 }
 
+// Reverses to_ascii(). Other escapes stay as they are.
 string from_ascii(string_view text) {
   string result;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -101,6 +104,7 @@ bool read_scalar(const toml::node& node, RawValue& value) {
     value.text = from_ascii(text->get());
     return true;
   }
+  // Dates and arrays leave the text empty.
   value.type = node.is_boolean() ? RawValue::Type::kBoolean : RawValue::Type::kNumber;
   if (const auto* flag = node.as_boolean()) value.text = flag->get() ? "true" : "false";
   if (const auto* integer = node.as_integer()) value.text = fmt::format("{}", integer->get());
@@ -115,6 +119,7 @@ class FileReader {
 
   Result<void> read(const string& text) {
     if (Result<void> done = check_lines(text); !done) return done;
+    // The parser's exceptions end here: none may reach the program.
     toml::table document;
     try {
       document = toml::parse(to_ascii(text), string_view(path_));
@@ -128,6 +133,7 @@ class FileReader {
     for (const auto& [key, node] : document) {
       if (Result<void> done = add(from_ascii(key.str()), node); !done) return done;
     }
+    // toml++ orders tables by name, but settings take effect in the order of lines.
     std::stable_sort(entries_.begin(), entries_.end(),
                      [](const Entry& a, const Entry& b) { return a.line < b.line; });
     return {};
@@ -145,6 +151,7 @@ class FileReader {
     return {};
   }
 
+  // number: from 1, as the parser counts.
   static string_view line_of(string_view text, std::size_t number) {
     for (; number > 1 && !text.empty(); --number)
       text.remove_prefix(
@@ -157,8 +164,10 @@ class FileReader {
     const auto equals = line.find('=');
     if (equals == string_view::npos || equals == 0) return {};
     const auto first = line.find_first_not_of(" \t", equals + 1);
+    // Values that begin otherwise are another mistake.
     if (first == string_view::npos || std::isalnum(static_cast<unsigned char>(line[first])) == 0) return {};
     const string_view word = line.substr(first, line.find_first_of(" \t\r#", first) - first);
+    // A number alone is valid without quotes.
     if (std::none_of(word.begin(), word.end(), [](unsigned char c) { return std::isalpha(c) != 0; }))
       return {};
     const string_view key = line.substr(0, line.find_last_not_of(" \t", equals - 1) + 1);
@@ -169,9 +178,11 @@ class FileReader {
     return fmt::format("{}:{}", path_, source.begin.line);
   }
 
+  // Tables become sections. [[route]] may come several times.
   Result<void> add(const string& key, const toml::node& node) {
     if (const auto* table = node.as_table()) return add_section(key, *table, 0);
     const auto* array = node.as_array();
+    // Reported later as an unknown list, with the place of its heading.
     if (key != "route" && array != nullptr && !array->empty() && array->front().is_table())
       return add_section(key, *array->front().as_table(), 0, true);
     if (key != "route" || array == nullptr) return add_value("", key, node, 0);
@@ -199,6 +210,7 @@ class FileReader {
                          std::size_t route) {
     Entry entry{
         section, name, {"", RawValue::Type::kText, where(node.source())}, route, node.source().begin.line};
+    // An empty text is a value too.
     if (!read_scalar(node, entry.value) && !node.is_string()) {
       return failure(fmt::format("{}: {} has to be a single string, number, or boolean", entry.value.origin,
                                  in_quotes(name)));
@@ -215,12 +227,14 @@ class FileReader {
 
 FileText read_file(const string& path, bool asked_for, std::size_t largest) {
   struct stat link {};
+  // A link in a shared folder could lead to any file.
   if (!asked_for && lstat(path.c_str(), &link) == 0 && S_ISLNK(link.st_mode) && !is_trusted(link))
     return {"", "it is a link of another user; name it in OFFRAMP_CONFIG to use it", true};
   // Non-blocking: a pipe or a device must not hang MPI_Init before it is refused.
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (file < 0) {
     if (errno == ENOENT && !asked_for) return {"", "", true};
+    // A found file that others keep private is no mistake of the user.
     return {"", std::strerror(errno), !asked_for && errno == EACCES};
   }
   FileText result = check_trust(file, asked_for);
@@ -230,6 +244,7 @@ FileText read_file(const string& path, bool asked_for, std::size_t largest) {
     if (got == 0) break;
     if (got < 0 && errno != EINTR) result.problem = std::strerror(errno);
     if (got > 0) result.text.append(block, static_cast<std::size_t>(got));
+    // Checked while reading: a file may grow.
     if (result.text.size() > largest) result.problem = fmt::format("it is larger than {} MiB", largest >> 20);
   }
   close(file);

@@ -18,6 +18,7 @@ struct Entry {
   bool in_list = false;  // a heading in [[ ]] other than [[route]]
 };
 
+/// The text, or the problem that kept it from being read.
 struct FileText {
   std::string text;
   std::string problem;

@@ -22,6 +22,7 @@ namespace {
 using std::string;
 using std::string_view;
 
+// The text that ranks compare. Enumerators are compared as numbers.
 template <typename Value>
 string plain(const Value& value) {
   if constexpr (std::is_enum_v<Value>) {
@@ -76,12 +77,14 @@ constexpr Binding own = {set_member<set, members...>, nullptr};
 template <auto set, auto member>
 constexpr Binding of_route = {set_in_route<set, member>, nullptr};
 
+// Numbers and booleans need quotes, so that a wrong type is noticed.
 bool set_text(string& where, const RawValue& value) {
   if (value.type != RawValue::Type::kText) return false;
   where = value.text;
   return true;
 }
 
+// minimum and maximum are in the unit and inclusive.
 bool set_real(double& where, const RawValue& value, double minimum, double maximum, string_view unit = "1") {
   const auto number = parse_quantity(value.text, unit);
   if (!number || *number < minimum || *number > maximum) return false;
@@ -104,6 +107,7 @@ bool set_count(Integer& where, const RawValue& value, string_view unit) {
     return false;
   }
   where = static_cast<Integer>(number);
+  // Rejects fractions.
   return static_cast<double>(where) == number;
 }
 template <typename Integer>
@@ -127,6 +131,7 @@ template <int least_nanoseconds>
 bool set_time(Time& where, const RawValue& value) {
   double microseconds = 0;
   if (!set_real(microseconds, value, least_nanoseconds / 1e3, 1e9, "us")) return false;
+  // Picoseconds, rounded.
   where = Time::ps(static_cast<std::int64_t>(microseconds * 1e6 + 0.5));
   return true;
 }
@@ -138,6 +143,7 @@ bool set_nanoseconds(Time& where, const RawValue& value) {
   return true;
 }
 
+// The limits keep products of rates and times within 64 bits.
 bool set_rate(Bandwidth& where, const RawValue& value) {
   double gigabits = 0;
   if (!set_real(gigabits, value, 1e-3, 1e5, "Gb/s")) return false;
@@ -145,6 +151,7 @@ bool set_rate(Bandwidth& where, const RawValue& value) {
   return true;
 }
 
+// Not as a quantity: a double would lose the low bits.
 bool set_seed(std::uint64_t& where, const RawValue& value) {
   const char* const end = value.text.data() + value.text.size();
   const auto [stop, error] = std::from_chars(value.text.data(), end, where);
@@ -225,6 +232,7 @@ string why_no_topology(const string& text) {
 }
 
 bool set_topology(string& where, const RawValue& value) {
+  // A platform file is checked when the network is made.
   return set_text(where, value) && (is_platform_file(where) || check_topology(where).empty());
 }
 
@@ -253,6 +261,7 @@ bool set_operation(std::optional<OperationKind>& where, const RawValue& value) {
   return where.has_value() || value.text == "any";
 }
 
+// may_be_off: routes cannot lead to the MPI library.
 bool set_backend(string& where, const RawValue& value, const Registry& registry, bool may_be_off) {
   where = value.text;
   return registry.find(value.text) != nullptr || (may_be_off && value.text == Configuration::kOff);
@@ -287,6 +296,7 @@ constexpr Row kRows[] = {
     {{"compare", "OFFRAMP_COMPARE", "", true, "all, or a list separated by commas: BACKENDS",
       "other hardware over which the run is simulated at its end, always with the host"},
      {[](Target& t, const RawValue& v) { return set_compared(t.all.compared, v, t.registry); },
+      // Compares the resulting list, since "all" and a list may mean the same.
       [](const Configuration& c) { return fmt::format("{}", fmt::join(c.settled_backends(), ",")); }}},
     {{"clock", "OFFRAMP_CLOCK", "wall", true, "wall, settled, model",
       "time that MPI_Wtime returns: the machine's, or the modelled time of an earlier run (settled; model is "
@@ -475,6 +485,7 @@ std::span<const Row> configuration_rows() {
 const Row* find_row(string_view path) {
   const auto* row =
       std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return r.path == path; });
+  // Keys without a path share the empty one.
   return row == std::end(kRows) || path.empty() ? nullptr : row;
 }
 

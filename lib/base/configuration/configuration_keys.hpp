@@ -24,11 +24,13 @@ struct Binding {
   std::string (*agreed)(const Configuration& configuration) = nullptr;
 };
 
+/// One row of the table. Rows have static storage.
 struct Row : Key, Binding {
   /// Explains why a value is not allowed, beyond the list of allowed values; may return "". May be nullptr.
   std::string (*why)(const std::string& text) = nullptr;
 };
 
+/// All general keys, in the order of the documentation.
 std::span<const Row> configuration_rows();
 /// The row of a path as in Key, or nullptr.
 const Row* find_row(std::string_view path);

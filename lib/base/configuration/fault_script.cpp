@@ -28,6 +28,7 @@ constexpr std::array kKinds = {KindName{"lose", Fault::kLost}, KindName{"duplica
                                KindName{"delay", Fault::kDelayed}};
 constexpr string_view kDown = "down";
 
+// Limits of the fields in a link's number.
 constexpr std::uint32_t kMostEnds = 1U << 24;
 constexpr std::uint32_t kMostChannels = 1U << 16;
 constexpr double kLatest = 1e12;  // us; the limit of time stamps
@@ -41,10 +42,12 @@ bool read_integer(string_view text, std::optional<Integer>& where) {
   return true;
 }
 
+// "*" leaves the condition open.
 bool read_below(string_view text, std::uint32_t end, std::optional<std::uint32_t>& where) {
   return text == "*" || (read_integer(text, where) && *where < end);
 }
 
+// Reads SOURCE>DESTINATION[/CHANNEL].
 bool read_link(string_view text, FaultEvent& event) {
   const auto arrow = text.find('>');
   const auto slash = text.find('/');
@@ -63,6 +66,7 @@ bool read_time(string_view text, Time& where) {
   return true;
 }
 
+// The words refer to the line.
 std::vector<string_view> words_of(string_view line) {
   std::vector<string_view> words;
   constexpr string_view kBlank = " \t\r";
@@ -111,11 +115,13 @@ Result<void> read_line(const std::vector<string_view>& words, std::vector<FaultE
   return {};
 }
 
+// Used by one thread of each process.
 class LogFile final : public FaultLog {
  public:
   LogFile(OpenFile file, string path) : file_(std::move(file)), path_(std::move(path)) {}
 
   void record(std::uint64_t link, std::uint64_t packet, Fault kind) override {
+    // A packet's fault may be simulated several times, but happened once.
     if (known_.size() >= kMost || !known_.emplace(link, packet).second) return;
     FaultEvent event;
     event.kind = kind;
@@ -127,6 +133,7 @@ class LogFile final : public FaultLog {
     // One call, so that lines of several processes do not interleave. A full disk loses lines.
     ssize_t written = 0;
     while ((written = write_or_fail(file_.get(), line.data(), line.size())) < 0 && errno == EINTR) continue;
+    // Reported once; later lines are still tried.
     if (written < static_cast<ssize_t>(line.size()) && !std::exchange(lost_, true))
       report_lost("record of faults", path_, written < 0 ? std::strerror(errno) : std::strerror(ENOSPC));
   }
@@ -164,6 +171,7 @@ string to_string(const FaultEvent& event) {
   text += fmt::format(" {}>{}", end_of(event.source), end_of(event.destination));
   if (event.channel) text += fmt::format("/{}", *event.channel);
   if (event.packet) text += fmt::format(" packet {}", *event.packet);
+  // Picoseconds are exact, so a record reproduces its faults.
   if (event.begin != Time()) text += fmt::format(" from {}ps", event.begin.count());
   if (event.end != Time::never()) text += fmt::format(" to {}ps", event.end.count());
   return text;

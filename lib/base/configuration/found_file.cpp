@@ -19,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using std::string;
 
+// Element by element: "/ab" is not below "/a".
 bool is_below(const fs::path& path, const fs::path& folder) {
   return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
 }
@@ -27,6 +28,7 @@ bool is_below(const fs::path& path, const fs::path& folder) {
 /// it: parts of a recording, captures of ranks. Considers links that lead out of the folder.
 bool is_inside(const string& name, const string& folder) {
   const fs::path path = fs::path(folder) / name;  // an absolute name replaces the folder
+  // Standard output and the like are no files.
   if (is_stream(path.string())) return true;
   std::error_code error;
   const fs::path root = fs::canonical(folder, error);
@@ -37,6 +39,7 @@ bool is_inside(const string& name, const string& folder) {
   for (fs::directory_iterator entry(parent, error); !error && entry != fs::directory_iterator();
        entry.increment(error)) {
     if (!entry->is_symlink(error) || !entry->path().filename().string().starts_with(stem)) continue;
+    // A link may lead to a file that does not exist yet.
     if (!is_below(fs::weakly_canonical(entry->path(), error), root)) return false;
   }
   return true;
@@ -47,6 +50,7 @@ bool is_inside(const string& name, const string& folder) {
 Result<void> check_found_file(const std::vector<Entry>& entries, const string& folder) {
   for (const Entry& entry : entries) {
     const string key = entry.section.empty() ? entry.name : entry.section + "." + entry.name;
+    // An empty name is no output.
     if (entry.value.text.empty()) continue;
     if (key == "plugin_path")
       return failure(

@@ -13,12 +13,14 @@
 namespace offramp {
 namespace {
 
+// As many nodes as a world may have ranks.
 constexpr int kMost = 1 << 20;
 
 /// Size of the machine that has at least `needed` nodes.
 Result<int> size_of_machine(const NetworkOptions& network, int needed) {
   needed = std::max(needed, network.least_nodes);
   if (network.is_star()) return needed;
+  // A platform has the size that its file describes.
   if (network.platform != nullptr) return network.platform->nodes();
   const auto topology = parse_topology(network.topology, needed);
   if (!topology) return failure("network.topology: " + topology.error());
@@ -44,6 +46,7 @@ std::optional<std::vector<int>> parse_nodes(std::string_view text) {
     const auto first = whole_number(part.substr(0, dash), 0, kMost - 1);
     const auto last =
         dash == std::string_view::npos ? first : whole_number(part.substr(dash + 1), 0, kMost - 1);
+    // Checked before the nodes are listed: a range of a few letters may be huge.
     if (!first || !last || *first > *last || nodes.size() + static_cast<std::size_t>(*last - *first) >= kMost)
       return std::nullopt;
     for (auto node = static_cast<int>(*first); node <= *last; ++node) nodes.push_back(node);
@@ -61,6 +64,7 @@ Result<std::vector<int>> place_jobs(NetworkOptions& network, const std::vector<J
     any_asked = true;
     for (const int node : *job.asked) highest = std::max(highest, node + 1);
   }
+  // A star grows with the jobs; other topologies have their own size.
   const Result<int> machine = size_of_machine(network, std::max(needed, highest));
   if (!machine) return failure(machine.error());
   if (*machine < needed)
@@ -88,6 +92,7 @@ Result<std::vector<int>> place_jobs(NetworkOptions& network, const std::vector<J
       taken[static_cast<std::size_t>(node)] = true;
     }
   }
+  // Always finds one: the machine has as many nodes as the jobs need.
   int next = 0;
   const auto next_free = [&] {
     while (taken[static_cast<std::size_t>(next)]) ++next;
@@ -99,6 +104,7 @@ Result<std::vector<int>> place_jobs(NetworkOptions& network, const std::vector<J
       placed.push_back(jobs[i].asked ? (*jobs[i].asked)[static_cast<std::size_t>(node)] : next_free());
   }
   while (others && static_cast<int>(placed.size()) < *machine) placed.push_back(next_free());
+  // The network keeps its size even if the highest nodes are unused.
   network.least_nodes = *machine;
   network.placement = fmt::format("list:{}", fmt::join(placed, ","));
   return placed;

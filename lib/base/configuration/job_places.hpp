@@ -18,6 +18,7 @@ std::optional<std::vector<int>> parse_nodes(std::string_view text);
 /// product go, and beyond that a fat tree of such switches with as many cables up as down.
 NetworkOptions network_for(const Configuration& configuration, int ranks);
 
+/// The nodes that a job needs, and those that its user named.
 struct JobNodes {
   int nodes = 0;                          // number of nodes that it needs
   std::optional<std::vector<int>> asked;  // nullopt: any

@@ -28,6 +28,7 @@ constexpr const char* kFile = "offramp.toml";
 constexpr const char* kConfigVariable = "OFFRAMP_CONFIG";
 constexpr const char* kOptionsVariable = "OFFRAMP_OPTIONS";
 
+// Splits at ", ", as the texts of allowed values are written.
 std::vector<string_view> listed(string_view list) {
   std::vector<string_view> words;
   while (!list.empty()) {
@@ -38,12 +39,14 @@ std::vector<string_view> listed(string_view list) {
   return words;
 }
 
+// One use. Collects entries from all sources, then applies them in order.
 class Loader {
  public:
   Loader(const ConfigSources& config_sources, Registry& registry)
       : surroundings_(config_sources), registry_(registry) {}
 
   Result<Configuration> load() {
+    // Each step needs the previous ones: plugins define keys, and keys define variables.
     for (const auto step : {&Loader::read_configuration_file, &Loader::load_plugins, &Loader::read_variables,
                             &Loader::read_overrides, &Loader::apply_all, &Loader::check_together}) {
       if (const Result<void> done = (this->*step)(); !done) return failure(done.error());
@@ -55,6 +58,7 @@ class Loader {
   /// The text of a key that is needed early.
   [[nodiscard]] RawValue early(const string& key, const string& variable) const {
     RawValue value;
+    // Later sources win here too.
     for (const Entry& e : entries_) {
       if (e.section.empty() && e.name == key) value = e.value;
     }
@@ -74,6 +78,7 @@ class Loader {
     if (path.empty()) path = surroundings_.directory == "." ? kFile : surroundings_.directory + "/" + kFile;
     const FileText file = read_file(path, !chosen.text.empty());
     if (file.passable) {
+      // A file that was only found is skipped with a remark.
       if (!file.problem.empty())
         configuration_.notes.push_back(fmt::format("{} is not used: {}", path, file.problem));
       return {};
@@ -86,6 +91,7 @@ class Loader {
     const Result<void> read = read_entries(path, file.text, entries_);
     configuration_.file_keys = static_cast<std::size_t>(std::count_if(
         entries_.begin(), entries_.end(), [](const Entry& entry) { return !entry.name.empty(); }));
+    // A named file is trusted, whatever it contains.
     return read && chosen.text.empty() ? check_found_file(entries_, surroundings_.directory) : read;
   }
 
@@ -94,6 +100,7 @@ class Loader {
     if (const Result<void> done = registry_.load_plugins(path.text); !done)
       return failure(path.origin + ": " + done.error());
     for (const string_view name : registry_.names()) {
+      // A plugin's section must not be taken for a general key.
       if (find_row(name) == nullptr && !is_section(name)) continue;
       return failure(
           fmt::format("{}: the backend name {} is a key of the configuration", path.origin, in_quotes(name)));
@@ -101,6 +108,7 @@ class Loader {
     return {};
   }
 
+  // path: as in Key.
   void add(string_view path, RawValue value) {
     const auto dot = path.find('.');
     const bool in_section = dot != string_view::npos;
@@ -110,6 +118,7 @@ class Loader {
 
   /// The origin of a variable's value, for messages and the report.
   [[nodiscard]] string origin_of(const string& variable) const {
+    // offramp run passes its options as variables, and names the options here.
     const auto options = surroundings_.environment.find(kOptionsVariable);
     if (options == surroundings_.environment.end()) return variable;
     for (const string_view item : split(options->second, ',')) {
@@ -127,6 +136,7 @@ class Loader {
     for (const auto& [variable, text] : surroundings_.environment) {
       const auto found = keys.find(variable);
       if (!variable.starts_with("OFFRAMP_") || (found != keys.end() && found->second.empty())) continue;
+      // A misspelled variable would be ignored silently otherwise.
       if (found == keys.end()) return unknown("environment", "variable", variable, views(keys));
       const Row* row = find_row(found->second);
       // An empty variable counts as not set, unless an empty text is meaningful.
@@ -138,6 +148,7 @@ class Loader {
     return {};
   }
 
+  // The names refer to the map.
   static std::vector<string_view> views(const std::map<string, string>& map) {
     std::vector<string_view> result;
     result.reserve(map.size());
@@ -162,6 +173,7 @@ class Loader {
   Result<void> read_overrides() {
     const auto keys = variables_by_key(registry_);
     for (const Override& o : surroundings_.overrides) {
+      // Already used by read_configuration_file().
       if (o.key == "config") continue;
       if (o.key == "route") {
         if (const Result<void> done = add_route(o); !done) return done;
@@ -182,6 +194,7 @@ class Loader {
     return {};
   }
 
+  // Routes of the command line are numbered after these.
   [[nodiscard]] std::size_t routes_of_file() const {
     std::size_t count = 0;
     for (const Entry& entry : entries_) {
@@ -193,6 +206,7 @@ class Loader {
   /// OPERATION[:[MIN]-[MAX]]=BACKEND
   Result<void> add_route(const Override& override) {
     const string& text = override.value;
+    // From the end: names of backends have no "=".
     const auto equals = text.rfind('=');
     const auto colon = text.find(':');
     const auto dash = colon == string::npos ? string::npos : text.find('-', colon);
@@ -233,6 +247,7 @@ class Loader {
     }
     // Routes of the command line have priority.
     auto& routes = configuration_.routes;
+    // The first match wins, so they move to the front.
     std::rotate(routes.begin(), routes.end() - static_cast<std::ptrdiff_t>(routes_given_), routes.end());
     return apply_factors();
   }
@@ -248,6 +263,7 @@ class Loader {
       for (const auto& [key, raw] : factors) {
         const Parameter& parameter = *find_parameter(backend->parameters, key);
         const double usual = value_in_force(*backend, *settings, parameter);
+        // Zero often means "derived from another value", which has no half.
         if (usual == 0)
           return failure(
               fmt::format("{}: {}.{} is 0, which cannot be multiplied; write a value instead of {}",
@@ -280,6 +296,7 @@ class Loader {
                     raw.origin, raw.text, backend.name, parameter.name, value, now));
   }
 
+  // nullopt if the value is no factor.
   static std::optional<double> factor_of(const RawValue& raw) {
     const auto factor = raw.text.starts_with('x') ? parse_quantity(raw.text.substr(1), "") : std::nullopt;
     return factor && *factor >= 0 ? factor : std::nullopt;
@@ -294,6 +311,7 @@ class Loader {
   Result<void> open_section(const Entry& entry) {
     const string& name = entry.section;
     if (name == "route") {
+      // Routes come in any order of their numbers.
       configuration_.routes.resize(std::max(configuration_.routes.size(), entry.route + 1));
       configuration_.routes[entry.route].origin = entry.value.origin;
       return {};
@@ -316,6 +334,7 @@ class Loader {
         return {};
       }
       if (const auto before = factors_.find(entry.section); before != factors_.end())
+        // A later value replaces an earlier factor.
         before->second.erase(entry.name);
       configuration_.sections[entry.section][entry.name] = entry.value;  // checked at the end, together
       return {};
@@ -323,6 +342,7 @@ class Loader {
     const string path = entry.section.empty() ? entry.name : entry.section + "." + entry.name;
     const Row* row = entry.section.empty() && path.find('.') != string::npos ? nullptr : find_row(path);
     if (row == nullptr) return unknown_key(entry);
+    // Keys outside of routes do not touch it.
     Route unused;
     Route& route = entry.section == "route" ? configuration_.routes[entry.route] : unused;
     Target target{configuration_, route, registry_};
@@ -337,6 +357,7 @@ class Loader {
     const string allowed = allowed_text(*row, registry_);
     string message = not_allowed(entry.value, path, allowed, listed(allowed));
     const string parameters = parameters_named(path);
+    // The value may be meant for a parameter of that name.
     if (!parameters.empty() && closest(entry.value.text, listed(allowed)).empty())
       message += fmt::format("; parameters of that name: {}", parameters);
     return failure(message);
@@ -372,6 +393,7 @@ class Loader {
     return names;
   }
 
+  // Conditions that no single value shows, after the last source.
   Result<void> check_together() {
     for (std::size_t i = 0; i < configuration_.routes.size(); ++i) {
       const Route& route = configuration_.routes[i];
@@ -386,12 +408,14 @@ class Loader {
     const FaultRates& faults = configuration_.faults;
     const double sum =
         faults.loss + faults.duplication + faults.reordering + faults.corruption + faults.delay;
+    // A packet has one fault at most, drawn from these shares.
     if (sum > 1)
       return failure(fmt::format(
           "faults: loss, duplication, reordering, corruption, and delay add up to {}; the maximum is 1",
           sum));
     if (const Result<void> done = read_fault_script(); !done) return done;
     if (const Result<void> done = read_platform(); !done) return done;
+    // All backends, not only those in use: a wrong value is a mistake in any case.
     for (const BackendDescription* description : registry_.all()) {
       if (auto settings = configuration_.settings_for(*description); !settings)
         return failure(settings.error());
@@ -402,6 +426,7 @@ class Loader {
 
   void note_what_changes_nothing() {
     const Configuration& c = configuration_;
+    // Without modelled times, nearly everything is without effect.
     if (c.off()) return;
     const std::pair<const char*, bool> kForReports[] = {
         {"details", c.details && !c.summary}, {"certificate", c.certificate}, {"receipts", c.receipts.any()}};
@@ -436,6 +461,7 @@ class Loader {
     string& text = configuration_.fault_script;
     if (text.empty()) return {};
     string place = "faults.script";
+    // The script is in a file.
     if (text.starts_with('@')) {
       place = text.substr(1);
       FileText file = read_file(place, true);
@@ -478,6 +504,7 @@ static std::vector<string> link_keys(const Registry& registry, const std::vector
 std::vector<string> resolved_keys(const Override& override, const Registry& registry,
                                   const std::vector<string>& in_use) {
   if (override.key.find('.') != string::npos) return {override.key};
+  // Short names of the machine's keys, for the command line.
   if (string whole = "machine." + override.key; find_row(whole) != nullptr) return {whole};
   if (override.key == "link_rate")
     return link_keys(registry, override.backends.empty() ? in_use : override.backends);
@@ -500,6 +527,7 @@ std::vector<string> resolved_keys(const Override& override, const Registry& regi
     return {general || !one ? override.key : names.front() + "." + override.key};
   }
   const RawValue value{override.value, RawValue::Type::kText, override.origin};
+  // An invalid value for the parameter may be valid for the general key.
   if (general && (owners.size() > 1 || !read_settings(*owners.front(), {{override.key, value}})))
     return {override.key};
   std::vector<string> keys;
@@ -511,6 +539,7 @@ std::vector<string> resolved_keys(const Override& override, const Registry& regi
 
 ConfigSources ConfigSources::of_process() {
   ConfigSources config_sources;
+  // Set by the kernel for setuid and setgid programs, and for file capabilities.
   config_sources.privileged = getauxval(AT_SECURE) != 0;
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
     const string_view text = *variable;
@@ -522,6 +551,7 @@ ConfigSources ConfigSources::of_process() {
 }
 
 Result<Configuration> load_configuration(const ConfigSources& config_sources, Registry& registry) {
+  // The environment belongs to a user with fewer rights than the program.
   if (config_sources.privileged) {
     Configuration nothing;
     nothing.backend = Configuration::kOff;
@@ -530,6 +560,7 @@ Result<Configuration> load_configuration(const ConfigSources& config_sources, Re
   }
   try {
     return Loader(config_sources, registry).load();
+    // No exception may leave MPI_Init.
   } catch (const std::exception& e) {
     return failure(fmt::format("cannot read the configuration: {}", e.what()));
   }

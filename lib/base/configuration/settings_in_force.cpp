@@ -20,6 +20,7 @@ string text_in_unit(const Key& key, string_view written) {
   return number ? fmt::format("{} {}", *number, key.unit) : string(written);
 }
 
+// Only limits that the route has. Also compared between ranks.
 string route_text(const Route& route) {
   string text = route.operation ? string(to_string(*route.operation)) : "any";
   if (route.min_bytes > 0) text += fmt::format(", from {} B", route.min_bytes);
@@ -42,6 +43,7 @@ std::vector<SettingInForce> settings_in_force(const Configuration& configuration
   };
   for (const Row& row : configuration_rows()) {
     const string path(row.path);
+    // Routes are listed below, each as one line.
     if (path.empty() || section_of(path) == "route") continue;
     const auto found = configuration.written.find(path);
     const string_view text =
@@ -80,6 +82,7 @@ std::vector<string> settings_without_effect(const Configuration& configuration,
                                             const BackendDescription& description) {
   std::vector<string> texts;
   const auto section = configuration.sections.find(string(description.name));
+  // Only values that the user wrote are worth a remark.
   if (description.without_effect == nullptr || section == configuration.sections.end()) return texts;
   const Result<Settings> settings = configuration.settings_for(description);
   if (!settings) return texts;
@@ -130,6 +133,7 @@ std::vector<string> settings_of_others(const Configuration& configuration, const
                       std::any_of(configuration.routes.begin(), configuration.routes.end(),
                                   [&name = backend](const Route& route) { return route.backend == name; });
     for (const auto& [parameter, written] : section) {
+      // Values in a file may be meant for other runs.
       if (used || written.origin.find("--set ") == string::npos) continue;
       texts.push_back(fmt::format("{}: {}.{} = {} has no effect: {} carries nothing here", written.origin,
                                   backend, parameter, written.text, backend));

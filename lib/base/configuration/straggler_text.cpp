@@ -22,6 +22,7 @@ std::optional<double> number(std::string_view text, std::string_view unit, doubl
   return value && *value >= least && *value <= most ? value : std::nullopt;
 }
 
+// Picoseconds, rounded.
 Time microseconds(double value) {
   return Time::ps(std::llround(value * 1e6));
 }

@@ -35,6 +35,7 @@ bool well_formed(std::string_view name) {
          std::all_of(name.begin(), name.end(), allowed);
 }
 
+// Also excludes infinite limits, which messages could not show.
 bool has_valid_default(const Parameter& p) {
   if (p.kind == ParameterKind::kChoice) {
     return std::find(p.choices.begin(), p.choices.end(), p.default_choice) != p.choices.end();
@@ -43,6 +44,7 @@ bool has_valid_default(const Parameter& p) {
          p.default_number <= p.maximum;
 }
 
+// Fails for the first inconsistent parameter of a table.
 Result<void> check(std::span<const Parameter> table) {
   for (std::size_t i = 0; i < table.size(); ++i) {
     const std::string name = in_quotes(table[i].name);
@@ -78,12 +80,14 @@ std::optional<Settings::Value> read_value(const Parameter& p, const RawValue& ra
 std::string allowed_with_units(const Parameter& parameter, std::string_view text) {
   std::string allowed = allowed_text(parameter);
   const std::string_view units = units_beside(parameter.unit);
+  // Only a text that is no number at all hints at a wrong unit.
   const bool number = parameter.kind == ParameterKind::kReal || parameter.kind == ParameterKind::kInteger;
   if (number && !units.empty() && !parse_quantity(text, parameter.unit))
     allowed += fmt::format(", in {}", units);
   return allowed;
 }
 
+// Any user could replace the code in it.
 bool is_world_writable(const std::string& path) {
   struct stat status {};
   return stat(path.c_str(), &status) == 0 && (status.st_mode & S_IWOTH) != 0;
@@ -111,6 +115,7 @@ std::string value_text(const Parameter& p, const Settings& settings) {
 }
 
 std::string value_with_unit(const Parameter& p, const Settings& settings) {
+  // Numbers without a dimension have the unit "1".
   const bool bare = p.unit.empty() || p.unit == "1";
   return fmt::format("{}{}{}", value_text(p, settings), bare ? "" : " ", bare ? "" : p.unit);
 }
@@ -195,6 +200,7 @@ Result<void> Registry::add(const BackendDescription* description, std::string_vi
   if (!well_formed(description->name)) {
     return failure(fmt::format("{}: backend name {} is not lower-case letters, digits, _", origin, name));
   }
+  // The value that turns everything off.
   if (description->name == "off")
     return failure(fmt::format("{}: the backend name {} is reserved", origin, name));
   if (find(description->name) != nullptr)
@@ -208,6 +214,7 @@ Result<void> Registry::add(const BackendDescription* description, std::string_vi
 }
 
 Result<void> Registry::load_plugins(std::string_view path) {
+  // Privileged programs load no code from a user's path.
   if (getauxval(AT_SECURE) != 0) return {};
   while (!path.empty()) {
     const std::string directory(path.substr(0, path.find(':')));
@@ -235,6 +242,7 @@ Result<void> Registry::load_directory(const std::string& directory) {
   }
   if (error)
     return failure(fmt::format("plugin path: cannot read {}: {}", in_quotes(directory), error.message()));
+  // Folders have no order, but plugins must have one on all ranks.
   std::sort(files.begin(), files.end());
   for (const std::string& file : files) {
     if (!loaded_.insert(file).second) continue;
@@ -246,11 +254,13 @@ Result<void> Registry::load_directory(const std::string& directory) {
 }
 
 Result<void> Registry::load_file(const std::string& file) {
+  // Missing symbols are found now rather than within a run.
   void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return failure(fmt::format("cannot load plugin {}: {}", file, dlerror()));
   // POSIX allows the use of dlsym's object pointer as a function address.
   const auto entry = reinterpret_cast<offramp_backend_v1_function>(dlsym(library, kEntryPoint));
   if (entry == nullptr) return {};  // an unrelated library
+  // The plugin is foreign code.
   try {
     return add(entry(), file);
   } catch (const std::exception& e) {

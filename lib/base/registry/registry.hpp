@@ -21,6 +21,7 @@ std::span<const BackendDescription* const> built_in_backends();
 
 /// A value as written, and its place: "offramp.toml:3", "OFFRAMP_CLOCK", "--set clock".
 struct RawValue {
+  /// The type as written: a file has types, other sources have texts only.
   enum class Type : std::uint8_t { kText, kNumber, kBoolean };
   std::string text;
   Type type = Type::kText;
@@ -41,6 +42,7 @@ std::string variable_name(std::string_view backend, std::string_view parameter);
 std::string value_text(const Parameter& parameter, const Settings& settings);
 std::string value_with_unit(const Parameter& parameter, const Settings& settings);
 
+/// True for parameters that factors may multiply.
 constexpr bool is_number(const Parameter& parameter) {
   return parameter.kind == ParameterKind::kReal || parameter.kind == ParameterKind::kInteger;
 }
@@ -60,10 +62,12 @@ std::string not_allowed(const RawValue& raw, std::string_view key, std::string_v
 
 /// The name of Registry::baseline().
 std::string_view baseline_name();
+/// True for the host.
 inline bool is_baseline(std::string_view name) {
   return name == baseline_name();
 }
 
+/// Refers to descriptions and owns none of them. Entries are never removed.
 class Registry {
  public:
   Registry() = default;
@@ -84,14 +88,19 @@ class Registry {
   [[nodiscard]] const BackendDescription* find(std::string_view name) const;
   /// The backend without offload: the reference of all comparisons, and the carrier of declined operations.
   [[nodiscard]] const BackendDescription& baseline() const;
+  /// In the order in which they were added.
   [[nodiscard]] std::span<const BackendDescription* const> all() const { return descriptions_; }
+  /// In the order of all().
   [[nodiscard]] std::vector<std::string_view> names() const;
 
  private:
+  /// Loads the plugins of one folder.
   Result<void> load_directory(const std::string& directory);
+  /// A library without the entry point is no plugin and is skipped.
   Result<void> load_file(const std::string& file);
 
   std::vector<const BackendDescription*> descriptions_;
+  /// Paths of plugins, to load each once.
   std::set<std::string> loaded_;
 };
 

@@ -27,6 +27,7 @@ using recording::EventKind;
 
 constexpr std::size_t kNamed = 10;  // of each kind of finding
 
+// A place in the program, as the user is shown it.
 struct EventPosition {
   int rank = 0;
   std::uint64_t event = 0;
@@ -56,6 +57,7 @@ struct SentMessage {
   bool is_block = false;  // of a neighbourhood collective
 };
 
+// A receive that no message has matched yet.
 struct Receive {
   int source = 0;
   int tag = 0;
@@ -67,6 +69,7 @@ struct Receive {
   }
 };
 
+// One rank's view of a communicator. Equal communicators have one number on all ranks.
 struct Communicator {
   std::uint32_t number = 0;
   std::vector<int> members;  // empty: all ranks
@@ -88,6 +91,7 @@ std::string_view partner_of(std::string_view call) {
   return found < kCalls.size() ? kCalls.at(found ^ 1U) : std::string_view();
 }
 
+// The state of one rank's walk through its events.
 struct Rank {
   std::unique_ptr<recording::Reader> reader;
   Event event;
@@ -118,6 +122,7 @@ class Rehearsal {
     for (int rank = 0; rank < program.description.ranks; ++rank) {
       Rank& one = at(rank);
       one.reader = program.read(rank);
+      // MPI_COMM_SELF is a communicator of its own on each rank, so its numbers must differ.
       one.communicators = {{0, {}, 0}, {UINT32_MAX - static_cast<std::uint32_t>(rank), {rank}, 0}};
       runnable_.push_back(rank);
     }
@@ -131,6 +136,7 @@ class Rehearsal {
       }
     }
     if (!problem_.empty()) return failure(problem_);
+    // A recording that was cut is a finding itself, and explains the waits that follow from it.
     for (auto& [reason, ranks] : cut_) {
       std::ranges::sort(ranks);
       problem("cut", fmt::format("{}: {}", ranks_text(ranks), reason));
@@ -146,6 +152,7 @@ class Rehearsal {
   // --- findings ---
 
   void note(std::vector<std::string>& list, std::string_view kind, std::string text) {
+    // Every finding is counted, but only the first few are kept: a faulty loop makes millions.
     std::size_t& count = counts_[std::string(kind)];
     if (++count <= kNamed) list.push_back(std::move(text));
   }
@@ -162,6 +169,7 @@ class Rehearsal {
   bool step(int rank) {
     Rank& one = at(rank);
     if (one.ended) return false;
+    // The rank has been woken: the condition of its present event may hold now.
     if (one.in_event) return resume(rank);
     if (!one.reader->next(one.event)) {
       if (!one.reader->error().empty()) problem_ = one.reader->error();
@@ -181,6 +189,7 @@ class Rehearsal {
     Rank& one = at(rank);
     const Event& event = one.event;
     const bool blocks = (event.flags & recording::kBlocking) != 0;
+    // A blocking call waits for one request only, so one number serves all of them.
     const std::uint64_t request = begins_request(event) ? one.begun++ : kBlockingCalls;
     switch (event.kind) {
       case EventKind::kSend:
@@ -199,6 +208,7 @@ class Rehearsal {
         return;
       case EventKind::kProbe:
         one.looks = {};
+        // A probe whose match is recorded as missing does not wait.
         one.in_event = names(rank, one.looks.source, one.looks.tag);
         return;
       case EventKind::kCancel:
@@ -238,6 +248,7 @@ class Rehearsal {
       const bool over = any ? std::any_of(one.waited.begin(), one.waited.end(), done)
                             : std::all_of(one.waited.begin(), one.waited.end(), done);
       if (!over && !one.waited.empty()) return false;
+      // The reader may depend on the completion: a graph's next events follow from it.
       for (const std::uint64_t request : one.waited) {
         if (done(request)) one.reader->on_completed(request);
       }
@@ -283,6 +294,7 @@ class Rehearsal {
     SentMessage message{rank, one.event.tag, one.event.bytes, place(rank), request};
     message.synchronous = (one.event.flags & recording::kSynchronous) != 0;
     if (message.synchronous) one.open[request] = {Waiting::What::kReceive, *to, message.tag, {}};
+    // A notification of a window is a message, so it may begin or end an epoch.
     epoch(rank, {0, *to});
     deliver({communicator->number, *to}, std::move(message));
   }
@@ -292,6 +304,7 @@ class Rehearsal {
                                     [&](const Receive& receive) { return receive.accepts(message); });
     if (found == posted.end()) {
       unexpected_[key].push_back(std::move(message));
+      // The receiver may wait in a probe for such a message.
       if (at(key.second).in_event) runnable_.push_back(key.second);
       return;
     }
@@ -322,6 +335,7 @@ class Rehearsal {
     Rank& one = at(rank);
     Receive receive;
     if (!names(rank, receive.source, receive.tag)) return;
+    // A matched probe accepts any size.
     receive.room = one.event.kind == EventKind::kClaim ? UINT64_MAX : one.event.bytes;
     receive.request = request;
     receive.from = place(rank);
@@ -348,6 +362,7 @@ class Rehearsal {
     Communicator* const communicator = communicator_of(rank);
     if (communicator == nullptr) return;
     const int number = communicator->neighbourhoods++;
+    // Blocks get a key of their own, so that no message of the program matches them.
     const std::uint32_t key = communicator->number ^ kBlocks;
     const auto each = [&](std::uint32_t list, auto use) {
       const auto blocks = one.reader->list(list);
@@ -361,6 +376,7 @@ class Rehearsal {
       receives.push_back({source, number, bytes, request, place(rank)});
     });
     if (!receives.empty()) one.open[request] = {Waiting::What::kBlocks, kAnySource, number, {}};
+    // Both ends are noted before the first match, since a match may complete the request.
     for (const Receive& receive : receives) one.open[request].sources.insert(receive.source);
     for (Receive& receive : receives) post({key, rank}, std::move(receive));
     each(one.event.list, [&](int to, std::uint64_t bytes) {
@@ -378,6 +394,7 @@ class Rehearsal {
     if (call.ends_with("lock_all")) target.second = kAllTargets;
     const auto known = one.epochs.find(target);
     if (call.starts_with("MPI_Win_lock") || call == "MPI_Win_start" ||
+        // The first fence begins an epoch. Later fences end and begin one, so it stays open.
         (call == "MPI_Win_fence" && known == one.epochs.end())) {
       one.epochs.emplace(target, place(rank));
     } else if (call.starts_with("MPI_Win_unlock") || call == "MPI_Win_complete") {
@@ -404,6 +421,7 @@ class Rehearsal {
 
   void conclude_windows(const Rank& one) {
     for (const auto& [target, from] : one.epochs) {
+      // MPI lets a program end after a fence, so its epoch is no finding.
       if (target.second != kFence) problem("epoch", fmt::format("{}: its epoch never ends", from.text()));
     }
     for (const auto& [request, from] : one.accesses)
@@ -424,6 +442,7 @@ class Rehearsal {
   void done(int rank, std::uint64_t request, int source = kAnySource) {
     auto& open = at(rank).open;
     if (const auto found = open.find(request); found != open.end()) {
+      // A neighbourhood collective waits for one block of each source.
       std::multiset<int>& sources = found->second.sources;
       if (const auto one = sources.find(source); one != sources.end()) sources.erase(one);
       if (sources.empty()) open.erase(found);
@@ -437,6 +456,7 @@ class Rehearsal {
     Communicator* const communicator = communicator_of(rank);
     if (communicator == nullptr) return;
     const std::size_t size = communicator->members.empty() ? ranks_.size() : communicator->members.size();
+    // MPI requires one order of collectives on a communicator, so a count identifies each.
     const std::pair key{communicator->number, communicator->collectives++};
     if (one.event.kind == EventKind::kCollective && one.event.bytes == 0 && one.event.extra == 0 &&
         one.event.operation != OperationKind::kBarrier)
@@ -475,6 +495,7 @@ class Rehearsal {
     const bool any = (one.event.flags & (recording::kAny | recording::kSome)) != 0;
     if (one.event.extra != 0) {
       distances.push_back(one.event.extra);
+      // Only the requests that completed in the recorded run are waited for.
     } else if (any && program_.has_arrival) {
       for (const std::uint32_t position : one.reader->choice()) {
         if (position < listed.size()) distances.push_back(listed[position]);
@@ -500,6 +521,7 @@ class Rehearsal {
     if (one.event.extra == 0 || one.event.extra > one.begun) return;
     const std::uint64_t request = one.begun - one.event.extra;
     one.accesses.erase(request);
+    // A freed request still completes, so its receive stays posted.
     if (one.event.kind == EventKind::kFree) return;
     for (auto& [key, posted] : posted_) {
       if (key.second == rank)
@@ -518,6 +540,7 @@ class Rehearsal {
       }
       members.push_back(static_cast<int>(member));
     }
+    // A rank may make several communicators with equal members and id; their order distinguishes them.
     const std::uint32_t nth = one.made[{members, one.event.extra}]++;
     const auto next = static_cast<std::uint32_t>(numbers_.size() + 1);
     const std::uint32_t number = numbers_.try_emplace({members, one.event.extra, nth}, next).first->second;
@@ -536,6 +559,7 @@ class Rehearsal {
     Rank& one = at(rank);
     std::vector<std::uint64_t> requests = one.waited;
     if (requests.empty()) requests.push_back(kBlockingCalls);
+    // The first incomplete request is the reason. One is enough for the user.
     for (const std::uint64_t request : requests) {
       const auto found = one.open.find(request);
       if (found == one.open.end()) continue;
@@ -609,6 +633,7 @@ class Rehearsal {
           fmt::format("{} of 0 bytes: {}, the first at {}", what, zeros.first, zeros.second));
   }
 
+  // Follows the waits from each rank. A rank that this walk has seen before lies on a cycle.
   void find_cycle(const std::vector<int>& waits_for) {
     std::vector<std::uint32_t> seen(ranks_.size(), 0);
     std::uint32_t walk = 0;
@@ -633,6 +658,7 @@ class Rehearsal {
     }
   }
 
+  // A collective that not all members have reached.
   struct Together {
     Event first;
     EventPosition from;

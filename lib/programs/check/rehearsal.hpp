@@ -9,6 +9,7 @@
 
 namespace offramp::trace {
 
+/// The result of rehearse(). Both lists are whole sentences for the user.
 struct Findings {
   /// Reasons why the program cannot end, and calls that some ranks omit.
   std::vector<std::string> problems;

@@ -52,6 +52,7 @@ class ChakraWriter {
     if (!file) return cannot_write(path, failure(file.error()));
     std::string text;
     std::string metadata;
+    // The version of the schema, whose readers accept later ones.
     put_bytes(metadata, chakra::kVersion, "0.0.4");
     put_message(text, metadata);
     const std::vector<std::vector<std::uint32_t>> waits = waits_of(graph);
@@ -120,6 +121,7 @@ class ChakraWriter {
   std::string node(const Graph& graph, std::uint32_t number, const std::vector<std::uint32_t>& waits) {
     const Graph::Node& of = graph.nodes[number];
     std::string node;
+    // A field with the value 0 is absent in protocol buffers, as an id of 0 is.
     if (number > 0) put_number(node, chakra::kId, number);
     switch (of.kind) {
       case Graph::NodeKind::kCompute:
@@ -160,6 +162,7 @@ class ChakraWriter {
 
   void put_communication(std::string& node, const Graph::Node& of, const std::vector<std::uint32_t>& waits) {
     const bool sends = of.kind == Graph::NodeKind::kSend;
+    // Chakra has no wildcards.
     if (of.peer < 0 || of.tag < 0) return fail("a receive from any source, whose message is not recorded");
     put_kind(node, sends ? "send" : "receive", sends ? NodeType::kSend : NodeType::kReceive, waits);
     const auto own = static_cast<std::uint64_t>(rank_);
@@ -210,6 +213,7 @@ Result<void> write_chakra(const Program& program, const std::string& path,
                           std::vector<std::string>& unsupported) {
   const auto graph_of = graphs_of(program, unsupported, "");
   const int ranks = program.description.ranks;
+  // Readers count the files, so one left over from a larger program would be a rank.
   if (const std::string beyond = fmt::format("{}.{}.et", path, ranks); access(beyond.c_str(), F_OK) == 0)
     return cannot_write(
         path, failure(fmt::format("{} exists and would count as rank {} of this program; remove it", beyond,

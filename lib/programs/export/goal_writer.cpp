@@ -38,6 +38,7 @@ void put_text(std::string& text, const Graph& graph) {
     ++number;
     for (std::uint32_t i = 0; i < node.at_end + node.at_begin; ++i)
       fmt::format_to(out, "l{} {} l{}\n", graph.dependants[node.first + i] + 1,
+                     // The text lists dependences at the dependent node, the graph at the other one.
                      i < node.at_end ? "requires" : "irequires", number);
   }
 }
@@ -101,8 +102,10 @@ Result<void> write_goal_text(const Program& program, const std::string& path,
 /// Reads the program twice: the table at the start contains the sizes of all ranks.
 Result<void> write_goal_binary(const Program& program, const std::string& path,
                                std::vector<std::string>& unsupported) {
+  // The reader is made anew for the second pass, because ranks come in order.
   auto graph_of = graphs_of(program, unsupported, "GOAL has messages only");
   const auto ranks = static_cast<std::uint32_t>(program.description.ranks);
+  // Offsets count from the byte kGoalBase of the file.
   std::uint64_t begin = kGoalHeader - kGoalBase + std::uint64_t{ranks} * kGoalRankEntry;
   std::string table;
   std::uint8_t cpus = 0;

@@ -33,6 +33,7 @@ Result<void> ProgramVisitor::visit(int rank) {
   parts_ = 0;
   pending_.clear();
   made_.clear();
+  // The first two of a rank are MPI_COMM_WORLD and MPI_COMM_SELF, which need no numbers of their own.
   communicators_ = {{{}, 0}, {{rank}, 0}};
   problem_.clear();
   const std::unique_ptr<Reader> reader = program_.read(rank);
@@ -62,6 +63,7 @@ void ProgramVisitor::fail(std::string what) {
 
 int ProgramVisitor::tag_of(const Communicator& communicator, int tag) {
   if (tag < 0) return kAnyTag;
+  // MPI_COMM_WORLD keeps its tags: most programs use no other communicator.
   const std::int64_t own = communicator.number * kTagsOfOne + tag;
   if (communicator.number > 0 && (tag >= kTagsOfOne || own > INT32_MAX))
     fail(fmt::format("no free tag is left for tag {} on communicator {}", tag, communicator.number));
@@ -85,6 +87,7 @@ void ProgramVisitor::event(Reader& reader, const Event& event) {
       }
       std::optional<std::uint64_t> request;
       if (begins_request(event)) {
+        // The request counts in any case: later waits name requests by their distance.
         const std::uint64_t number = begun_++;
         if (holds_nonblocking_collectives()) {
           pending_[number] = {number};
@@ -151,6 +154,7 @@ void ProgramVisitor::pass_on(MessageCall message, std::uint32_t number, int tag)
   if (number >= communicators_.size()) return fail("the communicator does not exist");
   const Communicator& communicator = communicators_[number];
   const int peer = message.peer;
+  // A wildcard would match messages of other communicators, whose tags differ but whose source may not.
   if (peer < 0 && !communicator.members.empty())
     return fail("a wildcard receive on a communicator of some ranks, whose message is not recorded");
   const auto size =
@@ -206,6 +210,7 @@ void ProgramVisitor::one_wait(const Reader& reader, const Event& event) {
   std::vector<std::uint64_t> requests;
   for (const std::uint64_t distance : distances) {
     if (distance == 0 || distance > begun_) return fail("a wait for a request that was not started");
+    // A request that the writer does not know needs no wait: its operation was left out.
     if (const auto found = pending_.extract(begun_ - distance))
       requests.insert(requests.end(), found.mapped().begin(), found.mapped().end());
   }
@@ -219,6 +224,7 @@ void ProgramVisitor::make_communicator(const Reader& reader, const Event& event)
       return fail(fmt::format("rank {} does not exist", member));
     members.push_back(static_cast<int>(member));
   }
+  // Members make their communicators in one order, so the count is the same for all of them.
   const std::uint32_t nth = made_[{members, event.extra}]++;
   const auto next = static_cast<std::uint32_t>(numbers_.size() + 1);
   const std::uint32_t number = numbers_.try_emplace({members, event.extra, nth}, next).first->second;

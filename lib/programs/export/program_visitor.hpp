@@ -15,6 +15,7 @@
 
 namespace offramp::trace {
 
+/// Reads one rank's events and hands each on with its communicator, in program order. Writers derive from it.
 class ProgramVisitor {
  public:
   /// unsaid: receives a line for each kind of construct that the format cannot express.
@@ -26,6 +27,7 @@ class ProgramVisitor {
   Result<void> visit(int rank);
 
  protected:
+  /// A message as a trace writes it. Requests are numbered by this rank, from 0.
   struct MessageCall {
     bool sends = false;
     bool blocking = false;
@@ -39,6 +41,7 @@ class ProgramVisitor {
 
   /// Computing before the next call.
   virtual void compute(std::uint64_t nanoseconds) = 0;
+  // A send or a receive. The writer waits for `request` if the message is neither blocking nor buffered.
   virtual void message(const MessageCall& message) = 0;
   /// Waits for recorded requests that have not been waited for yet.
   virtual void wait(std::span<const std::uint64_t> requests) = 0;
@@ -48,6 +51,7 @@ class ProgramVisitor {
                           std::span<const int> members, std::optional<std::uint64_t> request) = 0;
   /// False: they are visited as blocking collectives, and reported as unsupported.
   [[nodiscard]] virtual bool holds_nonblocking_collectives() const { return false; }
+  // The rank has no further events.
   virtual void end() = 0;
 
   /// Adds the line once.
@@ -60,11 +64,13 @@ class ProgramVisitor {
   [[nodiscard]] std::size_t pending() const { return pending_.size(); }
 
  private:
+  /// What the visitor remembers of a communicator that the rank has made.
   struct Communicator {
     std::vector<int> members;  // empty: all ranks
     std::uint32_t number = 0;
   };
 
+  /// These hand one event on. They return at once after an error.
   void event(recording::Reader& reader, const recording::Event& event);
   void one_message(recording::Reader& reader, const recording::Event& event);
   void one_wait(const recording::Reader& reader, const recording::Event& event);
@@ -72,6 +78,7 @@ class ProgramVisitor {
   /// Fills in the tag, and the world rank of the peer, which may be any. Passes on the message if both exist.
   void pass_on(MessageCall message, std::uint32_t communicator, int tag);
   void make_communicator(const recording::Reader& reader, const recording::Event& event);
+  // A tag that differs between communicators. Fails if the format's tags do not suffice.
   [[nodiscard]] int tag_of(const Communicator& communicator, int tag);
 
   const Program& program_;

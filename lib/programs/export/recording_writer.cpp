@@ -30,6 +30,7 @@ class Names {
     if (names_.size() == kMost) return std::nullopt;
     const auto number = static_cast<std::uint16_t>(names_.size());
     names_.emplace_back(name);
+    // A deque keeps its strings in place, so the recorder's pointers stay valid.
     pointers_[number] = names_.back().c_str();
     numbers_.emplace(names_.back(), number);
     return number;
@@ -69,6 +70,7 @@ Result<void> record(Reader& reader, Recorder& recorder, Names& names, bool has_a
     recorder.add_poll_gaps(reader.gaps());
     const recording::Times times = reader.times();
     recorder.passed(times.computing, times.blocked);
+    // Lists belong to one event and are numbered anew.
     event.list = recorder.list(reader.list(event.list));
     event.second_list = recorder.list(reader.list(event.second_list));
     const std::uint32_t before = recorder.wildcards();

@@ -54,6 +54,7 @@ class Sequence final : public ProgramVisitor {
     if (!message.blocking && !message.buffered) requests_.emplace(message.request, number);
   }
   void wait(std::span<const std::uint64_t> requests) final {
+    // A wait is a computation of no length: it ends when all its requests have.
     const std::uint32_t number = follow(builder_.add(Node{}), true);
     for (const std::uint64_t request : requests) {
       const auto node = requests_.extract(request);

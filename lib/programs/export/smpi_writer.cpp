@@ -65,6 +65,7 @@ class SmpiWriter final : public ProgramVisitor {
     return {bytes / size, kSmpiDouble};
   }
   Counted counted(const Event& event) {
+    // Without a count of elements, or if they are no whole bytes, the size is written in bytes.
     if (event.extra == 0 || event.bytes % event.extra != 0) return counted(event.bytes);
     const std::size_t type = smpi_type_of(event.element, event.bytes / event.extra);
     if (type == kSmpiByte || event.extra > kMostElements) return counted(event.bytes);
@@ -100,6 +101,7 @@ class SmpiWriter final : public ProgramVisitor {
   void wait(std::span<const std::uint64_t> requests) final {
     if (pending() == 0 && keys_.size() == requests.size() && requests.size() > 1) {
       keys_.clear();
+      // SMPI waits by envelope. Where all open requests are meant, one waitall is enough.
       return line("waitall");
     }
     for (const std::uint64_t request : requests) {

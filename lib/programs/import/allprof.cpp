@@ -71,6 +71,7 @@ std::vector<std::string_view> arguments_of(std::string_view function) {
   constexpr std::string_view kNonblocking = "MPI_I";
   if (!function.starts_with(kNonblocking) || function.size() == kNonblocking.size()) return arguments;
   std::string blocking = "MPI_";
+  // MPI_Iallreduce has the arguments of MPI_Allreduce: the letter after I becomes a capital again.
   const char first = function[kNonblocking.size()];
   blocking += first >= 'a' && first <= 'z' ? static_cast<char>(first - 'a' + 'A') : first;
   blocking += function.substr(kNonblocking.size() + 1);
@@ -97,6 +98,7 @@ constexpr auto kAllprofFunctions = [] {
 std::optional<std::uint64_t> nanoseconds_in(std::string_view word) {
   const std::size_t point = std::min(word.find('.'), word.size());
   const auto whole = number_in<std::uint64_t>(word.substr(0, point));
+  // Further decimals are below a nanosecond, and are cut off.
   constexpr std::size_t kDecimals = 3;
   std::uint64_t nanoseconds = 0;
   if (!whole || __builtin_mul_overflow(*whole, std::uint64_t{1000}, &nanoseconds)) return std::nullopt;
@@ -133,6 +135,7 @@ class AllprofCalls final : public LineCalls {
     const auto id = number_in<std::uint64_t>(text->substr(0, comma));
     const auto bytes = number_in<std::uint64_t>(size.substr(0, std::min(size.find(','), size.size())));
     if (!id || !bytes) return std::nullopt;
+    // Versions of liballprof use this number for two types, which their sizes distinguish.
     if (*id == kCharacterOrComplex && *bytes == 1) return Datatype{1, ElementType::kInt8};
     return Datatype{*bytes, *id < kAllprofElements.size() ? kAllprofElements[*id] : ElementType::kMixed};
   }
@@ -161,6 +164,7 @@ class AllprofCalls final : public LineCalls {
   std::optional<Requests> requests(std::string_view name, std::size_t) final {
     const auto address = handle(name);
     if (!address) return std::nullopt;
+    // The trace has the address of the first request only.
     return Requests{{*address}, true};
   }
 
@@ -178,6 +182,7 @@ class AllprofCalls final : public LineCalls {
   bool is_call() {
     constexpr std::string_view kNoTime = "-";
     if (fields_.size() < 3 || !fields_[0].starts_with("MPI_")) return false;
+    // Calls of one function often follow each other, so its argument names are kept.
     if (function() != fields_[0]) arguments_ = arguments_of(fields_[0]);
     begin(fields_[0], nanoseconds_in(fields_[1]));
     end(nanoseconds_in(fields_.back()));

@@ -40,12 +40,14 @@ class Messages {
 
   /// Returns false at the end or on an error, see problem().
   bool next(ByteSpan& message) {
+    // Errors name the offset of the message in which they occur.
     begin_ = next_;
     ByteSpan front = at(begin_, recording::kMostVarintBytes);
     if (!problem_.empty() || front.empty()) return false;
     const std::size_t looked_at = front.size();
     const auto size = read_varint(front);
     if (!size || *size > kLongestMessage) return fail("this is not the length of a message");
+    // The length has taken looked_at - front.size() bytes.
     const std::uint64_t first = begin_ + looked_at - front.size();
     message = at(first, static_cast<std::size_t>(*size));
     if (!problem_.empty()) return false;
@@ -63,6 +65,7 @@ class Messages {
  private:
   /// Returns fewer bytes than requested at the end of the file or on an error, see problem().
   ByteSpan at(std::uint64_t offset, std::size_t count) {
+    // Messages are small, so one block serves many of them.
     if (problem_.empty() && (offset < block_begin_ || offset + count > block_begin_ + block_.size())) {
       block_begin_ = offset;
       const Result<ByteSpan> block = source_->read(offset, std::max(count, kReadAtOnce), buffer_);
@@ -129,6 +132,7 @@ std::optional<Attribute> attribute_in(ByteSpan bytes) {
         attribute.text = recording::text_of(field.bytes);
         break;
       default:
+        // An unknown field means another format, which must not pass for a trace.
         if (field.number > chakra::kLastMember) return std::nullopt;
     }
   }
@@ -139,6 +143,7 @@ std::optional<Attribute> attribute_in(ByteSpan bytes) {
 constexpr std::string_view kKnownNumbers[] = {"comm_type", "comm_size", "tensor_size", "comm_src",
                                               "comm_dst",  "comm_tag",  "is_cpu_op"};
 
+// The parts of a node that a graph needs.
 struct ChakraNode {
   std::uint64_t id = 0;
   std::string name;
@@ -228,6 +233,7 @@ std::optional<ChakraNode> node_in(ByteSpan bytes) {
         good = false;
     }
   }
+  // Only metadata is looked at for groups, and inputs may be long.
   if (node.type != NodeType::kMetadata) node.values = {};
   return good && fields.is_valid() ? std::optional(std::move(node)) : std::nullopt;
 }
@@ -284,6 +290,7 @@ void groups_of_node(const ChakraNode& node, std::size_t ranks, Groups& groups) {
   if (begin == std::string::npos || end == std::string::npos || end < begin) return;
   const nlohmann::json root =
       nlohmann::json::parse(node.values.substr(begin, end + 2 - begin), nullptr, false);
+  // Metadata without groups is normal: other nodes have the same type.
   if (!root.is_array()) return;
   for (const auto& one : root) {
     if (!one.is_object() || !one.contains("pg_name") || !one.contains("ranks") || !one["pg_name"].is_string())
@@ -323,11 +330,14 @@ class ChakraRank {
       }
       if (node) nodes.push_back(std::move(*node));
     }
+    // Collectives of one group begin in the order of ids, as in ASTRA-sim.
     std::stable_sort(nodes.begin(), nodes.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
     for (const ChakraNode& node : nodes) add(node);
+    // Second pass, since a node may depend on one with a higher id.
     for (const ChakraNode& node : nodes) connect(node, nodes);
     if (!messages_.problem().empty()) return failure(messages_.problem());
     Graph made = in_order(builder_.build());
+    // A cycle would make the replay wait for ever.
     const std::size_t circle = node_on_circle(made);
     if (circle == made.nodes.size()) return made;
     reject(nodes[circle], "it depends on itself through others");
@@ -523,6 +533,7 @@ bool is_old_chakra(const std::string& path) {
 
 Result<std::optional<Program>> open_chakra(const Candidate& candidate) {
   if (!candidate.is_file() || candidate.begin.empty()) return std::optional<Program>();
+  // An old trace gets a message of its own, because its file looks valid until its attributes.
   if (is_old_chakra(candidate.name))
     return failure(
         fmt::format("cannot read {}: its schema is older than Chakra 0.0.4: convert the original "

@@ -44,6 +44,7 @@ inline constexpr std::uint32_t kBools = 28;  // a message with the values as its
 inline constexpr std::uint32_t kString = 29;
 inline constexpr std::uint32_t kLastMember = 32;
 
+/// The values of the format's enumeration.
 enum class NodeType : std::uint8_t {
   kInvalid,
   kMetadata,

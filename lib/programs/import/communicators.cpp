@@ -42,6 +42,7 @@ class CommunicatorResolver {
       advance(rank);
     }
     for (std::size_t rank = 0; problem_.empty() && rank < makings_.size(); ++rank) {
+      // A rank that has not come to its end waits for a meeting that never takes place.
       if (ranks_[rank].next < makings_[rank].size())
         problem_ = making_of(static_cast<int>(rank)).where +
                    ": not all ranks of its communicator create this one, or its parent is not known";
@@ -69,6 +70,7 @@ class CommunicatorResolver {
     Rank& one = at(rank);
     while (problem_.empty() && one.next < makings_[static_cast<std::size_t>(rank)].size()) {
       const Making& making = making_of(rank);
+      // Groups are local: they need no other rank.
       if (making.kind == Making::Method::kInclude || making.kind == Making::Method::kExclude) {
         choose(one, making);
         ++one.next;
@@ -96,6 +98,7 @@ class CommunicatorResolver {
 
   void choose(Rank& one, const Making& making) {
     const auto from = one.groups.find(making.group);
+    // A group whose origin is unknown may never be used, so it is no error yet.
     if (from == one.groups.end() || !making.made) return;
     const std::vector<int> group = from->second;
     std::vector<bool> chosen(group.size(), false);
@@ -123,6 +126,7 @@ class CommunicatorResolver {
     meeting.came.push_back(rank);
     meeting.members = std::move(members);
     if (meeting.came.size() < meeting.members->size()) return;
+    // Moved out first: make() lets the members go on to further meetings.
     const Meeting whole = std::move(meeting);
     meetings_.erase(key);
     make(whole, id);
@@ -149,6 +153,7 @@ class CommunicatorResolver {
     if (!problem_.empty()) return;
     std::map<int, MadeCommunicator> made;
     for (auto& [color, part] : parts) {
+      // MPI orders members with equal keys by their rank in the parent.
       std::stable_sort(part.begin(), part.end(),
                        [](const auto& a, const auto& b) { return a.first < b.first; });
       std::vector<int> ranks;
@@ -212,6 +217,7 @@ class CommunicatorResolver {
       case Making::Method::kGrid: {
         const std::int64_t size = std::accumulate(making.numbers.begin(), making.numbers.end(),
                                                   std::int64_t{1}, std::multiplies<>());
+        // Ranks beyond the grid get no communicator. A grid without sides has one place for all.
         return {own < size || making.numbers.empty() ? 0 : -1, own};
       }
       case Making::Method::kSubgrid:
@@ -235,6 +241,7 @@ class CommunicatorResolver {
     const std::vector<std::int64_t>& sides = grid->second;
     std::int64_t line = 0;
     std::int64_t stride = 1;
+    // The last coordinate varies fastest, as MPI orders the ranks of a grid.
     for (std::size_t i = sides.size(); i-- > 0; rank /= sides[i]) {
       if (making.numbers[i] != 0) continue;
       line += rank % sides[i] * stride;
@@ -282,6 +289,7 @@ std::size_t RankCommunicators::size(std::uint32_t number) const {
 
 std::optional<std::uint32_t> RankCommunicators::find(const CommunicatorName& name) {
   const auto known = numbers_.find(name.handle);
+  // The trace has handles: a made one, or one of the predefined two.
   if (name.size < 0) {
     if (known != numbers_.end()) return known->second;
     return name.handle < kFirst ? std::optional(static_cast<std::uint32_t>(name.handle)) : std::nullopt;
@@ -299,6 +307,7 @@ std::optional<std::uint32_t> RankCommunicators::find(const CommunicatorName& nam
 }
 
 std::optional<std::uint32_t> RankCommunicators::claim(const CommunicatorName& name) {
+  // The first communicator of this size is MPI_COMM_WORLD: programs use it before they make others.
   if (!has_world_ && name.size == ranks_) {
     has_world_ = true;
     return 0;

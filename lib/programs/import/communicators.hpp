@@ -25,6 +25,7 @@ struct CommunicatorName {
 
 /// A call that makes a communicator or a group.
 struct Making {
+  /// Local calls make groups, and need no other rank.
   enum class Method : std::uint8_t {
     kDuplicate,  // MPI_Comm_dup, MPI_Graph_create
     kSplit,      // MPI_Comm_split: color, key
@@ -46,6 +47,7 @@ struct Making {
   std::string where;  // for messages
 };
 
+/// The result of a call that makes a communicator, at one rank.
 struct MadeCommunicator {
   Members members;       // null: this rank is no member
   std::uint64_t id = 0;  // equal on all members, unique otherwise
@@ -54,26 +56,33 @@ struct MadeCommunicator {
 /// The communicators of one rank so far, numbered as in recording::Event.
 class RankCommunicators {
  public:
+  /// Begins with world and self.
   RankCommunicators(int rank, int ranks) : rank_(rank), ranks_(ranks) {}
+  /// Adds the next communicator that the rank has made. No effect if it is no member.
   void add(const Making& making, const MadeCommunicator& made);
   /// `nullopt` if no communicator has this name. If the trace has no handles, the name is given to the first
   /// unnamed communicator with this rank and size.
   std::optional<std::uint32_t> find(const CommunicatorName& name);
   /// number: of a made communicator.
   [[nodiscard]] const Members& members(std::uint32_t number) const { return made_[number - kFirst].members; }
+  /// The number of its members, for all communicators.
   [[nodiscard]] std::size_t size(std::uint32_t number) const;
+  /// The id that all members share. Predefined communicators have their number.
   [[nodiscard]] std::uint64_t id(std::uint32_t number) const {
     return number < kFirst ? number : made_[number - kFirst].id;
   }
 
+  /// The number of the first communicator that the rank makes.
   static constexpr std::uint32_t kFirst = 2;
 
  private:
+  /// Gives a name without a handle to the first communicator that fits.
   std::optional<std::uint32_t> claim(const CommunicatorName& name);
 
   int rank_;
   int ranks_;
   std::vector<MadeCommunicator> made_;
+  /// By the index in made_: whether a name has been given to it.
   std::vector<bool> named_;
   std::map<std::uint64_t, std::uint32_t> numbers_;  // by handle
   bool has_world_ = false;

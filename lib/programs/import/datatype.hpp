@@ -7,6 +7,7 @@
 
 namespace offramp::trace {
 
+/// An element of a message: its size in bytes, and its class for reductions.
 struct Datatype {
   std::uint64_t bytes = 1;
   ElementType element = ElementType::kByte;

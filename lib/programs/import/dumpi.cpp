@@ -53,6 +53,7 @@ std::optional<std::uint64_t> wall_time_in(std::string_view text) {
 TypeSizes sizes_at_end(const std::shared_ptr<const recording::Source>& source) {
   constexpr std::uint64_t kLookedThrough = std::uint64_t{1} << 20U;
   TypeSizes sizes;
+  // The list is at the end of a file that may be long, so only the end is searched.
   Lines lines(source, source->size() > kLookedThrough ? source->size() - kLookedThrough : 0);
   std::vector<std::string_view> words;
   for (std::string_view line; lines.next(line);) {
@@ -169,11 +170,13 @@ class DumpiCalls final : public LineCalls {
   }
 
   std::optional<Datatype> type(std::uint64_t number) const {
+    // A type that the calls have made goes before the list, which has the last type of each number.
     for (const TypeSizes* const sizes : {&learned_, &listed_}) {
       if (const auto made = sizes->find(number); made != sizes->end())
         return Datatype{made->second,
                         number < kDumpiTypes.size() ? kDumpiTypes[number].element : ElementType::kMixed};
     }
+    // The first two numbers are errors and null types.
     return number > 1 && number < kDumpiTypes.size() ? std::optional(kDumpiTypes[number]) : std::nullopt;
   }
 

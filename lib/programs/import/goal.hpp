@@ -24,6 +24,7 @@ struct GoalCollective {
   std::uint32_t instance = 0;
   std::optional<std::uint32_t> root;  // a rank of the program
 };
+/// A row of the table below.
 struct GoalCollectiveName {
   std::string_view name;
   OperationKind operation;
@@ -43,6 +44,7 @@ void add_member(GoalGroups& groups, std::uint32_t group, std::size_t rank);
 /// The collectives of one rank. A group of all ranks is the world, others are communicators.
 class GoalCommunicators {
  public:
+  /// groups: must outlive this object, and must be complete. ranks: of the program.
   GoalCommunicators(const GoalGroups& groups, std::size_t ranks) : groups_(groups), ranks_(ranks) {}
   /// The collective as an event on its communicator. Fails if its root is not in its group.
   Result<recording::Event> event(const GoalCollective& collective);
@@ -61,14 +63,18 @@ Program goal_program(const std::string& name, int ranks, bool several,
                      std::function<Result<Graph>(int rank)> graph);
 
 // The binary form: packed, little-endian; from LogGOPSim's Goal.hpp.
+// The first number of the file.
 inline constexpr std::uint64_t kGoalMagic = 4223;
 /// LogGOPSim's --save-mem overwrites the file.
 inline constexpr std::uint64_t kGoalUsedUp = 2342;
+/// Sizes of the form, in bytes.
 inline constexpr std::size_t kGoalHeader = 14;
 inline constexpr std::size_t kGoalRankEntry = 16;
 /// The offsets in the table of ranks are relative to this byte of the file.
 inline constexpr std::size_t kGoalBase = 8;
+/// The size of one operation, in bytes.
 inline constexpr std::size_t kGoalNode = 39;
+/// A receive from any rank, or with any tag.
 inline constexpr std::uint32_t kGoalAny = 0xffffffff;
 // A collective's node has the instance as tag, and as peer the group with the root (or 0xffff) above it.
 inline constexpr std::uint8_t kGoalFirstCollective = 10;

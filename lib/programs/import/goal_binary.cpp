@@ -26,6 +26,7 @@ struct RankRange {
   std::uint64_t end;
 };
 
+// Shared by the readers of all ranks, which may run in several threads.
 struct BinarySchedule {
   explicit BinarySchedule(recording::Source&& opened) : source(std::move(opened)) {}
   recording::Source source;
@@ -94,7 +95,9 @@ class RankBlock {
     if (bytes_.size() < 8) return reject(0, "it is too short");
     const std::size_t nodes = get_word<std::uint32_t>(bytes_.data());
     const std::size_t roots = get_word<std::uint32_t>(bytes_.data() + 4);
+    // A block is: two counts, the roots, the nodes, and the lists of dependants.
     const std::size_t first = 8 + 4 * roots;
+    // Both counts are 32 bits, so the products do not overflow 64.
     if (roots > nodes || first + nodes * kGoalNode > bytes_.size())
       return reject(0, fmt::format("{} operations do not fit in {} bytes", nodes, bytes_.size()));
     const std::size_t appendix = first + nodes * kGoalNode;
@@ -113,6 +116,7 @@ class RankBlock {
     const std::uint8_t* const at = bytes_.data() + offset;
     Graph::Node node;
     node.waits = get_word<std::uint32_t>(at);
+    // An unsigned difference: smaller kinds wrap around and are no collectives.
     const std::size_t collective = std::size_t{at[4]} - kGoalFirstCollective;
     const bool is_collective = collective < std::size(kGoalCollectives);
     if (!is_collective && (at[4] < 1 || at[4] > 3))
@@ -138,6 +142,7 @@ class RankBlock {
                                 GoalCollective{collective, node.size, peer & 0xffffU, tag,
                                                root == kGoalNoRoot ? std::nullopt : std::optional(root)});
     } else if (node.kind != Graph::NodeKind::kCompute) {
+      // Only receives may have wildcards.
       if (peer >= ranks_ && !(receives && peer == kGoalAny))
         return reject(offset + 5, fmt::format("rank {} does not exist", peer));
       if (tag > INT32_MAX && !(receives && tag == kGoalAny))
@@ -199,6 +204,7 @@ Result<std::optional<Program>> open_binary(const Candidate& candidate) {
     const std::uint8_t* const entry = bytes.data() + rank * kGoalRankEntry;
     const std::uint64_t first = get_word<std::uint64_t>(entry);
     const std::uint64_t end = get_word<std::uint64_t>(entry + 8);
+    // Blocks must follow each other without gaps, as the writers of the format make them.
     if (first != begin - kGoalBase || end < first || end > schedule->source.size() - kGoalBase)
       return failure(fmt::format("{}: offset {}: rank {} is from {} to {}, and should begin at {}", path,
                                  kGoalHeader + rank * kGoalRankEntry, rank, first, end, begin - kGoalBase));
@@ -229,6 +235,7 @@ Result<recording::Event> GoalCommunicators::event(const GoalCollective& collecti
       operation == OperationKind::kReduceScatter || operation == OperationKind::kAllgather ? members.size()
                                                                                            : 1;
   recording::Event event =
+      // Rounded up, so that no byte is lost if the size is no multiple.
       collective_of_bytes(operation, collective.size / blocks + (collective.size % blocks != 0));
   if (has_root(operation)) {
     const auto root = std::find(members.begin(), members.end(), collective.root.value_or(kGoalAny));

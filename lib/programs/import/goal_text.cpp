@@ -26,6 +26,7 @@ class Comments {
  public:
   /// Valid until the next line.
   std::string_view strip(std::string_view line) {
+    // Most lines have no slash and are returned as they are, without a copy.
     if (!inside_ && line.find('/') == std::string_view::npos) return line;
     kept_.clear();
     while (!line.empty()) {
@@ -42,6 +43,7 @@ class Comments {
       line.remove_prefix(begin);
       if (line.starts_with("//")) break;
       inside_ = line.starts_with("/*");
+      // A single slash is no comment.
       if (!inside_) kept_ += '/';
       line.remove_prefix(inside_ ? 2 : 1);
     }
@@ -214,6 +216,7 @@ class RankText {
   std::uint32_t ranks_;
   GoalCommunicators communicators_;
   GraphBuilder builder_;
+  // Labels are the many small objects of this reader, so they come from the pool of frames.
   using Allocator = offramp::detail::PoolAllocator<std::pair<const std::string, std::uint32_t>>;
   std::unordered_map<std::string, std::uint32_t, std::hash<std::string>, std::equal_to<>, Allocator> labels_;
   std::vector<std::string_view> words_;
@@ -271,6 +274,7 @@ Result<TextSchedule> find_ranks(Lines& lines, std::uint32_t ranks, TextSchedule 
   RankPlace* inside = nullptr;  // its block contains the line
   for (std::string_view line; lines.next(line);) {
     const std::string_view statement = comments.strip(line);
+    // The note about several cpus needs no exact parse, and this pass must be fast.
     schedule.several = schedule.several || contains_word(statement, "cpu") || contains_word(statement, "nic");
     if (inside != nullptr && statement.find("coll") != std::string_view::npos) {
       split(statement.substr(statement.find(':') + 1), words);

@@ -36,6 +36,7 @@ class GraphRun final : public MadeEvents {
     waits_ = false;
     if (number >= nodes_.size() || nodes_[number] == kNone) return;
     end(std::exchange(nodes_[number], kNone));
+    // The list of a wait begins at the first open request, so that a long program stays linear.
     while (first_open_ < nodes_.size() && nodes_[first_open_] == kNone) ++first_open_;
   }
 
@@ -64,6 +65,7 @@ class GraphRun final : public MadeEvents {
   bool make_more() final {
     if (std::exchange(waits_, false)) end_all();
     if (!graph_.communicators.empty()) {
+      // The communicators come before the first operation, on all ranks alike.
       for (const Graph::Communicator& one : std::exchange(graph_.communicators, {}))
         make_communicator(one.members, one.id);
       return true;
@@ -86,11 +88,13 @@ class GraphRun final : public MadeEvents {
       Queue& computing = ready_of(Graph::NodeKind::kCompute);
       if (computing.empty()) break;
       const Graph::Node& node = graph_.nodes[pop(computing)];
+      // Computing has no request: its dependants begin at once, or after its time has been added.
       release(at_begin(graph_, node));
       compute(node.size);
       release(at_end(graph_, node));
     }
     if (open_ == 0) return false;
+    // Nothing can begin, so the rank waits for any of its open operations.
     add({.kind = EventKind::kWait,
          .flags = recording::kSome,
          .call = number_of(MpiFunction::kWaitsome),
@@ -120,6 +124,7 @@ class GraphRun final : public MadeEvents {
     --open_;
     release(at_end(graph_, graph_.nodes[node]));
   }
+  // Counts down what a node waits for, and makes it ready at the last one.
   void release(std::span<const std::uint32_t> dependants) {
     for (const std::uint32_t node : dependants) {
       if (--graph_.nodes[node].waits == 0) make_ready(node);
@@ -175,6 +180,7 @@ Graph in_order(Graph graph) {
     if (graph.nodes[number].kind != Graph::NodeKind::kCollective) return;
     const auto [found, first] =
         last.try_emplace(graph.collectives[graph.nodes[number].size].communicator, number);
+    // Each collective of a communicator begins after the one before it has begun.
     if (!first) builder.depend(number, std::exchange(found->second, number), true);
   };
   // Depth first: a collective comes after those on which it depends. The order of readiness differs by rank.
@@ -201,6 +207,7 @@ Graph in_order(Graph graph) {
       stack.pop_back();
     }
   }
+  // The builder counts the dependencies anew.
   for (Graph::Node& node : graph.nodes) node.waits = node.at_end = node.at_begin = 0;
   return builder.build(std::move(graph));
 }
@@ -248,6 +255,7 @@ std::size_t node_on_circle(const Graph& graph) {
       if (--waits[next] == 0) free.push_back(next);
     }
   }
+  // A node on a cycle is never free, and neither are those behind it.
   const auto waiting = std::find_if(waits.begin(), waits.end(), [](std::uint32_t left) { return left > 0; });
   return static_cast<std::size_t>(waiting - waits.begin());
 }

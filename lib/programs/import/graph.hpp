@@ -12,8 +12,12 @@
 
 namespace offramp::trace {
 
+/// Operations of one rank with their dependencies. Nodes may be in any order; indices are positions in
+/// `nodes`.
 struct Graph {
+  /// The values are those of the binary form of GOAL.
   enum class NodeKind : std::uint8_t { kSend = 1, kReceive = 2, kCompute = 3, kCollective = 4 };
+  /// Dependants are in Graph::dependants, so that a node has a fixed size: graphs have millions.
   struct Node {
     NodeKind kind = NodeKind::kCompute;
     std::uint8_t cpu = 0;
@@ -66,6 +70,7 @@ class GraphBuilder {
   Graph build(Graph graph);
 
  private:
+  /// A dependency. begun: on the beginning of the earlier node instead of its end.
   struct Edge {
     std::uint32_t before;
     std::uint32_t node;

@@ -17,10 +17,13 @@
 
 namespace offramp::trace {
 
+/// One object reads one rank's file. Times are in nanoseconds.
 class LineCalls : public Calls {
  public:
+  /// source: each object reads from the start.
   explicit LineCalls(std::shared_ptr<const recording::Source> source) : lines_(std::move(source)) {}
 
+  /// Skips lines that belong to no call.
   bool next() final {
     for (std::string_view line; error_.empty() && lines_.next(line);) {
       if (read(line)) return true;
@@ -44,6 +47,7 @@ class LineCalls : public Calls {
     function_ = function;
     begun_ = when;
   }
+  /// Sets the time at which the call returned, if the line has it.
   void end(std::optional<std::uint64_t> when) { ended_ = when; }
   /// Counts a line that belongs to no call, unless it is blank.
   void leave_out(std::string_view line) {

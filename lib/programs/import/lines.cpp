@@ -58,6 +58,7 @@ bool Lines::next(std::string_view& line) {
     if (whole_) break;
   }
   ++number_;
+  // Files from other systems end their lines with a carriage return.
   if (line.ends_with('\r')) line.remove_suffix(1);
   return true;
 }

@@ -16,6 +16,7 @@ namespace offramp::trace {
 /// The limit for one line: an all-to-all with sizes per rank has two numbers for each of a million ranks.
 inline constexpr std::size_t kLongestLine = std::size_t{32} << 20U;
 
+/// Owns its buffer. A line is valid until the next call of next().
 class Lines {
  public:
   /// Reads from `offset`, behind line `number`, up to `end` or the end of the file.
@@ -32,12 +33,15 @@ class Lines {
   [[nodiscard]] std::uint64_t next_offset() const { return read_ - rest_.size(); }
   /// Returns true if the line ended with a newline instead of the end of the file.
   [[nodiscard]] bool whole() const { return whole_; }
+  /// Why reading failed. Empty at a regular end.
   [[nodiscard]] const std::string& error() const { return error_; }
   /// "FILE:12: what", for the last line.
   [[nodiscard]] std::string at(std::string_view what) const;
+  /// The name for messages.
   [[nodiscard]] const std::string& file() const { return source_->name(); }
 
  private:
+  /// Reads the next block. Returns false at the end or on an error.
   bool fill();
 
   std::shared_ptr<const recording::Source> source_;
@@ -52,6 +56,7 @@ class Lines {
   std::string error_;
 };
 
+/// Also true for the first half of a line's end of Windows.
 constexpr bool is_blank(char letter) {
   return letter == ' ' || letter == '\t' || letter == '\r';
 }

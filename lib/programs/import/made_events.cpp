@@ -64,6 +64,7 @@ Event collective_of_bytes(OperationKind operation, std::uint64_t bytes) {
 }
 
 bool MadeEvents::next(Event& event) {
+  // The events of the last turn have been taken, so their lists are no longer used.
   if (taken_ == made_.size()) {
     made_.clear();
     lists_.clear();
@@ -97,6 +98,7 @@ void MadeEvents::name_last(const std::string& function) {
 }
 
 static void add_time(std::uint64_t& sum, std::uint64_t nanoseconds) {
+  // Times of a damaged trace may be anything: the sum stops at the largest value.
   sum = nanoseconds > UINT64_MAX - sum ? UINT64_MAX : sum + nanoseconds;
 }
 
@@ -205,6 +207,7 @@ void MadeEvents::end_of(std::uint64_t request, EventKind kind, MpiFunction call)
 
 void MadeEvents::wait_for(std::span<const std::uint64_t> requests, MpiFunction call, std::uint8_t flags) {
   std::vector<std::uint64_t> distances(requests.begin(), requests.end());
+  // A wait names a request by its distance, as in a recording.
   for (std::uint64_t& request : distances) request = begun_ - request;
   add({.kind = EventKind::kWait, .flags = flags, .call = number_of(call), .list = intern(distances)});
 }

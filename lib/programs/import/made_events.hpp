@@ -39,6 +39,7 @@ enum class MpiFunction : std::uint16_t {
   kCollectives,  // from here on one per OperationKind, first blocking, then nonblocking
 };
 
+/// For Event::call.
 constexpr std::uint16_t number_of(MpiFunction call) {
   return static_cast<std::uint16_t>(call);
 }
@@ -54,11 +55,13 @@ recording::Event collective_of_bytes(OperationKind operation, std::uint64_t byte
 /// without MPI_Finalize counts as cut, a rank without both as complete.
 class MadeEvents : public recording::UnrecordedReader {
  public:
+  /// Makes events when the last ones are used up.
   bool next(recording::Event& event) final;
   [[nodiscard]] recording::Times times() const final { return current_.times; }
   [[nodiscard]] std::span<const std::uint64_t> list(std::uint32_t number) const override;
   [[nodiscard]] std::uint32_t thread() const final { return current_.thread; }
   [[nodiscard]] std::string_view call(std::uint16_t number) const final;
+  /// Only known at the end: until then a rank does not count as cut.
   [[nodiscard]] std::string_view cut() const final {
     return ended_ && error_.empty() && initialized_ && !finalized_ ? recording::kCut : std::string_view();
   }
@@ -68,6 +71,7 @@ class MadeEvents : public recording::UnrecordedReader {
   /// Makes at least one more event. Returns false at the end, or after fail().
   virtual bool make_more() = 0;
 
+  /// Ends the events with this error. Returns false, for make_more().
   bool fail(std::string what) {
     error_ = std::move(what);
     return false;
@@ -114,14 +118,17 @@ class MadeEvents : public recording::UnrecordedReader {
   [[nodiscard]] std::uint64_t made() const { return events_; }
 
  private:
+  /// An event that next() has not returned yet.
   struct Made {
     recording::Event event;
     recording::Times times;
     std::uint32_t thread = 0;
   };
   std::vector<Made> made_;
+  /// Events of made_ that have been returned.
   std::size_t taken_ = 0;
   Made current_;
+  /// Lists of the events in made_. Their memory is reused.
   std::vector<std::vector<std::uint64_t>> lists_;
   std::vector<std::string> names_;  // of other functions than those of MpiFunction
   recording::Times times_;          // before the next event

@@ -38,6 +38,7 @@ class CallEvents final : public MadeEvents, private CallArguments {
   }
 
  private:
+  // A message as an `_init` call describes it. to_none: its peer is MPI_PROC_NULL.
   struct Persistent {
     Function function;
     int peer = 0;
@@ -59,6 +60,7 @@ class CallEvents final : public MadeEvents, private CallArguments {
       const std::uint64_t before = made();
       act(function_of(calls().function()));
       if (!is_valid()) return fail(calls().at(fmt::format("{}: {}", calls().function(), problem())));
+      // Some calls make no event. The reader goes on until one does.
       if (made() != before) return true;
     }
     return calls().error().empty() ? false : fail(calls().error());
@@ -137,6 +139,7 @@ class CallEvents final : public MadeEvents, private CallArguments {
   std::vector<std::uint64_t> known_from(std::uint64_t first, std::uint64_t size, std::uint64_t number) const {
     std::set<std::uint64_t> known;
     const auto add = [&](const auto& requests) {
+      // Requests of one array lie at equal distances from its address.
       for (auto one = requests.lower_bound(first);
            one != requests.end() && one->first - first < size * number; ++one) {
         if ((one->first - first) % size == 0) known.insert(one->first);
@@ -211,6 +214,7 @@ class CallEvents final : public MadeEvents, private CallArguments {
     }
     std::vector<std::uint64_t> chosen;
     for (const std::int64_t index : indices) {
+      // MPI_UNDEFINED and damaged values name no request.
       if (index >= 0 && static_cast<std::size_t>(index) < all.size())
         chosen.push_back(all[static_cast<std::size_t>(index)]);
     }
@@ -227,6 +231,7 @@ class CallEvents final : public MadeEvents, private CallArguments {
       return chosen && !chosen->empty() ? wait(*chosen, MpiFunction::kTest) : native(MpiFunction::kTest);
     }
     const auto flag = calls().integer("flag");
+    // A failed test is no event, as its time depends on the machine.
     if (!flag || *flag == 0) return native(MpiFunction::kTest);
     if (kind != FunctionKind::kTestany) return wait(all, MpiFunction::kTest);
     const auto chosen = outcome(all, true);
@@ -302,6 +307,7 @@ class CallEvents final : public MadeEvents, private CallArguments {
     const int receive_tag = from_none ? 0 : tag("recvtag", false);
     if (!is_valid()) return;
     std::vector<std::uint64_t> both;
+    // The receive comes first, as in a recorded MPI_Sendrecv.
     if (!from_none)
       both.push_back(message(EventKind::kReceive, MpiFunction::kSendrecv, from, receive_tag, room, 0,
                              datatype(receive_type).element, number));
@@ -329,8 +335,10 @@ class CallEvents final : public MadeEvents, private CallArguments {
 
   void make(Making::Method kind) {
     native(MpiFunction::kOther);
+    // Groups are known from the first pass, and are no events.
     if (kind >= Making::Method::kGroup) return;
     const RankMade& all = (*made_communicators_)[static_cast<std::size_t>(rank_)];
+    // Both passes must see the same calls.
     if (next_made_ >= all.size()) return reject("the file changed while it was read");
     const MadeCommunicator& made = all[next_made_++];
     Making making;
@@ -405,6 +413,7 @@ class CallEvents final : public MadeEvents, private CallArguments {
       case OperationKind::kAllgatherv: {
         const auto received = blocks("recvcounts", "recvtype", number);
         if (!is_valid()) return std::nullopt;
+        // In place, the own block is the one among the received.
         event = allgatherv(received[static_cast<std::size_t>(own_rank(number))], received);
         event.element = element("recvtype");
         break;

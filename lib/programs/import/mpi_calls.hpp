@@ -27,13 +27,16 @@ class Calls {
   [[nodiscard]] virtual std::string_view function() const = 0;
   /// In nanoseconds from an arbitrary origin. `nullopt` if the call has no times.
   [[nodiscard]] virtual std::optional<std::uint64_t> begun() const = 0;
+  /// As begun(), for the return of the call.
   [[nodiscard]] virtual std::optional<std::uint64_t> ended() const = 0;
+  /// Names the file and the line.
   [[nodiscard]] virtual const std::string& error() const = 0;
   /// The number of lines so far that belong to no call, and the first of them as "FILE:12".
   struct Unread {
     std::uint64_t lines = 0;
     std::string first;
   };
+  /// Formats without lines of that kind have none.
   [[nodiscard]] virtual const Unread& unread() const {
     static const Unread none;
     return none;
@@ -46,10 +49,13 @@ class Calls {
 
   // Arguments. `nullopt` if the trace does not contain them, or if they are invalid.
   virtual std::optional<std::int64_t> integer(std::string_view name) = 0;
+  /// An array of numbers, such as the counts of a vector collective.
   virtual std::optional<std::vector<std::int64_t>> integers(std::string_view name) = 0;
   virtual std::optional<Datatype> datatype(std::string_view name) = 0;
   virtual std::optional<CommunicatorName> communicator(std::string_view name) = 0;
+  /// A value by which the trace names an object, for example a request.
   virtual std::optional<std::uint64_t> handle(std::string_view name) = 0;
+  /// kUser if the trace does not contain it.
   virtual ReduceFunction reduce_function() = 0;
   /// Keys of an array of `count` requests. With addresses, only that of the first one: the others follow it.
   struct Requests {

@@ -18,14 +18,17 @@ using recording::kBlocking;
 using recording::kBuffered;
 using recording::kSynchronous;
 
+// A row of the table below. Names are compared as written, in C's spelling.
 struct NamedFunction {
   std::string_view name;
   Function function;
 };
 
+// A row for a function that begins a message.
 constexpr Function message(FunctionKind kind, MpiFunction call, int flags = 0, bool sends = false) {
   return {.kind = kind, .call = call, .flags = static_cast<std::uint8_t>(flags), .sends = sends};
 }
+// A row for a function that makes a communicator or a group.
 constexpr Function making(Making::Method method) {
   return {.kind = FunctionKind::kMaking, .making = method};
 }
@@ -38,6 +41,7 @@ constexpr auto kMpiFunctions = [] {
       {"MPI_Init_thread", {.call = MpiFunction::kInit}},
       {"MPI_Finalize", {.call = MpiFunction::kFinalize}},
       {"MPI_Send", message(kSend, MpiFunction::kSend, kBlocking)},
+      // A ready send may be an ordinary one: MPI 4.1, section 3.4.
       {"MPI_Rsend", message(kSend, MpiFunction::kSend, kBlocking)},
       {"MPI_Ssend", message(kSend, MpiFunction::kSsend, kBlocking | kSynchronous)},
       {"MPI_Bsend", message(kSend, MpiFunction::kBsend, kBlocking | kBuffered)},
@@ -69,6 +73,7 @@ constexpr auto kMpiFunctions = [] {
       {"MPI_Cancel", {.kind = kCancel}},
       {"MPI_Request_free", {.kind = kRequestFree}},
       {"MPI_Comm_dup", making(kDuplicate)},
+      // Counts as a copy, as if the new ranks kept the order of the old ones.
       {"MPI_Graph_create", making(kDuplicate)},
       {"MPI_Comm_split", making(kSplit)},
       {"MPI_Comm_create", making(kCreate)},
@@ -97,12 +102,16 @@ constexpr std::string_view kLocal =
 /// Finds "bcast" in "MPI_Ibcast".
 std::optional<Function> collective_of(std::string_view name) {
   std::string lower(name);
+  // In ASCII, regardless of the user's locale.
   for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   for (const bool blocking : {true, false}) {
     const std::string_view wanted = std::string_view(lower).substr(blocking ? 0 : 1);
+    // Only nonblocking functions have the additional letter.
     if (!blocking && !lower.starts_with('i')) break;
+    // Its types differ between blocks, and no model has such a collective.
     if (wanted == "alltoallw") break;
     for (const KindTraits& kind : kOperationKinds) {
+      // Sends are in the table, with their modes.
       if (kind.kind == OperationKind::kSend) continue;
       for (std::string_view names = kind.mpi_functions; !names.empty();) {
         const std::size_t end = std::min(names.find(' '), names.size());
@@ -124,7 +133,9 @@ Function function_of(std::string_view name) {
   constexpr std::string_view kPrefix = "MPI_";
   if (!name.starts_with(kPrefix)) return {.kind = FunctionKind::kUnknown};
   name.remove_prefix(kPrefix.size());
+  // Before local functions: some collectives begin with a local prefix.
   if (const auto collective = collective_of(name)) return *collective;
+  // Split once, and never destroyed: threads may still look names up at the exit.
   static const std::vector<std::string_view>& local = immortal([] {
     std::vector<std::string_view> prefixes;
     split(kLocal, prefixes);

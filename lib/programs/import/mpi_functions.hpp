@@ -9,6 +9,7 @@
 
 namespace offramp::trace {
 
+/// How a replay treats a function.
 enum class FunctionKind : std::uint8_t {
   kOther,    // takes no modelled time
   kUnknown,  // without a model: it moves data, waits, or is no MPI function
@@ -35,6 +36,7 @@ enum class FunctionKind : std::uint8_t {
   kMaking,  // makes a communicator or a group
 };
 
+/// A function's meaning. The defaults are those of a local function, which needs no event.
 struct Function {
   FunctionKind kind = FunctionKind::kOther;
   MpiFunction call = MpiFunction::kOther;

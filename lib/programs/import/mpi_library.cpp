@@ -32,9 +32,11 @@ void MpiLibraryEvidence::look_at(Calls& calls, const Function& function) {
   constexpr std::uint64_t kPointer = 8;  // bytes; addresses of pointers are multiples of this
   if (calls.has_library_values()) {
     has_library_values_ = true;
+    // The names of arguments in MPI's C bindings.
     for (const char* const name : {"comm", "oldcomm"}) {
       if (const auto communicator = calls.communicator(name)) look_at_handle(communicator->handle);
     }
+    // A request's address that is no multiple of 8 belongs to an array of integers.
     if (const auto request = calls.handle("request"); request && *request % kPointer != 0)
       has_integer_requests_ = true;
   }
@@ -66,6 +68,7 @@ MpiLibrary MpiLibraryEvidence::library() const {
   } else if (has_small_handles_ && !has_pointers_) {
     library.request_sizes = {4};
   } else if (has_small_handles_ || has_integer_requests_) {
+    // C and Fortran are mixed: an array of either kind may come.
     library.request_sizes = {8, 4};
   }
   return library;
@@ -73,6 +76,7 @@ MpiLibrary MpiLibraryEvidence::library() const {
 
 std::vector<std::string> MpiLibraryEvidence::notes() const {
   if (!has_library_values_) {
+    // Formats with own values for MPI_ANY_SOURCE are not affected.
     if (sends_to_minus_1_ && !sends_to_minus_2_ && receives_from_minus_1_)
       return {
           "the program ran on MPICH or a library based on it, and the format writes both MPI_PROC_NULL and "

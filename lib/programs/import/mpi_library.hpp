@@ -11,6 +11,7 @@ namespace offramp::trace {
 
 class Calls;
 
+/// The values of an MPI library that traces contain.
 struct MpiLibrary {
   /// MPI_ANY_SOURCE. All other negative ranks are MPI_PROC_NULL: -2 in Open MPI, -1 in MPICH.
   std::int64_t any_source = -1;
@@ -30,9 +31,12 @@ class MpiLibraryEvidence {
   [[nodiscard]] std::vector<std::string> notes() const;
 
  private:
+  /// communicator: the handle's value in the trace.
   void look_at_handle(std::uint64_t communicator);
+  /// Fixed handles are proof; a send to -1 is only evidence in programs without pointers.
   [[nodiscard]] bool is_mpich() const { return has_mpich_handles_ || (!has_pointers_ && sends_to_minus_1_); }
 
+  /// Some call showed handles as the library has them, rather than numbers of the format.
   bool has_library_values_ = false;
   bool has_mpich_handles_ = false;
   bool has_pointers_ = false;          // as handles: C programs of Open MPI

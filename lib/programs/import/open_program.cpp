@@ -12,6 +12,8 @@
 namespace offramp::trace {
 namespace {
 
+// Reads the first bytes only once for all openers. A folder or a missing file is no error here: an opener may
+// know the name.
 Candidate look_at(const std::string& name) {
   Candidate candidate;
   candidate.name = name;
@@ -23,6 +25,7 @@ Candidate look_at(const std::string& name) {
   std::vector<std::uint8_t> buffer;
   const Result<recording::ByteSpan> begin = source->read(0, kLookedAt, buffer);
   if (begin) candidate.begin = recording::text_of(*begin);
+  // Empty if the file could be read.
   candidate.problem = begin.error();
   return candidate;
 }
@@ -36,11 +39,13 @@ std::string supported_formats() {
 
 /// Describes a file that contains no program, from its first bytes.
 std::string found_in(const Candidate& candidate) {
+  // The first bytes of a known file, and what the user can do with it.
   struct Known {
     std::string_view begin;
     std::string_view text;
   };
   using namespace std::string_view_literals;
+  // Magic numbers of binary files. The literals are split where a letter would continue an escape.
   constexpr Known kKnown[] = {
       {recording::kPartMagic, "it is one rank's part of a recording: name the recording, without .rank-N"},
       {"\x1f\x8b"sv, "it is compressed by gzip: unpack it first"},
@@ -58,6 +63,7 @@ std::string found_in(const Candidate& candidate) {
   for (const Known& known : kKnown) {
     if (candidate.begin.starts_with(known.begin)) return std::string(known.text);
   }
+  // Texts: one of their first lines begins with this.
   constexpr Known kKnownLines[] = {
       {"fileprefix=",
        "it lists binary DUMPI traces: convert each to text with dumpi2ascii, and name one of the texts"},
@@ -65,7 +71,9 @@ std::string found_in(const Candidate& candidate) {
        "it is a Paje trace, which has times but no calls: run smpirun with -trace-ti instead"},
       {"#Paraver (", "it is a Paraver trace: convert it to OTF2, or record the program with offramp record"},
       {"#DIMEMAS:", "it is a Dimemas trace: record the program with offramp record instead"}};
+  // The first word of ASTRA-sim 1.0's workloads names the way of parallelising the model.
   constexpr std::string_view kAstraWorkloads[] = {"MICRO", "DATA", "MODEL", "HYBRID_", "TRANSFORMER", "DLRM"};
+  // Characters of an unknown text's first line in the message.
   constexpr std::size_t kShown = 40;
   const std::string_view begin = candidate.begin;
   for (const Known& known : kKnownLines) {
@@ -73,6 +81,7 @@ std::string found_in(const Candidate& candidate) {
                                 begin.find("\n" + std::string(known.begin)) != std::string_view::npos))
       return std::string(known.text);
   }
+  // A number of layers follows the first line of a workload.
   const std::size_t line = std::min(begin.find('\n'), begin.size() - 1);
   if (begin[line] == '\n' && line + 1 < begin.size() && begin[line + 1] >= '0' && begin[line + 1] <= '9' &&
       std::any_of(std::begin(kAstraWorkloads), std::end(kAstraWorkloads),
@@ -93,6 +102,7 @@ std::span<const Opener* const> openers() {
   return kOpeners;
 }
 
+// before: the event that the ranks lack. Both lists are in order of ranks.
 std::string missing_text(const std::vector<std::size_t>& cut, std::string_view before,
                          const std::vector<std::size_t>& absent) {
   std::vector<std::string> parts;
@@ -107,6 +117,7 @@ Result<Program> open_program(const std::string& name) {
   const Candidate candidate = look_at(name);
   for (const Opener* opener : openers()) {
     Result<std::optional<Program>> opened = opener->open(candidate);
+    // An opener that recognises a file but cannot read it ends the search: its message is the best.
     if (!opened) return failure(opened.error());
     if (!opened->has_value()) continue;
     (*opened)->kind = opener->kind;
@@ -118,10 +129,12 @@ Result<Program> open_program(const std::string& name) {
 
 Program program_of_graphs(const std::string& name, int ranks, std::function<Result<Graph>(int rank)> graph) {
   Program program;
+  // Graphs have no times of their own, so ranks arrive when their dependencies end.
   program.has_arrival = false;
   program.description.facts = {{"program", name}};
   program.description.ranks = ranks;
   program.graph = std::move(graph);
+  // Each reader runs its own copy of the graph.
   program.read = [read = program.graph](int rank) {
     Result<Graph> made = read(rank);
     return made ? run_graph(std::move(*made)) : no_graph(made.error());
@@ -133,6 +146,7 @@ std::uint64_t events_of(const Program& program) {
   std::uint64_t events = 0;
   for (int rank = 0; rank < program.description.ranks; ++rank) {
     const auto reader = program.read(rank);
+    // Some formats store the number. Others are read to the end, which takes as long as a replay.
     if (const auto said = reader->events()) {
       events += *said;
       continue;

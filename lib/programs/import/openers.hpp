@@ -16,6 +16,7 @@ extern const Opener kDumpiTraces;    // dumpi.cpp
 extern const Opener kSmpiTraces;     // smpi.cpp
 extern const Opener kOtf2Archives;   // otf2.cpp
 
+/// The order of trials.
 inline constexpr const Opener* kOpeners[] = {&kPatterns,      &kRecordings,   &kOtf2Archives,
                                              &kGoalBinaries,  &kChakraTraces, &kGoalTexts,
                                              &kAllprofTraces, &kDumpiTraces,  &kSmpiTraces};

@@ -26,6 +26,7 @@ bool is_anchor(std::string_view begin) {
 Result<std::optional<Program>> open_otf2(const Candidate& candidate) {
   std::string anchor = candidate.name;
   std::error_code error;
+  // Score-P's users name the folder of the experiment.
   if (fs::is_directory(candidate.name, error)) {
     Result<std::optional<std::string>> found = otf2_anchor(candidate.name);
     if (!found) return failure(found.error());
@@ -64,11 +65,13 @@ std::string otf2_is_missing() {
 Result<std::optional<std::string>> otf2_anchor(const std::string& folder) {
   std::vector<std::string> anchors;
   std::error_code error;
+  // A folder that cannot be read has no archive: other openers then describe the problem.
   for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator();
        entry.increment(error)) {
     if (entry->path().extension() == kAnchor) anchors.push_back(entry->path().string());
   }
   if (anchors.empty()) return std::optional<std::string>();
+  // Folders have no order, but the message is the same on each system.
   std::sort(anchors.begin(), anchors.end());
   if (anchors.size() > 1)
     return failure(fmt::format("{} has {} OTF2 archives: name one of them, for example {}", printable(folder),

@@ -21,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// The number of items between the beginning and the end of a receive.
+/// Limits memory: all items behind an unfinished receive are held.
 constexpr std::size_t kMostHeld = std::size_t{1} << 22U;
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50U;  // of one message, or of one rank's collective
 
@@ -32,17 +33,20 @@ bool has_definitions_of(const std::string& anchor, std::uint64_t location) {
 
 }  // namespace
 
+// A call whose end has not been read. Times are in ticks.
 struct RankCalls::OpenCall {
   const Region* region = nullptr;
   std::uint64_t begin = 0;
   std::vector<Record> records;
 };
 
+// The state of one location.
 struct RankCalls::OneThread {
   std::uint32_t depth = 0;  // nesting of MPI functions
   OpenCall call;
   std::optional<std::uint64_t> last;  // end of the previous call
   std::uint64_t flushed = 0;          // ticks of flushes since then
+  // Has made at least one call.
   bool calls = false;
 };
 
@@ -50,6 +54,7 @@ struct RankCalls::OneThread {
 struct RankCalls::Source {
   ReaderHandle reader;
   OTF2_GlobalEvtReader* events = nullptr;
+  // Records that the definitions announce and that have not been read.
   std::uint64_t expected = 0;
 };
 
@@ -63,6 +68,7 @@ RankCalls::RankCalls(std::shared_ptr<const Definitions> definitions, int rank)
 void RankCalls::open_source() {
   const std::vector<Thread>& threads = definitions_->ranks[static_cast<std::size_t>(rank_)];
   threads_.resize(threads.size());
+  // Closes the files too, so that a rank with an error holds none.
   const auto failed = [this](OTF2_ErrorCode code) {
     error_ =
         fmt::format("{}: rank {}: {}", printable(definitions_->anchor), rank_, printable(text_of(code), 400));
@@ -73,6 +79,7 @@ void RankCalls::open_source() {
   source_->reader.reset(OTF2_Reader_Open(definitions_->anchor.c_str()));
   OTF2_Reader* const reader = source_->reader.get();
   if (reader == nullptr) return failed(OTF2_ERROR_INVALID);
+  // The library is written for parallel readers; this one reads alone.
   OTF2_ErrorCode code = OTF2_Reader_SetSerialCollectiveCallbacks(reader);
   // Locations without events may lack a file.
   for (std::uint32_t i = 0; i < threads.size() && code == OTF2_SUCCESS; ++i) {
@@ -82,6 +89,7 @@ void RankCalls::open_source() {
     code = OTF2_Reader_SelectLocation(reader, threads[i].location);
   }
   if (code != OTF2_SUCCESS) return failed(code);
+  // A rank without events has no file to open.
   if (source_->expected == 0) return source_.reset();
   // Each location may have its own numbers and clock, which its definitions map to the global ones.
   const bool has_definitions = OTF2_Reader_OpenDefFiles(reader) == OTF2_SUCCESS;
@@ -94,9 +102,11 @@ void RankCalls::open_source() {
       std::uint64_t count = 0;
       code = OTF2_Reader_ReadAllLocalDefinitions(reader, own, &count);
       OTF2_Reader_CloseDefReader(reader, own);
+      // The file exists but cannot be opened: its numbers and clock would be wrong.
     } else if (has_definitions && has_definitions_of(definitions_->anchor, thread.location)) {
       code = OTF2_ERROR_INVALID;
     } else {
+      // Discards the library's message about the missing file.
       install_error_handler();  // it has none
     }
     if (code == OTF2_SUCCESS && OTF2_Reader_GetEvtReader(reader, thread.location) == nullptr)
@@ -118,6 +128,7 @@ std::size_t RankCalls::threads() const {
 }
 
 bool RankCalls::next(Item& item) {
+  // Items leave in order: one that is held holds all later ones back.
   while (error_.empty() && (items_.empty() || items_.front().is_held)) {
     if (items_.size() > kMostHeld) {
       error_ = fmt::format("{}: rank {}: more than {} events occur during one receive",
@@ -142,7 +153,9 @@ bool RankCalls::read_more() {
   std::uint64_t read = 0;
   const OTF2_ErrorCode code =
       OTF2_Reader_ReadGlobalEvents(source_->reader.get(), source_->events, kAtOnce, &read);
+  // A damaged archive may have more records than it announces.
   source_->expected -= std::min(read, source_->expected);
+  // The callback ended the reading; its error is more exact than the library's code.
   if (!error_.empty()) return false;
   if (code != OTF2_SUCCESS) {
     error_ = fmt::format("{}: rank {}, after record {}: {}", printable(definitions_->anchor), rank_,
@@ -150,6 +163,7 @@ bool RankCalls::read_more() {
     source_.reset();
     return false;
   }
+  // Fewer records than requested mean the end.
   if (read == kAtOnce) return true;
   if (source_->expected > 0) {
     error_ = fmt::format("{}: rank {}: {} of its records are missing", printable(definitions_->anchor), rank_,
@@ -167,6 +181,7 @@ void RankCalls::at_end() {
   for (std::uint32_t i = 0; i < threads_.size() && error_.empty(); ++i) {
     OneThread& thread = threads_[i];
     if (thread.depth == 0) continue;
+    // The latest time that is known of the open call.
     const std::uint64_t last =
         thread.call.records.empty() ? thread.call.begin : thread.call.records.back().time;
     end_call(i, thread, last);
@@ -207,6 +222,7 @@ void RankCalls::add(const Record& record) {
     case What::kLeave:
       return leave(thread, record);
     case What::kFlush:
+      // A flush's end is in `bytes`. Within a call it delays nothing that counts as computing.
       if (thread.depth == 0 && record.bytes > record.time) thread.flushed += record.bytes - record.time;
       return;
     case What::kSwitched:
@@ -214,6 +230,7 @@ void RankCalls::add(const Record& record) {
         notes_.insert("measurement was switched off at times: events of these periods are missing");
       return;
     case What::kCollectiveBegun:
+      // Without functions, the pair of records shows how long the collective takes.
       if (thread.depth == 0) thread.call.begin = record.time;
       return;
     default:
@@ -223,6 +240,7 @@ void RankCalls::add(const Record& record) {
     thread.call.records.push_back(record);
     return;
   }
+  // A begin before the end of the previous call belongs to an earlier collective.
   const bool has_begun = record.what == What::kCollective && thread.call.begin > thread.last.value_or(0);
   thread.call = {nullptr, has_begun ? thread.call.begin : record.time, {record}};
   end_call(found->second, thread, record.time);
@@ -230,12 +248,15 @@ void RankCalls::add(const Record& record) {
 
 void RankCalls::enter(OneThread& thread, const Record& record) {
   const auto region = definitions_->regions.find(record.reference);
+  // Only MPI's functions end computing; the program's own are part of it.
   if (region == definitions_->regions.end() || !region->second.is_mpi) return;
+  // MPI functions that call others count as one call: the outermost.
   if (thread.depth++ == 0) thread.call = {&region->second, record.time, {}};
 }
 
 void RankCalls::leave(OneThread& thread, const Record& record) {
   const auto region = definitions_->regions.find(record.reference);
+  // An exit without an entry occurs where measurement was switched on within a call.
   if (region == definitions_->regions.end() || !region->second.is_mpi || thread.depth == 0) return;
   if (--thread.depth == 0) end_call(threads_by_location_[record.location], thread, record.time);
 }
@@ -243,6 +264,7 @@ void RankCalls::leave(OneThread& thread, const Record& record) {
 std::uint64_t RankCalls::nanoseconds(std::uint64_t ticks) const {
   __extension__ using Wide = unsigned __int128;
   constexpr std::uint64_t kSecond = 1'000'000'000;
+  // The product exceeds 64 bits after some seconds of a nanosecond clock.
   const Wide all = Wide{ticks} * kSecond / definitions_->ticks;
   return all > UINT64_MAX ? UINT64_MAX : static_cast<std::uint64_t>(all);
 }
@@ -255,6 +277,7 @@ void RankCalls::end_call(std::uint32_t number, OneThread& thread, std::uint64_t 
   thread.calls = true;
   std::vector<Item> items;
   std::vector<std::uint64_t> ended;  // requests
+  // Records of blocking messages, which have no request.
   const auto blocks = [](const Record& one) { return one.what == What::kSend || one.what == What::kReceive; };
   // The messages of a window's epochs come one after the other.
   const bool is_epoch = call.region != nullptr && call.region->name.starts_with("MPI_Win_");
@@ -264,19 +287,24 @@ void RankCalls::end_call(std::uint32_t number, OneThread& thread, std::uint64_t 
     if (!error_.empty()) return;
     one_of_call(record, call.region, items, ended);
   }
+  // A freed request needs no wait.
   const bool frees = call.region != nullptr && call.region->function.kind == FunctionKind::kRequestFree;
   wait_for(ended, items, frees ? Item::Action::kFree : Item::Action::kWait);
+  // A call without records still separates computing before and after it.
   if (items.empty()) items.emplace_back();
   if (call.region != nullptr) {
     const FunctionKind kind = call.region->function.kind;
     if (kind == FunctionKind::kUnknown && call.records.empty()) {
       unknown_.insert(call.region->name);
+      // No model knows its time, so the measured one is kept.
       items.front().native = nanoseconds(end - std::min(end, call.begin));
     }
     if (kind == FunctionKind::kProbe || kind == FunctionKind::kIprobe)
       notes_.insert("probes take no time: their source and tag are not in the archive");
   }
+  // Clocks of damaged archives may go back, which is no computing.
   const std::uint64_t since = thread.last && call.begin > *thread.last ? call.begin - *thread.last : 0;
+  // Writing the trace is no computing of the program.
   items.front().computed = nanoseconds(since - std::min(since, thread.flushed));
   thread.flushed = 0;
   thread.last = end;
@@ -318,6 +346,7 @@ void RankCalls::one_of_call(const Record& record, const Region* region, std::vec
   switch (record.what) {
     case What::kSend:
     case What::kReceive:
+      // A wait shows that messages_at_once() has already added all blocking messages.
       if (std::none_of(items.begin(), items.end(),
                        [](const Item& one) { return one.kind == Item::Action::kWait; }))
         items.push_back(message_of(record, record.what == What::kSend));
@@ -326,6 +355,7 @@ void RankCalls::one_of_call(const Record& record, const Region* region, std::vec
       Item item = message_of(record, true);
       item.blocking = false;
       item.request = requests_++;
+      // A send's arguments are known at its start: no item has to be found later.
       open_[record.request] = {0, item.request, true};
       items.push_back(std::move(item));
       return;
@@ -358,6 +388,7 @@ void RankCalls::in_window(Record record, std::string_view function, std::vector<
                           std::vector<std::uint64_t>& ended) {
   const std::uint32_t window = record.reference;
   if (record.what == What::kAccessDone) {
+    // An access may be reported complete at a fence before.
     if (const auto access = accesses_.extract({window, record.request})) ended.push_back(access.mapped());
     return;
   }
@@ -366,14 +397,17 @@ void RankCalls::in_window(Record record, std::string_view function, std::vector<
     notes_.insert("notifications in windows, and windows that are not MPI's, are left out");
     return;
   }
+  // From here on, the record names the window's communicator.
   record.reference = known->second;
   const Communicator* const communicator = communicator_of(record);
   if (communicator == nullptr) return;
+  // A fence ends all accesses of its window.
   if (record.what == What::kFence) {
     const auto end = accesses_.lower_bound({window + 1, 0});
     for (auto one = accesses_.lower_bound({window, 0}); one != end; one = accesses_.erase(one))
       ended.push_back(one->second);
   }
+  // The end of an epoch waits for its accesses first.
   if (record.what >= What::kUnlock) wait_for(ended, items, Item::Action::kWait);
   if (record.what == What::kEpoch) return epoch(record, *communicator, function, items);
   // Score-P writes a request for a lock, and may write that it was granted.
@@ -386,6 +420,7 @@ void RankCalls::in_window(Record record, std::string_view function, std::vector<
     item.operation = OperationKind::kBarrier;
     return;
   }
+  // Bytes. A lock is taken and released by an atomic access to the target.
   constexpr std::uint64_t kAtomicBytes = 8;
   item.kind = Item::Action::kAccess;
   item.blocking = record.what == What::kLock || record.what == What::kUnlock;
@@ -394,8 +429,10 @@ void RankCalls::in_window(Record record, std::string_view function, std::vector<
   item.received = record.received;
   const std::uint64_t most = std::max(item.bytes, item.received);
   if (most > kMostBytes) fail(record, fmt::format("{} bytes are too many", most));
+  // MPI_Win_lock_all locks no certain target; one access is enough for its time.
   const bool is_of_all = item.blocking && record.peer == OTF2_UNDEFINED_UINT32;
   item.peer = is_of_all ? 0 : rank_in(*communicator, record.peer, record);
+  // Archives do not say which combining access it was. Up to 8 bytes, an adapter's atomic may do it.
   item.tag = static_cast<int>(record.what == What::kPut   ? Access::kWrite
                               : record.what == What::kGet ? Access::kRead
                               : most <= kAtomicBytes      ? Access::kAtomic
@@ -406,7 +443,9 @@ void RankCalls::in_window(Record record, std::string_view function, std::vector<
 /// Messages without data between a target and its origins.
 void RankCalls::epoch(const Record& record, const Communicator& communicator, std::string_view function,
                       std::vector<Item>& items) {
+  // The exposing side's MPI_Win_post meets MPI_Win_start, and MPI_Win_complete meets MPI_Win_wait.
   const bool begins = function == "MPI_Win_post" || function == "MPI_Win_start";
+  // For an epoch, the peer of the record is a group.
   const auto group = definitions_->groups.find(record.peer);
   if (group == definitions_->groups.end()) return fail(record, "its group is not defined");
   for (const std::uint64_t member : group->second) {
@@ -417,6 +456,7 @@ void RankCalls::epoch(const Record& record, const Communicator& communicator, st
                                                                              : Item::Action::kReceive;
     item.communicator = record.reference;
     item.peer = static_cast<int>(found - communicator.members.begin());
+    // Tags below those of neighbourhoods, which no program's message has: beginning and end never match.
     item.tag = recording::kNeighboursTag - (begins ? 1 : 2);
   }
 }
@@ -436,6 +476,7 @@ void RankCalls::defer(const Record& record, std::vector<Item>& items, Item item)
   item.blocking = false;
   item.is_held = true;
   item.request = requests_++;
+  // The item's future position: all queued items and those of this call come first.
   open_[record.request] = {first_ + items_.size() + items.size(), item.request, false};
   items.push_back(std::move(item));
 }
@@ -458,11 +499,13 @@ void RankCalls::end_of_receive(const Record& record, std::vector<Item>& items,
   if (record.what == What::kReceiveDone) {
     known = message_of(record, false);
   } else if (!collective_of(record, known)) {
+    // A collective that moves no data becomes a native call without time.
     known = Item();
   }
   Item& held = deferred_item(*open, items);
   if (known.kind != held.kind && known.kind != Item::Action::kNative)
     return fail(record, fmt::format("request {} was started as another operation", record.request));
+  // What the start determined stays; the rest comes from the end.
   known.blocking = false;
   known.request = held.request;
   known.continues = held.continues;
@@ -476,6 +519,7 @@ void RankCalls::end_of_receive(const Record& record, std::vector<Item>& items,
 void RankCalls::cancelled(const Record& record, std::vector<Item>& items) {
   const auto open = closed(record.request);
   if (!open) return;
+  // A send already left the queue; its request is freed without waiting.
   if (open->sends) {
     Item free;
     free.kind = Item::Action::kFree;
@@ -492,6 +536,7 @@ void RankCalls::cancelled(const Record& record, std::vector<Item>& items) {
 // --- what they name ---
 
 const Communicator* RankCalls::communicator_of(const Record& record) {
+  // The membership of a large communicator is only searched once.
   if (const auto used = communicators_.find(record.reference); used != communicators_.end())
     return used->second;
   const auto found = definitions_->communicators.find(record.reference);
@@ -510,6 +555,7 @@ const Communicator* RankCalls::communicator_of(const Record& record) {
 
 int RankCalls::rank_in(const Communicator& communicator, std::uint32_t rank, const Record& record) {
   const std::size_t size = communicator.size(definitions_->ranks.size());
+  // Most writers name ranks of the communicator.
   std::size_t own = rank;
   if (communicator.has_global_ranks && communicator.is_self) {
     own = rank == static_cast<std::uint32_t>(rank_) ? 0 : size;
@@ -520,6 +566,7 @@ int RankCalls::rank_in(const Communicator& communicator, std::uint32_t rank, con
     own = static_cast<std::size_t>(found - members.begin());
   }
   if (own >= size) fail(record, fmt::format("communicator {} has no rank {}", record.reference, rank));
+  // After an error, any rank will do.
   return static_cast<int>(std::min(own, size));
 }
 
@@ -528,6 +575,7 @@ Item RankCalls::message_of(const Record& record, bool sends) {
   item.kind = sends ? Item::Action::kSend : Item::Action::kReceive;
   const Communicator* const communicator = communicator_of(record);
   if (communicator == nullptr) return item;
+  // MPI's tags are of type int.
   if (record.tag > INT32_MAX) fail(record, fmt::format("invalid tag {}", record.tag));
   if (record.bytes > kMostBytes) fail(record, fmt::format("{} bytes are too many", record.bytes));
   item.communicator = record.reference;
@@ -551,6 +599,7 @@ bool RankCalls::collective_of(const Record& record, Item& item) {
   item.bytes = record.bytes;
   item.received = record.received;
   if (!has_root(*operation)) return true;
+  // The root of a communicator of one rank has no number.
   if (record.peer == OTF2_COLLECTIVE_ROOT_SELF && communicator->is_self) return true;
   item.peer = rank_in(*communicator, record.peer, record);
   return true;

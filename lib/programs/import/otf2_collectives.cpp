@@ -20,6 +20,7 @@ constexpr std::size_t kMostValues = std::size_t{1} << 28U;  // 2 GiB
 
 /// The block size from a rank's sum, which contains one block per member, or one less with MPI_IN_PLACE.
 std::uint64_t block_of(std::uint64_t sum, std::uint64_t members) {
+  // A sum may be divisible by both: then the usual call without MPI_IN_PLACE is assumed.
   const bool in_place = sum % members != 0 && members > 1 && sum % (members - 1) == 0;
   return in_place ? sum / (members - 1) : sum / members;
 }
@@ -52,9 +53,11 @@ void Collectives::count(Sums& sums, int position, const Item& item) {
 Result<void> Collectives::add(int rank, const Item& item) {
   const Communicator& communicator = definitions_->communicators.at(item.communicator);
   has_reductions_ = has_reductions_ || reduces(item.operation);
+  // No other member has a sum: next() takes the item's own.
   if (communicator.is_self) return {};
   OfCommunicator& all = by_communicator_[item.communicator];
   const std::size_t number = all.done[rank]++;
+  // The first member to arrive determines the operation and the root; others must agree.
   if (number == all.calls.size()) {
     Sums& made = all.calls.emplace_back();
     made.operation = item.operation;
@@ -66,6 +69,7 @@ Result<void> Collectives::add(int rank, const Item& item) {
       return first;
     };
     if (has_blocks_of_different_sizes(item.operation)) {
+      // Checked before the allocation: a damaged archive may name enormous communicators.
       if (values_.size() + 2 * size > kMostValues)
         return failure(fmt::format("{}: there are too many collectives with blocks of different sizes",
                                    printable(definitions_->anchor)));
@@ -92,7 +96,9 @@ std::span<const std::uint64_t> Collectives::values(std::size_t first, std::size_
 std::vector<std::uint64_t> Collectives::parts(const Sums& sums, std::size_t size) const {
   const bool gathers = sums.operation == OperationKind::kAllgatherv;
   const auto own = values(gathers ? sums.sent : sums.received, size);
+  // The result's size, which each member's sum contains entirely.
   const std::uint64_t whole = gathers ? sums.most_received : sums.most_sent;
+  // A member's part occurs in its own sum once per member.
   const auto divided = [&](std::uint64_t by) {
     std::vector<std::uint64_t> parts(own.begin(), own.end());
     for (std::uint64_t& part : parts) part /= by;
@@ -102,6 +108,7 @@ std::vector<std::uint64_t> Collectives::parts(const Sums& sums, std::size_t size
   if (sum_of(parts) == whole || size == 1) return parts;
   // If all members use MPI_IN_PLACE, no sum contains a member's own part.
   std::vector<std::uint64_t> in_place = divided(size - 1);
+  // The largest sum lacks the smallest part.
   const std::uint64_t least = *std::min_element(in_place.begin(), in_place.end());
   return sum_of(in_place) == whole + least ? in_place : parts;
 }
@@ -113,6 +120,7 @@ CollectiveCall Collectives::settled(const Sums& sums, int position, std::size_t 
   switch (sums.operation) {
     case OperationKind::kBcast:
     case OperationKind::kScatter:
+      // A root alone in its communicator receives nothing.
       call.bytes = sums.most_received > 0 ? sums.most_received : sums.most_sent / members;
       break;
     case OperationKind::kReduce:
@@ -128,6 +136,7 @@ CollectiveCall Collectives::settled(const Sums& sums, int position, std::size_t 
     case OperationKind::kScan:
     case OperationKind::kExscan: {
       const bool has_own = sums.operation == OperationKind::kScan && sums.first_received > 0;
+      // Rank 0 of a scan receives its own part; its sends are one part per later member.
       call.bytes = has_own ? sums.first_received : members > 1 ? sums.first_sent / (members - 1) : 0;
       break;
     }
@@ -155,6 +164,7 @@ CollectiveCall Collectives::settled(const Sums& sums, int position, std::size_t 
       const auto sent = values(sums.sent, size);
       const auto received = values(sums.received, size);
       const std::uint64_t all = sum_of(received);
+      // The share of a stretch of a line: rounded ends, so that shares add up to the whole.
       const auto between = [&](std::uint64_t from, std::uint64_t before, std::uint64_t to) {
         if (all == 0) return std::uint64_t{0};
         return static_cast<std::uint64_t>(Wide{from} * (before + to) / all - Wide{from} * before / all);
@@ -181,6 +191,7 @@ CollectiveCall Collectives::settled(const Sums& sums, int position, std::size_t 
 CollectiveCall Collectives::OfRank::next(const Item& item) {
   const Communicator& communicator = all_.definitions_->communicators.at(item.communicator);
   if (communicator.is_self) {
+    // The rank's own sums are those of the whole communicator.
     Sums alone{.operation = item.operation,
                .root = 0,
                .most_sent = item.bytes,

@@ -18,12 +18,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Groups are ranks, locations, or communicators' members, depending on the type.
 struct Group {
   OTF2_GroupType type = OTF2_GROUP_TYPE_UNKNOWN;
   OTF2_Paradigm paradigm = OTF2_PARADIGM_UNKNOWN;
   OTF2_GroupFlag flags = OTF2_GROUP_FLAG_NONE;
   std::vector<std::uint64_t> members;
 };
+// group: the process.
 struct Location {
   OTF2_LocationType type = OTF2_LOCATION_TYPE_UNKNOWN;
   std::uint64_t events = 0;
@@ -35,6 +37,7 @@ struct Read {
   std::uint64_t ticks = 0;
   std::unordered_map<std::uint32_t, std::string> strings;
   std::map<std::uint64_t, Location> locations;
+  // Names are references until the end: strings may be defined later.
   struct NamedRegion {
     std::uint32_t name;
     OTF2_Paradigm paradigm;
@@ -148,6 +151,7 @@ Result<void> find_ranks(const Read& read, Definitions& definitions) {
     return failure(
         fmt::format("it has {} ranks; at most {} are supported", ranks->members.size(), trace::kMostRanks));
   std::unordered_map<std::uint32_t, std::vector<std::size_t>> of_process;  // ranks of a process
+  // Locations that represent a rank.
   std::unordered_map<std::uint64_t, std::size_t> standing;
   for (const std::uint64_t location : ranks->members) {
     const auto found = read.locations.find(location);
@@ -164,6 +168,7 @@ Result<void> find_ranks(const Read& read, Definitions& definitions) {
     if (location.type != OTF2_LOCATION_TYPE_CPU_THREAD || location.events == 0 || standing.contains(number) ||
         process == of_process.end())
       continue;
+    // It is unknown to which of several ranks of a process a further thread belongs.
     if (process->second.size() > 1) {
       ++definitions.left_out;
     } else {
@@ -195,6 +200,7 @@ Result<void> find_communicators(const Read& read, Definitions& definitions) {
         in_order = in_order && member == made.members.size();
         made.members.push_back(static_cast<int>(member));
       }
+      // A duplicate of MPI_COMM_WORLD has its members too; the first one is taken as the original.
       made.is_world = in_order && !has_world;
       has_world = has_world || made.is_world;
     } else if (!made.is_self) {
@@ -232,6 +238,7 @@ Result<void> try_to_read(const std::string& anchor) {
   const std::uintmax_t bytes = fs::file_size(fs::path(anchor).replace_extension(".def"), error);
   const unsigned seconds = kSeconds + (error ? 0U : static_cast<unsigned>(bytes / kBytesInASecond));
   const std::optional<std::string> problem = in_trial_process(seconds, [&] {
+    // Belongs to the other process: its memory ends with it.
     Read trial;
     return read_all(anchor, trial).error();
   });
@@ -264,6 +271,7 @@ Result<std::shared_ptr<const Definitions>> read_definitions(const std::string& a
   for (const auto& [number, communicator] : read.windows) {
     if (definitions->communicators.contains(communicator)) definitions->windows.emplace(number, communicator);
   }
+  // Groups of the epochs of windows are looked up later by their number.
   for (const auto& [number, group] : read.groups) definitions->groups.emplace(number, group.members);
   return std::shared_ptr<const Definitions>(std::move(definitions));
 }

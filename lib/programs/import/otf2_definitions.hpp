@@ -12,12 +12,14 @@
 
 namespace offramp::otf2 {
 
+/// A function of the program or of MPI.
 struct Region {
   std::string name;
   bool is_mpi = false;
   trace::Function function;  // of an MPI function
 };
 
+/// An MPI communicator. Members are empty for MPI_COMM_WORLD and for MPI_COMM_SELF.
 struct Communicator {
   std::vector<int> members;  // ranks of the program
   bool is_world = false;
@@ -26,16 +28,19 @@ struct Communicator {
   bool has_global_ranks = false;
   std::string name;
 
+  /// ranks: those of the program.
   [[nodiscard]] std::size_t size(std::size_t ranks) const {
     return is_self ? 1 : is_world ? ranks : members.size();
   }
 };
 
+/// A location and the number of its records.
 struct Thread {
   std::uint64_t location = 0;
   std::uint64_t events = 0;
 };
 
+/// Immutable after reading: the readers of all ranks share it.
 struct Definitions {
   std::string anchor;
   std::uint64_t ticks = 1;  // of the clock, per second

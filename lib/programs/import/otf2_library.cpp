@@ -30,6 +30,7 @@ OTF2_ErrorCode on_error(void*, const char*, std::uint64_t, const char*, OTF2_Err
 
 void install_error_handler() {
   last_error.clear();
+  // The callback is the library's only one, for all threads: it is set once.
   static const bool is_set = (OTF2_Error_RegisterCallback(on_error, nullptr), true);
   (void)is_set;
 }

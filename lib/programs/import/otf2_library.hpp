@@ -27,9 +27,11 @@ Result<void> read_back(const std::string& anchor,
 /// Readers of all ranks may each have a file open: raises the limit as far as the system allows.
 void allow_many_files();
 
+/// Deleters of the handles. Closing an archive writes its remaining data.
 struct CloseReader {
   void operator()(OTF2_Reader* reader) const { OTF2_Reader_Close(reader); }
 };
+/// Closing writes what is still in memory, and may fail without a report: see read_back().
 struct CloseArchive {
   void operator()(OTF2_Archive* archive) const { OTF2_Archive_Close(archive); }
 };

@@ -26,6 +26,7 @@ struct Archive {
   std::vector<bool> has_threads;  // by rank
 };
 
+// One rank's events. Reads the archive on demand; each reader has its own open files.
 class Events final : public trace::MadeEvents {
  public:
   Events(std::shared_ptr<const Archive> archive, int rank)
@@ -61,10 +62,12 @@ class Events final : public trace::MadeEvents {
       case Item::Action::kAccess:
         one_access(item);
         break;
+      // Frees have no name of their own.
       case Item::Action::kFree:
         free(item);
         return true;
     }
+    // Calls of windows have no MpiFunction, so their names are kept as text.
     const bool accesses = item.kind == Item::Action::kAccess;
     if (accesses || is_of_window(item.region))
       name_last(item.region != nullptr ? item.region->name : "RMA access");
@@ -78,10 +81,12 @@ class Events final : public trace::MadeEvents {
     return region != nullptr ? region->function.call : MpiFunction::kOther;
   }
 
+  // Adds a send or a receive, with the modes that its function implies.
   void one_message(const Item& item) {
     const std::uint32_t communicator = number_of(item.communicator);
     const bool sends = item.kind == Item::Action::kSend;
     const FunctionKind kind = item.region != nullptr ? item.region->function.kind : FunctionKind::kOther;
+    // A function may contain messages of another kind, as MPI_Sendrecv does.
     const bool is_named = kind == (sends ? FunctionKind::kSend : FunctionKind::kReceive);
     MpiFunction call = sends           ? (item.blocking ? MpiFunction::kSend : MpiFunction::kIsend)
                        : item.blocking ? MpiFunction::kRecv
@@ -91,7 +96,9 @@ class Events final : public trace::MadeEvents {
       call = MpiFunction::kSendrecv;
     std::uint8_t flags = 0;
     if (is_named) flags = item.region->function.flags & (recording::kSynchronous | recording::kBuffered);
+    // MPI_Win_post does not wait for the origins to begin.
     if (sends && is_of_window(item.region)) flags |= recording::kBuffered;  // of MPI_Win_post
+    // A nonblocking buffered send returns at once; it has no completion to wait for.
     if (item.blocking && call != MpiFunction::kIbsend) flags |= recording::kBlocking;
     if (item.continues) flags |= recording::kContinues;
     const std::uint64_t number = message(sends ? EventKind::kSend : EventKind::kReceive, call, item.peer,
@@ -100,6 +107,7 @@ class Events final : public trace::MadeEvents {
     if ((flags & (recording::kBlocking | recording::kBuffered)) == 0) numbers_[item.request] = number;
   }
 
+  // Adds an access to a window, or a lock of one.
   void one_access(const Item& item) {
     Event event{.kind = EventKind::kAccess,
                 .communicator = number_of(item.communicator),
@@ -110,9 +118,11 @@ class Events final : public trace::MadeEvents {
     if (item.blocking) event.flags |= recording::kBlocking;
     if (item.continues) event.flags |= recording::kContinues;
     add(event);
+    // The event just added began the newest request.
     if (!item.blocking) numbers_[item.request] = begun() - 1;
   }
 
+  // Adds a collective. Its sizes come from the sums of all members.
   void one_collective(const Item& item) {
     const std::uint32_t communicator = number_of(item.communicator);
     const CollectiveCall call = collectives_.next(item);
@@ -144,7 +154,9 @@ class Events final : public trace::MadeEvents {
     if (!item.blocking) numbers_[item.request] = number;
   }
 
+  // bytes: each member's part of the result.
   Event reduction_of(const std::vector<std::uint64_t>& bytes) {
+    // Whole floats can be added, as in most programs; other sizes are combined as bytes.
     const bool floats =
         std::ranges::all_of(bytes, [](std::uint64_t part) { return part % sizeof(float) == 0; });
     const trace::Datatype of{floats ? sizeof(float) : 1, floats ? ElementType::kFloat32 : ElementType::kByte};
@@ -156,13 +168,16 @@ class Events final : public trace::MadeEvents {
     return event;
   }
 
+  // Adds one wait for all requests of the item.
   void one_wait(const Item& item) {
     std::vector<std::uint64_t> requests;
     for (const std::uint64_t request : item.requests) {
+      // Buffered sends have no number.
       if (const auto number = numbers_.extract(request)) requests.push_back(number.mapped());
     }
     const FunctionKind kind = item.region != nullptr ? item.region->function.kind : FunctionKind::kOther;
     const auto flags = static_cast<std::uint8_t>(item.continues ? recording::kContinues : 0);
+    // The call is still there, without anything to wait for.
     if (requests.empty()) return native(call_of(item.region));
     if (requests.size() == 1 && flags == 0 && (kind == FunctionKind::kWait || item.region == nullptr))
       return wait_for(requests.front());
@@ -170,6 +185,7 @@ class Events final : public trace::MadeEvents {
     wait_for(requests, call != MpiFunction::kOther ? call : MpiFunction::kWaitall, flags);
   }
 
+  // Frees requests without waiting.
   void free(const Item& item) {
     for (const std::uint64_t request : item.requests) {
       if (const auto number = numbers_.extract(request)) end_of(number.mapped(), EventKind::kFree);
@@ -181,6 +197,7 @@ class Events final : public trace::MadeEvents {
     const Communicator& communicator = archive_->definitions->communicators.at(reference);
     if (communicator.is_world) return recording::kWorld;
     if (communicator.is_self) return recording::kSelf;
+    // Numbers follow the order of first uses on this rank; the id makes ranks agree.
     const auto next = static_cast<std::uint32_t>(recording::kFirstMade + made_.size());
     const auto [known, is_new] = made_.try_emplace(reference, next);
     if (is_new) {
@@ -208,6 +225,7 @@ struct Seen {
 /// Reads all ranks and fills in the archive's facts.
 Result<void> look_through(Archive& archive, Seen& seen) {
   const auto ranks = static_cast<int>(archive.definitions->ranks.size());
+  // One rank after the other: only one rank's files are open at a time.
   for (int rank = 0; rank < ranks; ++rank) {
     RankCalls calls(archive.definitions, rank);
     bool begins = false;
@@ -233,6 +251,7 @@ Result<trace::Program> open_archive(const std::string& anchor) {
   allow_many_files();
   Result<std::shared_ptr<const Definitions>> definitions = read_definitions(anchor);
   if (!definitions) return failure(definitions.error());
+  // From here on only changed by the first pass; readers see it as constant.
   const auto archive = std::make_shared<Archive>(Archive{*definitions, Collectives(*definitions), {}});
   Seen seen;
   if (const Result<void> done = look_through(*archive, seen); !done) return failure(done.error());

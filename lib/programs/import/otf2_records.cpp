@@ -9,6 +9,7 @@
 namespace offramp::otf2 {
 namespace {
 
+// A row of the table between OTF2's operations and the kinds here.
 struct Collective {
   OTF2_CollectiveOp operation;
   OperationKind kind;
@@ -25,6 +26,7 @@ constexpr Collective kCollectives[] = {
     {OTF2_COLLECTIVE_OP_ALLGATHERV, OperationKind::kAllgatherv},
     {OTF2_COLLECTIVE_OP_ALLTOALL, OperationKind::kAlltoall},
     {OTF2_COLLECTIVE_OP_ALLTOALLV, OperationKind::kAlltoallv},
+    // Only sums are in the archive, for which the types of blocks do not matter.
     {OTF2_COLLECTIVE_OP_ALLTOALLW, OperationKind::kAlltoallv},
     {OTF2_COLLECTIVE_OP_ALLREDUCE, OperationKind::kAllreduce},
     {OTF2_COLLECTIVE_OP_REDUCE, OperationKind::kReduce},
@@ -34,6 +36,7 @@ constexpr Collective kCollectives[] = {
     {OTF2_COLLECTIVE_OP_EXSCAN, OperationKind::kExscan},
 };
 
+// The library passes the sink through as its user data.
 OTF2_CallbackCode forward(void* sink, const Record& record) {
   return static_cast<RecordSink*>(sink)->add_record(record) ? OTF2_CALLBACK_SUCCESS : OTF2_CALLBACK_INTERRUPT;
 }
@@ -92,10 +95,12 @@ void set(OTF2_GlobalEvtReaderCallbacks* calls) {
   OTF2_GlobalEvtReaderCallbacks_SetRmaAtomicCallback(
       calls,
       on_record<What::kAtomic, &R::reference, &R::peer, &R::operation, &R::bytes, &R::received, &R::request>);
+  // Local and remote completion count alike: the first one ends the access.
   constexpr auto kDone = on_record<What::kAccessDone, &R::reference, &R::request>;
   OTF2_GlobalEvtReaderCallbacks_SetRmaOpCompleteBlockingCallback(calls, kDone);
   OTF2_GlobalEvtReaderCallbacks_SetRmaOpCompleteNonBlockingCallback(calls, kDone);
   OTF2_GlobalEvtReaderCallbacks_SetRmaOpCompleteRemoteCallback(calls, kDone);
+  // Score-P writes either or both; the reader of the calls takes the first.
   constexpr auto kLock = on_record<What::kLock, &R::reference, &R::peer, &R::request, &R::operation>;
   OTF2_GlobalEvtReaderCallbacks_SetRmaRequestLockCallback(calls, kLock);
   OTF2_GlobalEvtReaderCallbacks_SetRmaAcquireLockCallback(calls, kLock);
@@ -121,6 +126,7 @@ struct DeleteCallbacks {
 }  // namespace
 
 std::string_view name_of(What what) {
+  // In the order of What.
   std::string_view names =
       "Enter Leave MpiSend MpiIsend MpiIsendComplete MpiRecv MpiIrecvRequest MpiIrecv MpiRequestTest "
       "MpiRequestCancelled MpiCollectiveBegin MpiCollectiveEnd NonBlockingCollectiveRequest "
@@ -134,6 +140,7 @@ std::string_view name_of(What what) {
 OTF2_ErrorCode read_records(OTF2_Reader* reader, OTF2_GlobalEvtReader* events, RecordSink& sink) {
   const std::unique_ptr<OTF2_GlobalEvtReaderCallbacks, DeleteCallbacks> calls(
       OTF2_GlobalEvtReaderCallbacks_New());
+  // The library copies the callbacks, so this object may end.
   set(calls.get());
   return OTF2_Reader_RegisterGlobalEvtCallbacks(reader, events, calls.get(), &sink);
 }

@@ -43,6 +43,7 @@ enum class What : std::uint8_t {
 /// OTF2's name of such a record.
 std::string_view name_of(What what);
 
+/// One record, valid during the callback. Members without a meaning for its kind are 0.
 struct Record {
   What what = What::kEnter;
   std::uint64_t location = 0;

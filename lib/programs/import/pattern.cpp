@@ -21,6 +21,7 @@ namespace {
 using recording::Event;
 using recording::EventKind;
 
+// Ranks between the first and the last do nothing: the distance is the longest.
 class PingPong final : public PatternScript {
  public:
   PingPong(const Pattern& pattern, int own) : PatternScript(pattern, own) {
@@ -35,6 +36,7 @@ class PingPong final : public PatternScript {
   }
 };
 
+// All but rank 0 send at once, so that their last link is shared.
 class Incast final : public PatternScript {
  public:
   Incast(const Pattern& pattern, int own) : PatternScript(pattern, own) {
@@ -47,6 +49,7 @@ class Incast final : public PatternScript {
   }
 };
 
+// A permutation: each rank sends one message and receives one.
 class Shift final : public PatternScript {
  public:
   Shift(const Pattern& pattern, int own) : PatternScript(pattern, own) {
@@ -55,6 +58,7 @@ class Shift final : public PatternScript {
   }
 };
 
+// Rank 0 begins; the round ends when the message is back.
 class Ring final : public PatternScript {
  public:
   Ring(const Pattern& pattern, int own) : PatternScript(pattern, own) {
@@ -77,6 +81,7 @@ class Stencil final : public PatternScript {
     int stride = 1;
     for (int dimension = dimensions; dimension > 0; --dimension) {
       const int side = side_of_grid(left, dimension);
+      // The position in this dimension; stride is the distance of neighbours in it.
       const int at = own / stride % side;
       const int base = own - at * stride;
       neighbours.push_back(base + (at + 1) % side * stride);
@@ -87,6 +92,7 @@ class Stencil final : public PatternScript {
     // The tag encodes the direction of a message.
     const auto count = static_cast<int>(neighbours.size());
     for (int i = 0; i < count; ++i) begin_receive(neighbours[static_cast<std::size_t>(i)], i);
+    // A message to the right arrives at a neighbour's left, whose tag differs in the lowest bit.
     for (int i = 0; i < count; ++i) begin_send(neighbours[static_cast<std::size_t>(i)], i ^ 1);
     wait();
   }
@@ -98,6 +104,7 @@ class Tree final : public PatternScript {
   Tree(const Pattern& pattern, int own) : PatternScript(pattern, own) {
     std::vector<int> children;
     int bit = 1;
+    // After the loop, bit is this rank's lowest bit, by which its parent differs.
     for (; bit < ranks() && (own & bit) == 0; bit <<= 1) {
       if (own + bit < ranks()) children.push_back(own + bit);
     }
@@ -106,10 +113,12 @@ class Tree final : public PatternScript {
       send(own - bit);
       receive(own - bit);
     }
+    // Downwards, the largest subtree comes first.
     for (auto child = children.rbegin(); child != children.rend(); ++child) send(*child);
   }
 };
 
+// Loads the cut between the halves. With an odd number, the last rank idles.
 class Bisection final : public PatternScript {
  public:
   Bisection(const Pattern& pattern, int own) : PatternScript(pattern, own) {
@@ -128,6 +137,7 @@ class AllToAll final : public PatternRounds {
  private:
   [[nodiscard]] std::size_t others() const { return static_cast<std::size_t>(ranks() - 1); }
   [[nodiscard]] std::size_t count() const final { return 2 * others() + 1; }
+  // First all receives, then all sends, then one wait.
   [[nodiscard]] Event event(std::size_t number, int) final {
     if (number == 2 * others()) return wait_;
     const bool receives = number < others();
@@ -148,8 +158,10 @@ class Random final : public PatternRounds {
   [[nodiscard]] std::size_t count() const final { return 3; }
   [[nodiscard]] Event event(std::size_t number, int round) final {
     if (number == 2) return wait_;
+    // Only the round and the seed are drawn from, so all ranks agree without messages.
     const std::uint64_t drawn = drawn_for(static_cast<std::uint64_t>(round) + 1 + parameter());
     const auto distance =
+        // Low bits of the product are less random, so higher ones are used.
         1 + static_cast<std::int64_t>((drawn >> 40) % static_cast<std::uint64_t>(ranks() - 1));
     if (number == 0)
       return pattern_message(EventKind::kSend, around(distance), (drawn >> 20) % (bytes() + 1), false);
@@ -173,10 +185,12 @@ class DataParallel final : public PatternScript {
 class Pipeline final : public PatternScript {
  public:
   Pipeline(const Pattern& pattern, int own) : PatternScript(pattern, own) {
+    // Forward, to the next rank; then back, to the previous one.
     for (const int behind : {own + 1, own - 1}) {
       const int before = 2 * own - behind;
       for (std::uint64_t batch = 0; batch < parameter(); ++batch) {
         if (before >= 0 && before < ranks()) receive(before);
+        // The previous send ends before its buffer is used again.
         wait();
         if (behind >= 0 && behind < ranks()) begin_send(behind);
       }
@@ -190,6 +204,7 @@ class Experts final : public PatternRounds {
  public:
   Experts(const Pattern& pattern, int own) : PatternRounds(pattern, own) {
     const auto size = static_cast<std::size_t>(ranks());
+    // The lists are filled anew each round.
     sent_ = intern(std::vector<std::uint64_t>(size));
     received_ = intern(std::vector<std::uint64_t>(size));
   }
@@ -197,6 +212,7 @@ class Experts final : public PatternRounds {
  private:
   [[nodiscard]] std::size_t count() const final { return 2; }
   [[nodiscard]] Event event(std::size_t number, int round) final {
+    // The way there and back has the same sizes, exchanged.
     if (number == 0) draw(static_cast<std::uint64_t>(round));
     Event event = collective(OperationKind::kAlltoallv, true);
     event.list = number == 0 ? sent_ : received_;
@@ -209,9 +225,11 @@ class Experts final : public PatternRounds {
     return event;
   }
 
+  // Both ends of a pair draw the same number.
   void draw(std::uint64_t round) {
     const auto tokens = [&](int from, int to) {
       const auto pair = static_cast<std::uint64_t>(from) << 32U | static_cast<std::uint32_t>(to);
+      // Uniform from 0 to 2 BYTES, with BYTES on average.
       return (drawn_for(drawn_for(pair + 1) ^ (round + 1 + parameter())) >> 20U) % (2 * bytes() + 1);
     };
     for (int other = 0; other < ranks(); ++other) {
@@ -224,6 +242,7 @@ class Experts final : public PatternRounds {
   std::uint32_t received_ = 0;
 };
 
+// Transposes as in parallel Fourier transforms, in one or two dimensions of ranks.
 class Transpose final : public PatternScript {
  public:
   Transpose(const Pattern& pattern, int own, int dimensions) : PatternScript(pattern, own) {
@@ -237,13 +256,16 @@ class Transpose final : public PatternScript {
     std::vector<std::uint64_t> column;
     for (int i = 0; i < columns; ++i) row.push_back(static_cast<std::uint64_t>(own / columns * columns + i));
     for (int i = own % columns; i < ranks(); i += columns) column.push_back(static_cast<std::uint64_t>(i));
+    // Ids: rows and columns of one size must not be taken for each other.
     constexpr std::uint64_t kRow = 1;
     constexpr std::uint64_t kColumn = 2;
+    // A grid of a prime number of ranks has rows of one.
     if (row.size() > 1) add(collective(OperationKind::kAlltoall, true, communicator(std::move(row), kRow)));
     add(collective(OperationKind::kAlltoall, true, communicator(std::move(column), kColumn)));
   }
 };
 
+// All ranks use the same distances, so each receives as many messages as it sends.
 class Sparse final : public PatternScript {
  public:
   Sparse(const Pattern& pattern, int own) : PatternScript(pattern, own) {
@@ -261,12 +283,14 @@ class Sparse final : public PatternScript {
   }
 };
 
+// Makes a reader of one class.
 template <typename Kind, int... dimensions>
 std::unique_ptr<recording::Reader> read_pattern(const Pattern& pattern, int rank) {
   return std::make_unique<Kind>(pattern, rank, dimensions...);
 }
 
 // The events of a round are stored for each rank.
+// They are 64 Ki events at most.
 constexpr std::uint64_t kMostInARound = 1U << 16U;
 constexpr std::uint64_t kMostNeighbours = 1U << 10U;
 constexpr std::string_view kSparse = "sparse";
@@ -321,6 +345,7 @@ std::span<const PatternKind> pattern_kinds() {
 
 Result<Pattern> parse_pattern(const std::string& text) {
   std::vector<std::string> parts;
+  // Empty parts are kept: they are errors with a message of their own.
   for (std::size_t at = kPatternPrefix.size(); at <= text.size();) {
     const std::size_t end = std::min(text.find(':', at), text.size());
     parts.push_back(text.substr(at, end - at));
@@ -341,7 +366,9 @@ Result<Pattern> parse_pattern(const std::string& text) {
   if (parts.size() < first + 2 || parts.size() > first + 3)
     return failure(fmt::format("{} is not {}{}{}{}:RANKS:BYTES[:ROUNDS]", in_quotes(text), kPatternPrefix,
                                pattern.kind->name, has_own ? ":" : "", pattern.kind->parameter));
+  // As many as in recordings.
   constexpr double kMostRanks = 1 << 20;
+  // 64 TiB: sums over all ranks stay within 64 bits.
   constexpr double kMostBytes = 0x1p46;
   constexpr double kMostRounds = 1e9;
   if (has_own) {
@@ -356,6 +383,7 @@ Result<Pattern> parse_pattern(const std::string& text) {
   if (!bytes) return failure(bytes.error());
   pattern.ranks = static_cast<int>(*ranks);
   pattern.bytes = *bytes;
+  // Distances are distinct.
   if (pattern.kind->name == kSparse && pattern.parameter >= *ranks)
     return failure(
         fmt::format("{} neighbours, but there are only {} other ranks", pattern.parameter, *ranks - 1));
@@ -371,6 +399,7 @@ namespace trace {
 namespace {
 
 Result<std::optional<Program>> open_pattern(const Candidate& candidate) {
+  // The prefix decides, even if a file has such a name.
   if (!candidate.name.starts_with(kPatternPrefix)) return std::optional<Program>();
   const Result<Pattern> pattern = parse_pattern(candidate.name);
   if (!pattern) return failure(pattern.error());

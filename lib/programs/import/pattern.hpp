@@ -21,6 +21,7 @@ inline constexpr std::string_view kPatternPrefix = "pattern:";
 
 struct Pattern;
 
+/// A kind of pattern. Kinds have static storage and live until the exit.
 struct PatternKind {
   std::string_view name;
   std::string_view parameter;  // meaning of its own number; empty if it has none
@@ -29,8 +30,10 @@ struct PatternKind {
   bool has_collectives = false;     // of the backend; otherwise only messages
   std::uint64_t most = 1000000000;  // maximum of its own number
 };
+/// In the order of the documentation.
 std::span<const PatternKind> pattern_kinds();
 
+/// A pattern with its arguments. Without a kind it is invalid.
 struct Pattern {
   const PatternKind* kind = nullptr;
   std::uint64_t parameter = 0;
@@ -38,6 +41,7 @@ struct Pattern {
   std::uint64_t bytes = 0;  // of a message
   int rounds = 1;
 
+  /// rank < ranks. Readers of a rank are independent.
   [[nodiscard]] std::unique_ptr<recording::Reader> read(int rank) const { return kind->read(*this, rank); }
 };
 

@@ -24,7 +24,9 @@ Event pattern_message(EventKind kind, int peer, std::uint64_t bytes, bool blocki
 }
 
 int side_of_grid(int ranks, int dimensions) {
+  // The root of a power may be computed as slightly less than a whole number.
   int side = static_cast<int>(std::lround(std::floor(std::pow(ranks, 1.0 / dimensions) + 1e-9)));
+  // At the latest, 1 divides it.
   while (ranks % side != 0) --side;
   return side;
 }
@@ -38,6 +40,7 @@ bool PatternRounds::next(Event& given) {
     at_ = 0;
     ++round_;
   }
+  // Some ranks have no events in a pattern.
   if (round_ == pattern_.rounds || count() == 0) return false;
   given = event(at_++, round_);
   return true;
@@ -49,6 +52,7 @@ std::string_view PatternRounds::call(std::uint16_t number) const {
 
 Event PatternRounds::wait_for(std::size_t requests) {
   std::vector<std::uint64_t> distances(requests);
+  // A distance of 1 is the newest request.
   for (std::size_t i = 0; i < requests; ++i) distances[i] = requests - i;
   return {.kind = EventKind::kWait,
           .call = number_of(trace::MpiFunction::kWaitall),
@@ -60,6 +64,7 @@ std::uint32_t PatternRounds::communicator(std::vector<std::uint64_t> members, st
                             .call = number_of(trace::MpiFunction::kSplit),
                             .list = intern(std::move(members)),
                             .extra = id});
+  // Numbers are given in the order of creation, as in recordings.
   return static_cast<std::uint32_t>(recording::kFirstMade + communicators_.size() - 1);
 }
 

@@ -12,6 +12,7 @@
 
 namespace offramp {
 
+/// A send or a receive on all ranks. tag: must agree at both ends.
 recording::Event pattern_message(recording::EventKind kind, int peer, std::uint64_t bytes, bool blocking,
                                  int tag = 0);
 
@@ -28,8 +29,11 @@ class PatternRounds : public recording::UnrecordedReader {
  public:
   PatternRounds(const Pattern& pattern, int rank) : pattern_(pattern), rank_(rank) {}
 
+  /// Communicators first, then round after round.
   bool next(recording::Event& given) final;
+  /// Patterns compute nothing: all times are 0.
   [[nodiscard]] recording::Times times() const final { return {}; }
+  /// Numbers begin at 1; 0 is an event without a list.
   [[nodiscard]] std::span<const std::uint64_t> list(std::uint32_t number) const final {
     return number == 0 || number > lists_.size() ? std::span<const std::uint64_t>() : lists_[number - 1];
   }
@@ -42,6 +46,7 @@ class PatternRounds : public recording::UnrecordedReader {
   /// The number-th event of a round, both counted from 0.
   [[nodiscard]] virtual recording::Event event(std::size_t number, int round) = 0;
 
+  /// The arguments of the pattern. bytes(): per message.
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int ranks() const { return pattern_.ranks; }
   [[nodiscard]] std::uint64_t bytes() const { return pattern_.bytes; }
@@ -67,8 +72,10 @@ class PatternRounds : public recording::UnrecordedReader {
   Pattern pattern_;
   int rank_;
   int round_ = 0;
+  /// The next event of the round.
   std::size_t at_ = 0;
   std::vector<recording::Event> communicators_;  // made first
+  /// Communicators that the reader has returned.
   std::size_t made_ = 0;
   std::vector<std::vector<std::uint64_t>> lists_;
   std::string error_;
@@ -88,6 +95,7 @@ class PatternScript : public PatternRounds {
   void begin_receive(int peer, int tag = 0) {
     add(pattern_message(recording::EventKind::kReceive, peer, bytes(), false, tag));
   }
+  /// Counts requests for the next wait().
   void add(const recording::Event& event) {
     if (begins_request(event)) ++begun_;
     events_.push_back(event);
@@ -106,12 +114,15 @@ class PatternScript : public PatternRounds {
 
  private:
   [[nodiscard]] std::size_t count() const final { return events_.size(); }
+  /// All rounds are equal, so only the number matters.
   [[nodiscard]] recording::Event event(std::size_t number, int round) final {
     if (number == 0 && round == 0) events_.shrink_to_fit();  // large worlds have many
     return events_[number];
   }
 
+  /// The events of one round.
   std::vector<recording::Event> events_;
+  /// Requests since the last wait.
   std::size_t begun_ = 0;
 };
 

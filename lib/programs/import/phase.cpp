@@ -28,6 +28,7 @@ class PhaseTracker {
  public:
   explicit PhaseTracker(std::string name) : name_(std::move(name)) {}
 
+  // A level ends all phases of this level; level 0 ends all. A level above 0 begins one.
   void follow(const Reader& reader, const Event& event) {
     const std::int64_t level = event.tag;
     std::erase_if(open_, [&](const std::pair<std::int64_t, bool>& one) {
@@ -82,6 +83,7 @@ class Survey {
     if (Result<void> done = check_collectives(); !done) return done;
     return check_messages();
   }
+  // Moves the result out. Call it once, after run().
   std::shared_ptr<const PartCommunicators> release() {
     return std::make_shared<const PartCommunicators>(std::move(communicators_));
   }
@@ -96,16 +98,19 @@ class Survey {
   static constexpr std::uint32_t kWorld = 0;
   static constexpr std::uint32_t kSelf = 1;
 
+  // Reads one rank. The program's readers are not kept, which bounds the memory.
   Result<void> look_at(int rank) {
     const std::unique_ptr<Reader> reader = program_.read(rank);
     PhaseTracker within(phase_);
     std::vector<Own> own = {{kWorld, rank}, {kSelf, 0}};
     std::vector<std::uint64_t> borders = {0};  // requests begun at each border of a phase
+    // How many communicators of this rank had the same members and id before.
     std::map<std::pair<std::vector<std::uint64_t>, std::uint64_t>, std::uint32_t> alike;
     std::vector<std::uint32_t>& made = communicators_.of_ranks.emplace_back();
     std::uint64_t begun = 0;
     std::optional<std::uint32_t> thread;
     for (Event event; reader->next(event);) {
+      // Phases of several threads would overlap.
       if (thread.value_or(reader->thread()) != reader->thread())
         return failure(
             fmt::format("rank {}: several of its threads call MPI, but a phase needs a single thread", rank));
@@ -123,6 +128,7 @@ class Survey {
       if (event.kind == EventKind::kCommunicator) {
         const auto list = reader->list(event.list);
         std::vector<std::uint64_t> members(list.begin(), list.end());
+        // Members are ranks of the program, in order of their ranks in the communicator.
         const auto place = std::find(list.begin(), list.end(), static_cast<std::uint64_t>(rank));
         const std::uint32_t before = alike[{members, event.extra}]++;
         made.push_back(number_of({std::move(members), event.extra, before}));
@@ -132,6 +138,7 @@ class Survey {
         count(*reader, event, rank, own[event.communicator]);
       }
       if (refers(event)) {
+        // A single request is stored in the event itself.
         const auto list = event.extra != 0 ? std::span(&event.extra, 1) : reader->list(event.list);
         for (const std::uint64_t distance : list) {
           if (is_across(borders, begun, distance))
@@ -154,22 +161,27 @@ class Survey {
   static bool is_across(const std::vector<std::uint64_t>& borders, std::uint64_t begun,
                         std::uint64_t distance) {
     if (distance == 0 || distance > begun) return false;  // invalid in any case
+    // Odd numbers are within the phase, since each border switches.
     const auto now = static_cast<std::size_t>(borders.size() - 1);
     const auto then = static_cast<std::size_t>(
         std::upper_bound(borders.begin(), borders.end(), begun - distance) - borders.begin() - 1);
+    // Requests that never touch the phase are none of its concern.
     const bool both_outside = now % 2 == 0 && then % 2 == 0;
     return now != then && !both_outside;
   }
+  // The program's number of a communicator, equal on all of its ranks.
   std::uint32_t number_of(Identity identity) {
     const auto [place, is_new] =
         numbers_.try_emplace(std::move(identity), static_cast<std::uint32_t>(communicators_.is_used.size()));
     if (is_new) {
       communicators_.is_used.push_back(false);
+      // Keys of a map stay where they are.
       identities_.push_back(&place->first);
     }
     return place->second;
   }
 
+  // Counts what must balance within the phase.
   void count(Reader& reader, const Event& event, int rank, const Own& own) {
     switch (event.kind) {
       case EventKind::kCollective:
@@ -178,6 +190,7 @@ class Survey {
         if (own.number != kSelf) ++collectives_[own.number][rank];
         break;
       case EventKind::kSend:
+        // MPI_PROC_NULL is no message.
         if (event.peer >= 0) ++messages_[{own.number, own.rank, event.peer, event.tag}];
         break;
       case EventKind::kReceive:
@@ -186,6 +199,7 @@ class Survey {
         std::int64_t tag = event.tag;
         if (source == kAnySource || tag == kAnyTag) {
           const auto match = reader.match();
+          // Without recorded matches, the world decides later which message matches.
           are_known_ = are_known_ && (match.has_value() || program_.has_arrival);
           source = match ? match->source : -1;  // it matched no message
           tag = match ? match->tag : 0;
@@ -194,18 +208,21 @@ class Survey {
         break;
       }
       case EventKind::kCancel:
+        // A cancelled message may or may not have been sent.
         are_known_ = false;
         break;
       default:
         break;
     }
   }
+  // Only for messages to the user: an invalid rank is returned as it is.
   [[nodiscard]] std::uint64_t world_rank(std::uint32_t communicator, std::int64_t rank) const {
     if (communicator <= kSelf) return static_cast<std::uint64_t>(rank);
     const std::vector<std::uint64_t>& members = std::get<0>(*identities_[communicator - kSelf - 1]);
     const auto place = static_cast<std::size_t>(rank);
     return place < members.size() ? members[place] : place;
   }
+  // Each member must make as many calls in the phase as every other.
   [[nodiscard]] Result<void> check_collectives() const {
     for (const auto& [communicator, calls] : collectives_) {
       const std::size_t members = communicator == kWorld
@@ -214,6 +231,7 @@ class Survey {
       const auto [least, most] = std::minmax_element(
           calls.begin(), calls.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
       if (calls.size() == members && least->second == most->second) continue;
+      // A member without any call is the better example.
       int rank = least->first;
       for (std::size_t place = 0; calls.size() < members && place < members; ++place) {
         const auto member = static_cast<int>(world_rank(communicator, static_cast<std::int64_t>(place)));
@@ -226,6 +244,7 @@ class Survey {
     }
     return {};
   }
+  // Each message sent in the phase must be received in it.
   [[nodiscard]] Result<void> check_messages() const {
     if (!are_known_) return {};
     for (const auto& [message, more] : messages_) {
@@ -244,7 +263,9 @@ class Survey {
   std::string phase_;
   std::string words_;
   bool found_ = false;
+  // Names of all phases, for the message if none matches.
   std::set<std::string> names_;
+  // World and self are always kept.
   PartCommunicators communicators_{{}, {true, true}};
   std::map<Identity, std::uint32_t> numbers_;
   std::vector<const Identity*> identities_;                            // by number, after world and self
@@ -256,6 +277,7 @@ class Survey {
 
 // --- the part ---
 
+// Filters one rank, and translates the numbers of requests and communicators.
 class PhaseReader final : public recording::ForwardingReader {
  public:
   PhaseReader(std::unique_ptr<Reader> inner, int rank, const std::string& phase,
@@ -266,6 +288,7 @@ class PhaseReader final : public recording::ForwardingReader {
         communicators_(std::move(communicators)) {}
 
   bool next(Event& event) override {
+    // Events outside are read and dropped, since requests and communicators are numbered by position.
     while (inner().next(event)) {
       is_before_ = false;
       begun_ += recording::begins_request(event) ? 1 : 0;
@@ -280,9 +303,11 @@ class PhaseReader final : public recording::ForwardingReader {
     }
     return false;
   }
+  // Time before the phase is no part of it.
   [[nodiscard]] recording::Times times() const override {
     return is_before_ ? recording::Times() : inner().times();
   }
+  // The program's reader counts the requests that are left out too.
   void on_completed(std::uint64_t number) override { inner().on_completed(number + skipped_); }
   [[nodiscard]] std::uint64_t polls() const override { return is_before_ ? 0 : inner().polls(); }
   [[nodiscard]] recording::Gaps gaps() const override {
@@ -293,6 +318,7 @@ class PhaseReader final : public recording::ForwardingReader {
   [[nodiscard]] bool waits_for_open() const override { return false; }
 
  private:
+  // The events at both ends of a phase are kept.
   bool is_kept_phase(Event& event) {
     const bool was = static_cast<bool>(within_);
     within_.follow(inner(), event);
@@ -308,9 +334,11 @@ class PhaseReader final : public recording::ForwardingReader {
     }
     return was || within_;
   }
+  // A communicator used in any rank's phase is kept on all of its ranks, or they could not agree on it.
   bool is_kept_communicator(Event& event) {
     const bool is_kept = within_ || communicators_->is_kept(rank_, made_);
     ++made_;
+    // Such a communicator names its parent, which may have been dropped.
     if ((event.flags & recording::kPersistent) != 0) {
       const std::uint32_t parent =
           event.communicator < numbers_.size() ? numbers_[event.communicator] : recording::kWorld;
@@ -321,6 +349,7 @@ class PhaseReader final : public recording::ForwardingReader {
     numbers_.push_back(is_kept ? kept_++ : 0);
     if (within_) return true;
     is_before_ = true;
+    // The call to which it belonged is not part of the phase.
     event.flags &= static_cast<std::uint8_t>(~recording::kContinues);
     return is_kept;
   }
@@ -342,6 +371,7 @@ class PhaseReader final : public recording::ForwardingReader {
 
 std::string phase_name(const Reader& reader, const Event& event) {
   std::string name;
+  // Names are stored as lists of letters.
   for (const std::uint64_t letter : reader.list(event.list)) name += static_cast<char>(letter);
   return name.empty() ? fmt::format("level {}", event.tag) : name;
 }
@@ -351,7 +381,9 @@ Result<Program> part_of(const Program& program, const std::string& phase) {
   Survey survey(program, phase);
   if (const Result<void> done = survey.run(); !done) return failure(done.error());
   Program part = program;
+  // Its checksum and sizes belong to the whole program.
   part.recording = nullptr;
+  // The number of events is that of the whole program.
   std::erase_if(part.description.facts, [](const auto& fact) { return fact.first == "events"; });
   part.description.facts.emplace_back("phase", phase);
   part.read = [read = program.read, phase, communicators = survey.release()](int rank) {

@@ -52,10 +52,12 @@ struct Candidate {
   /// Why the file does not exist or cannot be read. Empty if it can.
   std::string problem;
 
+  /// False for folders too: reading their first bytes fails.
   [[nodiscard]] bool is_file() const { return problem.empty(); }
   /// Returns true if the first bytes contain no zero byte.
   [[nodiscard]] bool is_text() const { return is_file() && begin.find('\0') == std::string::npos; }
 };
+/// Bytes. Enough for the magic numbers and the first lines of all kinds.
 inline constexpr std::size_t kLookedAt = 4096;
 
 /// A kind of program. Each has a file in lib/programs/import and a line in openers.hpp.

@@ -10,6 +10,7 @@ std::optional<std::uint64_t> read_varint(ByteSpan& bytes) {
   std::uint64_t value = 0;
   for (std::size_t i = 0; i < bytes.size() && i < recording::kMostVarintBytes; ++i) {
     const std::uint64_t part = bytes[i] & 0x7FU;
+    // The tenth byte has a single bit of a 64-bit number.
     if (i + 1 == recording::kMostVarintBytes && part > 1) return std::nullopt;
     value |= part << (7 * i);
     if (bytes[i] >= 0x80) continue;
@@ -22,6 +23,7 @@ std::optional<std::uint64_t> read_varint(ByteSpan& bytes) {
 bool Fields::next(Field& field) {
   if (!good_ || left_.empty()) return false;
   const auto tag = read_varint(left_);
+  // Field numbers begin at 1. The tag has 32 bits: the format's specification.
   good_ = tag && *tag >> 3U != 0 && *tag <= UINT32_MAX;
   if (!good_) return false;
   field = {static_cast<std::uint32_t>(*tag >> 3U), static_cast<Wire>(*tag & 7U), 0, {}};
@@ -37,6 +39,7 @@ bool Fields::next(Field& field) {
       const std::size_t size = field.wire == Wire::kWord64 ? 8 : 4;
       good_ = left_.size() >= size;
       if (!good_) return false;
+      // Little-endian, on any host.
       field.value = size == 8 ? recording::get_word<std::uint64_t>(left_.data())
                               : recording::get_word<std::uint32_t>(left_.data());
       left_ = left_.subspan(size);
@@ -51,11 +54,13 @@ bool Fields::next(Field& field) {
       return true;
     }
   }
+  // A deprecated group, or an unknown wire type.
   good_ = false;
   return false;
 }
 
 bool add_numbers(const Field& field, std::vector<std::uint64_t>& values) {
+  // Writers may choose either form; parsers must accept both.
   if (field.wire != Wire::kBytes) {
     values.push_back(field.value);
     return true;
@@ -69,11 +74,13 @@ bool add_numbers(const Field& field, std::vector<std::uint64_t>& values) {
 }
 
 void put_varint(std::string& bytes, std::uint64_t value) {
+  // Seven bits a byte, the lowest first; the top bit means that more follow.
   for (; value >= 0x80; value >>= 7U) bytes += static_cast<char>(value | 0x80U);
   bytes += static_cast<char>(value);
 }
 
 void put_number(std::string& message, std::uint32_t field, std::uint64_t value) {
+  // The wire type of varints is 0.
   put_varint(message, std::uint64_t{field} << 3U);
   put_varint(message, value);
 }

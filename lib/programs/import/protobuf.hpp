@@ -14,6 +14,7 @@ namespace offramp::trace {
 /// The values are those of the format.
 enum class Wire : std::uint8_t { kVarint = 0, kWord64 = 1, kBytes = 2, kWord32 = 5 };
 
+/// One field of a message. bytes refers to the message.
 struct Field {
   std::uint32_t number = 0;
   Wire wire = Wire::kVarint;
@@ -27,9 +28,11 @@ std::optional<std::uint64_t> read_varint(recording::ByteSpan& bytes);
 /// Iterates over the fields of a message.
 class Fields {
  public:
+  /// bytes: must outlive this object.
   explicit Fields(recording::ByteSpan bytes) : left_(bytes) {}
   /// Returns false at the end, or if the bytes are no message.
   bool next(Field& field);
+  /// False if a field was damaged. True at a regular end.
   [[nodiscard]] bool is_valid() const { return good_; }
 
  private:

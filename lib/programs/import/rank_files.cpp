@@ -47,6 +47,7 @@ std::optional<int> number_of(std::string_view file, const NumberedName& name) {
     return std::nullopt;
   file.remove_prefix(name.before.size());
   file.remove_suffix(name.behind.size());
+  // Other files beside may begin and end alike.
   if (file.find_first_not_of(kDigits) != std::string_view::npos) return std::nullopt;
   return number_in<int>(file);
 }
@@ -60,8 +61,10 @@ Result<NamedByRank> look_beside(const NumberedName& name) {
   if (listing == nullptr) return failure(fmt::format("cannot read {}: {}", folder, std::strerror(errno)));
   NamedByRank found;
   std::string problem;
+  // An unreadable entry counts as the end: missing ranks are found later.
   while (const dirent* entry = readdir(listing)) {
     const std::string file = entry->d_name;
+    // Numbers that exceed an int are no ranks.
     const std::optional<int> number = number_of(file, name);
     if (!number) continue;
     const auto [other, is_new] = found.emplace(*number, name.folder + file);
@@ -92,12 +95,15 @@ Result<RankFiles> rank_files(const std::string& name) {
   const std::optional<NumberedName> numbered = split_numbered_name(name);
   Result<NamedByRank> found = numbered ? look_beside(*numbered) : NamedByRank();
   if (!found) return failure(found.error());
+  // The name has no number, or does not exist; opening it then reports why.
   if (found->empty()) found = NamedByRank{{0, name}};
+  // Checked before gaps, which would be listed one by one.
   if (const auto& [number, path] = *found->rbegin(); number >= kMostRanks)
     return failure(fmt::format("{}: its rank is beyond 2^20", path));
   if (const Result<void> done = check_for_gaps(*found); !done) return failure(done.error());
   RankFiles files;
   for (const auto& [number, path] : *found) {
+    // Checks the file without keeping it open.
     Result<recording::Source> source = recording::Source::look(path);
     if (!source) return failure(source.error());
     files.push_back(std::make_shared<const recording::Source>(std::move(*source)));

@@ -14,6 +14,7 @@ namespace {
 
 using recording::Recording;
 
+// What a recording lacks, in words. Empty if it is complete.
 std::string gaps_of(const Recording& recording) {
   std::vector<std::string> parts;
   if (!recording.breaks_off().empty()) parts.push_back(recording.breaks_off());
@@ -21,12 +22,14 @@ std::string gaps_of(const Recording& recording) {
   std::map<std::string, std::vector<std::size_t>, std::less<>> ended;  // by reason
   for (int rank = 0; rank < recording.description().ranks; ++rank) {
     const auto number = static_cast<std::size_t>(rank);
+    // Even a rank without calls has a header.
     if (recording.bytes(rank) == 0) {
       empty.push_back(number);
     } else if (const auto reader = recording.read(rank); !reader->cut().empty()) {
       ended[std::string(reader->cut())].push_back(number);
     }
   }
+  // A cut rank has the usual reason; others are named with theirs.
   const auto cut = ended.extract(std::string(recording::kCut));
   for (const auto& [reason, ranks] : ended) parts.push_back(fmt::format("{}: {}", ranks_text(ranks), reason));
   if (std::string gaps =
@@ -48,6 +51,7 @@ Result<std::optional<Program>> open_recording(const Candidate& candidate) {
   const auto recording = std::make_shared<const Recording>(std::move(*opened));
   Program program;
   program.description = recording->description();
+  // Readers share the open file, which the last one closes.
   program.read = [recording](int rank) { return recording->read(rank); };
   program.missing = gaps_of(*recording);
   if (recording->beyond() > 0)

@@ -24,6 +24,7 @@ std::optional<int> next_rank(Lines& lines) {
     split(line, words);
     if (words.empty() || words[0].starts_with('#')) continue;
     const auto rank = smpi_rank_in(words[0]);
+    // A first line of another kind ends the search: then it is no trace.
     if (rank && words.size() > 1 && is_smpi_action(words[1])) return rank;
     return std::nullopt;
   }
@@ -33,6 +34,7 @@ std::optional<int> next_rank(Lines& lines) {
 /// Finds the lines of each rank in a file, by reading rank and action of all lines.
 Result<std::vector<SmpiPart>> find_parts(const std::shared_ptr<const recording::Source>& source) {
   std::vector<SmpiPart> parts;
+  // Characters. Rank and action come first, while lists of sizes may be long.
   constexpr std::size_t kLookedAtOfLine = 64;
   Lines lines(source);
   std::vector<std::string_view> words;
@@ -43,6 +45,7 @@ Result<std::vector<SmpiPart>> find_parts(const std::shared_ptr<const recording::
     if (!rank) return failure(lines.at("it does not begin with a rank below 2^20"));
     if (words.size() < 2) return failure(lines.at("it has a rank but no action"));
     const auto index = static_cast<std::size_t>(*rank);
+    // The highest rank sets the number of ranks.
     if (index >= parts.size()) parts.resize(index + 1);
     SmpiPart& part = parts[index];
     if (part.source == nullptr) part = {source, lines.offset(), lines.number() - 1, 0};
@@ -65,6 +68,7 @@ Result<std::vector<SmpiPart>> parts_of_shared(const std::shared_ptr<const record
   return parts;
 }
 
+// Directories and FIFOs in a list are not opened.
 bool is_regular_file(const std::string& path) {
   struct stat status {};
   return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
@@ -81,6 +85,7 @@ std::string found_file(const std::string& list, const std::string& name) {
     file.append(from).append(name);
     if (is_regular_file(file)) return file;
   }
+  // Without a match, the message names the most likely place.
   return folder + name;
 }
 
@@ -98,11 +103,13 @@ Result<std::vector<SmpiPart>> parts_of_list(
     Lines lines(file);
     const std::optional<int> rank = next_rank(lines);
     if (!rank && lines.number() > 0) return failure(lines.at("this line does not begin with RANK ACTION"));
+    // It may belong to any rank without a file.
     if (!rank) continue;  // an empty file
     if (static_cast<std::size_t>(*rank) >= parts.size())
       return failure(lines.at(fmt::format("rank {}, but the list has {} files", *rank, files.size())));
     Result<std::vector<SmpiPart>> found = find_parts(file);
     if (!found) return found;
+    // A rank's lines in another's file would be lost.
     for (std::size_t other = 0; other < found->size(); ++other) {
       if ((*found)[other].source != nullptr && other != static_cast<std::size_t>(*rank))
         return failure(fmt::format("{}:{}: a line of rank {} in the file of rank {}", file->name(),
@@ -116,6 +123,7 @@ Result<std::vector<SmpiPart>> parts_of_list(
   return parts;
 }
 
+// Ranks that are absent, or that lack the end of MPI.
 std::string missing_of(const std::vector<SmpiPart>& parts) {
   std::vector<std::size_t> cut;
   std::vector<std::size_t> absent;
@@ -134,6 +142,7 @@ std::string line_of(const SmpiPart* part, std::uint64_t SmpiPart::*line) {
 /// Returns false for traces from before SimGrid 3.20. If no line shows it, all lines of messages are PEER A
 /// B: A is a tag and B a count, unless each B can be a type and some A can hardly be a tag.
 Result<bool> have_tags(const std::vector<SmpiPart>& parts) {
+  // The first part with such a line. Null without one.
   const auto first = [&parts](std::uint64_t SmpiPart::*line) {
     const auto found =
         std::find_if(parts.begin(), parts.end(), [line](const auto& part) { return part.*line > 0; });
@@ -144,6 +153,7 @@ Result<bool> have_tags(const std::vector<SmpiPart>& parts) {
   if (tagged != nullptr && tagless != nullptr)
     return failure(fmt::format("{}: too few arguments: {} is written with tags, as from SimGrid 3.20 on",
                                line_of(tagless, &SmpiPart::tagless), line_of(tagged, &SmpiPart::tagged)));
+  // One clear line is enough.
   if (tagged != nullptr || tagless != nullptr) return tagged != nullptr;
   return first(&SmpiPart::typeless) != nullptr || first(&SmpiPart::large_tag) == nullptr;
 }
@@ -194,6 +204,7 @@ Result<std::optional<Program>> open_smpi(const Candidate& candidate) {
   Result<recording::Source> opened = recording::Source::look(path);
   if (!opened) return failure(opened.error());
   const auto source = std::make_shared<const recording::Source>(std::move(*opened));
+  // A trace itself is tried first, then a list of traces.
   Lines first(source);
   if (next_rank(first)) {
     Result<std::vector<SmpiPart>> parts = parts_of_shared(source);
@@ -204,10 +215,12 @@ Result<std::optional<Program>> open_smpi(const Candidate& candidate) {
   for (std::string_view line; list.next(line);) {
     const std::string name = trimmed(line);
     if (name.empty()) continue;
+    // Bytes, as PATH_MAX of Linux.
     constexpr std::size_t kLongestName = 4096;
     const std::string file = name.size() > kLongestName ? "" : found_file(path, name);
     Result<recording::Source> listed =
         file.empty() ? failure("its name is too long") : recording::Source::look(file);
+    // Any text could be a list: only one whose first file exists, or that looks like paths, is taken for it.
     if (!listed && files.empty() && !is_list_of_paths(candidate.begin)) return std::optional<Program>();
     if (!listed && files.empty())
       return failure(
@@ -220,6 +233,7 @@ Result<std::optional<Program>> open_smpi(const Candidate& candidate) {
   }
   if (files.empty()) return std::optional<Program>();
   Result<std::vector<SmpiPart>> parts =
+      // A single file may hold all ranks, as SMPI's tracer writes it.
       files.size() == 1 ? parts_of_shared(files.front()) : parts_of_list(files);
   return parts ? program_of(path, std::move(*parts)) : failure(parts.error());
 }

@@ -33,10 +33,12 @@ constexpr std::uint64_t kAnyRoom = std::uint64_t{1} << 44U;
 
 enum class ActionKind : std::uint8_t { kFunction, kNothing, kIgnored, kCompute, kSleep };
 
+// What a line does. function is only meaningful for kFunction.
 struct Action {
   ActionKind kind = ActionKind::kFunction;
   Function function;
 
+  // False for actions whose remaining columns are unimportant, and not checked.
   [[nodiscard]] bool reads_arguments() const {
     if (kind != ActionKind::kFunction) return kind >= ActionKind::kCompute;
     return function.kind != FunctionKind::kOther && function.kind != FunctionKind::kTest &&
@@ -55,12 +57,14 @@ constexpr OwnAction kOwnActions[] = {
     {"location", ActionKind::kNothing},
     {"compute", ActionKind::kCompute},
     {"sleep", ActionKind::kSleep},
+    // Written by the tracer; the replay of SMPI knows only the world.
     {"comm_size", ActionKind::kIgnored},
     {"comm_split", ActionKind::kIgnored},
     {"comm_dup", ActionKind::kIgnored},
     {"testany", ActionKind::kIgnored},
     {"testall", ActionKind::kIgnored},
     {"testsome", ActionKind::kIgnored},
+    // A persistent send.
     {"start", ActionKind::kFunction, "MPI_Isend"},
     {"reducescatter", ActionKind::kFunction, "MPI_Reduce_scatter"},
     {"ireducescatter", ActionKind::kFunction, "MPI_Ireduce_scatter"},
@@ -68,6 +72,7 @@ constexpr OwnAction kOwnActions[] = {
 
 /// Others are named like MPI functions, without MPI_ and in any case. Requests of collectives have no name.
 std::optional<Action> action_of(std::string_view word) {
+  // Characters: no action is longer.
   constexpr std::size_t kLongest = 16;
   if (word.size() > kLongest || word.empty()) return std::nullopt;
   std::string name(word);
@@ -75,9 +80,11 @@ std::optional<Action> action_of(std::string_view word) {
   for (const OwnAction& own : kOwnActions) {
     if (own.name == name) return Action{own.kind, function_of(own.function)};
   }
+  // MPI's names with underscores are not actions.
   if (name.find('_') != std::string::npos) return std::nullopt;
   name[0] = name[0] >= 'a' && name[0] <= 'z' ? static_cast<char>(name[0] - 'a' + 'A') : name[0];
   const Function function = function_of("MPI_" + name);
+  // Kinds that the replay implements.
   constexpr FunctionKind kKnown[] = {FunctionKind::kSend, FunctionKind::kReceive,   FunctionKind::kSendrecv,
                                      FunctionKind::kWait, FunctionKind::kWaitall,   FunctionKind::kWaitany,
                                      FunctionKind::kTest, FunctionKind::kCollective};
@@ -87,6 +94,7 @@ std::optional<Action> action_of(std::string_view word) {
   return Action{ActionKind::kFunction, function};
 }
 
+// One rank's events. Opens the file for itself; memory is bounded by the pending requests.
 class SmpiRank final : public MadeEvents {
  public:
   SmpiRank(const SmpiPart& part, int rank, int ranks, bool has_tags)
@@ -101,6 +109,7 @@ class SmpiRank final : public MadeEvents {
 
   bool make_more() final {
     std::string_view line;
+    // Nothing of this rank comes after its last line.
     while (lines_.next(line) && lines_.offset() <= last_) {
       split(line, words_);
       if (words_.size() < 2 || words_[0].starts_with('#') || smpi_rank_in(words_[0]) != rank_) continue;
@@ -108,6 +117,7 @@ class SmpiRank final : public MadeEvents {
       if (!action) return refuse(fmt::format("unknown action {}", printable(words_[1], 40)));
       read_ = 2;
       bad_.clear();
+      // An action may make no event: reading then goes on.
       const std::uint64_t before = made();
       act(*action);
       if (bad_.empty() && action->reads_arguments() && left() > 0)
@@ -119,6 +129,7 @@ class SmpiRank final : public MadeEvents {
   }
 
   bool refuse(std::string_view what) { return fail(lines_.at(what)); }
+  // The first problem of a line is kept. Reading goes on with harmless values until the line's end.
   void reject(std::string what) {
     if (bad_.empty()) bad_ = std::move(what);
   }
@@ -126,6 +137,7 @@ class SmpiRank final : public MadeEvents {
   // --- arguments ---
 
   [[nodiscard]] std::size_t left() const { return words_.size() - read_; }
+  // The next column. Each of these returns 0 after a problem.
   double number() {
     if (left() == 0) {
       reject("too few arguments");
@@ -140,6 +152,7 @@ class SmpiRank final : public MadeEvents {
     }
     return value;
   }
+  // SMPI may write whole numbers as "1e6".
   std::int64_t whole() {
     const double value = number();
     if (value != std::trunc(value))
@@ -151,11 +164,13 @@ class SmpiRank final : public MadeEvents {
     if (value < 0) reject(fmt::format("{} is less than 0", value));
     return value < 0 ? 0 : static_cast<std::uint64_t>(value);
   }
+  // A rank or a tag.
   int small() {
     const std::int64_t value = whole();
     if (value < INT32_MIN || value > INT32_MAX) reject(fmt::format("{} exceeds 32 bits", value));
     return static_cast<int>(value);
   }
+  // Without a column, the default type of the trace.
   Datatype type() {
     if (left() == 0) return default_;
     const std::int64_t id = whole();  // before SimGrid 3.20 -1 for derived types
@@ -166,6 +181,7 @@ class SmpiRank final : public MadeEvents {
     const Datatype sent = type();
     return {sent, left() > 0 ? type() : sent};
   }
+  // As SMPI's replayer, which takes the default for types it does not know.
   [[nodiscard]] Datatype type_of(std::uint64_t id) const {
     return id < smpi_types().size() ? smpi_types()[id] : default_;
   }
@@ -183,6 +199,7 @@ class SmpiRank final : public MadeEvents {
     for (std::uint64_t& value : values) value = bytes(value, type);
   }
   /// A time in nanoseconds, or flops at 1 ns each.
+  /// computes: false for sleeps, which are independent of the processor.
   void work(double value, bool computes = true) {
     if (value < 0) reject(fmt::format("{} is less than 0", value));
     if (bad_.empty())
@@ -196,12 +213,14 @@ class SmpiRank final : public MadeEvents {
     const int tag = has_tags_ ? small() : 0;
     const std::uint64_t elements = count();
     const Datatype of = type();
+    // A message to MPI_PROC_NULL is a call without a message.
     if (peer == kNoRank) return native(call);
     if (peer < 0 || tag < 0) reject("a send has to name its destination and its tag");
     if (!bad_.empty()) return;
     const std::uint64_t size = bytes(elements, of);
     const std::uint64_t request = message(EventKind::kSend, call, peer, tag, size, flags, of.element);
     if ((flags & (recording::kBlocking | recording::kBuffered)) == 0)
+      // Waits name a request by both ranks and the tag.
       pending_[{rank_, peer, tag}].push_back(request);
   }
 
@@ -214,6 +233,7 @@ class SmpiRank final : public MadeEvents {
     if (!bad_.empty()) return;
     peer = peer < 0 ? kAnySource : peer;
     tag = tag < 0 ? kAnyTag : tag;
+    // Old replayers probe for the size of a receive without one.
     if (elements == 0 && !has_tags_) elements = -1;
     if (elements < 0)
       (void)message(EventKind::kProbe, MpiFunction::kProbe, peer, tag, 0, recording::kBlocking);
@@ -232,6 +252,7 @@ class SmpiRank final : public MadeEvents {
     const auto [send_type, receive_type] = types();
     if (to < kNoRank || (to < 0 && to != kNoRank)) reject("it has to name its destination");
     if (!bad_.empty()) return;
+    // Both are begun before the wait, as MPI_Sendrecv does.
     std::vector<std::uint64_t> both;
     if (from != kNoRank)
       both.push_back(message(EventKind::kReceive, MpiFunction::kSendrecv, from < 0 ? kAnySource : from, 0,
@@ -257,6 +278,7 @@ class SmpiRank final : public MadeEvents {
     return std::nullopt;
   }
 
+  // In the order in which they began. Requests of collectives leave the list.
   std::vector<std::uint64_t> all_pending() {
     std::vector<std::uint64_t> all = std::move(collectives_);
     collectives_.clear();
@@ -281,6 +303,7 @@ class SmpiRank final : public MadeEvents {
 
   /// Before SimGrid 3.20 waits do not name their request.
   void wait_for_last() {
+    // Numbers of requests grow: the largest is the newest.
     const auto last = std::max_element(pending_.begin(), pending_.end(), [](const auto& a, const auto& b) {
       return a.second.back() < b.second.back();
     });
@@ -296,6 +319,7 @@ class SmpiRank final : public MadeEvents {
     pending_.clear();
   }
 
+  // The world decides which request it is; the others stay pending.
   void wait_for_any() {
     const std::vector<std::uint64_t> all = all_pending();
     if (all.empty()) return native(MpiFunction::kWaitany);
@@ -310,6 +334,7 @@ class SmpiRank final : public MadeEvents {
     const std::uint64_t request = collective(event, !nonblocking);
     if (nonblocking) collectives_.push_back(request);
   }
+  // The root's column is optional; rank 0 is the default.
   int root() {
     const int value = left() > 0 ? small() : 0;
     if (value < 0 || static_cast<std::size_t>(value) >= ranks_)
@@ -317,6 +342,7 @@ class SmpiRank final : public MadeEvents {
     return value;
   }
 
+  // Columns: elements, flops, root, type.
   void reduction(OperationKind operation, bool nonblocking) {
     const std::uint64_t elements = count();
     const double flops = number();
@@ -328,24 +354,28 @@ class SmpiRank final : public MadeEvents {
          .bytes = bytes(elements, of),
          .extra = elements},
         of.element, nonblocking);
+    // SMPI replays the reduction's work after it.
     work(flops);
   }
 
   /// The tracer omits a receive count of 0. With types, the number of columns shows that.
   void blocks(OperationKind operation, bool nonblocking) {
     const bool rooted = has_root(operation);
+    // The number of columns with both counts, the root, and both types.
     const std::size_t complete = rooted ? 5 : 4;
     const std::uint64_t sent = count();
     const bool lost = left() + 1 == complete - 1;
     const std::uint64_t received = lost ? 0 : count();
     const int at = rooted ? root() : 0;
     const auto [send_type, receive_type] = types();
+    // Only one side's count is significant at some ranks.
     const bool by_receive = sent == 0 || (operation == OperationKind::kScatter && received > 0);
     const Datatype& of = by_receive ? receive_type : send_type;
     put({.operation = operation, .peer = at, .bytes = bytes(by_receive ? received : sent, of)}, of.element,
         nonblocking);
   }
 
+  // Columns: own elements, each rank's elements, root, types.
   void gather_blocks(bool nonblocking) {
     const std::uint64_t sent = count();
     counts(blocks_);
@@ -355,6 +385,7 @@ class SmpiRank final : public MadeEvents {
     put(gatherv(bytes(sent, send_type), blocks_, to, to == rank_), send_type.element, nonblocking);
   }
 
+  // Columns: each rank's elements, own elements, root, types.
   void scatter_blocks(bool nonblocking) {
     counts(blocks_);
     const std::uint64_t received = count();
@@ -368,6 +399,7 @@ class SmpiRank final : public MadeEvents {
   void gather_blocks_everywhere(bool nonblocking) {
     const std::uint64_t sent = count();
     counts(blocks_);
+    // With one or two ranks, the columns could be types as well.
     if (left() >= ranks_ && left() != 2) read_ += ranks_;  // displacements
     const auto [send_type, receive_type] = types();
     in_bytes(blocks_, receive_type);
@@ -387,6 +419,7 @@ class SmpiRank final : public MadeEvents {
     if (!is_type) work(next);
   }
 
+  // Columns: a buffer's size and each rank's elements, both for sending, then for receiving; types.
   void exchange_blocks(bool nonblocking) {
     (void)count();  // the size of a buffer, which the blocks determine
     counts(blocks_);
@@ -398,6 +431,7 @@ class SmpiRank final : public MadeEvents {
     put(alltoallv(blocks_, more_blocks_), send_type.element, nonblocking);
   }
 
+  // Columns: elements, root, type.
   void broadcast(bool nonblocking) {
     const std::uint64_t elements = count();
     const int from = root();
@@ -439,11 +473,13 @@ class SmpiRank final : public MadeEvents {
     }
   }
 
+  // Adds the events of one line.
   void act(const Action& action) {
     const Function& function = action.function;
     if (action.kind == ActionKind::kNothing) return;
     if (action.kind == ActionKind::kIgnored) return native(MpiFunction::kOther);
     if (action.kind == ActionKind::kCompute) return work(number());
+    // Seconds become nanoseconds, limited to about 104 days.
     if (action.kind == ActionKind::kSleep) return work(std::min(number() * 1e9, kExact), false);
     switch (function.kind) {
       case FunctionKind::kSend:
@@ -462,22 +498,29 @@ class SmpiRank final : public MadeEvents {
         return put_collective(function.operation, !function.blocking);
       default:
         if (function.call == MpiFunction::kInit)
+          // An argument of init selects doubles as the default, as in SMPI's replay.
           default_ = smpi_types()[left() > 0 ? kSmpiDouble : kSmpiByte];
         return native(function.call);  // the following wait shows whether a test succeeded
     }
   }
 
   Lines lines_;
+  // Offset of the last line of this rank.
   std::uint64_t last_;
   int rank_;
   std::size_t ranks_;
   bool has_tags_;
   Datatype default_ = smpi_types()[kSmpiByte];
+  // The columns of the current line.
   std::vector<std::string_view> words_;
+  // Columns that have been read.
   std::size_t read_ = 0;
+  // The problem of the current line. Empty without one.
   std::string bad_;
   std::map<Key, std::deque<std::uint64_t>> pending_;  // oldest first
+  // Pending requests of collectives, which have no name.
   std::vector<std::uint64_t> collectives_;
+  // Kept for their memory.
   std::vector<std::uint64_t> blocks_;
   std::vector<std::uint64_t> more_blocks_;
 };
@@ -499,7 +542,9 @@ bool is_smpi_action(std::string_view word) {
 }
 
 void note_action(std::span<const std::string_view> words, std::uint64_t line, SmpiPart& part) {
+  // The standard's minimum of MPI_TAG_UB.
   constexpr int kSmallestTagLimit = 32767;  // of MPI_TAG_UB
+  // Only the first line is kept, for messages.
   const auto note = [line](std::uint64_t& first, bool is_shown) {
     first = first == 0 && is_shown ? line : first;
   };
@@ -513,6 +558,7 @@ void note_action(std::span<const std::string_view> words, std::uint64_t line, Sm
   } else if (function.kind == FunctionKind::kSend || function.kind == FunctionKind::kReceive) {
     note(part.tagged, arguments == 4);
     note(part.tagless, arguments == 2);
+    // Three columns are ambiguous: peer, count, and type, or peer, tag, and count.
     if (arguments != 3) return;
     note(part.typeless,
          words[4] != "-1" && number_in<std::size_t>(words[4]).value_or(SIZE_MAX) >= smpi_types().size());

@@ -8,7 +8,9 @@
 
 namespace offramp::trace {
 
+/// The default type after "init" with an argument.
 inline constexpr std::size_t kSmpiDouble = 0;
+/// The default type otherwise.
 inline constexpr std::size_t kSmpiByte = 6;
 
 /// In SMPI's order. Larger numbers are derived types, which its replayer treats as the default type.

@@ -15,6 +15,7 @@ std::span<const std::uint64_t> all_ranks(std::size_t count) {
     std::once_flag is_made;
     std::vector<std::uint64_t> numbers;
   };
+  // Room for all powers of two up to the maximum.
   static std::array<Table, std::bit_width(kMostOfAllRanks)> tables;
   assert(count <= kMostOfAllRanks);
   const std::size_t room = std::bit_ceil(count);
@@ -26,6 +27,7 @@ std::span<const std::uint64_t> all_ranks(std::size_t count) {
   return {table.numbers.data(), count};
 }
 
+// Compares addresses, which takes the same time for any length.
 bool is_all_ranks(std::span<const std::uint64_t> list) {
   return !list.empty() && list.size() <= kMostOfAllRanks && list.data() == all_ranks(list.size()).data();
 }

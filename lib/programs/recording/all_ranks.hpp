@@ -7,6 +7,7 @@
 
 namespace offramp::recording {
 
+/// As many ranks as a recording may have.
 inline constexpr std::size_t kMostOfAllRanks = std::size_t{1} << 20;
 
 /// The numbers 0 to count - 1, up to kMostOfAllRanks, valid until the process ends. Any thread may call it.

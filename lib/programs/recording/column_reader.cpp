@@ -18,6 +18,7 @@ void ColumnReader::fail(std::size_t position, std::string_view what) {
 }
 
 Result<void> ColumnReader::check(const BlockPlace& place) const {
+  // A file may have been truncated since it was opened.
   if (block_.size() < place.size) return failure("the file ends within the block");
   if (header_.length + kBlockHeaderBytes != place.size || !checksum_fits(block_))
     return failure("its checksum is wrong");
@@ -33,13 +34,16 @@ bool ColumnReader::next() {
   const Result<ByteSpan> block = blocks_->source->read(place.offset, place.size, buffer_);
   if (!block) return *error_ = block.error(), false;
   block_ = *block;
+  // An invalid header fails in check(), with a message.
   header_ = decode_block_header(block_).value_or(BlockHeader{});
   if (const Result<void> whole = check(place); !whole) *error_ = text(place.offset, whole.error());
   return !failed();
 }
 
 bool EntryReader::advance() {
+  // The problem belongs to the entry that was just read.
   if (cursor_.problem() != nullptr) column_.fail(entry_, cursor_.problem());
+  // Blocks without entries are skipped.
   while (!column_.failed() && cursor_.empty()) {
     if (!column_.next()) return false;
     cursor_ = Cursor(column_.payload());

@@ -13,6 +13,7 @@
 
 namespace offramp::recording {
 
+/// The numbers are part of the format: new kinds come before kCount.
 enum class EventKind : std::uint8_t {
   kSend,          // a message: peer, tag, bytes, element
   kReceive,       // peer, tag (either may be a wildcard), bytes of room
@@ -57,6 +58,7 @@ struct Event {
   ElementType element = ElementType::kByte;
   ReduceFunction function = ReduceFunction::kNone;
   OperationKind operation = OperationKind::kSend;  // of a collective
+  /// Fills the gap before `call`; always 0, so that equal events have equal memory.
   std::uint8_t zero = 0;
   std::uint16_t call = 0;          // the MPI function: an index into the names of the recording
   std::uint32_t communicator = 0;  // 0: world, 1: self, then in the order of kCommunicator
@@ -92,7 +94,9 @@ inline constexpr std::uint32_t kFirstMade = 2;
 /// The tag of the messages of neighbourhood collectives, where they are written as messages.
 inline constexpr std::int32_t kNeighboursTag = (1 << 22) - 1;
 
+/// True if the event begins a request that a later event completes.
 constexpr bool begins_request(const Event& event) {
+  /// A bit per kind: this is asked for every event of a replay.
   constexpr std::uint32_t kKinds =
       1U << static_cast<int>(EventKind::kSend) | 1U << static_cast<int>(EventKind::kReceive) |
       1U << static_cast<int>(EventKind::kCollective) | 1U << static_cast<int>(EventKind::kClaim) |
@@ -119,6 +123,7 @@ struct Gaps {
   std::uint64_t brief = 0;   // gaps up to kBriefGap: loops that only poll
   std::uint64_t longer = 0;  // all other gaps
 
+  /// True if there was any time between polls.
   [[nodiscard]] bool any() const { return brief > 0 || longer > 0; }
   friend bool operator==(const Gaps&, const Gaps&) = default;
 };

@@ -8,8 +8,10 @@
 namespace offramp::recording {
 namespace {
 
+// How a field is stored in memory. Only tags and ranks are signed.
 enum class Width : std::uint8_t { kByte, kHalf, kWord, kSigned, kLong };
 
+// A field of Event that is encoded by its difference.
 struct Field {
   std::size_t offset;
   Width width;
@@ -38,6 +40,7 @@ constexpr std::array kFields = {
     Field{offsetof(Event, site), Width::kWord, UINT16_MAX},
 };
 
+// Reads a field as 64 bits, with its sign. Copying is valid for any alignment.
 template <typename Word>
 std::uint64_t load(const char* at) {
   Word word;
@@ -73,6 +76,7 @@ std::uint64_t value_of(const Event& event, const Field& field) {
   return load<std::uint64_t>(at);
 }
 
+// value: must be in range.
 void set(Event& event, const Field& field, std::uint64_t value) {
   char* at = reinterpret_cast<char*>(&event) + field.offset;
   switch (field.width) {
@@ -89,12 +93,14 @@ void set(Event& event, const Field& field, std::uint64_t value) {
   }
 }
 
+// Untrusted values are checked before they become enumerators.
 bool in_range(const Field& field, std::uint64_t value) {
   if (field.width != Width::kSigned) return value <= field.most;
   const auto number = static_cast<std::int64_t>(value);
   return number >= INT32_MIN && number <= INT32_MAX;
 }
 
+// Shorter runs are not worth a group of their own.
 constexpr std::size_t kLeastRun = 3;
 
 }  // namespace
@@ -108,6 +114,7 @@ void EventDeltas::put(Payload& payload, const Event& event) {
   payload.put(different);
   for (std::size_t i = 0; i < kFields.size(); ++i) {
     if ((different >> i & 1U) == 0) continue;
+    // Differences wrap around in 64 bits, and the reader wraps them back.
     payload.put(zigzag(value_of(event, kFields[i]) - value_of(last, kFields[i])));
   }
   last = event;
@@ -121,6 +128,7 @@ Event EventDeltas::get(Cursor& cursor, EventKind kind) {
     if ((different >> i & 1U) == 0) continue;
     const std::uint64_t value = value_of(last, kFields[i]) + unzigzag(cursor.number());
     if (!in_range(kFields[i], value)) cursor.fail("a field of an event is out of range");
+    // Fields keep valid values even if the event is damaged.
     if (cursor.problem() != nullptr) break;
     set(last, kFields[i], value);
   }
@@ -129,6 +137,7 @@ Event EventDeltas::get(Cursor& cursor, EventKind kind) {
 }
 
 std::size_t run_length(std::span<const std::uint64_t> values, std::size_t begin, std::size_t most) {
+  // Before the first value comes 0.
   const std::uint64_t step = values[begin] - (begin == 0 ? 0 : values[begin - 1]);
   const std::size_t last = most < values.size() - begin ? begin + most : values.size();
   std::size_t end = begin + 1;
@@ -157,6 +166,7 @@ void put_list(Payload& payload, std::span<const std::uint64_t> values) {
       continue;
     }
     std::size_t end = i + 1;
+    // Numbers without a run go up to the next run.
     while (end < values.size() && run_length(values, end, kLeastRun) < kLeastRun) ++end;
     payload.put(2 * (end - i));
     for (; i < end; ++i) put_difference(i);
@@ -164,6 +174,7 @@ void put_list(Payload& payload, std::span<const std::uint64_t> values) {
 }
 
 void get_list(Cursor& cursor, std::vector<std::uint64_t>& values) {
+  // The length is bounded before any value is stored.
   std::uint64_t left = cursor.number(kMostValues, "a list is too long");
   std::uint64_t value = 0;
   while (left > 0 && cursor.problem() == nullptr) {
@@ -175,6 +186,7 @@ void get_list(Cursor& cursor, std::vector<std::uint64_t>& values) {
       const std::uint64_t difference = unzigzag(cursor.number());
       for (std::uint64_t i = 0; i < count; ++i) values.push_back(value += difference);
     } else {
+      // Each value takes a byte at least: a false count costs no memory.
       if (count > cursor.left()) return cursor.fail("a list is longer than its block");
       for (std::uint64_t i = 0; i < count; ++i) values.push_back(value += unzigzag(cursor.number()));
     }

@@ -12,14 +12,17 @@
 
 namespace offramp::recording {
 
+/// The two lowest bits of a token's number. The values are part of the file format.
 enum class Token : std::uint8_t {
   kKnown,  // value: how many symbols are newer than this one
   kCopy,   // value: number of events; then the distance back to the first, 0: as in the last copy
   kNew,    // value: the event's kind; then differences from the last new event of that kind. Adds a symbol
   kDefine  // value: see Definition
 };
+/// What a kDefine token defines. Its content follows.
 enum class Definition : std::uint8_t { kList, kName };
 
+/// value: below 2^62.
 constexpr std::uint64_t token(Token kind, std::uint64_t value) {
   return value << 2U | static_cast<std::uint64_t>(kind);
 }
@@ -30,6 +33,7 @@ constexpr bool is_wildcard(const Event& event) {
       event.kind == EventKind::kReceive || event.kind == EventKind::kClaim || event.kind == EventKind::kProbe;
   return asks && (event.peer == kAnySource || event.tag == kAnyTag);
 }
+/// Waits that record which of their requests completed.
 constexpr bool is_choice(const Event& event) {
   return event.kind == EventKind::kWait && (event.flags & (kAny | kSome)) != 0;
 }
@@ -43,6 +47,7 @@ class EventDeltas {
   Event get(Cursor& cursor, EventKind kind);
 
  private:
+  /// The basis of the next difference. Writer and reader may correct it after put() and get().
   Event& last(EventKind kind) { return last_[static_cast<std::size_t>(kind)]; }
   std::array<Event, static_cast<std::size_t>(EventKind::kCount)> last_{};
 };

@@ -10,6 +10,7 @@
 namespace offramp::recording {
 namespace {
 
+// Events. Short blocks need no more.
 constexpr std::size_t kFirstHistory = 256;
 constexpr std::size_t kFewRanks = 64;  // lists of all ranks up to this length are stored like other lists
 
@@ -24,6 +25,7 @@ std::size_t read_all_ranks(Cursor& cursor) {
     const std::uint64_t group = head >> 1U;
     if (group == 0 || group > count - next) return 0;
     const bool is_run = (head & 1U) != 0;
+    // All ranks in order: the first difference is 0, and all others are 1.
     for (std::uint64_t i = 0; i < (is_run ? 1 : group); ++i) {
       if (unzigzag(ahead.number()) != (next + i == 0 ? 0U : 1U)) return 0;
     }
@@ -74,6 +76,7 @@ const Event* EventReader::next() {
         break;
     }
     if (cursor_.problem() != nullptr) return nullptr;
+    // Definitions add no event, and reading continues.
     if (position_ != before) return &symbols_[symbol_before(1)];
   }
   --copy_left_;
@@ -82,6 +85,7 @@ const Event* EventReader::next() {
 }
 
 void EventReader::remember(std::uint16_t symbol) {
+  // The size is a power of two, so that a mask replaces the remainder.
   if (position_ == history_.size() && position_ < kWindow)
     history_.resize(std::max(kFirstHistory, 2 * history_.size()));
   history_[position_++ & (history_.size() - 1)] = symbol;
@@ -89,8 +93,10 @@ void EventReader::remember(std::uint16_t symbol) {
 
 void EventReader::begin_copy(std::uint64_t count) {
   const std::uint64_t distance = cursor_.number();
+  // 0 repeats the last distance.
   if (distance != 0) distance_ = distance;
   if (count == 0) return cursor_.fail("a copy has no events");
+  // Checked once for the whole copy: position_ only grows.
   if (distance_ == 0 || distance_ > std::min<std::uint64_t>(position_, kWindow))
     return cursor_.fail("a copy begins before the block or its window");
   copy_left_ = count;
@@ -104,8 +110,10 @@ void EventReader::add_event(std::uint64_t kind) {
   if (cursor_.problem() != nullptr) return;
   if (event.list > lists_.size() || event.second_list > lists_.size())
     return cursor_.fail("an event has a list that was not defined");
+  // Sites count from 1.
   if (event.call >= block_names_.size() || event.site > block_names_.size())
     return cursor_.fail("an event has a name that was not defined");
+  // From the block's numbers to those of the whole rank.
   event.call = block_names_[event.call];
   if (event.site != 0) event.site = block_names_[event.site - 1] + std::uint32_t{1};
   symbols_.push_back(event);

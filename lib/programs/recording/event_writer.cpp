@@ -15,8 +15,10 @@
 namespace offramp::recording {
 namespace {
 
+// Symbols. Doubled when needed, up to kMostSymbols.
 constexpr std::uint32_t kFirstCapacity = 256;
 constexpr std::size_t kContext = 3;  // symbols that determine where a copy may begin
+// Bits of the table of contexts, which is cleared with each block.
 constexpr unsigned kContextBits = 14;
 /// Copies up to this length may need more bytes than their symbols one by one, so both are compared.
 constexpr std::uint64_t kShortCopy = 4;
@@ -25,12 +27,14 @@ constexpr std::size_t kLongRun = 64;
 /// How many positions of a copy are learnt for later copies.
 constexpr std::uint64_t kLearnt = 1024;
 
+// A prediction that no event equals: its kind does not exist.
 const EventWriter::Entry kNoEvent = [] {
   EventWriter::Entry entry;
   entry.event.kind = EventKind::kCount;
   return entry;
 }();
 
+// The order of words matters. The multiplier is 2^64 divided by the golden ratio.
 std::uint64_t hash_of(std::span<const std::uint64_t> words) {
   std::uint64_t hash = words.size();
   for (const std::uint64_t word : words) hash = (hash ^ word ^ hash >> 32U) * 0x9e3779b97f4a7c15U;
@@ -39,6 +43,7 @@ std::uint64_t hash_of(std::span<const std::uint64_t> words) {
 
 std::uint32_t hash_of(const Event& event) {
   std::array<std::uint64_t, sizeof(Event) / 8> words;
+  // Events have no padding, so equal events have equal words.
   std::memcpy(words.data(), &event, sizeof event);
   return static_cast<std::uint32_t>(hash_of(words));
 }
@@ -46,6 +51,7 @@ std::uint32_t hash_of(const Event& event) {
 }  // namespace
 
 EventWriter::EventWriter(std::span<const char* const> calls)
+    // Not initialised: a prediction only reads what has been written.
     : history_(std::make_unique_for_overwrite<std::uint16_t[]>(kWindow)),
       contexts_(std::size_t{1} << kContextBits),
       calls_(calls),
@@ -54,6 +60,7 @@ EventWriter::EventWriter(std::span<const char* const> calls)
   clear();
 }
 
+// Moves what would take time to allocate. Sites are not moved: they belong to another rank.
 EventWriter::EventWriter(EventWriter&& done) noexcept
     : history_(std::move(done.history_)),
       entries_(std::move(done.entries_)),
@@ -73,6 +80,7 @@ void EventWriter::clear() {
   payload_.clear();
   position_ = distance_ = copied_ = last_distance_ = 0;
   symbols_ = 0;
+  // Clears the tables without freeing them.
   std::fill(table_.begin(), table_.end(), std::uint16_t{0});
   std::fill(contexts_.begin(), contexts_.end(), 0U);
   deltas_ = {};
@@ -99,6 +107,7 @@ const EventWriter::Entry* EventWriter::add(const Event& event) {
   close();
   Event plain = event;
   plain.zero = 0;
+  // A new symbol has the number of those before it.
   const std::uint32_t known = symbols_;
   const std::uint16_t symbol = intern(plain);
   if (symbol == known) {
@@ -107,6 +116,7 @@ const EventWriter::Entry* EventWriter::add(const Event& event) {
     put_known(symbol);
   }
   payload_.commit();
+  // After the commit: a handler in between has the event in the payload already.
   history_[position_++ & kMask] = symbol;
   find_distance();
   return &entries_[symbol];
@@ -117,6 +127,7 @@ EventWriter::OpenCopy EventWriter::open_copy() const {
   if (copied_ == 0) return open;
   std::uint8_t* const begin = open.token.data();
   open.size = static_cast<std::size_t>(
+      // With the distance in full, since the last copy in the payload may be another.
       put_varint(put_varint(begin, token(Token::kCopy, copied_)), distance_) - begin);
   return open;
 }
@@ -126,6 +137,7 @@ std::uint16_t EventWriter::intern(const Event& event) {
   if (symbols_ == capacity_) grow_entries();
   const std::uint32_t hash = hash_of(event);
   const std::size_t mask = table_.size() - 1;
+  // Open addressing. The table has twice as many places as symbols, so an empty one exists.
   std::size_t place = hash & mask;
   for (; table_[place] != 0; place = (place + 1) & mask) {
     const auto symbol = static_cast<std::uint16_t>(table_[place] - 1);
@@ -153,7 +165,9 @@ void EventWriter::grow_entries() {
 
 void EventWriter::put_new(const Event& event) {
   Event written = event;
+  // Calls without a name share the empty one.
   const std::size_t call = std::min<std::size_t>(event.call, calls_.size());
+  // 0 means that the block does not define the name yet.
   std::uint16_t& name = written_calls_[call];
   if (name == 0) name = put_name(call < calls_.size() ? std::string_view(calls_[call]) : std::string_view());
   written.call = static_cast<std::uint16_t>(name - 1);
@@ -205,6 +219,7 @@ void EventWriter::close() {
     last_distance_ = distance_;
   }
   payload_.commit();
+  // Positions beyond the distance are repetitions, whose context is in the table already.
   for (std::uint64_t i = std::min({copied_, distance_, kLearnt}); i > 0; --i) {
     const std::uint64_t position = position_ - i + 1;
     if (position >= kContext) *place_of_context(position) = static_cast<std::uint32_t>(position);
@@ -214,6 +229,7 @@ void EventWriter::close() {
 
 std::uint32_t* EventWriter::place_of_context(std::uint64_t position) {
   std::uint64_t context = 0;
+  // Symbols have 16 bits, so three of them fit.
   for (std::uint64_t i = 1; i <= kContext; ++i) context = context << 16U | history_[(position - i) & kMask];
   return &contexts_[context * 0x9e3779b97f4a7c15U >> (64U - kContextBits)];
 }
@@ -232,9 +248,11 @@ void EventWriter::find_distance() {
   distance_ = last_distance_;
   if (position_ >= kContext) {
     std::uint32_t& place = *place_of_context(position_);
+    // Positions in the table have 32 bits; a wrong one fails the checks below.
     const std::uint64_t distance = static_cast<std::uint32_t>(position_) - place;
     const bool inside = distance > 0 && distance + kContext <= std::min<std::uint64_t>(position_, kWindow);
     if (inside && same_context(position_ - distance)) distance_ = distance;
+    // The latest place wins: recent sequences are likelier to go on.
     place = static_cast<std::uint32_t>(position_);
   }
   if (distance_ == 0) return predict_nothing();
@@ -244,6 +262,7 @@ void EventWriter::find_distance() {
 std::uint32_t EventWriter::list(std::span<const std::uint64_t> values) {
   if (values.empty()) return 0;
   List list{values_.size(), values.size(), 0, 0, false};
+  // The first difference is to 0, so the run begins with the second value.
   if (values.size() >= kLongRun && run_length(values, 1) == values.size() - 1)
     list = {values[0], values.size(), 0, values[1] - values[0], true};
   const auto is_same = [&](const List& known) {
@@ -251,6 +270,7 @@ std::uint32_t EventWriter::list(std::span<const std::uint64_t> values) {
     if (list.is_run) return known.begin == list.begin && known.step == list.step;
     return std::equal(values.begin(), values.end(), values_.data() + known.begin);
   };
+  // The predicted event's lists are usually right, which saves the hash.
   for (const std::uint32_t likely : {predicted_->event.list, predicted_->event.second_list}) {
     if (likely != 0 && is_same(lists_[likely - 1])) return likely;
   }
@@ -270,6 +290,7 @@ std::uint32_t EventWriter::list(std::span<const std::uint64_t> values) {
   if (!list.is_run) values_.insert(values_.end(), values.begin(), values.end());
   payload_.put(token(Token::kDefine, static_cast<std::uint64_t>(Definition::kList)));
   put_list(payload_, values);
+  // A list is complete before its event is written.
   payload_.commit();
   return list_table_[place] = static_cast<std::uint32_t>(lists_.size());
 }

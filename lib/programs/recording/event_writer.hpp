@@ -57,6 +57,7 @@ class EventWriter {
   void clear();
   /// From now on every event needs add().
   void predict_nothing();
+  /// Complete after close().
   [[nodiscard]] const Payload& payload() const { return payload_; }
 
   /// The open copy as a token that completes payload(). Async-signal-safe. If it interrupts a function above,
@@ -65,10 +66,13 @@ class EventWriter {
     std::array<std::uint8_t, 2 * kMostVarintBytes> token{};
     std::size_t size = 0;
   };
+  /// Empty without an open copy.
   [[nodiscard]] OpenCopy open_copy() const;
 
  private:
+  /// The window is a power of two.
   static constexpr std::size_t kMask = kWindow - 1;
+  /// A list of the block, kept to recognise equal ones.
   struct List {
     std::size_t begin = 0;  // in values_; of a run, its first value
     std::size_t count = 0;
@@ -77,6 +81,7 @@ class EventWriter {
     bool is_run = false;  // a long run with equal steps, whose values are not stored
   };
 
+  /// An event as words, for comparison.
   using Words = std::array<std::uint64_t, sizeof(Event) / 8>;
   /// The event as in memory, assembled from its fields. The caller has just stored them one by one, and a
   /// wide load would stall until the stores have completed.
@@ -93,6 +98,7 @@ class EventWriter {
             event.bytes,
             event.extra};
   }
+  /// Compares two events as words, without branches between them.
   [[gnu::always_inline]] static bool same(const Event& event, const Event& known) {
     const Words a = words_of(event);
     Words b;
@@ -104,20 +110,31 @@ class EventWriter {
     return ((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]) | (a[4] ^ b[4]) | (a[5] ^ b[5])) ==
            0;
   }
+  /// Sets the prediction from distance_. The history must not be empty.
   void predict() {
     symbol_ = history_[(position_ - distance_) & kMask];
     predicted_ = &entries_[symbol_];
   }
 
+  /// The event's symbol, old or new.
   std::uint16_t intern(const Event& event);
+  /// Moves the symbols, so predictions become invalid.
   void grow_entries();
+  /// These write a token.
   void put_new(const Event& event);
+  /// As put_new(), for a symbol that the block has.
   void put_known(std::uint16_t symbol);
+  /// Defines a name in the block, and returns its number there.
   std::uint16_t put_name(std::string_view name);
+  /// Bytes for that many events as single symbols, to compare with a copy.
   [[nodiscard]] std::size_t cost_of_known(std::uint64_t count) const;
+  /// Looks for an earlier place with the same context; distance_ stays if there is none.
   void find_distance();
+  /// The table's entry for the symbols before a position.
   [[nodiscard]] std::uint32_t* place_of_context(std::uint64_t position);
+  /// Compares the symbols themselves, since hashes may collide.
   [[nodiscard]] bool same_context(std::uint64_t position) const;
+  /// Keeps the table at most half full.
   void grow_list_table();
 
   const Entry* predicted_ = nullptr;
@@ -127,6 +144,7 @@ class EventWriter {
   std::uint16_t symbol_ = 0;    // predicted
   std::unique_ptr<std::uint16_t[]> history_;
   std::unique_ptr<Entry[]> entries_;
+  /// Symbols of the block, and room for them.
   std::uint32_t symbols_ = 0;
   std::uint32_t capacity_ = 0;
   std::uint64_t last_distance_ = 0;      // of the last copy in the payload
@@ -138,8 +156,10 @@ class EventWriter {
   std::vector<std::uint16_t> written_calls_;  // number in the block, + 1
   std::vector<std::string> sites_;            // index: number - 1
   std::vector<std::uint16_t> written_sites_;  // as written_calls_
+  /// Names defined in the block.
   std::uint16_t names_ = 0;
   std::vector<List> lists_;  // index: number - 1
+  /// The values of lists that are no runs.
   std::vector<std::uint64_t> values_;
   std::size_t listed_ = 0;                 // values in all lists
   std::vector<std::uint32_t> list_table_;  // hash of a list: its number

@@ -15,8 +15,10 @@ namespace {
 
 constexpr std::string_view kEndMagic = "OFFRAMPE";
 constexpr std::uint32_t kBlockMagic = 0x4b4c424f;  // "OBLK"
+// Bytes. Limits what a damaged header can claim.
 constexpr std::size_t kMostHeader = std::size_t{1} << 20U;
 
+// The checksum of three pieces as if they were one. Allocates nothing.
 std::uint64_t checksum(ByteSpan first, ByteSpan second, ByteSpan third = {}) {
   XXH3_state_t state;
   XXH3_64bits_reset(&state);
@@ -30,6 +32,7 @@ bool begins_with(ByteSpan bytes, std::string_view magic) {
   return text_of(bytes.first(std::min(bytes.size(), magic.size()))) == magic;
 }
 
+// Both directions need another remedy.
 std::string version_problem(std::uint32_t version) {
   return fmt::format("it has version {} of the format, but this Offramp reads version {}: {}", version,
                      kVersion, version < kVersion ? "record the program again" : "a newer Offramp wrote it");
@@ -49,6 +52,7 @@ void append(std::string& text, std::string_view word) {
 }  // namespace
 
 std::string_view to_string(Column column) {
+  // In the order of Column.
   constexpr std::array<std::string_view, static_cast<std::size_t>(Column::kCount)> kNames = {
       "times", "polls",   "matches",        "choices", "events",    "end",       "index",
       "gaps",  "threads", "index of parts", "blocked", "durations", "native run"};
@@ -57,6 +61,7 @@ std::string_view to_string(Column column) {
 
 // magic u32, column u8, 3 zeros, rank u32, sequence u32, first event u64, length u32, 4 zeros, checksum u64
 BlockHeaderImage seal(const BlockHeader& header, ByteSpan payload, ByteSpan rest) {
+  // Gaps are zeros.
   BlockHeaderImage image{};
   put_word(&image[0], kBlockMagic);
   image[4] = static_cast<std::uint8_t>(header.column);
@@ -79,6 +84,7 @@ std::optional<BlockHeader> decode_block_header(ByteSpan bytes) {
   header.first_event = get_word<std::uint64_t>(&bytes[16]);
   header.length = get_word<std::uint32_t>(&bytes[24]);
   header.checksum = get_word<std::uint64_t>(&bytes[32]);
+  // Checked here, so that no caller allocates what a damaged file claims.
   if (header.length > kMostPayload) return std::nullopt;
   return header;
 }
@@ -114,6 +120,7 @@ Result<PartHeader> decode_part_header(ByteSpan bytes) {
   header.version = get_word<std::uint32_t>(&bytes[8]);
   header.rank = get_word<std::uint32_t>(&bytes[12]);
   header.ranks = get_word<std::uint32_t>(&bytes[16]);
+  // Before the version: a damaged header must not count as another version's.
   if (get_word<std::uint64_t>(&bytes[24]) != checksum(bytes.first(24), {}))
     return failure("the checksum of its header is wrong");
   if (header.version != kVersion) return failure(version_problem(header.version));
@@ -144,6 +151,7 @@ Result<std::size_t> file_header_bytes(ByteSpan start) {
   if (!begins_with(start, kFileMagic)) return failure("it is not a recording");
   if (start.size() < kFileStartBytes) return failure("it ends within its header");
   const auto version = get_word<std::uint32_t>(&start[8]);
+  // Before the checksum, whose place another version may change.
   if (version != kVersion) return failure(version_problem(version));
   const auto length = get_word<std::uint32_t>(&start[12]);
   if (length > kMostHeader) return failure(fmt::format("its header claims a size of {} bytes", length));
@@ -181,6 +189,7 @@ std::array<std::uint8_t, kEndMarkBytes> encode_end_mark(std::uint64_t index_offs
 
 std::optional<std::uint64_t> decode_end_mark(ByteSpan bytes) {
   if (bytes.size() != kEndMarkBytes || !begins_with(bytes.subspan(16), kEndMagic) ||
+      // A random text as the last bytes is no end mark.
       get_word<std::uint64_t>(&bytes[8]) != checksum(bytes.first(8), bytes.subspan(16)))
     return std::nullopt;
   return get_word<std::uint64_t>(&bytes[0]);

@@ -29,10 +29,12 @@ inline constexpr std::size_t kMostSymbols = 8192;                  // different 
 inline constexpr std::size_t kWindow = std::size_t{64} << 10U;     // maximum distance of a copy, in events
 inline constexpr std::size_t kMostValues = std::size_t{1} << 20U;  // of one list
 inline constexpr std::size_t kMostBlockValues = 3 * kMostValues;   // of all lists of a block
+/// Bytes of a block's payload.
 inline constexpr std::size_t kMostPayload = std::size_t{64} << 20U;
 /// For an open block; the event that exceeds it is the last.
 inline constexpr std::size_t kPayloadTarget = std::size_t{64} << 10U;
 
+/// The kinds of blocks. The numbers are part of the format.
 enum class Column : std::uint8_t {
   kTimes,
   kPolls,
@@ -49,7 +51,9 @@ enum class Column : std::uint8_t {
   kNativeRun,
   kCount
 };
+/// For messages.
 std::string_view to_string(Column column);
+/// The number of kinds of blocks.
 inline constexpr std::size_t kColumns = static_cast<std::size_t>(Column::kCount);
 /// A rank's columns in the order of a file. Events come last: a cut file has all data beside its events.
 inline constexpr std::array kColumnsOfRank = {Column::kThreads, Column::kGaps,      Column::kTimes,
@@ -66,6 +70,7 @@ enum EndKind : std::uint64_t {
 inline constexpr std::size_t kMostCallTimes = 4 * kMostSites;  // of a rank
 inline constexpr std::size_t kLongestReason = 200;             // "signal 11 (Segmentation fault)"
 
+/// What a block says about itself. first_event is the number of the first event to which its data belongs.
 struct BlockHeader {
   Column column = Column::kTimes;
   std::uint32_t rank = 0;
@@ -75,6 +80,7 @@ struct BlockHeader {
   std::uint64_t checksum = 0;
 };
 inline constexpr std::size_t kBlockHeaderBytes = 40;
+/// The encoded header, on the stack: signal handlers must not allocate.
 using BlockHeaderImage = std::array<std::uint8_t, kBlockHeaderBytes>;
 
 /// Encodes the header with a checksum of header and payload (in two pieces). Async-signal-safe.
@@ -93,6 +99,7 @@ struct PartHeader {
   std::uint32_t ranks = 1;
 };
 inline constexpr std::size_t kPartHeaderBytes = 32;
+/// The bytes of the header, with its checksum.
 std::array<std::uint8_t, kPartHeaderBytes> encode(const PartHeader& header);
 /// Fails for other versions, and for a wrong checksum or rank.
 Result<PartHeader> decode_part_header(ByteSpan bytes);
@@ -113,6 +120,7 @@ constexpr bool is_index(Column column) {
 
 /// The last bytes of a complete recording: the offset of the index.
 inline constexpr std::size_t kEndMarkBytes = 24;
+/// The bytes of an end mark, with its checksum.
 std::array<std::uint8_t, kEndMarkBytes> encode_end_mark(std::uint64_t index_offset);
 /// The offset. `nullopt` if these are not exactly the bytes of an end mark.
 std::optional<std::uint64_t> decode_end_mark(ByteSpan bytes);

@@ -11,6 +11,7 @@
 namespace offramp::recording {
 namespace {
 
+// Bytes of a function's or a site's name.
 constexpr std::size_t kLongestName = 4096;
 
 void put(Payload& payload, std::string_view text) {

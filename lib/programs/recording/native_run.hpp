@@ -7,6 +7,7 @@
 
 namespace offramp::recording {
 
+/// Longer lists of call sites than the format allows are cut off.
 void put_native_run(Payload& payload, const NativeRun& run);
 /// Problems are those of the cursor.
 NativeRun get_native_run(Cursor& cursor);

@@ -11,6 +11,7 @@
 namespace offramp::recording {
 
 Result<std::optional<NativeTimes>> native_times_of(const Recording& recording) {
+  // A node by its name: its ranks, and its cores as a rank saw them.
   struct Host {
     std::uint64_t ranks = 0;
     std::uint64_t cores = 0;
@@ -25,6 +26,7 @@ Result<std::optional<NativeTimes>> native_times_of(const Recording& recording) {
   for (int rank = 0; rank < times.ranks; ++rank) {
     const auto native = recording.native(rank);
     if (!native) return failure(native.error());
+    // A run of no length has no shares.
     if (!*native || (*native)->run == 0) return std::optional<NativeTimes>();
     const NativeRun& own = **native;
     const auto run = static_cast<double>(own.run);
@@ -40,6 +42,7 @@ Result<std::optional<NativeTimes>> native_times_of(const Recording& recording) {
     host.cores = std::max(host.cores, own.cores);
     for (const CallTimes& call : own.calls) {
       CallTimes& all =
+          // least begins with the first value rather than 0.
           calls.try_emplace({call.function, call.site}, CallTimes{{}, {}, 0, 0, call.least, 0}).first->second;
       all.count += call.count;
       all.sum += call.sum;
@@ -54,12 +57,14 @@ Result<std::optional<NativeTimes>> native_times_of(const Recording& recording) {
                        });
   for (const auto& [name, host] : hosts) {
     times.ranks_per_host = std::max(times.ranks_per_host, host.ranks);
+    // 0 means that the number of cores is unknown.
     times.cores_are_short = times.cores_are_short || (host.cores > 0 && host.ranks > host.cores);
   }
   for (auto& [key, call] : calls) {
     std::tie(call.function, call.site) = key;
     times.calls.push_back(std::move(call));
   }
+  // Equal sums stay in alphabetical order.
   std::stable_sort(times.calls.begin(), times.calls.end(),
                    [](const CallTimes& a, const CallTimes& b) { return a.sum > b.sum; });
   return std::optional(std::move(times));

@@ -9,6 +9,7 @@
 
 namespace offramp::recording {
 
+/// Times are of the recorded run on its own machine, without any modelled hardware.
 struct NativeTimes {
   int ranks = 0;
   std::uint64_t run = 0;  // of the rank that ran longest, in nanoseconds

@@ -17,6 +17,7 @@ namespace {
 /// because repetitions are stored once.
 constexpr std::uint64_t kMostEvents = std::uint64_t{1} << 36U;
 
+// Adds a difference to the last value, within 32 bits.
 std::int32_t add(Cursor& cursor, std::int32_t last) {
   const auto sum =
       static_cast<std::int64_t>(static_cast<std::uint64_t>(std::int64_t{last}) + unzigzag(cursor.number()));
@@ -34,6 +35,7 @@ void SparseColumn<Values>::read() {
     return;
   }
   Cursor& cursor = entries_.cursor();
+  // Numbers are relative within a block and absolute at its beginning.
   const std::uint64_t last = entries_.begins_block() ? entries_.block().first_event + 1 : event_;
   const std::uint64_t event = last + cursor.number();
   for (std::uint64_t& value : values_) value = cursor.number(most_, "a value is out of range");
@@ -59,6 +61,7 @@ RankReader::RankReader(std::shared_ptr<const RankBlocks> blocks, std::uint32_t r
 }
 
 void RankReader::read_end() {
+  // At most one entry is expected; another reader would be kept open for it.
   EntryReader end(*blocks_, rank_, Column::kEnd, error_);
   if (end.advance()) {
     Cursor& cursor = end.cursor();
@@ -67,7 +70,9 @@ void RankReader::read_end() {
     if (kind == kComplete) cut_.clear();
     if (kind == kUntimely)
       cut_ = printable(text_of(cursor.bytes(cursor.number(kLongestReason, "its reason is too long"))));
+    // Beyond a limit, the number of events is that of the recorded ones only.
     if (kind != kLimited) end_ = events;
+    // Reports a problem of this entry.
     end.advance();
     if (end_ && events > kMostEvents && error_.empty())
       error_ = fmt::format("{}: rank {} claims {} events, which exceeds the maximum ({})",
@@ -80,6 +85,7 @@ const Event* RankReader::next_event() {
   while (event == nullptr) {
     if (reader_.problem() != nullptr) events_.fail(reader_.position(), reader_.problem());
     if (!events_.next()) return nullptr;
+    // Blocks are numbered without gaps: otherwise data beside events would belong to wrong ones.
     if (events_.header().first_event != count_) {
       events_.fail(
           0, fmt::format("it begins with event {} instead of {}", events_.header().first_event, count_));
@@ -111,11 +117,13 @@ bool RankReader::next(Event& event) {
     return false;
   }
   ++count_;
+  // Columns beside events count events from 1.
   times_ = {time_of_code(computing_.at(count_)[0]), time_of_code(blocked_.at(count_)[0]),
             time_of_code(durations_.at(count_)[0])};
   polls_ = poll_counts_.at(count_)[0];
   const auto [brief, longer] = gap_times_.at(count_);
   gaps_ = {time_of_code(brief), time_of_code(longer)};
+  // 0 means the same thread as before.
   if (const std::uint64_t other = threads_.at(count_)[0]; other > 0)
     thread_ = static_cast<std::uint32_t>(other - 1);
   wildcard_ = is_wildcard(*next);
@@ -139,11 +147,13 @@ void RankReader::read_choice(std::uint64_t most) {
     choice_size_ = head >> 1U;
     choices_to_skip_ = (head & 1U) != 0 ? cursor.number() : 0;
   }
+  // The wait has no choice: it never completed.
   if (*choices_to_skip_ > 0) {
     --*choices_to_skip_;
     return;
   }
   choices_to_skip_.reset();
+  // Each position takes a byte at least.
   if (choice_size_ > cursor.left()) cursor.fail("a choice is longer than its block");
   for (std::uint64_t i = 0; i < choice_size_ && cursor.problem() == nullptr; ++i)
     choice_.push_back(static_cast<std::uint32_t>(
@@ -153,11 +163,13 @@ void RankReader::read_choice(std::uint64_t most) {
 
 std::optional<std::pair<std::uint64_t, Match>> RankReader::next_match() {
   if (!matches_.advance()) return std::nullopt;
+  // Differences begin anew in each block, as all blocks can be decoded alone.
   if (matches_.begins_block()) {
     matched_ = 0;
     match_ = {};
   }
   Cursor& cursor = matches_.cursor();
+  // Entries are in the order of matching, not of the receives.
   matched_ += unzigzag(cursor.number()) + 1;
   match_.source = add(cursor, match_.source);
   match_.tag = add(cursor, match_.tag);
@@ -166,8 +178,10 @@ std::optional<std::pair<std::uint64_t, Match>> RankReader::next_match() {
   return std::nullopt;
 }
 
+// Matches are only read when asked for; not all users need them.
 std::optional<Match> RankReader::match() {
   if (!wildcard_) return std::nullopt;
+  // Entries of earlier wildcards are not needed any more.
   early_.erase(early_.begin(), early_.lower_bound(wildcards_));
   if (const auto found = early_.find(wildcards_); found != early_.end()) return found->second;
   while (const auto entry = next_match()) {

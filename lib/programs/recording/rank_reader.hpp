@@ -21,6 +21,7 @@ namespace offramp::recording {
 template <std::size_t Values>
 class SparseColumn {
  public:
+  /// most: the largest valid value. error: shared with other columns, must outlive this object.
   SparseColumn(const RankBlocks& blocks, std::uint32_t rank, Column column, std::uint64_t most,
                std::string& error)
       : entries_(blocks, rank, column, error), most_(most) {}
@@ -32,16 +33,20 @@ class SparseColumn {
   }
 
  private:
+  /// No event has this number: the column has ended.
   static constexpr std::uint64_t kNever = UINT64_MAX;
+  /// Reads the next entry into event_ and values_.
   void read();
 
   EntryReader entries_;
+  /// The largest valid value.
   std::uint64_t most_;
   bool begun_ = false;
   std::uint64_t event_ = 0;  // of the last entry read, counted from 1
   Entry values_{};
 };
 
+/// Belongs to one thread. All of its columns stop at the first error.
 class RankReader final : public Reader {
  public:
   /// blocks: of the recording, which lives as long as its readers.
@@ -65,8 +70,11 @@ class RankReader final : public Reader {
   [[nodiscard]] const std::string& error() const override { return error_; }
 
  private:
+  /// Reads how and where the events end.
   void read_end();
+  /// Null at the end, or on an error.
   const Event* next_event();
+  /// Reads the completed positions of a wait into choice_.
   void read_choice(std::uint64_t most);
   /// The next entry of the matches column. `nullopt` at the end.
   std::optional<std::pair<std::uint64_t, Match>> next_match();
@@ -92,6 +100,7 @@ class RankReader final : public Reader {
   Match match_;                                   // of that entry
   std::map<std::uint64_t, Match> early_;          // matches of later wildcards
   std::optional<std::uint64_t> choices_to_skip_;  // before the entry at choices_; nullopt: not read yet
+  /// Positions in the next entry.
   std::uint64_t choice_size_ = 0;
   Times times_;
   std::uint64_t polls_ = 0;
@@ -99,6 +108,7 @@ class RankReader final : public Reader {
   std::uint32_t thread_ = 0;
   std::vector<std::uint32_t> choice_;
   std::optional<std::uint64_t> end_;  // events of the program; if it was cut, of the complete ones
+  /// Without an end, the recording counts as cut.
   std::string cut_ = std::string(kCut);
 };
 

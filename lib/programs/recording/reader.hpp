@@ -67,6 +67,7 @@ class Reader {
   [[nodiscard]] virtual std::string_view cut() const = 0;
   /// The total number of events, if the recording contains it.
   [[nodiscard]] virtual std::optional<std::uint64_t> events() const { return std::nullopt; }
+  /// Names the file, the rank, and the place.
   [[nodiscard]] virtual const std::string& error() const = 0;
   /// Returns true if all its waits are for some of all open requests of the rank, which their lists contain.
   /// list() may make the list of a wait on demand, and only until the first on_completed() after that event.
@@ -135,6 +136,7 @@ class Recording {
   Recording& operator=(Recording&&) noexcept;
   ~Recording();
 
+  /// Valid as long as the recording.
   [[nodiscard]] const Description& description() const;
   /// Where the file ends before its index, or why the first missing part of the index is missing. Empty if it
   /// is complete. Ranks may still be cut.
@@ -159,13 +161,18 @@ class Recording {
 
  private:
   struct Impl;
+  /// A recording whose blocks have been found.
   explicit Recording(std::unique_ptr<Impl> impl);
   static Result<Recording> from_file(Source source);
   static Result<Recording> from_parts_beside(const std::string& path);
+  /// Writes bytes to the new file; errors are reported when it is finished.
   using Write = std::function<void(std::string_view bytes)>;
+  /// Writes all blocks and returns the index.
   using WriteBlocks = std::function<Result<std::string>(const Write& write)>;
+  /// Writes under a temporary name first, see OutputFile.
   [[nodiscard]] Result<void> write_file(const std::string& path, Naming naming, Column index_column,
                                         const WriteBlocks& write_blocks) const;
+  /// Shared with all readers.
   std::shared_ptr<const Impl> impl_;
 };
 

@@ -34,6 +34,7 @@ Recorder::Recorder(const RecorderOptions& options, EventWriter&& writer)
       store_({kVersion, rank_, static_cast<std::uint32_t>(options.ranks)}, options.file, options.limit) {}
 
 const EventWriter::Entry* Recorder::add_other(const Event& event) {
+  // Requests are still numbered after the end: the program goes on using them.
   if (ended_) {
     unwritten_ = {event, 0, begins_request(event), is_wildcard(event), is_choice(event)};
     return &unwritten_;
@@ -44,6 +45,7 @@ const EventWriter::Entry* Recorder::add_other(const Event& event) {
 }
 
 std::uint32_t Recorder::list(std::span<const std::uint64_t> values) {
+  // The format has no longer lists.
   if (values.size() > kMostValues) end(events_);
   return ended_ ? 0 : writer_.list(values);
 }
@@ -53,6 +55,7 @@ Recorder::Beside& Recorder::open(Column column, std::uint64_t event) {
   if (beside.payload.size() == 0) {
     beside.first_event = event;
     beside.match = {};
+    // Matches count wildcards instead of events.
     beside.last = column == Column::kMatches ? 0 : event;
   }
   return beside;
@@ -71,6 +74,7 @@ std::uint64_t Recorder::time_event() {
 
 void Recorder::lasted(std::uint64_t ticket, std::uint64_t nanoseconds) {
   lasting_[ticket - first_lasting_].nanoseconds = nanoseconds;
+  // Threads may end their calls in another order than they began.
   for (; !lasting_.empty() && lasting_.front().nanoseconds; lasting_.pop_front(), ++first_lasting_) {
     const auto& [event, lasts] = lasting_.front();
     if (*lasts == 0 || ended_) continue;
@@ -88,6 +92,7 @@ void Recorder::commit(Column column) {
 std::uint64_t Recorder::Sum::take_code() {
   const std::uint64_t time = std::exchange(time_, 0) + remainder_;
   const std::uint64_t code = time_code(time);
+  // Codes round down, so this is not negative.
   remainder_ = time - time_of_code(code);
   return code;
 }
@@ -95,6 +100,7 @@ std::uint64_t Recorder::Sum::take_code() {
 void Recorder::switch_to(std::uint32_t thread) {
   thread = std::min(thread, kMostThreads - 1);
   if (thread == thread_) return;
+  // Only threaded programs need it.
   others_.resize(std::max<std::size_t>(others_.size(), std::max(thread, thread_) + std::size_t{1}));
   others_[thread_] = std::exchange(since_, others_[thread]);
   thread_ = thread;
@@ -133,6 +139,7 @@ void Recorder::note_beside() {
 void Recorder::matched(std::uint32_t wildcard, Match match) {
   if (ended_) return;
   Beside& beside = open(Column::kMatches);
+  // The usual match is that of the next wildcard: difference 0.
   beside.payload.put(zigzag(wildcard - std::exchange(beside.last, wildcard) - 1));
   beside.payload.put(difference(match.source, beside.match.source));
   beside.payload.put(difference(match.tag, beside.match.tag));
@@ -141,9 +148,11 @@ void Recorder::matched(std::uint32_t wildcard, Match match) {
 }
 
 void Recorder::chosen(std::span<const std::uint32_t> positions) {
+  // A choice without a new wait belongs to an event that was not recorded.
   if (ended_ || noted_choices_ == choices_) return;
   const std::uint64_t skipped = choices_ - std::exchange(noted_choices_, choices_) - 1;
   Payload& payload = open(Column::kChoices).payload;
+  // The lowest bit says whether a number of skipped waits follows.
   payload.put(positions.size() << 1U | static_cast<std::uint64_t>(skipped > 0));
   if (skipped > 0) payload.put(skipped);
   for (const std::uint32_t position : positions) payload.put(position);
@@ -181,6 +190,7 @@ void Recorder::close(Column column) {
 }
 
 void Recorder::close_all(std::uint64_t events) {
+  // Data beside events comes first: a file cut in between lacks events rather than their data.
   for (const Column column : kBeside) close(column);
   close_events(events);
 }
@@ -190,15 +200,18 @@ void Recorder::end(std::uint64_t events) {
   if (all_kept || std::exchange(ended_, true)) return;
   last_event_ = events;
   close_all(events);
+  // Every later event then takes the path that checks for the end.
   writer_.predict_nothing();
 }
 
 void Recorder::flush(std::string_view reason) {
   if (finished_ || !store_.in_file()) return;
+  // A signal handler must not change errno.
   const int error = errno;
   store_.drop_tail();
   if (!reason.empty()) {  // first, because damaged memory may stop the rest
     std::array<std::uint8_t, 3 * kMostVarintBytes> end;
+    // Encoded on the stack: the heap may be damaged or locked.
     const auto head = {events(), std::uint64_t{kUntimely}, std::uint64_t{reason.size()}};
     std::uint8_t* at = end.data();
     for (const std::uint64_t number : head) at = put_varint(at, number);
@@ -208,6 +221,7 @@ void Recorder::flush(std::string_view reason) {
     const ByteSpan payload = columns_[static_cast<std::size_t>(column)].payload.bytes();
     if (!payload.empty()) store_.append_tail(header(column), payload, {});
   }
+  // Before the payload: if the copy is closed in between, the events are in both, not in neither.
   const EventWriter::OpenCopy copy = writer_.open_copy();
   if (const ByteSpan payload = writer_.payload().bytes(); !payload.empty())
     store_.append_tail(header(Column::kEvents), payload, ByteSpan(copy.token).first(copy.size));

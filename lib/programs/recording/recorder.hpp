@@ -18,6 +18,7 @@
 
 namespace offramp::recording {
 
+/// How a rank is recorded. calls must outlive the recorder.
 struct RecorderOptions {
   int rank = 0;
   int ranks = 1;
@@ -26,6 +27,7 @@ struct RecorderOptions {
   std::size_t limit = std::size_t{64} << 20;  // bytes in memory at which the recording ends
 };
 
+/// Owns the blocks until finish(). Errors never stop the program: they end the recording, see problem().
 class Recorder {
  public:
   /// The names in options.calls must outlive the recorder.
@@ -65,6 +67,7 @@ class Recorder {
   /// Receives, claims, and probes with MPI_ANY_SOURCE or MPI_ANY_TAG are counted when they are added; the
   /// first has number 1. matched() records the match of the newest or an earlier one.
   [[nodiscard]] std::uint32_t wildcards() const { return wildcards_; }
+  /// Matches may come in any order.
   void matched(std::uint32_t wildcard, Match match);
   /// The completed positions in the list of the last wait (kAny, kSome).
   void chosen(std::span<const std::uint32_t> positions);
@@ -118,7 +121,9 @@ class Recorder {
   /// A sum of times that are written in two bytes. The rounding error is carried to the next entry.
   class Sum {
    public:
+    /// Adds to the time since the last entry.
     void add(std::uint64_t nanoseconds) { time_ += nanoseconds; }
+    /// True if the sum is worth an entry of its own.
     [[nodiscard]] bool matters() const { return time_ >= kLeastTime; }
     /// Returns the time code of the sum. Keeps the remainder.
     std::uint64_t take_code();
@@ -141,6 +146,7 @@ class Recorder {
     std::uint64_t event = 0;
     std::optional<std::uint64_t> nanoseconds;
   };
+  /// The open block of a column beside the events.
   struct Beside {
     Payload payload;
     std::uint32_t sequence = 0;
@@ -149,21 +155,28 @@ class Recorder {
     Match match;             // of the last entry
   };
 
+  /// The unlikely path of add(): the event differs from the prediction.
   const EventWriter::Entry* add_other(const Event& event);
+  /// Writes entries for the next event: thread, polls, and times that matter.
   void note_beside();
   /// Begins a block if none is open, for the next event.
   Beside& open(Column column) { return open(column, events_); }
+  /// event: the number of the event to which the entry belongs.
   Beside& open(Column column, std::uint64_t event);
   /// Also writes the number of the entry's event.
   Payload& open_before_event(Column column) { return open_at_event(column, events_); }
+  /// Events must come in order within a column.
   Payload& open_at_event(Column column, std::uint64_t event);
   /// Completes an entry.
   void commit(Column column);
   Beside& side_column(Column column) { return columns_[static_cast<std::size_t>(column)]; }
+  /// The header of the column's open block.
   [[nodiscard]] BlockHeader header(Column column) const;
   /// events: the number recorded so far.
   void close_events(std::uint64_t events);
+  /// Closes the open block, if there is one, and appends it.
   void close(Column column);
+  /// Columns beside events first, so that a cut file has their data.
   void close_all(std::uint64_t events);
   /// The recording ends here, even if the program continues.
   void end(std::uint64_t events);
@@ -179,11 +192,14 @@ class Recorder {
   std::vector<Since> others_;  // by thread, if there are several
   std::uint32_t thread_ = 0;
   std::uint32_t noted_thread_ = 0;  // of the last event
+  /// Waits with a choice up to the last entry.
   std::uint64_t noted_choices_ = 0;
+  /// In the order of events. The front may still be running.
   std::deque<Lasting> lasting_;
   std::uint64_t first_lasting_ = 0;  // ticket
   std::uint64_t last_event_ = 0;     // where the recording ended
   std::uint32_t rank_;
+  /// finish() was called.
   bool finished_ = false;
   BlockStore store_;
   std::array<Beside, kColumns> columns_;  // that of the events: its block's number and first event

@@ -31,9 +31,11 @@ std::uint64_t scan(const std::shared_ptr<const Source>& source, std::uint64_t of
                    std::uint32_t first_rank, std::uint32_t end_rank, Ranks& ranks) {
   Buffer buffer;
   for (;;) {
+    // Only headers are read; payloads are skipped.
     const auto header = decode_block_header(source->try_to_read(offset, kBlockHeaderBytes, buffer));
     if (!header || is_index(header->column)) return offset;
     const std::size_t size = kBlockHeaderBytes + header->length;
+    // A block of another rank does not belong to the part.
     if (header->rank < first_rank || header->rank >= end_rank || size > source->size() - offset)
       return offset;
     RankBlocks& rank = ranks[header->rank];
@@ -50,8 +52,10 @@ bool read_index(const std::shared_ptr<const Source>& source, std::uint64_t begin
   const auto count = static_cast<std::uint32_t>(description.ranks);
   for (std::uint32_t rank = 0; rank < count && cursor.problem() == nullptr; ++rank) {
     for (const Column column : kColumnsOfRank) {
+      // Each block takes a byte in the index at least, which bounds a false count.
       for (std::uint64_t left = cursor.number(cursor.left(), ""); left > 0; --left) {
         const std::size_t size = kBlockHeaderBytes + cursor.number(kMostPayload, "");
+        // Blocks lie end to end before the index.
         if (cursor.problem() != nullptr || size > end - begin) return false;
         ranks[rank].source = source;
         ranks[rank].columns[static_cast<std::size_t>(column)].push_back({begin, size});
@@ -81,6 +85,7 @@ Result<Source> indexed_part(const std::string& path, std::uint32_t rank, std::ui
   const Result<ByteSpan> bytes = source->read(last.offset, kBlockHeaderBytes, buffer);
   if (!bytes) return failure(bytes.error());
   const auto block = decode_block_header(*bytes);
+  // The checksum distinguishes runs: a later run writes other blocks.
   if (header->rank != rank || header->ranks != ranks || !block || block->checksum != checksum ||
       source->size() - last.offset < last.size)
     return failure(problem_with(*source, fmt::format("it is not the part that {} refers to", path)));
@@ -116,6 +121,7 @@ bool read_parts_index(const std::string& path, const Description& description, C
     if (source) {
       blocks.source = std::make_shared<const Source>(std::move(*source));
       ranks[rank] = std::move(blocks);
+      // Other ranks stay readable.
     } else if (missing.empty()) {
       missing = source.error();
     }
@@ -137,6 +143,7 @@ bool find_by_index(const std::shared_ptr<const Source>& source, std::uint64_t be
   if (!header || !checksum_fits(index)) return false;
   const Cursor cursor(index.subspan(kBlockHeaderBytes));
   if (header->column == Column::kPartsIndex)
+    // A file with an index of parts has no blocks of its own.
     return *offset == begin && read_parts_index(source->name(), description, cursor, ranks, missing);
   return header->column == Column::kIndex && read_index(source, begin, *offset, description, cursor, ranks);
 }
@@ -147,6 +154,7 @@ std::vector<int> parts_beside(const std::string& path) {
   const std::string begin = file.filename().string() + ".rank-";
   const std::string folder = file.parent_path().empty() ? "." : file.parent_path().string();
   std::vector<int> ranks;
+  // A folder that cannot be read has no parts.
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
@@ -154,6 +162,7 @@ std::vector<int> parts_beside(const std::string& path) {
     int rank = -1;
     const char* const end = name.data() + name.size();
     const auto parsed = std::from_chars(name.data() + begin.size(), end, rank);
+    // Names with other letters after the number are other files.
     if (parsed.ec == std::errc() && parsed.ptr == end && rank >= 0) ranks.push_back(rank);
   }
   std::sort(ranks.begin(), ranks.end());
@@ -167,6 +176,7 @@ void append_varint(std::string& text, std::uint64_t number) {
 
 }  // namespace
 
+// Immutable once opened: readers in several threads share it.
 struct Recording::Impl {
   Description description;
   Ranks ranks;
@@ -182,6 +192,7 @@ struct Recording::Impl {
     breaks_off.clear();
     const std::uint64_t end = scan(source, begin, 0, count, ranks);
     Buffer buffer;
+    // An index in the middle ends the recording: bytes after it belong to something else.
     const auto header = decode_block_header(source->try_to_read(end, kBlockHeaderBytes, buffer));
     const std::uint64_t whole =
         header && is_index(header->column) ? end + kBlockHeaderBytes + header->length + kEndMarkBytes : 0;
@@ -198,6 +209,7 @@ struct Recording::Impl {
   }
 
   [[nodiscard]] const RankBlocks& blocks(int rank) const {
+    // Ranks without blocks have a reader too, which is cut at once.
     static const RankBlocks none = {std::make_shared<const Source>("", "no recording"), {}};
     const auto found = ranks.find(static_cast<std::uint32_t>(rank));
     return found == ranks.end() ? none : found->second;
@@ -226,6 +238,7 @@ std::string part_path(const std::string& path, int rank) {
 std::optional<PartMark> mark_of_part(const std::string& path) {
   const Result<Source> source = Source::look(path);
   if (!source) return std::nullopt;
+  // Bytes. The last blocks differ between runs, and reading them takes little time.
   constexpr std::uint64_t kLast = std::uint64_t{64} << 10U;
   const std::uint64_t size = source->size();
   const std::uint64_t last = std::min(size, kLast);
@@ -239,6 +252,7 @@ Result<Recording> Recording::open(const std::string& path) {
   Result<Source> source = Source::open(path);
   if (source) return from_file(std::move(*source));
   std::error_code error;
+  // An unreadable recording is reported as such, even with parts beside it.
   if (std::filesystem::exists(path, error) || parts_beside(path).empty()) return failure(source.error());
   return from_parts_beside(path);
 }
@@ -272,6 +286,7 @@ Result<Recording> Recording::from_parts_beside(const std::string& path) {
   for (const int rank : found) {
     Result<Source> source = Source::look(part_path(path, rank));
     if (!source) return failure(source.error());
+    // The first part determines the number of ranks, with which all others must agree.
     if (ranks == 0) {
       const Result<PartHeader> header = part_header(*source);
       if (!header) return failure(header.error());
@@ -336,6 +351,7 @@ std::optional<std::uint64_t> Recording::checksum() const {
   for (const auto& [rank, blocks] : impl_->ranks) {
     if (blocks.source != impl_->file) return std::nullopt;
   }
+  // Bytes read at once, so that memory is bounded.
   constexpr std::size_t kPiece = std::size_t{1} << 20U;
   Buffer buffer;
   std::uint64_t at = 0;
@@ -344,10 +360,12 @@ std::optional<std::uint64_t> Recording::checksum() const {
     at += piece.size();
     return piece;
   });
+  // A file that shrank meanwhile has no checksum.
   return at == impl_->file->size() ? std::optional(sum) : std::nullopt;
 }
 
 std::unique_ptr<Reader> Recording::read(int rank) const {
+  // Shares ownership of the whole recording.
   return std::make_unique<RankReader>(std::shared_ptr<const RankBlocks>(impl_, &impl_->blocks(rank)),
                                       static_cast<std::uint32_t>(rank));
 }
@@ -356,6 +374,7 @@ Result<std::optional<NativeRun>> Recording::native(int rank) const {
   std::string error;
   EntryReader reader(impl_->blocks(rank), static_cast<std::uint32_t>(rank), Column::kNativeRun, error);
   std::optional<NativeRun> run;
+  // After an error, the value is dropped below.
   while (reader.advance()) run = get_native_run(reader.cursor());
   if (!error.empty()) return failure(error);
   return run;
@@ -380,6 +399,7 @@ Result<void> Recording::write_file(const std::string& path, Naming naming, Colum
     offset += bytes.size();
   };
   const std::string head = encode(impl_->description);
+  // Checks that what is written can be read again: facts may be too long.
   if (const auto size = file_header_bytes(byte_span(head)); !size)
     return failure(fmt::format("cannot write {}: {}", path, size.error()));
   write(head);
@@ -395,6 +415,7 @@ Result<void> Recording::write_file(const std::string& path, Naming naming, Colum
 Result<void> Recording::write(const std::string& path, Naming naming) const {
   return write_file(path, naming, Column::kIndex, [&](const auto& write) -> Result<std::string> {
     std::string index;
+    // Shared by all readers: the first problem ends the writing.
     std::string error;
     for (std::uint32_t rank = 0; rank < static_cast<std::uint32_t>(impl_->description.ranks); ++rank) {
       const RankBlocks& blocks = impl_->blocks(static_cast<int>(rank));
@@ -434,6 +455,7 @@ Result<void> Recording::write_index(const std::string& path, Naming naming) cons
       const Result<ByteSpan> bytes = blocks.source->read(last.offset, kBlockHeaderBytes, buffer);
       if (!bytes) return failure(bytes.error());
       const auto header = decode_block_header(*bytes);
+      // The part was valid when it was opened.
       if (!header) return failure(problem_with(*blocks.source, "it has changed"));
       append_varint(index, header->checksum);
     }

@@ -34,6 +34,7 @@ Result<Source> Source::open(const std::string& path) {
   source.name_ = path;
   source.file_ = open_to_read(path);
   struct stat status {};
+  // Asks the open file, not the name: another file may have got it.
   if (source.file_ < 0 || fstat(source.file_, &status) != 0) return failure(problem_with(path, errno));
   if (!S_ISREG(status.st_mode))
     return failure(fmt::format("cannot read {}: it is {}", path,
@@ -48,6 +49,7 @@ Result<Source> Source::look(const std::string& path) {
   return source;
 }
 
+// The old object must not close the file.
 Source::Source(Source&& other) noexcept
     : name_(std::move(other.name_)),
       bytes_(std::move(other.bytes_)),
@@ -55,6 +57,7 @@ Source::Source(Source&& other) noexcept
       file_(std::exchange(other.file_, -1)),
       size_(other.size_) {}
 
+// The other object then closes this one's file.
 Source& Source::operator=(Source&& other) noexcept {
   std::swap(name_, other.name_);
   std::swap(bytes_, other.bytes_);
@@ -74,9 +77,11 @@ Result<ByteSpan> Source::read(std::uint64_t offset, std::size_t count,
   count = static_cast<std::size_t>(std::min<std::uint64_t>(count, size_ - offset));
   if (in_memory_) return byte_span(bytes_).subspan(static_cast<std::size_t>(offset), count);
   const int file = file_ >= 0 ? file_ : open_to_read(name_);
+  // The buffer only grows, since most reads are alike.
   if (buffer.size() < count) buffer.resize(count);
   std::size_t done = 0;
   ssize_t n = file < 0 ? -1 : 1;
+  // pread() may return less than is there, for example after a signal.
   while (done < count && n > 0) {
     n = pread(file, buffer.data() + done, count - done, static_cast<off_t>(offset + done));
     if (n < 0 && errno == EINTR)
@@ -84,6 +89,7 @@ Result<ByteSpan> Source::read(std::uint64_t offset, std::size_t count,
     else if (n > 0)
       done += static_cast<std::size_t>(n);
   }
+  // close() may change it.
   const int error = errno;
   if (file != file_ && file >= 0) close(file);
   if (n < 0) return failure(problem_with(name_, error));

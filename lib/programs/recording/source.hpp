@@ -10,6 +10,7 @@
 
 namespace offramp::recording {
 
+/// Owns the bytes or the open file. Moved, but not copied; the old object must not be read.
 class Source {
  public:
   /// name: for messages.
@@ -18,6 +19,7 @@ class Source {
   static Result<Source> open(const std::string& path);
   /// A file that is opened for each read, for more files than a process can have open.
   static Result<Source> look(const std::string& path);
+  /// Takes the file over.
   Source(Source&& other) noexcept;
   Source& operator=(Source&& other) noexcept;
   Source(const Source&) = delete;
@@ -25,6 +27,7 @@ class Source {
   ~Source();
 
   [[nodiscard]] const std::string& name() const { return name_; }
+  /// In bytes, when it was opened.
   [[nodiscard]] std::uint64_t size() const { return size_; }
   /// The bytes are in the source or the buffer; fewer than `count` at the end. Threads may read concurrently.
   [[nodiscard]] Result<ByteSpan> read(std::uint64_t offset, std::size_t count,
@@ -41,7 +44,9 @@ class Source {
 
   std::string name_;
   std::string bytes_;
+  /// An empty text in memory is a source too.
   bool in_memory_ = false;
+  // 1: in memory, or opened for each read.
   int file_ = -1;
   std::uint64_t size_ = 0;
 };

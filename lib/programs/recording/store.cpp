@@ -39,6 +39,7 @@ void BlockStore::create_file() {
   created_ = created_file(path_, file_);
   if (!write(byte_span(memory_), 0)) {
     fail(std::strerror(errno));
+    // An incomplete header would only look like damage.
     remove_output(created_);
     file_ = {};  // the blocks stay in memory
     return;
@@ -51,20 +52,24 @@ bool BlockStore::append(const BlockHeader& header, ByteSpan payload) {
   const BlockHeaderImage image = seal(header, payload);
   const std::size_t size = image.size() + payload.size();
   if (!in_file()) {
+    // The program must not end because a recording needs memory.
     try {
       memory_.reserve(memory_.size() + size);
     } catch (const std::bad_alloc&) {
       return false;
     }
     memory_.append(text_of(image)).append(text_of(payload));
+    // The block that exceeds the limit is kept.
     return memory_.size() <= limit_;
   }
+  // Open blocks in the tail may be longer than what replaces them.
   drop_tail();
   if (write(image, end_) && write(payload, end_ + image.size())) {
     end_ += size;
     return true;
   }
   fail(std::strerror(errno));
+  // If that fails too, readers stop at the incomplete block.
   (void)!ftruncate(file_.get(), static_cast<off_t>(end_));
   file_ = {};  // later blocks stay in memory
   return append(header, payload);
@@ -73,6 +78,7 @@ bool BlockStore::append(const BlockHeader& header, ByteSpan payload) {
 void BlockStore::append_tail(const BlockHeader& header, ByteSpan payload, ByteSpan rest) {
   const BlockHeaderImage image = seal(header, payload, rest);
   for (const ByteSpan part : {ByteSpan(image), payload, rest}) {
+    // A handler cannot report it: the next append() finds the same problem.
     if (!write(part, end_ + tail_)) return;
     tail_ += part.size();
   }

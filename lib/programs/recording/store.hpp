@@ -11,6 +11,7 @@
 
 namespace offramp::recording {
 
+/// Owns the file. Used by one thread, and by its signal handlers.
 class BlockStore {
  public:
   /// Creates the file at once. path: empty for none. limit: bytes in memory.
@@ -25,13 +26,16 @@ class BlockStore {
   void append_tail(const BlockHeader& header, ByteSpan payload, ByteSpan rest);
   /// Removes the blocks of append_tail() from the file.
   void drop_tail();
+  /// True if open blocks follow the finished ones in the file.
   [[nodiscard]] bool has_tail() const { return tail_ > 0; }
 
   /// Returns the blocks in memory. Empty if all are in the file.
   std::string release();
+  /// False without a file, and after a write error.
   [[nodiscard]] bool in_file() const { return file_.is_open(); }
   /// The size of the finished blocks in the file.
   [[nodiscard]] std::uint64_t bytes_in_file() const { return end_; }
+  /// Finished blocks only.
   [[nodiscard]] std::uint64_t bytes() const { return end_ + memory_.size(); }
   /// The file that was created, also if it was closed after a write error.
   [[nodiscard]] const CreatedFile& created() const { return created_; }
@@ -39,13 +43,17 @@ class BlockStore {
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
  private:
+  /// Without success, all blocks go to memory.
   void create_file();
+  /// Writes all bytes at this offset. Async-signal-safe. Returns false with errno set.
   bool write(ByteSpan bytes, std::uint64_t offset);
+  /// Keeps the first problem.
   void fail(std::string_view why);
 
   std::string path_;
   std::size_t limit_;
   std::string memory_;  // begins with the part's header
+  /// Closed after an error.
   OpenFile file_;
   CreatedFile created_;
   std::uint64_t end_ = 0;   // end of the finished blocks in the file

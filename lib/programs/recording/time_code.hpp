@@ -10,8 +10,10 @@ namespace offramp::recording {
 constexpr std::uint64_t time_code(std::uint64_t nanoseconds) {
   const auto width = static_cast<unsigned>(std::bit_width(nanoseconds));
   const unsigned exponent = width > 8 ? width - 8 : 0;
+  /// The highest of the eight bits is implied by the exponent, which is above 0.
   return std::uint64_t{exponent} * 128 + (nanoseconds >> exponent);
 }
+/// The largest valid code.
 inline constexpr std::uint64_t kMostTimeCode = time_code(UINT64_MAX);
 
 /// code: at most kMostTimeCode.

@@ -15,6 +15,7 @@ class UnrecordedReader : public Reader {
   [[nodiscard]] std::optional<Match> match() final { return std::nullopt; }
   [[nodiscard]] std::span<const std::uint32_t> choice() const final { return {}; }
   [[nodiscard]] std::uint64_t polls() const final { return 0; }
+  /// Readers of cut traces override this.
   [[nodiscard]] std::string_view cut() const override { return {}; }
 };
 

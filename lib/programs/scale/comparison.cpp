@@ -16,6 +16,7 @@ using recording::Event;
 using recording::EventKind;
 using recording::Reader;
 
+// By content: numbers of lists differ between readers.
 bool same_list(const Reader& a, std::uint32_t one, const Reader& b, std::uint32_t other) {
   return std::ranges::equal(a.list(one), b.list(other));
 }
@@ -29,6 +30,7 @@ const char* difference(const Reader& recorded, Event event, const Reader& made, 
   if (!same_list(recorded, event.list, made, other.list) ||
       !same_list(recorded, event.second_list, made, other.second_list))
     return "has another list";
+  // Everything compared so far is cleared, so that one comparison covers the rest.
   event.list = event.second_list = other.list = other.second_list = 0;
   event.call = other.call = 0;
   event.site = other.site = 0;
@@ -39,6 +41,7 @@ const char* difference(const Reader& recorded, Event event, const Reader& made, 
 /// Compares one rank.
 class Comparer {
  public:
+  // Results go to the comparison, which outlives this object.
   Comparer(Comparison& comparison, int rank, std::string role)
       : comparison_(comparison), rank_(rank), role_(std::move(role)) {}
 
@@ -48,8 +51,10 @@ class Comparer {
     Event other;
     std::uint32_t thread = 0;
     while (recorded.next(event)) {
+      // The order of several threads' calls is accidental, so a comparison would be too.
       if (++number_ == 1) thread = recorded.thread();
       if (recorded.thread() != thread) return false;
+      // After the end of the made program, all further calls are missing.
       const bool is_there = made != nullptr && made->next(other);
       const char* const what = made == nullptr ? nullptr
                                : !is_there     ? "is missing"
@@ -58,6 +63,7 @@ class Comparer {
       ++(made == nullptr ? share.unknown : what == nullptr ? share.exact : share.wrong);
       if (what != nullptr) note(recorded.call(event.call), what);
     }
+    // Calls beyond the recorded end count as wrong.
     for (; made != nullptr && made->next(other); ++number_) {
       ++comparison_.shares[{std::string(made->call(other.call)), role_}].wrong;
       note(made->call(other.call), "is extra");
@@ -66,6 +72,7 @@ class Comparer {
   }
 
  private:
+  // Only the first difference is described.
   void note(std::string_view call, std::string_view what) {
     if (comparison_.first_difference.empty())
       comparison_.first_difference = fmt::format("{}, call {} of rank {}, {}", call, number_, rank_, what);
@@ -95,6 +102,7 @@ Result<Comparison> compare(const trace::Program& recorded,
     if (!Comparer(comparison, rank, role(rank)).compare(*reader, other.get()))
       return failure(several_threads_text(rank));
     if (!reader->error().empty()) return failure(reader->error());
+    // A made program that breaks off is a difference rather than a failure.
     if (other != nullptr && !other->error().empty() && comparison.first_difference.empty())
       comparison.first_difference = other->error();
   }
@@ -104,6 +112,7 @@ Result<Comparison> compare(const trace::Program& recorded,
 std::string first_difference(Reader& recorded, Reader& made) {
   Event event;
   Event other;
+  // Ends at the first difference, or at the end of both.
   for (std::uint64_t number = 1;; ++number) {
     const bool is_there = recorded.next(event);
     const bool is_made = made.next(other);

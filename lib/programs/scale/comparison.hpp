@@ -11,11 +11,13 @@
 
 namespace offramp::scale {
 
+/// How many calls agree, among those of one function and role.
 struct Share {
   std::uint64_t exact = 0;
   std::uint64_t wrong = 0;
   std::uint64_t unknown = 0;  // of ranks that the made program lacks
 
+  /// All calls.
   [[nodiscard]] std::uint64_t count() const { return exact + wrong + unknown; }
   void add(const Share& other) {
     exact += other.exact;
@@ -24,10 +26,12 @@ struct Share {
   }
 };
 
+/// The result for all ranks together.
 struct Comparison {
   std::map<std::pair<std::string, std::string>, Share> shares;  // by function and role
   std::string first_difference;                                 // in words; empty if there is none
 
+  /// Over all functions and roles.
   [[nodiscard]] Share total() const;
 };
 

@@ -15,6 +15,7 @@ namespace {
 
 using Number = std::optional<std::int64_t>;
 
+// The exact root, or none. Rounding a floating-point root suffices: its square is checked.
 Number root(std::int64_t number, int degree) {
   const auto near = std::llround(degree == 2 ? std::sqrt(static_cast<double>(number))
                                              : std::cbrt(static_cast<double>(number)));
@@ -28,6 +29,7 @@ Number logarithm(std::int64_t number) {
   return std::has_single_bit(bits) ? Number(std::countr_zero(bits)) : std::nullopt;
 }
 
+// These return nothing on overflow, so that a rule is undefined there.
 Number multiplied(std::int64_t a, std::int64_t b) {
   std::int64_t product = 0;
   return __builtin_mul_overflow(a, b, &product) ? std::nullopt : Number(product);
@@ -42,10 +44,12 @@ Number power_of_two(std::int64_t exponent) {
   return exponent >= 0 && exponent < 62 ? Number(std::int64_t{1} << exponent) : std::nullopt;
 }
 
+// Into 0 to size - 1, also for negative values.
 std::int64_t around(std::int64_t value, std::int64_t size) {
   return (value % size + size) % size;
 }
 
+// The value, if such a rank exists.
 Number rank_in(std::int64_t value, const EvaluationPoint& place) {
   return value >= 0 && value < place.size ? Number(value) : std::nullopt;
 }
@@ -80,6 +84,7 @@ Number number_value(const Expression& e, const EvaluationPoint& place) {
   return added(added(*quotient, e.c), *step);
 }
 
+// Whole units are shared first; the remainder is rounded as the rule says.
 Number share_value(const Expression& e, const EvaluationPoint& place) {
   const Number parts = value_of(e.measure, place);
   if (!parts || *parts <= 0) return std::nullopt;
@@ -102,6 +107,7 @@ Number face_value(const Expression& e, const EvaluationPoint& place) {
   return face ? multiplied(*face, e.b) : std::nullopt;
 }
 
+// Only for communicators of all ranks: others are not on the grid.
 Number shifted(const Expression& e, const EvaluationPoint& place) {
   if (place.size != place.ranks) return std::nullopt;
   const Sides by = {e.a, e.b, e.c};
@@ -110,6 +116,7 @@ Number shifted(const Expression& e, const EvaluationPoint& place) {
   return rank_at(place.sides, at);
 }
 
+// Needs a square grid of all ranks.
 Number transposed(const EvaluationPoint& place) {
   if (place.size != place.ranks || place.sides[0] != place.sides[1] || place.sides[2] != 1)
     return std::nullopt;
@@ -120,6 +127,7 @@ std::string signed_text(std::int64_t value) {
   return value < 0 ? fmt::format(" - {}", -value) : fmt::format(" + {}", value);
 }
 
+// In the order of Measure.
 std::string_view name_of(Measure measure) {
   static constexpr std::string_view kNames[] = {"1",
                                                 "ranks",
@@ -172,6 +180,7 @@ std::optional<std::int64_t> value_of(Measure measure, const EvaluationPoint& pla
     case Measure::kSide2:
       return place.sides[2];
     case Measure::kFace01:
+      // Sides multiply to the number of ranks, so these do not overflow.
       return place.sides[0] * place.sides[1];
     case Measure::kFace02:
       return place.sides[0] * place.sides[2];
@@ -203,6 +212,7 @@ std::int64_t part_of(Measure measure, const EvaluationPoint& place) {
       return place.at[1];
     case Measure::kSide2:
       return place.at[2];
+    // Parts of a communicator are numbered by its ranks.
     default:
       return place.own;
   }
@@ -244,6 +254,7 @@ std::optional<std::int64_t> Expression::value(const EvaluationPoint& place) cons
     case Form::kClearLowest:
       return place.own > 0 ? Number(place.own & (place.own - 1)) : std::nullopt;
     case Form::kOthers:
+      // Ranks above the own one move down by one.
       return rank_in(place.turn + a < place.own ? place.turn + a : place.turn + a + 1, place);
     case Form::kMirror:
       return place.size - 1 - place.own + a;

@@ -48,6 +48,7 @@ std::optional<std::int64_t> value_of(Measure measure, const EvaluationPoint& pla
 /// The index of the place's part if the measure is the number of parts.
 std::int64_t part_of(Measure measure, const EvaluationPoint& place);
 
+/// How an expression uses its numbers a to d. Simple forms are tried first.
 enum class Form : std::uint8_t {
   kNumber,  // (a / b) measure^(1 or -1) 2^(power turn) + c + d turn
   kShare,   // one part of a, in units of b, with as many parts as the measure says: see Rounding
@@ -70,17 +71,20 @@ enum class Form : std::uint8_t {
   kTransposed,   // the rank with exchanged coordinates on a square grid
 };
 
+/// How a total is divided among parts.
 enum class Rounding : std::uint8_t {
   kDown,
   kUp,
   kBalanced,  // the first parts get one unit more each until the remainder is used up
 };
 
+/// A number or a rank as a function of its place. Unused members keep their defaults.
 struct Expression {
   Form form = Form::kNumber;
   Measure measure = Measure::kOne;
   Rounding rounding = Rounding::kDown;
   bool inverse = false;
+  /// Whether the turn scales the value: 1, -1, or 0 for not at all.
   std::int8_t power = 0;
   std::int64_t a = 0;
   std::int64_t b = 1;
@@ -89,6 +93,7 @@ struct Expression {
 
   /// `nullopt` if it is undefined at this place.
   [[nodiscard]] std::optional<std::int64_t> value(const EvaluationPoint& place) const;
+  /// In words, for reports.
   [[nodiscard]] std::string text() const;
   /// Returns true if the value is the same at all places.
   [[nodiscard]] bool is_constant() const { return form == Form::kNumber && a == 0 && d == 0; }
@@ -100,8 +105,10 @@ struct Expression {
   }
   friend bool operator==(const Expression&, const Expression&) = default;
 };
+/// A value that is equal everywhere.
 Expression constant(std::int64_t value);
 
+/// A value that was recorded, and where.
 struct Sample {
   EvaluationPoint place;
   std::int64_t value = 0;

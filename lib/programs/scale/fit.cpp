@@ -24,6 +24,7 @@ Found checked(const Expression& expression, Samples samples) {
   return holds(expression, samples) ? Found(expression) : std::nullopt;
 }
 
+// A form with one number. b is 0, since offsets multiply the turn by it.
 Expression simple(Form form, std::int64_t a) {
   return {.form = form, .a = a, .b = 0};
 }
@@ -34,10 +35,12 @@ struct Fraction {
   std::int64_t under = 1;
 };
 
+// In lowest terms with a positive denominator.
 std::optional<Fraction> fraction(std::int64_t over, std::int64_t under) {
   constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();  // cannot be negated
   if (under == 0 || over == kLeast || under == kLeast) return std::nullopt;
   const std::int64_t common = std::gcd(over, under);
+  // Both are 0 only if the numerator is.
   if (common == 0) return Fraction{0, 1};
   if (under < 0) {
     over = -over;
@@ -49,6 +52,7 @@ std::optional<Fraction> fraction(std::int64_t over, std::int64_t under) {
 /// The factor that an expression's measure contributes at one place.
 std::optional<Fraction> factor_at(const Expression& shape, const EvaluationPoint& place) {
   const auto measure = value_of(shape.measure, place);
+  // 2^turn must not overflow.
   if (!measure || *measure == 0 || place.turn > 60) return std::nullopt;
   const std::int64_t power = std::int64_t{1} << (shape.power == 0 ? 0 : place.turn);
   Fraction factor = shape.inverse ? Fraction{1, *measure} : Fraction{*measure, 1};
@@ -56,6 +60,7 @@ std::optional<Fraction> factor_at(const Expression& shape, const EvaluationPoint
   return factor;
 }
 
+// A rule that was seen at one factor only is no evidence.
 std::size_t different_factors(const Expression& shape, Samples samples) {
   std::set<std::pair<std::int64_t, std::int64_t>> different;
   for (const Sample& sample : samples) {
@@ -103,6 +108,7 @@ Found fit_affine(Expression shape, Samples samples) {
   const Sample* const first = first_with(shape, samples);
   if (first == nullptr) return std::nullopt;
   const auto start = factor_at(shape, first->place);
+  // The first sample with another factor determines the slope.
   for (const Sample& other : samples) {
     const auto factor = factor_at(shape, other.place);
     if (!factor) continue;
@@ -133,6 +139,7 @@ Found fit_affine(Expression shape, Samples samples) {
   return std::nullopt;
 }
 
+// Values that grow by a constant per turn, on one rank.
 Found fit_step(Samples samples) {
   const Sample& first = samples.front();
   for (const Sample& other : samples) {
@@ -161,6 +168,7 @@ constexpr std::array kPartsOf = {Measure::kRanks,  Measure::kSize,   Measure::kS
                                  Measure::kFace02, Measure::kFace12, Measure::kRanksBySize};
 
 /// The total that is shared, in units: within the range that matches all values.
+/// unit: bytes, or whatever is not divided further.
 Found fit_share(Measure measure, Rounding rounding, std::int64_t unit, Samples samples) {
   Expression made{.form = Form::kShare, .measure = measure, .rounding = rounding, .b = unit};
   std::int64_t least = 0;
@@ -169,6 +177,7 @@ Found fit_share(Measure measure, Rounding rounding, std::int64_t unit, Samples s
     const auto parts = value_of(measure, sample.place);
     if (!parts || *parts <= 0 || sample.value % unit != 0 || sample.value < 0) return std::nullopt;
     const std::int64_t units = sample.value / unit;
+    // Each value bounds the total: what may have been lost or gained by rounding.
     const std::int64_t part = rounding == Rounding::kDown ? *parts - 1
                               : rounding == Rounding::kUp ? 0
                                                           : part_of(measure, sample.place);
@@ -207,6 +216,7 @@ Found fit_face(Measure face, std::int64_t unit, Samples samples) {
   return best;
 }
 
+// Units are tried from the largest: all bytes of a cell, then doubles, then floats.
 Found fit_faces(std::int64_t unit, Samples samples) {
   for (const Measure face : {Measure::kFace01, Measure::kFace02, Measure::kFace12}) {
     for (const std::int64_t one : {unit, std::gcd(unit, std::int64_t{8}), std::gcd(unit, std::int64_t{4})}) {
@@ -233,6 +243,7 @@ Found fit_shares(Samples samples) {
 /// The rule's value for programs on a line, at a number of ranks that has all roots and a logarithm.
 std::optional<std::int64_t> far_value(const Expression& rule) {
   EvaluationPoint place;
+  // 2^24 is a square, a cube, and a power of two.
   place.ranks = place.size = std::int64_t{1} << 24U;
   place.sides = {place.ranks, 1, 1};
   return rule.value(place);
@@ -256,6 +267,7 @@ bool is_ambiguous(const Expression& rule, Samples samples) {
   return false;
 }
 
+// Proportional rules come first, the simplest measure first.
 Found fit_measures(Samples samples) {
   for (const int power : {0, 1, -1}) {
     for (int number = 0; number < static_cast<int>(Measure::kCount); ++number) {
@@ -268,6 +280,7 @@ Found fit_measures(Samples samples) {
       }
     }
   }
+  // Measure 0 is constant, which needs no term.
   for (int number = 1; number < static_cast<int>(Measure::kCount); ++number) {
     for (const bool inverse : {false, true}) {
       const Expression shape{.measure = static_cast<Measure>(number), .inverse = inverse};
@@ -281,6 +294,7 @@ Found fit_measures(Samples samples) {
 /// Shifts on the grid from one rank to another; several if a side is short.
 std::vector<Expression> shifts(const Sample& sample, int dimensions) {
   const EvaluationPoint& place = sample.place;
+  // Only the whole program's ranks are on the grid.
   if (place.size != place.ranks || sample.value < 0 || sample.value >= place.size) return {};
   const Sides to = coordinates(place.sides, sample.value);
   std::vector<Expression> all = {simple(Form::kShift, 0)};
@@ -288,6 +302,7 @@ std::vector<Expression> shifts(const Sample& sample, int dimensions) {
     const auto i = static_cast<std::size_t>(dimension);
     const std::int64_t way = to[i] - place.at[i];
     std::vector<Expression> further;
+    // A periodic step is the same rank in three ways.
     for (const std::int64_t by : {way, way - place.sides[i], way + place.sides[i]}) {
       for (Expression one : all) {
         (i == 0 ? one.a : i == 1 ? one.b : one.c) = by;
@@ -299,11 +314,13 @@ std::vector<Expression> shifts(const Sample& sample, int dimensions) {
   const auto length = [](const Expression& one) {
     return std::abs(one.a) + std::abs(one.b) + std::abs(one.c);
   };
+  // Short shifts are likelier than long ones.
   std::stable_sort(all.begin(), all.end(),
                    [&](const Expression& a, const Expression& b) { return length(a) < length(b); });
   return all;
 }
 
+// Steps on a ring, the shortest first.
 std::vector<Expression> offsets(const Sample& sample) {
   const EvaluationPoint& place = sample.place;
   const std::int64_t way = sample.value - place.own;
@@ -340,6 +357,7 @@ std::vector<Expression> turning(const Sample& sample) {
     one.d = step;
     all.push_back(one);
   }
+  // The position among the others, as kOthers counts.
   const std::int64_t among_others = sample.value < place.own ? sample.value : sample.value - 1;
   all.push_back(simple(Form::kOthers, among_others - place.turn));
   all.push_back(simple(Form::kFlipTurn, (sample.value ^ place.own) - place.turn));
@@ -353,6 +371,7 @@ std::vector<Expression> rank_candidates(const Sample& sample, int dimensions) {
   const auto add = [&all](const std::vector<Expression>& more) {
     all.insert(all.end(), more.begin(), more.end());
   };
+  // Neighbours on a grid come before offsets, which would hold at one size only.
   if (dimensions > 1) add(shifts(sample, dimensions));
   add(offsets(sample));
   all.push_back(constant(sample.value));
@@ -369,6 +388,7 @@ std::vector<Expression> rank_candidates(const Sample& sample, int dimensions) {
 }  // namespace
 
 Found fit_number(Samples samples) {
+  // A value that never occurs may be anything.
   if (samples.empty()) return constant(0);
   const Sample& first = samples.front();
   if (const Found found = checked(constant(first.value), samples)) return found;

@@ -34,10 +34,12 @@ class Folder {
   std::vector<Node> release() { return std::move(nodes_); }
 
  private:
+  // The multiplier of the rolling hash, modulo 2^64: an odd number.
   static constexpr std::uint64_t kBase = 0x100000001B3U;
   // How many earlier nodes equal to the newest one are tried as the start of a repetition.
   static constexpr int kMostTries = 64;
 
+  // Adds a node and its entries in all indices.
   void push(Node node) {
     const std::size_t at = nodes_.size();
     const auto [newest, is_new] = newest_.try_emplace(node.hash, at);
@@ -48,6 +50,7 @@ class Folder {
     powers_.push_back(powers_.back() * kBase);
     nodes_.push_back(std::move(node));
   }
+  // Reverses push().
   Node pop() {
     Node node = std::move(nodes_.back());
     nodes_.pop_back();
@@ -62,19 +65,23 @@ class Folder {
     powers_.pop_back();
     return node;
   }
+  // The rolling hash of some consecutive nodes, in constant time.
   [[nodiscard]] std::uint64_t sum(std::size_t begin, std::size_t count) const {
     return sums_[begin + count] - sums_[begin] * powers_[count];
   }
+  // By the hashes of the nodes, which have 64 bits.
   static bool same(std::span<const Node> a, std::span<const Node> b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                       [](const Node& one, const Node& other) { return one.hash == other.hash; });
   }
+  // Both have the same shape: values follow each other in program order.
   static void append(Node& to, Node& from) {
     if (to.series != nullptr) {
       for (std::size_t i = 0; i < kFields; ++i) (*to.series)[i].append((*from.series)[i]);
     }
     for (std::size_t i = 0; i < to.body.size(); ++i) append(to.body[i], from.body[i]);
   }
+  // Loops with different numbers of turns are different.
   static std::uint64_t hash_of(const Node& loop) {
     std::uint64_t hash = mixed(0x10F, loop.count);
     for (const Node& node : loop.body) hash = mixed(hash, node.hash);
@@ -88,6 +95,7 @@ class Folder {
 
   /// Applies if the newest nodes are another turn of the loop before them.
   bool extend_loop() {
+    // The inner loop comes last, and is extended first.
     for (auto at = loops_.rbegin(); at != loops_.rend(); ++at) {
       const std::size_t length = nodes_.size() - *at - 1;
       const std::vector<Node>& body = nodes_[*at].body;
@@ -106,9 +114,11 @@ class Folder {
   bool make_loop() {
     const std::size_t end = nodes_.size();
     int tries = 0;
+    // Each earlier node equal to the newest may end the first of two turns.
     for (std::size_t at = before_.back(); at != kNone && tries < kMostTries; at = before_[at], ++tries) {
       const std::size_t length = end - 1 - at;
       if (2 * length > end) return false;
+      // Compares the whole turn before looking at its nodes.
       if (sum(end - 2 * length, length) != sum(end - length, length)) continue;
       if (!same(std::span(nodes_).subspan(end - 2 * length, length), std::span(nodes_).last(length)))
         continue;
@@ -133,10 +143,12 @@ class Folder {
   std::unordered_map<std::uint64_t, std::size_t> newest_;
 };
 
+// Folds one rank as it is read.
 class RankFolder {
  public:
   RankFolder(std::int64_t rank, std::int64_t ranks, Pool& pool, Tags tags) : pool_(pool), tags_(tags) {
     folded_.rank = rank;
+    // World and self have no event.
     folded_.communicators = {{ranks, rank}, {1, 0}};
   }
 
@@ -159,6 +171,7 @@ class RankFolder {
     shape.site = 0;  // differs between builds of the program
     if (tags_ == Tags::kValues) shape.tag = 0;
     node.symbol = pool_.symbol(shape, reader.call(event.call));
+    // The constants keep hashes of calls and loops apart.
     node.hash = mixed(0xCA11, node.symbol);
     node.series = std::make_unique<AllSeries>();
     const auto put = [&](Field field, std::int64_t value) {
@@ -231,10 +244,12 @@ std::uint32_t Pool::symbol(Event event, std::string_view call) {
     number = call_numbers_.emplace(std::string(call), static_cast<std::uint16_t>(calls_.size())).first;
     calls_.emplace_back(call);
   }
+  // What varies is cleared; it is stored in the series.
   event.call = number->second;
   event.peer = 0;
   event.list = event.second_list = 0;
   event.bytes = event.extra = 0;
+  // Peers, lists, and sizes are 0 by now.
   std::uint64_t hash = mixed(static_cast<std::uint64_t>(event.kind), event.flags);
   for (const std::uint64_t word : {std::uint64_t{static_cast<std::uint8_t>(event.element)},
                                    std::uint64_t{static_cast<std::uint8_t>(event.function)},
@@ -242,6 +257,7 @@ std::uint32_t Pool::symbol(Event event, std::string_view call) {
                                    std::uint64_t{event.call}, std::uint64_t{event.communicator}})
     hash = mixed(hash, word);
   const auto [begin, end] = symbols_.equal_range(hash);
+  // Equal hashes are only candidates.
   for (auto known = begin; known != end; ++known) {
     if (events_[known->second] == event) return known->second;
   }
@@ -258,6 +274,7 @@ std::uint32_t Pool::list(std::span<const std::uint64_t> values) {
 
 Result<FoldedProgram> fold(const std::string& name, const trace::Program& program, Pool& pool, Tags tags) {
   FoldedProgram folded{name, program.description.ranks, {}};
+  // One reader at a time bounds the memory.
   for (int rank = 0; rank < program.description.ranks; ++rank) {
     const std::unique_ptr<Reader> reader = program.read(rank);
     RankFolder folder(rank, folded.ranks, pool, tags);
@@ -265,6 +282,7 @@ Result<FoldedProgram> fold(const std::string& name, const trace::Program& progra
       if (const Result<void> done = folder.add(*reader, event); !done) return failure(done.error());
     }
     if (!reader->error().empty()) return failure(reader->error());
+    // A part of a program has other loops than the whole one.
     if (!reader->cut().empty()) return failure(fmt::format("rank {}: {}", rank, reader->cut()));
     folded.each.push_back(folder.release());
   }

@@ -21,6 +21,7 @@ namespace offramp::scale {
 /// A run-length encoded sequence of values.
 class Series {
  public:
+  /// Extends the last run if the value is the same.
   void add(std::int64_t value, std::uint64_t times = 1) {
     if (!runs_.empty() && runs_.back().value == value) {
       runs_.back().times += times;
@@ -28,6 +29,7 @@ class Series {
       runs_.push_back({value, times});
     }
   }
+  /// Adds the other series at the end. Runs may merge.
   void append(const Series& other) {
     for (const Repetition& run : other.runs_) add(run.value, run.times);
   }
@@ -36,6 +38,7 @@ class Series {
     std::int64_t value = 0;
     std::uint64_t times = 0;
   };
+  /// Valid until the series changes.
   [[nodiscard]] std::span<const Repetition> runs() const { return runs_; }
   [[nodiscard]] bool is_constant() const { return runs_.size() <= 1; }
   /// The first value; 0 without any.
@@ -45,6 +48,7 @@ class Series {
   std::vector<Repetition> runs_;
 };
 
+/// The values of a call that are kept beside the shape.
 enum class Field : std::uint8_t {
   kPeer,
   kTag,
@@ -57,11 +61,14 @@ enum class Field : std::uint8_t {
   kNative,
   kCount
 };
+/// Fields of program and times together.
 inline constexpr std::size_t kFields = static_cast<std::size_t>(Field::kCount);
 /// The fields that the program determines. The others are times, in the order of recording::Times.
 inline constexpr std::size_t kProgramFields = static_cast<std::size_t>(Field::kComputing);
 inline constexpr std::size_t kTimeFields = kFields - kProgramFields;
+/// A word for messages: both lists are "list".
 std::string_view to_string(Field field);
+/// One series per Field.
 using AllSeries = std::array<Series, kFields>;
 
 /// A call, or a loop.
@@ -76,12 +83,15 @@ struct Node {
 };
 
 /// Numbers calls, lists, and names, equally for all recordings.
+/// Must outlive the folded programs, which refer to its numbers. Numbers never change.
 class Pool {
  public:
+  /// The empty list gets number 0.
   Pool() { (void)list({}); }
   /// The number of an event without the values of its fields. Keeps a tag that belongs to the shape.
   /// Event::call is replaced by the pool's number of the name.
   std::uint32_t symbol(recording::Event event, std::string_view call);
+  /// Without the values of its fields.
   [[nodiscard]] const recording::Event& event(std::uint32_t symbol) const { return events_[symbol]; }
   [[nodiscard]] const std::string& call(std::uint16_t number) const { return calls_[number]; }
   [[nodiscard]] const std::string& call_of(std::uint32_t symbol) const {
@@ -89,6 +99,7 @@ class Pool {
   }
   /// The empty list is 0.
   std::uint32_t list(std::span<const std::uint64_t> values);
+  /// Valid as long as the pool.
   [[nodiscard]] const std::vector<std::uint64_t>& values(std::int64_t list) const {
     return *lists_[static_cast<std::size_t>(list)];
   }
@@ -98,6 +109,7 @@ class Pool {
   std::unordered_multimap<std::uint64_t, std::uint32_t> symbols_;  // by hash
   std::vector<std::string> calls_;
   std::map<std::string, std::uint16_t, std::less<>> call_numbers_;
+  /// Keys of list_numbers_, which stay in place.
   std::vector<const std::vector<std::uint64_t>*> lists_;
   std::map<std::vector<std::uint64_t>, std::uint32_t> list_numbers_;
 };
@@ -114,6 +126,7 @@ struct FoldedRank {
   std::uint64_t questions = 0;  // failed polls
 };
 
+/// A recording, folded. Ranks are in order.
 struct FoldedProgram {
   std::string name;
   std::int64_t ranks = 0;
@@ -128,6 +141,7 @@ enum class Tags : std::uint8_t { kValues, kShape };
 std::string several_threads_text(int rank);
 
 /// Errors name the rank.
+/// Reads all ranks, one after the other.
 Result<FoldedProgram> fold(const std::string& name, const trace::Program& program, Pool& pool,
                            Tags tags = Tags::kValues);
 

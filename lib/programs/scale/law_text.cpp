@@ -11,6 +11,7 @@ namespace {
 class SymbolIterator {
  public:
   explicit SymbolIterator(std::span<const Node> nodes) { open(nodes, 1); }
+  // Null at the end.
   const Node* next() {
     while (!open_.empty()) {
       Open& inner = open_.back();
@@ -27,6 +28,7 @@ class SymbolIterator {
   }
 
  private:
+  // A loop that has begun: its body, the turns that remain, and the next node.
   struct Open {
     std::span<const Node> nodes;
     std::uint64_t turns = 0;
@@ -48,6 +50,7 @@ std::string some_values(const FieldSamples& samples) {
   std::size_t shown = 0;
   for (const Sample& sample : samples.values) {
     text += fmt::format("{}{}", shown == 0 ? "" : ", ", sample.value);
+    // Enough to recognise a series.
     if (++shown == 8) break;
   }
   return samples.values.size() > shown ? text + ", ..." : text;
@@ -64,6 +67,7 @@ bool calls_before(std::span<const Node> nodes, const Node* node, std::uint64_t& 
       ++calls;
       continue;
     }
+    // The calls of one turn. If the node is in this loop, its first turn counts.
     std::uint64_t inside = 0;
     if (calls_before(one.body, node, inside)) {
       calls += inside;
@@ -87,6 +91,7 @@ std::string difference_text(const FoldedRank& a, const FoldedRank& b, const Pool
     };
     return fmt::format("from call {} on ({} and {})", number, name(left), name(right));
   }
+  // All calls compared are equal; only loops differ.
   return "in the number of repetitions";
 }
 

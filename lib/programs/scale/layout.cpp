@@ -12,6 +12,7 @@
 namespace offramp::scale {
 namespace {
 
+// Ascending. Trial division is fast enough for numbers of ranks.
 std::vector<std::int64_t> prime_factors(std::int64_t number) {
   std::vector<std::int64_t> factors;
   for (std::int64_t factor = 2; factor * factor <= number; ++factor) {
@@ -31,6 +32,7 @@ std::vector<std::int64_t> balanced(std::int64_t ranks, int dimensions) {
   return sides;
 }
 
+// kOnly: the side is 1, so the rank is both first and last.
 enum Border : std::uint8_t { kOnly, kFirstPlace, kInner, kLastPlace };
 
 Border border(std::int64_t side, std::int64_t at) {
@@ -39,6 +41,7 @@ Border border(std::int64_t side, std::int64_t at) {
   return at == side - 1 ? kLastPlace : kInner;
 }
 
+// Below 100, for Roles::key().
 std::uint64_t value_of(const Feature& feature, const Sides& sides, std::int64_t rank) {
   const Sides at = coordinates(sides, rank);
   const auto dimension = static_cast<std::size_t>(feature.dimension);
@@ -88,6 +91,7 @@ std::string Layout::text() const {
 
 Sides coordinates(const Sides& sides, std::int64_t rank) {
   Sides at = {};
+  // The last dimension varies fastest.
   for (std::size_t i = kMostDimensions; i-- > 0;) {
     at[i] = rank % sides[i];
     rank /= sides[i];
@@ -106,6 +110,7 @@ std::vector<Layout> layouts(std::int64_t common) {
                              {2, Rule::kAscending},
                              {3, Rule::kDescending},
                              {3, Rule::kAscending}};
+  // A fixed side must divide all numbers of ranks that were recorded.
   for (std::int64_t fixed = 2; fixed <= common; ++fixed) {
     if (common % fixed != 0) continue;
     all.push_back({2, Rule::kFixedFirst, fixed});
@@ -124,6 +129,7 @@ std::string Roles::name(std::uint64_t key) const {
   int borders = 0;
   int ends = 0;
   std::string words;
+  // The last feature is in the lowest digits.
   for (auto feature = features.rbegin(); feature != features.rend(); ++feature, key /= 100) {
     const std::uint64_t value = key % 100;
     switch (feature->kind) {
@@ -154,7 +160,9 @@ std::vector<Roles> role_rules(int dimensions) {
   std::vector<Roles> rules;
   const std::array<std::vector<Feature>, 3> parities = {
       {{}, {{Property::kParity, 0}}, {{Property::kCheckerboard, 0}}}};
+  // On a line, the checkerboard is the parity.
   const std::size_t kinds = dimensions > 1 ? parities.size() : 2;
+  // Each set of dimensions whose borders matter.
   for (unsigned set = 0; set < 1U << dimensions; ++set) {
     for (std::size_t i = 0; i < kinds; ++i) {
       Roles rule{parities[i]};
@@ -164,6 +172,7 @@ std::vector<Roles> role_rules(int dimensions) {
       rules.push_back(std::move(rule));
     }
   }
+  // A root is independent of the grid, so one rule is enough.
   if (dimensions == 1) rules.push_back({{{Property::kFirst, 0}}});
   // Columns of a grid with two columns are also even and odd, so borders are preferred.
   const auto rank = [](const Roles& rule) {

@@ -15,6 +15,7 @@ using Sides = std::array<std::int64_t, kMostDimensions>;
 /// Ranks are in row-major order, the last dimension fastest, as in MPI_Cart_create. A column-major grid is
 /// described by its sides in reverse order.
 struct Layout {
+  /// How the sides follow from the number of ranks.
   enum class Rule : std::uint8_t {
     kDescending,  // as equal as possible, the largest first, as from MPI_Dims_create of Open MPI
     kAscending,   // as equal as possible, the smallest first
@@ -27,9 +28,11 @@ struct Layout {
 
   /// Unused dimensions have side 1. `nullopt` if this number of ranks does not fit.
   [[nodiscard]] std::optional<Sides> sides(std::int64_t ranks) const;
+  /// In words, for reports.
   [[nodiscard]] std::string text() const;
 };
 
+/// The place of a rank on the grid.
 Sides coordinates(const Sides& sides, std::int64_t rank);
 /// The inverse of coordinates().
 std::int64_t rank_at(const Sides& sides, const Sides& at);
@@ -39,6 +42,7 @@ std::vector<Layout> layouts(std::int64_t common);
 
 /// A property that distinguishes ranks with different programs.
 struct Feature {
+  /// Each has few values, so that roles stay few.
   enum class Property : std::uint8_t {
     kFirst,        // rank 0 or not
     kBorder,       // place in a dimension: first, inner, last, or only one
@@ -50,6 +54,7 @@ struct Feature {
 };
 
 /// Assigns a role to each rank.
+/// Ranks with equal features have the same role. Without features, all ranks do.
 struct Roles {
   std::vector<Feature> features;
 

@@ -36,6 +36,7 @@ class Attempt {
   /// Returns false if a number of ranks does not fit the layout.
   bool run() {
     if (!group()) return false;
+    // A role with a misfit does not end the attempt: all misfits are counted, to compare attempts.
     for (auto& [key, role] : roles_) {
       collect(role, pool_, model().layout.dimensions);
       if (role.other != nullptr) {
@@ -50,6 +51,7 @@ class Attempt {
     for (const Misfit& one : misfits_) misfitting_ += one.calls;
     return true;
   }
+  // Complete after run(). May be moved out.
   Model& model() { return model_; }
   std::vector<Misfit>& misfits() { return misfits_; }
   /// Numbers of calls: those that do not fit, those known at a single number of ranks only, and all.
@@ -68,6 +70,7 @@ class Attempt {
   };
   using Key = std::tuple<std::uint32_t, std::string, std::size_t, Field>;
 
+  // A hint for misfits: results of arrival order differ from run to run.
   static std::string arrival_text(Programs programs) {
     std::uint64_t wildcards = 0;
     std::uint64_t choices = 0;
@@ -84,12 +87,14 @@ class Attempt {
                        wildcards > 0 ? "receives from any source" : "waits for any of several requests");
   }
 
+  // Assigns each recorded rank to its role.
   bool group() {
     for (const FoldedProgram* const program : programs_) {
       const auto sides = model().layout.sides(program->ranks);
       if (!sides) return false;
       for (const FoldedRank& rank : program->each) {
         EvaluationPoint place;
+        // Places are those of world; communicators come with the calls.
         place.ranks = place.size = program->ranks;
         place.rank = place.own = rank.rank;
         place.sides = *sides;
@@ -101,6 +106,7 @@ class Attempt {
     return true;
   }
 
+  // calls: weighs this misfit against those of other attempts.
   void add_misfit(std::string what, std::string advice, std::uint64_t calls) {
     misfits_.push_back({std::move(what), std::move(advice), std::max<std::uint64_t>(calls, 1)});
   }
@@ -130,6 +136,7 @@ class Attempt {
     }
     return pool_.call_of(call.symbol);
   }
+  // Values of lists are numbers in the pool, which mean nothing to users.
   void misfit_in_number(const Pending& one) {
     const bool is_list = one.field == Field::kList || one.field == Field::kSecondList;
     add_misfit(fmt::format("{}: its {} follows no known rule{}{}", call_text(*one.role, *one.call),
@@ -153,6 +160,7 @@ class Attempt {
     }
   }
 
+  // Builds the role's steps, then fits the numbers of their calls.
   void make_program(std::uint64_t key, RoleSamples& role) {
     RoleProgram& program = model().programs[key];
     program.name = model().roles.name(key);
@@ -161,12 +169,14 @@ class Attempt {
     std::size_t loop = 0;
     add_steps(program, role, role.shape->body, call, loop);
     add_donors(program, role);
+    // How many calls with this symbol and kind of peer came before, to pair them with other roles' calls.
     std::map<std::pair<std::uint32_t, std::string>, std::size_t> alike;
     for (Step& step : program.steps) {
       if (step.kind == Step::Kind::kCall) fit_call(role, role.calls[step.number], step, alike);
     }
   }
 
+  // call, loop: numbers in program order, continued by inner loops.
   void add_steps(RoleProgram& program, const RoleSamples& role, std::span<const Node> nodes,
                  std::size_t& call, std::size_t& loop) {
     for (const Node& node : nodes) {
@@ -187,11 +197,13 @@ class Attempt {
       add_steps(program, role, node.body, call, loop);
       step.kind = Step::Kind::kEnd;
       step.other_end = begin;
+      // Ends refer to each other, so that a reader can jump both ways.
       program.steps[begin].other_end = program.steps.size();
       program.steps.push_back(step);
     }
   }
 
+  // Times come from the largest recording, which is nearest to what is extrapolated.
   static void add_donors(RoleProgram& program, const RoleSamples& role) {
     const auto has_more = [](const RankOf& a, const RankOf& b) { return a.place.ranks < b.place.ranks; };
     const std::int64_t most = std::max_element(role.ranks.begin(), role.ranks.end(), has_more)->place.ranks;
@@ -200,6 +212,7 @@ class Attempt {
       Donor donor{most, role.ranks[i].place.rank, {}};
       for (const Node* const node : role.matched[i].calls) {
         auto& times = donor.times.emplace_back();
+        // A call in a loop without turns has no times.
         if (node != nullptr) std::copy_n(node->series->begin() + kProgramFields, kTimeFields, times.begin());
       }
       program.donors.push_back(std::move(donor));
@@ -229,6 +242,7 @@ class Attempt {
           misfit_in_number({&role, &call, field, &samples, &rule});
         }
       }
+      // Roles agree on a size if their calls go to the same kind of peer.
       const std::string kind = fmt::format("{}/{}", rule.peer.rule.text(), rule.tag.rule.text());
       const std::size_t nth = alike[{call.symbol, kind}]++;
       for (const Field field : {Field::kBytes, Field::kExtra, Field::kList, Field::kSecondList})
@@ -237,9 +251,11 @@ class Attempt {
     }
   }
 
+  // Remembers what a peer's rule says about the layout.
   void note_peer(const Expression& peer, std::span<const Sample> samples, CallRule& rule) {
     Model& learned = model();
     learned.uses_grid = learned.uses_grid || peer.uses_grid();
+    // A far step on a line may be a neighbour on a grid.
     const bool is_far = peer.form == Form::kOffset && peer.b == 0 && std::abs(peer.a) > 1;
     learned.is_doubtful = learned.is_doubtful || is_far || peer.form == Form::kExclusiveOr;
     if (peer.form != Form::kShift || proof_ == Proof::kByPattern) return;
@@ -256,6 +272,7 @@ class Attempt {
 
   // --- sizes and lists, over all roles that make the same call ---
 
+  // First all roles together; if they differ, each call alone.
   void fit_shared_numbers() {
     for (const auto& [key, group] : pending_) {
       if (fit_together(group)) continue;
@@ -277,6 +294,7 @@ class Attempt {
       if (!found) return false;
       for (const Pending& one : group) number_of(*one.rule, field) = {*found, one.samples->loop};
       model().uses_grid = model().uses_grid || found->uses_grid();
+      // The number of a request's distance does not depend on sides.
       if (event.kind != EventKind::kWait) limit(group, all, *found != constant(0));
       return true;
     }
@@ -305,6 +323,7 @@ class Attempt {
       const std::vector<ListSample> lists = lists_of(*one.samples, pool_);
       const auto made = fit_list(lists, model().layout.dimensions);
       if (!made) return false;
+      // Ranks are at even positions, bytes at odd ones.
       for (std::size_t i = 0; i + 1 < made->elements.size(); i += 2) {
         note_peer(made->elements[i], element_samples(lists, i), *one.rule);
         std::ranges::copy(element_samples(lists, i + 1), std::back_inserter(sizes[made->elements[i].text()]));
@@ -341,11 +360,13 @@ class Attempt {
       if (known[i] != 0) rule.known[i] = known[i];
     }
   }
+  // matters: false if the number is 0 everywhere, which needs no evidence.
   void limit(std::span<const Pending> group, const FieldSamples& all, bool matters) {
     if (!matters) return;
     const Event& event = pool_.event(group.front().call->symbol);
     const bool is_of_all =
         event.kind == EventKind::kCollective && std::ranges::all_of(all.values, [](const Sample& sample) {
+          // Communicators of some ranks do not prove it for all.
           return sample.value == 0 || sample.place.size == sample.place.ranks;
         });
     const KnownSides known = known_sides(all.values, is_of_all);
@@ -354,6 +375,7 @@ class Attempt {
       if (is_at_one_count(all.values)) lacking_ += one.call->events / one.call->variants.size();
     }
   }
+  // True if all samples have one number of ranks.
   [[nodiscard]] static bool is_at_one_count(std::span<const Sample> samples) {
     return std::all_of(samples.begin(), samples.end(), [&](const Sample& sample) {
       return sample.place.ranks == samples.front().place.ranks;
@@ -362,6 +384,7 @@ class Attempt {
 
   // --- loops ---
 
+  // A rule that was seen at several numbers of ranks.
   struct KnownLoop {
     Expression rule;
     KnownSides known;
@@ -369,6 +392,7 @@ class Attempt {
 
   void fit_turns() {
     std::vector<KnownLoop> known;
+    // Loops with more evidence come first: others may use their rules.
     for (const bool at_one_count : {false, true}) {
       for (auto& [key, program] : model().programs) {
         const RoleSamples& role = roles_.at(key);
@@ -386,6 +410,7 @@ class Attempt {
     if (!found) return misfit_in_turns(role, loop, step);
     step.turns = *found;
     model().uses_grid = model().uses_grid || found->uses_grid();
+    // Its turns are equal everywhere, as unrolling demands.
     if (loop.is_unrolled) return;
     step.known = known_sides(loop.turns, is_fixed(*found));
     if (!is_at_one_count(loop.turns)) known.push_back({*found, step.known});
@@ -403,6 +428,7 @@ class Attempt {
     if (is_at_one_count(loop.turns)) lacking_ += first_call(role, step.number).events;
   }
 
+  // Each loop contains a call, since empty bodies do not fold.
   static const CallSamples& first_call(const RoleSamples& role, std::size_t loop) {
     return *std::find_if(role.calls.begin(), role.calls.end(), [&](const CallSamples& call) {
       return std::find(call.loops.begin(), call.loops.end(), loop) != call.loops.end();
@@ -427,6 +453,7 @@ class Attempt {
   /// Returns true if a peer is a neighbour, at a distance from all others at which no other rule names the
   /// same rank. Wildcards count as neighbours.
   static bool is_neighbour(const Expression& rule, const RoleSamples& role) {
+    // On a short side, another rule could name the same rank.
     const auto is_far = [](std::int64_t side, std::int64_t by) {
       return by == 0 || side >= 2 * std::abs(by) + 2;
     };
@@ -435,9 +462,11 @@ class Attempt {
       if (rule.form == Form::kOffset) return rule.b == 0 && is_far(rank.place.ranks, rule.a);
       return is_far(sides[0], rule.a) && is_far(sides[1], rule.b) && is_far(sides[2], rule.c);
     };
+    // Ranks. Wider stencils are rare.
     constexpr std::int64_t kNear = 2;
     switch (rule.form) {
       case Form::kNumber:
+        // Wildcards and MPI_PROC_NULL are negative.
         return is_fixed(rule) && rule.c < 0;
       case Form::kShift:
         return std::max({std::abs(rule.a), std::abs(rule.b), std::abs(rule.c)}) <= kNear &&
@@ -466,6 +495,7 @@ class Attempt {
     if (samples.empty() || !is_at_one_count(samples)) return {};
     const EvaluationPoint& place = samples.front().place;
     const std::int64_t value = samples.front().value;
+    // Small numbers of turns equal something by chance.
     if (value < 2) return {};
     const std::int64_t ranks = place.ranks;
     if (value == ranks) return "the number of ranks";
@@ -499,6 +529,7 @@ class Attempt {
            samples.front().place.ranks * static_cast<std::int64_t>(element_bytes(event.element));
   }
 
+  // With one or two recordings, rejects whatever may depend on their number of ranks.
   void check_pattern() {
     const std::string advice = "record three or more numbers of ranks";
     for (auto& [key, program] : model().programs) {
@@ -524,6 +555,7 @@ class Attempt {
     }
   }
 
+  // Reports the first reason only: one misfit a call.
   void check_pattern_of(const RoleSamples& role, const CallSamples& call, const Step& step,
                         const std::string& advice) {
     const Event& event = pool_.event(call.symbol);
@@ -595,6 +627,7 @@ Learned learn(Programs programs, const std::shared_ptr<const Pool>& pool, Proof 
       } else if (attempt.lacking() == 0 || programs.size() == 1) {
         if (learned.models.empty() || attempt.model().uses_grid)
           learned.models.push_back(std::move(attempt.model()));
+        // Further rules for roles of this layout are less simple.
         break;
       } else if (attempt.lacking() <= attempt.calls() / 2 && attempt.lacking() < least_lacking) {
         // If nearly every rank has its own role, the rules match everything and prove nothing.

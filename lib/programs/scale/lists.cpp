@@ -26,6 +26,7 @@ FoundList fit_elements(ListSamples samples, int grid) {
   if (std::any_of(samples.begin(), samples.end(), other_length)) return std::nullopt;
   const auto differs = [&](const ListSample& sample) { return *sample.values != *samples.front().values; };
   ListRule made;
+  // Lists of neighbours name ranks, which are fitted even if they are equal.
   if (grid == 0 && std::none_of(samples.begin(), samples.end(), differs)) {
     for (const std::uint64_t value : *samples.front().values)
       made.elements.push_back(constant(static_cast<std::int64_t>(value)));
@@ -49,6 +50,7 @@ std::optional<Expression> fit_length(ListSamples samples) {
   return fit_number(lengths);
 }
 
+// A wait for all of the last requests lists their distances in this way.
 bool descends(const ListSample& sample) {
   const std::size_t length = sample.values->size();
   for (std::size_t i = 0; i < length; ++i) {
@@ -59,6 +61,7 @@ bool descends(const ListSample& sample) {
 
 FoundList fit_by_number(ListSamples samples) {
   std::vector<Sample> values;
+  // Equal lists of one number of ranks are the same evidence.
   std::set<std::pair<std::int64_t, const std::vector<std::uint64_t>*>> known;
   for (const ListSample& sample : samples) {
     if (!known.emplace(sample.place.ranks, sample.values).second) continue;
@@ -77,6 +80,7 @@ FoundList fit_by_number(ListSamples samples) {
 bool ListRule::values(const EvaluationPoint& place, std::vector<std::uint64_t>& values) const {
   values.clear();
   const auto add = [&](const Expression& rule, std::optional<std::int64_t> value) {
+    // Recorded constants may be negative: displacements and wildcards.
     if (!value || (*value < 0 && !rule.is_constant())) return false;
     values.push_back(static_cast<std::uint64_t>(*value));
     return true;

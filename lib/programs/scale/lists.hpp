@@ -11,7 +11,9 @@
 
 namespace offramp::scale {
 
+/// A list as a function of its place.
 struct ListRule {
+  /// Tried in this order.
   enum class Form : std::uint8_t {
     kElements,    // one expression per element
     kByNumber,    // one expression for all; place.own is the element's index
@@ -27,6 +29,7 @@ struct ListRule {
   friend bool operator==(const ListRule&, const ListRule&) = default;
 };
 
+/// A list that was recorded, and where. values: refers to the pool.
 struct ListSample {
   EvaluationPoint place;
   const std::vector<std::uint64_t>* values = nullptr;

@@ -6,6 +6,7 @@
 namespace offramp::scale {
 namespace {
 
+// Calls and loops of some nodes, with those inside.
 struct Counts {
   std::size_t calls = 0;
   std::size_t loops = 0;
@@ -25,6 +26,7 @@ Counts counts_of(std::span<const Node> nodes) {
   return counts;
 }
 
+// Writes into one result: a failed try is overwritten by the next.
 class Matcher {
  public:
   explicit Matcher(const Counts& counts) {
@@ -54,6 +56,7 @@ class Matcher {
     const Counts inside = counts_of(body);
     const Counts after = {at.calls + inside.calls, at.loops + 1 + inside.loops};
     const Counts first = {at.calls, at.loops + 1};
+    // A loop of nodes is only one turn if the body contains loops itself.
     if (!nodes.empty() && nodes.front().is_loop()) {
       found_.turns[at.loops] = static_cast<std::int64_t>(nodes.front().count);
       if (match(body, nodes.front().body, first) && match(rest, nodes.subspan(1), after)) return true;
@@ -62,10 +65,12 @@ class Matcher {
     const std::size_t least = inside.loops == 0 ? body.size() : 0;
     const std::size_t most = inside.loops == 0 ? body.size() : nodes.size();
     for (std::size_t length = least; length <= most && length <= nodes.size(); ++length) {
+      // No turn is tried last.
       if (length == 0) continue;
       found_.turns[at.loops] = 1;
       if (match(body, nodes.first(length), first) && match(rest, nodes.subspan(length), after)) return true;
     }
+    // Clears what earlier tries have left.
     found_.turns[at.loops] = 0;
     for (std::size_t i = at.calls; i < after.calls; ++i) found_.calls[i] = nullptr;
     for (std::size_t i = first.loops; i < after.loops; ++i) found_.turns[i] = 0;

@@ -14,6 +14,7 @@ namespace {
 using MembersSamples = std::span<const MembersSample>;
 using FoundMembers = std::optional<Members>;
 
+// Order matters: it is the numbering of ranks in the communicator.
 bool is_same(const Group& group, const std::vector<std::uint64_t>& members) {
   if (static_cast<std::size_t>(group.size) != members.size()) return false;
   for (std::size_t i = 0; i < members.size(); ++i) {
@@ -30,6 +31,7 @@ FoundMembers checked_members(const Members& members, MembersSamples samples) {
   return fits ? FoundMembers(members) : std::nullopt;
 }
 
+// 0 if there is none.
 std::int64_t step_of(const std::vector<std::uint64_t>& members) {
   return members.size() < 2 ? 0 : static_cast<std::int64_t>(members[1] - members[0]);
 }
@@ -38,6 +40,7 @@ std::int64_t step_of(const std::vector<std::uint64_t>& members) {
 bool is_natural_step(const Expression& step) {
   if (step.form != Form::kNumber || step.d != 0 || step.power != 0) return false;
   return step.measure == Measure::kOne ||
+         // A part of the ranks, or another measure itself.
          (step.c == 0 && !step.inverse && (step.measure == Measure::kRanks || (step.a == 1 && step.b == 1)));
 }
 
@@ -54,6 +57,7 @@ FoundMembers fit_steps(Members::Selection kind, MembersSamples samples) {
   std::vector<Sample> values;
   values.reserve(steps.size());
   for (const auto& [ranks, step] : steps) values.push_back(step);
+  // One value per number of ranks.
   const auto step = fit_number(values);
   if (!step || !is_natural_step(*step)) return std::nullopt;
   return checked_members({.kind = kind, .step = *step}, samples);
@@ -63,6 +67,7 @@ FoundMembers fit_steps(Members::Selection kind, MembersSamples samples) {
 
 std::int64_t Group::member(std::int64_t number) const {
   if (!is_slice) return first + number * step;
+  // Ranks of a slice are in row-major order, as MPI_Cart_sub has them.
   Sides place = at;
   for (std::size_t i = kMostDimensions; i-- > 0;) {
     if ((free >> i & 1U) == 0) continue;
@@ -105,11 +110,13 @@ std::optional<Group> Members::at(const EvaluationPoint& place) const {
       if (kind == Selection::kBlocks) {
         group.own = place.rank % *length;
         group.first = place.rank - group.own;
+        // The last block may be shorter.
         group.size = std::min(*length, place.ranks - group.first);
       } else {
         group.step = *length;
         group.first = place.rank % *length;
         group.own = place.rank / *length;
+        // Rounded up, since the first member counts.
         group.size = (place.ranks - group.first + *length - 1) / *length;
       }
       break;
@@ -146,6 +153,7 @@ std::optional<Members> fit_members(MembersSamples samples, int dimensions) {
   if (samples.empty()) return std::nullopt;
   Members made;
   if (const FoundMembers found = checked_members(made, samples)) return found;
+  // All dimensions together would be all ranks.
   for (unsigned free = 1; dimensions > 1 && free + 1 < 1U << dimensions; ++free) {
     made.kind = Members::Selection::kSlice;
     made.free = free;
@@ -154,9 +162,11 @@ std::optional<Members> fit_members(MembersSamples samples, int dimensions) {
   for (const Members::Selection kind : {Members::Selection::kBlocks, Members::Selection::kStrided}) {
     if (const FoundMembers found = fit_steps(kind, samples)) return found;
   }
+  // After blocks: a rank alone is also a block of one.
   made = {};
   made.kind = Members::Selection::kSelf;
   if (const FoundMembers found = checked_members(made, samples)) return found;
+  // One sample determines the range, and all others test it.
   const MembersSample& first = samples.front();
   if (first.members->empty()) return std::nullopt;
   made.kind = Members::Selection::kRange;

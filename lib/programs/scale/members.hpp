@@ -28,7 +28,9 @@ struct Group {
   [[nodiscard]] std::int64_t member(std::int64_t number) const;
 };
 
+/// A rule for the members. Only the fields of its selection are used.
 struct Members {
+  /// How the members are chosen among all ranks.
   enum class Selection : std::uint8_t {
     kAll,
     kSelf,
@@ -48,6 +50,7 @@ struct Members {
   [[nodiscard]] std::string text() const;
 };
 
+/// Members that were recorded, and where. members: ranks of the program, in the pool.
 struct MembersSample {
   EvaluationPoint place;
   const std::vector<std::uint64_t>* members = nullptr;

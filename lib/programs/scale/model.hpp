@@ -35,10 +35,13 @@ struct CallRule {
   Turning<Expression> peer, tag, bytes, extra;
   Turning<ListRule> list, second_list;
   std::optional<Members> members;  // of a communicator that it makes
+  /// Where the evidence of sizes and lists ends.
   KnownSides known = {};
 };
 
+/// A call, or one end of a loop.
 struct Step {
+  /// kEnd is the end of a loop.
   enum class Kind : std::uint8_t { kCall, kLoop, kEnd };
   Kind kind = Kind::kCall;
   // Fields of a call:
@@ -50,6 +53,7 @@ struct Step {
   // Fields of a loop: its turns, and the index of its other end.
   Expression turns;
   std::size_t other_end = 0;
+  /// Where the evidence of the number of turns ends.
   KnownSides known = {};
 };
 
@@ -60,17 +64,21 @@ struct Donor {
   std::vector<std::array<Series, kTimeFields>> times;  // per call, by Step::number
 };
 
+/// What all ranks of one role do.
 struct RoleProgram {
   std::string name;
   std::vector<Step> steps;
+  /// Steps that are calls.
   std::size_t calls = 0;
   std::vector<Donor> donors;  // of the largest recording that has the role
 };
 
+/// A program as learned. Immutable once returned: programs made from it share it.
 struct Model {
   Layout layout;
   Roles roles;
   std::shared_ptr<const Pool> pool;
+  /// By the key of the role.
   std::map<std::uint64_t, RoleProgram> programs;
   std::vector<std::int64_t> learned_from;  // numbers of ranks
   bool uses_grid = false;                  // some rule depends on coordinates or sides
@@ -87,6 +95,7 @@ struct Misfit {
   std::uint64_t calls = 0;  // affected calls
 };
 
+/// The result of learn(): models, or the reasons why there is none.
 struct Learned {
   /// Models that match all calls, simplest first, one per layout. Those after the first use their grid.
   std::vector<Model> models;

@@ -16,7 +16,9 @@ using recording::EventKind;
 // Loops of up to kShortLoop turns, equal at all ranks, get a rule per turn if turns differ. Longer ones only
 // do if no rule matches all turns.
 constexpr std::int64_t kShortLoop = 16;
+// Turns. Limits the rules of a call.
 constexpr std::int64_t kLongestUnrolled = 4096;
+// Values of one number at one rank: more need too much memory.
 constexpr std::size_t kMostValues = std::size_t{1} << 18U;
 
 std::int64_t product(std::span<const std::int64_t> turns) {
@@ -29,6 +31,7 @@ std::int64_t product(std::span<const std::int64_t> turns) {
 class Values {
  public:
   explicit Values(const Series& series) : first_(series.first()) {
+    // Most are constant, and need no memory per turn.
     if (series.is_constant()) return;
     for (const Series::Repetition& run : series.runs()) all_.insert(all_.end(), run.times, run.value);
   }
@@ -51,6 +54,7 @@ struct Source {
   std::array<bool, kProgramFields> is_constant = {};
   std::vector<Values> values;
 
+  // The index of this loop's first turn, with all other turns unchanged.
   [[nodiscard]] std::int64_t index_without(std::int64_t index, std::size_t loop) const {
     return index - index / strides[loop] % turns[loop] * strides[loop];
   }
@@ -65,6 +69,7 @@ class CallCollector {
     for (std::size_t i = 0; i < role.ranks.size(); ++i) add(role.ranks[i], role.matched[i], number);
   }
 
+  // Sets the call's variants, or its problem.
   void collect() {
     if (!call_.problem.empty() || sources_.empty()) return;
     for (std::size_t loop = 0; loop < call_.loops.size(); ++loop) {
@@ -76,6 +81,7 @@ class CallCollector {
       if (is_short(loop, kShortLoop) && any_depends(loop)) unrolled_.insert(loop);
     }
     for (std::size_t field = 0; field < kProgramFields; ++field) {
+      // An expression has the turn of one loop only.
       while (left(field).size() > 1) {
         if (!unroll_one(left(field))) {
           call_.problem = "differs between the iterations of more than one loop";
@@ -84,17 +90,20 @@ class CallCollector {
       }
     }
     fill();
+    // Each round unrolls another loop, so this ends.
     while (unroll_without_rule()) fill();
   }
   [[nodiscard]] const std::set<std::size_t>& unrolled() const { return unrolled_; }
 
  private:
+  // Adds what one rank did in this call.
   void add(const RankOf& rank, const Matched& matched, std::size_t number) {
     const Node* const node = matched.calls[number];
     if (node == nullptr) return;
     Source source{&rank, node, {}, {}, {}, {}};
     for (const std::size_t loop : call_.loops) source.turns.push_back(matched.turns[loop]);
     source.strides.assign(source.turns.size(), 1);
+    // Values are in program order: the innermost loop varies fastest.
     for (std::size_t i = source.turns.size(); i-- > 1;)
       source.strides[i - 1] = source.strides[i] * source.turns[i];
     const std::int64_t all = product(source.turns);
@@ -111,6 +120,7 @@ class CallCollector {
     sources_.push_back(std::move(source));
   }
 
+  // True if some value differs from that of the loop's first turn.
   [[nodiscard]] bool depends(std::size_t field, std::size_t loop) const {
     return std::any_of(sources_.begin(), sources_.end(), [&](const Source& source) {
       if (source.is_constant[field] || source.turns[loop] < 2) return false;
@@ -138,6 +148,7 @@ class CallCollector {
                         std::back_inserter(loops));
     return loops;
   }
+  // Prefers inner loops, which are usually shorter. Returns false if none can be unrolled.
   bool unroll_one(const std::vector<std::size_t>& loops) {
     for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
       if (is_short(*loop, kLongestUnrolled)) return unrolled_.insert(*loop).second;
@@ -145,6 +156,7 @@ class CallCollector {
     return false;
   }
 
+  // Separates the values by variant.
   void fill() {
     call_.unrolled.clear();
     call_.variants.clear();
@@ -165,6 +177,7 @@ class CallCollector {
     samples.loop = loops.empty() ? -1 : static_cast<int>(loops.front());
     for (const Source& source : sources_) {
       std::int64_t index = 0;
+      // The digits of the variant's number are the turns of the unrolled loops.
       std::int64_t number = variant;
       for (auto one = call_.unrolled.rbegin(); one != call_.unrolled.rend(); ++one) {
         index += number % one->second * source.strides[static_cast<std::size_t>(one->first)];
@@ -175,12 +188,14 @@ class CallCollector {
       for (; sample.place.turn < sample.place.turns; ++sample.place.turn) {
         const std::int64_t at =
             index + (loops.empty() ? 0 : sample.place.turn * source.strides[loops.front()]);
+        // Tags and sizes may depend on the peer of the same call.
         sample.place.peer = source.values[static_cast<std::size_t>(Field::kPeer)].at(at);
         sample.value = source.values[field].at(at);
         samples.values.push_back(sample);
       }
     }
   }
+  // Ranks are those of the call's communicator.
   [[nodiscard]] EvaluationPoint place_of(const RankOf& rank) const {
     EvaluationPoint place = rank.place;
     const auto& [size, own] = rank.folded->communicators[event_.communicator];
@@ -211,6 +226,7 @@ class CallCollector {
   std::set<std::size_t> unrolled_;
 };
 
+// around: the open loops, outermost first.
 void list_calls(RoleSamples& role, std::span<const Node> nodes, std::vector<std::size_t>& around) {
   for (const Node& node : nodes) {
     if (!node.is_loop()) {
@@ -230,6 +246,7 @@ void list_calls(RoleSamples& role, std::span<const Node> nodes, std::vector<std:
   }
 }
 
+// With those inside.
 std::size_t loops_in(std::span<const Node> nodes) {
   std::size_t loops = 0;
   for (const Node& node : nodes) loops += node.is_loop() ? 1 + loops_in(node.body) : 0;
@@ -306,6 +323,7 @@ void collect(RoleSamples& role, const Pool& pool, int dimensions) {
     const std::size_t around_it = role.loops[i].around;
     for (std::size_t rank = 0; rank < role.ranks.size(); ++rank) {
       const std::vector<std::int64_t>& turns = role.matched[rank].turns;
+      // A loop that is never reached has no number of turns, rather than 0.
       if (around_it == SIZE_MAX || turns[around_it] > 0)
         role.loops[i].turns.push_back({role.ranks[rank].place, turns[i]});
     }

@@ -22,27 +22,32 @@ struct RankOf {
   EvaluationPoint place;  // on the communicator of all ranks
 };
 
+/// The values of one number of a call, at all ranks of the role.
 struct FieldSamples {
   std::vector<Sample> values;  // of lists, their numbers in the pool
   int loop = -1;               // depth of the loop on whose turn they depend
 };
 using CallFields = std::array<FieldSamples, kProgramFields>;
 
+/// A call that all ranks of the role make.
 struct CallSamples {
   std::uint32_t symbol = 0;
   std::vector<std::size_t> loops;                      // surrounding loops, outermost first
   std::vector<std::pair<int, std::int64_t>> unrolled;  // as in Step
+  /// One if nothing is unrolled.
   std::vector<CallFields> variants;
   std::uint64_t events = 0;  // of all ranks
   std::string problem;       // why its values cannot be separated; empty if they can
 };
 
+/// A loop that all ranks of the role have, perhaps without turns.
 struct LoopSamples {
   std::vector<Sample> turns;      // of ranks that reach the loop
   std::size_t around = SIZE_MAX;  // the surrounding loop; SIZE_MAX: none
   bool is_unrolled = false;
 };
 
+/// The ranks of a role. calls and loops are in program order.
 struct RoleSamples {
   std::vector<RankOf> ranks;
   const FoldedRank* shape = nullptr;  // of the largest number of ranks
@@ -62,6 +67,7 @@ void collect(RoleSamples& role, const Pool& pool, int dimensions);
 bool names_rank(const recording::Event& event);
 /// The lists whose numbers the samples have. They refer to the pool.
 std::vector<ListSample> lists_of(const FieldSamples& samples, const Pool& pool);
+/// As lists_of(), for the members of communicators.
 std::vector<MembersSample> members_of(const FieldSamples& samples, const Pool& pool);
 /// Returns true if a rule matches a number of a call.
 bool has_rule(const recording::Event& event, Field field, const FieldSamples& samples, const Pool& pool,

@@ -38,6 +38,7 @@ std::shared_ptr<const Shared> shared_of(std::shared_ptr<const Model> model, std:
   return std::make_shared<const Shared>(Shared{std::move(model), ranks, sides, scaling});
 }
 
+// Executes the steps of one rank. Refers to the model through `shared_`, which keeps it alive.
 class ScaledRank final : public recording::UnrecordedReader {
  public:
   /// alike_turns: by the step that ends a loop, true if one turn suffices for validation. Null: makes all.
@@ -49,8 +50,10 @@ class ScaledRank final : public recording::UnrecordedReader {
     world_.rank = world_.own = rank;
     world_.sides = shared_->sides;
     world_.at = coordinates(shared_->sides, rank);
+    // Ranks share the donors evenly.
     donor_ = &program_.donors[static_cast<std::size_t>(rank) % program_.donors.size()];
     time_places_.resize(program_.calls);
+    // World and self.
     communicators_ = {{world_.size, world_.own}, {1, 0}};
   }
 
@@ -84,10 +87,12 @@ class ScaledRank final : public recording::UnrecordedReader {
   [[nodiscard]] const std::string& error() const override { return error_; }
 
  private:
+  // The state of a loop that has begun.
   struct Turns {
     std::int64_t turn = 0;
     std::int64_t turns = 0;
   };
+  // The place in a series of the donor's times.
   struct TimePlace {
     std::uint32_t run = 0;
     std::uint64_t used = 0;  // of the run
@@ -133,6 +138,7 @@ class ScaledRank final : public recording::UnrecordedReader {
                          where, world_.sides[side], world_.rank, world_.ranks, program_.name);
   }
 
+  // A loop without turns is skipped.
   void enter(const Step& step) {
     if (const auto side = unknown_side(step.known)) return fail_unknown(step.known, *side, "a loop");
     const std::int64_t turns = number(step, step.turns, world_, "the number of iterations", INT64_MAX);
@@ -153,6 +159,7 @@ class ScaledRank final : public recording::UnrecordedReader {
     ++at_;
   }
 
+  // The rule of the current turns of the unrolled loops.
   [[nodiscard]] const CallRule& rule_of(const Step& step) const {
     std::size_t number = 0;
     for (const auto& [loop, turns] : step.unrolled)
@@ -160,12 +167,14 @@ class ScaledRank final : public recording::UnrecordedReader {
                static_cast<std::size_t>(open_[static_cast<std::size_t>(loop)].turn);
     return step.rules[number];
   }
+  // loop: depth of the loop, or -1 for none.
   void set_turn(EvaluationPoint& place, int loop) const {
     const Turns turns = loop < 0 ? Turns{0, 1} : open_[static_cast<std::size_t>(loop)];
     place.turn = turns.turn;
     place.turns = turns.turns;
   }
 
+  // Fills the event from the symbol and the rules. Sets the error if a rule has no value.
   void make(const Step& step, Event& event) {
     event = shared_->model->pool->event(step.symbol);
     const CallRule& rule = rule_of(step);
@@ -177,6 +186,7 @@ class ScaledRank final : public recording::UnrecordedReader {
       set_turn(place, one.loop);
       return number(step, one.rule, place, what, most);
     };
+    // The peer comes first: other rules may use it.
     place.peer = value(rule.peer, "the peer", names_rank(event) ? place.size - 1 : INT32_MAX);
     event.peer = static_cast<std::int32_t>(place.peer);
     event.tag = static_cast<std::int32_t>(value(rule.tag, "the tag", INT32_MAX));
@@ -191,6 +201,7 @@ class ScaledRank final : public recording::UnrecordedReader {
     times_ = next_times(step.number);
   }
 
+  // Returns the event's number for the list.
   std::uint32_t make_list(const Step& step, const Turning<ListRule>& one, EvaluationPoint& place,
                           std::size_t number) {
     set_turn(place, one.loop);
@@ -198,6 +209,7 @@ class ScaledRank final : public recording::UnrecordedReader {
       fail(step, "a list", one.rule.text(), "has no value there, or a negative one");
     return lists_[number].empty() ? 0 : static_cast<std::uint32_t>(number) + 1;
   }
+  // Large communicators of all ranks share one list.
   void make_communicator(const Step& step, const CallRule& rule, Event& event) {
     const auto group = rule.members->at(world_);
     if (!group) return fail(step, "a communicator", rule.members->text(), kNoNumber);
@@ -235,6 +247,7 @@ class ScaledRank final : public recording::UnrecordedReader {
   }
 
   std::shared_ptr<const Shared> shared_;
+  // Part of the model in shared_.
   const RoleProgram& program_;
   const std::vector<bool>* alike_turns_;
   const Donor* donor_ = nullptr;
@@ -339,6 +352,7 @@ Trials try_roles(const std::shared_ptr<const Shared>& shared) {
       ScaledRank reader(shared, all[number], &alike);
       for (Event event; reader.next(event);) ++tried;
       problem = reader.error();
+      // Each role has an equal share of the calls.
       if (!problem.empty() || tried > kMostTried / ranks.size()) break;
     }
   }
@@ -373,6 +387,7 @@ std::string difference_at(const std::shared_ptr<const Model>& model,
   if (!sides || !check_roles(*other, *sides, ranks)) return {};
   const auto one_shared = shared_of(model, ranks, *model->layout.sides(ranks), ComputeScaling::kRecorded);
   const auto other_shared = shared_of(other, ranks, *sides, ComputeScaling::kRecorded);
+  // Ranks spread over the program, with the first and the last.
   constexpr int kTried = 64;
   for (int i = 0; i < std::min(kTried, ranks); ++i) {
     const auto rank =
@@ -392,6 +407,7 @@ Extrapolation extrapolation_of(const std::shared_ptr<const Model>& model, int ra
   Extrapolation foretold;
   const auto trials = std::make_shared<const Trials>(try_roles(shared));
   for (const auto& [role, problem] : *trials) {
+    // Reasons that only differ in their rank are listed once.
     const std::string_view what = std::string_view(problem).substr(0, problem.find(" (rank "));
     const auto is_listed = [&](const std::string& reason) { return reason.starts_with(what); };
     if (!problem.empty() && std::ranges::none_of(foretold.unknown, is_listed))

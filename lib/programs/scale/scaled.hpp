@@ -23,6 +23,7 @@ std::string difference_at(const std::shared_ptr<const Model>& model,
 /// The model's program at a number of ranks, for the ranks that it can extrapolate.
 struct Extrapolation {
   std::function<std::unique_ptr<recording::Reader>(int rank)> read;  // null if unknown
+  /// The rank's role in words.
   std::function<std::string(int rank)> role;
   std::vector<std::string> unknown;  // reasons, one per role
 };

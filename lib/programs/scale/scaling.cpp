@@ -20,6 +20,7 @@ namespace {
 // Fewer recordings do not show how sizes depend on the number of ranks.
 constexpr std::size_t kEnough = 3;
 
+// Empty if the description lacks it.
 std::string fact_of(const recording::Description& description, std::string_view key) {
   for (const auto& [name, value] : description.facts) {
     if (name == key) return value;
@@ -57,6 +58,7 @@ std::optional<Command> command_of(const trace::Program& program) {
 Result<std::vector<const NamedProgram*>> in_order(const std::vector<NamedProgram>& recorded) {
   std::vector<const NamedProgram*> order;
   for (const NamedProgram& one : recorded) {
+    // A part of a program would be learned as the whole.
     if (!one.program.missing.empty()) return failure(fmt::format("{}: {}", one.name, one.program.missing));
     if (one.program.graph)
       return failure(
@@ -71,6 +73,7 @@ Result<std::vector<const NamedProgram*>> in_order(const std::vector<NamedProgram
                                  counted(static_cast<std::uint64_t>(ranks(order[i])), "rank")));
     const auto one = command_of(order[i - 1]->program);
     const auto other = command_of(order[i]->program);
+    // Folders may differ between machines.
     if (one && other && one->name() != other->name())
       return failure(fmt::format("{} is a recording of {}, and {} of {}", order[i - 1]->name, one->program,
                                  order[i]->name, other->program));
@@ -124,6 +127,7 @@ std::vector<std::string> differences(const std::vector<const NamedProgram*>& ord
 std::string refusal(const Learned& learned, std::size_t recordings, const std::string& without,
                     bool all_reasons) {
   std::vector<Misfit> misfits = learned.misfits;
+  // The most frequent reason first.
   std::ranges::stable_sort(misfits, std::greater<>(), &Misfit::calls);
   std::string advice = without;
   std::vector<std::string> reasons;
@@ -165,6 +169,7 @@ std::string ambiguity(const std::shared_ptr<const Model>& model, std::span<const
 struct Lesson {
   std::shared_ptr<Pool> pool = std::make_shared<Pool>();
   std::vector<FoldedProgram> folded;
+  // Refer to `folded`, which does not change any more.
   std::vector<const FoldedProgram*> programs;
   Learned learned;
 };
@@ -177,6 +182,7 @@ Result<Lesson> learn_all(const std::vector<const NamedProgram*>& order, Tags tag
     if (!program) return failure(fmt::format("{}: {}", one->name, program.error()));
     lesson.folded.push_back(std::move(*program));
   }
+  // After the loop: `folded` may move its elements as it grows.
   for (const FoldedProgram& one : lesson.folded) lesson.programs.push_back(&one);
   lesson.learned =
       learn(lesson.programs, lesson.pool, order.size() < kEnough ? Proof::kByPattern : Proof::kByCounts);
@@ -201,6 +207,7 @@ std::string advice_to_leave_out(std::span<const NamedProgram* const> order) {
 
 /// Predicts the largest recording from the smaller ones and compares.
 Result<void> test_with_largest(const Lesson& lesson, const trace::Program& largest, Scaling& scaling) {
+  // Folded already, since folding does not depend on other recordings.
   const std::span smaller(lesson.programs.data(), lesson.programs.size() - 1);
   const Learned learned =
       learn(smaller, lesson.pool, smaller.size() > 1 ? Proof::kByCounts : Proof::kByPattern);
@@ -214,6 +221,7 @@ Result<void> test_with_largest(const Lesson& lesson, const trace::Program& large
   for (const Misfit& one : learned.misfits) {
     if (learned.models.empty()) foretold.unknown.push_back(one.what);
   }
+  // Without a model, all calls count as unknown.
   if (!foretold.read) foretold.read = [](int) { return nullptr; };
   // Roles according to all recordings.
   const Model& all = *scaling.model;
@@ -231,6 +239,7 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Scaling& scaling
                                                           const trace::Program& largest) {
   std::vector<std::pair<std::string, std::string>> facts;
   for (const auto& fact : largest.description.facts) {
+    // These describe the recording rather than the program.
     if (fact.first != "events" && fact.first != "date") facts.push_back(fact);
   }
   std::vector<std::string> shares;
@@ -253,8 +262,10 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Scaling& scaling
 /// As Scaling::growing.
 std::vector<std::string> growing_of(const Model& model, int ranks) {
   std::vector<std::string> growing;
+  // Within what was recorded, growth is known.
   if (ranks <= model.learned_from.back()) return growing;
   const auto add = [&](std::string text) {
+    // Roles often share a rule.
     if (std::find(growing.begin(), growing.end(), text) == growing.end()) growing.push_back(std::move(text));
   };
   for (const auto& [key, program] : model.programs) {
@@ -295,6 +306,7 @@ Result<LearnedProgram> LearnedProgram::learn(const std::vector<NamedProgram>& re
   Result<Lesson> lesson = learn_all(order, Tags::kValues);
   if (!lesson) return failure(lesson.error());
   if (lesson->learned.models.empty()) {
+    // Tags as part of calls separate loops that were folded into one.
     Result<Lesson> other = learn_all(order, Tags::kShape);
     if (!other) return failure(other.error());
     if (other->learned.models.empty())
@@ -306,12 +318,14 @@ Result<LearnedProgram> LearnedProgram::learn(const std::vector<NamedProgram>& re
   std::vector<Model>& models = lesson->learned.models;
   Scaling& tested = learned.tested_;
   tested.model = std::make_shared<const Model>(std::move(models.front()));
+  // With one recording, all layouts match: the others would forbid everything.
   if (order.size() > 1) {
     learned.others_.assign(std::make_move_iterator(models.begin() + 1),
                            std::make_move_iterator(models.end()));
     const Result<void> done = test_with_largest(*lesson, order.back()->program, tested);
     if (!done) return failure(done.error());
   }
+  // Counts of the largest recording only; sums over all would mean nothing.
   for (const FoldedRank& rank : lesson->folded.back().each) {
     tested.wildcards += rank.wildcards;
     tested.choices += rank.choices;

@@ -11,11 +11,13 @@
 
 namespace offramp::scale {
 
+/// A recording and its name for messages.
 struct NamedProgram {
   std::string name;
   trace::Program program;
 };
 
+/// A program at another number of ranks, with the evidence for it.
 struct Scaling {
   trace::Program program;
   std::shared_ptr<const Model> model;

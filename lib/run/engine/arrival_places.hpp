@@ -19,15 +19,18 @@ struct ArrivalPlace {
   bool operator==(const ArrivalPlace&) const = default;
 };
 
+/// Never allocates after its construction. Used under the engine's lock.
 class ArrivalPlaces {
  public:
   /// The number of places with an entry. Calls at all further places share one count.
   static constexpr std::size_t kMost = 256;
+  /// A place and the number of its calls so far.
   struct Entry {
     ArrivalPlace place;
     std::uint64_t times = 0;
   };
 
+  /// Adds a call. The place of the last one is tried first, since a polling loop stays at one place.
   void count(const ArrivalPlace& place) {
     if (size_ > 0 && entries_[recent_].place == place) {
       ++entries_[recent_].times;
@@ -44,6 +47,7 @@ class ArrivalPlaces {
   static constexpr std::size_t kSlots = 2 * kMost;
   static_assert((kSlots & (kSlots - 1)) == 0);
 
+  /// The factor is 2^64 divided by the golden ratio (Knuth): its upper bits depend on all bits of the key.
   static std::size_t slot_of(const ArrivalPlace& place) {
     const std::uint64_t mixed =
         (reinterpret_cast<std::uintptr_t>(place.site) ^ (place.context << 17) ^ place.function) *
@@ -51,6 +55,7 @@ class ArrivalPlaces {
     return static_cast<std::size_t>(mixed >> 40) % kSlots;
   }
 
+  /// Counts a call at a place other than that of the last call.
   void count_another(const ArrivalPlace& place) {
     // Half of the slots stay empty, so the search ends.
     std::size_t slot = slot_of(place);

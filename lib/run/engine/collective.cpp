@@ -31,6 +31,7 @@ class Collective::Run final : public Team, public detail::Pooled {
     Outcome outcome = task_.result();
     if (failed_ && outcome == Outcome::kOk) outcome = Outcome::kFault;
     Engine& engine = parent_.engine_;
+    // An unchanged number means that no message has described the fault, so the collective does.
     if (outcome == Outcome::kFault && engine.faults() == faults_) engine.note_fault(backend_, kind_);
     return outcome;
   }
@@ -100,7 +101,9 @@ void Collective::start(const Operation& operation, const CollectiveBuffers& buff
   state_ = State::kStarting;
   has_result_ = reducer != nullptr || !reduces(operation.kind);
   if (engine_.certificate() != nullptr) certify(operation, buffers);
+  // complete() releases it. The program may free the communicator meanwhile.
   Engine::retain(context_);
+  // Each collective gets a number, however its data moves: the numbers must agree on all members.
   const int tag = collective_tag(context_.collective_number++);
   Lane& lane = engine_.lane();
   const Lane::Choice choice = lane.choose(operation);
@@ -126,6 +129,7 @@ void Collective::start(const Operation& operation, const CollectiveBuffers& buff
   if (!hop.by_algorithm) {
     one_hop.start(make_hop());
   } else if (has_result_) {
+    // A persistent collective may have used slots in its last start.
     hop_.reset();
     run_ = std::make_unique<Run>(*this, choice.backend, tag, reducer);
     run_->start(operation, buffers);
@@ -142,6 +146,7 @@ void Collective::start(const Operation& operation, const CollectiveBuffers& buff
 void Collective::on_hop_end() {
   const bool is_done = hop_->state == HopOperation::State::kDone;
   if (run_ != nullptr) {  // which the slots overrule
+    // The algorithm waits for ranks that have used their slots. Cancelled receives make it end.
     if (is_done) engine_.cancel_receives(context_, hop_->tag);
   } else if (is_done) {
     engine_.count_completion();
@@ -173,6 +178,7 @@ void Collective::complete() {
 }
 
 void Collective::observe() {
+  // A request can be tested again after its completion: only the first time counts.
   if (std::exchange(state_, State::kObserved) == State::kObserved) return;
   if (engine_.certificate() != nullptr) engine_.certificate()->note_data(digest_);
 }

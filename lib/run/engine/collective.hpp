@@ -22,6 +22,7 @@ class Reducer {
 /// Must not move.
 class Collective {
  public:
+  /// engine and context must outlive the object.
   Collective(Engine& engine, Context& context);
   ~Collective();
   Collective(const Collective&) = delete;
@@ -32,19 +33,27 @@ class Collective {
   void start(const Operation& operation, const CollectiveBuffers& buffers, Reducer* reducer);
   /// Called when the program learns of the completion.
   void observe();
+  /// Prepares an observed operation for another start().
   void rearm();
 
+  /// True from completion on. The program may not know of it yet: see observe().
   [[nodiscard]] bool done() const { return state_ >= State::kEnded; }
+  /// Final once done() is true.
   [[nodiscard]] Outcome outcome() const { return outcome_; }
 
+  /// Called once at completion. The callback may destroy this object.
   void (*on_complete)(Collective& self) = nullptr;
   void* owner = nullptr;
 
  private:
   class Run;
+  /// The slots are done with the operation: it has its result, or the algorithm must carry it.
   void on_hop_end();
+  /// The algorithm or the slots have ended. Completes, unless start() is still running.
   void ended();
+  /// Releases the context and notifies the owner.
   void complete();
+  /// Adds what this rank contributes to the certificate, and remembers where the result will be.
   void certify(const Operation& operation, const CollectiveBuffers& buffers);
   void compute_digest();
 

@@ -50,6 +50,7 @@ struct Course {
 /// One coroutine for both phases: coroutine frames would dominate the cost of small messages.
 Task<Outcome> along_trees(Team& team, Course course, Fold fold, Bytes own, MutableBytes result) {
   Outcome outcome = Outcome::kOk;
+  // The way up. The sum so far is the left operand, so contributions are combined in the order of children.
   if (course.up) {
     const bool is_top = fold.parent == Fold::kNobody;
     const bool is_root = team.rank() == course.root;
@@ -57,6 +58,7 @@ Task<Outcome> along_trees(Team& team, Course course, Fold fold, Bytes own, Mutab
                           own.size());
     Bytes sum = own;
     for (std::size_t i = 0; i < fold.children(); ++i) {
+      // The last sum lands in the place of the result where this rank has one: no copy is needed.
       const MutableBytes incoming = turns.buffer(fold.children() - i - 1);
       note(outcome, co_await team.receive(fold.child(i), incoming));
       if (!own.empty()) team.combine(sum, incoming);
@@ -65,6 +67,7 @@ Task<Outcome> along_trees(Team& team, Course course, Fold fold, Bytes own, Mutab
     if (is_top && is_root) {
       team.copy(sum, result);
     } else {
+      // If the function does not commute, the top is rank 0, which passes the sum on to the root.
       note(outcome, co_await team.send(is_top ? course.root : fold.parent, sum));
       if (is_root) note(outcome, co_await team.receive(0, result));
     }
@@ -73,10 +76,12 @@ Task<Outcome> along_trees(Team& team, Course course, Fold fold, Bytes own, Mutab
     const int size = team.size();
     const int relative = (team.rank() - course.root + size) % size;
     const auto rank_of = [&](int other) { return (other + course.root) % size; };
+    // The lowest set bit of the relative rank is the distance to its parent in the tree.
     int mask = 1;
     while (mask < size && (relative & mask) == 0) mask *= 2;
     if (relative != 0) note(outcome, co_await team.receive(rank_of(relative - mask), result));
     PooledVector<Team::Pending> pending;
+    // The child with the largest subtree comes first, since its way is the longest.
     for (mask /= 2; mask > 0; mask /= 2) {
       if (relative + mask < size)
         finish_or_defer(outcome, team.send(rank_of(relative + mask), result), pending);
@@ -89,6 +94,7 @@ Task<Outcome> along_trees(Team& team, Course course, Fold fold, Bytes own, Mutab
 Task<Outcome> gather(Team& team, CollectiveBuffers buffers, int root) {
   if (team.rank() != root) co_return co_await team.send(root, buffers.send);
   const RankBlocks<MutableBytes> blocks = to_receive(buffers);
+  // All receives are posted before the first wait, so that messages may come in any order.
   PooledVector<Team::Pending> pending;
   for (int from = 0; from < team.size(); ++from) {
     if (from == root) {
@@ -131,6 +137,7 @@ Task<Outcome> exchange(Team& team, CollectiveBuffers buffers, bool one_for_each)
   const RankBlocks<MutableBytes> incoming = to_receive(buffers);
   Outcome outcome = Outcome::kOk;
   PooledVector<Team::Pending> pending;
+  // Receives are posted first, and the partners rotate: otherwise all ranks would send to rank 0 first.
   for (int step = 1; step < team.size(); ++step) {
     const int from = (team.rank() - step + team.size()) % team.size();
     pending.push_back(team.receive(from, incoming[from]));
@@ -148,6 +155,7 @@ Task<Outcome> exchange(Team& team, CollectiveBuffers buffers, bool one_for_each)
   co_return outcome;
 }
 
+// Rank 0 computes the whole sum along the fold and scatters it: the order of combination is that of the tree.
 Task<Outcome> reduce_scatter(Team& team, Fold fold, CollectiveBuffers buffers) {
   MutableBytes whole;
   if (team.rank() == 0) whole = team.scratch(buffers.send.size());
@@ -190,7 +198,9 @@ struct Chunks {
   std::size_t bytes;
   std::size_t element;
   int ranks;
+  // The rank of an index of at least -2 * ranks.
   [[nodiscard]] int wrap(int rank) const { return (rank + 2 * ranks) % ranks; }
+  // The part of `memory` that belongs to a chunk, in whole elements. The last chunks may be shorter or empty.
   template <typename Memory>
   [[nodiscard]] Memory part(Memory memory, int index) const {
     const auto count = static_cast<std::size_t>(ranks);
@@ -260,6 +270,7 @@ void add_up(Team& team, Chunks chunks, std::span<const Bytes> contributions, Mut
   }
 }
 
+// As allreduce_by_passes(), with the same order of combination, but at rank 0.
 Task<Outcome> allreduce_at_one(Team& team, std::size_t pass, std::size_t element, Bytes own,
                                MutableBytes result) {
   Outcome outcome = Outcome::kOk;
@@ -272,6 +283,7 @@ Task<Outcome> allreduce_at_one(Team& team, std::size_t pass, std::size_t element
   PooledVector<Team::Pending> pending;
   contributions.reserve(static_cast<std::size_t>(team.size()));
   pending.reserve(static_cast<std::size_t>(team.size()));
+  // The result would overwrite this rank's contribution before the last chunk uses it.
   if (own.data() == result.data()) {
     const MutableBytes saved = team.scratch(own.size());
     team.copy(own, saved);
@@ -317,6 +329,7 @@ Task<Outcome> around_ring(Ring ring, const Operation& operation, Team& team,
   const Bytes own = buffers.send;
   if (team.size() == 1) return copy_alone(team, buffers);
   if (operation.kind == OperationKind::kReduceScatter) {
+    // The chunk of a rank must be exactly its block, so a block counts as one element.
     const std::size_t block = own.size() / static_cast<std::size_t>(team.size());
     return scatter_sums(team, {own.size(), std::max<std::size_t>(1, block), team.size()}, own,
                         buffers.receive);
@@ -372,6 +385,7 @@ Task<Outcome> move_data(DataCarrier& carrier, const Operation& operation, Team& 
   }
   std::optional<ReductionOrder> order;
   if (!traits_of(operation.kind).is_prefix) order = carrier.order(operation, team);
+  // The host's software combines, so its own algorithm moves the data.
   if (!order) return carrier.collective(operation, team, buffers);
   if (const Ring* const ring = std::get_if<Ring>(&*order))
     return around_ring(*ring, operation, team, buffers);

@@ -29,6 +29,7 @@ class Expressions {
     auto operator<=>(const Pair&) const = default;
   };
 
+  // width: bytes of an element. A symbol has 32 bits, or fewer in a smaller element.
   Expressions(int ranks, std::size_t width)
       : ranks_(static_cast<Symbol>(ranks)), width_(std::min(width, sizeof(Symbol))) {}
 
@@ -52,6 +53,7 @@ class Expressions {
     list(pair(symbol).inout, ranks);
   }
 
+  // The symbol of a pair. Equal pairs have one symbol, so that elements of equal history compare equal.
   Symbol combined(Pair operands) {
     if (!is_known(operands.in) || !is_known(operands.inout)) {
       failed_ = true;
@@ -61,6 +63,7 @@ class Expressions {
     const auto [found, added] = symbols_.emplace(operands, next);
     if (added) {
       pairs_.push_back(operands);
+      // The next number has more bits than the element, so two expressions could look alike.
       failed_ = failed_ || (width_ < sizeof(Symbol) && next >> (8 * width_) != 0);
     }
     return found->second;
@@ -97,6 +100,7 @@ class SymbolicRanks {
     for (Rank& one : ranks_) {
       one.task = move_data(backend, operation_, one.team, {one.send, one.receive, operation.bytes});
       one.task.start();
+      // Everything that can continue does so before the next rank starts: each order gives the same symbols.
       while (!ready_.empty()) {
         const std::coroutine_handle<> next = ready_.front();
         ready_.pop_front();
@@ -105,6 +109,7 @@ class SymbolicRanks {
     }
   }
 
+  // True if all ranks have ended without an error, and each result is a valid reduction.
   [[nodiscard]] bool succeeded() const {
     return !expressions_.failed() && std::all_of(ranks_.begin(), ranks_.end(), [](const Rank& one) {
       return one.task.done() && one.task.handle().promise().value == Outcome::kOk;
@@ -149,6 +154,7 @@ class SymbolicRanks {
     void wait(Handle handle, std::coroutine_handle<> waiter) override {
       static_cast<Message*>(handle)->waiter = waiter;
     }
+    // Messages within the process cannot fail.
     Outcome finish(Handle /*handle*/) override { return Outcome::kOk; }
     Arrival finish_token(Handle handle) override { return {finish(handle), {}}; }
 
@@ -182,6 +188,7 @@ class SymbolicRanks {
     match(channel);
     return &message;
   }
+  // Delivers the oldest message of a pair to its oldest receive. Algorithms use neither tags nor wildcards.
   void match(Channel& channel) {
     if (channel.sent.empty() || channel.receives.empty()) return;
     Message& to = *channel.receives.front();
@@ -215,6 +222,7 @@ class SymbolicRanks {
   }
   void combine(Bytes in, MutableBytes inout) {
     Expressions::Pair last;
+    // Neighbouring elements mostly combine the same pair, so the last look-up is reused.
     Symbol symbol = 0;
     for (std::size_t at = 0; at + element_ <= inout.size(); at += element_) {
       const Expressions::Pair operands{expressions_.read(in.data() + at),
@@ -281,6 +289,7 @@ class PlanCompiler {
       in_use_[static_cast<std::size_t>(in - CombinePlan::kTemporary)] = false;
     return into;
   }
+  // The lowest free temporary, so that the plan needs few.
   Operand acquire_temporary() {
     const auto free = std::find(in_use_.begin(), in_use_.end(), false);
     const auto index = free - in_use_.begin();
@@ -312,11 +321,13 @@ std::optional<CombinePlan> CombinePlan::derive(DataCarrier& backend, const Opera
   for (std::size_t begin = 0; begin < result.size();) {
     const Symbol symbol = expressions.read(result.data() + begin);
     std::size_t end = begin;
+    // Neighbouring elements of one expression become one step.
     while (end < result.size() && expressions.read(result.data() + end) == symbol) end += ranks.element();
     compiler.add(begin, end - begin, symbol);
     begin = end;
   }
   constexpr std::size_t kAlignment = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
+  // Aligned, because the reducer reads temporaries as elements of any type.
   plan->room_ = (result.size() + kAlignment - 1) / kAlignment * kAlignment;
   plan->temporaries_ = std::make_unique_for_overwrite<std::byte[]>(plan->room_ * compiler.temporaries());
   return plan;

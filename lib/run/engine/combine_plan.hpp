@@ -15,6 +15,7 @@ namespace offramp {
 
 class Reducer;
 
+/// Movable. Used by one operation at a time, since its temporaries belong to it.
 class CombinePlan {
  public:
   /// The communicator, as the algorithm sees it (Team).

@@ -63,6 +63,7 @@ ReceiveRecord* Context::find_posted(int tag) {
 
 UnexpectedMessage* Context::find_unexpected(int source, int tag) {
   const auto wanted = [tag](const UnexpectedMessage& m) { return tag == kAnyTag || m.envelope.tag == tag; };
+  // The index knows exact tags only.
   if (index_.in_use() && tag != kAnyTag) return find_indexed(source, tag);
   if (source == kAnySource) {
     for (UnexpectedMessage* m = arrivals_.front(); m != nullptr; m = m->by_arrival.next) {
@@ -76,6 +77,7 @@ UnexpectedMessage* Context::find_unexpected(int source, int tag) {
   return nullptr;
 }
 
+// From any source, the message that arrived first wins: each source's first match is a candidate.
 UnexpectedMessage* Context::find_indexed(int source, int tag) {
   if (source != kAnySource) return index_.find(source, tag);
   UnexpectedMessage* first = nullptr;

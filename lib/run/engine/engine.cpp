@@ -79,6 +79,7 @@ void Engine::close_context(Context& context) {
 
 void Engine::retire_context(Context& context) {
   for (auto& message : context.remove_all()) abandon(std::move(message));
+  // It may be this context.
   recent_ = nullptr;
   retired_.add(context.id());
   lane_->forget(context.id());
@@ -94,6 +95,7 @@ void Engine::drop_unreceived() {
 /// Releases a message that will not be received.
 void Engine::abandon(std::unique_ptr<UnexpectedMessage> message) {
   if (message->remote != nullptr) fabric_.drop(message->remote);
+  // The fabric still writes into the message, which is deleted at the end of the fetch.
   if (message->fetching) fetched_.add(std::move(message)).is_detached = true;
 }
 
@@ -139,6 +141,7 @@ void Engine::receive_claimed(ReceiveRecord& record, std::unique_ptr<UnexpectedMe
 }
 
 bool Engine::cancel(ReceiveRecord& record) {
+  // A receive that has been matched is in no queue.
   if (record.done || !PostedQueue::contains(record)) return false;
   record.context->withdraw(record);
   record.outcome = Outcome::kCancelled;
@@ -148,6 +151,7 @@ bool Engine::cancel(ReceiveRecord& record) {
 
 void Engine::cancel_receives(Context& context, int tag) {
   retain(context);
+  // A callback may post another receive with this tag, so each search begins anew.
   while (ReceiveRecord* const record = context.find_posted(tag)) (void)cancel(*record);
   release(context);
 }
@@ -168,6 +172,7 @@ void Engine::observe(ReceiveRecord& record) {
   if (std::exchange(record.observed, true) || record.outcome == Outcome::kCancelled) return;
   Lane& lane = *lane_;
   const std::uint8_t backend = record.envelope.backend;
+  // The sender chose the host although the route names another backend.
   const bool declined = backend == Lane::kHost && lane.route_of(operation_in(record)) != Lane::kHost;
   CallCounter& counter = lane.counters.calls[record.function];
   lane.count(counter, backend, declined);
@@ -209,6 +214,7 @@ void Engine::dispatch(Notice& notice, int to) {
     auto& self = static_cast<Notice&>(waiter);
     self.engine->free_notices_.push_back(&self);
   };
+  // Without kPending, the fabric does not call notify().
   if (fabric_.send(to, notice.envelope.encoded(), {}, notice) != Fabric::State::kPending)
     free_notices_.push_back(&notice);
 }
@@ -237,12 +243,14 @@ void Engine::pull_remote(ReceiveRecord& record, void* remote) {
   const bool fits = bytes <= record.buffer.size();
   std::byte* into = record.buffer.data();
   const bool in_pieces = fits && into == nullptr && has_pieces(static_cast<int>(e.source_world));
+  // A message that is longer than the buffer lands in memory of its own, and is cut afterwards.
   if (!in_pieces && (!fits || into == nullptr)) {
     record.landing = std::make_unique_for_overwrite<std::byte[]>(bytes);
     into = record.landing.get();
   }
   record.notify = [](FabricWaiter& waiter, bool ok) {
     auto& self = static_cast<ReceiveRecord&>(waiter);
+    // Moved out first: the owner of a completed record may start it again or delete it.
     const std::unique_ptr<std::byte[]> landing = std::move(self.landing);
     ok ? self.engine->store_data(self, landing.get()) : self.engine->fail(self);
   };
@@ -290,6 +298,7 @@ void Engine::deliver(const Fabric::Inbound& inbound) {
   Context* known = find_context(e.context);
   if (known == nullptr && retired_.contains(e.context))
     return discard(e, inbound);  // sent, never received, freed
+  // Each id that is still unknown costs memory, and any peer can name ids: their number is bounded.
   if (known != nullptr ? known->attached() && !known->is_member(e) : unattached_ == kMostUnattached)
     return reject(inbound);
   if (known == nullptr) ++unattached_;
@@ -297,7 +306,9 @@ void Engine::deliver(const Fabric::Inbound& inbound) {
 
   ++context.pending;  // retained by this function
   ContextPeer& peer = context.peer(e.source);
+  // The difference is signed, so it is right also when the numbers wrap around.
   const auto ahead = static_cast<std::int32_t>(e.sequence - peer.receive_sequence);
+  // Old, far ahead, or twice: a peer that follows the protocol never sends these.
   if (ahead < 0 || ahead > kFarthestAhead || (ahead > 0 && peer.early.contains(e.sequence))) {
     reject(inbound);
   } else if (ahead > 0) {
@@ -347,6 +358,8 @@ void Engine::accept_early(Context& context, ContextPeer& peer) {
 
 std::unique_ptr<UnexpectedMessage> Engine::store_unexpected(Context& context, const Envelope& e,
                                                             const Fabric::Inbound& inbound) {
+  // A payload of this size may not keep its sender waiting, see kBounceLimit: it is fetched without a
+  // receive.
   const bool fetched = inbound.remote != nullptr && inbound.size <= kBounceLimit && (e.flags & kStays) == 0;
   const std::size_t room = inbound.remote == nullptr || fetched ? inbound.size : 0;
   std::unique_ptr<UnexpectedMessage> message = make_with_payload<UnexpectedMessage>(room);
@@ -366,6 +379,7 @@ std::unique_ptr<UnexpectedMessage> Engine::store_unexpected(Context& context, co
 void Engine::fetch(UnexpectedMessage& message) {
   payload_arrived(message, message.envelope.bytes);
   message.fetching = true;
+  // The fetch retains the context until notify().
   ++message.context->pending;
   message.notify = [](FabricWaiter& waiter, bool ok) {
     auto& self = static_cast<UnexpectedMessage&>(waiter);
@@ -374,6 +388,7 @@ void Engine::fetch(UnexpectedMessage& message) {
     self.failed = !ok;
     Context& context = *self.context;
     ReceiveRecord* record = std::exchange(self.receiver, nullptr);
+    // The message lives until the end of this function, which still uses its data.
     const auto owned = self.is_detached ? engine.fetched_.remove(self) : nullptr;
     if (record != nullptr) ok ? engine.store_data(*record, self.data) : engine.fail(*record);
     engine.release(context);

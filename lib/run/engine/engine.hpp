@@ -25,6 +25,7 @@
 
 namespace offramp {
 
+/// One message of the program or of an algorithm. The data must stay valid until the send completes.
 struct SendArguments {
   Context& context;
   int destination = 0;  // rank in the communicator
@@ -40,8 +41,10 @@ struct TeamSend {
   bool failed = false;       // the data depends on a message that failed; the envelope gets kFailed
 };
 
+/// Owns contexts, unexpected messages, and deferred payloads. Records belong to their creators.
 class Engine final : public Fabric::Sink {
  public:
+  /// The fabric must outlive the engine.
   Engine(Fabric& fabric, std::unique_ptr<Lane> lane);
   ~Engine() override;
 
@@ -54,6 +57,7 @@ class Engine final : public Fabric::Sink {
     function_ = function;
     site_ = site;
   }
+  /// The function and the call site of the present call, see enter().
   [[nodiscard]] std::uint16_t function() const { return function_; }
   [[nodiscard]] const void* site() const { return site_; }
   /// The pool of the messages of collectives.
@@ -64,6 +68,8 @@ class Engine final : public Fabric::Sink {
   /// `nullptr` unless certify() was called.
   [[nodiscard]] Certificate* certificate() { return certificate_.get(); }
 
+  /// Attaches the context of a communicator. The engine owns it until it is closed and unused. Messages that
+  /// came earlier from ranks outside the communicator are dropped.
   Context& open_context(std::uint64_t id, int rank, Members world);
   Context& open_context(std::uint64_t id, int rank, std::vector<int> world) {
     return open_context(id, rank, std::make_shared<const std::vector<int>>(std::move(world)));
@@ -72,6 +78,7 @@ class Engine final : public Fabric::Sink {
   void close_context(Context& context);
   /// Keeps a context until release(), for operations of several records, such as collectives.
   static void retain(Context& context) { ++context.pending; }
+  /// Undoes retain(). A freed communicator's context ends with its last user.
   void release(Context& context) {
     if (--context.pending == 0 && context.closed) retire_context(context);
   }
@@ -79,13 +86,16 @@ class Engine final : public Fabric::Sink {
   // Operations of the program. A record is started once and completes once (on_complete), possibly before the
   // call returns. A receive is observed when the program learns of its completion.
   void send(SendRecord& record, const SendArguments& arguments);
+  /// Posts a receive, or completes it at once with an unexpected message.
   void receive(ReceiveRecord& record, Context& context, int source, int tag, MutableBytes buffer);
+  /// Receives the message of a matched probe.
   void receive_claimed(ReceiveRecord& record, std::unique_ptr<UnexpectedMessage> message,
                        MutableBytes buffer);
   /// Cancels a receive, which completes with kCancelled. Returns false if it has already matched.
   bool cancel(ReceiveRecord& record);
   /// Cancels all receives with a tag, including those that are posted meanwhile.
   void cancel_receives(Context& context, int tag);
+  /// Counts a completed receive for the program. Further calls have no effect.
   void observe(ReceiveRecord& record);
   /// Returns true if the send has succeeded.
   [[nodiscard]] static bool is_over(const SendRecord& record) {
@@ -110,8 +120,11 @@ class Engine final : public Fabric::Sink {
   void count_arrival_order_dependence(Dependence kind, std::uint64_t context = ArrivalPlace::kNoContext) {
     count_arrival_order_dependence(kind, {site_, context, function_});
   }
+  /// The places of calls whose result depends on the order of arrival.
   [[nodiscard]] const ArrivalPlaces& places() const { return places_; }
 
+  /// Handles arrivals, windows, and slots, and calls the callbacks of what completes. Returns 0 if nothing
+  /// happened.
   int progress() {
     return fabric_.progress(*this) + (due_.empty() ? 0 : return_windows()) + one_hop_.progress();
   }
@@ -128,6 +141,7 @@ class Engine final : public Fabric::Sink {
   void resize_window(std::size_t bytes) { window_.resize(bytes); }
   /// Sends and receives that have completed since the start.
   [[nodiscard]] std::uint64_t completions() const { return completions_; }
+  /// Messages that were dropped because their header was invalid.
   [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
 
   /// Describes the last operation that ended with kFault: ranks, backend, and reason. Empty before the first.
@@ -142,6 +156,7 @@ class Engine final : public Fabric::Sink {
   /// Drops all messages without a receive, including those whose payload is at their sender.
   void drop_unreceived();
 
+  /// Called by the fabric within progress(), for each arrival.
   void deliver(const Fabric::Inbound& inbound) override;
 
  private:
@@ -152,11 +167,15 @@ class Engine final : public Fabric::Sink {
   // complete before it. Larger payloads stay at the sender until they are matched.
   static constexpr std::size_t kBounceLimit = 64 * 1024;
 
+  /// The context of an id, created without members if it is unknown.
   Context& context_of(std::uint64_t id);
+  /// Null if the id is unknown. The most recent one is found without a search.
   Context* find_context(std::uint64_t id);
+  /// Ends a context, and remembers its id so that late messages are recognised.
   void retire_context(Context& context);
   void abandon(std::unique_ptr<UnexpectedMessage> message);
 
+  /// Fills a record and its envelope, and counts it as in progress.
   ContextPeer& prepare(SendRecord& record, const SendArguments& arguments);
   void choose(SendRecord& record, SendAnswer& answer);
   void apply_delivery_fault(SendRecord& record);
@@ -164,7 +183,9 @@ class Engine final : public Fabric::Sink {
   [[nodiscard]] bool has_pieces(int peer) const {
     return certificate_ == nullptr && fabric_.has_pieces(peer);
   }
+  /// Hands a prepared message to the fabric. The send may complete within the call.
   void launch(SendRecord& record);
+  /// As the fabric's send(), for payloads that may need window or come in pieces.
   [[nodiscard]] Fabric::State launch_large(SendRecord& record);
   /// Reserves window for the payload, if it needs any. Returns true if too little is left.
   [[nodiscard]] bool must_defer(const SendRecord& record) {
@@ -173,16 +194,25 @@ class Engine final : public Fabric::Sink {
   }
   Fabric::State defer(SendRecord& record);
   void abandon_send(SendRecord& record);
+  /// Fills a record for a new receive, and counts it as in progress.
   void prepare(ReceiveRecord& record, Context& context, int source, int tag, MutableBytes buffer);
+  /// Matches an unexpected message, or posts the receive.
   void post(ReceiveRecord& record);
 
+  /// A message in sequence: completes a posted receive, or becomes unexpected.
   void accept(Context& context, ContextPeer& peer, const Envelope& e, const Fabric::Inbound& inbound);
+  /// Accepts the messages that waited for the one before them.
   void accept_early(Context& context, ContextPeer& peer);
+  /// Drops a message of a freed communicator, which is no error of the peer.
   void discard(const Envelope& e, const Fabric::Inbound& inbound);
+  /// Drops a message that no correct peer sends, and counts it.
   void reject(const Fabric::Inbound& inbound);
+  /// Keeps a message without a receive, with its payload if that is small or has come along.
   std::unique_ptr<UnexpectedMessage> store_unexpected(Context& context, const Envelope& e,
                                                       const Fabric::Inbound& inbound);
+  /// Pulls a small payload that is still at its sender.
   void fetch(UnexpectedMessage& message);
+  /// Count the payloads without a receive that are in this rank's memory.
   void payload_arrived(UnexpectedMessage& message, std::size_t bytes);
   void payload_left(UnexpectedMessage& message);
   /// Returns true if the payload of a message to or from the peer counts in a window, equally at both ends.
@@ -190,19 +220,28 @@ class Engine final : public Fabric::Sink {
     return e.bytes > PayloadWindow::kUncounted && e.bytes <= kBounceLimit && peer != rank() &&
            (e.flags & kStays) == 0;
   }
+  /// The payload has a receive: its window will be returned to the source.
   void leave_window(const Envelope& e) {
     const auto source = static_cast<int>(e.source_world);
     if (needs_window(e, source) && window_.release(source, e.bytes)) due_.push_back(source);
   }
+  /// Sends each source the window that is due to it. Returns the number of notices.
   int return_windows();
   void on_window(const Envelope& e);
+  /// Copies the envelope to the receive, sets its outcome, and replies if the sender waits.
   void match(ReceiveRecord& record, const Envelope& e);
+  /// Completes a receive with its payload. data null: it is in the buffer already.
   void store_data(ReceiveRecord& record, const std::byte* data);
   void fail(ReceiveRecord& record);
+  /// Pulls the payload of a matched message from its sender. Consumes the handle.
   void pull_remote(ReceiveRecord& record, void* remote);
+  /// Completes a receive with a message that was unexpected, now or at the end of its fetch.
   void consume_unexpected(ReceiveRecord& record, std::unique_ptr<UnexpectedMessage> message);
+  /// A notice from the pool, addressed as an answer to the envelope.
   Notice& notice_for(const Envelope& e, EnvelopeKind kind);
+  /// Sends a notice, which returns to the pool when it has left.
   void dispatch(Notice& notice, int to);
+  /// Notifies the sender that its message has been matched.
   void send_reply(ReceiveRecord& record);
   void on_reply(const Envelope& e);
   void complete(SendRecord& record);
@@ -211,6 +250,7 @@ class Engine final : public Fabric::Sink {
   void note_fault(const SendRecord& record);
   void note_fault(const ReceiveRecord& record);
 
+  /// The message as backends see it.
   [[nodiscard]] static Transfer transfer_of(const Envelope& e, int destination_world) {
     Transfer transfer;
     transfer.source = static_cast<int>(e.source_world);
@@ -222,7 +262,9 @@ class Engine final : public Fabric::Sink {
     transfer.synchronous = (e.flags & kSynchronous) != 0;
     return transfer;
   }
+  /// The token that identifies a record in replies. It becomes invalid at release_token().
   std::uint64_t make_token(SendRecord& record);
+  /// Null for a token that is not in use: it comes from another process.
   [[nodiscard]] SendRecord* record_of_token(std::uint64_t token) const;
   void release_token(std::uint64_t token);
 
@@ -244,15 +286,18 @@ class Engine final : public Fabric::Sink {
   static constexpr std::size_t kRetiredKnown = 4096;
   RecentIds retired_{kRetiredKnown};
   std::size_t unattached_ = 0;  // contexts with messages from peers that this rank has not opened yet
+  /// The context that was found last: most messages belong to it.
   Context* recent_ = nullptr;
   SendList in_flight_;
   std::size_t sends_ = 0;
+  /// The generation grows with each use of a slot, so that a late reply does not find another record.
   struct TokenSlot {
     SendRecord* record = nullptr;
     std::uint32_t generation = 0;
   };
   std::vector<TokenSlot> tokens_;
   std::vector<std::uint32_t> free_tokens_;
+  /// All notices, and those that are not being sent.
   std::vector<std::unique_ptr<Notice>> notices_;
   std::vector<Notice*> free_notices_;
   InFlight<DeferredSend, &DeferredSend::link> deferred_;

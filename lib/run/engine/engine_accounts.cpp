@@ -7,6 +7,7 @@ namespace offramp {
 
 /// Called on completion: packed data is gone when the program observes the receive.
 void Engine::compute_digest(ReceiveRecord& record, Bytes data) const {
+  // Messages of algorithms differ between backends, so the certificate has the program's own only.
   const bool own = (record.context->id() & kCollectiveContext) == 0;
   record.digest = own ? Certificate::digest(data) : 0;
 }

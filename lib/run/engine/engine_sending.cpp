@@ -29,6 +29,7 @@ Bytes copy_words(const Bytes& from) {
   record.destination_world = context.world_rank(arguments.destination);
   record.function = function_;
   Envelope& e = record.envelope;
+  // No field of an earlier message may reach the peer.
   e = Envelope{};
   e.element = arguments.element;
   ContextPeer& peer = context.peer(arguments.destination);
@@ -46,6 +47,7 @@ Bytes copy_words(const Bytes& from) {
 
 /// Marks the message if a fault of the wires makes it fail. Repaired faults only cost modelled time.
 void Engine::apply_delivery_fault(SendRecord& record) {
+  // A message to oneself crosses no wire.
   if (record.destination_world == rank()) return;
   Envelope& e = record.envelope;
   const bool of_collective = (e.context & kCollectiveContext) != 0;
@@ -62,6 +64,7 @@ void Engine::apply_delivery_fault(SendRecord& record) {
 
 [[gnu::always_inline]] inline void Engine::launch(SendRecord& record) {
   record.reply_done = (record.envelope.flags & kWantsReply) == 0;
+  // The token exists before the message leaves, because the reply may come during the call.
   if (!record.reply_done) record.envelope.token = make_token(record);
   record.notify = [](FabricWaiter& waiter, bool ok) {
     auto& self = static_cast<SendRecord&>(waiter);
@@ -70,6 +73,7 @@ void Engine::apply_delivery_fault(SendRecord& record) {
     if (self.reply_done) self.engine->complete(self);
   };
   const Fabric::State state =
+      // Payloads up to this size never need window: the common case takes one comparison.
       record.envelope.bytes > PayloadWindow::kUncounted
           ? launch_large(record)
           : fabric_.send(record.destination_world, record.envelope.encoded(), record.data, record);
@@ -90,6 +94,7 @@ Fabric::State Engine::launch_large(SendRecord& record) {
   const int to = record.destination_world;
   const Bytes& data = record.data;
   if (data.data() == nullptr)
+    // Pieces stay at the sender until the receive, so they need no window.
     return fabric_.offer_pieces(to, record.envelope.encoded(), *record.pieces, data.size(), record);
   return must_defer(record) ? defer(record) : fabric_.send(to, record.envelope.encoded(), data, record);
 }
@@ -125,6 +130,7 @@ void Engine::choose(SendRecord& record, SendAnswer& answer) {
 void Engine::send(SendRecord& record, const SendArguments& arguments) {
   SendAnswer& answer = prepare(record, arguments).answer;
   Envelope& e = record.envelope;
+  // The verdict depends on these fields and the peer only.
   if (answer.bytes == e.bytes && answer.tag == e.tag && answer.element == e.element) {
     const bool declined = !answer.reason.empty();
     lane_->count(lane_->counters.calls[function_], answer.backend, declined);
@@ -174,6 +180,7 @@ std::uint64_t Engine::make_token(SendRecord& record) {
 
 SendRecord* Engine::record_of_token(std::uint64_t token) const {
   const auto index = static_cast<std::uint32_t>(token);
+  // The slot serves another record now, or the token was invented.
   if (index >= tokens_.size() || tokens_[index].generation != token >> 32) return nullptr;
   return tokens_[index].record;
 }
@@ -187,6 +194,7 @@ void Engine::release_token(std::uint64_t token) {
 void Engine::on_reply(const Envelope& e) {
   SendRecord* record = record_of_token(e.token);
   const Envelope* sent = record != nullptr ? &record->envelope : nullptr;
+  // A peer may answer only its own message.
   if (sent == nullptr || static_cast<int>(e.source_world) != record->destination_world ||
       e.context != sent->context || e.sequence != sent->sequence) {
     ++malformed_;

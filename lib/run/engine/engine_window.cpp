@@ -25,6 +25,7 @@ Fabric::State Engine::defer(SendRecord& record) {
   deferred->envelope = record.envelope;
   deferred->bytes = record.data.size();
   deferred->data = payload_behind(*deferred);
+  // From here on, the program may reuse its buffer.
   std::memcpy(deferred->data, record.data.data(), deferred->bytes);
   deferred->notify = [](FabricWaiter& waiter, bool) {
     auto& sent = static_cast<DeferredSend&>(waiter);

@@ -18,11 +18,13 @@ namespace offramp {
 /// Set in the id of the context for a communicator's collectives. Its tags number the collectives.
 /// kContributionTag is added for messages of OneHop: contributions without a slot, and notices.
 inline constexpr std::uint64_t kCollectiveContext = std::uint64_t{1} << 63;
+/// The tag of a communicator's collective: its number, without the bits that have other meanings.
 constexpr std::int32_t collective_tag(std::uint32_t number) {
   return static_cast<std::int32_t>(number & 0x3fffffffU);
 }
 inline constexpr std::int32_t kContributionTag = std::int32_t{1} << 30;
 
+/// What a message is for. 0 is no kind, so that zeroed memory is not credible.
 enum class EnvelopeKind : std::uint8_t {
   kMessage = 1,
   kReply = 2,
@@ -37,6 +39,7 @@ enum EnvelopeFlag : std::uint8_t {
 };
 inline constexpr std::uint8_t kKnownFlags = kWantsReply | kSynchronous | kStays | kFailed;
 
+/// Sent as it is in memory: 48 bytes, with no padding that could carry old memory to a peer.
 struct Envelope {
   EnvelopeKind kind = EnvelopeKind::kMessage;
   std::uint8_t flags = 0;
@@ -67,6 +70,7 @@ struct EnvelopeLimits {
 /// Returns true if all fields are valid. payload: its size on the fabric, in bytes.
 inline bool credible(const Envelope& e, std::size_t payload, const EnvelopeLimits& limits) {
   if (e.source_world >= limits.ranks || e.backend >= limits.backends) return false;
+  /// The other fields of these kinds are checked where they are used.
   if (e.kind == EnvelopeKind::kReply || e.kind == EnvelopeKind::kWindow) return payload == 0;
   if (e.kind != EnvelopeKind::kMessage) return false;
   if (e.source < 0 || static_cast<std::uint32_t>(e.source) >= limits.ranks || e.tag < 0) return false;

@@ -7,11 +7,14 @@
 
 namespace offramp::hop {
 
+/// The root alone contributes, or the root alone reads.
 inline constexpr OperationSet kFromRoot = {OperationKind::kBcast, OperationKind::kScatter};
 inline constexpr OperationSet kToRoot = {OperationKind::kReduce, OperationKind::kGather};
+/// Each contribution has one block for every rank.
 inline constexpr OperationSet kBlocksForEach = {OperationKind::kScatter, OperationKind::kAlltoall,
                                                 OperationKind::kReduceScatter};
 
+/// True for the collectives that slots can carry: their blocks have one size.
 constexpr bool has_slots(OperationKind kind) {
   return kind != OperationKind::kSend && !has_blocks_of_different_sizes(kind);
 }
@@ -22,6 +25,7 @@ inline std::size_t contributed_bytes(const Operation& operation) {
   return operation.bytes * (for_each ? static_cast<std::size_t>(operation.ranks) : 1);
 }
 
+/// True if another rank reads this rank's contribution. In a prefix reduction, no one reads the last rank's.
 inline bool contributes(const Operation& operation, int rank) {
   if (kFromRoot.contains(operation.kind)) return rank == operation.root;
   if (kToRoot.contains(operation.kind)) return rank != operation.root;
@@ -33,6 +37,7 @@ struct Sources {
   int first = 0;
   int end = 0;
 };
+/// The contributions that a rank reads. The range may include its own, which is not read from a slot.
 inline Sources read_by(const Operation& operation, int rank) {
   if (kFromRoot.contains(operation.kind))
     return rank == operation.root ? Sources() : Sources{operation.root, operation.root + 1};

@@ -20,11 +20,13 @@ class InFlight {
   }
 
   [[nodiscard]] T* front() const { return list_.front(); }
+  /// Owns the object, whose address stays valid until remove().
   T& add(std::unique_ptr<T> object) {
     T& added = *object.release();
     list_.push_back(added);
     return added;
   }
+  /// Returns the ownership. The caller may be the object's own callback.
   [[nodiscard]] std::unique_ptr<T> remove(T& object) {
     list_.remove(object);
     return std::unique_ptr<T>(&object);

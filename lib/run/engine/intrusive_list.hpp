@@ -4,6 +4,7 @@
 
 namespace offramp {
 
+/// One per list that an element can be in. All null and false while it is in none.
 template <typename T>
 struct ListLink {
   T* previous = nullptr;
@@ -11,6 +12,7 @@ struct ListLink {
   bool linked = false;
 };
 
+/// Elements must outlive their membership; the list owns none of them.
 template <typename T, ListLink<T> T::*kLink>
 class IntrusiveList {
  public:

@@ -13,6 +13,7 @@ Lane::Lane(std::vector<Member> members, std::uint8_t primary, std::vector<RouteR
 }
 
 Lane::Choice Lane::query_backend(std::uint8_t chosen, const Operation& operation) {
+  // Operations with equal hashes replace each other, which costs a question only.
   Operation& accepted = accepted_[hash_of(operation) % kAccepted];
   if (accepted != operation) {
     const Verdict verdict = members_[chosen].backend->supports(operation);

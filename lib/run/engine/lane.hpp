@@ -14,10 +14,12 @@
 
 namespace offramp {
 
+/// Used under the engine's lock. All members live as long as the lane.
 class Lane {
  public:
   /// Member 0 is the host, which carries what the others decline. `primary` is the default route.
   struct Member {
+    /// settings_: null if the backend keeps no reference to them.
     Member(std::string name_, std::unique_ptr<Backend> backend_,
            std::unique_ptr<Settings> settings_ = nullptr)
         : name(std::move(name_)), settings(std::move(settings_)), backend(std::move(backend_)) {}
@@ -27,6 +29,7 @@ class Lane {
   };
   static constexpr std::uint8_t kHost = 0;
 
+  /// members: the host first. functions: how many have counters.
   Lane(std::vector<Member> members, std::uint8_t primary, std::vector<RouteRule> rules,
        std::size_t functions);
 
@@ -34,11 +37,13 @@ class Lane {
   bool faulty = false;  // wires have faults: messages may fail
   MachineLayout machine;
 
+  /// index: as in Choice and in envelopes.
   [[nodiscard]] Backend& backend(std::uint8_t index) { return *members_[index].backend; }
   [[nodiscard]] const std::vector<Member>& members() const { return members_; }
   [[nodiscard]] Backend& primary() { return *members_[primary_].backend; }
   [[nodiscard]] const std::string& name() const { return members_[primary_].name; }
 
+  /// The backend that carries an operation, and why it is not the routed one.
   struct Choice {
     std::uint8_t backend;
     // Why the routed backend declined, so that the host carries it. Empty: it did not. Lives as long as the
@@ -81,6 +86,7 @@ class Lane {
   }
 
  private:
+  /// Asks the routed backend, which may decline.
   Choice query_backend(std::uint8_t chosen, const Operation& operation);
 
   std::vector<Member> members_;

@@ -29,6 +29,7 @@ Result<std::unique_ptr<Lane>> make_lane(const LaneRequest& request) {
   for (const Route& route : configuration.routes) rules.push_back(route.rule(index_of(names, route.backend)));
   if (const Result<void> fits = configuration.machine.fits(request.ranks); !fits)
     return failure(fits.error());
+  // A run has no modelled time, so faults with a time act in worlds only.
   const FaultRates faults = configuration.faults.timeless();
   MachineLayout machine = configuration.machine.layout(request.ranks);
   machine.switches = switches_of(network_for(configuration, request.ranks), request.ranks, machine);

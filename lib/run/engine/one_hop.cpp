@@ -30,6 +30,7 @@ namespace {
 /// Each rank reads the slots of all others, so the time grows with the ranks. Measured: docs/performance.md.
 constexpr int kMostRanks = 16;
 static_assert(kMostRanks <= CombinePlan::kMostRanks);
+// Turns are calls of progress() without an advance of the operation. They are limits of patience, not times.
 constexpr unsigned kCallsBeforeInvitation = 1;
 constexpr unsigned kCallsBeforeSlots = 3;
 constexpr unsigned kTurnsBeforeMessages = 1000;
@@ -49,6 +50,7 @@ Bytes block_of(Bytes all, const Operation& operation, int index) {
 }  // namespace
 
 HopRing::~HopRing() {
+  // The first member may then reuse the memory.
   if (state_ == State::kReady) slots_.leave();
 }
 
@@ -71,6 +73,7 @@ void HopRing::finish(std::uint64_t number) {
 void OneHop::prepare(Context& context, std::uint8_t backend) {
   if (context.hop == nullptr) {
     context.hop = std::make_unique<HopRing>();
+    // Faults of wires strike messages. Slots have none, so collectives stay with the algorithm.
     bool fits = context.size() >= 2 && context.size() <= kMostRanks && !engine_.lane().faulty;
     for (int rank = 0; rank < context.size() && fits; ++rank)
       fits = !fabric_.shared_memory(context.world_rank(rank)).empty();
@@ -113,7 +116,9 @@ const CombinePlan* OneHop::plan_of(Context& context, const Operation& operation,
     const HopRing::Plan* const known = ring.plans_[at % HopRing::kPlans].get();
     if (is_it(known)) return (ring.recent_plan_ = known)->get();
   }
+  // Only now is it certain that no operation uses a plan that was evicted.
   if (waiting_.empty()) replaced_.clear();
+  // A full table is emptied at once: the shapes that the program still uses are derived again.
   if (++ring.plan_count_ > HopRing::kPlans / 2) {
     for (std::unique_ptr<HopRing::Plan>& plan : ring.plans_)
       if (plan != nullptr) replaced_.push_back(std::move(plan));
@@ -149,6 +154,7 @@ void OneHop::on_invitation(Context& context) {
   HopRing& ring = *context.hop;
   const std::span<std::byte> memory = fabric_.shared_memory(context.world_rank(0));
   const std::size_t bytes = SlotRing::bytes(context.size());
+  // The offset comes from another process, so it is checked before its use.
   const bool good = ring.offset_ > 0 && ring.offset_ % kPage == 0 && ring.offset_ <= memory.size() &&
                     memory.size() - ring.offset_ >= bytes;
   ring.state_ = good ? HopRing::State::kReady : HopRing::State::kUnfit;
@@ -167,10 +173,12 @@ std::uint64_t OneHop::allocate_area(int ranks) {
   const std::size_t bytes = (SlotRing::bytes(ranks) + kPage - 1) / kPage * kPage;
   for (Area& area : areas_) {
     if (area.bytes != bytes || !area.slots.all_have_left()) continue;
+    // A SlotRing begins with zeros.
     std::memset(memory.data() + area.offset, 0, area.bytes);
     area.slots = SlotRing(memory.data() + area.offset, 0, ranks);
     return area.offset;
   }
+  // The first page stays unused, because offset 0 means that there is no memory.
   const std::size_t offset = areas_.empty() ? kPage : areas_.back().offset + areas_.back().bytes;
   if (offset + bytes > memory.size() || !fabric_.reserve(memory.subspan(offset, bytes))) return 0;
   areas_.push_back({offset, bytes, SlotRing(memory.data() + offset, 0, ranks)});
@@ -193,6 +201,7 @@ void OneHop::start(HopOperation& operation) {
 int OneHop::advance_all() {
   int ended = 0;
   for (HopOperation* next = waiting_.front(); next != nullptr;) {
+    // Read before advance(): the operation may be deleted by its callback.
     HopOperation& operation = *std::exchange(next, waiting_.next(*next));
     if (!advance(operation)) continue;
     waiting_.remove(operation);
@@ -280,6 +289,7 @@ void OneHop::send_to_readers(const HopOperation& operation, SlotRing::Label labe
 
 void OneHop::send(Context& context, int to, std::int32_t tag, std::vector<std::byte> data,
                   std::uint8_t backend) {
+  // Messages that have left are freed here: most runs send only the invitations.
   std::erase_if(sent_, [](const std::unique_ptr<Sent>& one) { return one->record.done; });
   Sent& sent = *sent_.emplace_back(std::make_unique<Sent>());
   sent.data = std::move(data);
@@ -291,6 +301,7 @@ bool OneHop::has_arrived_otherwise(HopOperation& operation, int rank, SlotRing::
   Context& context = *operation.context;
   const SlotRing& slots = context.hop->slots_;
   if (hop::is_mutual(operation.operation.kind)) {
+    // The look costs a cache line of the other rank, so it happens in some turns only.
     if (++operation.failed_turns % kTurnsBeforeLook != 0 || !slots.has_finished(rank, operation.number))
       return false;
     // The rank may have written into the slot before it finished.

@@ -113,6 +113,7 @@ class HopRing {
   const Plan* recent_plan_ = nullptr;
 };
 
+/// One per engine. Operations and contexts belong to their callers.
 class OneHop {
  public:
   OneHop(Engine& engine, Fabric& fabric) : engine_(engine), fabric_(fabric) {}
@@ -152,6 +153,7 @@ class OneHop {
     SendRecord record;
     std::vector<std::byte> data;
   };
+  /// Memory for the slots of one communicator. Reused when all members have left it.
   struct Area {
     std::size_t offset = 0;
     std::size_t bytes = 0;
@@ -161,6 +163,7 @@ class OneHop {
   void prepare(Context& context, std::uint8_t backend);
   const CombinePlan* plan_of(Context& context, const Operation& operation, std::uint8_t backend);
   void join(Context& context, std::uint8_t backend);
+  /// The offset of the slots is known: checks it and opens the ring.
   void on_invitation(Context& context);
   std::uint64_t allocate_area(int ranks);
 
@@ -169,7 +172,9 @@ class OneHop {
   bool advance_watched(HopOperation& operation);
   bool read_labels(HopOperation& operation);
   void end(HopOperation& operation);
+  /// Writes this rank's contribution. Returns false if its slot is still being read.
   bool publish(HopOperation& operation);
+  /// Sends the contribution as messages to all ranks that read it, instead of a slot.
   void send_to_readers(const HopOperation& operation, SlotRing::Label label, Bytes data);
   void notify_contributors(const HopOperation& operation);
   bool was_notified(HopOperation& operation);
@@ -177,6 +182,7 @@ class OneHop {
   bool has_arrived_otherwise(HopOperation& operation, int rank, SlotRing::Label& label);
   const HopOperation::Arrived* receive_from(HopOperation& operation, int rank);
   static const HopOperation::Arrived* arrived_from(const HopOperation& operation, int rank);
+  /// A rank's data: in its slot, in a message, or this rank's own buffer.
   static Bytes contribution(const HopOperation& operation, int rank);
   void resolve_mismatch(HopOperation& operation);
   void collect(HopOperation& operation);

@@ -80,6 +80,7 @@ bool OneHop::advance_watched(HopOperation& operation) {
   }
   if (is_read) return ends;
   if (!ends) {
+    // Some contributor is still unknown: it may use a slot, or the algorithm.
     if (!read_labels(operation)) return false;
     resolve_mismatch(operation);
     if (operation.state == HopOperation::State::kRefused) operation.state = HopOperation::State::kRead;

@@ -13,6 +13,7 @@
 
 namespace offramp {
 
+/// Both sides of one rank: what it has reserved at others, and what it owes them.
 class PayloadWindow {
  public:
   /// Payloads up to this size, in bytes, are not counted: UCX itself needs 2 KiB for each deferred one.
@@ -21,6 +22,7 @@ class PayloadWindow {
   static constexpr std::size_t kTotal = std::size_t{32} << 20;
   static constexpr std::size_t kLeast = std::size_t{256} << 10;
 
+  /// All ranks compute the same window from the number of ranks: it is never sent.
   explicit PayloadWindow(int ranks)
       : ranks_(static_cast<std::size_t>(ranks)),
         size_(std::max(kLeast, kTotal / std::max<std::size_t>(1, ranks_))) {}
@@ -47,6 +49,7 @@ class PayloadWindow {
   /// Receiver: counts a payload that has left this rank. Returns true when half of the window is due.
   bool release(int source, std::size_t bytes) {
     std::size_t& owed = at(owed_, source);
+    // True once only, until collect_due(): one notice restores half of the window or more.
     const bool was_due = owed * 2 >= size_;
     owed += bytes;
     return !was_due && owed * 2 >= size_;

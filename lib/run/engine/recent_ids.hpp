@@ -8,6 +8,7 @@
 
 namespace offramp {
 
+/// Both operations take constant time. Used under the engine's lock.
 class RecentIds {
  public:
   explicit RecentIds(std::size_t most) : most_(most) {}

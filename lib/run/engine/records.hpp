@@ -39,6 +39,7 @@ void delete_with_payload(T* object) {
   detail::FramePool::release(object, size);
 }
 
+/// A send in progress. on_complete may be null; owner is for the creator.
 struct SendRecord : FabricWaiter {
   Engine* engine = nullptr;
   Context* context = nullptr;
@@ -57,6 +58,7 @@ struct SendRecord : FabricWaiter {
   PieceSource* pieces = nullptr;
 };
 
+/// A receive in progress. on_complete may be null; owner is for the creator.
 struct ReceiveRecord : FabricWaiter {
   Engine* engine = nullptr;
   Context* context = nullptr;

@@ -15,6 +15,7 @@
 
 namespace offramp {
 
+/// A view: the memory belongs to the fabric. Each rank constructs its own over the same memory.
 class SlotRing {
  public:
   static constexpr std::uint64_t kSlots = 8;
@@ -34,6 +35,7 @@ class SlotRing {
   class Label {
    public:
     Label() = default;
+    /// bytes: of the contribution; limited to what a slot holds.
     Label(OperationKind kind, int root, std::size_t bytes)
         : word_(static_cast<std::uint64_t>(kind) << 48 |
                 static_cast<std::uint64_t>(static_cast<std::uint32_t>(root)) << kBytesBits |
@@ -42,6 +44,7 @@ class SlotRing {
     static Label by_algorithm() { return Label(kByAlgorithm); }
 
     [[nodiscard]] bool is_by_algorithm() const { return word_ == kByAlgorithm; }
+    // Limited, because the label is in memory that another process writes.
     [[nodiscard]] std::size_t bytes() const { return std::min<std::size_t>(word_ & 0xffff, kMostBytes); }
     /// True if both contribute to one collective. Their sizes may differ.
     [[nodiscard]] bool belongs_to(const Label& other) const {
@@ -68,9 +71,11 @@ class SlotRing {
 
   /// True if this rank's slot of an operation is free.
   [[nodiscard]] bool has_credit(std::uint64_t number) {
+    // The counters only grow, so an old look at them suffices as long as it shows a free slot.
     if (number < finished_by_all_ + kSlots) return true;
     std::uint64_t least = ~std::uint64_t{0};
     for (int rank = 0; rank < ranks_; ++rank)
+      // Pairs with finish_before(): the others have read the slot before this rank writes it again.
       least = std::min(least, std::atomic_ref(finished(rank)).load(std::memory_order_acquire));
     finished_by_all_ = least;
     return number < finished_by_all_ + kSlots;
@@ -81,6 +86,7 @@ class SlotRing {
     auto& head = *reinterpret_cast<Head*>(slot);
     copy_small(slot + offset_of(contribution.size()), contribution.data(), contribution.size());
     head.label = label.word_;
+    // Pairs with has_arrived(): a reader that sees the number sees the label and the contribution.
     std::atomic_ref(head.arrived).store(number + 1, std::memory_order_release);
   }
   /// True if a rank has written its slot of an operation.
@@ -92,6 +98,7 @@ class SlotRing {
   [[nodiscard]] Label label(int rank, std::uint64_t number) const {
     return Label(reinterpret_cast<const Head*>(slot_of(rank, number))->label);
   }
+  /// In the slot itself. Valid as long as label().
   [[nodiscard]] Bytes contribution(int rank, std::uint64_t number) const {
     const std::size_t bytes = label(rank, number).bytes();
     return {slot_of(rank, number) + offset_of(bytes), bytes};
@@ -107,6 +114,7 @@ class SlotRing {
 
   /// Records that this rank no longer uses the memory.
   void leave() const { std::atomic_ref(left()).fetch_add(1, std::memory_order_acq_rel); }
+  /// True if no rank uses the memory any more, so that it can serve another communicator.
   [[nodiscard]] bool all_have_left() const {
     return std::atomic_ref(left()).load(std::memory_order_acquire) == static_cast<std::uint64_t>(ranks_);
   }
@@ -117,6 +125,8 @@ class SlotRing {
   static constexpr std::size_t offset_of(std::size_t bytes) {
     return bytes <= kCacheLine - sizeof(Head) ? sizeof(Head) : kCacheLine;
   }
+  /// The layout: a line with the number of ranks that have left, a line for each rank's count, then the
+  /// slots.
   [[nodiscard]] std::uint64_t& left() const { return *reinterpret_cast<std::uint64_t*>(memory_); }
   [[nodiscard]] std::uint64_t& finished(int rank) const {
     return *reinterpret_cast<std::uint64_t*>(memory_ + (1 + static_cast<std::size_t>(rank)) * kCacheLine);

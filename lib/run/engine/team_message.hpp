@@ -19,13 +19,17 @@ struct TeamMessage {
   std::coroutine_handle<> waiter;
 
   [[nodiscard]] bool done() const { return sending ? send.done : receive.done; }
+  /// Resumes the waiter, if any. It is forgotten first, since the coroutine may use this message for another
+  /// wait.
   void resume() {
     if (waiter != nullptr) std::exchange(waiter, nullptr).resume();
   }
 };
 
+/// Grows to the largest number of messages in use at once, and keeps them.
 class MessagePool {
  public:
+  /// Returns a free message, which the pool owns. The caller returns it with release().
   TeamMessage* acquire() {
     if (free_.empty()) {
       all_.push_back(std::make_unique<TeamMessage>());

@@ -14,6 +14,7 @@
 
 namespace offramp {
 
+/// Owns no message. Its context reports every arrival and removal to it.
 class UnexpectedIndex {
  public:
   /// With fewer messages, a search costs less than the index.
@@ -30,10 +31,12 @@ class UnexpectedIndex {
 
   /// Adds the last message of the list that begins with `first`.
   void add(UnexpectedMessage& message, UnexpectedMessage* first) {
+    // At most one head per bucket on average keeps the chains short.
     if (heads_ == buckets_.size()) return build(first, 2 * buckets_.size());
     append(message);
   }
 
+  /// Null if the source has sent no message with this tag.
   [[nodiscard]] UnexpectedMessage* find(int source, int tag) const {
     return *place_of(const_cast<UnexpectedIndex&>(*this).buckets_, source, tag);
   }
@@ -48,6 +51,7 @@ class UnexpectedIndex {
       --heads_;
       return;
     }
+    // The next message of the same source and tag becomes the head.
     next->next_head = message.next_head;
     next->last_alike = message.last_alike;
     *place = next;
@@ -76,6 +80,7 @@ class UnexpectedIndex {
     return place;
   }
 
+  /// Adds a message behind those of its source and tag.
   void append(UnexpectedMessage& message) {
     const Envelope& e = message.envelope;
     message.next_alike = nullptr;

@@ -12,6 +12,7 @@ namespace offramp {
 /// Receives the completion of a send or a pull; must live until the callback. ok is false if the peer or the
 /// link is gone. progress() calls back; send() and pull() never do.
 struct FabricWaiter {
+  /// Called once, from progress() of the rank that started the operation. May start other operations.
   void (*notify)(FabricWaiter& self, bool ok) = nullptr;
 };
 
@@ -27,14 +28,17 @@ class PieceSource {
 class PieceSink {
  public:
   virtual ~PieceSink() = default;
+  /// The piece is valid during the call only.
   virtual void use(std::span<const std::byte> piece, bool is_last) = 0;
 };
 
+/// One per process and run. It owns no memory of its callers.
 class Fabric {
  public:
   /// The largest header that send() accepts.
   static constexpr std::size_t kMaxHeader = 512;
 
+  /// An arrival. Everything in it comes from another process: check it before use.
   struct Inbound {
     std::span<const std::byte> header;  // valid during deliver()
     const std::byte* data = nullptr;    // payload, valid during deliver(); null if it is still at the sender
@@ -42,9 +46,11 @@ class Fabric {
     void* remote = nullptr;  // payload at the sender: pass to pull() or drop() exactly once, now or later
   };
 
+  /// Receives arrivals: the engine.
   class Sink {
    public:
     virtual ~Sink() = default;
+    // Called from progress() only, once for each message. May call any function of the fabric but progress().
     virtual void deliver(const Inbound& message) = 0;
   };
 
@@ -67,6 +73,8 @@ class Fabric {
 
   /// Fetches a payload that stayed at the sender. `into` must have exactly its size.
   virtual State pull(void* remote, std::span<std::byte> into, FabricWaiter& waiter) = 0;
+  /// Releases a payload that stayed at the sender without copying it. The sender's waiter is notified as
+  /// after a pull.
   virtual void drop(void* remote) = 0;
 
   /// True if the two functions below work with this peer. Each side may use them by itself: pull() accepts a

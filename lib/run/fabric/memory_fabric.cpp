@@ -16,6 +16,7 @@ namespace offramp {
 int FinishedSends::notify_all() {
   int count = 0;
   for (; !waiting_.empty(); ++count) {
+    // Removed first: the callback may finish further sends.
     FabricWaiter& waiter = *waiting_.front();
     waiting_.pop_front();
     waiter.notify(waiter, true);
@@ -35,6 +36,7 @@ bool MemoryQueue::push(int source, std::span<const std::byte> header, std::span<
                        FabricWaiter& waiter, FinishedSends& sender, bool stays_at_sender) {
   const bool eager = !stays_at_sender && payload.size() <= eager_limit_;
   const std::size_t size = sizeof(QueuedMessage) + header.size() + (eager ? payload.size() : 0);
+  // Header and copied payload follow the struct in one block: a small message is one allocation.
   auto* const message = ::new (detail::FramePool::allocate(size)) QueuedMessage;
   message->size = size;
   message->source = source;
@@ -60,6 +62,8 @@ MemoryQueue::Owned MemoryQueue::pop(std::uint64_t choice) {
   QueuedMessage* before = nullptr;
   QueuedMessage* message = first_;
   if (choice != 0) {
+    // The choice selects a message. The oldest message of its source is delivered, so the order of a source
+    // stays.
     const QueuedMessage* chosen = first_;
     for (std::uint64_t i = choice % count_; i > 0; --i) chosen = chosen->next;
     while (message->source != chosen->source) {
@@ -108,6 +112,7 @@ class SelfPath::Marking final : public Fabric::Sink {
   explicit Marking(Fabric::Sink& sink) : sink_(sink) {}
   void deliver(const Fabric::Inbound& message) override {
     Fabric::Inbound marked = message;
+    // Handles are aligned, so the bit is free.
     if (marked.remote != nullptr) marked.remote = static_cast<std::byte*>(marked.remote) + 1;
     sink_.deliver(marked);
   }
@@ -155,6 +160,7 @@ class MemoryHub::Endpoint final : public Fabric {
 
   int progress(Sink& sink) override {
     int events = finished_.notify();
+    // Shuffled delivery takes one message per call, so that the receiver acts between two messages.
     while (queue_.deliver_one(sink, next_choice())) {
       ++events;
       if (hub_.shuffle_ != 0) break;
@@ -166,8 +172,10 @@ class MemoryHub::Endpoint final : public Fabric {
   std::span<std::byte> shared() {
     constexpr std::size_t kBytes = std::size_t{1} << 19;
     constexpr std::size_t kLine = 64;
+    // Made at the first use: in most tests no rank needs it.
     if (shared_.empty()) shared_.resize(kBytes + kLine);
     std::byte* const begin = shared_.data();
+    // The fabric promises memory that begins at a cache line.
     return {begin + (kLine - reinterpret_cast<std::uintptr_t>(begin) % kLine) % kLine, kBytes};
   }
   std::uint64_t next_choice() { return hub_.shuffle_ == 0 ? 0 : xorshift(hub_.shuffle_); }

@@ -14,6 +14,7 @@ namespace offramp {
 /// runs within another rank's call.
 class FinishedSends {
  public:
+  /// The waiter must live until its sender's next progress().
   void add(FabricWaiter& waiter) { waiting_.push_back(&waiter); }
   [[nodiscard]] bool empty() const { return waiting_.empty(); }
   /// Returns the number of callbacks.
@@ -41,6 +42,8 @@ class MemoryQueue {
   bool deliver_one(Fabric::Sink& sink, std::uint64_t choice);
   [[nodiscard]] bool empty() const { return first_ == nullptr; }
 
+  /// End the life of a payload that stayed at its sender: pull() after a copy, drop() without one. The
+  /// sender's next progress() notifies the waiter.
   static void pull(void* remote, std::span<std::byte> into);
   static void drop(void* remote);
 
@@ -55,6 +58,7 @@ class MemoryQueue {
     FabricWaiter* waiter = nullptr;      // if the payload stays at the sender
     FinishedSends* sender = nullptr;
   };
+  /// Returns a message to the frame pool.
   struct End {
     void operator()(QueuedMessage* message) const;
   };
@@ -74,6 +78,7 @@ class SelfPath {
  public:
   explicit SelfPath(int rank) : rank_(rank), queue_(kEagerLimit) {}
 
+  /// See Fabric. Payloads above kEagerLimit stay where they are.
   Fabric::State send(std::span<const std::byte> header, std::span<const std::byte> payload,
                      FabricWaiter& waiter) {
     return queue_.push(rank_, header, payload, waiter, finished_) ? Fabric::State::kDone
@@ -85,6 +90,7 @@ class SelfPath {
     return Fabric::State::kPending;
   }
 
+  /// True for a handle that deliver() got from this path: only pull() and drop() below accept it.
   static bool owns(void* remote) { return (reinterpret_cast<std::uintptr_t>(remote) & 1U) != 0; }
   static void pull(void* remote, std::span<std::byte> into) { MemoryQueue::pull(untag(remote), into); }
   static void drop(void* remote) { MemoryQueue::drop(untag(remote)); }
@@ -97,6 +103,7 @@ class SelfPath {
  private:
   static constexpr std::size_t kEagerLimit = 8192;
   class Marking;
+  /// progress(), if there is something to do. Kept out of line, as most ranks send nothing to themselves.
   int progress_with_all(Fabric::Sink& sink);
   static void* untag(void* remote) { return static_cast<std::byte*>(remote) - 1; }
 
@@ -111,6 +118,7 @@ class MemoryHub {
  public:
   explicit MemoryHub(int ranks, std::size_t eager_limit = 8192, std::uint64_t shuffle_seed = 0);
   ~MemoryHub();
+  /// The fabric of a rank, owned by the hub.
   [[nodiscard]] Fabric& at(int rank);
   [[nodiscard]] int ranks() const { return static_cast<int>(endpoints_.size()); }
 

@@ -46,6 +46,7 @@ constexpr std::size_t kPiece = std::size_t{256} << 10;
 template <typename T>
 class Numbered {
  public:
+  // Returns the object's number. Freed numbers are used first, so the table stays small.
   std::uint64_t add(T object) {
     if (free_.empty()) {
       free_.push_back(all_.size());
@@ -60,6 +61,7 @@ class Numbered {
   T* find(std::uint64_t number, std::size_t peer) {
     return number < all_.size() && all_[number].peer == static_cast<int>(peer) ? &all_[number] : nullptr;
   }
+  // Returns the object. Its number may be used again at once.
   T remove(std::uint64_t number) {
     free_.push_back(number);
     return std::exchange(all_[number], T());
@@ -82,6 +84,7 @@ class NodeFabric final : public ProcessFabric {
   bool open(double bytes, const NodeRings::Exchange& exchange) {
     std::vector<int> node(peers_.size());
     for (std::size_t i = 0; i < node.size(); ++i) node[i] = static_cast<int>(i);
+    // A run of one rank needs no rings: all its messages are its own.
     bool good = peers_.size() == 1;
     if (!good) {
       rings_.open(node, rank_, bytes, exchange);
@@ -92,6 +95,7 @@ class NodeFabric final : public ProcessFabric {
       peers_[i].ring = rings_.towards(i);
       good = peers_[i].ring != nullptr && peers_[i].ring->largest() >= kMostInRing;
     }
+    // Every rank takes part in the exchange, also after a failure: the others wait for it.
     const std::vector<std::string> all = exchange(good ? std::to_string(getpid()) : std::string());
     for (std::size_t i = 0; i < peers_.size(); ++i) {
       const char* const end = all[i].data() + all[i].size();
@@ -108,6 +112,7 @@ class NodeFabric final : public ProcessFabric {
     if (peer == rank_) return self_.send(header, payload, waiter);
     if (payload.size() > kLargestInRing) return offer(peer, header, payload, waiter);
     Peer& to = peers_[static_cast<std::size_t>(peer)];
+    // A message must not overtake those that wait for room.
     if (to.waiting.empty() &&
         to.ring->write(header, payload, static_cast<std::uint32_t>(RingMessageKind::kMessage)))
       return State::kDone;
@@ -120,6 +125,7 @@ class NodeFabric final : public ProcessFabric {
     if (peer == rank_) return self_.offer(header, payload, waiter);
     const RemotePayload place = {.address = reinterpret_cast<std::uintptr_t>(payload.data()),
                                  .size = payload.size(),
+                                 // The peer names the offer by its number, never by an address.
                                  .offer = offers_.add({peer, &waiter, nullptr, payload, {}})};
     write(peers_[static_cast<std::size_t>(peer)], {RingMessageKind::kOffer, header, {}, place, nullptr});
     return State::kPending;
@@ -142,6 +148,7 @@ class NodeFabric final : public ProcessFabric {
     const std::unique_ptr<Remote> from(static_cast<Remote*>(remote));
     if (from->place.address == 0) return begin_pull(*from, nullptr, into, waiter);
     const std::optional<std::size_t> copied = copy(from->peer, from->place.address, into);
+    // The kernel refused some of it. The rest comes through the ring.
     if (copied && *copied < into.size()) {
       Pull& pull = add_pull(*from, nullptr, 0, waiter);
       request_bytes(pull, from->place.address + *copied, into.subspan(*copied));
@@ -155,6 +162,7 @@ class NodeFabric final : public ProcessFabric {
     const std::unique_ptr<Remote> from(static_cast<Remote*>(remote));
     if (from->place.address == 0) return begin_pull(*from, &sink, {}, waiter);
     const RemotePayload& place = from->place;
+    // The kernel copies piece by piece, so that the sink unpacks what is in the caches.
     for (std::uint64_t at = 0; at < place.size; at += kPiece) {
       const std::span<std::byte> piece = room_for(std::min<std::uint64_t>(kPiece, place.size - at));
       const std::optional<std::size_t> copied = copy(from->peer, place.address + at, piece);
@@ -178,6 +186,7 @@ class NodeFabric final : public ProcessFabric {
   void drop(void* remote) override {
     if (SelfPath::owns(remote)) return SelfPath::drop(remote);
     const std::unique_ptr<Remote> from(static_cast<Remote*>(remote));
+    // After close(), the sender may have freed its ring.
     if (!closed_) end_offer_of(*from);
   }
 
@@ -189,6 +198,7 @@ class NodeFabric final : public ProcessFabric {
   int progress(Sink& sink) override {
     int events = 0;
     rings_.for_each_sender([&](std::size_t index) {
+      // This test reads one cache line per ring, which stays in this core's cache while nothing arrives.
       if (!rings_.is_empty(index)) events += read(index, sink);
     });
     if (waiting_ > 0) events += write_waiting();
@@ -254,6 +264,7 @@ class NodeFabric final : public ProcessFabric {
   /// The peer has copied the payload, or does not want it. False if the offer does not exist.
   bool end_offer(std::uint64_t number, std::size_t peer) {
     if (offers_.find(number, peer) == nullptr) return false;
+    // The offer is removed first: the callback may begin another one.
     FabricWaiter* const waiter = offers_.remove(number).waiter;
     if (!closed_) waiter->notify(*waiter, true);
     return true;
@@ -278,6 +289,7 @@ class NodeFabric final : public ProcessFabric {
   }
   void end_pull(Pull& pull, std::size_t peer) {
     write(peers_[peer], {RingMessageKind::kEnd, {}, {}, pull.place, nullptr});
+    // Removed first: the callback may begin another pull.
     FabricWaiter* const waiter = pulls_.remove(pull.place.pull).waiter;
     if (waiter != nullptr && !closed_) waiter->notify(*waiter, true);
   }
@@ -296,11 +308,13 @@ class NodeFabric final : public ProcessFabric {
   bool send_bytes(RemotePayload place, std::size_t peer) {
     const Offer* const offer = offers_.find(place.offer, peer);
     if (offer == nullptr) return false;
+    // Only bytes that were offered may be requested: the payload, or the room of the pieces.
     const std::span<const std::byte> all =
         offer->source == nullptr
             ? offer->payload
             : std::span<const std::byte>(offer->room.get(), offer->room ? 2 * kPiece : 0);
     const std::uint64_t at = place.address - reinterpret_cast<std::uintptr_t>(all.data());
+    // The request comes from another process: a range outside of the offer is refused.
     if (place.size == 0 || at >= all.size() || place.size > all.size() - at) return false;
     place.size = std::min<std::uint64_t>(place.size, kLargestInRing);
     write(peers_[peer], {RingMessageKind::kBytes, {}, all.subspan(at, place.size), place, nullptr});
@@ -314,6 +328,7 @@ class NodeFabric final : public ProcessFabric {
     std::memcpy(&place, message.header.data(), sizeof place);
     Pull* const pull = pulls_.find(place.pull, peer);
     const std::span<const std::byte> bytes = message.payload;
+    // Only the bytes that were requested are accepted, in order.
     if (pull == nullptr || bytes.empty() || bytes.size() > pull->missing.size() ||
         place.address != pull->missing_from)
       return false;
@@ -373,6 +388,7 @@ class NodeFabric final : public ProcessFabric {
   /// Returns false if the message is invalid.
   bool receive_piece(const RemotePayload& place, std::size_t peer) {
     Pull* const pull = pulls_.find(place.pull, peer);
+    // The size comes from the peer. It must fit into the room and the rest of the payload.
     if (pull == nullptr || place.size == 0 || place.size > std::min<std::uint64_t>(kPiece, pull->left))
       return false;
     if (!pull->missing.empty()) {  // the previous piece is still coming through the ring
@@ -382,6 +398,7 @@ class NodeFabric final : public ProcessFabric {
     }
     pull->left -= place.size;
     const bool is_last = pull->left == 0;
+    // The next piece is requested before this one is copied, so that the sender packs it meanwhile.
     if (!is_last) write(peers_[peer], {RingMessageKind::kAsk, {}, {}, place, nullptr});
     if (pull->waiter != nullptr && !closed_) {
       const std::span<std::byte> into =
@@ -389,6 +406,7 @@ class NodeFabric final : public ProcessFabric {
       if (pull->sink == nullptr) pull->into = pull->into.subspan(place.size);
       const std::optional<std::size_t> copied = copy(peer, place.address, into);
       if (!copied) {
+        // The pull stays in the table without a waiter, since pieces may still arrive.
         FabricWaiter* const failed = std::exchange(pull->waiter, nullptr);
         failed->notify(*failed, false);
       } else if (*copied < into.size()) {
@@ -409,6 +427,8 @@ class NodeFabric final : public ProcessFabric {
       iovec local{into.data() + copied, into.size() - copied};
       iovec remote{reinterpret_cast<void*>(address + copied), into.size() - copied};
       const ssize_t n = process_vm_readv(peers_[peer].process, &local, 1, &remote, 1, 0);
+      // The process has ended. Every other error means that the kernel refuses, for which the ring is the
+      // remedy.
       if (n < 0 && errno == ESRCH) return std::nullopt;
       if (n <= 0) break;
       copied += static_cast<std::size_t>(n);
@@ -433,6 +453,7 @@ class NodeFabric final : public ProcessFabric {
     int events = 0;
     for (Peer& to : peers_) {
       while (!to.waiting.empty() && write_now(to, to.waiting.front())) {
+        // Removed before the callback, which may send.
         FabricWaiter* const waiter = to.waiting.front().waiter;
         to.waiting.pop_front();
         --waiting_;
@@ -467,6 +488,7 @@ class NodeFabric final : public ProcessFabric {
       case RingMessageKind::kBytes:
         break;
       case RingMessageKind::kOffer:
+        // The sink owns the handle until pull() or drop().
         sink.deliver({message.header, nullptr, place.size, new Remote{index, place}});
         break;
       case RingMessageKind::kEnd:

@@ -61,8 +61,10 @@ std::string NodeRings::create(std::size_t ranks, double bytes) {
   if (ring_bytes == 0) return {};
   const Layout layout(ranks, ring_bytes);
   const std::string name = new_name();
+  // Exclusive creation with private mode: no other user can prepare or open the segment.
   const int file = shm_open(name.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
   if (file < 0) return {};
+  // The ends of the segment, the shared memory of the ranks, stay sparse until they are reserved.
   const bool good = ftruncate(file, static_cast<off_t>(layout.bytes)) == 0 &&
                     posix_fallocate(file, 0, static_cast<off_t>(layout.rings)) == 0;
   close(file);
@@ -81,6 +83,7 @@ bool NodeRings::attach(const std::string& segment, std::size_t ranks) {
   if (file < 0) return false;
   struct stat status {};
   void* memory = MAP_FAILED;
+  // A segment of another size has another layout.
   if (fstat(file, &status) == 0 && static_cast<std::size_t>(status.st_size) == layout.bytes)
     memory = mmap(nullptr, layout.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
   close(file);
@@ -96,6 +99,7 @@ void NodeRings::open(const std::vector<int>& node, int rank, double bytes, const
   const std::string name = node.empty() ? std::string() : names[static_cast<std::size_t>(node.front())];
   const bool attached = !name.empty() && attach(name, node.size());
   const std::vector<std::string> verdicts = exchange(attached ? "+" : "-");
+  // All ranks that can map it have done so: the second exchange ensures that.
   if (leads && !name.empty()) shm_unlink(name.substr(0, name.find(' ')).c_str());
   if (!attached) return;
   outgoing_.resize(node.size());
@@ -122,6 +126,7 @@ bool NodeRings::prepare(std::size_t index) {
   if (!reserve({memory.data, memory.bytes})) return false;
   to.ring = RingWriter(memory);
   to.state = RingState::kReady;
+  // The receiver looks at the ring from now on. It sees an empty ring, because the segment began as zeros.
   std::atomic_ref(board_of(index)[1 + self_ / 64]).fetch_or(std::uint64_t{1} << (self_ % 64));
   return true;
 }

@@ -16,6 +16,7 @@ namespace offramp {
 /// The largest payload that goes through a ring, in bytes.
 inline constexpr std::size_t kLargestInRing = 8192;
 
+/// Owns the mapping of the segment. Used by the fabric's thread.
 class NodeRings {
  public:
   NodeRings() = default;
@@ -23,6 +24,7 @@ class NodeRings {
   NodeRings(const NodeRings&) = delete;
   NodeRings& operator=(const NodeRings&) = delete;
 
+  /// Gathers one text of each rank in rank order. Collective over all ranks.
   using Exchange = std::function<std::vector<std::string>(const std::string& own)>;
   /// Collective over all ranks of the run. node: the world ranks on this node, ascending; bytes: limit for
   /// all its rings. Pairs have no ring if that is too little, or if a rank cannot map the segment.
@@ -42,6 +44,7 @@ class NodeRings {
     return to.state == RingState::kReady || (to.state == RingState::kUnused && prepare(index)) ? &to.ring
                                                                                                : nullptr;
   }
+  /// What became of a message that read() has passed on.
   enum class Taken : std::uint8_t {
     kYes,
     kNotYet,  // the message stays in the ring
@@ -94,11 +97,14 @@ class NodeRings {
   }
 
  private:
+  /// kNone: no ring. kUnused: it exists, and its pages are not populated yet.
   enum class RingState : std::uint8_t { kNone, kUnused, kReady };
+  /// The reading end of a ring from one rank.
   struct Incoming {
     RingReader ring;
     bool damaged = false;
   };
+  /// The writing end of a ring to one rank.
   struct Outgoing {
     RingWriter ring;
     RingState state = RingState::kNone;
@@ -120,11 +126,15 @@ class NodeRings {
   static constexpr std::size_t kSharedBytes = std::size_t{2} << 20;  // per rank; reserved when used
 
   static std::string create(std::size_t ranks, double bytes);
+  /// Maps the segment. The name comes from another rank and is checked. Returns false on any failure.
   bool attach(const std::string& name, std::size_t ranks);
+  /// Populates the ring to a rank and announces this rank as its sender. Returns false if memory is missing.
   bool prepare(std::size_t index);
+  /// The first word counts announced messages. The others have one bit per sender.
   [[nodiscard]] std::uint64_t* board_of(std::size_t receiver) const {
     return reinterpret_cast<std::uint64_t*>(memory_) + receiver * layout_.board_words;
   }
+  /// The ring from a sender to a receiver, both as indices on the node.
   [[nodiscard]] RingMemory ring(std::size_t receiver, std::size_t sender) const;
 
   Layout layout_{0, 0};

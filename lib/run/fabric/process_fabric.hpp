@@ -13,6 +13,7 @@ namespace offramp {
 /// notified: sends that were not pulled stay incomplete, and handles may still be dropped.
 class ProcessFabric : public Fabric {
  public:
+  /// See above. Delivers arrivals to the sink meanwhile. Every rank calls it once.
   virtual void close(Sink& sink) = 0;
   /// The UCX version, such as "1.13.1"; empty for a fabric without UCX.
   [[nodiscard]] virtual std::string version() const { return {}; }

@@ -61,6 +61,7 @@ class LastHeader {
 
   /// Reads a header of `size` bytes. Returns the end of its packed form, or null if that lies beyond `end`.
   const std::byte* unpack(const std::byte* from, const std::byte* end, std::size_t size) {
+    // The packed form comes from another process, so every size is checked before its use.
     if (size > bytes_.size()) return nullptr;
     for (std::size_t first = 0; first < size / kWord; first += kWordsPerMask) {
       if (end - from < static_cast<std::ptrdiff_t>(kWord)) return nullptr;
@@ -79,6 +80,7 @@ class LastHeader {
     if (rest > 0) std::memcpy(bytes_.data() + size - rest, from, rest);
     return from + rest;
   }
+  /// The header that was unpacked last. Valid until the next unpack().
   [[nodiscard]] std::span<const std::byte> first(std::size_t size) const { return {bytes_.data(), size}; }
 
  private:
@@ -120,15 +122,19 @@ struct RingMemory {
 class RingWord {
   static constexpr unsigned kPayloadBits = 16;
   static constexpr unsigned kHeaderBits = 12;
+  /// The bits above the sizes: one marks a message, so that its word is never 0, the other one a jump to the
+  /// start.
   static constexpr std::uint64_t kMessage = std::uint64_t{1} << 30U;
   static constexpr std::uint64_t kWrap = std::uint64_t{1} << 31U;
   static_assert(Fabric::kMaxHeader < 1U << kHeaderBits && kPayloadBits + kHeaderBits <= 30);
 
  public:
+  /// The word itself is 8 bytes, so that it is written and read at once.
   static constexpr std::size_t kBytes = sizeof(std::uint64_t);
   static constexpr std::size_t kLargestPayload = (std::size_t{1} << kPayloadBits) - 1;
 
   constexpr explicit RingWord(std::uint64_t bits) : bits_(bits) {}
+  /// header and payload are sizes in bytes; after: a value for the caller's use.
   constexpr RingWord(std::size_t header, std::size_t payload, std::uint32_t after)
       : bits_(kMessage | static_cast<std::uint64_t>(after) << 32U | header << kPayloadBits | payload) {}
   /// Redirects the reader to the start of the ring.
@@ -156,6 +162,7 @@ class RingWord {
   std::uint64_t bits_;
 };
 
+/// The only writer of a ring. Used by one thread. Never blocks, and never makes a system call.
 class RingWriter {
  public:
   RingWriter() = default;
@@ -173,6 +180,7 @@ class RingWriter {
     const bool wraps = most > left;
     if (!has_room(wraps ? left + most : most)) return false;
     if (wraps) {
+      // The reader jumps as soon as it sees the wrap, so the word there must be clear before.
       clear(0);
       publish(RingWord::wrap());
       written_ += left;
@@ -181,6 +189,7 @@ class RingWriter {
     std::byte* const to = last_.pack(header, begin + RingWord::kBytes);
     copy_small(to, payload.data(), payload.size());
     const std::size_t size = RingWord::rounded_up(static_cast<std::size_t>(to - begin) + payload.size());
+    // prepare_next() may have cleared this word already.
     if (written_ + size != cleared_) clear(position() + size);
     publish(RingWord(header.size(), payload.size(), after));
     written_ += size;
@@ -195,18 +204,23 @@ class RingWriter {
     for (std::size_t at = 0; at < bytes; at += kCacheLine)
       __builtin_prefetch(ring_.data + ((written_ + kAhead + at) & (ring_.bytes - 1)), 1);
     const std::size_t behind = position() + kCacheLine;
+    // The line behind the next message may still hold one that the reader has not consumed.
     if (behind >= ring_.bytes || written_ + 2 * kCacheLine - consumed_ > ring_.bytes) return;
     clear(behind);
     cleared_ = written_ + kCacheLine;
   }
 
+  /// Both counters only grow; the size of the ring is a power of two, so a mask gives the place.
   [[nodiscard]] std::size_t position() const { return written_ & (ring_.bytes - 1); }
   [[nodiscard]] std::atomic_ref<std::uint64_t> word(std::size_t position) const {
     return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(ring_.data + position));
   }
+  /// Relaxed is enough: publish() of this message orders the store before the reader's next look.
   void clear(std::size_t position) { word(position).store(0, std::memory_order_relaxed); }
+  /// Makes a message visible. Everything in it must have been written before.
   void publish(RingWord value) { word(position()).store(value.bits(), std::memory_order_release); }
 
+  /// Reads the reader's counter only if the last value is too old: the line belongs to the reader.
   bool has_room(std::size_t bytes) {
     if (written_ + bytes - consumed_ <= ring_.bytes) return true;
     consumed_ = std::atomic_ref(*ring_.consumed).load(std::memory_order_acquire);
@@ -223,6 +237,8 @@ class RingWriter {
   std::uint64_t consumed_ = 0;  // as last loaded
 };
 
+/// The only reader of a ring. Used by one thread. Trusts nothing that it reads: the writer is another
+/// process.
 class RingReader {
  public:
   enum class State : std::uint8_t {
@@ -230,6 +246,7 @@ class RingReader {
     kMessage,
     kDamaged  // invalid contents: stop reading
   };
+  /// What look() has found. Sizes are checked against the ring.
   struct RingMessage {
     std::span<const std::byte> header;   // valid until the next look()
     std::span<const std::byte> payload;  // in the ring, valid until done()
@@ -259,6 +276,7 @@ class RingReader {
     message = {last_.first(word.header()), {header_end_, word.payload()}, word.after()};
     return State::kMessage;
   }
+  /// Releases the message of the last look(). Its payload is invalid afterwards.
   void done(const RingMessage& message) {
     const std::byte* const begin = ring_.data + position();
     advance(RingWord::rounded_up(static_cast<std::size_t>(header_end_ - begin) + message.payload.size()));
@@ -270,8 +288,11 @@ class RingReader {
     std::uint64_t& word = *reinterpret_cast<std::uint64_t*>(ring_.data + position());
     return RingWord(std::atomic_ref(word).load(std::memory_order_acquire));
   }
+  /// Passes bytes that have been read, and publishes the position now and then.
   void advance(std::size_t bytes) {
     consumed_ += bytes;
+    // Published rarely, because each store takes the line away from the writer. A message is at most a
+    // quarter of the ring, so the writer never waits for a store that does not come.
     if (consumed_ - acknowledged_ < ring_.bytes / 8) return;
     acknowledged_ = consumed_;
     std::atomic_ref(*ring_.consumed).store(consumed_, std::memory_order_release);

@@ -94,6 +94,7 @@ class UcxFabric final : public ProcessFabric {
       const SharedMemorySettings settings(options.shared_memory, options.one_user_namespace);
       error = create_worker(options);
     }
+    // All ranks exchange, also after a failure, so that no rank waits for one that has given up.
     addresses_ = options.exchange(error.empty() ? kAddress + worker_address() : "-" + error);
     if (addresses_.size() != endpoints_.size()) return "the exchange of worker addresses failed";
     for (std::size_t peer = 0; peer < addresses_.size(); ++peer) {
@@ -124,6 +125,7 @@ class UcxFabric final : public ProcessFabric {
     if (peer == rank_) return self_.offer(header, payload, waiter);
     ucp_request_param_t param;
     param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
+    // The flag keeps the payload at this rank, whatever its size.
     param.flags = UCP_AM_SEND_FLAG_RNDV;
     return start_send(peer, header, payload, waiter, param);
   }
@@ -218,12 +220,15 @@ class UcxFabric final : public ProcessFabric {
 
   /// Polls UCX now and then even if no message is known to come, since it also has work of its own.
   bool is_turn_of_ucx() {
+    // UCX is polled while it has requests, while ranks without rings exist, or if a neighbour has announced
+    // more messages than have come.
     return pending_ != 0 || !all_near_ || rings_.announced() != received_ || ++turns_ % kTurnsWithoutUcx == 0;
   }
 
   static ucs_status_t on_neighbours_message(void* self, const void* header, std::size_t header_size,
                                             void* data, std::size_t size, const ucp_am_recv_param_t* param) {
     auto& from = *static_cast<Neighbour*>(self);
+    // Messages that were sent through the ring before this one come first.
     while (from.fabric->read_ring(from)) {
     }
     ++from.received;
@@ -239,6 +244,7 @@ class UcxFabric final : public ProcessFabric {
   static void finish(void* request, ucs_status_t status, void* user) {
     auto* waiter = static_cast<FabricWaiter*>(user);
     UcxFabric& fabric = *static_cast<RequestOwner*>(request)->fabric;
+    // Freed before the callback, which may start another send.
     ucp_request_free(request);
     --fabric.pending_;
     if (!fabric.closed_) waiter->notify(*waiter, status == UCS_OK);
@@ -255,6 +261,7 @@ class UcxFabric final : public ProcessFabric {
         neighbour != nullptr ? kFromNeighbour + static_cast<unsigned>(rings_.self()) : kFromAfar;
     const State state = started(
         ucp_am_send_nbx(endpoint, id, header.data(), header.size(), payload.data(), payload.size(), &param));
+    // Counted after the start: a failed send does not arrive, and the peer would wait for it.
     if (neighbour != nullptr && state != State::kFailed) {
       ++neighbour->sent;
       rings_.announce(neighbour->index);
@@ -280,6 +287,7 @@ class UcxFabric final : public ProcessFabric {
       inbound.remote = data;
       fabric->delivering_ = data;
       fabric->sink_->deliver(inbound);
+      // If the sink has dropped the payload during the call, UCX releases it on UCS_OK; otherwise it is kept.
       const bool dropped = std::exchange(fabric->delivering_, nullptr) == nullptr;
       return dropped ? UCS_OK : UCS_INPROGRESS;
     }
@@ -355,6 +363,7 @@ class UcxFabric final : public ProcessFabric {
 
   static std::string transports(const UcxOptions& options) {
     const bool shared = options.shared_memory != SharedMemory::kNone;
+    // On one node, a short list saves the time in which UCX looks for network devices.
     if (options.one_node && shared) return options.cross_memory ? "posix,cma,self" : "posix,self";
     std::string excluded = "^sysv";  // UCX would prefer it to posix, whose buffers are set here
     if (!shared) excluded += ",posix";

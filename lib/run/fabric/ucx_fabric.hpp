@@ -31,6 +31,7 @@ constexpr SharedMemory most_shared_memory(bool copied) {
   return copied ? SharedMemory::kNarrow : SharedMemory::kWide;
 }
 
+/// Equal on all ranks, except for rank, node, and the limit of ring memory.
 struct UcxOptions {
   int rank = 0;
   int ranks = 1;

@@ -31,6 +31,8 @@ offramp_callbacks callbacks;
 
 // --- memory of requests ---
 
+// Handles are indices, so the number of requests is bounded by their 26 bits. Addresses cost nothing until
+// they have memory.
 constexpr std::size_t kMostRequests = std::size_t{1} << kOfframpHandleBits;
 constexpr std::size_t kLeastRequests = std::size_t{1} << 20;
 std::size_t reserved = 0;  // reserved addresses, in cache lines
@@ -84,6 +86,7 @@ int cancel_nothing(void*, int) {
   return MPI_SUCCESS;
 }
 
+// True if the ranks of this node have fewer cores than there are ranks.
 bool shares_cores() {
   const char* const ranks = std::getenv("MPI_LOCALNRANKS");  // set by the launcher
   cpu_set_t cores;
@@ -143,6 +146,7 @@ void turn_library() {
 }
 
 void progress_turn() {
+  // Offramp's turn comes first: its messages are those that the program usually waits for.
   const int events = progress_callback != nullptr ? progress_callback() : 0;
   turn_library();
   if (events == 0 && offramp_native_yields() != 0) sched_yield();
@@ -155,6 +159,7 @@ void fill_status(MPI_Request handle, MPI_Status* status, bool alone) {
     status->MPI_ERROR = MPI_SUCCESS;
     return;
   }
+  // MPI leaves MPI_ERROR alone in calls for one request, and sets it in those for several.
   const int before = status->MPI_ERROR;
   *status = at(handle).status;
   if (alone) status->MPI_ERROR = before;
@@ -163,6 +168,7 @@ void fill_status(MPI_Request handle, MPI_Status* status, bool alone) {
 void release(MPI_Request& handle) {
   const MPI_Request own = std::exchange(handle, MPI_REQUEST_NULL);
   const offramp_mpich_request& r = at(own);
+  // An incomplete active request is freed by the program and recycled when it completes.
   callbacks.released(offramp_native_request_body(own), r.active != 0 && !is_complete(r) ? 1 : 0);
 }
 
@@ -192,6 +198,7 @@ bool retire(MPI_Request& handle, MPI_Status* status, bool alone) {
 }
 
 void replace_communicator(MPI_Comm old, MPI_Comm (*make)(MPI_Comm)) {
+  // The communicators that stand in for freed ones. Only called with the session's lock.
   static std::vector<MPI_Comm> made;
   std::vector<MPI_Comm*> users;
   for (const MPI_Request handle : made_requests()) users.push_back(&at(handle).comm);
@@ -213,6 +220,7 @@ void replace_communicator(MPI_Comm old, MPI_Comm (*make)(MPI_Comm)) {
 
 void replace_natives(MpiTable& table) {
   mpich::library = table;
+  // The address range of the library shows whether a call comes from within it (offramp_native_is_inside()).
   dl_iterate_phdr(mpich::find_code, reinterpret_cast<void*>(&PMPI_Get_library_version));
   mpich::replace_completion(table);
   mpich::replace_handles(table);
@@ -354,6 +362,7 @@ void offramp_native_request_finish(MPI_Request handle, int source, int tag, int 
   offramp_mpich_request& r = at(handle);
   offramp_native_status_set(&r.status, source, tag, bytes, cancelled);
   r.status.MPI_ERROR = error;
+  // Pairs with is_complete(): another thread that sees the completion sees the status.
   __atomic_store_n(&r.complete, 1, __ATOMIC_RELEASE);
 }
 
@@ -386,6 +395,7 @@ int offramp_native_requests_first_pending(int from, int count, const MPI_Request
 
 int offramp_native_requests_look(int count, const MPI_Request* requests) {
   int first = count;
+  // From the back, so that the last assignment is the first incomplete request.
   for (int i = count - 1; i >= 0; --i) {
     if (requests[i] == MPI_REQUEST_NULL) continue;
     if (!is_ours(requests[i]) || at(requests[i]).status.MPI_ERROR != MPI_SUCCESS) return -1;
@@ -431,6 +441,7 @@ void offramp_native_raise(MPI_Comm comm, int code, const char* function) {
 
 MPI_Message offramp_native_message_take(MPI_Comm comm, void* payload, int, size_t) {
   const std::scoped_lock guard(messages_mutex);
+  // Free places are reused, so handles stay small.
   std::vector<MatchedMessage>& all = messages();
   auto free =
       std::find_if(all.begin(), all.end(), [](const MatchedMessage& m) { return m.payload == nullptr; });

@@ -71,6 +71,7 @@ void announce(const std::string& text) {
 }
 
 std::optional<std::vector<std::string>> announced(int ranks) {
+  // The launcher's numbers are those of MPI_COMM_WORLD only if both have the same size.
   if (launcher.space.empty() || number_of("PMI_SIZE") != ranks) return std::nullopt;
   std::vector<std::string> texts;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -82,6 +83,7 @@ std::optional<std::vector<std::string>> announced(int ranks) {
 }
 
 std::string foreign_launcher() {
+  // Another launcher's variables count only if MPICH's own are missing.
   const bool own = std::getenv("PMI_RANK") != nullptr || std::getenv("PMIX_RANK") == nullptr;
   return !own && number_of("OMPI_COMM_WORLD_SIZE") > 1 ? "Open MPI" : "";
 }

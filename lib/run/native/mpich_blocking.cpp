@@ -14,6 +14,7 @@ struct Served;
 template <auto Entry, typename Result, typename... Arguments>
 struct Served<Entry, Result (*)(Arguments...)> {
   static Result call(Arguments... arguments) {
+    // Without messages of Offramp nothing has to be served, and the call costs one test.
     if (!has_progress()) return (blocking.*Entry)(arguments...);
     Result result{};
     run_by(session_callbacks().serving, [&] { result = (blocking.*Entry)(arguments...); });
@@ -43,6 +44,7 @@ void serve_form(MpiTable& table) {
 
 void replace_blocking(MpiTable& table) {
   using T = MpiTable;
+  // The functions that are wrapped here include those that replace_completion() has put into the table.
   blocking = table;
   serve_form<IntForm>(table);
 #ifdef OFFRAMP_HAS_LARGE_COUNTS

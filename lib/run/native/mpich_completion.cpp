@@ -107,6 +107,7 @@ class Theirs {
   }
   [[nodiscard]] bool empty() const { return handles.empty(); }
   [[nodiscard]] int size() const { return static_cast<int>(handles.size()); }
+  // Copies the handles back to the program's list: the library has set those of completed requests to null.
   void put_back(MPI_Request* requests) const {
     for (std::size_t i = 0; i < handles.size(); ++i) requests[places[i]] = handles[i];
   }
@@ -148,6 +149,7 @@ int retire_all(int count, MPI_Request* requests, MPI_Status* statuses, const The
   for (int i = 0; i < count; ++i) {
     MPI_Request& handle = requests[i];
     if (handle != MPI_REQUEST_NULL && !is_ours(handle)) {
+      // MPI's value for a request that has neither failed nor completed when the call fails.
       if (!asked && statuses != MPI_STATUSES_IGNORE) statuses[i].MPI_ERROR = MPI_ERR_PENDING;
     } else if (!is_done(handle)) {
       if (statuses != MPI_STATUSES_IGNORE) statuses[i].MPI_ERROR = MPI_ERR_PENDING;
@@ -256,6 +258,7 @@ int wait_all(int count, MPI_Request requests[], MPI_Status statuses[]) {
       return library.Waitall(count, requests, statuses);
     return wait_for_theirs(count, requests, statuses);
   }
+  // A failed request ends the wait, as in Open MPI, even if others are still pending.
   while (!all_done(count, requests) && first_failed(count, requests) == count) progress_turn();
   Theirs theirs(count, requests);
   int code = MPI_SUCCESS;
@@ -295,6 +298,7 @@ int test_all(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]
 bool look_any(int count, MPI_Request* requests, Theirs& theirs, int* index, MPI_Status* status,
               const char* function, int& code) {
   code = MPI_SUCCESS;
+  // Offramp's requests come first, since looking at them costs no call.
   MPI_Request* const ended = std::find_if(requests, requests + count, has_ended);
   if (ended != requests + count) {
     *index = static_cast<int>(ended - requests);

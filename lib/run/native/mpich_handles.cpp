@@ -26,6 +26,7 @@ class InUse {
     const std::scoped_lock guard(mutex_);
     const auto found = uses_.find(handle);
     if (found == uses_.end() || --found->second.count > 0) return 0;
+    // The program may free a handle several times over its uses, as each handle of a duplicate type is one.
     const int frees = found->second.frees;
     uses_.erase(found);
     return frees;
@@ -84,6 +85,7 @@ MPI_Comm make_communicator() {
   const int own = world_rank();
   PMPI_Comm_group(mpi_world(), &all);
   PMPI_Group_incl(all, 1, &own, &only);
+  // Only this process takes part, so that no other rank has to be in MPI.
   library.Comm_create_group(mpi_world(), only, 0, &made);
   PMPI_Group_free(&only);
   PMPI_Group_free(&all);
@@ -138,6 +140,7 @@ int set_attribute(MPI_Comm comm, int key, void* value) {
   if (code != MPI_SUCCESS || comm != MPI_COMM_SELF) return code;
   const std::scoped_lock guard(attributes_mutex);
   std::vector<int>& keys = attributes_of_self();
+  // MPI deletes the attributes in the reverse order of their last setting.
   keys.erase(std::remove(keys.begin(), keys.end(), key), keys.end());
   keys.push_back(key);
   return code;
@@ -148,6 +151,7 @@ int set_attribute(MPI_Comm comm, int key, void* value) {
 bool is_in_order(MPI_Datatype type, std::size_t size, MPI_Aint true_lb) {
   std::vector<unsigned char> bytes(size);
   std::minstd_rand random;
+  // Random bytes: a type that reorders its data gives them back in another order.
   std::generate(bytes.begin(), bytes.end(), [&] { return static_cast<unsigned char>(random() >> 8); });
   std::vector<unsigned char> packed(size);
   int position = 0;
@@ -207,6 +211,7 @@ using namespace offramp::mpich;  // NOLINT(google-build-using-namespace): what f
 extern "C" {
 
 void offramp_native_type_retain(MPI_Datatype type) {
+  // Built-in handles are never freed.
   if (!is_builtin(type)) types().retain(type);
 }
 void offramp_native_type_release(MPI_Datatype type) {
@@ -233,6 +238,7 @@ void offramp_native_delete_self_attributes(void) {
     {
       const std::scoped_lock guard(attributes_mutex);
       std::vector<int>& keys = attributes_of_self();
+      // A callback may set another attribute, so the list is read again each time.
       if (keys.empty()) return;
       key = keys.back();
       keys.pop_back();
@@ -314,11 +320,13 @@ size_t offramp_native_packing_next(offramp_packing* packing, void* piece, size_t
   auto* to = static_cast<std::byte*>(piece);
   for (size_t room = bytes;;) {
     size_t part = std::min(room, p.element.size() - p.used);
+    // First the rest of an element that did not fit into the last piece.
     std::copy_n(p.element.data() + p.used, part, to);
     p.used += part;
     if (part == room || p.left == 0) return bytes - room + part;
     to += part;
     room -= part;
+    // Then whole elements straight into the piece, and the beginning of the next one from its packed copy.
     const size_t whole = p.whole_in(room);
     part = whole * p.size;
     if (whole > 0) {
@@ -382,6 +390,8 @@ int offramp_native_type_contiguous(MPI_Datatype type, int count) {
   if (size != true_extent || (count > 1 && extent != size)) return 0;
   const offramp::TypeRecipe recipe(type);
   if (recipe.combiner() == MPI_COMBINER_NAMED || is_like_its_part(recipe)) return 1;
+  // Larger types would cost too much to pack for the test. They count as not contiguous, which is always
+  // safe.
   return size <= kMostPacked && is_in_order(type, static_cast<std::size_t>(size), true_lb) ? 1 : 0;
 }
 

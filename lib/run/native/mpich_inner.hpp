@@ -14,6 +14,7 @@ inline constexpr unsigned kRequestKind = 0xfU << kOfframpHandleBits;
 inline constexpr unsigned kMessageKind = 0xeU << kOfframpHandleBits;
 inline constexpr auto kCompleted = static_cast<MPI_Request>(kRequestKind);  // the shared complete request
 
+/// The bits of a handle above its index.
 inline unsigned kind_of(int handle) {
   return static_cast<unsigned>(handle) & ~kOfframpHandleMask;
 }
@@ -27,6 +28,7 @@ inline bool is_own(MPI_Request handle) {
 inline offramp_mpich_request& at(MPI_Request ours) {
   return *offramp_mpich_request_at(ours);
 }
+/// Another thread may complete it: what it wrote before is visible when this returns true.
 inline bool is_complete(const offramp_mpich_request& request) {
   return __atomic_load_n(&request.complete, __ATOMIC_ACQUIRE) != 0;
 }
@@ -51,6 +53,7 @@ void fill_status(MPI_Request ours_or_null, MPI_Status* status, bool alone);
 bool retire(MPI_Request& ours_or_null, MPI_Status* status, bool alone);
 /// Releases one of Offramp's requests.
 void release(MPI_Request& own);
+/// Pass the call to the session's callbacks.
 void cancel(MPI_Request own);
 int start(MPI_Request own);
 /// Call it before a communicator is freed: its requests and messages, if any, get the one that make()

@@ -26,6 +26,7 @@ static int on_free(ompi_request_t** handle);
 static int on_cancel(ompi_request_t* request, int flag);
 static int on_start(size_t count, ompi_request_t** requests);
 
+/* The library's requests have other functions in this field, so it identifies Offramp's objects. */
 static int is_own(const ompi_request_t* request) {
   return request != NULL && request->req_free == on_free;
 }
@@ -46,6 +47,7 @@ MPI_Request offramp_native_request_make(size_t body_bytes) {
   if (r == NULL) return MPI_REQUEST_NULL;
   memset(r, 0, bytes);
   OBJ_CONSTRUCT(r, ompi_request_t);
+  /* The library treats the type as that of its own messages, which have no further fields of their own. */
   r->req_type = OMPI_REQUEST_PML;
   r->req_free = on_free;
   r->req_cancel = on_cancel;
@@ -121,6 +123,7 @@ void offramp_native_request_finish(MPI_Request request, int source, int tag, int
   request->req_status.MPI_ERROR = error;
   request->req_status._ucount = bytes;
   request->req_status._cancelled = cancelled;
+  /* Wakes a thread that waits in the library, and makes the status visible to it. */
   ompi_request_complete(request, true);
 }
 
@@ -277,6 +280,7 @@ void offramp_native_op_release(MPI_Op op) {
 }
 void offramp_native_delete_self_attributes(void) {
   ompi_communicator_t* self = &ompi_mpi_comm_self.comm;
+  /* Without attributes there is no table. */
   if (self->c_keyhash == NULL) return;
   ompi_attr_delete_all(COMM_ATTR, self, self->c_keyhash);
   OBJ_RELEASE(self->c_keyhash);
@@ -297,6 +301,7 @@ static void on_fatal_error(MPI_Comm* comm, int* code, ...) {
 
 void offramp_native_watch_fatal_errors(void (*callback)(const char* function)) {
   MPI_Comm_errhandler_function** entry = &ompi_mpi_errors_are_fatal.eh.eh_comm_fn;
+  /* The table of the predefined handler is the library's, so it is restored at the end. */
   if (callback != NULL && *entry != on_fatal_error) {
     end_job = *entry;
     *entry = on_fatal_error;
@@ -314,6 +319,7 @@ int offramp_native_type_contiguous(MPI_Datatype type, int count) {
 }
 /* As MPI_Pack and MPI_Unpack, without the limits of int. */
 void offramp_native_pack(const void* from, size_t count, MPI_Datatype type, void* packet, size_t bytes) {
+  /* The convertor is the library's own interpreter of datatypes, with counts of 64 bits. */
   opal_convertor_t convertor;
   struct iovec whole = {packet, bytes};
   uint32_t parts = 1;

@@ -67,6 +67,7 @@ struct Published {
 } published;
 
 bool find(Pmix& pmix, void* library) {
+  // Open MPI 4.1 may contain its own copy of PMIx, whose names have this prefix.
   return library != nullptr && (pmix.find(library, "OPAL_MCA_PMIX3X_") || pmix.find(library, ""));
 }
 
@@ -80,6 +81,7 @@ bool find_in_components(Pmix& pmix) {
     for (const char* name : {"mca_pmix_ext3x.so", "mca_pmix_pmix3x.so", "mca_pmix_ext4x.so"}) {
       const std::filesystem::path component = libraries / folder / name;
       if (!std::filesystem::exists(component, ignored)) continue;
+      // The component stays loaded: MPI_Init loads it anyway, and the functions are used after it.
       if (find(pmix, dlopen(component.c_str(), RTLD_LAZY | RTLD_LOCAL))) return true;
     }
   }
@@ -119,6 +121,7 @@ std::optional<std::vector<std::string>> announced(int ranks) {
                        value != nullptr && value->type == kString && value->string != nullptr;
     texts.emplace_back(found ? value->string : "");
     if (!found) continue;
+    // PMIx hands out values that its caller frees.
     std::free(const_cast<char*>(value->string));
     std::free(value);
   }

@@ -102,12 +102,14 @@ int largest_of_all(int own) {
 }
 
 void agree(const std::string& error) {
+  // The maximum of negative ranks is the lowest rank with an error; a rank without one passes the size.
   const int first = -largest_of_all(error.empty() ? -world_size() : -world_rank());
   if (first == world_size()) return;
   if (first == world_rank()) {
     (void)std::fprintf(stderr, "offramp: %s\n", error.c_str());
     (void)std::fflush(stderr);
   }
+  // The others wait until the message is out, so that the abort of one rank does not cut it off.
   native.Barrier(mpi_world());
   native.Abort(mpi_world(), 2);
 }

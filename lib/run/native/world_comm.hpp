@@ -16,6 +16,7 @@ bool open_own_world(int level);
 /// Collective; the last call. Frees that communicator, if any.
 void close_own_world();
 
+/// This rank and the number of ranks in mpi_world().
 int world_rank();
 int world_size();
 

@@ -11,6 +11,7 @@ OFFRAMP_EXPORT const char* offramp_version(void) {
 
 OFFRAMP_EXPORT const char* offramp_backend(void) {
   const offramp::Session* session = offramp::Session::current;
+  // A program that is only recorded is off, too: no backend carries it.
   return session != nullptr && session->carries() ? session->configuration().backend.c_str() : "off";
 }
 

@@ -10,6 +10,7 @@ template <typename Form>
 int attach(void* buffer, typename Form::Count size) {
   InterposedCall call(Form::kBuffer_attach);
   const int code = call.unlocked([&] { return (native.*Form::Buffer_attach)(buffer, size); });
+  // The library has accepted the buffer, so its own checks of the arguments apply to both.
   if (code == MPI_SUCCESS && call.session.carries())
     call.session.bsend().attach(static_cast<std::size_t>(size));
   return code;
@@ -19,6 +20,7 @@ template <typename Form>
 int detach(void* buffer, typename Form::Count* size) {
   InterposedCall call(Form::kBuffer_detach);
   if (call.session.carries()) {
+    // MPI_Buffer_detach returns only when all buffered messages have left.
     call.wait([&] { return call.session.bsend().empty(); });
     call.session.bsend().detach();
   }

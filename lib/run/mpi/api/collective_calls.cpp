@@ -12,6 +12,7 @@ namespace offramp {
 Outcome run(InterposedCall& call, CollectiveCall& collective) {
   collective.start();
   call.wait([&] { return collective.done(); });
+  // The data is unpacked only here, since a waiting loop may run in another thread's call.
   collective.deliver();
   collective.observe();
   return collective.outcome();
@@ -55,6 +56,7 @@ int make_persistent_blocks(Function function, MPI_Comm comm, const BlockSizes& s
 // beyond MPI_Op_free. So do reductions whose result the library computes. Every rank makes the same choice.
 int make_persistent(InterposedCall& call, MPI_Comm comm, MPI_Request* handle, MPI_Op op,
                     std::function<BuiltCall()> build, const std::function<int()>& library) {
+  // Each start builds the operation again, so the flag is set in the builder.
   build = [made = std::move(build)] {
     BuiltCall collective = made();
     if (collective != nullptr) collective->operation.nonblocking = true;

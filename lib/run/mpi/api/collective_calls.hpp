@@ -13,6 +13,7 @@ namespace offramp {
 Outcome run(InterposedCall& call, CollectiveCall& collective);
 
 /// The recorded events of a blocking collective.
+/// The end is recorded by the destructor, also if the MPI library reports an error.
 class BlockingEvents {
  public:
   BlockingEvents(InterposedCall& call, CollectiveCall& collective)
@@ -55,6 +56,7 @@ class BlockingCollective {
   }
   ~BlockingCollective() {
     if (slot_ == nullptr) return;
+    // A kept call is ready for its next use at once.
     call_->rearm();
     slot_->is_in_use = false;
   }
@@ -86,14 +88,18 @@ template <typename Sizes, typename Build, typename Library, typename... Argument
     const BlockingEvents events(call, *collective);
     if (!call.session.carries()) return call.leave_to_library([&] { return library(arguments..., comm); });
     outcome = run(call, *collective);
+    // The library computes the result of a reduction whose operation it alone can apply. Offramp has counted
+    // it.
     if (collective->native_result) {
       const int code = call.unlocked([&] { return library(arguments..., comm); });
       if (code != MPI_SUCCESS) return code;
     }
   }
+  /// The lock is released before: an error handler of the program may call MPI.
   return finish(function, comm, outcome);
 }
 
+/// A nonblocking collective: the request in `handle` is Offramp's, or the library's if it carries the call.
 template <typename Sizes, typename Build, typename Library, typename... Arguments>
 [[gnu::always_inline]] inline int start_icollective(Function function, MPI_Comm comm, MPI_Request* handle,
                                                     Sizes sizes, Build build, Library library,
@@ -106,6 +112,7 @@ template <typename Sizes, typename Build, typename Library, typename... Argument
       return pass_through(call, function, [&] { return library(arguments..., comm, handle); });
     });
   }
+  /// The model lets such a collective proceed while the program computes.
   collective->operation.nonblocking = true;
   const std::uint32_t recorded = record_start(call.session, *collective);
   if (!call.session.carries()) {

@@ -11,6 +11,7 @@ namespace offramp {
 void adopt(InterposedCall& call, MPI_Comm made, std::optional<std::uint64_t> derived) {
   Communicators& communicators = call.session.marshal().communicators;
   const int leader = Communicators::leader_of(made);
+  // An intercommunicator, or no communicator at all.
   if (leader < 0) {
     communicators.forget_freed(made);
     return open_intercommunicator(call, made);
@@ -19,6 +20,8 @@ void adopt(InterposedCall& call, MPI_Comm made, std::optional<std::uint64_t> der
   if (derived) {
     id = Communicators::id_of_part(*derived, leader);
   } else {
+    // The leader chooses the id, and the others get it with a broadcast of the library on the new
+    // communicator.
     if (leader == call.engine.rank()) id = communicators.next_id();
     call.unlocked([&] { return native.Bcast(&id, 1, MPI_UINT64_T, 0, made); });
   }
@@ -72,10 +75,12 @@ int duplicate_nonblocking(Function function, MPI_Comm comm, MPI_Comm* made, MPI_
   MPI_Request inner = MPI_REQUEST_NULL;
   *made = MPI_COMM_NULL;
   ProgramRecorder* const recorder = call.recorder();
+  // The duplication synchronizes its members in the recording, as its agreement on an id does in the library.
   const std::uint32_t recorded =
       recorder != nullptr ? recorder->synchronize(call.function(), parent->recorded, false) : 0;
   const int code = call.unlocked([&] { return library(&inner); });
   if (code != MPI_SUCCESS) {
+    // The operation never began, so no wait of the program belongs to it.
     if (recorder != nullptr) recorder->free(call.function(), recorded);
     return code;
   }
@@ -141,6 +146,7 @@ int Comm_free(MPI_Comm* comm) {
   if (comm == nullptr) return call.unlocked([&] { return native.Comm_free(comm); });
   const MPI_Comm freed = *comm;
   MpiCommunicator* communicator = call.session.marshal().communicators.find(freed);
+  // Read before the call, which frees the communicator's state.
   const std::uint64_t context = communicator != nullptr ? communicator->context->id() : 0;
   if (communicator != nullptr) call.session.marshal().communicators.keep_name(*communicator);
   call.session.sync_groups().close(freed);  // for intercommunicators
@@ -157,6 +163,7 @@ int Comm_disconnect(MPI_Comm* comm) {
   const std::uint64_t context = communicator != nullptr ? communicator->context->id() : 0;
   if (communicator != nullptr) {
     call.session.marshal().communicators.keep_name(*communicator);
+    // MPI_Comm_disconnect waits for all communication on the communicator.
     if (call.session.carries())
       call.wait([&] {
         const Context* const collective = communicator->collective;
@@ -179,6 +186,7 @@ int Comm_disconnect(MPI_Comm* comm) {
 
 int Type_free(MPI_Datatype* type) {
   if (type != nullptr) {
+    // The handle may be reused for another type at once, so its description is forgotten before.
     const Session::Lock guard(*Session::current);
     Session::current->marshal().datatypes.forget(*type);
   }

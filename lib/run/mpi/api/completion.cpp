@@ -59,6 +59,7 @@ int first_pending(int count, const MPI_Request* requests) {
   int pending = first_pending(count, requests);
   if (pending < 0) return false;
   const std::uint64_t failed = session.failed_requests();
+  // Requests complete in any order, and are observed in the order of the list.
   int observed = 0;
   call.wait([&] {
     pending = offramp_native_requests_first_pending(pending, count, requests);
@@ -78,7 +79,9 @@ enum class Answer { kYes, kNo, kAskLibrary };
   if (pending < 0) return Answer::kAskLibrary;
   if (pending == count) return Answer::kYes;
   const std::uint64_t completions = session.engine().completions();
+  // The library has work of its own, which only its own test drives.
   if (!session.progress_in_place_of_library()) return Answer::kAskLibrary;
+  // Nothing has completed since the look, so the answer is the same without another look.
   if (session.engine().completions() == completions) return Answer::kNo;
   if (offramp_native_requests_first_pending(pending, count, requests) < count) return Answer::kNo;
   return first_pending(count, requests) == count ? Answer::kYes : Answer::kAskLibrary;  // or it has failed
@@ -130,6 +133,7 @@ class EarlyPoll {
     session_.engine().enter(static_cast<std::uint16_t>(function_), site_);
     bool refused = false;
     {
+      // The library may call exported functions of MPI, which are no calls of the program.
       const ProgramRecorder::NestedCall nested;
       refused = refuses(session_);
     }
@@ -178,6 +182,7 @@ class EarlyPoll {
 
   template <typename Library, typename FindsNothing>
   [[gnu::always_inline]] bool poll(MPI_Status* wanted, Library library, FindsNothing finds_nothing) {
+    // The library clears the handles of completed requests, and the events need the old ones.
     std::copy_n(requests_, count_, kept_.begin());
     requests_ = kept_.data();
     library_status_ = wanted == MPI_STATUSES_IGNORE ? statuses_.data() : wanted;
@@ -214,6 +219,7 @@ bool completes(int code) {
   if (code == MPI_SUCCESS) return true;
   int kind = MPI_SUCCESS;
   pmpi::Error_class(code, &kind);
+  // With these classes, MPI has rejected the arguments, and no request has completed.
   return kind != MPI_ERR_REQUEST && kind != MPI_ERR_ARG && kind != MPI_ERR_COUNT && kind != MPI_ERR_COMM;
 }
 
@@ -223,12 +229,14 @@ template <typename Settle, typename Library>
 [[gnu::always_inline]] inline int wait(InterposedCall& call, int count, MPI_Request* requests,
                                        MPI_Status* statuses, Settle settle, Library library)
     REQUIRES(session_lock) {
+  // The handles are noted before the library releases them.
   CompletionEvents events(call, count, requests);
   if (wait_for(call, count, requests)) {
     if (settle() != 0) observe_persistent(count, requests);
     events.record_all();
     return MPI_SUCCESS;
   }
+  // The events need statuses for wildcards, also where the program ignores them.
   MPI_Status* const library_status = events.statuses(statuses);
   const int code = call.unlocked([&] { return library(library_status); });
   if (requests != nullptr && count > 0) observe_persistent(count, requests);
@@ -416,6 +424,8 @@ int Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
   const int code = call.unlocked([&] { return native.Request_get_status(request, flag, status); });
   if (code != MPI_SUCCESS) return code;
   if (*flag != 0) {
+    // MPI_Request_get_status keeps the request. The program has seen its completion, and a later wait changes
+    // nothing.
     observe(request);
     if (call.recorder() != nullptr)
       call.recorder()->wait(call.function(), recorded_of(call.session, request));
@@ -430,6 +440,7 @@ int Request_free(MPI_Request* request) {
   InterposedCall call(Function::kRequest_free);
   if (call.recorder() != nullptr && request != nullptr) {
     call.recorder()->free(call.function(), recorded_of(call.session, *request));
+    // The library may give the handle to another request from now on.
     if (!call.session.carries()) call.session.tracked().remove(*request);
   }
   return call.unlocked([&] { return native.Request_free(request); });

@@ -25,6 +25,7 @@ int construct(Function function, MPI_Comm parent, MPI_Comm* made, Constructor co
   const int code = call.unlocked(constructor);
   const bool met = participated(code);
   const std::optional<std::uint64_t> derived = met ? derive_id(call.session, parent) : std::nullopt;
+  /// Only members get the new communicator. The others have taken part and count the derived id.
   const bool adopted = code == MPI_SUCCESS && *made != MPI_COMM_NULL;
   if (adopted) adopt(call, *made, derived);
   sync.end(met);
@@ -32,6 +33,7 @@ int construct(Function function, MPI_Comm parent, MPI_Comm* made, Constructor co
   return code;
 }
 
+/// Runs a constructor of a window or a file, which has no id of its own, and opens its group beside it.
 template <typename Handle, typename Constructor>
 int open_beside(Function function, MPI_Comm comm, Handle* made, Constructor constructor) {
   InterposedCall call(function);

@@ -18,6 +18,7 @@ template <typename Form>
 void fill_matched_receives(MpiTable& table);
 template <typename Form>
 void fill_buffered(MpiTable& table);
+/// All handwritten entries of one form, with int or with large counts.
 template <typename Form>
 void fill_forms(MpiTable& table) {
   fill_messages<Form>(table);

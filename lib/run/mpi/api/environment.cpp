@@ -57,15 +57,19 @@ void begin(bool threads) {
   open_requests();
   if (mpi_world() == MPI_COMM_WORLD) Session::current->marshal().communicators.add_predefined();
   if (Session::current->carries()) {
+    // The library's own waits drive Offramp's messages through this callback, so that neither blocks the
+    // other.
     offramp_native_progress_register(on_library_progress);
     install_hang_signal();
   }
   watch_for_untimely_end(*Session::current);
+  // The exported functions change last: until here, calls of other threads reach the library.
   fill_active(dispatch);
   if (Session::current->configuration().clock == Clock::kWall) {
     dispatch.Wtime = native.Wtime;
     dispatch.Wtick = native.Wtick;
   }
+  // The recording begins after MPI_Init, whose duration is noted apart.
   if (Session::current->recorder() != nullptr) Session::current->recorder()->restart(init);
 }
 
@@ -93,11 +97,13 @@ void end() {
   native.Barrier(mpi_world());
   drain_sends(session);
   native.Barrier(mpi_world());  // the notifying ranks drive the fabric until the senders have reacted
+  // Calls of the program after this point, as in destructors, reach the library.
   resolve_dispatch_to_native();
   close_tools_interface(session);
   if (session.carries()) offramp_native_progress_unregister(on_library_progress);
   session.background().end();
   session.fabric().close(session.engine());
+  // No rank frees memory that a peer may still write to.
   native.Barrier(mpi_world());
   Session::current = nullptr;
   delete &session;
@@ -131,6 +137,7 @@ bool has_threads(MPI_Session session) {
   MPI_Info info = MPI_INFO_NULL;
   char level[MPI_MAX_INFO_VAL + 1] = "";
   int found = 0;
+  // Without an answer, several threads are assumed: locks are then taken, which is always right.
   if (pmpi::Session_get_info(session, &info) != MPI_SUCCESS) return true;
   pmpi::Info_get(info, "thread_level", MPI_MAX_INFO_VAL, level, &found);
   pmpi::Info_free(&info);
@@ -145,6 +152,7 @@ bool sessions_remain() {
 
 /// In a program with MPI sessions, other ranks may begin with one. level: the thread level to request.
 void meet_sessions(int level) {
+  // A program that never names MPI_Session_init has no such ranks, so that MPI_Init waits for none.
   if (!ways.begun && program_calls("MPI_Session_init")) begin_apart(level == MPI_THREAD_MULTIPLE, level);
 }
 
@@ -223,6 +231,7 @@ int Init_thread(int* argc, char*** argv, int required, int* provided) {
 
 int Finalize() {
   if (Session::current == nullptr) return native.Finalize();
+  // MPI runs the callbacks of these attributes first in MPI_Finalize: they may still communicate.
   offramp_native_delete_self_attributes();
   const std::scoped_lock guard(ways.mutex);
   ways.world = false;
@@ -271,6 +280,8 @@ int Abort(MPI_Comm comm, int code) {
 }
 
 double Wtime() {
+  // Only the settled clock comes here: with the clock of the machine, the entry is the library's own
+  // function.
   Session& session = *Session::current;
   const Session::Lock guard(session);
   session.recorder()->enter(Function::kWtime, CallPlace::here());
@@ -314,6 +325,7 @@ void leave(const std::string& library) {
 
 /// The last step of the process: changes the exit code of a successful program if an output was lost.
 void on_exit_of_process(int code, void*) {
+  // A program that failed keeps its own code.
   if (code != 0 || !output_lost()) return;
   (void)std::fflush(nullptr);
   _exit(kOutputLost);
@@ -323,6 +335,7 @@ pid_t watched_process = 0;  // 0: Offramp is off
 
 /// Reports that the program's MPI calls bypassed this library.
 void warn_if_bypassed() {
+  // A child process after fork() is no rank.
   if (begins_here || watched_process != getpid()) return;
   const std::string library = initialized_mpi();
   if (library.empty()) return;

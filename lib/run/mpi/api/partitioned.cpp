@@ -26,10 +26,13 @@ std::optional<Partitions::Message> record_partitioned(InterposedCall& call, bool
   const int source = sends ? own : other;
   const int destination = sends ? other : own;
   const std::uint64_t context = place->context->id();
+  // Messages of one pair and tag match in the order of their `_init` calls, so both sides count the same
+  // number.
   const std::uint32_t number = session.partitions().made[{sends, context, source, destination, tag}]++;
   const std::uint64_t id = Communicators::id_of_partitioned(context, source, destination, tag, number);
   const std::uint64_t bytes = known->bytes(count);
   constexpr std::uint64_t kTags = std::uint64_t{1} << 30;
+  // A message to oneself stays on one rank, whose tag distinguishes it from others.
   if (own == other)
     return Partitions::Message{recording::kSelf, 0, static_cast<int>(id % kTags), parts, bytes};
   return Partitions::Message{call.recorder()->pair(call.function(), own, other, id), other > own ? 1 : 0, 0,

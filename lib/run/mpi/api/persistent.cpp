@@ -13,12 +13,14 @@ namespace {
 
 MPI_Request prepare(Request& request, const Point& point) {
   Request::Repeat& repeat = *request.repeat;
+  // The program may free the type and the communicator while the request exists, so both are retained.
   repeat.type = *point.type;
   offramp_native_type_retain(repeat.type.type);
   repeat.point = point;
   repeat.point.type = &repeat.type;
   repeat.communicator = *point.communicator;
   Engine::retain(*repeat.communicator.context);
+  // A request between two starts does not keep MPI_Comm_disconnect waiting.
   ++repeat.communicator.context->dormant;
   repeat.point.communicator = &repeat.communicator;
   return request.handle;
@@ -78,6 +80,7 @@ class LibraryStarts {
       TrackedRequest* const tracked = call.session.tracked().find(requests[i]);
       if (tracked == nullptr || !tracked->persists()) continue;
       const TrackedRequest::More& more = *tracked->more;
+      // The event precedes the call, as the message may arrive at its receiver before the call returns.
       tracked->recorded = more.repeat != nullptr
                               ? more.repeat()
                               : call.recorder()->started(call.function(), *more.repeated, tracked->wildcard);
@@ -115,6 +118,7 @@ int start_requests(Function function, int count, MPI_Request* requests, Library 
     if (requests == nullptr || count < 0 ||
         !std::all_of(requests, requests + count, offramp_native_request_startable))
       return call.unlocked(library);
+    // The first error ends the call: later requests stay inactive.
     for (int i = 0; i < count && code == MPI_SUCCESS; ++i) {
       comm = offramp_native_request_comm(requests[i]);
       Request& request = request_in(offramp_native_request_body(requests[i]));

@@ -11,6 +11,7 @@ namespace offramp {
 /// communicators that are not carried, MPI_PROC_NULL, and wrong arguments, which it reports in its own way.
 inline bool send_point(Session& session, const void* buffer, std::int64_t count, MPI_Datatype type,
                        int destination, int tag, MPI_Comm comm, Point& point) {
+  /// The tables of communicators and types change in other threads.
   const Session::Lock guard(session);
   return set_destination(session.marshal(), destination, tag, comm, point) &&
          set_buffer(session.marshal(), buffer, count, type, point);
@@ -41,6 +42,7 @@ template <typename Library>
 /// The records of a blocking call, returned to the session by the destructor.
 class Records {
  public:
+  /// Needs the session's lock, as its destructor does.
   explicit Records(Session& session) : session_(session), records_(session.acquire_records()) {}
   ~Records() { session_.release_records(records_); }
   Records(const Records&) = delete;

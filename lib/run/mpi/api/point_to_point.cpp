@@ -18,6 +18,7 @@ template <typename Library>
   Outcome outcome = Outcome::kOk;
   {
     InterposedCall call(function);
+    // Recorded only: the event frames the library's call.
     if (!call.session.carries()) {
       const std::uint32_t recorded =
           call.recorder()->begin(function, recording::EventKind::kSend, point, flag_of(mode));
@@ -37,6 +38,7 @@ template <typename Library>
     if (recorder != nullptr) recorder->end(function, recorded);
     outcome = record.outcome;
   }
+  // The lock is released before: an error handler of the program may call MPI.
   return finish(function, comm, outcome);
 }
 
@@ -49,6 +51,8 @@ template <typename Library>
     if (!call.session.carries()) {
       ProgramRecorder& recorder = *call.recorder();
       const std::uint32_t recorded = recorder.begin(function, recording::EventKind::kReceive, point);
+      // The source of a wildcard is known only after the match, so its place in the recording is reserved
+      // here.
       const std::uint32_t wildcard = recorder.wildcard(point);
       MPI_Status own{};
       MPI_Status* const library_status = status != MPI_STATUS_IGNORE ? status : &own;
@@ -84,6 +88,7 @@ class ExchangeEvents {
   ExchangeEvents(InterposedCall& call, const Point* to, const Point* from)
       : recorder_(call.recorder()), function_(call.function()) {
     if (recorder_ == nullptr) return;
+    // With MPI_PROC_NULL on one side, the call is a plain send or receive.
     if (to == nullptr || from == nullptr) {
       alone_ = true;
       request_ = to != nullptr ? recorder_->begin(function_, recording::EventKind::kSend, *to)
@@ -120,10 +125,12 @@ Outcome exchange(InterposedCall& call, const Point* to, const Point* from, bool 
   SendBuffer outgoing;
   MessageBuffer incoming;
   Bytes data;
+  // For MPI_Sendrecv_replace, the send needs a copy before the receive may write into the buffer.
   if (to != nullptr)
     data =
         replace ? outgoing.copy(to->buffer, to->count, *to->type) : data_of(*to, outgoing, call.engine, send);
   ExchangeEvents events(call, to, from);
+  // The receive is posted first: the peer's message may then go straight into the buffer.
   if (from != nullptr)
     call.engine.receive(receive, *from->communicator->context, from->peer, from->tag,
                         room_of(*from, incoming, receive));
@@ -137,6 +144,7 @@ Outcome exchange(InterposedCall& call, const Point* to, const Point* from, bool 
   }
   call.engine.observe(receive);
   fill_status(status, receive.envelope.source, receive.envelope.tag, receive.status_bytes());
+  // An error of the receive concerns the data, so it goes before an error of the send.
   return receive.outcome != Outcome::kOk ? receive.outcome : outcome;
 }
 
@@ -260,6 +268,7 @@ int exchange_nonblocking(Function function, const Pair& pair, bool replace, MPI_
   }
   const int code = track_receive(call, comm, *pair.from, handle, library);
   if (code == MPI_SUCCESS && pair.to != nullptr)  // as in start_new_exchange()
+    // The send has no request of its own that the program could wait for.
     call.recorder()->free(function, record_start(call.session, recording::EventKind::kSend, *pair.to));
   return code;
 }

@@ -58,6 +58,7 @@ std::uint32_t record(InterposedCall& call, recording::EventKind kind, const Poin
 template <typename Library>
 int poll_library(InterposedCall& call, const Point& point, const int* flag, const MPI_Message* message,
                  MPI_Status* status, Library library) {
+  // The recording needs source and tag, also where the program ignores the status.
   MPI_Status own{};
   MPI_Status* const library_status = status != MPI_STATUS_IGNORE ? status : &own;
   const int code = call.leave_to_library([&] { return library(library_status); });
@@ -77,6 +78,7 @@ int poll_library(InterposedCall& call, const Point& point, const int* flag, cons
 MPI_Message claim(InterposedCall& call, UnexpectedMessage& message, MPI_Comm comm, const Point& point) {
   const std::uint32_t request = record(call, recording::EventKind::kClaim, point, message);
   const Envelope& e = message.envelope;
+  // The handle owns the message until MPI_Mrecv or MPI_Imrecv. The library's own handle carries the pointer.
   UnexpectedMessage* claimed = message.context->pop_unexpected(message).release();
   MPI_Message handle = offramp_native_message_take(comm, claimed, e.source, e.bytes);
   call.session.claim(handle, request);
@@ -112,6 +114,7 @@ std::unique_ptr<UnexpectedMessage> redeem(Session& session, MPI_Message* handle,
   const std::optional<std::uint32_t> claim = session.end_claim(*handle);
   if (!claim) return nullptr;
   request = *claim;
+  // The library has the message. Only its number in the recording was needed.
   if (!session.carries()) return nullptr;
   std::unique_ptr<UnexpectedMessage> message(
       static_cast<UnexpectedMessage*>(offramp_native_message_payload(*handle)));
@@ -121,6 +124,7 @@ std::unique_ptr<UnexpectedMessage> redeem(Session& session, MPI_Message* handle,
 bool receivable(Session& session, void* buf, std::int64_t count, MPI_Datatype type) {
   const Session::Lock guard(session);
   const TypeInfo* info = count >= 0 ? session.marshal().datatypes.find(type) : nullptr;
+  // A null buffer is allowed for derived types, whose addresses may be absolute.
   return info != nullptr && (buf != nullptr || count == 0 || !info->predefined);
 }
 
@@ -164,6 +168,7 @@ int mrecv(void* buf, typename Form::Count count, MPI_Datatype type, MPI_Message*
   if (!receivable(session, buf, count, type)) return (native.*Form::Mrecv)(buf, count, type, message, status);
   std::uint32_t recorded = 0;
   std::unique_ptr<UnexpectedMessage> claimed = redeem(session, message, recorded);
+  // The probe was recorded, and the library has the message.
   if (claimed == nullptr && recorded != 0) {
     InterposedCall call(Form::kMrecv);
     const int code =
@@ -172,6 +177,7 @@ int mrecv(void* buf, typename Form::Count count, MPI_Datatype type, MPI_Message*
     return code;
   }
   if (claimed == nullptr) return (native.*Form::Mrecv)(buf, count, type, message, status);
+  // MPI sets the handle to null before the receive completes.
   const MPI_Message taken = std::exchange(*message, MPI_MESSAGE_NULL);
   Outcome outcome = Outcome::kOk;
   {
@@ -187,6 +193,7 @@ int mrecv(void* buf, typename Form::Count count, MPI_Datatype type, MPI_Message*
     offramp::fill_status(status, record.envelope.source, record.envelope.tag, record.status_bytes());
     outcome = record.outcome;
   }
+  // The handle's communicator, which an error names, is read before the handle is released.
   const int code = finish(Form::kMrecv, offramp_native_message_comm(taken), outcome);
   offramp_native_message_release(taken);
   return code;

@@ -81,6 +81,7 @@ class Tools {
   void erase(const Handle& handle) {
     std::erase_if(handles, [&](const auto& own) { return own.get() == &handle; });
   }
+  // Lock order: the mutex of the tools, which the caller holds, then the lock of the session.
   [[nodiscard]] Value now(int variable) const {
     Session* session = Session::current;
     if (session == nullptr) return last[variable];
@@ -101,6 +102,8 @@ class Tools {
 int count_natives(int* natives) {
   const int code = native.T_pvar_get_num(natives);
   Tools& tools = Tools::get();
+  // The library may add variables later. Offramp's indices must not change, so the block begins here for
+  // ever.
   if (code == MPI_SUCCESS && tools.first < 0) tools.first = *natives;
   return code;
 }
@@ -345,6 +348,7 @@ void close_tools_interface(Session& session) {
   Tools& tools = Tools::get();
   const std::scoped_lock guard(tools.mutex);
   for (int i = 0; i < kCount; ++i) tools.last[i] = kVariables[i].now(session);
+  // The entries of the tools interface stay Offramp's after the table has gone back to the library.
   MpiTable active = dispatch;
   fill_active(active);
   using T = MpiTable;

@@ -17,6 +17,7 @@ namespace {
 std::vector<int> ranks_in(MPI_Win window, MPI_Group group) {
   MPI_Group all = MPI_GROUP_NULL;
   int size = 0;
+  // The group gives ranks in the window, in which the recording names its members.
   pmpi::Win_get_group(window, &all);
   pmpi::Group_size(group, &size);
   std::vector<int> own(static_cast<std::size_t>(size));
@@ -59,6 +60,7 @@ constexpr int kAllTargets = -1;
 /// Records that this rank waits for its accesses to a target.
 void record_flush(InterposedCall& call, SyncGroup& window, int target) {
   std::vector<std::uint32_t> requests;
+  // The accesses that the flush completes end here. The others stay for a later flush.
   std::erase_if(window.accesses, [&](const SyncGroup::Access& access) {
     if (target != kAllTargets && access.target != target) return false;
     requests.push_back(access.request);
@@ -82,6 +84,8 @@ int pass_and_record(Function function, MPI_Win window, Body body, Record record)
   const int code = pass_through(call, function, body);
   SyncGroup* const place = call.session.sync_groups().find(window);
   if (code == MPI_SUCCESS && place == nullptr && call.recorder() != nullptr)
+    // Windows without a group reach beyond MPI_COMM_WORLD: the recording notes only that the call
+    // communicates.
     call.recorder()->communicates(function, 0);
   if (code != MPI_SUCCESS || place == nullptr) return code;
   record(call, *place);

@@ -44,6 +44,7 @@ Unpacking::~Unpacking() {
 }
 
 void Unpacking::use(std::span<const std::byte> piece, bool is_last) {
+  // The usual message comes as one piece and needs no state.
   if (state_ == nullptr && is_last) return unpack_elements(piece.data(), piece.size(), buffer_, type_);
   if (state_ == nullptr) {
     state_ = offramp_native_unpacking_begin(buffer_, static_cast<std::size_t>(count_), type_.type);
@@ -66,6 +67,7 @@ Bytes SendBuffer::copy_or_pack(const void* buffer, std::int64_t count, const Typ
 Bytes SendBuffer::copy(const void* buffer, std::int64_t count, const TypeInfo& type) {
   const std::size_t bytes = type.bytes(count);
   aside_ = std::make_unique<Aside>();
+  // An empty message still has an address: a null one would mean that the payload comes in pieces.
   aside_->packed = std::make_unique_for_overwrite<std::byte[]>(std::max<std::size_t>(1, bytes));
   pack_elements(buffer, count, type, aside_->packed.get());
   return {aside_->packed.get(), bytes};

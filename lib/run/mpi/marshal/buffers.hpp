@@ -20,6 +20,7 @@ void unpack_elements(const std::byte* from, std::size_t bytes, void* to, const T
 /// Packs a large buffer piece by piece. Retains the type.
 class Packing final : public PieceSource {
  public:
+  /// The buffer must stay valid until the end. Throws if memory is exhausted.
   Packing(const void* buffer, std::int64_t count, const TypeInfo& type);
   ~Packing() override;
   Packing(const Packing&) = delete;
@@ -34,6 +35,7 @@ class Packing final : public PieceSource {
 /// Unpacks a message while it arrives. Retains the type.
 class Unpacking final : public PieceSink {
  public:
+  /// The buffer must stay valid until the last piece has been used.
   Unpacking(void* buffer, std::int64_t count, const TypeInfo& type);
   ~Unpacking() override;
   Unpacking(const Unpacking&) = delete;
@@ -54,6 +56,7 @@ struct SendTarget {
   SendRecord& record;
 };
 
+/// One message's data. reset() releases a copy once the message has left.
 class SendBuffer {
  public:
   /// The bytes of a user buffer. Valid as long as the buffer and this object.
@@ -76,9 +79,11 @@ class SendBuffer {
   [[nodiscard]] bool is_in_place() const { return aside_ == nullptr; }
 
  private:
+  /// Copies small data, and packs large data in pieces where the peer can take them.
   Bytes copy_or_pack(const void* buffer, std::int64_t count, const TypeInfo& type, const Engine& engine,
                      const SendTarget& to);
 
+  /// Memory of its own: the packed copy, or what makes the pieces.
   struct Aside {
     std::unique_ptr<std::byte[]> packed;
     std::unique_ptr<Packing> packing;

@@ -14,6 +14,7 @@
 namespace offramp {
 namespace {
 
+// As is_null_buffer() for messages: a derived type with an offset may contain the address itself.
 bool null_buffer(const void* buffer, std::int64_t count, const TypeInfo& type) {
   return buffer == nullptr && count > 0 && type.size > 0 && (type.predefined || type.true_lb == 0);
 }
@@ -38,6 +39,7 @@ class Builder {
   }
 
   [[nodiscard]] bool valid() const { return made_ != nullptr; }
+  // Leaves the call to the MPI library. Only for conditions that all ranks see alike, or errors of arguments.
   void refuse() { made_.reset(); }
   void refuse_if(bool wrong) {
     if (wrong) refuse();
@@ -45,6 +47,7 @@ class Builder {
   [[nodiscard]] int rank() const { return communicator_->rank; }
   [[nodiscard]] int size() const { return communicator_->size; }
   [[nodiscard]] bool at_root() const { return valid() && rank() == made_->operation.root; }
+  // Returns the finished call, or null if it was refused.
   BuiltCall release() {
     if (made_ != nullptr) made_->built();
     return std::move(made_);
@@ -86,6 +89,7 @@ class Builder {
     made_->reducer.set(op, type);
   }
 
+  // This rank's contribution. The buffer must be valid until the collective has completed.
   void send(const void* buffer, std::int64_t count, const TypeInfo& type) {
     made_->buffers.send = bytes_of(made_->outgoing, buffer, count, type);
   }
@@ -93,6 +97,7 @@ class Builder {
   void send_copy(const void* buffer, std::int64_t count, const TypeInfo& type) {
     made_->buffers.send = copy_of(made_->outgoing, buffer, count, type);
   }
+  // The place of this rank's result. Call it after send() where both may be in one buffer.
   void receive(void* buffer, std::int64_t count, const TypeInfo& type) {
     made_->buffers.receive = made_->incoming.set(buffer, count, type);
   }
@@ -119,6 +124,7 @@ class Builder {
     made_->truncated = true;
   }
 
+  // Appends the block for the next rank.
   void send_block(const void* buffer, std::int64_t count, const TypeInfo& type) {
     SendBuffer& place = next_place(made_->outgoing_blocks, made_->send_blocks);
     made_->send_blocks.push_back(bytes_of(place, buffer, count, type));
@@ -173,6 +179,7 @@ const TypeInfo* check_blocks(Builder& builder, const void* buffer, const Counted
   }
   const TypeInfo* info = nullptr;
   for (int i = 0; i < builder.size(); ++i) {
+    // Each count is checked, since a single wrong one would read or write beyond the buffer.
     info = builder.check(buffer, blocks.counts[i], blocks.type);
     if (info == nullptr) return nullptr;
   }
@@ -301,6 +308,7 @@ BuiltCall build_reduce_scatter_block(MarshalContext& context, const void* sendbu
   builder.reduce(op, *operands.type, count);
   if (!builder.valid()) return nullptr;
   const std::int64_t all = count * builder.size();
+  // In place, the result overwrites the beginning of the contributions, so they are copied.
   operands.in_place ? builder.send_copy(operands.from, all, *operands.type)
                     : builder.send(operands.from, all, *operands.type);
   builder.receive(recvbuf, count, *operands.type);
@@ -319,6 +327,7 @@ BuiltCall build_reduce_scatter(MarshalContext& context, const void* sendbuf, voi
     alike = alike && counts[i] == counts[0];
     all += counts[i];
   }
+  // All ranks see the counts, so all of them choose the simpler operation.
   if (alike) return build_reduce_scatter_block(context, sendbuf, recvbuf, counts[0], type, op, comm);
 
   Builder builder(context, comm, OperationKind::kReduceScatterv);
@@ -381,6 +390,7 @@ BuiltCall build_gatherv(MarshalContext& context, const void* sendbuf, std::int64
     builder.made().buffers.block = received->bytes(recvcounts[builder.rank()]);
   }
   in_place ? send_own_block(builder, recvbuf, blocks, *received) : builder.send(sendbuf, sendcount, *sent);
+  // The root alone knows the size that it expects.
   if (at_root) builder.cut_to_block();
   return builder.release();
 }
@@ -405,6 +415,7 @@ BuiltCall build_scatter(MarshalContext& context, const void* sendbuf, std::int64
     return builder.release();
   }
   builder.receive(recvbuf, recvcount, *received);
+  // The root's block to itself has the size that it sends, like all others.
   if (at_root) made.limit_receive(made.buffers.block);
   return builder.release();
 }
@@ -496,12 +507,14 @@ BuiltCall build_alltoallv(MarshalContext& context, const void* sendbuf, Counts s
   const TypeInfo* const received = check_blocks(builder, recvbuf, incoming);
   if (!builder.valid()) return nullptr;
   if (in_place) {
+    // Each received block overwrites a block that is still to be sent, so all are copied first.
     for (int i = 0; i < builder.size(); ++i)
       builder.send_block_copy(element(recvbuf, rdispls[i], *received), recvcounts[i], *received);
   } else {
     send_blocks(builder, sendbuf, outgoing, *sent);
   }
   receive_blocks(builder, recvbuf, incoming, *received);
+  // The block to itself is a plain copy, in which sender and receiver must agree on the size.
   builder.made().cut_own_block(builder.rank());
   return builder.release();
 }

@@ -28,6 +28,7 @@ class Counts {
     static_assert(sizeof(T) == sizeof(Wide) || std::is_same_v<T, int>);
   }
   [[nodiscard]] bool missing() const { return values_ == nullptr; }
+  /// The value for rank i. The array must have one for each rank.
   std::int64_t operator[](int i) const {
     return wide_ ? static_cast<const Wide*>(values_)[i] : static_cast<const int*>(values_)[i];
   }
@@ -42,6 +43,7 @@ class Counts {
 /// argument, and its table of types.
 class BuildOn {
  public:
+  /// Both references must outlive the object. Objects of this class must not nest.
   BuildOn(MarshalContext& context, PersistentArguments& persistent) : context_(context) {
     context_.persistent = &persistent;
   }

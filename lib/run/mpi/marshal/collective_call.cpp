@@ -26,6 +26,7 @@ void MpiReducer::set(MPI_Op op, const TypeInfo& type) {
 void MpiReducer::combine(Bytes in, MutableBytes inout) {
   if (type_.size == 0) return;
   constexpr std::size_t kStep = std::size_t{1} << 30;
+  // Whole elements, as close to the limit as they come.
   const std::size_t step = std::max<std::size_t>(1, kStep / type_.size) * type_.size;
   for (std::size_t done = 0; done < in.size(); done += step) {
     const std::size_t part = std::min(step, in.size() - done);
@@ -43,6 +44,7 @@ void MpiReducer::combine_with_gaps(Bytes in, MutableBytes inout, int count) cons
   const std::size_t span =
       static_cast<std::size_t>(std::abs(type_.extent)) * static_cast<std::size_t>(count - 1) +
       static_cast<std::size_t>(type_.true_extent);
+  // With a negative extent, the last element has the lowest address.
   const MPI_Aint first = type_.true_lb + (type_.extent < 0 ? type_.extent * (count - 1) : 0);
   const auto lower = std::make_unique<std::byte[]>(span);
   const auto upper = std::make_unique<std::byte[]>(span);

@@ -28,6 +28,7 @@ class MpiReducer final : public Reducer {
   void combine(Bytes in, MutableBytes inout) override;
 
  private:
+  /// As combine(), for a type whose elements have gaps in memory.
   void combine_with_gaps(Bytes in, MutableBytes inout, int count) const;
   MPI_Op op_ = MPI_OP_NULL;
   TypeInfo type_;
@@ -36,6 +37,7 @@ class MpiReducer final : public Reducer {
 /// Built, started, completed, observed, and destroyed or rearmed. Must not move.
 class CollectiveCall : public detail::Pooled {
  public:
+  /// The context of the communicator must outlive the call: a start retains it.
   CollectiveCall(Engine& engine, MpiCommunicator& where)
       : communicator(where.recorded), collective(engine, *where.collective) {}
 
@@ -69,6 +71,7 @@ class CollectiveCall : public detail::Pooled {
     cut_ = buffers.receive;
     buffers.receive = {whole_.allocate(sent), sent};
   }
+  /// The block to itself: both sides get the smaller of the two sizes, and a longer one sent is an error.
   void cut_own_block(int rank) {
     Bytes& sent = send_blocks[static_cast<std::size_t>(rank)];
     MutableBytes& received = receive_blocks[static_cast<std::size_t>(rank)];
@@ -83,8 +86,10 @@ class CollectiveCall : public detail::Pooled {
     buffers.send_blocks = send_blocks;
     buffers.receive_blocks = receive_blocks;
   }
+  /// A null reducer makes the collective count the operation and leave its data to the MPI library.
   void start() { collective.start(operation, buffers, native_result ? nullptr : &reducer); }
   [[nodiscard]] bool done() const { return collective.done(); }
+  /// A block that was cut counts as truncated, unless the operation has failed.
   [[nodiscard]] Outcome outcome() const {
     return collective.outcome() == Outcome::kOk && truncated ? Outcome::kTruncated : collective.outcome();
   }

@@ -61,6 +61,7 @@ int Communicators::leader_of(MPI_Comm comm) {
   return is_own(comm, world) ? world.front() : -1;
 }
 
+// The rank makes the ids of two ranks differ, and the bits above it stay free for the flags.
 std::uint64_t Communicators::next_id() {
   return (static_cast<std::uint64_t>(engine_.rank()) << 32) | next_++;
 }
@@ -74,6 +75,7 @@ MpiCommunicator* Communicators::add(MPI_Comm comm, std::uint64_t id) {
   pmpi::Comm_rank(comm, &communicator->rank);
   communicator->size = static_cast<int>(world.size());
   const auto members = std::make_shared<const std::vector<int>>(std::move(world));
+  // Both contexts share one list of members.
   communicator->collective = &engine_.open_context(id | kCollectiveContext, communicator->rank, members);
   communicator->context = &engine_.open_context(id, communicator->rank, members);
   return keep(std::move(communicator));
@@ -108,6 +110,7 @@ void Communicators::add_predefined() {
 }
 
 namespace {
+// Two finalisers keep ids apart that differ in one of both numbers. The flag keeps them apart from sent ids.
 std::uint64_t derive(std::uint64_t from, std::uint64_t number) {
   return (splitmix_finaliser(splitmix_finaliser(from) + number) & (kDerived - 1)) | kDerived;
 }
@@ -135,6 +138,7 @@ MpiCommunicator Communicators::open_persistent(MpiCommunicator& parent) {
   place.size = parent.size;
   const std::uint64_t id = next_derived_id(parent) | kCollectiveContext;
   place.collective = &engine_.open_context(id, parent.rank, parent.collective->members());
+  // The hardware uses what it has set up for the communicator itself.
   place.collective->setup_id = parent.collective->id();
   return place;
 }
@@ -157,6 +161,7 @@ std::string name_in_library(MPI_Comm comm) {
 
 void Communicators::keep_name(const MpiCommunicator& communicator) {
   const std::uint64_t id = communicator.context->id();
+  // Only communicators with a counted dependence appear by name in reports.
   const auto entries = engine_.places().entries();
   const bool needed = std::any_of(entries.begin(), entries.end(), [id](const ArrivalPlaces::Entry& entry) {
     return entry.place.context == id;

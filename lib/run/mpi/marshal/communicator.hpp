@@ -13,6 +13,7 @@
 
 namespace offramp {
 
+/// One communicator of the program, as this rank sees it. The contexts belong to the engine.
 struct MpiCommunicator {
   MPI_Comm handle = MPI_COMM_NULL;
   /// Point-to-point. Its members are the peers: on an intercommunicator, the other group.
@@ -82,14 +83,19 @@ class Communicators {
   [[nodiscard]] std::uint64_t generation() const { return generation_; }
 
  private:
+  /// A cache of one entry per slot, in front of the hash table: a program uses few communicators.
   struct Slot {
     MPI_Comm comm{};
     MpiCommunicator* communicator = nullptr;
   };
   static std::size_t slot_of(MPI_Comm comm) { return slot_of_handle<kSlots>(comm); }
+  /// find() beyond the cache. Fills the slot if the communicator is known.
   MpiCommunicator* look_up(MPI_Comm comm, Slot& slot);
+  /// Owns the communicator and puts it into the cache.
   MpiCommunicator* keep(std::unique_ptr<MpiCommunicator> communicator);
+  /// Closes both contexts. Operations in progress on them still complete.
   void close(const MpiCommunicator& communicator);
+  /// True if all members are ranks of MPI_COMM_WORLD. Fills their world ranks.
   [[nodiscard]] static bool is_own(MPI_Comm comm, std::vector<int>& world);
 
   static constexpr std::size_t kSlots = 32;

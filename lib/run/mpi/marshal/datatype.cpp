@@ -65,10 +65,12 @@ ElementType parts_of(MPI_Datatype type, ElementType whole) {
 
 /// The class that all components share. kMixed if there are none (MPI_Type_create_f90_*).
 ElementType common_parts(const TypeRecipe& recipe, int depth = 0) {
+  // Deeper recipes are possible, and count as mixed: the recursion must end.
   constexpr int kDeepest = 32;
   if (recipe.parts().empty() || depth > kDeepest) return ElementType::kMixed;
   std::optional<ElementType> common;
   for (std::size_t k = 0; k < recipe.parts().size(); ++k) {
+    // A component without elements has no part in the signature.
     if (recipe.is_empty(k)) continue;
     MPI_Datatype part = recipe.parts()[k];
     const std::optional<ElementType> whole = class_of(part);
@@ -90,6 +92,7 @@ TypeInfo describe(MPI_Datatype type) {
   info.size = static_cast<std::size_t>(size);
   pmpi::Type_get_extent(type, &lb, &info.extent);
   pmpi::Type_get_true_extent(type, &info.true_lb, &info.true_extent);
+  // Two elements show whether the extent leaves gaps between elements.
   info.contiguous_one = offramp_native_type_contiguous(type, 1) != 0;
   info.contiguous_many = offramp_native_type_contiguous(type, 2) != 0;
   if (const std::optional<ElementType> whole = class_of(type)) {
@@ -168,6 +171,7 @@ bool is_fortran_integer(MPI_Datatype type) {
 bool reducible(ReduceFunction function, const TypeInfo& type) {
   using E = ElementType;
   if (function == ReduceFunction::kUser) return true;
+  // MPI defines its own operations on predefined types only.
   if (!type.predefined || type.element == E::kMixed) return false;
   if (type.type == MPI_WCHAR || type.type == MPI_PACKED) return false;  // neither numbers nor bytes to MPI
   const E e = type.element;

@@ -11,6 +11,7 @@
 
 namespace offramp {
 
+/// Sizes are in bytes. Valid until the type is forgotten.
 struct TypeInfo {
   MPI_Datatype type = MPI_DATATYPE_NULL;
   std::size_t size = 0;      // bytes of data per element
@@ -27,12 +28,14 @@ struct TypeInfo {
   [[nodiscard]] bool contiguous(std::int64_t count) const {
     return contiguous_many || (count <= 1 && contiguous_one);
   }
+  /// The packed size of `count` elements.
   [[nodiscard]] std::size_t bytes(std::int64_t count) const { return size * static_cast<std::size_t>(count); }
 };
 
 /// Used by one thread at a time.
 class Datatypes {
  public:
+  /// kOfHandles: an entry lives until forget(), which MPI_Type_free calls.
   enum class Lifetime : std::uint8_t { kOfHandles, kOfTable };
   /// kOfTable: retains each type that it has found, so that none of them changes its meaning.
   explicit Datatypes(Lifetime lifetime = Lifetime::kOfHandles) : lifetime_(lifetime) {}
@@ -56,6 +59,7 @@ class Datatypes {
     const TypeInfo* info = nullptr;
   };
   static std::size_t slot_of(MPI_Datatype type) { return slot_of_handle<kSlots>(type); }
+  /// find() beyond the cache. Describes a type at its first use.
   const TypeInfo* look_up(MPI_Datatype type, Slot& slot);
 
   static constexpr std::size_t kSlots = 32;

@@ -26,6 +26,7 @@ class KeptCalls {
                                      std::is_same_v<Arguments, MPI_Datatype> ||
                                      std::is_same_v<Arguments, MPI_Op>)&&...);
 
+  /// One kept call. Different calls share slots: the key shows which one is kept.
   struct Slot {
     std::unique_ptr<CollectiveCall> call;
     bool is_in_use = false;              // a thread is in the call
@@ -40,6 +41,7 @@ class KeptCalls {
     /// Keeps another call. Returns false, and leaves it, if that is not possible.
     template <typename... Arguments>
     bool replace(std::unique_ptr<CollectiveCall>& built, std::uint64_t label, Arguments... arguments) {
+      // Another thread uses the call that is kept here, so this one is not kept.
       if (is_in_use || built == nullptr || !built->is_repeatable()) return false;
       call = std::move(built);
       key = {label, word_of(arguments)...};

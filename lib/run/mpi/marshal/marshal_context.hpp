@@ -27,6 +27,7 @@ struct PersistentArguments {
 
 /// One per session. Used by one thread at a time.
 struct MarshalContext {
+  /// The engine must outlive the object.
   explicit MarshalContext(Engine& carrier) : engine(carrier), communicators(carrier) {}
 
   /// Returns null if Offramp does not carry the communicator's collectives.

@@ -6,6 +6,7 @@
 
 namespace offramp {
 
+/// The four modes of MPI's sends. Ready sends are carried as standard ones.
 enum class SendMode : std::uint8_t { kStandard, kBuffered, kSynchronous, kReady };
 
 /// The checked arguments of a point-to-point call.
@@ -45,6 +46,7 @@ inline bool set_buffer(MarshalContext& context, const void* buffer, std::int64_t
   return true;
 }
 
+/// False for MPI_PROC_NULL and for values that only the library should report.
 inline bool set_destination(MarshalContext& context, int destination, int tag, MPI_Comm comm, Point& point)
     REQUIRES(session_lock) {
   point.communicator = context.communicators.find(comm);
@@ -58,6 +60,7 @@ inline bool set_source(MarshalContext& context, int source, int tag, MPI_Comm co
     REQUIRES(session_lock) {
   static_assert(MPI_ANY_TAG == kAnyTag);
   point.communicator = context.communicators.find(comm);
+  /// The libraries have different values for MPI_ANY_SOURCE.
   point.peer = source == MPI_ANY_SOURCE ? kAnySource : source;
   point.tag = tag;
   return point.communicator != nullptr && (source >= 0 || source == MPI_ANY_SOURCE) &&

@@ -72,6 +72,7 @@ void BackgroundThread::serve(Session& session) {
       naps = 0;
       const Session::Lock session_guard(session);
       events = session.progress_alone();
+      // Hang reports are due also while the program's own threads are blocked in the library.
       if (events == 0) session.watch();
     } else if (++naps > kNaps) {
       asleep_ = true;
@@ -82,6 +83,7 @@ void BackgroundThread::serve(Session& session) {
     if (events == 0) {
       changed_.wait_for(mutex_, kPause);
     } else {
+      // Lets another thread that waits for the mutex enter or leave between two busy turns.
       mutex_.unlock();
       mutex_.lock();
     }

@@ -31,7 +31,9 @@ class BackgroundThread {
   void end();
 
  private:
+  /// Starts the thread. Without one the calls still work, but serve no messages.
   void begin(Session& session) REQUIRES(mutex_);
+  /// The thread's loop.
   void serve(Session& session);
 
   Mutex mutex_;  // held during each turn; locked before the session's

@@ -39,8 +39,10 @@ bool BsendBuffer::send(Session& session, SendArguments arguments) {
   owned.record.on_complete = [](SendRecord& record) {
     auto& sent = *static_cast<BufferedMessage*>(record.owner);
     sent.buffer->used_ -= sent.occupied;
+    // The owner's end releases the record itself, so nothing may follow.
     (void)sent.buffer->messages_.remove(sent);
   };
+  // The record may complete, and end, within this call.
   session.engine().send(owned.record, arguments);
   return true;
 }

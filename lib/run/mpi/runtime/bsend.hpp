@@ -17,6 +17,7 @@ class Session;
 /// Used by one thread at a time.
 class BsendBuffer {
  public:
+  /// The size in bytes that MPI's rules count against. Calls are paired.
   void attach(std::size_t size) { size_ = size; }
   void detach() { size_ = 0; }
   /// All messages sent through the buffer have left.
@@ -26,6 +27,7 @@ class BsendBuffer {
   bool send(Session& session, SendArguments arguments) REQUIRES(session_lock);
 
  private:
+  /// A message that has not left yet, with its copy of the data.
   struct BufferedMessage {
     SendRecord record;
     std::unique_ptr<std::byte[]> data;

@@ -3,6 +3,7 @@
 
 namespace offramp {
 
+/// A value: it may be copied, but the slot is valid only while the call lasts.
 struct CallPlace {
   const void* site = nullptr;         // return address of the call
   const void* const* slot = nullptr;  // its stack slot; null if unknown on this processor

@@ -22,6 +22,7 @@ void CompletionEvents::collect(int count, const MPI_Request* requests) {
   std::transform(all.begin(), all.end(), library_->requests.values().begin(), [](MPI_Request handle) {
     return Known{handle, 0};
   });
+  // See OfLibrary: with threads, the table may change while the library runs.
   if (call_.session.has_threads()) look_up();
 }
 
@@ -56,6 +57,7 @@ void CompletionEvents::record_completed(std::size_t place, std::size_t status_in
   if (known.wildcard != 0 && library_->filled != nullptr) {
     const MPI_Status& status = library_->filled[status_index];
     const bool cancelled = offramp_native_status_cancelled(&status) != 0;
+    // A cancelled receive matched no message, which the recording notes as source -1.
     recorder_->matched(known.wildcard, cancelled ? -1 : status.MPI_SOURCE, cancelled ? 0 : status.MPI_TAG);
   }
   TrackedRequest* const tracked = call_.session.tracked().find(known.handle);
@@ -85,6 +87,7 @@ void CompletionEvents::record_finished(int count, const MPI_Request* requests) {
   look_up();
   const std::span<std::uint32_t> numbers = numbers_.values();
   for (std::size_t i = 0; i < numbers.size() && i < static_cast<std::size_t>(count); ++i) {
+    // A request that the failed call did not complete is still active, and gets no event.
     if (offramp_native_request_inactive(requests[i]) == 0) numbers[i] = 0;
   }
   record_all();

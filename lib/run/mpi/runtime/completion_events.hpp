@@ -11,6 +11,7 @@
 
 namespace offramp {
 
+/// Lives during one call, on its stack. Used with the session's lock, except while the library runs.
 class CompletionEvents {
  public:
   CompletionEvents(InterposedCall& call, int count, const MPI_Request* requests)
@@ -49,6 +50,7 @@ class CompletionEvents {
     std::array<T, 16> few_;
     std::vector<T> many_;
   };
+  /// A request of the library, as known before the call.
   struct Known {
     MPI_Request handle;
     std::uint32_t wildcard;
@@ -65,8 +67,10 @@ class CompletionEvents {
   };
 
   void collect(int count, const MPI_Request* requests);
+  /// Fills in the recorded numbers, once.
   void look_up();
   MPI_Status* own_statuses(MPI_Status* wanted);
+  /// Ends the recorded operation of a completed request, with what its status says.
   void record_completed(std::size_t place, std::size_t status_index);
 
   InterposedCall& call_;

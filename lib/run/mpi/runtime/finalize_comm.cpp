@@ -115,6 +115,7 @@ bool FinalizeComm::broadcast_sleeping(bool of_rank_0) const {
   int received = 0;
   MPI_Request request = MPI_REQUEST_NULL;
   native.Ibcast(&value, 1, MPI_INT, 0, comm_, &request);
+  // A rank notices the end at most this much late, which is short against the work of rank 0.
   constexpr auto kLongest = std::chrono::microseconds(1000);
   auto nap = std::chrono::microseconds(50);
   for (native.Test(&request, &received, MPI_STATUS_IGNORE); received == 0;

@@ -44,6 +44,7 @@ class FinalizeComm {
   [[nodiscard]] bool broadcast_sleeping(bool of_rank_0) const;
 
  private:
+  /// Send and receive one text between a rank and rank 0. The calls must be paired.
   void send(std::string_view text) const;
   [[nodiscard]] std::string receive(int rank) const;
 

@@ -10,6 +10,7 @@ namespace offramp {
 /// Passes a call to the MPI library.
 template <typename Body>
 int pass_through(InterposedCall& call, Function function, Body body) {
+  /// The count belongs to the report: such calls are not modelled.
   ++call.session.counter(function).native;
   return call.unlocked(body);
 }
@@ -18,6 +19,7 @@ int pass_through(InterposedCall& call, Function function, Body body) {
 inline int made_by_library(int code, const MPI_Comm* made) {
   if (code != MPI_SUCCESS || Session::current == nullptr) return code;
   const Session::Lock guard(*Session::current);
+  /// The library may have given the handle of a freed communicator to the new one.
   Session::current->marshal().communicators.forget_freed(*made);
   return code;
 }
@@ -47,6 +49,7 @@ template <typename SendCount, typename SendType, typename ReceiveCount, typename
 BlockSizes block_sizes(SendCount send_count, SendType send_type, ReceiveCount receive_count,
                        ReceiveType receive_type, BlockSizes::Flow flow = BlockSizes::Flow::kNeighbours,
                        int root = MPI_PROC_NULL) {
+  // Not every argument has one value per block: a null array counts as zeros, since the library reports it.
   const auto at = [](const auto& given, std::size_t place) {
     using Given = std::decay_t<decltype(given)>;
     if constexpr (std::is_pointer_v<Given> && !std::is_same_v<Given, MPI_Datatype>) {

@@ -35,6 +35,7 @@ std::string node_identity() {
   int length = 0;
   pmpi::Get_processor_name(host, &length);
   std::string boot;
+  // The boot distinguishes hosts that have one name, as images of virtual machines may have.
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
   std::error_code ignored;
   return fmt::format("{}|{}|{}|{}", host, boot,
@@ -65,6 +66,7 @@ bool is_one_user_namespace(const std::vector<int>& node) {
 
 /// Returns true if the processes of a node can read each other's memory: every rank tries the next one.
 bool cross_memory_works(const std::vector<int>& node) {
+  // The value differs on each rank, so that reading the wrong process is noticed.
   std::uint64_t secret = 0x0ff4a3b5c6d7e8f9U ^ static_cast<std::uint64_t>(world_rank());
   const std::string own =
       fmt::format("{} {} {}", getpid(), reinterpret_cast<std::uintptr_t>(&secret), secret);
@@ -96,6 +98,7 @@ SharedMemory what_fits(std::size_t ranks, SharedMemory most) {
   constexpr double kLibrary = 4 * 0x1p20;  // bytes per rank: Open MPI's btl vader
   const auto node = static_cast<double>(ranks);
   const double free = free_shared_memory();
+  // The MPI library's own segments still grow while the program runs, and a full /dev/shm ends it by SIGBUS.
   if (most == SharedMemory::kWide && free >= node * (shared_memory_per_rank(most) + kLibrary)) return most;
   if (free >= node * 2 * shared_memory_per_rank(SharedMemory::kNarrow)) return SharedMemory::kNarrow;
   return SharedMemory::kNone;
@@ -147,6 +150,7 @@ class NoFabric final : public ProcessFabric {
   NoFabric(int rank, int ranks) : rank_(rank), ranks_(ranks) {}
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int ranks() const override { return ranks_; }
+  // No rank has a reason to call these: the engine of a recorded program gets no messages.
   State send(int, std::span<const std::byte>, std::span<const std::byte>, FabricWaiter&) override {
     return State::kFailed;
   }
@@ -177,6 +181,7 @@ Result<UcxFabricCreate> load_module() {
 std::unique_ptr<ProcessFabric> fabric_of_node(const UcxOptions& options) {
   const bool suits = options.one_node && options.cross_memory && std::getenv("UCX_TLS") == nullptr &&
                      static_cast<std::size_t>(options.ranks) <= kMostRanksOfNodeFabric;
+  // All ranks answer, so that none opens a fabric that another one does not.
   if (largest_of_all(suits ? 0 : 1) != 0) return nullptr;
   return open_node_fabric(options.rank, options.ranks, ring_memory(SharedMemory::kNarrow), exchange_strings);
 }
@@ -198,6 +203,7 @@ Result<std::unique_ptr<ProcessFabric>> open_fabric() {
   options.one_user_namespace = is_one_user_namespace(node);
   const UcxVariables variables(options.one_node);
   const Result<UcxFabricCreate> create = load_module();
+  // A rank without the module ends the run here, with its reason.
   agree(create.error());
   options.node = node;
   options.exchange = exchange_strings;

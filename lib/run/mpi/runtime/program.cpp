@@ -97,6 +97,7 @@ std::vector<Object> loaded_objects() {
   if (program == nullptr || dlinfo(program, RTLD_DI_LINKMAP, &map) != 0) return objects;
   for (; map != nullptr; map = map->l_next) {
     Object object = object_of(*map);
+    // This library depends on its own MPI library, which must not count as the program's.
     if (!is_own(object)) objects.push_back(std::move(object));
   }
   return objects;
@@ -109,6 +110,7 @@ std::vector<Object> needed_by_program() {
   if (!all.empty()) wanted.push_back(all.front());
   const auto same_map = [](const Object& a) { return [&a](const Object& b) { return a.map == b.map; }; };
   for (std::size_t i = 0; i < wanted.size(); ++i) {
+    // A copy, since push_back() moves the objects that the loop reads from.
     for (const std::string& name : std::vector<std::string>(wanted[i].needed)) {
       const auto found =
           std::find_if(all.begin(), all.end(), [&](const Object& object) { return object.answers_to(name); });
@@ -124,6 +126,7 @@ void* own_symbol(void* handle, const Object& object, const char* name) {
   void* const symbol = dlsym(handle, name);
   Dl_info info{};
   const bool own = symbol != nullptr && dladdr(symbol, &info) != 0 &&
+                   // dlsym() also searches the dependencies of the handle, whose definitions do not count.
                    reinterpret_cast<ElfW(Addr)>(info.dli_fbase) == object.map->l_addr;
   return own ? symbol : nullptr;
 }
@@ -175,6 +178,7 @@ bool replace_entries(const char* variable, Predicate is_meant, const std::string
       entry += *p;
       continue;
     }
+    // The first entry is replaced, and further ones are removed.
     if (!entry.empty() && is_meant(entry)) entry = std::exchange(found, true) ? std::string() : instead;
     if (!entry.empty()) kept += (kept.empty() ? "" : ":") + entry;
     entry.clear();
@@ -200,6 +204,7 @@ bool is_initialized_mpi(const Object& object) {
   if (handle == nullptr) return false;
   int initialized = 0;
   if (void* const symbol = own_symbol(handle, object, "PMPI_Initialized"); symbol != nullptr)
+    // MPI allows this call at any time.
     reinterpret_cast<decltype(&PMPI_Initialized)>(symbol)(&initialized);
   dlclose(handle);
   return initialized != 0;

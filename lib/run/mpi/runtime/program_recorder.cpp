@@ -65,6 +65,7 @@ std::uint64_t size_of(Bytes bytes) {
 /// kernel does not report it (CONFIG_SCHED_INFO). Opened each time: programs may close what they did not
 /// open.
 std::optional<std::uint64_t> ready_time() {
+  // The program must not see that errno changed between two of its calls.
   const int error = errno;
   const int file = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
   std::array<char, 128> text{};
@@ -94,6 +95,7 @@ ProgramRecorder::ProgramRecorder(const recording::RecorderOptions& options, bool
   thread_ = ++threads_;
   if (!times_) return;
   constexpr std::uint64_t kEnough = 200'000;  // ns, for an error of about 1e-4
+  // Two readings of both clocks this far apart give the rate of the counter.
   while (nanoseconds_of(CLOCK_MONOTONIC) - first_time_ < kEnough) continue;
   measure_ticks();
   flushed_ = ticks();
@@ -122,6 +124,7 @@ void ProgramRecorder::read_cpu_time(std::uint64_t now) {
   const std::uint64_t before = watch_.cpu;
   watch_.cpu = nanoseconds_of(CLOCK_THREAD_CPUTIME_ID);
   const std::uint64_t wall = nanoseconds(now - watch_.cpu_read);
+  // Wall time beyond the CPU time since the last reading. It has no cause yet.
   watch_.idle += wall - std::min(wall, watch_.cpu - before);
   watch_.cpu_read = now;
 }
@@ -165,6 +168,7 @@ void ProgramRecorder::begin_time(bool asks_again) {
     recorder_.flush();
     flushed_ = now;
   }
+  // The time since the counter was read consists of several gaps and the polls between them.
   if (watch_.was_poll) {
     end_run(now, watch_.unread_calls + std::uint64_t{1}, asks_again);
   } else {
@@ -180,6 +184,7 @@ void ProgramRecorder::begin_time(bool asks_again) {
 void ProgramRecorder::end_run(std::uint64_t now, std::uint64_t gaps, bool asks_again) {
   const std::uint64_t calls = std::exchange(watch_.unread_calls, 0);
   std::uint64_t passed = now - watch_.left;
+  // The calls that were not read count as long as the shortest one that was.
   const std::uint64_t inside = std::min(passed, calls * watch_.shortest);
   passed -= inside;
   if (calls > 0) {
@@ -194,6 +199,7 @@ void ProgramRecorder::end_run(std::uint64_t now, std::uint64_t gaps, bool asks_a
     watch_.outside += passed;
     return;
   }
+  // A poll gap is brief, so only a longer one is worth the reading of the CPU clock.
   const bool is_long = passed > gaps * brief_gap_ && (calls > 0 || passed > kLongTicks / 4);
   const Gap gap = is_long ? split(passed, now) : Gap{nanoseconds(passed), 0};
   const std::uint64_t time = gap.computing + gap.blocked;
@@ -229,6 +235,7 @@ void ProgramRecorder::end_time(Function function) {
   times.sum += inside;
   times.least = std::min(times.least, inside);
   times.greatest = std::max(times.greatest, inside);
+  // A modelled call needs no duration of its own: the world computes it.
   if (watch_.ticket != 0) [[unlikely]]
     recorder_.lasted(std::exchange(watch_.ticket, 0) - 1, watch_.is_modelled ? 0 : nanoseconds(inside));
   if (!watch_.was_poll) {
@@ -305,6 +312,7 @@ ProgramRecorder::Event ProgramRecorder::event(EventKind kind, Function function,
   if (watch_.hidden > 0) return 0;
   if (watch_.unread) [[unlikely]]
     read_late();
+  // A further event of the same call, which takes no time between calls.
   event.flags |= static_cast<std::uint8_t>(watch_.silent ? 0 : recording::kContinues);
   calls_ += watch_.silent && !is_question(static_cast<Function>(event.call)) ? 1 : 0;
   watch_.silent = false;
@@ -383,6 +391,7 @@ std::uint32_t ProgramRecorder::number_of_other(CallPlace place) {
     if (at_hand.site != place.site) at_hand = look_up(place);
     if (at_hand.up == 0) return at_hand.number;
     const CallPlace outer = {place.slot[at_hand.up], place.slot + at_hand.up};
+    // A caller that was not seen before is checked once with the unwinder.
     if (!sites_.contains(outer.site) && caller_of(place.site) != outer.site) {
       sites_[place.site].up = at_hand.up = 0;  // its frames vary after all
       return 0;
@@ -413,6 +422,7 @@ std::uint32_t ProgramRecorder::started(Function function, const Event& again, st
   made.call = static_cast<std::uint16_t>(function);
   const std::uint32_t request = add(made);
   wildcard = made.kind == EventKind::kReceive ? this->wildcard(made.peer, made.tag, made.communicator) : 0;
+  // A buffered send is complete for the program, so no wait belongs to it.
   return (made.flags & recording::kBuffered) != 0 ? 0 : request;
 }
 
@@ -493,6 +503,7 @@ std::uint32_t ProgramRecorder::probe(Function function, EventKind kind, const Po
 void ProgramRecorder::about(EventKind kind, Function function, std::uint32_t request) {
   if (request == 0) return;
   Event made = event(kind, function, 0);
+  // Requests are written as distances to the present event: small numbers take few bytes.
   made.extra = recorder_.distance(request);
   add(made);
 }
@@ -622,6 +633,7 @@ std::uint32_t ProgramRecorder::barrier(Function function, std::uint32_t communic
 
 std::uint32_t ProgramRecorder::library_message(Function function, EventKind kind, std::uint32_t communicator,
                                                int peer, int tag, std::uint64_t bytes, bool begins) {
+  // A send that begins no request is never waited for, which the format calls buffered.
   const std::uint8_t alone = kind == EventKind::kSend ? recording::kBuffered : recording::kBlocking;
   Event made = event(kind, function, begins ? 0 : alone);
   made.communicator = communicator;
@@ -640,6 +652,7 @@ std::span<const char* const> ProgramRecorder::call_names() {
   static const std::array<const char*, kFunctions + 1> names = [] {
     std::array<const char*, kFunctions + 1> all{};
     std::copy_n(kFunctionNames, kFunctions, all.begin());
+    // The index behind the generated functions.
     all.back() = "MPI_Pcontrol";
     return all;
   }();
@@ -649,6 +662,7 @@ std::span<const char* const> ProgramRecorder::call_names() {
 std::optional<std::uint64_t> ProgramRecorder::clock_read() {
   if (watch_.hidden > 0) return std::nullopt;
   Event made = event(EventKind::kClock, Function::kWtime, 0);
+  // The event below counts as a call, so the number is reset once more after it.
   made.extra = std::exchange(calls_, 0);
   add(made);
   calls_ = 0;
@@ -659,6 +673,7 @@ void ProgramRecorder::phase(int level, std::string_view name) {
   Event made = event(EventKind::kPhase, Function::kCount, 0);
   made.tag = level;
   scratch_.clear();
+  // A name is a list of its characters: the format has no other place for text.
   for (const char c : name) scratch_.push_back(static_cast<unsigned char>(c));
   made.list = recorder_.list(scratch_);
   add(made);

@@ -87,6 +87,7 @@ struct CallTicks {
   std::uint64_t greatest = 0;
 };
 
+/// One per session. It writes to a recorder, which owns the file or the memory of the rank's part.
 class ProgramRecorder {
  public:
   using Event = recording::Event;
@@ -117,6 +118,7 @@ class ProgramRecorder {
 
   // The time between calls is measured from leave() to enter() of one thread.
   [[gnu::always_inline]] void enter(Function function, CallPlace place) {
+    // Calls that the library makes within a call are part of it.
     if (watch_.depth++ > 0) return;
     watch_.silent = true;
     watch_.is_modelled = false;
@@ -147,6 +149,7 @@ class ProgramRecorder {
   /// Ends the recording: see Recorder::finish().
   std::string finish();
 
+  /// The event of a message, which is not added yet: for requests that are started again and again.
   [[nodiscard]] Event message_event(Function function, EventKind kind, const Point& point,
                                     std::uint8_t flags);
   /// Adds the event of a restarted operation. wildcard: receives its wildcard number.
@@ -156,7 +159,9 @@ class ProgramRecorder {
   /// For a blocking call. In threaded programs end() adds an event of its own.
   std::uint32_t begin(Function function, EventKind kind, const Point& point, std::uint8_t flags = 0);
   std::uint32_t begin(Function function, CollectiveCall& collective);
+  /// The blocking call returns.
   void end(Function function, std::uint32_t request) {
+    // A blocking call without threads is one event, which needs no end.
     if (is_shared_) wait(function, request);
   }
   /// A nonblocking collective.
@@ -190,6 +195,7 @@ class ProgramRecorder {
     cancel(function, request);
     free(function, request);
   }
+  /// The poll has found nothing.
   void polled(Function function) {
     if (watch_.hidden > 0) return;
     watch_.silent = false;
@@ -263,20 +269,26 @@ class ProgramRecorder {
   static constinit inline thread_local std::uint32_t thread_ = 0;  // counted from 1; 0: not seen yet
 
   static Event event(EventKind kind, Function function, std::uint8_t flags);
+  /// Adds an event of the present call. Returns its request, or 0 while recording is paused.
   std::uint32_t add(Event event);
+  /// The call has no event of its own: the library carries it, or it takes no time.
   void add_native(Function function);
   /// The number for Event::site.
   [[gnu::always_inline]] std::uint32_t number_of(CallPlace place) {
     const KnownSite& known = known_site(place.site);
     return known.site == place.site && known.up == 0 ? known.number : number_of_other(place);
   }
+  /// number_of() for a site that is not in the cache, or that lies in a layer of the library.
   std::uint32_t number_of_other(CallPlace place);
+  /// Read the counter at the beginning and at the end of a call, and divide the time between calls.
   void begin_time(bool asks_again);
   void end_time(Function function);
   void end_run(std::uint64_t now, std::uint64_t gaps, bool asks_again);
   void read_late();
   Event collective_event(Function function, const CollectiveCall& collective);
+  /// An event about an earlier request. No effect for the number 0.
   void about(EventKind kind, Function function, std::uint32_t request);
+  /// The recorder numbers wildcards in the order of their events, so the next number is known before.
   [[nodiscard]] std::uint32_t wildcard(int source, int tag, std::uint32_t communicator) {
     if ((source != kAnySource && tag != MPI_ANY_TAG) || watch_.hidden > 0) return 0;
     const std::uint32_t number = recorder_.wildcards();
@@ -286,14 +298,18 @@ class ProgramRecorder {
   /// The recorded rank of a peer on a communicator.
   [[nodiscard]] int place_of(std::uint32_t communicator, int peer) const;
   int place_of_match(std::uint32_t wildcard, int source);
+  /// The list of requests as distances, without those that have no event.
   std::uint32_t distances(std::span<const std::uint32_t> requests);
+  /// The two parts of a time between calls.
   struct Gap {
     std::uint64_t computing = 0;  // nanoseconds
     std::uint64_t blocked = 0;
   };
   Gap split(std::uint64_t passed, std::uint64_t now);
+  /// Read the kernel's clocks of this thread.
   void read_cpu_time(std::uint64_t now);
   void read_ready_time();
+  /// Measures the length of a tick again, over the whole run so far.
   void measure_ticks();
   [[nodiscard]] std::uint64_t nanoseconds(std::uint64_t passed) const {
     return static_cast<std::uint64_t>(static_cast<double>(passed) * tick_);
@@ -310,6 +326,7 @@ class ProgramRecorder {
   }
   CallTicks& other_call_ticks(std::uint16_t function, std::uint32_t site);
 
+  /// What is known of a return address.
   struct KnownSite {
     const void* site = nullptr;
     std::uint32_t number = 0;
@@ -321,6 +338,7 @@ class ProgramRecorder {
   KnownSite& known_site(const void* site) {
     return known_sites_[reinterpret_cast<std::uintptr_t>(site) >> 2U & (kKnownSites - 1)];
   }
+  /// Finds the object of a new site and gives it a number. Slow, and done once per site.
   const KnownSite& look_up(CallPlace place);
 
   recording::Recorder recorder_;

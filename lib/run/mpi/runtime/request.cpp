@@ -34,6 +34,7 @@ ExchangeRequest& as_exchange(Request& request) {
   return static_cast<ExchangeRequest&>(request);
 }
 
+// Releases what a persistent request has retained since its `_init` call.
 void let_go(Request::Repeat& repeat) {
   if (repeat.record != nullptr) {
     (void)native.Request_free(&repeat.library);
@@ -41,6 +42,7 @@ void let_go(Request::Repeat& repeat) {
   }
   if (repeat.kept != nullptr) return;
   Context& context = *repeat.communicator.context;
+  // See Context::dormant: the persistent request no longer counts as a user that waits.
   --context.dormant;
   Session::current->engine().release(context);
   offramp_native_type_release(repeat.type.type);
@@ -62,6 +64,7 @@ void release_request(Request& request) {
 }
 
 [[gnu::always_inline]] inline void recycle(Request& request) {
+  // The common kinds own nothing, so the test keeps their path short.
   if (request.kind >= Request::Kind::kCollective || request.repeat != nullptr) clear(request);
   offramp_native_request_end(request.handle);
   release_request(request);
@@ -80,6 +83,7 @@ template <typename T>
 /// Only the fields of the operation may be used before begin(); the object is not published yet.
 template <typename T>
 T& reserve(Request::Kind kind) {
+  // The pool is last in, first out: the newest object is still in the caches.
   Request*& idle = pool.idle[static_cast<std::size_t>(kind)];
   Request* const request = idle != nullptr ? std::exchange(idle, idle->next_idle) : make<T>(kind);
   return static_cast<T&>(*request);
@@ -100,6 +104,7 @@ T& acquire_request(MPI_Comm comm, Request::Kind kind, bool persistent) {
 }
 
 [[gnu::always_inline]] inline void observe_if_done(Engine& engine, Request& request) {
+  // Sends are counted at their start, so only the other kinds have something to count here.
   switch (request.kind) {
     case Request::Kind::kReceive:
       if (ReceiveRecord& record = as_receive(request).record; record.done) engine.observe(record);
@@ -155,6 +160,7 @@ void on_cancel(void* memory) {
 int on_start(void* memory) {
   if (Session::current == nullptr) return MPI_ERR_OTHER;
   Request& request = request_in(memory);
+  // Without the lock: the library's own start may call back.
   if (const int code = start_in_library(request); code != MPI_SUCCESS) return code;
   const Session::Lock guard(*Session::current);
   return start_again(*Session::current, request);
@@ -163,6 +169,7 @@ int on_start(void* memory) {
 void on_send_complete(SendRecord& record) {
   session_lock.assume_held();
   auto& request = *static_cast<SendRequest*>(record.owner);
+  // The copy of the data, if there is one, is released at once: the program may keep the request for long.
   request.outgoing.reset();
   complete_request(request, MPI_ANY_SOURCE, MPI_ANY_TAG, record.outcome, 0);
 }
@@ -181,6 +188,7 @@ void on_receive_complete(ReceiveRecord& record) {
   auto& request = *static_cast<ReceiveRequest*>(record.owner);
   const Envelope& e = record.envelope;
   const bool cancelled = record.outcome == Outcome::kCancelled;
+  // The recording learns the source and tag that the wildcard has matched.
   if (request.wildcard != 0) {
     Session::current->recorder()->matched(request.wildcard, cancelled ? -1 : e.source, cancelled ? 0 : e.tag);
     request.wildcard = 0;
@@ -196,6 +204,7 @@ void on_receive_complete(ReceiveRecord& record) {
 }  // namespace
 
 KeptByRequest::~KeptByRequest() {
+  // After MPI_Finalize the session has closed all contexts.
   if (Session::current != nullptr && place.collective != nullptr)
     Session::current->marshal().communicators.close_persistent(place);
 }
@@ -237,6 +246,8 @@ CollectiveRequest& acquire_collective_request(MPI_Comm comm, Request::Kind kind,
 void complete_request(Request& request, int source, int tag, Outcome outcome, std::size_t bytes) {
   if (request.released) return recycle(request);
   int error = MPI_SUCCESS;
+  // The library's completion functions raise the error of the request; the count makes a wait leave the rest
+  // to them.
   if (outcome != Outcome::kOk && (error = error_code(outcome)) != MPI_SUCCESS)
     Session::current->count_failed_request();
   const int cancelled = outcome == Outcome::kCancelled ? 1 : 0;
@@ -247,6 +258,7 @@ namespace {
 /// The request completes with one of the MPI library's.
 void complete_with(Session& session, CollectiveRequest& request, MPI_Request library,
                    std::function<void()> finish) REQUIRES(session_lock) {
+  // Called in turns until the library's request is complete. MPI has no callback for that.
   session.poll([&request, library, finish = std::move(finish)]() mutable {
     if (library != MPI_REQUEST_NULL && offramp_native_request_complete(library) == 0) return false;
     // Freed instead of waited for: an error is raised when the program learns of it.
@@ -306,6 +318,7 @@ void set_recorded(Session& session, MPI_Request handle, std::uint32_t recorded) 
 }
 
 TrackedRequest& track(Session& session, MPI_Comm comm, MPI_Request& handle, std::uint32_t recorded) {
+  // The table is by handle, so each request needs a handle that no other one has.
   if (offramp_native_request_is_shared(handle) != 0) {
     offramp_native_request_drop(handle);
     SendRequest& request = acquire_send_request(comm);
@@ -339,6 +352,7 @@ int start_new_send(Session& session, MPI_Comm comm, const Point& point, SendMode
     room = session.bsend().send(session, arguments);
     if (room) record_buffered(session, point);
   } else {
+    // Set after the start, because the request is published only if the send is still under way.
     request.record.on_complete = nullptr;
     session.engine().send(request.record, arguments);
   }
@@ -354,6 +368,7 @@ int start_new_send(Session& session, MPI_Comm comm, const Point& point, SendMode
   handle = request.handle;
   request.record.owner = &request;
   request.record.on_complete = on_send_complete;
+  // The send has completed within the call, before there was a callback.
   if (request.record.done) on_send_complete(request.record);
   return MPI_SUCCESS;
 }
@@ -386,6 +401,7 @@ int start_send(Session& session, SendRequest& request, const Point& point) REQUI
     return code;
   }
   request.recorded = record_start(session, recording::EventKind::kSend, point, flag_of(request.mode));
+  // The request is active before its message leaves: completion may come within send().
   offramp_native_request_activate(request.handle);
   request.record.owner = &request;
   request.record.on_complete = on_send_complete;
@@ -441,9 +457,11 @@ namespace {
 /// One of the messages has ended, or both have been started.
 void end_part(ExchangeRequest& request) REQUIRES(session_lock) {
   Exchange& both = *request.exchange;
+  // Each message counts one, and the start itself one more, so that the last of them completes the request.
   if (--both.running > 0) return;
   Outcome outcome = both.sends ? both.send.outcome : Outcome::kOk;
   if (!both.receives) return complete_request(request, MPI_PROC_NULL, MPI_ANY_TAG, outcome, 0);
+  // The status is that of the receive, so its error goes first.
   if (both.receive.outcome != Outcome::kOk) outcome = both.receive.outcome;
   const Envelope& e = both.receive.envelope;
   complete_request(request, e.source, e.tag, outcome, both.receive.status_bytes());
@@ -475,9 +493,12 @@ MPI_Request start_new_exchange(Session& session, MPI_Comm comm, const Point* to,
   Exchange& both = *request.exchange;
   both.sends = to != nullptr;
   both.receives = from != nullptr;
+  // The start counts too: a message may complete before the other one has been started.
   both.running = 1 + (both.sends ? 1 : 0) + (both.receives ? 1 : 0);
+  // Kept here, since the request may have been recycled when both messages have completed.
   const MPI_Request handle = request.handle;
   Bytes data;
+  // The copy for MPI_Isendrecv_replace is made before the receive may write into the buffer.
   if (both.sends)
     data = replace ? both.outgoing.copy(to->buffer, to->count, *to->type)
                    : data_of(*to, both.outgoing, session.engine(), both.send);
@@ -526,6 +547,7 @@ void start_collective(CollectiveRequest& request, std::unique_ptr<CollectiveCall
 
 void start_claimed(Session& session, ReceiveRequest& request, std::unique_ptr<UnexpectedMessage> message,
                    void* buffer, std::int64_t count, const TypeInfo& type) {
+  // A matched receive has no wildcard: its message was chosen by the probe.
   request.wildcard = 0;
   request.record.owner = &request;
   request.record.on_complete = on_receive_complete;

@@ -25,6 +25,7 @@ struct KeptByRequest : PersistentArguments {
   KeptByRequest& operator=(const KeptByRequest&) = delete;
 };
 
+/// The common part of all kinds. Never moves: the handle gives its address.
 struct Request {
   enum class Kind : std::uint8_t { kSend, kReceive, kCollective, kExchange, kCount };
 
@@ -150,6 +151,7 @@ int start_in_library(Request& request);
 int start_again(Session& session, Request& request) REQUIRES(session_lock);
 /// The request completes when the operation does.
 void start_collective(CollectiveRequest& request, std::unique_ptr<CollectiveCall> collective);
+/// Receives the message of a matched probe into a buffer of the program.
 void start_claimed(Session& session, ReceiveRequest& request, std::unique_ptr<UnexpectedMessage> message,
                    void* buffer, std::int64_t count, const TypeInfo& type);
 

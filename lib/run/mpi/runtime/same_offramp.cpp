@@ -33,6 +33,7 @@ std::string other_launcher;
     const std::string line = "offramp: " + why + "\n";  // one write: other processes write too
     (void)!write(STDERR_FILENO, line.data(), line.size());
   } else {
+    // The line of the speaking rank should appear before the job ends.
     sleep(kPatience);
   }
   native.Abort(mpi_world(), 2);
@@ -55,6 +56,7 @@ int number_in_list(const char* variable, int place, int otherwise) {
 
 /// This rank and those of the same program, as numbered by another MPI library's launcher.
 std::vector<std::size_t> ranks_of_program() {
+  // These are the variables of Open MPI's launcher, which has started a program for another MPI library.
   const char* const program = std::getenv("OMPI_MCA_orte_app_num");
   const int place = program != nullptr ? std::atoi(program) : 0;
   const int own = launched_job().rank;
@@ -95,10 +97,12 @@ void end_job_unless_all_have_offramp() {
             speaks);
   }
   const auto texts = announced(world_size());
+  // The launcher offers no way to compare, so the ranks go on.
   if (!texts) return;
   std::map<std::string, std::vector<std::size_t>> by_version;
   for (std::size_t rank = 0; rank < texts->size(); ++rank) by_version[(*texts)[rank]].push_back(rank);
   if (by_version.size() == 1 && !by_version.contains("")) return;
+  // The first rank that has Offramp speaks: a rank without it cannot.
   const auto with = std::find_if(texts->begin(), texts->end(), [](const auto& one) { return !one.empty(); });
   end_job(
       versions_text(by_version) +

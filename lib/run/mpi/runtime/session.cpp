@@ -52,6 +52,7 @@ bool Session::Mutex::try_lock() {
 // --- progress ---
 
 int Session::step_polled() {
+  // A step may call the library, which calls back into progress().
   if (progressing_) return 0;
   progressing_ = true;
   const auto ended = std::erase_if(polled_, [](const auto& step) { return step(); });
@@ -60,6 +61,8 @@ int Session::step_polled() {
 }
 
 int Session::progress_from_library() {
+  // Another thread that has the lock makes progress itself. Waiting for it here could block: it may wait for
+  // the library, which this thread is in.
   if (threads_ && !mutex_.try_lock()) return 0;
   const Lock guard(*this);  // locks again: the mutex is recursive
   if (threads_) mutex_.unlock();
@@ -70,6 +73,7 @@ int Session::progress_from_library() {
 
 int Session::fault_code() {
   const Lock guard(*this);
+  // One code serves all faults; its text is that of the last one.
   if (fault_code_ == MPI_SUCCESS && pmpi::Add_error_code(MPI_ERR_OTHER, &fault_code_) != MPI_SUCCESS)
     return MPI_ERR_OTHER;
   const std::string text = engine_.last_fault().substr(0, MPI_MAX_ERROR_STRING - 1);
@@ -91,6 +95,7 @@ void Session::make_records() {
 
 void Session::watch() {
   constexpr std::uint32_t kTurnsPerLook = 1024;
+  // Set by a signal handler, which may not print.
   if (report_requested_ != 0) {
     report_requested_ = 0;
     print_hang_report("on request");
@@ -98,6 +103,7 @@ void Session::watch() {
   if (configuration_.hang_timeout <= 0 || ++watches_ % kTurnsPerLook != 0) return;
   const auto now = std::chrono::steady_clock::now();
   const std::uint64_t generation = generation_.load(std::memory_order_relaxed);
+  // The process has entered another call since the last look, so it does not hang.
   if (generation != seen_generation_) {
     seen_generation_ = generation;
     seen_since_ = now;
@@ -106,6 +112,7 @@ void Session::watch() {
   const double waited = std::chrono::duration<double>(now - seen_since_).count();
   const bool inside =
       function_.load(std::memory_order_relaxed) != static_cast<std::uint16_t>(Function::kCount);
+  // A rank that computes for long is no hang, and each wait is reported once.
   if (!inside || waited < configuration_.hang_timeout || reported_generation_ == generation) return;
   reported_generation_ = generation;
   print_hang_report(fmt::format("after {:.1f} s", waited).c_str());

@@ -48,6 +48,7 @@ struct BlockingRecords {
 
 /// The messages of partitioned requests, by their handles, and the number of such requests of one envelope.
 struct Partitions {
+  /// A partitioned message of this rank, as recorded.
   struct Message {
     std::uint32_t communicator = 0;  // recorded
     int peer = 0;                    // in it
@@ -73,11 +74,13 @@ struct SessionParts {
   bool threads = false;  // several threads of the program may make calls
 };
 
+/// One per process. make_session() builds it, and MPI_Finalize deletes it.
 class Session {
  public:
   /// The running session, or null. Set by MPI_Init and reset by MPI_Finalize.
   static Session* current;
 
+  /// The registry must outlive the session.
   Session(Configuration configuration, const Registry& registry, SessionParts parts);
 
   [[nodiscard]] const Configuration& configuration() const { return configuration_; }
@@ -110,6 +113,7 @@ class Session {
   void claim(MPI_Message handle, std::uint32_t request) { claimed_[handle] = request; }
   /// Ends the claim and returns its request. `nullopt` for a handle without a claim.
   std::optional<std::uint32_t> end_claim(MPI_Message handle);
+  /// Requests whose operation has failed, so far. A wait compares the number before and after.
   void count_failed_request() { ++failed_requests_; }
   [[nodiscard]] std::uint64_t failed_requests() const { return failed_requests_; }
   /// MPI_Abort is called: the run ends without a report.
@@ -196,6 +200,7 @@ class Session {
   }
   /// From now on the library may have work in the background.
   void library_has_work() { library_has_work_ = true; }
+  /// True as long as the library has had no reason to work in the background.
   [[nodiscard]] bool library_is_idle() const REQUIRES(session_lock) {
     return !library_has_work_ && polled_.empty();
   }
@@ -204,6 +209,7 @@ class Session {
   /// progress() calls the step until it returns true. For operations that wait for the library's requests.
   void poll(std::function<bool()> step) REQUIRES(session_lock) { polled_.push_back(std::move(step)); }
 
+  /// True if the session locks.
   [[nodiscard]] bool has_threads() const { return threads_; }
   /// Turns locking on or off, and returns the earlier state. Only call it with a single thread.
   bool share(bool threads) {
@@ -212,6 +218,7 @@ class Session {
     return std::exchange(threads_, threads);
   }
 
+  /// Returns records that the caller gives back with release_records(). The session owns them.
   BlockingRecords& acquire_records() {
     if (idle_records_ == nullptr) make_records();
     return *std::exchange(idle_records_, idle_records_->next_idle);
@@ -226,11 +233,14 @@ class Session {
     // An atomic increment would cost more than the rest of this function. The value only has to change.
     generation_.store(generation_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
+  /// The process is in no MPI call.
   void left() { function_.store(static_cast<std::uint16_t>(Function::kCount), std::memory_order_relaxed); }
+  /// Async-signal-safe.
   void request_hang_report() { report_requested_ = 1; }
   /// Reads the clock at intervals and prints the report when it is due.
   void watch() REQUIRES(session_lock);
 
+  /// The counters of a function on this rank.
   CallCounter& counter(Function function) {
     return engine_.lane().counters.calls[static_cast<std::uint16_t>(function)];
   }
@@ -238,6 +248,7 @@ class Session {
   [[nodiscard]] bool is_repeated_poll() {
     return !threads_ && (recorder_ == nullptr || recorder_->is_repeated_poll());
   }
+  /// Counts a poll that has found nothing, without an InterposedCall.
   void count_failed_poll(Function function) {
     entered(function);
     ++counter(function).count;
@@ -246,8 +257,10 @@ class Session {
   }
 
  private:
+  /// Calls each step of poll() once, and returns how many have ended.
   int step_polled() REQUIRES(session_lock);
   void make_records();
+  /// Prints what this rank waits for. why: the occasion, in parentheses.
   void print_hang_report(const char* why);
 
   std::unique_ptr<ProcessFabric> fabric_;  // outlives the engine, whose destructor releases messages

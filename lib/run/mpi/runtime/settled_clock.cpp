@@ -26,6 +26,7 @@ SettledClock::SettledClock(std::vector<ClockRead> reads, bool first_run)
 
 double SettledClock::read(std::uint64_t calls, double machine) {
   if (first_run_) return machine;
+  // With as many other calls as in the first run, the program is at the same place.
   if (difference_.empty() && next_ < reads_.size() && reads_[next_].calls == calls) {
     machine_ = machine;
     return last_ = reads_[next_++].time.seconds();

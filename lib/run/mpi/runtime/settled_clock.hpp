@@ -15,6 +15,7 @@
 
 namespace offramp {
 
+/// One per rank and run.
 class SettledClock {
  public:
   /// Opens the second run if the file configuration.times exists, otherwise the first.

@@ -38,6 +38,7 @@ bool same_everywhere(const std::string& text) {
 
 /// Collective. Rank 0 empties the file before the others open it.
 void record_faults(Configuration& configuration) {
+  // Two turns: rank 0 creates the file in the first one, and the others open it in the second.
   for (const bool first : {true, false}) {
     std::string error;
     if (first == (world_rank() == 0)) {
@@ -51,6 +52,7 @@ void record_faults(Configuration& configuration) {
 
 /// The program may change its working directory.
 void fix_folder_of_files(Configuration& configuration) {
+  // Outputs are written at MPI_Finalize, when the folder may be another one.
   for (std::string* path : {&configuration.report, &configuration.record, &configuration.trace,
                             &configuration.capture, &configuration.times}) {
     std::error_code error;
@@ -70,6 +72,7 @@ void name_files_of_spawned(Configuration& configuration) {
   if (parent == MPI_COMM_NULL) return;
   constexpr unsigned long kLocal = 0xffff;
   const char* job = std::getenv("PMIX_NAMESPACE");
+  // PMIX_NAMESPACE is a number in Open MPI: its lower half counts the jobs of one launcher.
   const unsigned long number = job != nullptr ? std::strtoul(job, nullptr, 10) & kLocal : 0;
   for (std::string* path : {&configuration.report, &configuration.record, &configuration.trace,
                             &configuration.capture, &configuration.fault_record, &configuration.times}) {
@@ -112,6 +115,7 @@ void announce_carried() {
 }
 
 bool is_off_by_environment() {
+  // A program with raised rights must not take its configuration from its caller.
   const char* backend = secure_getenv("OFFRAMP_BACKEND");
   const char* record = secure_getenv("OFFRAMP_RECORD");
   return backend != nullptr && std::strcmp(backend, "off") == 0 && (record == nullptr || *record == '\0');
@@ -124,6 +128,7 @@ std::unique_ptr<Session> make_session(bool threads) {
   }
   end_job_unless_all_have_offramp();
 
+  // Sessions and reports refer to the registry until the process ends.
   static Registry& registry = immortal(Registry{built_in_backends()});
   Result<Configuration> configuration = load_configuration(ConfigSources::of_process(), registry);
   agree(configuration.error());
@@ -139,6 +144,7 @@ std::unique_ptr<Session> make_session(bool threads) {
       (void)std::fprintf(stderr, "offramp: %s\n", note.c_str());
   }
 
+  // Outputs that cannot be written end the run now rather than after hours of computing.
   agree(problem_of_outputs(*configuration, world_rank()));
   if (world_rank() == 0) remove_earlier_recording(*configuration);
   if (!configuration->fault_record.empty()) record_faults(*configuration);
@@ -163,6 +169,7 @@ std::unique_ptr<Session> make_session(bool threads) {
     if (settled && parts.recorder == nullptr)
       settled = failure("clock = settled needs a settle_limit above 0");
     agree(settled ? std::string() : settled.error());
+    // If the file exists for some ranks only, the others would record while these read.
     const int first_runs = largest_of_all(settled->is_first_run() ? 1 : 0);
     agree(first_runs == (settled->is_first_run() ? 1 : 0)
               ? std::string()

@@ -67,6 +67,7 @@ Peers cartesian_neighbours(MPI_Comm comm) {
     pmpi::Cart_shift(comm, i, 1, &below, &above);
     near.to.insert(near.to.end(), {below, above});
   }
+  // In a Cartesian topology each neighbour sends and receives.
   near.from = near.to;
   return near;
 }
@@ -93,12 +94,14 @@ Peers distributed_neighbours(MPI_Comm comm) {
   near.to.resize(static_cast<std::size_t>(out));
   std::vector<int> from_weights(near.from.size());
   std::vector<int> to_weights(near.to.size());
+  // Weights are requested only if there are any: MPI requires the constant otherwise.
   pmpi::Dist_graph_neighbors(comm, in, near.from.data(), weighted != 0 ? from_weights.data() : MPI_UNWEIGHTED,
                              out, near.to.data(), weighted != 0 ? to_weights.data() : MPI_UNWEIGHTED);
   return near;
 }
 
 void add(std::vector<std::uint64_t>& blocks, int rank, std::uint64_t bytes) {
+  // MPI_PROC_NULL has no block.
   if (rank >= 0) blocks.insert(blocks.end(), {static_cast<std::uint64_t>(rank), bytes});
 }
 
@@ -157,6 +160,8 @@ PeerBlocks blocks_between_groups(const std::vector<int>& remote, const BlockSize
   const bool from_root = sizes.flow == Flow::kFromRoot;
   PeerBlocks blocks;
   for (std::size_t i = 0; i < remote.size() && sizes.flow != Flow::kNone; ++i) {
+    // Without a root, all ranks of both groups exchange blocks. With one, only the root and the other group
+    // do.
     const bool with = sizes.flow == Flow::kAll || is_root || sizes.root == static_cast<int>(i);
     if (with && (sizes.flow == Flow::kAll || is_root == from_root)) add(blocks.to, remote[i], sizes.sent(i));
     if (with && (sizes.flow == Flow::kAll || is_root != from_root))
@@ -221,6 +226,7 @@ void record_access(InterposedCall& call, const AccessedData& data, MPI_Win windo
   const std::uint32_t recorded = call.recorder()->access(call.function(), place->context->recorded, target,
                                                          data.kind, data.bytes, data.back, false);
   if (recorded == 0) return;
+  // An access without a request completes at the next flush of its window.
   if (request == nullptr) {
     place->accesses.push_back({target, recorded});
   } else if (session.carries()) {
@@ -232,6 +238,7 @@ void record_access(InterposedCall& call, const AccessedData& data, MPI_Win windo
 
 ScopedSync::ScopedSync(InterposedCall& call, Context* place, Who who)
     : call_(call), place_(place), who_(std::move(who)) {
+  // See the head: with threads the begin is an event of its own.
   if (place_ != nullptr && call_.session.has_threads()) begun_ = record(false);
 }
 
@@ -289,6 +296,7 @@ std::optional<std::uint64_t> open_place(InterposedCall& call, MPI_Comm comm, Syn
   if (parent == nullptr || parent->collective == nullptr) return std::nullopt;
   const std::uint64_t id =
       session.marshal().communicators.next_derived_id(*parent);  // counted on every member
+  // A member whose object could not be made still counts the id, so that later ids agree.
   if (handle.bits != 0) {
     std::vector<int> world;
     world.reserve(static_cast<std::size_t>(parent->size));
@@ -296,6 +304,7 @@ std::optional<std::uint64_t> open_place(InterposedCall& call, MPI_Comm comm, Syn
     session.sync_groups().open(handle, id, parent->rank, std::move(world));
     record_place(call, *session.sync_groups().find(handle)->context);
   }
+  // The second id is for the window's epochs. It is counted for files, too, which keeps the members alike.
   return session.marshal().communicators.next_derived_id(*parent);
 }
 
@@ -329,6 +338,7 @@ void open_intercommunicator(InterposedCall& call, MPI_Comm comm) {
   std::uint64_t ours = 0;
   call.unlocked([&] { return native.Allreduce(&own, &theirs, 1, MPI_UINT64_T, MPI_MAX, comm); });
   call.unlocked([&] { return native.Allreduce(&theirs, &ours, 1, MPI_UINT64_T, MPI_MAX, comm); });
+  // Each group knows its own id now, or the other's; the lowest rank's is the only one that is not 0.
   const std::uint64_t id = std::max(ours, theirs);
   const auto place_in = [&world](int one) {
     return static_cast<int>(std::lower_bound(world.begin(), world.end(), one) - world.begin());
@@ -356,6 +366,7 @@ std::optional<Intercommunicator> duplicate_of(Session& session, MPI_Comm comm) {
   const SyncGroup* const both = session.sync_groups().find(comm);
   if (own == nullptr || both == nullptr || both->remote.empty()) return std::nullopt;
   const std::vector<int>& world = *both->context->members();
+  // All members of both groups take part in a duplication, so the id needs no message.
   const std::uint64_t id = Communicators::next_derived_id(*own);
   return Intercommunicator{id,    own->rank,   *own->context->members(), both->context->rank(),
                            world, both->remote};

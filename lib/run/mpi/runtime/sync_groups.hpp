@@ -30,6 +30,7 @@ struct SyncGroup {
   Context* epochs = nullptr;  // window: context for MPI_Win_post and the like, which only some members call
   std::vector<int> origins;   // window: ranks that may access this one
   std::vector<int> targets;   // window: ranks that this one may access
+  /// An access that the library has begun.
   struct Access {
     int target;
     std::uint32_t request;  // in the recording
@@ -50,6 +51,7 @@ class SyncGroups {
 
   explicit SyncGroups(Engine& engine) : engine_(engine) {}
 
+  /// Opens the group of a handle: its members by world rank, and this rank's place among them.
   void open(Key handle, std::uint64_t id, int rank, std::vector<int> world, std::vector<int> remote = {});
   /// Opens the context in which origins and targets of an open window synchronize.
   void open_epochs(Key handle, std::uint64_t id);
@@ -63,6 +65,7 @@ class SyncGroups {
   std::unordered_map<std::uintptr_t, SyncGroup> places_;
 };
 
+/// The two cases of sync_group_of().
 Context* context_of_communicator(Session& session, MPI_Comm comm);
 Context* context_of_other(Session& session, SyncGroups::Key handle);
 /// The context of a communicator, a window, or a file. Null if the members do not synchronize. Some MPI
@@ -91,6 +94,7 @@ struct PeerBlocks {
 };
 /// The bytes of the block at a place in the order of the peers.
 using BlockBytes = std::function<std::uint64_t(std::size_t place)>;
+/// The functions read arguments of the program: call them during the call only.
 struct BlockSizes {
   BlockBytes sent;
   BlockBytes received;
@@ -129,7 +133,9 @@ class ScopedSync {
  private:
   struct Barrier {};
   using Who = std::variant<std::monostate, PeerBlocks, Barrier>;
+  /// Records the begin at once if the program has threads.
   ScopedSync(InterposedCall& call, Context* place, Who who);
+  /// Adds the event of the synchronization. Returns its request unless it blocks.
   std::uint32_t record(bool blocking);
 
   InterposedCall& call_;
@@ -170,7 +176,9 @@ struct Intercommunicator {
   std::vector<int> places;     // the other group's in `world`
   std::uint32_t recorded = 0;  // its number in the recording
 
+  /// Adds the communicator of both groups to the recording.
   void record(InterposedCall& call);
+  /// Opens the contexts of the new intercommunicator.
   void add(Session& session, MPI_Comm comm) const;
 };
 /// A duplicate that all members make. `nullopt` if the communicator is not such an intercommunicator.

@@ -16,6 +16,7 @@
 
 namespace offramp {
 
+/// Movable: it follows its request when the library gives that another handle.
 struct TrackedRequest {
   /// Fields that few requests need.
   struct More {
@@ -32,6 +33,7 @@ struct TrackedRequest {
     if (more == nullptr) more = std::make_unique<More>();
     return *more;
   }
+  /// True for persistent requests, whose entry stays between starts.
   [[nodiscard]] bool persists() const {
     return more != nullptr && (more->repeated.has_value() || more->repeat != nullptr);
   }
@@ -46,7 +48,9 @@ class TrackedRequests {
     Slot& slot = slots_[place_of(handle)];
     return slot.handle == handle ? &slot.request : nullptr;
   }
+  /// Adds a handle. If an earlier request had it, that one has completed.
   TrackedRequest& add(MPI_Request handle) {
+    // At most half full, so that a probe meets few other handles.
     if (2 * (count_ + 1) > slots_.size()) grow();
     Slot& slot = slots_[place_of(handle)];
     if (slot.handle != handle) ++count_;
@@ -56,6 +60,7 @@ class TrackedRequests {
     if (before.more != nullptr && before.more->complete != nullptr) before.more->complete();
     return slot.request;
   }
+  /// No effect if the handle is unknown.
   void remove(MPI_Request handle) {
     if (count_ == 0 || handle == MPI_Request{}) return;
     std::size_t hole = place_of(handle);
@@ -66,6 +71,7 @@ class TrackedRequests {
     for (std::size_t next = (hole + 1) & mask; slots_[next].handle != MPI_Request{};
          next = (next + 1) & mask) {
       const std::size_t wanted = hash(slots_[next].handle) & mask;
+      // The entry's own place lies behind the hole, so it would not be found in it.
       if (((next - wanted) & mask) < ((next - hole) & mask)) continue;
       slots_[hole] = std::move(slots_[next]);
       hole = next;
@@ -78,6 +84,7 @@ class TrackedRequests {
     MPI_Request handle{};
     TrackedRequest request;
   };
+  /// The factor is 2^64 divided by the golden ratio. Handles are addresses, so low bits carry little.
   static std::size_t hash(MPI_Request handle) { return (bits_of(handle) * 0x9e3779b97f4a7c15U) >> 20; }
   /// The index of the handle, or where to insert it.
   [[nodiscard]] std::size_t place_of(MPI_Request handle) const {

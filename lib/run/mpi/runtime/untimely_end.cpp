@@ -44,6 +44,7 @@ std::array<Watched, 8> watched_signals = {{
     {SIGTERM, "signal 15 (Terminated)", true},
 }};
 
+// kLeaving: one thread writes. kLeft: the end is written, or no end is to be written.
 enum State { kWatching, kLeaving, kLeft };
 
 /// Data for the handler, outside of the heap.
@@ -68,10 +69,12 @@ void sleep_for(long nanoseconds) {
 
 /// Async-signal-safe. A second thread waits for the first one, because the caller may end the process.
 void leave(std::string_view reason, bool speaks) {
+  // A child process has the same memory, but its part belongs to the parent.
   if (handler_facts.recorder == nullptr || handler_facts.process != getpid()) return;
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
+  // A second signal on this thread would enter the handler while the state is kLeaving, and wait for itself.
   pthread_sigmask(SIG_SETMASK, &all, &before);
   int expected = kWatching;
   if (handler_facts.state.compare_exchange_strong(expected, kLeaving)) {
@@ -92,11 +95,14 @@ void on_signal(int signal, siginfo_t* info, void*) {
   constexpr long kHalfSecond = 500'000'000;
   const int error = errno;
   const Watched* watched = watched_signals.data();
+  // The handler is installed for signals of the table only, so the search ends.
   while (watched->signal != signal) ++watched;
+  // A signal from the launcher reaches all ranks, so rank 0 alone prints.
   leave(watched->reason, !watched->is_from_launcher || handler_facts.rank == 0);
   if (signal == SIGTERM && handler_facts.has_others && handler_facts.process == getpid())
     sleep_for(kHalfSecond);
   sigaction(signal, &watched->before, nullptr);
+  // A fault of the processor happens again when the handler returns, and then meets the earlier handler.
   const bool recurs = info->si_code > 0 && info->si_code != SI_KERNEL && signal != SIGABRT;
   if (!recurs) (void)raise(signal);  // delivered when this function has returned
   errno = error;
@@ -138,6 +144,7 @@ void watch_for_untimely_end(const Session& session) {
   const std::string text =
       fmt::format("offramp: the program did not finish; offramp replay --partial {} shows how far it got\n",
                   in_quotes(recording_path(session.configuration())));
+  // The handler may not format, so the line is made now.
   handler_facts.line_size = text.copy(handler_facts.line.data(), handler_facts.line.size());
   handler_facts.recorder = &session.recorder()->recorder();
   handler_facts.process = session.process();
@@ -160,6 +167,7 @@ void stop_watching() {
   if (std::exchange(handler_facts.recorder, nullptr) == nullptr) return;
   offramp_native_watch_fatal_errors(nullptr);
   for (Watched& watched : watched_signals) {
+    // The program may have installed its own handler meanwhile, which stays.
     struct sigaction now {};
     const bool ours = watched.watched && sigaction(watched.signal, nullptr, &now) == 0 &&
                       (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_signal;

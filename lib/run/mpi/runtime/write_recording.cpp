@@ -82,6 +82,7 @@ void send_part(const FinalizeComm& finalize_comm, const std::string& path, std::
   finalize_comm.send_pieces([&] {
     file.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
     const std::string_view piece(buffer.data(), static_cast<std::size_t>(file.gcount()));
+    // The rest in memory is the last piece but one: the empty piece after it ends the transfer.
     return piece.empty() ? std::exchange(memory, std::string_view()) : piece;
   });
 }
@@ -90,6 +91,7 @@ void send_part(const FinalizeComm& finalize_comm, const std::string& path, std::
 std::string receive_part(const FinalizeComm& finalize_comm, int rank, const std::string& path,
                          std::vector<CreatedFile>& created) {
   Result<OutputFile> file = OutputFile::create(path, Naming::kDerived);
+  // All pieces are received, also if the file cannot be created: the sender waits for that.
   finalize_comm.receive_pieces(rank, [&](std::string_view piece) {
     if (file) file->write(piece);
   });
@@ -132,11 +134,13 @@ Result<recording::Recording> parts_of_all(Session& session, const FinalizeComm& 
       finalize_comm.gather(is_whole ? encode(recording::mark_of_part(own)) : std::string());
   std::vector<int> unseen;
   for (std::size_t rank = 0; rank < marks.size(); ++rank) {
+    // Equal size and checksum: rank 0 reads the same file, so no copy is needed.
     const bool seen = !marks[rank].empty() && marks[rank] == encode(recording::mark_of_part(path_of(rank)));
     unseen.push_back(seen || !in_memory[rank].empty() ? 0 : 1);
   }
   recorded.was_copied = finalize_comm.scatter(unseen) && finalize_comm.rank() != 0;
   if (recorded.was_copied) send_part(finalize_comm, own, memory);
+  // The other ranks have done their part. Only rank 0 has the recording.
   if (finalize_comm.rank() != 0) return failure("it is at rank 0");
   std::vector<recording::RecordingPart> parts(marks.size());
   std::string problem;
@@ -199,6 +203,7 @@ Recorded gather_recording(Session& session, const FinalizeComm& finalize_comm) {
   Recorded recorded{failure("it is at rank 0"), recording_path(configuration)};
   const bool in_memory = recorded.path.empty();
   const std::uint64_t events = finalize_comm.sum(recorder.events());
+  // A recording that the user asked for has no limit: it is written in any case.
   if (configuration.record.empty() && events > configuration.settle_limit) {
     const std::string what_to_do =
         in_memory ? "raise it, or write a recording (--record FILE) for offramp replay"
@@ -242,6 +247,7 @@ void write_recording(Session& session, const FinalizeComm& finalize_comm, Record
       recorded.recording = recording::Recording::open(recorded.path);
     }
   }
+  // No part is removed before the file that replaces it is complete.
   if (!finalize_comm.broadcast(problem.empty())) return;
   if (finalize_comm.broadcast(joins) || recorded.was_copied) remove_parts(recorded);
 }

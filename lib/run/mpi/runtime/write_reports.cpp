@@ -42,6 +42,7 @@ static std::string mpi_library() {
 
 RunFacts facts_of(Session& session) {
   RunFacts facts;
+  // The command line may contain anything, and the report is shown on terminals and pages.
   for (const std::string& word : own_command()) facts.command.push_back(clean_text(word));
   facts.date = date_text();
   facts.mpi = mpi_library();
@@ -187,8 +188,10 @@ Settled SettledBackends::over_own() {
   const Configuration& configuration = session_.configuration();
   ReplayRecords records(session_.engine().ranks(), {!configuration.trace.empty(), configuration.receipts,
                                                     !configuration.capture.empty()});
+  // In the first of two runs with settled times, the world's clock readings are written for the second.
   const bool for_next_run = session_.settled_clock() != nullptr && session_.settled_clock()->is_first_run();
   ClockReads clock_reads;
+  // A world without an observer is faster, so it gets one only if an output needs it.
   Settled settled = over(configuration.backend, records.wanted().any() ? &records : nullptr,
                          for_next_run ? &clock_reads : nullptr);
   const auto write = [](const char* what, const std::string& path, const auto& step) {
@@ -284,9 +287,11 @@ void write_outputs(Session& session) {
   Recorded recorded = session.recorder() != nullptr ? gather_recording(session, finalize_comm)
                                                     : Recorded{failure("settle_limit is 0")};
   write_recording(session, finalize_comm, recorded);
+  // A program that is only recorded has no report.
   if (!session.carries()) return;
   const std::vector<std::string> ranks = finalize_comm.gather(encode(own_contribution(session)));
   if (finalize_comm.rank() == 0) {
+    // An exception in the report must not end a program that has succeeded.
     const std::string problem = problem_of_step([&] {
       write_reports(session, facts_of(session), ranks, recorded, bytes, gathering.passed());
       return std::string();
