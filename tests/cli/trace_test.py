@@ -51,7 +51,6 @@ class Traces(CliTest):
 
     def test_are_described(self):
         for name, ranks, call in (("goal/diamond.goal", 4, "MPI_Waitsome"), ("smpi/program.txt", 2, "MPI_Init"),
-                                  ("allprof/pmpi-trace-rank-0.txt", 4, "MPI_Gatherv"),
                                   ("chakra/step.0.et", 4, "MPI_Ialltoall"), ("dumpi/ring-0000.txt", 4, "MPI_Bcast")):
             with self.subTest(name=name):
                 contents = json.loads(self.offramp("info", "--json", DATA / name).stdout)

@@ -27,7 +27,6 @@
 #include "lib/base/text_format.hpp"
 #include "lib/programs/import/pattern.hpp"
 #include "tools/command_line/command.hpp"
-#include "tools/command_line/memory_need.hpp"
 #include "tools/command_line/options.hpp"
 #include "tools/command_line/setup.hpp"
 #include "tools/command_line/tool.hpp"
@@ -546,11 +545,6 @@ int advise(const AdviseOptions& options) try {
       throw Misuse{problem};
   }
   setup.print_sources();
-  // The host is always replayed for comparison.
-  if (const std::string problem =
-          pattern_memory_problem(setup, setup.registry.baseline(), options.files.front());
-      !problem.empty())
-    throw Misuse{problem};
   watch_for_interrupt();
   const ProgressLine progress;
   const Configuration configuration = input.configuration(setup);

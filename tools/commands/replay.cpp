@@ -20,7 +20,6 @@
 #include "lib/programs/import/pattern.hpp"
 #include "tools/command_line/command.hpp"
 #include "tools/command_line/help.hpp"
-#include "tools/command_line/memory_need.hpp"
 #include "tools/command_line/options.hpp"
 #include "tools/command_line/setup.hpp"
 #include "tools/command_line/tool.hpp"
@@ -96,10 +95,6 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const R
     Result<WorldSetting> setting =
         world_setting(input.configuration(setup), setup.registry, *backend, input.ranks());
     if (!setting) throw Misuse{setting.error()};
-    if (std::string problem = pattern_memory_problem(setup, *backend, name); !problem.empty()) {
-      results.refused.push_back({std::string(backend->name), std::move(problem)});
-      continue;
-    }
     setting->check = options.check;
     const ProgressLine progress;
     const int ranks = input.ranks();
