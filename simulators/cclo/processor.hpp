@@ -117,7 +117,7 @@ class Processor {
 
   // --- the firmware's clock ---
   [[nodiscard]] Time now() const { return now_; }
-  void spend(std::int64_t cycles) { now_ = units_[Unit::kProcessor].acquire(now_, spec_.cycles(cycles)).end; }
+  void spend(std::int64_t cycles) { now_ = own_time_.acquire(now_, spec_.cycles(cycles)).end; }
   void wait(Time t) { now_ = later(now_, t); }
   void access(std::int64_t n) { spend(n * spec_.firmware.axi); }
   /// Waits for the world to reach `at`, before the processor or its units act.
@@ -262,6 +262,7 @@ class Processor {
   const Spec& spec_;
   Communicator communicator_;
   EngineUnits units_;
+  Arbiter& own_time_ = units_[Unit::kProcessor];
   DataPlane plane_;
   Error error_ = Error::kNone;
   Wanted wanted_;
