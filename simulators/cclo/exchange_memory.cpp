@@ -46,14 +46,15 @@ std::uint32_t RxPool::enqueue() {
   const std::uint32_t count = buffers();
   std::uint32_t in_flight = 0;
   std::uint32_t idle = 0;
+  std::uint32_t first_idle = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
     const BufferStatus now = status(i);
     in_flight += now == BufferStatus::kEnqueued ? 1 : 0;
-    idle += now == BufferStatus::kIdle ? 1 : 0;
+    if (now == BufferStatus::kIdle && idle++ == 0) first_idle = i;
   }
   std::uint32_t posted = 0;
   // A descriptor in flight keeps its DMA tag, so their number is limited by the tags.
-  for (std::uint32_t i = 0; i < count && in_flight < kMostEnqueued && posted < idle; ++i) {
+  for (std::uint32_t i = first_idle; i < count && in_flight < kMostEnqueued && posted < idle; ++i) {
     if (status(i) != BufferStatus::kIdle) continue;
     set(i, DescriptorField::kStatus, static_cast<std::uint32_t>(BufferStatus::kEnqueued));
     set(i, DescriptorField::kDmaTag, in_flight % 16);

@@ -120,7 +120,7 @@ class Processor {
   /// The firmware's clock. It never goes back.
   [[nodiscard]] Time now() const { return now_; }
   /// Occupies the control processor for `cycles`. Calls of one engine take turns on it.
-  void spend(std::int64_t cycles) { now_ = units_[Unit::kProcessor].acquire(now_, spec_.cycles(cycles)).end; }
+  void spend(std::int64_t cycles) { now_ = own_time_.acquire(now_, spec_.cycles(cycles)).end; }
   /// Idles until `t`, without occupying the processor.
   void wait(Time t) { now_ = later(now_, t); }
   /// Spends the time of n accesses to peripherals or the exchange memory.
@@ -284,6 +284,7 @@ class Processor {
   const Spec& spec_;
   Communicator communicator_;
   EngineUnits units_;
+  Arbiter& own_time_ = units_[Unit::kProcessor];
   DataPlane plane_;
   Error error_ = Error::kNone;
   Wanted wanted_;

@@ -181,7 +181,7 @@ void Core::Devices::schedule(Time at, Work& work, std::uint32_t number) {
                               std::uint64_t{1} << (kKindShift - 1) |
                               std::uint64_t{backend_ % 128U} << kBackendShift |
                               (scheduled_++ & ((std::uint64_t{1} << kBackendShift) - 1));
-  core_.push(later(at, core_.now_), core_.rank(0), EventKind::kStep, &work, order, number);
+  core_.push(later(at, core_.now_), 0, EventKind::kStep, &work, order, number);
 }
 
 /// Destinations above all ranks keep the order of simultaneous parcels unique.

@@ -8,7 +8,7 @@
 // ACM TOMACS 2005). The earliest bucket is sorted; events that are pushed into its time range go to a heap. A
 // push costs the same for any number of events, a pop the logarithm of the number of near events. Many events
 // at one time degrade it to a heap at worst. A bucket has several events, so that data of the next ones can
-// be prefetched.
+// be prefetched. A queue with few events is one sorted array.
 //
 // A plain value, used by its owner's thread. Allocates only when the number of events exceeds its previous
 // maximum.
@@ -103,6 +103,7 @@ class EventQueue {
     unused_ = kNone;
     rungs_in_use_ = 0;
     far_ = {};
+    few_ = kFew;
     size_ = 0;
     number_ = 0;
   }
@@ -111,6 +112,8 @@ class EventQueue {
   static constexpr unsigned kNumberBits = 40;
   static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
   // kSmall: buckets up to this size are sorted as they are. kPerBucket: target size of a rung's buckets.
+  // kFew: queues up to this size are one sorted array, and again once they have half of it.
+  static constexpr std::size_t kFew = 32;
   static constexpr std::size_t kSmall = 128;
   static constexpr std::size_t kPerBucket = 48;
   /// Bound the memory of a rung, and the depth of the ladder.
@@ -148,6 +151,8 @@ class EventQueue {
 
   /// Puts an event where its time belongs: far, into a bucket, or into the heap.
   void insert(const Entry& entry) {
+    if (size_ < few_ && sorted_.size() == size_) return insert_sorted(entry);
+    if (few_ == kFew) unsort();
     ++size_;
     const std::int64_t at = entry.at.count();
     if (at >= far_.from) {
@@ -164,6 +169,26 @@ class EventQueue {
       return;
     }
     push_near(entry);
+  }
+
+  /// Requires that all events are in the array, so that the rungs are empty.
+  void insert_sorted(const Entry& entry) {
+    ++size_;
+    few_ = kFew;
+    rungs_in_use_ = 0;
+    std::size_t place = sorted_.size();
+    sorted_.push_back(entry);
+    for (; place > 0 && sorted_[place - 1] < entry; --place) sorted_[place] = sorted_[place - 1];
+    sorted_[place] = entry;
+  }
+  /// Moves the events of the array to the ladder, since more than a few follow.
+  void unsort() {
+    few_ = kFew / 2;
+    far_ = {};
+    for (const Entry& entry : sorted_) add(far_.list, entry);
+    far_.earliest = sorted_.back().at.count();
+    far_.latest = sorted_.front().at.count();
+    sorted_.clear();
   }
 
   void push_near(const Entry& entry) {
@@ -262,7 +287,7 @@ class EventQueue {
     return true;
   }
 
-  std::vector<Entry> sorted_;  // the earliest bucket, latest event first
+  std::vector<Entry> sorted_;  // the earliest bucket, or all of few events; latest event first
   std::vector<Entry> heap_;    // events earlier than all other buckets
   std::vector<std::array<Entry, kBlock>> blocks_;
   std::vector<std::uint32_t> next_;  // by block: the next block of its list, or of the free list
@@ -270,6 +295,7 @@ class EventQueue {
   std::array<Rung, kMaximumRungs> rungs_;
   std::size_t rungs_in_use_ = 0;
   Far far_;
+  std::size_t few_ = kFew;  // fewer events are one sorted array
   std::size_t size_ = 0;
   std::uint64_t number_ = 0;
 };
