@@ -341,7 +341,7 @@ class Command(CliTest):
 
     def test_keeps_what_developers_need_in_the_lab(self):
         listed = self.offramp("lab").stdout
-        for option in ("--shard", "--check", "--what-if"):
+        for option in ("--jobs", "--check", "--what-if"):
             self.assertRegex(listed, rf"(?m)^  {option}\b")
             self.assertNotIn(option, self.offramp("predict", "--help-all").stdout)
             self.assertIn(option, self.offramp("lab", "predict", "--help-all").stdout)

@@ -124,7 +124,7 @@ class Bash(FolderTest):
         self.assertEqual(self.complete("offramp", "replay", "--set", "pre"), [])
 
     def test_the_lab_has_options_of_its_own(self):
-        self.assertNotIn("--shard", self.complete("offramp", "replay", "--"))
+        self.assertNotIn("--jobs", self.complete("offramp", "replay", "--"))
 
     def test_the_program_is_left_to_the_shell(self):
         (self.scratch / "input file").touch()

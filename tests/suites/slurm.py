@@ -79,17 +79,6 @@ def by_srun_mpich(jobs):
     return found[0] is not None and found[0] == found[1], result
 
 
-def swept(jobs):
-    """The processes of a step compute a share each of a sweep, which merge to the whole."""
-    words = [jobs.offramp, "predict", "bcast", "--backend", "host,zrlmpi", "--sweep", "bytes=1KiB:1MiB", "--csv"]
-    alone = jobs.run(words)
-    result = launch(["srun", "-n", "3", *words], jobs.environment, LIMIT, cwd=jobs.folder)
-    with open(jobs.path("points"), "w", encoding="utf-8") as file:
-        file.write(result.output)
-    merged = jobs.run([*words, "--merge", jobs.path("points")])
-    return alone.ok and result.ok and merged.output == alone.output, result
-
-
 def documented(jobs, block):
     """A block of the page in a folder with ./app; a batch script is submitted, everything else is typed. The output belongs to a run of
     the program on 2 ranks; the reports of a job array differ with the link, and one has the default's times."""
@@ -127,8 +116,7 @@ def test_jobs_of_each_kind(arguments, tally):
             first = jobs.run(jobs.line("mpirun.json", "--launcher", "mpirun"))
             jobs.expected = times(jobs.path("mpirun.json"))
             tally.record("slurm/what mpirun's ranks take", first.ok and jobs.expected is not None, first.output, first.seconds)
-            tests = [("srun", by_srun), ("srun by hand", by_hand), ("salloc", by_salloc), ("an exit code through srun", failing),
-                     ("srun shares out a sweep", swept)]
+            tests = [("srun", by_srun), ("srun by hand", by_hand), ("salloc", by_salloc), ("an exit code through srun", failing)]
             if os.path.isdir(os.path.join(arguments.build, "mpich")):
                 tests.append(("srun starts MPICH's ranks", by_srun_mpich))
             for block in all_blocks():

@@ -244,24 +244,11 @@ void add_records(CLI::App& app, RecordOptions& records) {
       ->type_name("FILE");
 }
 
-void add_sharing(CLI::App& app, Sharing& sharing) {
-  app.add_option("--jobs", sharing.threads,
+void add_jobs(CLI::App& app, int& threads) {
+  app.add_option("--jobs", threads,
                  "with --sweep: points to simulate at the same time (default: the number of cores)")
       ->type_name("N")
       ->check(whole_number(1, 1024));
-  app.add_option("--shard", sharing.shard,
-                 "with --sweep: simulate part I of N of the points and print lines for --merge; under a "
-                 "launcher, the rank and size are the default")
-      ->type_name("I/N");
-  app.add_option("--merge", sharing.files,
-                 "with --sweep: read points that other shards have simulated from these files")
-      ->type_name("FILE");
-}
-
-std::string sharing_problem(const Sharing& sharing) {
-  if (sharing.threads != 0) return "--jobs needs --sweep";
-  if (!sharing.shard.empty()) return "--shard needs --sweep";
-  return sharing.files.empty() ? "" : "--merge needs --sweep";
 }
 
 void add_partial(CLI::App& app, bool& partial) {

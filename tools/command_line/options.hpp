@@ -9,7 +9,6 @@
 
 #include "lib/base/configuration/configuration.hpp"
 #include "tools/command_line/records.hpp"
-#include "tools/command_line/sharing.hpp"
 
 namespace offramp::tool {
 
@@ -88,10 +87,8 @@ class LauncherOptions {
   std::vector<std::string> arguments_;
 };
 
-/// --jobs, --shard, and --merge: distribution of a sweep.
-void add_sharing(CLI::App& app, Sharing& sharing);
-/// An error if these options are set without a sweep. Empty if not.
-std::string sharing_problem(const Sharing& sharing);
+/// --jobs: threads of a sweep.
+void add_jobs(CLI::App& app, int& threads);
 
 /// The recordings in a folder, sorted by name. Empty if it is not a folder of recordings.
 std::vector<std::string> recordings_in(const std::string& folder);

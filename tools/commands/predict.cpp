@@ -19,8 +19,8 @@
 #include "tools/command_line/command.hpp"
 #include "tools/command_line/setup.hpp"
 #include "tools/command_line/tool.hpp"
+#include "tools/commands/parallel_points.hpp"
 #include "tools/commands/question.hpp"
-#include "tools/commands/shared_points.hpp"
 #include "tools/commands/sweep.hpp"
 #include "tools/page/plot.hpp"
 #include "tools/text/progress.hpp"
@@ -35,7 +35,7 @@ struct PredictOptions {
   Asked asked;
   int repeat = 1;        // consecutive operations
   std::string sweep;     // of bytes or ranks, see sweep_axis()
-  Sharing sharing;       // of a sweep
+  int threads = 0;       // of a sweep; 0: one on each core
   std::string svg;       // plot into this file
   bool what_if = false;  // enlarge a memory instead of declining
   bool details = false;  // print the table below the answer
@@ -120,72 +120,29 @@ Answer answer_to(const Setup& setup, const Operation& point, const BackendDescri
   return answer;
 }
 
-Json record_of(const Answer& answer, const std::string& problem) {
-  const Forecast& forecast = answer.forecast;
-  Json wire = Json::array();
-  for (const auto& field : kWireFields) wire.push_back(forecast.wire.*field.value);
-  return {forecast.declined,
-          forecast.note,
-          forecast.what_if,
-          forecast.time.count(),
-          forecast.engine.count(),
-          std::move(wire),
-          answer.cycles ? Json(*answer.cycles) : Json(nullptr),
-          answer.deployment.text,
-          answer.deployment.node_bits_per_second,
-          answer.band ? Json{answer.band->first.count(), answer.band->second.count()} : Json(nullptr),
-          problem};
-}
+/// An answer, and why there is none.
+using Point = std::pair<Answer, std::string>;
 
-Answer answer_of(const Json& record, const Operation& point, const BackendDescription* backend,
-                 std::string& problem) {
-  Answer answer{{backend}, point};
-  Forecast& forecast = answer.forecast;
-  forecast.declined = record.at(0);
-  forecast.note = record.at(1);
-  forecast.what_if = record.at(2);
-  forecast.time = Time::ps(record.at(3));
-  forecast.engine = Time::ps(record.at(4));
-  std::size_t at = 0;
-  for (const auto& field : kWireFields) forecast.wire.*field.value = record.at(5).at(at++);
-  if (!record.at(6).is_null()) answer.cycles = record.at(6).get<std::int64_t>();
-  answer.deployment = {record.at(7), record.at(8)};
-  if (const Json& band = record.at(9); !band.is_null())
-    answer.band = {Time::ps(band.at(0)), Time::ps(band.at(1))};
-  problem = record.at(10);
-  return answer;
-}
-
-/// The points for SharedPoints: each operation over each backend. The plan refers to all arguments.
-SharedPoints::Plan plan_of(const Setup& setup, const std::vector<Operation>& points,
-                           const PredictOptions& options) {
+/// The points of a sweep: each operation over each backend. The plan refers to all arguments.
+ParallelPoints<Point>::Plan plan_of(const Setup& setup, const std::vector<Operation>& points,
+                                    const PredictOptions& options) {
   const std::size_t width = setup.backends.size();
-  SharedPoints::Plan plan{.points = points.size() * width, .what = "predict", .worker = {}, .check = {}};
-  plan.what += fmt::format(" {} {} {} {} {} {} {} {}", options.asked.operation, options.asked.type,
-                           options.asked.function, options.asked.root, options.repeat, options.what_if,
-                           options.check, options.asked.bytes);
-  for (const BackendDescription* backend : setup.backends) plan.what += fmt::format(" {}", backend->name);
-  for (const Override& one : options.asked.overrides) plan.what += fmt::format(" {}={}", one.key, one.value);
-  for (const Operation& point : points) plan.what += fmt::format("\n{} {}", point.ranks, point.bytes);
-  plan.check = [&points, &setup](const Json& record) {
-    std::string problem;
-    static_cast<void>(answer_of(record, points.front(), setup.backends.front(), problem));
-  };
-  plan.worker = [&, width] {
-    auto own = std::make_shared<Setup>(options.asked.overrides, options.asked.backends);  // one per thread
-    return [&, own, width](std::size_t at, const std::atomic<bool>&) {
-      std::string problem;
-      const Answer answer =
-          answer_to(*own, points[at / width], *own->backends[at % width], options, problem, nullptr);
-      return record_of(answer, problem);
-    };
-  };
-  return plan;
+  return {points.size() * width, [&, width] {
+            auto own =
+                std::make_shared<Setup>(options.asked.overrides, options.asked.backends);  // one per thread
+            return [&, own, width](std::size_t at, const std::atomic<bool>&) {
+              std::string problem;
+              Answer answer =
+                  answer_to(*own, points[at / width], *own->backends[at % width], options, problem, nullptr);
+              answer.backend = setup.backends[at % width];
+              return Point(std::move(answer), std::move(problem));
+            };
+          }};
 }
 
 /// code: set to kNotWritten if a file could not be written.
 std::vector<Answer> answers_of(const Setup& setup, const std::vector<Operation>& points,
-                               const PredictOptions& options, SharedPoints* shared, int& code) {
+                               const PredictOptions& options, ParallelPoints<Point>* shared, int& code) {
   std::vector<Answer> answers;
   const ProgressLine progress;
   const std::size_t all = points.size() * setup.backends.size();
@@ -201,9 +158,10 @@ std::vector<Answer> answers_of(const Setup& setup, const std::vector<Operation>&
       show_progress(at + 1);
       std::string problem;
       if (shared != nullptr) {
-        const auto record = shared->wait_for(at, show_progress);
-        if (!record) return answers;
-        answers.push_back(answer_of(*record, point, backend, problem));
+        auto found = shared->wait_for(at, show_progress);
+        if (!found) return answers;
+        answers.push_back(std::move(found->first));
+        problem = std::move(found->second);
       } else {
         const std::unique_ptr<ReplayRecords> records = files.records(backend->name, point.ranks);
         answers.push_back(answer_to(setup, point, *backend, options, problem, records.get()));
@@ -398,9 +356,8 @@ int predict(const PredictOptions& options) try {
   const std::vector<Operation> points = points_of(options);
   if (points.size() > 1 && !(options.records.trace.empty() && options.records.capture.empty()))
     throw Misuse{"--trace and --capture need a single point: leave out --sweep"};
-  std::optional<SharedPoints> shared;
-  if (!options.sweep.empty()) shared.emplace(plan_of(setup, points, options), options.sharing);
-  if (shared && shared->is_shard()) return shared->print_lines();
+  std::optional<ParallelPoints<Point>> shared;
+  if (!options.sweep.empty()) shared.emplace(plan_of(setup, points, options), options.threads);
   setup.print_sources();
   int written = kDone;
   const std::vector<Answer> answers =
@@ -453,7 +410,7 @@ class PredictCommand final : public Command {
                    "predict at several values from FROM to TO: doubled each time, multiplied (:xFACTOR), or "
                    "increased (:+STEP), as in bytes=1:1MiB or ranks=2:4096")
         ->type_name("RANGE");
-    add_sharing(app, options_.sharing);
+    add_jobs(app, options_.threads);
     app.add_option("--calls", options_.repeat,
                    "repeat the operation, as a loop in a program does; times and counts are totals")
         ->check(whole_number(1, 1'000'000'000))
@@ -472,7 +429,7 @@ class PredictCommand final : public Command {
   int execute(std::vector<std::string>) override {
     options_.asked.backends = without_repeats(options_.asked.backends);
     std::string problem = question_.collect();
-    if (options_.sweep.empty() && problem.empty()) problem = sharing_problem(options_.sharing);
+    if (options_.sweep.empty() && options_.threads != 0 && problem.empty()) problem = "--jobs needs --sweep";
     if (problem.empty() && options_.asked.operation.empty()) problem = "OPERATION is missing";
     return problem.empty() ? predict(options_) : refuse(problem);
   }

@@ -499,7 +499,7 @@ class ReplayCommand final : public Command {
            "twice, every combination")
         ->type_name("KEY=FROM:TO")
         ->allow_extra_args(false);
-    add_sharing(app, options_.sharing);
+    add_jobs(app, options_.threads);
     app.add_option("--route", routes_,
                    "carry some operations by other hardware: bcast=tinsel, or allreduce:0-1KiB=aie by size; "
                    "may be repeated, the first match wins")
@@ -569,9 +569,7 @@ class ReplayCommand final : public Command {
             "--sweep needs a single program, without --job, --background, --ranks, --phase, --report, "
             "--html, --trace, --capture, --otf2, and --receipts";
     }
-    if (const std::string wrong = sharing_problem(options_.sharing);
-        options_.sweeps.empty() && !wrong.empty())
-      problem = wrong;
+    if (options_.sweeps.empty() && options_.threads != 0) problem = "--jobs needs --sweep";
     for (const std::string& route : routes_) options_.overrides.push_back({"route", route, "--route"});
     if (is_set("--receipts") && !options_.json && options_.report.empty())
       problem = "--receipts needs --report FILE or --json";

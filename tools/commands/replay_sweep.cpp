@@ -1,5 +1,5 @@
 // `offramp replay --sweep`. Validates all points before the first replay. Threads share the points
-// (SharedPoints); each has its own program and configuration. Rows are in order, so the output does not
+// (ParallelPoints); each has its own program and configuration. Rows are in order, so the output does not
 // depend on the distribution; those of CSV are printed as soon as all earlier ones are complete.
 #include <fmt/format.h>
 
@@ -20,7 +20,7 @@
 #include "lib/programs/import/pattern.hpp"
 #include "tools/command_line/setup.hpp"
 #include "tools/command_line/tool.hpp"
-#include "tools/commands/shared_points.hpp"
+#include "tools/commands/parallel_points.hpp"
 #include "tools/commands/sweep.hpp"
 #include "tools/text/progress.hpp"
 #include "tools/text/replay_output.hpp"
@@ -200,48 +200,22 @@ PointRows rows_at(const Point& point, const ReplayToolOptions& options, const Re
   return all;
 }
 
-Json record_of(const PointRows& point) {
-  Json rows = Json::array();
-  for (const BackendResult& row : point.rows) rows.push_back(json_of(row));
-  return {{"rows", std::move(rows)}, {"with_computing", point.with_computing}};
-}
-
-PointRows rows_of(const Json& record) {
-  PointRows point;
-  point.with_computing = record.at("with_computing");
-  for (const Json& one : record.at("rows")) point.rows.push_back(read_backend_result(one));
-  return point;
-}
-
 /// events: total of all threads, see rows_at(). The plan refers to all arguments.
-SharedPoints::Plan plan_of(const ReplayToolOptions& options, const std::vector<Point>& points,
-                           std::atomic<std::uint64_t>& events) {
-  SharedPoints::Plan plan{.points = points.size(), .what = "replay", .worker = {}, .check = {}};
-  plan.what += fmt::format(" {} {} {}", options.modelled_arrival, options.partial, options.check);
-  for (const std::string& backend : options.backends) plan.what += " " + backend;
-  for (const Point& point : points) {
-    plan.what += "\n" + point.file;
-    for (const Override& one : point.overrides) {
-      if (one.key != "details") plan.what += fmt::format(" {}={}", one.key, one.value);
-    }
-  }
-  plan.check = [&](const Json& record) {
-    if (rows_of(record).rows.size() != points.front().setup(options).backends.size())
-      throw Misuse{"--merge: a point has different backends"};
-  };
-  plan.worker = [&] {
-    auto input = std::make_shared<std::optional<ReplayInput>>();  // a program's readers belong to one thread
-    auto name = std::make_shared<std::string>();
-    return [&, input, name](std::size_t at, const std::atomic<bool>& ended) {
-      const Point& point = points[at];
-      if (!*input || *name != point.file) {
-        *name = point.file;
-        input->emplace(*name, options.partial, ReplayInput::Notes::kKept);
-      }
-      return record_of(rows_at(point, options, **input, events, ended));
-    };
-  };
-  return plan;
+ParallelPoints<PointRows>::Plan plan_of(const ReplayToolOptions& options, const std::vector<Point>& points,
+                                        std::atomic<std::uint64_t>& events) {
+  return {points.size(), [&] {
+            auto input =
+                std::make_shared<std::optional<ReplayInput>>();  // a program's readers belong to one thread
+            auto name = std::make_shared<std::string>();
+            return [&, input, name](std::size_t at, const std::atomic<bool>& ended) {
+              const Point& point = points[at];
+              if (!*input || *name != point.file) {
+                *name = point.file;
+                input->emplace(*name, options.partial, ReplayInput::Notes::kKept);
+              }
+              return rows_at(point, options, **input, events, ended);
+            };
+          }};
 }
 
 std::optional<Time> modelled(const BackendResult& row) {
@@ -507,8 +481,7 @@ int replay_sweep(const ReplayToolOptions& options) {
   const std::set<std::string> notes = checked_notes(points, options, axes);
   std::atomic<std::uint64_t> events = 0;
   watch_for_interrupt();
-  SharedPoints replays(plan_of(options, points, events), options.sharing);
-  if (replays.is_shard()) return replays.print_lines();
+  ParallelPoints<PointRows> replays(plan_of(options, points, events), options.threads);
   points.front().setup(options).print_sources();
   const ReplayInput first(points.front().file, options.partial);  // prints the notes on the program
   std::vector<PointRows> all;
@@ -516,13 +489,13 @@ int replay_sweep(const ReplayToolOptions& options) {
   {
     const ProgressLine progress;
     for (std::size_t i = 0; i < points.size(); ++i) {
-      const auto now = replays.wait_for(i, [&](std::size_t done) {
+      auto now = replays.wait_for(i, [&](std::size_t done) {
         progress.show("{} of {} points, {} events", done, points.size(), events.load());
       });
       if (!now) break;
       progress.clear();
       if (!printer) printer.emplace(options, axes);
-      all.push_back(rows_of(*now));
+      all.push_back(std::move(*now));
       printer->add(points[i], axes, all.back().rows);
     }
   }

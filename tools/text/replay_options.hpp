@@ -7,7 +7,6 @@
 #include "lib/base/configuration/configuration.hpp"
 #include "tools/command_line/records.hpp"
 #include "tools/command_line/scaled_options.hpp"
-#include "tools/command_line/sharing.hpp"
 
 namespace offramp::tool {
 
@@ -18,7 +17,7 @@ struct ReplayToolOptions {
   std::vector<std::string> libraries;  // of the host, each with all files of its own; empty: as configured
   ScaledOptions scaled;                // with ranks: one program is made from the files
   std::vector<std::string> sweeps;     // one or two KEY=FROM:TO
-  Sharing sharing;                     // of a sweep
+  int threads = 0;                     // of a sweep; 0: one on each core
   std::vector<std::string> jobs;       // FILE[:NODES], besides the file
   std::string background;              // see parse_background(); empty: none
   std::vector<std::string> backends;   // one result each; empty: the configured ones

@@ -319,14 +319,4 @@ Result<RunReport> read_report(const std::string& file) {
   return parse_report(read.text, file);
 }
 
-BackendResult read_backend_result(const Json& json) try {
-  BackendResult result;
-  const Node root(json, "");
-  Reader reader(root);
-  describe(reader, result);
-  return result;
-} catch (const Malformed& malformed) {
-  throw std::invalid_argument(malformed.text);
-}
-
 }  // namespace offramp

@@ -1,7 +1,6 @@
 // Reads reports back (docs/report.md). Files come from anywhere: every field is checked before it is used.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
@@ -20,7 +19,5 @@ Result<RunReport> read_report(const std::string& file);
 /// Reads what encode() wrote. It comes from another process: that of another version of Offramp is refused,
 /// and so are times that overflow when they are added up.
 Result<RunReport> decode_report(std::string_view text);
-/// Reads back what json_of(result) wrote. Throws a standard exception if it is something else.
-BackendResult read_backend_result(const nlohmann::ordered_json& json);
 
 }  // namespace offramp

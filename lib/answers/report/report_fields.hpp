@@ -340,17 +340,6 @@ void describe(auto& a, Described<decltype(a), CarriedTime> time) {
   a.field("declined", time.declined);
 }
 
-void describe(auto& a, Described<decltype(a), BackendResult> one) {
-  a.field("backend", one.backend);
-  a.field("problem", one.problem);
-  a.exact("modelled_time", one.modelled_time);
-  a.if_any("run", one.run);
-  describe(a, one.time);
-  a.field("most_declined", one.declined);
-  a.object("stands_on", [&] { describe(a, one.deployment); });
-  a.field("part", one.part);
-}
-
 /// All of them follow from the run.
 void describe_efficiencies(auto& a, const std::optional<Efficiencies>& efficiencies) {
   if (!efficiencies) return;

@@ -128,10 +128,6 @@ Json json_of(const ReportAnswer& answer) {
   return written([&](Writer& writer) { describe(writer, answer); });
 }
 
-Json json_of(const BackendResult& result) {
-  return written([&](Writer& writer) { describe(writer, result); });
-}
-
 Json json_of(const ReportLane& lane) {
   return written([&](Writer& writer) { describe(writer, lane); });
 }

@@ -18,7 +18,6 @@ std::string encode(const RunReport& report);
 nlohmann::ordered_json json_of(const ReportAnswer& answer);
 nlohmann::ordered_json json_of(const ReportLane& lane);
 nlohmann::ordered_json json_of(const std::vector<ReportCallRow>& rows);
-nlohmann::ordered_json json_of(const BackendResult& result);
 /// When, where and with what it was made, and "computing" where it is known.
 nlohmann::ordered_json json_of_facts(const RunReport& report);
 nlohmann::ordered_json json_of(const Deployment& deployment);
