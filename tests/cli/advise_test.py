@@ -56,12 +56,20 @@ class Advise(CliTest):
     def advice(self, what, *more):
         return json.loads(self.offramp("advise", str(what), "--json", *more).stdout)
 
-    def test_answers_for_each_recording_of_a_folder(self):
+    def test_answers_for_each_program_of_a_folder(self):
         (self.folder / "runs").mkdir()
-        for name in ("001", "002"):
-            shutil.copy(HALO, self.folder / f"runs/{name}.rec")
+        for name, ranks in (("001", 4), ("002", 16)):
+            shutil.copy(PROGRAMS / f"halo-{ranks}.rec", self.folder / f"runs/{name}.rec")
         lines = self.offramp("advise", "runs", "--backend", "cclo").stdout.splitlines()
         self.assertEqual([line.split(":")[0] for line in lines], ["001.rec", "002.rec"])
+
+    def test_answers_once_for_recordings_of_one_program(self):
+        (self.folder / "runs").mkdir()
+        for name in ("001", "002", "003"):
+            shutil.copy(HALO, self.folder / f"runs/{name}.rec")
+        lines = self.offramp("advise", "runs", "--backend", "cclo", "--quick").stdout.splitlines()
+        self.assertRegex(lines[0], "^001.rec: ")
+        self.assertRegex(lines[1], "^on ")
 
     def test_fits_into_the_columns_of_the_terminal(self):
         wide = self.offramp("advise", str(HALO), "--quick").stdout

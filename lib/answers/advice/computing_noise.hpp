@@ -13,7 +13,7 @@
 
 namespace offramp {
 
-/// Of the rank that computes longest.
+/// Times of the rank that computes longest.
 struct ComputingNoise {
   double mean = 1;   // of all recordings, over the first one
   double share = 0;  // the mean lies within this share of it, or for one recording another run: at 90 %

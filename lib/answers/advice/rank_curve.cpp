@@ -282,7 +282,7 @@ ReportAnswer answer_of(const RankCurve& curve, const std::string& program) {
     if (ranges.empty() && !thresholds.empty())
       sure.push_back(fmt::format("{} {}", backend->name, thresholds));
     if (!ranges.empty() && !thresholds_of(curve, backend->name))
-      sure.push_back(fmt::format("the error of {} is not known", backend->name));
+      sure.push_back(fmt::format("error of {} unknown", backend->name));
   }
   const int last = closest->point->ranks;
   answer.answer = paying.empty()
