@@ -52,9 +52,10 @@ class Lines {
   std::string error_;
 };
 
-constexpr bool is_blank(char letter) {
+/// An object, so that algorithms inline it.
+inline constexpr auto is_blank = [](char letter) {
   return letter == ' ' || letter == '\t' || letter == '\r';
-}
+};
 
 /// Splits at blanks and tabs. words: reused.
 void split(std::string_view line, std::vector<std::string_view>& words);
