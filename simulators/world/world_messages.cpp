@@ -191,8 +191,8 @@ void Core::discard(Operation& operation) {
 }
 
 /// Returns whether the departure gives the same times now as in an event at `at`: nothing else uses its units
-/// before. The rank itself can use them only after, since its program or its only collective, for which the
-/// program waits, is the only one that sends, and nothing that was sent before is still to leave.
+/// before. The rank itself can use them only after. Its program, or its only collective while the program
+/// waits for it, is the only sender, and everything that was sent before has left.
 bool Core::departs_now(Rank& source, const Operation& send, const Message& message, Time at) {
   const Member& member = members_[message.backend];
   if (member.departures == nullptr || message.passage.protocol != Protocol::kDirect || source.departing > 0 ||
