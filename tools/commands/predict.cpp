@@ -121,11 +121,11 @@ Answer answer_to(const Setup& setup, const Operation& point, const BackendDescri
 }
 
 /// An answer, and why there is none.
-using Point = std::pair<Answer, std::string>;
+using Answered = std::pair<Answer, std::string>;
 
 /// The points of a sweep: each operation over each backend. The plan refers to all arguments.
-ParallelPoints<Point>::Plan plan_of(const Setup& setup, const std::vector<Operation>& points,
-                                    const PredictOptions& options) {
+ParallelPoints<Answered>::Plan plan_of(const Setup& setup, const std::vector<Operation>& points,
+                                       const PredictOptions& options) {
   const std::size_t width = setup.backends.size();
   return {points.size() * width, [&, width] {
             auto own =
@@ -135,14 +135,14 @@ ParallelPoints<Point>::Plan plan_of(const Setup& setup, const std::vector<Operat
               Answer answer =
                   answer_to(*own, points[at / width], *own->backends[at % width], options, problem, nullptr);
               answer.backend = setup.backends[at % width];
-              return Point(std::move(answer), std::move(problem));
+              return Answered(std::move(answer), std::move(problem));
             };
           }};
 }
 
 /// code: set to kNotWritten if a file could not be written.
 std::vector<Answer> answers_of(const Setup& setup, const std::vector<Operation>& points,
-                               const PredictOptions& options, ParallelPoints<Point>* shared, int& code) {
+                               const PredictOptions& options, ParallelPoints<Answered>* shared, int& code) {
   std::vector<Answer> answers;
   const ProgressLine progress;
   const std::size_t all = points.size() * setup.backends.size();
@@ -356,7 +356,7 @@ int predict(const PredictOptions& options) try {
   const std::vector<Operation> points = points_of(options);
   if (points.size() > 1 && !(options.records.trace.empty() && options.records.capture.empty()))
     throw Misuse{"--trace and --capture need a single point: leave out --sweep"};
-  std::optional<ParallelPoints<Point>> shared;
+  std::optional<ParallelPoints<Answered>> shared;
   if (!options.sweep.empty()) shared.emplace(plan_of(setup, points, options), options.threads);
   setup.print_sources();
   int written = kDone;
