@@ -22,19 +22,23 @@ namespace offramp {
 namespace {
 
 constexpr int kLongestChain = 64;
+constexpr std::uint64_t kMostSteps = 20'000'000;  // along chains, of all waits
 
 class DelayAnalysis {
  public:
-  explicit DelayAnalysis(const Receipts& receipts) : ranks_(receipts.ranks), book_(receipts) {
-    lines_.resize(ranks_.size());
+  explicit DelayAnalysis(const Receipts& receipts) : ranks_(receipts.ranks), pieces_(receipts.ranks.size()) {
+    const ReceiptBook book(receipts);
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      for (const Receipts::Call& call : ranks_[rank].calls) {
+        for (const ReceiptLine& line : book.lines(static_cast<int>(rank), call))
+          add_piece(static_cast<int>(rank), line, call);
+      }
+    }
   }
 
-  void charge_waits_of(int rank) {
-    for (std::size_t i = 0; i < calls_of(rank).size(); ++i) {
-      // A copy: charge() replaces the lines that are kept.
-      for (const ReceiptLine& line : std::vector<ReceiptLine>(lines(rank, i))) {
-        if (is_wait_for_other(line, rank)) charge(line.rank, line.begin, line.end, 1);
-      }
+  void charge_waits_of(std::size_t rank) {
+    for (const Piece& piece : pieces_[rank]) {
+      if (piece.awaited >= 0) charge(piece, piece.begin, piece.end, 1);
     }
   }
 
@@ -46,60 +50,59 @@ class DelayAnalysis {
   [[nodiscard]] const auto& causes() const { return causes_; }
 
  private:
-  [[nodiscard]] const std::vector<Receipts::Call>& calls_of(int rank) const {
-    return ranks_[static_cast<std::size_t>(rank)].calls;
-  }
-  [[nodiscard]] bool is_wait_for_other(const ReceiptLine& line, int rank) const {
-    return is_waiting(line.kind) && line.rank >= 0 && line.rank != rank &&
-           static_cast<std::size_t>(line.rank) < ranks_.size();
-  }
-  /// The lines of a call. Those of each rank's last call are kept.
-  const std::vector<ReceiptLine>& lines(int rank, std::size_t call) {
-    auto& [number, kept] = lines_[static_cast<std::size_t>(rank)];
-    if (number != call + 1) {
-      kept = book_.lines(rank, calls_of(rank)[call]);
-      number = call + 1;
+  /// A part of a call, in the order of time.
+  struct Piece {
+    Time begin;
+    Time end;
+    const Receipts::Call* call;
+    int awaited;  // the rank that it waits for; -1: none
+  };
+
+  void add_piece(int rank, const ReceiptLine& line, const Receipts::Call& call) {
+    const bool waits = is_waiting(line.kind) && line.rank >= 0 && line.rank != rank &&
+                       static_cast<std::size_t>(line.rank) < ranks_.size();
+    const int awaited = waits ? line.rank : -1;
+    std::vector<Piece>& all = pieces_[static_cast<std::size_t>(rank)];
+    if (!all.empty() && all.back().call == &call && all.back().awaited == awaited) {
+      all.back().end = line.end;
+    } else if (line.end > line.begin) {
+      all.push_back({line.begin, line.end, &call, awaited});
     }
-    return kept;
   }
+
   void add(bool computing, const Receipts::Call* call, int rank, Time time) {
-    Cause& cause = causes_[{computing, call != nullptr ? call->function : std::string(),
-                            call != nullptr ? call->site : 0}];
+    Cause& cause =
+        causes_[{computing, call != nullptr ? std::string_view(call->function) : std::string_view(),
+                 call != nullptr ? call->site : 0}];
     cause.by_rank[rank] += time;
     cause.sum += time;
   }
 
-  void charge(int rank, Time begin, Time end, int chain) {
-    const std::vector<Receipts::Call>& calls = calls_of(rank);
-    auto next = std::partition_point(calls.begin(), calls.end(),
-                                     [&](const Receipts::Call& call) { return call.end <= begin; });
+  /// Charges a part of a wait to what the awaited rank does in it.
+  void charge(const Piece& wait, Time begin, Time end, int chain) {
+    const int rank = wait.awaited;
+    const std::vector<Piece>& all = pieces_[static_cast<std::size_t>(rank)];
+    auto next =
+        std::partition_point(all.begin(), all.end(), [&](const Piece& one) { return one.end <= begin; });
     for (; begin < end; ++next) {
-      if (next == calls.end()) return add(true, nullptr, rank, end - begin);
-      if (next->begin > begin) {
-        const Time until = earlier(end, next->begin);
-        add(true, &*next, rank, until - begin);
-        begin = until;
+      if (next == all.end()) return add(true, nullptr, rank, end - begin);
+      if (next->begin > begin) add(true, next->call, rank, earlier(end, next->begin) - begin);
+      begin = later(begin, next->begin);
+      const Time until = earlier(end, next->end);
+      if (begin >= until) continue;
+      if (next->awaited >= 0 && chain < kLongestChain && ++steps_ < kMostSteps) {
+        charge(*next, begin, until, chain + 1);
+      } else {
+        add(false, next->call, rank, until - begin);
       }
-      if (begin >= end) return;
-      const std::size_t number = static_cast<std::size_t>(next - calls.begin());
-      for (const ReceiptLine& line : std::vector<ReceiptLine>(lines(rank, number))) {
-        const Time from = later(begin, line.begin);
-        const Time until = earlier(end, line.end);
-        if (from >= until) continue;
-        if (is_wait_for_other(line, rank) && chain < kLongestChain) {
-          charge(line.rank, from, until, chain + 1);
-        } else {
-          add(false, &*next, rank, until - from);
-        }
-      }
-      begin = later(begin, next->end);
+      begin = until;
     }
   }
 
   const std::vector<Receipts::Rank>& ranks_;
-  ReceiptBook book_;
-  std::vector<std::pair<std::size_t, std::vector<ReceiptLine>>> lines_;  // by rank: call + 1, and its lines
-  std::map<std::tuple<bool, std::string, std::uint32_t>, Cause> causes_;
+  std::vector<std::vector<Piece>> pieces_;  // by rank
+  std::uint64_t steps_ = 0;
+  std::map<std::tuple<bool, std::string_view, std::uint32_t>, Cause> causes_;
 };
 
 /// Computes for a shorter time before the calls of one place.
@@ -131,14 +134,13 @@ class ShorterReader final : public recording::ForwardingReader {
 
 std::vector<ReportDelay> delays_of(const Receipts& receipts, const ReplayRecords* records) {
   DelayAnalysis analysis(receipts);
-  for (std::size_t rank = 0; rank < receipts.ranks.size(); ++rank)
-    analysis.charge_waits_of(static_cast<int>(rank));
+  for (std::size_t rank = 0; rank < receipts.ranks.size(); ++rank) analysis.charge_waits_of(rank);
   std::vector<ReportDelay> all;
   for (const auto& [what, cause] : analysis.causes()) {
     const auto& [computing, function, site] = what;
     const auto most = std::ranges::max_element(cause.by_rank, {}, [](const auto& one) { return one.second; });
     all.push_back({computing,
-                   function,
+                   std::string(function),
                    site > 0 && records != nullptr ? records->sites()[site - 1] : std::string(),
                    {},
                    cause.sum,
