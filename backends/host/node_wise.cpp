@@ -1,12 +1,12 @@
 // Selections that depend on the ranks' nodes, as tables of sizes.
 //
 // - node-wise: MPICH's descendants (inferred from the structure of MPICH's devices).
-// - acoll: Open MPI's component for AMD's processors, as of branch v6.0.x (read in code:
-//   ompi/mca/coll/acoll). It is off unless its priority is raised. Above 64 KiB its broadcast sends from the
-//   root to each node in turn.
+// - acoll: Open MPI's component for AMD's processors, as in ompi/mca/coll/acoll of
+//   [openmpi]'s branch v6.0.x. It is off unless its priority is raised. Above 64 KiB its broadcast sends from
+//   the root to each node in turn.
 // - hcoll: inferred, as HCOLL's code is not published. Its successor [ucc] works by levels up to 4 KiB
-//   (cl/hier), and beyond that and between the leaders by trees, scatters, and exchanges of radix 4 (tl/ucp;
-//   both read in code). Here scatters have radix 2, and so have exchanges if ranks or leaders are no power of
+//   (cl/hier), and beyond that and between the leaders by trees, scatters, and exchanges of radix 4 (tl/ucp
+//   of it). Here scatters have radix 2, and so have exchanges if ranks or leaders are no power of
 //   two.
 //
 // What a table leaves open is chosen by MPICH's rules for node-wise, else by Open MPI's. Reductions that do

@@ -89,7 +89,7 @@ class Advise(CliTest):
         self.assertIn("it is a program or a library", refused)
         self.assertEqual((self.folder / "r.rec").read_bytes(), HALO.read_bytes())
 
-    def test_answers_in_twelve_lines_and_says_how_sure_it_is(self):
+    def test_answers_in_sixteen_lines_and_says_how_sure_it_is(self):
         text = self.offramp("advise", str(HALO), "--backend", "aie,cclo").stdout
         lines = text.splitlines()
         self.assertLessEqual(len(lines), 16)
@@ -97,7 +97,7 @@ class Advise(CliTest):
         self.assertRegex(lines[0], r"^halo-16\.rec: stay with host; aie, the closest, is [\d.]+ % slower$")
         labels = [line.split()[0] for line in lines[1:] if not line.startswith(" ")]
         self.assertEqual(labels, ["on", "why", "at", "sure", "test", "run", "next"])
-        self.assertEqual([line.split()[0] for line in lines if line.startswith("  ")], ["host", "aie", "cclo"])
+        self.assertEqual([line.split()[0] for line in lines if line.startswith("  ") and not line.startswith("   ")], ["host", "aie", "cclo"])
         for part in ("# where the time in MPI calls goes", "# what changes the answer: the ratio of aie to host", " mix of hardware is "):
             self.assertNotIn(part, text)
             self.assertIn(part, self.offramp("advise", str(HALO), "--backend", "aie,cclo", "--details").stdout)

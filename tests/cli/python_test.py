@@ -40,7 +40,21 @@ class Rows(CliTest):
 
     def test_an_answer_is_that_of_the_command(self):
         answer = offramp.advise(HALO, ["dpu"], quick=True)
-        self.assertEqual(answer, json.loads(self.offramp("advise", HALO, "--backend", "dpu", "--quick", "--json").stdout)["answer"])
+        written = json.loads(self.offramp("advise", HALO, "--backend", "dpu", "--quick", "--json").stdout)
+        self.assertEqual({name: answer[name] for name in written["answer"]}, written["answer"])
+        self.assertEqual(answer["candidates"], written["candidates"])
+        self.assertTrue(repr(answer).startswith(answer["answer"]))
+        self.assertIn("<table>", answer._repr_html_())
+        self.assertEqual([one["answer"].split(":")[0] for one in offramp.advise([HALO, HALO], ["dpu"], quick=True)], ["halo-4.rec"] * 2)
+
+    def test_libraries_are_compared_and_programs_checked(self):
+        one, = offramp.compare(HALO, ["openmpi-4.1", "mpich"])
+        self.assertEqual((one["candidate"], one["kind"] in ("change", "none")), ("mpich", True))
+        self.assertIn("the same recording", one["sure"])
+        self.assertTrue(offramp.check(HALO))
+        rows = offramp.replay(HALO, ["host", "dpu"], details=True).table("call_sites")
+        self.assertTrue({"function", "baseline_ns", "bound_by"} < set(rows[0]))
+        self.assertIn("<th>bound_by</th>", rows._repr_html_())
         self.assertEqual([bar["name"] for bar in answer["bars"]], ["host", "dpu"])
 
     def test_a_change_is_that_of_the_command(self):
@@ -135,7 +149,7 @@ class Rows(CliTest):
             named = {name.replace("_", "-") for name in re.findall(r"(?:^|\s)(\w+)=", function.__doc__ + of_all)}
             shared = {name for name in named if function is offramp.scale and name not in function.__doc__}
             self.assertLessEqual(named - shared, known, function.__name__)
-            missing = known - named - {"help", "help-all", "verbose", "backend", "compare", "set", "json", "csv", "sweep", "jobs", "shard", "merge", "libraries",
+            missing = known - named - {"help", "help-all", "verbose", "backend", "compare", "set", "json", "csv", "sweep", "jobs", "libraries", "repeat",
                                        "output"}
             self.assertEqual(missing - ({"ranks"} if function is offramp.scale else set()), set(), function.__name__)
 

@@ -92,7 +92,7 @@ TEST(AChange, WithinTheSpreadOfSeveralRecordingsIsNotShown) {
       Version("a").add(5000, 100, 40000, 5000).add(5000, 100, 30000, 5000).add(5000, 100, 35000, 5000),
       Version("b").add(5000, 100, 33000, 5000).add(5000, 100, 38000, 5000).add(5000, 100, 31000, 5000));
   EXPECT_EQ(answer.kind, "none");
-  EXPECT_EQ(answer.answer, "b: cannot be told from noise");
+  EXPECT_EQ(answer.answer, "b: no change beyond noise");
   EXPECT_TRUE(answer.of_run);
   EXPECT_FALSE(answer.holds);
   EXPECT_LT(answer.earliest, answer.baseline);

@@ -1,4 +1,4 @@
-// The entries are lines of bibliography.inc: kind, key, title, authors, and where, with bars between them.
+// The entries are lines of bibliography.txt: kind, key, title, authors, and where, with bars between them.
 #include "tools/text/sources.hpp"
 
 #include <array>
@@ -11,7 +11,7 @@ namespace offramp::tool {
 namespace {
 
 constexpr std::string_view kEntries =
-#include "tools/text/bibliography.inc"
+#include "tools/text/bibliography.txt"
     ;
 
 struct KindName {

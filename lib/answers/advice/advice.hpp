@@ -256,7 +256,7 @@ class Advisor {
   void find_influences();
   /// Changes of the baseline that cost nothing and are worthwhile, the best first, and then all together.
   void find_free_changes();
-  /// After find_influences(): for what nobody measured of the best hardware.
+  /// After find_influences(): for what no document states of the best hardware.
   void find_break_even();
   void find_decisive_test();
   /// The baseline with its fastest algorithms. `nullopt` if it has them, or for too many ranks.

@@ -1,4 +1,4 @@
-// What would have to be true: the value of a parameter that nobody measured at which the hardware is no
+// What would have to be true: the value of a parameter that no document states at which the hardware is no
 // longer faster, and the one measurement on the user's own machine that would decide.
 //
 // - Break-even: bisection on a logarithmic scale between the value in force and the nearest tried value at

@@ -27,7 +27,8 @@ struct ReportCallRow {
 /// The rows with the most time first. Empty if the baseline has no accounts. hardware: may be null, and may
 /// have no accounts.
 std::vector<ReportCallRow> call_rows(const ReportLane& baseline, const ReportLane* hardware);
-/// Of the first lane with accounts, and of the fastest other lane that carries the program.
+/// The baseline is the first lane with accounts, the hardware the fastest other lane that carries the
+/// program.
 std::vector<ReportCallRow> call_rows(const RunReport& report);
 
 /// The first row as a clause: "MPI_Wait (main, jacobi.c:42) has 61 % of MPI time: waiting for other ranks".

@@ -268,7 +268,7 @@ ReportAnswer of_runs(const Comparison& both, const RunParts& parts, const Interv
                                            bound(parts.added.difference()))
                   : shown    ? fmt::format("{}: run {} ({})", both.name(), length_text(parts.run.ratio()),
                                            ends_text(answer.end, answer.baseline))
-                             : fmt::format("{}: cannot be told from noise", both.name());
+                             : fmt::format("{}: no change beyond noise", both.name());
   std::vector<std::string> why = parts.texts(parts.computing.is_shown() ? "" : " (noise)");
   why.push_back(both.calls_text());
   answer.why = clauses_text(why);

@@ -1,10 +1,10 @@
 // Who causes the waiting: the cost of a wait goes to what the rank that is waited for does meanwhile.
 //
-// - If that rank computes, the cost belongs to the computing before its next call; if it is in a call, to
-// that
-//   call; if it waits itself, to what the next rank of the chain does in that time.
-// - So a delay that passes through many ranks is charged to the rank that began it, as in the delay analysis
-//   of Scalasca (Boehme et al., ICPP 2010), and not to the ranks that pass it on.
+// - If that rank computes, the cost belongs to the computing before its next call.
+// - If it is in a call, the cost belongs to that call.
+// - If it waits itself, the cost goes to what the next rank of the chain does in that time.
+// - So a delay that passes through many ranks is charged to the rank that began it. The delay analysis of
+//   Scalasca does the same (Boehme et al., ICPP 2010).
 #pragma once
 
 #include <memory>

@@ -313,7 +313,7 @@ class PhaseReader final : public recording::ForwardingReader {
   [[nodiscard]] recording::Gaps gaps() const override {
     return is_before_ ? recording::Gaps() : inner().gaps();
   }
-  // Of the part, and not of the program.
+  // The number is that of the whole program.
   [[nodiscard]] std::optional<std::uint64_t> events() const override { return std::nullopt; }
   [[nodiscard]] bool waits_for_open() const override { return false; }
 
