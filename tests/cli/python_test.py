@@ -43,6 +43,7 @@ class Rows(CliTest):
         written = json.loads(self.offramp("advise", HALO, "--backend", "dpu", "--quick", "--json").stdout)
         self.assertEqual({name: answer[name] for name in written["answer"]}, written["answer"])
         self.assertEqual(answer["candidates"], written["candidates"])
+        self.assertEqual([bar["name"] for bar in answer["bars"]], ["host", "dpu"])
         self.assertTrue(repr(answer).startswith(answer["answer"]))
         self.assertIn("<table>", answer._repr_html_())
         self.assertEqual([one["answer"].split(":")[0] for one in offramp.advise([HALO, HALO], ["dpu"], quick=True)], ["halo-4.rec"] * 2)
@@ -55,7 +56,6 @@ class Rows(CliTest):
         rows = offramp.replay(HALO, ["host", "dpu"], details=True).table("call_sites")
         self.assertTrue({"function", "baseline_ns", "bound_by"} < set(rows[0]))
         self.assertIn("<th>bound_by</th>", rows._repr_html_())
-        self.assertEqual([bar["name"] for bar in answer["bars"]], ["host", "dpu"])
 
     def test_a_change_is_that_of_the_command(self):
         other = HALO.replace("halo", "transpose")
