@@ -17,6 +17,7 @@
 #include "lib/base/format.hpp"
 #include "lib/base/text_format.hpp"
 #include "tools/command_line/command.hpp"
+#include "tools/command_line/memory_need.hpp"
 #include "tools/command_line/setup.hpp"
 #include "tools/command_line/tool.hpp"
 #include "tools/commands/parallel_points.hpp"
@@ -346,6 +347,24 @@ int write_plot(const PredictOptions& options, const Setup& setup, const std::vec
   return write_file(options.svg, svg(plot));
 }
 
+/// Throws Misuse if the point with the most ranks needs more memory than this machine has.
+void refuse_too_large(const Setup& setup, const std::vector<Operation>& points,
+                      const PredictOptions& options) {
+  const auto most = std::max_element(
+      points.begin(), points.end(), [](const Operation& a, const Operation& b) { return a.ranks < b.ranks; });
+  for (const BackendDescription* backend : setup.backends) {
+    const std::string problem = memory_problem(
+        fmt::format("{} over {}", options.asked.operation, backend->name), most->ranks, [&](int ranks) {
+          Operation trial = *most;
+          trial.ranks = ranks;
+          trial.root = std::min(trial.root, ranks - 1);
+          std::string unanswered;
+          (void)answer_to(setup, trial, *backend, options, unanswered, nullptr);
+        });
+    if (!problem.empty()) throw Misuse{problem};
+  }
+}
+
 /// Prints one row per backend and point. Returns kDone or kUsage, or kDeclined if no row has a time.
 int predict(const PredictOptions& options) try {
   refuse_other_pictures(options.svg);
@@ -356,6 +375,7 @@ int predict(const PredictOptions& options) try {
   const std::vector<Operation> points = points_of(options);
   if (points.size() > 1 && !(options.records.trace.empty() && options.records.capture.empty()))
     throw Misuse{"--trace and --capture need a single point: leave out --sweep"};
+  refuse_too_large(setup, points, options);
   std::optional<ParallelPoints<Answered>> shared;
   if (!options.sweep.empty()) shared.emplace(plan_of(setup, points, options), options.threads);
   setup.print_sources();
