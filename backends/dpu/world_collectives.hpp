@@ -4,7 +4,6 @@
 // devices to itself.
 #pragma once
 
-#include <coroutine>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -12,6 +11,7 @@
 
 #include "offramp/model/backend.hpp"
 #include "simulators/dpu/collective.hpp"
+#include "simulators/world/awaited_part.hpp"
 
 namespace offramp::dpu {
 
@@ -32,24 +32,7 @@ class WorldCollectives {
   WorldCollectives(const WorldCollectives&) = delete;
   WorldCollectives& operator=(const WorldCollectives&) = delete;
 
-  /// One rank's part; awaited once, in the frame that owns it.
-  class [[nodiscard]] RankPart {
-   public:
-    RankPart() = default;
-    RankPart(const RankPart&) = delete;
-    RankPart& operator=(const RankPart&) = delete;
-    // Some operations end before they are awaited.
-    [[nodiscard]] bool await_ready() const { return ready_; }
-    /// The part stays in the coroutine's frame until it is resumed.
-    void await_suspend(std::coroutine_handle<> waiter) { waiter_ = waiter; }
-    [[nodiscard]] Completion await_resume() const { return completion_; }
-
-   private:
-    friend class WorldCollectives;
-    Completion completion_;
-    bool ready_ = false;
-    std::coroutine_handle<> waiter_;
-  };
+  using RankPart = AwaitedPart<Completion, WorldCollectives>;
 
   /// Adds a rank's part. posted: when the rank's host has posted its notification. devices: not nullptr.
   /// fills_a_cache: populate the communicator's endpoint cache first, if that has not happened.

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <coroutine>
 #include <map>
 #include <memory>
 #include <string_view>
@@ -13,6 +12,7 @@
 
 #include "backends/sharp/parameters.hpp"
 #include "simulators/sharp/machine.hpp"
+#include "simulators/world/awaited_part.hpp"
 
 namespace offramp::sharp {
 
@@ -43,25 +43,7 @@ class Offloads final : public EventSink, public WorldDevices::Work {
     Time granted;
     Time done;
   };
-  /// One member's part; awaited once, in the frame that owns it.
-  class [[nodiscard]] RankPart {
-   public:
-    RankPart() = default;
-    RankPart(const RankPart&) = delete;
-    RankPart& operator=(const RankPart&) = delete;
-    // Some operations end before they are awaited.
-    [[nodiscard]] bool await_ready() const { return ready_; }
-    // The part stays in the coroutine's frame until it is resumed.
-    void await_suspend(std::coroutine_handle<> waiter) { waiter_ = waiter; }
-    /// Valid once the switches are done.
-    [[nodiscard]] Completion await_resume() const { return completion_; }
-
-   private:
-    friend class Offloads;
-    Completion completion_;
-    bool ready_ = false;
-    std::coroutine_handle<> waiter_;
-  };
+  using RankPart = AwaitedPart<Completion, Offloads>;  // valid once the switches are done
   /// Adds a member's part. Parts of one operation are matched by context and number.
   void join(RankPart& part, const Plan& plan, const Request& request, std::uint64_t context, int member,
             Time posted, WorldDevices& devices);

@@ -3,7 +3,6 @@
 // script, which runs once, has SLURM_PROCID and SLURM_NTASKS, too; only srun sets SLURM_STEP_NUM_TASKS.
 #include "lib/base/launched_job.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -27,13 +26,12 @@ std::optional<int> number_in(const Variable& variable, const char* name) {
 struct Names {
   const char* rank;
   const char* size;
-  const char* local;  // number of processes on the host
 };
 constexpr Names kLaunchers[] = {
-    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"},
-    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"},
-    {"PMIX_RANK", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_TASKS_PER_NODE"},
-    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_TASKS_PER_NODE"},
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+    {"PMI_RANK", "PMI_SIZE"},
+    {"PMIX_RANK", "SLURM_STEP_NUM_TASKS"},
+    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},
 };
 
 }  // namespace
@@ -45,7 +43,7 @@ LaunchedJob launched_job(const Variable& variable) {
     const int size = number_in(variable, names.size).value_or(0);
     // Left over from another job, as in a shell started by one.
     if (size != 0 && *rank >= size) continue;
-    return {*rank, size, std::max(1, number_in(variable, names.local).value_or(1))};
+    return {*rank, size};
   }
   return {};
 }

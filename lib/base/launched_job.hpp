@@ -9,9 +9,7 @@ namespace offramp {
 /// The defaults are those of a process without a launcher.
 struct LaunchedJob {
   int rank = 0;
-  int size = 1;   // number of processes; 0: unknown
-  int local = 1;  // number of processes on this host
-  [[nodiscard]] bool has_others() const { return size > 1; }
+  int size = 1;  // number of processes; 0: unknown
 };
 
 /// `variable` returns the value of an environment variable, or nullptr. Implausible values count as not set.

@@ -168,10 +168,7 @@ constexpr OperationSet kinds_where(Asked asked) {
   return found;
 }
 
-/// Collectives whose ranks exchange blocks of one size with each other.
-inline constexpr OperationSet kBlockCollectives =
-    kinds_where([](const KindTraits& kind) { return kind.blocks == Blocks::kEqual; });
-/// The variants with individual block sizes.
+/// Collectives with blocks of different sizes.
 inline constexpr OperationSet kVectorCollectives =
     kinds_where([](const KindTraits& kind) { return kind.blocks == Blocks::kDifferent; });
 /// MPI_Scan and MPI_Exscan, whose results differ from rank to rank.
