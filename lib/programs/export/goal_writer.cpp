@@ -105,7 +105,7 @@ Result<void> write_goal_binary(const Program& program, const std::string& path,
   // The reader is made anew for the second pass, because ranks come in order.
   auto graph_of = graphs_of(program, unsupported, "GOAL has messages only");
   const auto ranks = static_cast<std::uint32_t>(program.description.ranks);
-  // Offsets count from the byte kGoalBase of the file.
+  // All offsets in the file are relative to kGoalBase.
   std::uint64_t begin = kGoalHeader - kGoalBase + std::uint64_t{ranks} * kGoalRankEntry;
   std::string table;
   std::uint8_t cpus = 0;

@@ -505,7 +505,7 @@ class SmpiRank final : public MadeEvents {
   }
 
   Lines lines_;
-  // Offset of the last line of this rank.
+  // Where the last line of this rank begins in the file.
   std::uint64_t last_;
   int rank_;
   std::size_t ranks_;

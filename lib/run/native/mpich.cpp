@@ -146,7 +146,7 @@ void turn_library() {
 }
 
 void progress_turn() {
-  // Offramp's turn comes first: its messages are those that the program usually waits for.
+  // Offramp is asked first, because the program usually waits for one of its messages.
   const int events = progress_callback != nullptr ? progress_callback() : 0;
   turn_library();
   if (events == 0 && offramp_native_yields() != 0) sched_yield();

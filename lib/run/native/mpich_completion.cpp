@@ -298,7 +298,7 @@ int test_all(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]
 bool look_any(int count, MPI_Request* requests, Theirs& theirs, int* index, MPI_Status* status,
               const char* function, int& code) {
   code = MPI_SUCCESS;
-  // Offramp's requests come first, since looking at them costs no call.
+  // Offramp's requests are tested first, because that needs no call of the library.
   MPI_Request* const ended = std::find_if(requests, requests + count, has_ended);
   if (ended != requests + count) {
     *index = static_cast<int>(ended - requests);
