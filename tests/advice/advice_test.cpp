@@ -126,6 +126,83 @@ TEST_F(Advised, InfluencesAreThoseOfReplaysWithOtherValues) {
   }
 }
 
+TEST_F(Advised, ABreakEvenIsWhereReplaysGiveTheOtherAnswer) {
+  // Allreduces of no computing: sharp pays, and what its parameters cost decides.
+  tapes_.assign(8, {});
+  for (test::Tape& tape : tapes_) {
+    for (int step = 0; step < 5; ++step) tape.add(tape.collective(sum_over(8)));
+  }
+  options_.backends = {registry_.find("host"), registry_.find("sharp")};
+  Advisor advisor(configuration_, registry_, source_, options_);
+  advisor.rank_backends();
+  advisor.weigh();
+  advisor.find_influences();
+  advisor.find_break_even();
+  ASSERT_FALSE(advisor.break_evens().empty());
+  const WorldSetting host = *world_setting(configuration_, registry_, registry_.baseline(), source_.ranks);
+  const double base = replay(host, source_)->modelled_time.seconds();
+  for (const BreakEven& one : advisor.break_evens()) {
+    if (!one.is_reached) continue;
+    const auto pays_at = [&](double value) {
+      WorldSetting setting =
+          *world_setting(configuration_, registry_, *registry_.find("sharp"), source_.ranks);
+      setting.settings.set(one.key.substr(one.key.find('.') + 1), {value, {}});
+      return replay(setting, source_)->modelled_time.seconds() < (1 - kWorthwhile) * base;
+    };
+    constexpr double kNear = 1.05;
+    EXPECT_EQ(pays_at(one.at / kNear), one.is_ahead == one.rises) << one.text();
+    EXPECT_EQ(pays_at(one.at * kNear), one.is_ahead != one.rises) << one.text();
+    EXPECT_THAT(one.text(), HasSubstr(one.rises ? " is below " : " is above "));
+  }
+}
+
+TEST_F(Advised, TheTestThatDecidesAgreesWithTheAnswer) {
+  for (const bool pays : {true, false}) {
+    tapes_.assign(8, {});
+    for (test::Tape& tape : tapes_) {
+      for (int step = 0; step < 5; ++step) {
+        tape.compute(pays ? 1'000 : 5'000'000);
+        tape.add(tape.collective(sum_over(8)));
+      }
+    }
+    options_.backends = {registry_.find("host"), registry_.find("sharp")};
+    Advisor advisor(configuration_, registry_, source_, options_);
+    advisor.rank_backends();
+    advisor.weigh();
+    advisor.find_decisive_test();
+    ASSERT_TRUE(advisor.decisive_test());
+    const DecisiveTest& test = *advisor.decisive_test();
+    EXPECT_EQ(test.kind, OperationKind::kAllreduce);
+    EXPECT_EQ(test.pays_above < test.modelled, pays) << test.text();
+    // Five calls that are as much longer make up what is missing.
+    const double longer =
+        advisor.baseline()->end().seconds() + 5 * (test.pays_above.seconds() - test.modelled.seconds());
+    EXPECT_NEAR(advisor.best_hardware()->end().seconds() / longer, 1 - kWorthwhile, 1e-6);
+  }
+}
+
+TEST_F(Advised, FreeChangesAreReplaysOfTheHostWithThem) {
+  configuration_.sections["host"]["eager_limit"] = {"1024", RawValue::Type::kNumber, "test"};
+  options_.backends = {registry_.find("host"), registry_.find("sharp")};
+  Advisor advisor(configuration_, registry_, source_, options_);
+  advisor.rank_backends();
+  advisor.weigh();
+  advisor.find_free_changes();
+  const auto limit = std::ranges::find_if(advisor.free_changes(), [](const FreeChange& one) {
+    return one.name.starts_with("eager messages of up to ");
+  });
+  ASSERT_NE(limit, advisor.free_changes().end());
+  const std::string value = limit->name.substr(std::string("eager messages of up to ").size());
+  Configuration changed = configuration_;
+  changed.sections["host"]["eager_limit"] = {value.substr(0, value.find(' ')), RawValue::Type::kNumber,
+                                             "test"};
+  EXPECT_EQ(limit->end, end(changed, "host"));
+  EXPECT_LT(limit->end.seconds(), (1 - kWorthwhile) * advisor.baseline()->end().seconds());
+  if (advisor.free_changes().size() > 1) {
+    EXPECT_EQ(advisor.free_changes().back().name, "all of these together");
+  }
+}
+
 TEST_F(Advised, AlgorithmsAreFasterThanTheChosenOnes) {
   Advisor advisor(configuration_, registry_, source_, options_);
   advisor.rank_backends();

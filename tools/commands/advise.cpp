@@ -27,6 +27,7 @@
 #include "lib/base/text_format.hpp"
 #include "lib/programs/import/pattern.hpp"
 #include "tools/command_line/command.hpp"
+#include "tools/command_line/memory_need.hpp"
 #include "tools/command_line/options.hpp"
 #include "tools/command_line/setup.hpp"
 #include "tools/command_line/tool.hpp"
@@ -327,7 +328,6 @@ void print_json(const Advisor& advisor, const ReportAnswer& answer, const std::v
                                   {"text", one.text()}});
   if (const auto& test = advisor.decisive_test())
     json["decisive_test"] = {{"operation", to_string(test->kind)},
-                             {"nonblocking", test->nonblocking},
                              {"bytes", test->bytes},
                              {"ranks", test->ranks},
                              {"modelled_ns", in_nanoseconds(test->modelled)},
@@ -386,8 +386,8 @@ int write_files(const AdviseOptions& options, const Advisor& advisor, std::strin
 
 using AccountsByBackend = std::map<std::string_view, ReportAccounts>;
 
-/// The accounts of the baseline and of the best hardware, with the places of calls. Each takes a few more
-/// replays; what does not end in time is left out.
+/// The accounts of the baseline and of the best hardware at equal link rates, with the places of calls. Each
+/// takes one more replay; what does not end in time is left out.
 AccountsByBackend accounts_of_sides(const AdviseOptions& options, const Setup& setup,
                                     const ReplayInput& input, const Advisor& advisor,
                                     const ProgressLine& progress) {
@@ -399,10 +399,10 @@ AccountsByBackend accounts_of_sides(const AdviseOptions& options, const Setup& s
   how.progress = [&](const ReplayProgress&) {
     return !is_interrupted() && Advisor::Clock::now() < limits.until;
   };
-  const Configuration configuration = input.configuration(setup);
   for (const Candidate* const one : {advisor.baseline(), advisor.best_hardware()}) {
     if (one == nullptr) continue;
-    const auto setting = world_setting(configuration, setup.registry, *one->description, input.ranks());
+    const auto setting =
+        world_setting(advisor.equal_links(), setup.registry, *one->description, input.ranks());
     if (!setting) continue;
     auto accounts = accounts_of(*setting, input.source(), how, *one->result);
     if (!accounts) continue;
@@ -545,6 +545,11 @@ int advise(const AdviseOptions& options) try {
       throw Misuse{problem};
   }
   setup.print_sources();
+  // The host is always replayed for comparison.
+  if (const std::string problem =
+          pattern_memory_problem(setup, setup.registry.baseline(), options.files.front());
+      !problem.empty())
+    throw Misuse{problem};
   watch_for_interrupt();
   const ProgressLine progress;
   const Configuration configuration = input.configuration(setup);

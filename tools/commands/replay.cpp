@@ -13,6 +13,7 @@
 #include "lib/answers/advice/answer_of.hpp"
 #include "lib/answers/replay/free_communication.hpp"
 #include "lib/answers/report/accounts.hpp"
+#include "lib/answers/report/delays.hpp"
 #include "lib/answers/report/sentences.hpp"
 #include "lib/answers/report/write_report.hpp"
 #include "lib/base/format.hpp"
@@ -20,6 +21,7 @@
 #include "lib/programs/import/pattern.hpp"
 #include "tools/command_line/command.hpp"
 #include "tools/command_line/help.hpp"
+#include "tools/command_line/memory_need.hpp"
 #include "tools/command_line/options.hpp"
 #include "tools/command_line/setup.hpp"
 #include "tools/command_line/tool.hpp"
@@ -95,6 +97,10 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const R
     Result<WorldSetting> setting =
         world_setting(input.configuration(setup), setup.registry, *backend, input.ranks());
     if (!setting) throw Misuse{setting.error()};
+    if (std::string problem = pattern_memory_problem(setup, *backend, name); !problem.empty()) {
+      results.refused.push_back({std::string(backend->name), std::move(problem)});
+      continue;
+    }
     setting->check = options.check;
     const ProgressLine progress;
     const int ranks = input.ranks();
@@ -130,6 +136,7 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const R
     results.over_star.push_back(over_star(setup, *setting, input, how));
     if (how.details || (!options.html.empty() && is_first_or_fastest(results.all)))
       replayed.accounts = accounts_of(*setting, input.source(), how, *replayed.result);
+    if (replayed.accounts && how.details) find_savings(*replayed.accounts, *setting, input.source(), how);
     if (replayed.accounts) name_places(*replayed.accounts, places);
     if (records != nullptr) files.write(backend->name, *records);
     if (options.records.receipts.any()) results.all.back().receipts = records->receipts_json();

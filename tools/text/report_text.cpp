@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <limits>
 #include <map>
 
@@ -54,15 +55,13 @@ std::array<std::string, 4> spread_cells(const AccountRow& row) {
           time_text(by_rank.most)};
 }
 
-static void append(std::vector<std::string>& lines, const std::vector<std::string>& more) {
-  lines.insert(lines.end(), more.begin(), more.end());
-}
-
 std::vector<std::string> more_account_lines(const ReportAccounts& accounts) {
   std::vector<std::string> lines;
   if (!accounts.delays.empty()) lines.push_back(delays_text(accounts) + ".");
-  if (accounts.phases.size() > 1) append(lines, account_lines(accounts, AccountsBy::kPhase));
-  if (accounts.sites.size() > 1) append(lines, account_lines(accounts, AccountsBy::kSite));
+  if (accounts.phases.size() > 1)
+    std::ranges::move(account_lines(accounts, AccountsBy::kPhase), std::back_inserter(lines));
+  if (accounts.sites.size() > 1)
+    std::ranges::move(account_lines(accounts, AccountsBy::kSite), std::back_inserter(lines));
   return lines;
 }
 

@@ -201,9 +201,9 @@ struct DecisiveTest {
   OperationKind kind = OperationKind::kBarrier;
   std::size_t bytes = 0;
   int ranks = 0;
-  bool nonblocking = false;
   Time modelled;    // over the baseline
-  Time pays_above;  // the hardware saves kWorthwhile of the run if the baseline takes longer
+  Time pays_above;  // the hardware saves kWorthwhile of the run if the baseline takes longer, all else as
+                    // modelled
   std::string backend;
 
   /// "osu_allreduce of 8 B on 128 ranks decides: sharp pays if it takes more than 3.4 us (the model: 6.0 us)"
@@ -266,6 +266,8 @@ class Advisor {
   /// noise of computing. `nullopt`: not known, or no time.
   [[nodiscard]] std::optional<RatioRange> range_of(const Candidate& candidate);
 
+  /// The configuration in which no hardware's link is faster than the baseline's.
+  [[nodiscard]] const Configuration& equal_links() const { return equal_links_; }
   /// Candidates that count, the fastest at equal link rates first; then the others.
   [[nodiscard]] const std::vector<Candidate>& candidates() const { return candidates_; }
   /// Backends for which there was no time.
@@ -284,7 +286,7 @@ class Advisor {
   [[nodiscard]] const std::vector<Influence>& influences() const { return influences_; }
   [[nodiscard]] const std::vector<FreeChange>& free_changes() const { return free_changes_; }
   [[nodiscard]] const std::vector<BreakEven>& break_evens() const { return break_evens_; }
-  /// `nullopt` if the hardware carries no collective of the program.
+  /// `nullopt` if the hardware carries no blocking collective of the program, or pays however fast that is.
   [[nodiscard]] const std::optional<DecisiveTest>& decisive_test() const { return decisive_; }
   /// The number of parameters tried.
   [[nodiscard]] std::size_t tried_count() const { return tried_; }

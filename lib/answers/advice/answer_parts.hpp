@@ -47,6 +47,8 @@ void add_unmodelled(ReportAnswer& answer, const std::optional<WholeRun>& run, co
 std::string algorithm_of(const Advisor& advisor);
 /// "free", or what a thread takes of each rank: "at 0.5 cores", "on a spare core".
 std::string price_of(const Weighing& all);
+/// What a progress thread takes of each rank's core: "at 0.5 cores", "on a spare core".
+std::string price_of_thread(double share);
 /// Arguments against the answer, and alternatives, the most important first.
 /// end: of the recommended side.
 std::vector<std::string> objections_to(const Advisor& advisor, Time end);

@@ -5,8 +5,9 @@
 // which
 //   the hardware gains nothing. Parameters whose influence is one-sided within kFarthest are not named.
 // - The measurement: the blocking collective that takes the most time over the baseline, among those that the
-//   hardware carries. Each call is worth what the baseline takes longer for it, so the hardware pays from the
-//   time on at which all calls together save kWorthwhile of the run.
+//   hardware carries. A call that takes longer than modelled is taken to make the run longer by as much, and
+//   all else stays as modelled. So the hardware pays from the time on at which it saves kWorthwhile of the
+//   run: less than the modelled time if it pays now, and more if not.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +25,7 @@ namespace {
 constexpr double kFarthest = 16;  // times the value in force, or a part of it
 constexpr int kSteps = 8;         // leaves 1 % of the first interval, which is a factor of 16 at most
 constexpr std::size_t kBreakEvens = 2;
-constexpr std::size_t kMostMeasurable = 8;  // operations that are forecast
+constexpr std::size_t kMostMeasurable = 8;  // collectives that are forecast
 
 }  // namespace
 
@@ -89,34 +90,36 @@ void Advisor::find_decisive_test() {
   if (best == nullptr || base == nullptr) return;
   read_traffic();
   Time most;
-  for (std::size_t i = 0; i < std::min(traffic_.size(), kMostMeasurable); ++i) {
-    const Operation& operation = traffic_[i].operation;
-    if (operation.kind == OperationKind::kSend || operation.ranks < 2 || operation.ranks > kLargestForecast ||
-        !may_go_on("the test that decides"))
+  std::size_t forecasts = 0;
+  for (const Traffic& traffic : traffic_) {
+    const Operation& operation = traffic.operation;
+    if (operation.kind == OperationKind::kSend || operation.nonblocking || operation.ranks < 2 ||
+        operation.ranks > kLargestForecast)
       continue;
+    if (++forecasts > kMostMeasurable || !may_go_on("the test that decides")) return;
     const auto time_over = [&](const BackendDescription& backend) -> std::optional<Time> {
       Result<WorldSetting> setting = world_setting(equal_links_, registry_, backend, operation.ranks);
       Result<Forecast> forecast = setting ? offramp::forecast(*setting, operation) : failure(setting.error());
       return forecast && forecast->declined.empty() ? std::optional(forecast->time) : std::nullopt;
     };
-    const auto hardware = time_over(*best->description);
     const auto host = time_over(baseline_);
-    if (!hardware || !host) continue;
-    const std::int64_t calls =
-        std::max<std::int64_t>(1, static_cast<std::int64_t>(traffic_[i].calls) / std::max(1, source_.ranks));
-    const Time all = Time::ps(host->count() * calls);
-    if (all <= most) continue;
+    const double calls = static_cast<double>(traffic.calls) / source_.ranks;
+    const Time all = host ? Time::ps(std::llround(static_cast<double>(host->count()) * calls)) : Time();
+    if (all <= most || !time_over(*best->description)) continue;
+    const double missing = best->fair().end().seconds() / (1 - kWorthwhile) - base->end().seconds();
+    const double pays_above = host->seconds() + missing / calls;
     most = all;
-    const Time worth =
-        Time::ps(std::llround(kWorthwhile * base->end().seconds() * 1e12 / static_cast<double>(calls)));
-    decisive_ = DecisiveTest{operation.kind, operation.bytes,   operation.ranks, operation.nonblocking,
-                             *host,          *hardware + worth, best->backend};
+    decisive_.reset();
+    if (pays_above > 0)
+      decisive_ = DecisiveTest{
+          operation.kind, operation.bytes, operation.ranks, *host, Time::ps(std::llround(pays_above * 1e12)),
+          best->backend};
   }
 }
 
 std::string DecisiveTest::text() const {
-  return fmt::format("osu_{}{} of {} on {} decides: {} pays if it takes more than {} (the model: {})",
-                     nonblocking ? "i" : "", to_string(kind), bytes_text(std::uint64_t{bytes}),
+  return fmt::format("osu_{} of {} on {} decides: {} pays if it takes more than {} (the model: {})",
+                     to_string(kind), bytes_text(std::uint64_t{bytes}),
                      counted(static_cast<std::uint64_t>(ranks), "rank"), backend, time_text(pays_above),
                      time_text(modelled));
 }

@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "lib/answers/advice/advice.hpp"
+#include "lib/answers/advice/answer_parts.hpp"
 #include "lib/base/format.hpp"
 
 namespace offramp {
@@ -40,10 +40,11 @@ void add_eager_limits(std::vector<Try>& all, const BackendDescription& host, con
   const bool is_ucx = settings.choice("transport") == "ucx";
   for (const double factor : {0.25, 4.0, 16.0}) {
     const auto tried = static_cast<std::uint64_t>(std::clamp(value * factor, 64.0, 4194304.0));
-    all.push_back({fmt::format("eager messages of up to {} B", tried),
-                   is_ucx ? fmt::format("-x UCX_RNDV_THRESH={}", tried)
-                          : fmt::format("--mca btl_openib_eager_limit {}", tried),
-                   host_value("eager_limit", fmt::format("{}", tried))});
+    all.push_back(
+        {fmt::format("eager messages of up to {} B", tried),
+         is_ucx ? fmt::format("-x UCX_RNDV_THRESH={}", tried)
+                : fmt::format("the eager limit of the transport, as --mca btl_tcp_eager_limit {}", tried),
+         host_value("eager_limit", fmt::format("{}", tried))});
   }
 }
 
@@ -53,7 +54,8 @@ void add_ranks_per_node(std::vector<Try>& all, int now, int ranks) {
     if (tried < 1 || tried > ranks / 2 || tried == now) continue;
     all.push_back({fmt::format("{} a node, if computing does not suffer",
                                counted(static_cast<std::uint64_t>(tried), "rank")),
-                   fmt::format("--map-by ppr:{}:node", tried), [tried](Configuration& configuration) {
+                   fmt::format("--map-by ppr:{0}:node, or -ppn {0} with MPICH", tried),
+                   [tried](Configuration& configuration) {
                      configuration.machine.ranks_per_node = tried;
                      configuration.machine.nodes = 0;
                    }});
@@ -74,12 +76,11 @@ void Advisor::find_free_changes() {
     free_changes_.push_back({one.name, one.how, *end});
     gained.push_back(one);
   };
-  keep({"the fastest algorithms",
-        "--mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename FILE "
-        "(offramp advise --tuning FILE writes it)",
+  keep({"the fastest algorithms", "offramp advise --tuning FILE writes them for the MPI library",
         host_value("collectives", "best")},
        sides.tuned);
-  keep({"progress by a thread on a spare core", "MPICH_ASYNC_PROGRESS=1, or a library that has such a thread",
+  keep({"progress by a thread, " + price_of_thread(weighing_.thread_share),
+        "MPIR_CVAR_ASYNC_PROGRESS=1 with MPICH, or a library that has such a thread",
         host_value("progress", "thread")},
        sides.threaded);
   std::vector<Try> tries;

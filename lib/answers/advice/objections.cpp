@@ -16,10 +16,12 @@ std::string algorithm_of(const Advisor& advisor) {
   return advisor.algorithms().empty() ? "the fastest algorithms" : advisor.algorithms().front().best;
 }
 
+std::string price_of_thread(double share) {
+  return share > 0 ? fmt::format("at {:g} cores", share) : std::string("on a spare core");
+}
+
 std::string price_of(const Weighing& all) {
-  if (!all.sides.is_by_thread()) return "free";
-  return all.thread_share > 0 ? fmt::format("at {:g} cores", all.thread_share)
-                              : std::string("on a spare core");
+  return all.sides.is_by_thread() ? price_of_thread(all.thread_share) : "free";
 }
 
 void add_unmodelled(ReportAnswer& answer, const std::optional<WholeRun>& run, const std::string& program) {

@@ -20,8 +20,6 @@
 namespace offramp {
 namespace {
 
-constexpr std::size_t kReplayedDelays = 2;
-
 /// Those with the most first, and no more than a report may have.
 template <typename Row, typename Most>
 std::vector<Row> longest_of(std::vector<Row> rows, std::size_t limit, Most most) {
@@ -209,12 +207,12 @@ std::optional<ReportAccounts> accounts_of(const WorldSetting& setting, const Rep
   all.with_computing = how.compute.kind != Compute::Mode::kNone;
   all.run = again->modelled_time;
   all.delays = delays_of(receipts, &records);
-  how.observer = nullptr;
-  for (std::size_t i = 0; i < std::min(all.delays.size(), kReplayedDelays); ++i) {
-    ReportDelay& delay = all.delays[i];
-    if (!delay.computing || !all.with_computing || delay.function.empty()) continue;
-    const Result<ReplayResult> shorter = replay(setting, without_delay(source, delay), how);
-    if (shorter && !shorter->stopped) delay.saves = later(again->modelled_time - shorter->modelled_time, {});
+  const Counters counters = again->total();
+  for (ReportAccount& row : all.functions) {
+    const auto found = std::ranges::find(again->functions, row.function);
+    if (found != again->functions.end())
+      row.without_model =
+          counters.calls[static_cast<std::size_t>(found - again->functions.begin())].unmodelled;
   }
   all.traffic = traffic_of(source);
   return all;

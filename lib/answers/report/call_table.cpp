@@ -3,9 +3,9 @@
 #include "lib/answers/report/call_table.hpp"
 
 #include <fmt/format.h>
+#include <strings.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "lib/answers/report/answer.hpp"
 #include "lib/base/text_format.hpp"
@@ -13,7 +13,15 @@
 namespace offramp {
 namespace {
 
+/// True if most time in the function has no model.
+bool is_without_model(const ReportAccounts& accounts, const std::string& function) {
+  const auto found = std::ranges::find(accounts.functions, function, &ReportAccount::function);
+  return found != accounts.functions.end() &&
+         found->without_model + found->without_model > found->parts.sum();
+}
+
 std::string bound_of(const ReportSiteAccount& site, const ReportLane& lane) {
+  if (is_without_model(*lane.accounts, site.function)) return "no model: lasts as natively";
   const auto* const most = std::ranges::max_element(
       kTimeKinds, {}, [&](const TimeKindName& kind) { return site.parts.at(kind.kind); });
   if (is_waiting(most->kind)) return "waiting for other ranks";
@@ -32,12 +40,10 @@ std::string bound_of(const ReportSiteAccount& site, const ReportLane& lane) {
   }
 }
 
-/// The operation that a function begins: "allreduce" for MPI_Iallreduce.
+/// True for "allreduce" and MPI_Allreduce or MPI_Iallreduce.
 bool is_of(std::string_view operation, const std::string& function) {
-  std::string name;
-  for (const char letter : function)
-    name += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  return name == fmt::format("mpi_{}", operation) || name == fmt::format("mpi_i{}", operation);
+  const auto same = [&](const std::string& name) { return strcasecmp(name.c_str(), function.c_str()) == 0; };
+  return same(fmt::format("MPI_{}", operation)) || same(fmt::format("MPI_I{}", operation));
 }
 
 std::string offloaded_text(const ReportLane& hardware, const std::string& function) {
@@ -46,11 +52,10 @@ std::string offloaded_text(const ReportLane& hardware, const std::string& functi
   if (call->declined == 0) return "yes";
   const auto why = std::ranges::find_if(
       hardware.declines, [&](const ReportDecline& one) { return is_of(one.operation, function); });
-  const std::string reason = why != hardware.declines.end() ? why->reason : hardware.declined;
   const auto all = static_cast<double>(call->offloaded + call->declined);
   const std::string part =
       call->offloaded == 0 ? std::string("no") : share_text(static_cast<double>(call->offloaded) / all);
-  return reason.empty() ? part : fmt::format("{}: {}", part, printable(reason));
+  return why == hardware.declines.end() ? part : fmt::format("{}: {}", part, printable(why->reason));
 }
 
 const ReportSiteAccount* same_site(const ReportLane& lane, const ReportSiteAccount& site) {

@@ -14,6 +14,7 @@
 #include <tuple>
 #include <utility>
 
+#include "lib/answers/replay/free_communication.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/text_format.hpp"
 #include "lib/programs/recording/forwarding_reader.hpp"
@@ -21,6 +22,7 @@
 namespace offramp {
 namespace {
 
+constexpr std::size_t kReplayedDelays = 2;
 constexpr int kLongestChain = 64;
 constexpr std::uint64_t kMostSteps = 20'000'000;  // along chains, of all waits
 
@@ -126,7 +128,7 @@ class ShorterReader final : public recording::ForwardingReader {
   }
 
  private:
-  const ReportDelay delay_;
+  const ReportDelay& delay_;
   bool is_shorter_ = false;
 };
 
@@ -153,12 +155,17 @@ std::vector<ReportDelay> delays_of(const Receipts& receipts, const ReplayRecords
   return all;
 }
 
-ReplaySource without_delay(const ReplaySource& source, const ReportDelay& delay) {
-  ReplaySource shorter = source;
-  shorter.read = [&source, delay](int rank) {
-    return std::make_unique<ShorterReader>(source.read(rank), delay);
-  };
-  return shorter;
+void find_savings(ReportAccounts& accounts, const WorldSetting& setting, const ReplaySource& source,
+                  ReplayOptions options) {
+  if (!accounts.with_computing || options.compute.kind == Compute::Mode::kFactor) return;
+  for (std::size_t i = 0; i < std::min(accounts.delays.size(), kReplayedDelays); ++i) {
+    ReportDelay& delay = accounts.delays[i];
+    if (!delay.computing || delay.function.empty()) continue;
+    ReplaySource shorter = source;
+    shorter.read = [&](int rank) { return std::make_unique<ShorterReader>(source.read(rank), delay); };
+    const auto run = replay_with_computing(setting, shorter, options);
+    if (run) delay.saves = later(accounts.run - run->modelled_time, {});
+  }
 }
 
 std::string delays_text(const ReportAccounts& accounts) {

@@ -195,6 +195,7 @@ void describe_calls(auto& a, auto& account) {
 void describe(auto& a, Described<decltype(a), ReportAccount> account) {
   a.field("function", account.function);
   describe_calls(a, account);
+  a.later("without_model", account.without_model);
 }
 
 void describe(auto& a, Described<decltype(a), ReportSizeAccount> account) {

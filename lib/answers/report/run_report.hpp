@@ -112,6 +112,7 @@ struct ReportAccount {
   std::string function;
   std::uint64_t calls = 0;
   TimeParts parts;
+  Time without_model = {};  // in calls that last as long as natively; 0 in older reports
 };
 
 /// The account of calls whose operation moves so many bytes.
