@@ -214,7 +214,7 @@ TEST(CallTable, SaysWhatBoundsEachSiteAndWhetherHardwareCarriesIt) {
   add("MPI_Bcast", 8, TimeKind::kCollectiveWait, Time::us(20));
   add("MPI_Wait", 0, TimeKind::kSoftware, Time::us(40));
   add("MPI_Cart_create", 0, TimeKind::kSoftware, Time::us(50));
-  host.accounts->functions.back().without_model = Time::us(45);
+  host.accounts->functions.back().has_model = false;
   ReportLane& hardware = report.lanes[1];
   hardware.backend = "sharp";
   hardware.time.carried = Time::us(1);

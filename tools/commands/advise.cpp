@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <iterator>
@@ -148,23 +147,6 @@ std::string reasons_text(const Advisor& advisor) {
   return text;
 }
 
-/// A bar between two ratios, with the ratio 1 and the current ratio marked.
-std::string bar(double low, double high, double now) {
-  constexpr int kWidth = 41;
-  const double reach =
-      std::max({std::abs(std::log(low)), std::abs(std::log(high)), std::abs(std::log(now)), 0.01});
-  const auto place = [&](double ratio) {
-    return std::clamp(static_cast<int>(std::lround((std::log(ratio) / reach + 1) / 2 * (kWidth - 1))), 0,
-                      kWidth - 1);
-  };
-  std::string text(kWidth, ' ');
-  for (int i = std::min(place(low), place(high)); i <= std::max(place(low), place(high)); ++i)
-    text[static_cast<std::size_t>(i)] = '=';
-  text[static_cast<std::size_t>(place(1))] = '|';
-  text[static_cast<std::size_t>(place(now))] = 'o';
-  return text;
-}
-
 std::string influences_text(const Advisor& advisor) {
   std::string text;
   const Candidate* const best = advisor.best_hardware();
@@ -172,15 +154,14 @@ std::string influences_text(const Advisor& advisor) {
   const double now = ratio_of(best->fair().end(), advisor.baseline()->end());
   add(text,
       "# what changes the answer: the ratio of {} to {}, {:.3f} now, with each parameter at half, at 90 %, "
-      "at 110 %, and at twice its value ({} tried); o: now, |: same time as {}\n",
-      best->backend, baseline_name(), now, advisor.tried_count(), baseline_name());
+      "at 110 %, and at twice its value ({} tried)\n",
+      best->backend, baseline_name(), now, advisor.tried_count());
   const auto ratio = [](const std::optional<double>& value) {
     return value ? fmt::format("{:.3f}", *value) : std::string("-");
   };
   for (const Influence& one : advisor.influences())
-    add(text, "  {:<28} {:>14} {:>7.3f} {:>7} {:>7} {:>7.3f} [{}]{}\n", one.key, one.value, one.at_half,
-        ratio(one.at_less), ratio(one.at_more), one.at_twice, bar(one.at_half, one.at_twice, now),
-        one.turns_round(now) ? " changes it" : "");
+    add(text, "  {:<28} {:>14} {:>7.3f} {:>7} {:>7} {:>7.3f}{}\n", one.key, one.value, one.at_half,
+        ratio(one.at_less), ratio(one.at_more), one.at_twice, one.turns_round(now) ? " changes it" : "");
   if (!advisor.influences().front().turns_round(now)) add(text, "  none of them changes the answer\n");
   return text;
 }

@@ -205,14 +205,13 @@ std::optional<ReportAccounts> accounts_of(const WorldSetting& setting, const Rep
   const Receipts receipts = records.receipts();
   ReportAccounts all = add_up(receipts, run.in_calls + run.without_model, &records, &timeline);
   all.with_computing = how.compute.kind != Compute::Mode::kNone;
-  all.run = again->modelled_time;
   all.delays = delays_of(receipts, &records);
   const Counters counters = again->total();
   for (ReportAccount& row : all.functions) {
     const auto found = std::ranges::find(again->functions, row.function);
-    if (found != again->functions.end())
-      row.without_model =
-          counters.calls[static_cast<std::size_t>(found - again->functions.begin())].unmodelled;
+    if (found == again->functions.end()) continue;
+    const Time native = counters.calls[static_cast<std::size_t>(found - again->functions.begin())].unmodelled;
+    row.has_model = native + native <= row.parts.sum();
   }
   all.traffic = traffic_of(source);
   return all;

@@ -13,15 +13,10 @@
 namespace offramp {
 namespace {
 
-/// True if most time in the function has no model.
-bool is_without_model(const ReportAccounts& accounts, const std::string& function) {
-  const auto found = std::ranges::find(accounts.functions, function, &ReportAccount::function);
-  return found != accounts.functions.end() &&
-         found->without_model + found->without_model > found->parts.sum();
-}
-
 std::string bound_of(const ReportSiteAccount& site, const ReportLane& lane) {
-  if (is_without_model(*lane.accounts, site.function)) return "no model: lasts as natively";
+  const auto function = std::ranges::find(lane.accounts->functions, site.function, &ReportAccount::function);
+  if (function != lane.accounts->functions.end() && !function->has_model)
+    return "no model: lasts as natively";
   const auto* const most = std::ranges::max_element(
       kTimeKinds, {}, [&](const TimeKindName& kind) { return site.parts.at(kind.kind); });
   if (is_waiting(most->kind)) return "waiting for other ranks";

@@ -157,14 +157,15 @@ std::vector<ReportDelay> delays_of(const Receipts& receipts, const ReplayRecords
 
 void find_savings(ReportAccounts& accounts, const WorldSetting& setting, const ReplaySource& source,
                   ReplayOptions options) {
-  if (!accounts.with_computing || options.compute.kind == Compute::Mode::kFactor) return;
+  if (!accounts.with_computing || !accounts.timeline || options.compute.kind == Compute::Mode::kFactor)
+    return;
   for (std::size_t i = 0; i < std::min(accounts.delays.size(), kReplayedDelays); ++i) {
     ReportDelay& delay = accounts.delays[i];
     if (!delay.computing || delay.function.empty()) continue;
     ReplaySource shorter = source;
     shorter.read = [&](int rank) { return std::make_unique<ShorterReader>(source.read(rank), delay); };
     const auto run = replay_with_computing(setting, shorter, options);
-    if (run) delay.saves = later(accounts.run - run->modelled_time, {});
+    if (run) delay.saves = later(accounts.timeline->end - run->modelled_time, {});
   }
 }
 
@@ -180,9 +181,9 @@ std::string delays_text(const ReportAccounts& accounts) {
                      : "time in ",
       printable(most.function), place.empty() ? std::string() : fmt::format(" ({})", printable(place)));
   text += fmt::format(", {} of it on rank {}", percent_text(most.of_rank, most.caused), most.rank);
-  if (most.saves && accounts.run > Time())
+  if (most.saves && accounts.timeline)
     text += fmt::format("; {:g} % less of it makes the run {} shorter", 100 * kShorterDelay,
-                        percent_text(*most.saves, accounts.run));
+                        percent_text(*most.saves, accounts.timeline->end));
   return text;
 }
 

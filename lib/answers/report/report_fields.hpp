@@ -195,7 +195,7 @@ void describe_calls(auto& a, auto& account) {
 void describe(auto& a, Described<decltype(a), ReportAccount> account) {
   a.field("function", account.function);
   describe_calls(a, account);
-  a.later("without_model", account.without_model);
+  a.later("has_model", account.has_model);
 }
 
 void describe(auto& a, Described<decltype(a), ReportSizeAccount> account) {
@@ -264,7 +264,6 @@ void describe(auto& a, Described<decltype(a), ReportAccounts> accounts) {
   a.later("sizes", accounts.sizes);
   a.later("phases", accounts.phases);
   a.later("sites", accounts.sites);
-  a.later("run", accounts.run);
   a.later("delays", accounts.delays);
   a.field("waits", accounts.waits, kMostAccountedPairs);
   a.field("traffic", accounts.traffic, kMostAccountedPairs);

@@ -112,7 +112,7 @@ struct ReportAccount {
   std::string function;
   std::uint64_t calls = 0;
   TimeParts parts;
-  Time without_model = {};  // in calls that last as long as natively; 0 in older reports
+  bool has_model = true;  // false: most of the time is in calls that last as long as natively
 };
 
 /// The account of calls whose operation moves so many bytes.
@@ -219,7 +219,6 @@ struct ReportAccounts {
   std::vector<ReportSiteAccount> sites;    // those with the most time first; none: no call has a place
   std::vector<ReportWait> waits;           // the longest first
   std::vector<ReportDelay> delays;         // the largest first; none in older reports
-  Time run;                                // ends then; 0 in older reports
   std::vector<ReportTraffic> traffic;      // the most bytes first
   Time not_accounted;                      // in calls, for want of memory
   std::optional<ReportTimeline>
