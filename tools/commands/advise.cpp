@@ -484,16 +484,25 @@ bool are_repetitions(const std::vector<std::string>& files) {
   return commands.size() == 1;
 }
 
-/// Opens the program, or makes it at more ranks, and then sets `scaling`.
-ReplayInput played_of(const AdviseOptions& options, std::optional<scale::Scaling>& scaling) {
+/// A program at more ranks than were recorded.
+struct ScaledProgram {
+  scale::LearnedProgram learned;
+  scale::Scaling scaling;
+};
+
+/// Opens the program, or makes it at more ranks, and then sets `scaled`.
+ReplayInput played_of(const AdviseOptions& options, std::optional<ScaledProgram>& scaled) {
   const std::string& file = options.files.front();
   if (options.scaled.ranks == 0) {
     ReplayInput input(file, options.partial);
     input.use_phase(file, options.scaled.phase);
     return input;
   }
-  scaling = scaled_program(options.scaled);
-  return {std::move(scaling->program), file};
+  scale::LearnedProgram learned = learned_program(options.scaled);
+  scale::Scaling scaling = scaled_program(learned, options.scaled.ranks);
+  ReplayInput input(trace::Program(scaling.program), file);
+  scaled = {std::move(learned), std::move(scaling)};
+  return input;
 }
 
 int advise(const AdviseOptions& options) try {
@@ -516,8 +525,8 @@ int advise(const AdviseOptions& options) try {
     watch_for_interrupt();
     return answer_each(options, setup);
   }
-  std::optional<scale::Scaling> scaling;
-  const ReplayInput input = played_of(options, scaling);
+  std::optional<ScaledProgram> scaled;
+  const ReplayInput input = played_of(options, scaled);
   for (const auto& [option, path] : {std::pair("--routes", &options.routes),
                                      {"--tuning", &options.tuning},
                                      {"--report", &options.report},
@@ -560,7 +569,14 @@ int advise(const AdviseOptions& options) try {
   ReportAnswer answer = whole_answer(advisor, options, facts.replayed_part);
   answer.where = longest_call_text(rows);
   add_baseline(answer, setup, configuration, input, options.details && !options.quick);
-  if (scaling) answer.sure = clauses_text({answer.sure, held_out_text(*scaling)});
+  if (scaled) {
+    const scale::Scaling& scaling = scaled->scaling;
+    answer.sure = clauses_text({answer.sure, held_out_text(scaling)});
+    answer.machine = fmt::format("{}; {}", answer.machine, scaling_text(scaling));
+    answer.but = clauses_text({other_scaling_text(answer, scaled->learned, scaling, configuration, setup,
+                                                  options_for(options, setup, progress)),
+                               answer.but});
+  }
   progress.clear();
   if (options.json) {
     const RunReport report = report_of({}, {}, input.ranks(), facts, setup);
@@ -570,8 +586,8 @@ int advise(const AdviseOptions& options) try {
     if (options.details) {
       if (!rows.empty()) fmt::print("\n{}", call_table_text(rows));
       for (const std::string& text : answer.details) fmt::print("\n{}\n", text);
-      if (scaling) fmt::print("\n");
-      if (scaling) print_scaling(*scaling, options.scaled);
+      if (scaled) fmt::print("\n");
+      if (scaled) print_scaling(scaled->scaling, options.scaled);
     }
     if (advisor.cut_short())
       warn(is_interrupted() ? std::string("interrupted")
@@ -584,7 +600,7 @@ int advise(const AdviseOptions& options) try {
   if (code != kDone) return code;
   if (is_interrupted()) return kInterrupted;
   if (!answer.complete) return kIncomplete;
-  return scaling && !scaling->caveat().empty() ? kFoundFailures : kDone;
+  return scaled && !scaled->scaling.caveat().empty() ? kFoundFailures : kDone;
 } catch (const Misuse& misuse) {
   warn(misuse.text);
   return kUsage;

@@ -6,6 +6,7 @@
 
 #include "lib/answers/advice/advice.hpp"
 #include "lib/base/configuration/configuration.hpp"
+#include "lib/programs/scale/scaling.hpp"
 #include "tools/command_line/scaled_options.hpp"
 #include "tools/command_line/setup.hpp"
 #include "tools/text/progress.hpp"
@@ -38,6 +39,12 @@ Advisor::Options options_for(const AdviseOptions& options, const Setup& setup, c
 
 /// The name of a program in an answer.
 std::string name_of_program(const std::string& file);
+
+/// The gain of the answer's hardware at these ranks if CPU times scaled the other way. Empty: it is the same,
+/// there are not enough recordings, or no time was left.
+std::string other_scaling_text(const ReportAnswer& answer, const scale::LearnedProgram& learned,
+                               const scale::Scaling& scaling, const Configuration& configuration,
+                               const Setup& setup, Advisor::Options how);
 
 /// Answers for several numbers of ranks. Returns the exit code; throws Misuse.
 int advise_over_ranks(const AdviseOptions& options, const Setup& setup);

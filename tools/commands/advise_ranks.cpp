@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -255,6 +256,29 @@ void check_points(const RankCurve& curve, const AdviseOptions& options) {
 
 }  // namespace
 
+std::string other_scaling_text(const ReportAnswer& answer, const scale::LearnedProgram& learned,
+                               const scale::Scaling& scaling, const Configuration& configuration,
+                               const Setup& setup, Advisor::Options how) {
+  using scale::ComputeScaling;
+  if (scaling.model->learned_from.size() < 3 || !answer.of_run || answer.end == Time()) return {};
+  std::erase_if(how.backends, [&](const BackendDescription* one) {
+    return !is_baseline(one->name) && one->name != answer.candidate;
+  });
+  if (how.backends.size() < 2) return {};
+  const bool is_strong = scaling.compute == ComputeScaling::kStrong;
+  const int ranks = scaling.program.description.ranks;
+  const Result<scale::Scaling> other =
+      learned.at(ranks, is_strong ? ComputeScaling::kWeak : ComputeScaling::kStrong);
+  if (!other) return {};
+  RankCurve curve(configuration, setup.registry, std::move(how));
+  const trace::Program& program = other->program;
+  if (!curve.add({.ranks = ranks, .read = program.read, .has_arrival = program.has_arrival})) return {};
+  const auto ratio = curve.points().front().ratio(answer.candidate);
+  if (!ratio || std::abs(*ratio - ratio_of(answer.end, answer.baseline)) < kWorthwhile) return {};
+  return fmt::format("with {} scaling {} is {} at {} ranks", is_strong ? "weak" : "strong", answer.candidate,
+                     slower_text(*ratio), count_text(static_cast<std::uint64_t>(ranks)));
+}
+
 int advise_over_ranks(const AdviseOptions& options, const Setup& setup) {
   const scale::LearnedProgram learned = learned_program(options.scaled);
   const ProgressLine progress;
@@ -274,7 +298,6 @@ int advise_over_ranks(const AdviseOptions& options, const Setup& setup) {
     if (!goes_on) break;
   }
   curve.find_ranges();
-  progress.clear();
   if (!last && is_interrupted()) return kInterrupted;
   check_points(curve, options);
   print_program_notes(*last);
@@ -283,14 +306,24 @@ int advise_over_ranks(const AdviseOptions& options, const Setup& setup) {
   answer.sure = clauses_text({answer.sure, held_out_text(*last)});
   const int ranks = last->program.description.ranks;
   if (const auto host = world_setting(*setup.configuration, setup.registry, setup.registry.baseline(), ranks))
-    answer.machine = machine_text(*host, ranks);
+    answer.machine = fmt::format("{}; {}", machine_text(*host, ranks), scaling_text(*last));
+  answer.but = clauses_text({other_scaling_text(answer, learned, *last, *setup.configuration, setup,
+                                                options_for(options, setup, progress)),
+                             answer.but});
+  progress.clear();
   answer.complete = !curve.cut_short();
-  const auto whole = std::ranges::count_if(curve.points(), [&](const CurvePoint& point) {
-    return !point.refused.empty() || point.cells.size() == curve.backends().size();
-  });
-  if (!answer.complete)
-    answer.answer = fmt::format("best so far, {} of {} numbers of ranks: {}", whole,
-                                options.rank_counts.size(), answer.answer);
+  std::vector<int> missing = options.rank_counts;
+  for (const CurvePoint& point : curve.points()) {
+    if (!point.refused.empty() || point.cells.size() >= curve.backends().size())
+      std::erase(missing, point.ranks);
+  }
+  if (!answer.complete && !missing.empty()) {
+    const std::size_t all = options.rank_counts.size();
+    answer.answer =
+        fmt::format("best so far, {} of {} numbers of ranks: {}", all - missing.size(), all, answer.answer);
+    answer.but = clauses_text(
+        {fmt::format("missing for lack of time: {} ranks", fmt::join(missing, ", ")), answer.but});
+  }
   if (options.json) {
     print_json(curve, answer, *last);
   } else {

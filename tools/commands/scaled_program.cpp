@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 #include <map>
 
 #include "lib/base/format.hpp"
@@ -25,17 +26,22 @@ constexpr std::array<std::pair<std::string_view, ComputeScaling>, 3> kScalings =
      {"weak", ComputeScaling::kWeak},
      {"recorded", ComputeScaling::kRecorded}}};
 
-std::string compute_text(const ScaledOptions& options, std::int64_t largest) {
-  switch (options.compute) {
-    case ComputeScaling::kStrong:
-      return fmt::format("CPU times: as recorded at {} ranks, times {}/{} (strong scaling)", largest, largest,
-                         options.ranks > 0 ? fmt::to_string(options.ranks) : "ranks");
-    case ComputeScaling::kWeak:
-      return fmt::format("CPU times: as recorded at {} ranks (weak scaling)", largest);
-    case ComputeScaling::kRecorded:
-      break;
-  }
-  return fmt::format("CPU times: as recorded at {} ranks; --compute-scaling changes this", largest);
+std::string compute_text(const scale::Scaling& scaling, int ranks) {
+  const std::int64_t largest = scaling.model->learned_from.back();
+  std::string text = fmt::format("CPU times: as recorded at {} ranks", largest);
+  if (scaling.compute == ComputeScaling::kStrong)
+    text += fmt::format(", times {}/{}", largest, ranks > 0 ? fmt::to_string(ranks) : "ranks");
+  text += fmt::format(" ({})", scaling_text(scaling));
+  std::vector<std::string> trends;
+  if (const auto& power = scaling.trend.computing)
+    trends.push_back(fmt::format("a rank computes {:.2f} times as long", std::exp2(*power)));
+  if (const auto& power = scaling.trend.bytes)
+    trends.push_back(fmt::format("a message is {:.2f} times as long", std::exp2(*power)));
+  return trends.empty() ? text
+                        : fmt::format(
+                              "{}. From recording to recording, with twice the ranks {}; --compute-scaling "
+                              "changes this",
+                              text, fmt::join(trends, " and "));
 }
 
 /// The effects of arrival order, in words. Empty if there are none.
@@ -82,8 +88,8 @@ ComputeScalingOption::ComputeScalingOption(CLI::App& app) : name_("recorded") {
   names.reserve(std::size(kScalings));
   for (const auto& [name, scaling] : kScalings) names.emplace_back(name);
   app.add_option("--compute-scaling", name_,
-                 "scaling of CPU time: constant work in total (strong), constant work per rank (weak), or "
-                 "times as recorded")
+                 "scaling of CPU time: constant work in total (strong), constant work per rank (weak), or as "
+                 "three or more recordings show")
       ->type_name("strong|weak|recorded")
       ->check(one_of(names))
       ->capture_default_str();
@@ -125,8 +131,12 @@ void print_program_notes(const scale::Scaling& scaling) {
 }
 
 scale::Scaling scaled_program(const ScaledOptions& options) {
-  Result<scale::Scaling> scaling = learned_program(options).at(options.ranks);
-  if (!scaling) throw Misuse{fmt::format("cannot scale to {} ranks: {}", options.ranks, scaling.error())};
+  return scaled_program(learned_program(options), options.ranks);
+}
+
+scale::Scaling scaled_program(const scale::LearnedProgram& learned, int ranks) {
+  Result<scale::Scaling> scaling = learned.at(ranks);
+  if (!scaling) throw Misuse{fmt::format("cannot scale to {} ranks: {}", ranks, scaling.error())};
   print_program_notes(*scaling);
   return std::move(*scaling);
 }
@@ -156,8 +166,7 @@ ReportAnswer answer_of(const scale::Scaling& scaling, const ScaledOptions& optio
   std::vector<std::string> objections;
   if (!scaling.not_foretold.empty()) objections.push_back("not predicted: " + scaling.not_foretold.front());
   if (!scaling.growing.empty()) objections.push_back("grows with the ranks: " + scaling.growing.front());
-  if (options.compute == ComputeScaling::kRecorded)
-    objections.push_back(fmt::format("CPU times are those of {} ranks", model.learned_from.back()));
+  objections.push_back(scaling_text(scaling));
   answer.but = clauses_text(objections);
   answer.next = output.empty() ? "repeat with -o FILE, then offramp advise FILE"
                                : "offramp advise " + shell_word(output);
@@ -168,7 +177,7 @@ void print_scaling(const scale::Scaling& scaling, const ScaledOptions& options) 
   const scale::Model& model = *scaling.model;
   fmt::print("# scaled from {} ranks on {}{}\n", fmt::join(model.learned_from, ", "), model.layout.text(),
              options.ranks > 0 ? " to " + roles_text(model, options.ranks) : "");
-  fmt::print("# {}\n", compute_text(options, model.learned_from.back()));
+  fmt::print("# {}\n", compute_text(scaling, options.ranks));
   if (const std::string text = growth_text(scaling); !text.empty()) fmt::print("# {}\n", text);
   if (const std::string text = arrival_text(scaling); !text.empty()) fmt::print("# {}\n", text);
   const scale::Share total = scaling.held_out.total();
@@ -186,6 +195,13 @@ void print_scaling(const scale::Scaling& scaling, const ScaledOptions& options) 
   for (const std::string& why : scaling.not_foretold) fmt::print("# not predicted: {}\n", why);
   if (!scaling.held_out.first_difference.empty())
     fmt::print("# first difference: {}\n", scaling.held_out.first_difference);
+}
+
+std::string scaling_text(const scale::Scaling& scaling) {
+  if (scaling.compute == ComputeScaling::kRecorded)
+    return fmt::format("CPU times are those of {} ranks", scaling.model->learned_from.back());
+  return fmt::format("{} scaling, as {}", scaling.compute == ComputeScaling::kStrong ? "strong" : "weak",
+                     scaling.compute == scaling.trend.scaling() ? "the recordings show" : "asked for");
 }
 
 std::string held_out_text(const scale::Scaling& scaling) {

@@ -26,6 +26,8 @@ void add_phase(CLI::App& app, std::string& phase);
 
 /// Opens the files and learns from them. Throws Misuse with all contradictions.
 scale::LearnedProgram learned_program(const ScaledOptions& options);
+/// Scales to so many ranks. Prints notes on standard error. Throws Misuse.
+scale::Scaling scaled_program(const scale::LearnedProgram& learned, int ranks);
 /// Learns and scales to options.ranks. Prints notes on standard error. Throws Misuse.
 scale::Scaling scaled_program(const ScaledOptions& options);
 /// Prints notes on standard error.
@@ -37,6 +39,8 @@ ReportAnswer answer_of(const scale::Scaling& scaling, const ScaledOptions& optio
 /// Prints what was learned from which files, and how much of the largest recording the others predict.
 /// Without options.ranks: for any number of ranks.
 void print_scaling(const scale::Scaling& scaling, const ScaledOptions& options);
+/// "strong scaling, as the recordings show": how CPU times depend on the number of ranks.
+std::string scaling_text(const scale::Scaling& scaling);
 /// "held out 100.0 % of 792 calls": how well the largest recording was predicted.
 std::string held_out_text(const scale::Scaling& scaling);
 /// Prints the shares of calls by function and role.

@@ -149,6 +149,11 @@ Sentence sentence_of(const Advisor& advisor) {
   }
   if (advisor.candidates().size() == 1 && advisor.untried().empty())
     return {fmt::format("only {} was given, so nothing is compared", baseline_name()), {}};
+  if (all.hardware == nullptr && !advisor.untried().empty()) {
+    std::vector<std::string_view> names;
+    for (const BackendDescription* backend : advisor.untried()) names.push_back(backend->name);
+    return {"no answer yet", {fmt::format("not tried: {}", fmt::join(names, ", "))}};
+  }
   if (all.hardware == nullptr)
     return {fmt::format("no hardware carries it; stay with {}", baseline_name()), {}};
   const std::string_view name = all.hardware->backend;

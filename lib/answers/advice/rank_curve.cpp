@@ -12,6 +12,12 @@
 #include "lib/base/format.hpp"
 
 namespace offramp {
+namespace {
+
+// The ratio to the host from which on more ranks are not tried: it hardly ever turns round.
+constexpr double kHopeless = 8;
+
+}  // namespace
 
 const BackendResult* CurvePoint::cell_of(std::string_view backend) const {
   const auto found = std::ranges::find(cells, backend, &BackendResult::backend);
@@ -28,7 +34,7 @@ std::optional<double> CurvePoint::ratio(std::string_view backend) const {
 std::optional<double> CurvePoint::fair_ratio(std::string_view backend) const {
   const BackendResult* const tuned = cell_of(kTunedHost);
   const auto to_host = ratio(backend);
-  if (tuned == nullptr || backend == kTunedHost || !to_host) return to_host;
+  if (!has_many_nodes || tuned == nullptr || backend == kTunedHost || !to_host) return to_host;
   return std::max(*to_host, ratio_of(cell_of(backend)->end(), tuned->end()));
 }
 
@@ -51,16 +57,21 @@ bool RankCurve::may_go_on(const std::string& what) {
   return go_on;
 }
 
-const BackendResult* RankCurve::outgrown(std::string_view backend) const {
-  const BackendResult* last = nullptr;
+std::string RankCurve::outgrown(std::string_view backend) const {
+  const CurvePoint* last = nullptr;
   bool has_counted = false;
   for (const CurvePoint& point : points_) {
     const BackendResult* const cell = point.cell_of(backend);
     if (cell == nullptr) continue;
     has_counted = has_counted || cell->counts();
-    last = cell;
+    last = &point;
   }
-  return has_counted && !last->counts() ? last : nullptr;
+  if (!has_counted) return {};
+  if (const BackendResult* const cell = last->cell_of(backend); !cell->counts()) return cell->why_not();
+  const auto ratio = is_baseline(backend) ? std::nullopt : last->ratio(backend);
+  if (!ratio || *ratio < kHopeless) return {};
+  return fmt::format("not tried, as it is {} at {} ranks", slower_text(*ratio),
+                     count_text(static_cast<std::uint64_t>(last->ranks)));
 }
 
 bool RankCurve::add(const ReplaySource& source) {
@@ -68,7 +79,7 @@ bool RankCurve::add(const ReplaySource& source) {
   sources_[source.ranks] = source;
   Advisor::Options options = options_;
   std::erase_if(options.backends,
-                [&](const BackendDescription* backend) { return outgrown(backend->name) != nullptr; });
+                [&](const BackendDescription* backend) { return !outgrown(backend->name).empty(); });
   options.progress = [this, &source](const std::string& what) {
     return options_.progress == nullptr ||
            options_.progress(what.empty() ? what : fmt::format("{} ranks, {}", source.ranks, what));
@@ -77,18 +88,18 @@ bool RankCurve::add(const ReplaySource& source) {
   advisor.rank_backends();
   has_computing_ = advisor.has_computing();
   for (const BackendDescription* backend : options_.backends) {
-    if (const BackendResult* const too_many = outgrown(backend->name)) {
-      points_.back().cells.push_back({std::string(backend->name), too_many->why_not()});
+    if (std::string why = outgrown(backend->name); !why.empty()) {
+      points_.back().cells.push_back({std::string(backend->name), std::move(why)});
       continue;
     }
     for (const Candidate& one : advisor.candidates()) {
       if (one.description == backend) points_.back().cells.emplace_back(one.fair()).time = one.time;
     }
   }
-  if (configuration_.machine.layout(source.ranks).nodes(source.ranks) >= kManyNodes) {
-    if (const auto tuned = advisor.end_of_tuned())
-      points_.back().cells.push_back({.backend = std::string(kTunedHost), .modelled_time = *tuned});
-  }
+  points_.back().has_many_nodes =
+      configuration_.machine.layout(source.ranks).nodes(source.ranks) >= kManyNodes;
+  if (const auto tuned = advisor.end_of_tuned())
+    points_.back().cells.push_back({.backend = std::string(kTunedHost), .modelled_time = *tuned});
   cut_short_ = cut_short_ || advisor.cut_short();
   return !advisor.cut_short();
 }
@@ -281,7 +292,7 @@ ReportAnswer answer_of(const RankCurve& curve, const std::string& program) {
           thresholds.empty() ? range_text(ranges.front(), compared(curve, backend->name)) : thresholds));
     if (ranges.empty() && !thresholds.empty())
       sure.push_back(fmt::format("{} {}", backend->name, thresholds));
-    if (!ranges.empty() && !thresholds_of(curve, backend->name))
+    if (!ranges.empty() && !thresholds_of(curve, backend->name) && !curve.cut_short())
       sure.push_back(fmt::format("error of {} unknown", backend->name));
   }
   const int last = closest->point->ranks;
@@ -293,6 +304,7 @@ ReportAnswer answer_of(const RankCurve& curve, const std::string& program) {
   answer.candidate = closest->backend;
   const auto from = thresholds_of(curve, closest->backend);
   answer.holds = from && from->surely;
+  if (curve.cut_short()) sure.emplace_back("surely and perhaps: not computed (time limit)");
   answer.sure = clauses_text(sure);
   const BackendResult& best = *closest->point->cell_of(closest->backend);
   answer.end = best.end();

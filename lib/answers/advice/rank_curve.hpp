@@ -16,7 +16,8 @@ namespace offramp {
 
 struct CurvePoint {
   int ranks = 0;
-  std::string refused;  // why the program does not exist at this size; empty: it does
+  bool has_many_nodes = false;  // kManyNodes or more
+  std::string refused;          // why the program does not exist at this size; empty: it does
   std::vector<BackendResult>
       cells;  // at equal link rates; in the order of the backends, fewer if it was cut short
 
@@ -26,7 +27,7 @@ struct CurvePoint {
   [[nodiscard]] const BackendResult* cell_of(std::string_view backend) const;
   /// The hardware's time over the host's. `nullopt` if one of them has no valid time.
   [[nodiscard]] std::optional<double> ratio(std::string_view backend) const;
-  /// Over the faster of the host and the tuned host, which is known on many nodes.
+  /// On many nodes, over the faster of the host and the tuned host.
   [[nodiscard]] std::optional<double> fair_ratio(std::string_view backend) const;
   /// Both ends of fair_ratio(), with the errors of the models and the noise of computing.
   [[nodiscard]] std::optional<RatioRange> fair_range(std::string_view backend) const;
@@ -57,8 +58,9 @@ class RankCurve {
   [[nodiscard]] bool cut_short() const { return cut_short_; }
 
  private:
-  /// The last cell if the hardware carried fewer ranks but no longer does: more are not tried. Or null.
-  [[nodiscard]] const BackendResult* outgrown(std::string_view backend) const;
+  /// Why more ranks are not tried: the hardware carried fewer and no longer does, or it is far behind. Empty:
+  /// they are.
+  [[nodiscard]] std::string outgrown(std::string_view backend) const;
 
   const Configuration& configuration_;
   const Registry& registry_;

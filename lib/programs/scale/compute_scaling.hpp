@@ -9,7 +9,7 @@ namespace offramp::scale {
 enum class ComputeScaling : std::uint8_t {
   kStrong,    // total work is constant
   kWeak,      // work per rank is constant
-  kRecorded,  // as recorded: no assumption
+  kRecorded,  // as the recordings show; kept as recorded where they show neither
 };
 
 }  // namespace offramp::scale

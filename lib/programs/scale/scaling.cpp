@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <set>
 
@@ -16,6 +17,8 @@
 
 namespace offramp::scale {
 namespace {
+
+using recording::EventKind;
 
 // Fewer recordings do not show how sizes depend on the number of ranks.
 constexpr std::size_t kEnough = 3;
@@ -259,6 +262,68 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Scaling& scaling
   return facts;
 }
 
+/// What calls do in all.
+struct Work {
+  double computing = 0;  // before them, in ns
+  double bytes = 0;      // of messages
+  double messages = 0;
+};
+void add_up(std::span<const Node> nodes, const Pool& pool, Work& work) {
+  const auto each = [](const Node& node, Field field, const auto& take) {
+    for (const Series::Repetition& run : (*node.series)[static_cast<std::size_t>(field)].runs())
+      if (run.value > 0) take(static_cast<double>(run.value), static_cast<double>(run.times));
+  };
+  for (const Node& node : nodes) {
+    add_up(node.body, pool, work);
+    if (!node.series) continue;
+    each(node, Field::kComputing, [&](double value, double times) { work.computing += value * times; });
+    // Blocks of collectives become smaller with more members in weak scaling, too.
+    if (pool.event(node.symbol).kind != EventKind::kSend) continue;
+    each(node, Field::kBytes, [&](double value, double times) {
+      work.bytes += value * times;
+      work.messages += times;
+    });
+  }
+}
+
+/// The slope of the logarithms, by least squares. value: of one recording; 0 if it has none.
+template <typename Value>
+std::optional<double> power_of(const std::vector<FoldedProgram>& recordings, const Value& value) {
+  double x_sum = 0;
+  double y_sum = 0;
+  double xx_sum = 0;
+  double xy_sum = 0;
+  for (const FoldedProgram& one : recordings) {
+    const double of_one = value(one);
+    if (of_one <= 0) return std::nullopt;
+    const double x = std::log(static_cast<double>(one.ranks));
+    const double y = std::log(of_one);
+    x_sum += x;
+    y_sum += y;
+    xx_sum += x * x;
+    xy_sum += x * y;
+  }
+  const auto count = static_cast<double>(recordings.size());
+  return (count * xy_sum - x_sum * y_sum) / (count * xx_sum - x_sum * x_sum);
+}
+
+Trend trend_of(const std::vector<FoldedProgram>& recordings, const Pool& pool) {
+  if (recordings.size() < kEnough) return {};
+  const auto work_of = [&](const FoldedProgram& one) {
+    Work work;
+    for (const FoldedRank& rank : one.each) add_up(rank.body, pool, work);
+    return work;
+  };
+  return {power_of(recordings,
+                   [&](const FoldedProgram& one) {
+                     return work_of(one).computing / static_cast<double>(one.ranks);
+                   }),
+          power_of(recordings, [&](const FoldedProgram& one) {
+            const Work work = work_of(one);
+            return work.messages > 0 ? work.bytes / work.messages : 0;
+          })};
+}
+
 /// As Scaling::growing.
 std::vector<std::string> growing_of(const Model& model, int ranks) {
   std::vector<std::string> growing;
@@ -288,6 +353,18 @@ std::string share_text(std::uint64_t part, std::uint64_t all) {
   return all == 0 ? "-" : percent_text(static_cast<double>(part), static_cast<double>(all));
 }
 
+ComputeScaling Trend::scaling() const {
+  // Caches, imbalance, and shared processors bend the ideal powers of -1 and 0. Messages shrink by a power of
+  // -1/2 with the sides of a plane, and of -2/3 with those of a cube.
+  constexpr double kConstant = -0.3;
+  constexpr double kShrinks = -0.6;
+  if (!computing) return ComputeScaling::kRecorded;
+  const bool messages_shrink = bytes.value_or(0) < kConstant;
+  if (*computing < (messages_shrink ? 0 : kShrinks)) return ComputeScaling::kStrong;
+  return std::abs(*computing) < -kConstant && !messages_shrink ? ComputeScaling::kWeak
+                                                               : ComputeScaling::kRecorded;
+}
+
 std::string Scaling::caveat() const {
   const Share total = held_out.total();
   if (total.count() == 0 || total.exact > 0) return {};
@@ -314,7 +391,6 @@ Result<LearnedProgram> LearnedProgram::learn(const std::vector<NamedProgram>& re
     lesson = std::move(other);
   }
   LearnedProgram learned;
-  learned.compute_ = compute;
   std::vector<Model>& models = lesson->learned.models;
   Scaling& tested = learned.tested_;
   tested.model = std::make_shared<const Model>(std::move(models.front()));
@@ -332,17 +408,20 @@ Result<LearnedProgram> LearnedProgram::learn(const std::vector<NamedProgram>& re
     tested.questions += rank.questions;
   }
   tested.notes = differences(order);
+  tested.trend = trend_of(lesson->folded, *lesson->pool);
+  learned.compute_ = compute == ComputeScaling::kRecorded ? tested.trend.scaling() : compute;
   learned.facts_ = facts_of(tested, order.back()->program);
   return learned;
 }
 
-Result<Scaling> LearnedProgram::at(int ranks) const {
-  Result<trace::Program> made = at_ranks(tested_.model, ranks, compute_);
+Result<Scaling> LearnedProgram::at(int ranks, ComputeScaling compute) const {
+  Result<trace::Program> made = at_ranks(tested_.model, ranks, compute);
   if (!made) return failure(made.error());
   if (std::string problem = ambiguity(tested_.model, others_, ranks); !problem.empty())
     return failure(std::move(problem));
   Scaling scaling = tested_;
   scaling.growing = growing_of(*tested_.model, ranks);
+  scaling.compute = compute;
   scaling.program = std::move(*made);
   scaling.program.description.facts = facts_;
   return scaling;

@@ -2,6 +2,7 @@
 // all recordings and tested by predicting the largest one from the others.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,16 @@ struct NamedProgram {
   trace::Program program;
 };
 
+/// How a rank's share of the work changes from recording to recording: each value follows the number of ranks
+/// to this power. `nullopt`: fewer than three recordings, or one of them has none of it.
+struct Trend {
+  std::optional<double> computing;  // of a rank in all
+  std::optional<double> bytes;      // of a message, on average
+
+  /// kRecorded: they show neither strong nor weak scaling.
+  [[nodiscard]] ComputeScaling scaling() const;
+};
+
 /// A program at another number of ranks, with the evidence for it.
 struct Scaling {
   trace::Program program;
@@ -28,6 +39,8 @@ struct Scaling {
   /// Sizes and loop turns that keep growing beyond the recorded numbers of ranks. The program may limit them
   /// in a way that no recording shows.
   std::vector<std::string> growing;
+  Trend trend;
+  ComputeScaling compute = ComputeScaling::kRecorded;  // of this program's CPU times
   /// How often arrival order decided something; the world decides instead.
   std::uint64_t wildcards = 0;
   std::uint64_t choices = 0;
@@ -47,7 +60,9 @@ class LearnedProgram {
                                       bool all_reasons = false);
 
   /// Fails with what is unknown at this number of ranks.
-  [[nodiscard]] Result<Scaling> at(int ranks) const;
+  [[nodiscard]] Result<Scaling> at(int ranks) const { return at(ranks, compute_); }
+  /// With other CPU times than learn() was asked for.
+  [[nodiscard]] Result<Scaling> at(int ranks, ComputeScaling compute) const;
 
  private:
   ComputeScaling compute_ = ComputeScaling::kRecorded;
