@@ -6,9 +6,7 @@
 #include <fmt/core.h>
 
 #include <cstdlib>
-#include <memory>
 #include <string>
-#include <vector>
 
 #include "backends/aie/collectives.hpp"
 #include "backends/aie/device.hpp"

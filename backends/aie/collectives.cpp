@@ -15,8 +15,6 @@
 #include "backends/aie/collectives.hpp"
 
 #include <bit>
-#include <optional>
-#include <utility>
 
 #include "backends/aie/blocks.hpp"
 #include "backends/aie/rank_part.hpp"

@@ -84,8 +84,7 @@ class DeviceJob final : public WorldDevices::Work {
  public:
   /// Both must outlive this object.
   DeviceJob(Device& device, Team& team) : device_(device), team_(team) {}
-  DeviceJob(const DeviceJob&) = delete;
-  DeviceJob& operator=(const DeviceJob&) = delete;
+  DeviceJob& operator=(DeviceJob&&) = delete;
 
   /// at: not before the last event that the algorithm has awaited.
   void start(const DeviceWork& work, Time at);

@@ -23,8 +23,7 @@ class RankPart {
     relative_ = (team.rank() - root + team.size()) % team.size();
     if (tree != nullptr) node_ = tree->tree.preorder()[at(relative_)];
   }
-  RankPart(const RankPart&) = delete;
-  RankPart& operator=(const RankPart&) = delete;
+  RankPart& operator=(RankPart&&) = delete;
   /// Counts the traffic even if the operation fails.
   ~RankPart() { model_.wire += traffic_.wire; }
 

@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "backends/aie/aie.hpp"
 #include "backends/aie/messages.hpp"
@@ -68,18 +67,13 @@ void add_trees(const AddRow& add) {
     const Cycles published = reduce_cycles(row.levels, row.window, "published");
     const bool same = automatic.tree == published.tree;
     const bool unexplained = row.window == 4096 && row.levels >= 5;
-    add({"tree time, " + what,
-         "cycles",
-         row.tree,
-         automatic.tree,
-         kFitted,
+    add({"tree time, " + what, "cycles", row.tree, automatic.tree, kFitted,
          same ? unexplained ? "[aie-thesis] table 4.1; `leaf_element`, `skew`; the remainder is not explained"
                             : "[aie-thesis] table 4.1; `leaf_element`, `skew`"
          : row.window == 16
              ? "[aie-thesis] table 4.1; `leaf_element`, `skew`"
              : "[aie-thesis] table 4.1; `skew`; layout chosen after this figure: all edges share memory",
-         {},
-         true});
+         "", true});
     if (!same)
       add({"the same, placement = published", "cycles", row.tree, published.tree, kFitted,
            "the one layout that [aie-thesis] 4.6 states; its stream copies are not in this figure"});

@@ -19,8 +19,7 @@ class Driver {
   Driver(const Configuration& configuration, Spec& spec, int rank, int ranks);
   /// Resets the engine's peripherals and disables interrupts.
   ~Driver();
-  Driver(const Driver&) = delete;
-  Driver& operator=(const Driver&) = delete;
+  Driver& operator=(Driver&&) = delete;
 
   /// The failure of the set-up, or "": the first failed configuration call with its return code, or too many
   /// RX buffers for the exchange memory.

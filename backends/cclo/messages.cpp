@@ -1,7 +1,6 @@
 // Stages of point-to-point messages. Plans (plans.hpp) provide their durations; other calls and messages add
 // delays in the engine.
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 #include "backends/cclo/backend.hpp"

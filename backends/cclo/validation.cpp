@@ -86,21 +86,10 @@ class Stack {
 
 void add_host(const AddRow& add) {
   const Values coyote = {{"profile", {0, "gen2"}}, {"driver", {0, "coyote"}}};
-  add({"gather of 24 int32 from 2 ranks, Coyote, at rank 1",
-       "us",
-       91.06,
-       collective(2, 1, OperationKind::kGather, 96, coyote),
-       kHeldOut,
-       "published [accl-issues]",
-       {},
-       true});
-  add({"allreduce of 512 int32 on 2 ranks, Coyote",
-       "us",
-       91.72,
-       collective(2, 0, OperationKind::kAllreduce, 2048, coyote),
-       kHeldOut,
-       "published [accl-issues]",
-       {},
+  add({"gather of 24 int32 from 2 ranks, Coyote, at rank 1", "us", 91.06,
+       collective(2, 1, OperationKind::kGather, 96, coyote), kHeldOut, "published [accl-issues]", "", true});
+  add({"allreduce of 512 int32 on 2 ranks, Coyote", "us", 91.72,
+       collective(2, 0, OperationKind::kAllreduce, 2048, coyote), kHeldOut, "published [accl-issues]", "",
        true});
   // Commands of the stack alone, without the engine and the driver's thread.
   Stack stack(with(coyote));

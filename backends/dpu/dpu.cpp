@@ -2,8 +2,6 @@
 // is in messages.cpp and collectives.cpp.
 #include "backends/dpu/dpu.hpp"
 
-#include <memory>
-
 #include "backends/dpu/backend.hpp"
 #include "offramp/kernel/immortal.hpp"
 

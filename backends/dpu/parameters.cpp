@@ -4,7 +4,6 @@
 #include "backends/dpu/parameters.hpp"
 
 #include <algorithm>
-#include <string>
 
 #include "backends/host/host.hpp"
 #include "backends/host/parameters.hpp"

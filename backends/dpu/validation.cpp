@@ -108,17 +108,12 @@ void add_allgather(const AddRow& add, const char* card, std::span<const Row> row
     const bool plateau = row.bytes <= kPlateauEnds;
     const char* const held_out =
         "published [sc23-logs]; held out: `pair` and `import` of bf3, times the cores' ratio";
-    add({name("time"),
-         "us",
-         row.blocking,
-         in_microseconds(ours.pure),
-         second != plateau,
+    add({name("time"), "us", row.blocking, in_microseconds(ours.pure), second != plateau,
          !plateau ? (second ? "published [sc23-logs]; fitted: copies between hosts"
                             : "published [sc23-logs]; held out: copies between hosts, fitted to bf2")
          : second ? held_out
                   : "published [sc23-logs]; fitted: `pair`, `import`",
-         {},
-         true});
+         "", true});
     // A percentage of 0 has no relative error.
     add({name("overlap"), "%", row.overlap, ours.percent(), second, "published [sc23-logs]",
          row.overlap > 0 ? "" : "0"});
@@ -133,22 +128,10 @@ void add_plateaus(const AddRow& add) {
     return in_microseconds(overlap_of(kRanks, measured(card), OperationKind::kAllgather, bytes).pure);
   };
   const double ratio = pure("bf2", 1024) / pure("bf3", 1024);
-  add({"iallgatherv alone, bf2 over bf3, 1024 B",
-       "",
-       1787.3 / 1096.6,
-       ratio,
-       kFitted,
-       "published [sc23-logs]; fitted: the cores' ratio",
-       {},
-       true});
-  add({"allgatherv, bf2 over bf3, 1024 B",
-       "",
-       1771.1 / 1079.3,
-       ratio,
-       kHeldOut,
-       "published [sc23-logs]; held out",
-       {},
-       true});
+  add({"iallgatherv alone, bf2 over bf3, 1024 B", "", 1787.3 / 1096.6, ratio, kFitted,
+       "published [sc23-logs]; fitted: the cores' ratio", "", true});
+  add({"allgatherv, bf2 over bf3, 1024 B", "", 1771.1 / 1079.3, ratio, kHeldOut,
+       "published [sc23-logs]; held out", "", true});
   // Duration without offload on the host, us: blocking and nonblocking.
   const struct {
     const char* card;
@@ -193,16 +176,12 @@ void add_against_host(const AddRow& add) {
     const host::PublishedAllgatherv host = host::published_allgatherv(row.bytes, row.nonblocking);
     add({fmt::format("{} with offload over without, {}, {} B", row.nonblocking ? "iallgatherv" : "allgatherv",
                      row.card, row.bytes),
-         "",
-         row.offload / row.host,
-         in_microseconds(ours) / host.us,
-         host.is_fitted,
+         "", row.offload / row.host, in_microseconds(ours) / host.us, host.is_fitted,
          row.nonblocking ? "published [sc23-logs]; held out; against the model's host, by libnbc's schedule"
          : host.is_fitted
              ? "published [sc23-logs]; against the model's host; fitted: its memory, `processor = sc23`"
              : "published [sc23-logs]; held out; against the model's host",
-         {},
-         true});
+         "", true});
   }
 }
 
@@ -270,17 +249,13 @@ void add_alltoall(const AddRow& add) {
   const Job job = {{{"card", {0, "bf3"}}, {"link", {100, {}}}}};
   for (const auto& [bytes, published] : rows) {
     const Overlap ours = overlap_of(4, job, OperationKind::kAlltoall, bytes);
-    add({fmt::format("ialltoall of another service, {} B", bytes),
-         "us",
-         published,
-         in_microseconds(ours.pure),
-         kFitted,
+    add({fmt::format("ialltoall of another service, {} B", bytes), "us", published,
+         in_microseconds(ours.pure), kFitted,
          bytes < (1 << 20)
              ? "published [sc25-odos]; fitted: `import`, `pair`; the service forwards calls, at a cost that "
                "grows with their bytes"
              : "published [sc25-odos]; fitted: link = 100, as its largest messages show",
-         {},
-         true});
+         "", true});
     add({fmt::format("its overlap, {} B", bytes), "%", 0, ours.percent(), kHeldOut, "published [sc25-odos]",
          "92 to 99"});
   }
@@ -289,14 +264,9 @@ void add_alltoall(const AddRow& add) {
   shipped.values.pop_back();
   for (const auto& [bytes, published] : rows) {
     if (bytes < (1 << 20)) continue;
-    add({fmt::format("the same with the link of bf3, {} B", bytes),
-         "us",
-         published,
-         in_microseconds(overlap_of(4, shipped, OperationKind::kAlltoall, bytes).pure),
-         kHeldOut,
-         "published [sc25-odos]; held out; its largest messages show a link of half that rate",
-         {},
-         true});
+    add({fmt::format("the same with the link of bf3, {} B", bytes), "us", published,
+         in_microseconds(overlap_of(4, shipped, OperationKind::kAlltoall, bytes).pure), kHeldOut,
+         "published [sc25-odos]; held out; its largest messages show a link of half that rate", "", true});
   }
 }
 

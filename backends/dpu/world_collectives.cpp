@@ -9,7 +9,6 @@
 #include "backends/dpu/world_collectives.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <span>
 #include <vector>
 

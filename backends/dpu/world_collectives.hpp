@@ -29,8 +29,7 @@ class WorldCollectives {
   /// spec must outlive the object.
   explicit WorldCollectives(const PlatformSpec& spec);
   ~WorldCollectives();
-  WorldCollectives(const WorldCollectives&) = delete;
-  WorldCollectives& operator=(const WorldCollectives&) = delete;
+  WorldCollectives& operator=(WorldCollectives&&) = delete;
 
   using RankPart = AwaitedPart<Completion, WorldCollectives>;
 

@@ -99,9 +99,7 @@ class SubTeam final : public Team {
 /// independent of the arrival times of messages.
 class InFlight {
  public:
-  InFlight() = default;
-  InFlight(const InFlight&) = delete;
-  InFlight& operator=(const InFlight&) = delete;
+  InFlight& operator=(InFlight&&) = delete;
 
   void begin(SubTeam& team, Task<Outcome> operation);
 

@@ -35,8 +35,7 @@ class Offloads final : public EventSink, public WorldDevices::Work {
   /// spec must outlive the object.
   explicit Offloads(const Spec& spec);
   ~Offloads();
-  Offloads(const Offloads&) = delete;
-  Offloads& operator=(const Offloads&) = delete;
+  Offloads& operator=(Offloads&&) = delete;
 
   /// When the tree began to work for the member, and when its result was there.
   struct Completion {

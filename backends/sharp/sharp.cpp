@@ -2,8 +2,6 @@
 // between low-latency and streaming operations.
 #include "backends/sharp/sharp.hpp"
 
-#include <memory>
-
 #include "backends/sharp/backend.hpp"
 #include "backends/sharp/explain.hpp"
 #include "backends/sharp/validation.hpp"

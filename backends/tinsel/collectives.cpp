@@ -19,7 +19,6 @@
 #include "backends/tinsel/collectives.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "backends/host/algorithms.hpp"
 

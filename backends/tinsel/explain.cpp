@@ -3,9 +3,7 @@
 // leaves out sizes that need hundreds of millions of events.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
-#include <iterator>
 
 #include "backends/tinsel/device.hpp"
 #include "backends/tinsel/tinsel.hpp"

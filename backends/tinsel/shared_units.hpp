@@ -51,8 +51,7 @@ class SharedUnits {
 
   /// configuration: must outlive this object.
   explicit SharedUnits(const Configuration& configuration);
-  SharedUnits(const SharedUnits&) = delete;
-  SharedUnits& operator=(const SharedUnits&) = delete;
+  SharedUnits& operator=(SharedUnits&&) = delete;
 
   /// In the order of the resources' indices.
   [[nodiscard]] std::span<const ResourceDescription> descriptions() const { return descriptions_; }

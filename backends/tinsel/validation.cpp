@@ -184,14 +184,9 @@ void add_trees(const AddRow& add) {
           "published [tinsel-src]; a thread has several vertices here: the boards that were used are not, "
           "nor what a "
           "thread's caches miss";
-    add({fmt::format("clock tree in software, depth {}, fan-out {}, 225 MHz", tree.depth, tree.fan_out),
-         "us",
-         tree.microseconds,
-         start + in_microseconds(clock_tree(tree.depth, tree.fan_out)),
-         &tree == &kTrees[0],
-         source,
-         {},
-         true});
+    add({fmt::format("clock tree in software, depth {}, fan-out {}, 225 MHz", tree.depth, tree.fan_out), "us",
+         tree.microseconds, start + in_microseconds(clock_tree(tree.depth, tree.fan_out)),
+         &tree == &kTrees[0], source, "", true});
   }
   add({"per child of the root", "us", 1.62, in_microseconds(clock_tree(1, 10) - clock_tree(1, 2)) / 8,
        kFitted, "published [tinsel-src], a slope; `receive_call`"});

@@ -26,7 +26,6 @@
 // meanwhile. In that case, and on wires with faults, the exchange itself is simulated (exchange(), faulty()).
 // A sender's engine that is busy when the answer arrives delays the same four; transmit() shifts "begin" for
 // that.
-#include <algorithm>
 #include <utility>
 
 #include "backends/zrlmpi/backend.hpp"

@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <array>
-#include <utility>
 
 #include "backends/zrlmpi/zrlmpi.hpp"
 #include "simulators/world/benchmarks.hpp"

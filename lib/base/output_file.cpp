@@ -133,8 +133,7 @@ class WithoutSizeSignal {
     (void)pthread_sigmask(SIG_SETMASK, &before_, nullptr);
     errno = error;
   }
-  WithoutSizeSignal(const WithoutSizeSignal&) = delete;
-  WithoutSizeSignal& operator=(const WithoutSizeSignal&) = delete;
+  WithoutSizeSignal& operator=(WithoutSizeSignal&&) = delete;
 
  private:
   sigset_t signal_;

@@ -58,8 +58,6 @@ class OpenFile {
   /// The other object owns nothing afterwards.
   OpenFile(OpenFile&& other) noexcept : file_(other.release()) {}
   OpenFile& operator=(OpenFile&& other) noexcept;
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
   ~OpenFile();
 
   // 1 without a file.
@@ -92,8 +90,6 @@ class OutputFile {
                                    Readers readers = Readers::kOwner);
   /// The other object must not be written or finished.
   OutputFile(OutputFile&& other) noexcept;
-  OutputFile(const OutputFile&) = delete;
-  OutputFile& operator=(const OutputFile&) = delete;
   OutputFile& operator=(OutputFile&&) = delete;
   /// Removes the file unless finish() succeeded.
   ~OutputFile();

@@ -18,8 +18,6 @@ class OutputFolder {
   /// Fails if the target exists and is no folder, or if its parent cannot be written.
   static Result<OutputFolder> create(const std::string& path);
   OutputFolder(OutputFolder&& other) noexcept;
-  OutputFolder(const OutputFolder&) = delete;
-  OutputFolder& operator=(const OutputFolder&) = delete;
   OutputFolder& operator=(OutputFolder&&) = delete;
   /// Removes the folder with its contents, unless finish() succeeded.
   ~OutputFolder();

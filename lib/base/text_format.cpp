@@ -102,12 +102,6 @@ constexpr char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-std::string in_lower_case(string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), lower);
-  return out;
-}
-
 /// Normalises a rate: the case of b and B is significant, that of the prefix is not.
 std::string plain_rate(string_view suffix) {
   std::string rate(suffix);
@@ -193,6 +187,12 @@ std::size_t edit_distance(string_view a, string_view b) {
 }
 
 }  // namespace
+
+std::string in_lower_case(string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(), lower);
+  return out;
+}
 
 string_view to_string(ElementType type) {
   return word_of(type, kElementTypes);

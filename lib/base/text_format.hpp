@@ -13,6 +13,9 @@
 
 namespace offramp {
 
+/// ASCII letters only, in any locale.
+std::string in_lower_case(std::string_view text);
+
 /// The inverse of to_string, ignoring case. Also accepts MPI's names (MPI_Allreduce, MPI_DOUBLE, MPI_MAX), C
 /// types, and common words (double, maximum). nullopt for other words.
 std::optional<OperationKind> parse_operation(std::string_view word);

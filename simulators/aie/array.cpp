@@ -3,7 +3,6 @@
 // (common_modules()).
 #include "simulators/aie/array.hpp"
 
-#include <algorithm>
 #include <cstdlib>
 
 namespace offramp::aie {

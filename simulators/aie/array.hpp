@@ -7,10 +7,8 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace offramp::aie {
 

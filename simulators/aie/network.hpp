@@ -1,7 +1,6 @@
 // The whole array in one process: kernels, and the DMA engines between them, as processes of a timed network.
 #pragma once
 
-#include <array>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -19,8 +18,7 @@ class Network {
  public:
   /// timing: must outlive this object.
   explicit Network(const Timing& timing);
-  Network(const Network&) = delete;
-  Network& operator=(const Network&) = delete;
+  Network& operator=(Network&&) = delete;
   ~Network();
 
   /// Owned by the network.

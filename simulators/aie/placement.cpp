@@ -6,7 +6,6 @@
 #include "simulators/aie/placement.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "offramp/kernel/random.hpp"
 

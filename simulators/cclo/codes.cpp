@@ -3,7 +3,6 @@
 #include "simulators/cclo/codes.hpp"
 
 #include <bit>
-#include <cstdio>
 
 namespace offramp::cclo {
 namespace {

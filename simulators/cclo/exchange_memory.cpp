@@ -2,8 +2,6 @@
 // the second the other way round. Buffers are always searched from the lowest one.
 #include "simulators/cclo/exchange_memory.hpp"
 
-#include <algorithm>
-
 namespace offramp::cclo {
 
 std::optional<std::uint32_t> Communicator::place(std::uint32_t rank, RankField field) const {

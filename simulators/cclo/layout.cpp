@@ -3,7 +3,6 @@
 // memory is resized (resized()) are accessed through behind_tables().
 #include "simulators/cclo/layout.hpp"
 
-#include <algorithm>
 #include <cstdio>
 
 namespace offramp::cclo {

@@ -7,8 +7,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <utility>
-#include <vector>
 
 #include "offramp/kernel/channel.hpp"
 

@@ -112,8 +112,7 @@ class Processor {
  public:
   /// begin: when the engine has the call. Everything that the context refers to must outlive the processor.
   Processor(const CallContext& context, Time begin);
-  Processor(const Processor&) = delete;
-  Processor& operator=(const Processor&) = delete;
+  Processor& operator=(Processor&&) = delete;
   virtual ~Processor() = default;
 
   // --- the firmware's clock ---

@@ -86,8 +86,7 @@ class Offload {
   };
 
   virtual ~Offload() = default;
-  Offload(const Offload&) = delete;
-  Offload& operator=(const Offload&) = delete;
+  Offload& operator=(Offload&&) = delete;
 
   /// For requests without sizes (see sources_advertise_sizes()): the sizes of a rank's blocks for the others,
   /// and how many blocks it receives. Called before submit() of the rank.

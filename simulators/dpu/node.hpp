@@ -49,8 +49,7 @@ class NodeResources {
  public:
   /// The resources depend only on the numbers of DPUs, links, and processes, and on the card's rates.
   explicit NodeResources(const PlatformSpec& spec);
-  NodeResources(const NodeResources&) = delete;
-  NodeResources& operator=(const NodeResources&) = delete;
+  NodeResources& operator=(NodeResources&&) = delete;
 
   /// In order of the indices below.
   [[nodiscard]] std::span<const ResourceDescription> descriptions() const { return descriptions_; }

@@ -23,7 +23,6 @@
 
 #include <algorithm>
 #include <set>
-#include <span>
 
 namespace offramp::dpu {
 namespace {

@@ -3,9 +3,6 @@
 // own EndpointCache decides what to send; this code adds the times.
 #include "simulators/dpu/population.hpp"
 
-#include <span>
-#include <utility>
-
 #include "simulators/dpu/collective.hpp"
 
 namespace offramp::dpu {

@@ -9,7 +9,6 @@
 //   process   has all entries: the whole table -> each of its ranks: populated
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "simulators/dpu/machine.hpp"

@@ -4,7 +4,6 @@
 #include "simulators/dpu_protocol/endpoint_cache.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <set>
 #include <utility>
 

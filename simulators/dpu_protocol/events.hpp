@@ -22,7 +22,6 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <memory>
 #include <span>
 #include <tuple>
 #include <vector>
@@ -112,8 +111,7 @@ class EventSystem {
   /// identity: template of all headers. carrier: null for notifications to the own process. most_posted:
   /// unsent notifications per peer, at least 1.
   EventSystem(const NotificationHeader& identity, Carrier* carrier, std::size_t most_posted = kPostedSends);
-  EventSystem(const EventSystem&) = delete;
-  EventSystem& operator=(const EventSystem&) = delete;
+  EventSystem& operator=(EventSystem&&) = delete;
   ~EventSystem();
 
   /// Registers a handler. If the type already has one, returns true and changes nothing. Messages received

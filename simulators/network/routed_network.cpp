@@ -3,7 +3,6 @@
 // their own rate and are removed from its route. The first missing route is kept as the network's problem.
 #include "simulators/network/routed_network.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "offramp/kernel/random.hpp"

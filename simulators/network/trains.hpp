@@ -6,8 +6,6 @@
 // wait. Trains of different messages are served in order of arrival, so no link idles while a train waits.
 #pragma once
 
-#include <vector>
-
 #include "simulators/network/routed_network.hpp"
 #include "simulators/world/pool.hpp"
 

@@ -3,7 +3,6 @@
 #include "simulators/sharp/machine.hpp"
 
 #include <algorithm>
-#include <cassert>
 
 namespace offramp::sharp {
 namespace {

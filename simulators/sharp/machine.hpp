@@ -25,7 +25,6 @@
 #include <map>
 #include <memory>
 #include <set>
-#include <span>
 #include <utility>
 #include <vector>
 

@@ -2,8 +2,6 @@
 // consecutive threads. A message between two vertices of one thread bypasses the network and is a timer.
 #include "simulators/tinsel/clock_tree.hpp"
 
-#include <algorithm>
-
 #include "simulators/tinsel/placement.hpp"
 
 namespace offramp::tinsel {

@@ -11,7 +11,6 @@
 #include <array>
 #include <cstdint>
 #include <deque>
-#include <memory>
 #include <vector>
 
 #include "offramp/kernel/arbiter.hpp"
@@ -135,8 +134,7 @@ class Machine {
   /// All units are idle, and the tables are empty.
   explicit Machine(const MachineSpec& spec);
   ~Machine();
-  Machine(const Machine&) = delete;
-  Machine& operator=(const Machine&) = delete;
+  Machine& operator=(Machine&&) = delete;
 
   [[nodiscard]] const MachineSpec& spec() const { return spec_; }
   /// The tables of a board, to be filled before run().

@@ -3,7 +3,6 @@
 // the other bits of a beat are arbitrary.
 #include "simulators/tinsel/record.hpp"
 
-#include <algorithm>
 #include <cassert>
 
 namespace offramp::tinsel {

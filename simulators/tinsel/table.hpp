@@ -8,7 +8,6 @@
 #include <map>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "simulators/tinsel/record.hpp"

@@ -10,8 +10,7 @@ template <typename Completion, typename Operations>
 class [[nodiscard]] AwaitedPart {
  public:
   AwaitedPart() = default;
-  AwaitedPart(const AwaitedPart&) = delete;
-  AwaitedPart& operator=(const AwaitedPart&) = delete;
+  AwaitedPart& operator=(AwaitedPart&&) = delete;
   // Some operations end before they are awaited.
   [[nodiscard]] bool await_ready() const { return ready_; }
   /// The part stays in the coroutine's frame until it is resumed.

@@ -1,8 +1,6 @@
 // The public interface of a world; the implementation is world::Core (world_core.hpp).
 #include "simulators/world/world.hpp"
 
-#include <utility>
-
 #include "offramp/kernel/frame_pool.hpp"
 #include "simulators/world/audit.hpp"
 #include "simulators/world/world_core.hpp"

@@ -18,7 +18,6 @@
 #pragma once
 
 #include <array>
-#include <coroutine>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -142,8 +141,6 @@ class RankRequest {
     std::swap(operation_, other.operation_);
     return *this;
   }
-  RankRequest(const RankRequest&) = delete;
-  RankRequest& operator=(const RankRequest&) = delete;
   ~RankRequest();
   [[nodiscard]] bool empty() const { return operation_ == nullptr; }
 
@@ -170,8 +167,7 @@ class RequestSet {
 
   explicit RequestSet(RankHandle& rank);
   ~RequestSet();
-  RequestSet(const RequestSet&) = delete;
-  RequestSet& operator=(const RequestSet&) = delete;
+  RequestSet& operator=(RequestSet&&) = delete;
   [[nodiscard]] std::size_t size() const { return size_; }
   /// The request must not be empty. name: decides between simultaneous completions; the lowest is the first.
   void add(RankRequest&& request, std::size_t name, const Note& note = {});
@@ -220,8 +216,7 @@ struct PersistentMessage {
 /// gave up.
 class RankHandle {
  public:
-  RankHandle(const RankHandle&) = delete;
-  RankHandle& operator=(const RankHandle&) = delete;
+  RankHandle& operator=(RankHandle&&) = delete;
 
   [[nodiscard]] int rank() const;
   [[nodiscard]] int size() const;
@@ -388,8 +383,7 @@ class World {
 
   World(const WorldOptions& options, const WorldBackend& backend);
   ~World();
-  World(const World&) = delete;
-  World& operator=(const World&) = delete;
+  World& operator=(World&&) = delete;
 
   /// Runs the program on every rank until all have ended. May be called again afterwards. Returns an empty
   /// text on success, the reason if an operation was declined, or a list of what each rank waits for if none

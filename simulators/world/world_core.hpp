@@ -119,8 +119,7 @@ struct Operation : Matchable {
   enum class Kind : std::uint8_t { kSend, kReceive, kCollective, kMeeting };
   Operation(Kind kind_, Rank& rank_) : kind(kind_), rank(&rank_) {}
   virtual ~Operation() = default;
-  Operation(const Operation&) = delete;
-  Operation& operator=(const Operation&) = delete;
+  Operation& operator=(Operation&&) = delete;
   static void* operator new(std::size_t size) { return detail::FramePool::allocate(size); }
   static void operator delete(void* memory, std::size_t size) noexcept {
     detail::FramePool::release(memory, size);
@@ -220,8 +219,7 @@ class Core final : private NetworkWorld {
  public:
   Core(const WorldOptions& options, const WorldBackend& backend);
   ~Core();
-  Core(const Core&) = delete;
-  Core& operator=(const Core&) = delete;
+  Core& operator=(Core&&) = delete;
 
   std::string run(const World::Program& program, std::span<const int> ranks,
                   const std::function<bool()>& when_stuck);

@@ -17,7 +17,6 @@
 // (waits()).
 #include <fmt/core.h>
 
-#include <cassert>
 #include <memory>
 #include <type_traits>
 #include <utility>

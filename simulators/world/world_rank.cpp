@@ -5,8 +5,6 @@
 #include "simulators/world/world_rank.hpp"
 
 #include <algorithm>
-#include <cassert>
-#include <map>
 
 #include "simulators/world/world_team.hpp"
 

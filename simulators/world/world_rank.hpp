@@ -49,8 +49,7 @@ class Thread {
 
   /// number: 0 is the program's initial thread.
   Thread(Rank& rank, std::uint32_t number) : number_(number), rank_(rank), handle_(*this) {}
-  Thread(const Thread&) = delete;
-  Thread& operator=(const Thread&) = delete;
+  Thread& operator=(Thread&&) = delete;
 
   [[nodiscard]] Rank& rank() { return rank_; }
   [[nodiscard]] Core& core();
@@ -133,8 +132,7 @@ struct Flows : detail::Pooled {
 class alignas(64) Rank {
  public:
   Rank() : first_(*this, 0) {}
-  Rank(const Rank&) = delete;
-  Rank& operator=(const Rank&) = delete;
+  Rank& operator=(Rank&&) = delete;
 
   /// Initializes the rank on first use. everyone: the world's communicator, without this rank's own part.
   void use(Core& core, int number, const Communicator& world_communicator);

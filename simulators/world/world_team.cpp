@@ -5,7 +5,6 @@
 // begin_turn() and end_turn() delimit the processor time of a turn.
 #include "simulators/world/world_team.hpp"
 
-#include <algorithm>
 #include <memory>
 #include <utility>
 

@@ -14,8 +14,7 @@ class Collective final : public Operation, public Team {
  public:
   Collective(Thread& thread, const Communicator& communicator, std::uint8_t backend, int tag);
   ~Collective() override;
-  Collective(const Collective&) = delete;
-  Collective& operator=(const Collective&) = delete;
+  Collective& operator=(Collective&&) = delete;
 
   /// The message tag of the communicator's number-th collective.
   static int tag_of(std::uint32_t number) { return static_cast<int>(number % (1U << 31)); }

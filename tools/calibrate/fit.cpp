@@ -11,12 +11,10 @@
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <tuple>
 #include <utility>
 
 #include "lib/answers/advice/advice.hpp"
-#include "lib/answers/replay/forecast.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/registry/registry.hpp"
 #include "lib/base/text_format.hpp"

@@ -23,8 +23,7 @@ class Command {
  public:
   explicit Command(CLI::App& app) : app_(app) {}
   virtual ~Command() = default;
-  Command(const Command&) = delete;
-  Command& operator=(const Command&) = delete;
+  Command& operator=(Command&&) = delete;
 
   /// Returns the exit code of the process. program: the words after the options if the subcommand runs a
   /// program, or the words after -- if it takes more; otherwise empty.

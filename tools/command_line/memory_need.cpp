@@ -20,7 +20,6 @@
 #include "lib/base/format.hpp"
 #include "lib/base/trial_process.hpp"
 #include "lib/programs/import/pattern.hpp"
-#include "tools/command_line/setup.hpp"
 
 namespace offramp::tool {
 namespace {

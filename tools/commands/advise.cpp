@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <filesystem>
 #include <iterator>
 #include <map>
@@ -21,20 +20,17 @@
 #include "lib/answers/report/lanes.hpp"
 #include "lib/answers/report/sentences.hpp"
 #include "lib/answers/report/write_report.hpp"
-#include "lib/base/configuration/configuration.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/text_format.hpp"
 #include "lib/programs/import/pattern.hpp"
 #include "tools/command_line/command.hpp"
 #include "tools/command_line/memory_need.hpp"
 #include "tools/command_line/options.hpp"
-#include "tools/command_line/setup.hpp"
 #include "tools/command_line/tool.hpp"
 #include "tools/commands/scaled_program.hpp"
 #include "tools/commands/sweep.hpp"
 #include "tools/launch/places.hpp"
 #include "tools/text/columns.hpp"
-#include "tools/text/progress.hpp"
 #include "tools/text/replay_output.hpp"
 #include "tools/text/report.hpp"
 

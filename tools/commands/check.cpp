@@ -45,15 +45,9 @@ std::string_view to_string(CallTreatment treatment) {
   return "?";
 }
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return out;
-}
-
 /// "mpi_send" for MPI_Send, PMPI_Send, mpi_send_, and mpi_send_f08_. `nullopt` for other symbols.
 std::optional<std::string> mpi_name(const std::string& symbol, bool& fortran) {
-  std::string name = lower(symbol.substr(0, symbol.find('@')));
+  std::string name = in_lower_case(symbol.substr(0, symbol.find('@')));
   if (name.starts_with('p')) name.erase(0, 1);
   if (!name.starts_with("mpi_") && !name.starts_with("mpix_")) return std::nullopt;
   if (symbol.starts_with("mpi") || symbol.starts_with("pmpi")) {
@@ -82,8 +76,9 @@ std::optional<OperationKind> operation_of(std::string_view name) {
 }
 
 const ListedFunction* listed(const std::string& name) {
-  const auto* const found = std::find_if(std::begin(kFunctionList), std::end(kFunctionList),
-                                         [&](const ListedFunction& f) { return lower(f.name) == name; });
+  const auto* const found =
+      std::find_if(std::begin(kFunctionList), std::end(kFunctionList),
+                   [&](const ListedFunction& f) { return in_lower_case(f.name) == name; });
   return found != std::end(kFunctionList) ? found : nullptr;
 }
 

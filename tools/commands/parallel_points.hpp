@@ -42,8 +42,7 @@ class ParallelPoints {
     ended_ = true;
     for (std::thread& thread : threads_) thread.join();
   }
-  ParallelPoints(const ParallelPoints&) = delete;
-  ParallelPoints& operator=(const ParallelPoints&) = delete;
+  ParallelPoints& operator=(ParallelPoints&&) = delete;
 
   /// Waits for a point. `nullopt` if the user interrupts. Rethrows exceptions of the worker. waiting: called
   /// every 200 ms with the number of completed points.

@@ -18,6 +18,7 @@
 #include "lib/base/format.hpp"
 #include "lib/base/text_format.hpp"
 #include "lib/programs/import/pattern.hpp"
+#include "simulators/world/text_fields.hpp"
 #include "tools/command_line/setup.hpp"
 #include "tools/command_line/tool.hpp"
 #include "tools/commands/parallel_points.hpp"
@@ -47,12 +48,8 @@ std::optional<std::size_t> pattern_field(const std::string& file, const std::str
 
 /// Replaces a field of a pattern, whose own parameter precedes them: pattern:shift:1:16:64KiB.
 std::string with_field(const std::string& file, std::size_t field, const std::string& value) {
-  std::vector<std::string> parts;
-  for (std::size_t at = 0; at <= file.size();) {
-    const std::size_t end = std::min(file.find(':', at), file.size());
-    parts.push_back(file.substr(at, end - at));
-    at = end + 1;
-  }
+  const std::vector<std::string_view> fields = split(file, ':');
+  std::vector<std::string> parts(fields.begin(), fields.end());
   const auto kinds = pattern_kinds();
   const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const PatternKind& one) {
     return parts.size() > 1 && one.name == parts[1];

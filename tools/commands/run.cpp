@@ -238,8 +238,7 @@ class TemporaryFolder {
     std::error_code ignored;
     if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
   }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(TemporaryFolder&&) = delete;
   /// Empty if the folder could not be created.
   [[nodiscard]] std::string path(const char* file) const {
     return folder_.empty() ? "" : folder_ + "/" + file;

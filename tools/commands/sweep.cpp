@@ -13,6 +13,7 @@
 
 #include "lib/base/format.hpp"
 #include "lib/base/text_format.hpp"
+#include "simulators/world/text_fields.hpp"
 #include "tools/command_line/setup.hpp"
 
 namespace offramp::tool {
@@ -109,10 +110,8 @@ SweepAxis sweep_axis(const std::string& text, double behind_zero) {
 std::vector<int> rank_counts(const std::string& text) {
   constexpr int kMost = 1 << 20;
   std::set<int> counts;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
-    const std::string part = text.substr(at, end - at);
-    at = end + 1;
+  for (const std::string_view field : split(text, ',')) {
+    const std::string part(field);
     std::vector<std::string> values = {part};
     if (part.find(':') != std::string::npos) {
       try {

@@ -15,7 +15,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <optional>
 #include <sstream>
 
@@ -45,8 +44,7 @@ class Topology {
   ~Topology() {
     if (usable_) hwloc_topology_destroy(handle_);
   }
-  Topology(const Topology&) = delete;
-  Topology& operator=(const Topology&) = delete;
+  Topology& operator=(Topology&&) = delete;
 
   [[nodiscard]] bool loaded() const { return loaded_; }
   [[nodiscard]] hwloc_topology_t get() const { return handle_; }

@@ -13,7 +13,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <sstream>
 
 #include "lib/base/text_format.hpp"
@@ -33,8 +32,7 @@ class File {
     if (elf_ != nullptr) elf_end(elf_);
     if (fd_ >= 0) close(fd_);
   }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
+  File& operator=(File&&) = delete;
   [[nodiscard]] bool readable() const { return fd_ >= 0; }
   [[nodiscard]] Elf* elf() const { return elf_; }
 

@@ -11,7 +11,6 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
-#include <iterator>
 #include <optional>
 
 #include "lib/base/mpi_family.hpp"

@@ -11,10 +11,8 @@
 
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <fstream>
-#include <functional>
 
 #include "lib/base/mpi_family.hpp"
 #include "lib/run/fabric/ucx_fabric.hpp"
@@ -125,8 +123,7 @@ class NodeTopology {
   ~NodeTopology() {
     if (usable_) hwloc_topology_destroy(topology_);
   }
-  NodeTopology(const NodeTopology&) = delete;
-  NodeTopology& operator=(const NodeTopology&) = delete;
+  NodeTopology& operator=(NodeTopology&&) = delete;
 
   [[nodiscard]] int count(hwloc_obj_type_t type) const {
     return loaded_ ? std::max(0, hwloc_get_nbobjs_by_type(topology_, type)) : 0;

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <sstream>
-#include <utility>
 
 #include "lib/base/text_format.hpp"
 #include "tools/command_line/tool.hpp"

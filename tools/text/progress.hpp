@@ -13,8 +13,7 @@ class ProgressLine {
  public:
   ProgressLine() : shown_(isatty(STDERR_FILENO) == 1) {}
   ~ProgressLine() { clear(); }
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
+  ProgressLine& operator=(ProgressLine&&) = delete;
 
   /// Clears the line, so that other text can be printed.
   void clear() const {

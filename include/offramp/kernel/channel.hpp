@@ -9,7 +9,6 @@
 #include <cassert>
 #include <coroutine>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <type_traits>
@@ -35,8 +34,7 @@ class Channel {
     assert(capacity > 0);
     for (std::size_t i = 0; i < capacity_; ++i) std::construct_at(slots_ + i);
   }
-  Channel(const Channel&) = delete;
-  Channel& operator=(const Channel&) = delete;
+  Channel& operator=(Channel&&) = delete;
   ~Channel() {
     reset();
     detail::FramePool::release(slots_, capacity_ * sizeof(Slot));
@@ -126,8 +124,7 @@ class Channel {
    public:
     WriteAwaiter(Channel& channel, T&& token, Time visible)
         : channel_(channel), token_(std::move(token)), visible_(visible) {}
-    WriteAwaiter(const WriteAwaiter&) = delete;
-    WriteAwaiter& operator=(const WriteAwaiter&) = delete;
+    WriteAwaiter& operator=(WriteAwaiter&&) = delete;
     ~WriteAwaiter() = default;
     [[nodiscard]] bool await_ready() const noexcept { return false; }
     template <typename P>
@@ -155,8 +152,7 @@ class Channel {
   class [[nodiscard]] ReadAwaiter {
    public:
     ReadAwaiter(Channel& channel, Time deadline) : channel_(channel), deadline_(deadline) {}
-    ReadAwaiter(const ReadAwaiter&) = delete;
-    ReadAwaiter& operator=(const ReadAwaiter&) = delete;
+    ReadAwaiter& operator=(ReadAwaiter&&) = delete;
     ~ReadAwaiter() = default;
     [[nodiscard]] bool await_ready() const noexcept { return false; }
     template <typename P>

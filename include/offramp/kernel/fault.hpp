@@ -110,9 +110,7 @@ class FaultScript {
 /// Receives every fault that happens. A fault may be reported several times, since fates are recomputed.
 class FaultLog {
  public:
-  FaultLog() = default;
-  FaultLog(const FaultLog&) = delete;
-  FaultLog& operator=(const FaultLog&) = delete;
+  FaultLog& operator=(FaultLog&&) = delete;
   virtual ~FaultLog() = default;
   /// Called by the thread that computes the fate. Must not throw.
   virtual void record(std::uint64_t link, std::uint64_t packet, Fault kind) = 0;

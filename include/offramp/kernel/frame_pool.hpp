@@ -182,9 +182,7 @@ struct PoolAllocator {
 /// operator new.
 class PooledMemory {
  public:
-  PooledMemory() = default;
-  PooledMemory(const PooledMemory&) = delete;
-  PooledMemory& operator=(const PooledMemory&) = delete;
+  PooledMemory& operator=(PooledMemory&&) = delete;
   ~PooledMemory() {
     while (pieces_ != nullptr) {
       Piece* const piece = pieces_;

@@ -52,8 +52,7 @@ class Scheduler {
   Scheduler() = default;
   /// A non-zero seed shuffles the ready queue, to test that results are independent of the order.
   explicit Scheduler(std::uint64_t shuffle_seed) : shuffle_(shuffle_seed) {}
-  Scheduler(const Scheduler&) = delete;
-  Scheduler& operator=(const Scheduler&) = delete;
+  Scheduler& operator=(Scheduler&&) = delete;
   ~Scheduler() { clear(); }
 
   /// Adds a process that begins at the given time, once run() reaches it. The name is a literal. The

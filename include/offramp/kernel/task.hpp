@@ -22,7 +22,6 @@
 #include <coroutine>
 #include <exception>
 #include <optional>
-#include <type_traits>
 #include <utility>
 
 #include "offramp/kernel/frame_pool.hpp"
@@ -39,9 +38,7 @@ class Task;
 /// Without an object of this class, an exception in a task ends the process.
 class TaskErrors {
  public:
-  TaskErrors() = default;
-  TaskErrors(const TaskErrors&) = delete;
-  TaskErrors& operator=(const TaskErrors&) = delete;
+  TaskErrors& operator=(TaskErrors&&) = delete;
   ~TaskErrors() { innermost_ = outer_; }
 
   /// Throws the first exception, if there was one.
@@ -136,8 +133,6 @@ class [[nodiscard]] Task {
     }
     return *this;
   }
-  Task(const Task&) = delete;
-  Task& operator=(const Task&) = delete;
   ~Task() { reset(); }
 
   /// True if the task has a frame, ended or not.

@@ -4,7 +4,6 @@
 // node with the others: a NIC, an FPGA, a DPU.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>

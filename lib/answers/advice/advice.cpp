@@ -26,12 +26,10 @@
 #include <limits>
 #include <map>
 #include <tuple>
-#include <utility>
 
 #include "backends/host/fastest.hpp"
 #include "lib/answers/advice/computing_noise.hpp"
 #include "lib/answers/replay/forecast.hpp"
-#include "lib/answers/replay/free_communication.hpp"
 #include "lib/base/text_format.hpp"
 
 namespace offramp {

@@ -2,7 +2,6 @@
 // slowdown, as in slower_text().
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 
 #include "lib/answers/advice/answer_parts.hpp"

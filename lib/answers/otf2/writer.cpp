@@ -10,7 +10,6 @@
 #include <map>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "lib/answers/replay/free_communication.hpp"
 #include "lib/answers/report/replay_records.hpp"
@@ -312,8 +311,7 @@ class PrivateFiles {
  public:
   PrivateFiles() : before_(umask(S_IRWXG | S_IRWXO)) {}
   ~PrivateFiles() { umask(before_); }
-  PrivateFiles(const PrivateFiles&) = delete;
-  PrivateFiles& operator=(const PrivateFiles&) = delete;
+  PrivateFiles& operator=(PrivateFiles&&) = delete;
 
  private:
   mode_t before_;

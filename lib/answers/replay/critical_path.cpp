@@ -5,7 +5,6 @@
 #include "lib/answers/replay/critical_path.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace offramp {
 namespace {

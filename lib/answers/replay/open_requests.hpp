@@ -1,7 +1,6 @@
 // The open requests of a replayed rank, by number.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 #include <utility>
 #include <vector>

@@ -205,8 +205,7 @@ struct ThreadedRank {
     run.threads.push_back(&threads);
   }
   ~ThreadedRank() { std::erase(run.threads, &threads); }
-  ThreadedRank(const ThreadedRank&) = delete;
-  ThreadedRank& operator=(const ThreadedRank&) = delete;
+  ThreadedRank& operator=(ThreadedRank&&) = delete;
 
   static Task<void> play_thread(ThreadedRank& all, RankHandle& rank, RankThreads::Stream& stream) {
     ReplayThread player(all.run, all.own, rank, stream, &all.threads);

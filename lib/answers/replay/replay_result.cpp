@@ -3,8 +3,6 @@
 // computed if a rank computes longer than the run over free communication lasts, as threads of a rank may.
 #include "lib/answers/replay/replay_result.hpp"
 
-#include <algorithm>
-
 namespace offramp {
 
 Time ReplayPhase::longest() const {

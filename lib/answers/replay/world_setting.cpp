@@ -6,7 +6,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
 #include "lib/base/configuration/job_places.hpp"

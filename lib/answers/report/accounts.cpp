@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "lib/answers/report/delays.hpp"
-#include "lib/answers/report/replay_records.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/text_format.hpp"
 

@@ -10,8 +10,6 @@
 #include <map>
 #include <tuple>
 
-#include "lib/base/output_file.hpp"
-
 namespace offramp {
 namespace {
 

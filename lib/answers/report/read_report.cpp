@@ -9,7 +9,6 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 
 #include "lib/answers/report/lanes.hpp"
 #include "lib/answers/report/report_fields.hpp"

@@ -12,7 +12,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 

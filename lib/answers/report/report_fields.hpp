@@ -17,7 +17,6 @@
 //   derived(name, make)   what follows from other fields: written, and not read
 #pragma once
 
-#include <algorithm>
 #include <type_traits>
 
 #include "lib/answers/report/call_table.hpp"

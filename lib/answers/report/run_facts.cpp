@@ -3,14 +3,12 @@
 // pairs of package and core, which does not count hardware threads.
 #include "lib/answers/report/run_facts.hpp"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <ctime>
 #include <fstream>
-#include <iterator>
 #include <set>
 #include <utility>
 

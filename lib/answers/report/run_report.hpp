@@ -2,7 +2,6 @@
 // JSON are made from it. report_fields.hpp names its fields.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>

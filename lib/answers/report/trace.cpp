@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <string_view>
 
 #include "offramp/kernel/operation_id.hpp"
 

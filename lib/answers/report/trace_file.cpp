@@ -23,8 +23,7 @@ class TraceFile::Deflater {
   ~Deflater() {
     if (is_open_) deflateEnd(&stream_);
   }
-  Deflater(const Deflater&) = delete;
-  Deflater& operator=(const Deflater&) = delete;
+  Deflater& operator=(Deflater&&) = delete;
 
   [[nodiscard]] bool is_open() const { return is_open_; }
 

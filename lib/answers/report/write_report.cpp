@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
-#include <string_view>
 
 #include "lib/answers/report/report_fields.hpp"
 #include "offramp/model/parameter.hpp"

@@ -7,7 +7,6 @@
 #include <array>
 #include <map>
 #include <span>
-#include <utility>
 
 #include "lib/programs/import/made_events.hpp"
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/base/text_format.hpp"
 #include "lib/programs/import/lines.hpp"
 #include "offramp/kernel/immortal.hpp"
 
@@ -101,9 +102,7 @@ constexpr std::string_view kLocal =
 
 /// Finds "bcast" in "MPI_Ibcast".
 std::optional<Function> collective_of(std::string_view name) {
-  std::string lower(name);
-  // In ASCII, regardless of the user's locale.
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  const std::string lower = in_lower_case(name);
   for (const bool blocking : {true, false}) {
     const std::string_view wanted = std::string_view(lower).substr(blocking ? 0 : 1);
     // Only nonblocking functions have the additional letter.

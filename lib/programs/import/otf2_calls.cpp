@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <utility>
 
 #include "lib/base/text_format.hpp"
 #include "lib/programs/import/otf2_library.hpp"

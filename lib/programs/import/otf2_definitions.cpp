@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <vector>
 
 #include "lib/base/text_format.hpp"
 #include "lib/base/trial_process.hpp"

@@ -67,9 +67,7 @@ class RecordSink {
   /// The region of a calling context, or OTF2_UNDEFINED_REGION.
   [[nodiscard]] virtual std::uint32_t region_of(std::uint32_t context) const = 0;
 
-  RecordSink() = default;
-  RecordSink(const RecordSink&) = delete;
-  RecordSink& operator=(const RecordSink&) = delete;
+  RecordSink& operator=(RecordSink&&) = delete;
 };
 
 /// Makes a reader pass its events to a sink, which must outlive it.

@@ -14,6 +14,7 @@
 #include "lib/base/text_format.hpp"
 #include "lib/programs/import/openers.hpp"
 #include "lib/programs/import/pattern_rounds.hpp"
+#include "simulators/world/text_fields.hpp"
 
 namespace offramp {
 namespace {
@@ -344,13 +345,10 @@ std::span<const PatternKind> pattern_kinds() {
 }
 
 Result<Pattern> parse_pattern(const std::string& text) {
-  std::vector<std::string> parts;
   // Empty parts are kept: they are errors with a message of their own.
-  for (std::size_t at = kPatternPrefix.size(); at <= text.size();) {
-    const std::size_t end = std::min(text.find(':', at), text.size());
-    parts.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
+  const std::vector<std::string_view> fields =
+      split(std::string_view(text).substr(kPatternPrefix.size()), ':');
+  const std::vector<std::string> parts(fields.begin(), fields.end());
   Pattern pattern;
   std::vector<std::string_view> names;
   for (const PatternKind& kind : kTable) {

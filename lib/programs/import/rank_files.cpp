@@ -11,7 +11,6 @@
 #include <map>
 #include <optional>
 #include <string_view>
-#include <vector>
 
 #include "lib/base/format.hpp"
 #include "lib/programs/import/lines.hpp"

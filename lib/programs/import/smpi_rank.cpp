@@ -75,8 +75,7 @@ std::optional<Action> action_of(std::string_view word) {
   // Characters: no action is longer.
   constexpr std::size_t kLongest = 16;
   if (word.size() > kLongest || word.empty()) return std::nullopt;
-  std::string name(word);
-  for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  std::string name = in_lower_case(word);
   for (const OwnAction& own : kOwnActions) {
     if (own.name == name) return Action{own.kind, function_of(own.function)};
   }

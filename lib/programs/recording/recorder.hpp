@@ -35,8 +35,7 @@ class Recorder {
   /// Reuses the memory and the names of a finished recorder. For many ranks in sequence, where allocation
   /// takes longer than recording. Only finish() may have been called on `finished`, and nothing afterwards.
   Recorder(const RecorderOptions& options, Recorder&& finished);
-  Recorder(const Recorder&) = delete;
-  Recorder& operator=(const Recorder&) = delete;
+  Recorder& operator=(Recorder&&) = delete;
 
   /// Adds an event and returns the number of the request that it begins; any value if it begins none.
   [[gnu::always_inline]] std::uint32_t add(const Event& event) {

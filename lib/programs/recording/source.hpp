@@ -22,8 +22,6 @@ class Source {
   /// Takes the file over.
   Source(Source&& other) noexcept;
   Source& operator=(Source&& other) noexcept;
-  Source(const Source&) = delete;
-  Source& operator=(const Source&) = delete;
   ~Source();
 
   [[nodiscard]] const std::string& name() const { return name_; }

@@ -17,8 +17,7 @@ class BlockStore {
   /// Creates the file at once. path: empty for none. limit: bytes in memory.
   BlockStore(const PartHeader& header, std::string path, std::size_t limit);
   ~BlockStore() = default;
-  BlockStore(const BlockStore&) = delete;
-  BlockStore& operator=(const BlockStore&) = delete;
+  BlockStore& operator=(BlockStore&&) = delete;
 
   /// Returns false if the block was not stored, or if the limit is reached with it.
   bool append(const BlockHeader& header, ByteSpan payload);

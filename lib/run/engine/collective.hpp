@@ -25,8 +25,7 @@ class Collective {
   /// engine and context must outlive the object.
   Collective(Engine& engine, Context& context);
   ~Collective();
-  Collective(const Collective&) = delete;
-  Collective& operator=(const Collective&) = delete;
+  Collective& operator=(Collective&&) = delete;
 
   /// Buffers and reducer must live until completion. reducer may be null. A reduction without a reducer is
   /// only counted, and completes at once: the MPI library computes its result.

@@ -9,7 +9,6 @@
 #include <deque>
 #include <map>
 #include <numeric>
-#include <utility>
 
 #include "lib/run/engine/collective.hpp"
 #include "lib/run/engine/collective_data.hpp"

@@ -52,8 +52,7 @@ class Context {
  public:
   /// Made before the members are known if a message arrives early: see attached().
   explicit Context(std::uint64_t id) : setup_id(id), id_(id) {}
-  Context(const Context&) = delete;
-  Context& operator=(const Context&) = delete;
+  Context& operator=(Context&&) = delete;
   /// Drops all messages without a receive.
   ~Context();
 

@@ -13,8 +13,6 @@
 // A pending operation retains its context until it has completed.
 #include "lib/run/engine/engine.hpp"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cstring>
 #include <utility>

@@ -12,9 +12,7 @@ namespace offramp {
 template <typename T, ListLink<T> T::*kLink>
 class InFlight {
  public:
-  InFlight() = default;
-  InFlight(const InFlight&) = delete;
-  InFlight& operator=(const InFlight&) = delete;
+  InFlight& operator=(InFlight&&) = delete;
   ~InFlight() {
     while (T* const first = front()) (void)remove(*first);
   }

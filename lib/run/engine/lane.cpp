@@ -2,8 +2,6 @@
 // table by hash. After a decline the backend is asked again, and the decline is counted with its reason.
 #include "lib/run/engine/lane.hpp"
 
-#include <algorithm>
-
 namespace offramp {
 
 Lane::Lane(std::vector<Member> members, std::uint8_t primary, std::vector<RouteRule> rules,

@@ -81,8 +81,7 @@ class HopRing {
  public:
   HopRing() = default;
   ~HopRing();
-  HopRing(const HopRing&) = delete;
-  HopRing& operator=(const HopRing&) = delete;
+  HopRing& operator=(HopRing&&) = delete;
 
  private:
   friend class OneHop;
@@ -117,8 +116,7 @@ class HopRing {
 class OneHop {
  public:
   OneHop(Engine& engine, Fabric& fabric) : engine_(engine), fabric_(fabric) {}
-  OneHop(const OneHop&) = delete;
-  OneHop& operator=(const OneHop&) = delete;
+  OneHop& operator=(OneHop&&) = delete;
 
   /// The carrier of a collective that the backend supports. The plan is valid until the collective has ended.
   struct Answer {

@@ -115,8 +115,7 @@ struct UnexpectedMessage : FabricWaiter {
     delete_with_payload(self);
   }
   ~UnexpectedMessage();
-  UnexpectedMessage(const UnexpectedMessage&) = delete;
-  UnexpectedMessage& operator=(const UnexpectedMessage&) = delete;
+  UnexpectedMessage& operator=(UnexpectedMessage&&) = delete;
 
   Engine* engine = nullptr;
   Context* context = nullptr;

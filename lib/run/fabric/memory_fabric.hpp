@@ -30,8 +30,7 @@ class FinishedSends {
 class MemoryQueue {
  public:
   explicit MemoryQueue(std::size_t eager_limit) : eager_limit_(eager_limit) {}
-  MemoryQueue(const MemoryQueue&) = delete;
-  MemoryQueue& operator=(const MemoryQueue&) = delete;
+  MemoryQueue& operator=(MemoryQueue&&) = delete;
   ~MemoryQueue();
 
   /// Queues a message. Returns true if the payload was copied. Otherwise it must stay valid until `sender`

@@ -21,8 +21,7 @@ class NodeRings {
  public:
   NodeRings() = default;
   ~NodeRings();
-  NodeRings(const NodeRings&) = delete;
-  NodeRings& operator=(const NodeRings&) = delete;
+  NodeRings& operator=(NodeRings&&) = delete;
 
   /// Gathers one text of each rank in rank order. Collective over all ranks.
   using Exchange = std::function<std::vector<std::string>(const std::string& own)>;

@@ -54,8 +54,7 @@ class SharedMemorySettings {
   ~SharedMemorySettings() {
     for (const char* name : set_) unsetenv(name);
   }
-  SharedMemorySettings(const SharedMemorySettings&) = delete;
-  SharedMemorySettings& operator=(const SharedMemorySettings&) = delete;
+  SharedMemorySettings& operator=(SharedMemorySettings&&) = delete;
 
  private:
   void set(const char* name, const char* value) {
@@ -77,8 +76,7 @@ class UcxFabric final : public ProcessFabric {
         endpoints_(static_cast<std::size_t>(options.ranks), nullptr),
         self_(options.rank),
         neighbours_of_(endpoints_.size(), nullptr) {}
-  UcxFabric(const UcxFabric&) = delete;
-  UcxFabric& operator=(const UcxFabric&) = delete;
+  UcxFabric& operator=(UcxFabric&&) = delete;
 
   ~UcxFabric() override {
     closed_ = true;  // ucp_worker_destroy completes pending requests

@@ -339,9 +339,6 @@ int offramp_native_request_is_shared(MPI_Request theirs) {
 int offramp_native_request_is_own(MPI_Request handle) {
   return is_own(handle) ? 1 : 0;
 }
-int offramp_native_request_persistent(MPI_Request handle) {
-  return at(handle).persistent;
-}
 int offramp_native_request_inactive(MPI_Request handle) {
   return handle == MPI_REQUEST_NULL || (is_own(handle) && at(handle).active == 0) ? 1 : 0;
 }

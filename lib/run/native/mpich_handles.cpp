@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <mutex>
 #include <new>
-#include <random>
 #include <unordered_map>
 #include <vector>
 
@@ -183,8 +182,7 @@ class FromBottom {
     PMPI_Type_commit(&moved_);
   }
   ~FromBottom() { library.Type_free(&moved_); }
-  FromBottom(const FromBottom&) = delete;
-  FromBottom& operator=(const FromBottom&) = delete;
+  FromBottom& operator=(FromBottom&&) = delete;
   [[nodiscard]] MPI_Datatype type() const { return moved_; }
   static void* address() {
     return reinterpret_cast<void*>(kOtherBottom);

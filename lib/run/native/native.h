@@ -77,7 +77,6 @@ MPI_Request offramp_native_request_completed(void);
 int offramp_native_request_is_shared(MPI_Request library);
 /* Returns true for Offramp's requests. False for MPI_REQUEST_NULL. */
 int offramp_native_request_is_own(MPI_Request request);
-int offramp_native_request_persistent(MPI_Request request);
 /* For any request: returns true if it is null, or persistent and inactive. */
 int offramp_native_request_inactive(MPI_Request request);
 /* Returns true for an inactive persistent request of Offramp's. */

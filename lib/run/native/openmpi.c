@@ -94,10 +94,6 @@ int offramp_native_request_is_own(MPI_Request request) {
   return is_own(request);
 }
 
-int offramp_native_request_persistent(MPI_Request request) {
-  return request->req_persistent;
-}
-
 int offramp_native_request_inactive(MPI_Request request) {
   return request != NULL && request->req_state == OMPI_REQUEST_INACTIVE;
 }

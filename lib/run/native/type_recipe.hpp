@@ -15,8 +15,7 @@ class TypeRecipe {
  public:
   explicit TypeRecipe(MPI_Datatype type);
   ~TypeRecipe();
-  TypeRecipe(const TypeRecipe&) = delete;
-  TypeRecipe& operator=(const TypeRecipe&) = delete;
+  TypeRecipe& operator=(TypeRecipe&&) = delete;
 
   /// MPI_COMBINER_NAMED for predefined types, which have no components.
   [[nodiscard]] int combiner() const { return combiner_; }

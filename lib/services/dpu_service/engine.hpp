@@ -67,8 +67,7 @@ class EventObject : public dpu_offload_event {
 class Context : public execution_context {
  public:
   Context(ServiceEngine& engine, daemon_type_t type, execution_context_scope_t scope, std::uint64_t id);
-  Context(const Context&) = delete;
-  Context& operator=(const Context&) = delete;
+  Context& operator=(Context&&) = delete;
 
   offload_ep& add_peer(Link* link);
   /// A client's only peer, or a server's client. Null if it does not exist.
@@ -100,8 +99,7 @@ struct ProcessPlace {
 class ServiceEngine : public offloading_engine, private Sink {
  public:
   explicit ServiceEngine(const offload_engine_info_t& info);
-  ServiceEngine(const ServiceEngine&) = delete;
-  ServiceEngine& operator=(const ServiceEngine&) = delete;
+  ServiceEngine& operator=(ServiceEngine&&) = delete;
   ~ServiceEngine() override;
 
   dpu_offload_status_t fail(std::string reason) {

@@ -85,8 +85,7 @@ namespace {
 class MemoryConnections final : public Connections {
  public:
   explicit MemoryConnections(MemoryFabric& fabric) : fabric_(fabric) {}
-  MemoryConnections(const MemoryConnections&) = delete;
-  MemoryConnections& operator=(const MemoryConnections&) = delete;
+  MemoryConnections& operator=(MemoryConnections&&) = delete;
   ~MemoryConnections() override {
     while (!own_.empty()) stop_listening(own_.begin()->first);
     for (const auto& link : links_) link->leave(false);

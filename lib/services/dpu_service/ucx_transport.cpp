@@ -95,9 +95,7 @@ class UcxLink final : public Link {
 
 class UcxConnections final : public Connections {
  public:
-  UcxConnections() = default;
-  UcxConnections(const UcxConnections&) = delete;
-  UcxConnections& operator=(const UcxConnections&) = delete;
+  UcxConnections& operator=(UcxConnections&&) = delete;
   ~UcxConnections() override {
     for (const auto& link : links_) end(*link);
     for (int i = 0; i < 100'000 && !closings_.empty(); ++i) {

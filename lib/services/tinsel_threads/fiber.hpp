@@ -14,8 +14,7 @@ class Stacks {
  public:
   Stacks() = default;
   ~Stacks();
-  Stacks(const Stacks&) = delete;
-  Stacks& operator=(const Stacks&) = delete;
+  Stacks& operator=(Stacks&&) = delete;
 
   /// Returns false if there is not enough memory.
   bool reserve(std::size_t count, std::size_t bytes);

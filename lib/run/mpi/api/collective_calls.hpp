@@ -23,8 +23,7 @@ class BlockingEvents {
   ~BlockingEvents() {
     if (recorder_ != nullptr) recorder_->end(function_, request_);
   }
-  BlockingEvents(const BlockingEvents&) = delete;
-  BlockingEvents& operator=(const BlockingEvents&) = delete;
+  BlockingEvents& operator=(BlockingEvents&&) = delete;
 
  private:
   ProgramRecorder* recorder_;
@@ -60,8 +59,7 @@ class BlockingCollective {
     call_->rearm();
     slot_->is_in_use = false;
   }
-  BlockingCollective(const BlockingCollective&) = delete;
-  BlockingCollective& operator=(const BlockingCollective&) = delete;
+  BlockingCollective& operator=(BlockingCollective&&) = delete;
 
   /// Null if Offramp does not carry the call.
   [[nodiscard]] CollectiveCall* get() const { return call_; }

@@ -45,8 +45,7 @@ class Records {
   /// Needs the session's lock, as its destructor does.
   explicit Records(Session& session) : session_(session), records_(session.acquire_records()) {}
   ~Records() { session_.release_records(records_); }
-  Records(const Records&) = delete;
-  Records& operator=(const Records&) = delete;
+  Records& operator=(Records&&) = delete;
   SendRecord& send() { return records_.send; }
   ReceiveRecord& receive() { return records_.receive; }
 

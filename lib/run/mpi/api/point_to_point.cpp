@@ -245,8 +245,7 @@ struct Pair {
               (from == nullptr ||
                receive_point(session, recvbuf, recvcount, recvtype, source, recvtag, comm, points[1]));
   }
-  Pair(const Pair&) = delete;
-  Pair& operator=(const Pair&) = delete;
+  Pair& operator=(Pair&&) = delete;
 };
 
 #ifdef OFFRAMP_HAS_Isendrecv

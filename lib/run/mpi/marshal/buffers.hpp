@@ -23,8 +23,7 @@ class Packing final : public PieceSource {
   /// The buffer must stay valid until the end. Throws if memory is exhausted.
   Packing(const void* buffer, std::int64_t count, const TypeInfo& type);
   ~Packing() override;
-  Packing(const Packing&) = delete;
-  Packing& operator=(const Packing&) = delete;
+  Packing& operator=(Packing&&) = delete;
   std::size_t make(std::span<std::byte> room) override;
 
  private:
@@ -38,8 +37,7 @@ class Unpacking final : public PieceSink {
   /// The buffer must stay valid until the last piece has been used.
   Unpacking(void* buffer, std::int64_t count, const TypeInfo& type);
   ~Unpacking() override;
-  Unpacking(const Unpacking&) = delete;
-  Unpacking& operator=(const Unpacking&) = delete;
+  Unpacking& operator=(Unpacking&&) = delete;
   void use(std::span<const std::byte> piece, bool is_last) override;
 
  private:
@@ -114,8 +112,7 @@ class ReceiveBuffer {
  public:
   ReceiveBuffer() = default;
   ~ReceiveBuffer() { reset(); }
-  ReceiveBuffer(const ReceiveBuffer&) = delete;
-  ReceiveBuffer& operator=(const ReceiveBuffer&) = delete;
+  ReceiveBuffer& operator=(ReceiveBuffer&&) = delete;
 
   /// Returns memory for the packed bytes of a user buffer. Retains a type that has to be unpacked.
   MutableBytes set(void* buffer, std::int64_t count, const TypeInfo& type) {

@@ -48,8 +48,7 @@ class BuildOn {
     context_.persistent = &persistent;
   }
   ~BuildOn() { context_.persistent = nullptr; }
-  BuildOn(const BuildOn&) = delete;
-  BuildOn& operator=(const BuildOn&) = delete;
+  BuildOn& operator=(BuildOn&&) = delete;
 
  private:
   MarshalContext& context_;

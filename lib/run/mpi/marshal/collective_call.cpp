@@ -3,8 +3,6 @@
 // program's and expects elements there.
 #include "lib/run/mpi/marshal/collective_call.hpp"
 
-#include <algorithm>
-
 #include "lib/run/native/native.h"
 #include "lib/run/native/pmpi.hpp"
 

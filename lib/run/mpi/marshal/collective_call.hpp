@@ -20,8 +20,7 @@ class MpiReducer final : public Reducer {
  public:
   MpiReducer() = default;
   ~MpiReducer() override;
-  MpiReducer(const MpiReducer&) = delete;
-  MpiReducer& operator=(const MpiReducer&) = delete;
+  MpiReducer& operator=(MpiReducer&&) = delete;
 
   /// Call it once.
   void set(MPI_Op op, const TypeInfo& type);

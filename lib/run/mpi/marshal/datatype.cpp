@@ -3,7 +3,6 @@
 #include "lib/run/mpi/marshal/datatype.hpp"
 
 #include <optional>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 

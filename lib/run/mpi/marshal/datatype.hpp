@@ -40,8 +40,7 @@ class Datatypes {
   /// kOfTable: retains each type that it has found, so that none of them changes its meaning.
   explicit Datatypes(Lifetime lifetime = Lifetime::kOfHandles) : lifetime_(lifetime) {}
   ~Datatypes();
-  Datatypes(const Datatypes&) = delete;
-  Datatypes& operator=(const Datatypes&) = delete;
+  Datatypes& operator=(Datatypes&&) = delete;
 
   /// Returns null for MPI_DATATYPE_NULL and for types that are not committed.
   const TypeInfo* find(MPI_Datatype type) {

@@ -20,8 +20,7 @@ class BackgroundThread {
  public:
   BackgroundThread() = default;
   ~BackgroundThread() { end(); }
-  BackgroundThread(const BackgroundThread&) = delete;
-  BackgroundThread& operator=(const BackgroundThread&) = delete;
+  BackgroundThread& operator=(BackgroundThread&&) = delete;
 
   /// Calls must be paired. Any thread may call them, without the session's lock. When the last leave()
   /// returns, the thread has finished its turn.
@@ -50,8 +49,7 @@ class BackgroundProgress {
  public:
   BackgroundProgress();
   ~BackgroundProgress();
-  BackgroundProgress(const BackgroundProgress&) = delete;
-  BackgroundProgress& operator=(const BackgroundProgress&) = delete;
+  BackgroundProgress& operator=(BackgroundProgress&&) = delete;
 
  private:
   Session& session_;

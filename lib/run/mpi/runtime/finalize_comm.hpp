@@ -21,8 +21,7 @@ class FinalizeComm {
  public:
   FinalizeComm();
   ~FinalizeComm();
-  FinalizeComm(const FinalizeComm&) = delete;
-  FinalizeComm& operator=(const FinalizeComm&) = delete;
+  FinalizeComm& operator=(FinalizeComm&&) = delete;
 
   [[nodiscard]] int rank() const { return rank_; }
   /// Returns the texts in rank order at rank 0, and an empty list at the others. Texts may have any length.

@@ -138,8 +138,7 @@ class UcxVariables {
   ~UcxVariables() {
     for (const char* name : set_) unsetenv(name);
   }
-  UcxVariables(const UcxVariables&) = delete;
-  UcxVariables& operator=(const UcxVariables&) = delete;
+  UcxVariables& operator=(UcxVariables&&) = delete;
 
  private:
   std::vector<const char*> set_;

@@ -13,7 +13,6 @@
 #include <unwind.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <ctime>
@@ -23,8 +22,6 @@
 #endif
 
 #include <fmt/format.h>
-
-#include "lib/run/mpi/marshal/point.hpp"
 
 namespace offramp {
 namespace {

@@ -112,8 +112,7 @@ class ProgramRecorder {
    public:
     PauseRecording() { ++watch_.hidden; }
     ~PauseRecording() { --watch_.hidden; }
-    PauseRecording(const PauseRecording&) = delete;
-    PauseRecording& operator=(const PauseRecording&) = delete;
+    PauseRecording& operator=(PauseRecording&&) = delete;
   };
 
   // The time between calls is measured from leave() to enter() of one thread.
@@ -218,8 +217,7 @@ class ProgramRecorder {
    public:
     NestedCall() { ++watch_.depth; }
     ~NestedCall() { --watch_.depth; }
-    NestedCall(const NestedCall&) = delete;
-    NestedCall& operator=(const NestedCall&) = delete;
+    NestedCall& operator=(NestedCall&&) = delete;
   };
 
   /// A new communicator or synchronization group. Returns its number. id: agreed among its members.

@@ -7,11 +7,9 @@
 
 #include <array>
 #include <cstddef>
-#include <new>
 #include <utility>
 
 #include "lib/run/mpi/marshal/collective_build.hpp"
-#include "lib/run/mpi/marshal/point.hpp"
 
 namespace offramp {
 namespace {

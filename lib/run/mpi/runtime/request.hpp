@@ -21,8 +21,7 @@ class CollectiveCall;
 struct KeptByRequest : PersistentArguments {
   KeptByRequest() = default;
   ~KeptByRequest();
-  KeptByRequest(const KeptByRequest&) = delete;
-  KeptByRequest& operator=(const KeptByRequest&) = delete;
+  KeptByRequest& operator=(KeptByRequest&&) = delete;
 };
 
 /// The common part of all kinds. Never moves: the handle gives its address.

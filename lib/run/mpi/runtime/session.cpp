@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <cstdio>
-#include <utility>
 
 #include "lib/run/native/pmpi.hpp"
 

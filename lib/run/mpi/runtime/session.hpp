@@ -143,8 +143,7 @@ class Session {
     [[gnu::always_inline]] ~Lock() RELEASE() {
       if (held_ != nullptr) held_->unlock();
     }
-    Lock(const Lock&) = delete;
-    Lock& operator=(const Lock&) = delete;
+    Lock& operator=(Lock&&) = delete;
     /// Unlocks. Pass the result to relock().
     [[nodiscard, gnu::always_inline]] Mutex* unlock() {
       if (held_ != nullptr) held_->unlock();
@@ -314,8 +313,7 @@ class NativeCall {
   /// place: as for Call.
   explicit NativeCall(Function function, CallPlace place = CallPlace::here());
   ~NativeCall();
-  NativeCall(const NativeCall&) = delete;
-  NativeCall& operator=(const NativeCall&) = delete;
+  NativeCall& operator=(NativeCall&&) = delete;
 
  private:
   Function function_;
@@ -346,8 +344,7 @@ class SCOPED_CAPABILITY InterposedCall {
     session.left();
     if (session.recorder() != nullptr) session.recorder()->leave(function_);
   }
-  InterposedCall(const InterposedCall&) = delete;
-  InterposedCall& operator=(const InterposedCall&) = delete;
+  InterposedCall& operator=(InterposedCall&&) = delete;
 
   Session& session;
   Engine& engine;

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 
 #include "lib/run/mpi/runtime/request.hpp"
 #include "lib/run/mpi/runtime/session.hpp"

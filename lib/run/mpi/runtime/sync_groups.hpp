@@ -8,7 +8,6 @@
 
 #include <functional>
 #include <optional>
-#include <span>
 #include <type_traits>
 #include <unordered_map>
 #include <variant>

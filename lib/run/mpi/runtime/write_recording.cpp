@@ -10,10 +10,8 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "lib/base/format.hpp"
 #include "lib/base/output_file.hpp"
