@@ -110,7 +110,7 @@ Deployment deployment(const Settings& settings, const MachineLayout& machine, in
 const BackendDescription& cclo_backend() {
   static const auto& description = immortal(BackendDescription{
       .name = "cclo",
-      .description = "ACCL's collectives offload engine on an FPGA, 100 Gb/s TCP, UDP or RDMA",
+      .description = "Edge-INC: ACCL's collectives offload engine on an FPGA, 100 Gb/s TCP, UDP or RDMA",
       .parameters = cclo::parameters(),
       .create = make_backend<cclo::CcloBackend>,
       .clock_parameter = "clock",

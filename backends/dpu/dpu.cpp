@@ -83,7 +83,7 @@ const BackendDescription& dpu_backend() {
   static const auto& description = immortal(BackendDescription{
       .name = "dpu",
       .description =
-          "offload service processes on BlueField-class DPUs, which make progress while the host computes",
+          "Edge-INC: service processes on BlueField-class DPUs, which make progress while the host computes",
       .parameters = dpu::parameters(),
       .create = make_backend<dpu::DpuBackend>,
       .topics = dpu::topics(),

@@ -127,7 +127,7 @@ const BackendDescription& sharp_backend() {
   static const auto& description = immortal(BackendDescription{
       .name = "sharp",
       .description =
-          "reductions in the switches: aggregation trees over the network, low-latency and streaming",
+          "Core-INC: switches reduce in aggregation trees over the network, low-latency and streaming",
       .parameters = sharp::parameters(),
       .create = make_backend<sharp::SharpBackend>,
       .topics = sharp::topics(),

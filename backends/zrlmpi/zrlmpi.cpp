@@ -89,7 +89,7 @@ Deployment deployment(const Settings& settings, const MachineLayout&, int ranks)
 const BackendDescription& zrlmpi_backend() {
   static const auto& description = immortal(BackendDescription{
       .name = "zrlmpi",
-      .description = "IBM cloudFPGA's message passing engine: handshake and UDP over 10 Gb/s",
+      .description = "Edge-INC: IBM cloudFPGA's message passing engine, handshake and UDP over 10 Gb/s",
       .parameters = zrlmpi::parameters(),
       .create = make_backend<zrlmpi::ZrlmpiBackend>,
       .clock_parameter = "clock",

@@ -188,7 +188,7 @@ TEST_F(Advised, FreeChangesAreReplaysOfTheHostWithThem) {
   advisor.rank_backends();
   advisor.weigh();
   advisor.find_free_changes();
-  const auto limit = std::ranges::find_if(advisor.free_changes(), [](const FreeChange& one) {
+  const auto limit = std::ranges::find_if(advisor.free_changes(), [](const ReportFreeChange& one) {
     return one.name.starts_with("eager messages of up to ");
   });
   ASSERT_NE(limit, advisor.free_changes().end());

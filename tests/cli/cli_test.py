@@ -794,7 +794,7 @@ class Calibrate(CliTest):
     COLUMNS = "benchmark,nodes,ranks_per_node,bytes,value"
 
     def test_keeps_one_machine_out_of_the_keys_of_the_nic(self):
-        found = json.loads(self.offramp("calibrate", "--seconds", "0.002", "--json", "-o", "fitted.toml").stdout)
+        found = json.loads(self.offramp("calibrate", "--seconds-each", "0.002", "--json", "-o", "fitted.toml").stdout)
         self.assertEqual((found["ranks"], found["nodes"], found["ranks_per_node"]), (2, 1, 2))
         self.assertEqual(set(found["host"]) - {"single_copy", "memory_copy_bandwidth"}, self.OF_MEMORY | self.OF_A_RANK)
         self.assertEqual(set(found["from"]), set(found["host"]))

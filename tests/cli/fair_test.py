@@ -49,7 +49,7 @@ class Answers(Fair):
     def test_of_one_operation_have_the_same_shape(self):
         for words, backends, kind, why in ((("allreduce", "--bytes", "1MiB", "-n", "64"), "host,dpu", "baseline", "rounds: one element takes "),
                                            (("allreduce", "--bytes", "4", "-n", "16"), "host,cclo", "baseline", "rounds; bandwidth plays no part"),
-                                           (("send", "--bytes", "64MiB"), "host,dpu", "hardware", "bandwidth: the other bytes take "),
+                                           (("send", "--bytes", "64MiB"), "host,dpu", "hardware", "bandwidth: the bytes themselves take "),
                                            (("barrier", "-n", "16"), "host,dpu,sharp", "hardware", "rounds; bandwidth plays no part")):
             command = ("predict", *words, "--compare", backends)
             lines = self.lines(*command)
@@ -123,7 +123,7 @@ class Answers(Fair):
         self.assertRegex(lines[0], r"^halo-4\.rec: run [\d.]+ .s over host, [\d.]+ % of it in MPI$")
         self.assertEqual((lines[0], one["answer"]["kind"]), (one["answer"]["answer"], "single"))
         self.assertEqual(one["answer"]["time_ns"], one["results"][0]["whole_run"]["modelled_time_ps"] / 1000)
-        self.assertRegex(lines[2], r"^why   [\d.]+ % of MPI time is waiting for computing; [\d.]+ % of communication hidden$")
+        self.assertRegex(lines[2], r"^why   [\d.]+ % of MPI time is waiting for slower ranks; [\d.]+ % of communication hidden$")
         details = self.offramp(*words, "--details").stdout
         self.assertEqual(details.split("\n\n")[0].splitlines(), lines)
         self.assertIn("\n# host: ", details)
@@ -148,7 +148,7 @@ class Answers(Fair):
         words = ("advise", *(str(data / f"halo-{ranks}.rec") for ranks in (4, 8, 9, 16)), "--ranks", "64:256:x4", "--backend", "host,aie,tinsel")
         text = self.offramp(*words, "--html", "a.html").stdout
         self.assertRegex(text, r"\n64 +[\d.]+ +[\d.]+ +[\d.]+ +-\n256 +[\d.]+ +[\d.]+\* +[\d.]+ +[\d.]+\n")
-        self.assertRegex(text, r"\n\* aie carries [\d.]+( to [\d.]+)? % of host's time in operations; the plain NIC the rest\n$")
+        self.assertRegex(text, r"\n\* aie offloads [\d.]+( to [\d.]+)? % of the host's communication; the plain NIC carries the rest\n$")
         picture = self.offramp(*words, "--details", "--svg", "a.svg").stdout
         self.assertRegex(picture, r"(?m)^ +[\d.]+ \|[^a]*A$")
         self.assertRegex(picture, r"\n +a: aie \(capital: carries [\d.]+( to [\d.]+)? %\), t: tinsel")

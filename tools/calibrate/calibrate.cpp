@@ -356,7 +356,7 @@ class CalibrateCommand final : public Command {
                    "a parameter of the host that is known and is not fitted; may be repeated")
         ->type_name("KEY=VALUE")
         ->allow_extra_args(false);
-    app.add_option("--seconds", options_.seconds, "duration of each measurement")
+    app.add_option("--seconds-each", options_.seconds, "duration of each measurement")
         ->type_name("SECONDS")
         ->check(plain_number(1e-3, 60.0))
         ->capture_default_str();

@@ -39,11 +39,11 @@ std::string_view meaning_of(const ExitMeaning& exit) {
 }
 
 bool is_for_lab(const CLI::Option& option) {
-  constexpr std::string_view kNames[] = {"--against",        "--arrival",     "--blocked",      "--capture",
-                                         "--cards-per-node", "--certificate", "--check",        "--clock",
-                                         "--events",         "--jobs",        "--hang-timeout", "--polling",
-                                         "--preload",        "--route",       "--rules",        "--calls",
-                                         "--timeline",       "--slow-nodes",  "--what-if"};
+  constexpr std::string_view kNames[] = {"--against",        "--arrival",      "--blocked",      "--capture",
+                                         "--cards-per-node", "--certificate",  "--check",        "--clock",
+                                         "--events",         "--jobs",         "--hang-timeout", "--polling",
+                                         "--preload",        "--route",        "--rules",        "--calls",
+                                         "--timeline",       "--seconds-each", "--slow-nodes",   "--what-if"};
   return std::ranges::any_of(kNames,
                              [&](std::string_view name) { return option.check_name(std::string(name)); });
 }

@@ -170,12 +170,20 @@ std::string conditions_text(const Advisor& advisor) {
   return text.empty() ? text : "# what would have to be true\n" + text;
 }
 
+/// The last section: what a decision has to know beside the times.
+std::string production_text(const Advisor& advisor) {
+  const std::vector<std::string> limits = advisor.production_limits();
+  if (limits.empty()) return {};
+  return fmt::format("# what could stop {} in production\n  {}\n", advisor.best_hardware()->backend,
+                     fmt::join(limits, "\n  "));
+}
+
 std::string free_changes_text(const Advisor& advisor) {
   const Candidate* const host = advisor.baseline();
   if (host == nullptr || advisor.free_changes().empty()) return {};
   Columns table(
       {fmt::format("# free, without hardware ({} now)", time_text(host->end())), "run", "ratio", "how"});
-  for (const FreeChange& one : advisor.free_changes())
+  for (const ReportFreeChange& one : advisor.free_changes())
     table.add({"  " + one.name, time_text(one.end), ratio_text(one.end, host->end()), one.how});
   return fmt::format("{}\n", fmt::join(table.lines(), "\n"));
 }
@@ -236,8 +244,9 @@ ReportAnswer whole_answer(const Advisor& advisor, const AdviseOptions& options, 
   answer.details = {candidates_text(advisor), reasons_text(advisor)};
   if (!options.quick) {
     for (std::string text : {free_changes_text(advisor), influences_text(advisor), conditions_text(advisor),
-                             mix_text(advisor), algorithms_text(advisor)})
+                             mix_text(advisor), algorithms_text(advisor), production_text(advisor)})
       answer.details.push_back(std::move(text));
+    answer.free_changes = advisor.free_changes();
     if (advisor.mix()) answer.routes = routes_toml(*advisor.mix());
     if (advisor.decisive_test()) answer.test = advisor.decisive_test()->text();
   }
@@ -286,6 +295,10 @@ void print_json(const Advisor& advisor, const ReportAnswer& answer, const std::v
                           {"segment", one.segment}});
   Json json = {{"answer", offramp::json_of(answer)}};
   json["answer"].erase("details");
+  if (Json& answered = json["answer"]; answered.contains("free_changes")) {
+    json["free_changes"] = std::move(answered["free_changes"]);
+    answered.erase("free_changes");
+  }
   json.update(facts);
   json["candidates"] = std::move(candidates);
   json["call_sites"] = offramp::json_of(rows);
@@ -293,9 +306,7 @@ void print_json(const Advisor& advisor, const ReportAnswer& answer, const std::v
   if (advisor.mix())
     json["mix"] = {{"end_ns", in_nanoseconds(advisor.mix()->end)}, {"routes", routes_toml(*advisor.mix())}};
   json["algorithms"] = std::move(algorithms);
-  for (const FreeChange& one : advisor.free_changes())
-    json["free_changes"].push_back(
-        {{"change", one.name}, {"how", one.how}, {"end_ns", in_nanoseconds(one.end)}});
+  json["in_production"] = advisor.production_limits();
   for (const BreakEven& one : advisor.break_evens())
     json["break_even"].push_back({{"parameter", one.key},
                                   {"value", one.value},

@@ -47,7 +47,8 @@ bool is_partial(const CurvePoint& point, std::string_view backend) {
   return point.ratio(backend) && cell->time.is_partial();
 }
 
-/// "carries 50 %" or "carries 50 to 88 %": the hardware's shares at partial points. Empty if there are none.
+/// "offloads 50 %" or "offloads 50 to 88 %": the hardware's shares at partial points. Empty if there are
+/// none.
 std::string carried_text(const RankCurve& curve, std::string_view backend) {
   double least = 1;
   double most = 0;
@@ -59,8 +60,8 @@ std::string carried_text(const RankCurve& curve, std::string_view backend) {
   if (most == 0) return {};
   const std::string from = share_text(least);
   const std::string to = share_text(most);
-  return from == to ? fmt::format("carries {}", from)
-                    : fmt::format("carries {} to {}", from.substr(0, from.find(' ')), to);
+  return from == to ? fmt::format("offloads {}", from)
+                    : fmt::format("offloads {} to {}", from.substr(0, from.find(' ')), to);
 }
 
 std::string table_text(const RankCurve& curve) {
@@ -83,8 +84,8 @@ std::string table_text(const RankCurve& curve) {
   }
   for (const std::string_view name : names) {
     if (const std::string share = carried_text(curve, name); !share.empty())
-      text += fmt::format("* {} {} of {}'s time in operations; the plain NIC the rest\n", name, share,
-                          baseline_name());
+      text +=
+          fmt::format("* {} {} of the host's communication; the plain NIC carries the rest\n", name, share);
   }
   return text;
 }
@@ -173,7 +174,7 @@ std::string page_of(const RankCurve& curve, const ReportAnswer& answer, const st
       const auto ratio = point.ratio(name);
       const std::string part =
           is_partial(point, name)
-              ? fmt::format(" (carries {})", share_text(*point.cell_of(name)->time.share()))
+              ? fmt::format(" (offloads {})", share_text(*point.cell_of(name)->time.share()))
               : std::string();
       text += ratio
                   ? fmt::format("<td{}>{:.3f}{}</td>", *ratio < 0.9995 ? " class=\"good\"" : "", *ratio, part)

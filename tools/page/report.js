@@ -122,7 +122,7 @@ const overlaps = lanes.some(lane => Object.keys(lane.calls).some(name => /^MPI_(
 function answer_chart(answer) {
   if (!answer.of_run && overlaps && answer.kind !== 'change')
     return about('No chart: communication alone does not show what this program overlaps with its computing. The replay of a recording does.');
-  const is_free = one => one.name in FREE && answer.kind !== 'change';
+  const is_free = one => one.name.startsWith('host ') && answer.kind !== 'change';
   const rows = answer.bars.map(one => ({...one, end: one.time_ns, free: is_free(one), colour: lane_named(one.name)?.colour ?? 'var(--host)',
     range: answer.latest_ns > 0 && (one.name === answer.candidate || (is_free(one) && one.time_ns === answer.time_ns)) ?
       [answer.earliest_ns, answer.latest_ns] : null}));
@@ -136,13 +136,10 @@ function lane_chart(all, value, unit) {
   return chart(rows, baseline ? value(baseline) : 0, unit);
 }
 
-/** The bars that cost nothing: what they are, and the options that say more. */
-const FREE = {'host tuned': ['the fastest algorithms of the MPI library', '--tuning rules.conf'],
-              'host thread': ['progress by a thread, on a core to spare', '--set host.progress=thread']};
-
+/** What costs nothing, the best first, and then all together. */
 function do_first(answer) {
-  const rows = answer.bars.filter(one => one.name in FREE).map(one => el('li', el('b', FREE[one.name][0]),
-    `: ${ratio(one.time_ns, answer.baseline_ns)}. `, code(`${answer.next.split(' --')[0]} ${FREE[one.name][1]}`)));
+  const rows = (answer.free_changes ?? []).map(one =>
+    el('li', el('b', one.change), `: ${time(one.end_ns)}, ${ratio(one.end_ns, answer.baseline_ns)}. `, one.how ? code(one.how) : ''));
   return rows.length ? [el('h3', 'Do first: it costs nothing'), el('ol.first', rows)] : null;
 }
 

@@ -172,13 +172,6 @@ struct AlgorithmChoice {
   }
 };
 
-/// A change of the baseline that needs no hardware.
-struct FreeChange {
-  std::string name;
-  std::string how;  // the option that makes it; empty: all together
-  Time end;         // of the run with it
-};
-
 /// The value of a parameter at which the comparison with the best hardware has another result.
 struct BreakEven {
   std::string key;
@@ -282,10 +275,12 @@ class Advisor {
   [[nodiscard]] std::vector<Candidate> release_candidates() { return std::move(candidates_); }
   /// The five with the largest effect; those that change the answer come first.
   [[nodiscard]] const std::vector<Influence>& influences() const { return influences_; }
-  [[nodiscard]] const std::vector<FreeChange>& free_changes() const { return free_changes_; }
+  [[nodiscard]] const std::vector<ReportFreeChange>& free_changes() const { return free_changes_; }
   [[nodiscard]] const std::vector<BreakEven>& break_evens() const { return break_evens_; }
   /// `nullopt` if the hardware carries no blocking collective of the program, or pays however fast that is.
   [[nodiscard]] const std::optional<DecisiveTest>& decisive_test() const { return decisive_; }
+  /// What limits the best hardware in production, one sentence each. Empty if no hardware counts.
+  [[nodiscard]] std::vector<std::string> production_limits() const;
   /// The number of parameters tried.
   [[nodiscard]] std::size_t tried_count() const { return tried_; }
   /// At equal link rates. `nullopt` if no mix saves more than 0.5 % over the best single backend.
@@ -351,7 +346,7 @@ class Advisor {
   Weighing weighing_;
   std::vector<Influence> influences_;
   std::size_t tried_ = 0;
-  std::vector<FreeChange> free_changes_;
+  std::vector<ReportFreeChange> free_changes_;
   std::vector<BreakEven> break_evens_;
   std::optional<DecisiveTest> decisive_;
   std::optional<Mix> mix_;

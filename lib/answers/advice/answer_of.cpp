@@ -27,7 +27,7 @@ void add_bars(ReportAnswer& answer, const Advisor& advisor) {
     if (!one.problem.empty()) {
       bar.note = one.problem;
     } else if (!one.counts()) {
-      bar.note = fmt::format("carries {} of {}'s time in operations", one.time.text(), baseline_name());
+      bar.note = fmt::format("offloads {} of the host's communication", one.time.text());
     } else if (one.at_equal_link) {
       const std::string ratio = ratio_text(one.end(), base->end());
       if (ratio != ratio_text(bar.end, base->end()))

@@ -37,7 +37,7 @@ void describe_one_replay(ReportAnswer& answer, const Settled& one, const std::op
     answer.answer = headline(names.name, fmt::format("run {} over {}, {} of it in MPI", time_text(answer.end),
                                                      one.backend, share_text(one.run->share_in_calls())));
     answer.why = clauses_text(
-        {fmt::format("{} of MPI time is waiting for computing",
+        {fmt::format("{} of MPI time is waiting for slower ranks",
                      share_text(std::min(1.0, ratio_of(program->free.in_calls, one.run->in_calls)))),
          fmt::format("{} of communication hidden",
                      share_text(hidden_share(one.modelled_time, *one.run, program->free)))});

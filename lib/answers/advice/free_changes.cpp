@@ -102,7 +102,7 @@ void Advisor::find_free_changes() {
     }
     if (best != nullptr) keep(*best, least);
   }
-  std::ranges::stable_sort(free_changes_, {}, &FreeChange::end);
+  std::ranges::stable_sort(free_changes_, {}, &ReportFreeChange::end);
   if (gained.size() < 2 || !may_go_on("all free changes")) return;
   Configuration all = configuration_;
   for (const Try& one : gained) one.apply(all);

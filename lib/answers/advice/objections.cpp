@@ -65,13 +65,12 @@ std::vector<std::string> objections_to(const Advisor& advisor, Time end) {
       is_mix ? advisor.mix()->backends() : std::vector{hardware->backend};
   if (backends.size() > 2) texts.push_back(fmt::format("it needs all of {}", fmt::join(backends, ", ")));
   if (is_hardware && free && 1 - ratio_of(*free, all.sides.baseline) >= kWorthwhile)
-    texts.push_back(fmt::format("{} alone saves {}, {}", algorithm_of(advisor),
+    texts.push_back(fmt::format("{} alone: {} shorter, {}", algorithm_of(advisor),
                                 share_text(1 - ratio_of(*free, all.sides.baseline)), price_of(all)));
   const double progressing = all.progressing ? ratio_of(*all.progressing, all.sides.baseline) : 1;
   if (progressing < 1 - kMixWorthwhile ||
       (progressing < 1 - kWorthwhile && ratio_of(*all.progressing, end) < 1 + kNear))
-    texts.push_back(
-        fmt::format("a plain NIC that makes progress by itself: {}", time_text(*all.progressing)));
+    texts.push_back(fmt::format("asynchronous progress by a plain NIC: {}", time_text(*all.progressing)));
   for (const Candidate& one : advisor.candidates()) {
     if (!is_hardware) break;
     if (std::ranges::find(backends, one.backend) != backends.end() &&

@@ -278,14 +278,17 @@ ReportAnswer answer_of(const RankCurve& curve, const std::string& program) {
   std::vector<std::string> lacking;
   std::vector<std::string> sure;
   std::vector<const BackendDescription*> backends = curve.backends();
-  std::ranges::stable_partition(backends,
-                                [&](const BackendDescription* one) { return one->name == closest->backend; });
+  std::ranges::stable_sort(backends, {}, [&](const BackendDescription* one) {
+    return closest->point->ratio(one->name).value_or(std::numeric_limits<double>::infinity());
+  });
+  std::vector<std::string_view> others;  // that pay, too
   for (const BackendDescription* backend : backends) {
     if (is_baseline(backend->name)) continue;
     const std::vector<PayingRange> ranges = paying_ranges(curve, backend->name);
     const std::string text = lacking_text(curve, backend->name);
     lacking.push_back(text.substr(0, text.find(": ")));  // the reason is longer than a line
     const std::string thresholds = thresholds_text(curve, backend->name);
+    if (!ranges.empty() && !paying.empty()) others.push_back(backend->name);
     if (!ranges.empty())
       paying.push_back(fmt::format(
           "{} pays {}", backend->name,
@@ -299,7 +302,7 @@ ReportAnswer answer_of(const RankCurve& curve, const std::string& program) {
   answer.answer = paying.empty()
                       ? headline(program, fmt::format("no hardware pays up to {} ranks", number(last)))
                       : headline(program, paying.front(),
-                                 paying.size() > 1 ? "; " + and_more_text(paying.size() - 1) : std::string());
+                                 others.empty() ? "" : fmt::format("; also {}", fmt::join(others, ", ")));
   answer.kind = paying.empty() ? "baseline" : "hardware";
   answer.candidate = closest->backend;
   const auto from = thresholds_of(curve, closest->backend);
@@ -317,9 +320,8 @@ ReportAnswer answer_of(const RankCurve& curve, const std::string& program) {
   answer.why = clauses_text(why);
   const double carried = best.time.share().value_or(1);
   if (carried < 1 - kWorthwhile)
-    lacking.insert(lacking.begin(),
-                   fmt::format("{} carries {} of {}'s time in operations, {} the rest", closest->backend,
-                               percent_text(carried, 1), baseline_name(), baseline_name()));
+    lacking.insert(lacking.begin(), fmt::format("{} offloads {} of the host's communication",
+                                                closest->backend, percent_text(carried, 1)));
   if (best.deployment.node_bits_per_second == 0 && !best.deployment.text.empty())
     lacking.push_back(fmt::format("{} runs on {}", closest->backend, best.deployment.text));
   answer.but = clauses_text(lacking);

@@ -140,7 +140,7 @@ std::vector<std::string> reasons_of(const ForecastSide& baseline, const Forecast
       {{gain(*baseline.shortest, *hardware.shortest),
         fmt::format("{}: one element takes {}", steps, ends_text(*hardware.shortest, *baseline.shortest))},
        {gain(rest(baseline), rest(hardware)),
-        fmt::format("bandwidth: the other bytes take {}", ends_text(rest(hardware), rest(baseline)))}},
+        fmt::format("bandwidth: the bytes themselves take {}", ends_text(rest(hardware), rest(baseline)))}},
       hardware.forecast.time < baseline.forecast.time);
 }
 

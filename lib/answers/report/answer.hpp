@@ -19,6 +19,13 @@ struct ReportAnswerBar {
   std::string note;  // "not tried (time)"
 };
 
+/// A change of the baseline that needs no hardware.
+struct ReportFreeChange {
+  std::string name;
+  std::string how;  // the option that makes it; empty: all together
+  Time end;         // of the run with it
+};
+
 /// Texts are one line each, and empty if there is nothing to say.
 struct ReportAnswer {
   std::string answer;  // twelve words at most
@@ -30,9 +37,10 @@ struct ReportAnswer {
   std::string test;     // the measurement that would decide
   std::string native;   // the program's own run, and the baseline's model of it
   std::string next;
-  std::vector<ReportAnswerBar> bars;  // the fastest first; of a change before and after
-  std::vector<std::string> details;   // texts of several lines
-  std::string routes;                 // the best mix as lines of offramp.toml; empty if none was found
+  std::vector<ReportAnswerBar> bars;           // the fastest first; of a change before and after
+  std::vector<std::string> details;            // texts of several lines
+  std::vector<ReportFreeChange> free_changes;  // the best first
+  std::string routes;  // the best mix as lines of offramp.toml; empty if none was found
   // The same for programs that read it.
   std::string kind;       // "hardware", "algorithm", "link", "baseline", "nothing", "unknown"; of a change
                           // "change", "none"; of a program at more ranks "scaled"; of one backend "single",

@@ -447,6 +447,12 @@ void describe(auto& a, Described<decltype(a), ReportAnswerBar> bar) {
   a.if_any("note", bar.note);
 }
 
+void describe(auto& a, Described<decltype(a), ReportFreeChange> change) {
+  a.field("change", change.name);
+  a.field("how", change.how);
+  a.field("end", change.end);
+}
+
 void describe(auto& a, Described<decltype(a), ReportAnswer> answer) {
   a.field("answer", answer.answer);
   a.field("why", answer.why);
@@ -470,6 +476,7 @@ void describe(auto& a, Described<decltype(a), ReportAnswer> answer) {
   a.field("complete", answer.complete);
   a.field("bars", answer.bars);
   a.if_any("details", answer.details);
+  a.if_any("free_changes", answer.free_changes);
   a.if_any("routes", answer.routes);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 #include <new>
+#include <random>
 #include <unordered_map>
 #include <vector>
 
