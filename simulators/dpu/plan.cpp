@@ -119,8 +119,7 @@ class Planner {
 
   /// Each rank offers its block to rank + 1, rank + 2, ... (read in [ucc-offload]), to itself last. moves:
   /// whether service processes must transfer a pair's block.
-  template <typename Moves>
-  void all_pairs(Moves moves) {
+  void all_pairs(auto moves) {
     plan_.all_pairs = true;
     const Placement placement = placement_of(spec_);
     for (const Member& member : request_.members) node_.push_back(placement.node(member.world_rank));

@@ -123,8 +123,7 @@ constexpr std::string_view to_string(OperationKind kind) {
 }
 
 /// The set of all kinds whose row satisfies the predicate.
-template <typename Asked>
-constexpr OperationSet kinds_where(Asked asked) {
+constexpr OperationSet kinds_where(auto asked) {
   OperationSet found = {};
   for (std::size_t i = 0; i < kOperationKinds.size(); ++i) {
     // A row at the wrong index: evaluation as a constant expression does not compile.
