@@ -34,8 +34,7 @@ struct Pipeline {
 enum class Cut : std::uint8_t { kMessage, kBlocks };
 
 /// Tries windows from the largest to the smallest, and prefers the largest of equally fast ones.
-template <typename Of>
-BestWindow best(const Setup& setup, Cut cut, std::size_t bytes, std::size_t largest, Of pipeline_of) {
+BestWindow best(const Setup& setup, Cut cut, std::size_t bytes, std::size_t largest, auto pipeline_of) {
   const auto timed = [&](std::size_t window) {
     const Pipeline pipeline = pipeline_of(window);
     const auto more = static_cast<std::int64_t>(Chunks{bytes, window}.count()) - 1;

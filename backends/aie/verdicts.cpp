@@ -7,83 +7,50 @@ namespace offramp::aie {
 
 namespace {
 
-/// Operations of the function, one cycle each. 0: not in the instruction set.
-int operations_of(ReduceFunction function) {
-  switch (function) {
-    case ReduceFunction::kSum:
-    case ReduceFunction::kProduct:
-    case ReduceFunction::kMaximum:
-    case ReduceFunction::kMinimum:
-    case ReduceFunction::kBitAnd:
-    case ReduceFunction::kBitOr:
-    case ReduceFunction::kBitXor:
-      return 1;
-    case ReduceFunction::kLogicalAnd:
-    case ReduceFunction::kLogicalOr:
-      return 2;  // compare with zero, combine
-    case ReduceFunction::kLogicalXor:
-      return 3;
-    default:
-      return 0;
-  }
-}
-
-/// Additional operations per word of a 64-bit integer, compared with 32 bits. Assumed.
-int more_of_two_words(ReduceFunction function) {
-  switch (function) {
-    case ReduceFunction::kSum:
-      return 1;  // the carry
-    case ReduceFunction::kProduct:
-      return 3;  // partial products and carries
-    case ReduceFunction::kMaximum:
-    case ReduceFunction::kMinimum:
-      return 2;  // depends on both words
-    case ReduceFunction::kLogicalAnd:
-    case ReduceFunction::kLogicalOr:
-    case ReduceFunction::kLogicalXor:
-      return 1;
-    default:
-      return 0;
-  }
-}
-
-/// The scalar unit computes doubles with integers. Assumed.
-int operations_of_double(ReduceFunction function) {
-  switch (function) {
-    case ReduceFunction::kSum:
-    case ReduceFunction::kProduct:
-      return 80;  // unpack, align or multiply, normalise, round
-    case ReduceFunction::kMaximum:
-    case ReduceFunction::kMinimum:
-      return 6;
-    default:
-      return operations_of(function);
-  }
-}
+/// A function's operations in the kernels, one cycle each. 0: not in the instruction set.
+struct FunctionCost {
+  ReduceFunction function = ReduceFunction::kNone;
+  int operations = 0;
+  int more_of_two_words = 0;  // additional ones per word of a 64-bit integer, compared with 32 bits; assumed
+  int of_double = 0;          // the scalar unit computes doubles with integers; assumed
+};
+constexpr FunctionCost kFunctionCosts[] = {
+    {ReduceFunction::kSum, 1, 1, 80},      // two words: the carry; double: unpack, align, normalise, round
+    {ReduceFunction::kProduct, 1, 3, 80},  // partial products and carries; unpack, multiply, normalise, round
+    {ReduceFunction::kMaximum, 1, 2, 6},   // depends on both words
+    {ReduceFunction::kMinimum, 1, 2, 6},   // depends on both words
+    {ReduceFunction::kLogicalAnd, 2, 1, 2},  // compare with zero, combine
+    {ReduceFunction::kLogicalOr, 2, 1, 2},   // compare with zero, combine
+    {ReduceFunction::kLogicalXor, 3, 1, 3}, {ReduceFunction::kBitAnd, 1, 0, 1},
+    {ReduceFunction::kBitOr, 1, 0, 1},      {ReduceFunction::kBitXor, 1, 0, 1},
+};
 
 }  // namespace
 
 Loop loop_of(ElementType type, ReduceFunction function) {
-  const int operations = operations_of(function);
+  FunctionCost cost;
+  for (const FunctionCost& row : kFunctionCosts) {
+    if (row.function == function) cost = row;
+  }
   switch (type) {
     case ElementType::kByte:
     case ElementType::kInt8:
     case ElementType::kUint8:
-      return {1, operations};
+      return {1, cost.operations};
     case ElementType::kInt16:
     case ElementType::kUint16:
-      return {2, operations};
+      return {2, cost.operations};
     case ElementType::kInt32:
     case ElementType::kUint32:
     case ElementType::kFloat32:
-      return {4, operations};
+      return {4, cost.operations};
     case ElementType::kInt64:
     case ElementType::kUint64:
-      return {4, operations == 0 ? 0 : operations + more_of_two_words(function)};
+      return {4, cost.operations + cost.more_of_two_words};
     case ElementType::kFloat64:
-      return {8, operations_of_double(function), true};
+      return {8, cost.of_double, true};
     default:
-      return {0, operations};
+      return {0, cost.operations};
   }
 }
 

@@ -83,8 +83,7 @@ class Levels {
   }
 
   /// Calls copy(position, rank) for each block; positions are ordered by node.
-  template <typename Copy>
-  void for_each_block(Copy copy) const {
+  void for_each_block(auto copy) const {
     int index = 0;
     for (int node = 0; node < map_.nodes(); ++node) {
       for (const int rank : map_.ranks(node)) copy(index++, rank);

@@ -35,8 +35,7 @@ inline void local_copy(Team& team, const LocalCosts& costs, Bytes from, MutableB
 }
 
 /// Charges `count` copies of `bytes` each. copy(0), copy(1), ... perform them if the buffers have data.
-template <typename Copy>
-void local_copies(Team& team, const LocalCosts& costs, int count, std::size_t bytes, Copy copy) {
+void local_copies(Team& team, const LocalCosts& costs, int count, std::size_t bytes, auto copy) {
   if (team.hardware() != nullptr)
     spend(team, costs, "copy", costs.copy.bytes(static_cast<std::int64_t>(bytes)) * count);
   for (int i = 0; team.carries_data() && i < count; ++i) copy(i);

@@ -102,13 +102,11 @@ constexpr std::array kProcessors = {
               {Bandwidth::gigabits_per_second(712), Bandwidth::gigabits_per_second(712), 96 << 20, 1, 1},
               0}};
 
-template <typename Table>
-auto row_of(const Table& table, std::string_view name) {
+auto row_of(const auto& table, std::string_view name) {
   return *std::find_if(table.begin(), table.end(), [&](const auto& row) { return row.name == name; });
 }
 
-template <typename Table>
-std::vector<std::string_view> names_of(const Table& table) {
+std::vector<std::string_view> names_of(const auto& table) {
   std::vector<std::string_view> names;
   names.reserve(table.size());
   for (const auto& row : table) names.push_back(row.name);

@@ -111,8 +111,7 @@ Task<Outcome> exchange(Team& team, int to, Bytes outgoing, int from, MutableByte
 
 /// Allgather around a ring: each rank starts with the part of its index and receives all others. at(index):
 /// memory of a part.
-template <typename At>
-Task<Outcome> gather_around_ring(Team& team, At at, int index, int left, int right) {
+Task<Outcome> gather_around_ring(Team& team, auto at, int index, int left, int right) {
   Outcome outcome = Outcome::kOk;
   for (int step = 0; step + 1 < team.size(); ++step) {
     const int sent = wrap(index - step, team.size());

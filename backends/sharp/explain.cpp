@@ -1,8 +1,6 @@
 // `sizes` prints the ranges between the limits of low-latency operations and streams, which depend on the
 // preset. `tree` is built from the platform file's switches with all nodes as members; communicators of fewer
 // nodes have other trees.
-#include "backends/sharp/explain.hpp"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "backends/sharp/parameters.hpp"
+#include "backends/sharp/sharp.hpp"
 #include "simulators/sharp/tree.hpp"
 #include "simulators/world/deployment.hpp"
 

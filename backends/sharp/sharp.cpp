@@ -3,8 +3,6 @@
 #include "backends/sharp/sharp.hpp"
 
 #include "backends/sharp/backend.hpp"
-#include "backends/sharp/explain.hpp"
-#include "backends/sharp/validation.hpp"
 #include "offramp/kernel/immortal.hpp"
 
 namespace offramp {

@@ -2,11 +2,19 @@
 // SHARP.
 #pragma once
 
+#include <span>
+
 #include "offramp/model/backend.hpp"
 
 namespace offramp {
 
 /// Lives until the process ends.
 const BackendDescription& sharp_backend();
+
+// Parts of its description.
+namespace sharp {
+std::span<const ExplainTopic> topics();
+ValidationRows validation();
+}  // namespace sharp
 
 }  // namespace offramp

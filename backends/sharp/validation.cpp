@@ -1,8 +1,6 @@
 // One function per source: its figures, the measured machine, and the same calls in a world, timed as by
 // OSU's benchmarks. If a source does not describe the cabling, nodes are in a fat tree of its switches'
 // radix. A row explains why its figure is missed.
-#include "backends/sharp/validation.hpp"
-
 #include <fmt/core.h>
 
 #include <cmath>

@@ -30,13 +30,14 @@ Explanation explain_constants(const ExplainRequest&) {
 
 Explanation explain_codes(const ExplainRequest&) {
   std::string text = "byte  code  name\n";
-  const auto add = [&text]<typename Code>(unsigned byte, Code code) {
-    text += fmt::format("{:>4}  {:>4}  {}\n", byte, static_cast<unsigned>(code), to_string(code));
+  const auto add = [&text](unsigned byte, int code, std::string_view name) {
+    text += fmt::format("{:>4}  {:>4}  {}\n", byte, code, name);
   };
-  for (int call = 0; call < static_cast<int>(MpiCall::kCount); ++call) add(16, static_cast<MpiCall>(call));
+  for (int call = 0; call < static_cast<int>(MpiCall::kCount); ++call)
+    add(16, call, to_string(static_cast<MpiCall>(call)));
   for (int type = 1; type < static_cast<int>(PacketType::kCount); ++type)
-    add(17, static_cast<PacketType>(type));
-  for (const ErrorCode code : kErrorCodes) add(kHeaderBytes, code);
+    add(17, type, to_string(static_cast<PacketType>(type)));
+  for (const auto& [code, name] : kErrorCodes) add(kHeaderBytes, static_cast<int>(code), name);
   return {text, {}};
 }
 

@@ -65,8 +65,7 @@ Task<void> wait_written(Processor& p, int peer, MutableBytes into, Missing missi
 }
 
 /// Receives the peers' writes, in order of arrival. into(peer): destination of a peer's data.
-template <typename Into>
-Task<std::vector<Notice>> writes(Processor& p, std::vector<int> peers, Into into) {
+Task<std::vector<Notice>> writes(Processor& p, std::vector<int> peers, auto into) {
   struct Write {
     Team::Arrival arrival;
     int peer;
@@ -110,8 +109,7 @@ Task<std::vector<Notice>> addresses(Processor& p, Missing missing = Missing::kSp
 }
 
 /// Writes to each peer when its address has arrived. data_of(peer): a peer's data.
-template <typename DataOf>
-Task<void> write_to(Processor& p, std::vector<Notice> notices, DataOf data_of) {
+Task<void> write_to(Processor& p, std::vector<Notice> notices, auto data_of) {
   for (const Notice& notice : notices) {
     co_await p.turn(notice.at);
     p.read_notification(notice.at);

@@ -1,6 +1,6 @@
 // Translates a request into pulls and slices: which rank READs whose bytes. The algorithms of the service
 // processes, for any number of ranks P. All pulls run at once, limited by the READs per process
-// (plan_run.cpp).
+// (collective.cpp).
 //
 //   bcast                  all ranks pull from the root (read in [ucc-dpu]), or along a binomial tree.
 //   gather(v), scatter(v)  the root pulls all blocks, or all pull theirs from the root.
@@ -17,7 +17,7 @@
 //
 // barrier.cpp implements barriers without a plan. Collectives in which every rank needs every other one's
 // block do not list their pulls: pull n is the block of rank n / P for the rank n % P + 1 behind it
-// (Plan::all_pairs), which plan_run.cpp decodes. If only the sources know the sizes, add_source() adds a
+// (Plan::all_pairs), which collective.cpp decodes. If only the sources know the sizes, add_source() adds a
 // rank's pulls when it arrives.
 #include "simulators/dpu/plan.hpp"
 
@@ -119,8 +119,7 @@ class Planner {
 
   /// Each rank offers its block to rank + 1, rank + 2, ... (read in [ucc-offload]), to itself last. moves:
   /// whether service processes must transfer a pair's block.
-  template <typename Moves>
-  void all_pairs(Moves moves) {
+  void all_pairs(auto moves) {
     plan_.all_pairs = true;
     const Placement placement = placement_of(spec_);
     for (const Member& member : request_.members) node_.push_back(placement.node(member.world_rank));

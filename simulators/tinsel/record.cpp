@@ -64,8 +64,7 @@ void write_wide(Wide value, std::span<std::byte> bytes) {
 }
 
 /// Assembles a beat from the field values that value_of returns.
-template <typename Value>
-Beat laid_out(std::span<const Record> records, Value value_of) {
+Beat laid_out(std::span<const Record> records, auto value_of) {
   Beat beat{};
   int chunk = 0;
   for (const Record& record : records) {

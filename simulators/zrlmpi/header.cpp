@@ -156,32 +156,10 @@ std::array<std::byte, kErrorBytes> encode(ErrorCode code) {
 ErrorCode decode_error_body(std::span<const std::byte> body) {
   if (body.size() < kErrorBytes) return ErrorCode::kUnnamed;
   const std::uint64_t read = read_little_endian(body.first(kErrorBytes));
-  for (const ErrorCode code : kErrorCodes) {
-    if (read == static_cast<std::uint64_t>(code)) return code;
+  for (const NamedErrorCode& row : kErrorCodes) {
+    if (read == static_cast<std::uint64_t>(row.code)) return row.code;
   }
   return ErrorCode::kUnnamed;
-}
-
-std::string_view to_string(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::kUnnamed:
-      return "not named";
-    case ErrorCode::kShort:
-      return "short header";
-    case ErrorCode::kHeader:
-      return "bad header";
-    case ErrorCode::kSource:
-      return "source does not match";
-    case ErrorCode::kWrongDestination:
-      return "wrong destination";
-    case ErrorCode::kWrongType:
-      return "wrong type";
-    case ErrorCode::kTimeout:
-      return "timeout";
-    case ErrorCode::kBadDestination:
-      return "bad destination";
-  }
-  return "?";
 }
 
 }  // namespace offramp::zrlmpi

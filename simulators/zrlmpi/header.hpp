@@ -175,10 +175,21 @@ enum class ErrorCode : std::uint8_t {
   kTimeout,
   kBadDestination = 0xd,
 };
-inline constexpr std::array kErrorCodes = {
-    ErrorCode::kUnnamed,          ErrorCode::kShort,     ErrorCode::kHeader,  ErrorCode::kSource,
-    ErrorCode::kWrongDestination, ErrorCode::kWrongType, ErrorCode::kTimeout, ErrorCode::kBadDestination};
-std::string_view to_string(ErrorCode code);
+struct NamedErrorCode {
+  ErrorCode code;
+  std::string_view name;
+};
+/// All codes, with their names in messages.
+inline constexpr NamedErrorCode kErrorCodes[] = {
+    {ErrorCode::kUnnamed, "not named"},
+    {ErrorCode::kShort, "short header"},
+    {ErrorCode::kHeader, "bad header"},
+    {ErrorCode::kSource, "source does not match"},
+    {ErrorCode::kWrongDestination, "wrong destination"},
+    {ErrorCode::kWrongType, "wrong type"},
+    {ErrorCode::kTimeout, "timeout"},
+    {ErrorCode::kBadDestination, "bad destination"},
+};
 std::array<std::byte, kErrorBytes> encode(ErrorCode code);
 /// kUnnamed if there is no body or the code is unassigned.
 ErrorCode decode_error_body(std::span<const std::byte> body);

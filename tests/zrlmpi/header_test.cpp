@@ -184,9 +184,9 @@ TEST(ZrlmpiHeader, RandomBytesNeverDecodeToSomethingOutOfRange) {
 }
 
 TEST(ZrlmpiErrorBody, NamesExactlyTheKnownCodes) {
-  for (const ErrorCode code : kErrorCodes) {
+  for (const auto& [code, name] : kErrorCodes) {
     EXPECT_EQ(decode_error_body(encode(code)), code);
-    EXPECT_NE(to_string(code), "?");
+    EXPECT_FALSE(name.empty());
   }
   EXPECT_EQ(hex(encode(ErrorCode::kWrongType)), "05000000");
   EXPECT_EQ(decode_error_body({}), ErrorCode::kUnnamed) << "a body is optional";

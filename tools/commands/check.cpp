@@ -29,20 +29,12 @@ namespace {
 
 enum class CallTreatment : std::uint8_t { kOffloaded, kCarried, kHost, kNative, kRisk };
 
+/// In the order of CallTreatment.
+constexpr std::string_view kTreatments[] = {"offloaded", "carried", "host algorithm", "native", "risk"};
+static_assert(std::size(kTreatments) == static_cast<std::size_t>(CallTreatment::kRisk) + 1);
+
 std::string_view to_string(CallTreatment treatment) {
-  switch (treatment) {
-    case CallTreatment::kOffloaded:
-      return "offloaded";
-    case CallTreatment::kCarried:
-      return "carried";
-    case CallTreatment::kHost:
-      return "host algorithm";
-    case CallTreatment::kNative:
-      return "native";
-    case CallTreatment::kRisk:
-      return "risk";
-  }
-  return "?";
+  return kTreatments[static_cast<std::size_t>(treatment)];
 }
 
 /// "mpi_send" for MPI_Send, PMPI_Send, mpi_send_, and mpi_send_f08_. `nullopt` for other symbols.

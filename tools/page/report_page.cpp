@@ -32,8 +32,7 @@ std::string filled(std::string_view page, std::initializer_list<std::string_view
   return out.append(page);
 }
 
-template <typename Items>
-std::string list(std::string_view name, const Items& items) {
+std::string list(std::string_view name, const auto& items) {
   std::string text = fmt::format("<ul class=\"{}\">", name);
   for (const std::string& item : items) text += fmt::format("<li>{}</li>", escaped(item));
   return text + "</ul>\n";

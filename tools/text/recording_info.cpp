@@ -32,8 +32,7 @@ using Json = nlohmann::ordered_json;
 using recording::Event;
 using recording::EventKind;
 
-template <typename Value>
-std::uint64_t hashed(const Value& value, std::uint64_t before) {
+std::uint64_t hashed(const auto& value, std::uint64_t before) {
   return fnv1a_64(std::as_bytes(std::span(&value, 1)), before);
 }
 
@@ -130,8 +129,7 @@ RankContents read_rank(const trace::Program& program, int rank, Contents& all) {
   return rank_contents;
 }
 
-template <typename Member>
-std::uint64_t sum(const Contents& contents, Member member) {
+std::uint64_t sum(const Contents& contents, auto member) {
   std::uint64_t total = 0;
   for (const RankContents& rank : contents.ranks) total += rank.*member;
   return total;

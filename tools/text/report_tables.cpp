@@ -18,10 +18,7 @@ class Row : public PlainArchive<Row> {
   explicit Row(std::string& text) : text_(text) {}
 
   static bool has(const char*, bool) { return false; }  // further fields are in JSON only
-  template <typename Make>
-  void derived(const char*, const Make& make) {
-    cell(fmt::format("{:.3f}", make()));
-  }
+  void derived(const char*, const auto& make) { cell(fmt::format("{:.3f}", make())); }
   void item(Time time, std::size_t = 0) { cell(fmt::format("{:.3f}", in_nanoseconds(time))); }
   void item(const std::string& text, std::size_t = 0) { cell(csv_cell(text)); }
   template <typename Value>

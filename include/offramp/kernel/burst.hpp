@@ -30,8 +30,7 @@ struct Burst {
 /// Passes a burst through a server that needs `service` per packet and is free from `free` on. Calls
 /// emit(Burst) once or twice in order, and returns when the server is free again. Packet i leaves at
 /// max(arrival i, departure i-1) + service.
-template <typename Emit>
-Time serve(const Burst& in, Time service, Time free, Emit&& emit) {
+Time serve(const Burst& in, Time service, Time free, auto&& emit) {
   assert(in.packets > 0);
   const Time begin = later(in.first, free);
   Burst out = in;

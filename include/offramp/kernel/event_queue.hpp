@@ -225,8 +225,7 @@ class EventQueue {
   }
 
   /// Calls take(entry) for each event of a detached list, and frees its blocks.
-  template <typename Take>
-  void pop_all(const List& list, Take visit) {
+  void pop_all(const List& list, auto visit) {
     std::size_t full = (list.count + kBlock - 1) % kBlock + 1;  // of the first block
     for (std::uint32_t block = list.head; block != kNone; full = kBlock) {
       const std::array<Entry, kBlock> entries = blocks_[block];  // visit() may need more blocks

@@ -94,8 +94,7 @@ struct Passage {
 };
 
 /// Calls a stage until it requests no further call, for callers without concurrent events.
-template <typename Stage>
-void to_its_end(Passage& passage, Stage stage) {
+void to_its_end(Passage& passage, auto stage) {
   for (Time asked = passage.again;; asked = passage.again) {
     stage();
     // A stage requests another call by a new value of `again`.

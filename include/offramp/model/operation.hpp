@@ -61,6 +61,9 @@ class OperationSet {
 /// rank, of one size. kDifferent: one block per rank, of individual sizes.
 enum class Blocks : std::uint8_t { kNone, kEqual, kDifferent };
 
+/// The properties of a kind in its row of kOperationKinds. KindTraits has the same as fields.
+enum KindFlag : unsigned { kRooted = 1, kReducing = 2, kPrefixes = 4, kEqualBlocks = 8, kVaryingBlocks = 16 };
+
 /// One row per kind, with everything that follows from the kind alone.
 struct KindTraits {
   OperationKind kind = OperationKind::kCount;
@@ -71,77 +74,40 @@ struct KindTraits {
   bool reduces = false;
   bool is_prefix = false;  // each rank's result covers the ranks up to it
   Blocks blocks = Blocks::kNone;
+
+  constexpr KindTraits() = default;
+  /// flags: a combination of KindFlag.
+  constexpr KindTraits(OperationKind row, std::string_view text, std::string_view functions,
+                       unsigned flags = 0)
+      : kind(row), name(text), mpi_functions(functions) {
+    has_root = (flags & kRooted) != 0;
+    reduces = (flags & kReducing) != 0;
+    is_prefix = (flags & kPrefixes) != 0;
+    if ((flags & kEqualBlocks) != 0) blocks = Blocks::kEqual;
+    if ((flags & kVaryingBlocks) != 0) blocks = Blocks::kDifferent;
+  }
 };
 /// All kinds, each at the index of its value; kinds_where() checks that at compile time.
 inline constexpr std::array<KindTraits, static_cast<std::size_t>(OperationKind::kCount)> kOperationKinds = {{
-    {.kind = OperationKind::kSend,
-     .name = "send",
-     .mpi_functions = "send bsend ssend rsend recv mrecv sendrecv sendrecv_replace",
-     .has_root = true},
-    {.kind = OperationKind::kBcast, .name = "bcast", .mpi_functions = "bcast", .has_root = true},
-    {.kind = OperationKind::kReduce,
-     .name = "reduce",
-     .mpi_functions = "reduce",
-     .has_root = true,
-     .reduces = true},
-    {.kind = OperationKind::kGather,
-     .name = "gather",
-     .mpi_functions = "gather",
-     .has_root = true,
-     .blocks = Blocks::kEqual},
-    {.kind = OperationKind::kAllreduce, .name = "allreduce", .mpi_functions = "allreduce", .reduces = true},
-    {.kind = OperationKind::kScatter,
-     .name = "scatter",
-     .mpi_functions = "scatter",
-     .has_root = true,
-     .blocks = Blocks::kEqual},
-    {.kind = OperationKind::kAllgather,
-     .name = "allgather",
-     .mpi_functions = "allgather",
-     .blocks = Blocks::kEqual},
-    {.kind = OperationKind::kReduceScatter,
-     .name = "reduce_scatter",
-     .mpi_functions = "reduce_scatter reduce_scatter_block",
-     .reduces = true,
-     .blocks = Blocks::kEqual},
-    {.kind = OperationKind::kAlltoall,
-     .name = "alltoall",
-     .mpi_functions = "alltoall",
-     .blocks = Blocks::kEqual},
-    {.kind = OperationKind::kBarrier, .name = "barrier", .mpi_functions = "barrier"},
-    {.kind = OperationKind::kScan,
-     .name = "scan",
-     .mpi_functions = "scan",
-     .reduces = true,
-     .is_prefix = true},
-    {.kind = OperationKind::kExscan,
-     .name = "exscan",
-     .mpi_functions = "exscan",
-     .reduces = true,
-     .is_prefix = true},
-    {.kind = OperationKind::kGatherv,
-     .name = "gatherv",
-     .mpi_functions = "gatherv",
-     .has_root = true,
-     .blocks = Blocks::kDifferent},
-    {.kind = OperationKind::kScatterv,
-     .name = "scatterv",
-     .mpi_functions = "scatterv",
-     .has_root = true,
-     .blocks = Blocks::kDifferent},
-    {.kind = OperationKind::kAllgatherv,
-     .name = "allgatherv",
-     .mpi_functions = "allgatherv",
-     .blocks = Blocks::kDifferent},
+    {OperationKind::kSend, "send", "send bsend ssend rsend recv mrecv sendrecv sendrecv_replace", kRooted},
+    {OperationKind::kBcast, "bcast", "bcast", kRooted},
+    {OperationKind::kReduce, "reduce", "reduce", kRooted | kReducing},
+    {OperationKind::kGather, "gather", "gather", kRooted | kEqualBlocks},
+    {OperationKind::kAllreduce, "allreduce", "allreduce", kReducing},
+    {OperationKind::kScatter, "scatter", "scatter", kRooted | kEqualBlocks},
+    {OperationKind::kAllgather, "allgather", "allgather", kEqualBlocks},
+    {OperationKind::kReduceScatter, "reduce_scatter", "reduce_scatter reduce_scatter_block",
+     kReducing | kEqualBlocks},
+    {OperationKind::kAlltoall, "alltoall", "alltoall", kEqualBlocks},
+    {OperationKind::kBarrier, "barrier", "barrier"},
+    {OperationKind::kScan, "scan", "scan", kReducing | kPrefixes},
+    {OperationKind::kExscan, "exscan", "exscan", kReducing | kPrefixes},
+    {OperationKind::kGatherv, "gatherv", "gatherv", kRooted | kVaryingBlocks},
+    {OperationKind::kScatterv, "scatterv", "scatterv", kRooted | kVaryingBlocks},
+    {OperationKind::kAllgatherv, "allgatherv", "allgatherv", kVaryingBlocks},
     // MPI_Reduce_scatter with different counts, which are known only at the call.
-    {.kind = OperationKind::kReduceScatterv,
-     .name = "reduce_scatterv",
-     .reduces = true,
-     .blocks = Blocks::kDifferent},
-    {.kind = OperationKind::kAlltoallv,
-     .name = "alltoallv",
-     .mpi_functions = "alltoallv alltoallw",
-     .blocks = Blocks::kDifferent},
+    {OperationKind::kReduceScatterv, "reduce_scatterv", "", kReducing | kVaryingBlocks},
+    {OperationKind::kAlltoallv, "alltoallv", "alltoallv alltoallw", kVaryingBlocks},
 }};
 inline constexpr KindTraits kNoKind;
 
@@ -157,8 +123,7 @@ constexpr std::string_view to_string(OperationKind kind) {
 }
 
 /// The set of all kinds whose row satisfies the predicate.
-template <typename Asked>
-constexpr OperationSet kinds_where(Asked asked) {
+constexpr OperationSet kinds_where(auto asked) {
   OperationSet found = {};
   for (std::size_t i = 0; i < kOperationKinds.size(); ++i) {
     // A row at the wrong index: evaluation as a constant expression does not compile.

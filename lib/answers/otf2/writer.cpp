@@ -85,10 +85,7 @@ class Writer {
     if (code != OTF2_SUCCESS && problem_.empty()) problem_ = text_of(code);
     return problem_.empty();
   }
-  template <typename Pointer>
-  bool is_there(Pointer* pointer) {
-    return pointer != nullptr ? problem_.empty() : check(OTF2_ERROR_INVALID);
-  }
+  bool is_there(auto* pointer) { return pointer != nullptr ? problem_.empty() : check(OTF2_ERROR_INVALID); }
 
   // --- events ---
 

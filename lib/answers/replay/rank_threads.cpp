@@ -30,8 +30,7 @@ constexpr bool is_about_requests(EventKind kind) {
 }
 
 /// The first nonzero result of `find` over the event's requests.
-template <typename Find>
-std::uint64_t first_of_requests(const RankThreads::Dealt& dealt, const Find& find) {
+std::uint64_t first_of_requests(const RankThreads::Dealt& dealt, const auto& find) {
   if (dealt.event.extra != 0) return find(dealt.begun - dealt.event.extra);
   for (const std::uint64_t distance : dealt.list) {
     if (const std::uint64_t number = find(dealt.begun - distance); number != 0) return number;

@@ -35,10 +35,7 @@ class Communicators {
     std::iota(lists_[recording::kWorld].begin(), lists_[recording::kWorld].end(), 0);
     lists_[recording::kSelf] = {static_cast<std::uint64_t>(rank)};
   }
-  template <typename List>
-  void add(const List& members) {
-    lists_.emplace_back(members.begin(), members.end());
-  }
+  void add(const auto& members) { lists_.emplace_back(members.begin(), members.end()); }
   /// `nullopt` if the recording makes no sense; its replay reports that.
   [[nodiscard]] std::optional<std::uint64_t> world_rank(std::uint32_t communicator, std::int32_t peer) const {
     if (communicator >= lists_.size() || peer < 0) return std::nullopt;

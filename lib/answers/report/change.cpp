@@ -81,8 +81,7 @@ struct Quantity {
 };
 
 /// of(replay): a Time.
-template <typename Of>
-Quantity quantity(const ProgramVersion& before, const ProgramVersion& after, Of of) {
+Quantity quantity(const ProgramVersion& before, const ProgramVersion& after, auto of) {
   const auto all = [&](const ProgramVersion& version) {
     std::vector<double> values;
     for (const VersionReplay& replay : version.replays) values.push_back(of(replay).seconds());
@@ -155,8 +154,7 @@ struct Comparison {
       why_not = "the order of arrival, as recorded, decides the communication";
     }
   }
-  template <typename Of>
-  [[nodiscard]] bool all_of(Of of) const {
+  [[nodiscard]] bool all_of(auto of) const {
     return std::all_of(before.replays.begin(), before.replays.end(), of) &&
            std::all_of(after.replays.begin(), after.replays.end(), of);
   }

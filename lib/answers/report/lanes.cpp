@@ -17,8 +17,7 @@ constexpr const char* kSizeKinds[] = {"send", "receive", "collective", "access"}
 static_assert(std::size(kSizeKinds) == SizeTable::kKinds);
 
 /// name(i): of the function that the counters number i.
-template <typename Name>
-std::vector<ReportCall> calls_of(const std::vector<CallCounter>& counters, Name name) {
+std::vector<ReportCall> calls_of(const std::vector<CallCounter>& counters, auto name) {
   std::vector<ReportCall> calls;
   for (std::size_t i = 0; i < counters.size(); ++i) {
     if (counters[i].count > 0) calls.push_back({counters[i], std::string(name(i))});

@@ -133,15 +133,13 @@ class Node {
     return text;
   }
 
-  template <typename Body>
-  void each_element(std::size_t most, Body body) const {
+  void each_element(std::size_t most, auto body) const {
     if (!json_.is_array()) fail("has to be a list");
     limit(most);
     std::size_t index = 0;
     for (const Json& element : json_) body(Node(element, fmt::format("{}[{}]", path_, index++), times_left_));
   }
-  template <typename Body>
-  void each_member(std::size_t most, Body body) const {
+  void each_member(std::size_t most, auto body) const {
     if (!json_.is_object()) fail("has to be an object");
     limit(most);
     for (const auto& [key, value] : json_.items())
@@ -177,14 +175,10 @@ class Reader {
       read(node_->at(name), value, {most});
     }
   }
-  template <typename Value>
-  void later(const char* name, Value& value, std::size_t most = kMostRows) {
+  void later(const char* name, auto& value, std::size_t most = kMostRows) {
     if (has(name)) field(name, value, most);
   }
-  template <typename Value>
-  void if_any(const char* name, Value& value, std::size_t most = kMostRows) {
-    later(name, value, most);
-  }
+  void if_any(const char* name, auto& value, std::size_t most = kMostRows) { later(name, value, most); }
   template <typename Value>
   void if_any(const char* name, std::optional<Value>& value) {
     if (has(name)) field(name, value.emplace());
@@ -203,12 +197,10 @@ class Reader {
       read(node, values.back(), {});
     });
   }
-  template <typename Value, typename Fields>
-  void counters(Value& value, const Fields& fields) {
+  void counters(auto& value, const auto& fields) {
     for (const auto& field : fields) later(field.name, value.*field.value);
   }
-  template <typename Body>
-  void object(const char* name, Body body) {
+  void object(const char* name, auto body) {
     const Node* const outer = node_;
     const Node inner = node_->at(name);
     node_ = &inner;
@@ -218,8 +210,7 @@ class Reader {
   [[nodiscard]] bool has(const std::string& name, bool = true) const {
     return node_->has(name) || node_->has(name + "_ns") || node_->has(name + "_ps");
   }
-  template <typename Make>
-  static void derived(const char*, const Make&) {}
+  static void derived(const char*, const auto&) {}
 
  private:
   struct Limits {

@@ -60,36 +60,16 @@ inline const std::string& name_of(const SettingInForce& setting) {
 template <typename Self>
 class PlainArchive {
  public:
-  template <typename Value>
-  void field(const char*, Value& value, std::size_t most = kMostRows) {
-    self().item(value, most);
-  }
-  template <typename Value>
-  void later(const char*, Value& value, std::size_t most = kMostRows) {
-    self().item(value, most);
-  }
-  template <typename Value>
-  void if_any(const char*, Value& value, std::size_t most = kMostRows) {
-    self().item(value, most);
-  }
-  template <typename Value>
-  void exact(const char*, Value& time, const char* = nullptr) {
-    self().item(time, 0);
-  }
-  template <typename Value>
-  void named(const char*, Value& values) {
-    self().item(values, kMostRows);
-  }
-  template <typename Value, typename Fields>
-  void counters(Value& value, const Fields& fields) {
+  void field(const char*, auto& value, std::size_t most = kMostRows) { self().item(value, most); }
+  void later(const char*, auto& value, std::size_t most = kMostRows) { self().item(value, most); }
+  void if_any(const char*, auto& value, std::size_t most = kMostRows) { self().item(value, most); }
+  void exact(const char*, auto& time, const char* = nullptr) { self().item(time, 0); }
+  void named(const char*, auto& values) { self().item(values, kMostRows); }
+  void counters(auto& value, const auto& fields) {
     for (const auto& field : fields) self().item(value.*field.value, 0);
   }
-  template <typename Body>
-  static void object(const char*, Body body) {
-    body();
-  }
-  template <typename Make>
-  static void derived(const char*, const Make&) {}
+  static void object(const char*, auto body) { body(); }
+  static void derived(const char*, const auto&) {}
 
  protected:
   template <typename Value>

@@ -21,16 +21,11 @@ class Writer {
   static constexpr bool kReads = false;
   explicit Writer(Json& json) : json_(&json) {}
 
-  template <typename Value>
-  void field(const char* name, const Value& value, std::size_t = 0) {
+  void field(const char* name, const auto& value, std::size_t = 0) {
     (*json_)[key_of(name, value)] = json_of_value(value);
   }
-  template <typename Value>
-  void later(const char* name, const Value& value, std::size_t = 0) {
-    field(name, value);
-  }
-  template <typename Value>
-  void if_any(const char* name, const Value& value, std::size_t = 0) {
+  void later(const char* name, const auto& value, std::size_t = 0) { field(name, value); }
+  void if_any(const char* name, const auto& value, std::size_t = 0) {
     if (!value.empty()) field(name, value);
   }
   template <typename Value>
@@ -53,22 +48,17 @@ class Writer {
     for (const Value& value : values) all[name_of(value)] = json_of_value(value);
     (*json_)[name] = std::move(all);
   }
-  template <typename Value, typename Fields>
-  void counters(const Value& value, const Fields& fields) {
+  void counters(const auto& value, const auto& fields) {
     for (const auto& field : fields) (*json_)[field.name] = value.*field.value;
   }
-  template <typename Body>
-  void object(const char* name, Body body) {
+  void object(const char* name, auto body) {
     Json* const outer = json_;
     json_ = &(*json_)[name];
     body();
     json_ = outer;
   }
   static bool has(const char*, bool has) { return has; }
-  template <typename Make>
-  void derived(const char* name, Make make) {
-    (*json_)[name] = make();
-  }
+  void derived(const char* name, auto make) { (*json_)[name] = make(); }
 
  private:
   template <typename Value>
@@ -98,8 +88,7 @@ class Writer {
   Json* json_;
 };
 
-template <typename Body>
-Json written(Body body) {
+Json written(auto body) {
   Json json = Json::object();
   Writer writer(json);
   body(writer);

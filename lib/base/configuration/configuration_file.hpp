@@ -32,4 +32,9 @@ FileText read_file(const std::string& path, bool asked_for, std::size_t largest 
 /// Appends a TOML document's settings in the order of its lines. A failure includes the place.
 Result<void> read_entries(const std::string& path, const std::string& text, std::vector<Entry>& entries);
 
+/// Restricts an offramp.toml that the user did not name: it is in the folder in which a command was started,
+/// and may have come with an archive or a repository. It may set parameters. It may not load code or name
+/// outputs outside of its folder. Fails for an entry that it may not have; the failure includes the place.
+Result<void> check_found_file(const std::vector<Entry>& entries, const std::string& folder);
+
 }  // namespace offramp

@@ -1,14 +1,13 @@
-// A name is judged by the place that it leads to, with all links resolved. Links that begin with the output's
-// stem count, too, because parts of a recording and captures have derived names. A folder that cannot be
-// resolved is compared by its text.
-#include "lib/base/configuration/found_file.hpp"
-
+// check_found_file(): a name is judged by the place that it leads to, with all links resolved. Links that
+// begin with the output's stem count, too, because parts of a recording and captures have derived names. A
+// folder that cannot be resolved is compared by its text.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
 
+#include "lib/base/configuration/configuration_file.hpp"
 #include "lib/base/configuration/configuration_keys.hpp"
 #include "lib/base/output_file.hpp"
 #include "lib/base/text_format.hpp"

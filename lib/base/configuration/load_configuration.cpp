@@ -12,7 +12,6 @@
 #include "lib/base/configuration/configuration_file.hpp"
 #include "lib/base/configuration/configuration_keys.hpp"
 #include "lib/base/configuration/fault_script.hpp"
-#include "lib/base/configuration/found_file.hpp"
 #include "lib/base/launched_job.hpp"
 #include "lib/base/text_format.hpp"
 #include "simulators/world/text_fields.hpp"

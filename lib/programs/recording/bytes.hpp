@@ -24,8 +24,7 @@ inline std::string_view text_of(ByteSpan bytes) {
 }
 
 /// Little-endian on any machine. `at` must have room for the word.
-template <typename Word>
-void put_word(std::uint8_t* at, Word word) {
+void put_word(std::uint8_t* at, auto word) {
   for (std::size_t i = 0; i < sizeof word; ++i) at[i] = static_cast<std::uint8_t>(word >> (8 * i));
 }
 /// Reverses put_word(). `at` must have the bytes of a word.

@@ -18,8 +18,7 @@ struct Field {
   std::uint64_t most;  // for unsigned fields
 };
 
-template <typename Enumerator>
-constexpr std::uint64_t number(Enumerator last) {
+constexpr std::uint64_t number(auto last) {
   return static_cast<std::uint64_t>(last);
 }
 

@@ -207,29 +207,6 @@ class RankFolder {
 
 }  // namespace
 
-std::string_view to_string(Field field) {
-  switch (field) {
-    case Field::kPeer:
-      return "peer";
-    case Field::kTag:
-      return "tag";
-    case Field::kBytes:
-      return "size";
-    case Field::kExtra:
-      return "number of elements";
-    case Field::kList:
-    case Field::kSecondList:
-      return "list";
-    case Field::kComputing:
-    case Field::kBlocked:
-    case Field::kNative:
-      return "time";
-    case Field::kCount:
-      break;
-  }
-  return "?";
-}
-
 std::string several_threads_text(int rank) {
   return fmt::format(
       "rank {}: several of its threads call MPI, in an order that varies from run to run; only recordings in "

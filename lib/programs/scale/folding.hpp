@@ -66,8 +66,10 @@ inline constexpr std::size_t kFields = static_cast<std::size_t>(Field::kCount);
 /// The fields that the program determines. The others are times, in the order of recording::Times.
 inline constexpr std::size_t kProgramFields = static_cast<std::size_t>(Field::kComputing);
 inline constexpr std::size_t kTimeFields = kFields - kProgramFields;
-/// A word for messages: both lists are "list".
-std::string_view to_string(Field field);
+/// In the order of Field, for messages: both lists are "list".
+inline constexpr std::string_view kFieldNames[] = {
+    "peer", "tag", "size", "number of elements", "list", "list", "time", "time", "time"};
+static_assert(std::size(kFieldNames) == kFields);
 /// One series per Field.
 using AllSeries = std::array<Series, kFields>;
 

@@ -140,7 +140,7 @@ class Attempt {
   void misfit_in_number(const Pending& one) {
     const bool is_list = one.field == Field::kList || one.field == Field::kSecondList;
     add_misfit(fmt::format("{}: its {} follows no known rule{}{}", call_text(*one.role, *one.call),
-                           to_string(one.field),
+                           kFieldNames[static_cast<std::size_t>(one.field)],
                            is_list ? "" : fmt::format(" ({})", some_values(*one.samples)), by_arrival_),
                {}, one.call->events);
   }

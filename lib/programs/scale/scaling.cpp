@@ -287,8 +287,7 @@ void add_up(std::span<const Node> nodes, const Pool& pool, Work& work) {
 }
 
 /// The slope of the logarithms, by least squares. value: of one recording; 0 if it has none.
-template <typename Value>
-std::optional<double> power_of(const std::vector<FoldedProgram>& recordings, const Value& value) {
+std::optional<double> power_of(const std::vector<FoldedProgram>& recordings, const auto& value) {
   double x_sum = 0;
   double y_sum = 0;
   double xx_sum = 0;

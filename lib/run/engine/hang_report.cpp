@@ -19,8 +19,7 @@ std::string outcome_of(const SendRecord& send) {
 }
 
 /// Adds a line for each of the first items of a list, and the number of the others: there may be a million.
-template <typename Item, typename Next, typename Line>
-void describe_each(const Item* item, Next next, Line line, std::string_view more, std::string& text) {
+void describe_each(const auto* item, auto next, auto line, std::string_view more, std::string& text) {
   constexpr std::size_t kShown = 5;
   std::size_t count = 0;
   for (; item != nullptr; item = next(*item)) {

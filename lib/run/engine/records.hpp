@@ -28,8 +28,7 @@ std::unique_ptr<T> make_with_payload(std::size_t bytes) {
   return object;
 }
 /// The address of the payload.
-template <typename T>
-std::byte* payload_behind(T& object) {
+std::byte* payload_behind(auto& object) {
   return reinterpret_cast<std::byte*>(&object + 1);
 }
 template <typename T>

@@ -54,8 +54,7 @@ class NodeRings {
   /// Passes the next message from a rank of the node to take(message), and returns true if it was taken. It
   /// passes one message only, so that the program can post receives before the next one. A damaged ring is
   /// reported to the sink as a message without a header.
-  template <typename Take>
-  bool read(std::size_t index, Fabric::Sink& sink, Take take) {
+  bool read(std::size_t index, Fabric::Sink& sink, auto take) {
     Incoming& from = incoming_[index];
     if (from.damaged) return false;
     RingReader::RingMessage message;
@@ -84,8 +83,7 @@ class NodeRings {
   static bool reserve(std::span<std::byte> pages);
 
   /// Calls visit(index) for each rank of the node that has prepared its ring to this one.
-  template <typename Visitor>
-  void for_each_sender(Visitor visit) {
+  void for_each_sender(auto visit) {
     for (std::size_t i = 0; i < layout_.sender_words; ++i) {
       std::uint64_t bits = std::atomic_ref(board_[1 + i]).load(std::memory_order_relaxed);
       for (; bits != 0; bits &= bits - 1) {

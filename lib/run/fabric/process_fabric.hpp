@@ -22,8 +22,7 @@ class ProcessFabric : public Fabric {
   /// For close(): progresses until done() is true. Gives up after kPatience calls without an event, because
   /// the receiver may have stopped reading. That loses no data: all ranks have received everything by then,
   /// and queued messages only complete sends of unwanted payloads.
-  template <typename Done>
-  void drain_until(Sink& sink, Done done) {
+  void drain_until(Sink& sink, auto done) {
     constexpr int kPatience = 100'000;
     for (int idle = 0; idle < kPatience && !done();) {
       idle = progress(sink) > 0 ? 0 : idle + 1;

@@ -60,8 +60,7 @@ void complete(EventObject& object) {
 }
 
 /// Only the caller's pointer refers to the library's event, so both become null together.
-template <typename Emit>
-int emit(dpu_offload_event_t** event, void* ctx, const offload_ep_t* ep, Emit&& how) {
+int emit(dpu_offload_event_t** event, void* ctx, const offload_ep_t* ep, auto&& how) {
   EventObject& object = object_of(*event);
   object.ctx = ctx;
   Event* inner = object.event;

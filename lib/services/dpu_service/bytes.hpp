@@ -24,10 +24,7 @@ class Writer {
     bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
     return *this;
   }
-  template <typename... Numbers>
-  void fields(const Numbers&... numbers) {
-    (put(numbers), ...);
-  }
+  void fields(const auto&... numbers) { (put(numbers), ...); }
   Bytes release() { return std::move(bytes_); }
 
  private:

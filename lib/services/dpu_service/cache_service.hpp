@@ -31,10 +31,7 @@ struct RevokeMessage {
   std::uint32_t incarnation = 0;
   std::int32_t rank = 0;
 
-  template <typename Stream, typename Self>
-  static void fields(Stream& stream, Self& self) {
-    stream.fields(self.uid, self.incarnation, self.rank);
-  }
+  static void fields(auto& stream, auto& self) { stream.fields(self.uid, self.incarnation, self.rank); }
 };
 
 }  // namespace offramp::dpu

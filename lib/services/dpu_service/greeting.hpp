@@ -19,8 +19,7 @@ struct Hello {
   std::uint64_t list = 0;     // fingerprint of the list of DPUs, for service processes
   std::uint64_t per_dpu = 0;  // number of service processes
 
-  template <typename Stream, typename Self>
-  static void fields(Stream& stream, Self& self) {
+  static void fields(auto& stream, auto& self) {
     stream.fields(self.scope, self.global_id, self.rank.group_id, self.rank.group_rank, self.rank.group_size,
                   self.rank.n_local_ranks, self.rank.local_rank, self.rank.group_seq_num, self.config,
                   self.list, self.per_dpu);
@@ -35,8 +34,7 @@ struct Welcome {
   std::uint64_t processes = 0;
   std::uint64_t per_dpu = 0;
 
-  template <typename Stream, typename Self>
-  static void fields(Stream& stream, Self& self) {
+  static void fields(auto& stream, auto& self) {
     stream.fields(self.server_id, self.global_id, self.client_id, self.processes, self.per_dpu);
   }
 };

@@ -53,8 +53,7 @@ std::optional<ThreadLocation> place_at(const tinselMachine* machine, std::uint32
 }
 
 /// Converts exceptions for lack of memory to errors.
-template <typename Action>
-int guarded(tinselMachine* machine, Action action) {
+int guarded(tinselMachine* machine, auto action) {
   try {
     return action();
   } catch (const std::bad_alloc&) {
@@ -69,8 +68,7 @@ int add(tinselMachine* machine, std::optional<int> board, const Record& record, 
   return guarded(machine, [&] { return list.push_back(record), 0; });
 }
 
-template <typename Make>
-int add_to_thread(tinselMachine* machine, std::uint32_t dest, const char* call, Make make) {
+int add_to_thread(tinselMachine* machine, std::uint32_t dest, const char* call, auto make) {
   const auto place = place_at(machine, dest);
   if (!place) return failed(machine, fmt::format("{}: thread {:#x} does not exist", call, dest));
   return add(machine, place->board, make(*place), call);

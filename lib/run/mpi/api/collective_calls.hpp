@@ -71,9 +71,8 @@ class BlockingCollective {
 };
 
 /// sizes(): the BlockSizes of the call on an intercommunicator, whose collectives the library carries.
-template <typename Sizes, typename Build, typename Library, typename... Arguments>
-[[gnu::always_inline]] inline int start_collective(Function function, MPI_Comm comm, Sizes sizes, Build build,
-                                                   Library library, Arguments... arguments) {
+[[gnu::always_inline]] inline int start_collective(Function function, MPI_Comm comm, auto sizes, auto build,
+                                                   auto library, auto... arguments) {
   Outcome outcome = Outcome::kOk;
   {
     InterposedCall call(function);
@@ -98,10 +97,8 @@ template <typename Sizes, typename Build, typename Library, typename... Argument
 }
 
 /// A nonblocking collective: the request in `handle` is Offramp's, or the library's if it carries the call.
-template <typename Sizes, typename Build, typename Library, typename... Arguments>
 [[gnu::always_inline]] inline int start_icollective(Function function, MPI_Comm comm, MPI_Request* handle,
-                                                    Sizes sizes, Build build, Library library,
-                                                    Arguments... arguments) {
+                                                    auto sizes, auto build, auto library, auto... arguments) {
   InterposedCall call(function);
   BuiltCall collective = handle != nullptr ? build(call.session.marshal(), arguments..., comm) : nullptr;
   if (collective == nullptr) {
@@ -141,10 +138,9 @@ int make_persistent(InterposedCall& call, MPI_Comm comm, MPI_Request* handle, MP
                     std::function<BuiltCall()> build, const std::function<int()>& library)
     REQUIRES(session_lock);
 
-template <typename Build, typename Library, typename... Arguments>
 [[gnu::always_inline]] inline int start_pcollective(Function function, MPI_Comm comm, MPI_Info info,
-                                                    MPI_Request* handle, MPI_Op op, Build build,
-                                                    Library library, Arguments... arguments) {
+                                                    MPI_Request* handle, MPI_Op op, auto build, auto library,
+                                                    auto... arguments) {
   InterposedCall call(function);
   return make_persistent(
       call, comm, handle, op, [=] { return build(Session::current->marshal(), arguments..., comm); },

@@ -39,8 +39,7 @@ namespace {
 
 /// Runs a constructor on an unused communicator with the same members. The result has the parent's error
 /// handler, and errors are raised on the parent.
-template <typename Constructor>
-int construct_over_unused(Function function, MPI_Comm parent, MPI_Comm* made, Constructor constructor) {
+int construct_over_unused(Function function, MPI_Comm parent, MPI_Comm* made, auto constructor) {
   MPI_Group members = MPI_GROUP_NULL;
   pmpi::Comm_group(parent, &members);
   MPI_Comm unused = MPI_COMM_NULL;
@@ -64,9 +63,8 @@ bool is_carried(MPI_Comm comm) {
 }
 
 /// library(request): the MPI library's own function, which starts the duplication.
-template <typename Library>
 int duplicate_nonblocking(Function function, MPI_Comm comm, MPI_Comm* made, MPI_Request* handle,
-                          Library library) {
+                          auto library) {
   InterposedCall call(function);
   Session& session = call.session;
   MpiCommunicator* parent = session.marshal().communicators.find(comm);

@@ -126,8 +126,7 @@ class EarlyPoll {
         is_possible_(session_.is_repeated_poll() && requests != nullptr && count > 0) {}
 
   /// If a backend carries the calls: refuses(session) returns true if the poll fails.
-  template <typename Refuses>
-  [[gnu::always_inline]] bool is_refused(Refuses refuses) {
+  [[gnu::always_inline]] bool is_refused(auto refuses) {
     if (!is_possible_ || !session_.carries()) return false;
     was_polled_ = true;
     session_.engine().enter(static_cast<std::uint16_t>(function_), site_);
@@ -141,8 +140,7 @@ class EarlyPoll {
     return refused;
   }
   /// If the program is only recorded: calls the library. finds_nothing() checks its result.
-  template <typename Library, typename FindsNothing>
-  [[gnu::always_inline]] bool fails(MPI_Status* wanted, Library library, FindsNothing finds_nothing) {
+  [[gnu::always_inline]] bool fails(MPI_Status* wanted, auto library, auto finds_nothing) {
     if (!is_possible_ || session_.carries() || count_ > kMost) return false;
     bool nothing = false;
     {
@@ -153,9 +151,8 @@ class EarlyPoll {
     return nothing;
   }
   /// Likewise within a Call: only successful polls are recorded as events.
-  template <typename Library, typename FindsNothing>
-  [[gnu::always_inline]] bool fails(InterposedCall& call, MPI_Status* wanted, Library library,
-                                    FindsNothing finds_nothing) {
+  [[gnu::always_inline]] bool fails(InterposedCall& call, MPI_Status* wanted, auto library,
+                                    auto finds_nothing) {
     if (was_polled_ || session_.carries() || session_.has_threads() || requests_ == nullptr || count_ < 1 ||
         count_ > kMost)
       return false;
@@ -166,9 +163,8 @@ class EarlyPoll {
   /// The requests before the library was called.
   [[nodiscard]] const MPI_Request* requests() const { return requests_; }
   /// The result of the library, which is called now if it has not been.
-  template <typename Library>
   [[gnu::always_inline]] int answer(InterposedCall& call, CompletionEvents& events, MPI_Status* wanted,
-                                    Library library) {
+                                    auto library) {
     if (!was_polled_ || call.session.carries()) {
       MPI_Status* const library_status = events.statuses(wanted);
       return call.unlocked([&] { return library(library_status); });
@@ -180,8 +176,7 @@ class EarlyPoll {
  private:
   static constexpr int kMost = 8;
 
-  template <typename Library, typename FindsNothing>
-  [[gnu::always_inline]] bool poll(MPI_Status* wanted, Library library, FindsNothing finds_nothing) {
+  [[gnu::always_inline]] bool poll(MPI_Status* wanted, auto library, auto finds_nothing) {
     // The library clears the handles of completed requests, and the events need the old ones.
     std::copy_n(requests_, count_, kept_.begin());
     requests_ = kept_.data();
@@ -225,9 +220,8 @@ bool completes(int code) {
 
 /// MPI_Wait and MPI_Waitall. settle: releases the requests, all complete, and returns how many stay. library:
 /// the MPI library's own function.
-template <typename Settle, typename Library>
 [[gnu::always_inline]] inline int wait(InterposedCall& call, int count, MPI_Request* requests,
-                                       MPI_Status* statuses, Settle settle, Library library)
+                                       MPI_Status* statuses, auto settle, auto library)
     REQUIRES(session_lock) {
   // The handles are noted before the library releases them.
   CompletionEvents events(call, count, requests);
@@ -249,9 +243,8 @@ template <typename Settle, typename Library>
 }
 
 /// MPI_Test and MPI_Testall, likewise. place: CallPlace::here() of the function.
-template <typename Settle, typename Library>
 [[gnu::always_inline]] inline int test(Function function, CallPlace place, int count, MPI_Request* requests,
-                                       int* flag, MPI_Status* statuses, Settle settle, Library library) {
+                                       int* flag, MPI_Status* statuses, auto settle, auto library) {
   EarlyPoll early(function, place, count, flag != nullptr ? requests : nullptr);
   Answer answer = Answer::kAskLibrary;
   const auto refuses = [&](Session& session) {

@@ -18,8 +18,7 @@ std::optional<std::uint64_t> derive_id(Session& session, MPI_Comm parent);
 
 /// Runs a constructor of the MPI library and adopts the new communicator. The members of the parent
 /// synchronize, or those of the new one if there is no common parent.
-template <typename Constructor>
-int construct(Function function, MPI_Comm parent, MPI_Comm* made, Constructor constructor) {
+int construct(Function function, MPI_Comm parent, MPI_Comm* made, auto constructor) {
   InterposedCall call(function);
   ScopedSync sync(call, parent != MPI_COMM_NULL ? sync_group_of(call.session, parent) : nullptr);
   const int code = call.unlocked(constructor);
@@ -46,8 +45,7 @@ int open_beside(Function function, MPI_Comm comm, Handle* made, Constructor cons
 }
 
 /// The members synchronize first: after the call, the handle may belong to another window or file.
-template <typename Handle, typename Destructor>
-int close_beside(Function function, Handle* handle, Destructor destructor) {
+int close_beside(Function function, auto* handle, auto destructor) {
   InterposedCall call(function);
   if (handle == nullptr) return pass_through(call, function, destructor);
   ScopedSync sync(call, sync_group_of(call.session, *handle));

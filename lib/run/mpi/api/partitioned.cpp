@@ -46,8 +46,7 @@ using PartitionList = decltype(list_of(MpiTable().Pready_list));
 
 /// The library's functions with the request behind the program's, for partitions that are ready:
 /// body(request).
-template <typename Body>
-int make_ready(Function function, MPI_Request handle, int parts, Body body) {
+int make_ready(Function function, MPI_Request handle, int parts, auto body) {
   InterposedCall call(function);
   const MPI_Request library = library_request(handle);
   const int code = pass_through(call, function, [&] { return body(library); });

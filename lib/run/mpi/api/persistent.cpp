@@ -27,9 +27,8 @@ MPI_Request prepare(Request& request, const Point& point) {
 }
 
 /// A request of the MPI library whose starts are recorded.
-template <typename Library>
 int track_persistent(InterposedCall& call, MPI_Comm comm, const Point& point, recording::EventKind kind,
-                     std::uint8_t flags, MPI_Request* handle, Library library) REQUIRES(session_lock) {
+                     std::uint8_t flags, MPI_Request* handle, auto library) REQUIRES(session_lock) {
   const int code = call.leave_to_library(library);
   if (code != MPI_SUCCESS) return code;
   TrackedRequest& tracked = track(call.session, comm, *handle, 0);
@@ -37,9 +36,8 @@ int track_persistent(InterposedCall& call, MPI_Comm comm, const Point& point, re
   return code;
 }
 
-template <typename Library>
 int make_send(Function function, const Point& point, SendMode mode, MPI_Comm comm, MPI_Request* handle,
-              Library library) {
+              auto library) {
   InterposedCall call(function);
   if (!call.session.carries())
     return track_persistent(call, comm, point, recording::EventKind::kSend, flag_of(mode), handle, library);
@@ -49,8 +47,7 @@ int make_send(Function function, const Point& point, SendMode mode, MPI_Comm com
   return MPI_SUCCESS;
 }
 
-template <typename Library>
-int make_receive(Function function, const Point& point, MPI_Comm comm, MPI_Request* handle, Library library) {
+int make_receive(Function function, const Point& point, MPI_Comm comm, MPI_Request* handle, auto library) {
   InterposedCall call(function);
   if (!call.session.carries())
     return track_persistent(call, comm, point, recording::EventKind::kReceive, 0, handle, library);
@@ -59,9 +56,8 @@ int make_receive(Function function, const Point& point, MPI_Comm comm, MPI_Reque
 }
 
 /// A request that Offramp does not carry.
-template <typename Library>
 int make_uncarried(Function function, std::int64_t count, MPI_Datatype type, MPI_Comm comm,
-                   MPI_Request* handle, Library library) {
+                   MPI_Request* handle, auto library) {
   if (handle == nullptr || !is_outside(*Session::current, comm)) return library();
   InterposedCall call(function);
   const int code = pass_through(call, function, library);
@@ -103,8 +99,7 @@ class LibraryStarts {
 
 /// Starts the requests here if all are Offramp's. Otherwise the MPI library starts them and calls back for
 /// Offramp's. Open MPI 4.1 does not raise errors of a start, so they are raised here.
-template <typename Library>
-int start_requests(Function function, int count, MPI_Request* requests, Library library) {
+int start_requests(Function function, int count, MPI_Request* requests, auto library) {
   int code = MPI_SUCCESS;
   MPI_Comm comm = MPI_COMM_NULL;
   {

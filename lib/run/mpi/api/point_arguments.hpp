@@ -29,9 +29,8 @@ inline bool probe_point(Session& session, int source, int tag, MPI_Comm comm, Po
 }
 
 /// Passes on a call that Offramp does not carry. With processes outside of MPI_COMM_WORLD it communicates.
-template <typename Library>
 [[gnu::always_inline]] inline int leave_uncarried(Function function, std::int64_t count, MPI_Datatype type,
-                                                  MPI_Comm comm, Library library) {
+                                                  MPI_Comm comm, auto library) {
   if (!is_outside(*Session::current, comm)) return library();
   const NativeCall call(function);
   const int code = library();

@@ -12,9 +12,8 @@ SendArguments arguments_of(const Point& point, Bytes data, SendMode mode) {
           mode == SendMode::kSynchronous};
 }
 
-template <typename Library>
 [[gnu::always_inline]] inline int send_blocking(Function function, const Point& point, SendMode mode,
-                                                MPI_Comm comm, Library library) {
+                                                MPI_Comm comm, auto library) {
   Outcome outcome = Outcome::kOk;
   {
     InterposedCall call(function);
@@ -42,9 +41,8 @@ template <typename Library>
   return finish(function, comm, outcome);
 }
 
-template <typename Library>
 [[gnu::always_inline]] inline int receive_blocking(Function function, const Point& point, MPI_Comm comm,
-                                                   MPI_Status* status, Library library) {
+                                                   MPI_Status* status, auto library) {
   Outcome outcome = Outcome::kOk;
   {
     InterposedCall call(function);
@@ -148,9 +146,8 @@ Outcome exchange(InterposedCall& call, const Point* to, const Point* from, bool 
   return receive.outcome != Outcome::kOk ? receive.outcome : outcome;
 }
 
-template <typename Library>
 int exchange(Function function, const Point* to, const Point* from, bool replace, MPI_Comm comm,
-             MPI_Status* status, Library library) {
+             MPI_Status* status, auto library) {
   Outcome outcome = Outcome::kOk;
   {
     InterposedCall call(function);
@@ -170,8 +167,7 @@ int exchange(Function function, const Point* to, const Point* from, bool replace
 /// If the program is only recorded. Without threads the send is recorded after the call, when it is known
 /// whether the buffer had room. With threads it must precede what other ranks do after receiving it, so it is
 /// recorded first, even if the buffer had no room.
-template <typename Library>
-int leave_buffered_to_library(InterposedCall& call, const Point& point, Library library) {
+int leave_buffered_to_library(InterposedCall& call, const Point& point, auto library) {
   const bool threads = call.session.has_threads();
   if (threads) record_buffered(call.session, point);
   const int code = call.leave_to_library(library);
@@ -179,8 +175,7 @@ int leave_buffered_to_library(InterposedCall& call, const Point& point, Library 
   return code;
 }
 
-template <typename Library>
-int buffered_send(Function function, const Point& point, MPI_Comm comm, Library library) {
+int buffered_send(Function function, const Point& point, MPI_Comm comm, auto library) {
   bool room = false;
   {
     InterposedCall call(function);
@@ -193,9 +188,8 @@ int buffered_send(Function function, const Point& point, MPI_Comm comm, Library 
   return raise_error(function, comm, room ? MPI_SUCCESS : MPI_ERR_BUFFER);
 }
 
-template <typename Library>
 [[gnu::always_inline]] inline int send_nonblocking(Function function, const Point& point, SendMode mode,
-                                                   MPI_Comm comm, MPI_Request* handle, Library library) {
+                                                   MPI_Comm comm, MPI_Request* handle, auto library) {
   int code = MPI_SUCCESS;
   {
     InterposedCall call(function);
@@ -214,9 +208,8 @@ template <typename Library>
   return raise_error(function, comm, code);
 }
 
-template <typename Library>
-int track_receive(InterposedCall& call, MPI_Comm comm, const Point& point, MPI_Request* handle,
-                  Library library) REQUIRES(session_lock) {
+int track_receive(InterposedCall& call, MPI_Comm comm, const Point& point, MPI_Request* handle, auto library)
+    REQUIRES(session_lock) {
   const std::uint32_t recorded = record_start(call.session, recording::EventKind::kReceive, point);
   const std::uint32_t wildcard = call.recorder()->wildcard(point);
   const int code = call.leave_to_library(library);
@@ -249,9 +242,8 @@ struct Pair {
 };
 
 #ifdef OFFRAMP_HAS_Isendrecv
-template <typename Library>
 int exchange_nonblocking(Function function, const Pair& pair, bool replace, MPI_Comm comm,
-                         MPI_Request* handle, Library library) {
+                         MPI_Request* handle, auto library) {
   if (handle == nullptr || !pair.carried) return library();
   InterposedCall call(function);
   if (call.session.carries()) {

@@ -55,9 +55,8 @@ std::uint32_t record(InterposedCall& call, recording::EventKind kind, const Poin
 }
 
 /// If the program is only recorded. flag, message: null if the function has no such argument.
-template <typename Library>
 int poll_library(InterposedCall& call, const Point& point, const int* flag, const MPI_Message* message,
-                 MPI_Status* status, Library library) {
+                 MPI_Status* status, auto library) {
   // The recording needs source and tag, also where the program ignores the status.
   MPI_Status own{};
   MPI_Status* const library_status = status != MPI_STATUS_IGNORE ? status : &own;

@@ -134,8 +134,7 @@ void hand_out(const char* text, char* into, int* length) {
 
 /// Runs a step on one of Offramp's handles, or on all of a session in addition to the library's. Other
 /// handles are passed to the library.
-template <typename Native, typename Step>
-int for_handles(MPI_T_pvar_session session, MPI_T_pvar_handle handle, Native from_library, Step step) {
+int for_handles(MPI_T_pvar_session session, MPI_T_pvar_handle handle, auto from_library, auto step) {
   Tools& tools = Tools::get();
   std::unique_lock guard(tools.mutex);
   if (handle == MPI_T_PVAR_ALL_HANDLES) {

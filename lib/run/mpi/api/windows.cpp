@@ -78,8 +78,7 @@ void record_lock(InterposedCall& call, const SyncGroup& window, int target) {
 }
 
 /// Passes on a synchronization and records its parts: record(call, group).
-template <typename Body, typename Record>
-int pass_and_record(Function function, MPI_Win window, Body body, Record record) {
+int pass_and_record(Function function, MPI_Win window, auto body, auto record) {
   InterposedCall call(function);
   const int code = pass_through(call, function, body);
   SyncGroup* const place = call.session.sync_groups().find(window);
@@ -93,23 +92,20 @@ int pass_and_record(Function function, MPI_Win window, Body body, Record record)
   return code;
 }
 
-template <typename Body>
-int flush(Function function, MPI_Win window, int target, Body body) {
+int flush(Function function, MPI_Win window, int target, auto body) {
   return pass_and_record(function, window, body, [target](InterposedCall& call, SyncGroup& place) {
     record_flush(call, place, target);
   });
 }
 
-template <typename Body>
-int lock(Function function, MPI_Win window, int target, Body body) {
+int lock(Function function, MPI_Win window, int target, auto body) {
   return pass_and_record(function, window, body, [target](InterposedCall& call, SyncGroup& place) {
     record_lock(call, place, target);
   });
 }
 
 /// leader: the rank whose lock this is.
-template <typename Body>
-int unlock(Function function, MPI_Win window, int target, int leader, Body body) {
+int unlock(Function function, MPI_Win window, int target, int leader, auto body) {
   return pass_and_record(function, window, body, [target, leader](InterposedCall& call, SyncGroup& place) {
     record_flush(call, place, target);
     record_lock(call, place, leader);

@@ -33,14 +33,12 @@ class KeptCalls {
     std::array<std::uint64_t, 9> key{};  // a label, and the arguments
 
     /// label: identifies the function, and so the types of the arguments. Not 0.
-    template <typename... Arguments>
-    [[nodiscard]] bool has(std::uint64_t label, Arguments... arguments) const {
+    [[nodiscard]] bool has(std::uint64_t label, auto... arguments) const {
       std::size_t i = 1;
       return key[0] == label && ((key[i++] == word_of(arguments)) && ...);
     }
     /// Keeps another call. Returns false, and leaves it, if that is not possible.
-    template <typename... Arguments>
-    bool replace(std::unique_ptr<CollectiveCall>& built, std::uint64_t label, Arguments... arguments) {
+    bool replace(std::unique_ptr<CollectiveCall>& built, std::uint64_t label, auto... arguments) {
       // Another thread uses the call that is kept here, so this one is not kept.
       if (is_in_use || built == nullptr || !built->is_repeatable()) return false;
       call = std::move(built);
@@ -49,8 +47,7 @@ class KeptCalls {
     }
   };
   /// The place of a call with these arguments, where another call may be.
-  template <typename... Arguments>
-  Slot& slot(std::uint64_t label, Arguments... arguments) {
+  Slot& slot(std::uint64_t label, auto... arguments) {
     const std::uint64_t sum = (label + ... + word_of(arguments));
     return slots_[(sum * 0x9e3779b97f4a7c15) >> 48U & (kSlots - 1)];
   }

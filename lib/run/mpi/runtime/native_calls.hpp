@@ -8,8 +8,7 @@
 namespace offramp {
 
 /// Passes a call to the MPI library.
-template <typename Body>
-int pass_through(InterposedCall& call, Function function, Body body) {
+int pass_through(InterposedCall& call, Function function, auto body) {
   /// The count belongs to the report: such calls are not modelled.
   ++call.session.counter(function).native;
   return call.unlocked(body);
@@ -25,8 +24,7 @@ inline int made_by_library(int code, const MPI_Comm* made) {
 }
 
 /// Passes on a call that no member of the handle's group leaves before all have entered.
-template <typename Handle, typename Body>
-int pass_and_sync(Function function, Handle handle, Body body) {
+int pass_and_sync(Function function, auto handle, auto body) {
   InterposedCall call(function);
   ScopedSync sync(call, sync_group_of(call.session, handle));
   const int code = pass_through(call, function, body);
@@ -35,8 +33,7 @@ int pass_and_sync(Function function, Handle handle, Body body) {
 }
 
 /// Passes on an access to the memory of another rank. data(): an AccessedData.
-template <typename Data, typename Body>
-int pass_access(Function function, Data data, MPI_Win window, int target, MPI_Request* request, Body body) {
+int pass_access(Function function, auto data, MPI_Win window, int target, MPI_Request* request, auto body) {
   InterposedCall call(function);
   const int code = pass_through(call, function, body);
   if (code == MPI_SUCCESS) record_access(call, data(), window, target, request);
@@ -45,10 +42,8 @@ int pass_access(Function function, Data data, MPI_Win window, int target, MPI_Re
 
 /// The sizes of blocks from the arguments of a collective: counts and types are one for all blocks, or an
 /// array with one for each.
-template <typename SendCount, typename SendType, typename ReceiveCount, typename ReceiveType>
-BlockSizes block_sizes(SendCount send_count, SendType send_type, ReceiveCount receive_count,
-                       ReceiveType receive_type, BlockSizes::Flow flow = BlockSizes::Flow::kNeighbours,
-                       int root = MPI_PROC_NULL) {
+BlockSizes block_sizes(auto send_count, auto send_type, auto receive_count, auto receive_type,
+                       BlockSizes::Flow flow = BlockSizes::Flow::kNeighbours, int root = MPI_PROC_NULL) {
   // Not every argument has one value per block: a null array counts as zeros, since the library reports it.
   const auto at = [](const auto& given, std::size_t place) {
     using Given = std::decay_t<decltype(given)>;
@@ -67,8 +62,7 @@ BlockSizes block_sizes(SendCount send_count, SendType send_type, ReceiveCount re
 }
 /// The sizes of a reduction that scatters its result: all data goes to each rank. counts: one for all ranks
 /// of the own group, or an array.
-template <typename Count>
-BlockSizes whole_sizes(Count counts, MPI_Datatype type, MPI_Comm comm) {
+BlockSizes whole_sizes(auto counts, MPI_Datatype type, MPI_Comm comm) {
   const auto whole = [counts, type, comm](std::size_t) {
     int ranks = 0;
     pmpi::Comm_size(comm, &ranks);
@@ -81,8 +75,7 @@ BlockSizes whole_sizes(Count counts, MPI_Datatype type, MPI_Comm comm) {
 }
 
 /// Passes on a collective of blocks. place: null if the members do not synchronize.
-template <typename Body>
-int pass_blocks(InterposedCall& call, Context* place, MPI_Comm comm, const BlockSizes& sizes, Body body) {
+int pass_blocks(InterposedCall& call, Context* place, MPI_Comm comm, const BlockSizes& sizes, auto body) {
   ScopedSync sync = ScopedSync::blocks(call, place, comm, sizes);
   const int code = pass_through(call, call.function(), body);
   sync.end(participated(code));
@@ -91,16 +84,14 @@ int pass_blocks(InterposedCall& call, Context* place, MPI_Comm comm, const Block
 }
 
 /// Passes on a neighbourhood collective.
-template <typename Body>
-int pass_and_sync_neighbours(Function function, MPI_Comm comm, const BlockSizes& sizes, Body body) {
+int pass_and_sync_neighbours(Function function, MPI_Comm comm, const BlockSizes& sizes, auto body) {
   InterposedCall call(function);
   return pass_blocks(call, sync_group_of(call.session, comm), comm, sizes, body);
 }
 
 /// Its nonblocking form.
-template <typename Body>
 int start_and_sync_neighbours(Function function, MPI_Comm comm, const BlockSizes& sizes, MPI_Request* request,
-                              Body body) {
+                              auto body) {
   InterposedCall call(function);
   return start_blocks(call, sync_group_of(call.session, comm), comm, sizes, request,
                       [&] { return pass_through(call, function, body); });

@@ -165,8 +165,7 @@ bool names_own_file(const std::string& entry) {
 
 /// Removes entries from a list of libraries in the environment and replaces the first by `instead`. Returns
 /// false if the list has none of them.
-template <typename Predicate>
-bool replace_entries(const char* variable, Predicate is_meant, const std::string& instead = {}) {
+bool replace_entries(const char* variable, auto is_meant, const std::string& instead = {}) {
   const char* const list = std::getenv(variable);
   if (list == nullptr) return false;
   bool found = false;

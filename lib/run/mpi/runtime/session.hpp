@@ -354,8 +354,7 @@ class SCOPED_CAPABILITY InterposedCall {
   [[nodiscard]] Function function() const { return function_; }
 
   /// Waits until done() returns true, with progress; other threads get their turns.
-  template <typename Predicate>
-  void wait(Predicate done) {
+  void wait(auto done) {
     session_lock.assume_held();
     for (unsigned idle_turns = 0; !done();) {
       if (session.progress() > 0) continue;
@@ -370,8 +369,7 @@ class SCOPED_CAPABILITY InterposedCall {
     }
   }
   /// Runs a call of the MPI library without the lock.
-  template <typename Body>
-  auto unlocked(Body body) {
+  auto unlocked(auto body) {
     Session::Mutex* const held = lock_.unlock();
     const auto result = body();
     lock_.relock(held);
@@ -380,8 +378,7 @@ class SCOPED_CAPABILITY InterposedCall {
   }
 
   /// Runs a call that the library carries and that is already recorded, without the lock.
-  template <typename Body>
-  auto leave_to_library(Body body) {
+  auto leave_to_library(auto body) {
     const ProgramRecorder::PauseRecording pause;
     return unlocked(body);
   }

@@ -43,8 +43,7 @@ class SyncGroups {
  public:
   /// A handle of any kind. Handles of different kinds differ in their bits.
   struct Key {
-    template <typename Handle>
-    Key(Handle handle) : bits(bits_of(handle)) {}  // NOLINT(google-explicit-constructor)
+    Key(auto handle) : bits(bits_of(handle)) {}  // NOLINT(google-explicit-constructor)
     std::uintptr_t bits;
   };
 
