@@ -264,7 +264,7 @@ class Advise(CliTest):
         text = self.offramp(*words, "--details", "--svg", "curve.svg").stdout
         self.assertIn(curve["answer"]["answer"], text)
         self.assertRegex(text, r"# aie pays from 128 ranks on, not yet at 64 \(1\.\d+\)")
-        self.assertRegex(text, r"(?m)^       1 \|-+$")
+        self.assertRegex(text, r"(?m)^       1 \|-+h?-+$")
         self.assertRegex(text, r"(?m)^    1\.01 \|    a$")
         self.assertRegex(text, r"(?m)^   0\.9\d* \|         A$")
         self.assertIn("<svg", (self.folder / "curve.svg").read_text())

@@ -295,10 +295,9 @@ void print_json(const Advisor& advisor, const ReportAnswer& answer, const std::v
                           {"segment", one.segment}});
   Json json = {{"answer", offramp::json_of(answer)}};
   json["answer"].erase("details");
-  if (Json& answered = json["answer"]; answered.contains("free_changes")) {
-    json["free_changes"] = std::move(answered["free_changes"]);
-    answered.erase("free_changes");
-  }
+  Json free_changes = json["answer"].value("free_changes", Json::array());
+  json["answer"].erase("free_changes");
+  json["free_changes"] = std::move(free_changes);
   json.update(facts);
   json["candidates"] = std::move(candidates);
   json["call_sites"] = offramp::json_of(rows);

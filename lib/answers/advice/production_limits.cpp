@@ -1,6 +1,6 @@
-// What limits the best hardware in production. All limits come from supports() and order() of its model, asked
-// about the program's operations with other sizes, elements, and functions, so that they cannot differ from
-// what the model does. What no model covers is named as such.
+// What limits the best hardware in production. All limits come from supports() and order() of its model,
+// asked about the program's operations with other sizes, elements, and functions, so that they cannot differ
+// from what the model does. What no model covers is named as such.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -92,7 +92,8 @@ std::string sizes_text(const Asked& asked, OperationKind kind) {
 std::string declined_text(const auto& all, const auto& is_carried) {
   std::vector<std::string_view> names;
   for (const auto value : all)
-    if (!is_carried(value)) names.push_back(to_string(value));
+    if (!is_carried(value))
+      names.push_back(to_string(value) == "user" ? "the program's own" : to_string(value));
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
@@ -121,7 +122,7 @@ bool is_same_order(const Asked& a, const Asked& b, const Operation& operation) {
 std::vector<std::string> Advisor::production_limits() const {
   using enum ElementType;
   using enum ReduceFunction;
-  constexpr std::array kElements = {kInt8,   kInt16,  kInt32,  kInt64,   kUint8,         kUint16,
+  constexpr std::array kElements = {kInt8,   kInt16,  kInt32,   kInt64,   kUint8,         kUint16,
                                     kUint32, kUint64, kFloat32, kFloat64, kFloatExtended, kComplex};
   constexpr std::array kOfDoubles = {kSum, kProduct, kMaximum, kMinimum, kUser};
   const Candidate* const best = best_hardware();
@@ -161,9 +162,10 @@ std::vector<std::string> Advisor::production_limits() const {
                          : "reproducibility: sums are combined in another order than over the plain NIC, so "
                            "their last bits may differ");
   }
-  limits.emplace_back(hardware->backend.is_one_machine
-                          ? "other jobs: it is one machine, which jobs use one after the other"
-                          : "other jobs: offramp replay --job FILE shows how far two programs delay each other");
+  limits.emplace_back(
+      hardware->backend.is_one_machine
+          ? "other jobs: it is one machine, which jobs use one after the other"
+          : "other jobs: offramp replay --job FILE shows how far two programs delay each other");
   limits.emplace_back("not in any model: failures of the hardware, encryption, and limits per user");
   return limits;
 }
