@@ -25,15 +25,17 @@ void MatchQueue::remove(Matchable& entry) {
   (entry.next != nullptr ? entry.next->previous : tail_) = entry.previous;
   if (--size_ == 0) index_.reset();
   if (index_ == nullptr) return;
+  // A match is the first one of its chain that fits, so few entries precede it.
   Chain& alike = chain(entry.key.context, entry.key.source);
-  (entry.previous_alike != nullptr ? entry.previous_alike->next_alike : alike.head) = entry.next_alike;
-  (entry.next_alike != nullptr ? entry.next_alike->previous_alike : alike.tail) = entry.previous_alike;
+  Matchable* before = nullptr;
+  for (Matchable* at = alike.head; at != &entry; at = at->next_alike) before = at;
+  (before != nullptr ? before->next_alike : alike.head) = entry.next_alike;
+  if (alike.tail == &entry) alike.tail = before;
 }
 
 void MatchQueue::link(Matchable& entry) {
   Chain& alike = chain(entry.key.context, entry.key.source);
   entry.next_alike = nullptr;
-  entry.previous_alike = alike.tail;
   (alike.tail != nullptr ? alike.tail->next_alike : alike.head) = &entry;
   alike.tail = &entry;
 }

@@ -27,8 +27,7 @@ struct Matchable {
   Matchable* next = nullptr;
   Matchable* previous = nullptr;
   Matchable* next_alike = nullptr;  // with the same context and source, if there is an index
-  Matchable* previous_alike = nullptr;
-  std::uint32_t order = 0;  // position in order of entry
+  std::uint32_t order = 0;          // position in order of entry
   bool queued = false;
 };
 

@@ -18,8 +18,9 @@ RequestSet::~RequestSet() {
 void RequestSet::add(RankRequest&& request, std::size_t name, const Note& note) {
   world::Operation& operation = *std::exchange(request.operation_, nullptr);
   operation.set = this;
-  operation.name = name;
-  operation.note = note;
+  operation.name = static_cast<std::uint32_t>(name);
+  operation.noted_bytes = note.bytes;
+  operation.noted = note.other;
   operation.previous_part = tail_;
   (tail_ != nullptr ? tail_->next_part : head_) = &operation;
   tail_ = &operation;
@@ -70,7 +71,21 @@ RequestSet::Complete RequestSet::pop_front() {
 
 void RequestSet::finish_receive(const Complete& complete, std::vector<Learned>& learned) {
   const std::unique_ptr<world::Operation> operation(remove(*complete.operation));
-  learned.push_back({operation->name, operation->note, thread_.observe(*operation)});
+  learned.push_back(
+      {operation->name, {operation->noted_bytes, operation->noted}, thread_.observe(*operation)});
+}
+
+void RequestSet::finish_some(std::vector<Learned>& learned, std::size_t most) {
+  finish_receive(pop_front(), learned);
+  const auto is_complete = [&] {
+    return first_.operation != nullptr && first_.done_at <= thread_.core().now();
+  };
+  if (most == 1 || !is_complete()) return;
+  std::vector<Complete> more;
+  while (is_complete() && more.size() + 1 < most) more.push_back(pop_front());
+  std::sort(more.begin(), more.end(),
+            [](const auto& a, const auto& b) { return a.operation->name < b.operation->name; });
+  for (const Complete& one : more) finish_receive(one, learned);
 }
 
 }  // namespace offramp

@@ -158,7 +158,10 @@ class RankRequest {
 class RequestSet {
  public:
   /// What the caller wants to have again with a result.
-  using Note = std::array<std::uint64_t, 2>;
+  struct Note {
+    std::uint64_t bytes;
+    std::uint32_t other;
+  };
   struct Learned {
     std::size_t name = 0;
     Note note{};
@@ -170,6 +173,7 @@ class RequestSet {
   RequestSet& operator=(RequestSet&&) = delete;
   [[nodiscard]] std::size_t size() const { return size_; }
   /// The request must not be empty. name: decides between simultaneous completions; the lowest is the first.
+  /// Below 2^32.
   void add(RankRequest&& request, std::size_t name, const Note& note = {});
   /// Works like RankHandle::abandon(), for all requests.
   void abandon();
@@ -185,6 +189,8 @@ class RequestSet {
   void completed(world::Operation& operation);
   Complete pop_front();
   void finish_receive(const Complete& complete, std::vector<Learned>& learned);
+  /// Finishes the earliest completion, and up to `most` in total that are complete now.
+  void finish_some(std::vector<Learned>& learned, std::size_t most);
   /// Removes the operation. The caller owns it.
   world::Operation* remove(world::Operation& operation);
 

@@ -5,6 +5,7 @@
 #include <coroutine>
 #include <map>
 #include <memory>
+#include <new>
 #include <random>
 #include <string>
 #include <tuple>
@@ -76,7 +77,7 @@ struct Device {
 struct Flow {
   std::array<std::uint32_t, kInline> issued{};  // by backend
   std::uint32_t early = 0;                      // messages in the list that arrived before an earlier one
-  int destination = -1;                         // negative: unused
+  int destination = -1;                         // of a rank's first flow; negative: unused
   Message* head = nullptr;
   Message* tail = nullptr;
 };
@@ -118,29 +119,29 @@ static_assert(sizeof(Message) <= 6 * 64);
 struct Operation : Matchable {
   enum class Kind : std::uint8_t { kSend, kReceive, kCollective, kMeeting };
   Operation(Kind kind_, Rank& rank_) : kind(kind_), rank(&rank_) {}
-  virtual ~Operation() = default;
   Operation& operator=(Operation&&) = delete;
   static void* operator new(std::size_t size) { return detail::FramePool::allocate(size); }
+  /// Deletes the object that `kind` names, since a world has too many operations for virtual functions.
+  static void operator delete(Operation* operation, std::destroying_delete_t);
   static void operator delete(void* memory, std::size_t size) noexcept {
     detail::FramePool::release(memory, size);
   }
 
-  Kind kind;
-  bool done = false;
-  bool cancelled = false;
-  bool given_up = false;   // discarded by the world on completion
-  bool claimed = false;    // a receive by claim(), which was not posted
-  bool in_turn = false;    // when a part of a collective: the algorithm continues by an event, once the
-                           // processor serves it
-  bool by_thread = false;  // processed by the rank's progress thread
-  Outcome outcome = Outcome::kOk;
-  Handling handling = Handling::kOffloaded;  // a received message's
+  Kind kind : 2;
+  bool done : 1 = false;
+  bool cancelled : 1 = false;
+  bool given_up : 1 = false;   // discarded by the world on completion
+  bool claimed : 1 = false;    // a receive by claim(), which was not posted
+  bool in_turn : 1 = false;    // when a part of a collective: the algorithm continues by an event, once the
+                               // processor serves it
+  bool by_thread : 1 = false;  // processed by the rank's progress thread
+  Outcome outcome : 4 = Outcome::kOk;
+  Handling handling : 4 = Handling::kOffloaded;  // a received message's
   Rank* rank;
   Message* message = nullptr;
   std::coroutine_handle<> waiter;
   RequestSet* set = nullptr;         // contains this operation
-  std::size_t name = 0;              // in the set
-  RequestSet::Note note{};           // the same
+  std::uint64_t noted_bytes = 0;     // see RequestSet::Note
   Collective* collective = nullptr;  // contains this part
   Operation* next_part = nullptr;    // in the list of the collective's parts, or of the set's requests
   Operation* previous_part = nullptr;
@@ -148,8 +149,11 @@ struct Operation : Matchable {
   Time done_at;           // valid once done
   std::size_t bytes = 0;  // receive: buffer size, later the received size
   int source_in_group = 0;
+  std::uint32_t name = 0;    // in the set
+  std::uint32_t noted = 0;   // see RequestSet::Note
   std::uint32_t number = 0;  // within this rank; only if the world is observed
 };
+static_assert(sizeof(Operation) <= 152, "a rank has as many as it has open requests");
 
 /// The arguments of Core::send().
 struct SendArguments {

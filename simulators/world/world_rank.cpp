@@ -31,18 +31,16 @@ Flow& Rank::other_flow(int destination) {
 }
 
 Flow& Flows::to(int destination) {
-  Flows* part = this;
-  for (int parts = 1;; ++parts) {
-    for (Flow& flow : part->flows) {
-      if (flow.destination < 0) flow.destination = destination;
-      if (flow.destination == destination) return flow;
-    }
-    if (parts == kParts) break;
-    if (part->next == nullptr) part->next = std::make_unique<Flows>();
-    part = part->next.get();
+  const std::size_t at = static_cast<std::size_t>(
+      std::find(destinations.begin(), destinations.begin() + known, destination) - destinations.begin());
+  if (at == destinations.size()) {
+    if (many == nullptr) many = std::make_unique<RankTable<Flow>>();
+    return (*many)[destination];
   }
-  if (part->many == nullptr) part->many = std::make_unique<RankTable<Flow>>();
-  return (*part->many)[destination];
+  std::unique_ptr<Part>& part = parts[at / kPart];
+  if (part == nullptr) part = std::make_unique<Part>();
+  if (at == known) destinations[known++] = destination;
+  return part->flows[at % kPart];
 }
 
 FurtherThread& Rank::add_thread(const World::Program& program) {
@@ -183,8 +181,9 @@ void Thread::start_receive(Operation& receive, const Communicator& communicator,
 Received Thread::observe(Operation& operation) {
   const Time before = clock;
   Received received;
-  if (std::exchange(operation.by_thread, false)) [[unlikely]]
+  if (operation.by_thread) [[unlikely]]
     --rank_.by_thread;
+  operation.by_thread = false;
   take_turn();
   switch (operation.kind) {
     case Operation::Kind::kSend:
@@ -468,16 +467,7 @@ Task<void> RankHandle::wait_some(RequestSet& set, std::vector<RequestSet::Learne
     co_await world::Asleep{thread_};
     set.waits_ = false;
   }
-  set.finish_receive(set.pop_front(), learned);
-  const auto is_complete = [&] {
-    return set.first_.operation != nullptr && set.first_.done_at <= thread_.core().now();
-  };
-  if (most == 1 || !is_complete()) co_return;
-  std::vector<RequestSet::Complete> more;
-  while (is_complete() && more.size() + 1 < most) more.push_back(set.pop_front());
-  std::sort(more.begin(), more.end(),
-            [](const auto& a, const auto& b) { return a.operation->name < b.operation->name; });
-  for (const RequestSet::Complete& one : more) set.finish_receive(one, learned);
+  set.finish_some(learned, most);
 }
 
 void RankHandle::move_in(RequestSet& set, std::vector<RankRequest>& requests) {

@@ -118,13 +118,18 @@ struct FurtherThreads {
   std::map<std::uint32_t, Thread*> running;         // by number
 };
 
-/// A rank's flows to other ranks: a short list for the first few, then a table.
+/// A rank's flows to other ranks: a short list for the first few, then a table. Algorithms with log2(ranks)
+/// peers need no table. The destinations are apart, so that a search reads one cache line.
 struct Flows : detail::Pooled {
-  static constexpr int kParts = 4;  // before the table is used
+  static constexpr std::size_t kPart = 4;
+  struct Part : detail::Pooled {
+    std::array<Flow, kPart> flows;
+  };
   /// The flow to a rank, created on first use.
   Flow& to(int destination);
-  std::array<Flow, 3> flows;
-  std::unique_ptr<Flows> next;
+  std::array<int, 4 * kPart> destinations{};
+  std::size_t known = 0;  // destinations
+  std::array<std::unique_ptr<Part>, 4> parts;
   std::unique_ptr<RankTable<Flow>> many;
 };
 

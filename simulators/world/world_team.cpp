@@ -10,6 +10,16 @@
 
 namespace offramp::world {
 
+void Operation::operator delete(Operation* operation, std::destroying_delete_t) {
+  const auto destroy = []<typename Made>(Made* made) {
+    std::destroy_at(made);
+    offramp::detail::FramePool::release(made, sizeof(Made));
+  };
+  if (operation->kind == Kind::kCollective) return destroy(static_cast<Collective*>(operation));
+  if (operation->kind == Kind::kMeeting) return destroy(static_cast<Meeting*>(operation));
+  destroy(operation);
+}
+
 Collective::Collective(Thread& thread, const Communicator& communicator, std::uint8_t backend, int tag)
     : Operation(Kind::kCollective, thread.rank()),
       Team(communicator.rank(), communicator.size(), false),

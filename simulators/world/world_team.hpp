@@ -13,7 +13,7 @@ namespace offramp::world {
 class Collective final : public Operation, public Team {
  public:
   Collective(Thread& thread, const Communicator& communicator, std::uint8_t backend, int tag);
-  ~Collective() override;
+  ~Collective();
   Collective& operator=(Collective&&) = delete;
 
   /// The message tag of the communicator's number-th collective.

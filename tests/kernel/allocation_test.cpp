@@ -191,7 +191,7 @@ TEST(FramePool, KeepsAsManySmallBlocksAsItMadeUntilItIsTrimmed) {
   taken();
   EXPECT_EQ(taken(), 0U);
   FramePool::trim();
-  EXPECT_GE(taken(), kMany - (std::size_t{1} << 20U) / 4032U);
+  EXPECT_GE(taken(), kMany - (std::size_t{1} << 20U) / 4008U);
 }
 #endif
 

@@ -374,7 +374,7 @@ TEST_P(Worlds, ReturnTheCompletedRequestsOfASet) {
       co_return;
     }
     RequestSet set(rank);
-    for (const std::size_t name : {3u, 2u, 1u, 0u})
+    for (const std::uint32_t name : {3u, 2u, 1u, 0u})
       set.add(rank.irecv(1, 64, static_cast<int>(name)), name, {name, 10 * name});
     EXPECT_EQ(set.size(), 4u);
     rank.compute(Time::ms(1));
@@ -390,7 +390,8 @@ TEST_P(Worlds, ReturnTheCompletedRequestsOfASet) {
     for (std::size_t i = 0; i < learned.size(); ++i) {
       EXPECT_EQ(learned[i].name, i + 1) << "the order of sending";
       EXPECT_EQ(learned[i].received.tag, static_cast<int>(i) + 1);
-      EXPECT_EQ(learned[i].note[1], 10 * (i + 1));
+      EXPECT_EQ(learned[i].note.bytes, i + 1);
+      EXPECT_EQ(learned[i].note.other, 10 * (i + 1));
     }
     EXPECT_EQ(set.size(), 1u) << "nothing was sent with tag 0";
     set.abandon();

@@ -277,10 +277,11 @@ int replay_jobs(const ReplayToolOptions& options) {
     json["background_nodes"] = jobs.background_nodes();
     if (report.answer) json["answer"] = json_of(*report.answer);
     Json& results = json["results"] = Json::array();
-    for (std::size_t i = 0; i < all.size(); ++i) results.push_back(json_of(report.lanes[i], all[i]));
+    LongLists lists;
+    for (std::size_t i = 0; i < all.size(); ++i) results.push_back(json_of(report.lanes[i], all[i], lists));
     json["refused"] = json_of(refused);
     json["interrupted"] = is_interrupted();
-    fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+    print_long_json(json, lists);
   } else {
     if (report.answer) fmt::print("{}", answer_text(*report.answer, line_width()));
     for (const Settled& replayed : all) {

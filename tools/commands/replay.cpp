@@ -148,13 +148,13 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const R
 }
 
 Json json_of_all(const Results& results, const recording::Description& description, const RunReport& report,
-                 const RunFacts& facts) {
+                 const RunFacts& facts, LongLists& lists) {
   Json known = Json::object();
   for (const auto& [key, value] : description.facts) known[key] = value;
   Json each = Json::array();
   for (std::size_t i = 0; i < results.all.size(); ++i) {
     const Settled& one = results.all[i];
-    Json& json = each.emplace_back(json_of(report.lanes[i], one));
+    Json& json = each.emplace_back(json_of(report.lanes[i], one, lists));
     if (results.over_star[i]) json["over_star_ns"] = in_nanoseconds(*results.over_star[i]);
     if (one.run && results.program)
       json["hidden_share"] = hidden_share(one.result->modelled_time, *one.run, results.program->free);
@@ -336,7 +336,9 @@ struct Replayed {
     report.version_of_program = version;
   }
 
-  [[nodiscard]] Json json() const { return json_of_all(results, input.program.description, report, facts); }
+  [[nodiscard]] Json json(LongLists& lists) const {
+    return json_of_all(results, input.program.description, report, facts, lists);
+  }
   /// Prints the answer, and the tables with --details.
   void print(const Setup& setup, const ScaledOptions& scaled) const {
     const std::vector<Settled>& all = results.all;
@@ -359,26 +361,19 @@ struct Replayed {
   }
 };
 
-/// Replaces invalid UTF-8, since names may have any bytes.
-void print_json(const Json& json) {
-  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
-}
-
 void print_all(const std::deque<Replayed>& replayed, const ReplayToolOptions& options, const Setup& setup) {
-  if (options.json && options.files.size() <= 1) {
-    print_json(replayed.front().json());
-    return;
-  }
+  LongLists lists;
+  if (options.json && options.files.size() <= 1) return print_long_json(replayed.front().json(lists), lists);
   if (replayed.size() == 1 && !options.json) return replayed.front().print(setup, options.scaled);
   std::vector<RunReport> reports;
   reports.reserve(replayed.size());
   for (const Replayed& one : replayed) reports.push_back(one.report);
   if (options.json) {
     Json each = Json::array();
-    for (const Replayed& one : replayed) each.push_back(one.json());
+    for (const Replayed& one : replayed) each.push_back(one.json(lists));
     for (const VersionChange& change : changes_of(reports))
       each[static_cast<std::size_t>(change.after - reports.data())]["answer"] = json_of(change.answer);
-    print_json(each);
+    print_long_json(each, lists);
   } else if (setup.configuration->details || !print_answers(reports)) {
     print_reports(reports);
   } else {

@@ -166,19 +166,26 @@ Json json_of(const std::vector<BackendResult>& refused) {
   return all;
 }
 
-Json json_of(const ReportLane& lane, const Settled& replayed) {
+void print_long_json(const Json& json, const LongLists& lists) {
+  lists.write(json, [](std::string_view piece) { fmt::print("{}", piece); });
+  fmt::print("\n");
+}
+
+Json json_of(const ReportLane& lane, const Settled& replayed, LongLists& lists) {
   const ReplayResult& result = *replayed.result;
   const Counters counters = result.total();
-  Json json = offramp::json_of(lane);
+  Json json = offramp::json_of(lane, &lists);
   json["arrival_order_dependences"] = counters.arrival_order_dependences();
   json["dependences"] = offramp::json_of(dependences_of(counters));
-  Json& places = json["each_resource"] = Json::array();
-  for (const ReplayResource& use : result.resources)
-    places.push_back({{"name", use.name},
-                      {"first_rank", use.first_rank},
-                      {"busy_ns", in_nanoseconds(use.busy)},
-                      {"waited_ns", in_nanoseconds(use.waited)},
-                      {"bytes", use.bytes}});
+  const auto json_of_use = [&uses = result.resources](std::size_t i) -> Json {
+    return {{"name", uses[i].name},
+            {"first_rank", uses[i].first_rank},
+            {"busy_ns", in_nanoseconds(uses[i].busy)},
+            {"waited_ns", in_nanoseconds(uses[i].waited)},
+            {"bytes", uses[i].bytes}};
+  };
+  json["each_resource"] =
+      result.resources.empty() ? Json::array() : lists.add(result.resources.size(), json_of_use);
   json["events"] = result.events;
   json["messages"] = result.messages;
   json["complete"] = result.unfinished.empty();

@@ -10,6 +10,7 @@
 #include "lib/answers/advice/native_comparison.hpp"
 #include "lib/answers/replay/replay.hpp"
 #include "lib/answers/report/report.hpp"
+#include "lib/answers/report/write_report.hpp"
 #include "lib/programs/import/program.hpp"
 #include "tools/command_line/setup.hpp"
 #include "tools/text/replay_options.hpp"
@@ -75,7 +76,9 @@ void watch_for_interrupt();
 bool is_interrupted();
 
 // JSON: the fields of a report's lane, and those that only replays have.
-Json json_of(const ReportLane& lane, const Settled& replayed);
+/// Prints an output that json_of() made with these lists.
+void print_long_json(const Json& json, const LongLists& lists);
+Json json_of(const ReportLane& lane, const Settled& replayed, LongLists& lists);
 Json json_of(const std::vector<BackendResult>& refused);
 /// The program, place, and time of the replay, and how complete it is.
 Json json_of_facts(const RunReport& report, const RunFacts& facts);

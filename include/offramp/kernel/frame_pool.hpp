@@ -84,10 +84,11 @@ class FramePool {
   }
 
  private:
-  static constexpr std::size_t kStep = 64;
-  static constexpr std::size_t kFine = 64;              // classes of kStep bytes each, up to 4 KiB
-  static constexpr std::size_t kClasses = kFine + 8;    // then 8, 16, ... 1024 KiB
-  static constexpr std::size_t kKeptBytes = 1U << 20U;  // per class
+  static constexpr std::size_t kStep = 16;
+  static constexpr std::size_t kSmall = 4096;
+  static constexpr std::size_t kFine = kSmall / kStep + 1;  // classes of kStep bytes each, up to kSmall
+  static constexpr std::size_t kClasses = kFine + 8;        // then 8, 16, ... 1024 KiB
+  static constexpr std::size_t kKeptBytes = 1U << 20U;      // per class
 
   /// A block that is kept: its first word links to the next one.
   struct Block {
@@ -141,15 +142,15 @@ class FramePool {
   }
   /// The class of a size. kClasses and above: too large for the pool.
   static std::size_t class_of(std::size_t size) {
-    if (size <= kFine * kStep) return (size - 1) / kStep;
-    return kFine + static_cast<std::size_t>(std::bit_width((size - 1) / (kFine * kStep))) - 1;
+    if (size <= kSmall) return (size + kStep / 2 - 1) / kStep;
+    return kFine + static_cast<std::size_t>(std::bit_width((size - 1) / kSmall)) - 1;
   }
   static std::size_t pooled_bytes(std::size_t size, std::size_t index) {
     return kFramesPooled && index < kClasses ? block_bytes(index) : size;
   }
-  /// The bytes of each block of a class.
+  /// The bytes of each block of a class. Small ones fill the chunks of glibc, which have a header of 8 bytes.
   static std::size_t block_bytes(std::size_t index) {
-    return index < kFine ? (index + 1) * kStep : (kFine * kStep) << (index - kFine + 1);
+    return index < kFine ? index * kStep + kStep / 2 : kSmall << (index - kFine + 1);
   }
 
   // Only pointers are thread-local: the space is scarce if the library is loaded late. A frame may outlive

@@ -31,15 +31,15 @@ constexpr std::uint64_t kJobs = std::uint64_t{1} << 62;
 constexpr bool is_over_when_done(EventKind kind) {
   return kind == EventKind::kProbe || kind == EventKind::kClaim || kind == EventKind::kCancel;
 }
-// The world keeps two words with a request. The function, kind, and handling fit into one.
+// The world keeps the bytes and a word with a request. The function, kind, and handling fit into the word.
 RequestSet::Note note_of(const Begun& begun) {
-  return {begun.bytes, static_cast<std::uint64_t>(begun.call) << 16U |
-                           static_cast<std::uint64_t>(begun.kind) << 8U |
-                           static_cast<std::uint64_t>(begun.handling)};
+  return {begun.bytes, static_cast<std::uint32_t>(begun.call) << 16U |
+                           static_cast<std::uint32_t>(begun.kind) << 8U |
+                           static_cast<std::uint32_t>(begun.handling)};
 }
 Begun begun_of(const RequestSet::Note& note) {
-  return {note[0], static_cast<std::uint16_t>(note[1] >> 16U), static_cast<EventKind>(note[1] >> 8U & 0xffU),
-          static_cast<Handling>(note[1] & 0xffU)};
+  return {note.bytes, static_cast<std::uint16_t>(note.other >> 16U),
+          static_cast<EventKind>(note.other >> 8U & 0xffU), static_cast<Handling>(note.other & 0xffU)};
 }
 /// Does not communicate.
 constexpr bool is_local(EventKind kind) {
@@ -152,7 +152,7 @@ Task<void> ReplayThread::play() {
         if (all_in_set_) {
           // With one request there is no choice.
           if (open_.size() > 1) depends(Dependence::kChoice);
-          if (open_.size() > 0) co_await rank_.wait_some(open_, learned_);
+          if (open_.size() > 0) co_await rank_.wait_some(open_, run_.learned);
           learn_of_open();
           break;
         }
@@ -653,11 +653,11 @@ Task<void> ReplayThread::wait_for_list() {
 
 /// Completes the requests that a wait for some of all open ones found.
 void ReplayThread::learn_of_open() {
-  for (const RequestSet::Learned& one : learned_) {
+  for (const RequestSet::Learned& one : run_.learned) {
     count_completed(begun_of(one.note), one.received);
     on_completed(one.name, one.received);
   }
-  learned_.clear();
+  run_.learned.clear();
 }
 
 Task<void> ReplayThread::wait_for_first() {

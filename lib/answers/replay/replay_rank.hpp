@@ -49,7 +49,8 @@ class ReplayRun final : public ChoiceObserver {
   std::vector<ReplayJob> jobs;  // if the source names none: one of all ranks
   int ranks = 0;                // in all jobs
   int ranks_ended = 0;
-  std::vector<RankThreads*> threads;  // of ranks with several threads
+  std::vector<RequestSet::Learned> learned;  // by the wait that has just ended, of whichever rank
+  std::vector<RankThreads*> threads;         // of ranks with several threads
 
   /// Only the first error counts.
   void fail(const std::string& what);
@@ -287,8 +288,6 @@ class ReplayThread {
   // every wait of the recording is for all open requests: they are in open_, not in OpenRequests
   bool all_in_set_;
   RequestSet open_;
-  /// What the last wait on open_ found.
-  std::vector<RequestSet::Learned> learned_;
   recording::Event event_;
   const Communicator* communicator_ = nullptr;  // the event's
   std::optional<Communicator> held_;  // a copy of it, if other threads may make communicators meanwhile

@@ -14,12 +14,17 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr std::size_t kLongList = 64;  // elements
+/// A list in the text of an output. Quotes within a string have a backslash before them.
+constexpr std::string_view kListMark = "\": <discarded>";
+
 /// An archive as report_fields.hpp has it. Times are nanoseconds with three decimals, which lose nothing
 /// below 2^53 ps (two and a half hours).
 class Writer {
  public:
   static constexpr bool kReads = false;
-  explicit Writer(Json& json) : json_(&json) {}
+  /// lists: gets the long lists of the object itself; null: none.
+  explicit Writer(Json& json, LongLists* lists = nullptr) : json_(&json), lists_(lists) {}
 
   void field(const char* name, const auto& value, std::size_t = 0) {
     (*json_)[key_of(name, value)] = json_of_value(value);
@@ -61,6 +66,7 @@ class Writer {
   void derived(const char* name, auto make) { (*json_)[name] = make(); }
 
  private:
+  Writer() = default;
   template <typename Value>
   static std::string key_of(const char* name, const Value&) {
     const bool is_time = std::is_same_v<Value, Time> || std::is_same_v<Value, std::vector<Time>>;
@@ -68,13 +74,16 @@ class Writer {
   }
   static Json json_of_value(Time time) { return in_nanoseconds(time); }
   template <typename Value>
-  static Json json_of_value(const std::vector<Value>& values) {
+  Json json_of_value(const std::vector<Value>& values) {
+    if (lists_ != nullptr && values.size() > kLongList)
+      return lists_->add(values.size(),
+                         [&values](std::size_t i) { return Writer().json_of_value(values[i]); });
     Json all = Json::array();
     for (const Value& value : values) all.push_back(json_of_value(value));
     return all;
   }
   template <typename Value>
-  static Json json_of_value(const Value& value) {
+  Json json_of_value(const Value& value) {
     if constexpr (std::is_arithmetic_v<Value> || std::is_same_v<Value, std::string>) {
       return value;
     } else {
@@ -85,12 +94,13 @@ class Writer {
     }
   }
 
-  Json* json_;
+  Json* json_ = nullptr;
+  LongLists* lists_ = nullptr;
 };
 
-Json written(auto body) {
+Json written(auto body, LongLists* lists = nullptr) {
   Json json = Json::object();
-  Writer writer(json);
+  Writer writer(json, lists);
   body(writer);
   return json;
 }
@@ -116,8 +126,39 @@ Json json_of(const ReportAnswer& answer) {
   return written([&](Writer& writer) { describe(writer, answer); });
 }
 
-Json json_of(const ReportLane& lane) {
-  return written([&](Writer& writer) { describe(writer, lane); });
+Json json_of(const ReportLane& lane, LongLists* lists) {
+  return written([&](Writer& writer) { describe(writer, lane); }, lists);
+}
+
+Json LongLists::add(std::size_t size, MakeElement element) {
+  lists_.push_back({size, std::move(element)});
+  return Json::value_t::discarded;
+}
+
+void LongLists::write(const Json& output, const std::function<void(std::string_view)>& sink) const {
+  constexpr std::size_t kPiece = std::size_t{1} << 16U;
+  const std::string text = output.dump(2, ' ', false, Json::error_handler_t::replace);
+  std::string_view rest = text;
+  std::string piece;
+  nlohmann::detail::serializer<Json> elements(nlohmann::detail::output_adapter<char, std::string>(piece), ' ',
+                                              Json::error_handler_t::replace);
+  for (const List& list : lists_) {
+    std::size_t mark = rest.find(kListMark);
+    while (rest[mark - 1] == '\\') mark = rest.find(kListMark, mark + 1);
+    const std::size_t line = rest.rfind('\n', mark) + 1;
+    const std::size_t indent = rest.find_first_not_of(' ', line) - line;
+    piece.append(rest.substr(0, mark)).append("\": [");
+    for (std::size_t i = 0; i < list.size; ++i) {
+      piece.append(i > 0 ? ",\n" : "\n").append(indent + 2, ' ');
+      elements.dump(list.element(i), true, false, 2, static_cast<unsigned>(indent) + 2);
+      if (piece.size() < kPiece) continue;
+      sink(piece);
+      piece.clear();
+    }
+    piece.append("\n").append(indent, ' ').append("]");
+    rest.remove_prefix(mark + kListMark.size());
+  }
+  sink(piece.append(rest));
 }
 
 Json json_of(const std::vector<ReportCallRow>& rows) {

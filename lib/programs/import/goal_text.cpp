@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -101,10 +103,20 @@ std::optional<GoalCollective> collective_in(std::span<const std::string_view>& w
                         *instance, root};
 }
 
-/// Builds the graph of one rank, statement by statement.
+/// For searches by text without a copy.
+struct TextHash : std::hash<std::string_view> {
+  using is_transparent = void;
+};
+
+/// Builds the graphs of ranks, one after the other, statement by statement.
 class RankText {
  public:
-  RankText(std::uint32_t ranks, const GoalGroups& groups) : ranks_(ranks), communicators_(groups, ranks) {}
+  /// groups: must outlive the graph.
+  void begin(std::uint32_t ranks, const GoalGroups& groups) {
+    ranks_ = ranks;
+    communicators_.emplace(groups, ranks);
+    labels_.clear();
+  }
 
   Result<void> statement(std::string_view text) {
     std::string_view label;
@@ -120,12 +132,12 @@ class RankText {
       return dependency();
     return operation(label);
   }
-  Graph build() { return communicators_.complete(builder_.build()); }
+  Graph build() { return communicators_->complete(builder_.build()); }
 
  private:
   Result<void> dependency() {
-    const auto node = labels_.find(std::string(words_[0]));
-    const auto before = labels_.find(std::string(words_[2]));
+    const auto node = labels_.find(words_[0]);
+    const auto before = labels_.find(words_[2]);
     for (const auto& [found, word] : {std::pair(node, words_[0]), {before, words_[2]}}) {
       if (found == labels_.end())
         return failure(fmt::format("label {} is not defined before this line", word.substr(0, 60)));
@@ -183,7 +195,7 @@ class RankText {
     }
     Graph::Node unused{.kind = Graph::NodeKind::kCollective};  // the backend determines cpu and nic
     if (Result<void> done = options(unused, words_.size() - rest.size()); !done) return done;
-    const Result<Event> event = communicators_.event(*one);
+    const Result<Event> event = communicators_->event(*one);
     if (!event) return failure(event.error());
     define(label, builder_.add(*event, static_cast<std::int32_t>(one->instance)));
     return {};
@@ -213,12 +225,12 @@ class RankText {
     return {};
   }
 
-  std::uint32_t ranks_;
-  GoalCommunicators communicators_;
+  std::uint32_t ranks_ = 0;
+  std::optional<GoalCommunicators> communicators_;
   GraphBuilder builder_;
   // Labels are the many small objects of this reader, so they come from the pool of frames.
   using Allocator = offramp::detail::PoolAllocator<std::pair<const std::string, std::uint32_t>>;
-  std::unordered_map<std::string, std::uint32_t, std::hash<std::string>, std::equal_to<>, Allocator> labels_;
+  std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>, Allocator> labels_;
   std::vector<std::string_view> words_;
 };
 
@@ -236,23 +248,30 @@ struct TextSchedule {
   GoalGroups groups;
 };
 
+/// The memory for a rank of this size may be kept for the next one.
+constexpr std::size_t kFewNodes = 4096;
+
 Result<Graph> read_rank(const TextSchedule& schedule, int rank) {
   const RankPlace& place = schedule.ranks[static_cast<std::size_t>(rank)];
   Lines lines(schedule.source, place.offset, place.lines_before, place.end);
   Comments comments;
-  RankText text(static_cast<std::uint32_t>(schedule.ranks.size()), schedule.groups);
+  // A failure leaves statements behind, and a large rank much memory: neither is kept for the next rank.
+  thread_local std::unique_ptr<RankText> kept;
+  std::unique_ptr<RankText> text = kept != nullptr ? std::move(kept) : std::make_unique<RankText>();
+  text->begin(static_cast<std::uint32_t>(schedule.ranks.size()), schedule.groups);
   for (std::string_view line; lines.next(line);) {
     const std::string_view statement = comments.strip(line);
     const std::string_view word = first_word(statement);
     if (word.empty()) continue;
     if (word == "}") {
-      Graph graph = text.build();
+      Graph graph = text->build();
       if (const std::size_t node = node_on_circle(graph); node < graph.nodes.size())
         return failure(
             lines.at(fmt::format("rank {}: operation {} depends on itself through others", rank, node + 1)));
+      if (graph.nodes.size() <= kFewNodes) kept = std::move(text);
       return graph;
     }
-    if (const Result<void> done = text.statement(statement); !done) return failure(lines.at(done.error()));
+    if (const Result<void> done = text->statement(statement); !done) return failure(lines.at(done.error()));
   }
   return failure(lines.error().empty() ? lines.at(fmt::format("rank {} has no closing brace", rank))
                                        : lines.error());

@@ -26,6 +26,7 @@ std::span<const std::uint32_t> at_begin(const Graph& graph, const Graph::Node& n
 class GraphRun final : public MadeEvents {
  public:
   explicit GraphRun(Graph graph) : graph_(std::move(graph)) {
+    nodes_.reserve(graph_.nodes.size());
     for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i) {
       if (graph_.nodes[i].waits == 0) make_ready(i);
     }
@@ -235,11 +236,24 @@ Graph GraphBuilder::build() {
     graph_.dependants[edge.begun ? at_begin++ : at_end++] = edge.node;
   }
   edges_.clear();
-  nodes.shrink_to_fit();
-  return std::exchange(graph_, {});
+  // A copy has the exact size, and the memory is reused for the next graph.
+  Graph made = graph_;
+  nodes.clear();
+  graph_.dependants.clear();
+  graph_.collectives.clear();
+  graph_.communicators.clear();
+  return made;
 }
 
 std::size_t node_on_circle(const Graph& graph) {
+  // There is no cycle if all dependants come later.
+  const auto leads_forward = [&](const Graph::Node& node) {
+    const auto number = static_cast<std::uint32_t>(&node - graph.nodes.data());
+    const auto dependants =
+        std::span(graph.dependants).subspan(node.first, std::size_t{node.at_end} + node.at_begin);
+    return std::ranges::all_of(dependants, [number](std::uint32_t next) { return next > number; });
+  };
+  if (std::ranges::all_of(graph.nodes, leads_forward)) return graph.nodes.size();
   std::vector<std::uint32_t> waits;
   std::vector<std::uint32_t> free;
   for (const Graph::Node& node : graph.nodes) {

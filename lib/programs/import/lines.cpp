@@ -12,11 +12,22 @@ namespace {
 
 constexpr std::size_t kBlock = std::size_t{64} << 10U;
 
+thread_local std::vector<std::uint8_t> spare_buffer;
+
 }  // namespace
 
 Lines::Lines(std::shared_ptr<const recording::Source> source, std::uint64_t offset, std::uint64_t number,
              std::uint64_t end)
-    : source_(std::move(source)), read_(offset), end_(end), number_(number), begin_(offset) {}
+    : source_(std::move(source)),
+      buffer_(std::exchange(spare_buffer, {})),
+      read_(offset),
+      end_(end),
+      number_(number),
+      begin_(offset) {}
+
+Lines::~Lines() {
+  spare_buffer.swap(buffer_);
+}
 
 bool Lines::fill() {
   const std::uint64_t left = end_ - std::min(read_, end_);

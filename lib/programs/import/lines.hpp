@@ -22,6 +22,8 @@ class Lines {
   /// Reads from `offset`, behind line `number`, up to `end` or the end of the file.
   explicit Lines(std::shared_ptr<const recording::Source> source, std::uint64_t offset = 0,
                  std::uint64_t number = 0, std::uint64_t end = UINT64_MAX);
+  /// Keeps the buffer for the thread's next object.
+  ~Lines();
 
   /// Returns the next line without its end. Returns false at the end or on an error().
   bool next(std::string_view& line);
