@@ -147,16 +147,16 @@ class Answers(Fair):
         data = pathlib.Path(__file__).resolve().parents[1] / "data/scale"
         words = ("advise", *(str(data / f"halo-{ranks}.rec") for ranks in (4, 8, 9, 16)), "--ranks", "64:256:x4", "--backend", "host,aie,tinsel")
         text = self.offramp(*words, "--html", "a.html").stdout
-        self.assertRegex(text, r"\n64 +[\d.]+ +[\d.]+ +[\d.]+ +-\n256 +[\d.]+ +[\d.]+\* +[\d.]+ +[\d.]+\n")
+        self.assertRegex(text, r"\n64 +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+\n256 +[\d.]+ +[\d.]+\* +[\d.]+ +[\d.]+\n")
         self.assertRegex(text, r"\n\* aie offloads [\d.]+( to [\d.]+)? % of the host's communication; the plain NIC carries the rest\n$")
         picture = self.offramp(*words, "--details", "--svg", "a.svg").stdout
         self.assertRegex(picture, r"(?m)^ +[\d.]+ \|[^a]*A$")
-        self.assertRegex(picture, r"\n +a: aie \(capital: carries [\d.]+( to [\d.]+)? %\), t: tinsel")
+        self.assertRegex(picture, r"\n +a: aie \(capital: offloads [\d.]+( to [\d.]+)? %\), t: tinsel")
         for file in ("a.svg", "a.html"):
             plot = (self.folder / file).read_text()
-            self.assertRegex(plot, r">carries [\d.]+( to [\d.]+)? %</text>")
+            self.assertRegex(plot, r">offloads [\d.]+( to [\d.]+)? %</text>")
             self.assertEqual(plot.count(' r="4" fill="none"'), 1)
-        self.assertRegex((self.folder / "a.html").read_text(), r"<td[^>]*>[\d.]+ \(carries [\d.]+ %\)</td>")
+        self.assertRegex((self.folder / "a.html").read_text(), r"<td[^>]*>[\d.]+ \(offloads [\d.]+ %\)</td>")
         shares = {cell["backend"]: cell["carried_share"] for cell in json.loads(self.offramp(*words, "--json").stdout)["points"][1]["hardware"]}
         self.assertLess(shares["aie"], 0.9)
         self.assertEqual(shares["tinsel"], 1)

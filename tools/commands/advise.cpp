@@ -37,13 +37,19 @@
 namespace offramp::tool {
 
 std::string name_of_program(const std::string& file) {
-  return printable(file.starts_with(kPatternPrefix) ? file : std::filesystem::path(file).filename().string());
+  if (file.starts_with(kPatternPrefix)) return printable(file);
+  const std::filesystem::path path(file);
+  // record --repeat numbers the files of a folder, whose name is that of the program.
+  const bool is_number = path.stem().string().find_first_not_of("0123456789") == std::string::npos;
+  return printable((is_number ? path.parent_path().filename() / path.filename() : path.filename()).string());
 }
 
 Advisor::Options options_for(const AdviseOptions& options, const Setup& setup, const ProgressLine& progress) {
   Advisor::Options how;
   how.backends = setup.backends;
   how.replay.partial = options.partial;
+  how.replay.compute = setup.configuration->compute;
+  how.replay.compute.kind = Compute::Mode::kNone;  // the advisor replays with computing and without
   how.until = options.begin + std::chrono::duration_cast<Advisor::Clock::duration>(
                                   std::chrono::duration<double>(options.seconds));
   how.progress = [&progress](const std::string& what) {
@@ -129,7 +135,7 @@ std::string reasons_text(const Advisor& advisor) {
   const Candidate* const host = advisor.baseline();
   const Candidate* const best = advisor.best_hardware();
   if (host == nullptr) return text;
-  add(text, "# where the time in MPI calls goes\n");
+  add(text, "# where communication alone takes its time\n");
   add(text, "  over {}: {}\n", baseline_name(), functions_text(*host->result));
   if (advisor.program() && host->run && host->run->in_calls > Time())
     add(text,
@@ -238,8 +244,12 @@ ReportAnswer whole_answer(const Advisor& advisor, const AdviseOptions& options, 
   const bool is_plain = options.overrides.empty() && options.backends.empty() && options.scaled.ranks == 0;
   ReportAnswer answer =
       answer_of(advisor, {name_of_program(file), is_plain ? shell_word(file) : std::string()});
-  if (const auto at = answer.next.find("--html"); at != std::string::npos && !options.html.empty())
-    answer.next.replace(at, std::string::npos, "--details");
+  if (options.html.empty() == options.details) {  // the next command shows what this one does not
+    const std::string_view shown = options.details ? "--details" : "--html";
+    const auto at = answer.next.find(shown);
+    if (at != std::string::npos)
+      answer.next.replace(at, std::string::npos, options.details ? "--html advice.html" : "--details");
+  }
   if (!part.empty()) answer.but = clauses_text({"incomplete: " + part, answer.but});
   answer.details = {candidates_text(advisor), reasons_text(advisor)};
   if (!options.quick) {

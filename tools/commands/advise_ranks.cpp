@@ -322,8 +322,7 @@ int advise_over_ranks(const AdviseOptions& options, const Setup& setup) {
     const std::size_t all = options.rank_counts.size();
     answer.answer =
         fmt::format("best so far, {} of {} numbers of ranks: {}", all - missing.size(), all, answer.answer);
-    answer.but = clauses_text(
-        {fmt::format("missing for lack of time: {} ranks", fmt::join(missing, ", ")), answer.but});
+    answer.but = clauses_text({fmt::format("missing: {} ranks", fmt::join(missing, ", ")), answer.but});
   }
   if (options.json) {
     print_json(curve, answer, *last);

@@ -207,7 +207,8 @@ std::optional<Time> Advisor::end_of(const WorldSetting& setting, double communic
   ReplayOptions how = options_.replay;
   if (has_computing_) {
     how.compute.kind = Compute::Mode::kFactor;
-    how.compute.factor = how.compute.blocked = how.compute.native = 1 / communication;
+    for (double* const factor : {&how.compute.factor, &how.compute.blocked, &how.compute.native})
+      *factor /= communication;
   }
   how.compare_undisturbed = false;
   Result<ReplayResult> result = replay(setting, source_, how);
@@ -259,7 +260,7 @@ bool Advisor::try_backend(const BackendDescription& backend, Clock::time_point u
   const Result<WorldSetting> setting = world_setting(configuration_, registry_, backend, source_.ranks);
   ReplayOptions whole = options_.replay;
   whole.sizes = !options_.runs_alone;
-  if (options_.runs_alone) whole.compute.kind = Compute::Mode::kMeasured;
+  if (options_.runs_alone) whole.compute = with_computing(whole.compute);
   std::optional<WholeRun> run;
   Result<ReplayResult> result =
       setting ? runs_.replay_and_run(*setting, source_, whole, run) : failure(setting.error());

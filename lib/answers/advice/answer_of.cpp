@@ -115,6 +115,10 @@ Sentence sentence_of(const Advisor& advisor) {
     const double waiting = std::min(1.0, ratio_of(advisor.program()->free.in_calls, run.in_calls));
     const std::string share = fmt::format("MPI calls are {} of the run", share_text(run.share_in_calls()));
     if (run.share_in_calls() < 2 * kWorthwhile) return {"none is worth it; " + share, {free_gain}};
+    if (run.without_model > run.in_calls)
+      return {fmt::format("none is worth it; {} of MPI time is in calls without a model",
+                          share_text(ratio_of(run.without_model, run.in_calls + run.without_model))),
+              {"they last as long as natively", free_gain}};
     return {fmt::format("none is worth it; {} of MPI time is waiting", share_text(waiting)),
             {"ranks wait for other ranks' computing", free_gain, share},
             "--html advice.html"};
@@ -159,7 +163,11 @@ Sentence sentence_of(const Advisor& advisor) {
   const double ratio = ratio_of(*sides.hardware, sides.baseline);
   std::vector<std::string> why = reasons_of(*base, all.hardware->fair(), advisor.program());
   if (all.kind == AnswerKind::kHardware)
-    return {fmt::format("{}{}, {} {}{}", all.holds ? "" : "perhaps ", name, what, slower_text(ratio),
+    return {fmt::format("{}{}, {} {}{}{}", all.holds ? "" : "perhaps ", name, what, slower_text(ratio),
+                        all.than.empty()
+                            ? ""
+                            : fmt::format("; {} than {}",
+                                          slower_text(ratio_of(*sides.hardware, all.reference)), all.than),
                         rival_text(all, *sides.hardware)),
             std::move(why), "--html advice.html",
             fmt::format(" ({})", ends_text(*sides.hardware, sides.baseline))};
@@ -215,12 +223,15 @@ ReportAnswer answer_of(const Advisor& advisor, const ProgramNames& program) {
   } else if (all.error) {
     add_range(answer, all.range, *all.error, {all.reference, all.than}, noise_text(all));
     if (answer.sure.empty())
-      answer.sure =
-          advisor.cut_short() ? "not computed (time limit)" : "not known: the models' errors give no result";
+      answer.sure = advisor.cut_short() ? "not computed" : "not known: the models' errors give no result";
   }
   answer.but = clauses_text(objections_to(advisor, saves_time(all.kind) ? answer.end : answer.baseline));
   add_bars(answer, advisor);
   if (base != nullptr) add_unmodelled(answer, base->run, program.name);
+  if (base != nullptr && base->result->ranks.size() == 1) {
+    answer.sure.clear();
+    answer.bars.clear();
+  }
   return answer;
 }
 

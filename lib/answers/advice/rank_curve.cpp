@@ -299,7 +299,9 @@ ReportAnswer answer_of(const RankCurve& curve, const std::string& program) {
       sure.push_back(fmt::format("error of {} unknown", backend->name));
   }
   const int last = closest->point->ranks;
-  answer.answer = paying.empty()
+  const bool is_whole = closest->point->cells.size() >= curve.backends().size();
+  answer.answer = paying.empty() && !is_whole ? headline(program, "no answer yet")
+                  : paying.empty()
                       ? headline(program, fmt::format("no hardware pays up to {} ranks", number(last)))
                       : headline(program, paying.front(),
                                  others.empty() ? "" : fmt::format("; also {}", fmt::join(others, ", ")));
@@ -307,7 +309,7 @@ ReportAnswer answer_of(const RankCurve& curve, const std::string& program) {
   answer.candidate = closest->backend;
   const auto from = thresholds_of(curve, closest->backend);
   answer.holds = from && from->surely;
-  if (curve.cut_short()) sure.emplace_back("surely and perhaps: not computed (time limit)");
+  if (curve.cut_short()) sure.emplace_back("surely and perhaps: not computed");
   answer.sure = clauses_text(sure);
   const BackendResult& best = *closest->point->cell_of(closest->backend);
   answer.end = best.end();

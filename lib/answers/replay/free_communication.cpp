@@ -105,9 +105,14 @@ WorldSetting free_communication(const WorldSetting& like) {
   return free;
 }
 
+Compute with_computing(Compute compute) {
+  compute.kind = compute.factor == 1 ? Compute::Mode::kMeasured : Compute::Mode::kFactor;
+  return compute;
+}
+
 std::optional<ReplayResult> replay_with_computing(const WorldSetting& setting, const ReplaySource& source,
                                                   ReplayOptions options) {
-  options.compute.kind = Compute::Mode::kMeasured;
+  options.compute = with_computing(options.compute);
   // Only times are wanted; all else costs memory.
   options.details = options.sizes = options.certificate = false;
   options.compare_undisturbed = false;

@@ -13,6 +13,9 @@ namespace offramp {
 /// machine and stragglers of `like`, which affect computing; drops its network and faults.
 WorldSetting free_communication(const WorldSetting& like);
 
+/// With the recorded computing, times the given factors.
+Compute with_computing(Compute compute);
+
 /// Repeats a replay with the recorded computing. `nullopt` if the replay fails or is stopped.
 std::optional<ReplayResult> replay_with_computing(const WorldSetting& setting, const ReplaySource& source,
                                                   ReplayOptions options);

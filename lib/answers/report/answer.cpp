@@ -19,6 +19,7 @@ constexpr std::size_t kColumns = 80;
 constexpr std::size_t kLines = 16;                   // nine of text, and a bar for each backend
 constexpr std::size_t kLabel = 6;                    // "sure  "
 constexpr std::size_t kLongest = kColumns - kLabel;  // text behind a label
+constexpr std::size_t kTwoLines = 2 * kLongest;
 constexpr std::size_t kBar = 28;
 
 /// Breaks a line at blanks. The lines that follow begin with `indent` blanks. Longer words stay whole.
@@ -124,8 +125,8 @@ std::string clauses_text(const std::vector<std::string>& clauses) {
   for (const std::string& clause : clauses) {
     if (clause.empty()) continue;
     if (text.empty()) {
-      const std::size_t comma = clause.size() > kLongest ? clause.rfind(", ", kLongest) : std::string::npos;
-      text = comma != std::string::npos && comma > kLongest / 2 ? clause.substr(0, comma) : clause;
+      const std::size_t comma = clause.size() > kTwoLines ? clause.rfind(", ", kTwoLines) : std::string::npos;
+      text = comma != std::string::npos && comma > kLongest ? clause.substr(0, comma) : clause;
     } else if (text.size() + clause.size() + 2 <= kLongest) {
       text += "; " + clause;
     }

@@ -75,8 +75,8 @@ std::string answer_text(const ReportAnswer& answer, std::size_t columns = 80);
 /// The first line: "NAME: TEXT", with `more` if it fits. Cuts the name so that the text stays whole.
 std::string headline(std::string_view name, const std::string& text, const std::string& more = {});
 
-/// As many clauses as fit into one line of an answer, with "; " between them. The first one is cut if need
-/// be, at a comma if there is one late in the line; empty clauses are skipped.
+/// As many clauses as fit into one line of an answer, with "; " between them. The first one may have
+/// two, and is cut there, at a comma if there is one late in the line; empty clauses are skipped.
 std::string clauses_text(const std::vector<std::string>& clauses);
 
 /// A part of 1 in percent: "19 %", below 10 % with a decimal.

@@ -147,9 +147,13 @@ ProgramRecorder::Gap ProgramRecorder::split(std::uint64_t passed, std::uint64_t 
   const std::uint64_t rest = wall - computing;
   constexpr std::uint64_t kNoise = 64;
   if (rest < std::max(kLeastIdle, wall / kNoise) || !has_ready_time_) return {computing, 0};
-  const std::uint64_t ready_before = watch_.ready;
+  // As the first reading returns, a thread often loses its processor. That is no part of the gap.
+  watch_.idle = 0;
+  read_cpu_time(ticks());
+  const std::uint64_t since = watch_.ready + watch_.idle;
   read_ready_time();
-  return {computing, has_ready_time_ ? rest - std::min(rest, watch_.ready - ready_before) : 0};
+  const std::uint64_t ready = watch_.ready - std::min(watch_.ready, since);
+  return {computing, has_ready_time_ ? rest - std::min(rest, ready) : 0};
 }
 
 /// asks_again: the call may be a failed poll.
@@ -239,7 +243,13 @@ void ProgramRecorder::end_time(Function function) {
     watch_.step = 0;
     if (inside > kLongTicks || now - watch_.cpu_read > kStaleTicks) [[unlikely]] {
       read_cpu_time(now);
-      if (watch_.idle > kLeastIdle) read_ready_time();
+      if (watch_.idle > kLeastIdle) {
+        read_ready_time();
+        // Here too, the thread may have lost its processor, which `ready` then includes.
+        watch_.left = ticks();
+        read_cpu_time(watch_.left);
+        watch_.idle = 0;
+      }
     }
     return;
   }
