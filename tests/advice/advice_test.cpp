@@ -779,8 +779,13 @@ TEST_F(ACurve, HasTheTimesOfReplays) {
     EXPECT_EQ(found.with_computing(), computing > 0);
     ASSERT_EQ(found.points().size(), 2U);
     for (const CurvePoint& point : found.points()) {
-      for (const BackendResult& cell : point.cells)
-        EXPECT_EQ(cell.end(), end(cell.backend.c_str(), point.ranks, computing)) << cell.backend;
+      for (const BackendResult& cell : point.cells) {
+        if (cell.backend == kTunedHost) {
+          EXPECT_LE(cell.end(), point.cell_of("host")->end());
+        } else {
+          EXPECT_EQ(cell.end(), end(cell.backend.c_str(), point.ranks, computing)) << cell.backend;
+        }
+      }
     }
   }
 }
@@ -853,7 +858,7 @@ TEST_F(ACurve, ReportsThatNoHardwarePays) {
 
 TEST_F(ACurve, ThatIsCutShortKeepsItsResults) {
   int asked = 0;
-  options_.progress = [&asked](const std::string& what) { return what.empty() || ++asked <= 3; };
+  options_.progress = [&asked](const std::string& what) { return what.empty() || ++asked <= 4; };
   RankCurve found = curve({"host", "aie"});
   const std::vector<test::Tape> few = sums(2, 0);
   const std::vector<test::Tape> more = sums(16, 0);

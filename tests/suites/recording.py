@@ -473,7 +473,7 @@ def test_time_between_calls(arguments, tally):
             wrong = [] if run.ok and spent else [run.output]
             for rank, kind, wall, cpu, ready in re.findall(r"^(\d+) (\w+) (\d+) (\d+) (\d+)$", run.output, re.MULTILINE):
                 computing, blocked = spent.get((rank, kind), (0, 0))
-                # On shared cores the program's own three readings lose its processor between them; what computes is never blocked.
+                # What computes is never blocked, whatever the other ranks on its core do.
                 rest = 0 if kinds else int(wall) - int(cpu) - int(ready)
                 for what, is_, should in [("computing", computing, int(cpu)), ("blocked", blocked, rest)]:
                     if abs(is_ - should) > 0.05 * int(wall) + slack:

@@ -105,7 +105,6 @@ TEST(Options, AreConsistentAcrossSubcommands) {
       {"--output", "it is what the subcommand makes"},
       {"--sweep", "a forecast's is of sizes or ranks, a replay's of any key"},
       {"--details", "an answer's are printed, a replay's go to the report as well"},
-      {"--seconds", "calibrate's are for a figure, advise's for the search"},
       {"--set", "calibrate's are of the host"},
       {"--verbose", "run prints its command, scale all reasons of a refusal"},
       {"--ranks-per-node", "calibrate's is that of outputs that it reads"},

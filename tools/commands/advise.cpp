@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -37,11 +36,7 @@
 namespace offramp::tool {
 
 std::string name_of_program(const std::string& file) {
-  if (file.starts_with(kPatternPrefix)) return printable(file);
-  const std::filesystem::path path(file);
-  // record --repeat numbers the files of a folder, whose name is that of the program.
-  const bool is_number = path.stem().string().find_first_not_of("0123456789") == std::string::npos;
-  return printable((is_number ? path.parent_path().filename() / path.filename() : path.filename()).string());
+  return printable(file.starts_with(kPatternPrefix) ? file : short_name(file));
 }
 
 Advisor::Options options_for(const AdviseOptions& options, const Setup& setup, const ProgressLine& progress) {

@@ -60,6 +60,9 @@ inline double share(Time part, Time whole) {
   return whole > Time() ? part.seconds() / whole.seconds() : 0;
 }
 
+/// The name of a file without its folder. record --repeat numbers the files of a folder, which then stays:
+/// "before/001.rec".
+std::string short_name(const std::string& file);
 /// The main result: "cclo would save 18 % of the communication time." Adds the effect on the run if the
 /// computing is known. lanes: of the reports.
 std::string headline(const std::vector<RunReport>& reports, const std::vector<ShownLane>& lanes);

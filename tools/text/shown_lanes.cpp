@@ -18,6 +18,12 @@ bool is_cosmetic_key(const std::string& key) {
   return std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end();
 }
 
+std::string short_name(const std::string& file) {
+  const std::filesystem::path path(file);
+  const bool is_number = path.stem().string().find_first_not_of("0123456789") == std::string::npos;
+  return (is_number ? path.parent_path().filename() / path.filename() : path.filename()).string();
+}
+
 namespace {
 
 /// A property that may distinguish lanes.
@@ -25,10 +31,6 @@ struct Trait {
   std::string value;
   std::string text;  // for the label
 };
-
-std::string name_of(const std::string& path) {
-  return std::filesystem::path(path).filename().string();
-}
 
 /// A lane's program, number of ranks, and settings: general ones and those of its backend.
 std::map<std::string, Trait> traits_of(const ShownLane& lane) {
@@ -47,13 +49,14 @@ std::map<std::string, Trait> traits_of(const ShownLane& lane) {
   if (lane.run->recordings.empty()) {
     const std::string& command = lane.run->command;
     const std::size_t end = std::min(command.find(' '), command.size());
-    found["program"] = {command, name_of(command.substr(0, end)) + command.substr(end)};
+    found["program"] = {
+        command, std::filesystem::path(command.substr(0, end)).filename().string() + command.substr(end)};
     return found;
   }
   for (const RecordingFacts& recording : lane.run->recordings) {
     Trait& all = found["recording"];
     all.value += recording.checksum.empty() ? recording.file : recording.checksum;
-    all.text += (all.text.empty() ? "" : " + ") + name_of(recording.file);
+    all.text += (all.text.empty() ? "" : " + ") + short_name(recording.file);
   }
   return found;
 }

@@ -299,12 +299,16 @@ ReportAnswer answer_of(const RankCurve& curve, const std::string& program) {
       sure.push_back(fmt::format("error of {} unknown", backend->name));
   }
   const int last = closest->point->ranks;
-  const bool is_whole = closest->point->cells.size() >= curve.backends().size();
-  answer.answer = paying.empty() && !is_whole ? headline(program, "no answer yet")
-                  : paying.empty()
-                      ? headline(program, fmt::format("no hardware pays up to {} ranks", number(last)))
-                      : headline(program, paying.front(),
-                                 others.empty() ? "" : fmt::format("; also {}", fmt::join(others, ", ")));
+  int tried = 0;  // the last number of ranks of all hardware
+  for (const CurvePoint& point : curve.points())
+    if (point.cells.size() >= curve.backends().size()) tried = point.ranks;
+  if (paying.empty()) {
+    answer.answer = headline(
+        program, tried > 0 ? fmt::format("no hardware pays up to {} ranks", number(tried)) : "no answer yet");
+  } else {
+    answer.answer = headline(program, paying.front(),
+                             others.empty() ? "" : fmt::format("; also {}", fmt::join(others, ", ")));
+  }
   answer.kind = paying.empty() ? "baseline" : "hardware";
   answer.candidate = closest->backend;
   const auto from = thresholds_of(curve, closest->backend);

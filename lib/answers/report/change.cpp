@@ -259,7 +259,7 @@ ReportAnswer of_runs(const Comparison& both, const RunParts& parts, const Interv
   ReportAnswer answer = both.answer_in(parts.run, shown);
   answer.of_run = true;
   answer.holds = shown;
-  if (is_certain) answer.end = time_of(base + parts.added.difference());
+  if (is_certain) answer.end = answer.bars.back().end = time_of(base + parts.added.difference());
   answer.earliest = time_of(base + (is_certain ? modelled : measured).low);
   answer.latest = time_of(base + (is_certain ? modelled : measured).high);
   answer.answer = is_certain ? fmt::format("{}: run {} with the same computing", both.name(),
