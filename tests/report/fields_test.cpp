@@ -220,5 +220,28 @@ TEST(ReportPage, HasEveryCounterAsTheTablesHaveIt) {
   EXPECT_THAT(page(), HasSubstr("\n|---|---|---|\n" + rows + "\n")) << rows;
 }
 
+TEST(LongLists, AreWrittenAsInTheOutputItself) {
+  const auto element = [](std::size_t i) {
+    return Json{{"rank", i}, {"name", "a\"b\n\": <discarded>"}, {"times", {1, 2}}, {"none", Json::object()}};
+  };
+  const auto all = [&](std::size_t size) {
+    Json list = Json::array();
+    for (std::size_t i = 0; i < size; ++i) list.push_back(element(i));
+    return list;
+  };
+  const auto output = [&](const auto& list_of) {
+    Json json;
+    json["text"] = "\": <discarded>";
+    json["ranks"] = list_of(70);
+    json["inner"] = {{"more", list_of(1)}, {"after", 1}};
+    return json;
+  };
+  LongLists lists;
+  const Json with_marks = output([&](std::size_t size) { return lists.add(size, element); });
+  std::string written;
+  lists.write(with_marks, [&](std::string_view piece) { written += piece; });
+  EXPECT_EQ(written, output(all).dump(2));
+}
+
 }  // namespace
 }  // namespace offramp

@@ -8,6 +8,7 @@
 
 #include "lib/answers/report/report_fields.hpp"
 #include "offramp/model/parameter.hpp"
+#include "simulators/world/text_fields.hpp"
 
 namespace offramp {
 namespace {
@@ -140,8 +141,6 @@ void LongLists::write(const Json& output, const std::function<void(std::string_v
   const std::string text = output.dump(2, ' ', false, Json::error_handler_t::replace);
   std::string_view rest = text;
   std::string piece;
-  nlohmann::detail::serializer<Json> elements(nlohmann::detail::output_adapter<char, std::string>(piece), ' ',
-                                              Json::error_handler_t::replace);
   for (const List& list : lists_) {
     std::size_t mark = rest.find(kListMark);
     while (rest[mark - 1] == '\\') mark = rest.find(kListMark, mark + 1);
@@ -149,8 +148,12 @@ void LongLists::write(const Json& output, const std::function<void(std::string_v
     const std::size_t indent = rest.find_first_not_of(' ', line) - line;
     piece.append(rest.substr(0, mark)).append("\": [");
     for (std::size_t i = 0; i < list.size; ++i) {
-      piece.append(i > 0 ? ",\n" : "\n").append(indent + 2, ' ');
-      elements.dump(list.element(i), true, false, 2, static_cast<unsigned>(indent) + 2);
+      const std::string element = list.element(i).dump(2, ' ', false, Json::error_handler_t::replace);
+      piece.append(i > 0 ? ",\n" : "\n");
+      for (const std::string_view part : split(element, '\n')) {
+        if (part.data() != element.data()) piece.append("\n");
+        piece.append(indent + 2, ' ').append(part);
+      }
       if (piece.size() < kPiece) continue;
       sink(piece);
       piece.clear();
