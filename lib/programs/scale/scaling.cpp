@@ -286,41 +286,37 @@ void add_up(std::span<const Node> nodes, const Pool& pool, Work& work) {
   }
 }
 
-/// The slope of the logarithms, by least squares. value: of one recording; 0 if it has none.
-std::optional<double> power_of(const std::vector<FoldedProgram>& recordings, const auto& value) {
+/// The slope of the logarithms, by least squares, of (ranks, value). `nullopt` if a value is 0.
+std::optional<double> power_of(const std::vector<std::pair<double, double>>& points) {
   double x_sum = 0;
   double y_sum = 0;
   double xx_sum = 0;
   double xy_sum = 0;
-  for (const FoldedProgram& one : recordings) {
-    const double of_one = value(one);
-    if (of_one <= 0) return std::nullopt;
-    const double x = std::log(static_cast<double>(one.ranks));
-    const double y = std::log(of_one);
+  for (const auto& [ranks, value] : points) {
+    if (value <= 0) return std::nullopt;
+    const double x = std::log(ranks);
+    const double y = std::log(value);
     x_sum += x;
     y_sum += y;
     xx_sum += x * x;
     xy_sum += x * y;
   }
-  const auto count = static_cast<double>(recordings.size());
+  const auto count = static_cast<double>(points.size());
   return (count * xy_sum - x_sum * y_sum) / (count * xx_sum - x_sum * x_sum);
 }
 
 Trend trend_of(const std::vector<FoldedProgram>& recordings, const Pool& pool) {
   if (recordings.size() < kEnough) return {};
-  const auto work_of = [&](const FoldedProgram& one) {
+  std::vector<std::pair<double, double>> computing;
+  std::vector<std::pair<double, double>> bytes;
+  for (const FoldedProgram& one : recordings) {
     Work work;
     for (const FoldedRank& rank : one.each) add_up(rank.body, pool, work);
-    return work;
-  };
-  return {power_of(recordings,
-                   [&](const FoldedProgram& one) {
-                     return work_of(one).computing / static_cast<double>(one.ranks);
-                   }),
-          power_of(recordings, [&](const FoldedProgram& one) {
-            const Work work = work_of(one);
-            return work.messages > 0 ? work.bytes / work.messages : 0;
-          })};
+    const auto ranks = static_cast<double>(one.ranks);
+    computing.emplace_back(ranks, work.computing / ranks);
+    bytes.emplace_back(ranks, work.messages > 0 ? work.bytes / work.messages : 0);
+  }
+  return {power_of(computing), power_of(bytes)};
 }
 
 /// As Scaling::growing.
