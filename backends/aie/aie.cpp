@@ -217,6 +217,7 @@ Deployment deployment(const Settings& settings, const MachineLayout&, int) {
 }  // namespace aie
 
 const BackendDescription& aie_backend() {
+  static constexpr std::string_view kInProduction[] = {"rows", "columns", "user_memory"};
   static const auto& description = immortal(
       BackendDescription{.name = "aie",
                          .description = "Versal AI Engine array: trees of kernels that exchange windows",
@@ -226,7 +227,8 @@ const BackendDescription& aie_backend() {
                          .topics = aie::topics(),
                          .validation = aie::validation,
                          .deployment = aie::deployment,
-                         .is_one_machine = true});
+                         .is_one_machine = true,
+                         .in_production = kInProduction});
   return description;
 }
 

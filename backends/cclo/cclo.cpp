@@ -108,6 +108,7 @@ Deployment deployment(const Settings& settings, const MachineLayout& machine, in
 }  // namespace cclo
 
 const BackendDescription& cclo_backend() {
+  static constexpr std::string_view kInProduction[] = {"rx_buffers", "exchange_memory"};
   static const auto& description = immortal(BackendDescription{
       .name = "cclo",
       .description = "Edge-INC: ACCL's collectives offload engine on an FPGA, 100 Gb/s TCP, UDP or RDMA",
@@ -117,7 +118,8 @@ const BackendDescription& cclo_backend() {
       .topics = cclo::topics(),
       .validation = cclo::validation,
       .without_effect = cclo::without_effect,
-      .deployment = cclo::deployment});
+      .deployment = cclo::deployment,
+      .in_production = kInProduction});
   return description;
 }
 

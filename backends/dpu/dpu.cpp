@@ -80,6 +80,7 @@ void DpuBackend::span(std::string_view unit, std::string_view what, Time begin, 
 }  // namespace dpu
 
 const BackendDescription& dpu_backend() {
+  static constexpr std::string_view kInProduction[] = {"service_processes", "reads"};
   static const auto& description = immortal(BackendDescription{
       .name = "dpu",
       .description =
@@ -89,7 +90,8 @@ const BackendDescription& dpu_backend() {
       .topics = dpu::topics(),
       .validation = dpu::validation,
       .without_effect = dpu::without_effect,
-      .deployment = dpu::deployment});
+      .deployment = dpu::deployment,
+      .in_production = kInProduction});
   return description;
 }
 

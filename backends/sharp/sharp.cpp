@@ -122,6 +122,7 @@ bool SharpBackend::streams(const Operation& operation) const {
 }  // namespace sharp
 
 const BackendDescription& sharp_backend() {
+  static constexpr std::string_view kInProduction[] = {"trees", "transactions", "job_share", "reproducible"};
   static const auto& description = immortal(BackendDescription{
       .name = "sharp",
       .description =
@@ -132,7 +133,8 @@ const BackendDescription& sharp_backend() {
       .validation = sharp::validation,
       .without_effect = sharp::without_effect,
       .deployment = sharp::deployment,
-      .in_force = sharp::in_force});
+      .in_force = sharp::in_force,
+      .in_production = kInProduction});
   return description;
 }
 

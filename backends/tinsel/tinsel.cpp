@@ -223,6 +223,7 @@ Deployment deployment(const Settings& settings, const MachineLayout&, int ranks)
 }  // namespace tinsel
 
 const BackendDescription& tinsel_backend() {
+  static constexpr std::string_view kInProduction[] = {"mesh", "placement"};
   static const auto& description = immortal(BackendDescription{
       .name = "tinsel",
       .description = "POETS/Tinsel boards: programmable routers with global multicast, ranks on threads",
@@ -232,7 +233,8 @@ const BackendDescription& tinsel_backend() {
       .topics = tinsel::topics(),
       .validation = tinsel::validation,
       .deployment = tinsel::deployment,
-      .is_one_machine = true});
+      .is_one_machine = true,
+      .in_production = kInProduction});
   return description;
 }
 

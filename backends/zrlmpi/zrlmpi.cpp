@@ -87,6 +87,7 @@ Deployment deployment(const Settings& settings, const MachineLayout&, int ranks)
 }  // namespace zrlmpi
 
 const BackendDescription& zrlmpi_backend() {
+  static constexpr std::string_view kInProduction[] = {"strict"};
   static const auto& description = immortal(BackendDescription{
       .name = "zrlmpi",
       .description = "Edge-INC: IBM cloudFPGA's message passing engine, handshake and UDP over 10 Gb/s",
@@ -95,7 +96,8 @@ const BackendDescription& zrlmpi_backend() {
       .clock_parameter = "clock",
       .topics = zrlmpi::topics(),
       .validation = zrlmpi::validation,
-      .deployment = zrlmpi::deployment});
+      .deployment = zrlmpi::deployment,
+      .in_production = kInProduction});
   return description;
 }
 

@@ -203,6 +203,48 @@ TEST_F(Advised, FreeChangesAreReplaysOfTheHostWithThem) {
   }
 }
 
+TEST_F(Advised, LimitsInProductionAreWhatTheModelDeclines) {
+  Operation sum;
+  sum.kind = OperationKind::kAllreduce;
+  sum.element = ElementType::kInt32;
+  sum.function = ReduceFunction::kSum;
+  sum.bytes = 64;
+  sum.elements = 16;
+  sum.ranks = 8;
+  std::vector<test::Tape> tapes(8);
+  for (test::Tape& tape : tapes) tape.add(tape.collective(sum));
+  const auto limits = [&](const char* backend) {
+    options_.backends = {registry_.find("host"), registry_.find(backend)};
+    Advisor advisor(configuration_, registry_, test::source_of(tapes), options_);
+    advisor.rank_backends();
+    advisor.find_production_limits();
+    EXPECT_EQ(advisor.best_hardware() == nullptr, advisor.production_limits().empty()) << backend;
+    return fmt::format("{}", fmt::join(advisor.production_limits(), "\n"));
+  };
+  const std::string quantum = limits("sharp");
+  EXPECT_THAT(quantum, HasSubstr("types: no allreduce with sum of float_extended, complex"));
+  EXPECT_THAT(quantum, HasSubstr("functions: no allreduce of int32 with prod, functions of the program"));
+  EXPECT_THAT(quantum, HasSubstr("sharp.job_share = 20 %: "));
+  EXPECT_THAT(quantum, HasSubstr("sharp.reproducible = false: "));
+  EXPECT_THAT(quantum, HasSubstr("changes with the nodes of the ranks"));
+  configuration_.sections["sharp"]["preset"] = {"switch_ib2", RawValue::Type::kText, "test"};
+  const std::string older = limits("sharp");
+  EXPECT_THAT(older, HasSubstr("types: no allreduce with sum of int8, int16, uint8, uint16, float_extended"));
+  EXPECT_THAT(older, HasSubstr("sizes: it carries allreduce to 4 KiB"));
+  EXPECT_THAT(limits("dpu"), HasSubstr("does not depend on the nodes of the ranks"));
+}
+
+TEST(InProduction, EveryNameIsAParameter) {
+  const Registry registry{built_in_backends()};
+  std::size_t names = 0;
+  for (const BackendDescription* backend : registry.all()) {
+    names += backend->in_production.size();
+    for (const std::string_view name : backend->in_production)
+      EXPECT_NE(find_parameter(backend->parameters, name), nullptr) << backend->name << "." << name;
+  }
+  EXPECT_GT(names, registry.all().size());
+}
+
 TEST_F(Advised, AlgorithmsAreFasterThanTheChosenOnes) {
   Advisor advisor(configuration_, registry_, source_, options_);
   advisor.rank_backends();

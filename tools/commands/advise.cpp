@@ -173,7 +173,7 @@ std::string conditions_text(const Advisor& advisor) {
 
 /// The last section: what a decision has to know beside the times.
 std::string production_text(const Advisor& advisor) {
-  const std::vector<std::string> limits = advisor.production_limits();
+  const std::vector<std::string>& limits = advisor.production_limits();
   if (limits.empty()) return {};
   return fmt::format("# what could stop {} in production\n  {}\n", advisor.best_hardware()->backend,
                      fmt::join(limits, "\n  "));
@@ -573,6 +573,7 @@ int advise(const AdviseOptions& options) try {
     advisor.find_influences();
     advisor.find_break_even();
     advisor.find_decisive_test();
+    advisor.find_production_limits();
   }
   RunFacts facts = facts_of_replay(input.program.description, {input.facts}, setup);
   if (const Candidate* const host = advisor.baseline(); host != nullptr)
@@ -584,9 +585,10 @@ int advise(const AdviseOptions& options) try {
     const scale::Scaling& scaling = scaled->scaling;
     answer.sure = clauses_text({answer.sure, held_out_text(scaling)});
     answer.machine = fmt::format("{}; {}", answer.machine, scaling_text(scaling));
-    answer.but = clauses_text({other_scaling_text(answer, scaled->learned, scaling, configuration, setup,
-                                                  options_for(options, setup, progress)),
-                               answer.but});
+    answer.but =
+        clauses_text({other_scaling_text(answer, input.ranks(), scaled->learned, scaling, configuration,
+                                         setup, options_for(options, setup, progress)),
+                      answer.but});
   }
   progress.clear();
   if (options.json) {

@@ -40,9 +40,9 @@ Advisor::Options options_for(const AdviseOptions& options, const Setup& setup, c
 /// The name of a program in an answer.
 std::string name_of_program(const std::string& file);
 
-/// The gain of the answer's hardware at these ranks if CPU times scaled the other way. Empty: it is the same,
-/// there are not enough recordings, or no time was left.
-std::string other_scaling_text(const ReportAnswer& answer, const scale::LearnedProgram& learned,
+/// The gain of the answer's hardware on its number of ranks if CPU times scaled the other way. Empty: it is
+/// the same, there are not enough recordings, or no time was left.
+std::string other_scaling_text(const ReportAnswer& answer, int ranks, const scale::LearnedProgram& learned,
                                const scale::Scaling& scaling, const Configuration& configuration,
                                const Setup& setup, Advisor::Options how);
 

@@ -257,7 +257,7 @@ void check_points(const RankCurve& curve, const AdviseOptions& options) {
 
 }  // namespace
 
-std::string other_scaling_text(const ReportAnswer& answer, const scale::LearnedProgram& learned,
+std::string other_scaling_text(const ReportAnswer& answer, int ranks, const scale::LearnedProgram& learned,
                                const scale::Scaling& scaling, const Configuration& configuration,
                                const Setup& setup, Advisor::Options how) {
   using scale::ComputeScaling;
@@ -267,7 +267,6 @@ std::string other_scaling_text(const ReportAnswer& answer, const scale::LearnedP
   });
   if (how.backends.size() < 2) return {};
   const bool is_strong = scaling.compute == ComputeScaling::kStrong;
-  const int ranks = scaling.program.description.ranks;
   const Result<scale::Scaling> other =
       learned.at(ranks, is_strong ? ComputeScaling::kWeak : ComputeScaling::kStrong);
   if (!other) return {};
@@ -306,9 +305,12 @@ int advise_over_ranks(const AdviseOptions& options, const Setup& setup) {
   ReportAnswer answer = answer_of(curve, program);
   answer.sure = clauses_text({answer.sure, held_out_text(*last)});
   const int ranks = last->program.description.ranks;
+  int answered = ranks;  // of the answer's times
   if (const auto host = world_setting(*setup.configuration, setup.registry, setup.registry.baseline(), ranks))
     answer.machine = fmt::format("{}; {}", machine_text(*host, ranks), scaling_text(*last));
-  answer.but = clauses_text({other_scaling_text(answer, learned, *last, *setup.configuration, setup,
+  for (const CurvePoint& point : curve.points())
+    if (point.ratio(answer.candidate)) answered = point.ranks;
+  answer.but = clauses_text({other_scaling_text(answer, answered, learned, *last, *setup.configuration, setup,
                                                 options_for(options, setup, progress)),
                              answer.but});
   progress.clear();

@@ -221,7 +221,7 @@ inline Task<Outcome> declined_collective() {
 /// Describes a built-in backend or a plugin to the registry.
 struct BackendDescription {
   /// The version of this interface. It grows with every change that a compiled plugin would misread.
-  static constexpr int kAbi = 13;
+  static constexpr int kAbi = 14;
   int abi = kAbi;
   std::string_view name;
   std::string_view description;
@@ -244,6 +244,9 @@ struct BackendDescription {
   /// The effective value of a parameter whose own value refers to another (0: that of the NIC). Returns
   /// nullopt if the value is literal. nullptr: all values are literal.
   std::optional<double> (*in_force)(const Settings& settings, std::string_view parameter) = nullptr;
+  /// The parameters that a decision to buy depends on beside the times: shares of jobs, room for
+  /// communicators, modes with other results. `offramp advise --details` prints them with their values.
+  std::span<const std::string_view> in_production = {};
 };
 
 /// The `create` function of a backend that is constructed from its context: .create = make_backend<Wormhole>.

@@ -226,8 +226,7 @@ bool Advisor::compare_carried(Candidate& candidate, const WorldSetting& setting)
   if (candidate.time.declined <= Time() || is_baseline(candidate.backend)) return true;
   Result<WorldSetting> baseline = world_setting(configuration_, registry_, baseline_, source_.ranks);
   if (!baseline) return true;
-  const std::unique_ptr<Backend> judge = candidate.description->create(
-      {0, source_.ranks, setting.settings, setting.faults, nullptr, nullptr, setting.machine});
+  const std::unique_ptr<Backend> judge = asked_backend(setting, source_.ranks);
   baseline->judge = judge.get();
   ReplayOptions alone = options_.replay;
   alone.compare_undisturbed = false;

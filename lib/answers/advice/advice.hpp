@@ -250,6 +250,8 @@ class Advisor {
   /// After find_influences(): for what no document states of the best hardware.
   void find_break_even();
   void find_decisive_test();
+  /// What limits the best hardware in production, by its model. Replays nothing.
+  void find_production_limits();
   /// The baseline with its fastest algorithms. `nullopt` if it has them, or for too many ranks.
   [[nodiscard]] std::optional<Time> end_of_tuned();
 
@@ -279,8 +281,8 @@ class Advisor {
   [[nodiscard]] const std::vector<BreakEven>& break_evens() const { return break_evens_; }
   /// `nullopt` if the hardware carries no blocking collective of the program, or pays however fast that is.
   [[nodiscard]] const std::optional<DecisiveTest>& decisive_test() const { return decisive_; }
-  /// What limits the best hardware in production, one sentence each. Empty if no hardware counts.
-  [[nodiscard]] std::vector<std::string> production_limits() const;
+  /// One sentence each. Empty if no hardware counts.
+  [[nodiscard]] const std::vector<std::string>& production_limits() const { return production_limits_; }
   /// The number of parameters tried.
   [[nodiscard]] std::size_t tried_count() const { return tried_; }
   /// At equal link rates. `nullopt` if no mix saves more than 0.5 % over the best single backend.
@@ -349,6 +351,7 @@ class Advisor {
   std::vector<ReportFreeChange> free_changes_;
   std::vector<BreakEven> break_evens_;
   std::optional<DecisiveTest> decisive_;
+  std::vector<std::string> production_limits_;
   std::optional<Mix> mix_;
   bool knows_mix_ = false;
   bool has_sought_algorithms_ = false;

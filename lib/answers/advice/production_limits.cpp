@@ -1,17 +1,16 @@
-// What limits the best hardware in production. All limits come from supports() and order() of its model,
-// asked about the program's operations with other sizes, elements, and functions, so that they cannot differ
-// from what the model does. What no model covers is named as such.
+// What limits the best hardware in production. Its model is asked about the program's most frequent operation
+// of each kind: with other sizes, elements, and functions (supports()), and on other nodes (order()). So no
+// limit differs from what the model does. What no model covers is named as such.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <variant>
 
 #include "lib/answers/advice/advice.hpp"
 #include "lib/base/format.hpp"
+#include "lib/base/registry/registry.hpp"
 #include "lib/base/text_format.hpp"
-#include "simulators/network/make_network.hpp"
 
 namespace offramp {
 namespace {
@@ -21,79 +20,60 @@ class Member final : public TeamMembers {
   Member(int rank, int size) : TeamMembers(rank, size) {}
 };
 
-/// A backend that is asked, but carries nothing.
-class Asked {
- public:
-  Asked(const WorldSetting& setting, int ranks) : ranks_(ranks), settings_(setting.settings) {
-    MachineLayout machine = setting.machine;
-    machine.switches = switches_of(setting.network, ranks, machine);
-    const Settings* const host = setting.host_settings ? &*setting.host_settings : nullptr;
-    backend_ = setting.backend.create({0, ranks, settings_, setting.faults, nullptr, nullptr, machine, host});
-  }
-
-  [[nodiscard]] Operation operation(OperationKind kind, std::size_t bytes,
-                                    ElementType element = ElementType::kFloat64,
-                                    ReduceFunction function = ReduceFunction::kSum) const {
-    Operation one;
-    one.kind = kind;
-    one.bytes = kind == OperationKind::kBarrier ? 0 : bytes;
-    one.ranks = kind == OperationKind::kSend ? 2 : ranks_;
-    one.element = reduces(kind) ? element : ElementType::kByte;
-    one.function = reduces(kind) ? function : ReduceFunction::kNone;
-    one.elements = reduces(kind) ? bytes / element_bytes(element) : 0;
-    one.commutative = function != ReduceFunction::kUser;
-    return one;
-  }
-  [[nodiscard]] bool carries(const Operation& operation) const { return backend_->supports(operation).yes(); }
-  [[nodiscard]] std::optional<ReductionOrder> order(const Operation& operation, int rank) const {
-    return backend_->order(operation, Member(rank, ranks_));
-  }
-
- private:
-  int ranks_;
-  Settings settings_;  // the backend refers to it
-  std::unique_ptr<Backend> backend_;
-};
+Operation of_size(Operation operation, std::size_t bytes) {
+  if (operation.kind == OperationKind::kBarrier) return operation;
+  operation.bytes = bytes;
+  if (reduces(operation.kind)) operation.elements = bytes / element_bytes(operation.element);
+  return operation;
+}
 
 constexpr std::size_t kShortest = 8;
 constexpr std::size_t kLongest = std::size_t{1} << 30;
 
-/// The shortest power of 2 that is carried; 0: none.
-std::size_t shortest_carried(const Asked& asked, OperationKind kind) {
-  for (std::size_t bytes = kShortest; bytes <= kLongest; bytes *= 2)
-    if (asked.carries(asked.operation(kind, bytes))) return bytes;
-  return 0;
-}
-
-/// "allreduce to 4 KiB and from 16 KiB on"; "no gather". Empty if all sizes are carried.
-std::string sizes_text(const Asked& asked, OperationKind kind) {
+/// "allreduce to 4 KiB and from 16 KiB on"; "no gather". Empty if all powers of 2 between the limits are
+/// carried.
+std::string sizes_text(const Backend& hardware, const Operation& operation) {
   std::vector<std::string> ranges;
   std::size_t begin = 0;  // of the range; 0: not in one
-  const auto end_at = [&](std::size_t last) {
-    const std::string to = last < kLongest ? " to " + bytes_text(std::uint64_t{last}) : " on";
-    const bool from_first = begin == kShortest;
-    if (!from_first || last < kLongest)
-      ranges.push_back(from_first ? to : fmt::format(" from {}{}", bytes_text(std::uint64_t{begin}), to));
-    begin = 0;
-  };
-  bool is_any_carried = false;
-  for (std::size_t bytes = kShortest; bytes <= kLongest; bytes *= 2) {
-    const bool carries = asked.carries(asked.operation(kind, bytes));
-    is_any_carried = is_any_carried || carries;
+  bool is_any_declined = false;
+  for (std::size_t bytes = kShortest; bytes <= 2 * kLongest; bytes *= 2) {
+    const bool is_end = bytes > kLongest;
+    const bool carries = !is_end && hardware.supports(of_size(operation, bytes)).yes();
+    is_any_declined = is_any_declined || (!carries && !is_end);
     if (carries && begin == 0) begin = bytes;
-    if (!carries && begin != 0) end_at(bytes / 2);
+    if (carries || begin == 0) continue;
+    const std::string from =
+        begin > kShortest ? " from " + bytes_text(static_cast<std::uint64_t>(begin)) : std::string();
+    ranges.push_back(from + (is_end ? " on" : " to " + bytes_text(static_cast<std::uint64_t>(bytes / 2))));
+    begin = 0;
   }
-  if (begin != 0) end_at(kLongest);
-  if (!is_any_carried) return fmt::format("no {}", to_string(kind));
-  return ranges.empty() ? "" : fmt::format("{}{}", to_string(kind), fmt::join(ranges, " and"));
+  if (!is_any_declined) return {};
+  const std::string_view kind = to_string(operation.kind);
+  return ranges.empty() ? fmt::format("no {}", kind) : fmt::format("{}{}", kind, fmt::join(ranges, " and"));
 }
 
-/// Names of what the reductions decline, with other elements or functions.
-std::string declined_text(const auto& all, const auto& is_carried) {
+/// Names of the elements with which the reduction is declined.
+std::string declined_elements(const Backend& hardware, Operation operation) {
   std::vector<std::string_view> names;
-  for (const auto value : all)
-    if (!is_carried(value))
-      names.push_back(to_string(value) == "user" ? "the program's own" : to_string(value));
+  for (int i = static_cast<int>(ElementType::kInt8); i <= static_cast<int>(ElementType::kComplex); ++i) {
+    operation.element = static_cast<ElementType>(i);
+    operation.elements = operation.bytes / element_bytes(operation.element);
+    if (!hardware.supports(operation).yes()) names.push_back(to_string(operation.element));
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+/// Names of the functions with which the reduction is declined, of those that its elements have.
+std::string declined_functions(const Backend& hardware, Operation operation) {
+  std::vector<std::string_view> names;
+  for (int i = static_cast<int>(ReduceFunction::kSum); i <= static_cast<int>(ReduceFunction::kBitXor); ++i) {
+    operation.function = static_cast<ReduceFunction>(i);
+    if (!is_integer(operation.element) && (is_logical(operation.function) || is_bitwise(operation.function)))
+      continue;
+    if (!hardware.supports(operation).yes()) names.push_back(to_string(operation.function));
+  }
+  operation.function = ReduceFunction::kUser;
+  if (!hardware.supports(operation).yes()) names.emplace_back("functions of the program");
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
@@ -104,70 +84,77 @@ bool is_same(const Fold& a, const Fold& b) {
   return true;
 }
 
-/// True if both combine the contributions of all ranks in the same order.
-bool is_same_order(const Asked& a, const Asked& b, const Operation& operation) {
+/// Where the bits of a sum come from. elsewhere: the same hardware with the ranks on other nodes.
+std::string order_text(Backend& hardware, Backend& elsewhere, const Operation& operation) {
   for (int rank = 0; rank < operation.ranks; ++rank) {
-    const auto one = a.order(operation, rank);
-    const auto other = b.order(operation, rank);
-    if (!one || !other || one->index() != other->index()) return false;
-    const Fold* const fold = std::get_if<Fold>(&*one);
-    if (fold != nullptr && !is_same(*fold, std::get<Fold>(*other))) return false;
-    if (fold == nullptr && std::get<Ring>(*one).pass != std::get<Ring>(*other).pass) return false;
+    const auto here = hardware.order(operation, Member(rank, operation.ranks));
+    const auto there = elsewhere.order(operation, Member(rank, operation.ranks));
+    if (!here || !there) return "the host's software combines, as over the plain NIC";
+    const Fold* const fold = std::get_if<Fold>(&*here);
+    const Fold* const other = std::get_if<Fold>(&*there);
+    if ((fold == nullptr) != (other == nullptr) || (fold != nullptr && !is_same(*fold, *other)))
+      return "the order of sums, and with it their last bits, changes with the nodes of the ranks";
   }
-  return true;
+  return "the hardware has an order of sums of its own, which does not depend on the nodes of the ranks";
+}
+
+std::string value_text(const BackendDescription& backend, const Settings& settings,
+                       const Parameter& parameter) {
+  const std::string name(parameter.name);
+  if (parameter.kind == ParameterKind::kChoice) return settings.choice(name);
+  if (parameter.kind == ParameterKind::kBoolean) return settings.flag(name) ? "true" : "false";
+  const bool has_unit = parameter.unit != "1";
+  return fmt::format("{:g}{}{}", value_in_force(backend, settings, parameter), has_unit ? " " : "",
+                     has_unit ? parameter.unit : std::string_view());
 }
 
 }  // namespace
 
-std::vector<std::string> Advisor::production_limits() const {
-  using enum ElementType;
-  using enum ReduceFunction;
-  constexpr std::array kElements = {kInt8,   kInt16,  kInt32,   kInt64,   kUint8,         kUint16,
-                                    kUint32, kUint64, kFloat32, kFloat64, kFloatExtended, kComplex};
-  constexpr std::array kOfDoubles = {kSum, kProduct, kMaximum, kMinimum, kUser};
+void Advisor::find_production_limits() {
   const Candidate* const best = best_hardware();
-  const auto hardware = best == nullptr ? failure("none counts") : setting_of(*best->description);
-  const auto host = setting_of(baseline_);
-  if (!hardware || !host) return {};
-  const Asked asked(*hardware, source_.ranks);
-  OperationSet kinds = {};
-  for (const std::string& function : best->result->functions) {
-    const std::string name = in_lower_case(function).substr(std::string_view("MPI_").size());
-    auto kind = kind_of_function(name);
-    if (!kind && name.starts_with('i')) kind = kind_of_function(name.substr(1));
-    if (kind) kinds = kinds | OperationSet{*kind};
-  }
-  std::vector<std::string> limits;
+  if (best == nullptr || !may_go_on("limits in production")) return;
+  const BackendDescription& backend = *best->description;
+  Configuration moved = equal_links_;
+  moved.machine.ranks_per_node = moved.machine.layout(source_.ranks).ranks_per_node > 1 ? 1 : 2;
+  moved.machine.nodes = 0;
+  const Result<WorldSetting> setting = setting_of(backend);
+  const Result<WorldSetting> other = world_setting(moved, registry_, backend, source_.ranks);
+  if (!setting || !other) return;
+  const std::unique_ptr<Backend> hardware = asked_backend(*setting, source_.ranks);
+  const std::unique_ptr<Backend> elsewhere = asked_backend(*other, source_.ranks);
+  read_traffic();
   std::vector<std::string> sizes;
-  std::optional<Operation> reduction;  // carried: what the other questions are about
-  for (std::size_t i = 0; i < static_cast<std::size_t>(OperationKind::kCount); ++i) {
-    const auto kind = static_cast<OperationKind>(i);
-    if (!kinds.contains(kind) || has_blocks_of_different_sizes(kind)) continue;
-    if (std::string text = sizes_text(asked, kind); !text.empty()) sizes.push_back(std::move(text));
-    const std::size_t bytes = reduces(kind) && !reduction ? shortest_carried(asked, kind) : 0;
-    if (bytes > 0) reduction = asked.operation(kind, bytes);
+  std::optional<Operation> reduction;  // that is carried
+  OperationSet seen = {};
+  for (const Traffic& traffic : traffic_) {
+    Operation operation = traffic.operation;
+    if (operation.kind == OperationKind::kSend) operation.ranks = 2;  // as a run asks
+    if (!reduction && reduces(operation.kind) && hardware->supports(operation).yes()) reduction = operation;
+    if (seen.contains(operation.kind) || has_blocks_of_different_sizes(operation.kind)) continue;
+    seen = seen | OperationSet{operation.kind};
+    if (std::string text = sizes_text(*hardware, operation); !text.empty()) sizes.push_back(std::move(text));
   }
+  std::vector<std::string>& limits = production_limits_;
   if (!sizes.empty()) limits.push_back(fmt::format("sizes: it carries {}", fmt::join(sizes, ", ")));
   if (reduction) {
-    const auto other = [&](ElementType element, ReduceFunction function) {
-      return asked.carries(asked.operation(reduction->kind, reduction->bytes, element, function));
-    };
-    const std::string kind(to_string(reduction->kind));
-    std::string text = declined_text(kElements, [&](ElementType one) { return other(one, kSum); });
-    if (!text.empty()) limits.push_back(fmt::format("types: no {} of sums of {}", kind, text));
-    text = declined_text(kOfDoubles, [&](ReduceFunction one) { return other(kFloat64, one); });
-    if (!text.empty()) limits.push_back(fmt::format("functions: no {} of doubles with {}", kind, text));
-    limits.push_back(is_same_order(asked, Asked(*host, source_.ranks), *reduction)
-                         ? "reproducibility: sums have the bits that the plain NIC gives"
-                         : "reproducibility: sums are combined in another order than over the plain NIC, so "
-                           "their last bits may differ");
+    const std::string_view kind = to_string(reduction->kind);
+    if (const std::string names = declined_elements(*hardware, *reduction); !names.empty())
+      limits.push_back(
+          fmt::format("types: no {} with {} of {}", kind, to_string(reduction->function), names));
+    if (const std::string names = declined_functions(*hardware, *reduction); !names.empty())
+      limits.push_back(
+          fmt::format("functions: no {} of {} with {}", kind, to_string(reduction->element), names));
+    limits.push_back("reproducibility: " + order_text(*hardware, *elsewhere, *reduction));
   }
-  limits.emplace_back(
-      hardware->backend.is_one_machine
-          ? "other jobs: it is one machine, which jobs use one after the other"
-          : "other jobs: offramp replay --job FILE shows how far two programs delay each other");
-  limits.emplace_back("not in any model: failures of the hardware, encryption, and limits per user");
-  return limits;
+  for (const std::string_view name : backend.in_production) {
+    const Parameter* const parameter = find_parameter(backend.parameters, name);
+    if (parameter != nullptr)
+      limits.push_back(fmt::format("{}.{} = {}: {}", backend.name, name,
+                                   value_text(backend, setting->settings, *parameter),
+                                   parameter->description));
+  }
+  limits.emplace_back("other jobs: offramp replay --job FILE shows how far two programs delay each other");
+  limits.emplace_back("not in any model: devices that fail, encryption, and limits per user");
 }
 
 }  // namespace offramp

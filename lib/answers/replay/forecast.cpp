@@ -118,15 +118,12 @@ struct Ruling {
 }  // namespace
 
 static Ruling ruling_on(const ForecastSetting& setting, const Operation& operation) {
-  MachineLayout machine = setting.machine;
-  machine.switches = switches_of(setting.network, operation.ranks, machine);
-  const BackendContext context{0,       operation.ranks, setting.settings, setting.faults,
-                               nullptr, nullptr,         machine};
-  const std::unique_ptr<Backend> backend = setting.backend.create(context);
+  const std::unique_ptr<Backend> backend = asked_backend(setting, operation.ranks);
   Operation asked = operation;
   if (asked.kind == OperationKind::kSend) {  // as in the engine's query
     asked.ranks = 2;
-    asked.on_one_node = machine.is_within_node(operation.root, (operation.root + 1) % operation.ranks);
+    asked.on_one_node =
+        setting.machine.is_within_node(operation.root, (operation.root + 1) % operation.ranks);
   }
   const Verdict verdict = backend->supports(asked);
   Ruling ruling{std::string(verdict.reason), {}};

@@ -125,6 +125,13 @@ std::string machine_text(const WorldSetting& baseline, int ranks) {
                      nodes == 1 ? "" : fmt::format(", {}", network), library);
 }
 
+std::unique_ptr<Backend> asked_backend(const WorldSetting& setting, int ranks) {
+  MachineLayout machine = setting.machine;
+  machine.switches = switches_of(setting.network, ranks, machine);
+  return setting.backend.create({0, ranks, setting.settings, setting.faults, nullptr, nullptr, machine,
+                                 setting.host_settings ? &*setting.host_settings : nullptr});
+}
+
 Deployment deployment_of(const WorldSetting& setting, int ranks) {
   if (setting.backend.deployment == nullptr) return {};
   return setting.backend.deployment(setting.settings, setting.machine, ranks);

@@ -46,6 +46,10 @@ Result<WorldSetting> world_setting(const Configuration& configuration, const Reg
 /// the links of the setting's hardware.
 void set_network(WorldSetting& setting, const Configuration& configuration, int ranks);
 
+/// The setting's backend on these ranks, which is asked for verdicts and orders and carries nothing. The
+/// setting must outlive it.
+std::unique_ptr<Backend> asked_backend(const WorldSetting& setting, int ranks);
+
 /// The hardware that this many ranks occupy. Its text is empty if the backend does not describe it.
 Deployment deployment_of(const WorldSetting& setting, int ranks);
 
