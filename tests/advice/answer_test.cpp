@@ -1,5 +1,6 @@
 // Programs whose right answer follows from their construction. The answer has to name it, its share of the
 // run, and its certainty, both before the searches (--quick) and after them.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -193,6 +194,46 @@ TEST_F(AnAnswer, NamesHardwareThatHidesCommunication) {
   const ReportAnswer answer =
       expect(overlap(OperationKind::kAllgather, 4, kMi, 4, 3'000'000), {"hardware", "dpu", 0.02, 0.3});
   EXPECT_NE(answer.why.find("is hidden (host: "), std::string::npos) << answer_text(answer);
+}
+
+TEST_F(AnAnswer, OfOneRankHasNoRange) {
+  const Tapes alone = imbalance(1, 10, false, 20'000, 20'000);
+  Advisor advisor(configuration_, registry_, test::source_of(alone), options_);
+  advisor.rank_backends();
+  advisor.weigh();
+  const ReportAnswer answer = answer_of(advisor, {"p.rec", {}});
+  EXPECT_EQ(answer.answer, "p.rec: one rank does not communicate; no hardware changes it");
+  EXPECT_EQ(answer.sure, "");
+  EXPECT_TRUE(answer.bars.empty());
+}
+
+TEST_F(AnAnswer, CallsFilesFilesAndNotWaiting) {
+  const Tapes files = program(4, 10, [](test::Tape& tape, int, int) {
+    tape.compute(100'000);
+    tape.lasts(500'000).native();
+    tape.add(tape.collective(operation_of(OperationKind::kAllreduce, 4, 8)));
+  });
+  const ReportAnswer answer = expect(files, {"nothing", "", -100, 100});
+  EXPECT_NE(answer.answer.find("; 83 % is calls without a model"), std::string::npos) << answer.answer;
+}
+
+TEST_F(AnAnswer, NamesTheGainAgainstTheSideOfItsRange) {
+  std::size_t found = 0;
+  for (const std::size_t bytes : {kMi / 64, kMi / 16, kMi / 4, kMi}) {
+    const Tapes many = overlap(OperationKind::kAllreduce, 4, bytes, 10, 100'000);
+    Advisor advisor(configuration_, registry_, test::source_of(many), options_);
+    advisor.rank_backends();
+    advisor.weigh();
+    const Weighing& all = advisor.weighing();
+    if (all.kind != AnswerKind::kHardware || all.than.empty()) continue;
+    const ReportAnswer answer = answer_of(advisor, {"p.rec", {}});
+    expect_shape(answer);
+    const std::string gain =
+        fmt::format("; {} against {}", share_text(1 - ratio_of(answer.end, all.reference)), all.than);
+    EXPECT_NE(answer.answer.find(gain), std::string::npos) << answer.answer;
+    ++found;
+  }
+  EXPECT_GT(found, 0U);
 }
 
 TEST_F(AnAnswer, NamesTheHostThatMakesProgressBesideHardware) {

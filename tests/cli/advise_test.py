@@ -293,6 +293,34 @@ class Advise(CliTest):
         communication = [{one["backend"]: one["communication_ns"] for one in advice["candidates"]} for advice in (scaled, recorded)]
         self.assertEqual(communication[0], communication[1])
 
+    def test_keeps_the_factors_of_computing(self):
+        settings = ("--set", "blocked=0", "--set", "compute=0.5")
+        answer = self.advice(HALO, "--backend", "sharp", "--quick", *settings)["answer"]
+        self.assertNotEqual(answer["baseline_ns"], self.advice(HALO, "--backend", "sharp", "--quick")["answer"]["baseline_ns"])
+        replayed = json.loads(self.offramp("replay", str(HALO), "--backend", "host", *settings, "--json").stdout)["results"]
+        self.assertEqual(answer["baseline_ns"], replayed[0]["modelled_time_ns"])
+
+    def test_ends_with_what_could_stop_the_hardware_in_production(self):
+        advice = self.advice(HALO, "--backend", "sharp")
+        self.assertIn("not in any model: devices that fail, encryption, and limits per user", advice["in_production"])
+        text = self.offramp("advise", str(HALO), "--backend", "sharp", "--details").stdout
+        self.assertTrue(text.endswith("\n# what could stop sharp in production\n" + "".join(f"  {one}\n" for one in advice["in_production"])), text)
+
+    def test_over_ranks_gives_the_gain_with_the_other_scaling_too(self):
+        files = [str(SCALED / f"halo-{ranks}.rec") for ranks in (2, 4, 8, 9, 12, 16, 18)]
+        answers = {}
+        for scaling in ("recorded", "strong", "weak"):
+            words = ("advise", *files, "--ranks", "64,128", "--backend", "aie", "--compute-scaling", scaling, "--json")
+            curve = json.loads(self.offramp(*words).stdout)
+            answers[scaling] = curve["answer"]
+            ratio, = (cell["ratio"] for cell in curve["points"][1]["hardware"] if cell["backend"] == "aie")
+            answers[scaling]["gain"] = f"{100 * (1 - ratio):.{1 if ratio > 0.9005 else 0}f} % shorter"
+        self.assertIn("strong scaling, as the recordings show", answers["recorded"]["machine"])
+        self.assertEqual(answers["recorded"]["time_ns"], answers["strong"]["time_ns"])
+        self.assertIn(f"with weak scaling aie is {answers['weak']['gain']} at 128 ranks", answers["strong"]["but"])
+        self.assertIn(f"with strong scaling aie is {answers['strong']['gain']} at 128 ranks", answers["weak"]["but"])
+        self.assertIn("weak scaling, as asked for", answers["weak"]["machine"])
+
     def test_of_nothing_is_refused(self):
         self.refused("advise", "pattern:nothing:4")
         self.refused("advise", str(HALO), "--routes", "nowhere/routes.toml")

@@ -114,11 +114,11 @@ Sentence sentence_of(const Advisor& advisor) {
     const WholeRun& run = *base->run;
     const double waiting = std::min(1.0, ratio_of(advisor.program()->free.in_calls, run.in_calls));
     const std::string share = fmt::format("MPI calls are {} of the run", share_text(run.share_in_calls()));
-    if (run.share_in_calls() < 2 * kWorthwhile) return {"none is worth it; " + share, {free_gain}};
-    if (run.without_model > run.in_calls)
-      return {fmt::format("none is worth it; {} of MPI time is in calls without a model",
-                          share_text(ratio_of(run.without_model, run.in_calls + run.without_model))),
+    const double without_model = run.sum > Time() ? ratio_of(run.without_model, run.sum) : 0;
+    if (without_model > std::max(run.share_in_calls(), kWorthwhile))
+      return {fmt::format("none is worth it; {} is calls without a model", share_text(without_model)),
               {"they last as long as natively", free_gain}};
+    if (run.share_in_calls() < 2 * kWorthwhile) return {"none is worth it; " + share, {free_gain}};
     return {fmt::format("none is worth it; {} of MPI time is waiting", share_text(waiting)),
             {"ranks wait for other ranks' computing", free_gain, share},
             "--html advice.html"};
@@ -163,14 +163,14 @@ Sentence sentence_of(const Advisor& advisor) {
   const double ratio = ratio_of(*sides.hardware, sides.baseline);
   std::vector<std::string> why = reasons_of(*base, all.hardware->fair(), advisor.program());
   if (all.kind == AnswerKind::kHardware)
-    return {fmt::format("{}{}, {} {}{}{}", all.holds ? "" : "perhaps ", name, what, slower_text(ratio),
-                        all.than.empty()
-                            ? ""
-                            : fmt::format("; {} than {}",
-                                          slower_text(ratio_of(*sides.hardware, all.reference)), all.than),
-                        rival_text(all, *sides.hardware)),
-            std::move(why), "--html advice.html",
-            fmt::format(" ({})", ends_text(*sides.hardware, sides.baseline))};
+    return {
+        fmt::format("{}{}, {} {}{}", all.holds ? "" : "perhaps ", name, what, slower_text(ratio),
+                    all.than.empty()
+                        ? rival_text(all, *sides.hardware)
+                        : fmt::format("; {} against {}",
+                                      share_text(1 - ratio_of(*sides.hardware, all.reference)), all.than)),
+        std::move(why), "--html advice.html",
+        fmt::format(" ({})", ends_text(*sides.hardware, sides.baseline))};
   if (all.kind == AnswerKind::kLink)
     return {
         fmt::format("stay with {}; the gain of {} is its faster link", baseline_name(), name),
