@@ -479,3 +479,18 @@ def test_time_between_calls(arguments, tally):
                     if abs(is_ - should) > 0.05 * int(wall) + slack:
                         wrong.append(f"rank {rank}, {kind}: {what} {is_} ns, but {should} ns by the program's own clocks")
             tally.record(label, not wrong and len(spent) == ranks * (len(kinds) or 10), "\n".join(wrong), run.seconds)
+
+
+def test_shared_cores(arguments, tally):
+    """A rank that waits for a processor is not blocked: with eight times as many ranks as cores, each loses it at any moment, also while
+    the recorder reads its clocks."""
+    label = "recording/computing between reductions is not blocked"
+    if not tally.wants(label):
+        return
+    with Folder(arguments) as folder:
+        file = folder.path("shared.rec")
+        run = folder.offramp("record", "-n", "16", "-o", file, "--", os.path.join(arguments.build, "tests/between_calls"), "reductions")
+        spent = spent_between_calls(folder.offramp("info", "--events", file).output)
+        computing, blocked = (sum(both[i] for both in spent.values()) for i in (0, 1))
+        tally.record(label, run.ok and len(spent) == 16 and blocked < 0.05 * computing,
+                     f"{blocked} ns blocked, {computing} ns computing\n{run.output}", run.seconds)
