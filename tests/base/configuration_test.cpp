@@ -567,7 +567,7 @@ TEST(RegistryOfBackends, RefusesUnusableBackends) {
   other.abi = 1;
   EXPECT_EQ(
       registry.add(&other, "p.so").error(),
-      "p.so: built for backend abi 1, but this offramp has abi 13; rebuild the plugin against its headers");
+      "p.so: built for backend abi 1, but this offramp has abi 14; rebuild the plugin against its headers");
   for (const std::string_view name : {"", "off", "Upper", "a-b", "1st", "a.b"}) {
     other = engine();
     other.name = name;

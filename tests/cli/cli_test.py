@@ -304,7 +304,7 @@ class Plugins(CliTest):
     def test_of_another_abi_or_with_a_taken_name_are_refused(self):
         self.build(abi="1")
         path = {"OFFRAMP_PLUGIN_PATH": str(self.folder)}
-        self.assertIn("built for backend abi 1, but this offramp has abi 13;", self.refused("run", "--", "/bin/true", **path))
+        self.assertIn("built for backend abi 1, but this offramp has abi 14;", self.refused("run", "--", "/bin/true", **path))
         for name, reason in (("host", "already exists"), ("off", "is reserved"), ("clock", "is a key")):
             self.build(name)
             self.assertIn(reason, self.refused("run", "--", "/bin/true", **path))
