@@ -56,6 +56,14 @@ class Advise(CliTest):
     def advice(self, what, *more):
         return json.loads(self.offramp("advise", str(what), "--json", *more).stdout)
 
+    def test_the_number_of_cores_changes_nothing(self):
+        cores = os.sched_getaffinity(0)
+        self.addCleanup(os.sched_setaffinity, 0, cores)
+        several = self.advice(HALO)
+        os.sched_setaffinity(0, {min(cores)})  # inherited by the command
+        one = self.advice(HALO)
+        self.assertEqual(several | {"date": ""}, one | {"date": ""})
+
     def test_answers_for_each_program_of_a_folder(self):
         (self.folder / "runs").mkdir()
         for name, ranks in (("001", 4), ("002", 16)):

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <iterator>
 #include <map>
@@ -20,6 +21,7 @@
 #include "lib/answers/report/sentences.hpp"
 #include "lib/answers/report/write_report.hpp"
 #include "lib/base/format.hpp"
+#include "lib/base/side_by_side.hpp"
 #include "lib/base/text_format.hpp"
 #include "lib/programs/import/pattern.hpp"
 #include "tools/command_line/command.hpp"
@@ -391,15 +393,18 @@ AccountsByBackend accounts_of_sides(const AdviseOptions& options, const Setup& s
   how.progress = [&](const ReplayProgress&) {
     return !is_interrupted() && Advisor::Clock::now() < limits.until;
   };
-  for (const Candidate* const one : {advisor.baseline(), advisor.best_hardware()}) {
-    if (one == nullptr) continue;
+  const std::array sides = {advisor.baseline(), advisor.best_hardware()};
+  std::array<std::optional<ReportAccounts>, 2> accounts;
+  side_by_side(sides.size(), worlds_at_once(input.source()), [&](std::size_t i) {
+    if (sides[i] == nullptr) return;
     const auto setting =
-        world_setting(advisor.equal_links(), setup.registry, *one->description, input.ranks());
-    if (!setting) continue;
-    auto accounts = accounts_of(*setting, input.source(), how, *one->result);
-    if (!accounts) continue;
-    name_places(*accounts, places);
-    all[one->description->name] = std::move(*accounts);
+        world_setting(advisor.equal_links(), setup.registry, *sides[i]->description, input.ranks());
+    if (setting) accounts[i] = accounts_of(*setting, input.source(), how, *sides[i]->result);
+  });
+  for (std::size_t i = 0; i < sides.size(); ++i) {
+    if (!accounts[i]) continue;
+    name_places(*accounts[i], places);
+    all[sides[i]->description->name] = std::move(*accounts[i]);
   }
   return all;
 }

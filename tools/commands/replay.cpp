@@ -17,6 +17,7 @@
 #include "lib/answers/report/sentences.hpp"
 #include "lib/answers/report/write_report.hpp"
 #include "lib/base/format.hpp"
+#include "lib/base/side_by_side.hpp"
 #include "lib/base/text_format.hpp"
 #include "lib/programs/import/pattern.hpp"
 #include "tools/command_line/command.hpp"
@@ -86,6 +87,16 @@ bool is_first_or_fastest(const std::vector<Settled>& all) {
          });
 }
 
+/// A replay over one backend, and what it is made with.
+struct Playing {
+  const BackendDescription* backend;
+  WorldSetting setting;
+  ReplayOptions how;
+  std::unique_ptr<ReplayRecords> records;
+  std::optional<Result<ReplayResult>> result = {};
+  std::optional<WholeRun> run = {};
+};
+
 /// Replays over all backends, or until Ctrl-C. name: of the program.
 Results replay_all(const ReplayToolOptions& options, const Setup& setup, const ReplayInput& input,
                    const std::string& name) {
@@ -93,31 +104,47 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const R
   WholeRuns whole_runs;
   RecordFiles files(options.records, setup.backends.size());
   Places places(objects_of(input.program.description));
+  const ProgressLine progress;
+  const int ranks = input.ranks();
+  std::vector<Playing> all;
   for (const BackendDescription* backend : setup.backends) {
-    Result<WorldSetting> setting =
-        world_setting(input.configuration(setup), setup.registry, *backend, input.ranks());
+    Result<WorldSetting> setting = world_setting(input.configuration(setup), setup.registry, *backend, ranks);
     if (!setting) throw Misuse{setting.error()};
     if (std::string problem = pattern_memory_problem(setup, *backend, name); !problem.empty()) {
       results.refused.push_back({std::string(backend->name), std::move(problem)});
       continue;
     }
     setting->check = options.check;
-    const ProgressLine progress;
-    const int ranks = input.ranks();
     ReplayOptions how;
     how.compute = setup.configuration->compute;
     how.details = setup.configuration->details;
     how.sizes = options.needs_report() || setup.backends.size() > 1;
     how.partial = options.partial;
     how.arrival = options.modelled_arrival ? Arrival::kModelled : Arrival::kRecorded;
-    const std::unique_ptr<ReplayRecords> records = files.records(backend->name, ranks);
+    std::unique_ptr<ReplayRecords> records = files.records(backend->name, ranks);
     how.observer = records.get();
-    how.progress = [&](const ReplayProgress& now) {
+    how.progress = [&progress, backend, ranks](const ReplayProgress& now) {
       progress.show("{}: {} events, {} of {} ranks done", backend->name, now.events, now.ranks_ended, ranks);
       return !is_interrupted();
     };
-    std::optional<WholeRun> run;
-    Result<ReplayResult> result = whole_runs.replay_and_run(*setting, input.source(), how, run);
+    all.push_back({backend, std::move(*setting), std::move(how), std::move(records)});
+  }
+  ReplaySource source = input.source();
+  // What is observed takes memory until it is written.
+  const bool is_observed =
+      std::ranges::any_of(all, [](const Playing& one) { return one.records != nullptr; });
+  const std::size_t most = is_observed ? 1 : worlds_at_once(source);
+  source.is_concurrent = source.is_concurrent && all.size() == 1;  // else cores have other backends
+  const auto play = [&](Playing& one) {
+    one.result = whole_runs.replay_and_run(one.setting, source, one.how, one.run);
+  };
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i % most == 0 && !is_interrupted())
+      side_by_side(std::min(most, all.size() - i), most, [&](std::size_t n) { play(all[i + n]); });
+    Playing& one = all[i];
+    const BackendDescription* const backend = one.backend;
+    if (!one.result) break;
+    Result<ReplayResult>& result = *one.result;
     if (!result) {
       results.refused.push_back({std::string(backend->name), problem_text(name, result.error())});
       continue;
@@ -129,18 +156,19 @@ Results replay_all(const ReplayToolOptions& options, const Setup& setup, const R
     }
     Settled& replayed = results.all.emplace_back(settled_over(backend->name, std::move(*result)));
     replayed.part = part_text(*replayed.result, input.recorded_events);
-    replayed.run = run;
+    replayed.run = one.run;
     if (setup.backends.size() > 1 && is_baseline(backend->name))
-      results.tuned = tuned_host(setup, input, how, replayed.result->modelled_time, whole_runs);
+      results.tuned = tuned_host(setup, input, one.how, replayed.result->modelled_time, whole_runs);
     results.program = whole_runs.program();
-    results.over_star.push_back(over_star(setup, *setting, input, how));
-    if (how.details || (!options.html.empty() && is_first_or_fastest(results.all)))
-      replayed.accounts = accounts_of(*setting, input.source(), how, *replayed.result);
-    if (replayed.accounts && how.details) find_savings(*replayed.accounts, *setting, input.source(), how);
+    results.over_star.push_back(over_star(setup, one.setting, input, one.how));
+    if (one.how.details || (!options.html.empty() && is_first_or_fastest(results.all)))
+      replayed.accounts = accounts_of(one.setting, input.source(), one.how, *replayed.result);
+    if (replayed.accounts && one.how.details)
+      find_savings(*replayed.accounts, one.setting, input.source(), one.how);
     if (replayed.accounts) name_places(*replayed.accounts, places);
-    if (records != nullptr) files.write(backend->name, *records);
-    if (options.records.receipts.any()) results.all.back().receipts = records->receipts_json();
-    if (is_interrupted()) break;
+    if (one.records != nullptr) files.write(backend->name, *one.records);
+    if (options.records.receipts.any()) results.all.back().receipts = one.records->receipts_json();
+    one.records.reset();
   }
   for (const std::string& problem : places.problems()) warn("note: " + problem);
   if (const int code = files.finish(); code != kDone) results.code = code;

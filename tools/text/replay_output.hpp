@@ -46,7 +46,7 @@ struct ReplayInput {
     return {.ranks = ranks(),
             .read = program.read,
             .has_arrival = program.has_arrival,
-            .is_concurrent = program.recording != nullptr && !is_part};
+            .is_concurrent = program.is_concurrent};
   }
 };
 

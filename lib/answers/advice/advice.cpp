@@ -23,6 +23,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <tuple>
@@ -30,6 +32,7 @@
 #include "backends/host/fastest.hpp"
 #include "lib/answers/advice/computing_noise.hpp"
 #include "lib/answers/replay/forecast.hpp"
+#include "lib/base/side_by_side.hpp"
 #include "lib/base/text_format.hpp"
 
 namespace offramp {
@@ -160,14 +163,14 @@ Advisor::Advisor(const Configuration& configuration, const Registry& registry, R
   replay.details = replay.sizes = replay.certificate = false;
   replay.observer = nullptr;
   replay.clock_reads = nullptr;
-  replay.progress = [this](const ReplayProgress& progress) {
-    events_ = progress.events;
-    return Clock::now() < std::min(until_, options_.until) &&
-           (options_.progress == nullptr || options_.progress(""));
+  replay.progress = [this](const ReplayProgress&) {
+    const std::scoped_lock lock(mutex_);
+    return Clock::now() < options_.until && (options_.progress == nullptr || options_.progress(""));
   };
 }
 
 bool Advisor::may_go_on(const std::string& what) {
+  const std::scoped_lock lock(mutex_);
   const bool go_on =
       Clock::now() < options_.until && (options_.progress == nullptr || options_.progress(what));
   cut_short_ = cut_short_ || !go_on;
@@ -203,97 +206,138 @@ std::optional<WorldSetting> Advisor::baseline_with(std::string_view choice, cons
   return std::move(*setting);
 }
 
-std::optional<Time> Advisor::end_of(const WorldSetting& setting, double communication) {
-  ReplayOptions how = options_.replay;
-  if (has_computing_) {
-    how.compute.kind = Compute::Mode::kFactor;
-    for (double* const factor : {&how.compute.factor, &how.compute.blocked, &how.compute.native})
-      *factor /= communication;
-  }
+std::optional<WorldSetting> Advisor::setting_with(const Configuration& configuration,
+                                                  const BackendDescription& backend) const {
+  Result<WorldSetting> setting = world_setting(configuration, registry_, backend, source_.ranks);
+  return setting ? std::optional(std::move(*setting)) : std::nullopt;
+}
+
+std::optional<Time> Advisor::end_of(const WorldSetting& setting, ReplayOptions how,
+                                    double communication) const {
+  for (double* const factor : {&how.compute.factor, &how.compute.blocked, &how.compute.native})
+    *factor /= communication;
   how.compare_undisturbed = false;
   Result<ReplayResult> result = replay(setting, source_, how);
   if (!result || result->stopped) return std::nullopt;
   return Time::ps(std::llround(static_cast<double>(result->modelled_time.count()) * communication));
 }
 
-std::optional<Time> Advisor::end_of(const Configuration& configuration, const BackendDescription& backend) {
-  const Result<WorldSetting> setting = world_setting(configuration, registry_, backend, source_.ranks);
-  return setting ? end_of(*setting) : std::nullopt;
+std::vector<std::optional<Time>> Advisor::ends_of(const std::vector<Trial>& trials) {
+  std::vector<std::optional<Time>> ends(trials.size());
+  ReplayOptions how = options_.replay;
+  if (has_computing_) how.compute.kind = Compute::Mode::kFactor;
+  side_by_side(trials.size(), worlds_at_once(source_), [&](std::size_t i) {
+    const Trial& one = trials[i];
+    if (one.setting && (one.what.empty() || may_go_on(one.what)))
+      ends[i] = end_of(*one.setting, how, one.communication);
+  });
+  return ends;
+}
+
+std::vector<std::optional<double>> Advisor::ratios_of(const std::vector<Trial>& pairs) {
+  const std::vector<std::optional<Time>> ends = ends_of(pairs);
+  std::vector<std::optional<double>> ratios(ends.size() / 2);
+  for (std::size_t i = 0; i < ratios.size(); ++i) {
+    const std::optional<Time>& end = ends[2 * i];
+    const std::optional<Time> against =
+        pairs[2 * i + 1].setting ? ends[2 * i + 1] : std::optional(baseline()->end());
+    if (end && against) ratios[i] = ratio_of(*end, *against);
+  }
+  return ratios;
 }
 
 /// Finds the baseline's time of the operations that the hardware carries. False at the time limit.
-bool Advisor::compare_carried(Candidate& candidate, const WorldSetting& setting) {
+bool Advisor::compare_carried(Candidate& candidate, const WorldSetting& setting, ReplayOptions how) const {
   if (candidate.time.declined <= Time() || is_baseline(candidate.backend)) return true;
-  Result<WorldSetting> baseline = world_setting(configuration_, registry_, baseline_, source_.ranks);
+  std::optional<WorldSetting> baseline = setting_with(configuration_, baseline_);
   if (!baseline) return true;
   const std::unique_ptr<Backend> judge = asked_backend(setting, source_.ranks);
   baseline->judge = judge.get();
-  ReplayOptions alone = options_.replay;
-  alone.compare_undisturbed = false;
-  Result<ReplayResult> result = replay(*baseline, source_, alone);
+  how.compare_undisturbed = false;
+  Result<ReplayResult> result = replay(*baseline, source_, how);
   if (result && result->stopped) return false;
   if (result) candidate.time = CarriedTime{result->total().times};
   return true;
 }
 
-/// Sets the hardware's link to the wanted rate per node. False if no parameter does that.
-bool Advisor::equalize_link(const BackendDescription& backend, std::int64_t wanted) {
-  const Parameter* const link = find_parameter(backend.parameters, "link");
-  Result<WorldSetting> setting = setting_of(backend);
-  if (link == nullptr || link->unit != "Gb/s" || !setting) return false;
-  Section& section = equal_links_.sections[std::string(backend.name)];
-  const Section before = section;
+std::optional<WorldSetting> Advisor::equalize_link(Turn& turn, std::int64_t wanted) const {
+  const Parameter* const link = find_parameter(turn.backend->parameters, "link");
+  const Result<WorldSetting> setting = setting_of(*turn.backend);
+  if (link == nullptr || link->unit != "Gb/s" || !setting) return std::nullopt;
   const double rate = static_cast<double>(wanted) / 1e9 / setting->machine.links_per_node();
-  section["link"] = {fmt::format("{}", rate), RawValue::Type::kNumber, "advice"};
-  const Result<WorldSetting> equal = setting_of(backend);
-  if (equal && deployment_of(*equal, source_.ranks).node_bits_per_second <= wanted) return true;
-  section = before;
-  return false;
+  const RawValue value{fmt::format("{}", rate), RawValue::Type::kNumber, "advice"};
+  Configuration configuration = equal_links_;
+  configuration.sections[std::string(turn.backend->name)]["link"] = value;
+  std::optional<WorldSetting> equal = setting_with(configuration, *turn.backend);
+  if (!equal || deployment_of(*equal, source_.ranks).node_bits_per_second > wanted) return std::nullopt;
+  turn.link = value;
+  return equal;
 }
 
-/// False at the time limit.
-bool Advisor::try_backend(const BackendDescription& backend, Clock::time_point until) {
-  until_ = until;
-  events_ = 0;
-  if (!may_go_on(fmt::format("{}: the program", backend.name))) return false;
+void Advisor::take_turn(Turn& turn, Clock::time_point until) {
+  const BackendDescription& backend = *turn.backend;
+  if (!may_go_on(fmt::format("{}: the program", backend.name))) return;
   const Result<WorldSetting> setting = world_setting(configuration_, registry_, backend, source_.ranks);
   ReplayOptions whole = options_.replay;
+  whole.progress = [&, go_on = whole.progress](const ReplayProgress& progress) {
+    turn.events = progress.events;
+    return Clock::now() < until && go_on(progress);
+  };
+  const ReplayOptions alone = whole;
   whole.sizes = !options_.runs_alone;
   if (options_.runs_alone) whole.compute = with_computing(whole.compute);
   std::optional<WholeRun> run;
+  ReplaySource source = source_;
+  source.is_concurrent = source.is_concurrent && is_baseline(backend.name);  // else cores have other turns
   Result<ReplayResult> result =
-      setting ? runs_.replay_and_run(*setting, source_, whole, run) : failure(setting.error());
+      setting ? runs_.replay_and_run(*setting, source, whole, run) : failure(setting.error());
   if (!result) {
-    candidates_.push_back({{{std::string(backend.name), result.error()}}, &backend});
-    return true;
+    turn.candidate = {{{std::string(backend.name), result.error()}}, &backend};
+    return;
   }
-  if (result->stopped) return false;
+  if (result->stopped) return;
   Candidate candidate{settled_over(backend.name, std::move(*result)), &backend};
   const bool has_computing = computing_of(*candidate.result).any();
   if (!options_.runs_alone) {
     candidate.run = run;
-    if (has_computing && !candidate.run && Clock::now() >= std::min(until_, options_.until)) return false;
+    if (has_computing && !candidate.run && Clock::now() >= std::min(until, options_.until)) return;
   }
-  has_computing_ = has_computing_ || (has_computing && options_.replay.compute.kind == Compute::Mode::kNone);
-  if (!compare_carried(candidate, *setting)) return false;
+  turn.has_computing = has_computing && options_.replay.compute.kind == Compute::Mode::kNone;
+  if (!compare_carried(candidate, *setting, alone)) return;
   const Candidate* const base = baseline();
   const std::int64_t rate = candidate.deployment.node_bits_per_second;
   const std::int64_t wanted = base == nullptr ? 0 : base->deployment.node_bits_per_second;
+  const std::optional<WorldSetting> equal =
+      wanted > 0 && rate > wanted ? equalize_link(turn, wanted) : std::nullopt;
   // Hardware that carries little may still be part of a mix.
-  if (wanted > 0 && rate > wanted && equalize_link(backend, wanted) && candidate.counts()) {
-    const Result<WorldSetting> equal = setting_of(backend);
+  if (equal && candidate.counts()) {
     Result<ReplayResult> again = replay(*equal, source_, whole);
-    if (!again || again->stopped) return false;
+    if (!again || again->stopped) return;
     candidate.at_equal_link = settled_over(backend.name, std::move(*again));
     if (candidate.run) {
-      const std::optional<Time> end = end_of(*equal);
-      if (!end) return false;
+      ReplayOptions with_its_computing = alone;
+      with_its_computing.compute.kind = Compute::Mode::kFactor;
+      const std::optional<Time> end = end_of(*equal, with_its_computing);
+      if (!end) return;
       candidate.at_equal_link->run = candidate.run;
       candidate.at_equal_link->run->end = *end;
     }
   }
-  candidates_.push_back(std::move(candidate));
-  return true;
+  turn.candidate = std::move(candidate);
+}
+
+std::vector<Advisor::Turn> Advisor::keep(std::vector<Turn> turns) {
+  std::vector<Turn> too_short;
+  for (Turn& turn : turns) {
+    if (turn.link) equal_links_.sections[std::string(turn.backend->name)]["link"] = *turn.link;
+    has_computing_ = has_computing_ || turn.has_computing;
+    if (turn.candidate) {
+      candidates_.push_back(std::move(*turn.candidate));
+    } else {
+      too_short.push_back(std::move(turn));
+    }
+  }
+  return too_short;
 }
 
 void Advisor::rank_backends() {
@@ -302,25 +346,25 @@ void Advisor::rank_backends() {
   const Clock::duration all = is_limited ? options_.until - begin : kFirstTurn * kUnlimitedTurn;
   const Clock::time_point last =
       is_limited ? begin + std::chrono::duration_cast<Clock::duration>(kTurns * all) : options_.until;
-  struct Waiting {
-    const BackendDescription* backend;
-    std::uint64_t events;  // replayed in its first turn
-  };
-  std::vector<Waiting> waiting;
+  std::vector<Turn> waiting;
   for (const bool baseline_turn : {true, false}) {
+    std::vector<Turn> turns;
     for (const BackendDescription* backend : options_.backends) {
-      if (is_baseline(backend->name) != baseline_turn) continue;
-      if (!try_backend(*backend, baseline_turn ? options_.until : Clock::now() + all / kFirstTurn))
-        waiting.push_back({backend, events_});
+      if (is_baseline(backend->name) == baseline_turn) turns.push_back({backend});
     }
+    side_by_side(turns.size(), worlds_at_once(source_), [&](std::size_t i) {
+      take_turn(turns[i], baseline_turn ? options_.until : Clock::now() + all / kFirstTurn);
+    });
+    std::ranges::move(keep(std::move(turns)), std::back_inserter(waiting));
   }
-  std::stable_sort(waiting.begin(), waiting.end(),
-                   [](const Waiting& a, const Waiting& b) { return a.events > b.events; });
-  for (const Waiting& one : waiting) {
-    if (baseline() == nullptr || Clock::now() >= last || !try_backend(*one.backend, last))
-      untried_.push_back(one.backend);
+  std::ranges::stable_sort(waiting, std::ranges::greater(), &Turn::events);
+  if (baseline() != nullptr) {
+    side_by_side(waiting.size(), worlds_at_once(source_), [&](std::size_t i) {
+      if (Clock::now() < last) take_turn(waiting[i], last);
+    });
+    waiting = keep(std::move(waiting));
   }
-  until_ = Clock::time_point::max();
+  for (const Turn& turn : waiting) untried_.push_back(turn.backend);
   cut_short_ = cut_short_ || !untried_.empty();
   program_ = runs_.program();
   std::stable_sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
@@ -348,19 +392,18 @@ void Advisor::weigh() {
     if (one.counts() && !is_baseline(one.backend))
       sides.own_link = sides.own_link ? earlier(*sides.own_link, one.end()) : one.end();
   }
-  sides.tuned = end_of_tuned();
   const auto threaded = has_computing_ ? baseline_with("progress", "thread") : std::optional<WorldSetting>();
-  if (threaded && may_go_on("a thread that makes progress")) {
-    sides.threaded = end_of(*threaded);
-    all.thread_share = threaded->settings.real("progress_share");
-  }
+  if (threaded) all.thread_share = threaded->settings.real("progress_share");
+  const auto free =
+      ends_of({{"the fastest algorithms", tuned_setting()}, {"a thread that makes progress", threaded}});
+  sides.tuned = free[0];
+  sides.threaded = free[1];
   if (sides.tuned && 1 - ratio_of(*sides.tuned, sides.baseline) >= kWorthwhile) find_algorithms();
   all.kind = kind_of(sides);
   all.holds = all.kind == AnswerKind::kNothing;
   if (all.holds) return;
-  const auto progressing =
-      has_computing_ ? baseline_with("progress", "hardware") : std::optional<WorldSetting>();
-  if (progressing && may_go_on("a NIC that makes progress")) all.progressing = end_of(*progressing);
+  if (has_computing_)
+    all.progressing = ends_of({{"a NIC that makes progress", baseline_with("progress", "hardware")}}).front();
   if (all.kind == AnswerKind::kAlgorithm) {
     find_range(sides.is_by_thread() ? *threaded : *baseline_with("collectives", "best"), baseline_.name);
   } else if (all.hardware != nullptr) {
@@ -374,17 +417,16 @@ void Advisor::weigh() {
 void Advisor::find_memory_range(const WorldSetting& side) {
   const Result<WorldSetting> base = setting_of(baseline_);
   if (!base) return;
-  std::vector<double> ratios;
+  std::vector<Trial> trials;
   for (const bool most : {false, true}) {
-    const auto side_end = at_end_of_band(side, baseline_, source_.ranks, most);
-    const auto base_end = at_end_of_band(*base, baseline_, source_.ranks, most);
-    if (!side_end || !base_end || !may_go_on("a node's memory")) return;
-    const auto end = end_of(*side_end);
-    const auto against = end_of(*base_end);
-    if (!end || !against) return;
-    ratios.push_back(ratio_of(*end, *against));
+    for (const WorldSetting* const one : {&side, &*base}) {
+      trials.push_back({"a node's memory", at_end_of_band(*one, baseline_, source_.ranks, most)});
+      if (!trials.back().setting) return;
+    }
   }
-  weighing_.memory = RatioRange{std::min(ratios[0], ratios[1]), std::max(ratios[0], ratios[1])};
+  const auto ratios = ratios_of(trials);
+  if (!ratios[0] || !ratios[1]) return;
+  weighing_.memory = RatioRange{std::min(*ratios[0], *ratios[1]), std::max(*ratios[0], *ratios[1])};
   weighing_.holds = weighing_.holds && weighing_.memory->agrees(saves_time(weighing_.kind));
 }
 
@@ -419,17 +461,16 @@ void Advisor::find_range(const WorldSetting& side, std::string_view hardware, do
 
 std::optional<RatioRange> Advisor::range_of_errors(const WorldSetting& side, const WorldSetting& host,
                                                    double now, const RatioError& error, double share) {
-  RatioRange range{now, now};
+  std::vector<Trial> trials;
   for (const int sign : {-1, 1}) {
-    if (!may_go_on("the models' errors")) return std::nullopt;
     const double of_host = error.host_factor(sign);
-    const auto end = end_of(side, share * error.hardware_factor(sign) + (1 - share) * of_host);
-    const auto against = end_of(host, of_host);
-    if (!end || !against) return std::nullopt;
-    range.low = std::min(range.low, ratio_of(*end, *against));
-    range.high = std::max(range.high, ratio_of(*end, *against));
+    trials.push_back(
+        {"the models' errors", side, share * error.hardware_factor(sign) + (1 - share) * of_host});
+    trials.push_back({"the models' errors", host, of_host});
   }
-  return range;
+  const auto ratios = ratios_of(trials);
+  if (!ratios[0] || !ratios[1]) return std::nullopt;
+  return RatioRange{std::min({now, *ratios[0], *ratios[1]}), std::max({now, *ratios[0], *ratios[1]})};
 }
 
 /// Errors of the models and of the recorded computing are independent, so the logarithms of their factors add
@@ -439,18 +480,17 @@ void Advisor::add_noise(RatioRange& range, const WorldSetting& side, const World
   const auto noise = computing_noise(source_, options_.repetitions);
   weighing_.is_noise_unknown = !noise;
   if (!noise || (noise->share == 0 && noise->mean == 1)) return;
-  double sum = 0;  // of the logarithms of the ratios with less and with more computing
-  double difference = 0;
+  std::vector<Trial> trials;
   for (const int sign : {-1, 1}) {
-    if (!may_go_on("the noise of computing")) return;
     const double communication = std::pow(1 + noise->share, sign) / noise->mean;
-    const auto end = end_of(side, communication);
-    const auto against = end_of(host, communication);
-    if (!end || !against) return;
-    const double logarithm = std::log(ratio_of(*end, *against));
-    sum += logarithm;
-    difference += sign * logarithm;
+    for (const WorldSetting* const one : {&side, &host})
+      trials.push_back({"the noise of computing", *one, communication});
   }
+  const auto ratios = ratios_of(trials);
+  if (!ratios[0] || !ratios[1]) return;
+  // Of the logarithms of the ratios with less and with more computing.
+  const double sum = std::log(*ratios[0]) + std::log(*ratios[1]);
+  const double difference = std::log(*ratios[1]) - std::log(*ratios[0]);
   range.low = std::exp(sum / 2 - std::hypot(std::log(now / range.low), difference / 2));
   range.high = std::exp(sum / 2 + std::hypot(std::log(range.high / now), difference / 2));
   weighing_.noise = std::expm1(std::abs(difference) / 2);
@@ -477,29 +517,28 @@ RatioError Advisor::error_of(std::string_view hardware) const {
   return ratio_error(hardware, baseline_.name, main_class_of(*candidate.result, per_node));
 }
 
-std::optional<Time> Advisor::end_of_tuned() {
-  const auto tuned = source_.ranks <= kLargestForecast ? baseline_with("collectives", "best")
-                                                       : std::optional<WorldSetting>();
-  return tuned && may_go_on("the fastest algorithms") ? end_of(*tuned) : std::nullopt;
+std::optional<WorldSetting> Advisor::tuned_setting() const {
+  return source_.ranks <= kLargestForecast ? baseline_with("collectives", "best")
+                                           : std::optional<WorldSetting>();
 }
 
-/// The ratio with one parameter changed. `nullopt` without a result. The host's parameters also affect the
-/// operations that the hardware declines.
-std::optional<double> Advisor::ratio_with(const WorldSetting& best, const WorldSetting& host,
-                                          const Parameter& parameter, bool of_host, double value) {
-  WorldSetting hardware = best;
-  WorldSetting plain = host;
+std::optional<Time> Advisor::end_of_tuned() {
+  return ends_of({{"the fastest algorithms", tuned_setting()}}).front();
+}
+
+std::vector<Advisor::Trial> Advisor::sides_with(const std::string& what, const WorldSetting& best,
+                                                const WorldSetting& host, const Parameter& parameter,
+                                                bool of_host, double value) {
+  std::vector<Trial> sides = {{what, best}, {what, std::nullopt}};
   const Settings::Value wanted{parameter.kind == ParameterKind::kInteger ? std::round(value) : value, {}};
-  if (of_host) {
-    plain.settings.set(parameter.name, wanted);
-    plain.host_settings->set(parameter.name, wanted);
-    hardware.host_settings->set(parameter.name, wanted);
-  } else {
-    hardware.settings.set(parameter.name, wanted);
+  if (!of_host) {
+    sides[0].setting->settings.set(parameter.name, wanted);
+    return sides;
   }
-  const std::optional<Time> end = end_of(hardware);
-  const std::optional<Time> base = of_host ? end_of(plain) : std::optional(baseline()->end());
-  return end && base ? std::optional(ratio_of(*end, *base)) : std::nullopt;
+  sides[1].setting.emplace(host);
+  for (Trial& side : sides) side.setting->host_settings->set(parameter.name, wanted);
+  sides[1].setting->settings.set(parameter.name, wanted);
+  return sides;
 }
 
 void Advisor::find_influences() {
@@ -510,58 +549,74 @@ void Advisor::find_influences() {
   Result<WorldSetting> best_setting = setting_of(*best->description);
   Result<WorldSetting> host_setting = setting_of(baseline_);
   if (!best_setting || !host_setting) return;
+  struct Tried {
+    const Parameter* parameter;
+    bool of_host;
+    double value;
+  };
+  std::vector<Tried> tried;
+  std::vector<Trial> trials;
+  const auto allowed = [](const Parameter& parameter, double value) {
+    return std::clamp(value, parameter.minimum, parameter.maximum);
+  };
+  const auto key_of = [&](const Tried& one) {
+    return fmt::format("{}.{}", one.of_host ? baseline_name() : best->backend, one.parameter->name);
+  };
+  const auto add_trials = [&](const Tried& one, const std::string& what, double value) {
+    std::ranges::move(sides_with(what, *best_setting, *host_setting, *one.parameter, one.of_host, value),
+                      std::back_inserter(trials));
+    if (value == one.value) trials[trials.size() - 2].setting.reset();  // known
+  };
   for (const bool of_host : {false, true}) {
     const BackendDescription& backend = of_host ? baseline_ : *best->description;
     const Settings& settings = of_host ? host_setting->settings : best_setting->settings;
     for (const Parameter& parameter : backend.parameters) {
       if (!is_number(parameter) || (!is_open(parameter.source) && !is_shared(parameter.name))) continue;
-      const double value = value_in_force(backend, settings, parameter);
-      const auto allowed = [&](double one) { return std::clamp(one, parameter.minimum, parameter.maximum); };
-      const double half = value > 0 ? allowed(value / 2) : value;
-      const double twice = value > 0                 ? allowed(value * 2)
+      const Tried one{&parameter, of_host, value_in_force(backend, settings, parameter)};
+      const double half = one.value > 0 ? allowed(parameter, one.value / 2) : one.value;
+      const double twice = one.value > 0             ? allowed(parameter, one.value * 2)
                            : parameter.plausible > 0 ? parameter.plausible
-                                                     : value;
+                                                     : one.value;
       if (half == twice) continue;
-      std::string key = fmt::format("{}.{}", backend.name, parameter.name);
-      if (!may_go_on(key)) return;
-      const auto at = [&](double one) {
-        return one == value ? now : ratio_with(*best_setting, *host_setting, parameter, of_host, one);
-      };
-      const std::optional<double> at_half = at(half);
-      const std::optional<double> at_twice = at(twice);
-      if (!at_half || !at_twice) continue;
-      ++tried_;
-      Influence one{std::move(key),
-                    fmt::format("{:.6g}{}{}", value > 0 ? value : twice, parameter.unit.empty() ? "" : " ",
-                                parameter.unit),
-                    std::string(parameter.source), *at_half, *at_twice};
-      influences_.push_back(std::move(one));
-      std::stable_sort(influences_.begin(), influences_.end(), [now](const Influence& a, const Influence& b) {
-        return std::tuple(a.turns_round(now), a.span(now)) > std::tuple(b.turns_round(now), b.span(now));
-      });
-      if (influences_.size() > kInfluences) influences_.pop_back();
+      for (const double value : {half, twice}) add_trials(one, key_of(one), value);
+      tried.push_back(one);
     }
   }
+  const auto ratios = ratios_of(trials);
+  for (std::size_t i = 0; i < tried.size(); ++i) {
+    const Tried& one = tried[i];
+    const auto at = [&](std::size_t pair) {
+      return trials[2 * pair].setting ? ratios[pair] : std::optional(now);
+    };
+    const auto at_half = at(2 * i);
+    const auto at_twice = at(2 * i + 1);
+    if (!at_half || !at_twice) continue;
+    ++tried_;
+    const Parameter& parameter = *one.parameter;
+    const double shown = one.value > 0 ? one.value : parameter.plausible;
+    influences_.push_back(
+        {key_of(one), fmt::format("{:.6g}{}{}", shown, parameter.unit.empty() ? "" : " ", parameter.unit),
+         std::string(parameter.source), *at_half, *at_twice});
+  }
+  std::ranges::stable_sort(influences_, std::ranges::greater(), [now](const Influence& one) {
+    return std::pair(one.turns_round(now), one.span(now));
+  });
+  if (influences_.size() > kInfluences) influences_.resize(kInfluences);
   const bool is_about_hardware = weighing_.kind != AnswerKind::kNothing &&
                                  weighing_.kind != AnswerKind::kAlgorithm &&
                                  weighing_.kind != AnswerKind::kMix;
   if (is_about_hardware && !influences_.empty() && influences_.front().turns_round(now))
     weighing_.holds = false;
-  for (Influence& one : influences_) {
-    const std::string_view name = std::string_view(one.key).substr(one.key.find('.') + 1);
-    const bool of_host = one.key.starts_with(fmt::format("{}.", baseline_name()));
-    const BackendDescription& backend = of_host ? baseline_ : *best->description;
-    const Parameter& parameter = *find_parameter(backend.parameters, name);
-    const double value =
-        value_in_force(backend, of_host ? host_setting->settings : best_setting->settings, parameter);
-    if (value <= 0) continue;
-    if (!may_go_on(one.key + ", 10 %")) return;
-    const auto at = [&](double factor) {
-      return ratio_with(*best_setting, *host_setting, parameter, of_host,
-                        std::clamp(factor * value, parameter.minimum, parameter.maximum));
-    };
-    one.at_less = at(0.9);
-    one.at_more = at(1.1);
+  trials.clear();
+  for (const Influence& influence : influences_) {
+    const Tried& one = *std::ranges::find(tried, influence.key, key_of);
+    for (const double factor : {0.9, 1.1})
+      add_trials(one, influence.key + ", 10 %", allowed(*one.parameter, factor * one.value));
+  }
+  const auto near = ratios_of(trials);
+  for (std::size_t i = 0; i < influences_.size(); ++i) {
+    influences_[i].at_less = near[2 * i];
+    influences_[i].at_more = near[2 * i + 1];
   }
 }
 
@@ -634,22 +689,26 @@ std::vector<Route> fewest_routes(const Mix& mix, const std::vector<OperationKind
 
 /// Routes operations of one kind and size range to each backend with a result, and keeps the best.
 void Advisor::try_routes(Mix& best, OperationKind kind, std::size_t min_bytes, std::size_t max_bytes) {
-  const Mix before = best;
+  std::vector<Trial> trials;
+  std::vector<std::vector<Route>> routes;  // by trial
   for (const Candidate& candidate : candidates_) {
     // What stands beside the nodes does not fit into a machine with other hardware.
     const bool is_beside =
         candidate.deployment.node_bits_per_second == 0 && !candidate.deployment.text.empty();
     if (!candidate.problem.empty() || is_beside) continue;
     Configuration configuration = equal_links_;
-    configuration.routes = before.routes;
+    configuration.routes = best.routes;
     configuration.routes.insert(configuration.routes.begin(),
                                 route_of(kind, {min_bytes, max_bytes}, candidate.backend));
-    if (!may_go_on(fmt::format("{} over {}", to_string(kind), candidate.backend))) return;
-    const auto end = end_of(configuration, *registry_.find(before.backend));
-    if (end && end->seconds() < kBetterMix * best.end.seconds()) {
-      best.routes = configuration.routes;
-      best.end = *end;
-    }
+    trials.push_back({fmt::format("{} over {}", to_string(kind), candidate.backend),
+                      setting_with(configuration, *registry_.find(best.backend))});
+    routes.push_back(std::move(configuration.routes));
+  }
+  const auto ends = ends_of(trials);
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    if (!ends[i] || ends[i]->seconds() >= kBetterMix * best.end.seconds()) continue;
+    best.routes = routes[i];
+    best.end = *ends[i];
   }
 }
 
@@ -685,7 +744,7 @@ void Advisor::find_mix() {
   }
   knows_mix_ = !cut_short_;
   best.routes = fewest_routes(best, kinds);
-  if (best.routes.empty() || !may_go_on("the best mix")) return;
+  if (best.routes.empty()) return;
   Configuration configuration = equal_links_;
   configuration.routes = best.routes;
   const auto setting = world_setting(configuration, registry_, *registry_.find(best.backend), source_.ranks);

@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -305,17 +306,43 @@ class Advisor {
     Operation operation;      // the first one
   };
 
+  /// What came of replaying the program over one backend within a time limit.
+  struct Turn {
+    const BackendDescription* backend = nullptr;
+    std::optional<Candidate> candidate = {};  // `nullopt`: the turn was too short
+    std::optional<RawValue> link = {};        // makes the hardware's rate that of the baseline
+    bool has_computing = false;
+    std::uint64_t events = 0;  // replayed
+  };
+  /// A replay of which only the end is wanted.
+  struct Trial {
+    std::string what;
+    std::optional<WorldSetting> setting;  // `nullopt`: has no end
+    double communication = 1;             // factor by which it takes longer than modelled
+  };
+
   [[nodiscard]] bool may_go_on(const std::string& what);
-  bool try_backend(const BackendDescription& backend, Clock::time_point until);
-  bool compare_carried(Candidate& candidate, const WorldSetting& setting);
-  bool equalize_link(const BackendDescription& backend, std::int64_t wanted);
-  /// communication: factor by which it takes longer than modelled.
-  std::optional<Time> end_of(const WorldSetting& setting, double communication = 1);
-  std::optional<Time> end_of(const Configuration& configuration, const BackendDescription& backend);
+  void take_turn(Turn& turn, Clock::time_point until);
+  /// Keeps the results of turns in their order. Returns the turns that were too short.
+  std::vector<Turn> keep(std::vector<Turn> turns);
+  bool compare_carried(Candidate& candidate, const WorldSetting& setting, ReplayOptions how) const;
+  /// Sets the hardware's link to the wanted rate per node. `nullopt` if no parameter does that.
+  std::optional<WorldSetting> equalize_link(Turn& turn, std::int64_t wanted) const;
+  [[nodiscard]] std::optional<Time> end_of(const WorldSetting& setting, ReplayOptions how,
+                                           double communication = 1) const;
+  std::optional<Time> end_of(const WorldSetting& setting) { return ends_of({{"", setting}}).front(); }
+  /// The ends of trials, simulated side by side. `nullopt` where a replay failed, or for lack of time.
+  std::vector<std::optional<Time>> ends_of(const std::vector<Trial>& trials);
+  /// By pair: the ratio of the first trial to the second one, or to the baseline as it is if the second one
+  /// has no setting. `nullopt` without an end.
+  std::vector<std::optional<double>> ratios_of(const std::vector<Trial>& pairs);
+  [[nodiscard]] std::optional<WorldSetting> setting_with(const Configuration& configuration,
+                                                         const BackendDescription& backend) const;
   /// At equal link rates.
   [[nodiscard]] Result<WorldSetting> setting_of(const BackendDescription& backend) const;
   /// The baseline with one choice changed. `nullopt` if it has no such value, or uses it already.
   [[nodiscard]] std::optional<WorldSetting> baseline_with(std::string_view choice, const char* value) const;
+  [[nodiscard]] std::optional<WorldSetting> tuned_setting() const;
   void find_memory_range(const WorldSetting& side);
   [[nodiscard]] RatioError error_of(std::string_view hardware) const;
   void find_range(const WorldSetting& side, std::string_view hardware, double share = 1);
@@ -324,8 +351,11 @@ class Advisor {
                                                           double now, const RatioError& error, double share);
   void add_noise(RatioRange& range, const WorldSetting& side, const WorldSetting& host, double now);
   void weigh_mix(const WorldSetting& mixed);
-  std::optional<double> ratio_with(const WorldSetting& best, const WorldSetting& host,
-                                   const Parameter& parameter, bool of_host, double value);
+  /// The two sides with one parameter changed, as a pair. The host's parameters also affect the operations
+  /// that the hardware declines.
+  static std::vector<Trial> sides_with(const std::string& what, const WorldSetting& best,
+                                       const WorldSetting& host, const Parameter& parameter, bool of_host,
+                                       double value);
   void read_traffic();
   void read_traffic_of(int rank);
   void try_routes(Mix& best, OperationKind kind, std::size_t min_bytes, std::size_t max_bytes);
@@ -338,8 +368,7 @@ class Advisor {
   ReplaySource source_;
   Options options_;
   WholeRuns runs_;
-  Clock::time_point until_ = Clock::time_point::max();  // of the current replay
-  std::uint64_t events_ = 0;                            // replayed by it
+  std::mutex mutex_;  // for Options::progress and cut_short_ while replays are simulated side by side
   bool has_computing_ = false;
   bool cut_short_ = false;
   std::vector<Candidate> candidates_;

@@ -52,8 +52,9 @@ void Advisor::find_break_even() {
     double far =
         std::clamp(rises ? value * kFarthest : value / kFarthest, parameter->minimum, parameter->maximum);
     const auto still_holds = [&](double tried) -> std::optional<bool> {
-      if (!may_go_on(one.key + ", break-even")) return std::nullopt;
-      const auto ratio = ratio_with(*best_setting, *host_setting, *parameter, false, tried);
+      const auto ratio = ratios_of(sides_with(one.key + ", break-even", *best_setting, *host_setting,
+                                              *parameter, false, tried))
+                             .front();
       return ratio ? std::optional((*ratio < 1 - kWorthwhile) == is_ahead) : std::nullopt;
     };
     const auto at_far = far > 0 ? still_holds(far) : std::nullopt;

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <span>
 
 #include "lib/answers/advice/answer_parts.hpp"
 #include "lib/base/format.hpp"
@@ -83,30 +84,29 @@ void Advisor::find_free_changes() {
         "MPIR_CVAR_ASYNC_PROGRESS=1 with MPICH, or a library that has such a thread",
         host_value("progress", "thread")},
        sides.threaded);
+  const auto trial_of = [&](const std::string& what, std::span<const Try> changes) {
+    Configuration configuration = configuration_;
+    for (const Try& one : changes) one.apply(configuration);
+    return Trial{what, setting_with(configuration, baseline_)};
+  };
   std::vector<Try> tries;
   add_eager_limits(tries, baseline_, setting->settings);
   const std::size_t limits = tries.size();
   add_ranks_per_node(tries, setting->machine.ranks_per_node, source_.ranks);
   // The best of each group.
   for (const auto& [first, last] : {std::pair<std::size_t, std::size_t>{0, limits}, {limits, tries.size()}}) {
-    const Try* best = nullptr;
-    std::optional<Time> least;
-    for (std::size_t i = first; i < last; ++i) {
-      if (!may_go_on(tries[i].name)) return;
-      Configuration configuration = configuration_;
-      tries[i].apply(configuration);
-      const auto end = end_of(configuration, baseline_);
-      if (!end || (least && *end >= *least)) continue;
-      least = end;
-      best = &tries[i];
-    }
-    if (best != nullptr) keep(*best, least);
+    const std::span<const Try> group(tries.data() + first, last - first);
+    std::vector<Trial> trials;
+    for (const Try& one : group) trials.push_back(trial_of(one.name, {&one, 1}));
+    const auto ends = ends_of(trials);
+    const auto best = std::ranges::min_element(
+        ends, {}, [](const std::optional<Time>& end) { return end.value_or(Time::never()); });
+    if (best != ends.end()) keep(group[static_cast<std::size_t>(best - ends.begin())], *best);
   }
   std::ranges::stable_sort(free_changes_, {}, &ReportFreeChange::end);
-  if (gained.size() < 2 || !may_go_on("all free changes")) return;
-  Configuration all = configuration_;
-  for (const Try& one : gained) one.apply(all);
-  if (const auto end = end_of(all, baseline_)) free_changes_.push_back({"all of these together", {}, *end});
+  if (gained.size() < 2) return;
+  if (const auto end = ends_of({trial_of("all free changes", gained)}).front())
+    free_changes_.push_back({"all of these together", {}, *end});
 }
 
 }  // namespace offramp

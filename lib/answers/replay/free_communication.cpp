@@ -3,8 +3,6 @@
 // which gathers or spreads or both, and from rank to rank for prefix operations.
 #include "lib/answers/replay/free_communication.hpp"
 
-#include <sched.h>
-
 #include <atomic>
 #include <chrono>
 #include <future>
@@ -133,6 +131,7 @@ std::optional<WholeRun> WholeRuns::run_of(const WorldSetting& setting, const Rep
 
 void WholeRuns::find_program(const WorldSetting& setting, const ReplaySource& source,
                              const ReplayOptions& options, const Computing& computing) {
+  const std::scoped_lock lock(mutex_);
   if (program_) return;
   if (const auto free = replay_with_computing(free_communication(setting), source, options))
     program_ = {computing, whole_run_of(*free)};
@@ -147,11 +146,9 @@ struct RunBeside {
   ~RunBeside() { ended = true; }
 };
 
-/// False for one core, and where the process may not have another thread.
+/// False where the process may not have another thread.
 bool begin_beside(RunBeside& beside, const WorldSetting& setting, const ReplaySource& source,
                   ReplayOptions options) {
-  cpu_set_t cores;
-  if (sched_getaffinity(0, sizeof cores, &cores) == 0 && CPU_COUNT(&cores) < 2) return false;
   options.progress = [&beside](const ReplayProgress&) { return !beside.ended; };
   try {
     beside.run = std::async(std::launch::async, replay_with_computing, std::cref(setting), std::cref(source),
@@ -167,7 +164,7 @@ bool begin_beside(RunBeside& beside, const WorldSetting& setting, const ReplaySo
 Result<ReplayResult> WholeRuns::replay_and_run(const WorldSetting& setting, const ReplaySource& source,
                                                const ReplayOptions& options, std::optional<WholeRun>& run) {
   RunBeside beside;
-  const bool is_beside = source.is_concurrent && options.compute.kind == Compute::Mode::kNone &&
+  const bool is_beside = worlds_at_once(source) > 1 && options.compute.kind == Compute::Mode::kNone &&
                          begin_beside(beside, setting, source, options);
   Result<ReplayResult> result = replay(setting, source, options);
   if (!result || result->stopped) return result;

@@ -2,6 +2,7 @@
 // latter is the part of the run that no hardware can shorten.
 #pragma once
 
+#include <mutex>
 #include <optional>
 
 #include "lib/answers/replay/replay.hpp"
@@ -21,7 +22,8 @@ std::optional<ReplayResult> replay_with_computing(const WorldSetting& setting, c
                                                   ReplayOptions options);
 
 /// Completes replays that leave out the program's computing: finds the duration of the whole run.
-/// Computes the run over free communication once; it is the same for all hardware.
+/// Computes the run over free communication once; it is the same for all hardware. Several threads may find
+/// runs at once.
 class WholeRuns {
  public:
   /// The run over hardware whose replay without computing is `result`. `nullopt` if nothing was computed, or
@@ -32,13 +34,14 @@ class WholeRuns {
   /// of two worlds then.
   Result<ReplayResult> replay_and_run(const WorldSetting& setting, const ReplaySource& source,
                                       const ReplayOptions& options, std::optional<WholeRun>& run);
-  /// Set by the first successful run_of() or replay_and_run().
+  /// Set by the first successful run_of() or replay_and_run(), one of which must not be under way.
   [[nodiscard]] const std::optional<ProgramTimes>& program() const { return program_; }
 
  private:
   void find_program(const WorldSetting& setting, const ReplaySource& source, const ReplayOptions& options,
                     const Computing& computing);
 
+  std::mutex mutex_;  // while program_ is sought
   std::optional<ProgramTimes> program_;
 };
 

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "lib/answers/replay/replay_rank.hpp"
+#include "lib/base/side_by_side.hpp"
 #include "lib/programs/recording/all_ranks.hpp"
 #include "offramp/kernel/event_queue.hpp"
 
@@ -27,6 +28,8 @@ constexpr std::uint64_t kBetweenTimes = 1 << 4;      // events between two looks
 // Users notice longer pauses before a stop.
 constexpr std::chrono::milliseconds kLongestPause(100);
 constexpr std::size_t kShown = 8;  // waiting ranks in a message
+/// In all worlds that are simulated side by side. Each takes some KiB.
+constexpr std::size_t kRanksAtOnce = std::size_t{1} << 17;
 
 }  // namespace
 
@@ -338,6 +341,11 @@ static Result<ReplayResult> replay_once(const WorldSetting& setting, const Repla
   run.result.path = run.log.release_path();
   run.result.deployment = deployment_of(setting, source.ranks);
   return std::move(run.result);
+}
+
+std::size_t worlds_at_once(const ReplaySource& source) {
+  if (!source.is_concurrent) return 1;
+  return std::clamp(kRanksAtOnce / static_cast<std::size_t>(source.ranks), std::size_t{1}, usable_cores());
 }
 
 Result<ReplayResult> replay(const WorldSetting& setting, const ReplaySource& source,

@@ -33,6 +33,10 @@ struct ReplaySource {
   bool is_concurrent = false;  // several threads may read at once, each with readers of its own
 };
 
+/// The number of replays to simulate side by side, for the cores and the memory of a usual machine. 1 if they
+/// cannot read at once.
+std::size_t worlds_at_once(const ReplaySource& source);
+
 /// How wildcards and waits for one of several requests resolve.
 enum class Arrival : std::uint8_t {
   kRecorded,

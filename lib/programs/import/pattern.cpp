@@ -405,6 +405,7 @@ Result<std::optional<Program>> open_pattern(const Candidate& candidate) {
   program.description.ranks = pattern->ranks;
   program.description.facts = {{"program", candidate.name}};
   program.read = [made = *pattern](int rank) { return made.read(rank); };
+  program.is_concurrent = true;
   return std::optional(std::move(program));
 }
 

@@ -37,6 +37,8 @@ struct Program {
   bool has_arrival = true;
   /// The graph of one rank, if operations depend on each other as in a graph. Empty for sequences of calls.
   std::function<Result<Graph>(int rank)> graph = {};
+  /// Several threads may read at once, each with readers of its own.
+  bool is_concurrent = false;
 };
 
 /// The text of Program::missing for ranks whose events end before something ("MPI_Finalize"), and for ranks

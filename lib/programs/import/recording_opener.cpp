@@ -59,6 +59,7 @@ Result<std::optional<Program>> open_recording(const Candidate& candidate) {
         fmt::format("{} after the end of {} do not belong to the recording and are ignored",
                     counted(recording->beyond(), "byte"), in_quotes(candidate.name)));
   program.recording = recording;
+  program.is_concurrent = true;
   program.has_arrival = std::ranges::none_of(program.description.facts,
                                              [](const auto& fact) { return fact.first == kArrivalFact; });
   return std::optional(std::move(program));

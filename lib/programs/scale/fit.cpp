@@ -364,25 +364,17 @@ std::vector<Expression> turning(const Sample& sample) {
   return all;
 }
 
-/// All candidates that match the first sample.
-std::vector<Expression> rank_candidates(const Sample& sample, int dimensions) {
+/// Candidates that match the first sample, apart from those on a grid, offsets, and turning ones.
+std::vector<Expression> fixed(const Sample& sample) {
   const EvaluationPoint& place = sample.place;
-  std::vector<Expression> all;
-  const auto add = [&all](const std::vector<Expression>& more) {
-    all.insert(all.end(), more.begin(), more.end());
-  };
-  // Neighbours on a grid come before offsets, which would hold at one size only.
-  if (dimensions > 1) add(shifts(sample, dimensions));
-  add(offsets(sample));
-  all.push_back(constant(sample.value));
-  all.push_back({.measure = Measure::kSize, .a = 1, .c = sample.value - place.size});
-  for (const std::int64_t parts : {2, 4}) all.push_back(simple(Form::kOffsetPart, parts));
-  all.push_back(simple(Form::kExclusiveOr, sample.value ^ place.own));
-  all.push_back(simple(Form::kMirror, 0));
-  all.push_back(simple(Form::kTransposed, 0));
-  all.push_back(simple(Form::kClearLowest, 0));
-  add(turning(sample));
-  return all;
+  return {constant(sample.value),
+          {.measure = Measure::kSize, .a = 1, .c = sample.value - place.size},
+          simple(Form::kOffsetPart, 2),
+          simple(Form::kOffsetPart, 4),
+          simple(Form::kExclusiveOr, sample.value ^ place.own),
+          simple(Form::kMirror, 0),
+          simple(Form::kTransposed, 0),
+          simple(Form::kClearLowest, 0)};
 }
 
 }  // namespace
@@ -420,10 +412,18 @@ Found fit_rank(Samples samples, int dimensions) {
            std::any_of(samples.begin(), samples.end(),
                        [](const Sample& sample) { return sample.place.turns > 1; });
   };
-  for (const Expression& one : rank_candidates(samples.front(), dimensions)) {
-    if (holds(one, samples) && is_decided(one)) return one;
+  const auto first_of = [&](const std::vector<Expression>& candidates) {
+    const auto found = std::ranges::find_if(
+        candidates, [&](const Expression& one) { return holds(one, samples) && is_decided(one); });
+    return found == candidates.end() ? Found() : Found(*found);
+  };
+  const Sample& first = samples.front();
+  // Neighbours on a grid come before offsets, which would hold at one size only.
+  Found found = dimensions > 1 ? first_of(shifts(first, dimensions)) : std::nullopt;
+  for (const auto candidates : {offsets, fixed, turning}) {
+    if (!found) found = first_of(candidates(first));
   }
-  return std::nullopt;
+  return found;
 }
 
 Sides common_sides(Samples samples) {

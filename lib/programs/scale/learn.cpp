@@ -11,6 +11,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "lib/base/side_by_side.hpp"
 #include "lib/programs/scale/law_text.hpp"
 #include "lib/programs/scale/model.hpp"
 #include "lib/programs/scale/samples.hpp"
@@ -607,37 +608,71 @@ const RoleProgram* Model::role_of(const Sides& sides, std::int64_t rank) const {
   return found == programs.end() ? nullptr : &found->second;
 }
 
+namespace {
+
+/// The best attempts so far. Of two equal ones, the first counts.
+struct Attempts {
+  std::vector<Model> models;
+  std::vector<Misfit> misfits;
+  std::uint64_t least_misfitting = UINT64_MAX;
+  std::optional<Model> lacking;  // for some calls, seen at a single number of ranks
+  std::uint64_t least_lacking = UINT64_MAX;
+
+  /// Adds those of a further layout.
+  void add(Attempts&& other) {
+    for (Model& model : other.models) {
+      if (models.empty() || model.uses_grid) models.push_back(std::move(model));
+    }
+    if (other.least_misfitting < least_misfitting) {
+      least_misfitting = other.least_misfitting;
+      misfits = std::move(other.misfits);
+    }
+    if (other.least_lacking < least_lacking) {
+      least_lacking = other.least_lacking;
+      lacking.emplace(std::move(*other.lacking));
+    }
+  }
+};
+
+/// Tries the rules for roles with one layout.
+Attempts attempts_with(const Layout& layout, Programs programs, const std::shared_ptr<const Pool>& pool,
+                       Proof proof) {
+  Attempts all;
+  for (const Roles& roles : role_rules(layout.dimensions)) {
+    Attempt attempt(programs, pool, layout, roles, proof);
+    if (!attempt.run()) continue;
+    if (!attempt.misfits().empty()) {
+      // Calls that were seen once always fit and prove nothing.
+      const std::uint64_t cost = attempt.misfitting() + (programs.size() > 1 ? attempt.lacking() : 0);
+      if (cost >= all.least_misfitting) continue;
+      all.least_misfitting = cost;
+      all.misfits = std::move(attempt.misfits());
+    } else if (attempt.lacking() == 0 || programs.size() == 1) {
+      all.models.push_back(std::move(attempt.model()));
+      // Further rules for roles of this layout are less simple.
+      break;
+    } else if (attempt.lacking() <= attempt.calls() / 2 && attempt.lacking() < all.least_lacking) {
+      // If nearly every rank has its own role, the rules match everything and prove nothing.
+      all.least_lacking = attempt.lacking();
+      all.lacking.emplace(std::move(attempt.model()));
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
 Learned learn(Programs programs, const std::shared_ptr<const Pool>& pool, Proof proof) {
   std::int64_t common = 0;
   for (const FoldedProgram* const program : programs) common = std::gcd(common, program->ranks);
-  Learned learned;
-  std::optional<Model> lacking;  // for some calls, seen at a single number of ranks
-  std::uint64_t least_lacking = UINT64_MAX;
-  std::uint64_t least_misfitting = UINT64_MAX;
-  for (const Layout& layout : layouts(common)) {
-    for (const Roles& roles : role_rules(layout.dimensions)) {
-      Attempt attempt(programs, pool, layout, roles, proof);
-      if (!attempt.run()) continue;
-      if (!attempt.misfits().empty()) {
-        // Calls that were seen once always fit and prove nothing.
-        const std::uint64_t cost = attempt.misfitting() + (programs.size() > 1 ? attempt.lacking() : 0);
-        if (cost >= least_misfitting) continue;
-        least_misfitting = cost;
-        learned.misfits = std::move(attempt.misfits());
-      } else if (attempt.lacking() == 0 || programs.size() == 1) {
-        if (learned.models.empty() || attempt.model().uses_grid)
-          learned.models.push_back(std::move(attempt.model()));
-        // Further rules for roles of this layout are less simple.
-        break;
-      } else if (attempt.lacking() <= attempt.calls() / 2 && attempt.lacking() < least_lacking) {
-        // If nearly every rank has its own role, the rules match everything and prove nothing.
-        least_lacking = attempt.lacking();
-        lacking = std::move(attempt.model());
-      }
-    }
-  }
-  if (learned.models.empty() && lacking) learned.models.push_back(std::move(*lacking));
-  return learned;
+  const std::vector<Layout> tried = layouts(common);
+  std::vector<Attempts> by_layout(tried.size());
+  side_by_side(tried.size(), usable_cores(),
+               [&](std::size_t i) { by_layout[i] = attempts_with(tried[i], programs, pool, proof); });
+  Attempts best;
+  for (Attempts& one : by_layout) best.add(std::move(one));
+  if (best.models.empty() && best.lacking) best.models.push_back(std::move(*best.lacking));
+  return {std::move(best.models), std::move(best.misfits)};
 }
 
 }  // namespace offramp::scale

@@ -376,6 +376,7 @@ Result<trace::Program> at_ranks(const std::shared_ptr<const Model>& model, int r
   program.kind = "scaled program";
   program.description.ranks = ranks;
   program.read = [shared](int rank) { return std::make_unique<ScaledRank>(shared, rank); };
+  program.is_concurrent = true;
   program.has_arrival = false;
   return program;
 }
