@@ -15,11 +15,13 @@ namespace offramp {
 std::size_t usable_cores() {
   cpu_set_t cores;
   // Fails on machines with more cores than the set can name.
-  if (sched_getaffinity(0, sizeof cores, &cores) != 0) return std::max(1U, std::thread::hardware_concurrency());
+  if (sched_getaffinity(0, sizeof cores, &cores) != 0)
+    return std::max(1U, std::thread::hardware_concurrency());
   return static_cast<std::size_t>(std::max(1, CPU_COUNT(&cores)));
 }
 
 void side_by_side(std::size_t count, std::size_t most, const std::function<void(std::size_t)>& work) {
+  if (most == 0) most = usable_cores();
   std::atomic<std::size_t> next = 0;
   std::mutex mutex;  // guards failure
   std::exception_ptr failure;

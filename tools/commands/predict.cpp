@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -14,12 +13,12 @@
 #include "lib/answers/replay/forecast.hpp"
 #include "lib/answers/report/write_report.hpp"
 #include "lib/base/format.hpp"
+#include "lib/base/side_by_side.hpp"
 #include "lib/base/text_format.hpp"
 #include "tools/command_line/command.hpp"
 #include "tools/command_line/memory_need.hpp"
 #include "tools/command_line/setup.hpp"
 #include "tools/command_line/tool.hpp"
-#include "tools/commands/parallel_points.hpp"
 #include "tools/commands/question.hpp"
 #include "tools/commands/sweep.hpp"
 #include "tools/page/plot.hpp"
@@ -120,60 +119,26 @@ Answer answer_to(const Setup& setup, const Operation& point, const BackendDescri
   return answer;
 }
 
-/// An answer, and why there is none.
-using Answered = std::pair<Answer, std::string>;
-
-/// The points of a sweep: each operation over each backend. The plan refers to all arguments.
-ParallelPoints<Answered>::Plan plan_of(const Setup& setup, const std::vector<Operation>& points,
-                                       const PredictOptions& options) {
-  const std::size_t width = setup.backends.size();
-  return {points.size() * width, [&, width] {
-            auto own =
-                std::make_shared<Setup>(options.asked.overrides, options.asked.backends);  // one per thread
-            return [&, own, width](std::size_t at, const std::atomic<bool>&) {
-              std::string problem;
-              Answer answer =
-                  answer_to(*own, points[at / width], *own->backends[at % width], options, problem, nullptr);
-              answer.backend = setup.backends[at % width];
-              return Answered(std::move(answer), std::move(problem));
-            };
-          }};
-}
-
-/// code: set to kNotWritten if a file could not be written.
+/// At each point over each backend. code: set to kNotWritten if a file could not be written.
 std::vector<Answer> answers_of(const Setup& setup, const std::vector<Operation>& points,
-                               const PredictOptions& options, ParallelPoints<Answered>* shared, int& code) {
-  std::vector<Answer> answers;
+                               const PredictOptions& options, int& code) {
+  const std::size_t width = setup.backends.size();
+  std::vector<Answer> answers(points.size() * width);
+  std::vector<std::string> problems(answers.size());
   const ProgressLine progress;
-  const std::size_t all = points.size() * setup.backends.size();
-  bool any = false;
-  std::string first_problem;
-  RecordFiles files(options.records, setup.backends.size());
-  for (const Operation& point : points) {
-    for (const BackendDescription* backend : setup.backends) {
-      const std::size_t at = answers.size();
-      const auto show_progress = [&](std::size_t done) {
-        progress.show("{}/{} {} {} ranks {} bytes", done, all, backend->name, point.ranks, point.bytes);
-      };
-      show_progress(at + 1);
-      std::string problem;
-      if (shared != nullptr) {
-        auto found = shared->wait_for(at, show_progress);
-        if (!found) return answers;
-        answers.push_back(std::move(found->first));
-        problem = std::move(found->second);
-      } else {
-        const std::unique_ptr<ReplayRecords> records = files.records(backend->name, point.ranks);
-        answers.push_back(answer_to(setup, point, *backend, options, problem, records.get()));
-        if (records != nullptr && answers.back().forecast.declined.empty())
-          files.write(backend->name, *records);
-      }
-      if (problem.empty()) any = true;
-      if (first_problem.empty()) first_problem = problem;
-    }
-  }
+  RecordFiles files(options.records, width);
+  const auto most = options.sweep.empty() ? std::size_t{1} : static_cast<std::size_t>(options.threads);
+  side_by_side(answers.size(), most, [&](std::size_t at) {
+    const Operation& point = points[at / width];
+    const BackendDescription& backend = *setup.backends[at % width];
+    progress.show("{}/{} {} {} ranks {} bytes", at + 1, answers.size(), backend.name, point.ranks,
+                  point.bytes);
+    const std::unique_ptr<ReplayRecords> records = files.records(backend.name, point.ranks);
+    answers[at] = answer_to(setup, point, backend, options, problems[at], records.get());
+    if (records != nullptr && answers[at].forecast.declined.empty()) files.write(backend.name, *records);
+  });
   if (const int written = files.finish(); written != kDone) code = written;
-  if (!any && !first_problem.empty()) throw Misuse{first_problem};
+  if (std::ranges::none_of(problems, &std::string::empty)) throw Misuse{problems.front()};
   return answers;
 }
 
@@ -375,12 +340,9 @@ int predict(const PredictOptions& options) try {
   if (points.size() > 1 && !(options.records.trace.empty() && options.records.capture.empty()))
     throw Misuse{"--trace and --capture need a single point: leave out --sweep"};
   refuse_too_large(setup, points, options);
-  std::optional<ParallelPoints<Answered>> shared;
-  if (!options.sweep.empty()) shared.emplace(plan_of(setup, points, options), options.threads);
   setup.print_sources();
   int written = kDone;
-  const std::vector<Answer> answers =
-      answers_of(setup, points, options, shared ? &*shared : nullptr, written);
+  const std::vector<Answer> answers = answers_of(setup, points, options, written);
   const int plotted = options.svg.empty() ? kDone : write_plot(options, setup, answers);
   std::optional<ReportAnswer> answer;
   if (points.size() > 1 && !options.csv && !options.json) {

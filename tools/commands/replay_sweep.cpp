@@ -1,13 +1,14 @@
-// `offramp replay --sweep`. Validates all points before the first replay. Threads share the points
-// (ParallelPoints); each has its own program and configuration. Rows are in order, so the output does not
-// depend on the distribution; those of CSV are printed as soon as all earlier ones are complete.
+// `offramp replay --sweep`. Validates all points before the first replay. Points are replayed
+// side by side, each with its own configuration. Rows are in order, so the output does not depend on the
+// number of threads; those of CSV are printed as soon as all earlier ones are complete.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <filesystem>
-#include <memory>
+#include <functional>
+#include <mutex>
 #include <set>
 #include <utility>
 
@@ -16,12 +17,12 @@
 #include "lib/answers/report/read_report.hpp"
 #include "lib/answers/report/write_report.hpp"
 #include "lib/base/format.hpp"
+#include "lib/base/side_by_side.hpp"
 #include "lib/base/text_format.hpp"
 #include "lib/programs/import/pattern.hpp"
 #include "simulators/world/text_fields.hpp"
 #include "tools/command_line/setup.hpp"
 #include "tools/command_line/tool.hpp"
-#include "tools/commands/parallel_points.hpp"
 #include "tools/commands/sweep.hpp"
 #include "tools/text/progress.hpp"
 #include "tools/text/replay_output.hpp"
@@ -149,9 +150,9 @@ struct PointRows {
   bool with_computing = false;  // the modelled times include computing
 };
 
-/// events: adds the replayed events. ended: set to end the current replay.
+/// went_on: called with the number of events that were replayed meanwhile.
 PointRows rows_at(const Point& point, const ReplayToolOptions& options, const ReplayInput& input,
-                  std::atomic<std::uint64_t>& events, const std::atomic<bool>& ended) {
+                  const std::function<void(std::uint64_t events)>& went_on) {
   const Setup setup = point.setup(options);
   ReplayOptions how;
   how.compute = setup.configuration->compute;
@@ -162,9 +163,9 @@ PointRows rows_at(const Point& point, const ReplayToolOptions& options, const Re
   for (const BackendDescription* backend : setup.backends) {
     std::uint64_t noted = 0;
     how.progress = [&](const ReplayProgress& now) {
-      events += now.events - std::min(now.events, noted);
+      went_on(now.events - std::min(now.events, noted));
       noted = now.events;
-      return !ended && !is_interrupted();
+      return !is_interrupted();
     };
     BackendResult& row = all.rows.emplace_back(BackendResult{std::string(backend->name)});
     Result<WorldSetting> setting =
@@ -195,24 +196,6 @@ PointRows rows_at(const Point& point, const ReplayToolOptions& options, const Re
     }
   }
   return all;
-}
-
-/// events: total of all threads, see rows_at(). The plan refers to all arguments.
-ParallelPoints<PointRows>::Plan plan_of(const ReplayToolOptions& options, const std::vector<Point>& points,
-                                        std::atomic<std::uint64_t>& events) {
-  return {points.size(), [&] {
-            auto input =
-                std::make_shared<std::optional<ReplayInput>>();  // a program's readers belong to one thread
-            auto name = std::make_shared<std::string>();
-            return [&, input, name](std::size_t at, const std::atomic<bool>& ended) {
-              const Point& point = points[at];
-              if (!*input || *name != point.file) {
-                *name = point.file;
-                input->emplace(*name, options.partial, ReplayInput::Notes::kKept);
-              }
-              return rows_at(point, options, **input, events, ended);
-            };
-          }};
 }
 
 std::optional<Time> modelled(const BackendResult& row) {
@@ -476,25 +459,37 @@ int replay_sweep(const ReplayToolOptions& options) {
   if (axes.size() > 2) throw Misuse{"--sweep allows at most two axes"};
   const std::vector<Point> points = points_of(options, axes);
   const std::set<std::string> notes = checked_notes(points, options, axes);
-  std::atomic<std::uint64_t> events = 0;
   watch_for_interrupt();
-  ParallelPoints<PointRows> replays(plan_of(options, points, events), options.threads);
   points.front().setup(options).print_sources();
   const ReplayInput first(points.front().file, options.partial);  // prints the notes on the program
-  std::vector<PointRows> all;
-  std::optional<SweepPrinter> printer;  // created with the first result
+  std::vector<PointRows> all;                                     // from the first point on, without gaps
+  std::optional<SweepPrinter> printer;                            // created with the first result
   {
     const ProgressLine progress;
-    for (std::size_t i = 0; i < points.size(); ++i) {
-      auto now = replays.wait_for(i, [&](std::size_t done) {
-        progress.show("{} of {} points, {} events", done, points.size(), events.load());
+    std::atomic<std::uint64_t> events = 0;
+    std::atomic<std::size_t> replayed = 0;
+    std::mutex mutex;  // guards the results
+    std::vector<std::optional<PointRows>> done(points.size());
+    side_by_side(points.size(), static_cast<std::size_t>(options.threads), [&](std::size_t at) {
+      const Point& point = points[at];
+      if (is_interrupted()) return;
+      const bool is_first = point.file == points.front().file && first.source().is_concurrent;
+      std::optional<ReplayInput> own;
+      if (!is_first) own.emplace(point.file, options.partial, ReplayInput::Notes::kKept);
+      PointRows rows = rows_at(point, options, is_first ? first : *own, [&](std::uint64_t more) {
+        progress.show("{} of {} points, {} events", replayed.load(), points.size(), events += more);
       });
-      if (!now) break;
-      progress.clear();
-      if (!printer) printer.emplace(options, axes);
-      all.push_back(std::move(*now));
-      printer->add(points[i], axes, all.back().rows);
-    }
+      ++replayed;
+      const std::scoped_lock lock(mutex);
+      if (is_interrupted()) return;
+      done[at] = std::move(rows);
+      for (std::size_t i = all.size(); i < done.size() && done[i]; ++i) {
+        progress.clear();
+        if (!printer) printer.emplace(options, axes);
+        all.push_back(std::move(*done[i]));
+        printer->add(points[i], axes, all.back().rows);
+      }
+    });
   }
   if (printer) printer->end();
   if (!options.json && !options.csv && !all.empty()) {

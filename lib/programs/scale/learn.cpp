@@ -667,7 +667,7 @@ Learned learn(Programs programs, const std::shared_ptr<const Pool>& pool, Proof 
   for (const FoldedProgram* const program : programs) common = std::gcd(common, program->ranks);
   const std::vector<Layout> tried = layouts(common);
   std::vector<Attempts> by_layout(tried.size());
-  side_by_side(tried.size(), usable_cores(),
+  side_by_side(tried.size(), 0,
                [&](std::size_t i) { by_layout[i] = attempts_with(tried[i], programs, pool, proof); });
   Attempts best;
   for (Attempts& one : by_layout) best.add(std::move(one));
