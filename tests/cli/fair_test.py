@@ -164,7 +164,7 @@ class Answers(Fair):
     def test_explain_a_network_that_changes_nothing(self):
         shift = ("replay", "pattern:shift:1:4:64KiB", "--backend", "host", "--network")
         self.assertIn("but   the network changes nothing: all nodes are under one switch", self.lines(*shift, "fat-tree:4:4"))
-        self.assertIn("but   shared links add ", "\n".join(self.lines("replay", "pattern:shift:4:8:1MiB", *shift[2:], "fat-tree:4:4")))
+        self.assertIn("but   shared links lengthen communication by ", "\n".join(self.lines("replay", "pattern:shift:4:8:1MiB", *shift[2:], "fat-tree:4:4")))
 
     def test_of_sweeps_have_a_bar_per_point(self):
         words = ("replay", "pattern:incast:4:1KiB", "--compare", "host,dpu", "--sweep", "bytes=1KiB:1MiB:x32")

@@ -294,9 +294,9 @@ std::string network_text(const Results& results) {
     is_one_switch = is_one_switch && result.links.empty();
     const double ratio = result.modelled_time.seconds() / star->seconds();
     if (ratio > 1.005)
-      costs.push_back(fmt::format("{} to {}", share_text(ratio - 1), results.all[i].backend));
+      costs.push_back(fmt::format("{} over {}", share_text(ratio - 1), results.all[i].backend));
   }
-  if (!costs.empty()) return fmt::format("shared links add {}", fmt::join(costs, ", "));
+  if (!costs.empty()) return fmt::format("shared links lengthen communication by {}", fmt::join(costs, ", "));
   if (!is_known) return {};
   return is_one_switch ? "the network changes nothing: all nodes are under one switch"
                        : "the network changes nothing: its shared links are not busy";
