@@ -23,8 +23,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 SAMPLED_TESTS = ("base_test", "engine_test", "fabric_test", "kernel_test", "marshal_test", "recording_test", "replay_test", "trace_test")
 SAMPLED_CASES = ("fixed_pattern", "nonblocking", "derived_types", "communicators", "comm_free_pending", "reduce_user", "probe", "persistent",
                  "bsend_buffers", "truncation", "collectives_more", "other_collectives", "topologies", "wildcards")
-# The device models have no threads: ThreadSanitizer checks the layers below them.
-THREADED_TESTS = ("kernel_test", "fabric_test", "zrlmpi_test")
+# The device models have no threads: ThreadSanitizer checks the layers below them, and worlds that are simulated side by side.
+THREADED_TESTS = ("base_test", "kernel_test", "fabric_test", "zrlmpi_test", "advice_test")
 THREADED_CASES = ("threads",)
 
 # Only unit tests are checked for leaks: under mpirun the leaks are the MPI library's, in modules that are unloaded by then and cannot be
