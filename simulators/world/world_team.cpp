@@ -20,13 +20,15 @@ void Operation::operator delete(Operation* operation, std::destroying_delete_t) 
   destroy(operation);
 }
 
-Collective::Collective(Thread& thread, const Communicator& communicator, std::uint8_t backend, int tag)
+Collective::Collective(Thread& thread, const Communicator& communicator, std::uint8_t backend, int tag,
+                       bool waits)
     : Operation(Kind::kCollective, thread.rank()),
       Team(communicator.rank(), communicator.size(), false),
       group_(communicator.group_),
       backend_(backend),
       tag_(tag),
       by_processor_(thread.core().is_by_processor(backend)),
+      program_waits_(waits),
       left_(thread.clock) {
   Rank& rank = own();
   clock = thread.clock;

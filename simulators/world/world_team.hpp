@@ -12,7 +12,8 @@ namespace offramp::world {
 /// Both the rank's operation and the Team of its algorithm.
 class Collective final : public Operation, public Team {
  public:
-  Collective(Thread& thread, const Communicator& communicator, std::uint8_t backend, int tag);
+  /// waits: see RankHandle::start().
+  Collective(Thread& thread, const Communicator& communicator, std::uint8_t backend, int tag, bool waits);
   ~Collective();
   Collective& operator=(Collective&&) = delete;
 
@@ -30,6 +31,8 @@ class Collective final : public Operation, public Team {
                         std::span<const RankHandle::Block> from, bool nonblocking);
   /// Returns what makes progress on the algorithm between its messages.
   [[nodiscard]] Progress progress() const { return progress_; }
+  /// Returns whether the program does nothing before it completes the collective.
+  [[nodiscard]] bool has_program_waiting() const { return program_waits_ || Operation::waiter != nullptr; }
   /// Resumes the algorithm, which waited for `part`. Its processor or device must be available.
   void resume(Operation& part);
   /// Completes the collective for a program whose clock is `at`. Returns the time when the program continues.
@@ -77,6 +80,7 @@ class Collective final : public Operation, public Team {
   Time turn_began_;
   Thread* interrupts_ = nullptr;
   bool by_processor_;    // the algorithm runs on the rank's processor
+  bool program_waits_;   // from the call on
   Time left_;            // the clock at the last charge
   bool failed_ = false;  // a message has failed; later messages carry the failure on
   NoMemory no_memory_;
