@@ -70,6 +70,8 @@ class Collective final : public Operation, public Team {
   void charge_work();
   void put_in_place(OperationKind of, CollectiveBuffers& buffers);
   static MutableBytes writable(Bytes bytes) { return {const_cast<std::byte*>(bytes.data()), bytes.size()}; }
+  /// Tokens that are sent need no operation. Their handle is null, or &failed_ if they carry a failure on.
+  [[nodiscard]] bool is_sent_token(Handle handle) const { return handle == nullptr || handle == &failed_; }
   Operation* begin(Kind kind);
   std::unique_ptr<Operation> end(Handle handle);
 
