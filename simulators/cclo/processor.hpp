@@ -178,6 +178,8 @@ class Processor {
   /// Works like finish_moves(), but waits for the world before retiring each move.
   Task<void> finish();
 
+  /// Returns whether drain() has something to wait for.
+  [[nodiscard]] bool has_outgoing() const { return !outgoing_.empty(); }
   /// Waits until every token of this call has left. The clock does not advance.
   Task<void> drain();
 
@@ -282,7 +284,7 @@ class Processor {
                     MessageType type = MessageType::kEager);
   /// scratch: memory that the message occupies until it has left. It is reused then.
   void send(int to, Bytes data, const Crossing& passage, MutableBytes scratch = {});
-  Task<void> retire_sends();
+  void retire_sends();
   /// Reuses memory of messages that have left, since scratch memory of a team lives as long as the team's
   /// call.
   MutableBytes allocate_scratch(std::uint64_t bytes);
@@ -316,6 +318,7 @@ class Processor {
     if (second()) spend_move(opcode_of(primitive));
   }
   void issue_header();
+  void retire_send(const Outgoing& sent, const Team::Arrival& arrival);
   Flow source(const Primitive& primitive, const Commands& commands, std::uint64_t bytes);
   void push(const Flight& flight, const Primitive& primitive, std::uint64_t offset, std::uint64_t bytes) {
     issued(primitive, offset, bytes);
