@@ -137,6 +137,13 @@ class CcloBackend final : public Backend {
     std::uint64_t in = 0;
     std::uint64_t out = 0;
   };
+  /// Returns null if ranks share the units of a card.
+  const OwnSteps* own_steps(WorldDevices* devices) {
+    if (devices_ != devices && machine_.ranks_per_card() == 1)
+      own_steps_ = dynamic_cast<const OwnSteps*>(devices);
+    devices_ = devices;
+    return own_steps_;
+  }
   /// Nothing for ranks without data on that side.
   static Staged staged_of(const Operation& operation, const Team& team, const CollectiveBuffers& buffers);
 
@@ -189,6 +196,8 @@ class CcloBackend final : public Backend {
   SpanSink* spans_;
   std::unique_ptr<PacketTap> tap_;
   bool world_fits_;
+  WorldDevices* devices_ = nullptr;  // as of the last collective
+  const OwnSteps* own_steps_ = nullptr;
   mutable std::map<int, std::string> reasons_;  // by number of ranks, as remedies_
   mutable std::map<int, Remedy> remedies_;
   WireCounters wire_;

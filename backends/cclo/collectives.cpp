@@ -126,6 +126,7 @@ Task<Outcome> CcloBackend::collective(const Operation& operation, Team& team, Co
   CallContext context{spec_,        driver.space(), team,           placed.address, faults_,
                       first_packet, spans_,         team.operation, tap_.get()};
   context.place = place;
+  context.own_steps = own_steps(team.devices());
   // The driver copies before the call, and again after it.
   const Staged staged = staged_of(operation, team, buffers);
   const Time copied = stage_in(own, team.clock, spec_.pcie_time(staged.in));

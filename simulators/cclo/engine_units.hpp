@@ -85,11 +85,13 @@ class EngineUnits {
   static constexpr std::size_t kCount = static_cast<std::size_t>(Unit::kNumber);
 
   /// shared: a rank's resources, described by kEngineResources. `nullopt`: a private idle engine.
-  explicit EngineUnits(std::optional<Resources> shared = {}) : shared_(shared) {}
+  explicit EngineUnits(std::optional<Resources> shared = {}) : shared_(shared) {
+    if (!shared_) own_.emplace();
+  }
 
   Arbiter& operator[](Unit unit) {
     const auto index = static_cast<std::size_t>(unit);
-    return shared_ ? (*shared_)[index].timeline : own_[index];
+    return shared_ ? (*shared_)[index].timeline : (*own_)[index];
   }
   /// share() with the rank's other calls. Returns `at` on a private engine, where nothing competes.
   Time share_until(Unit unit, Time at, Time duration) {
@@ -98,7 +100,7 @@ class EngineUnits {
 
  private:
   std::optional<Resources> shared_;
-  std::array<Arbiter, kCount> own_;
+  std::optional<std::array<Arbiter, kCount>> own_;  // unless shared
 };
 
 }  // namespace offramp::cclo

@@ -20,10 +20,15 @@ void Communicator::set(std::uint32_t rank, RankField field, std::uint32_t value)
   if (const auto at = place(rank, field)) space_.poke(*at, value);
 }
 
+std::uint32_t Communicator::count(std::uint32_t rank, RankField field) {
+  const auto at = place(rank, field);
+  const std::uint32_t before = at ? space_.peek(*at) : 0;
+  if (at) space_.poke(*at, before + 1);
+  return before;
+}
+
 std::uint32_t Communicator::next_outbound(std::uint32_t rank) {
-  const std::uint32_t before = get(rank, RankField::kOutboundSequence);
-  set(rank, RankField::kOutboundSequence, before + 1);
-  return second() ? before : before + 1;
+  return count(rank, RankField::kOutboundSequence) + (second() ? 0U : 1U);
 }
 
 std::uint32_t Communicator::expected_inbound(std::uint32_t rank) const {
@@ -31,7 +36,7 @@ std::uint32_t Communicator::expected_inbound(std::uint32_t rank) const {
 }
 
 void Communicator::count_inbound(std::uint32_t rank) {
-  set(rank, RankField::kInboundSequence, get(rank, RankField::kInboundSequence) + 1);
+  (void)count(rank, RankField::kInboundSequence);
 }
 
 /// The second generation has one length for all buffers.
@@ -45,8 +50,11 @@ std::uint32_t RxPool::enqueue() {
   std::uint32_t in_flight = 0;
   std::uint32_t idle = 0;
   std::uint32_t first_idle = 0;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const BufferStatus now = status(i);
+  const std::span<const std::uint32_t> memory = space_.memory();
+  std::size_t at = first_status_ / 4;
+  // The descriptors lie within the memory, since there are at most most_ of them.
+  for (std::uint32_t i = 0; i < count; ++i, at += descriptor_bytes_ / 4) {
+    const auto now = static_cast<BufferStatus>(memory[at]);
     in_flight += now == BufferStatus::kEnqueued ? 1 : 0;
     if (now == BufferStatus::kIdle && idle++ == 0) first_idle = i;
   }

@@ -33,6 +33,8 @@ class Communicator {
 
  private:
   [[nodiscard]] bool second() const { return space_.layout().generation == Generation::kSecond; }
+  /// Increments a rank's field. Returns its value before, 0 if get() does.
+  std::uint32_t count(std::uint32_t rank, RankField field);
   /// The offset of a rank's field.
   [[nodiscard]] std::optional<std::uint32_t> place(std::uint32_t rank, RankField field) const;
 
@@ -53,14 +55,19 @@ struct RxMessage {
 class RxPool {
  public:
   /// The space must outlive this object.
-  explicit RxPool(IoSpace& space) : space_(space), most_(space.layout().most_buffers(0)) {}
+  explicit RxPool(IoSpace& space)
+      : space_(space),
+        most_(space.layout().most_buffers(0)),
+        descriptor_bytes_(4 * space.layout().descriptor_words()),
+        first_status_(space.layout().descriptor_offset(0) +
+                      space.layout().offset(DescriptorField::kStatus).value_or(0)) {}
 
   /// The number that the host wrote, limited to what the memory has room for.
   [[nodiscard]] std::uint32_t buffers() const {
     return std::min(space_.peek(space_.layout().exchange_base), most_);
   }
   [[nodiscard]] BufferStatus status(std::uint32_t i) const {
-    return static_cast<BufferStatus>(get(i, DescriptorField::kStatus));
+    return static_cast<BufferStatus>(i < most_ ? space_.peek(first_status_ + i * descriptor_bytes_) : 0);
   }
   /// Posts write commands for the lowest IDLE descriptors, at most 16 in flight. Returns their number.
   std::uint32_t enqueue();
@@ -96,6 +103,9 @@ class RxPool {
  private:
   IoSpace& space_;
   std::uint32_t most_;
+  // For status(), since the firmware searches all descriptors for every message.
+  std::uint32_t descriptor_bytes_;
+  std::uint32_t first_status_;
 };
 
 }  // namespace offramp::cclo

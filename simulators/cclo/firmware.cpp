@@ -120,7 +120,7 @@ Task<Error> run_call(Processor& processor, IoSpace& space, CallWords words, Call
   space.complete(processor.return_value());
   processor.span("control processor", to_string(scenario), begin, processor.now());
   // The call is complete, but its messages may still be on their way. Their memory must stay valid.
-  co_await processor.drain();
+  if (processor.has_outgoing()) co_await processor.drain();
   co_return error;
 }
 

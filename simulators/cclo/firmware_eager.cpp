@@ -38,12 +38,13 @@ Memory block_of(Memory memory, std::uint64_t bytes, int index) {
   return memory.subspan(bytes * static_cast<std::uint64_t>(index), bytes);
 }
 
+Task<void> nothing() {
+  co_return;
+}
+
 Task<void> bcast(Processor& p, int root, CallMemory m) {
-  if (p.rank() != root) {
-    co_await p.run(Primitive::receive(root, m.receive));
-  } else {
-    co_await p.fan_out({m.receive, 0, m.receive.size()}, root);
-  }
+  return p.rank() != root ? p.run(Primitive::receive(root, m.receive))
+                          : p.fan_out({m.receive, 0, m.receive.size()}, root);
 }
 
 Task<void> scatter(Processor& p, int root, CallMemory m) {
@@ -89,21 +90,25 @@ Task<void> allgather(Processor& p, CallMemory m) {
 
 Task<void> reduce(Processor& p, int root, CallMemory m) {
   const Ring ring(p);
-  if (ring.rank == root) {
-    co_await p.run(Primitive::receive_reduce(ring.previous, m.send, m.receive));
-  } else if (ring.previous == root) {
-    co_await p.run(Primitive::send(ring.next, m.send));
-  } else {
-    co_await p.run(Primitive::receive_reduce_send(ring.previous, m.send, ring.next));
-  }
+  if (ring.rank == root) return p.run(Primitive::receive_reduce(ring.previous, m.send, m.receive));
+  if (ring.previous == root) return p.run(Primitive::send(ring.next, m.send));
+  return p.run(Primitive::receive_reduce_send(ring.previous, m.send, ring.next));
 }
 
 /// The chunks into which reduce_scatter and allreduce divide their data.
-struct Chunks {
-  std::uint64_t bytes;  // total
-  std::uint64_t element_bytes;
-  int ranks;
-  [[nodiscard]] Chunk at(int index) const { return chunk_of(bytes, element_bytes, ranks, index); }
+class Chunks {
+ public:
+  Chunks(std::uint64_t bytes, std::uint64_t element_bytes, int ranks)
+      : bytes_(bytes), each_(chunk_of(bytes, element_bytes, ranks, 0).bytes) {}
+  /// chunk_of() without its divisions.
+  [[nodiscard]] Chunk at(int index) const {
+    const std::uint64_t offset = std::min(bytes_, each_ * static_cast<std::uint64_t>(index));
+    return {offset, std::min(each_, bytes_ - offset)};
+  }
+
+ private:
+  std::uint64_t bytes_;  // total
+  std::uint64_t each_;   // the first chunk has the full length
 };
 template <typename Memory>
 Memory part(Memory memory, const Chunk& chunk) {
@@ -133,7 +138,7 @@ Task<void> scatter_sums(Processor& p, Chunks chunks, Bytes own, MutableBytes res
 
 Task<void> reduce_scatter(Processor& p, CallMemory m) {
   const Chunks chunks{m.send.size(), m.send.size() / static_cast<std::uint64_t>(p.size()), p.size()};
-  co_await scatter_sums(p, chunks, m.send, m.receive);
+  return scatter_sums(p, chunks, m.send, m.receive);
 }
 
 Task<void> allreduce(Processor& p, CallMemory m) {
@@ -141,7 +146,7 @@ Task<void> allreduce(Processor& p, CallMemory m) {
   const Chunks chunks{m.send.size(), m.element_bytes, ring.ranks};
   const MutableBytes mine = part(m.receive, chunks.at(ring.rank));
   co_await scatter_sums(p, chunks, m.send, mine);
-  co_await p.drain();  // in place, the next steps overwrite sent data
+  if (p.has_outgoing()) co_await p.drain();  // in place, the next steps overwrite sent data
   for (int i = 0; i + 1 < ring.ranks; ++i) {
     const Chunk out = chunks.at(ring.wrap(ring.rank - i));
     const Chunk in = chunks.at(ring.wrap(ring.rank - i - 1));
@@ -167,34 +172,33 @@ Task<void> run_eager(Processor& p, Scenario scenario, int peer, CallMemory m) {
   const bool alone = p.size() == 1;  // in [accl-2025] a single rank sends to itself and gets wrong results
   switch (scenario) {
     case Scenario::kSend:
-      co_return co_await p.run(Primitive::send(peer, m.send));
+      return p.run(Primitive::send(peer, m.send));
     case Scenario::kReceive:
-      co_return co_await p.run(Primitive::receive(peer, m.receive));
+      return p.run(Primitive::receive(peer, m.receive));
     case Scenario::kBcast:
-      if (!alone) co_await bcast(p, peer, m);
-      co_return;
+      return alone ? nothing() : bcast(p, peer, m);
     case Scenario::kScatter:
-      co_return co_await scatter(p, peer, m);
+      return scatter(p, peer, m);
     case Scenario::kGather:
-      co_return co_await gather(p, peer, m);
+      return gather(p, peer, m);
     case Scenario::kAllgather:
-      co_return co_await allgather(p, m);
+      return allgather(p, m);
     case Scenario::kReduce:
-      if (!alone) co_return co_await reduce(p, peer, m);
+      if (!alone) return reduce(p, peer, m);
       break;
     case Scenario::kReduceScatter:
-      if (!alone) co_return co_await reduce_scatter(p, m);
+      if (!alone) return reduce_scatter(p, m);
       break;
     case Scenario::kAllreduce:
-      if (!alone && p.spec().generation == Generation::kFirst) co_return co_await allreduce(p, m);
-      if (!alone) co_return co_await allreduce_by_segments(p, m);
+      if (!alone && p.spec().generation == Generation::kFirst) return allreduce(p, m);
+      if (!alone) return allreduce_by_segments(p, m);
       break;
     case Scenario::kCopy:
       break;
     default:
-      co_return;
+      return nothing();
   }
-  co_await p.run(Primitive::copy(m.send, m.receive));
+  return p.run(Primitive::copy(m.send, m.receive));
 }
 
 }  // namespace offramp::cclo

@@ -3,8 +3,6 @@
 // the last word; TCP never sends a header alone.
 #include "simulators/cclo/header.hpp"
 
-#include <algorithm>
-
 #include "simulators/cclo/codes.hpp"
 
 namespace offramp::cclo {
@@ -53,21 +51,6 @@ std::optional<Header> decode(Generation generation, std::span<const std::byte> b
     return std::nullopt;
   }
   return header;
-}
-
-PacketCut cut_message(Generation generation, Transport transport, std::uint32_t max_packet,
-                      std::uint64_t payload) {
-  std::uint64_t bytes = payload + kHeaderBytes;
-  const bool pads = generation == Generation::kSecond && transport == Transport::kUdp;
-  // The TCP packetizer does not send a header alone, but together with the first payload word.
-  if (pads || (payload == 0 && transport == Transport::kTcp))
-    bytes = std::max<std::uint64_t>((bytes + kWordBytes - 1) / kWordBytes * kWordBytes,
-                                    transport == Transport::kTcp ? 2 * kWordBytes : 0);
-  PacketCut cut;
-  cut.full_bytes = max_packet;
-  cut.full = static_cast<std::uint32_t>((bytes - 1) / max_packet);
-  cut.last_bytes = static_cast<std::uint32_t>(bytes - std::uint64_t{cut.full} * max_packet);
-  return cut;
 }
 
 }  // namespace offramp::cclo

@@ -2,6 +2,7 @@
 // fields. Also how packetizers cut messages into packets.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -77,7 +78,19 @@ struct PacketCut {
 };
 /// max_packet: in bytes, whole words. UDP counts the header in the first packet; TCP and RDMA see one stream.
 /// The second generation's UDP pads the last word.
-PacketCut cut_message(Generation generation, Transport transport, std::uint32_t max_packet,
-                      std::uint64_t payload);
+inline PacketCut cut_message(Generation generation, Transport transport, std::uint32_t max_packet,
+                             std::uint64_t payload) {
+  std::uint64_t bytes = payload + kHeaderBytes;
+  const bool pads = generation == Generation::kSecond && transport == Transport::kUdp;
+  // The TCP packetizer does not send a header alone, but together with the first payload word.
+  if (pads || (payload == 0 && transport == Transport::kTcp))
+    bytes = std::max<std::uint64_t>((bytes + kWordBytes - 1) / kWordBytes * kWordBytes,
+                                    transport == Transport::kTcp ? 2 * kWordBytes : 0);
+  PacketCut cut;
+  cut.full_bytes = max_packet;
+  if (bytes > max_packet) cut.full = static_cast<std::uint32_t>((bytes - 1) / max_packet);
+  cut.last_bytes = static_cast<std::uint32_t>(bytes - std::uint64_t{cut.full} * max_packet);
+  return cut;
+}
 
 }  // namespace offramp::cclo

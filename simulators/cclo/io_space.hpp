@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "simulators/cclo/layout.hpp"
@@ -55,6 +56,8 @@ class IoSpace {
   [[nodiscard]] std::uint32_t peek(std::uint32_t offset) const {
     return offset % 4 == 0 && offset / 4 < memory_.size() ? memory_[offset / 4] : 0;
   }
+  /// All words of the memory, for searches.
+  [[nodiscard]] std::span<const std::uint32_t> memory() const { return memory_; }
   /// Ignored outside of the memory, and if not aligned.
   void poke(std::uint32_t offset, std::uint32_t value) {
     if (offset % 4 == 0 && offset / 4 < memory_.size()) memory_[offset / 4] = value;

@@ -123,7 +123,8 @@ Time Processor::receive(const Team::Arrival& arrival, std::uint64_t bytes, Fligh
   const std::uint32_t slots = std::min(spec_.rx_buffers, kSlots);
   flight.slot = landed_++ % slots;
   // Without an enqueued buffer, the DMA stalls until one is free.
-  const Time first = charged ? stamp.first + spec_.first_on_link(bytes) : stamp.first;
+  const bool may_stall = slot_free_[flight.slot] > stamp.first;
+  const Time first = charged && may_stall ? stamp.first + spec_.first_on_link(bytes) : stamp.first;
   const Time stall = later(slot_free_[flight.slot] - first, {});
   Time landed = arrival.stored;
   if (!charged) landed = receiver_.land(first + stall, stamp.last + stall, bytes);
@@ -175,7 +176,10 @@ void Processor::note_arrival(const Team::Arrival& arrival) {
 
 void Processor::push(const Flight& flight) {
   // Entries before the head have ended. Erasing many at a time keeps this cheap.
-  if (flight_head_ == kMostInFlight) {
+  if (flight_head_ == flights_.size()) {
+    flights_.clear();
+    flight_head_ = 0;
+  } else if (flight_head_ == kMostInFlight) {
     flights_.erase(flights_.begin(), flights_.begin() + kMostInFlight);
     flight_head_ = 0;
   }
@@ -210,11 +214,12 @@ bool Processor::retired(const Flight& flight) {
 Crossing Processor::transmit(int to, const Flow& flow, Time header, std::uint64_t bytes, Bytes data,
                              MessageType type) {
   const Flow words = plane_.packetize(flow, header, bytes);
-  const PacketFaults packet_faults{context_.faults, rank(), to, packets_, context_.epoch};
+  std::optional<PacketFaults> packet_faults;
+  if (context_.faults.any()) packet_faults = {context_.faults, rank(), to, packets_, context_.epoch};
   packets_ += std::uint64_t{1} << 20;  // more than the packets of a segment
   std::vector<SentPacket> packets;
-  const Crossing passage =
-      transmitter_.send(words, bytes, &packet_faults, context_.tap != nullptr ? &packets : nullptr);
+  const Crossing passage = transmitter_.send(words, bytes, packet_faults ? &*packet_faults : nullptr,
+                                             context_.tap != nullptr ? &packets : nullptr);
   if (context_.tap != nullptr) tap(to, bytes, data, type, packets);
   wire_ += passage.wire;
   span("network", "message", words.first, passage.last);
@@ -266,7 +271,10 @@ std::uint32_t Processor::count_message(int to, std::uint64_t /*bytes*/) {
 
 void Processor::send(int to, Bytes data, const Crossing& passage, MutableBytes scratch) {
   (void)count_message(to, data.size());
-  outgoing_.emplace_back(send_token(to, data, stamp_of(passage)), scratch);
+  const Outgoing sent(send_token(to, data, stamp_of(passage)), scratch);
+  // In a world, a token has left at once.
+  if (!has_outgoing() && sent.pending.await_ready()) return retire_send(sent, sent.pending.await_resume());
+  outgoing_.push_back(sent);
 }
 
 MutableBytes Processor::allocate_scratch(std::uint64_t bytes) {
@@ -278,23 +286,23 @@ MutableBytes Processor::allocate_scratch(std::uint64_t bytes) {
   return team().scratch(bytes);
 }
 
-/// Releases the scratch memory of messages that have left.
-Task<void> Processor::retire_sends() {
-  while (!outgoing_.empty() && outgoing_.front().pending.await_ready()) {
-    Outgoing& front = outgoing_.front();
-    const Team::Arrival arrival = co_await front.pending;
-    if (arrival.outcome != Outcome::kOk && !arrival.stamp.failed()) fail(Error::kPacketizerTimeout);
-    if (!front.scratch.empty()) free_scratch_.push_back(front.scratch);
+/// Releases the scratch memory of a message that has left.
+void Processor::retire_send(const Outgoing& sent, const Team::Arrival& arrival) {
+  if (arrival.outcome != Outcome::kOk && !arrival.stamp.failed()) fail(Error::kPacketizerTimeout);
+  if (!sent.scratch.empty()) free_scratch_.push_back(sent.scratch);
+}
+
+void Processor::retire_sends() {
+  while (has_outgoing() && outgoing_.front().pending.await_ready()) {
+    retire_send(outgoing_.front(), outgoing_.front().pending.await_resume());
     outgoing_.pop_front();
   }
 }
 
 Task<void> Processor::drain() {
-  while (!outgoing_.empty()) {
-    Outgoing& front = outgoing_.front();
-    const Team::Arrival arrival = co_await front.pending;
-    if (arrival.outcome != Outcome::kOk && !arrival.stamp.failed()) fail(Error::kPacketizerTimeout);
-    if (!front.scratch.empty()) free_scratch_.push_back(front.scratch);
+  while (has_outgoing()) {
+    const Team::Arrival arrival = co_await outgoing_.front().pending;
+    retire_send(outgoing_.front(), arrival);
     outgoing_.pop_front();
   }
 }
@@ -353,7 +361,7 @@ Task<void> Processor::run(Primitive p) {
       flight.packet = passage.accepted;
       send(p.to, sent, passage, scratch);
       // Early, so that the next segment can reuse the memory of one that has left.
-      co_await retire_sends();
+      retire_sends();
     } else {
       flight.data = plane_.write(flow, commands.write, bytes, user_memory(bytes));
       span("dma", "write", flow.first, flight.data);
@@ -361,7 +369,10 @@ Task<void> Processor::run(Primitive p) {
     }
     push(flight, p, offset, bytes);
   }
-  co_await finish();
+  while (in_flight() > 0) {  // finish() without a frame
+    co_await turn(retires_at());
+    retire();
+  }
   span("control processor", "primitive", begin, now_);
 }
 
@@ -373,6 +384,7 @@ Task<void> Processor::fan_out(Slots slots, int root) {
   for (std::uint64_t i = 0; i < segments && goes_on; ++i) {
     const std::uint64_t bytes = spec_.segment_bytes(slots.bytes, i);
     PooledVector<Time> accepted;
+    accepted.reserve(static_cast<std::size_t>(size()));
     for (int peer = 0; peer < size(); ++peer) {
       if (peer == root) continue;
       const std::uint64_t offset =
@@ -386,7 +398,7 @@ Task<void> Processor::fan_out(Slots slots, int root) {
       const Flow flow = source(one, commands, bytes);
       const Crossing passage = transmit(peer, flow, commands.header, bytes, data);
       send(peer, data, passage);
-      co_await retire_sends();
+      retire_sends();
       if (!second()) {
         co_await turn(flow.last);
         wait(flow.last);  // a blocking read
@@ -420,7 +432,7 @@ Task<Time> Processor::address_of(int peer, Missing missing) {
   wanted_ = {MessageType::kRendezvousInit, missing};
   const Team::Arrival arrival = co_await receive_token(peer, {});
   note_arrival(arrival);
-  co_await retire_sends();
+  retire_sends();
   co_return arrival.stored >= Time() ? arrival.stored : spec_.notified_at(arrival.stamp.last);
 }
 
@@ -479,7 +491,7 @@ Task<Team::Arrival> Processor::write_of(int peer, MutableBytes into, Missing mis
   wanted_ = {MessageType::kWriteDone, missing};
   const Team::Arrival arrival = co_await receive_token(peer, into);
   note_arrival(arrival);
-  co_await retire_sends();
+  retire_sends();
   co_return arrival;
 }
 

@@ -23,6 +23,7 @@
 #include "simulators/cclo/exchange_memory.hpp"
 #include "simulators/cclo/move.hpp"
 #include "simulators/cclo/network.hpp"
+#include "simulators/world/own_departures.hpp"
 
 namespace offramp::cclo {
 
@@ -58,7 +59,7 @@ struct Primitive {
   static Primitive relay(int from, int to, std::uint64_t bytes) { return {from, to, false, {}, {}, bytes}; }
 };
 
-/// Suspends until a world reaches a time. Does not wait outside of a world.
+/// Suspends until a world reaches a time. Does not wait without a world.
 class Turn final : private WorldDevices::Work {
  public:
   Turn(WorldDevices* world, Time at) : world_(world), at_(at) {}
@@ -94,6 +95,8 @@ struct CallContext {
   const std::byte* shown_at = nullptr;
   Time epoch = {};  // see Fate
   int place = 0;    // world rank, for spans
+  /// Set if no other rank uses the units of the rank's card: steps may then need no event.
+  const OwnSteps* own_steps = nullptr;
 };
 
 // Stamp::detail of a token: an Error in the low bits, and the message's tag. kLost marks the message at which
@@ -125,7 +128,12 @@ class Processor {
   /// Spends the time of n accesses to peripherals or the exchange memory.
   void access(std::int64_t n) { spend(n * spec_.firmware.axi); }
   /// Waits for the world to reach `at`, before the processor or its units act.
-  [[nodiscard]] Turn turn(Time at = {}) const { return {world_, later(now_, at)}; }
+  [[nodiscard]] Turn turn(Time at = {}) const {
+    const Time step = later(now_, at);
+    const bool now =
+        context_.own_steps != nullptr && context_.own_steps->steps_now(context_.team, step, spec_.latency);
+    return {now ? nullptr : world_, step};
+  }
   /// Waits until the processor can issue the next move.
   [[nodiscard]] Turn room() const { return turn(in_flight() == window() ? retires_at() : now_); }
 
@@ -170,6 +178,8 @@ class Processor {
   /// Works like finish_moves(), but waits for the world before retiring each move.
   Task<void> finish();
 
+  /// Returns whether drain() has something to wait for.
+  [[nodiscard]] bool has_outgoing() const { return !outgoing_.empty(); }
   /// Waits until every token of this call has left. The clock does not advance.
   Task<void> drain();
 
@@ -274,7 +284,7 @@ class Processor {
                     MessageType type = MessageType::kEager);
   /// scratch: memory that the message occupies until it has left. It is reused then.
   void send(int to, Bytes data, const Crossing& passage, MutableBytes scratch = {});
-  Task<void> retire_sends();
+  void retire_sends();
   /// Reuses memory of messages that have left, since scratch memory of a team lives as long as the team's
   /// call.
   MutableBytes allocate_scratch(std::uint64_t bytes);
@@ -308,6 +318,7 @@ class Processor {
     if (second()) spend_move(opcode_of(primitive));
   }
   void issue_header();
+  void retire_send(const Outgoing& sent, const Team::Arrival& arrival);
   Flow source(const Primitive& primitive, const Commands& commands, std::uint64_t bytes);
   void push(const Flight& flight, const Primitive& primitive, std::uint64_t offset, std::uint64_t bytes) {
     issued(primitive, offset, bytes);

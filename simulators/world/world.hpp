@@ -305,9 +305,10 @@ class RankHandle {
   [[nodiscard]] Time post_cost() const;
   Task<std::optional<Received>> iprobe(const Communicator& communicator, int from, int tag = kAnyTag);
 
-  /// Collectives. operation.ranks and operation.root refer to the communicator.
+  /// Collectives. operation.ranks and operation.root refer to the communicator. waits: the thread waits for
+  /// the request before it does anything else.
   RankRequest start(const Communicator& communicator, const Operation& operation,
-                    const CollectiveSizes& sizes);
+                    const CollectiveSizes& sizes, bool waits = false);
   RankRequest start(const Communicator& communicator, const Operation& operation) {
     return start(communicator, operation, sizes_of(operation, communicator.rank()));
   }

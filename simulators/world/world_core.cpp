@@ -15,7 +15,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "simulators/world/world_rank.hpp"
+#include "simulators/world/world_team.hpp"
 
 namespace offramp::world {
 namespace {
@@ -32,6 +32,7 @@ Core::Core(const WorldOptions& options, const WorldBackend& backend)
       faulty_(options.faults.any()),
       prefetches_(kPrefetches && options.ranks >= kManyRanks),
       is_observed_(options.spans != nullptr || options.packets != nullptr || options.log != nullptr),
+      needs_order_(options.network != nullptr || is_observed_ || faulty_ || options.stop_at != Time::never()),
       shuffle_(options.shuffle_seed) {
   assert(options.ranks > 0 && options.ranks <= static_cast<int>(EventQueue<Event>::kMaximumRank));
   if (options_.check || Audit::of_all()) audit_ = std::make_unique<Audit>();
@@ -45,6 +46,7 @@ Core::Core(const WorldOptions& options, const WorldBackend& backend)
   assert(backend.further.empty() || host != nullptr);
   for (const WorldBackend::Further& further : backend.further) add_member(*further.backend, further.settings);
   last_ = static_cast<std::uint8_t>(members_.size() - 1);
+  clocks_may_lag_ = last_ > (has_host_ ? 1 : 0);
   numbers_apart_ = static_cast<std::uint32_t>(std::max(kInline, members_.size()));
   used_.resize(static_cast<std::size_t>(options.ranks));
   auto group = std::make_shared<Communicator::Group>();
@@ -68,9 +70,7 @@ void Core::add_member(const BackendDescription& description, const Settings& set
   member.backend =
       description.create({0, options_.ranks, member.settings, options_.faults, options_.spans,
                           options_.packets, options_.machine, host_settings_ ? &*host_settings_ : nullptr});
-  // Networks, observers, and faults need the order of time.
-  if (options_.network == nullptr && !is_observed_ && !faulty_ && options_.stop_at == Time::never())
-    member.departures = dynamic_cast<const OwnDepartures*>(member.backend.get());
+  if (!needs_order_) member.departures = dynamic_cast<const OwnDepartures*>(member.backend.get());
   member.devices = std::make_unique<Devices>(*this, static_cast<std::uint8_t>(members_.size() - 1));
   member.resources = member.backend->resources();
   member.sender_hold = held(member.resources, Occupation::kBySender);
@@ -171,6 +171,23 @@ Device& Core::make_device(Rank& own, std::uint8_t backend) {
 
 Resources Core::Devices::resources(int world_rank) {
   return core_.view(core_.device(core_.rank(world_rank), backend_), core_.members_[backend_]);
+}
+
+/// Nothing else uses the units from now until the step:
+/// - Of the rank's operations, only this collective goes on: its program waits, and its messages have left.
+/// - The tokens that are on their way arrive after the step.
+/// - Any other token is sent by a step at now_ or later, and arrives a latency after it. This needs clocks
+/// that
+///   do not lag. They may lag once an event completes an operation for an earlier time, as in confirmed
+///   sends, collectives of further devices, and threads that wait for each other. What begins after such a
+///   send or thread has begun is not earlier than any step before.
+/// The step's own effects have times of their own, so the events that it pushes are the same.
+bool Core::Devices::steps_now(const Team& team, Time at, Time latency) const {
+  const auto& collective = static_cast<const Collective&>(team);
+  const Rank& own = *collective.Operation::rank;
+  return !core_.needs_order_ && !core_.clocks_may_lag_ && own.collectives == 1 && own.departing == 0 &&
+         !own.has_threads() && collective.has_program_waiting() && !own.tokens.arrive_until(at) &&
+         at < core_.now_ + latency;
 }
 
 /// Simultaneous steps follow all departures (the highest bit of the source field), and are ordered by

@@ -233,6 +233,8 @@ class Core final : private NetworkWorld {
   [[nodiscard]] WorldLog* log() const { return options_.log; }
   /// Returns whether to prefetch, since the ranks exceed the caches.
   [[nodiscard]] bool prefetches() const { return prefetches_; }
+  /// From now on, programs may continue with a clock before now().
+  void clocks_may_lag() { clocks_may_lag_ = true; }
   /// Returns whether operations are numbered for logs, spans or packets.
   [[nodiscard]] bool is_observed() const { return is_observed_; }
   [[nodiscard]] Time now() const override { return now_; }
@@ -346,9 +348,10 @@ class Core final : private NetworkWorld {
 
  private:
   /// A backend's devices as seen by its hardware collectives. Steps run in the order of their scheduling.
-  class Devices final : public WorldDevices {
+  class Devices final : public WorldDevices, public OwnSteps {
    public:
     Devices(Core& core, std::uint8_t backend) : core_(core), backend_(backend) {}
+    [[nodiscard]] bool steps_now(const Team& team, Time at, Time latency) const override;
     [[nodiscard]] Resources resources(int world_rank) override;
     void schedule(Time at, Work& work, std::uint32_t number) override;
     void cross(std::size_t link, std::size_t bytes, Time first, Time last, Work& work,
@@ -503,6 +506,8 @@ class Core final : private NetworkWorld {
   bool faulty_;
   bool prefetches_;
   bool is_observed_;
+  bool needs_order_;  // every departure and step is an event
+  bool clocks_may_lag_ = false;
   bool needs_calls_ = false;
   double thread_share_ = 0;
   std::string declined_;

@@ -107,6 +107,7 @@ Time Core::issue(Rank& source, Operation& send, const SendArguments& arguments, 
   }
   const Device& own = device(source, arguments.backend);
   own.backend->issue(transfer, passage);
+  if (passage.protocol == Protocol::kConfirmed) clocks_may_lag();
   if (options_.stragglers != nullptr && arguments.by_processor) delay_sender(source, passage);
   if (transfer.source == transfer.destination) return send_local(message);
   const Time begin = later(passage.begin, now_);
@@ -198,7 +199,7 @@ bool Core::departs_now(Rank& source, const Operation& send, const Message& messa
       open_accesses_ > 0 || source.has_threads())
     return false;
   if (send.collective == nullptr ? source.collectives > 0
-                                 : source.collectives > 1 || send.collective->waiter == nullptr)
+                                 : source.collectives > 1 || !send.collective->has_program_waiting())
     return false;
   return at < now_ + member.departures->notice(message.transfer, at,
                                                view(device(source, message.backend), member));
@@ -300,6 +301,7 @@ void Core::arrived(const Parcel& parcel, Time first, Time last, Time waited) {
         {kNetworkUnit, kSharedLink, last - waited, last, message.transfer.operation, parcel.destination});
   message.passage.first = first;
   message.passage.last = last;
+  if (message.token) message.destination->tokens.add(later(now_, first));
   push(later(now_, first), *message.destination, EventKind::kArrive, message);
 }
 
@@ -393,6 +395,7 @@ void Core::arrive(Message& message) {
   other.backend->arrive(message.transfer, passage, view(other, member));
   if (waits(message, asked, *message.destination, EventKind::kArrive)) return;
   message.is_stored = true;
+  if (message.token) message.destination->tokens.remove();
   if (message.holds_receiver) {
     (void)view(other, member).occupy(member.receiver_hold, passage.granted, passage.stored - passage.granted);
     push(passage.stored, *message.destination, EventKind::kReleaseReceiver, other.receiving,

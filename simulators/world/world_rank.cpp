@@ -45,6 +45,7 @@ Flow& Flows::to(int destination) {
 
 FurtherThread& Rank::add_thread(const World::Program& program) {
   if (further_ == nullptr) further_ = std::make_unique<FurtherThreads>();
+  core_->clocks_may_lag();
   const auto number = static_cast<std::uint32_t>(further_->all.size() + 1);
   return *further_->all.emplace_back(std::make_unique<FurtherThread>(*this, number, program));
 }
@@ -597,10 +598,10 @@ Task<std::optional<Received>> RankHandle::iprobe(const Communicator& communicato
 // --- collectives ---
 
 RankRequest RankHandle::start(const Communicator& communicator, const Operation& operation,
-                              const CollectiveSizes& sizes) {
+                              const CollectiveSizes& sizes, bool waits) {
   const std::uint8_t backend = thread_.core().choose(operation, thread_.rank()).backend;
   auto* const collective = new world::Collective(
-      thread_, communicator, backend, world::Collective::tag_of(communicator.local_->collectives++));
+      thread_, communicator, backend, world::Collective::tag_of(communicator.local_->collectives++), waits);
   RankRequest request(collective);
   if (operation.nonblocking && thread_.core().has_thread()) [[unlikely]]
     thread_.begin_beside(*collective, operation);
@@ -615,7 +616,7 @@ RankRequest RankHandle::start(const Communicator& communicator, const Operation&
 
 Task<Outcome> RankHandle::collective(const Communicator& communicator, Operation operation) {
   operation.ranks = communicator.size();
-  RankRequest request = start(communicator, operation);
+  RankRequest request = start(communicator, operation, sizes_of(operation, communicator.rank()), true);
   if (!thread_.gate.is_open()) co_await enter(thread_);
   co_await Done{*request.operation_};
   if (thread_.rank().going_on > 0) co_await share_processor(thread_, request.operation_->done_at);
@@ -701,7 +702,7 @@ RankRequest RankHandle::neighbours(const Communicator& communicator, std::span<c
   }
   auto* const collective = new world::Collective(
       thread_, communicator, carried.empty() ? std::uint8_t{0} : carried.front().backend,
-      world::Collective::tag_of(communicator.local_->collectives++));
+      world::Collective::tag_of(communicator.local_->collectives++), false);
   RankRequest request(collective);
   collective->start_neighbours(thread_, carried, from, nonblocking);
   return request;

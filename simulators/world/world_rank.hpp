@@ -133,6 +133,19 @@ struct Flows : detail::Pooled {
   std::unique_ptr<RankTable<Flow>> many;
 };
 
+/// Tokens that are crossing the network to a rank.
+class ComingTokens {
+ public:
+  void add(Time arrival) { first_ = count_++ == 0 ? arrival : earlier(first_, arrival); }
+  void remove() { --count_; }
+  /// Returns false only if none of them arrives at `at` or earlier.
+  [[nodiscard]] bool arrive_until(Time at) const { return count_ > 0 && first_ <= at; }
+
+ private:
+  std::uint32_t count_ = 0;
+  Time first_;  // or earlier; unless count_ is 0
+};
+
 /// Fields are ordered by use, since the caches cannot contain many ranks: those of most events come first.
 class alignas(64) Rank {
  public:
@@ -227,6 +240,7 @@ class alignas(64) Rank {
   Communicator::Local local_;  // everyone_'s
 
  public:
+  ComingTokens tokens;
   std::uint32_t operations = 0;  // begun so far; only if the world is observed
   std::uint32_t accesses = 0;    // to the memory of others, begun so far
   Time straggler_delay;          // see World::straggler_delay()

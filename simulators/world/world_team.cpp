@@ -20,13 +20,15 @@ void Operation::operator delete(Operation* operation, std::destroying_delete_t) 
   destroy(operation);
 }
 
-Collective::Collective(Thread& thread, const Communicator& communicator, std::uint8_t backend, int tag)
+Collective::Collective(Thread& thread, const Communicator& communicator, std::uint8_t backend, int tag,
+                       bool waits)
     : Operation(Kind::kCollective, thread.rank()),
       Team(communicator.rank(), communicator.size(), false),
       group_(communicator.group_),
       backend_(backend),
       tag_(tag),
       by_processor_(thread.core().is_by_processor(backend)),
+      program_waits_(waits),
       left_(thread.clock) {
   Rank& rank = own();
   clock = thread.clock;
@@ -125,6 +127,7 @@ void Collective::resume(Operation& part) {
 }
 
 bool Collective::ready(Handle handle) {
+  if (is_sent_token(handle)) return true;
   const auto& part = *static_cast<Operation*>(handle);
   return part.done && (!takes_turns() || part.done_at <= clock);
 }
@@ -217,7 +220,6 @@ std::unique_ptr<Operation> Collective::end(Handle handle) {
 
 Team::Handle Collective::start_send(int peer, Bytes data, const Stamp* stamp) {
   charge_work();
-  Operation* const send = begin(Kind::kSend);
   SendArguments arguments;
   arguments.destination = world_rank(peer);
   arguments.source_in_group = Team::rank();
@@ -233,6 +235,12 @@ Team::Handle Collective::start_send(int peer, Bytes data, const Stamp* stamp) {
   arguments.token = stamp;
   arguments.latency = latency_;
   arguments.collective = Team::operation;
+  if (stamp != nullptr) {  // is done at once
+    Operation token(Kind::kSend, own());
+    left_ = clock = later(clock, core().send(own(), token, arguments, clock));
+    return failed_ ? &failed_ : nullptr;
+  }
+  Operation* const send = begin(Kind::kSend);
   left_ = clock = later(clock, core().send(own(), *send, arguments, clock));
   return send;
 }
@@ -259,10 +267,13 @@ Outcome Collective::finish(Handle handle) {
 
 Team::Arrival Collective::finish_token(Handle handle) {
   charge_work();
-  const std::unique_ptr<Operation> part = end(handle);
   Arrival arrival;
-  arrival.outcome = part->outcome;
-  if (part->kind == Kind::kReceive) arrival = core().finish_token(*part, *this);
+  if (is_sent_token(handle)) {
+    if (handle != nullptr) arrival.outcome = Outcome::kFault;
+    return arrival;
+  }
+  const std::unique_ptr<Operation> part = end(handle);
+  arrival = core().finish_token(*part, *this);
   failed_ = failed_ || arrival.outcome == Outcome::kFault || arrival.stamp.failed();
   return arrival;
 }

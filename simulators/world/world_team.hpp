@@ -12,7 +12,8 @@ namespace offramp::world {
 /// Both the rank's operation and the Team of its algorithm.
 class Collective final : public Operation, public Team {
  public:
-  Collective(Thread& thread, const Communicator& communicator, std::uint8_t backend, int tag);
+  /// waits: see RankHandle::start().
+  Collective(Thread& thread, const Communicator& communicator, std::uint8_t backend, int tag, bool waits);
   ~Collective();
   Collective& operator=(Collective&&) = delete;
 
@@ -30,6 +31,8 @@ class Collective final : public Operation, public Team {
                         std::span<const RankHandle::Block> from, bool nonblocking);
   /// Returns what makes progress on the algorithm between its messages.
   [[nodiscard]] Progress progress() const { return progress_; }
+  /// Returns whether the program does nothing before it completes the collective.
+  [[nodiscard]] bool has_program_waiting() const { return program_waits_ || Operation::waiter != nullptr; }
   /// Resumes the algorithm, which waited for `part`. Its processor or device must be available.
   void resume(Operation& part);
   /// Completes the collective for a program whose clock is `at`. Returns the time when the program continues.
@@ -67,6 +70,8 @@ class Collective final : public Operation, public Team {
   void charge_work();
   void put_in_place(OperationKind of, CollectiveBuffers& buffers);
   static MutableBytes writable(Bytes bytes) { return {const_cast<std::byte*>(bytes.data()), bytes.size()}; }
+  /// Tokens that are sent need no operation. Their handle is null, or &failed_ if they carry a failure on.
+  [[nodiscard]] bool is_sent_token(Handle handle) const { return handle == nullptr || handle == &failed_; }
   Operation* begin(Kind kind);
   std::unique_ptr<Operation> end(Handle handle);
 
@@ -77,6 +82,7 @@ class Collective final : public Operation, public Team {
   Time turn_began_;
   Thread* interrupts_ = nullptr;
   bool by_processor_;    // the algorithm runs on the rank's processor
+  bool program_waits_;   // from the call on
   Time left_;            // the clock at the last charge
   bool failed_ = false;  // a message has failed; later messages carry the failure on
   NoMemory no_memory_;

@@ -175,6 +175,45 @@ TEST(CcloWorld, DoesNotDependOnTheOrderInWhichSimultaneousEventsAreInserted) {
   }
 }
 
+// A world that stops at some time makes an event of each step. In slow memory, a step waits for a message
+// that arrives before it.
+TEST(CcloWorld, AStepWithoutAnEventHasTheTimesOfOneWithAnEvent) {
+  const auto program = [](RankHandle& rank) -> Task<void> {
+    for (int round = 0; round < 24; ++round) {
+      rank.compute(Time::ns(rank.rank() * 7919 * (round + 1) % 30000));
+      const std::size_t bytes = std::size_t{8} << round % 8 * 2;
+      if (round % 3 == 0) {
+        (void)co_await rank.collective(allreduce_of(rank.size(), bytes));
+      } else {
+        (void)co_await rank.collective(bcast_from(round % rank.size(), rank.size(), bytes));
+      }
+      if (round % 3 == 2) (void)co_await rank.gather(bytes, round % rank.size());
+    }
+  };
+  for (const char* const profile : {"seed", "gen2"}) {
+    for (const double latency : {1362.0, 30000.0}) {
+      std::vector<std::vector<Time>> clocks;
+      std::vector<std::uint64_t> events;
+      for (const Time stop : {Time::never(), Time::ps(std::int64_t{1} << 62)}) {
+        WorldOptions options;
+        options.ranks = 5;
+        options.stop_at = stop;
+        World world(options, WorldBackend(cclo_backend(),
+                                          settings_with(on_device({{"profile", word(profile)},
+                                                                   {"latency", number(latency)},
+                                                                   {"rx_buffer_bytes", number(2048)},
+                                                                   {"memory_bandwidth", number(1)}}))));
+        EXPECT_EQ(world.run(program), "");
+        std::vector<Time>& all = clocks.emplace_back();
+        for (int rank = 0; rank < options.ranks; ++rank) all.push_back(world.clock(rank));
+        events.push_back(world.events());
+      }
+      EXPECT_EQ(clocks[0], clocks[1]) << profile << ", " << latency;
+      EXPECT_LT(events[0], events[1] * 3 / 4) << profile << ", " << latency;
+    }
+  }
+}
+
 TEST(CcloWorld, AlltoallKeepsAllLinksBusy) {
   // Ranks whose addresses arrive together are served in different orders. Before the messages, the firmware
   // copies the rank's own block.

@@ -291,7 +291,8 @@ class Player {
   }
 
   Task<void> collective(const Step& step, const Communicator& communicator) {
-    RankRequest request = rank_.start(communicator, step.operation, sizes_of(step, communicator.rank()));
+    RankRequest request = rank_.start(communicator, step.operation, sizes_of(step, communicator.rank()),
+                                      !step.operation.nonblocking);
     Expected expected;
     expected.step = number_;
     if (step.operation.nonblocking) {

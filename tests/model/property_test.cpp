@@ -61,6 +61,15 @@ std::vector<Hardware> all_hardware() {
   for (const auto& [name, every] : {std::pair("cclo", 20), std::pair("dpu", 20), std::pair("tinsel", 20),
                                     std::pair("aie", 20), std::pair("sharp", 10)})
     all.push_back(hardware(name, test::with_host(test::hardware(name)), static_cast<std::uint64_t>(every)));
+  // Slow memory, in which the steps of a call meet the messages that arrive.
+  for (const std::string_view profile : {"seed", "gen2"}) {
+    WorldBackend slow = test::with_host(test::hardware("cclo"));
+    slow.settings.set("profile", {0, std::string(profile)});
+    slow.settings.set("driver", {0, "mapped"});
+    slow.settings.set("memory_bandwidth", {0.5, ""});
+    slow.settings.set("latency", {10000, ""});
+    all.push_back(hardware(fmt::format("cclo {}, slow memory", profile), slow, 20));
+  }
   return all;
 }
 
@@ -92,7 +101,7 @@ std::string missing_messages(const Schedule& schedule, std::size_t steps, const 
   return {};
 }
 
-/// Departures: a world that stops at some time makes an event of each.
+/// Departures: a world that stops at some time makes an event of each, and of each step.
 enum class Departures : std::uint8_t { kAtOnce, kAsEvents };
 
 Result run(const Hardware& hardware, const Schedule& schedule, std::size_t steps, std::uint64_t shuffle,

@@ -57,13 +57,13 @@ namespace detail {
 __extension__ typedef __int128 Wide;  // NOLINT(modernize-use-using): the extension marker needs a typedef
 
 inline constexpr std::int64_t kPicosecondsPerSecond = 1'000'000'000'000;
+inline constexpr std::int64_t kNarrow = 9'000'000;  // 64-bit arithmetic is sufficient up to here
 
 /// n / rate seconds, rounded up to a picosecond. Negative counts yield zero; times beyond 64 bits yield
 /// Time::never().
 constexpr Time time_at_rate(Wide n, std::int64_t rate_per_second) {
   if (n <= 0) return {};
-  constexpr std::int64_t kNarrow = 9'000'000;  // 64-bit arithmetic is sufficient up to here, and much faster
-  if (n <= kNarrow) {
+  if (n <= kNarrow) {  // much faster
     // Cannot overflow: n * 10^12 is at most 9e18, and a rate adds less than 2^63 to it.
     const auto scaled = static_cast<std::uint64_t>(n) * static_cast<std::uint64_t>(kPicosecondsPerSecond);
     const auto rate = static_cast<std::uint64_t>(rate_per_second);
@@ -84,7 +84,10 @@ class Frequency {
   /// In hertz.
   [[nodiscard]] constexpr std::int64_t count() const { return hertz_; }
   /// The duration of n cycles, rounded up to a picosecond once in total.
-  [[nodiscard]] constexpr Time cycles(std::int64_t n) const { return detail::time_at_rate(n, hertz_); }
+  [[nodiscard]] constexpr Time cycles(std::int64_t n) const {
+    if (cycle_ > Time() && n <= detail::kNarrow) return n > 0 ? n * cycle_ : Time();
+    return detail::time_at_rate(n, hertz_);
+  }
   /// Number of whole cycles in a span (not negative). cycles_in(cycles(n)) is n below one terahertz.
   [[nodiscard]] constexpr std::int64_t cycles_in(Time span) const {
     std::int64_t product = 0;
@@ -95,8 +98,12 @@ class Frequency {
   }
 
  private:
-  explicit constexpr Frequency(std::int64_t value) : hertz_(value) { assert(value > 0); }
+  explicit constexpr Frequency(std::int64_t value) : hertz_(value) {
+    assert(value > 0);
+    if (detail::kPicosecondsPerSecond % value == 0) cycle_ = Time::ps(detail::kPicosecondsPerSecond / value);
+  }
   std::int64_t hertz_;
+  Time cycle_;  // 0: not a whole number of picoseconds
 };
 
 /// The rate of a bus or a link, in bits per second, greater than zero.

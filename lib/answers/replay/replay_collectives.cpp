@@ -53,7 +53,7 @@ RankRequest ReplayThread::start(std::uint64_t& bytes) {
   bytes = operation.bytes;
   for (const std::size_t block : sizes.send_blocks) bytes += block;
   const Time before = rank_.clock();
-  RankRequest request = rank_.start(*communicator_, operation, sizes);
+  RankRequest request = rank_.start(*communicator_, operation, sizes, !begins_request(event_));
   count_begun(begun(bytes), rank_.clock() - before);
   return request;
 }

@@ -206,7 +206,7 @@ Task<void> CardProcessor::run_lanes(Primitive p) {
       } else {
         send(p.to, result, passage);
       }
-      co_await retire_sends();
+      retire_sends();
     } else {
       deliver(flow, result, commands.write, flight);
     }
