@@ -38,6 +38,12 @@ constexpr bool is_arrival(EventKind kind) {
 void Core::prefetch() const {
   if (const auto* const entry = queue_.upcoming(kObjects); entry != nullptr) prefetch_objects(*entry);
   if (const auto* const entry = queue_.upcoming(kReferred); entry != nullptr) prefetch_referred(*entry);
+  for (unsigned step = 0; step < ProgramMemory::kSteps; ++step) {
+    const auto* const entry = queue_.upcoming(ProgramMemory::kSteps - step);
+    if (entry == nullptr || entry->event.kind != EventKind::kWake) continue;
+    const ProgramMemory* const memory = static_cast<const Thread*>(entry->event.object)->further;
+    if (memory != nullptr) memory->fetch(step);
+  }
   for (std::size_t level = 0; level < kFrames; ++level) {
     const auto* const entry = queue_.upcoming(kFrames - level);
     if (entry == nullptr) continue;
@@ -56,7 +62,7 @@ void Core::prefetch() const {
 void Core::Resumption::go_out() {
   using Frame = std::coroutine_handle<offramp::detail::PromiseBase>;
   frame = Frame::from_address(frame.address()).promise().continuation;
-  if (frame == nullptr && collective != nullptr) frame = std::exchange(collective, nullptr)->waiter;
+  if (frame == nullptr && collective != nullptr) frame = std::exchange(collective, nullptr)->awaiting();
 }
 
 void Core::prefetch_objects(const EventQueue<Event>::Entry& entry) const {
@@ -97,7 +103,7 @@ Core::Resumption Core::resumed_by(const EventQueue<Event>::Entry& entry) const {
   const auto waiter_of = [](const Matchable* awaited) -> Resumption {
     if (awaited == nullptr) return {};
     const auto& operation = *static_cast<const Operation*>(awaited);
-    return {operation.waiter, operation.collective};
+    return {operation.awaiting(), operation.in_set ? nullptr : operation.collective};
   };
   if (event.kind == EventKind::kResume) return waiter_of(static_cast<const Operation*>(event.object));
   if (event.kind == EventKind::kWake) {

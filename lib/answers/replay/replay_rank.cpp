@@ -12,6 +12,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "offramp/kernel/prefetch.hpp"
+
 namespace offramp {
 
 using recording::Event;
@@ -89,7 +91,15 @@ ReplayThread::ReplayThread(ReplayRun& run, ReplayRank& own, RankHandle& rank, re
       all_in_set_(order == nullptr && reader.waits_for_open()),
       open_(rank) {
   // The world prefetches this memory before it continues the rank.
-  rank.uses(std::as_bytes(std::span(this, 1)));
+  rank.uses(std::as_bytes(std::span(this, 1)), all_in_set_ ? this : nullptr);
+}
+
+/// The reader reads what belongs to the request that completes first.
+void ReplayThread::fetch(unsigned step) const {
+  constexpr std::size_t kReader = 384;  // of a graph's; others are not fetched
+  if (step == 0) fetch_ahead(&reader_, kReader);
+  if (step == 1) fetch_ahead(own_.replayed.counters.calls.data(), 4 * sizeof(CallCounter));
+  if (const std::optional<std::size_t> first = open_.fetch_first(step)) reader_.fetch(*first, step - 1);
 }
 
 Task<void> ReplayThread::play() {
@@ -152,6 +162,7 @@ Task<void> ReplayThread::play() {
         if (all_in_set_) {
           // With one request there is no choice.
           if (open_.size() > 1) depends(Dependence::kChoice);
+          if (open_.size() > 0 && rank_.must_enter_wait()) co_await rank_.enter_wait();
           if (open_.size() > 0) co_await rank_.wait_some(open_, run_.learned);
           learn_of_open();
           break;

@@ -153,14 +153,17 @@ struct ReplayRank {
 };
 
 /// Replays one thread of a rank. Its coroutine owns it.
-class ReplayThread {
+class ReplayThread final : public ProgramMemory {
  public:
   /// order: set if the rank has several threads, of whose streams `reader` is one; otherwise null.
   ReplayThread(ReplayRun& run, ReplayRank& own, RankHandle& rank, recording::Reader& reader,
                RankThreads* order = nullptr);
+  ReplayThread& operator=(ReplayThread&&) = delete;
+  ~ReplayThread() { rank_.uses(); }
 
   /// Replays all events of the thread. Await it once.
   Task<void> play();
+  void fetch(unsigned step) const override;
 
  private:
   /// What a wildcard receive got in the recorded run.

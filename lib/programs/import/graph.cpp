@@ -9,6 +9,7 @@
 #include <span>
 
 #include "lib/programs/import/made_events.hpp"
+#include "offramp/kernel/prefetch.hpp"
 
 namespace offramp::trace {
 
@@ -38,6 +39,17 @@ class GraphRun final : public MadeEvents {
     end(std::exchange(nodes_[number], kNone));
     // The list of a wait begins at the first open request, so that a long program stays linear.
     while (first_open_ < nodes_.size() && nodes_[first_open_] == kNone) ++first_open_;
+  }
+
+  void fetch(std::uint64_t number, unsigned step) const final {
+    const std::uint32_t* const node = nodes_.data() + number;
+    if (step == 0) return fetch_line(node);
+    if (number >= nodes_.size() || *node == kNone) return;
+    const Graph::Node& ended = graph_.nodes[*node];
+    if (step == 1) fetch_ahead(&ended, sizeof(ended));
+    const std::uint32_t* const dependant = graph_.dependants.data() + ended.first;
+    if (step == 2) fetch_line(dependant);
+    if (step == 3 && ended.at_end > 0) fetch_ahead(&graph_.nodes[*dependant], sizeof(ended));
   }
 
   [[nodiscard]] bool waits_for_open() const final { return true; }
