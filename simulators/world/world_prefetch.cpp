@@ -48,6 +48,7 @@ void Core::prefetch() const {
     const auto* const entry = queue_.upcoming(kFrames - level);
     if (entry == nullptr) continue;
     Resumption resumption = resumed_by(*entry);
+    if (level == 0 && resumption.set != nullptr) fetch_ahead(resumption.set, sizeof(RequestSet));
     if (resumption.frame != nullptr && level == 0 && resumption.collective != nullptr) {
       const Team& team = *resumption.collective;
       fetch_ahead(&team, bytes_between(&team, resumption.collective + 1));
@@ -70,26 +71,26 @@ void Core::prefetch_objects(const EventQueue<Event>::Entry& entry) const {
   if (!is_of_message(event.kind) && event.kind != EventKind::kWake)
     return fetch_ahead(event.object, 2 * kLines);
   const Rank& rank = *ranks_.find(entry.rank(), 1);
-  if (is_arrival(event.kind) || event.kind == EventKind::kWake) {
+  if (is_arrival(event.kind) || event.kind == EventKind::kWake)
     fetch_ahead(&rank, bytes_between(&rank, rank.end_of_first()));
-  } else if (const Device* const device = primary_device(entry.rank()); device != nullptr) {
-    fetch_ahead(device, sizeof(Device));
-  }
+  const Device* const device = is_arrival(event.kind) ? nullptr : primary_device(entry.rank());
+  if (device != nullptr) fetch_ahead(device, sizeof(Device));
   if (event.kind != EventKind::kWake) fetch_ahead(event.object, sizeof(Message));
 }
 
 void Core::prefetch_referred(const EventQueue<Event>::Entry& entry) const {
   const Event& event = entry.event;
   if (event.kind == EventKind::kNetwork) return options_.network->prefetch(event.object);
-  if (event.kind == EventKind::kWake) {
-    const std::span<const std::byte> used = static_cast<const Thread*>(event.object)->used;
-    return fetch_ahead(used.data(), used.size());
-  }
-  if (!is_of_message(event.kind)) return;
+  if (!is_of_message(event.kind) && event.kind != EventKind::kWake) return;
   const Rank& rank = *ranks_.find(entry.rank(), 1);
   if (const Device* const device = primary_device(entry.rank());
       device != nullptr && device->resources.front() != nullptr)
     fetch_ahead(device->resources.front(), 4 * kLines);
+  if (event.kind == EventKind::kWake) {
+    const std::span<const std::byte> used = static_cast<const Thread*>(event.object)->used;
+    fetch_ahead(used.data(), used.size());
+    return fetch_ahead(rank.flows(), kLines);  // it will probably send
+  }
   if (!is_arrival(event.kind)) return;
   const Message& message = *static_cast<const Message*>(event.object);
   fetch_ahead(message.flow, sizeof(Flow));
@@ -103,7 +104,8 @@ Core::Resumption Core::resumed_by(const EventQueue<Event>::Entry& entry) const {
   const auto waiter_of = [](const Matchable* awaited) -> Resumption {
     if (awaited == nullptr) return {};
     const auto& operation = *static_cast<const Operation*>(awaited);
-    return {operation.awaiting(), operation.in_set ? nullptr : operation.collective};
+    if (operation.in_set) return {nullptr, nullptr, operation.set};
+    return {operation.waiter, operation.collective};
   };
   if (event.kind == EventKind::kResume) return waiter_of(static_cast<const Operation*>(event.object));
   if (event.kind == EventKind::kWake) {

@@ -163,6 +163,8 @@ class alignas(64) Rank {
   [[nodiscard]] Flow& flow(int destination) {
     return destination == first_flow_.destination ? first_flow_ : other_flow(destination);
   }
+  /// For prefetching. Null: no flows but the first.
+  [[nodiscard]] const void* flows() const { return flows_.get(); }
   /// The end of the fields that most events use.
   [[nodiscard]] const void* end_of_first() const { return &local_; }
 

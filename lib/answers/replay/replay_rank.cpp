@@ -91,7 +91,8 @@ ReplayThread::ReplayThread(ReplayRun& run, ReplayRank& own, RankHandle& rank, re
       all_in_set_(order == nullptr && reader.waits_for_open()),
       open_(rank) {
   // The world prefetches this memory before it continues the rank.
-  rank.uses(std::as_bytes(std::span(this, 1)), all_in_set_ ? this : nullptr);
+  const auto* const begin = reinterpret_cast<const std::byte*>(this);
+  rank.uses({begin, reinterpret_cast<const std::byte*>(&held_)}, all_in_set_ ? this : nullptr);
 }
 
 /// The reader reads what belongs to the request that completes first.

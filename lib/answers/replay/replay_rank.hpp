@@ -293,8 +293,7 @@ class ReplayThread final : public ProgramMemory {
   RequestSet open_;
   recording::Event event_;
   const Communicator* communicator_ = nullptr;  // the event's
-  std::optional<Communicator> held_;  // a copy of it, if other threads may make communicators meanwhile
-  bool ends_ = false;                 // ends early
+  bool ends_ = false;                           // ends early
   bool in_call_ = false;
   bool is_reported_ = false;  // the call is reported to the observer
   bool lasts_ = false;        // the call has no model and lasts as long as natively
@@ -305,11 +304,13 @@ class ReplayThread final : public ProgramMemory {
   int source_ = 0;  // of a receive or probe, once resolved
   int tag_ = 0;
   Taken taken_ = Taken::kSomething;
-  std::vector<Probed> probed_;                // by modelled arrival
-  std::set<std::uint64_t> loop_;              // requests of waits for one or some in the same loop
   bool waits_for_all_ = false;                // the loop's last wait
   Handling handling_ = Handling::kOffloaded;  // of the latest operation
   std::uint64_t begun_ = 0;                   // requests that the rank has begun
+  // The following are not used by every event.
+  std::optional<Communicator> held_;  // a copy of it, if other threads may make communicators meanwhile
+  std::vector<Probed> probed_;        // by modelled arrival
+  std::set<std::uint64_t> loop_;      // requests of waits for one or some in the same loop
   // Scratch memory of one event; members to avoid allocations.
   std::vector<std::uint64_t> numbers_;
   std::vector<OpenRequest> taken_requests_;
