@@ -423,6 +423,7 @@ class Core final : private NetworkWorld {
   void prefetch() const;
   void prefetch_objects(const EventQueue<Event>::Entry& entry) const;
   void prefetch_referred(const EventQueue<Event>::Entry& entry) const;
+  void prefetch_resumed(const EventQueue<Event>::Entry& entry, unsigned step) const;
   struct Resumption {
     std::coroutine_handle<> frame;
     const Collective* collective = nullptr;  // contains `frame` in its algorithm

@@ -14,7 +14,8 @@ namespace {
 // Number of events by which each level is prefetched ahead of its use.
 constexpr std::size_t kObjects = 8;   // message and rank
 constexpr std::size_t kReferred = 6;  // what these refer to, except coroutines
-constexpr std::size_t kFrames = 4;    // the coroutine to resume; its callers follow one event later each
+// The coroutine to resume is fetched in the second of the program's steps; its callers follow one event later
+// each.
 constexpr std::size_t kLines = 64;
 // Cache lines of the frame of a coroutine that waits for a message, and of one that awaits another coroutine.
 constexpr std::size_t kFrameLines = 5;
@@ -39,24 +40,36 @@ void Core::prefetch() const {
   if (const auto* const entry = queue_.upcoming(kObjects); entry != nullptr) prefetch_objects(*entry);
   if (const auto* const entry = queue_.upcoming(kReferred); entry != nullptr) prefetch_referred(*entry);
   for (unsigned step = 0; step < ProgramMemory::kSteps; ++step) {
-    const auto* const entry = queue_.upcoming(ProgramMemory::kSteps - step);
-    if (entry == nullptr || entry->event.kind != EventKind::kWake) continue;
-    const ProgramMemory* const memory = static_cast<const Thread*>(entry->event.object)->further;
-    if (memory != nullptr) memory->fetch(step);
+    if (const auto* const entry = queue_.upcoming(ProgramMemory::kSteps - step); entry != nullptr)
+      prefetch_resumed(*entry, step);
   }
-  for (std::size_t level = 0; level < kFrames; ++level) {
-    const auto* const entry = queue_.upcoming(kFrames - level);
-    if (entry == nullptr) continue;
-    Resumption resumption = resumed_by(*entry);
-    if (level == 0 && resumption.set != nullptr) fetch_ahead(resumption.set, sizeof(RequestSet));
-    if (resumption.frame != nullptr && level == 0 && resumption.collective != nullptr) {
-      const Team& team = *resumption.collective;
-      fetch_ahead(&team, bytes_between(&team, resumption.collective + 1));
+}
+
+/// Each step fetches what the one before refers to: a coroutine after the one that awaits it, or further
+/// memory of a program that has named it and waits without others.
+void Core::prefetch_resumed(const EventQueue<Event>::Entry& entry, unsigned step) const {
+  const Event& event = entry.event;
+  if (event.kind == EventKind::kWake) {
+    const Thread& thread = *static_cast<const Thread*>(event.object);
+    if (thread.further != nullptr) {
+      if (step == 1) fetch_ahead(thread.sleeper.address(), kFrameLines * kLines);
+      return thread.further->fetch(step);
     }
-    for (std::size_t i = 0; i < level && resumption.frame != nullptr; ++i) resumption.go_out();
-    if (resumption.frame != nullptr)
-      fetch_ahead(resumption.frame.address(), (level == 0 ? kFrameLines : kOuterFrameLines) * kLines);
+  } else if (!is_of_message(event.kind) && event.kind != EventKind::kResume) {
+    return;
   }
+  if (step == 0) return;
+  const unsigned level = step - 1;
+  Resumption resumption = resumed_by(entry);
+  if (level == 0 && resumption.set != nullptr) fetch_ahead(resumption.set, sizeof(RequestSet));
+  if (resumption.frame == nullptr) return;
+  if (level == 0 && resumption.collective != nullptr) {
+    const Team& team = *resumption.collective;
+    fetch_ahead(&team, bytes_between(&team, resumption.collective + 1));
+  }
+  for (unsigned i = 0; i < level && resumption.frame != nullptr; ++i) resumption.go_out();
+  if (resumption.frame != nullptr)
+    fetch_ahead(resumption.frame.address(), (level == 0 ? kFrameLines : kOuterFrameLines) * kLines);
 }
 
 /// Moves to the coroutine that awaits this one.

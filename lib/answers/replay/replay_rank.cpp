@@ -292,8 +292,7 @@ Task<void> ReplayThread::take_turn() {
 }
 
 /// The CPU time between the event's preceding polls that counts as computing, in nanoseconds.
-std::uint64_t ReplayThread::computed_between_polls() {
-  const recording::Gaps gaps = reader_.gaps();
+std::uint64_t ReplayThread::computed_between_polls(const recording::Gaps& gaps) {
   // Sums stay within range even for damaged recordings.
   const auto add = [](Time& sum, std::uint64_t nanoseconds) {
     if (sum < kLatest && nanoseconds < kMostComputed) sum += Time::ns(static_cast<std::int64_t>(nanoseconds));
@@ -314,10 +313,12 @@ std::uint64_t ReplayThread::computed_between_polls() {
 /// Advances the clock by the time before the event. Failed polls are attributed to the gaps between them
 /// if there are any, and otherwise to the computing.
 bool ReplayThread::pass_time() {
-  const std::uint64_t between = computed_between_polls();
-  const std::uint64_t questions = reader_.polls();
+  const recording::Gaps gaps = reader_.gaps();
   const recording::Times times = reader_.times();
-  return compute(times.computing, reader_.gaps().any() ? 0 : questions) && compute(between, questions) &&
+  if (!gaps.any() && times.computing == 0 && times.blocked == 0) return true;
+  const std::uint64_t between = computed_between_polls(gaps);
+  const std::uint64_t questions = reader_.polls();
+  return compute(times.computing, gaps.any() ? 0 : questions) && compute(between, questions) &&
          rest(own_.replayed.blocked, times.blocked, run_.options.compute.blocked);
 }
 

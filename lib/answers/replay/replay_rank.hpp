@@ -197,7 +197,7 @@ class ReplayThread final : public ProgramMemory {
   /// Reports a completion to the observer, if there is one.
   void notify_completed(std::uint64_t request, const Received& received);
   void on_completed(std::uint64_t number, const Received& received);
-  std::uint64_t computed_between_polls();
+  std::uint64_t computed_between_polls(const recording::Gaps& gaps);
   bool pass_time();
   /// sum: collects the recorded time for the result. factor: of the modelled time.
   std::optional<Time> scaled(Time& sum, std::uint64_t recorded, double factor);
