@@ -12,8 +12,8 @@ namespace offramp::world {
 namespace {
 
 // Number of events by which each level is prefetched ahead of its use.
-constexpr std::size_t kObjects = 8;   // message and rank
-constexpr std::size_t kReferred = 6;  // what these refer to, except coroutines
+constexpr std::size_t kObjects = 14;   // message and rank
+constexpr std::size_t kReferred = 12;  // what these refer to, except coroutines
 // The coroutine to resume is fetched in the second of the program's steps; its callers follow one event later
 // each.
 constexpr std::size_t kLines = 64;
@@ -40,7 +40,7 @@ void Core::prefetch() const {
   if (const auto* const entry = queue_.upcoming(kObjects); entry != nullptr) prefetch_objects(*entry);
   if (const auto* const entry = queue_.upcoming(kReferred); entry != nullptr) prefetch_referred(*entry);
   for (unsigned step = 0; step < ProgramMemory::kSteps; ++step) {
-    if (const auto* const entry = queue_.upcoming(ProgramMemory::kSteps - step); entry != nullptr)
+    if (const auto* const entry = queue_.upcoming(2 * (ProgramMemory::kSteps - step)); entry != nullptr)
       prefetch_resumed(*entry, step);
   }
 }

@@ -90,6 +90,7 @@ ReplayThread::ReplayThread(ReplayRun& run, ReplayRank& own, RankHandle& rank, re
       began_(rank.clock()),
       all_in_set_(order == nullptr && reader.waits_for_open()),
       open_(rank) {
+  if (all_in_set_) own.functions = &run.functions_of_graphs;
   // The world prefetches this memory before it continues the rank.
   const auto* const begin = reinterpret_cast<const std::byte*>(this);
   rank.uses({begin, reinterpret_cast<const std::byte*>(&held_)}, all_in_set_ ? this : nullptr);
@@ -98,8 +99,17 @@ ReplayThread::ReplayThread(ReplayRun& run, ReplayRank& own, RankHandle& rank, re
 /// The reader reads what belongs to the request that completes first.
 void ReplayThread::fetch(unsigned step) const {
   constexpr std::size_t kReader = 384;  // of a graph's; others are not fetched
-  if (step == 0) fetch_ahead(&reader_, kReader);
-  if (step == 1) fetch_ahead(own_.replayed.counters.calls.data(), 4 * sizeof(CallCounter));
+  constexpr std::size_t kOwn = 128;     // its first fields
+  constexpr std::size_t kCounters = 4;  // of the functions of graphs
+  if (step == 0) {
+    fetch_ahead(&reader_, kReader);
+    fetch_ahead(&own_, kOwn);
+  } else if (step == 1) {
+    fetch_ahead(&own_.state, sizeof(own_.state));
+    fetch_ahead(&own_.replayed, sizeof(own_.replayed));
+    fetch_ahead(own_.replayed.counters.calls.data(), kCounters * sizeof(CallCounter));
+    fetch_ahead(own_.communicators.data(), sizeof(ReplayRank::Made));
+  }
   if (const std::optional<std::size_t> first = open_.fetch_first(step)) reader_.fetch(*first, step - 1);
 }
 
@@ -246,9 +256,9 @@ bool ReplayThread::next() {
     return false;
   }
   run_.count_event();
-  if (event_.call >= own_.functions.size())
-    own_.functions.resize(std::size_t{event_.call} + 1, ReplayRank::kUnknown);
-  std::uint16_t& function = own_.functions[event_.call];
+  std::vector<std::uint16_t>& functions = *own_.functions;
+  if (event_.call >= functions.size()) functions.resize(std::size_t{event_.call} + 1, ReplayRank::kUnknown);
+  std::uint16_t& function = functions[event_.call];
   if (function == ReplayRank::kUnknown) function = run_.number_of_function(reader_.call(event_.call));
   event_.call = function;
   // Other threads begin requests too, so the number comes from the recording.

@@ -49,8 +49,9 @@ class ReplayRun final : public ChoiceObserver {
   std::vector<ReplayJob> jobs;  // if the source names none: one of all ranks
   int ranks = 0;                // in all jobs
   int ranks_ended = 0;
-  std::vector<RequestSet::Learned> learned;  // by the wait that has just ended, of whichever rank
-  std::vector<RankThreads*> threads;         // of ranks with several threads
+  std::vector<std::uint16_t> functions_of_graphs;  // see ReplayRank::functions: graphs have the same numbers
+  std::vector<RequestSet::Learned> learned;        // by the wait that has just ended, of whichever rank
+  std::vector<RankThreads*> threads;               // of ranks with several threads
 
   /// Only the first error counts.
   void fail(const std::string& what);
@@ -140,7 +141,8 @@ struct ReplayRank {
   ReplayRun::RankState& state;
   ReplayedRank& replayed;
   ReplayJob job;
-  std::vector<std::uint16_t> functions;  // the reader's number -> the run's number
+  std::vector<std::uint16_t> own_functions;
+  std::vector<std::uint16_t>* functions = &own_functions;  // the reader's number -> the run's number
   std::unique_ptr<Certificate> certificate;
   std::vector<Made> communicators;
   std::unordered_map<std::uint32_t, std::uint32_t> made;  // how many, by ReplayRun::number_of()
