@@ -427,7 +427,6 @@ class Core final : private NetworkWorld {
   struct Resumption {
     std::coroutine_handle<> frame;
     const Collective* collective = nullptr;  // contains `frame` in its algorithm
-    const RequestSet* set = nullptr;         // instead of a frame: contains the operation
     void go_out();
   };
   [[nodiscard]] Resumption resumed_by(const EventQueue<Event>::Entry& entry) const;

@@ -61,7 +61,6 @@ void Core::prefetch_resumed(const EventQueue<Event>::Entry& entry, unsigned step
   if (step == 0) return;
   const unsigned level = step - 1;
   Resumption resumption = resumed_by(entry);
-  if (level == 0 && resumption.set != nullptr) fetch_ahead(resumption.set, sizeof(RequestSet));
   if (resumption.frame == nullptr) return;
   if (level == 0 && resumption.collective != nullptr) {
     const Team& team = *resumption.collective;
@@ -117,8 +116,7 @@ Core::Resumption Core::resumed_by(const EventQueue<Event>::Entry& entry) const {
   const auto waiter_of = [](const Matchable* awaited) -> Resumption {
     if (awaited == nullptr) return {};
     const auto& operation = *static_cast<const Operation*>(awaited);
-    if (operation.in_set) return {nullptr, nullptr, operation.set};
-    return {operation.waiter, operation.collective};
+    return {operation.awaiting(), operation.in_set ? nullptr : operation.collective};
   };
   if (event.kind == EventKind::kResume) return waiter_of(static_cast<const Operation*>(event.object));
   if (event.kind == EventKind::kWake) {

@@ -11,12 +11,14 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "lib/programs/import/goal.hpp"
 #include "lib/programs/import/lines.hpp"
 #include "lib/programs/import/made_events.hpp"
 #include "lib/programs/import/openers.hpp"
+#include "offramp/kernel/frame_pool.hpp"
 #include "offramp/model/message.hpp"
 
 namespace offramp::trace {
@@ -105,60 +107,9 @@ std::optional<GoalCollective> collective_in(std::span<const std::string_view>& w
                         *instance, root};
 }
 
-/// The numbers of a rank's labelled operations. Keeps its memory for the next rank.
-class Labels {
- public:
-  /// Takes no longer for a large table.
-  void clear() {
-    ++round_;
-    texts_.clear();
-    size_ = 0;
-  }
-  /// The first definition counts.
-  void define(std::string_view label, std::uint32_t node) {
-    if (2 * size_ >= slots_.size()) grow();
-    Slot& slot = slot_of(label);
-    if (slot.round == round_) return;
-    slot = {texts_.size(), label.size(), round_, node};
-    texts_ += label;
-    ++size_;
-  }
-  /// `nullopt` if the label is not defined.
-  [[nodiscard]] std::optional<std::uint32_t> find(std::string_view label) {
-    if (size_ == 0) return std::nullopt;
-    const Slot& slot = slot_of(label);
-    return slot.round == round_ ? std::optional(slot.node) : std::nullopt;
-  }
-
- private:
-  struct Slot {
-    std::size_t begin = 0;  // in texts_
-    std::size_t size = 0;
-    std::uint32_t round = 0;  // another one: free
-    std::uint32_t node = 0;
-  };
-  /// The label's slot, or a free one.
-  Slot& slot_of(std::string_view label) {
-    for (std::size_t at = std::hash<std::string_view>()(label);; ++at) {
-      Slot& slot = slots_[at & (slots_.size() - 1)];
-      if (slot.round != round_ || text_of(slot) == label) return slot;
-    }
-  }
-  [[nodiscard]] std::string_view text_of(const Slot& slot) const {
-    return std::string_view(texts_).substr(slot.begin, slot.size);
-  }
-  void grow() {
-    const std::vector<Slot> old =
-        std::exchange(slots_, std::vector<Slot>(std::max<std::size_t>(64, 2 * slots_.size())));
-    for (const Slot& slot : old) {
-      if (slot.round == round_) slot_of(text_of(slot)) = slot;
-    }
-  }
-
-  std::vector<Slot> slots_;  // a power of two, at most half of them used
-  std::string texts_;
-  std::size_t size_ = 0;
-  std::uint32_t round_ = 1;
+/// For searches by text without a copy.
+struct TextHash : std::hash<std::string_view> {
+  using is_transparent = void;
 };
 
 /// Builds the graphs of ranks, one after the other, statement by statement.
@@ -191,11 +142,12 @@ class RankText {
     const bool begun = is(relation, "irequires");
     if ((!begun && !is(relation, "requires")) || before.empty() || !left.next().empty())
       return operation({}, words);
-    const std::optional<std::uint32_t> numbers[] = {labels_.find(node), labels_.find(before)};
-    if (!numbers[0] || !numbers[1])
+    const auto waiting = labels_.find(node);
+    const auto awaited = labels_.find(before);
+    if (waiting == labels_.end() || awaited == labels_.end())
       return failure(fmt::format("label {} is not defined before this line",
-                                 (numbers[0] ? before : node).substr(0, 60)));
-    builder_.depend(*numbers[0], *numbers[1], begun);
+                                 (waiting == labels_.end() ? node : before).substr(0, 60)));
+    builder_.depend(waiting->second, awaited->second, begun);
     return {};
   }
 
@@ -257,7 +209,7 @@ class RankText {
   }
 
   void define(std::string_view label, std::uint32_t node) {
-    if (!label.empty()) labels_.define(label, node);
+    if (!label.empty()) labels_.try_emplace(std::string(label), node);  // the first definition counts
   }
 
   static Result<void> options(Graph::Node& node, Words words) {
@@ -282,7 +234,9 @@ class RankText {
   std::uint32_t ranks_ = 0;
   std::optional<GoalCommunicators> communicators_;
   GraphBuilder builder_;
-  Labels labels_;
+  // Labels are the many small objects of this reader, so they come from the pool of frames.
+  using Allocator = offramp::detail::PoolAllocator<std::pair<const std::string, std::uint32_t>>;
+  std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>, Allocator> labels_;
 };
 
 /// The statements of a rank.
@@ -344,21 +298,22 @@ std::string_view plain_lines(std::string_view block, std::uint64_t& lines) {
   block = block.substr(0, block.rfind('\n') + 1);
   // Without branches and with sums of a byte, so that the compiler makes vector instructions of it.
   constexpr std::size_t kMostInByte = UINT8_MAX;
-  lines = block.starts_with('\n') ? 1 : 0;
+  std::uint64_t count = block.starts_with('\n') ? 1 : 0;
   for (std::size_t begin = 0; begin + 1 < block.size(); begin += kMostInByte) {
     const char* const at = block.data() + begin;
-    const std::size_t count = std::min(kMostInByte, block.size() - 1 - begin);
+    const std::size_t bytes = std::min(kMostInByte, block.size() - 1 - begin);
     std::uint8_t newlines = 0;
     std::uint8_t special = 0;
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < bytes; ++i) {
       const auto is_pair = [&](char first, char second) { return (at[i] == first) & (at[i + 1] == second); };
       newlines = static_cast<std::uint8_t>(newlines + (at[i + 1] == '\n'));
       special = static_cast<std::uint8_t>(special | (at[i] == '/') | is_pair('l', 'l') | is_pair('n', 'k') |
                                           is_pair('p', 'u') | is_pair('i', 'c'));
     }
     if (special != 0) return {};
-    lines += newlines;
+    count += newlines;
   }
+  lines = count;
   return block;
 }
 
@@ -371,7 +326,8 @@ Result<TextSchedule> find_ranks(Lines& lines, std::uint32_t ranks, TextSchedule 
   const auto skip_plain = [&] {
     if (inside == nullptr || comments.inside() || lines.rest().size() <= looked_at) return;
     std::uint64_t count = 0;
-    lines.skip(plain_lines(lines.rest(), count).size(), count);
+    const std::string_view plain = plain_lines(lines.rest(), count);
+    lines.skip(plain.size(), count);
     looked_at = lines.rest().size();
   };
   for (std::string_view line; skip_plain(), lines.next(line);) {

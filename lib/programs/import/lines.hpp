@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
 #include "lib/programs/recording/source.hpp"
@@ -101,16 +100,6 @@ void split(std::string_view line, std::vector<std::string_view>& words);
 template <typename Number>
 std::optional<Number> number_in(std::string_view word) {
   Number value = 0;
-  // Most numbers are short, and formats of text consist of them.
-  constexpr std::size_t kShort = 9;
-  if (std::is_unsigned_v<Number> && sizeof(Number) >= sizeof(std::uint32_t) && !word.empty() &&
-      word.size() <= kShort) {
-    for (const char letter : word) {
-      if (letter < '0' || letter > '9') return std::nullopt;
-      value = 10 * value + static_cast<Number>(letter - '0');
-    }
-    return value;
-  }
   const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), value);
   if (word.empty() || problem != std::errc() || end != word.data() + word.size()) return std::nullopt;
   return value;
