@@ -94,9 +94,9 @@ RequestSet::Complete RequestSet::pop_front() {
 }
 
 void RequestSet::finish_receive(const Complete& complete, std::vector<Learned>& learned) {
+  const Note note{complete.operation->noted_bytes, complete.operation->noted};  // remove() overwrites it
   const std::unique_ptr<world::Operation> operation(remove(*complete.operation));
-  learned.push_back(
-      {operation->name, {operation->noted_bytes, operation->noted}, thread_.observe(*operation)});
+  learned.push_back({operation->name, note, thread_.observe(*operation)});
 }
 
 void RequestSet::finish_some(std::vector<Learned>& learned, std::size_t most) {
