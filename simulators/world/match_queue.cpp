@@ -4,6 +4,8 @@
 // wildcard receive searches the list.
 #include "simulators/world/match_queue.hpp"
 
+#include <utility>
+
 namespace offramp::world {
 
 void MatchQueue::push(Matchable& entry) {
@@ -26,18 +28,18 @@ void MatchQueue::remove(Matchable& entry) {
   if (--size_ == 0) index_.reset();
   if (index_ == nullptr) return;
   // A match is the first one of its chain that fits, so few entries precede it.
-  Chain& alike = chain(entry.key.context, entry.key.source);
+  Chain& same = chain(entry.key.context, entry.key.source);
   Matchable* before = nullptr;
-  for (Matchable* at = alike.head; at != &entry; at = at->next_alike) before = at;
-  (before != nullptr ? before->next_alike : alike.head) = entry.next_alike;
-  if (alike.tail == &entry) alike.tail = before;
+  for (Matchable* at = same.head; at != &entry; at = at->alike) before = at;
+  (before != nullptr ? before->alike : same.head) = std::exchange(entry.alike, nullptr);
+  if (same.tail == &entry) same.tail = before;
 }
 
 void MatchQueue::link(Matchable& entry) {
-  Chain& alike = chain(entry.key.context, entry.key.source);
-  entry.next_alike = nullptr;
-  (alike.tail != nullptr ? alike.tail->next_alike : alike.head) = &entry;
-  alike.tail = &entry;
+  Chain& same = chain(entry.key.context, entry.key.source);
+  entry.alike = nullptr;
+  (same.tail != nullptr ? same.tail->alike : same.head) = &entry;
+  same.tail = &entry;
 }
 
 void MatchQueue::rebuild() {
@@ -55,7 +57,7 @@ Matchable* MatchQueue::find_message(const MatchKey& receive) const {
     return nullptr;
   }
   Matchable* entry = chain(receive.context, receive.source).head;
-  while (entry != nullptr && !receive.accepts(entry->key)) entry = entry->next_alike;
+  while (entry != nullptr && !receive.accepts(entry->key)) entry = entry->alike;
   return entry;
 }
 
@@ -69,7 +71,7 @@ Matchable* MatchQueue::find_receive(const MatchKey& message) const {
   const auto first = [&](int source) {
     Matchable* entry = chain(message.context, source).head;
     while (entry != nullptr && (entry->key.source != source || !entry->key.accepts(message)))
-      entry = entry->next_alike;
+      entry = entry->alike;
     return entry;
   };
   Matchable* const named = first(message.source);

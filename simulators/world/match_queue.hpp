@@ -26,8 +26,10 @@ struct Matchable {
   MatchKey key;
   Matchable* next = nullptr;
   Matchable* previous = nullptr;
-  Matchable* next_alike = nullptr;  // with the same context and source, if there is an index
-  std::uint32_t order = 0;          // position in order of entry
+  /// In a queue with an index: the next one with the same context and source. After the queue: null, or what
+  /// it was matched with.
+  Matchable* alike = nullptr;
+  std::uint32_t order = 0;  // position in order of entry
   bool queued = false;
 };
 

@@ -17,6 +17,7 @@ RequestSet::~RequestSet() {
 
 void RequestSet::add(RankRequest&& request, std::size_t name, const Note& note) {
   world::Operation& operation = *std::exchange(request.operation_, nullptr);
+  operation.in_set = true;
   operation.set = this;
   operation.name = static_cast<std::uint32_t>(name);
   operation.noted_bytes = note.bytes;
@@ -33,7 +34,9 @@ world::Operation* RequestSet::remove(world::Operation& operation) {
   world::Operation* const previous = std::exchange(operation.previous_part, nullptr);
   (previous != nullptr ? previous->next_part : head_) = next;
   (next != nullptr ? next->previous_part : tail_) = previous;
-  operation.set = nullptr;
+  operation.in_set = false;
+  operation.collective = nullptr;
+  operation.waiter = nullptr;
   --size_;
   return &operation;
 }
@@ -57,7 +60,28 @@ void RequestSet::completed(world::Operation& operation) {
     later_.push_back(complete);
     std::push_heap(later_.begin(), later_.end(), later_first);
   }
-  if (waits_) thread_.core().wake(thread_, later(operation.done_at, thread_.clock));
+  if (thread_.awaited == this) thread_.core().wake(thread_, later(operation.done_at, thread_.clock));
+}
+
+/// The world has reached the program's clock when an operation counts as complete.
+bool RequestSet::is_some_done() {
+  if (first_.operation == nullptr) return false;
+  const Time next = later(thread_.clock, first_.done_at);
+  if (next <= thread_.core().now()) return true;
+  thread_.core().wake(thread_, next);
+  return false;
+}
+
+std::optional<std::size_t> RequestSet::fetch_first(unsigned step) const {
+  const world::Operation* const first = first_.operation;
+  if (step == 0) fetch_ahead(first, sizeof(world::Operation));
+  if (first == nullptr || step == 0) return std::nullopt;
+  if (step == 1) {
+    fetch_line(first->next_part);
+    fetch_line(first->previous_part);
+    fetch_ahead(first->message(), sizeof(world::Message));
+  }
+  return first->name;
 }
 
 RequestSet::Complete RequestSet::pop_front() {
@@ -70,9 +94,9 @@ RequestSet::Complete RequestSet::pop_front() {
 }
 
 void RequestSet::finish_receive(const Complete& complete, std::vector<Learned>& learned) {
+  const Note note{complete.operation->noted_bytes, complete.operation->noted};  // remove() overwrites it
   const std::unique_ptr<world::Operation> operation(remove(*complete.operation));
-  learned.push_back(
-      {operation->name, {operation->noted_bytes, operation->noted}, thread_.observe(*operation)});
+  learned.push_back({operation->name, note, thread_.observe(*operation)});
 }
 
 void RequestSet::finish_some(std::vector<Learned>& learned, std::size_t most) {

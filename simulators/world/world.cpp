@@ -8,14 +8,16 @@
 
 namespace offramp {
 
-World::World(const WorldOptions& options, const WorldBackend& backend)
-    : core_(std::make_unique<world::Core>(options, backend)) {}
+/// What an earlier world of this thread has left is freed here and not at its end, since most processes have
+/// one large world, and end after it.
+World::World(const WorldOptions& options, const WorldBackend& backend) {
+  detail::FramePool::trim();
+  core_ = std::make_unique<world::Core>(options, backend);
+}
 World::~World() {
   if (!core_->options().check && world::Audit::of_all()) {
     for (const std::string& violation : core_->violations(false)) world::Audit::of_all()(violation);
   }
-  core_.reset();
-  detail::FramePool::trim();
 }
 void audit_all_worlds(std::function<void(const std::string& violation)> report) {
   world::Audit::of_all() = std::move(report);

@@ -177,15 +177,21 @@ class RequestSet {
   void add(RankRequest&& request, std::size_t name, const Note& note = {});
   /// Works like RankHandle::abandon(), for all requests.
   void abandon();
+  /// Fetches ahead the request that completes first, and in a second step what its result is made of. Returns
+  /// its name. `nullopt` if none is known.
+  std::optional<std::size_t> fetch_first(unsigned step) const;
 
  private:
   friend class RankHandle;
   friend class world::Core;
+  friend struct SomeDone;
   struct Complete {
     Time done_at;
     world::Operation* operation = nullptr;
   };
   static bool later_first(const Complete& a, const Complete& b);
+  /// Otherwise wakes the thread when the first one is, if that is known.
+  bool is_some_done();
   void completed(world::Operation& operation);
   Complete pop_front();
   void finish_receive(const Complete& complete, std::vector<Learned>& learned);
@@ -200,11 +206,32 @@ class RequestSet {
   std::size_t size_ = 0;
   Complete first_;               // the earliest completion that is not learned
   std::vector<Complete> later_;  // the others; a heap with the earliest on top
-  bool waits_ = false;           // the thread is suspended until an operation completes
+};
+
+/// Awaitable: suspends the thread until some requests of its set are done. See RankHandle::wait_some().
+struct SomeDone {
+  world::Thread& thread;
+  RequestSet& set;
+  std::vector<RequestSet::Learned>& learned;
+  std::size_t most;
+  [[nodiscard]] bool await_ready() const { return set.is_some_done(); }
+  void await_suspend(std::coroutine_handle<> waiter) const;
+  void await_resume() const;
 };
 
 /// Selects whether a send completes only once a receive has matched it, as MPI_Ssend does.
 enum class Synchronous : std::uint8_t { kNo, kYes };
+
+/// Memory that a program reads whenever it continues. The world fetches it ahead in steps, each some events
+/// after the one before, so that a step may read what the earlier ones have fetched.
+class ProgramMemory {
+ public:
+  static constexpr unsigned kSteps = 5;
+  virtual void fetch(unsigned step) const = 0;
+
+ protected:
+  ~ProgramMemory() = default;
+};
 
 /// Arguments of a persistent message (MPI_Send_init, MPI_Recv_init). Each start() returns a new request.
 struct PersistentMessage {
@@ -279,9 +306,14 @@ class RankHandle {
   /// Works like wait_any(), followed by all others that are complete by then, in order of their indices.
   Task<std::vector<std::pair<std::size_t, Received>>> wait_some(std::vector<RankRequest>& requests);
   /// Works like wait_some(requests), in the order of names, for at most `most` requests. Removes them from
-  /// the set, which must not be empty, and appends their results to `learned`.
-  Task<void> wait_some(RequestSet& set, std::vector<RequestSet::Learned>& learned,
-                       std::size_t most = SIZE_MAX);
+  /// the set, which must not be empty, and appends their results to `learned`. Needs no frame of its own: a
+  /// program that must enter the call awaits enter_wait() before.
+  SomeDone wait_some(RequestSet& set, std::vector<RequestSet::Learned>& learned,
+                     std::size_t most = SIZE_MAX) {
+    return {thread_, set, learned, most};
+  }
+  [[nodiscard]] bool must_enter_wait() const;
+  Task<void> enter_wait();
   /// `nullopt` if the operation is not complete.
   Task<std::optional<Received>> test(RankRequest& request);
   /// Cancels a receive. Returns false if it is already matched. The request must be waited for in both cases.
@@ -362,8 +394,9 @@ class RankHandle {
   Task<void> sleep();
   /// Wakes this handle's thread from sleep(). Called by another thread of the rank.
   void wake();
-  /// The program reads this memory whenever it continues: the world fetches it ahead. Until the program ends.
-  void uses(std::span<const std::byte> memory);
+  /// The program reads this memory whenever it continues: the world fetches it ahead, and after it `further`,
+  /// if that is not null. Until the next call, with the empty default at the latest when the memory ends.
+  void uses(std::span<const std::byte> memory = {}, const ProgramMemory* further = nullptr);
 
  private:
   friend class world::Thread;

@@ -52,7 +52,7 @@ Time Core::access(Rank& origin, Operation& access, const AccessArguments& argume
   if (is_near || reads) std::swap(transfer.source, transfer.destination);
   access.bytes = is_near || reads ? 0 : arguments.back;
   if (is_observed_) {
-    access.number = ++origin.operations;
+    access.number() = ++origin.operations;
     transfer.operation = origin.id_of(access);
   }
   if (WorldLog* const log = options_.log; log != nullptr) {

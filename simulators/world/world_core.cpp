@@ -319,6 +319,7 @@ void Core::handle(const Event& event) {
       if (event.number == 0) return begin(thread);
       if (event.number <= thread.wakes_passed || thread.sleeper == nullptr) return;
       thread.wakes_passed = thread.wakes;
+      if (thread.awaited != nullptr && !thread.awaited->is_some_done()) return;
       return std::exchange(thread.sleeper, nullptr).resume();
     }
   }

@@ -135,25 +135,38 @@ struct Operation : Matchable {
   bool in_turn : 1 = false;    // when a part of a collective: the algorithm continues by an event, once the
                                // processor serves it
   bool by_thread : 1 = false;  // processed by the rank's progress thread
+  bool in_set : 1 = false;
   Outcome outcome : 4 = Outcome::kOk;
   Handling handling : 4 = Handling::kOffloaded;  // a received message's
   Rank* rank;
-  Message* message = nullptr;
-  std::coroutine_handle<> waiter;
-  RequestSet* set = nullptr;         // contains this operation
-  std::uint64_t noted_bytes = 0;     // see RequestSet::Note
-  Collective* collective = nullptr;  // contains this part
-  Operation* next_part = nullptr;    // in the list of the collective's parts, or of the set's requests
+  /// A request in a set is no part of a collective, and nothing waits for it alone.
+  union {
+    Collective* collective = nullptr;  // contains this part
+    RequestSet* set;                   // if in_set: contains this request
+  };
+  union {
+    std::coroutine_handle<> waiter = nullptr;
+    std::uint64_t noted_bytes;  // if in_set: see RequestSet::Note
+  };
+  Operation* next_part = nullptr;  // in the list of the collective's parts, or of the set's requests
   Operation* previous_part = nullptr;
-  Time posted;            // receive: its post; send that waits for an answer: the answer's arrival
-  Time done_at;           // valid once done
-  std::size_t bytes = 0;  // receive: buffer size, later the received size
-  int source_in_group = 0;
-  std::uint32_t name = 0;    // in the set
-  std::uint32_t noted = 0;   // see RequestSet::Note
-  std::uint32_t number = 0;  // within this rank; only if the world is observed
+  Time posted;              // receive: its post; send that waits for an answer: the answer's arrival
+  Time done_at;             // valid once done
+  std::size_t bytes = 0;    // receive: buffer size, later the received size
+  std::uint32_t name = 0;   // in the set
+  std::uint32_t noted = 0;  // see RequestSet::Note
+
+  /// The coroutine that waits for this operation alone. Null if there is none.
+  [[nodiscard]] std::coroutine_handle<> awaiting() const { return in_set ? nullptr : waiter; }
+  /// The message of a receive. Null until it is matched, and once it is finished.
+  [[nodiscard]] Message* message() const { return queued ? nullptr : static_cast<Message*>(alike); }
+  Message& take_message() { return *static_cast<Message*>(std::exchange(alike, nullptr)); }
+  /// The number of a send or a collective within this rank, if the world is observed. Only receives are
+  /// queued.
+  [[nodiscard]] std::uint32_t& number() { return order; }
+  [[nodiscard]] std::uint32_t number() const { return order; }
 };
-static_assert(sizeof(Operation) <= 152, "a rank has as many as it has open requests");
+static_assert(sizeof(Operation) == 120, "a rank has as many as it has open requests");
 
 /// The arguments of Core::send().
 struct SendArguments {
@@ -413,6 +426,7 @@ class Core final : private NetworkWorld {
   void prefetch() const;
   void prefetch_objects(const EventQueue<Event>::Entry& entry) const;
   void prefetch_referred(const EventQueue<Event>::Entry& entry) const;
+  void prefetch_resumed(const EventQueue<Event>::Entry& entry, unsigned step) const;
   struct Resumption {
     std::coroutine_handle<> frame;
     const Collective* collective = nullptr;  // contains `frame` in its algorithm

@@ -49,7 +49,7 @@ inline std::uint32_t Core::next_number(Flow& flow, const SendArguments& argument
 }
 
 Time Core::send_observed(Rank& source, Operation& send, const SendArguments& arguments, Time at) {
-  send.number = ++source.operations;
+  send.number() = ++source.operations;
   const std::uint64_t number = source.id_of(send);
   WorldLog* const log = options_.log;
   if (log == nullptr) return issue(source, send, arguments, at);
@@ -170,9 +170,9 @@ void Core::sent(Message& message, Time at) {
 void Core::done(Operation& operation, Time at) {
   operation.done = true;
   operation.done_at = at;
+  if (operation.in_set) return operation.set->completed(operation);
   if (operation.waiter != nullptr && operation.in_turn) return resume(operation, at);
   if (operation.waiter != nullptr) return std::exchange(operation.waiter, nullptr).resume();
-  if (operation.set != nullptr) operation.set->completed(operation);
   if (operation.given_up) discard(operation);
 }
 
@@ -184,7 +184,8 @@ void Core::abandon(Operation& operation) {
 
 /// Deletes a completed operation whose program has given it up.
 void Core::discard(Operation& operation) {
-  if (operation.kind == Operation::Kind::kReceive && operation.message != nullptr) free(*operation.message);
+  if (operation.kind == Operation::Kind::kReceive && operation.message() != nullptr)
+    free(*operation.message());
   given_up_.erase(&operation);
   if (operation.by_thread) --operation.rank->by_thread;
   delete &operation;
@@ -523,7 +524,7 @@ void Core::receive(Operation& receive, Time posted) {
 
 void Core::attach(Message& message, Operation& receive) {
   message.receive = &receive;
-  receive.message = &message;
+  receive.alike = &message;
   if (message.transfer.bytes > receive.bytes) receive.outcome = Outcome::kTruncated;
   Passage& passage = message.passage;
   passage.posted = receive.posted;
@@ -558,7 +559,7 @@ static bool is_late(const Message& message, Time posted) {
 Time Core::finish_receive_observed(Operation& receive, Time at, const Team* collective, bool by_processor) {
   if (receive.cancelled) return at;
   WorldLog* const log = options_.log;
-  const Message& message = *receive.message;
+  const Message& message = *receive.message();
   const Transfer transfer = message.transfer;
   const Time issued = message.passage.issued;
   const bool was_late = is_late(message, receive.posted);
@@ -581,11 +582,11 @@ Time Core::finish_receive_observed(Operation& receive, Time at, const Team* coll
 
 Time Core::finish_receive(Operation& receive, Time at, bool by_processor) {
   if (receive.cancelled) return at;
-  Message& message = *std::exchange(receive.message, nullptr);
+  Message& message = receive.take_message();
   const Passage& passage = message.passage;
   const Device& own = device(*message.destination, message.backend);
   if (passage.failed) receive.outcome = Outcome::kFault;
-  receive.source_in_group = message.source_in_group;
+  receive.key.source = message.source_in_group;
   receive.handling = message.handling;
   receive.key.tag = message.key.tag;
   receive.bytes = std::min(receive.bytes, message.transfer.bytes);
@@ -601,7 +602,7 @@ Time Core::finish_receive(Operation& receive, Time at, bool by_processor) {
 }
 
 Team::Arrival Core::finish_token(Operation& receive, const Team& team) {
-  Message& message = *std::exchange(receive.message, nullptr);
+  Message& message = receive.take_message();
   const Passage& passage = message.passage;
   const Stamp stamp{passage.first, passage.last, message.transfer.detail};
   if (options_.log != nullptr) {

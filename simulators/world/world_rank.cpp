@@ -193,7 +193,7 @@ Received Thread::observe(Operation& operation) {
       break;
     case Operation::Kind::kReceive:
       clock = core().observe_receive(operation, clock);
-      received.source = operation.source_in_group;
+      received.source = operation.key.source;
       received.tag = operation.key.tag;
       received.bytes = operation.bytes;
       received.handling = operation.handling;
@@ -418,8 +418,8 @@ void RankHandle::prefetch_operations(const std::vector<RankRequest>& requests) c
 void RankHandle::prefetch_messages(const std::vector<RankRequest>& requests) const {
   if (!thread_.core().prefetches()) return;
   for (const RankRequest& request : requests) {
-    if (!request.empty() && request.operation_->message != nullptr)
-      fetch_ahead(request.operation_->message, sizeof(world::Message));
+    if (!request.empty() && request.operation_->message() != nullptr)
+      fetch_ahead(request.operation_->message(), sizeof(world::Message));
   }
 }
 
@@ -454,21 +454,20 @@ Task<Outcome> RankHandle::wait_all(std::vector<RankRequest>& requests, std::vect
   co_return outcome;
 }
 
-/// The world has reached the program's clock when an operation counts as complete.
-Task<void> RankHandle::wait_some(RequestSet& set, std::vector<RequestSet::Learned>& learned,
-                                 std::size_t most) {
-  if (!thread_.gate.is_open()) co_await enter(thread_);
-  while (true) {
-    if (set.first_.operation != nullptr) {
-      const Time next = later(thread_.clock, set.first_.done_at);
-      if (next <= thread_.core().now()) break;
-      thread_.core().wake(thread_, next);
-    }
-    set.waits_ = true;
-    co_await world::Asleep{thread_};
-    set.waits_ = false;
-  }
+void SomeDone::await_suspend(std::coroutine_handle<> waiter) const {
+  thread.sleeper = waiter;
+  thread.awaited = &set;
+}
+void SomeDone::await_resume() const {
+  thread.awaited = nullptr;
   set.finish_some(learned, most);
+}
+
+bool RankHandle::must_enter_wait() const {
+  return !thread_.gate.is_open();
+}
+Task<void> RankHandle::enter_wait() {
+  return enter(thread_);
 }
 
 void RankHandle::move_in(RequestSet& set, std::vector<RankRequest>& requests) {
@@ -487,6 +486,7 @@ Task<std::pair<std::size_t, Received>> RankHandle::wait_any(std::vector<RankRequ
   RequestSet set(*this);
   move_in(set, requests);
   std::vector<RequestSet::Learned> learned;
+  if (must_enter_wait()) co_await enter_wait();
   co_await wait_some(set, learned, 1);
   move_back(set, requests);
   co_return std::pair(learned[0].name, learned[0].received);
@@ -497,6 +497,7 @@ Task<std::vector<std::pair<std::size_t, Received>>> RankHandle::wait_some(
   RequestSet set(*this);
   move_in(set, requests);
   std::vector<RequestSet::Learned> learned;
+  if (must_enter_wait()) co_await enter_wait();
   co_await wait_some(set, learned);
   move_back(set, requests);
   std::vector<std::pair<std::size_t, Received>> found;
@@ -544,10 +545,11 @@ bool RankHandle::cancel_now(RankRequest& request) {
   if (operation.done || !operation.queued) return false;
   thread_.rank().posted.remove(operation);
   operation.cancelled = true;
+  operation.key.source = 0;
   operation.outcome = Outcome::kCancelled;
   operation.done = true;
   operation.done_at = thread_.clock;
-  if (operation.set != nullptr) operation.set->completed(operation);
+  if (operation.in_set) operation.set->completed(operation);
   return true;
 }
 
@@ -740,8 +742,9 @@ Task<void> RankHandle::sleep() {
   thread_.clock = later(thread_.clock, thread_.core().now());
 }
 
-void RankHandle::uses(std::span<const std::byte> memory) {
+void RankHandle::uses(std::span<const std::byte> memory, const ProgramMemory* further) {
   thread_.used = memory;
+  thread_.further = further;
 }
 
 void RankHandle::wake() {

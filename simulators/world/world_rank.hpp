@@ -63,6 +63,7 @@ class Thread {
   std::uint32_t wakes = 0;          // requested so far
   std::uint32_t wakes_passed = 0;   // obsolete up to this number
   std::coroutine_handle<> sleeper;  // resumed by the next wake-up that is not obsolete
+  RequestSet* awaited = nullptr;    // resumed only once one of these requests is complete
   Probing* prober = nullptr;        // resumed by a matching message
 
   ProgressGate gate;
@@ -102,6 +103,7 @@ class Thread {
 
  public:
   std::span<const std::byte> used;  // see RankHandle::uses()
+  const ProgramMemory* further = nullptr;
 };
 
 /// A thread that was started by RankHandle::begin_thread().
@@ -174,6 +176,8 @@ class alignas(64) Rank {
   [[nodiscard]] Flow& flow(int destination) {
     return destination == first_flow_.destination ? first_flow_ : other_flow(destination);
   }
+  /// For prefetching. Null: no flows but the first.
+  [[nodiscard]] const void* flows() const { return flows_.get(); }
   /// The end of the fields that most events use.
   [[nodiscard]] const void* end_of_first() const { return &local_; }
 
@@ -195,7 +199,7 @@ class alignas(64) Rank {
 
   [[nodiscard]] std::uint64_t id_of(const Operation& operation) const {
     const bool of_several = operation.kind >= Operation::Kind::kCollective;
-    return operation_id(number_, operation.number) | (of_several ? kCollectiveOperation : 0);
+    return operation_id(number_, operation.number()) | (of_several ? kCollectiveOperation : 0);
   }
 
   [[nodiscard]] static MatchKey key_of(const Communicator& communicator, int from, int tag);
@@ -280,7 +284,7 @@ inline Meeting::Meeting(Thread& thread, int rank_in_group_, int color_, int key_
       color(color_),
       key(key_) {
   thread.take_turn();
-  if (thread.core().is_observed()) number = ++rank->operations;
+  if (thread.core().is_observed()) number() = ++rank->operations;
   if (WorldLog* const log = thread.core().log(); log != nullptr)
     log->used(rank->number(), rank->id_of(*this));
 }

@@ -34,7 +34,7 @@ Collective::Collective(Thread& thread, const Communicator& communicator, std::ui
   clock = thread.clock;
   ++rank.collectives;
   thread.take_turn();
-  if (core().is_observed()) number = ++rank.operations;
+  if (core().is_observed()) number() = ++rank.operations;
   Team::operation = rank.id_of(*this);
   if (core().log() != nullptr) core().log()->used(rank.number(), Team::operation);
 }

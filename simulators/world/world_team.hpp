@@ -32,7 +32,7 @@ class Collective final : public Operation, public Team {
   /// Returns what makes progress on the algorithm between its messages.
   [[nodiscard]] Progress progress() const { return progress_; }
   /// Returns whether the program does nothing before it completes the collective.
-  [[nodiscard]] bool has_program_waiting() const { return program_waits_ || Operation::waiter != nullptr; }
+  [[nodiscard]] bool has_program_waiting() const { return program_waits_ || awaiting() != nullptr; }
   /// Resumes the algorithm, which waited for `part`. Its processor or device must be available.
   void resume(Operation& part);
   /// Completes the collective for a program whose clock is `at`. Returns the time when the program continues.

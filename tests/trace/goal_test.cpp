@@ -102,7 +102,7 @@ TEST(GoalSchedule, ReadsTheBinaryForm) {
   ASSERT_TRUE(graph) << graph.error();
   ASSERT_EQ(graph->nodes.size(), 2U);
   EXPECT_EQ(graph->nodes[0].tag, 7);
-  EXPECT_EQ(graph->nodes[0].at_begin, 1U);
+  EXPECT_EQ(graph->at_begin(0).size(), 1U);
   EXPECT_EQ((*program.graph(1)).nodes[0].peer, -1);
   expect_to_end_everywhere(program);
 }
@@ -239,6 +239,12 @@ TEST(GoalSchedule, NamesFileAndLineOfAnError) {
               HasSubstr("rank 1 does not exist among 2 ranks"));
   EXPECT_THAT(problem_of(folder.file("open", "num_ranks 1\nrank 0 {\ncalc 1\n")),
               HasSubstr("rank 0 has no closing brace"));
+  // The first pass skips the lines of a rank, which count all the same.
+  const std::string sent = "num_ranks 2\nrank 0 {\n\ncalc 1\nsend 8b to 1\n}\nrank 1 {\n";
+  EXPECT_THAT(problem_of(folder.file("later", sent + "recv 8b from 2\n}\n")),
+              HasSubstr("later:8: 2 is not a rank below 2"));
+  EXPECT_THAT(problem_of(folder.file("after", sent + "recv 8b from 0\n}\nrank 1 {\n}\n")),
+              HasSubstr("after:10: rank 1 occurs twice"));
   EXPECT_THAT(problem_of(folder.file("outside", "num_ranks 1\nrank 0 {\n}\nsend 8b to 0\n")),
               HasSubstr("outside:4: rank R { is expected"));
   EXPECT_THAT(problem_of(folder.file("unended", "num_ranks 2\nrank 0 {\ncalc 1\nrank 1 {\n}\n")),

@@ -4,9 +4,11 @@
 // Thread rule: any thread may release a block of another one; the block then serves the releasing thread.
 // Each class keeps at most kKeptBytes, so a thread that only releases does not hoard. A class of small blocks
 // keeps as many as the thread has made, if that is more. A world of many ranks, which cycles through all its
-// frames, thus bypasses the system's allocator with its cache misses; it calls trim() at its end. Under
+// frames, thus bypasses the system's allocator with its cache misses; the next one calls trim(). Under
 // AddressSanitizer nothing is pooled, so that uses of a dead frame are detected.
 #pragma once
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -101,12 +103,14 @@ class FramePool {
     std::size_t made;  // since the beginning, or the last trim()
   };
   using Lists = std::array<List, kClasses>;
-  /// Frees a thread's lists at its end. Later releases on the thread go to the system.
+  /// Frees a thread's lists at its end, but not with the process. Later releases on the thread go to the
+  /// system.
   struct Closer {
     Closer() {}  // not constexpr: has to run on each thread
     ~Closer() {
       closed_ = true;
-      if (lists_ == nullptr) return;  // constructed by another thread-local variable of the source
+      // Null if it was constructed by another thread-local variable of the source.
+      if (lists_ == nullptr || ::gettid() == ::getpid()) return;
       for (List& list : *lists_) {
         while (list.head != nullptr) {
           Block* next = list.head->next;

@@ -113,11 +113,7 @@ class LogGopsRun {
   }
   void release(std::uint32_t rank, std::uint32_t number, bool ended) {
     Host& host = hosts_[rank];
-    const Graph::Node& of = host.graph.nodes[number];
-    const std::uint32_t begin = of.first + (ended ? 0 : of.at_end);
-    const std::uint32_t end = ended ? of.first + of.at_end : of.first + of.at_end + of.at_begin;
-    for (std::uint32_t i = begin; i < end; ++i) {
-      const std::uint32_t next = host.graph.dependants[i];
+    for (const std::uint32_t next : ended ? host.graph.at_end(number) : host.graph.at_begin(number)) {
       if (--host.graph.nodes[next].waits == 0) host.free.push_back(next);
     }
     changed_.push_back(rank);

@@ -12,6 +12,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "offramp/kernel/prefetch.hpp"
+
 namespace offramp {
 
 using recording::Event;
@@ -88,8 +90,27 @@ ReplayThread::ReplayThread(ReplayRun& run, ReplayRank& own, RankHandle& rank, re
       began_(rank.clock()),
       all_in_set_(order == nullptr && reader.waits_for_open()),
       open_(rank) {
+  if (all_in_set_) own.functions = &run.functions_of_graphs;
   // The world prefetches this memory before it continues the rank.
-  rank.uses(std::as_bytes(std::span(this, 1)));
+  const auto* const begin = reinterpret_cast<const std::byte*>(this);
+  rank.uses({begin, reinterpret_cast<const std::byte*>(&held_)}, all_in_set_ ? this : nullptr);
+}
+
+/// The reader reads what belongs to the request that completes first.
+void ReplayThread::fetch(unsigned step) const {
+  constexpr std::size_t kReader = 384;  // of a graph's; others are not fetched
+  constexpr std::size_t kOwn = 128;     // its first fields
+  constexpr std::size_t kCounters = 4;  // of the functions of graphs
+  if (step == 0) {
+    fetch_ahead(&reader_, kReader);
+    fetch_ahead(&own_, kOwn);
+  } else if (step == 1) {
+    fetch_ahead(&own_.state, sizeof(own_.state));
+    fetch_ahead(&own_.replayed, sizeof(own_.replayed));
+    fetch_ahead(own_.replayed.counters.calls.data(), kCounters * sizeof(CallCounter));
+    fetch_ahead(own_.communicators.data(), sizeof(ReplayRank::Made));
+  }
+  if (const std::optional<std::size_t> first = open_.fetch_first(step)) reader_.fetch(*first, step - 1);
 }
 
 Task<void> ReplayThread::play() {
@@ -152,6 +173,7 @@ Task<void> ReplayThread::play() {
         if (all_in_set_) {
           // With one request there is no choice.
           if (open_.size() > 1) depends(Dependence::kChoice);
+          if (open_.size() > 0 && rank_.must_enter_wait()) co_await rank_.enter_wait();
           if (open_.size() > 0) co_await rank_.wait_some(open_, run_.learned);
           learn_of_open();
           break;
@@ -234,9 +256,9 @@ bool ReplayThread::next() {
     return false;
   }
   run_.count_event();
-  if (event_.call >= own_.functions.size())
-    own_.functions.resize(std::size_t{event_.call} + 1, ReplayRank::kUnknown);
-  std::uint16_t& function = own_.functions[event_.call];
+  std::vector<std::uint16_t>& functions = *own_.functions;
+  if (event_.call >= functions.size()) functions.resize(std::size_t{event_.call} + 1, ReplayRank::kUnknown);
+  std::uint16_t& function = functions[event_.call];
   if (function == ReplayRank::kUnknown) function = run_.number_of_function(reader_.call(event_.call));
   event_.call = function;
   // Other threads begin requests too, so the number comes from the recording.
@@ -280,8 +302,7 @@ Task<void> ReplayThread::take_turn() {
 }
 
 /// The CPU time between the event's preceding polls that counts as computing, in nanoseconds.
-std::uint64_t ReplayThread::computed_between_polls() {
-  const recording::Gaps gaps = reader_.gaps();
+std::uint64_t ReplayThread::computed_between_polls(const recording::Gaps& gaps) {
   // Sums stay within range even for damaged recordings.
   const auto add = [](Time& sum, std::uint64_t nanoseconds) {
     if (sum < kLatest && nanoseconds < kMostComputed) sum += Time::ns(static_cast<std::int64_t>(nanoseconds));
@@ -302,10 +323,12 @@ std::uint64_t ReplayThread::computed_between_polls() {
 /// Advances the clock by the time before the event. Failed polls are attributed to the gaps between them
 /// if there are any, and otherwise to the computing.
 bool ReplayThread::pass_time() {
-  const std::uint64_t between = computed_between_polls();
-  const std::uint64_t questions = reader_.polls();
+  const recording::Gaps gaps = reader_.gaps();
   const recording::Times times = reader_.times();
-  return compute(times.computing, reader_.gaps().any() ? 0 : questions) && compute(between, questions) &&
+  if (!gaps.any() && times.computing == 0 && times.blocked == 0) return true;
+  const std::uint64_t between = computed_between_polls(gaps);
+  const std::uint64_t questions = reader_.polls();
+  return compute(times.computing, gaps.any() ? 0 : questions) && compute(between, questions) &&
          rest(own_.replayed.blocked, times.blocked, run_.options.compute.blocked);
 }
 

@@ -49,8 +49,9 @@ class ReplayRun final : public ChoiceObserver {
   std::vector<ReplayJob> jobs;  // if the source names none: one of all ranks
   int ranks = 0;                // in all jobs
   int ranks_ended = 0;
-  std::vector<RequestSet::Learned> learned;  // by the wait that has just ended, of whichever rank
-  std::vector<RankThreads*> threads;         // of ranks with several threads
+  std::vector<std::uint16_t> functions_of_graphs;  // see ReplayRank::functions: graphs have the same numbers
+  std::vector<RequestSet::Learned> learned;        // by the wait that has just ended, of whichever rank
+  std::vector<RankThreads*> threads;               // of ranks with several threads
 
   /// Only the first error counts.
   void fail(const std::string& what);
@@ -140,7 +141,8 @@ struct ReplayRank {
   ReplayRun::RankState& state;
   ReplayedRank& replayed;
   ReplayJob job;
-  std::vector<std::uint16_t> functions;  // the reader's number -> the run's number
+  std::vector<std::uint16_t> own_functions;
+  std::vector<std::uint16_t>* functions = &own_functions;  // the reader's number -> the run's number
   std::unique_ptr<Certificate> certificate;
   std::vector<Made> communicators;
   std::unordered_map<std::uint32_t, std::uint32_t> made;  // how many, by ReplayRun::number_of()
@@ -153,14 +155,17 @@ struct ReplayRank {
 };
 
 /// Replays one thread of a rank. Its coroutine owns it.
-class ReplayThread {
+class ReplayThread final : public ProgramMemory {
  public:
   /// order: set if the rank has several threads, of whose streams `reader` is one; otherwise null.
   ReplayThread(ReplayRun& run, ReplayRank& own, RankHandle& rank, recording::Reader& reader,
                RankThreads* order = nullptr);
+  ReplayThread& operator=(ReplayThread&&) = delete;
+  ~ReplayThread() { rank_.uses(); }
 
   /// Replays all events of the thread. Await it once.
   Task<void> play();
+  void fetch(unsigned step) const override;
 
  private:
   /// What a wildcard receive got in the recorded run.
@@ -194,7 +199,7 @@ class ReplayThread {
   /// Reports a completion to the observer, if there is one.
   void notify_completed(std::uint64_t request, const Received& received);
   void on_completed(std::uint64_t number, const Received& received);
-  std::uint64_t computed_between_polls();
+  std::uint64_t computed_between_polls(const recording::Gaps& gaps);
   bool pass_time();
   /// sum: collects the recorded time for the result. factor: of the modelled time.
   std::optional<Time> scaled(Time& sum, std::uint64_t recorded, double factor);
@@ -290,8 +295,7 @@ class ReplayThread {
   RequestSet open_;
   recording::Event event_;
   const Communicator* communicator_ = nullptr;  // the event's
-  std::optional<Communicator> held_;  // a copy of it, if other threads may make communicators meanwhile
-  bool ends_ = false;                 // ends early
+  bool ends_ = false;                           // ends early
   bool in_call_ = false;
   bool is_reported_ = false;  // the call is reported to the observer
   bool lasts_ = false;        // the call has no model and lasts as long as natively
@@ -302,11 +306,13 @@ class ReplayThread {
   int source_ = 0;  // of a receive or probe, once resolved
   int tag_ = 0;
   Taken taken_ = Taken::kSomething;
-  std::vector<Probed> probed_;                // by modelled arrival
-  std::set<std::uint64_t> loop_;              // requests of waits for one or some in the same loop
   bool waits_for_all_ = false;                // the loop's last wait
   Handling handling_ = Handling::kOffloaded;  // of the latest operation
   std::uint64_t begun_ = 0;                   // requests that the rank has begun
+  // The following are not used by every event.
+  std::optional<Communicator> held_;  // a copy of it, if other threads may make communicators meanwhile
+  std::vector<Probed> probed_;        // by modelled arrival
+  std::set<std::uint64_t> loop_;      // requests of waits for one or some in the same loop
   // Scratch memory of one event; members to avoid allocations.
   std::vector<std::uint64_t> numbers_;
   std::vector<OpenRequest> taken_requests_;

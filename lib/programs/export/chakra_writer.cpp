@@ -99,8 +99,9 @@ class ChakraWriter {
       const std::uint32_t number = free.back();
       free.pop_back();
       const Graph::Node& node = graph.nodes[number];
-      for (std::uint32_t i = 0; i < node.at_end + node.at_begin; ++i) {
-        const std::uint32_t next = graph.dependants[node.first + i];
+      const auto dependants = graph.dependants_of(number);
+      for (std::size_t i = 0; i < dependants.size(); ++i) {
+        const std::uint32_t next = dependants[i];
         const bool sends = node.kind == Graph::NodeKind::kSend;
         if (sends && i < node.at_end)
           unsupported("shortened: waits until a send is received (they end when the message is on its way)");

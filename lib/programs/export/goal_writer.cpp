@@ -33,13 +33,12 @@ void put_text(std::string& text, const Graph& graph) {
     if (node.nic != 0 && node.kind != Graph::NodeKind::kCompute) fmt::format_to(out, " nic {}", node.nic);
     text += '\n';
   }
-  number = 0;
-  for (const Node& node : graph.nodes) {
-    ++number;
-    for (std::uint32_t i = 0; i < node.at_end + node.at_begin; ++i)
-      fmt::format_to(out, "l{} {} l{}\n", graph.dependants[node.first + i] + 1,
-                     // The text lists dependences at the dependent node, the graph at the other one.
-                     i < node.at_end ? "requires" : "irequires", number);
+  // The text lists dependences at the dependent node, the graph at the other one.
+  for (std::uint32_t i = 0; i < graph.nodes.size(); ++i) {
+    for (const std::uint32_t next : graph.at_end(i))
+      fmt::format_to(out, "l{} requires l{}\n", next + 1, i + 1);
+    for (const std::uint32_t next : graph.at_begin(i))
+      fmt::format_to(out, "l{} irequires l{}\n", next + 1, i + 1);
   }
 }
 
@@ -63,7 +62,8 @@ std::string block_of(const Graph& graph) {
   put(bytes, static_cast<std::uint32_t>(graph.nodes.size()));
   put(bytes, static_cast<std::uint32_t>(roots.size()));
   for (const std::uint32_t root : roots) put(bytes, root);
-  for (const Node& node : graph.nodes) {
+  for (std::uint32_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
     const bool computes = node.kind == Graph::NodeKind::kCompute;
     put(bytes, node.waits);
     put(bytes, static_cast<std::uint8_t>(node.kind));
@@ -74,7 +74,7 @@ std::string block_of(const Graph& graph) {
     put(bytes, node.nic);
     put(bytes, node.at_end);
     put(bytes, node.first);
-    put(bytes, node.at_begin);
+    put(bytes, static_cast<std::uint32_t>(graph.at_begin(i).size()));
     put(bytes, node.first + node.at_end);
   }
   for (const std::uint32_t node : graph.dependants) put(bytes, node);

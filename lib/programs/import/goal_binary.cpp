@@ -55,7 +55,7 @@ class RankBlock {
   Result<Graph> graph() {
     Graph graph;
     if (problem_.empty()) read(graph);
-    if (problem_.empty()) count_dependencies(graph);
+    if (problem_.empty()) order_dependencies(graph);
     if (!collectives_.empty() && problem_.empty()) resolve(graph);
     if (problem_.empty() && node_on_circle(graph) < graph.nodes.size())
       reject(0, fmt::format("operation {} depends on itself through others", node_on_circle(graph) + 1));
@@ -115,7 +115,7 @@ class RankBlock {
   void read_node(Graph& graph, std::size_t offset) {
     const std::uint8_t* const at = bytes_.data() + offset;
     Graph::Node node;
-    node.waits = get_word<std::uint32_t>(at);
+    waits_.push_back(get_word<std::uint32_t>(at));
     // An unsigned difference: smaller kinds wrap around and are no collectives.
     const std::size_t collective = std::size_t{at[4]} - kGoalFirstCollective;
     const bool is_collective = collective < std::size(kGoalCollectives);
@@ -127,13 +127,17 @@ class RankBlock {
     const auto tag = get_word<std::uint32_t>(at + 17);
     node.cpu = at[21];
     node.nic = at[22];
-    node.at_end = get_word<std::uint32_t>(at + 23);
-    node.first = get_word<std::uint32_t>(at + 27);
-    node.at_begin = get_word<std::uint32_t>(at + 31);
+    const auto at_end = get_word<std::uint32_t>(at + 23);
+    const auto first = get_word<std::uint32_t>(at + 27);
+    const auto at_begin = get_word<std::uint32_t>(at + 31);
     const auto second = get_word<std::uint32_t>(at + 35);
-    const std::uint64_t last = std::uint64_t{node.first} + node.at_end + node.at_begin;
-    if (last > graph.dependants.size() || (node.at_begin > 0 && second != node.first + node.at_end))
+    const std::uint64_t count = std::uint64_t{at_end} + at_begin;
+    if (first + count > graph.dependants.size() || (at_begin > 0 && second != first + at_end))
       return reject(offset + 23, "its dependants are not listed");
+    if ((listed_ += count) > graph.dependants.size()) return reject(0, "dependants are listed twice");
+    for (std::uint32_t i = 0; i < count; ++i)
+      builder_.depend(graph.dependants[first + i], static_cast<std::uint32_t>(graph.nodes.size()),
+                      i >= at_end);
     const bool receives = node.kind == Graph::NodeKind::kReceive;
     if (is_collective) {
       const std::uint32_t root = peer >> 16U;
@@ -153,23 +157,20 @@ class RankBlock {
     graph.nodes.push_back(node);
   }
 
-  void count_dependencies(const Graph& graph) {
-    std::vector<std::uint32_t> counted(graph.nodes.size());
-    std::uint64_t listed = 0;
-    for (const Graph::Node& node : graph.nodes) {
-      const std::size_t count = std::size_t{node.at_end} + node.at_begin;
-      if ((listed += count) > graph.dependants.size()) return reject(0, "dependants are listed twice");
-      for (std::size_t i = 0; i < count; ++i) ++counted[graph.dependants[node.first + i]];
-    }
-    for (std::size_t i = 0; i < counted.size(); ++i) {
-      if (counted[i] != graph.nodes[i].waits)
-        return reject(0, fmt::format("operation {} depends on {} others, but {} list it", i + 1,
-                                     graph.nodes[i].waits, counted[i]));
+  void order_dependencies(Graph& graph) {
+    graph = builder_.build(std::move(graph));
+    for (std::size_t i = 0; i < waits_.size(); ++i) {
+      if (graph.nodes[i].waits != waits_[i])
+        return reject(0, fmt::format("operation {} depends on {} others, but {} list it", i + 1, waits_[i],
+                                     graph.nodes[i].waits));
     }
   }
 
   const BinarySchedule& schedule_;
   std::vector<std::pair<std::size_t, GoalCollective>> collectives_;  // by node
+  std::vector<std::uint32_t> waits_;                                 // by node, as the file states them
+  GraphBuilder builder_;
+  std::uint64_t listed_ = 0;  // dependants of the nodes so far
   std::string name_;
   std::uint64_t begin_;
   int rank_;

@@ -1,8 +1,10 @@
 // Reads the text of a GOAL schedule in two passes: find_ranks() finds each rank's block, and RankText reads a
-// block into a graph on demand. Comments may span lines and blocks, so scans keep their state.
+// block into a graph on demand. Comments may span lines and blocks, so scans keep their state. The first pass
+// skips lines that do not concern it many at a time, see plain_lines().
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <iterator>
 #include <memory>
@@ -10,6 +12,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "lib/programs/import/goal.hpp"
 #include "lib/programs/import/lines.hpp"
@@ -58,9 +61,10 @@ class Comments {
   std::string kept_;
 };
 
-std::string_view first_word(std::string_view line) {
-  const char* const begin = std::find_if_not(line.begin(), line.end(), is_blank);
-  return {begin, std::find_if(begin, line.end(), is_blank)};
+/// Compares without a call, since a schedule has millions of words.
+template <std::size_t kSize>
+bool is(std::string_view word, const char (&text)[kSize]) {
+  return word.size() == kSize - 1 && std::memcmp(word.data(), text, kSize - 1) == 0;
 }
 
 /// Returns 12 for "rank 12 {".
@@ -119,74 +123,76 @@ class RankText {
   }
 
   Result<void> statement(std::string_view text) {
-    std::string_view label;
-    if (const std::size_t colon = text.find(':'); colon != std::string_view::npos) {
-      label = first_word(text.substr(0, colon));
-      const bool is_one = std::all_of(label.end(), text.begin() + colon, is_blank);
-      if (label.empty() || !is_one) return failure("a label is one word before a colon");
-      text.remove_prefix(colon + 1);
-    }
-    split(text, words_);
-    if (words_.empty()) return failure("a label without an operation");
-    if (words_.size() == 3 && (words_[1] == "requires" || words_[1] == "irequires") && label.empty())
-      return dependency();
-    return operation(label);
+    Words words(text);
+    const std::string_view label = words.next_label();
+    if (!label.empty()) return operation(label, words);
+    const Result<void> done = unlabelled(words);
+    if (!done && text.find(':') != std::string_view::npos)
+      return failure("a label is one word before a colon");
+    return done;
   }
   Graph build() { return communicators_->complete(builder_.build()); }
 
  private:
-  Result<void> dependency() {
-    const auto node = labels_.find(words_[0]);
-    const auto before = labels_.find(words_[2]);
-    for (const auto& [found, word] : {std::pair(node, words_[0]), {before, words_[2]}}) {
-      if (found == labels_.end())
-        return failure(fmt::format("label {} is not defined before this line", word.substr(0, 60)));
-    }
-    builder_.depend(node->second, before->second, words_[1] == "irequires");
+  Result<void> unlabelled(Words words) {
+    Words left = words;
+    const std::string_view node = left.next();
+    const std::string_view relation = left.next();
+    const std::string_view before = left.next();
+    const bool begun = is(relation, "irequires");
+    if ((!begun && !is(relation, "requires")) || before.empty() || !left.next().empty())
+      return operation({}, words);
+    const auto waiting = labels_.find(node);
+    const auto awaited = labels_.find(before);
+    if (waiting == labels_.end() || awaited == labels_.end())
+      return failure(fmt::format("label {} is not defined before this line",
+                                 (waiting == labels_.end() ? node : before).substr(0, 60)));
+    builder_.depend(waiting->second, awaited->second, begun);
     return {};
   }
 
-  Result<void> operation(std::string_view label) {
+  Result<void> operation(std::string_view label, Words words) {
     Graph::Node node;
-    std::size_t at = 0;
-    const auto next = [&] { return at < words_.size() ? words_[at++] : std::string_view(); };
-    const std::string_view what = next();
-    std::string_view size = next();
-    if (what == "send" || what == "recv") {
-      node.kind = what == "send" ? Graph::NodeKind::kSend : Graph::NodeKind::kReceive;
-      std::string_view unit = "b";
+    const std::string_view all = words.rest();
+    const std::string_view what = words.next();
+    if (what.empty()) return failure("a label without an operation");
+    if (is(what, "coll")) return collective(label, all);
+    std::string_view size = words.next();
+    const bool sends = is(what, "send");
+    if (sends || is(what, "recv")) {
+      node.kind = sends ? Graph::NodeKind::kSend : Graph::NodeKind::kReceive;
       if (size.ends_with('b')) {
         size.remove_suffix(1);
-      } else {
-        unit = next();
+      } else if (!is(words.next(), "b")) {
+        return failure("the size of a message ends with b");
       }
-      if (unit != "b") return failure("the size of a message ends with b");
-      if (next() != (what == "send" ? "to" : "from"))
-        return failure(fmt::format("{} SIZEb {} RANK is expected", what, what == "send" ? "to" : "from"));
-      const std::string_view peer = next();
-      if (peer == "-1" && what == "recv") {
+      const std::string_view direction = words.next();
+      if (sends ? !is(direction, "to") : !is(direction, "from"))
+        return failure(fmt::format("{} SIZEb {} RANK is expected", what, sends ? "to" : "from"));
+      const std::string_view peer = words.next();
+      if (!sends && is(peer, "-1")) {
         node.peer = kAnySource;
       } else if (const auto rank = number_in<std::uint32_t>(peer); rank && *rank < ranks_) {
         node.peer = static_cast<std::int32_t>(*rank);
       } else {
         return failure(fmt::format("{} is not a rank below {}", peer.substr(0, 40), ranks_));
       }
-    } else if (what == "coll") {
-      return collective(label);
-    } else if (what != "calc") {
+    } else if (!is(what, "calc")) {
       return failure(fmt::format("unknown statement {}; known: send, recv, calc, coll, requires, irequires",
-                                 words_[0].substr(0, 40)));
+                                 what.substr(0, 40)));
     }
     const auto amount = number_in<std::uint64_t>(size);
     if (!amount) return failure(fmt::format("{} is not a size", size.substr(0, 40)));
     node.size = *amount;
-    if (Result<void> done = options(node, at); !done) return done;
+    if (Result<void> done = options(node, words); !done) return done;
     define(label, builder_.add(node));
     return {};
   }
 
-  Result<void> collective(std::string_view label) {
-    std::span<const std::string_view> rest = words_;
+  Result<void> collective(std::string_view label, std::string_view text) {
+    std::vector<std::string_view> words;
+    split(text, words);
+    std::span<const std::string_view> rest = words;
     const std::optional<GoalCollective> one = collective_in(rest);
     if (!one) {
       std::string kinds;
@@ -194,7 +200,8 @@ class RankText {
       return failure(fmt::format("coll {} SIZEb GROUP INSTANCE ROOT is expected; ROOT may be -1", kinds));
     }
     Graph::Node unused{.kind = Graph::NodeKind::kCollective};  // the backend determines cpu and nic
-    if (Result<void> done = options(unused, words_.size() - rest.size()); !done) return done;
+    const char* const left = rest.empty() ? text.end() : rest.front().begin();
+    if (Result<void> done = options(unused, Words({left, text.end()})); !done) return done;
     const Result<Event> event = communicators_->event(*one);
     if (!event) return failure(event.error());
     define(label, builder_.add(*event, static_cast<std::int32_t>(one->instance)));
@@ -205,19 +212,18 @@ class RankText {
     if (!label.empty()) labels_.try_emplace(std::string(label), node);  // the first definition counts
   }
 
-  Result<void> options(Graph::Node& node, std::size_t at) const {
+  static Result<void> options(Graph::Node& node, Words words) {
     const bool computes = node.kind == Graph::NodeKind::kCompute;
-    for (; at < words_.size(); at += 2) {
-      const std::string_view name = words_[at];
-      const std::string_view text = at + 1 < words_.size() ? words_[at + 1] : std::string_view();
+    for (std::string_view name = words.next(); !name.empty(); name = words.next()) {
+      const std::string_view text = words.next();
       const auto value = number_in<std::uint32_t>(text);
-      if (name == "tag" && !computes) {
-        const bool any = text == "-1" && node.kind == Graph::NodeKind::kReceive;
+      if (is(name, "tag") && !computes) {
+        const bool any = node.kind == Graph::NodeKind::kReceive && is(text, "-1");
         if (!any && (!value || *value > INT32_MAX))
           return failure(fmt::format("{} is not a tag below 2^31", text.substr(0, 40)));
         node.tag = any ? kAnyTag : static_cast<std::int32_t>(*value);
-      } else if ((name == "cpu" || (name == "nic" && !computes)) && value && *value <= UINT8_MAX) {
-        (name == "cpu" ? node.cpu : node.nic) = static_cast<std::uint8_t>(*value);
+      } else if ((is(name, "cpu") || (is(name, "nic") && !computes)) && value && *value <= UINT8_MAX) {
+        (is(name, "cpu") ? node.cpu : node.nic) = static_cast<std::uint8_t>(*value);
       } else {
         return failure(fmt::format("{} {} is not allowed here", name.substr(0, 40), text.substr(0, 40)));
       }
@@ -231,7 +237,6 @@ class RankText {
   // Labels are the many small objects of this reader, so they come from the pool of frames.
   using Allocator = offramp::detail::PoolAllocator<std::pair<const std::string, std::uint32_t>>;
   std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>, Allocator> labels_;
-  std::vector<std::string_view> words_;
 };
 
 /// The statements of a rank.
@@ -261,9 +266,9 @@ Result<Graph> read_rank(const TextSchedule& schedule, int rank) {
   text->begin(static_cast<std::uint32_t>(schedule.ranks.size()), schedule.groups);
   for (std::string_view line; lines.next(line);) {
     const std::string_view statement = comments.strip(line);
-    const std::string_view word = first_word(statement);
+    const std::string_view word = Words(statement).next();
     if (word.empty()) continue;
-    if (word == "}") {
+    if (is(word, "}")) {
       Graph graph = text->build();
       if (const std::size_t node = node_on_circle(graph); node < graph.nodes.size())
         return failure(
@@ -286,12 +291,46 @@ bool contains_word(std::string_view text, std::string_view word) {
   return false;
 }
 
+/// Lines at the beginning of a block that only RankText reads: before the next brace, with nothing that looks
+/// like a comment, a collective, a rank, a cpu, or a nic. lines: their number.
+std::string_view plain_lines(std::string_view block, std::uint64_t& lines) {
+  block = block.substr(0, block.find('}'));
+  block = block.substr(0, block.rfind('\n') + 1);
+  // Without branches and with sums of a byte, so that the compiler makes vector instructions of it.
+  constexpr std::size_t kMostInByte = UINT8_MAX;
+  std::uint64_t count = block.starts_with('\n') ? 1 : 0;
+  for (std::size_t begin = 0; begin + 1 < block.size(); begin += kMostInByte) {
+    const char* const at = block.data() + begin;
+    const std::size_t bytes = std::min(kMostInByte, block.size() - 1 - begin);
+    std::uint8_t newlines = 0;
+    std::uint8_t special = 0;
+    for (std::size_t i = 0; i < bytes; ++i) {
+      const auto is_pair = [&](char first, char second) { return (at[i] == first) & (at[i + 1] == second); };
+      newlines = static_cast<std::uint8_t>(newlines + (at[i + 1] == '\n'));
+      special = static_cast<std::uint8_t>(special | (at[i] == '/') | is_pair('l', 'l') | is_pair('n', 'k') |
+                                          is_pair('p', 'u') | is_pair('i', 'c'));
+    }
+    if (special != 0) return {};
+    count += newlines;
+  }
+  lines = count;
+  return block;
+}
+
 /// Finds the ranks. Their statements are read on demand.
 Result<TextSchedule> find_ranks(Lines& lines, std::uint32_t ranks, TextSchedule schedule, Comments comments) {
   schedule.ranks.resize(ranks);
   std::vector<std::string_view> words;
   RankPlace* inside = nullptr;  // its block contains the line
-  for (std::string_view line; lines.next(line);) {
+  std::size_t looked_at = 0;  // the end of a block in which plain lines were sought, so that no part is twice
+  const auto skip_plain = [&] {
+    if (inside == nullptr || comments.inside() || lines.rest().size() <= looked_at) return;
+    std::uint64_t count = 0;
+    const std::string_view plain = plain_lines(lines.rest(), count);
+    lines.skip(plain.size(), count);
+    looked_at = lines.rest().size();
+  };
+  for (std::string_view line; skip_plain(), lines.next(line);) {
     const std::string_view statement = comments.strip(line);
     // The note about several cpus needs no exact parse, and this pass must be fast.
     schedule.several = schedule.several || contains_word(statement, "cpu") || contains_word(statement, "nic");
@@ -301,7 +340,7 @@ Result<TextSchedule> find_ranks(Lines& lines, std::uint32_t ranks, TextSchedule 
       if (const auto one = collective_in(rest))
         add_member(schedule.groups, one->group, static_cast<std::size_t>(inside - schedule.ranks.data()));
     }
-    const std::string_view word = first_word(statement);
+    const std::string_view word = Words(statement).next();
     if (word.empty() || (inside != nullptr && word != "}" && word != "rank")) continue;
     split(statement, words);
     if (inside != nullptr && word == "}") {
@@ -317,6 +356,7 @@ Result<TextSchedule> find_ranks(Lines& lines, std::uint32_t ranks, TextSchedule 
     if (place.lines_before != 0) return failure(lines.at(fmt::format("rank {} occurs twice", *rank)));
     place = {lines.next_offset(), UINT64_MAX, lines.number()};
     inside = &place;
+    looked_at = 0;
   }
   if (!lines.error().empty()) return failure(lines.error());
   for (std::size_t rank = 0; rank < ranks; ++rank) {

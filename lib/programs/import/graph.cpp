@@ -9,19 +9,13 @@
 #include <span>
 
 #include "lib/programs/import/made_events.hpp"
+#include "offramp/kernel/prefetch.hpp"
 
 namespace offramp::trace {
 
 using recording::EventKind;
 
 namespace {
-
-std::span<const std::uint32_t> at_end(const Graph& graph, const Graph::Node& node) {
-  return std::span(graph.dependants).subspan(node.first, node.at_end);
-}
-std::span<const std::uint32_t> at_begin(const Graph& graph, const Graph::Node& node) {
-  return std::span(graph.dependants).subspan(node.first + node.at_end, node.at_begin);
-}
 
 class GraphRun final : public MadeEvents {
  public:
@@ -38,6 +32,17 @@ class GraphRun final : public MadeEvents {
     end(std::exchange(nodes_[number], kNone));
     // The list of a wait begins at the first open request, so that a long program stays linear.
     while (first_open_ < nodes_.size() && nodes_[first_open_] == kNone) ++first_open_;
+  }
+
+  void fetch(std::uint64_t number, unsigned step) const final {
+    const std::uint32_t* const node = nodes_.data() + number;
+    if (step == 0) return fetch_line(node);
+    if (number >= nodes_.size() || *node == kNone) return;
+    const Graph::Node& ended = graph_.nodes[*node];
+    if (step == 1) fetch_ahead(&ended, sizeof(ended));
+    const std::uint32_t* const dependant = graph_.dependants.data() + ended.first;
+    if (step == 2) fetch_line(dependant);
+    if (step == 3 && ended.at_end > 0) fetch_ahead(&graph_.nodes[*dependant], sizeof(ended));
   }
 
   [[nodiscard]] bool waits_for_open() const final { return true; }
@@ -87,11 +92,11 @@ class GraphRun final : public MadeEvents {
       }
       Queue& computing = ready_of(Graph::NodeKind::kCompute);
       if (computing.empty()) break;
-      const Graph::Node& node = graph_.nodes[pop(computing)];
+      const std::uint32_t number = pop(computing);
       // Computing has no request: its dependants begin at once, or after its time has been added.
-      release(at_begin(graph_, node));
-      compute(node.size);
-      release(at_end(graph_, node));
+      release(graph_.at_begin(number));
+      compute(graph_.nodes[number].size);
+      release(graph_.at_end(number));
     }
     if (open_ == 0) return false;
     // Nothing can begin, so the rank waits for any of its open operations.
@@ -118,11 +123,11 @@ class GraphRun final : public MadeEvents {
   void begun(std::uint32_t number) {
     nodes_.push_back(number);
     ++open_;
-    release(at_begin(graph_, graph_.nodes[number]));
+    release(graph_.at_begin(number));
   }
   void end(std::uint32_t node) {
     --open_;
-    release(at_end(graph_, graph_.nodes[node]));
+    release(graph_.at_end(node));
   }
   // Counts down what a node waits for, and makes it ready at the last one.
   void release(std::span<const std::uint32_t> dependants) {
@@ -165,13 +170,10 @@ Graph in_order(Graph graph) {
   std::vector<std::vector<std::uint32_t>> before(graph.nodes.size());
   GraphBuilder builder;
   for (std::uint32_t i = 0; i < graph.nodes.size(); ++i) {
-    const Graph::Node& node = graph.nodes[i];
-    if (node.kind == Graph::NodeKind::kCollective) collectives.push_back(i);
-    for (std::uint32_t k = 0; k < node.at_end + node.at_begin; ++k) {
-      const std::uint32_t next = graph.dependants[node.first + k];
-      before[next].push_back(i);
-      builder.depend(next, i, k >= node.at_end);
-    }
+    if (graph.nodes[i].kind == Graph::NodeKind::kCollective) collectives.push_back(i);
+    for (const std::uint32_t next : graph.dependants_of(i)) before[next].push_back(i);
+    for (const std::uint32_t next : graph.at_end(i)) builder.depend(next, i);
+    for (const std::uint32_t next : graph.at_begin(i)) builder.depend(next, i, true);
   }
   std::stable_sort(collectives.begin(), collectives.end(),
                    [&](auto a, auto b) { return graph.nodes[a].tag < graph.nodes[b].tag; });
@@ -208,7 +210,7 @@ Graph in_order(Graph graph) {
     }
   }
   // The builder counts the dependencies anew.
-  for (Graph::Node& node : graph.nodes) node.waits = node.at_end = node.at_begin = 0;
+  for (Graph::Node& node : graph.nodes) node.waits = 0;
   return builder.build(std::move(graph));
 }
 
@@ -219,22 +221,22 @@ Graph GraphBuilder::build(Graph graph) {
 
 Graph GraphBuilder::build() {
   std::vector<Graph::Node>& nodes = graph_.nodes;
+  // By node, for its end and its beginning: the numbers of dependants, then the places of the next ones.
+  std::vector<std::array<std::uint32_t, 2>> next(nodes.size());
   for (const Edge& edge : edges_) {
     ++nodes[edge.node].waits;
-    ++(edge.begun ? nodes[edge.before].at_begin : nodes[edge.before].at_end);
+    ++next[edge.before][edge.begun ? 1 : 0];
   }
   std::uint32_t listed = 0;
-  for (Graph::Node& node : nodes) {
-    node.first = listed;
-    listed += node.at_end + node.at_begin;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const auto [at_end, at_begin] = next[i];
+    nodes[i].first = listed;
+    nodes[i].at_end = at_end;
+    next[i] = {listed, listed + at_end};
+    listed += at_end + at_begin;
   }
   graph_.dependants.resize(listed);
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> next(nodes.size());
-  for (std::size_t i = 0; i < nodes.size(); ++i) next[i] = {nodes[i].first, nodes[i].first + nodes[i].at_end};
-  for (const Edge& edge : edges_) {
-    auto& [at_end, at_begin] = next[edge.before];
-    graph_.dependants[edge.begun ? at_begin++ : at_end++] = edge.node;
-  }
+  for (const Edge& edge : edges_) graph_.dependants[next[edge.before][edge.begun ? 1 : 0]++] = edge.node;
   edges_.clear();
   // A copy has the exact size, and the memory is reused for the next graph.
   Graph made = graph_;
@@ -247,13 +249,10 @@ Graph GraphBuilder::build() {
 
 std::size_t node_on_circle(const Graph& graph) {
   // There is no cycle if all dependants come later.
-  const auto leads_forward = [&](const Graph::Node& node) {
-    const auto number = static_cast<std::uint32_t>(&node - graph.nodes.data());
-    const auto dependants =
-        std::span(graph.dependants).subspan(node.first, std::size_t{node.at_end} + node.at_begin);
-    return std::ranges::all_of(dependants, [number](std::uint32_t next) { return next > number; });
-  };
-  if (std::ranges::all_of(graph.nodes, leads_forward)) return graph.nodes.size();
+  bool leads_forward = true;
+  for (std::uint32_t i = 0; i < graph.nodes.size() && leads_forward; ++i)
+    leads_forward = std::ranges::all_of(graph.dependants_of(i), [i](std::uint32_t next) { return next > i; });
+  if (leads_forward) return graph.nodes.size();
   std::vector<std::uint32_t> waits;
   std::vector<std::uint32_t> free;
   for (const Graph::Node& node : graph.nodes) {
@@ -261,10 +260,9 @@ std::size_t node_on_circle(const Graph& graph) {
     waits.push_back(node.waits);
   }
   while (!free.empty()) {
-    const Graph::Node& node = graph.nodes[free.back()];
+    const std::uint32_t node = free.back();
     free.pop_back();
-    for (const std::uint32_t next :
-         std::span(graph.dependants).subspan(node.first, std::size_t{node.at_end} + node.at_begin)) {
+    for (const std::uint32_t next : graph.dependants_of(node)) {
       if (--waits[next] == 0) free.push_back(next);
     }
   }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,19 +18,19 @@ namespace offramp::trace {
 struct Graph {
   /// The values are those of the binary form of GOAL.
   enum class NodeKind : std::uint8_t { kSend = 1, kReceive = 2, kCompute = 3, kCollective = 4 };
-  /// Dependants are in Graph::dependants, so that a node has a fixed size: graphs have millions.
+  /// Dependants are in Graph::dependants, so that a node has a fixed and small size: graphs have millions.
   struct Node {
     NodeKind kind = NodeKind::kCompute;
     std::uint8_t cpu = 0;
     std::uint8_t nic = 0;
-    std::int32_t peer = 0;       // of a message; a receive may name any
-    std::int32_t tag = 0;        // of a message; a receive may name any; of a collective, see in_order()
-    std::uint64_t size = 0;      // bytes, nanoseconds, or the index of a collective
-    std::uint32_t waits = 0;     // number of dependencies
-    std::uint32_t first = 0;     // index of its first dependant
-    std::uint32_t at_end = 0;    // number of dependants on its end, listed first
-    std::uint32_t at_begin = 0;  // number of dependants on its beginning
+    std::int32_t peer = 0;     // of a message; a receive may name any
+    std::int32_t tag = 0;      // of a message; a receive may name any; of a collective, see in_order()
+    std::uint32_t waits = 0;   // number of dependencies
+    std::uint64_t size = 0;    // bytes, nanoseconds, or the index of a collective
+    std::uint32_t first = 0;   // index of its first dependant; they end where those of the next node begin
+    std::uint32_t at_end = 0;  // number of dependants on its end, listed before those on its beginning
   };
+  static_assert(sizeof(Node) == 32);
   /// Communicators that the rank makes at the start, numbered from recording::kFirstMade on.
   struct Communicator {
     std::vector<std::uint64_t> members;
@@ -39,6 +40,18 @@ struct Graph {
   std::vector<std::uint32_t> dependants;
   std::vector<recording::Event> collectives;  // without lists
   std::vector<Communicator> communicators;
+
+  /// The numbers of a node's dependants.
+  [[nodiscard]] std::span<const std::uint32_t> dependants_of(std::uint32_t node) const {
+    const std::size_t end = node + 1 < nodes.size() ? nodes[node + 1].first : dependants.size();
+    return std::span(dependants).subspan(nodes[node].first, end - nodes[node].first);
+  }
+  [[nodiscard]] std::span<const std::uint32_t> at_end(std::uint32_t node) const {
+    return std::span(dependants).subspan(nodes[node].first, nodes[node].at_end);
+  }
+  [[nodiscard]] std::span<const std::uint32_t> at_begin(std::uint32_t node) const {
+    return dependants_of(node).subspan(nodes[node].at_end);
+  }
 };
 
 /// Builds a graph from operations and dependencies, in any order.

@@ -40,33 +40,15 @@ bool Lines::fill() {
 }
 
 bool Lines::next(std::string_view& line) {
-  if (!error_.empty()) return false;
-  long_line_.clear();
   begin_ = read_ - rest_.size();
-  for (bool begun = false;; begun = true) {
-    if (rest_.empty() && !fill()) {
-      if (!begun || !error_.empty()) return false;
-      whole_ = false;
-      line = long_line_;
-      break;
-    }
-    const std::size_t end = rest_.find('\n');
-    if (end != std::string_view::npos && long_line_.empty()) {
-      line = rest_.substr(0, end);
-      rest_.remove_prefix(end + 1);
-      whole_ = true;
-      break;
-    }
-    const std::string_view part = rest_.substr(0, end);
-    if (long_line_.size() + part.size() > kLongestLine) {
-      error_ = fmt::format("{}:{}: the line is longer than {} MiB", file(), number_ + 1, kLongestLine >> 20U);
-      return false;
-    }
-    long_line_ += part;
-    rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
-    whole_ = end != std::string_view::npos;
-    line = long_line_;
-    if (whole_) break;
+  if (rest_.empty() && error_.empty()) (void)fill();
+  const std::size_t end = rest_.find('\n');
+  whole_ = end != std::string_view::npos;
+  if (whole_) {
+    line = rest_.substr(0, end);
+    rest_.remove_prefix(end + 1);
+  } else if (!next_across_blocks(line)) {
+    return false;
   }
   ++number_;
   // Files from other systems end their lines with a carriage return.
@@ -74,21 +56,51 @@ bool Lines::next(std::string_view& line) {
   return true;
 }
 
+bool Lines::next_across_blocks(std::string_view& line) {
+  long_line_.clear();
+  for (bool begun = false; !whole_; begun = true) {
+    if (rest_.empty() && (!error_.empty() || !fill())) {
+      line = long_line_;
+      return begun && error_.empty();
+    }
+    const std::size_t end = rest_.find('\n');
+    const std::string_view part = rest_.substr(0, end);
+    if (long_line_.size() + part.size() > kLongestLine) {
+      error_ = fmt::format("{}:{}: the line is longer than {} MiB", file(), number_ + 1, kLongestLine >> 20U);
+      rest_ = {};
+      return false;
+    }
+    long_line_ += part;
+    whole_ = end != std::string_view::npos;
+    rest_.remove_prefix(whole_ ? end + 1 : rest_.size());
+  }
+  line = long_line_;
+  return true;
+}
+
 std::string Lines::at(std::string_view what) const {
   return fmt::format("{}:{}: {}", file(), number_, what);
 }
 
+std::string_view Words::next_label() {
+  const char* const before = at_;
+  while (at_ != end_ && is_blank(*at_)) ++at_;
+  const char* const begin = at_;
+  while (at_ != end_ && *at_ != ':' && !is_blank(*at_)) ++at_;
+  const std::string_view label(begin, static_cast<std::size_t>(at_ - begin));
+  while (at_ != end_ && is_blank(*at_)) ++at_;
+  if (at_ != end_ && *at_ == ':' && !label.empty()) {
+    ++at_;
+    return label;
+  }
+  at_ = before;
+  return {};
+}
+
 void split(std::string_view line, std::vector<std::string_view>& words) {
   words.clear();
-  const char* at = line.data();
-  const char* const end = at + line.size();
-  while (true) {
-    while (at != end && is_blank(*at)) ++at;
-    if (at == end) return;
-    const char* const begin = at;
-    while (at != end && !is_blank(*at)) ++at;
-    words.emplace_back(begin, static_cast<std::size_t>(at - begin));
-  }
+  Words left(line);
+  for (std::string_view word = left.next(); !word.empty(); word = left.next()) words.push_back(word);
 }
 
 std::optional<std::vector<std::int64_t>> numbers_in(std::string_view list) {

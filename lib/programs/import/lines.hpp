@@ -35,6 +35,13 @@ class Lines {
   [[nodiscard]] std::uint64_t next_offset() const { return read_ - rest_.size(); }
   /// Returns true if the line ended with a newline instead of the end of the file.
   [[nodiscard]] bool whole() const { return whole_; }
+  /// The lines after the last one that need no further read, and the start of one more.
+  [[nodiscard]] std::string_view rest() const { return rest_; }
+  /// Skips whole lines at the beginning of rest().
+  void skip(std::size_t bytes, std::uint64_t lines) {
+    rest_.remove_prefix(bytes);
+    number_ += lines;
+  }
   /// Why reading failed. Empty at a regular end.
   [[nodiscard]] const std::string& error() const { return error_; }
   /// "FILE:12: what", for the last line.
@@ -45,6 +52,8 @@ class Lines {
  private:
   /// Reads the next block. Returns false at the end or on an error.
   bool fill();
+  /// Works like next() for a line that does not end in this block.
+  bool next_across_blocks(std::string_view& line);
 
   std::shared_ptr<const recording::Source> source_;
   std::vector<std::uint8_t> buffer_;
@@ -58,9 +67,30 @@ class Lines {
   std::string error_;
 };
 
-/// Also true for the first half of a line's end of Windows. An object, so that algorithms inline it.
-inline constexpr auto is_blank = [](char letter) {
-  return letter == ' ' || letter == '\t' || letter == '\r';
+/// Also true for the first half of a line's end of Windows.
+constexpr bool is_blank(char letter) {
+  return letter <= ' ' && (letter == ' ' || letter == '\t' || letter == '\r');
+}
+
+/// The words of a line between blanks and tabs, one after the other.
+class Words {
+ public:
+  explicit Words(std::string_view line) : at_(line.data()), end_(at_ + line.size()) {}
+  /// Returns the next word. Empty at the end of the line.
+  std::string_view next() {
+    while (at_ != end_ && is_blank(*at_)) ++at_;
+    const char* const begin = at_;
+    while (at_ != end_ && !is_blank(*at_)) ++at_;
+    return {begin, static_cast<std::size_t>(at_ - begin)};
+  }
+  /// Skips the next word and a colon, and returns the word. Empty, and skips nothing, if no colon follows it.
+  std::string_view next_label();
+  /// What has not been returned yet.
+  [[nodiscard]] std::string_view rest() const { return {at_, static_cast<std::size_t>(end_ - at_)}; }
+
+ private:
+  const char* at_;
+  const char* end_;
 };
 
 /// Splits at blanks and tabs. words: reused.

@@ -63,8 +63,10 @@ Event collective_of_bytes(OperationKind operation, std::uint64_t bytes) {
 }
 
 bool MadeEvents::next(Event& event) {
-  // The events of the last turn have been taken, so their lists are no longer used.
-  if (taken_ == made_.size()) {
+  if (!is_next_ && taken_ < made_.size()) {
+    current_ = made_[taken_++];
+  } else if (!is_next_) {
+    // The events of the last turn have been taken, so their lists are no longer used.
     made_.clear();
     lists_.clear();
     taken_ = 0;
@@ -74,9 +76,9 @@ bool MadeEvents::next(Event& event) {
       switch_thread(0);
       if (error_.empty() && !initialized_ && !finalized_) native(MpiFunction::kFinalize);
     }
-    if (made_.empty()) return false;
+    if (!is_next_) return false;
   }
-  current_ = made_[taken_++];
+  is_next_ = false;
   event = current_.event;
   return true;
 }
@@ -92,7 +94,7 @@ std::string_view MadeEvents::call(std::uint16_t number) const {
 
 void MadeEvents::name_last(const std::string& function) {
   const auto known = std::find(names_.begin(), names_.end(), function);
-  made_.back().event.call = static_cast<std::uint16_t>(kNames.size() + (known - names_.begin()));
+  newest().event.call = static_cast<std::uint16_t>(kNames.size() + (known - names_.begin()));
   if (known == names_.end()) names_.push_back(function);
 }
 
@@ -114,7 +116,9 @@ std::uint32_t MadeEvents::intern(std::span<const std::uint64_t> values) {
 }
 
 void MadeEvents::add(const Event& event) {
-  made_.push_back({event, std::exchange(times_, {}), thread_});
+  const bool is_first = !is_next_ && made_.empty();
+  is_next_ = is_next_ || is_first;
+  (is_first ? current_ : made_.emplace_back()) = {event, std::exchange(times_, {}), thread_};
   ++events_;
   if (begins_request(event)) ++begun_;
 }

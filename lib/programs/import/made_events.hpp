@@ -118,16 +118,17 @@ class MadeEvents : public recording::UnrecordedReader {
   [[nodiscard]] std::uint64_t made() const { return events_; }
 
  private:
-  /// An event that next() has not returned yet.
   struct Made {
     recording::Event event;
     recording::Times times;
     std::uint32_t thread = 0;
   };
-  std::vector<Made> made_;
-  /// Events of made_ that have been returned.
-  std::size_t taken_ = 0;
-  Made current_;
+  /// The newest event. Invalid before the first one is made.
+  [[nodiscard]] Made& newest() { return made_.empty() ? current_ : made_.back(); }
+  Made current_;            // the last event of next(), or the next one
+  bool is_next_ = false;    // current_ has not been returned yet
+  std::vector<Made> made_;  // the events after it; most turns make one only
+  std::size_t taken_ = 0;   // events of made_ that have been in current_
   /// Lists of the events in made_. Their memory is reused.
   std::vector<std::vector<std::uint64_t>> lists_;
   std::vector<std::string> names_;  // of other functions than those of MpiFunction

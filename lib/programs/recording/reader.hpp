@@ -49,6 +49,8 @@ class Reader {
   /// For readers whose next events depend on completions: the program has seen the completion of this rank's
   /// number-th request, from 0. Without any call before the next event, a wait completes all its requests.
   virtual void on_completed(std::uint64_t /*number*/) {}
+  /// Fetches ahead what that call, and the events after it, will read. See ProgramMemory for the steps.
+  virtual void fetch(std::uint64_t /*number*/, unsigned /*step*/) const {}
   /// The number of failed polls between the last event and the one before.
   [[nodiscard]] virtual std::uint64_t polls() const = 0;
   /// The time between those polls, which times() does not include.

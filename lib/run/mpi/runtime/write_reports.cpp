@@ -126,6 +126,9 @@ class SettledBackends {
  public:
   SettledBackends(const Session& session, Recorded& recorded)
       : session_(session), recorded_(recorded), patience_(events_of(recorded)) {}
+  /// The program goes on without the memory of worlds.
+  ~SettledBackends() { detail::FramePool::trim(); }
+  SettledBackends& operator=(SettledBackends&&) = delete;
 
   /// Settles over each backend; the one that carried the run comes first.
   std::vector<Settled> all();
