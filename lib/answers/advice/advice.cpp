@@ -488,7 +488,7 @@ void Advisor::add_noise(RatioRange& range, const WorldSetting& side, const World
   }
   const auto ratios = ratios_of(trials);
   if (!ratios[0] || !ratios[1]) return;
-  // Of the logarithms of the ratios with less and with more computing.
+  // These concern the logarithms of the ratios with less and with more computing.
   const double sum = std::log(*ratios[0]) + std::log(*ratios[1]);
   const double difference = std::log(*ratios[1]) - std::log(*ratios[0]);
   range.low = std::exp(sum / 2 - std::hypot(std::log(now / range.low), difference / 2));

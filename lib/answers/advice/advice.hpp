@@ -314,7 +314,7 @@ class Advisor {
     bool has_computing = false;
     std::uint64_t events = 0;  // replayed
   };
-  /// A replay of which only the end is wanted.
+  /// A replay to find its end.
   struct Trial {
     std::string what;
     std::optional<WorldSetting> setting;  // `nullopt`: has no end

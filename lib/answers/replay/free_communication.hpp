@@ -34,7 +34,7 @@ class WholeRuns {
   /// of two worlds then.
   Result<ReplayResult> replay_and_run(const WorldSetting& setting, const ReplaySource& source,
                                       const ReplayOptions& options, std::optional<WholeRun>& run);
-  /// Set by the first successful run_of() or replay_and_run(), one of which must not be under way.
+  /// Set by the first successful run_of() or replay_and_run(). Not to be called during either.
   [[nodiscard]] const std::optional<ProgramTimes>& program() const { return program_; }
 
  private:

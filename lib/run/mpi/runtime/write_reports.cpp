@@ -28,6 +28,7 @@
 #include "lib/run/mpi/runtime/session.hpp"
 #include "lib/run/mpi/runtime/write_recording.hpp"
 #include "lib/run/native/pmpi.hpp"
+#include "offramp/kernel/frame_pool.hpp"
 #include "offramp/version.hpp"
 
 namespace offramp {
