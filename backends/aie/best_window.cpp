@@ -127,37 +127,35 @@ BestWindow reduce_window(const Setup& setup, int kernels, std::size_t bytes, boo
 }
 
 std::size_t bcast_window(const Setup& setup, int kernels, std::size_t bytes, std::size_t largest) {
-  return best(setup, Cut::kMessage, bytes, largest,
-              [&](std::size_t window) {
-                Pipeline pipeline;
-                const Time kernel = copy(setup, window, 0, 2);
-                for (int end = 0; end < 2; ++end) pipeline.passes(kernel);
-                passes_edge(pipeline, edge_cost(setup, window), kernel);
-                if (setup.host_data) {
-                  pipeline.passes(through_host(setup, 1, window));
-                  pipeline.passes(through_host(setup, kernels - 1, window));
-                }
-                return pipeline;
-              })
-      .bytes;
+  const auto pipeline_of = [&](std::size_t window) {
+    Pipeline pipeline;
+    const Time kernel = copy(setup, window, 0, 2);
+    for (int end = 0; end < 2; ++end) pipeline.passes(kernel);
+    passes_edge(pipeline, edge_cost(setup, window), kernel);
+    if (setup.host_data) {
+      pipeline.passes(through_host(setup, 1, window));
+      pipeline.passes(through_host(setup, kernels - 1, window));
+    }
+    return pipeline;
+  };
+  return best(setup, Cut::kMessage, bytes, largest, pipeline_of).bytes;
 }
 
 std::size_t scatter_window(const Setup& setup, int kernels, std::size_t block, std::size_t largest) {
   const int levels = levels_below(kernels, setup.arity);
-  return best(setup, Cut::kBlocks, block * static_cast<std::size_t>(kernels), largest,
-              [&](std::size_t window) {
-                const Time kernel = copy(setup, window, 1, 1);
-                Pipeline pipeline;
-                pipeline.passes(kernel);
-                passes_edge(pipeline, edge_cost(setup, window), kernel);
-                pipeline.fill += (kernel + edge_cost(setup, window).whole()) * std::max(levels - 1, 0);
-                if (setup.host_data) {
-                  pipeline.passes(through_host(setup, 1, window));
-                  pipeline.fill += through_host(setup, 1, window);
-                }
-                return pipeline;
-              })
-      .bytes;
+  const auto pipeline_of = [&](std::size_t window) {
+    const Time kernel = copy(setup, window, 1, 1);
+    Pipeline pipeline;
+    pipeline.passes(kernel);
+    passes_edge(pipeline, edge_cost(setup, window), kernel);
+    pipeline.fill += (kernel + edge_cost(setup, window).whole()) * std::max(levels - 1, 0);
+    if (setup.host_data) {
+      pipeline.passes(through_host(setup, 1, window));
+      pipeline.fill += through_host(setup, 1, window);
+    }
+    return pipeline;
+  };
+  return best(setup, Cut::kBlocks, block * static_cast<std::size_t>(kernels), largest, pipeline_of).bytes;
 }
 
 /// A kernel reads its children one after the other. Two windows of the next block wait at each level; the
@@ -167,40 +165,37 @@ std::size_t gather_window(const Setup& setup, int kernels, std::size_t block, st
   // The sum of all nodes' depths.
   for (int node = 1; node < kernels; ++node) depths += levels_below(node + 1, setup.arity);
   const int levels = levels_below(kernels, setup.arity);
-  return best(setup, Cut::kBlocks, block * static_cast<std::size_t>(kernels), largest,
-              [&](std::size_t window) {
-                const auto waiting = static_cast<std::int64_t>(Chunks{block, window}.count()) - 1;
-                const Time kernel = copy(setup, window, 1, 1);
-                const Time level = kernel + edge_cost(setup, window).whole();
-                const std::int64_t half_levels = depths * std::clamp<std::int64_t>(waiting, 0, 2);
-                Pipeline pipeline;
-                pipeline.passes(kernel);
-                passes_edge(pipeline, edge_cost(setup, window), kernel);
-                pipeline.fill += later(level * levels, Time::ps(level.count() * half_levels / 2));
-                if (setup.host_data) {
-                  pipeline.passes(through_host(setup, 1, window));
-                  pipeline.fill += through_host(setup, 1, edge_window(block, window));
-                }
-                return pipeline;
-              })
-      .bytes;
+  const auto pipeline_of = [&](std::size_t window) {
+    const auto waiting = static_cast<std::int64_t>(Chunks{block, window}.count()) - 1;
+    const Time kernel = copy(setup, window, 1, 1);
+    const Time level = kernel + edge_cost(setup, window).whole();
+    const std::int64_t half_levels = depths * std::clamp<std::int64_t>(waiting, 0, 2);
+    Pipeline pipeline;
+    pipeline.passes(kernel);
+    passes_edge(pipeline, edge_cost(setup, window), kernel);
+    pipeline.fill += later(level * levels, Time::ps(level.count() * half_levels / 2));
+    if (setup.host_data) {
+      pipeline.passes(through_host(setup, 1, window));
+      pipeline.fill += through_host(setup, 1, edge_window(block, window));
+    }
+    return pipeline;
+  };
+  return best(setup, Cut::kBlocks, block * static_cast<std::size_t>(kernels), largest, pipeline_of).bytes;
 }
 
 std::size_t message_window(const Setup& setup, std::size_t bytes) {
-  return best(setup, Cut::kMessage, bytes, setup.window,
-              [&](std::size_t window) {
-                Pipeline pipeline;
-                const Time kernel = copy(setup, window, 0, setup.host_data ? 2 : 1);
-                for (int end = 0; end < 2; ++end) {
-                  pipeline.passes(kernel);
-                  if (setup.host_data) pipeline.passes(through_host(setup, 1, window));
-                }
-                const EdgeCost edge{setup.timing.stream(window, kHeaderWords),
-                                    setup.timing.passage(kMessageHops)};
-                passes_edge(pipeline, edge, kernel);
-                return pipeline;
-              })
-      .bytes;
+  const auto pipeline_of = [&](std::size_t window) {
+    Pipeline pipeline;
+    const Time kernel = copy(setup, window, 0, setup.host_data ? 2 : 1);
+    for (int end = 0; end < 2; ++end) {
+      pipeline.passes(kernel);
+      if (setup.host_data) pipeline.passes(through_host(setup, 1, window));
+    }
+    const EdgeCost edge{setup.timing.stream(window, kHeaderWords), setup.timing.passage(kMessageHops)};
+    passes_edge(pipeline, edge, kernel);
+    return pipeline;
+  };
+  return best(setup, Cut::kMessage, bytes, setup.window, pipeline_of).bytes;
 }
 
 }  // namespace offramp::aie

@@ -29,13 +29,11 @@ Device::Device(const Setup& setup, int ranks) {
 
 DeviceWork host_work(const HostPath& path, bool in, std::size_t window, std::size_t windows) {
   const auto count = static_cast<std::int64_t>(windows);
-  DeviceWork work;
-  work.own = in ? kPortIn : kPortOut;
-  work.time = path.port_time(window) * count;
-  work.shared = in ? kMemoryIn : kMemoryOut;
-  work.shared_time = path.total_time(window) * count;
-  work.bytes = window * windows;
-  return work;
+  return {.own = in ? kPortIn : kPortOut,
+          .time = path.port_time(window) * count,
+          .shared = in ? kMemoryIn : kMemoryOut,
+          .shared_time = path.total_time(window) * count,
+          .bytes = window * windows};
 }
 
 Arbiter::Grant serve(const Resources& resources, const DeviceWork& work, Time at) {

@@ -30,13 +30,11 @@ Messages::Load Messages::compute_load(std::size_t bytes) const {
   const Chunks cut = chunks(bytes);
   const int ends = setup_.host_data ? 2 : 1;  // of windows that a kernel acquires and releases
   const auto windows = static_cast<std::int64_t>(cut.count());
-  Load load;
-  load.windows = cut.count();
-  load.window = cut.window;
-  load.core = timing.cycles(costs.call_head) + timing.copy(setup_.copies, cut.bytes, true) +
-              timing.cycles((costs.acquire_single + costs.release) * ends) * windows;
-  load.stream = timing.stream(cut.window, kHeaderWords) * windows;
-  return load;
+  return {.windows = cut.count(),
+          .window = cut.window,
+          .core = timing.cycles(costs.call_head) + timing.copy(setup_.copies, cut.bytes, true) +
+                  timing.cycles((costs.acquire_single + costs.release) * ends) * windows,
+          .stream = timing.stream(cut.window, kHeaderWords) * windows};
 }
 
 const MessageTiming& Messages::between(int source, int destination, std::size_t bytes) {

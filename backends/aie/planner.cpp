@@ -31,7 +31,7 @@ std::size_t rounded_window(std::size_t window) {
 std::size_t rounded_data(std::size_t data, std::size_t most) {
   constexpr std::size_t kFine = 1024;
   constexpr std::size_t kDoubling = 16384;
-  if (data <= kDoubling) return std::bit_ceil(data);
+  if (data <= kDoubling) return data == 0 ? 0 : std::bit_ceil(data);
   return std::min((data + kFine - 1) / kFine * kFine, most);
 }
 
@@ -109,8 +109,7 @@ ArrayRequirements Planner::find(const Operation& operation) {
 const TreePlan& Planner::tree_plan(int kernels, std::size_t largest, std::size_t bytes, bool streamed,
                                    bool from_host) {
   const std::size_t window = rounded_window(largest);
-  const std::size_t data =
-      bytes == 0 ? 0 : rounded_data(bytes, static_cast<std::size_t>(setup_.array.most_data()));
+  const std::size_t data = rounded_data(bytes, static_cast<std::size_t>(setup_.array.most_data()));
   const Key key{kernels, window, data, streamed ? kStreamed : from_host ? kForwarding : kResident};
   std::unique_ptr<TreePlan>& entry = trees_[key];
   if (entry != nullptr) return *entry;
@@ -128,8 +127,7 @@ const TreePlan& Planner::tree_plan(int kernels, std::size_t largest, std::size_t
 
 const Plan& Planner::multicast_plan(int kernels, std::size_t largest, std::size_t bytes) {
   const std::size_t window = rounded_window(largest);
-  const std::size_t data =
-      bytes == 0 ? 0 : rounded_data(bytes, static_cast<std::size_t>(setup_.array.most_data()));
+  const std::size_t data = rounded_data(bytes, static_cast<std::size_t>(setup_.array.most_data()));
   std::unique_ptr<Plan>& entry = graphs_[{kernels, window, data, kMulticast}];
   if (entry != nullptr) return *entry;
   Graph graph;
@@ -148,8 +146,7 @@ const Plan& Planner::multicast_plan(int kernels, std::size_t largest, std::size_
 
 const Plan& Planner::butterfly_plan(int kernels, std::size_t largest, std::size_t bytes) {
   const std::size_t window = rounded_window(largest);
-  const std::size_t data =
-      bytes == 0 ? 0 : rounded_data(bytes, static_cast<std::size_t>(setup_.array.most_data()));
+  const std::size_t data = rounded_data(bytes, static_cast<std::size_t>(setup_.array.most_data()));
   std::unique_ptr<Plan>& entry = graphs_[{kernels, window, data, kButterfly}];
   if (entry != nullptr) return *entry;
   const int rounds = static_cast<int>(std::bit_width(static_cast<unsigned>(kernels))) - 1;

@@ -171,9 +171,7 @@ void add_gmio(const AddRow& add) {
 
 /// All blocks pass the root's single port, whose rate is the bound. No figure of this size is published.
 void add_blocks(const AddRow& add) {
-  Operation operation;
-  operation.bytes = 32768;
-  operation.ranks = 64;
+  Operation operation{.bytes = 32768, .ranks = 64};
   WorldOptions options;
   options.ranks = operation.ranks;
   for (const OperationKind kind : {OperationKind::kGather, OperationKind::kScatter}) {

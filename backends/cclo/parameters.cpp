@@ -120,8 +120,7 @@ void describe(ParameterRows& rows, Configuration& c) {
   rows(tuning.bcast_flat_ranks, "bcast_flat_ranks", "1", {0, 1e6}, "read in [accl-2025]: the driver's",
        "most ranks of a flat bcast by rendezvous; with more, it is a tree");
   rows(tuning.reduce_flat_ranks, "reduce_flat_ranks", "1", {0, 1e6}, "read in [accl-2025]: the driver's",
-       "most ranks of a flat reduce by rendezvous; with more, and more than reduce_flat_bytes, it is "
-       "a tree");
+       "most ranks of a flat reduce by rendezvous; with more, and more than reduce_flat_bytes, it is a tree");
   rows(tuning.reduce_flat_bytes, "reduce_flat_bytes", "B", {0, 1e9},
        "read in [accl-2025]: the driver's, a quarter of the longest rendezvous", "see reduce_flat_ranks");
   rows(tuning.gather_fan_in, "gather_fan_in", "1", {1, 1e6}, "read in [accl-2025]: the driver's",

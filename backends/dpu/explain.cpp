@@ -24,9 +24,8 @@ Explanation render_platform(const ExplainRequest& request) {
   const int ranks = request.operation.ranks;
   const int nodes = placement.nodes(ranks);
   const int all = nodes * placement.per_node();
-  Explanation explanation;
-  std::string& text = explanation.text;
-  text = fmt::format("{} ranks on {} nodes, {} service processes per DPU", ranks, nodes, placement.processes);
+  std::string text =
+      fmt::format("{} ranks on {} nodes, {} service processes per DPU", ranks, nodes, placement.processes);
   if (placement.dpus > 1) text += fmt::format(", {} DPUs per node", placement.dpus);
   text += fmt::format("; slot {} is the host's\n", Placement::host_slot(all));
   for (int id = 0; id < all; ++id) {
@@ -43,49 +42,41 @@ Explanation render_platform(const ExplainRequest& request) {
     }
     text += '\n';
   }
-  return explanation;
+  return {text, {}};
 }
 
 /// The header of a notification, field by field, and the types reserved by the service.
 Explanation render_notification(const ExplainRequest&) {
-  Explanation explanation;
-  std::string& text = explanation.text;
-  text = fmt::format("header of {} bytes, little endian\n", kHeaderBytes);
+  std::string text = fmt::format("header of {} bytes, little endian\n", kHeaderBytes);
   for (const NotificationField& field : notification_fields())
     text += fmt::format("  {:2} .. {:2}  {}\n", field.offset, field.offset + field.bytes - 1, field.name);
   text += "types that the service uses itself\n";
   for (const ReservedType& type : reserved_types()) text += fmt::format("  {}  {}\n", type.type, type.name);
-  return explanation;
+  return {text, {}};
 }
 
 /// Without arguments: a configuration file for the platform of the settings. With words KEY=VALUE: a file for
 /// the hosts they describe. With a file name: checks that file.
 Explanation render_config(const ExplainRequest& request) {
-  Explanation explanation;
   if (!request.arguments.empty() && request.arguments.front().find('=') != std::string::npos) {
     Described described =
         describe_hosts(driver_of(request.settings, {}, request.operation.ranks, request.machine).platform,
                        request.arguments);
     return {std::move(described.text), std::move(described.error)};
   }
-  if (request.arguments.size() > 1) {
-    explanation.error = "at most one file can be checked";
-    return explanation;
-  }
+  if (request.arguments.size() > 1) return {{}, "at most one file can be checked"};
   if (request.arguments.empty()) {
     const Placement placement =
         placement_of(driver_of(request.settings, {}, request.operation.ranks, request.machine).platform);
-    explanation.text = write_config(
-        describe_platform(placement.nodes(request.operation.ranks), placement.processes, placement.dpus));
-    return explanation;
+    return {write_config(describe_platform(placement.nodes(request.operation.ranks), placement.processes,
+                                           placement.dpus)),
+            {}};
   }
   const Result<ConfigFile> file = load_config(request.arguments.front());
-  explanation.error = file.error();
-  if (file) {
-    explanation.text = fmt::format("{}: format version 1, {} hosts, {} service processes per DPU\n",
-                                   request.arguments.front(), file->hosts.size(), file->processes());
-  }
-  return explanation;
+  if (!file) return {{}, file.error()};
+  return {fmt::format("{}: format version 1, {} hosts, {} service processes per DPU\n",
+                      request.arguments.front(), file->hosts.size(), file->processes()),
+          {}};
 }
 
 }  // namespace

@@ -45,8 +45,7 @@ void describe_platform(ParameterRows& rows, DriverSpec& spec) {
   rows.choice<bool>(
       spec.carries_within_node, "within_node", {{"memory", false}, {"dpu", true}},
       "assumed: no MPI library is known to use the DPU for messages that its ranks can copy",
-      "messages between ranks of a node: declined, so that the host carries them, or carried by their "
-      "DPU");
+      "messages between ranks of a node: declined, so that the host carries them, or carried by their DPU");
   rows(platform.notification_limit, "notification_limit", "B", {0, 1e9}, "assumed: a usual threshold of UCX",
        "largest notification with its payload; the receiver fetches the payload of longer ones");
   rows(platform.posted_sends, "posted_sends", "1", {1, 65536}, "read in [dpu-service-src]: MAX_POSTED_SENDS",

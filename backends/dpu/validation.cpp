@@ -49,10 +49,7 @@ struct Overlap {
 };
 
 Overlap overlap_of(int ranks, const Job& job, OperationKind kind, std::size_t bytes) {
-  Operation operation;
-  operation.kind = kind;
-  operation.bytes = bytes;
-  operation.ranks = ranks;
+  Operation operation{.kind = kind, .bytes = bytes, .ranks = ranks};
   Overlap seen;
   const auto run = [&](Time compute) {
     return end_of(ranks, job, [&, compute](RankHandle& rank) -> Task<void> {

@@ -111,9 +111,7 @@ Time Fastest::time_of(const Case& of, const Settings& settings, Time least) cons
   operation.function = of.function;
   operation.bytes = has_blocks_of_different_sizes(of.kind) ? 0 : of.bytes;
   operation.elements = of.bytes / of.element;
-  WorldOptions options;
-  options.ranks = *std::max_element(of.ranks.begin(), of.ranks.end()) + 1;
-  options.machine = machine_;
+  WorldOptions options{.ranks = *std::max_element(of.ranks.begin(), of.ranks.end()) + 1, .machine = machine_};
   // A ring of many ranks needs quadratically many messages, but a few of them suffice to see that it is
   // slower.
   options.stop_at = least;

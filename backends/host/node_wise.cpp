@@ -11,7 +11,6 @@
 //
 // What a table leaves open is chosen by MPICH's rules for node-wise, else by Open MPI's. Reductions that do
 // not commute are in no table.
-#include <cstdint>
 
 #include "backends/host/collectives.hpp"
 

@@ -22,6 +22,10 @@ std::vector<Parameter> with_algorithms(std::vector<Parameter> table) {
   return table;
 }
 
+constexpr Bandwidth gigabits(std::int64_t per_second) {
+  return Bandwidth::gigabits_per_second(per_second);
+}
+
 // The values of each preset, selected by 0 in the table of parameters.
 struct Preset {
   std::string_view name;
@@ -32,24 +36,20 @@ struct Preset {
 constexpr std::size_t kRoce = 82;
 constexpr std::size_t kInfiniBand = 30;
 constexpr std::array kPresets = {
-    Preset{"100g",
-           {Time::ns(1000), Time::ns(250), Time::ns(50), Bandwidth::gigabits_per_second(100),
-            Bandwidth::gigabits_per_second(208), kRoce}},
+    Preset{"100g", {Time::ns(1000), Time::ns(250), Time::ns(50), gigabits(100), gigabits(208), kRoce}},
     // BlueField-2 as a NIC [bf2-osu]: OSU's bcast between two nodes, which is one message, takes 1.75 us for
     // 8 bytes and 84.18 us for 1 MiB.
-    Preset{"bf2",
-           {Time::ns(1370), Time::ns(250), Time::ns(80), Bandwidth::gigabits_per_second(100),
-            Bandwidth::gigabits_per_second(208), kInfiniBand}},
+    Preset{"bf2", {Time::ns(1370), Time::ns(250), Time::ns(80), gigabits(100), gigabits(208), kInfiniBand}},
     // ConnectX-6 on HDR InfiniBand: 8 bytes take 1.61 us with Open MPI, long messages reach 23.48 GB/s (OSU,
     // two virtual machines [azure-hbv2]), which is 189.2 Gb/s with framing; 215 million messages per second
     // [connectx-6].
     Preset{"200g",
            {Time::ns(1110), Time::ns(250), Time::ps(4650), Bandwidth::bits_per_second(189'200'000'000),
-            Bandwidth::gigabits_per_second(208), kInfiniBand}},
+            gigabits(208), kInfiniBand}},
     // BlueField-3 as a NIC [smartns]: 375 Gb/s between two hosts, 382.5 Gb/s with framing.
     Preset{"400g",
            {Time::ns(1110), Time::ns(250), Time::ps(4650), Bandwidth::bits_per_second(382'500'000'000),
-            Bandwidth::gigabits_per_second(416), kRoce}}};
+            gigabits(416), kRoce}}};
 
 /// Transports of Open MPI: their limits (-1 in the table of parameters), and costs within a node (0 there).
 struct Transport {
@@ -72,8 +72,7 @@ constexpr std::array kTransports = {
 // Shared memory of MPICH and its descendants on a full node: twice the times of two ranks on an idle one.
 // A copy from or to a shared buffer fetches its lines from another core: a rank of a full node that sends and
 // receives 4 to 16 KiB at once copies at 3.2 to 4.3 GB/s each way [imb-full-nodes].
-constexpr NodeMessages kOfMpich = {Time::ns(130), Time::ns(100), 4096 - 64,
-                                   Bandwidth::gigabits_per_second(28)};
+constexpr NodeMessages kOfMpich = {Time::ns(130), Time::ns(100), 4096 - 64, gigabits(28)};
 
 /// The memory throughput of a node for all its ranks together. The rates are those of copies, which read,
 /// fetch the written line, and write it back: a fraction of the channels' rates.
@@ -88,19 +87,10 @@ struct Processor {
 // sc23: the hosts of the dpu backend's measurements, with unpublished processors: 47 us per KiB of an
 // allgatherv on 128 ranks are 89 GB/s, the fastest of all.
 constexpr std::array kProcessors = {
-    Processor{"any",
-              {Bandwidth::gigabits_per_second(190), Bandwidth::gigabits_per_second(280), 96 << 20, 0.9, 3.8},
-              32},
-    Processor{"xeon",
-              {Bandwidth::gigabits_per_second(190), Bandwidth::gigabits_per_second(280), 96 << 20, 0.9, 1.1},
-              0},
-    Processor{
-        "epyc",
-        {Bandwidth::gigabits_per_second(290), Bandwidth::gigabits_per_second(1120), 576 << 20, 0.5, 2.5},
-        0},
-    Processor{"sc23",
-              {Bandwidth::gigabits_per_second(712), Bandwidth::gigabits_per_second(712), 96 << 20, 1, 1},
-              0}};
+    Processor{"any", {gigabits(190), gigabits(280), 96 << 20, 0.9, 3.8}, 32},
+    Processor{"xeon", {gigabits(190), gigabits(280), 96 << 20, 0.9, 1.1}, 0},
+    Processor{"epyc", {gigabits(290), gigabits(1120), 576 << 20, 0.5, 2.5}, 0},
+    Processor{"sc23", {gigabits(712), gigabits(712), 96 << 20, 1, 1}, 0}};
 
 auto row_of(const auto& table, std::string_view name) {
   return *std::find_if(table.begin(), table.end(), [&](const auto& row) { return row.name == name; });
@@ -162,8 +152,7 @@ const std::vector<Parameter>& parameters() {
               "largest eager message; larger ones use rendezvous; -1: that of the transport"),
       real("memory_latency", "ns", 0, {0, 1e9},
            "fitted: 65 (ob1) to half a round trip of 8 bytes, measured: Open MPI 4.1.4, vader: 165 ns; 400 "
-           "(ucx) to "
-           "[hpc-tests]",
+           "(ucx) to [hpc-tests]",
            "latency between two ranks of a node; 0: that of the transport, or 130 by MPICH's or HCOLL's "
            "rules"),
       real("memory_overhead", "ns", 0, {0, 1e9},

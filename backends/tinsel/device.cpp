@@ -215,11 +215,7 @@ void Device::capture_unicast(const Transfer& transfer, std::uint64_t bytes, Time
 void Device::capture_multicast(int source, const RootPlan& plan, std::uint64_t bytes, Bytes data,
                                Time begin) {
   if (packets_ == nullptr) return;
-  FrameTap::Stream stream;
-  stream.source = source;
-  stream.begin = begin;
-  stream.bytes = bytes;
-  stream.data = data;
+  FrameTap::Stream stream{.source = source, .begin = begin, .bytes = bytes, .data = data};
   FrameTap tap(*packets_, stream);
   StreamRequest request = multicast_request(plan, bytes, begin);
   --request.number;  // multicast() has incremented it

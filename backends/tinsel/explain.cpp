@@ -28,17 +28,14 @@ std::string problem(const Configuration& configuration, const Operation& operati
 
 /// Key, beats, and records of every board on the path of a broadcast.
 Explanation explain_tables(const ExplainRequest& request) {
-  Explanation result;
   const Configuration configuration(request.settings, request.operation.ranks);
-  result.error = problem(configuration, request.operation);
-  if (!result.error.empty()) return result;
+  if (std::string why = problem(configuration, request.operation); !why.empty()) return {{}, why};
   Machine machine(configuration.machine);
   const int root = request.operation.root;
   const Tree tree = build_tree(machine, configuration.place(root).board, others(configuration, root), 0,
                                configuration.order);
   const Mesh& mesh = configuration.machine.mesh;
-  std::string& out = result.text;
-  out +=
+  std::string out =
       fmt::format("{} boards of {} x {}, {} beats of 32 bytes in {} tables; the root sends with key {:08x}\n",
                   mesh.boards(), mesh.columns, mesh.rows, tree.beats, tree.lists.size(), tree.key.encode());
   // From the root's board on.
@@ -49,7 +46,7 @@ Explanation explain_tables(const ExplainRequest& request) {
     for (const Record& record : expand(machine.tables(board), placed.key).records)
       out += fmt::format("  {}\n", print(record));
   }
-  return result;
+  return {out, {}};
 }
 
 Time time_of(const Configuration& configuration, int root, std::uint64_t bytes, Multicast multicast) {
@@ -69,14 +66,13 @@ Time time_of(const Configuration& configuration, int root, std::uint64_t bytes, 
 
 /// The gain of the router's multicast, by fan-out and size.
 Explanation explain_multicast(const ExplainRequest& request) {
-  Explanation result;
   std::vector<int> counts = {4, 16, 96, 768, 3072, 12288, 49152};
   if (request.operation.ranks > 2) counts = {request.operation.ranks};
   std::vector<std::uint64_t> sizes = {8, 64, 1024};
   if (request.operation.bytes > 0) sizes = {request.operation.bytes};
-  std::string& out = result.text;
-  out += fmt::format("time until the last rank has a broadcast, us\n{:>7} {:>8} {:>12} {:>12} {:>12} {:>8}\n",
-                     "ranks", "bytes", "router", "per mailbox", "per rank", "speed-up");
+  std::string out =
+      fmt::format("time until the last rank has a broadcast, us\n{:>7} {:>8} {:>12} {:>12} {:>12} {:>8}\n",
+                  "ranks", "bytes", "router", "per mailbox", "per rank", "speed-up");
   for (const int ranks : counts) {
     for (const std::uint64_t bytes : sizes) {
       const Configuration configuration(request.settings, ranks);
@@ -90,14 +86,12 @@ Explanation explain_multicast(const ExplainRequest& request) {
                          us[2], us[2] / us[0]);
     }
   }
-  return result;
+  return {out, {}};
 }
 
 /// The formats, from the tables of the codec.
 Explanation explain_records(const ExplainRequest&) {
-  Explanation result;
-  std::string& out = result.text;
-  out += "key ";
+  std::string out = "key ";
   for (const KeyField& f : key_fields())
     out += fmt::format(" [{}:{}] {}", f.low + f.width - 1, f.low, f.name);
   out += '\n';
@@ -107,7 +101,7 @@ Explanation explain_records(const ExplainRequest&) {
       out += fmt::format(" [{}:{}] {}", f.low + f.width - 1, f.low, f.name);
     out += '\n';
   }
-  return result;
+  return {out, {}};
 }
 
 /// The header of a fragment in a packet capture.

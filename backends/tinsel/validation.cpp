@@ -144,9 +144,7 @@ constexpr int kTreeClock = 225;
 // Without the start that the published times include.
 Time clock_tree(int depth, int fan_out) {
   Machine machine(machine_at(kTreeClock, 3, 2));
-  ClockTreeSpec tree;
-  tree.depth = depth;
-  tree.fan_out = fan_out;
+  ClockTreeSpec tree{.depth = depth, .fan_out = fan_out};
   return run_clock_tree(machine, tree);
 }
 
@@ -182,8 +180,7 @@ void add_trees(const AddRow& add) {
     if (vertices > std::int64_t{kBoxColumns} * kBoxRows * kThreadsPerBoard)
       source =
           "published [tinsel-src]; a thread has several vertices here: the boards that were used are not, "
-          "nor what a "
-          "thread's caches miss";
+          "nor what a thread's caches miss";
     add({fmt::format("clock tree in software, depth {}, fan-out {}, 225 MHz", tree.depth, tree.fan_out), "us",
          tree.microseconds, start + in_microseconds(clock_tree(tree.depth, tree.fan_out)),
          &tree == &kTrees[0], source, "", true});

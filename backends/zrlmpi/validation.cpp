@@ -19,9 +19,7 @@ constexpr const char* kInferred = "inferred from [zrlmpi-src]";
 
 /// The second version without shell and wire, as in a cycle simulation of its source.
 MpeSpec bare(int bus_bits) {
-  MpeSpec spec;
-  spec.bus_bits = bus_bits;
-  spec.direct = true;
+  MpeSpec spec{.bus_bits = bus_bits, .direct = true};
   spec.dram_datagram = {};
   return spec;
 }

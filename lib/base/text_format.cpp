@@ -231,31 +231,21 @@ std::optional<double> parse_quantity(string_view text, string_view unit) {
 }
 
 string_view units_beside(string_view unit) {
+  // In the order of Dimension.
+  constexpr string_view kUnitNames[] = {"ps, ns, us, ms, s, min", "B, K, KiB, M, MiB, G, GiB",
+                                        "Hz, kHz, MHz, GHz",
+                                        "b/s, kb/s, Mb/s, Gb/s, Tb/s, B/s, kB/s, MB/s, GB/s"};
   const std::optional<Dimension> dimension = dimension_of(unit);
-  if (!dimension) return {};
-  switch (*dimension) {
-    case Dimension::kTime:
-      return "ps, ns, us, ms, s, min";
-    case Dimension::kSize:
-      return "B, K, KiB, M, MiB, G, GiB";
-    case Dimension::kFrequency:
-      return "Hz, kHz, MHz, GHz";
-    case Dimension::kRate:
-      return "b/s, kb/s, Mb/s, Gb/s, Tb/s, B/s, kB/s, MB/s, GB/s";
-  }
-  return {};
+  return dimension ? kUnitNames[static_cast<std::size_t>(*dimension)] : string_view();
 }
 
 std::optional<bool> parse_boolean(string_view text) {
   // No word is longer.
   const std::string word = in_lower_case(trimmed(text).substr(0, 8));
-  for (const string_view yes : {"true", "yes", "y", "on", "1"}) {
-    if (word == yes) return true;
-  }
-  for (const string_view no : {"false", "no", "n", "off", "0"}) {
-    if (word == no) return false;
-  }
-  return std::nullopt;
+  constexpr string_view kYes[] = {"true", "yes", "y", "on", "1"};
+  constexpr string_view kNo[] = {"false", "no", "n", "off", "0"};
+  const bool is_yes = std::ranges::find(kYes, word) != std::end(kYes);
+  return is_yes || std::ranges::find(kNo, word) != std::end(kNo) ? std::optional(is_yes) : std::nullopt;
 }
 
 string_view closest(string_view word, std::span<const string_view> candidates) {

@@ -3,6 +3,7 @@
 // circuit in between. Engines never end; run() returns whether all kernels have ended.
 #include "simulators/aie/network.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace offramp::aie {
@@ -134,10 +135,7 @@ bool Network::run() {
   scheduler_.observe(spans_, operation_);
   for (const auto& one : engines_) scheduler_.spawn("aie.dma", engine(this, one.get()));
   scheduler_.run();  // the DMA engines never end
-  for (const Station& one : stations_) {
-    if (!one.done) return false;
-  }
-  return true;
+  return std::ranges::all_of(stations_, &Station::done);
 }
 
 }  // namespace offramp::aie

@@ -42,10 +42,7 @@ NodeResources::NodeResources(const PlatformSpec& spec)
   const std::array<Bandwidth, kParts> rates = {card.link, card.link, card.pcie,
                                                card.pcie, card.dram, card.dma_write};
   const auto add = [&](std::string_view name, std::int64_t rate) {
-    ResourceDescription description;
-    description.name = name;
-    description.scope = offramp::Scope::kNode;
-    description.bits_per_second = rate;
+    ResourceDescription description{.name = name, .scope = offramp::Scope::kNode, .bits_per_second = rate};
     descriptions_.push_back(description);
   };
   for (std::size_t dpu = 0; dpu < dpus_; ++dpu) {

@@ -18,21 +18,15 @@ using std::string_view;
 enum class NoteKind : std::uint8_t { kProfiles, kLoopback, kModels, kActors, kLimiters, kCount };
 
 string_view consequence(NoteKind kind) {
-  switch (kind) {
-    case NoteKind::kProfiles:
-      return "ignored: links and hosts do not change with time";
-    case NoteKind::kLoopback:
-      return "ignored: messages within a node use the backend's memory";
-    case NoteKind::kModels:
-      return "ignored: it sets SimGrid's own models";
-    case NoteKind::kActors:
-      return "ignored: network.placement sets the nodes of the ranks";
-    case NoteKind::kLimiters:
-      return "limits only the hosts here; in SimGrid it also limits switches and routes";
-    case NoteKind::kCount:
-      break;
-  }
-  return {};
+  // In the order of NoteKind.
+  constexpr string_view kTexts[] = {
+      "ignored: links and hosts do not change with time",
+      "ignored: messages within a node use the backend's memory",
+      "ignored: it sets SimGrid's own models",
+      "ignored: network.placement sets the nodes of the ranks",
+      "limits only the hosts here; in SimGrid it also limits switches and routes",
+  };
+  return kTexts[static_cast<std::size_t>(kind)];
 }
 
 struct ElementWords {

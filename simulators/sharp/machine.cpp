@@ -298,13 +298,9 @@ void Machine::on_send(const Event& event, Time now) {
   wire_.payload_bytes += bytes;
   wire_.wire_bytes += on_wire(o, bytes);
   const Time way = half_way();
-  Event arrival{EventKind::kArrive,
-                event.operation,
-                o.group->tree.of_member[place(member)],
-                event.piece,
-                grant.begin + way,
-                grant.end + way,
-                bytes};
+  const auto to = o.group->tree.of_member[place(member)];
+  const Time first = grant.begin + way;
+  Event arrival{EventKind::kArrive, event.operation, to, event.piece, first, grant.end + way, bytes};
   later_on(o.request.streams ? arrival.first : arrival.last, arrival);
   if (is_arming(o, event.piece)) return;
   // Without a result, the member is done once its switch has acknowledged the piece.

@@ -71,12 +71,9 @@ Trap check(const Record& record, std::optional<Direction> arrived_from) {
       return record.get(Field::kDestMask) == 0 ? Trap::kEmptyMask : Trap::kNone;
     case RecordType::kRr:
       return arrived_from == record.direction() ? Trap::kUTurn : Trap::kNone;
-    case RecordType::kUrm1:
-    case RecordType::kUrm2:
-    case RecordType::kCount:
-      break;
+    default:
+      return Trap::kNone;
   }
-  return Trap::kNone;
 }
 
 /// Checks the rules for the records of one lookup.

@@ -76,11 +76,9 @@ MpiCall partner(MpiCall call) {
       return MpiCall::kReceiveFloat;
     case MpiCall::kReceiveFloat:
       return MpiCall::kSendFloat;
-    case MpiCall::kBarrier:
-    case MpiCall::kCount:
-      break;
+    default:
+      return MpiCall::kBarrier;
   }
-  return MpiCall::kBarrier;
 }
 
 std::uint64_t read_little_endian(std::span<const std::byte> bytes) {

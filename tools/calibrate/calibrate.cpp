@@ -297,34 +297,25 @@ void print_json(const Fit& fit, const std::vector<Comparison>& rows) {
 }
 
 int calibrate(const CalibrateOptions& options) {
-  if (const std::string problem = options.output.empty() ? "" : option_problem("--output", options.output);
-      !problem.empty()) {
-    warn(problem);
-    return kUsage;
+  check_file_of("--output", options.output);
+  const Registry registry(built_in_backends());
+  const BackendDescription& host = registry.baseline();
+  Fit::Keys known;
+  Settings settings = known_settings(host, options, known);
+  int code = kDone;
+  const bool reads = !options.from.empty() || !options.from_node.empty();
+  const Measurement measured = reads ? measured_elsewhere(options, code) : measure(options, code);
+  if (measured.figures.empty()) return code;
+  const Fit fit(host, measured, std::move(settings), std::move(known));
+  const std::vector<Comparison> rows = fit.comparisons();
+  const std::string text = section(fit, rows);
+  if (options.json) {
+    print_json(fit, rows);
+  } else {
+    fmt::print("{}", text);
   }
-  try {
-    const Registry registry(built_in_backends());
-    const BackendDescription& host = registry.baseline();
-    Fit::Keys known;
-    Settings settings = known_settings(host, options, known);
-    int code = kDone;
-    const bool reads = !options.from.empty() || !options.from_node.empty();
-    const Measurement measured = reads ? measured_elsewhere(options, code) : measure(options, code);
-    if (measured.figures.empty()) return code;
-    const Fit fit(host, measured, std::move(settings), std::move(known));
-    const std::vector<Comparison> rows = fit.comparisons();
-    const std::string text = section(fit, rows);
-    if (options.json) {
-      print_json(fit, rows);
-    } else {
-      fmt::print("{}", text);
-    }
-    const int written = options.output.empty() ? kDone : write_file(options.output, text);
-    return written != kDone ? written : code;
-  } catch (const Misuse& problem) {
-    warn(problem.text);
-    return kUsage;
-  }
+  const int written = options.output.empty() ? kDone : write_file(options.output, text);
+  return written != kDone ? written : code;
 }
 
 class CalibrateCommand final : public Command {
@@ -333,34 +324,25 @@ class CalibrateCommand final : public Command {
     add_ranks(app, options_.ranks,
               "number of ranks; messages go from rank 0 to a rank on its host and to one on another host", 2)
         ->capture_default_str();
-    app.add_option(
-           "--ranks-per-node", options_.ranks_per_node,
-           "with --from: ranks per node of the measurements of a whole job: collectives, and IMB with "
-           "waiting ranks")
-        ->type_name("N")
+    add_value(app, "--ranks-per-node", options_.ranks_per_node, "N",
+              "with --from: ranks per node of the measurements of a whole job: collectives, and IMB with "
+              "waiting ranks")
         ->check(whole_number(1, 1 << 20));
-    app.add_option(
-           "--from", options_.from,
-           "read outputs of OSU's benchmarks (osu_latency, osu_bw, osu_bibw, osu_mbw_mr, osu_multi_lat "
-           "between "
-           "two nodes; collectives) and of Intel's (IMB PingPong, Uniband, Biband, Sendrecv, collectives), "
-           "or a "
-           "table with the columns benchmark, nodes, ranks_per_node, bytes, value; several files may follow")
-        ->type_name("FILE");
-    app.add_option(
-           "--from-node", options_.from_node,
-           "read outputs of the same benchmarks within one node; osu_multi_lat and osu_mbw_mr measure "
-           "a full node")
-        ->type_name("FILE");
-    app.add_option("--set", settings_,
-                   "a parameter of the host that is known and is not fitted; may be repeated")
-        ->type_name("KEY=VALUE")
+    add_value(
+        app, "--from", options_.from, "FILE",
+        "read outputs of OSU's benchmarks (osu_latency, osu_bw, osu_bibw, osu_mbw_mr, osu_multi_lat between "
+        "two nodes; collectives) and of Intel's (IMB PingPong, Uniband, Biband, Sendrecv, collectives), or a "
+        "table with the columns benchmark, nodes, ranks_per_node, bytes, value; several files may follow");
+    add_value(app, "--from-node", options_.from_node, "FILE",
+              "read outputs of the same benchmarks within one node; osu_multi_lat and osu_mbw_mr measure "
+              "a full node");
+    add_value(app, "--set", settings_, "KEY=VALUE",
+              "a parameter of the host that is known and is not fitted; may be repeated")
         ->allow_extra_args(false);
-    app.add_option("--seconds-each", options_.seconds, "duration of each measurement")
-        ->type_name("SECONDS")
+    add_value(app, "--seconds-each", options_.seconds, "SECONDS", "duration of each measurement")
         ->check(plain_number(1e-3, 60.0))
         ->capture_default_str();
-    app.add_option("-o,--output", options_.output, "write the section to this file")->type_name("FILE");
+    add_value(app, "-o,--output", options_.output, "FILE", "write the section to this file");
     add_json(app, options_.json);
   }
   int execute(std::vector<std::string>) override {

@@ -295,10 +295,9 @@ std::vector<Found> Fit::values() const {
 
 std::vector<std::string_view> Fit::undetermined() const {
   constexpr std::string_view kOfTheMachine =
-      "latency overhead gap bandwidth pcie process_bandwidth fetch inline_limit post "
-      "eager_limit memory_latency memory_overhead memory_copy_bandwidth single_copy "
-      "memory_bandwidth cache_bandwidth memory_detour memory_eager_limit copy_bandwidth "
-      "combine_bandwidth";
+      "latency overhead gap bandwidth pcie process_bandwidth fetch inline_limit post eager_limit "
+      "memory_latency memory_overhead memory_copy_bandwidth single_copy memory_bandwidth cache_bandwidth "
+      "memory_detour memory_eager_limit copy_bandwidth combine_bandwidth";
   std::vector<std::string_view> names;
   for (const std::string_view name : split(kOfTheMachine, ' ')) {
     if (!bases_.contains(name) && is_open(name)) names.push_back(name);

@@ -9,6 +9,7 @@
 
 #include "offramp/version.hpp"
 #include "tools/command_line/help.hpp"
+#include "tools/command_line/setup.hpp"
 
 namespace offramp::tool {
 namespace {
@@ -105,8 +106,11 @@ const CommandDescription& CommandLine::used_description() const {
   return *used().description;
 }
 
-int CommandLine::execute(std::vector<std::string> program) {
+int CommandLine::execute(std::vector<std::string> program) try {
   return used().command->execute(std::move(program));
+} catch (const Misuse& misuse) {
+  warn(misuse.text);
+  return kUsage;
 }
 
 }  // namespace offramp::tool

@@ -136,14 +136,13 @@ KeyOptions::KeyOptions(CLI::App& app, std::initializer_list<KeyGroup> groups, Pa
     if (one.type == nullptr) {
       app.add_flag(one.option, help);
     } else {
-      app.add_option(one.option, text, help)->type_name(one.type);
+      add_value(app, one.option, text, one.type, help);
     }
   }
   if (std::find(groups.begin(), groups.end(), KeyGroup::kSettings) == groups.end()) return;
-  app.add_option("--set", settings_,
-                 "set one key of the configuration (zrlmpi.preset=mpe2) or one parameter of --backend; may "
-                 "be repeated")
-      ->type_name("KEY=VALUE")
+  add_value(app, "--set", settings_, "KEY=VALUE",
+            "set one key of the configuration (zrlmpi.preset=mpe2) or one parameter of --backend; may "
+            "be repeated")
       ->allow_extra_args(false);
 }
 
@@ -174,8 +173,8 @@ std::string add_settings(const std::vector<std::string>& settings, const std::ve
 }
 
 void add_backends(CLI::App& app, std::vector<std::string>& backends) {
-  app.add_option("--backend", backends, "hardware: one or more backends, separated by commas, or all")
-      ->type_name("BACKEND")
+  add_value(app, "--backend", backends, "BACKEND",
+            "hardware: one or more backends, separated by commas, or all")
       ->delimiter(',')
       ->allow_extra_args(false);
 }
@@ -189,20 +188,16 @@ std::vector<std::string> without_repeats(const std::vector<std::string>& backend
 }
 
 CLI::Option* add_ranks(CLI::App& app, int& ranks, const char* description, int least) {
-  return app.add_option("-n,--ranks", ranks, description)
-      ->type_name("N")
-      ->check(whole_number(least, 1 << 20));
+  return add_value(app, "-n,--ranks", ranks, "N", description)->check(whole_number(least, 1 << 20));
 }
 
 LauncherOptions::LauncherOptions(CLI::App& app) {
-  app.add_option("--launcher-args", arguments_,
-                 "further arguments for the launcher, as one string; may be repeated")
-      ->type_name("ARGS")
+  add_value(app, "--launcher-args", arguments_, "ARGS",
+            "further arguments for the launcher, as one string; may be repeated")
       ->allow_extra_args(false);
-  app.add_option(
-         "--launcher", launcher_,
-         "launcher, by name or path: mpirun, mpiexec, or srun; by default, that of the program's MPI library")
-      ->type_name("PATH");
+  add_value(
+      app, "--launcher", launcher_, "PATH",
+      "launcher, by name or path: mpirun, mpiexec, or srun; by default, that of the program's MPI library");
 }
 
 std::vector<std::string> LauncherOptions::arguments() const {
@@ -228,26 +223,23 @@ void add_csv(CLI::App& app, bool& csv, CLI::Option* json) {
 }
 
 void add_svg(CLI::App& app, std::string& file, const char* description) {
-  app.add_option("--svg", file, description)->type_name("FILE");
+  add_value(app, "--svg", file, "FILE", description);
 }
 
 void add_html(CLI::App& app, std::string& file) {
-  app.add_option("--html", file, "write the report as a self-contained web page")->type_name("FILE");
+  add_value(app, "--html", file, "FILE", "write the report as a self-contained web page");
 }
 
 void add_records(CLI::App& app, RecordOptions& records) {
-  app.add_option("--trace", records.trace,
-                 description_of("trace") + "; one file for all backends; FILE.json.gz is compressed")
-      ->type_name("FILE");
-  app.add_option("--capture", records.capture,
-                 description_of("capture") + " (and backend): FILE.0.pcap for FILE.pcap")
-      ->type_name("FILE");
+  add_value(app, "--trace", records.trace, "FILE",
+            description_of("trace") + "; one file for all backends; FILE.json.gz is compressed");
+  add_value(app, "--capture", records.capture, "FILE",
+            description_of("capture") + " (and backend): FILE.0.pcap for FILE.pcap");
 }
 
 void add_jobs(CLI::App& app, int& threads) {
-  app.add_option("--jobs", threads,
-                 "with --sweep: points to simulate at the same time (default: the number of cores)")
-      ->type_name("N")
+  add_value(app, "--jobs", threads, "N",
+            "with --sweep: points to simulate at the same time (default: the number of cores)")
       ->check(whole_number(1, 1024));
 }
 

@@ -61,6 +61,13 @@ CLI::Validator plain_number(double least, double most);
 /// One of these words.
 CLI::Validator one_of(std::vector<std::string> allowed);
 
+/// Adds an option with a value. type: the name of the value in the help, such as FILE.
+template <typename Value>
+CLI::Option* add_value(CLI::App& app, const char* names, Value& value, const char* type,
+                       std::string description) {
+  return app.add_option(names, value, std::move(description))->type_name(type);
+}
+
 /// A key's description in the table of keys.
 std::string description_of(std::string_view key);
 /// Splits and joins lists: "a,b" and "c" become a, b, c.

@@ -13,8 +13,7 @@ namespace offramp::tool {
 
 RecordFiles::RecordFiles(const RecordOptions& options, std::size_t backends) : options_(options) {
   place_.replays = static_cast<int>(backends);
-  const std::string problem = options.trace.empty() ? "" : option_problem("--trace", options.trace);
-  if (!problem.empty()) throw Misuse{problem};
+  check_file_of("--trace", options.trace);
 }
 
 std::string RecordFiles::path_of(const std::string& path, std::string_view backend) const {

@@ -13,6 +13,11 @@
 
 namespace offramp::tool {
 
+void check_file_of(std::string_view option, const std::string& path) {
+  if (path.empty()) return;
+  if (std::string problem = option_problem(option, path); !problem.empty()) throw Misuse{std::move(problem)};
+}
+
 Setup::Setup(const std::vector<Override>& overrides, std::vector<std::string> names, Wanted wanted) {
   ConfigSources config_sources = ConfigSources::of_process();
   config_sources.overrides = overrides;

@@ -10,10 +10,13 @@
 
 namespace offramp::tool {
 
-/// Thrown for invalid input; the subcommand prints the text.
+/// Thrown for invalid input. CommandLine::execute() prints the text, and the exit code is kUsage.
 struct Misuse {
   std::string text;
 };
+
+/// Throws Misuse if the file that an option names cannot be written. An empty path names no file.
+void check_file_of(std::string_view option, const std::string& path);
 
 struct Setup {
   Registry registry{built_in_backends()};

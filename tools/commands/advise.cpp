@@ -521,17 +521,15 @@ ReplayInput played_of(const AdviseOptions& options, std::optional<ScaledProgram>
   return input;
 }
 
-int advise(const AdviseOptions& options) try {
+int advise(const AdviseOptions& options) {
   std::vector<std::string> names = options.backends;
   if (names.empty()) names = {"all"};
   if (std::find(names.begin(), names.end(), baseline_name()) == names.end() && names.front() != "all")
     names.insert(names.begin(), std::string(baseline_name()));
   const Setup setup(options.overrides, names, Setup::Wanted::kCompared);
   if (options.rank_counts.size() > 1) {
-    for (const auto& [option, path] : {std::pair("--svg", &options.svg), {"--html", &options.html}}) {
-      if (const std::string problem = path->empty() ? "" : option_problem(option, *path); !problem.empty())
-        throw Misuse{problem};
-    }
+    check_file_of("--svg", options.svg);
+    check_file_of("--html", options.html);
     setup.print_sources();
     watch_for_interrupt();
     return advise_over_ranks(options, setup);
@@ -543,13 +541,10 @@ int advise(const AdviseOptions& options) try {
   }
   std::optional<ScaledProgram> scaled;
   const ReplayInput input = played_of(options, scaled);
-  for (const auto& [option, path] : {std::pair("--routes", &options.routes),
-                                     {"--tuning", &options.tuning},
-                                     {"--report", &options.report},
-                                     {"--html", &options.html}}) {
-    if (const std::string problem = path->empty() ? "" : option_problem(option, *path); !problem.empty())
-      throw Misuse{problem};
-  }
+  check_file_of("--routes", options.routes);
+  check_file_of("--tuning", options.tuning);
+  check_file_of("--report", options.report);
+  check_file_of("--html", options.html);
   setup.print_sources();
   // The host is always replayed for comparison.
   if (const std::string problem =
@@ -619,45 +614,34 @@ int advise(const AdviseOptions& options) try {
   if (is_interrupted()) return kInterrupted;
   if (!answer.complete) return kIncomplete;
   return scaled && !scaled->scaling.caveat().empty() ? kFoundFailures : kDone;
-} catch (const Misuse& misuse) {
-  warn(misuse.text);
-  return kUsage;
 }
 
 class AdviseCommand final : public Command {
  public:
   explicit AdviseCommand(CLI::App& app) : Command(app), keys_(app, kWorldKeys), compute_scaling_(app) {
-    app.add_option(
-           "files", options_.files,
-           "a recording, a trace, a pattern, or a folder of recordings; with several files, one answer "
-           "each, with those of record --repeat one for all; with --ranks, scale them (see offramp scale)")
-        ->type_name("FILE|PATTERN")
+    add_value(app, "files", options_.files, "FILE|PATTERN",
+              "a recording, a trace, a pattern, or a folder of recordings; with several files, one answer "
+              "each, with those of record --repeat one for all; with --ranks, scale them (see offramp scale)")
         ->required();
-    app.add_option("--backend", options_.backends,
-                   "try only these backends and the host; separated by commas")
-        ->type_name("BACKEND")
+    add_value(app, "--backend", options_.backends, "BACKEND",
+              "try only these backends and the host; separated by commas")
         ->delimiter(',')
         ->allow_extra_args(false);
-    app.add_option("-n,--ranks", ranks_,
-                   "number of ranks to scale to; several (64,96 or 32:65536:x4) show from how many ranks on "
-                   "hardware pays")
-        ->type_name("N[,N...]|FROM:TO[:xFACTOR]");
+    add_value(app, "-n,--ranks", ranks_, "N[,N...]|FROM:TO[:xFACTOR]",
+              "number of ranks to scale to; several (64,96 or 32:65536:x4) show from how many ranks on "
+              "hardware pays");
     add_phase(app, options_.scaled.phase);
-    app.add_option("--seconds", options_.seconds,
-                   "time limit for the whole answer; what is known by then is printed")
-        ->type_name("SECONDS")
+    add_value(app, "--seconds", options_.seconds, "SECONDS",
+              "time limit for the whole answer; what is known by then is printed")
         ->check(plain_number(0.1, 1e6))
         ->capture_default_str();
-    app.add_option("--routes", options_.routes, "write the best mix of hardware as an offramp.toml")
-        ->type_name("FILE");
-    app.add_option("--tuning", options_.tuning,
-                   "write the fastest algorithms as a tuning file for an MPI library (--tuning-for)")
-        ->type_name("FILE");
-    app.add_option("--tuning-for", options_.tuning_for,
-                   "format of --tuning: dynamic rules of Open MPI's tuned component, as text or JSON "
-                   "(openmpi-6), or a "
-                   "selection tree of MPICH, by default for the library that the recording names")
-        ->type_name("auto|openmpi|openmpi-6|mpich-4.0|mpich|mpich-subtrees")
+    add_value(app, "--routes", options_.routes, "FILE", "write the best mix of hardware as an offramp.toml");
+    add_value(app, "--tuning", options_.tuning, "FILE",
+              "write the fastest algorithms as a tuning file for an MPI library (--tuning-for)");
+    add_value(app, "--tuning-for", options_.tuning_for,
+              "auto|openmpi|openmpi-6|mpich-4.0|mpich|mpich-subtrees",
+              "format of --tuning: dynamic rules of Open MPI's tuned component, as text or JSON (openmpi-6), "
+              "or a selection tree of MPICH, by default for the library that the recording names")
         ->check(one_of({"auto", "openmpi", "openmpi-6", "mpich-4.0", "mpich", "mpich-subtrees"}))
         ->capture_default_str();
     app.add_flag("--quick", options_.quick,
@@ -665,8 +649,7 @@ class AdviseCommand final : public Command {
     app.add_flag(
         "--details", options_.details,
         "after the answer, print all tables: times, accounts, sensitivities, the best mix, and algorithms");
-    app.add_option("--report", options_.report, "write a report in JSON that begins with the advice")
-        ->type_name("FILE");
+    add_value(app, "--report", options_.report, "FILE", "write a report in JSON that begins with the advice");
     add_html(app, options_.html);
     add_svg(app, options_.svg);
     add_partial(app, options_.partial);
@@ -739,8 +722,7 @@ const Registered<AdviseCommand> advise_command(
           "the time limit (--seconds) ended before all hardware was tried; the answer is the best so far"},
          {kFoundFailures,
           "with --ranks: answered, but no call of the largest recording could be predicted from the others, "
-          "so nothing "
-          "confirms the extrapolation"},
+          "so nothing confirms the extrapolation"},
          {kNotWritten},
          {kInterrupted, "interrupted; what was known by then is printed"}}});
 

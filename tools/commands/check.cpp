@@ -196,8 +196,7 @@ struct Survey {
     const std::string_view family = family_of_mpi_library(mpi);
     if (family.empty() || !library_path(family).empty() || library_path().empty()) return {};
     return fmt::format(
-        "is linked to {} ({}), but this Offramp was built for {}; rebuild Offramp where {} is installed, "
-        "too",
+        "is linked to {} ({}), but this Offramp was built for {}; rebuild Offramp where {} is installed, too",
         name_of_mpi_family(family), mpi, name_of_mpi_family(kMpiFamily), name_of_mpi_family(family));
   }
 };
@@ -305,10 +304,10 @@ int check(const CheckOptions& options) {
 class CheckCommand final : public Command {
  public:
   explicit CheckCommand(CLI::App& app) : Command(app), keys_(app, kWorldKeys) {
-    app.add_option("program", options_.program, "a compiled program, a recording, a trace, or a pattern")
-        ->type_name("PROGRAM|FILE|PATTERN")
+    add_value(app, "program", options_.program, "PROGRAM|FILE|PATTERN",
+              "a compiled program, a recording, a trace, or a pattern")
         ->required();
-    app.add_option("--backend", options_.backend, "check for this backend only")->type_name("BACKEND");
+    add_value(app, "--backend", options_.backend, "BACKEND", "check for this backend only");
     add_json(app, options_.json);
   }
   int execute(std::vector<std::string>) override {

@@ -6,7 +6,6 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "lib/base/format.hpp"
 #include "lib/base/text_format.hpp"
 #include "lib/programs/check/rehearsal.hpp"
 #include "lib/programs/import/pattern.hpp"

@@ -10,6 +10,7 @@
 #include "lib/base/text_format.hpp"
 #include "lib/programs/export/writers.hpp"
 #include "tools/command_line/command.hpp"
+#include "tools/command_line/options.hpp"
 #include "tools/command_line/setup.hpp"
 #include "tools/command_line/tool.hpp"
 #include "tools/text/replay_output.hpp"
@@ -60,7 +61,7 @@ constexpr auto kNames = [] {
 }();
 
 /// Warns on standard error about features that the format cannot express, once per kind.
-int convert(const ConvertOptions& options) try {
+int convert(const ConvertOptions& options) {
   const auto* const format = std::find_if(kFormats.begin(), kFormats.end(), [&](const Format& one) {
     return options.format.empty() ? !one.suffix.empty() && options.output.ends_with(one.suffix)
                                   : one.name == options.format;
@@ -84,24 +85,17 @@ int convert(const ConvertOptions& options) try {
   if (written) return kDone;
   warn(problem_text(options.file, written.error()));
   return written.error().starts_with(kCannotWrite) ? kNotWritten : kUsage;
-} catch (const Misuse& misuse) {
-  warn(misuse.text);
-  return kUsage;
 }
 
 class ConvertCommand final : public Command {
  public:
   explicit ConvertCommand(CLI::App& app) : Command(app) {
-    app.add_option("file", options_.file, "a recording, a trace, or a pattern")
-        ->type_name("FILE|PATTERN")
+    add_value(app, "file", options_.file, "FILE|PATTERN", "a recording, a trace, or a pattern")->required();
+    add_value(app, "-o,--output", options_.output, "FILE", "the file to write; for otf2, the folder")
         ->required();
-    app.add_option("-o,--output", options_.output, "the file to write; for otf2, the folder")
-        ->type_name("FILE")
-        ->required();
-    app.add_option("--to", options_.format,
-                   fmt::format("{}; default: that of the suffix .rec, .goal, .bin, or .otf2",
-                               fmt::join(kNames, ", ")))
-        ->type_name("FORMAT");
+    add_value(
+        app, "--to", options_.format, "FORMAT",
+        fmt::format("{}; default: that of the suffix .rec, .goal, .bin, or .otf2", fmt::join(kNames, ", ")));
   }
   int execute(std::vector<std::string>) override { return convert(options_); }
 

@@ -181,7 +181,7 @@ struct ExplainOptions {
   std::string svg;  // for the topic validation: file for a plot
 };
 
-int explain(const ExplainOptions& options) try {
+int explain(const ExplainOptions& options) {
   const Setup setup(options.asked.overrides, options.asked.backends);
   const BackendDescription& backend = *setup.backends.front();
   if (const BackendDescription* const named = setup.registry.find(options.topic)) {
@@ -229,24 +229,19 @@ int explain(const ExplainOptions& options) try {
     return kDone;
   }
   throw Misuse{without_topic(setup.registry, backend, !options.asked.backends.empty(), options.topic)};
-} catch (const Misuse& misuse) {
-  warn(misuse.text);
-  return kUsage;
 }
 
 class ExplainCommand final : public Command {
  public:
   explicit ExplainCommand(CLI::App& app) : Command(app), question_(app, options_.asked) {
-    app.add_option("topic", options_.topic, "the topic, or a report; by default, the topics are listed")
-        ->type_name("TOPIC");
-    app.add_option("arguments", options_.arguments, "arguments of the topic")->type_name("ARGUMENT");
-    app.add_option("--operation", options_.asked.operation, "the operation, for topics that need one")
-        ->type_name("OPERATION");
-    app.add_option("--call", receipt_.call, "show the stages of this call; counted from 1")
-        ->type_name("N")
+    add_value(app, "topic", options_.topic, "TOPIC",
+              "the topic, or a report; by default, the topics are listed");
+    add_value(app, "arguments", options_.arguments, "ARGUMENT", "arguments of the topic");
+    add_value(app, "--operation", options_.asked.operation, "OPERATION",
+              "the operation, for topics that need one");
+    add_value(app, "--call", receipt_.call, "N", "show the stages of this call; counted from 1")
         ->check(whole_number(1));
-    app.add_option("--rank", receipt_.rank, "the rank that made the call")
-        ->type_name("RANK")
+    add_value(app, "--rank", receipt_.rank, "RANK", "the rank that made the call")
         ->check(whole_number(0, INT32_MAX));
     add_svg(app, options_.svg, "with validation: write a plot (SVG) to this file");
     app.add_flag("--timeline", receipt_.timeline, "with --call: list every step in order of time");
@@ -284,8 +279,7 @@ const Registered<ExplainCommand> explain_command(
                "--config", "--json"},
      .exits = {{kUsage,
                 "the command line or the configuration is wrong, the topic is unknown, or the file is not a "
-                "report with "
-                "receipts"},
+                "report with receipts"},
                {kNotWritten}}});
 
 }  // namespace

@@ -251,11 +251,10 @@ int info(const InfoOptions& options) {
 class InfoCommand final : public Command {
  public:
   explicit InfoCommand(CLI::App& app) : Command(app), keys_(app, kWorldKeys) {
-    app.add_option("program", program_,
-                   "a recording, trace, or pattern to describe; without it, this installation")
-        ->type_name("FILE|PATTERN");
-    app.add_option("--backend", options_.backend, "list the parameters of this backend, or of all")
-        ->type_name("BACKEND");
+    add_value(app, "program", program_, "FILE|PATTERN",
+              "a recording, trace, or pattern to describe; without it, this installation");
+    add_value(app, "--backend", options_.backend, "BACKEND",
+              "list the parameters of this backend, or of all");
     CLI::Option* const sample =
         app.add_flag("-c,--configuration", options_.configuration, "print a complete offramp.toml");
     app.add_flag("--sources", options_.sources, "print the bibliography, or the entries that --backend cites")

@@ -10,7 +10,6 @@
 #include "lib/answers/report/sentences.hpp"
 #include "lib/answers/report/write_report.hpp"
 #include "lib/base/configuration/job_places.hpp"
-#include "lib/base/format.hpp"
 #include "lib/base/text_format.hpp"
 #include "tools/command_line/tool.hpp"
 #include "tools/text/progress.hpp"

@@ -330,12 +330,10 @@ void refuse_too_large(const Setup& setup, const std::vector<Operation>& points,
 }
 
 /// Prints one row per backend and point. Returns kDone or kUsage, or kDeclined if no row has a time.
-int predict(const PredictOptions& options) try {
+int predict(const PredictOptions& options) {
   refuse_other_pictures(options.svg);
   const Setup setup(options.asked.overrides, options.asked.backends);
-  if (const std::string problem = options.svg.empty() ? "" : option_problem("--svg", options.svg);
-      !problem.empty())
-    throw Misuse{problem};
+  check_file_of("--svg", options.svg);
   const std::vector<Operation> points = points_of(options);
   if (points.size() > 1 && !(options.records.trace.empty() && options.records.capture.empty()))
     throw Misuse{"--trace and --capture need a single point: leave out --sweep"};
@@ -376,27 +374,21 @@ int predict(const PredictOptions& options) try {
   if (plotted != kDone) return plotted;
   if (written != kDone) return written;
   return any ? kDone : kDeclined;
-} catch (const Misuse& misuse) {
-  warn(misuse.text);
-  return kUsage;
 }
 
 class PredictCommand final : public Command {
  public:
   explicit PredictCommand(CLI::App& app) : Command(app), question_(app, options_.asked) {
-    app.add_option("operation", options_.asked.operation,
-                   "send, bcast, reduce, allreduce or MPI_Allreduce, ...")
-        ->type_name("OPERATION");
-    app.add_option("--sweep", options_.sweep,
-                   "predict at several values from FROM to TO: doubled each time, multiplied (:xFACTOR), or "
-                   "increased (:+STEP), as in bytes=1:1MiB or ranks=2:4096")
-        ->type_name("RANGE");
+    add_value(app, "operation", options_.asked.operation, "OPERATION",
+              "send, bcast, reduce, allreduce or MPI_Allreduce, ...");
+    add_value(app, "--sweep", options_.sweep, "RANGE",
+              "predict at several values from FROM to TO: doubled each time, multiplied (:xFACTOR), or "
+              "increased (:+STEP), as in bytes=1:1MiB or ranks=2:4096");
     add_jobs(app, options_.threads);
-    app.add_option("--calls", options_.repeat,
-                   "repeat the operation, as a loop in a program does; times and counts are totals")
+    add_value(app, "--calls", options_.repeat, "N",
+              "repeat the operation, as a loop in a program does; times and counts are totals")
         ->check(whole_number(1, 1'000'000'000))
-        ->capture_default_str()
-        ->type_name("N");
+        ->capture_default_str();
     add_check(app, options_.check);
     app.add_flag("--what-if", options_.what_if,
                  "predict as if the hardware had enough memory where it declines for lack of it; such points "

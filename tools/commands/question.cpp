@@ -41,18 +41,16 @@ OperationKind parse_kind(const std::string& word) {
 QuestionOptions::QuestionOptions(CLI::App& app, Asked& asked) : asked_(asked), keys_(app, kWorldKeys) {
   add_backends(app, asked.backends);
   add_ranks(app, asked.ranks, "number of ranks")->capture_default_str();
-  app.add_option("--bytes", asked.bytes,
-                 "size of the message, or of one rank's block, such as 8, 64K, or 1MiB (powers of 1024)")
-      ->type_name("SIZE")
+  add_value(app, "--bytes", asked.bytes, "SIZE",
+            "size of the message, or of one rank's block, such as 8, 64K, or 1MiB (powers of 1024)")
       ->capture_default_str();
-  app.add_option("--root", asked.root, "the root; for send, the sender, whose message goes to the next rank")
-      ->type_name("RANK")
+  add_value(app, "--root", asked.root, "RANK",
+            "the root; for send, the sender, whose message goes to the next rank")
       ->capture_default_str();
-  app.add_option("--type", asked.type,
-                 "element type (float64, double, MPI_DOUBLE); by default int32 for reductions, else byte")
-      ->type_name("TYPE");
-  app.add_option("--function", asked.function, "reduction function (max, maximum, MPI_MAX); by default sum")
-      ->type_name("FUNCTION");
+  add_value(app, "--type", asked.type, "TYPE",
+            "element type (float64, double, MPI_DOUBLE); by default int32 for reductions, else byte");
+  add_value(app, "--function", asked.function, "FUNCTION",
+            "reduction function (max, maximum, MPI_MAX); by default sum");
 }
 
 std::string QuestionOptions::collect() {

@@ -15,12 +15,10 @@ class RecordCommand final : public Command {
  public:
   explicit RecordCommand(CLI::App& app)
       : Command(app), launch_(app, options_), keys_(app, {KeyGroup::kSettings}, Paths::kAbsolute) {
-    app.add_option("-o,--output", output_,
-                   "the file to write; with --repeat, a new folder for all recordings")
-        ->type_name("FILE|FOLDER")
+    add_value(app, "-o,--output", output_, "FILE|FOLDER",
+              "the file to write; with --repeat, a new folder for all recordings")
         ->required();
-    app.add_option("--repeat", repeat_, "run the program N times, to measure how its computing varies")
-        ->type_name("N")
+    add_value(app, "--repeat", repeat_, "N", "run the program N times, to measure how its computing varies")
         ->check(whole_number(2, 1000));
     app.get_option("--set")->description(
         "set one key of the configuration (record_parts=keep); may be repeated");

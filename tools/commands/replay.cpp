@@ -411,7 +411,7 @@ void print_all(const std::deque<Replayed>& replayed, const ReplayToolOptions& op
 
 }  // namespace
 
-int replay(const ReplayToolOptions& options) try {
+int replay(const ReplayToolOptions& options) {
   if (!options.sweeps.empty()) return replay_sweep(options);
   if (!options.jobs.empty() || !options.background.empty()) return replay_jobs(options);
   const Setup setup(options.overrides, options.backends, Setup::Wanted::kCompared);
@@ -452,9 +452,6 @@ int replay(const ReplayToolOptions& options) try {
   warn(fmt::format("interrupted: {} of {} backends were replayed", last.results.all.size(),
                    setup.backends.size()));
   return kInterrupted;
-} catch (const Misuse& misuse) {
-  warn(misuse.text);
-  return kUsage;
 }
 
 namespace {
@@ -463,9 +460,8 @@ namespace {
 std::string about_replay() {
   std::string text =
       "Simulates all ranks, their devices, and the network in one process, in order of modelled time and "
-      "without "
-      "data. A pattern is a small generated program, pattern:NAME:RANKS:BYTES[:ROUNDS]; --help-all lists "
-      "them.\n\n";
+      "without data. A pattern is a small generated program, pattern:NAME:RANKS:BYTES[:ROUNDS]; --help-all "
+      "lists them.\n\n";
   for (const PatternKind& kind : pattern_kinds()) {
     const std::string own = kind.parameter.empty() ? "" : fmt::format(":{}", kind.parameter);
     constexpr std::size_t kColumn = 24;  // of the descriptions
@@ -502,67 +498,55 @@ class ReplayCommand final : public Command {
                     KeyGroup::kComputing, KeyGroup::kDetails}),
         compute_scaling_(app) {
     add_backends(app, options_.backends);
-    app.add_option("files", options_.files,
-                   "a recording, a folder of recordings of one program, a trace, or a pattern; with several "
-                   "files, compare the others with the first; A1 A2 -- B1 B2 compares two versions; with "
-                   "--ranks, scale them (see offramp scale)")
-        ->type_name("FILE|PATTERN");
+    add_value(app, "files", options_.files, "FILE|PATTERN",
+              "a recording, a folder of recordings of one program, a trace, or a pattern; with several "
+              "files, compare the others with the first; A1 A2 -- B1 B2 compares two versions; with "
+              "--ranks, scale them (see offramp scale)");
     add_ranks(app, options_.scaled.ranks, "number of ranks to scale to; by default as recorded");
     add_phase(app, options_.scaled.phase);
-    app.add_option("--job", options_.jobs,
-                   "another program that runs at the same time on its own nodes; :NODES (0-7,12) places it; "
-                   "may be repeated")
-        ->type_name("FILE[:NODES]")
+    add_value(app, "--job", options_.jobs, "FILE[:NODES]",
+              "another program that runs at the same time on its own nodes; :NODES (0-7,12) places it; "
+              "may be repeated")
         ->allow_extra_args(false);
-    app.add_option(
-           "--background", options_.background,
-           "traffic between the remaining nodes: uniform, incast, or shift, with a rate per node in Gb/s")
-        ->type_name("KIND:RATE");
-    app.add_option("--compute", compute_,
-                   "time between MPI calls: none, as recorded, or with the CPU time times a factor")
-        ->type_name("none|recorded|FACTOR")
+    add_value(app, "--background", options_.background, "KIND:RATE",
+              "traffic between the remaining nodes: uniform, incast, or shift, with a rate per node in Gb/s");
+    add_value(app, "--compute", compute_, "none|recorded|FACTOR",
+              "time between MPI calls: none, as recorded, or with the CPU time times a factor")
         ->check(is_compute, "");
-    app.add_option(
-           "--sweep", options_.sweeps,
-           "replay at several values of a key: doubled each time, multiplied (:xFACTOR), or increased "
-           "(:+STEP), as in latency=500ns:4us or link=x0.5:x4; for patterns also ranks or bytes; given "
-           "twice, every combination")
-        ->type_name("KEY=FROM:TO")
+    add_value(app, "--sweep", options_.sweeps, "KEY=FROM:TO",
+              "replay at several values of a key: doubled each time, multiplied (:xFACTOR), or increased "
+              "(:+STEP), as in latency=500ns:4us or link=x0.5:x4; for patterns also ranks or bytes; given "
+              "twice, every combination")
         ->allow_extra_args(false);
     add_jobs(app, options_.threads);
-    app.add_option("--route", routes_,
-                   "carry some operations by other hardware: bcast=tinsel, or allreduce:0-1KiB=aie by size; "
-                   "may be repeated, the first match wins")
-        ->type_name("OPERATION[:MIN-MAX]=BACKEND")
+    add_value(app, "--route", routes_, "OPERATION[:MIN-MAX]=BACKEND",
+              "carry some operations by other hardware: bcast=tinsel, or allreduce:0-1KiB=aie by size; "
+              "may be repeated, the first match wins")
         ->allow_extra_args(false);
-    app.add_option("--arrival", arrival_, "how wildcard receives match: as recorded, or by modelled time")
-        ->type_name("recorded|modelled")
+    add_value(app, "--arrival", arrival_, "recorded|modelled",
+              "how wildcard receives match: as recorded, or by modelled time")
         ->check(one_of({"recorded", "modelled"}))
         ->capture_default_str();
-    app.add_option("--rules", options_.rules,
-                   "replay a schedule (GOAL or another graph) by LogGOPSim's rules instead of a backend's; "
-                   "the default is loggopsim:L=2500,o=1500,g=1000,G=6,O=0,S=65535")
-        ->type_name("loggopsim[:NAME=VALUE,...]")
+    add_value(app, "--rules", options_.rules, "loggopsim[:NAME=VALUE,...]",
+              "replay a schedule (GOAL or another graph) by LogGOPSim's rules instead of a backend's; "
+              "the default is loggopsim:L=2500,o=1500,g=1000,G=6,O=0,S=65535")
         ->check(is_rules, "");
     add_partial(app, options_.partial);
     add_check(app, options_.check);
     add_csv(app, options_.csv, add_json(app, options_.json));
     add_records(app, options_.records);
-    app.add_option("--otf2", options_.records.otf2,
-                   "write the modelled timeline as an OTF2 archive, for Vampir and Scalasca; with several "
-                   "backends, one archive each (FOLDER.host)")
-        ->type_name("FOLDER");
-    app.add_option("--report", options_.report, "write a report in JSON")->type_name("FILE");
-    app.add_option(
-           "--libraries", options_.libraries,
-           "replay over the host as these MPI libraries choose their algorithms, and compare the others "
-           "with the first; see host.collectives")
-        ->type_name("LIBRARY,LIBRARY[,...]")
+    add_value(app, "--otf2", options_.records.otf2, "FOLDER",
+              "write the modelled timeline as an OTF2 archive, for Vampir and Scalasca; with several "
+              "backends, one archive each (FOLDER.host)");
+    add_value(app, "--report", options_.report, "FILE", "write a report in JSON");
+    add_value(app, "--libraries", options_.libraries, "LIBRARY,LIBRARY[,...]",
+              "replay over the host as these MPI libraries choose their algorithms, and compare the others "
+              "with the first; see host.collectives")
         ->delimiter(',')
         ->allow_extra_args(false);
     add_html(app, options_.html);
-    app.add_option("--receipts", receipts_, "calls whose stages the report lists, counted per rank from 1")
-        ->type_name("all|CALLS")
+    add_value(app, "--receipts", receipts_, "all|CALLS",
+              "calls whose stages the report lists, counted per rank from 1")
         ->check(is_calls, "");
   }
   /// later: the recordings of a second version of the program, after --.
@@ -665,12 +649,10 @@ const Registered<ReplayCommand> replay_command(
                "--set", "--json", "--html", "--trace"},
      .exits = {{kUsage,
                 "the command line, the configuration, or a file is wrong, or nothing could be replayed; "
-                "results of the other "
-                "files are printed"},
+                "results of the other files are printed"},
                {kFoundFailures,
                 "with --ranks: replayed, but no call of the largest recording could be predicted from the "
-                "others, so nothing "
-                "confirms the extrapolation"},
+                "others, so nothing confirms the extrapolation"},
                {kNotWritten, "a report, a trace, or a capture could not be written"},
                {kInterrupted, "interrupted; finished replays are printed"}},
      .takes_more = true});

@@ -7,6 +7,7 @@
 
 #include "tools/command_line/command.hpp"
 #include "tools/command_line/options.hpp"
+#include "tools/command_line/setup.hpp"
 #include "tools/command_line/tool.hpp"
 #include "tools/launch/places.hpp"
 #include "tools/text/report_tables.hpp"
@@ -14,11 +15,7 @@
 namespace offramp::tool {
 
 int report(const ReportOptions& options) {
-  if (const std::string problem = options.html.empty() ? "" : option_problem("--html", options.html);
-      !problem.empty()) {
-    warn(problem);
-    return kUsage;
-  }
+  check_file_of("--html", options.html);
   // Reports that cannot be read are named, and the others are shown.
   std::vector<RunReport> reports;
   int code = kDone;
@@ -54,14 +51,12 @@ namespace {
 class ReportCommand final : public Command {
  public:
   explicit ReportCommand(CLI::App& app) : Command(app) {
-    app.add_option("files", options_.files, "reports written by run, replay, or advise with --report")
-        ->type_name("FILE")
+    add_value(app, "files", options_.files, "FILE", "reports written by run, replay, or advise with --report")
         ->required();
     add_html(app, options_.html);
-    app.add_option("--table", options_.table,
-                   fmt::format("print one table as comma-separated values, with times in ns: {}",
-                               fmt::join(report_table_names(), ", ")))
-        ->type_name("TABLE")
+    add_value(app, "--table", options_.table, "TABLE",
+              fmt::format("print one table as comma-separated values, with times in ns: {}",
+                          fmt::join(report_table_names(), ", ")))
         ->check(one_of(report_table_names()));
   }
   int execute(std::vector<std::string>) override {

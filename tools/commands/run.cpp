@@ -329,8 +329,7 @@ void report_parts(const std::vector<Expected>& files, const std::string& path, i
   if (!recording::mark_of_part(recording::part_path(path, 0))) return;
   const std::string shown = shell_word(shown_path(path));
   warn(fmt::format(
-      "the recording ends early: {}.rank-N have what the ranks did until then; {}offramp replay {} "
-      "--partial",
+      "the recording ends early: {}.rank-N have what the ranks did until then; {}offramp replay {} --partial",
       shown, std::filesystem::exists(path) ? "remove the older recording of that name, then " : "", shown));
 }
 
@@ -575,8 +574,8 @@ class RunCommand final : public Command {
                KeyGroup::kComputing, KeyGroup::kDetails, KeyGroup::kRun},
               Paths::kAbsolute) {
     // Texts: the ranks read and validate the keys backend and compare.
-    app.add_option("--backend", backend_, description_of("backend"))->type_name("BACKEND");
-    app.add_option("--compare", compared_, description_of("compare"))->type_name("BACKEND,...");
+    add_value(app, "--backend", backend_, "BACKEND", description_of("backend"));
+    add_value(app, "--compare", compared_, "BACKEND,...", description_of("compare"));
   }
 
   int execute(std::vector<std::string> program) override {

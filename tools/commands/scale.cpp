@@ -91,11 +91,8 @@ void print_text(const scale::Scaling& scaling, const ScaleOptions& options) {
     fmt::print("# first difference: {}\n", made.comparison->first_difference);
 }
 
-int scale_command_line(const ScaleOptions& options) try {
-  if (const std::string problem =
-          options.output.empty() ? std::string() : option_problem("--output", options.output);
-      !problem.empty())
-    throw Misuse{problem};
+int scale_command_line(const ScaleOptions& options) {
+  check_file_of("--output", options.output);
   const scale::Scaling scaling = scaled_program(options.scaled);
   if (options.json) {
     print_json(scaling, options);
@@ -110,24 +107,19 @@ int scale_command_line(const ScaleOptions& options) try {
   if (problem.empty()) return code;
   warn(problem);
   return kNotWritten;
-} catch (const Misuse& misuse) {
-  warn(misuse.text);
-  return kUsage;
 }
 
 class ScaleCommand final : public Command {
  public:
   explicit ScaleCommand(CLI::App& app) : Command(app), compute_(app) {
-    app.add_option("files", options_.scaled.files,
-                   "recordings of one program at different numbers of ranks; sizes that depend on the number "
-                   "need three or more")
-        ->type_name("FILE")
+    add_value(app, "files", options_.scaled.files, "FILE",
+              "recordings of one program at different numbers of ranks; sizes that depend on the number "
+              "need three or more")
         ->required();
     add_ranks(app, options_.scaled.ranks, "number of ranks to scale to")->required();
-    app.add_option("-o,--output", options_.output, "the recording to write")->type_name("FILE");
-    app.add_option("--against", options_.against,
-                   "compare the result, call by call, with a recording at the same number of ranks")
-        ->type_name("FILE");
+    add_value(app, "-o,--output", options_.output, "FILE", "the recording to write");
+    add_value(app, "--against", options_.against, "FILE",
+              "compare the result, call by call, with a recording at the same number of ranks");
     app.add_flag("--verbose", options_.scaled.all_reasons,
                  "print all reasons of a refusal, and the shares by function and role");
     add_phase(app, options_.scaled.phase);
@@ -155,8 +147,7 @@ rule are refused and named. CPU times are the recorded ones (see --compute-scali
          {kUsage, "the command line is wrong, or the program's calls do not follow from the number of ranks"},
          {kFoundFailures,
           "written, but no call of the largest recording could be predicted from the others, so nothing "
-          "confirms "
-          "it"},
+          "confirms it"},
          {kNotWritten}}});
 
 }  // namespace

@@ -10,7 +10,6 @@
 #include <map>
 
 #include "lib/base/format.hpp"
-#include "lib/base/text_format.hpp"
 #include "tools/command_line/options.hpp"
 #include "tools/command_line/setup.hpp"
 #include "tools/text/recording_info.hpp"
@@ -87,10 +86,9 @@ ComputeScalingOption::ComputeScalingOption(CLI::App& app) : name_("recorded") {
   std::vector<std::string> names;
   names.reserve(std::size(kScalings));
   for (const auto& [name, scaling] : kScalings) names.emplace_back(name);
-  app.add_option("--compute-scaling", name_,
-                 "scaling of CPU time: constant work in total (strong), constant work per rank (weak), or as "
-                 "three or more recordings show")
-      ->type_name("strong|weak|recorded")
+  add_value(app, "--compute-scaling", name_, "strong|weak|recorded",
+            "scaling of CPU time: constant work in total (strong), constant work per rank (weak), or as "
+            "three or more recordings show")
       ->check(one_of(names))
       ->capture_default_str();
 }
@@ -103,9 +101,8 @@ ComputeScaling ComputeScalingOption::value() const {
 }
 
 void add_phase(CLI::App& app, std::string& phase) {
-  app.add_option("--phase", phase,
-                 "use only the phases of this name (MPI_Pcontrol; offramp info lists the names)")
-      ->type_name("NAME");
+  add_value(app, "--phase", phase, "NAME",
+            "use only the phases of this name (MPI_Pcontrol; offramp info lists the names)");
 }
 
 scale::LearnedProgram learned_program(const ScaledOptions& options) {

@@ -7,8 +7,7 @@ namespace offramp::tool {
 
 LaunchOptions::LaunchOptions(CLI::App& app, RunOptions& options) : options_(options), launcher_(app) {
   add_ranks(app, options.ranks, "number of ranks (default: the launcher decides)");
-  app.add_option("--preload", options.preload, "preload this library (an MPI tool) before Offramp")
-      ->type_name("LIBRARY")
+  add_value(app, "--preload", options.preload, "LIBRARY", "preload this library (an MPI tool) before Offramp")
       ->allow_extra_args(false);
   app.add_flag("--dry-run", options.dry_run, "print the command line without running it");
   app.add_flag("-v,--verbose", options.verbose, "print the command line, then run it");

@@ -5,7 +5,6 @@
 #include "tools/launch/launcher.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>

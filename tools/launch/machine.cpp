@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <hwloc.h>
-#include <poll.h>
 #include <sys/statvfs.h>
 #include <sys/uio.h>
 #include <sys/wait.h>

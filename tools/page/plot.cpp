@@ -256,8 +256,7 @@ std::string svg(const Plot& plot) {
                      kLeft + width / 2, kHeight - 14, escaped(plot.x));
   out += fmt::format(
       "<text x=\"18\" y=\"{:.1f}\" text-anchor=\"middle\" fill=\"currentColor\" transform=\"rotate(-90 18 "
-      "{:.1f})\">"
-      "{}</text>\n",
+      "{:.1f})\">{}</text>\n",
       kTop + height / 2, kTop + height / 2, escaped(plot.y));
   double legend = kTop + 5;
   for (std::size_t i = 0; i < plot.lines.size(); ++i) {

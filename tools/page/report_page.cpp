@@ -10,7 +10,6 @@
 #include "lib/answers/report/accounts.hpp"
 #include "lib/answers/report/link_loads.hpp"
 #include "lib/answers/report/write_report.hpp"
-#include "lib/base/text_format.hpp"
 #include "offramp/version.hpp"
 #include "page_files.hpp"
 #include "tools/page/markup.hpp"

@@ -197,10 +197,8 @@ Json json_of(const ReportLane& lane, const Settled& replayed, LongLists& lists) 
 }
 
 void check_reports(const ReplayToolOptions& options) {
-  for (const auto& [option, path] : {std::pair("--report", &options.report), {"--html", &options.html}}) {
-    if (path->empty()) continue;
-    if (const std::string problem = option_problem(option, *path); !problem.empty()) throw Misuse{problem};
-  }
+  check_file_of("--report", options.report);
+  check_file_of("--html", options.html);
 }
 
 RunReport report_of(const std::vector<Settled>& all, const std::vector<BackendResult>& refused, int ranks,

@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "lib/answers/advice/answer_parts.hpp"
-#include "lib/answers/report/sentences.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/text_format.hpp"
 

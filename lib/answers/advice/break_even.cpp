@@ -17,7 +17,6 @@
 #include "lib/answers/advice/advice.hpp"
 #include "lib/answers/replay/forecast.hpp"
 #include "lib/base/format.hpp"
-#include "lib/base/text_format.hpp"
 
 namespace offramp {
 namespace {

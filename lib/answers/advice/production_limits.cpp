@@ -10,7 +10,6 @@
 #include "lib/answers/advice/advice.hpp"
 #include "lib/base/format.hpp"
 #include "lib/base/registry/registry.hpp"
-#include "lib/base/text_format.hpp"
 
 namespace offramp {
 namespace {

@@ -48,10 +48,6 @@ class Communicators {
   std::vector<std::vector<std::uint64_t>> lists_;
 };
 
-}  // namespace
-
-namespace {
-
 /// The rows of sizes, of phases and of places that a call belongs to.
 class AccountClasses {
  public:
@@ -193,10 +189,7 @@ std::optional<ReportAccounts> accounts_of(const WorldSetting& setting, const Rep
   if (with_computing) how.compute.kind = Compute::Mode::kMeasured;
   Result<ReplayResult> again = replay(setting, source, how);
   if (!again || again->stopped) return std::nullopt;
-  std::vector<Time> ends;
-  ends.reserve(again->ranks.size());
-  for (const ReplayedRank& rank : again->ranks) ends.push_back(rank.clock);
-  TimelineBuilder timeline(std::move(ends));
+  TimelineBuilder timeline(again->clocks());
   const WholeRun run = whole_run_of(*again);
   const Receipts receipts = records.receipts();
   ReportAccounts all = add_up(receipts, run.in_calls + run.without_model, &records, &timeline);

@@ -83,14 +83,9 @@ std::vector<ReportCallRow> call_rows(const ReportLane& baseline, const ReportLan
   for (const ReportSiteAccount& site : sites_of(*baseline.accounts)) {
     const Time time = site.parts.sum();
     if (time <= Time()) continue;
-    ReportCallRow row{site.function,
-                      site.place.empty() ? site.site : site.place,
-                      site.calls,
-                      time,
-                      time.seconds() / all.seconds(),
-                      {},
-                      bound_of(site, baseline),
-                      {}};
+    const std::string& place = site.place.empty() ? site.site : site.place;
+    const double share = time.seconds() / all.seconds();
+    ReportCallRow row{site.function, place, site.calls, time, share, {}, bound_of(site, baseline), {}};
     const ReportSiteAccount* const other =
         hardware != nullptr && hardware->accounts ? same_site(*hardware, site) : nullptr;
     if (other != nullptr) row.hardware = other->parts.sum();

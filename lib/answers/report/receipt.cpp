@@ -186,13 +186,13 @@ class Accountant {
     if (owner == nullptr) return gap(next, piece.begin, piece.end);
     if (owner->level != Level::kWait || owner->stage->unit != kHostUnit)
       return {owner->rank, owner->stage->unit, owner->stage->what, piece.begin, piece.end, kind_of(*owner)};
-    const auto partner = partners_.find(owner->operation);
-    return {partner == partners_.end() ? -1 : partner->second,
-            "wait",
-            "for a peer",
-            piece.begin,
-            piece.end,
-            wait_for(owner->operation)};
+    return wait_for_partner(owner->operation, piece.begin, piece.end);
+  }
+
+  [[nodiscard]] ReceiptLine wait_for_partner(std::uint64_t operation, Time begin, Time end) const {
+    const auto partner = partners_.find(operation);
+    const int rank = partner == partners_.end() ? -1 : partner->second;
+    return {rank, "wait", "for a peer", begin, end, wait_for(operation)};
   }
 
   [[nodiscard]] ReceiptLine gap(const Candidate* next, Time begin, Time end) const {
@@ -202,18 +202,13 @@ class Accountant {
       return {-1,    kHostUnit, candidates_.empty() ? "call" : "completion",
               begin, end,       probes ? TimeKind::kLateSender : TimeKind::kSoftware};
     }
-    const TimeKind wait = wait_for(next->operation);
-    if (next->level == Level::kOther) return {next->rank, "wait", "for a peer", begin, end, wait};
+    if (next->level == Level::kOther)
+      return {next->rank, "wait", "for a peer", begin, end, wait_for(next->operation)};
+    if (!is_sent_here(next->operation)) return wait_for_partner(next->operation, begin, end);
     // What this rank sends waits for its own hardware, as far as is known.
-    if (is_sent_here(next->operation))
-      return {-1,
-              "wait",
-              "for hardware",
-              begin,
-              end,
-              collective_.contains(next->operation) ? TimeKind::kCollectiveWait : TimeKind::kBusyHardware};
-    const auto partner = partners_.find(next->operation);
-    return {partner == partners_.end() ? -1 : partner->second, "wait", "for a peer", begin, end, wait};
+    const bool in_collective = collective_.contains(next->operation);
+    const TimeKind wait = in_collective ? TimeKind::kCollectiveWait : TimeKind::kBusyHardware;
+    return {-1, "wait", "for hardware", begin, end, wait};
   }
 
   [[nodiscard]] std::vector<ReceiptLine> named(const std::vector<Piece>& pieces) const {
@@ -250,8 +245,7 @@ Result<Receipts> read_receipts(const std::string& report, const std::string& fil
       return failure(fmt::format("{} is not a report: Offramp did not write this file", name));
     if (!json.contains("receipts"))
       return failure(fmt::format(
-          "no receipts in {}: make the report with --receipts all, or --receipts 100-200 for some "
-          "calls",
+          "no receipts in {}: make the report with --receipts all, or --receipts 100-200 for some calls",
           name));
     Receipts receipts;
     for (const SortedJson& rank : json.at("receipts")) receipts.ranks.push_back(read_rank(rank));

@@ -12,7 +12,6 @@
 #include "lib/answers/report/report_timeline.hpp"
 #include "lib/answers/report/sentences.hpp"
 #include "lib/base/format.hpp"
-#include "lib/base/text_format.hpp"
 #include "offramp/version.hpp"
 
 namespace offramp {

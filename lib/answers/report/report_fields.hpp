@@ -42,17 +42,14 @@ template <typename Archive, typename Value>
 using Described = std::conditional_t<is_reader<Archive>, Value&, const Value&>;
 
 // What names the structs of a list that is an object in JSON.
-inline std::string& name_of(ReportCall& call) {
-  return call.name;
-}
-inline const std::string& name_of(const ReportCall& call) {
-  return call.name;
-}
-inline std::string& name_of(SettingInForce& setting) {
-  return setting.key;
-}
-inline const std::string& name_of(const SettingInForce& setting) {
-  return setting.key;
+template <typename Value>
+concept Named = std::is_same_v<std::remove_const_t<Value>, ReportCall> ||
+    std::is_same_v<std::remove_const_t<Value>, SettingInForce>;
+auto& name_of(Named auto& one) {
+  if constexpr (requires { one.name; })
+    return one.name;
+  else
+    return one.key;
 }
 
 /// An archive without names, to which all fields are alike: self().item(value, most) has them one after the
@@ -74,9 +71,7 @@ class PlainArchive {
  protected:
   template <typename Value>
   void item_of_struct(Value& value) {
-    if constexpr (std::is_same_v<std::remove_const_t<Value>, ReportCall> ||
-                  std::is_same_v<std::remove_const_t<Value>, SettingInForce>)
-      self().item(name_of(value), 0);
+    if constexpr (Named<Value>) self().item(name_of(value), 0);
     describe(self(), value);
   }
 

@@ -376,8 +376,7 @@ constexpr Row kRows[] = {
      agreed<set_of_machine<1, kMostParts>, &Configuration::machine, &MachineOptions::links_per_card>},
     {{"network.topology", "OFFRAMP_NETWORK_TOPOLOGY", "star", true,
       "star, fat-tree:DOWN[,DOWN...][:OVERSUBSCRIPTION], fat-tree:LEVELS;DOWN,...;UP,...;CABLES,..., "
-      "torus:AxBx..., "
-      "dragonfly:GROUPS:ROUTERS:NODES:GLOBAL, FILE.xml",
+      "torus:AxBx..., dragonfly:GROUPS:ROUTERS:NODES:GLOBAL, FILE.xml",
       "network between the nodes; in a star, only the nodes' own ports are shared"},
      agreed<set_topology, &Configuration::network, &NetworkOptions::topology>,
      why_no_topology},
@@ -402,8 +401,7 @@ constexpr Row kRows[] = {
      agreed<set_seed, &Configuration::network, &NetworkOptions::seed>},
     {{"stragglers.noise", "OFFRAMP_STRAGGLERS_NOISE", "none", true,
       "none, PERIOD:LENGTH, PERIOD:LENGTH:JITTER, times in us or with a unit (\"1ms:25us\"), LENGTH up to "
-      "0.99 "
-      "of PERIOD, JITTER 0 .. 1",
+      "0.99 of PERIOD, JITTER 0 .. 1",
       "operating system noise: each rank loses its processor for LENGTH once per PERIOD"},
      agreed<set_noise, &Configuration::stragglers, &StragglerOptions::noise>},
     {{"stragglers.noise_phase", "OFFRAMP_STRAGGLERS_NOISE_PHASE", "random", true, "random, same",

@@ -222,13 +222,9 @@ class CommunicatorResolver {
       }
       case Making::Method::kSubgrid:
         return {line_of(making, own, from), own};
-      case Making::Method::kDuplicate:
-      case Making::Method::kGroup:
-      case Making::Method::kInclude:
-      case Making::Method::kExclude:
-        break;
+      default:
+        return {0, own};
     }
-    return {0, own};
   }
 
   /// The index of the coordinates that a subgrid drops.

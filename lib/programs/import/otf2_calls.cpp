@@ -317,10 +317,7 @@ void RankCalls::end_call(std::uint32_t number, OneThread& thread, std::uint64_t 
 
 void RankCalls::wait_for(std::vector<std::uint64_t>& ended, std::vector<Item>& items, Item::Action how) {
   if (ended.empty()) return;
-  Item wait;
-  wait.kind = how;
-  wait.requests = std::exchange(ended, {});
-  items.push_back(std::move(wait));
+  items.push_back({.kind = how, .requests = std::exchange(ended, {})});
 }
 
 /// Messages that block together begin before the first wait, receives first.
@@ -520,10 +517,7 @@ void RankCalls::cancelled(const Record& record, std::vector<Item>& items) {
   if (!open) return;
   // A send already left the queue; its request is freed without waiting.
   if (open->sends) {
-    Item free;
-    free.kind = Item::Action::kFree;
-    free.requests.push_back(open->request);
-    items.push_back(std::move(free));
+    items.push_back({.kind = Item::Action::kFree, .requests = {open->request}});
     return;
   }
   Item& held = deferred_item(*open, items);

@@ -196,10 +196,9 @@ std::optional<std::int64_t> value_of(Measure measure, const EvaluationPoint& pla
       return place.size * place.size;
     case Measure::kCommunicators:
       return divided(place.ranks, place.size);
-    case Measure::kCount:
-      break;
+    default:
+      return std::nullopt;
   }
-  return std::nullopt;
 }
 
 std::int64_t part_of(Measure measure, const EvaluationPoint& place) {
@@ -310,8 +309,7 @@ std::string Expression::text() const {
 }
 
 bool Expression::uses_grid() const {
-  if (form == Form::kShift || form == Form::kTransposed) return true;
-  if (form == Form::kFace) return true;
+  if (form == Form::kShift || form == Form::kTransposed || form == Form::kFace) return true;
   return (form == Form::kNumber || form == Form::kShare) && measure >= Measure::kSide0 &&
          measure <= Measure::kFace12;
 }

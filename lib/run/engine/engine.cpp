@@ -158,10 +158,7 @@ namespace {
 /// The operation as the sender routed it.
 Operation operation_in(const ReceiveRecord& record) {
   const Envelope& e = record.envelope;
-  Operation operation;
-  operation.element = e.element;
-  operation.bytes = e.bytes;
-  operation.tag = e.tag;
+  Operation operation{.element = e.element, .bytes = e.bytes, .tag = e.tag};
   return operation;
 }
 }  // namespace

@@ -108,10 +108,7 @@ void Engine::abandon_send(SendRecord& record) {
 /// Chooses and counts the backend, and decides whether the send waits for its receive.
 void Engine::choose(SendRecord& record, SendAnswer& answer) {
   Envelope& e = record.envelope;
-  Operation operation;
-  operation.element = e.element;
-  operation.bytes = e.bytes;
-  operation.tag = e.tag;
+  Operation operation{.element = e.element, .bytes = e.bytes, .tag = e.tag};
   Lane& lane = *lane_;
   operation.on_one_node = lane.machine.is_within_node(rank(), record.destination_world);
   const Lane::Choice choice = lane.choose(operation);

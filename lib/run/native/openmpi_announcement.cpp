@@ -99,9 +99,7 @@ void announce(const std::string& text) {
   if (pmix.init(&published.self, nullptr, 0) != kSuccess) return;
   if (void* const process = offramp_openmpi_pmix_process(); process != nullptr)
     std::memcpy(process, &published.self, sizeof published.self);
-  Value value;
-  value.type = kString;
-  value.string = text.c_str();
+  Value value{.type = kString, .string = text.c_str()};
   published.done = pmix.put(kGlobal, kKey.data(), &value) == kSuccess && pmix.commit() == kSuccess;
   if (!published.done) pmix.finalize(nullptr, 0);
 }

@@ -5,7 +5,6 @@
 #include "lib/run/native/type_recipe.hpp"
 
 #include "lib/run/native/pmpi.hpp"
-#include "lib/run/native/table.hpp"
 
 namespace offramp {
 namespace {

@@ -204,23 +204,18 @@ dpu_offload_status_t get_local_service_proc_connect_info(const offloading_config
     params->conn_params = nullptr;
     return DO_SUCCESS;
   }
+  const auto fail = [config](const std::string& reason) {
+    if (config->offloading_engine != nullptr) engine_of(config->offloading_engine).fail(reason);
+    return DO_ERROR;
+  };
   const std::string name = Settings::name_of(config->host_name, "DPU_OFFLOAD_HOST_NAME");
   const ConfiguredHost* const host = loaded.file.host(name);
-  if (host == nullptr) {
-    if (config->offloading_engine != nullptr)
-      engine_of(config->offloading_engine).fail("host \"" + name + "\" is not in the configuration file");
-    return DO_ERROR;
-  }
+  if (host == nullptr) return fail("host \"" + name + "\" is not in the configuration file");
   const Settings settings(*config);
   const char* const list = settings("DPU_OFFLOAD_LIST_DPUS");
   const ConfiguredDpu* const chosen =
       dpu_of_rank(*host, list == nullptr ? "" : list, loaded.file.processes(), rank->local_rank);
-  if (chosen == nullptr) {
-    if (config->offloading_engine != nullptr)
-      engine_of(config->offloading_engine)
-          .fail("no DPU of host \"" + name + "\" is in DPU_OFFLOAD_LIST_DPUS");
-    return DO_ERROR;
-  }
+  if (chosen == nullptr) return fail("no DPU of host \"" + name + "\" is in DPU_OFFLOAD_LIST_DPUS");
   const ConfiguredDpu& dpu = *chosen;
   const auto all = static_cast<std::int64_t>(dpu.rank_ports.size());
   const auto local = static_cast<std::size_t>(rank->local_rank < 0 ? 0 : rank->local_rank % all);

@@ -5,8 +5,6 @@
 
 #include <utility>
 
-#include "lib/run/native/native.h"
-
 namespace offramp {
 
 Outcome run(InterposedCall& call, CollectiveCall& collective) {

@@ -2,7 +2,6 @@
 // both processes for each request. A part that is ready is written into the receiver's memory, the last one
 // is the message for which the receiver waits: links keep their order. So the two sides may divide the data
 // differently.
-#include "lib/run/mpi/api/entries.hpp"
 #include "lib/run/mpi/runtime/native_calls.hpp"
 #include "lib/run/mpi/runtime/request.hpp"
 

@@ -259,7 +259,6 @@ BuiltCall build_bcast(MarshalContext& context, void* buffer, std::int64_t count,
 BuiltCall build_reduce(MarshalContext& context, const void* sendbuf, void* recvbuf, std::int64_t count,
                        MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm) {
   Builder builder(context, comm, OperationKind::kReduce, root);
-  if (!builder.valid()) return nullptr;
   const bool at_root = builder.at_root();
   const bool in_place = sendbuf == MPI_IN_PLACE;
   // The other ranks' receive buffer is not checked, so that all ranks make the same choice.
@@ -354,7 +353,6 @@ BuiltCall build_gather(MarshalContext& context, const void* sendbuf, std::int64_
                        MPI_Datatype sendtype, void* recvbuf, std::int64_t recvcount, MPI_Datatype recvtype,
                        int root, MPI_Comm comm) {
   Builder builder(context, comm, OperationKind::kGather, root);
-  if (!builder.valid()) return nullptr;
   const bool at_root = builder.at_root();
   const bool in_place = sendbuf == MPI_IN_PLACE;
   builder.refuse_if(in_place && !at_root);
@@ -377,7 +375,6 @@ BuiltCall build_gatherv(MarshalContext& context, const void* sendbuf, std::int64
                         MPI_Datatype sendtype, void* recvbuf, Counts recvcounts, Counts displs,
                         MPI_Datatype recvtype, int root, MPI_Comm comm) {
   Builder builder(context, comm, OperationKind::kGatherv, root);
-  if (!builder.valid()) return nullptr;
   const bool at_root = builder.at_root();
   const bool in_place = sendbuf == MPI_IN_PLACE;
   const CountedBlocks blocks{recvcounts, displs, recvtype};
@@ -399,7 +396,6 @@ BuiltCall build_scatter(MarshalContext& context, const void* sendbuf, std::int64
                         MPI_Datatype sendtype, void* recvbuf, std::int64_t recvcount, MPI_Datatype recvtype,
                         int root, MPI_Comm comm) {
   Builder builder(context, comm, OperationKind::kScatter, root);
-  if (!builder.valid()) return nullptr;
   const bool at_root = builder.at_root();
   const bool in_place = recvbuf == MPI_IN_PLACE;
   builder.refuse_if(in_place && !at_root);
@@ -424,7 +420,6 @@ BuiltCall build_scatterv(MarshalContext& context, const void* sendbuf, Counts se
                          MPI_Datatype sendtype, void* recvbuf, std::int64_t recvcount, MPI_Datatype recvtype,
                          int root, MPI_Comm comm) {
   Builder builder(context, comm, OperationKind::kScatterv, root);
-  if (!builder.valid()) return nullptr;
   const bool at_root = builder.at_root();
   const bool in_place = recvbuf == MPI_IN_PLACE;
   const CountedBlocks blocks{sendcounts, displs, sendtype};

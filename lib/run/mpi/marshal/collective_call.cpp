@@ -4,7 +4,6 @@
 #include "lib/run/mpi/marshal/collective_call.hpp"
 
 #include "lib/run/native/native.h"
-#include "lib/run/native/pmpi.hpp"
 
 namespace offramp {
 

@@ -132,10 +132,7 @@ std::uint64_t Communicators::id_of_partitioned(std::uint64_t context, int source
 }
 
 MpiCommunicator Communicators::open_persistent(MpiCommunicator& parent) {
-  MpiCommunicator place;
-  place.handle = parent.handle;
-  place.rank = parent.rank;
-  place.size = parent.size;
+  MpiCommunicator place{.handle = parent.handle, .rank = parent.rank, .size = parent.size};
   const std::uint64_t id = next_derived_id(parent) | kCollectiveContext;
   place.collective = &engine_.open_context(id, parent.rank, parent.collective->members());
   // The hardware uses what it has set up for the communicator itself.

@@ -79,9 +79,6 @@ ElementType common_parts(const TypeRecipe& recipe, int depth = 0) {
   return common.value_or(ElementType::kByte);
 }
 
-}  // namespace
-
-namespace {
 TypeInfo describe(MPI_Datatype type) {
   TypeInfo info;
   info.type = type;

@@ -307,11 +307,13 @@ CallTicks& ProgramRecorder::other_call_ticks(std::uint16_t function, std::uint32
 
 // --- events ---
 
-ProgramRecorder::Event ProgramRecorder::event(EventKind kind, Function function, std::uint8_t flags) {
+ProgramRecorder::Event ProgramRecorder::event(EventKind kind, Function function, std::uint8_t flags,
+                                              std::uint32_t communicator) {
   Event made;
   made.kind = kind;
   made.call = static_cast<std::uint16_t>(function);
   made.flags = flags;
+  made.communicator = communicator;
   return made;
 }
 
@@ -435,9 +437,8 @@ std::uint32_t ProgramRecorder::started(Function function, const Event& again, st
 
 ProgramRecorder::Event ProgramRecorder::message_event(Function function, EventKind kind, const Point& point,
                                                       std::uint8_t flags) {
-  Event made = event(kind, function, flags);
+  Event made = event(kind, function, flags, point.communicator->recorded);
   made.element = point.type->element;
-  made.communicator = point.communicator->recorded;
   made.peer = place_of(made.communicator, point.peer);
   made.tag = point.tag;
   made.bytes = point.type->bytes(point.count);
@@ -507,17 +508,10 @@ std::uint32_t ProgramRecorder::probe(Function function, EventKind kind, const Po
 
 // --- completion ---
 
-void ProgramRecorder::about(EventKind kind, Function function, std::uint32_t request) {
+void ProgramRecorder::about(EventKind kind, Function function, std::uint32_t request, std::uint8_t flags) {
   if (request == 0) return;
-  Event made = event(kind, function, 0);
+  Event made = event(kind, function, flags);
   // Requests are written as distances to the present event: small numbers take few bytes.
-  made.extra = recorder_.distance(request);
-  add(made);
-}
-
-void ProgramRecorder::wait(Function function, std::uint32_t request, std::uint8_t flags) {
-  if (request == 0) return;
-  Event made = event(EventKind::kWait, function, flags);
   made.extra = recorder_.distance(request);
   add(made);
 }
@@ -588,8 +582,7 @@ int ProgramRecorder::place_of_match(std::uint32_t wildcard, int source) {
 }
 
 std::uint32_t ProgramRecorder::persistent(Function function, const Context& place, std::uint32_t parent) {
-  Event made = event(EventKind::kCommunicator, function, recording::kPersistent);
-  made.communicator = parent;
+  const Event made = event(EventKind::kCommunicator, function, recording::kPersistent, parent);
   return new_communicator(made, *place.members(), place.id());
 }
 
@@ -603,9 +596,8 @@ std::uint32_t ProgramRecorder::new_communicator(Event made, std::span<const int>
 }
 
 std::uint32_t ProgramRecorder::synchronize(Function function, std::uint32_t communicator, bool blocking) {
-  Event made = event(EventKind::kMeet, function, blocking ? recording::kBlocking : 0);
-  made.communicator = communicator;
-  const std::uint32_t request = add(made);
+  const std::uint32_t request =
+      add(event(EventKind::kMeet, function, blocking ? recording::kBlocking : 0, communicator));
   time_call();
   return request;
 }
@@ -613,8 +605,7 @@ std::uint32_t ProgramRecorder::synchronize(Function function, std::uint32_t comm
 std::uint32_t ProgramRecorder::neighbours(Function function, std::uint32_t communicator,
                                           std::span<const std::uint64_t> to,
                                           std::span<const std::uint64_t> from, bool blocking) {
-  Event made = event(EventKind::kNeighbours, function, blocking ? recording::kBlocking : 0);
-  made.communicator = communicator;
+  Event made = event(EventKind::kNeighbours, function, blocking ? recording::kBlocking : 0, communicator);
   made.list = recorder_.list(to);
   made.second_list = recorder_.list(from);
   return add(made);
@@ -622,8 +613,7 @@ std::uint32_t ProgramRecorder::neighbours(Function function, std::uint32_t commu
 
 std::uint32_t ProgramRecorder::access(Function function, std::uint32_t communicator, int target, Access kind,
                                       std::uint64_t bytes, std::uint64_t back, bool blocking) {
-  Event made = event(EventKind::kAccess, function, blocking ? recording::kBlocking : 0);
-  made.communicator = communicator;
+  Event made = event(EventKind::kAccess, function, blocking ? recording::kBlocking : 0, communicator);
   made.peer = target;
   made.tag = static_cast<std::int32_t>(kind);
   made.bytes = bytes;
@@ -632,9 +622,8 @@ std::uint32_t ProgramRecorder::access(Function function, std::uint32_t communica
 }
 
 std::uint32_t ProgramRecorder::barrier(Function function, std::uint32_t communicator, bool blocking) {
-  Event made = event(EventKind::kCollective, function, blocking ? recording::kBlocking : 0);
+  Event made = event(EventKind::kCollective, function, blocking ? recording::kBlocking : 0, communicator);
   made.operation = OperationKind::kBarrier;
-  made.communicator = communicator;
   return add(made);
 }
 
@@ -642,8 +631,7 @@ std::uint32_t ProgramRecorder::library_message(Function function, EventKind kind
                                                int peer, int tag, std::uint64_t bytes, bool begins) {
   // A send that begins no request is never waited for, which the format calls buffered.
   const std::uint8_t alone = kind == EventKind::kSend ? recording::kBuffered : recording::kBlocking;
-  Event made = event(kind, function, begins ? 0 : alone);
-  made.communicator = communicator;
+  Event made = event(kind, function, begins ? 0 : alone, communicator);
   made.peer = peer;
   made.tag = tag;
   made.bytes = bytes;

@@ -182,7 +182,9 @@ class ProgramRecorder {
   }
 
   // The program learns that requests are complete. Requests with the number 0 have no event.
-  void wait(Function function, std::uint32_t request, std::uint8_t flags = 0);
+  void wait(Function function, std::uint32_t request, std::uint8_t flags = 0) {
+    about(EventKind::kWait, function, request, flags);
+  }
   void wait_all(Function function, std::span<const std::uint32_t> requests, std::uint8_t flags = 0);
   /// `places`: indices of the completed requests.
   void wait_some(Function function, std::span<const std::uint32_t> requests, std::span<const int> places,
@@ -266,7 +268,8 @@ class ProgramRecorder {
   static constinit inline thread_local CallWatch watch_{};
   static constinit inline thread_local std::uint32_t thread_ = 0;  // counted from 1; 0: not seen yet
 
-  static Event event(EventKind kind, Function function, std::uint8_t flags);
+  static Event event(EventKind kind, Function function, std::uint8_t flags,
+                     std::uint32_t communicator = recording::kWorld);
   /// Adds an event of the present call. Returns its request, or 0 while recording is paused.
   std::uint32_t add(Event event);
   /// The call has no event of its own: the library carries it, or it takes no time.
@@ -285,7 +288,7 @@ class ProgramRecorder {
   void read_late();
   Event collective_event(Function function, const CollectiveCall& collective);
   /// An event about an earlier request. No effect for the number 0.
-  void about(EventKind kind, Function function, std::uint32_t request);
+  void about(EventKind kind, Function function, std::uint32_t request, std::uint8_t flags = 0);
   /// The recorder numbers wildcards in the order of their events, so the next number is known before.
   [[nodiscard]] std::uint32_t wildcard(int source, int tag, std::uint32_t communicator) {
     if ((source != kAnySource && tag != MPI_ANY_TAG) || watch_.hidden > 0) return 0;

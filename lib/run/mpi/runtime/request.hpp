@@ -15,8 +15,6 @@
 
 namespace offramp {
 
-class CollectiveCall;
-
 /// Used by the starts of a persistent collective. Destroyed with its request.
 struct KeptByRequest : PersistentArguments {
   KeptByRequest() = default;

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -30,10 +31,7 @@ namespace {
 
 bool same_everywhere(const std::string& text) {
   const std::vector<std::string> all = exchange_strings(text);
-  for (const std::string& other : all) {
-    if (other != all.front()) return false;
-  }
-  return true;
+  return std::ranges::all_of(all, [&](const std::string& other) { return other == all.front(); });
 }
 
 /// Collective. Rank 0 empties the file before the others open it.
