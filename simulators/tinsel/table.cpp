@@ -71,9 +71,12 @@ Trap check(const Record& record, std::optional<Direction> arrived_from) {
       return record.get(Field::kDestMask) == 0 ? Trap::kEmptyMask : Trap::kNone;
     case RecordType::kRr:
       return arrived_from == record.direction() ? Trap::kUTurn : Trap::kNone;
-    default:
-      return Trap::kNone;
+    case RecordType::kUrm1:
+    case RecordType::kUrm2:
+    case RecordType::kCount:
+      break;
   }
+  return Trap::kNone;
 }
 
 /// Checks the rules for the records of one lookup.

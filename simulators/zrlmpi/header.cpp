@@ -76,9 +76,11 @@ MpiCall partner(MpiCall call) {
       return MpiCall::kReceiveFloat;
     case MpiCall::kReceiveFloat:
       return MpiCall::kSendFloat;
-    default:
-      return MpiCall::kBarrier;
+    case MpiCall::kBarrier:
+    case MpiCall::kCount:
+      break;
   }
+  return MpiCall::kBarrier;
 }
 
 std::uint64_t read_little_endian(std::span<const std::byte> bytes) {

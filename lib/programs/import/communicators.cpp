@@ -222,9 +222,13 @@ class CommunicatorResolver {
       }
       case Making::Method::kSubgrid:
         return {line_of(making, own, from), own};
-      default:
-        return {0, own};
+      case Making::Method::kDuplicate:
+      case Making::Method::kGroup:
+      case Making::Method::kInclude:
+      case Making::Method::kExclude:
+        break;
     }
+    return {0, own};
   }
 
   /// The index of the coordinates that a subgrid drops.

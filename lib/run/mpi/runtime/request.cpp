@@ -107,6 +107,8 @@ T& acquire_request(MPI_Comm comm, Request::Kind kind, bool persistent) {
     case Request::Kind::kReceive:
       if (ReceiveRecord& record = as_receive(request).record; record.done) engine.observe(record);
       break;
+    case Request::Kind::kSend:
+      break;
     case Request::Kind::kCollective:
       if (const auto& collective = as_collective(request).collective;
           collective != nullptr && collective->done())
@@ -117,7 +119,7 @@ T& acquire_request(MPI_Comm comm, Request::Kind kind, bool persistent) {
           both != nullptr && both->running == 0 && both->receives)
         engine.observe(both->receive);
       break;
-    default:
+    case Request::Kind::kCount:
       break;
   }
 }
