@@ -118,7 +118,9 @@ std::uint32_t MadeEvents::intern(std::span<const std::uint64_t> values) {
 void MadeEvents::add(const Event& event) {
   const bool is_first = !is_next_ && made_.empty();
   is_next_ = is_next_ || is_first;
-  (is_first ? current_ : made_.emplace_back()) = {event, std::exchange(times_, {}), thread_};
+  const Made made{event, times_, thread_};  // `event` may be in made_
+  times_ = {};
+  (is_first ? current_ : made_.emplace_back()) = made;
   ++events_;
   if (begins_request(event)) ++begun_;
 }
