@@ -271,8 +271,7 @@ std::string other_scaling_text(const ReportAnswer& answer, int ranks, const scal
       learned.at(ranks, is_strong ? ComputeScaling::kWeak : ComputeScaling::kStrong);
   if (!other) return {};
   RankCurve curve(configuration, setup.registry, std::move(how));
-  const trace::Program& program = other->program;
-  if (!curve.add({.ranks = ranks, .read = program.read, .has_arrival = program.has_arrival})) return {};
+  if (!curve.add(source_of(other->program))) return {};
   const auto ratio = curve.points().front().ratio(answer.candidate);
   if (!ratio || std::abs(*ratio - ratio_of(answer.end, answer.baseline)) < kWorthwhile) return {};
   return fmt::format("with {} scaling {} is {} at {} ranks", is_strong ? "weak" : "strong", answer.candidate,
@@ -291,9 +290,7 @@ int advise_over_ranks(const AdviseOptions& options, const Setup& setup) {
       curve.refuse(ranks, scaling.error());
       continue;
     }
-    const trace::Program& program = scaling->program;
-    const bool goes_on = curve.add(
-        {.ranks = program.description.ranks, .read = program.read, .has_arrival = program.has_arrival});
+    const bool goes_on = curve.add(source_of(scaling->program));
     last = std::move(*scaling);
     if (!goes_on) break;
   }

@@ -19,6 +19,13 @@ namespace offramp::tool {
 
 using Json = nlohmann::ordered_json;
 
+inline ReplaySource source_of(const trace::Program& program) {
+  return {.ranks = program.description.ranks,
+          .read = program.read,
+          .has_arrival = program.has_arrival,
+          .is_concurrent = program.is_concurrent};
+}
+
 /// The program to replay: a recording, another tool's trace, or a pattern.
 struct ReplayInput {
   trace::Program program;
@@ -42,12 +49,7 @@ struct ReplayInput {
   [[nodiscard]] Configuration configuration(const Setup& setup) const {
     return configuration_for_library(*setup.configuration, setup.registry, library_of(program.description));
   }
-  [[nodiscard]] ReplaySource source() const {
-    return {.ranks = ranks(),
-            .read = program.read,
-            .has_arrival = program.has_arrival,
-            .is_concurrent = program.is_concurrent};
-  }
+  [[nodiscard]] ReplaySource source() const { return source_of(program); }
 };
 
 /// Adds the assumed machine to an answer and, for a whole recording, the comparison with its native run.
