@@ -14,7 +14,7 @@ class Collective final : public Operation, public Team {
  public:
   /// waits: see RankHandle::start().
   Collective(Thread& thread, const Communicator& communicator, std::uint8_t backend, int tag, bool waits);
-  ~Collective();
+  ~Collective() override;
   Collective& operator=(Collective&&) = delete;
 
   /// The message tag of the communicator's number-th collective.

@@ -332,8 +332,7 @@ class Sentences {
     }
     ReportAnswer answer = answer_of_sweep(sides, names, has_runs || includes_computing(), name, inner == 1);
     std::ranges::stable_sort(objections);
-    const auto repeated = std::ranges::unique(objections);
-    objections.erase(repeated.begin(), repeated.end());
+    objections.erase(std::unique(objections.begin(), objections.end()), objections.end());
     answer.but = clauses_text(objections);
     return answer;
   }

@@ -126,7 +126,7 @@ class RankText {
     Words words(text);
     const std::string_view label = words.next_label();
     if (!label.empty()) return operation(label, words);
-    const Result<void> done = unlabelled(words);
+    Result<void> done = unlabelled(words);
     if (!done && text.find(':') != std::string_view::npos)
       return failure("a label is one word before a colon");
     return done;
