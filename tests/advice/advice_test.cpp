@@ -335,6 +335,26 @@ TEST_F(Advised, DeclinedOperationsHaveEqualErrorsOnBothSides) {
   EXPECT_LT(partly, 0.75 * whole);
 }
 
+/// Replays of several thousand events look at the time, too.
+TEST_F(Advised, KnowsThatItsLastReplayWasStopped) {
+  const Operation sum = sum_over(2);
+  std::vector<test::Tape> tapes(2);
+  for (test::Tape& tape : tapes) {
+    for (int i = 0; i < 10'000; ++i) tape.add(tape.collective(sum));
+  }
+  bool is_over = false;
+  options_.backends = {registry_.find("host"), registry_.find("sharp")};
+  options_.progress = [&is_over](const std::string& what) { return !what.empty() || !is_over; };
+  Advisor advisor(configuration_, registry_, test::source_of(tapes), options_);
+  advisor.rank_backends();
+  advisor.weigh();
+  ASSERT_FALSE(advisor.cut_short());
+  is_over = true;
+  advisor.find_mix();
+  EXPECT_TRUE(advisor.cut_short());
+  EXPECT_FALSE(advisor.knows_mix());
+}
+
 TEST_F(Advised, EndsWhenTimeIsUp) {
   options_.until = Advisor::Clock::now();
   Advisor advisor(configuration_, registry_, source_, options_);

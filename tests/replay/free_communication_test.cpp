@@ -8,6 +8,7 @@
 
 #include "lib/answers/replay/replay.hpp"
 #include "lib/base/registry/registry.hpp"
+#include "lib/base/side_by_side.hpp"
 #include "lib/programs/import/pattern.hpp"
 #include "tests/replay/tape.hpp"
 
@@ -103,6 +104,14 @@ TEST(Efficiencies, AreNotKnownWhereThreadsComputeTogether) {
   const WholeRun run{Time::ms(10), Time(), Time::ms(10)};
   EXPECT_FALSE(efficiencies_of({Time::ms(15), Time::ms(15), 1}, run, run));
   EXPECT_TRUE(efficiencies_of({Time::ms(10), Time::ms(10), 1}, run, run));
+}
+
+TEST(WorldsAtOnce, AreAsManyAsCoresAndMemoryAllow) {
+  ReplaySource source{.ranks = 2, .read = {}, .is_concurrent = true};
+  EXPECT_EQ(worlds_at_once(source), usable_cores());
+  source.ranks = 1 << 20;
+  EXPECT_EQ(worlds_at_once(source), 1U);
+  EXPECT_EQ(worlds_at_once({.ranks = 2, .read = {}}), 1U) << "cannot read at once";
 }
 
 }  // namespace

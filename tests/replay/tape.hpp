@@ -302,8 +302,11 @@ class TapeReader final : public recording::Reader {
 
 /// The tapes must outlive the source. One rank per tape.
 inline ReplaySource source_of(const std::vector<Tape>& tapes) {
-  return {static_cast<int>(tapes.size()),
-          [&tapes](int rank) { return std::make_unique<TapeReader>(tapes[static_cast<std::size_t>(rank)]); }};
+  return {
+      .ranks = static_cast<int>(tapes.size()),
+      .read =
+          [&tapes](int rank) { return std::make_unique<TapeReader>(tapes[static_cast<std::size_t>(rank)]); },
+      .is_concurrent = true};
 }
 
 /// The defaults of a backend, and the host behind it.

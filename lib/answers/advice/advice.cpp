@@ -9,10 +9,6 @@
 //   whose communication takes s times as long has its computing divided by s, and its times multiplied by s.
 //   The range includes the noise of recorded computing (computing_noise.hpp). The answer holds if both ends
 //   of the range are on the same side of a gain that is worthwhile.
-// - Influences: replays with one parameter at half and at twice its value. Candidates are parameters whose
-//   value no document states (assumed, inferred, fitted), and those that every side has in some form.
-// - Mix: adds each backend that the nodes hold to the best mix so far, by kind of operation and by size
-// class.
 // - Algorithms: forecasts of the baseline's most frequent collectives.
 //
 // The constants below and may_go_on() limit all searches.
@@ -25,7 +21,6 @@
 #include <cmath>
 #include <functional>
 #include <iterator>
-#include <limits>
 #include <map>
 #include <tuple>
 
@@ -41,29 +36,13 @@ namespace {
 using recording::Event;
 using recording::EventKind;
 
-/// The largest time of a mix, as a share of the best single backend's time.
-constexpr double kBetterMix = 0.995;
 /// Shares of the time limit: for the first turn of each backend (a divisor), and for all turns.
 constexpr int kFirstTurn = 32;
 constexpr double kTurns = 0.75;
 /// The first turn without a time limit.
 constexpr std::chrono::seconds kUnlimitedTurn(1);
-/// Classes of sizes that a mix may route differently: latency dominates the first, bandwidth the last.
-struct SizeClass {
-  std::size_t from;
-  std::size_t to;
-};
-constexpr std::size_t kAnySize = std::numeric_limits<std::size_t>::max();
-constexpr SizeClass kSizes[] = {{0, 1024}, {1025, 65536}, {65537, kAnySize}};
 constexpr std::size_t kMostTraffic = 4096;  // kinds, sizes, and communicators that are counted separately
 constexpr std::size_t kMostForecasts = 64;  // the host's most frequent collectives
-constexpr std::size_t kInfluences = 5;
-/// True for parameters that every side of a comparison has in some form.
-bool is_shared(std::string_view parameter) {
-  constexpr std::string_view kShared[] = {"latency", "bandwidth", "link", "overhead", "clock", "pcie"};
-  return std::find(std::begin(kShared), std::end(kShared), parameter) != std::end(kShared);
-}
-
 std::optional<OperationKind> kind_of(const Event& event) {
   if (event.kind == EventKind::kSend) return OperationKind::kSend;
   if (event.kind == EventKind::kCollective) return event.operation;
@@ -163,10 +142,7 @@ Advisor::Advisor(const Configuration& configuration, const Registry& registry, R
   replay.details = replay.sizes = replay.certificate = false;
   replay.observer = nullptr;
   replay.clock_reads = nullptr;
-  replay.progress = [this](const ReplayProgress&) {
-    const std::scoped_lock lock(mutex_);
-    return Clock::now() < options_.until && (options_.progress == nullptr || options_.progress(""));
-  };
+  replay.progress = [this](const ReplayProgress&) { return may_go_on(""); };
 }
 
 bool Advisor::may_go_on(const std::string& what) {
@@ -526,100 +502,6 @@ std::optional<Time> Advisor::end_of_tuned() {
   return ends_of({{"the fastest algorithms", tuned_setting()}}).front();
 }
 
-std::vector<Advisor::Trial> Advisor::sides_with(const std::string& what, const WorldSetting& best,
-                                                const WorldSetting& host, const Parameter& parameter,
-                                                bool of_host, double value) {
-  std::vector<Trial> sides = {{what, best}, {what, std::nullopt}};
-  const Settings::Value wanted{parameter.kind == ParameterKind::kInteger ? std::round(value) : value, {}};
-  if (!of_host) {
-    sides[0].setting->settings.set(parameter.name, wanted);
-    return sides;
-  }
-  sides[1].setting.emplace(host);
-  for (Trial& side : sides) side.setting->host_settings->set(parameter.name, wanted);
-  sides[1].setting->settings.set(parameter.name, wanted);
-  return sides;
-}
-
-void Advisor::find_influences() {
-  const Candidate* const best = best_hardware();
-  const Candidate* const base = baseline();
-  if (best == nullptr || base == nullptr) return;
-  const double now = ratio_of(best->fair().end(), base->end());
-  Result<WorldSetting> best_setting = setting_of(*best->description);
-  Result<WorldSetting> host_setting = setting_of(baseline_);
-  if (!best_setting || !host_setting) return;
-  struct Tried {
-    const Parameter* parameter;
-    bool of_host;
-    double value;
-  };
-  std::vector<Tried> tried;
-  std::vector<Trial> trials;
-  const auto allowed = [](const Parameter& parameter, double value) {
-    return std::clamp(value, parameter.minimum, parameter.maximum);
-  };
-  const auto key_of = [&](const Tried& one) {
-    return fmt::format("{}.{}", one.of_host ? baseline_name() : best->backend, one.parameter->name);
-  };
-  const auto add_trials = [&](const Tried& one, const std::string& what, double value) {
-    std::ranges::move(sides_with(what, *best_setting, *host_setting, *one.parameter, one.of_host, value),
-                      std::back_inserter(trials));
-    if (value == one.value) trials[trials.size() - 2].setting.reset();  // known
-  };
-  for (const bool of_host : {false, true}) {
-    const BackendDescription& backend = of_host ? baseline_ : *best->description;
-    const Settings& settings = of_host ? host_setting->settings : best_setting->settings;
-    for (const Parameter& parameter : backend.parameters) {
-      if (!is_number(parameter) || (!is_open(parameter.source) && !is_shared(parameter.name))) continue;
-      const Tried one{&parameter, of_host, value_in_force(backend, settings, parameter)};
-      const double half = one.value > 0 ? allowed(parameter, one.value / 2) : one.value;
-      const double twice = one.value > 0             ? allowed(parameter, one.value * 2)
-                           : parameter.plausible > 0 ? parameter.plausible
-                                                     : one.value;
-      if (half == twice) continue;
-      for (const double value : {half, twice}) add_trials(one, key_of(one), value);
-      tried.push_back(one);
-    }
-  }
-  const auto ratios = ratios_of(trials);
-  for (std::size_t i = 0; i < tried.size(); ++i) {
-    const Tried& one = tried[i];
-    const auto at = [&](std::size_t pair) {
-      return trials[2 * pair].setting ? ratios[pair] : std::optional(now);
-    };
-    const auto at_half = at(2 * i);
-    const auto at_twice = at(2 * i + 1);
-    if (!at_half || !at_twice) continue;
-    ++tried_;
-    const Parameter& parameter = *one.parameter;
-    const double shown = one.value > 0 ? one.value : parameter.plausible;
-    influences_.push_back(
-        {key_of(one), fmt::format("{:.6g}{}{}", shown, parameter.unit.empty() ? "" : " ", parameter.unit),
-         std::string(parameter.source), *at_half, *at_twice});
-  }
-  std::ranges::stable_sort(influences_, std::ranges::greater(), [now](const Influence& one) {
-    return std::pair(one.turns_round(now), one.span(now));
-  });
-  if (influences_.size() > kInfluences) influences_.resize(kInfluences);
-  const bool is_about_hardware = weighing_.kind != AnswerKind::kNothing &&
-                                 weighing_.kind != AnswerKind::kAlgorithm &&
-                                 weighing_.kind != AnswerKind::kMix;
-  if (is_about_hardware && !influences_.empty() && influences_.front().turns_round(now))
-    weighing_.holds = false;
-  trials.clear();
-  for (const Influence& influence : influences_) {
-    const Tried& one = *std::ranges::find(tried, influence.key, key_of);
-    for (const double factor : {0.9, 1.1})
-      add_trials(one, influence.key + ", 10 %", allowed(*one.parameter, factor * one.value));
-  }
-  const auto near = ratios_of(trials);
-  for (std::size_t i = 0; i < influences_.size(); ++i) {
-    influences_[i].at_less = near[2 * i];
-    influences_[i].at_more = near[2 * i + 1];
-  }
-}
-
 void Advisor::read_traffic_of(int rank) {
   const std::unique_ptr<recording::Reader> reader = source_.read(rank);
   std::vector<int> communicators = {source_.ranks, 1};
@@ -649,137 +531,6 @@ void Advisor::read_traffic() {
   for (int rank = 0; rank < source_.ranks; ++rank) read_traffic_of(rank);
   std::stable_sort(traffic_.begin(), traffic_.end(),
                    [](const Traffic& a, const Traffic& b) { return a.calls > b.calls; });
-}
-
-namespace {
-
-Route route_of(OperationKind kind, const SizeClass& sizes, std::string backend) {
-  Route route;
-  route.operation = kind;
-  route.min_bytes = sizes.from;
-  route.max_bytes = sizes.to;
-  route.backend = std::move(backend);
-  route.origin = "advice";
-  return route;
-}
-
-/// The mix in as few routes as possible, without routes to the backend that carries the rest anyway.
-std::vector<Route> fewest_routes(const Mix& mix, const std::vector<OperationKind>& kinds) {
-  std::vector<Route> routes;
-  for (const OperationKind kind : kinds) {
-    const std::size_t first = routes.size();
-    for (const SizeClass& sizes : kSizes) {
-      const auto found = std::find_if(mix.routes.begin(), mix.routes.end(), [&](const Route& route) {
-        return route.operation == kind && route.min_bytes <= sizes.from && route.max_bytes >= sizes.to;
-      });
-      if (found == mix.routes.end() || found->backend == mix.backend) continue;
-      const bool goes_on = routes.size() > first && routes.back().backend == found->backend &&
-                           routes.back().max_bytes + 1 == sizes.from;
-      if (goes_on) {
-        routes.back().max_bytes = sizes.to;
-      } else {
-        routes.push_back(route_of(kind, sizes, found->backend));
-      }
-    }
-  }
-  return routes;
-}
-
-}  // namespace
-
-/// Routes operations of one kind and size range to each backend with a result, and keeps the best.
-void Advisor::try_routes(Mix& best, OperationKind kind, std::size_t min_bytes, std::size_t max_bytes) {
-  std::vector<Trial> trials;
-  std::vector<std::vector<Route>> routes;  // by trial
-  for (const Candidate& candidate : candidates_) {
-    // What stands beside the nodes does not fit into a machine with other hardware.
-    const bool is_beside =
-        candidate.deployment.node_bits_per_second == 0 && !candidate.deployment.text.empty();
-    if (!candidate.problem.empty() || is_beside) continue;
-    Configuration configuration = equal_links_;
-    configuration.routes = best.routes;
-    configuration.routes.insert(configuration.routes.begin(),
-                                route_of(kind, {min_bytes, max_bytes}, candidate.backend));
-    trials.push_back({fmt::format("{} over {}", to_string(kind), candidate.backend),
-                      setting_with(configuration, *registry_.find(best.backend))});
-    routes.push_back(std::move(configuration.routes));
-  }
-  const auto ends = ends_of(trials);
-  for (std::size_t i = 0; i < ends.size(); ++i) {
-    if (!ends[i] || ends[i]->seconds() >= kBetterMix * best.end.seconds()) continue;
-    best.routes = routes[i];
-    best.end = *ends[i];
-  }
-}
-
-void Advisor::find_mix() {
-  if (candidates_.empty() || !candidates_.front().counts() || !configuration_.routes.empty()) return;
-  read_traffic();
-  // A mix begins with hardware that the nodes hold.
-  const auto within = std::ranges::find_if(candidates_, [](const Candidate& one) {
-    return one.counts() && (one.deployment.node_bits_per_second > 0 || one.deployment.text.empty());
-  });
-  if (within == candidates_.end()) return;
-  const Candidate& fastest = *within;
-  Mix best{fastest.backend, {}, fastest.fair().end()};
-  std::vector<OperationKind> kinds;
-  for (const Traffic& traffic : traffic_) {
-    if (std::find(kinds.begin(), kinds.end(), traffic.operation.kind) == kinds.end())
-      kinds.push_back(traffic.operation.kind);
-  }
-  for (const OperationKind kind : kinds) {
-    try_routes(best, kind, 0, kAnySize);
-    for (const SizeClass& sizes : kSizes) {
-      const auto is_in = [&](const Traffic& traffic) {
-        return traffic.operation.kind == kind && traffic.operation.bytes >= sizes.from &&
-               traffic.operation.bytes <= sizes.to;
-      };
-      const auto is_other = [&](const Traffic& traffic) {
-        return traffic.operation.kind == kind && !is_in(traffic);
-      };
-      if (std::any_of(traffic_.begin(), traffic_.end(), is_in) &&
-          std::any_of(traffic_.begin(), traffic_.end(), is_other))
-        try_routes(best, kind, sizes.from, sizes.to);
-    }
-  }
-  knows_mix_ = !cut_short_;
-  best.routes = fewest_routes(best, kinds);
-  if (best.routes.empty()) return;
-  Configuration configuration = equal_links_;
-  configuration.routes = best.routes;
-  const auto setting = world_setting(configuration, registry_, *registry_.find(best.backend), source_.ranks);
-  const auto end = setting ? end_of(*setting) : std::nullopt;
-  if (!end) return;
-  best.end = *end;
-  mix_ = std::move(best);
-  weighing_.sides.mix = *end;
-  if (kind_of(weighing_.sides) == AnswerKind::kMix) weigh_mix(*setting);
-}
-
-/// The certainty of a mix is that of its least certain model. What the baseline carries in the mix has the
-/// same error on both sides.
-void Advisor::weigh_mix(const WorldSetting& mixed) {
-  weighing_.kind = AnswerKind::kMix;
-  weighing_.holds = false;
-  weighing_.range = weighing_.memory = {};
-  const auto factor_of = [&](const std::string& model) {
-    const RatioError error = error_of(model);
-    return error.is_known() ? error.hardware_factor(1) : std::numeric_limits<double>::infinity();
-  };
-  std::string worst;
-  for (const std::string& name : mix_->backends()) {
-    if (!is_baseline(name) && (worst.empty() || factor_of(name) > factor_of(worst))) worst = name;
-  }
-  double share = 1;
-  ReplayOptions how = options_.replay;
-  how.compare_undisturbed = false;
-  if (is_baseline(mix_->backend) && may_go_on("what the mix carries")) {
-    if (const Result<ReplayResult> result = replay(mixed, source_, how); result && !result->stopped) {
-      const CarriedTime times{result->total().times};
-      share = 1 - times.share().value_or(0);
-    }
-  }
-  find_range(mixed, worst, share);
 }
 
 void Advisor::find_fastest(const Traffic& traffic) {
