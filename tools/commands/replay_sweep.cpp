@@ -8,8 +8,10 @@
 #include <atomic>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "lib/answers/advice/answer_of.hpp"
@@ -460,26 +462,35 @@ int replay_sweep(const ReplayToolOptions& options) {
   const std::set<std::string> notes = checked_notes(points, options, axes);
   watch_for_interrupt();
   points.front().setup(options).print_sources();
-  const ReplayInput first(points.front().file, options.partial);  // prints the notes on the program
-  std::vector<PointRows> all;                                     // from the first point on, without gaps
-  std::optional<SweepPrinter> printer;                            // created with the first result
+  std::vector<PointRows> all;           // from the first point on, without gaps
+  std::optional<SweepPrinter> printer;  // created with the first result
+  // Opened programs by file, each for one thread at a time. Opening the first one prints its notes.
+  std::multimap<std::string, ReplayInput> idle;
+  idle.emplace(std::piecewise_construct, std::tuple(points.front().file),
+               std::tuple(points.front().file, options.partial));
   {
     const ProgressLine progress;
     std::atomic<std::uint64_t> events = 0;
     std::atomic<std::size_t> replayed = 0;
-    std::mutex mutex;  // guards the results
+    std::mutex mutex;  // guards the programs and the results
     std::vector<std::optional<PointRows>> done(points.size());
+    const auto take = [&](const std::string& file) {
+      std::unique_lock lock(mutex);
+      auto taken = idle.extract(file);
+      lock.unlock();
+      if (!taken.empty()) return std::move(taken.mapped());
+      return ReplayInput(file, options.partial, ReplayInput::Notes::kKept);
+    };
     side_by_side(points.size(), static_cast<std::size_t>(options.threads), [&](std::size_t at) {
       const Point& point = points[at];
       if (is_interrupted()) return;
-      const bool is_first = point.file == points.front().file && first.source().is_concurrent;
-      std::optional<ReplayInput> own;
-      if (!is_first) own.emplace(point.file, options.partial, ReplayInput::Notes::kKept);
-      PointRows rows = rows_at(point, options, is_first ? first : *own, [&](std::uint64_t more) {
+      ReplayInput input = take(point.file);
+      PointRows rows = rows_at(point, options, input, [&](std::uint64_t more) {
         progress.show("{} of {} points, {} events", replayed.load(), points.size(), events += more);
       });
       ++replayed;
       const std::scoped_lock lock(mutex);
+      idle.emplace(point.file, std::move(input));
       if (is_interrupted()) return;
       done[at] = std::move(rows);
       for (std::size_t i = all.size(); i < done.size() && done[i]; ++i) {
