@@ -1,5 +1,6 @@
-// What changes the answer: replays with one parameter at half and at twice its value. Candidates are parameters
-// whose value no document states (assumed, inferred, fitted), and those that every side has in some form.
+// What changes the answer: replays with one parameter at half and at twice its value. Candidates are
+// parameters whose value no document states (assumed, inferred, fitted), and those that every side has in
+// some form.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -75,7 +76,8 @@ void Advisor::find_influences() {
     std::vector<std::size_t> known;  // values in force
     for (const Tried& one : tried) {
       const Parameter& parameter = *one.parameter;
-      const std::string key = fmt::format("{}.{}", one.of_host ? baseline_name() : best->backend, parameter.name);
+      const std::string key =
+          fmt::format("{}.{}", one.of_host ? baseline_name() : best->backend, parameter.name);
       for (const double value : {below(one), above(one)}) {
         if (value == one.value) known.push_back(trials.size() / 2);
         std::ranges::move(value == one.value ? std::vector<Trial>(2)
@@ -95,8 +97,8 @@ void Advisor::find_influences() {
     Tried& one = known.emplace_back(tried[i]);
     const Parameter& parameter = *one.parameter;
     one.found = {fmt::format("{}.{}", one.of_host ? baseline_name() : best->backend, parameter.name),
-                 fmt::format("{:.6g}{}{}", one.value > 0 ? one.value : one.twice, parameter.unit.empty() ? "" : " ",
-                             parameter.unit),
+                 fmt::format("{:.6g}{}{}", one.value > 0 ? one.value : one.twice,
+                             parameter.unit.empty() ? "" : " ", parameter.unit),
                  std::string(parameter.source), *far[2 * i], *far[2 * i + 1]};
   }
   tried_ = known.size();

@@ -1,5 +1,5 @@
-// The best mix of hardware: adds each backend that the nodes hold to the best mix so far, by kind of operation
-// and by size class.
+// The best mix of hardware: adds each backend that the nodes hold to the best mix so far, by kind of
+// operation and by size class.
 #include <fmt/format.h>
 
 #include <algorithm>
