@@ -1,5 +1,6 @@
 """The `offramp` command as a user meets it. Needs OFFRAMP_BUILD: the build folder with bin/offramp and lib/libofframp.so."""
 
+import contextlib
 import gzip
 import json
 import os
@@ -665,6 +666,29 @@ class Replay(CliTest):
         self.assertIn("of 64 ranks done", progress)
         self.assertTrue(answer["interrupted"])
         self.assertLess(len(answer["results"]), 2)
+
+    def tunables_seen(self, *arguments, **variables):
+        """All values that the command's GLIBC_TUNABLES has while it runs, and its name at last."""
+        seen, name = set(), ""
+        with subprocess.Popen([OFFRAMP, *arguments], cwd=self.folder, env=clean_environment(**variables), stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL) as process:
+            folder = pathlib.Path(f"/proc/{process.pid}")
+            while process.poll() is None:
+                with contextlib.suppress(ProcessLookupError):  # ended since
+                    entries = (folder / "environ").read_bytes().split(b"\0")
+                    seen.update(entry.partition(b"=")[2].decode() for entry in entries if entry.startswith(b"GLIBC_TUNABLES="))
+                    name = (folder / "comm").read_text().strip()
+        self.assertEqual(process.returncode, 0)
+        return seen, name
+
+    def test_has_large_pages(self):
+        self.recording(64, 2000)
+        self.assertEqual(self.tunables_seen("replay", "r"), ({"glibc.malloc.hugetlb=1"}, "offramp"))
+
+    def test_leaves_memory_that_somebody_else_manages_alone(self):
+        self.recording(64, 2000)
+        self.assertEqual(self.tunables_seen("replay", "r", GLIBC_TUNABLES="glibc.malloc.perturb=1")[0], {"glibc.malloc.perturb=1"})
+        self.assertEqual(self.tunables_seen("replay", "r", LD_PRELOAD="libm.so.6")[0], set())
 
     def test_names_what_is_wrong(self):
         self.assertIn("nothing", self.refused("replay", "nothing"))

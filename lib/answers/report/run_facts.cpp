@@ -102,13 +102,6 @@ HostFacts look_at_host() {
   return facts;
 }
 
-std::vector<std::string> own_command() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::vector<std::string> words;
-  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
-  return words;
-}
-
 std::string clean_text(std::string_view text) {
   std::string result;
   while (!text.empty()) {

@@ -51,9 +51,6 @@ struct HostFacts {
 
 HostFacts look_at_host();
 
-/// The words of this process's command line, those for a dynamic loader that was called by name included.
-std::vector<std::string> own_command();
-
 /// The text with a ? for each control character and each byte that is not UTF-8.
 std::string clean_text(std::string_view text);
 

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "lib/base/output_file.hpp"
+#include "lib/base/own_process.hpp"
 #include "lib/run/mpi/api/entries.hpp"
 #include "lib/run/mpi/api/tools_interface.hpp"
 #include "lib/run/mpi/runtime/program.hpp"
@@ -318,7 +319,7 @@ void leave(const std::string& library) {
     print_once(
         fmt::format("the program uses another MPI library ({}), but {}; the program runs without Offramp",
                     library, needs));
-  const std::string problem = restart_program();
+  const std::string problem = restart();
   print_once(fmt::format("the program cannot be restarted without Offramp: {}", problem));
   _exit(1);
 }

@@ -7,17 +7,14 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <mpi.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <utility>
 #include <vector>
 
-#include "lib/answers/report/run_facts.hpp"
 #include "lib/base/launched_job.hpp"
 #include "lib/base/mpi_family.hpp"
 #include "lib/run/native/native.h"
@@ -263,20 +260,6 @@ bool clear_preload(const std::string& instead) {
       }))
     drop_room_for_audit();
   return replace_entries("LD_PRELOAD", names_own_file, instead);
-}
-
-std::string restart_program() {
-  std::vector<std::string> words = own_command();
-  if (words.empty()) return "its command line cannot be read";
-  std::vector<char*> pointers;
-  pointers.reserve(words.size() + 1);
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  std::error_code ignored;
-  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);  // by its name, which tools show
-  if (!program.empty()) execv(program.c_str(), pointers.data());
-  execv("/proc/self/exe", pointers.data());  // the file may have been moved since
-  return std::strerror(errno);
 }
 
 }  // namespace offramp

@@ -32,7 +32,4 @@ std::string interposer_for(const std::string& other_mpi);
 /// there.
 bool clear_preload(const std::string& instead = {});
 
-/// Restarts the program with its command line and the present LD_PRELOAD. Returns the reason on failure.
-std::string restart_program();
-
 }  // namespace offramp

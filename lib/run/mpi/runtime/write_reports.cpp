@@ -24,6 +24,7 @@
 #include "lib/base/format.hpp"
 #include "lib/base/mpi_family.hpp"
 #include "lib/base/output_file.hpp"
+#include "lib/base/own_process.hpp"
 #include "lib/run/mpi/runtime/finalize_comm.hpp"
 #include "lib/run/mpi/runtime/session.hpp"
 #include "lib/run/mpi/runtime/write_recording.hpp"
