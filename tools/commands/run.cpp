@@ -17,7 +17,6 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <utility>
 
 #include "lib/answers/report/outputs.hpp"
@@ -29,6 +28,7 @@
 #include "lib/base/text_format.hpp"
 #include "lib/programs/import/program.hpp"
 #include "lib/programs/recording/reader.hpp"
+#include "simulators/world/text_fields.hpp"
 #include "tools/command_line/options.hpp"
 #include "tools/command_line/tool.hpp"
 #include "tools/launch/check.hpp"
@@ -122,8 +122,7 @@ std::string tunables_for_audit(const RunOptions& options, const std::string& pre
   std::vector<std::string> files = {find_program(options.command.front())};
   for (const FurtherProgram& program : further_programs(options.command))
     files.push_back(find_program(program.name));
-  std::istringstream list(preloaded);
-  for (std::string file; std::getline(list, file, ':');) files.push_back(file);
+  for (const std::string_view file : split(preloaded, ':')) files.emplace_back(file);
   const char* const existing = std::getenv("GLIBC_TUNABLES");
   std::string tunables = existing == nullptr || *existing == '\0' ? "" : existing + std::string(":");
   if (const std::size_t at = tunables.rfind(kStaticTls); at != std::string::npos)

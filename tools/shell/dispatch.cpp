@@ -99,10 +99,8 @@ constexpr std::pair<std::string_view, std::string_view> kNicknames[] = {
 void name_backends(std::string& list) {
   std::string named;
   for (const std::string& name : CLI::detail::split(list, ',')) {
-    std::string plain;
-    for (const char c : CLI::detail::to_lower(name)) {
-      if (c != '-' && c != ' ' && c != '_') plain += c;
-    }
+    std::string plain = CLI::detail::to_lower(name);
+    std::erase_if(plain, [](char c) { return c == '-' || c == ' ' || c == '_'; });
     const auto* const found = std::find_if(std::begin(kNicknames), std::end(kNicknames),
                                            [&](const auto& one) { return one.first == plain; });
     if (found != std::end(kNicknames))
