@@ -67,6 +67,13 @@ TEST_P(Threads, ComputeBesideEachOther) {
   EXPECT_EQ(end_of(tapes, 0), Time::ms(1));
 }
 
+TEST_P(Threads, BeginBesideTheFirstOneWhoseCallsComeLater) {
+  std::vector<Tape> tapes(1);
+  for (const std::uint32_t thread : {1U, 1U, 0U})
+    tapes[0].of_thread(thread).compute((thread == 0 ? 2 : 1) * kMillisecond).native();
+  EXPECT_EQ(end_of(tapes, 0), Time::ms(2));
+}
+
 /// The bytes that a rank's calls of a function have moved; 0 without such calls.
 std::uint64_t bytes_of(const ReplayResult& result, std::size_t rank, const char* function) {
   const auto found = std::find(result.functions.begin(), result.functions.end(), function);

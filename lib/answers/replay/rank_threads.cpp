@@ -151,11 +151,7 @@ bool RankThreads::read() {
   std::unique_ptr<Stream>& stream = streams_[reader_->thread()];
   if (stream == nullptr) {
     stream = std::make_unique<Stream>(*this);
-    if (first_stream_ == nullptr) {
-      first_stream_ = stream.get();
-    } else {
-      not_begun_.push_back({dealt.number, stream.get()});
-    }
+    not_begun_.push_back({dealt.number, stream.get()});
   }
   queued_ += size_of(dealt);
   stream->queue_.push_back(std::move(dealt));
@@ -164,9 +160,7 @@ bool RankThreads::read() {
 
 RankThreads::Stream& RankThreads::first(RankHandle& rank) {
   first_ = &rank;
-  // An empty recording has a thread too.
-  if (!read()) first_stream_ = (streams_[0] = std::make_unique<Stream>(*this)).get();
-  return *first_stream_;
+  return *(first_stream_ = (streams_[0] = std::make_unique<Stream>(*this)).get());
 }
 
 bool RankThreads::fetch(Stream& stream, RankHandle& rank) {

@@ -95,7 +95,8 @@ class RankThreads {
   /// play: runs each thread's coroutine. It may call the functions below.
   RankThreads(std::unique_ptr<recording::Reader> reader, Play play);
 
-  /// The stream of the rank's first thread. Call this first, with that thread's handle.
+  /// The stream of thread 0, which exists from the beginning, even if the calls of others come first. Call
+  /// this first, with that thread's handle.
   Stream& first(RankHandle& rank);
   /// Reads ahead to the thread's next event, or to the end. False if the queues of other threads are full:
   /// the caller sleeps until it is woken, and repeats the call.
