@@ -107,7 +107,7 @@ double Influence::span(double now) const {
 }
 
 bool Influence::turns_round(double now) const {
-  return (now < 1) != (at_half < 1) || (now < 1) != (at_twice < 1);
+  return pays(now) != pays(at_half) || pays(now) != pays(at_twice);
 }
 
 namespace {

@@ -32,6 +32,10 @@ namespace offramp {
 
 /// Smaller gains, as a share of the run, are not reported.
 inline constexpr double kWorthwhile = 0.01;
+/// ratio: of the run to the one without the change.
+constexpr bool pays(double ratio) {
+  return ratio < 1 - kWorthwhile;
+}
 /// A mix of hardware is recommended if it saves this share of the best other side's time.
 inline constexpr double kMixWorthwhile = 0.03;
 
@@ -99,7 +103,7 @@ struct RatioRange {
   double high = 1;
 
   /// True if both ends are on the same side of a gain that is worthwhile.
-  [[nodiscard]] bool agrees(bool gains) const { return ((gains ? high : low) < 1 - kWorthwhile) == gains; }
+  [[nodiscard]] bool agrees(bool gains) const { return pays(gains ? high : low) == gains; }
 };
 
 /// The comparison of all sides.
@@ -134,6 +138,7 @@ struct Influence {
   std::string key;    // "cclo.link"
   std::string value;  // with its unit; for a default of 0, the plausible value behind at_twice
   std::string source;
+  bool is_zero = false;
   double at_half = 0;
   double at_twice = 0;
   // At -10 % and at +10 %. `nullopt`: not tried.
@@ -142,7 +147,7 @@ struct Influence {
 
   /// The size of the effect: the larger logarithm of the two ratios to `now`, the present ratio.
   [[nodiscard]] double span(double now) const;
-  /// True if at one of the values the other side is better.
+  /// True if the hardware pays at one of the values and does not now, or the other way round.
   [[nodiscard]] bool turns_round(double now) const;
 };
 

@@ -80,7 +80,7 @@ ReportAnswer answer_of_forecasts(std::span<const ForecastSide> sides, const Oper
   const RatioError error = ratio_error(best->backend->name, base->backend->name,
                                        {operation.kind, operation.bytes, operation.ranks, ranks_per_node});
   const std::optional<RatioRange> range = range_of(fair, error);
-  const bool is_worthwhile = fair < 1 - kWorthwhile;
+  const bool is_worthwhile = pays(fair);
   answer.holds = range && range->agrees(is_worthwhile) && (!memory || memory->agrees(is_worthwhile));
   add_range(answer, range, error, reference);
   std::vector<std::string> objections;

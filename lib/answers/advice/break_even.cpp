@@ -36,7 +36,7 @@ void Advisor::find_break_even() {
   const Result<WorldSetting> host_setting = setting_of(baseline_);
   if (!best_setting || !host_setting) return;
   const double now = ratio_of(best->fair().end(), base->end());
-  const bool is_ahead = now < 1 - kWorthwhile;
+  const bool is_ahead = pays(now);
   for (Influence& one : influences_) {
     const Parameter* const parameter = find_parameter(
         best->description->parameters, std::string_view(one.key).substr(one.key.find('.') + 1));
@@ -54,7 +54,7 @@ void Advisor::find_break_even() {
       const auto ratio = ratios_of(sides_with(one.key + ", break-even", *best_setting, *host_setting,
                                               *parameter, false, tried))
                              .front();
-      return ratio ? std::optional((*ratio < 1 - kWorthwhile) == is_ahead) : std::nullopt;
+      return ratio ? std::optional(pays(*ratio) == is_ahead) : std::nullopt;
     };
     const auto at_far = far > 0 ? still_holds(far) : std::nullopt;
     if (!at_far) continue;
@@ -64,6 +64,8 @@ void Advisor::find_break_even() {
       if (!holds) return;
       (*holds ? near : far) = middle;
     }
+    // The first whole number at which it does not hold.
+    if (!*at_far && parameter->kind == ParameterKind::kInteger) near = std::round(near) + (rises ? 1 : -1);
     break_evens_.push_back({one.key, value, *at_far ? far : near, std::string(parameter->unit), one.source,
                             rises, is_ahead, !*at_far});
   }
@@ -72,7 +74,7 @@ void Advisor::find_break_even() {
 std::string BreakEven::text() const {
   const std::string_view backend = std::string_view(key).substr(0, key.find('.'));
   const auto quantity = [&](double amount) {
-    return fmt::format("{:g}{}{}", std::stod(fmt::format("{:.3g}", amount)), unit.empty() ? "" : " ", unit);
+    return in_unit(fmt::format("{:g}", std::stod(fmt::format("{:.3g}", amount))), unit);
   };
   // "fitted", of a source that goes on with the measurement.
   const std::string_view kind = std::string_view(source).substr(0, source.find_first_of(" ,:"));

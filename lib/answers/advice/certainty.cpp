@@ -52,8 +52,7 @@ std::string noise_text(const Weighing& all) {
 
 void add_memory(std::vector<std::string>& texts, const std::optional<RatioRange>& memory) {
   if (!memory || memory->high - memory->low < kWorthwhile) return;
-  const auto gains = [](double ratio) { return ratio < 1 - kWorthwhile; };
-  texts.insert(gains(memory->low) == gains(memory->high) ? texts.end() : texts.begin(),
+  texts.insert(pays(memory->low) == pays(memory->high) ? texts.end() : texts.begin(),
                range_text(*memory) + " by the range of the nodes' memory");
 }
 

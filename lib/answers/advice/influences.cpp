@@ -97,9 +97,11 @@ void Advisor::find_influences() {
     Tried& one = known.emplace_back(tried[i]);
     const Parameter& parameter = *one.parameter;
     one.found = {fmt::format("{}.{}", one.of_host ? baseline_name() : best->backend, parameter.name),
-                 fmt::format("{:.6g}{}{}", one.value > 0 ? one.value : one.twice,
-                             parameter.unit.empty() ? "" : " ", parameter.unit),
-                 std::string(parameter.source), *far[2 * i], *far[2 * i + 1]};
+                 in_unit(fmt::format("{:.6g}", one.value > 0 ? one.value : one.twice), parameter.unit),
+                 std::string(parameter.source),
+                 one.value <= 0,
+                 *far[2 * i],
+                 *far[2 * i + 1]};
   }
   tried_ = known.size();
   std::ranges::stable_sort(known, std::ranges::greater(), [now](const Tried& one) {

@@ -54,10 +54,9 @@ std::vector<std::string> objections_to(const Advisor& advisor, Time end) {
   if (is_algorithm) texts.push_back(fmt::format("{} {}", hardware->backend, slower_text(now)));
   for (const Influence& one : advisor.influences()) {
     if (is_algorithm || is_mix || !one.turns_round(now)) break;
-    texts.push_back(one.at_half == now
-                        ? fmt::format("{} is assumed to be 0; {} would change it", one.key, one.value)
-                        : fmt::format("{} at {} its {} would change it", one.key,
-                                      (one.at_half < 1) != (now < 1) ? "half" : "twice", one.value));
+    texts.push_back(one.is_zero ? fmt::format("{} is assumed to be 0; {} would change it", one.key, one.value)
+                                : fmt::format("{} at {} its {} would change it", one.key,
+                                              pays(one.at_half) != pays(now) ? "half" : "twice", one.value));
   }
   const bool is_hardware = is_mix || all.kind == AnswerKind::kHardware;
   const std::optional<Time> free = all.sides.at_no_cost();

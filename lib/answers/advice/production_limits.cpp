@@ -102,9 +102,7 @@ std::string value_text(const BackendDescription& backend, const Settings& settin
   const std::string name(parameter.name);
   if (parameter.kind == ParameterKind::kChoice) return settings.choice(name);
   if (parameter.kind == ParameterKind::kBoolean) return settings.flag(name) ? "true" : "false";
-  const bool has_unit = parameter.unit != "1";
-  return fmt::format("{:g}{}{}", value_in_force(backend, settings, parameter), has_unit ? " " : "",
-                     has_unit ? parameter.unit : std::string_view());
+  return in_unit(fmt::format("{:g}", value_in_force(backend, settings, parameter)), parameter.unit);
 }
 
 }  // namespace

@@ -129,7 +129,7 @@ struct Compared {
   int ranks;
   std::optional<double> ratio;  // `nullopt`: the hardware has no valid time
 
-  [[nodiscard]] bool pays() const { return ratio && *ratio < 1 - kWorthwhile; }
+  [[nodiscard]] bool pays() const { return ratio && offramp::pays(*ratio); }
 };
 
 /// The points at which the host has a valid time and the hardware was tried.

@@ -114,10 +114,13 @@ std::string value_text(const Parameter& p, const Settings& settings) {
   return fmt::format("{}", settings.real(name));
 }
 
+std::string in_unit(std::string number, std::string_view unit) {
+  if (!unit.empty() && unit != "1") number.append(" ").append(unit);
+  return number;
+}
+
 std::string value_with_unit(const Parameter& p, const Settings& settings) {
-  // Numbers without a dimension have the unit "1".
-  const bool bare = p.unit.empty() || p.unit == "1";
-  return fmt::format("{}{}{}", value_text(p, settings), bare ? "" : " ", bare ? "" : p.unit);
+  return in_unit(value_text(p, settings), p.unit);
 }
 
 double value_in_force(const BackendDescription& backend, const Settings& settings,
@@ -157,9 +160,7 @@ std::string allowed_text(const Parameter& p) {
   if (p.kind == ParameterKind::kChoice) return joined(p.choices);
   if (p.kind == ParameterKind::kBoolean) return "true, false";
   const char* const whole = p.kind == ParameterKind::kInteger ? ", whole" : "";
-  const bool has_unit = !p.unit.empty() && p.unit != "1";
-  return fmt::format("{} .. {}{}{}{}", p.minimum, p.maximum, has_unit ? " " : "", has_unit ? p.unit : "",
-                     whole);
+  return in_unit(fmt::format("{} .. {}", p.minimum, p.maximum), p.unit) + whole;
 }
 
 std::string variable_name(std::string_view backend, std::string_view parameter) {

@@ -38,6 +38,8 @@ Result<Settings> read_settings(const BackendDescription& description, const Sect
 /// The environment variable of a backend's parameter: OFFRAMP_ZRLMPI_PRESET.
 std::string variable_name(std::string_view backend, std::string_view parameter);
 
+/// "2 us"; "2" without a dimension, which has the unit "1" or none.
+std::string in_unit(std::string number, std::string_view unit);
 /// A value in the user's notation, without and with its unit.
 std::string value_text(const Parameter& parameter, const Settings& settings);
 std::string value_with_unit(const Parameter& parameter, const Settings& settings);
